@@ -1,0 +1,142 @@
+/**
+ * The contract between the server and its plugins. A plugin is a function that is given the App and registers routes on
+ * it; a route object is the only source of validation, the OpenAPI document, the docs page, the MCP tool and the
+ * metrics label of its operation.
+ */
+import type { Sql } from 'postgres'
+import type { Static, TObject, TSchema } from 'typebox'
+import type { Config } from './config.ts'
+import type { ErrorCode } from './errors.ts'
+import type { Logger } from './log.ts'
+import type { Scope } from './schema/output.ts'
+
+/** Whom a request acts for: what its API key says. */
+export interface Principal {
+  readonly keyId: string
+  readonly projectId: number
+  readonly scopes: readonly Scope[]
+  /** The environment label stamped on what the key records; null: unassigned. */
+  readonly environment: string | null
+  /** Set where the project's account is a trial account. */
+  readonly trialAccountId: number | null
+  /** ISO 8601, as in answers; null: never. */
+  readonly expiresAt: string | null
+  readonly lastUsedAt: string
+}
+
+/** The database as handlers see it. Both turn the database's refusals into the answers that decisions.md gives. */
+export interface Store {
+  /** Runs queries that change nothing; tried again once on a lost connection, then 503 `unavailable`. */
+  read<T>(work: (sql: Sql) => Promise<T>): Promise<T>
+  /** Runs one statement that writes, atomic by itself; a refusal of the store is 429 `quota_exhausted`. */
+  write<T>(work: (sql: Sql) => Promise<T>): Promise<T>
+}
+
+export interface Recorded {
+  readonly traceId: string
+  readonly spanCount: number
+  readonly duplicate: boolean
+  readonly running: boolean
+}
+export interface Appended {
+  readonly traceId: string
+  readonly added: number
+  readonly duplicate: number
+  readonly spanCount: number
+}
+export interface Ended {
+  readonly traceId: string
+  readonly duplicate: boolean
+  readonly spanCount: number
+}
+
+/** The write path (lib/ingest): bodies as decoded bytes in, committed outcomes out; refusals are thrown. */
+export interface Ingest {
+  record(key: Principal, body: Uint8Array): Promise<Recorded>
+  append(key: Principal, traceId: string, body: Uint8Array): Promise<Appended>
+  end(key: Principal, traceId: string, body: Uint8Array): Promise<Ended>
+  /** Reserves room for a body of so many bytes before it is read; throws `quota_exhausted` where the queue is full. */
+  admit(bytes: number): { release(): void }
+  close(): Promise<void>
+}
+
+/** What a handler is given. `key` stands for routes with an access other than `public`. */
+export interface RequestOf<Q, B> {
+  readonly requestId: string
+  readonly key: Principal
+  /** Path ids, checked and folded to lower case. */
+  readonly traceId: string
+  readonly scoreId: string
+  readonly query: Q
+  /** The parsed and validated body; undefined where `payload` is what the route takes. */
+  readonly body: B
+  /** The decoded bytes of the body, for routes whose body the write path prepares. */
+  readonly payload: Uint8Array
+  /** The request's headers, in lower case, for the few routes that need them (If-None-Match, Origin). */
+  readonly headers: NodeJS.Dict<string | string[]>
+  /** Scheme and authority under which this server was reached (BASE_URL, or the Host header), without a slash. */
+  readonly baseUrl: string
+  /** Aborts when the client goes away. */
+  readonly signal: AbortSignal
+}
+
+/** JSON text made elsewhere (by the store, or by hand), sent as it is. */
+export class JsonText {
+  readonly text: string
+  constructor(text: string) {
+    this.text = text
+  }
+}
+
+/** Any other body, with its media type. */
+export class Content {
+  readonly type: string
+  readonly bytes: string | Uint8Array
+  constructor(type: string, bytes: string | Uint8Array) {
+    this.type = type
+    this.bytes = bytes
+  }
+}
+
+export interface Reply {
+  readonly status?: number
+  readonly headers?: Readonly<Record<string, string>>
+  /** A value to serialise, JSON text, other content, or undefined for an empty body. */
+  readonly body?: unknown
+}
+
+/** `public`: no key; `key`: any valid key; otherwise the scope that the key must have. */
+export type Access = 'public' | 'key' | Scope
+
+export interface RouteOptions<Q extends TObject = TObject, B extends TSchema = TSchema> {
+  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE' | 'OPTIONS'
+  /** find-my-way form; the only parameters are :traceId and :scoreId. */
+  readonly path: string
+  /** The operationId of the OpenAPI document; left out for what the document does not list (docs page, health, MCP). */
+  readonly operation?: string
+  readonly access: Access
+  readonly summary: string
+  readonly description?: string
+  readonly query?: Q
+  readonly body?: B
+  /** The body is not parsed by the server but given as `payload` to the write path, which checks it against `body`. */
+  readonly prepared?: true
+  /** Success replies: status to schema. */
+  readonly replies: Readonly<Record<number, TSchema>>
+  /** What may be refused beyond what every route shares (not_found of the path id, 401, 403 scope, 500 …). */
+  readonly errors?: readonly ErrorCode[]
+  handler(request: RequestOf<Static<Q>, Static<B>>): Promise<Reply> | Reply
+}
+export type Route = RouteOptions
+
+export interface App {
+  readonly config: Config
+  readonly log: Logger
+  readonly store: Store
+  readonly ingest: Ingest
+  readonly routes: readonly Route[]
+  route<Q extends TObject, B extends TSchema>(route: RouteOptions<Q, B>): void
+}
+
+/** Registers one resource's routes. The list is plugins/index.ts. */
+export type Plugin = (app: App) => void | Promise<void>

@@ -1,0 +1,22 @@
+/** What the rest of the code knows of the database: how to get a connection, and how to let go of it. */
+import type { Sql } from 'postgres'
+
+export interface ConnectOptions {
+  /** Shown in pg_stat_activity. */
+  readonly applicationName?: string
+  /** Milliseconds; undefined: the server's own. */
+  readonly statementTimeoutMs?: number
+  readonly onClose?: () => void
+}
+
+export interface Database {
+  /** Makes an instance of the driver that holds exactly one connection (max: 1), opened at its first query. */
+  connect(options?: ConnectOptions): Sql
+  /** Where it is, for people: without a password. */
+  readonly location: string
+  readonly embedded: boolean
+  /** The secret of the keyed digest; undefined: not configured. */
+  readonly digestSecret: string | undefined
+  /** Lets go; stops an embedded PostgreSQL that this process started. */
+  close(): Promise<void>
+}

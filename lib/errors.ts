@@ -1,0 +1,43 @@
+/**
+ * Every error that a client can get, in one table: code, status and what it means. The codes of the specification's
+ * section 7 are stable; what decisions.md adds stands below them.
+ */
+export const ERRORS = {
+  invalid_json: { status: 400, meaning: 'The body is not valid JSON.' },
+  invalid_trace: { status: 400, meaning: 'An ingest, spans or end body violates the schema or a rule.' },
+  invalid_request: { status: 400, meaning: 'The query or the body of a request other than ingest is invalid.' },
+  invalid_api_key: { status: 401, meaning: 'The key is missing, malformed, unknown, expired or revoked.' },
+  insufficient_scope: { status: 403, meaning: 'The key lacks the scope of this route.' },
+  trial_limit_reached: { status: 403, meaning: 'The trial account has used its allotted traces.' },
+  forbidden: { status: 403, meaning: 'The key is from another environment, or the origin is not allowed.' },
+  not_found: { status: 404, meaning: 'There is no such thing in this project.' },
+  method_not_allowed: { status: 405, meaning: 'The path exists, but not with this method; see the Allow header.' },
+  trace_id_conflict: { status: 409, meaning: 'A trace with this id and other content exists.' },
+  trace_finished: { status: 409, meaning: 'The trace has already ended.' },
+  span_conflict: { status: 409, meaning: 'A span with this id and other content exists; the whole batch was refused.' },
+  conflict: { status: 409, meaning: 'The trace already holds 100 scores.' },
+  payload_too_large: { status: 413, meaning: 'The request is over 2 MiB, or a stored document over its limit.' },
+  unsupported_encoding: { status: 415, meaning: 'The Content-Encoding is none of gzip, deflate and br.' },
+  quota_exhausted: { status: 429, meaning: 'The store refused the write; nothing was stored. Retry later.' },
+  internal_error: { status: 500, meaning: 'An unexpected error.' },
+  not_configured: { status: 500, meaning: 'The deployment is not configured; the server log says what is missing.' },
+  unavailable: { status: 503, meaning: 'The database cannot be reached; retry later.' }
+} as const
+
+export type ErrorCode = keyof typeof ERRORS
+
+/** Seconds that a refused client is told to wait (Retry-After) with 429 and 503. */
+export const RETRY_AFTER_S = 1
+
+/** A refusal that the client is told of: thrown anywhere, answered in one place (lib/server.ts). */
+export class Refusal extends Error {
+  override readonly name = 'Refusal'
+  readonly code: ErrorCode
+  constructor(code: ErrorCode, message: string) {
+    super(message)
+    this.code = code
+  }
+  get status(): number {
+    return ERRORS[this.code].status
+  }
+}

@@ -1,0 +1,86 @@
+/**
+ * What preparing a body yields: everything the write path needs to know of it, as plain values that cross threads.
+ * Times are canonical text (UTC, `Z`, three or six fraction digits); JSON is compact text with keys in the order sent.
+ */
+
+/** Token counts as the client sent them; null: not sent. */
+export interface UsageFields {
+  readonly inputTokens: number | null
+  readonly outputTokens: number | null
+  readonly totalTokens: number | null
+}
+
+/** One span, ready to be a row. JSON that is null (input, output), {} (attributes) or [] (events) is null here. */
+export interface PreparedSpan extends UsageFields {
+  readonly id: string
+  readonly parentId: string | null
+  readonly name: string
+  readonly kind: string
+  readonly status: string
+  readonly startedAt: string
+  readonly endedAt: string
+  readonly provider: string | null
+  readonly model: string | null
+  readonly input: string | null
+  readonly output: string | null
+  readonly attributes: string | null
+  readonly events: string | null
+  readonly costUsd: number | null
+  /** SHA-256 of the canonical document, 64 hexadecimal digits. */
+  readonly hash: string
+  /** UTF-8 bytes of the document. */
+  readonly bytes: number
+}
+
+/** A trace as it is recorded: the body of POST /api/v1/traces. */
+export interface PreparedTrace extends UsageFields {
+  readonly operation: 'record'
+  readonly traceId: string
+  readonly name: string
+  /** 'running' where endedAt is null. */
+  readonly status: string
+  readonly startedAt: string
+  readonly endedAt: string | null
+  readonly provider: string | null
+  readonly model: string | null
+  readonly sessionId: string | null
+  readonly userId: string | null
+  readonly tags: readonly string[]
+  readonly input: string | null
+  readonly output: string | null
+  /** Null for {}. */
+  readonly metadata: string | null
+  readonly costUsd: number | null
+  readonly spans: readonly PreparedSpan[]
+  /** SHA-256 of the canonical body, spans included. */
+  readonly hash: string
+  /** UTF-8 bytes of the trace document, spans left out. */
+  readonly bytes: number
+}
+
+/** Spans for a running trace: the body of POST /api/v1/traces/{traceId}/spans. */
+export interface PreparedAppend {
+  readonly operation: 'append'
+  readonly spans: readonly PreparedSpan[]
+}
+
+/** The end of a running trace. What the client did not send is undefined and keeps its value. */
+export interface PreparedEnd {
+  readonly operation: 'end'
+  readonly endedAt: string
+  readonly status: string
+  readonly provider: string | undefined
+  readonly model: string | undefined
+  /** Undefined: not sent. Null: sent as null. */
+  readonly output: string | null | undefined
+  readonly usage: UsageFields | undefined
+  readonly costUsd: number | undefined
+  /** An object as JSON text. */
+  readonly metadata: string | undefined
+  readonly tags: readonly string[]
+  readonly spans: readonly PreparedSpan[]
+  /** SHA-256 of the canonical end body, spans included. */
+  readonly hash: string
+}
+
+export type Prepared = PreparedTrace | PreparedAppend | PreparedEnd

@@ -1,0 +1,188 @@
+-- The data model of spoor. Read this file to know what is stored.
+--
+-- An account owns projects. A project has API keys and holds traces. A trace is one run of an AI application, made of
+-- spans (steps), and may carry scores (verdicts given after the run).
+--
+-- project_id comes first in every key, index and condition of the three large tables: that keeps tenants apart by
+-- construction, and lets the same tables be distributed by project when one machine is outgrown.
+
+create table accounts (
+  id         int generated always as identity constraint accounts_pkey primary key,
+  name       text not null,
+  kind       text not null default 'owner' constraint accounts_kind check (kind in ('owner', 'trial')),
+  -- Traces charged to a trial account. Deleting a trace gives nothing back.
+  trial_used bigint not null default 0,
+  created_at timestamptz not null default now()
+);
+
+create table projects (
+  id            int generated always as identity constraint projects_pkey primary key,
+  account_id    int not null constraint projects_account references accounts,
+  name          text not null,
+  slug          text not null constraint projects_slug unique,
+  description   text not null default '',
+  -- Bytes; null means the server's STORAGE_LIMIT_BYTES.
+  storage_limit bigint,
+  created_at    timestamptz not null default now()
+);
+
+create table api_keys (
+  id           text constraint api_keys_pkey primary key,
+  project_id   int not null constraint api_keys_project references projects,
+  label        text not null default '',
+  -- Null: a key from before scopes existed, which means traces:write only.
+  scopes       text[],
+  -- Null: traces recorded with this key are unassigned.
+  environment  text,
+  -- HMAC-SHA256 of the secret under KEY_DIGEST_SECRET. The secret itself is stored nowhere.
+  digest       bytea not null,
+  created_at   timestamptz not null default now(),
+  expires_at   timestamptz,
+  last_used_at timestamptz,
+  revoked_at   timestamptz
+);
+-- `spoor key list --project`.
+create index api_keys_of_project on api_keys (project_id);
+
+-- Numbers for traces.seq and traces.version. Each server process takes them in blocks of 256 (the increment), so a row's
+-- number is known before the row is written.
+create sequence trace_numbers as bigint increment by 256;
+
+create table traces (
+  project_id          int not null,
+  span_count          int not null,
+  error_count         int not null,
+  score_count         int not null default 0,
+  -- The inner key: spans and scores refer to (project_id, seq), so that their indexes grow at the right-hand edge.
+  seq                 bigint not null,
+  -- A fresh number of trace_numbers at every change: the guard of compare and set, and the proof of who changed it last.
+  version             bigint not null,
+  started_at          timestamptz not null,
+  -- Null: the trace is running, and its status is 'running'.
+  ended_at            timestamptz,
+  duration_ms         bigint,
+  -- Null only for an imported trace that had none.
+  ingested_at         timestamptz,
+  metadata_updated_at timestamptz,
+  -- Usage as the client sent it: a token count that was not sent is null.
+  input_tokens        bigint,
+  output_tokens       bigint,
+  total_tokens        bigint,
+  cost_usd            float8,
+  -- UTF-8 bytes of the trace document (its fields without spans), and of that together with its spans' documents.
+  document_bytes      int not null,
+  estimated_bytes     bigint not null,
+  -- The outer key: the client's 32 hexadecimal digits.
+  id                  uuid not null,
+  name                text not null,
+  status              text not null,
+  -- 'unassigned' where the recording key had none (the name is reserved); null where it was never recorded (history).
+  environment         text,
+  provider            text,
+  model               text,
+  session_id          text,
+  user_id             text,
+  -- The key that recorded the trace; null for traces imported without one.
+  key_id              text,
+  -- Null: no tags.
+  tags                text[],
+  -- SHA-256 of the canonical body that started the trace, and of the end body that ended it.
+  body_hash           bytea not null,
+  end_hash            bytea,
+  -- Free JSON is json, not jsonb: it keeps U+0000, key order and numbers as they were written. Null stands for the
+  -- JSON value null in input and output, and for {} in metadata.
+  input               json,
+  output              json,
+  metadata            json,
+  constraint traces_pkey primary key (project_id, seq),
+  constraint traces_id unique (project_id, id)
+);
+-- The list in its default order, and any filter that matches many traces.
+create index traces_newest on traces (project_id, started_at, id);
+-- sort=slowest and sort=costliest.
+create index traces_slowest on traces (project_id, duration_ms, id) where duration_ms is not null;
+create index traces_costliest on traces (project_id, cost_usd, id) where cost_usd is not null;
+-- One filter each, in the default order.
+create index traces_by_status on traces (project_id, status, started_at, id);
+create index traces_by_name on traces (project_id, name, started_at, id);
+create index traces_by_model on traces (project_id, model, started_at, id) where model is not null;
+create index traces_by_environment on traces (project_id, environment, started_at, id);
+create index traces_by_session on traces (project_id, session_id, started_at, id) where session_id is not null;
+create index traces_by_user on traces (project_id, user_id, started_at, id) where user_id is not null;
+create index traces_by_tag on traces using gin (tags);
+-- lastTraceAt of a project.
+create index traces_last_ingested on traces (project_id, ingested_at);
+
+create table spans (
+  project_id    int not null,
+  trace_seq     bigint not null,
+  started_at    timestamptz not null,
+  ended_at      timestamptz not null,
+  -- As sent; all three null: recorded without usage.
+  input_tokens  bigint,
+  output_tokens bigint,
+  total_tokens  bigint,
+  cost_usd      float8,
+  -- 8 bytes: the client's 16 hexadecimal digits.
+  id            bytea not null,
+  parent_id     bytea,
+  -- SHA-256 of the span's canonical document.
+  hash          bytea not null,
+  name          text not null,
+  kind          text not null,
+  status        text not null,
+  provider      text,
+  model         text,
+  -- Null stands for null in input and output, for {} in attributes and for [] in events.
+  input         json,
+  output        json,
+  attributes    json,
+  events        json,
+  constraint spans_pkey primary key (project_id, trace_seq, id)
+);
+
+-- Breaks ties between scores made at the same moment: insertion order.
+create sequence score_numbers as bigint;
+
+create table scores (
+  project_id   int not null,
+  trace_seq    bigint not null,
+  seq          bigint not null default nextval('score_numbers'),
+  created_at   timestamptz not null default now(),
+  id           bytea not null,
+  span_id      bytea,
+  name         text not null,
+  data_type    text not null,
+  -- A JSON number, string or boolean, as data_type says.
+  value        json not null,
+  comment      text,
+  -- api, annotation or eval.
+  source       text not null,
+  evaluator_id text,
+  run_id       text,
+  constraint scores_pkey primary key (project_id, trace_seq, seq)
+);
+-- The project's list of scores, whole and by name, newest first.
+create index scores_newest on scores (project_id, created_at, seq);
+create index scores_by_name on scores (project_id, name, created_at, seq);
+
+-- A project's counters, in a few slots each, summed on reading, so that writers do not queue for one row.
+create table project_totals (
+  project_id int not null,
+  slot       smallint not null,
+  traces     bigint not null,
+  spans      bigint not null,
+  bytes      bigint not null,
+  constraint project_totals_pkey primary key (project_id, slot)
+);
+
+-- lz4 for free JSON where the server was built with it: less than half of pglz's CPU on large rows.
+do $$
+begin
+  alter table traces alter input set compression lz4, alter output set compression lz4, alter metadata set compression lz4;
+  alter table spans alter input set compression lz4, alter output set compression lz4,
+    alter attributes set compression lz4, alter events set compression lz4;
+exception when feature_not_supported then
+  null;
+end
+$$;
