@@ -3,7 +3,7 @@
  * U+0000 and unpaired surrogates included), and its RFC 8785 canonical form, which decides what is identical.
  */
 import { isAscii, isUtf8 } from 'node:buffer'
-import { isSafeNumber, LosslessNumber, parse as parseLossless } from 'lossless-json'
+import { LosslessNumber, parse as parseLossless } from 'lossless-json'
 
 /** A parsed JSON value. Where a double cannot hold a number, it is a LosslessNumber. */
 export type Json = unknown
@@ -31,6 +31,22 @@ function pastString(text: string, open: number): number {
     close = text.indexOf('"', close + 1)
   }
   return close + 1
+}
+
+/** A number's significant digits and the power of ten of the last of them: the same for all ways to write a number. */
+function decimal(literal: string): string {
+  const [mantissa = '', exponent = '0'] = literal.toLowerCase().split('e')
+  const [whole = '', fraction = ''] = mantissa.replace('-', '').split('.')
+  const digits = (whole + fraction).replace(/^0+/, '')
+  const significant = digits.replace(/0+$/, '')
+  if (significant === '') return '0'
+  return `${significant}e${Number(exponent) - fraction.length + digits.length - significant.length}`
+}
+
+/** Whether a double holds the number that a JSON literal spells. */
+function isHeld(literal: string): boolean {
+  const number = Number(literal)
+  return Number.isFinite(number) && decimal(literal) === decimal(String(number))
 }
 
 /** What JSON.parse cannot tell of a text that it accepted. */
@@ -62,7 +78,7 @@ export function inspectText(text: string): TextFacts {
         else if (next !== 43 && next !== 45 && next !== 46 && !(next >= 48 && next <= 57)) break
       }
       // Up to 15 significant digits always survive a double.
-      if ((exponent || i - start > 15) && !inexact) inexact = !isSafeNumber(text.slice(start, i))
+      if ((exponent || i - start > 15) && !inexact) inexact = !isHeld(text.slice(start, i))
     } else {
       if (code === 123 || code === 91) {
         if (++level > depth) depth = level
@@ -73,7 +89,7 @@ export function inspectText(text: string): TextFacts {
   return { depth, inexact }
 }
 
-const readNumber = (literal: string): unknown => (isSafeNumber(literal) ? Number(literal) : new LosslessNumber(literal))
+const readNumber = (literal: string): unknown => (isHeld(literal) ? Number(literal) : new LosslessNumber(literal))
 
 /** Parses valid JSON text so that no number is changed: slower than JSON.parse, for texts that inspectText calls inexact. */
 export function parseInexact(text: string): Json {
