@@ -7,6 +7,7 @@ import { createLog } from '../../lib/log.ts'
 import { testDatabase } from '../fixtures/database.ts'
 import { testRelay } from '../fixtures/relay.ts'
 import { type TestService, testService } from '../fixtures/service.ts'
+import { until } from '../fixtures/until.ts'
 
 const wrongSecret = (key: string) => key.slice(0, -1) + (key.endsWith('A') ? 'B' : 'A')
 const PATH = '/api/v1/key'
@@ -89,7 +90,9 @@ t.test('a revoked or rotated key is refused at once in every process', async t =
   const replacement = await database.pool.run(sql => rotateKey(sql, making, rotated.keyId))
   for (const { key } of [revoked, rotated]) {
     // Well below the 5 s for which a key is remembered without a notice.
-    for (const { call } of [first, second]) await until(async () => (await call('GET', PATH, { key })).status === 401)
+    for (const { call } of [first, second]) {
+      await until(async () => (await call('GET', PATH, { key })).status === 401, 2500)
+    }
   }
   t.equal((await first.call('GET', PATH, { key: replacement.key })).body.environment, 'prod')
 })
@@ -178,11 +181,4 @@ const TRACE = { schemaVersion: 1, trace: { id: 'a'.repeat(32), name: 'run', star
 /** A second process on the database of the first, as far as it knows. */
 async function joinDatabase(t: Test, { database }: TestService): Promise<TestService> {
   return testService(t, { database })
-}
-
-async function until(claim: () => Promise<boolean>): Promise<void> {
-  for (let tries = 0; !(await claim()); tries++) {
-    if (tries === 40) throw new Error('still not so after 2 s')
-    await delay(50)
-  }
 }
