@@ -7,8 +7,8 @@ import type { Sql } from 'postgres'
 import type { Static, TObject, TSchema } from 'typebox'
 import type { Config } from './config.ts'
 import type { ErrorCode } from './errors.ts'
+import type { Scope } from './keys.ts'
 import type { Logger } from './log.ts'
-import type { Scope } from './schema/output.ts'
 
 /** Whom a request acts for: what its API key says. */
 export interface Principal {
@@ -135,6 +135,8 @@ export interface App {
   readonly store: Store
   readonly ingest: Ingest
   readonly routes: readonly Route[]
+  /** Why a write would be refused now, a few words for each reason; empty: writes are accepted. */
+  readiness(): Promise<readonly string[]>
   route<Q extends TObject, B extends TSchema>(route: RouteOptions<Q, B>): void
 }
 

@@ -6,10 +6,11 @@
 
 const NEEDS_ESCAPE = /["\\]/g
 
-/** Text that is an array already, rendered elsewhere, goes as it is. */
+/** Text that is an array already, rendered elsewhere, goes as it is. An element that is undefined goes as null. */
 export function writeArray(values: unknown, write: (value: unknown) => string): string {
   if (!Array.isArray(values)) return String(values)
-  return `{${values.map(value => (value === null ? 'NULL' : quote(write(value)))).join()}}`
+  const element = (value: unknown) => (value === null || value === undefined ? 'NULL' : quote(write(value)))
+  return `{${values.map(element).join()}}`
 }
 
 function quote(text: string): string {

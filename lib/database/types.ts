@@ -35,6 +35,7 @@ const readUuid = (text: string) =>
 const TYPES_BY_NAME: Record<string, Type> = {
   bool: { oid: 16, arrayOid: 1000, read: readBoolean, write: String },
   bytea: { oid: 17, arrayOid: 1001, read: text => text.slice('\\x'.length), write: writeBytes },
+  name: { oid: 19, arrayOid: 1003, read: asText, write: String },
   int8: { oid: 20, arrayOid: 1016, read: Number, write: String },
   int2: { oid: 21, arrayOid: 1005, read: Number, write: String },
   int4: { oid: 23, arrayOid: 1007, read: Number, write: String },

@@ -1,5 +1,6 @@
 /** What the service answers: specification 2.4 to 2.10 as typebox schemas. */
 import Type, { type Static, type TProperties, type TSchema } from 'typebox'
+import { SCOPES } from '../keys.ts'
 import { DATA_TYPES, SPAN_KINDS, STATUSES } from './input.ts'
 
 const closed = <P extends TProperties>(properties: P) => Type.Object(properties, { additionalProperties: false })
@@ -16,9 +17,6 @@ const DateTime = Type.String({
 const TraceId = Type.String({ pattern: '^[0-9a-f]{32}$' })
 const SpanId = Type.String({ pattern: '^[0-9a-f]{16}$' })
 const Usage = closed({ inputTokens: Count, outputTokens: Count, totalTokens: Count })
-
-export const SCOPES = ['traces:write', 'traces:read', 'traces:delete'] as const
-export type Scope = (typeof SCOPES)[number]
 
 const ScoreValue = Type.Union([Type.Number(), Type.String(), Type.Boolean()])
 
