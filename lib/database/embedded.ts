@@ -2,7 +2,7 @@
  * The embedded PostgreSQL of a data folder, opened by a server or a command. It listens on a Unix socket only.
  *
  * Whoever comes first starts it, everybody else connects to it, and the last one to leave stops it (presence.ts). Only
- * one server at a time holds a data folder (holder.ts). A server that finds PostgreSQL running without anybody, because
+ * one server at a time holds a data folder. A server that finds PostgreSQL running without anybody, because
  * the server before it was killed, starts it anew, so that its messages come into a log again. A PostgreSQL that ends by
  * itself is started again by whoever uses it.
  */
@@ -18,7 +18,7 @@ import { chooseSettings } from './cluster-settings.ts'
 import { connectTo, type SocketTarget } from './connection.ts'
 import { classifyFailure } from './failure.ts'
 import { type Home, prepareDataFolder, prepareHome, prepareSocketFolder } from './folders.ts'
-import { holdFolder, readHolder, releaseFolder } from './holder.ts'
+import { type Release, readHolder, tryLock } from './lock-file.ts'
 import {
   initializeCluster,
   inspectPostmaster,
@@ -44,6 +44,11 @@ export interface EmbeddedCluster {
   close(): Promise<void>
 }
 
+/** Names the server that holds the data folder. */
+const HOLDER_FILE = 'spoor.pid'
+/** Names whoever is starting PostgreSQL, which only one may at a time. */
+const STARTER_FILE = 'starting.pid'
+
 const POLL_MS = 20
 /** How often a start is tried that fails because of what an earlier PostgreSQL has left and is about to clear away. */
 const START_ATTEMPTS = 50
@@ -54,20 +59,29 @@ const LEFTOVER = /lock file|shared memory block/
 
 /** Opens the cluster of `dataDir`; at first, makes it. What the user can mend is a ConfigError. */
 export async function openEmbedded(dataDir: string, role: Role, log: Logger): Promise<EmbeddedCluster> {
+  let release: Release = async () => {}
   try {
     await prepareDataFolder(dataDir)
-    if (role === 'serve') await holdFolder(dataDir)
+    if (role === 'serve') release = await holdFolder(dataDir)
     const cluster = new Cluster(dataDir, role, log, {
       home: await prepareHome(dataDir, log),
       password: await readOrCreateSecret(join(dataDir, 'database-password'))
     })
     const digestSecret = await readOrCreateSecret(join(dataDir, 'key-digest-secret'))
     const target = await cluster.open()
-    return { target, digestSecret, close: () => cluster.close() }
+    return { target, digestSecret, close: () => cluster.close().finally(release) }
   } catch (error) {
-    await releaseFolder(dataDir).catch(() => {})
+    await release()
     throw explain(dataDir, error)
   }
+}
+
+async function holdFolder(dataDir: string): Promise<Release> {
+  const outcome = await tryLock(join(dataDir, HOLDER_FILE))
+  if (typeof outcome !== 'number') return outcome
+  throw new ConfigError(
+    `DATA_DIR ${dataDir} is held by the server with process id ${outcome}: stop that, or use another`
+  )
 }
 
 /** Errors of the file system (EACCES, ENOSPC, …) concern the data folder. */
@@ -125,7 +139,6 @@ class Cluster {
     // Where others still use it, it goes on without us.
     this.#child?.unref()
     this.#child?.stderr?.destroy()
-    await releaseFolder(this.#dataDir)
   }
 
   async #findOrStart(): Promise<RunningPostmaster> {
@@ -133,12 +146,25 @@ class Cluster {
     for (let told = false; ; ) {
       const found = await inspectPostmaster(this.#pgData)
       if (found.state === 'running') return found
-      if (found.state === 'stopped') return this.#start()
+      const started = found.state === 'stopped' ? await this.#startAlone() : undefined
+      if (started !== undefined) return started
       if (!told && Date.now() - began > SLOW_START_MS) {
         told = true
         this.#log.info('PostgreSQL is still starting or stopping; after a crash it recovers first')
       }
       await delay(POLL_MS)
+    }
+  }
+
+  /** Undefined: another process starts it, or just did. */
+  async #startAlone(): Promise<RunningPostmaster | undefined> {
+    const release = await tryLock(join(this.#dataDir, STARTER_FILE))
+    if (typeof release === 'number') return undefined
+    try {
+      const found = await inspectPostmaster(this.#pgData)
+      return found.state === 'stopped' ? await this.#start() : undefined
+    } finally {
+      await release()
     }
   }
 
@@ -209,7 +235,7 @@ class Cluster {
 
   /** Whether nobody else uses PostgreSQL, or is going to. */
   async #isLast({ socketDir }: RunningPostmaster): Promise<boolean> {
-    if (this.#role === 'command' && (await readHolder(this.#dataDir)) !== undefined) return false
+    if (this.#role === 'command' && (await readHolder(join(this.#dataDir, HOLDER_FILE))) !== undefined) return false
     this.#presence ??= connectTo(this.#targetIn(socketDir))
     try {
       await leave(this.#presence)
