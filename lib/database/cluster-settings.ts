@@ -1,0 +1,39 @@
+/** The settings of the embedded PostgreSQL: one machine, one service, many inserts, nothing lost. */
+import { totalmem } from 'node:os'
+
+const MIB = 1024 ** 2
+const GIB = 1024 ** 3
+
+/** What this process may use: the machine's memory, or the container's limit. */
+function readMemoryBytes(): number {
+  const limit = process.constrainedMemory?.() ?? 0
+  return limit > 0 ? Math.min(limit, totalmem()) : totalmem()
+}
+
+/** Settings given to postgres at every start, so that they follow the code and the machine. */
+export function chooseSettings(memoryBytes: number = readMemoryBytes()): Record<string, string> {
+  const megabytes = (share: number, least: number, most: number) =>
+    `${Math.round(Math.min(most, Math.max(least, memoryBytes * share)) / MIB)}MB`
+  return {
+    fsync: 'on',
+    synchronous_commit: 'on',
+    full_page_writes: 'on',
+    max_connections: '100',
+    shared_buffers: megabytes(1 / 8, 128 * MIB, 2 * GIB),
+    effective_cache_size: megabytes(1 / 2, 256 * MIB, 64 * GIB),
+    maintenance_work_mem: megabytes(1 / 32, 64 * MIB, 512 * MIB),
+    // Few checkpoints: after each one, the first change of a page writes the whole page to the log.
+    max_wal_size: '4GB',
+    checkpoint_timeout: '15min',
+    wal_compression: 'on',
+    random_page_cost: '1.1',
+    // Nothing of a statement, which may hold a body, comes into the log: LOG, FATAL and PANIC only, without details.
+    log_min_messages: 'log',
+    log_min_error_statement: 'panic',
+    log_error_verbosity: 'terse',
+    log_checkpoints: 'off',
+    log_line_prefix: '',
+    log_timezone: 'UTC',
+    TimeZone: 'UTC'
+  }
+}

@@ -1,0 +1,145 @@
+/**
+ * One connection to PostgreSQL, as every part of the service uses it: exactly one socket, UTC, and values read in the
+ * form in which answers give them, so that nothing is parsed twice.
+ *
+ * | column      | read as                                             | a parameter may be                       |
+ * |-------------|-----------------------------------------------------|------------------------------------------|
+ * | timestamptz | `2026-11-21T12:00:00.123Z`, six digits where needed | any text that PostgreSQL reads, or a Date |
+ * | int8        | a number (exact to 2^53)                            | a number or a bigint                     |
+ * | json, jsonb | its text, not parsed                                | text, sent as it is; else serialised     |
+ * | bytea       | lower-case hexadecimal digits                       | hexadecimal digits, or bytes             |
+ * | uuid        | 32 hexadecimal digits                               | hexadecimal digits, dashes or not        |
+ *
+ * The driver reads a null inside of an array as the text 'NULL': unnest such arrays in the query.
+ *
+ * Never use `sql.begin`, `sql.reserve` or COPY FROM STDIN of the driver (postgres 3.4.9): a backend that dies inside
+ * `begin` ends the process or lets the rest commit alone, and a refused row in a copy never answers. A single statement
+ * is atomic by itself; Pool.transaction stands in where maintenance needs several.
+ */
+import { connect as openSocket, type Socket } from 'node:net'
+import postgres, { type Sql } from 'postgres'
+import type { ConnectOptions } from './database.ts'
+
+/** A postgres:// address, or a server's Unix socket. */
+export type Target = string | SocketTarget
+export interface SocketTarget {
+  /** The folder of the socket, which is named `.s.PGSQL.<port>`. */
+  readonly socketDir: string
+  readonly port: number
+  readonly user: string
+  readonly password: string
+  readonly database: string
+}
+
+const CONNECT_TIMEOUT_S = 5
+
+/** Begins the name of every connection in pg_stat_activity; the process id tells the service's processes apart. */
+export const APPLICATION = 'spoor'
+
+/** Makes an instance of the driver for one connection, which opens at its first query. */
+export function connectTo(target: Target, options: ConnectOptions = {}): Sql {
+  const settings = {
+    max: 1,
+    idle_timeout: undefined,
+    max_lifetime: null,
+    connect_timeout: CONNECT_TIMEOUT_S,
+    onnotice: () => {},
+    ...(options.onClose !== undefined && { onclose: options.onClose }),
+    connection: {
+      application_name: [`${APPLICATION}[${process.pid}]`, options.applicationName].join(' ').trim(),
+      TimeZone: 'UTC',
+      DateStyle: 'ISO',
+      ...(options.statementTimeoutMs !== undefined && { statement_timeout: options.statementTimeoutMs })
+    },
+    types: TYPES
+  }
+  if (typeof target !== 'string') {
+    const { socketDir, port, user, password, database } = target
+    return postgres({ ...settings, path: `${socketDir}/.s.PGSQL.${port}`, user, password, database }) as unknown as Sql
+  }
+  // The driver's own socket tries several hosts in turn; ours knows one.
+  const socket = hasSeveralHosts(target) ? {} : { socket: openPromptSocket }
+  return postgres(target, { ...settings, ...socket }) as unknown as Sql
+}
+
+/** The same target, but another database of its server. */
+export function withDatabase(target: Target, database: string): Target {
+  if (typeof target !== 'string') return { ...target, database }
+  const url = new URL(target)
+  url.pathname = `/${encodeURIComponent(database)}`
+  return url.href
+}
+
+/** Where a target is, for people: without user and password. */
+export function describeTarget(target: Target): string {
+  if (typeof target !== 'string') return `${target.socketDir}/.s.PGSQL.${target.port}`
+  const url = new URL(target)
+  return `${url.host === '' ? 'localhost' : url.host}${url.pathname}`
+}
+
+function hasSeveralHosts(url: string): boolean {
+  return decodeURIComponent(new URL(url).host).includes(',')
+}
+
+interface SocketOptions {
+  readonly host: readonly string[]
+  readonly port: readonly number[]
+  readonly path: string | false
+}
+
+/**
+ * The driver leaves Nagle's algorithm on, which held a batch back for up to 88 ms over TCP. A socket that is still
+ * connecting may be handed over: what is written to it waits.
+ */
+function openPromptSocket({ host, port, path }: SocketOptions): Socket {
+  if (path !== false) return openSocket(path)
+  // The driver takes the name that a TLS certificate must have from these two.
+  const address = { host: host[0]!, port: port[0]! }
+  return Object.assign(openSocket({ ...address, noDelay: true }), address)
+}
+
+/** Object identifiers of pg_type, which are the same in every PostgreSQL. */
+const OID = { bytea: 17, int8: 20, json: 114, timestamptz: 1184, uuid: 2950, jsonb: 3802 }
+
+const TYPES = {
+  timestamptz: {
+    to: OID.timestamptz,
+    from: [OID.timestamptz],
+    serialize: (value: unknown) => (value instanceof Date ? value.toISOString() : String(value)),
+    parse: readTimestamp
+  },
+  int8: { to: OID.int8, from: [OID.int8], serialize: String, parse: Number },
+  json: {
+    to: OID.json,
+    from: [OID.json, OID.jsonb],
+    serialize: (value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value)),
+    parse: (text: string) => text
+  },
+  bytea: {
+    to: OID.bytea,
+    from: [OID.bytea],
+    serialize: (value: unknown) =>
+      `\\x${typeof value === 'string' ? value : Buffer.from(value as Uint8Array).toString('hex')}`,
+    parse: (text: string) => text.slice(2)
+  },
+  uuid: {
+    to: OID.uuid,
+    from: [OID.uuid],
+    serialize: String,
+    parse: (text: string) =>
+      text.slice(0, 8) + text.slice(9, 13) + text.slice(14, 18) + text.slice(19, 23) + text.slice(24)
+  }
+}
+
+/** `YYYY-MM-DD HH:MM:SS`, before the fraction. */
+const SECONDS_LENGTH = 19
+
+/**
+ * PostgreSQL's text of a timestamptz in UTC (`2026-11-21 12:00:00.12+00`) in the form of answers. Only the years 0001 to
+ * 9999 come here: nothing else is let in.
+ */
+function readTimestamp(text: string): string {
+  const fraction = text.slice(SECONDS_LENGTH + 1, -'+00'.length)
+  const digits = fraction.padEnd(fraction.length > 3 ? 6 : 3, '0')
+  return `${text.slice(0, 10)}T${text.slice(11, SECONDS_LENGTH)}.${digits}Z`
+}

@@ -1,0 +1,155 @@
+/**
+ * Brings the schema up to what this version of the code needs: the files of sql/, in the order of their numbers, each
+ * exactly once and forward only. schema_migrations says which have been applied.
+ *
+ * A file is one transaction. Where `create index concurrently` forbids that, its first line is `--! no-transaction`:
+ * then its statements run one by one, each ending in a semicolon at the end of a line, and each must bear being repeated
+ * (`if not exists`), since a failure half-way leaves the earlier ones done.
+ */
+import { existsSync } from 'node:fs'
+import { readdir, readFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import type { Sql } from 'postgres'
+import { ConfigError } from '../config.ts'
+import type { Logger } from '../log.ts'
+import type { Database } from './database.ts'
+import { Pool } from './pool.ts'
+
+export interface Migration {
+  readonly version: number
+  readonly name: string
+  readonly text: string
+  readonly transactional: boolean
+}
+
+/** `missing`: no migration was ever applied; `older`, `newer`: than the code. */
+export interface SchemaState {
+  readonly state: 'current' | 'missing' | 'older' | 'newer'
+  /** The newest migration applied; 0: none. */
+  readonly version: number
+  /** The newest migration that the code knows. */
+  readonly latest: number
+}
+
+const LEAST_SERVER_VERSION = 15
+const FILE_NAME = /^(\d{4})-([a-z0-9-]+)\.sql$/
+const NO_TRANSACTION = '--! no-transaction'
+/** Any number that nobody else uses for an advisory lock in this database. */
+const MIGRATION_LOCK = 5_700_100
+const LOCK_POLL_MS = 200
+/** A migration that has to wait for others' locks makes everybody behind it wait as well: better it fails. */
+const LOCK_TIMEOUT = '10s'
+
+/** Applies what is missing, and returns the versions that were applied. Several processes may call this at once. */
+export async function migrate(database: Database, log: Logger): Promise<number[]> {
+  const migrations = await readMigrations()
+  // One connection holds the lock while the other migrates. If the first is lost, the primary key of
+  // schema_migrations still keeps a migration from being applied twice.
+  const connect = (onClose: () => void) => database.connect({ applicationName: 'migrate', onClose })
+  const pool = new Pool(connect, { size: 2 })
+  try {
+    return await pool.run(async lock => {
+      await checkServerVersion(lock)
+      await acquireLock(lock, log)
+      await createHistory(lock)
+      const applied = new Set(await readAppliedVersions(lock))
+      const missing = migrations.filter(migration => !applied.has(migration.version))
+      for (const migration of missing) {
+        await apply(pool, migration)
+        log.info({ version: migration.version, name: migration.name }, 'migration applied')
+      }
+      return missing.map(migration => migration.version)
+    })
+  } finally {
+    // Ending the connection lets go of the lock.
+    await pool.end()
+  }
+}
+
+/** Compares the schema with the code. */
+export async function readSchemaState(sql: Sql): Promise<SchemaState> {
+  const latest = (await readMigrations()).at(-1)!.version
+  const [history] = await sql`select to_regclass('schema_migrations') is not null as present`
+  const version = history?.present ? Math.max(0, ...(await readAppliedVersions(sql))) : 0
+  if (version === latest) return { state: 'current', version, latest }
+  if (version === 0) return { state: 'missing', version, latest }
+  return { state: version < latest ? 'older' : 'newer', version, latest }
+}
+
+/** Reads the files of `folder` (sql/ of this package), and refuses a gap or a repetition in their numbers. */
+export async function readMigrations(folder: string = findMigrations()): Promise<Migration[]> {
+  const names = (await readdir(folder)).filter(name => name.endsWith('.sql')).sort()
+  return Promise.all(names.map((name, index) => readMigration(folder, name, index + 1)))
+}
+
+async function readMigration(folder: string, fileName: string, expected: number): Promise<Migration> {
+  const [, digits, name] = FILE_NAME.exec(fileName) ?? []
+  const version = Number(digits)
+  if (name === undefined || version !== expected) {
+    throw new Error(`sql/${fileName} stands where a file numbered ${String(expected).padStart(4, '0')} should`)
+  }
+  const text = await readFile(join(folder, fileName), 'utf8')
+  return { version, name, text, transactional: !text.startsWith(NO_TRANSACTION) }
+}
+
+/** The compiled code lies deeper than its sources, so sql/ is looked for upwards. */
+function findMigrations(): string {
+  let folder = dirname(fileURLToPath(import.meta.url))
+  while (!existsSync(join(folder, 'sql')) && folder !== dirname(folder)) folder = dirname(folder)
+  return join(folder, 'sql')
+}
+
+async function checkServerVersion(sql: Sql): Promise<void> {
+  const [row] = await sql`select current_setting('server_version') as version`
+  const version = String(row?.version)
+  if (Number.parseInt(version, 10) < LEAST_SERVER_VERSION) {
+    throw new ConfigError(
+      `DATABASE_URL must lead to PostgreSQL ${LEAST_SERVER_VERSION} or newer, but leads to ${version}`
+    )
+  }
+}
+
+/** Asks again and again: a session that waits in pg_advisory_lock deadlocks with `create index concurrently`. */
+async function acquireLock(sql: Sql, log: Logger): Promise<void> {
+  for (let polls = 0; ; polls++) {
+    const [row] = await sql`select pg_try_advisory_lock(${MIGRATION_LOCK}) as held`
+    if (row?.held) return
+    if (polls === 0) log.info('waiting for another process that migrates the database')
+    await delay(LOCK_POLL_MS)
+  }
+}
+
+async function createHistory(sql: Sql): Promise<void> {
+  await sql`
+    create table if not exists schema_migrations (
+      version    int constraint schema_migrations_pkey primary key,
+      name       text not null,
+      applied_at timestamptz not null default now()
+    )`
+}
+
+async function readAppliedVersions(sql: Sql): Promise<number[]> {
+  const rows = await sql<{ version: number }[]>`select version from schema_migrations order by version`
+  return rows.map(row => row.version)
+}
+
+async function apply(pool: Pool, migration: Migration): Promise<void> {
+  if (migration.transactional) {
+    await pool.transaction(async sql => {
+      await sql.unsafe(`set local lock_timeout = '${LOCK_TIMEOUT}'`)
+      await recordApplied(sql, migration)
+      await sql.unsafe(migration.text)
+    })
+    return
+  }
+  await pool.run(async sql => {
+    for (const statement of migration.text.trimEnd().split(/;[ \t]*\n/)) await sql.unsafe(statement)
+    await recordApplied(sql, migration)
+  })
+}
+
+async function recordApplied(sql: Sql, { version, name }: Migration): Promise<void> {
+  await sql`insert into schema_migrations (version, name) values (${version}, ${name})`
+}

@@ -1,0 +1,220 @@
+/**
+ * A few connections, each leased to one piece of work at a time. The driver's own pool is not used: after a backend has
+ * died it hands out stale errors, and its transactions can end the process (see connection.ts). Here a connection that
+ * ever closed, or gave an error that ends connections, is thrown away and a new one takes its place.
+ *
+ * A lease is free (waiting for work), busy (leased) or dead (thrown away when it comes back). When all are busy, work
+ * waits in line; when the line is full it is refused.
+ */
+import type { Sql } from 'postgres'
+import { endsConnection } from './failure.ts'
+
+/** Opens one connection, and says when it has closed. */
+export type Connect = (onClose: () => void) => Sql
+
+export interface PoolOptions {
+  readonly size: number
+  /** How much work may wait for a connection before more of it is refused. */
+  readonly maxWaiting?: number
+}
+
+/** An error of the pool itself, or of its transactions. */
+export class PoolError extends Error {
+  override readonly name = 'PoolError'
+  readonly code: 'POOL_FULL' | 'POOL_CLOSED' | 'TX_LOST' | 'TX_ABORTED'
+  constructor(code: PoolError['code'], message: string) {
+    super(message)
+    this.code = code
+  }
+}
+
+const MAX_WAITING = 1000
+/** How long `end` waits for work under way, and then for connections to close. */
+const GRACE_MS = 2000
+
+interface Lease {
+  readonly sql: Sql
+  dead: boolean
+}
+interface Waiter {
+  resolve(lease: Lease): void
+  reject(error: Error): void
+}
+
+export class Pool {
+  readonly #connect: Connect
+  readonly #size: number
+  readonly #maxWaiting: number
+  readonly #leases = new Set<Lease>()
+  readonly #free: Lease[] = []
+  readonly #waiting: Waiter[] = []
+  #busy = 0
+  #closed = false
+  #onQuiet = () => {}
+
+  constructor(connect: Connect, { size, maxWaiting = MAX_WAITING }: PoolOptions) {
+    this.#connect = connect
+    this.#size = size
+    this.#maxWaiting = maxWaiting
+  }
+
+  /** How much work is waiting for a connection. */
+  get waiting(): number {
+    return this.#waiting.length
+  }
+
+  /** Runs `work` on a connection of its own. Queries in it may be sent without awaiting each, but must all be awaited. */
+  async run<T>(work: (sql: Sql) => Promise<T>): Promise<T> {
+    const lease = await this.#lease()
+    try {
+      return await work(lease.sql)
+    } catch (error) {
+      if (endsConnection(error)) lease.dead = true
+      throw error
+    } finally {
+      this.#release(lease)
+    }
+  }
+
+  /**
+   * Runs `work` between begin and commit; a throw in it rolls back. For maintenance only: on the path of requests, a
+   * single statement does it. Queries in it must be awaited one after another. `mode` follows `begin`
+   * (`isolation level repeatable read read only`). Where the connection goes while the commit is under way, the
+   * rejection is classified as `lost`: the outcome is unknown.
+   */
+  async transaction<T>(work: (sql: Sql) => Promise<T>, mode = ''): Promise<T> {
+    const lease = await this.#lease()
+    try {
+      await lease.sql.unsafe(`begin ${mode}`)
+      const result = await this.#workOrRollBack(lease, work)
+      const { command } = await lease.sql.unsafe('commit')
+      // The answer to the commit of a transaction in which a query failed, although `work` did not mind.
+      if (command === 'ROLLBACK') throw new PoolError('TX_ABORTED', 'A query failed inside the transaction')
+      return result
+    } catch (error) {
+      if (endsConnection(error)) lease.dead = true
+      throw error
+    } finally {
+      this.#release(lease)
+    }
+  }
+
+  /** Refuses new work, waits a moment for what is under way, and closes every connection. */
+  async end(graceMs = GRACE_MS): Promise<void> {
+    this.#closed = true
+    for (const waiter of this.#waiting.splice(0)) waiter.reject(poolClosed())
+    if (this.#busy > 0) {
+      await within(
+        graceMs,
+        new Promise<void>(resolve => {
+          this.#onQuiet = resolve
+        })
+      )
+    }
+    const living = [...this.#leases].filter(lease => !lease.dead)
+    // Ending an instance whose server went away may never come back, hence the limit.
+    await within(graceMs, Promise.allSettled(living.map(lease => lease.sql.end({ timeout: graceMs / 1000 }))))
+  }
+
+  async #workOrRollBack<T>(lease: Lease, work: (sql: Sql) => Promise<T>): Promise<T> {
+    try {
+      const result = await work(guardTransaction(lease))
+      failIfLost(lease)
+      return result
+    } catch (error) {
+      if (endsConnection(error)) lease.dead = true
+      // A rollback sent to a dying connection may never be answered.
+      if (!lease.dead) {
+        await lease.sql.unsafe('rollback').catch(() => {
+          lease.dead = true
+        })
+      }
+      throw error
+    }
+  }
+
+  async #lease(): Promise<Lease> {
+    if (this.#closed) throw poolClosed()
+    const lease = this.#takeFree() ?? (this.#leases.size < this.#size ? this.#open() : undefined)
+    if (lease !== undefined) {
+      this.#busy++
+      return lease
+    }
+    if (this.#waiting.length >= this.#maxWaiting) {
+      throw new PoolError('POOL_FULL', `${this.#maxWaiting} others are waiting for a connection`)
+    }
+    return new Promise((resolve, reject) => this.#waiting.push({ resolve, reject }))
+  }
+
+  #takeFree(): Lease | undefined {
+    for (let lease = this.#free.pop(); lease !== undefined; lease = this.#free.pop()) {
+      if (!lease.dead) return lease
+      this.#drop(lease)
+    }
+    return undefined
+  }
+
+  #open(): Lease {
+    const lease: Lease = {
+      dead: false,
+      sql: this.#connect(() => {
+        lease.dead = true
+      })
+    }
+    this.#leases.add(lease)
+    return lease
+  }
+
+  #drop(lease: Lease): void {
+    this.#leases.delete(lease)
+    // Not awaited: ending an instance that lost its server may never come back.
+    lease.sql.end({ timeout: 0 }).catch(() => {})
+  }
+
+  /** Passes a connection on to whoever waits longest: the lease stays busy then. */
+  #release(lease: Lease): void {
+    if (lease.dead) this.#drop(lease)
+    const waiter = this.#waiting.shift()
+    if (waiter !== undefined) {
+      waiter.resolve(lease.dead ? this.#open() : lease)
+      return
+    }
+    this.#busy--
+    if (!lease.dead) this.#free.push(lease)
+    if (this.#busy === 0) this.#onQuiet()
+  }
+}
+
+/** The connection of a transaction, which throws instead of running a later statement outside of it. */
+function guardTransaction(lease: Lease): Sql {
+  return new Proxy(lease.sql, {
+    apply(target, self, parameters) {
+      failIfLost(lease)
+      return Reflect.apply(target, self, parameters)
+    },
+    get(target, property) {
+      failIfLost(lease)
+      return Reflect.get(target, property)
+    }
+  })
+}
+
+function failIfLost(lease: Lease): void {
+  if (lease.dead) throw new PoolError('TX_LOST', 'The connection was lost inside a transaction')
+}
+
+function poolClosed(): PoolError {
+  return new PoolError('POOL_CLOSED', 'The pool has been closed')
+}
+
+/** Waits for `promise`, but no longer than `ms`. */
+async function within(ms: number, promise: Promise<unknown>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined
+  await Promise.race([
+    promise,
+    new Promise(resolve => {
+      timer = setTimeout(resolve, ms)
+    })
+  ])
+  clearTimeout(timer)
+}

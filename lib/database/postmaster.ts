@@ -1,0 +1,235 @@
+/**
+ * The main process of an embedded PostgreSQL (its postmaster): made, started, found and stopped. It says of itself in
+ * the file postmaster.pid of its data folder where it listens and how far it is; the file outlives a postmaster that was
+ * killed.
+ */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { connect } from 'node:net'
+import { dirname, join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Binaries } from './binaries.ts'
+import { type ClusterUser, identityOf } from './cluster-user.ts'
+import { giveTo } from './folders.ts'
+import { isAlive, readCommandLine } from './process-identity.ts'
+
+/** The number in the name of the socket; there is no TCP port. */
+export const SOCKET_PORT = 5432
+export const SUPERUSER = 'spoor'
+export const MAIN_DATABASE = 'postgres'
+
+const POLL_MS = 10
+const FAST_STOP_MS = 60_000
+const LAST_LINES = 20
+
+/** Where the programs are and whom they run as. */
+export interface Runner {
+  readonly binaries: Binaries
+  readonly user: ClusterUser | undefined
+}
+
+export interface RunningPostmaster {
+  readonly pid: number
+  readonly socketDir: string
+}
+
+/**
+ * - `running`: it answers on its socket.
+ * - `busy`: it is starting or stopping; ask again.
+ * - `stopped`: there is none. A postmaster.pid may be left over.
+ */
+export type PostmasterState =
+  | ({ readonly state: 'running' } & RunningPostmaster)
+  | { readonly state: 'busy' }
+  | { readonly state: 'stopped' }
+
+/** postgres ended before it was ready, or could not be started; `lines` are the last that it wrote. */
+export class PostmasterError extends Error {
+  override readonly name = 'PostmasterError'
+  readonly lines: readonly string[]
+  constructor(message: string, lines: readonly string[]) {
+    super([message, ...lines].join(': '))
+    this.lines = lines
+  }
+}
+
+/** Makes a new cluster in `dataDir`, which appears when it is whole. Where another process was faster, theirs stays. */
+export async function initializeCluster(
+  { binaries, user }: Runner,
+  dataDir: string,
+  password: string,
+  durable = true
+): Promise<void> {
+  const draft = `${dataDir}-${process.pid}`
+  const passwordFile = `${draft}.password`
+  await rm(draft, { recursive: true, force: true })
+  await mkdir(draft, { mode: 0o700 })
+  await giveTo(user, draft)
+  await writeFile(passwordFile, password, { mode: 0o600 })
+  await giveTo(user, passwordFile)
+  try {
+    const child = spawn(
+      binaries.initdb,
+      [
+        `--pgdata=${draft}`,
+        `--username=${SUPERUSER}`,
+        `--pwfile=${passwordFile}`,
+        '--auth=scram-sha-256',
+        '--encoding=UTF8',
+        // Sorts the same whatever libraries the machine has, now and after its next upgrade.
+        '--locale-provider=builtin',
+        '--builtin-locale=C.UTF-8',
+        '--locale=C',
+        '--no-instructions',
+        ...(durable ? [] : ['--no-sync'])
+      ],
+      { ...spawnOptions(user, dirname(dataDir)), stdio: ['ignore', 'ignore', 'pipe'] }
+    )
+    const lines = keepLastLines(child)
+    if ((await exitOf(child)) !== 0) throw new PostmasterError('initdb failed', lines)
+    await rename(draft, dataDir)
+  } catch (error) {
+    await rm(draft, { recursive: true, force: true })
+    const { code } = error as NodeJS.ErrnoException
+    if (code !== 'ENOTEMPTY' && code !== 'EEXIST') throw error
+  } finally {
+    await rm(passwordFile, { force: true })
+  }
+}
+
+export interface StartOptions {
+  readonly dataDir: string
+  readonly socketDir: string
+  readonly settings: Readonly<Record<string, string>>
+  /** Given every line that postgres writes, for its whole life. */
+  readonly onLine: (line: string) => void
+}
+
+/** Starts postgres, and resolves when it takes connections: after a crash, when it has recovered. */
+export async function startPostmaster(
+  { binaries, user }: Runner,
+  { dataDir, socketDir, settings, onLine }: StartOptions
+): Promise<ChildProcess> {
+  const child = spawn(
+    binaries.postgres,
+    [
+      '-D',
+      dataDir,
+      '-p',
+      String(SOCKET_PORT),
+      ...asArguments({
+        ...settings,
+        listen_addresses: '',
+        unix_socket_directories: `"${socketDir.replaceAll('"', '""')}"`,
+        unix_socket_permissions: '0700'
+      })
+    ],
+    // Detached: the terminal's Ctrl-C is for us, who let the service finish first.
+    { ...spawnOptions(user, dataDir), detached: true, stdio: ['ignore', 'ignore', 'pipe'] }
+  )
+  const lines = keepLastLines(child, onLine)
+  const ended = exitOf(child)
+  let exited = false
+  const noteExit = () => {
+    exited = true
+  }
+  ended.then(noteExit, noteExit)
+  while (!exited) {
+    const file = await readPostmasterFile(dataDir)
+    if (file?.pid === child.pid && file?.status === 'ready') return child
+    await delay(POLL_MS)
+  }
+  // Rejects where the program could not be started at all.
+  await ended
+  throw new PostmasterError('PostgreSQL did not start', lines)
+}
+
+/** Looks whether a postmaster runs on `dataDir`, whoever started it. */
+export async function inspectPostmaster(dataDir: string): Promise<PostmasterState> {
+  const file = await readPostmasterFile(dataDir)
+  if (file === undefined) return { state: 'stopped' }
+  const { pid, socketDir } = file
+  if (socketDir !== '' && (await answers(socketDir))) return { state: 'running', pid, socketDir }
+  return isPostmaster(pid, dataDir) ? { state: 'busy' } : { state: 'stopped' }
+}
+
+/** Removes a postmaster.pid that nobody stands behind: postgres itself would not start before one that is empty. */
+export async function removeStaleFile(dataDir: string): Promise<void> {
+  if ((await inspectPostmaster(dataDir)).state === 'stopped') await rm(join(dataDir, 'postmaster.pid'), { force: true })
+}
+
+/** Whether `pid`, as seen from here, is a postmaster of `dataDir`. */
+export function isPostmaster(pid: number, dataDir: string): boolean {
+  // Where the system does not tell, the process is respected.
+  return isAlive(pid) && (readCommandLine(pid)?.includes(`-D ${dataDir} `) ?? true)
+}
+
+/** Stops a postmaster: sessions are ended, everything is written out. Resolves when the process is gone. */
+export async function stopPostmaster(pid: number, dataDir: string): Promise<void> {
+  const deadline = Date.now() + FAST_STOP_MS
+  let signal: NodeJS.Signals | undefined = 'SIGINT'
+  while (isPostmaster(pid, dataDir)) {
+    if (signal !== undefined) process.kill(pid, signal)
+    await delay(POLL_MS)
+    // Without the last checkpoint, which the next start makes up for.
+    signal = Date.now() > deadline ? 'SIGQUIT' : undefined
+  }
+}
+
+interface PostmasterFile {
+  readonly pid: number
+  readonly socketDir: string
+  readonly status: string
+}
+
+/** Lines: pid, data folder, start, port, socket folder, address, shared memory, status. Undefined: no file. */
+async function readPostmasterFile(dataDir: string): Promise<PostmasterFile | undefined> {
+  const text = await readFile(join(dataDir, 'postmaster.pid'), 'utf8').catch(error => {
+    if (error.code === 'ENOENT') return undefined
+    throw error
+  })
+  if (text === undefined) return undefined
+  const lines = text.split('\n').map(line => line.trim())
+  return { pid: Number(lines[0] || Number.NaN), socketDir: lines[4] ?? '', status: lines[7] ?? '' }
+}
+
+/** Whether somebody accepts connections on the socket. */
+function answers(socketDir: string): Promise<boolean> {
+  return new Promise(resolve => {
+    const socket = connect(`${socketDir}/.s.PGSQL.${SOCKET_PORT}`)
+    socket.on('connect', () => {
+      socket.destroy()
+      resolve(true)
+    })
+    // Any other error comes from a socket that somebody holds.
+    socket.on('error', (error: NodeJS.ErrnoException) =>
+      resolve(!['ECONNREFUSED', 'ENOENT'].includes(error.code ?? ''))
+    )
+  })
+}
+
+/** Nothing of our own environment (PGPORT, LC_*) and no folder that the user cannot enter. */
+function spawnOptions(user: ClusterUser | undefined, cwd: string) {
+  return { ...identityOf(user), cwd, env: { PATH: process.env.PATH, LC_ALL: 'C', TZ: 'UTC' } }
+}
+
+function asArguments(settings: Record<string, string>): string[] {
+  return Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
+}
+
+function exitOf(child: ChildProcess): Promise<number | null> {
+  return new Promise((resolve, reject) => {
+    child.on('error', reject)
+    child.on('close', resolve)
+  })
+}
+
+function keepLastLines(child: ChildProcess, onLine?: (line: string) => void): readonly string[] {
+  const lines: string[] = []
+  createInterface(child.stderr!).on('line', line => {
+    if (lines.push(line) > LAST_LINES) lines.shift()
+    onLine?.(line)
+  })
+  return lines
+}

@@ -1,0 +1,197 @@
+/**
+ * The write path. A body is admitted, made ready (lib/ingest/preparation.ts), queued behind others of its trace, and
+ * written in a batch by whichever lane is free. Requests that arrive while the lanes are writing form the next batch:
+ * group commit without a timer. 2xx means committed and readable.
+ */
+import type { Appended, Ended, Ingest, Principal, Recorded } from '../app.ts'
+import type { Database } from '../database/database.ts'
+import { Pool } from '../database/pool.ts'
+import { Refusal } from '../errors.ts'
+import type { Logger } from '../log.ts'
+import type { ByKey, Decision } from '../trace/decide.ts'
+import type { PreparedAppend, PreparedEnd } from '../trace/prepared.ts'
+import { Preparation } from './preparation.ts'
+import { Queue } from './queue.ts'
+import type { RecordText } from './rows.ts'
+import { type Pending, Writer } from './writer.ts'
+
+export interface IngestOptions {
+  /** Worker threads that prepare large bodies. */
+  readonly workers: number
+  /** Traces that a trial account may record; undefined: trial mode is off. */
+  readonly trialTraces: number | undefined
+}
+
+/** Statements under way at once: while one waits for its commit, another is being built and executed. */
+const LANES = 2
+/** Bounds of one batch. Bytes are those of the bodies: larger batches of large rows gain nothing. */
+const BATCH = { operations: 128, bytes: 2 * 1024 * 1024 }
+/** Bounds of everything admitted and not yet answered; beyond them, 429 before the body is read. */
+const MAX_PENDING_BYTES = 192 * 1024 * 1024
+const MAX_PENDING = 4096
+/** A write that takes longer is undone by the server, and refused. */
+const STATEMENT_TIMEOUT_MS = 30_000
+/** Slots of project_totals, but for slot 0: each lane counts in one of its own, so that lanes do not wait for a row. */
+const SLOTS = 62
+
+type Done = Exclude<Decision, { kind: 'refused' }>
+type Operation = RecordText | (PreparedAppend & ByKey) | (PreparedEnd & ByKey)
+
+export class WritePath implements Ingest {
+  readonly #preparation: Preparation
+  readonly #queue = new Queue<Pending>()
+  readonly #pool: Pool
+  readonly #idle: Writer[]
+  readonly #trialTraces: number | undefined
+  #pendingBytes = 0
+  #pending = 0
+  #scheduled = false
+  #onEmpty: (() => void) | undefined
+
+  constructor(database: Database, options: IngestOptions, log: Logger) {
+    this.#preparation = new Preparation(options.workers, log)
+    this.#trialTraces = options.trialTraces
+    const connect = (onClose: () => void) =>
+      database.connect({ applicationName: 'writer', statementTimeoutMs: STATEMENT_TIMEOUT_MS, onClose })
+    this.#pool = new Pool(connect, { size: LANES })
+    const first = Math.floor(Math.random() * SLOTS)
+    const again = (pending: Pending, pauseMs: number) => this.#tryAgain(pending, pauseMs)
+    this.#idle = Array.from(
+      { length: LANES },
+      (_, lane) => new Writer(this.#pool, 1 + ((first + lane) % SLOTS), again, log)
+    )
+  }
+
+  async record(key: Principal, body: Uint8Array): Promise<Recorded> {
+    const ready = (await this.#preparation.makeReady({ operation: 'record', body })) as RecordText
+    const decision = await this.#submit(key, ready.traceId, ready, body.byteLength)
+    return {
+      traceId: ready.traceId,
+      spanCount: decision.kind === 'duplicate' ? decision.spanCount : ready.spans.count,
+      duplicate: decision.kind === 'duplicate',
+      running: ready.running
+    }
+  }
+
+  async append(key: Principal, traceId: string, body: Uint8Array): Promise<Appended> {
+    const ready = (await this.#preparation.makeReady({ operation: 'append', body })) as PreparedAppend
+    const operation = { ...ready, environment: key.environment }
+    const decision = await this.#submit(key, traceId, operation, body.byteLength)
+    if (decision.kind === 'insert') throw new Error('an append cannot insert a trace')
+    const added = decision.kind === 'change' ? decision.added : 0
+    return { traceId, added, duplicate: decision.duplicate, spanCount: spanCountAfter(decision) }
+  }
+
+  async end(key: Principal, traceId: string, body: Uint8Array): Promise<Ended> {
+    const ready = (await this.#preparation.makeReady({ operation: 'end', body })) as PreparedEnd
+    const operation = { ...ready, environment: key.environment }
+    const decision = await this.#submit(key, traceId, operation, body.byteLength)
+    if (decision.kind === 'insert') throw new Error('an end cannot insert a trace')
+    return { traceId, duplicate: decision.kind === 'duplicate', spanCount: spanCountAfter(decision) }
+  }
+
+  admit(bytes: number): { release(): void } {
+    if (this.#pending >= MAX_PENDING || this.#pendingBytes + bytes > MAX_PENDING_BYTES) {
+      throw new Refusal('quota_exhausted', 'the service has as much to write as it can hold; retry later')
+    }
+    this.#pending++
+    this.#pendingBytes += bytes
+    let held = true
+    return {
+      release: () => {
+        if (!held) return
+        held = false
+        this.#pending--
+        this.#pendingBytes -= bytes
+      }
+    }
+  }
+
+  async close(): Promise<void> {
+    if (!this.#queue.isEmpty) {
+      await new Promise<void>(resolve => {
+        this.#onEmpty = resolve
+      })
+    }
+    await this.#preparation.close()
+    await this.#pool.end()
+  }
+
+  /** Queues an operation; resolves with its decision once that is committed, throws a Refusal otherwise. */
+  async #submit(key: Principal, traceId: string, operation: Operation, bytes: number): Promise<Done> {
+    const isRecord = operation.operation === 'record'
+    const isTrial = isRecord && key.trialAccountId !== null && this.#trialTraces !== undefined
+    const charge = isTrial ? { accountId: key.trialAccountId as number, limit: this.#trialTraces as number } : undefined
+    const decision = await new Promise<Decision>((resolve, reject) => {
+      const pending: Pending = {
+        place: `${key.projectId}/${traceId}`,
+        bytes,
+        alone: charge !== undefined,
+        projectId: key.projectId,
+        traceId,
+        keyId: key.keyId,
+        environment: key.environment,
+        operation,
+        charge,
+        // A new trace is inserted without a look; one that cannot be stored is refused only if it does not exist.
+        look: !isRecord || charge !== undefined || operation.oversize !== undefined,
+        attempts: [],
+        decision: undefined,
+        tries: 0,
+        lostSince: undefined,
+        settled: false,
+        resolve: decision => {
+          this.#settled(pending)
+          resolve(decision)
+        },
+        reject: error => {
+          this.#settled(pending)
+          reject(error)
+        }
+      }
+      this.#queue.add(pending)
+      this.#schedule()
+    })
+    if (decision.kind === 'refused') throw new Refusal(decision.code, decision.message)
+    return decision
+  }
+
+  /** Starts idle lanes once the requests that arrived together have all been queued. */
+  #schedule(): void {
+    if (this.#scheduled || this.#idle.length === 0) return
+    this.#scheduled = true
+    setImmediate(() => {
+      this.#scheduled = false
+      while (this.#queue.hasReady) {
+        const writer = this.#idle.pop()
+        if (writer === undefined) return
+        void this.#run(writer)
+      }
+    })
+  }
+
+  async #run(writer: Writer): Promise<void> {
+    while (this.#queue.hasReady) await writer.process(this.#queue.take(BATCH))
+    this.#idle.push(writer)
+  }
+
+  /** Puts an operation back in line; it keeps its place, so nothing overtakes it on its trace. */
+  #tryAgain(pending: Pending, pauseMs: number): void {
+    if (pauseMs === 0) {
+      this.#queue.retry(pending)
+      this.#schedule()
+    } else {
+      setTimeout(() => this.#tryAgain(pending, 0), pauseMs)
+    }
+  }
+
+  #settled(pending: Pending): void {
+    pending.settled = true
+    this.#queue.release(pending)
+    if (this.#queue.hasReady) this.#schedule()
+    if (this.#queue.isEmpty) this.#onEmpty?.()
+  }
+}
+
+const spanCountAfter = (decision: Exclude<Done, { kind: 'insert' }>): number =>
+  decision.kind === 'change' ? decision.change.spanCount : decision.spanCount

@@ -1,0 +1,47 @@
+/** Where bodies are made ready: on the main thread below a measured size, on worker threads above it. */
+import { Piscina } from 'piscina'
+import { Refusal } from '../errors.ts'
+import type { Logger } from '../log.ts'
+import { makeReady, type Ready, type ReadyResult, type ReadyTask } from './ready.ts'
+
+/** Bodies up to so many bytes are prepared on the main thread: the hop costs more than the work (about 50 µs). */
+const INLINE_BYTES = 8 * 1024
+
+export class Preparation {
+  readonly #pool: Piscina<ReadyTask, ReadyResult>
+
+  constructor(workers: number, log: Logger) {
+    this.#pool = new Piscina({
+      filename: new URL('../../workers/prepare.js', import.meta.url).href,
+      minThreads: 1,
+      maxThreads: workers,
+      // Two tasks a thread, so that it finds the next one waiting when it is done with one.
+      concurrentTasksPerWorker: 2,
+      // The queue is bounded where requests are admitted.
+      maxQueue: Number.POSITIVE_INFINITY,
+      recordTiming: false
+    })
+    // Without a listener an error of a worker ends the process; its task is answered through its promise.
+    this.#pool.on('error', error => log.error({ err: error }, 'a worker thread failed'))
+  }
+
+  /** Prepares and renders a body. Throws a Refusal where it is not valid. */
+  async makeReady(task: ReadyTask): Promise<Ready> {
+    const result = task.body.byteLength <= INLINE_BYTES ? makeReady(task) : await this.#run(task)
+    if ('refusal' in result) throw new Refusal(result.refusal.code, result.refusal.message)
+    return result.ready
+  }
+
+  /** The body is copied to the thread, not moved, so that another can take over from one that died. */
+  async #run(task: ReadyTask): Promise<ReadyResult> {
+    try {
+      return await this.#pool.run(task)
+    } catch {
+      return await this.#pool.run(task)
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#pool.close()
+  }
+}

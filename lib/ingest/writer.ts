@@ -1,0 +1,207 @@
+/**
+ * One lane of the write path: takes a batch, looks where a decision needs it, decides, writes one statement, answers.
+ *
+ * An operation is tried until it is decided. It looks before it writes if it is an append or an end, if an earlier
+ * attempt did not take, or if the outcome of an earlier attempt is unknown because the connection went away: then the
+ * number that the attempt would have left on the row tells whether it took.
+ */
+import { classifyFailure, SQLSTATE } from '../database/failure.ts'
+import type { Pool } from '../database/pool.ts'
+import { Refusal } from '../errors.ts'
+import type { Logger } from '../log.ts'
+import { type TrialCharge, writeBatch } from '../store/batch.ts'
+import { TraceNumbers } from '../store/trace-numbers.ts'
+import { type Look, readTraceStates } from '../store/trace-state.ts'
+import { type ByKey, type Decision, decide, type TraceState } from '../trace/decide.ts'
+import type { PreparedAppend, PreparedEnd } from '../trace/prepared.ts'
+import type { Queued } from './queue.ts'
+import { BatchRows, type RecordText } from './rows.ts'
+
+/** An operation under way. */
+export interface Pending extends Queued {
+  readonly projectId: number
+  readonly traceId: string
+  /** Stamped on recorded traces. */
+  readonly keyId: string | null
+  readonly environment: string | null
+  readonly operation: RecordText | (PreparedAppend & ByKey) | (PreparedEnd & ByKey)
+  /** Set where a new trace is charged to a trial account; such an operation is a batch by itself. */
+  readonly charge: TrialCharge | undefined
+  /** The state must be read before deciding. */
+  look: boolean
+  /** Numbers of attempts that may have taken, and what was decided for the last of them. */
+  attempts: number[]
+  decision: Decision | undefined
+  /** How often it was sent back in line. */
+  tries: number
+  /** When the connection went away during it, in ms of performance.now(). */
+  lostSince: number | undefined
+  /** Answered, by resolve or reject. */
+  settled: boolean
+  resolve(decision: Decision): void
+  reject(error: unknown): void
+}
+
+/** What becomes of an operation that was neither answered nor failed: tried again, at once or after a pause. */
+export type Again = (pending: Pending, pauseMs: number) => void
+
+/** How long the outcome of a lost attempt is looked for before the client is told to send again. */
+const LOST_LIMIT_MS = 5000
+const PAUSE_MS = 50
+/** An operation whose trace changed under it this often is given up. */
+const MAX_TRIES = 1000
+
+export class Writer {
+  readonly #pool: Pool
+  readonly #slot: number
+  readonly #again: Again
+  readonly #log: Logger
+  readonly #numbers = new TraceNumbers()
+
+  /** `slot`: the slot of project_totals that this writer alone should use. */
+  constructor(pool: Pool, slot: number, again: Again, log: Logger) {
+    this.#pool = pool
+    this.#slot = slot
+    this.#again = again
+    this.#log = log
+  }
+
+  /** Answers every operation of the batch, or hands it on to be tried again. Never rejects. */
+  async process(batch: readonly Pending[]): Promise<void> {
+    try {
+      await this.#decideAndWrite(batch)
+    } catch (error) {
+      const open = batch.filter(pending => !pending.settled)
+      await this.#fail(open, error)
+    }
+  }
+
+  async #decideAndWrite(batch: readonly Pending[]): Promise<void> {
+    const decided = await this.#look(batch.filter(pending => pending.look))
+    for (const pending of batch) {
+      if (!pending.look) decided.push({ pending, state: undefined, decision: { kind: 'insert' } })
+    }
+    if (decided.length === 0) return
+    const taken = await this.#pool.run(async sql => {
+      await this.#numbers.reserve(sql, decided.length)
+      const rows = new BatchRows()
+      const ingestedAt = new Date().toISOString()
+      for (const each of decided) this.#addRows(rows, each, ingestedAt)
+      return writeBatch(sql, { ...rows.parameters, slot: this.#slot }, batch[0]?.charge)
+    })
+    for (const { pending, state, decision } of decided) {
+      const seq = state?.seq ?? pending.attempts[0]
+      if (seq !== undefined && taken.has(seq)) pending.resolve(decision)
+      else this.#notTaken(pending, state)
+    }
+  }
+
+  /** Reads the states of these operations, answers what is decided already, and gives what is to be written. */
+  async #look(looking: readonly Pending[]): Promise<Decided[]> {
+    if (looking.length === 0) return []
+    const states = await this.#pool.run(sql => readTraceStates(sql, looking.map(lookOf)))
+    const toWrite: Decided[] = []
+    looking.forEach((pending, i) => {
+      const state = states[i]
+      if (state !== undefined && pending.decision !== undefined && isOurs(pending, state)) {
+        pending.resolve(pending.decision)
+        return
+      }
+      const decision = decide(state, pending.operation)
+      if (decision.kind === 'insert' || decision.kind === 'change') toWrite.push({ pending, state, decision })
+      else pending.resolve(decision)
+    })
+    return toWrite
+  }
+
+  #addRows(rows: BatchRows, { pending, state, decision }: Decided, ingestedAt: string): void {
+    pending.decision = decision
+    const { projectId, operation } = pending
+    if (decision.kind === 'change' && state !== undefined) {
+      const version = this.#numbers.take()
+      pending.attempts.push(version)
+      rows.change({ projectId, seq: state.seq, oldVersion: state.version, version }, decision.change)
+    } else if (operation.operation === 'record') {
+      // The same number at every attempt: whichever of them takes, it leaves one row.
+      const seq = pending.attempts[0] ?? this.#numbers.take()
+      pending.attempts = [seq]
+      const { environment, keyId } = pending
+      rows.insert({ projectId, seq, environment, keyId, ingestedAt }, operation)
+    }
+  }
+
+  /** The id exists, the version moved, or the trial allowance is used up: look, and decide again. */
+  #notTaken(pending: Pending, state: TraceState | undefined): void {
+    if (pending.charge !== undefined && state === undefined) {
+      const { limit } = pending.charge
+      const message = `the trial account has recorded its ${limit} traces; nothing more can be recorded with it`
+      pending.resolve({ kind: 'refused', code: 'trial_limit_reached', message })
+      return
+    }
+    this.#tryAgain(pending, 0)
+  }
+
+  #tryAgain(pending: Pending, pauseMs: number): void {
+    pending.look = true
+    if (++pending.tries > MAX_TRIES) {
+      pending.reject(new Refusal('quota_exhausted', 'the trace is being changed by too many others; retry later'))
+      return
+    }
+    this.#again(pending, pauseMs)
+  }
+
+  async #fail(batch: readonly Pending[], error: unknown): Promise<void> {
+    const failure = classifyFailure(error)
+    if (failure === 'retry' || isUniqueViolation(error)) {
+      for (const pending of batch) this.#tryAgain(pending, 0)
+      return
+    }
+    if (failure === 'bug') {
+      await this.#isolate(batch, error)
+      return
+    }
+    this.#log.warn({ err: error, operations: batch.length }, 'the database did not take a batch')
+    const now = performance.now()
+    for (const pending of batch) {
+      if (failure === 'lost') pending.lostSince ??= now
+      if (pending.lostSince !== undefined && now - pending.lostSince < LOST_LIMIT_MS) this.#tryAgain(pending, PAUSE_MS)
+      else pending.reject(new Refusal('quota_exhausted', refusalMessage(pending)))
+    }
+  }
+
+  /** An error that belongs to one operation must not fail its neighbours: halves are tried until it stands alone. */
+  async #isolate(batch: readonly Pending[], error: unknown): Promise<void> {
+    if (batch.length === 1) {
+      batch[0]?.reject(error)
+      return
+    }
+    const middle = Math.ceil(batch.length / 2)
+    for (const half of [batch.slice(0, middle), batch.slice(middle)]) await this.process(half)
+  }
+}
+
+interface Decided {
+  readonly pending: Pending
+  readonly state: TraceState | undefined
+  readonly decision: Decision
+}
+
+function lookOf({ projectId, traceId, operation }: Pending): Look {
+  const spanIds = operation.operation === 'record' ? [] : operation.spans.map(span => span.id)
+  return { projectId, traceId, spanIds, ends: operation.operation === 'end' }
+}
+
+/** Whether an earlier attempt left its number on the row. */
+const isOurs = (pending: Pending, state: TraceState): boolean =>
+  pending.attempts.includes(pending.operation.operation === 'record' ? state.seq : state.version)
+
+/** Only a charged insert raises it, where the trace exists (lib/store/batch.ts). */
+const isUniqueViolation = (error: unknown): boolean =>
+  (error as { code?: unknown } | null)?.code === SQLSTATE.uniqueViolation
+
+function refusalMessage(pending: Pending): string {
+  const unknown = pending.lostSince !== undefined && pending.attempts.length > 0
+  return unknown
+    ? 'the database went away during the write; send the same request again to learn its outcome'
+    : 'the database refused the write; nothing was stored; retry later'
+}

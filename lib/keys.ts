@@ -1,0 +1,57 @@
+/**
+ * API keys as text: `<KEY_PREFIX>_live_<keyId>_<secret>`. The key id names the key and may be shown; the secret is known
+ * only to whoever was given the key, and only its keyed digest is stored.
+ */
+import { createHmac, randomBytes } from 'node:crypto'
+import type { Scope } from './schema/output.ts'
+
+const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
+const KEY_ID_LENGTH = 16
+/** 43 characters of 62 are 256 bits. */
+const SECRET_LENGTH = 43
+const KEY_REST = new RegExp(`^([0-9A-Za-z]{${KEY_ID_LENGTH}})_([0-9A-Za-z]{${SECRET_LENGTH}})$`)
+/** The largest multiple of 62 in a byte: what lies above is thrown away, or the first letters would come more often. */
+const UNBIASED_BELOW = 256 - (256 % ALPHABET.length)
+
+export interface KeyParts {
+  readonly keyId: string
+  readonly secret: string
+}
+
+/** What a new key may do where nothing else is asked for. */
+export const DEFAULT_SCOPES: readonly Scope[] = ['traces:write', 'traces:read']
+
+/** What a key may do: one from before scopes existed has none stored, and may write. */
+export function effectiveScopes(stored: readonly Scope[] | null): readonly Scope[] {
+  return stored ?? ['traces:write']
+}
+
+/** Makes a key: the whole text, which nobody can make again, and its parts. */
+export function generateKey(prefix: string): KeyParts & { readonly key: string } {
+  const keyId = randomText(KEY_ID_LENGTH)
+  const secret = randomText(SECRET_LENGTH)
+  return { key: `${prefix}_live_${keyId}_${secret}`, keyId, secret }
+}
+
+/** Takes a key apart; undefined where it has not the form. The prefix may itself contain `_`. */
+export function parseKey(prefix: string, token: string): KeyParts | undefined {
+  const start = `${prefix}_live_`
+  if (!token.startsWith(start)) return undefined
+  const parts = KEY_REST.exec(token.slice(start.length))
+  return parts === null ? undefined : { keyId: parts[1]!, secret: parts[2]! }
+}
+
+/** The stored form of a secret: HMAC-SHA256, 32 bytes, under the deployment's KEY_DIGEST_SECRET. */
+export function digestSecret(secret: string, digestSecret: string): Buffer {
+  return createHmac('sha256', digestSecret).update(secret).digest()
+}
+
+function randomText(length: number): string {
+  let text = ''
+  while (text.length < length) {
+    for (const byte of randomBytes(length)) {
+      if (byte < UNBIASED_BELOW && text.length < length) text += ALPHABET[byte % ALPHABET.length]
+    }
+  }
+  return text
+}

@@ -1,0 +1,108 @@
+/**
+ * The one statement in which a batch of operations is written: new traces, changed traces, the spans of just those that
+ * took, and the project totals. A statement is atomic by itself. An insert does not take where the id exists; a change
+ * does not take where the version has moved.
+ */
+import type { Sql } from 'postgres'
+import { CHANGE_COLUMNS, type Column, rowSource, SPAN_COLUMNS, TRACE_COLUMNS, typed } from './columns.ts'
+
+/** Values of a list of columns: one parameter each, from lib/store/columns.ts; undefined: no rows. */
+export type Rows = readonly string[] | undefined
+
+export interface Batch {
+  readonly traces: Rows
+  readonly changes: Rows
+  readonly spans: Rows
+  /** The slot of project_totals that this writer counts in. */
+  readonly slot: number
+}
+
+/** Charges a trial account for the one new trace of a batch: nothing is inserted where the allowance is used up. */
+export interface TrialCharge {
+  readonly accountId: number
+  readonly limit: number
+}
+
+const names = (columns: readonly Column[]) => columns.map(column => column.name).join(', ')
+const values = (columns: readonly Column[], alias: string) => columns.map(column => typed(column, alias)).join(', ')
+
+const column = (name: string): string => {
+  const found = CHANGE_COLUMNS.find(each => each.name === name)
+  if (found === undefined) throw new Error(`no change column ${name}`)
+  return typed(found, 'c')
+}
+const SET_AS_SENT = [
+  ...['version', 'span_count', 'error_count', 'status', 'ended_at', 'duration_ms', 'input_tokens', 'output_tokens'],
+  ...['total_tokens', 'cost_usd', 'document_bytes', 'estimated_bytes', 'end_hash', 'provider', 'model', 'tags']
+]
+
+function insertTraces(first: number, charged: boolean): string {
+  return `insert into traces (${names(TRACE_COLUMNS)})
+    select ${values(TRACE_COLUMNS, 't')} from ${rowSource(TRACE_COLUMNS, first, 't')}
+    ${charged ? 'where exists (select from charged)' : 'on conflict (project_id, id) do nothing'}
+    returning project_id, seq, 1 as traces, span_count as spans, estimated_bytes as bytes`
+}
+
+function updateTraces(first: number): string {
+  const sets = SET_AS_SENT.map(name => `${name} = ${column(name)}`)
+  for (const name of ['output', 'metadata']) {
+    sets.push(`${name} = case when ${column(`sets_${name}`)} then ${column(name)} else t.${name} end`)
+  }
+  return `update traces as t set ${sets.join(', ')}
+    from ${rowSource(CHANGE_COLUMNS, first, 'c')}
+    where t.project_id = ${column('project_id')} and t.seq = ${column('seq')} and t.version = ${column('old_version')}
+    returning t.project_id, t.seq, 0 as traces, ${column('added_spans')} as spans, ${column('added_bytes')} as bytes`
+}
+
+function insertSpans(first: number): string {
+  return `insert into spans (${names(SPAN_COLUMNS)})
+    select ${values(SPAN_COLUMNS, 's')} from ${rowSource(SPAN_COLUMNS, first, 's')}
+    where s.trace_seq::bigint = any (array(select seq from taken))`
+}
+
+const ADD_TOTALS = `insert into project_totals as p (project_id, slot, traces, spans, bytes)
+    select project_id, $1::smallint, sum(traces), sum(spans), sum(bytes) from taken group by project_id order by project_id
+    on conflict (project_id, slot) do update
+    set traces = p.traces + excluded.traces, spans = p.spans + excluded.spans, bytes = p.bytes + excluded.bytes`
+
+/** The statement for batches that have these parts; few texts, so that few are prepared. */
+function statement(has: { traces: boolean; changes: boolean; spans: boolean; charge: boolean }): string {
+  let next = has.charge ? 4 : 2
+  const take = (count: number) => {
+    next += count
+    return next - count
+  }
+  const steps: string[] = []
+  if (has.charge) {
+    steps.push(`charged as (update accounts set trial_used = trial_used + 1
+    where id = $2::int and trial_used < $3::bigint returning id)`)
+  }
+  if (has.traces) steps.push(`inserted as (${insertTraces(take(TRACE_COLUMNS.length), has.charge)})`)
+  if (has.changes) steps.push(`updated as (${updateTraces(take(CHANGE_COLUMNS.length))})`)
+  const taken = [has.traces && 'select * from inserted', has.changes && 'select * from updated'].filter(Boolean)
+  steps.push(`taken as (${taken.join(' union all ')})`)
+  if (has.spans) steps.push(`new_spans as (${insertSpans(take(SPAN_COLUMNS.length))})`)
+  steps.push(`totals as (${ADD_TOTALS})`)
+  return `with ${steps.join(',\n  ')}\n  select seq from taken`
+}
+
+const statements = new Map<string, string>()
+
+/**
+ * Writes a batch and gives the inner numbers of the traces that took. Driver errors pass through; unique_violation on
+ * traces_id can only come from a charged insert whose trace exists: nothing was written or charged then.
+ */
+export async function writeBatch(sql: Sql, batch: Batch, charge?: TrialCharge): Promise<Set<number>> {
+  const { traces, changes, spans } = batch
+  const has = { traces: !!traces, changes: !!changes, spans: !!spans, charge: !!charge }
+  const shape = JSON.stringify(has)
+  let text = statements.get(shape)
+  if (text === undefined) {
+    text = statement(has)
+    statements.set(shape, text)
+  }
+  const charged = charge === undefined ? [] : [charge.accountId, charge.limit]
+  const parameters = [batch.slot, ...charged, ...(traces ?? []), ...(changes ?? []), ...(spans ?? [])]
+  const rows = await sql.unsafe<{ seq: number }[]>(text, parameters, { prepare: true })
+  return new Set(rows.map(row => row.seq))
+}

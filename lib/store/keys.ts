@@ -1,0 +1,165 @@
+/**
+ * API keys. Whatever changes a key tells every server process in the same statement (`pg_notify`), so that none goes on
+ * with what it remembers of the key. The notice is a hint: it is lost where a listener is just not connected.
+ */
+import type { Sql } from 'postgres'
+import type { Scope } from '../schema/output.ts'
+
+/** The payload of a notice is the id of the key that changed. */
+export const KEYS_CHANNEL = 'spoor_keys'
+
+export interface KeyForAuth {
+  readonly id: string
+  readonly projectId: number
+  /** Null: a key from before scopes existed. */
+  readonly scopes: Scope[] | null
+  readonly environment: string | null
+  readonly digest: Buffer
+  readonly expiresAt: Date | null
+  readonly revokedAt: Date | null
+  readonly lastUsedAt: Date | null
+  readonly accountId: number
+  readonly accountKind: 'owner' | 'trial'
+}
+
+/** What is known of a key but for its digest. */
+export interface KeyRow {
+  readonly id: string
+  readonly projectId: number
+  readonly projectSlug: string
+  readonly label: string
+  readonly scopes: Scope[] | null
+  readonly environment: string | null
+  readonly createdAt: Date
+  readonly expiresAt: Date | null
+  readonly lastUsedAt: Date | null
+  readonly revokedAt: Date | null
+}
+
+export interface NewKey {
+  readonly id: string
+  readonly digest: Buffer
+  readonly projectId: number
+  readonly label: string
+  readonly scopes: readonly Scope[]
+  readonly environment: string | null
+  /** Days from now; null: never. */
+  readonly expiresInDays: number | null
+}
+
+/** What authentication needs to know of the keys that exist among these; the others are left out. */
+export async function readKeysForAuth(sql: Sql, keyIds: readonly string[]): Promise<KeyForAuth[]> {
+  return sql<KeyForAuth[]>`
+    select k.id, k.project_id as "projectId", k.scopes, k.environment, k.digest, k.expires_at as "expiresAt",
+      k.revoked_at as "revokedAt", k.last_used_at as "lastUsedAt", a.id as "accountId", a.kind as "accountKind"
+    from api_keys k
+    join projects p on p.id = k.project_id
+    join accounts a on a.id = p.account_id
+    where k.id = any(${keyIds}::text[])`
+}
+
+/**
+ * Marks keys as used now, unless another process did so in the last five minutes, and returns when each was last used.
+ * The rows are locked in the order of their ids, so that two processes with the same keys do not block each other.
+ */
+export async function touchKeys(sql: Sql, keyIds: readonly string[]): Promise<{ id: string; lastUsedAt: Date }[]> {
+  return sql<{ id: string; lastUsedAt: Date }[]>`
+    with held as (
+      select id, last_used_at from api_keys where id = any(${keyIds}::text[]) order by id for update
+    ), touched as (
+      update api_keys k set last_used_at = now()
+      from held
+      where k.id = held.id and (held.last_used_at is null or held.last_used_at <= now() - interval '5 minutes')
+      returning k.id, k.last_used_at
+    )
+    select held.id, coalesce(touched.last_used_at, held.last_used_at) as "lastUsedAt"
+    from held left join touched on touched.id = held.id`
+}
+
+/** Stores a new key. */
+export async function insertKey(sql: Sql, key: NewKey): Promise<KeyRow> {
+  const [row] = await sql<[KeyRow]>`
+    with stored as (
+      insert into api_keys (id, digest, project_id, label, scopes, environment, expires_at)
+      values (${key.id}, ${key.digest}, ${key.projectId}, ${key.label}, ${key.scopes as string[]}::text[],
+        ${key.environment}, now() + ${key.expiresInDays}::int * interval '1 day')
+      returning *, ${announcement(sql)}
+    )
+    ${keyRows(sql, sql`stored`)}`
+  return row
+}
+
+/** The key, revoked or not, or undefined where there is none. */
+export async function readKey(sql: Sql, keyId: string): Promise<KeyRow | undefined> {
+  const [row] = await sql<KeyRow[]>`${keyRows(sql, sql`api_keys`)} where k.id = ${keyId}`
+  return row
+}
+
+/** Every key of one project, or of all, in the order they were made. */
+export async function listKeys(sql: Sql, projectId?: number): Promise<KeyRow[]> {
+  return sql<KeyRow[]>`
+    ${keyRows(sql, sql`api_keys`)}
+    ${projectId === undefined ? sql`` : sql`where k.project_id = ${projectId}`}
+    order by k.created_at, k.id`
+}
+
+/**
+ * Revokes a key and stores another with the same label, scopes, environment and expiry, both or neither. Undefined,
+ * and nothing changed, where the key does not exist, is revoked or has expired.
+ */
+export async function rotateKey(
+  sql: Sql,
+  keyId: string,
+  replacement: Pick<NewKey, 'id' | 'digest'>
+): Promise<KeyRow | undefined> {
+  const [row] = await sql<KeyRow[]>`
+    with retired as (
+      update api_keys set revoked_at = now()
+      where id = ${keyId} and revoked_at is null and (expires_at is null or expires_at > now())
+      returning *, ${announcement(sql)}
+    ), stored as (
+      insert into api_keys (id, digest, project_id, label, scopes, environment, expires_at)
+      select ${replacement.id}, ${replacement.digest}::bytea, project_id, label, scopes, environment, expires_at from retired
+      returning *, ${announcement(sql)}
+    )
+    ${keyRows(sql, sql`stored`)}`
+  return row
+}
+
+/** Revokes a key; one that was revoked before keeps that moment. Undefined where there is no such key. */
+export async function revokeKey(sql: Sql, keyId: string): Promise<KeyRow | undefined> {
+  const [row] = await sql<KeyRow[]>`
+    with changed as (
+      update api_keys set revoked_at = coalesce(revoked_at, now()) where id = ${keyId} returning *, ${announcement(sql)}
+    )
+    ${keyRows(sql, sql`changed`)}`
+  return row
+}
+
+/** Changes what a key stamps on later traces; null: nothing. Undefined where there is no such key, or it is revoked. */
+export async function setKeyEnvironment(
+  sql: Sql,
+  keyId: string,
+  environment: string | null
+): Promise<KeyRow | undefined> {
+  const [row] = await sql<KeyRow[]>`
+    with changed as (
+      update api_keys set environment = ${environment} where id = ${keyId} and revoked_at is null
+      returning *, ${announcement(sql)}
+    )
+    ${keyRows(sql, sql`changed`)}`
+  return row
+}
+
+/** Tells the listeners, from the `returning` list of a statement, which key it changed. */
+function announcement(sql: Sql) {
+  return sql`pg_notify(${KEYS_CHANNEL}, id) as announced`
+}
+
+function keyRows(sql: Sql, source: ReturnType<Sql>) {
+  return sql`
+    select k.id, k.project_id as "projectId", p.slug as "projectSlug", k.label, k.scopes, k.environment,
+      k.created_at as "createdAt", k.expires_at as "expiresAt", k.last_used_at as "lastUsedAt", k.revoked_at as "revokedAt"
+    from ${source} k
+    join projects p on p.id = k.project_id`
+}

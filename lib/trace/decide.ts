@@ -1,0 +1,264 @@
+/**
+ * The state machine of specification 3.1: what an operation does to a trace in a given state. Pure: it knows neither
+ * SQL nor HTTP. A trace is absent, running or complete; every row of the table is a branch below.
+ */
+import type { ErrorCode } from '../errors.ts'
+import { MAX_DOCUMENT_BYTES, MAX_SPANS, MAX_TAGS } from '../schema/input.ts'
+import { memberBytes, usageDocument } from './document.ts'
+import { mergeMetadata } from './metadata.ts'
+import type { PreparedAppend, PreparedEnd, PreparedSpan, PreparedTrace, UsageFields } from './prepared.ts'
+import { durationMs, isBefore } from './timestamp.ts'
+
+/** What is known of a stored trace before an operation on it is decided. */
+export interface TraceState extends UsageFields {
+  readonly seq: number
+  /** Moves with every change: a decision holds only for the version that it was made on. */
+  readonly version: number
+  readonly running: boolean
+  readonly bodyHash: string
+  readonly endHash: string | null
+  /** A label, 'unassigned', or null where it was not recorded. */
+  readonly environment: string | null
+  readonly startedAt: string
+  readonly provider: string | null
+  readonly model: string | null
+  readonly costUsd: number | null
+  readonly tags: readonly string[]
+  readonly spanCount: number
+  readonly errorCount: number
+  readonly documentBytes: number
+  readonly estimatedBytes: number
+  /** JSON text; null: {}. Known only where an end may merge into it. */
+  readonly metadata: string | null
+  /** UTF-8 bytes of the stored output (4 for null). */
+  readonly outputBytes: number
+  /** Hashes of those of the operation's spans that are stored, by span id. */
+  readonly spanHashes: ReadonlyMap<string, string>
+}
+
+/** What deciding needs to know of a trace to record. */
+export interface RecordOperation {
+  readonly operation: 'record'
+  readonly traceId: string
+  readonly hash: string
+  /** Why one of its documents cannot be stored; undefined where all can. */
+  readonly oversize: string | undefined
+}
+
+/** An operation on one trace, prepared. */
+export type Operation = RecordOperation | (PreparedAppend & ByKey) | (PreparedEnd & ByKey)
+/** What an append or end brings besides its body. */
+export interface ByKey {
+  /** The environment label of the key; null: unassigned. */
+  readonly environment: string | null
+}
+
+/** What changes on a stored trace. Scalars are the whole new values; undefined JSON keeps what is stored. */
+export interface TraceChange extends UsageFields {
+  readonly status: string
+  readonly endedAt: string | null
+  readonly durationMs: number | null
+  readonly provider: string | null
+  readonly model: string | null
+  readonly costUsd: number | null
+  readonly tags: readonly string[]
+  readonly endHash: string | null
+  readonly spanCount: number
+  readonly errorCount: number
+  readonly documentBytes: number
+  readonly estimatedBytes: number
+  /** What estimatedBytes grows by. */
+  readonly addedBytes: number
+  readonly output: string | null | undefined
+  readonly metadata: string | null | undefined
+  /** Spans to insert. */
+  readonly spans: readonly PreparedSpan[]
+}
+
+export type Decision =
+  | { readonly kind: 'insert' }
+  | { readonly kind: 'change'; readonly change: TraceChange; readonly added: number; readonly duplicate: number }
+  | { readonly kind: 'duplicate'; readonly spanCount: number; readonly duplicate: number }
+  | { readonly kind: 'refused'; readonly code: ErrorCode; readonly message: string }
+
+const refused = (code: ErrorCode, message: string): Decision => ({ kind: 'refused', code, message })
+
+const tooLarge = (what: string, bytes: number): string =>
+  `${what} has ${bytes} bytes, and at most ${MAX_DOCUMENT_BYTES} can be stored`
+
+const sum = (spans: readonly PreparedSpan[], of: (span: PreparedSpan) => number) =>
+  spans.reduce((total, span) => total + of(span), 0)
+export const countErrors = (spans: readonly PreparedSpan[]) => sum(spans, span => (span.status === 'error' ? 1 : 0))
+export const countBytes = (spans: readonly PreparedSpan[]) => sum(spans, span => span.bytes)
+
+function oversizeSpan(spans: readonly PreparedSpan[]): string | undefined {
+  const span = spans.find(span => span.bytes > MAX_DOCUMENT_BYTES)
+  return span && tooLarge(`the document of span ${span.id}`, span.bytes)
+}
+
+/** Why a document of a trace to record cannot be stored. */
+export function oversizeMessage(trace: Pick<PreparedTrace, 'bytes' | 'spans'>): string | undefined {
+  if (trace.bytes > MAX_DOCUMENT_BYTES) return tooLarge('the trace document', trace.bytes)
+  return oversizeSpan(trace.spans)
+}
+
+function decideRecord(state: TraceState | undefined, trace: RecordOperation): Decision {
+  if (state === undefined) {
+    return trace.oversize === undefined ? { kind: 'insert' } : refused('payload_too_large', trace.oversize)
+  }
+  if (state.bodyHash === trace.hash) return { kind: 'duplicate', spanCount: state.spanCount, duplicate: 0 }
+  return refused('trace_id_conflict', `trace ${trace.traceId} exists with different content`)
+}
+
+/** The batch's spans that are not stored yet, each once; or the id of one that is stored, or sent, with other content. */
+function sortSpans(state: TraceState, spans: readonly PreparedSpan[]) {
+  const fresh = new Map<string, PreparedSpan>()
+  for (const span of spans) {
+    const known = state.spanHashes.get(span.id) ?? fresh.get(span.id)?.hash
+    if (known === undefined) fresh.set(span.id, span)
+    else if (known !== span.hash) return { conflict: span.id, fresh: [] }
+  }
+  return { conflict: undefined, fresh: [...fresh.values()] }
+}
+
+/** Refusals that appending and ending share, in the order of decisions.md: environment, then conflicts. */
+function refuseKey(state: TraceState, environment: string | null): Decision | undefined {
+  // History without a recorded environment counts as unassigned.
+  const recorded = state.environment ?? 'unassigned'
+  if (recorded === (environment ?? 'unassigned')) return undefined
+  return refused('forbidden', 'the trace was recorded in another environment than the one of this key')
+}
+
+const spanConflict = (id: string) =>
+  refused('span_conflict', `span ${id} exists with different content; nothing was written`)
+
+function tooManySpans(state: TraceState, fresh: readonly PreparedSpan[]): Decision | undefined {
+  const total = state.spanCount + fresh.length
+  if (total <= MAX_SPANS) return undefined
+  return refused('invalid_trace', `spans: the trace would have ${total} spans, and at most ${MAX_SPANS} are allowed`)
+}
+
+function decideAppend(state: TraceState, append: PreparedAppend & ByKey): Decision {
+  const forbidden = refuseKey(state, append.environment)
+  if (forbidden) return forbidden
+  if (!state.running) return refused('trace_finished', 'the trace has already ended')
+  const { conflict, fresh } = sortSpans(state, append.spans)
+  if (conflict !== undefined) return spanConflict(conflict)
+  const limit = tooManySpans(state, fresh)
+  if (limit) return limit
+  const large = oversizeSpan(fresh)
+  if (large !== undefined) return refused('payload_too_large', large)
+
+  const duplicate = append.spans.length - fresh.length
+  if (fresh.length === 0) return { kind: 'duplicate', spanCount: state.spanCount, duplicate }
+  const change: TraceChange = {
+    status: 'running',
+    endedAt: null,
+    durationMs: null,
+    provider: state.provider,
+    model: state.model,
+    costUsd: state.costUsd,
+    inputTokens: state.inputTokens,
+    outputTokens: state.outputTokens,
+    totalTokens: state.totalTokens,
+    tags: state.tags,
+    endHash: null,
+    spanCount: state.spanCount + fresh.length,
+    errorCount: state.errorCount + countErrors(fresh),
+    documentBytes: state.documentBytes,
+    estimatedBytes: state.estimatedBytes + countBytes(fresh),
+    addedBytes: countBytes(fresh),
+    output: undefined,
+    metadata: undefined,
+    spans: fresh
+  }
+  return { kind: 'change', change, added: fresh.length, duplicate }
+}
+
+const json = (value: string | number | null): string | undefined => (value === null ? undefined : JSON.stringify(value))
+const bytesOf = (text: string | null | undefined): number => (text == null ? 0 : Buffer.byteLength(text))
+
+function decideEnd(state: TraceState, end: PreparedEnd & ByKey): Decision {
+  const forbidden = refuseKey(state, end.environment)
+  if (forbidden) return forbidden
+  if (!state.running) {
+    if (state.endHash === end.hash)
+      return { kind: 'duplicate', spanCount: state.spanCount, duplicate: end.spans.length }
+    return refused('trace_finished', 'the trace has already ended, with a different body')
+  }
+  const { conflict, fresh } = sortSpans(state, end.spans)
+  if (conflict !== undefined) return spanConflict(conflict)
+  const limit = tooManySpans(state, fresh)
+  if (limit) return limit
+  const tags = [...new Set([...state.tags, ...end.tags])]
+  if (tags.length > MAX_TAGS) {
+    return refused(
+      'invalid_trace',
+      `tags: the trace would have ${tags.length} tags, and at most ${MAX_TAGS} are allowed`
+    )
+  }
+  if (isBefore(end.endedAt, state.startedAt)) {
+    return refused('invalid_trace', 'endedAt: must not be before the startedAt of the trace')
+  }
+
+  const after = {
+    ...(end.usage ?? {
+      inputTokens: state.inputTokens,
+      outputTokens: state.outputTokens,
+      totalTokens: state.totalTokens
+    }),
+    provider: end.provider ?? state.provider,
+    model: end.model ?? state.model,
+    costUsd: end.costUsd ?? state.costUsd
+  }
+  const metadata = end.metadata === undefined ? undefined : mergeMetadata(state.metadata, end.metadata).text
+  const output = end.output === undefined ? state.outputBytes : end.output === null ? 4 : bytesOf(end.output)
+  const documentBytes =
+    state.documentBytes +
+    memberBytes('endedAt', json(end.endedAt)) +
+    memberBytes('status', json(end.status)) +
+    memberBytes('provider', json(after.provider)) -
+    memberBytes('provider', json(state.provider)) +
+    memberBytes('model', json(after.model)) -
+    memberBytes('model', json(state.model)) +
+    memberBytes('costUsd', json(after.costUsd)) -
+    memberBytes('costUsd', json(state.costUsd)) +
+    Buffer.byteLength(usageDocument(after)) -
+    Buffer.byteLength(usageDocument(state)) +
+    bytesOf(JSON.stringify(tags)) -
+    bytesOf(JSON.stringify(state.tags)) +
+    output -
+    state.outputBytes +
+    (metadata === undefined ? 0 : bytesOf(metadata ?? '{}') - bytesOf(state.metadata ?? '{}'))
+  if (documentBytes > MAX_DOCUMENT_BYTES) {
+    return refused('payload_too_large', tooLarge('the finished trace document', documentBytes))
+  }
+  const large = oversizeSpan(fresh)
+  if (large !== undefined) return refused('payload_too_large', large)
+
+  const addedBytes = documentBytes - state.documentBytes + countBytes(fresh)
+  const change: TraceChange = {
+    ...after,
+    status: end.status,
+    endedAt: end.endedAt,
+    durationMs: durationMs(state.startedAt, end.endedAt),
+    tags,
+    endHash: end.hash,
+    spanCount: state.spanCount + fresh.length,
+    errorCount: state.errorCount + countErrors(fresh),
+    documentBytes,
+    estimatedBytes: state.estimatedBytes + addedBytes,
+    addedBytes,
+    output: end.output,
+    metadata,
+    spans: fresh
+  }
+  return { kind: 'change', change, added: fresh.length, duplicate: end.spans.length - fresh.length }
+}
+
+/** Decides an operation on a trace: `state` is undefined where the project has no trace of that id. */
+export function decide(state: TraceState | undefined, operation: Operation): Decision {
+  if (operation.operation === 'record') return decideRecord(state, operation)
+  if (state === undefined) return refused('not_found', 'there is no trace with this id in the project of the key')
+  return operation.operation === 'append' ? decideAppend(state, operation) : decideEnd(state, operation)
+}

@@ -1,0 +1,126 @@
+/**
+ * Documents: the canonical JSON of what a client recorded, normalised. Their bytes are what the size limits and
+ * estimatedBytes count (the order of keys does not change a length), and their SHA-256 is identity. Members stand in
+ * the order that RFC 8785 demands.
+ */
+import { createHash } from 'node:crypto'
+import type { UsageFields } from './prepared.ts'
+
+export const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex')
+
+/** A member of an object with the comma after it, or nothing where the value is absent. */
+const member = (key: string, json: string | undefined): string => (json === undefined ? '' : `"${key}":${json},`)
+const text = (value: string | null): string | undefined => (value === null ? undefined : JSON.stringify(value))
+const number = (value: number | null): string | undefined => (value === null ? undefined : JSON.stringify(value))
+const object = (members: string): string => `{${members.slice(0, -1)}}`
+
+export function usageDocument(usage: UsageFields): string {
+  return object(
+    member('inputTokens', number(usage.inputTokens)) +
+      member('outputTokens', number(usage.outputTokens)) +
+      member('totalTokens', number(usage.totalTokens))
+  )
+}
+
+/** Fields of a span in canonical form; free JSON as canonical text. */
+export interface SpanDocument {
+  readonly attributes: string
+  readonly costUsd: number | null
+  readonly endedAt: string
+  readonly events: string
+  readonly id: string
+  readonly input: string
+  readonly kind: string
+  readonly model: string | null
+  readonly name: string
+  readonly output: string
+  readonly parentId: string | null
+  readonly provider: string | null
+  readonly startedAt: string
+  readonly status: string
+  /** Undefined where the span has none. */
+  readonly usage: string | undefined
+}
+
+export function spanDocument(span: SpanDocument): string {
+  return object(
+    member('attributes', span.attributes) +
+      member('costUsd', number(span.costUsd)) +
+      `"endedAt":"${span.endedAt}","events":${span.events},"id":"${span.id}","input":${span.input},"kind":"${span.kind}",` +
+      member('model', text(span.model)) +
+      `"name":${JSON.stringify(span.name)},"output":${span.output},` +
+      `"parentSpanId":${span.parentId === null ? 'null' : `"${span.parentId}"`},` +
+      member('provider', text(span.provider)) +
+      `"startedAt":"${span.startedAt}","status":"${span.status}",` +
+      member('usage', span.usage)
+  )
+}
+
+/** Fields of a trace in canonical form; free JSON as canonical text. Null: absent. */
+export interface TraceDocument {
+  readonly costUsd: number | null
+  readonly endedAt: string | null
+  readonly id: string
+  readonly input: string
+  readonly metadata: string
+  readonly model: string | null
+  readonly name: string
+  readonly output: string
+  readonly provider: string | null
+  readonly sessionId: string | null
+  readonly startedAt: string
+  readonly status: string | null
+  readonly tags: string
+  readonly usage: string
+  readonly userId: string | null
+}
+
+/** The trace's document; with `spans` (their documents), the canonical body's `trace`. */
+export function traceDocument(trace: TraceDocument, spans?: readonly string[]): string {
+  return object(
+    member('costUsd', number(trace.costUsd)) +
+      member('endedAt', text(trace.endedAt)) +
+      `"id":"${trace.id}","input":${trace.input},"metadata":${trace.metadata},` +
+      member('model', text(trace.model)) +
+      `"name":${JSON.stringify(trace.name)},"output":${trace.output},` +
+      member('provider', text(trace.provider)) +
+      member('sessionId', text(trace.sessionId)) +
+      (spans === undefined ? '' : `"spans":[${spans.join(',')}],`) +
+      `"startedAt":"${trace.startedAt}",` +
+      member('status', text(trace.status)) +
+      `"tags":${trace.tags},"usage":${trace.usage},` +
+      member('userId', text(trace.userId))
+  )
+}
+
+/** Fields of an end body in canonical form; undefined: not sent. */
+export interface EndDocument {
+  readonly costUsd: number | undefined
+  readonly endedAt: string
+  readonly metadata: string | undefined
+  readonly model: string | undefined
+  readonly output: string | undefined
+  readonly provider: string | undefined
+  readonly spans: readonly string[]
+  readonly status: string
+  readonly tags: string
+  readonly usage: string | undefined
+}
+
+export function endDocument(end: EndDocument): string {
+  return object(
+    member('costUsd', number(end.costUsd ?? null)) +
+      `"endedAt":"${end.endedAt}",` +
+      member('metadata', end.metadata) +
+      member('model', text(end.model ?? null)) +
+      member('output', end.output) +
+      member('provider', text(end.provider ?? null)) +
+      `"spans":[${end.spans.join(',')}],"status":"${end.status}","tags":${end.tags},` +
+      member('usage', end.usage)
+  )
+}
+
+/** UTF-8 bytes that a member adds to a document that holds others: key, value and comma. */
+export function memberBytes(key: string, json: string | undefined): number {
+  return Buffer.byteLength(member(key, json))
+}

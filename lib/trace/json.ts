@@ -1,0 +1,172 @@
+/**
+ * JSON as spoor keeps it: every value exactly as sent (numbers that a double cannot hold, `__proto__` and empty keys,
+ * U+0000 and unpaired surrogates included), and its RFC 8785 canonical form, which decides what is identical.
+ */
+import { isAscii, isUtf8 } from 'node:buffer'
+import { LosslessNumber, parse as parseLossless } from 'lossless-json'
+
+/** A parsed JSON value. Where a double cannot hold a number, it is a LosslessNumber. */
+export type Json = unknown
+
+const QUOTE = 34
+const BACKSLASH = 92
+
+/** The text of a body without its byte-order mark, or undefined where it is not UTF-8. */
+export function decodeText(bytes: Uint8Array): string | undefined {
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  // Latin-1 decoding of ASCII gives a one-byte string, which everything after handles at twice the speed.
+  if (isAscii(buffer)) return buffer.toString('latin1')
+  if (!isUtf8(buffer)) return undefined
+  const text = buffer.toString('utf8')
+  return text.charCodeAt(0) === 0xfeff ? text.slice(1) : text
+}
+
+/** Position just past the string whose opening quote is at `open`. The text must be valid JSON. */
+function pastString(text: string, open: number): number {
+  let close = text.indexOf('"', open + 1)
+  while (text.charCodeAt(close - 1) === BACKSLASH) {
+    let first = close - 1
+    while (text.charCodeAt(first - 1) === BACKSLASH) first--
+    if ((close - first) % 2 === 0) return close + 1
+    close = text.indexOf('"', close + 1)
+  }
+  return close + 1
+}
+
+/** A number's significant digits and the power of ten of the last of them: the same for all ways to write a number. */
+function decimal(literal: string): string {
+  const [mantissa = '', exponent = '0'] = literal.toLowerCase().split('e')
+  const [whole = '', fraction = ''] = mantissa.replace('-', '').split('.')
+  const digits = (whole + fraction).replace(/^0+/, '')
+  const significant = digits.replace(/0+$/, '')
+  if (significant === '') return '0'
+  return `${significant}e${Number(exponent) - fraction.length + digits.length - significant.length}`
+}
+
+/** Whether a double holds the number that a JSON literal spells. */
+function isHeld(literal: string): boolean {
+  const number = Number(literal)
+  return Number.isFinite(number) && decimal(literal) === decimal(String(number))
+}
+
+/** What JSON.parse cannot tell of a text that it accepted. */
+export interface TextFacts {
+  /** Levels of nesting; the outermost object or array is level 1. */
+  readonly depth: number
+  /** Some number would come back from a double as another number. */
+  readonly inexact: boolean
+}
+
+/**
+ * Looks at everything outside strings, once: 9 µs for 17 kB of typical content, where a regular expression for long
+ * numbers alone takes 38 µs (Node 20).
+ */
+export function inspectText(text: string): TextFacts {
+  let level = 0
+  let depth = 0
+  let inexact = false
+  for (let i = 0; i < text.length; ) {
+    const code = text.charCodeAt(i)
+    if (code === QUOTE) {
+      i = pastString(text, i)
+    } else if (code === 45 || (code >= 48 && code <= 57)) {
+      const start = i
+      let exponent = false
+      for (i++; i < text.length; i++) {
+        const next = text.charCodeAt(i)
+        if (next === 69 || next === 101) exponent = true
+        else if (next !== 43 && next !== 45 && next !== 46 && !(next >= 48 && next <= 57)) break
+      }
+      // Up to 15 significant digits always survive a double.
+      if ((exponent || i - start > 15) && !inexact) inexact = !isHeld(text.slice(start, i))
+    } else {
+      if (code === 123 || code === 91) {
+        if (++level > depth) depth = level
+      } else if (code === 125 || code === 93) level--
+      i++
+    }
+  }
+  return { depth, inexact }
+}
+
+const readNumber = (literal: string): unknown => (isHeld(literal) ? Number(literal) : new LosslessNumber(literal))
+
+/** Parses valid JSON text so that no number is changed: slower than JSON.parse, for texts that inspectText calls inexact. */
+export function parseInexact(text: string): Json {
+  return parseLossless(text, null, { parseNumber: readNumber, onDuplicateKey: ({ newValue }) => newValue })
+}
+
+/** Parses valid JSON text exactly, as fast as its numbers allow. The text must not be nested deeper than the limit. */
+export function parseExact(text: string): Json {
+  return inspectText(text).inexact ? parseInexact(text) : JSON.parse(text)
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !(value instanceof LosslessNumber)
+
+/** Whether JSON.stringify would write this object's keys in another order than it was told, or lose one. */
+const isIntegerLike = (key: string): boolean => {
+  const first = key.charCodeAt(0)
+  return first >= 48 && first <= 57
+}
+
+/**
+ * The same value with every object's keys in order of their UTF-16 code units: itself where they already are, and
+ * undefined where no JavaScript object can have that order (integer-like keys, `__proto__`) or a number is inexact.
+ */
+function inKeyOrder(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value
+  if (value instanceof LosslessNumber) return undefined
+  if (Array.isArray(value)) {
+    let copy: unknown[] | undefined
+    for (let i = 0; i < value.length; i++) {
+      const item = inKeyOrder(value[i])
+      if (item === undefined) return undefined
+      if (item !== value[i] && copy === undefined) copy = value.slice(0, i)
+      copy?.push(item)
+    }
+    return copy ?? value
+  }
+  const object = value as Record<string, unknown>
+  const keys = Object.keys(object)
+  let changed = false
+  for (let i = 1; i < keys.length && !changed; i++) changed = (keys[i - 1] as string) > (keys[i] as string)
+  if (changed) keys.sort()
+  const values: unknown[] = []
+  for (const key of keys) {
+    if (isIntegerLike(key) || key === '__proto__') return undefined
+    const before = object[key]
+    const after = inKeyOrder(before)
+    if (after === undefined) return undefined
+    if (after !== before) changed = true
+    values.push(after)
+  }
+  if (!changed) return value
+  const copy: Record<string, unknown> = {}
+  for (let i = 0; i < keys.length; i++) copy[keys[i] as string] = values[i]
+  return copy
+}
+
+/** Writes any value key by key; `sorted` gives the canonical form, otherwise keys stand as they are. */
+function write(value: unknown, sorted: boolean): string {
+  if (!isObject(value)) return value instanceof LosslessNumber ? value.value : JSON.stringify(value)
+  if (Array.isArray(value)) return `[${value.map(item => write(item, sorted)).join(',')}]`
+  const keys = Object.keys(value)
+  if (sorted) keys.sort()
+  return `{${keys.map(key => `${JSON.stringify(key)}:${write(value[key], sorted)}`).join(',')}}`
+}
+
+/** Compact JSON text of a value, keys in the order sent. `inexact`: it may hold LosslessNumbers. */
+export function stringifyExact(value: Json, inexact = true): string {
+  return inexact ? write(value, false) : JSON.stringify(value)
+}
+
+/**
+ * RFC 8785 canonical JSON of a value; numbers that a double cannot hold stand as they were written. `text` is the
+ * value's own compact text, which is the answer where the keys are in order already.
+ */
+export function canonicalise(value: Json, text?: string): string {
+  const ordered = inKeyOrder(value)
+  if (ordered === undefined) return write(value, true)
+  return ordered === value && text !== undefined ? text : JSON.stringify(ordered)
+}

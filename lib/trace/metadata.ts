@@ -1,0 +1,30 @@
+/** Merging metadata: shallow, exact, last writer wins. */
+import { canonicalise, type Json, parseExact, stringifyExact } from './json.ts'
+
+export interface Merged {
+  /** The whole merged object as JSON text; null for {}. */
+  readonly text: string | null
+  /** Whether any value differs from what was stored, blind to the order of keys. */
+  readonly changed: boolean
+}
+
+const parseObject = (text: string | null): Record<string, Json> =>
+  text === null ? {} : (parseExact(text) as Record<string, Json>)
+
+/** Sets a key as JSON.parse would, also one named `__proto__`. */
+function setOwn(object: Record<string, Json>, key: string, value: Json): void {
+  if (key !== '__proto__') object[key] = value
+  else Object.defineProperty(object, key, { value, enumerable: true, configurable: true, writable: true })
+}
+
+/** Replaces in `stored` (JSON text; null is {}) every top-level key that `patch` names. */
+export function mergeMetadata(stored: string | null, patch: string): Merged {
+  const before = parseObject(stored)
+  const after = parseObject(stored)
+  for (const [key, value] of Object.entries(parseObject(patch))) setOwn(after, key, value)
+  const text = stringifyExact(after)
+  return {
+    text: text === '{}' ? null : text,
+    changed: canonicalise(after) !== canonicalise(before)
+  }
+}

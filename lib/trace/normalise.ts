@@ -1,0 +1,247 @@
+/**
+ * What a checked body means: defaults applied, ids folded, times in one form, the rules that a schema cannot say, and
+ * the documents that decide identity and size.
+ */
+import { Refusal } from '../errors.ts'
+import type { EndBody, IngestBody, SpanInput, SpansBody } from '../schema/input.ts'
+import { endDocument, sha256, spanDocument, traceDocument, usageDocument } from './document.ts'
+import { canonicalise, stringifyExact } from './json.ts'
+import type { PreparedAppend, PreparedEnd, PreparedSpan, PreparedTrace, UsageFields } from './prepared.ts'
+import { isBefore, parseTimestamp } from './timestamp.ts'
+
+/** A parsed body. */
+export interface Body {
+  readonly value: unknown
+  /** The same value with LosslessNumbers where a double cannot hold a number; `value` itself where there are none. */
+  readonly exact: unknown
+  readonly inexact: boolean
+  /** Strings may hold U+0000 or unpaired surrogates. */
+  readonly escapes: boolean
+}
+
+const refuse = (field: string, rule: string): never => {
+  throw new Refusal('invalid_trace', `${field}: ${rule}`)
+}
+
+/** Why PostgreSQL could not keep this as text, or undefined. Free JSON keeps both; text columns cannot. */
+export function unstorable(text: string): string | undefined {
+  if (text.includes('\u0000')) return 'must not contain U+0000'
+  return text.isWellFormed() ? undefined : 'must not contain unpaired surrogates'
+}
+
+function checkTexts(body: Body, path: string, fields: Readonly<Record<string, string | undefined>>): void {
+  if (!body.escapes) return
+  for (const [field, text] of Object.entries(fields)) {
+    const rule = text === undefined ? undefined : unstorable(text)
+    if (rule !== undefined) refuse(path + field, rule)
+  }
+}
+
+const timestamp = (text: string, field: string): string =>
+  parseTimestamp(text) ?? refuse(field, 'must be an ISO 8601 date and time, such as 2026-11-21T12:00:00.123Z')
+
+const usageFields = (usage: SpanInput['usage']): UsageFields => ({
+  inputTokens: usage?.inputTokens ?? null,
+  outputTokens: usage?.outputTokens ?? null,
+  totalTokens: usage?.totalTokens ?? null
+})
+
+/** Free JSON in both its forms: as stored (null for the column's default), and canonical. */
+interface FreeJson {
+  readonly stored: string | null
+  readonly canonical: string
+}
+const NULL: FreeJson = { stored: null, canonical: 'null' }
+const EMPTY_OBJECT: FreeJson = { stored: null, canonical: '{}' }
+const EMPTY_LIST: FreeJson = { stored: null, canonical: '[]' }
+
+function freeJson(value: unknown, inexact: boolean): FreeJson {
+  if (value === undefined || value === null) return NULL
+  const stored = stringifyExact(value, inexact)
+  return { stored, canonical: canonicalise(value, stored) }
+}
+
+function freeObject(value: unknown, inexact: boolean): FreeJson {
+  const json = freeJson(value, inexact)
+  return json.stored === null || json.stored === '{}' ? EMPTY_OBJECT : json
+}
+
+function normaliseEvents(body: Body, span: SpanInput, exact: SpanInput, path: string): FreeJson {
+  if (span.events === undefined || span.events.length === 0) return EMPTY_LIST
+  const events = span.events.map((event, i) => {
+    checkTexts(body, `${path}events[${i}].`, { name: event.name })
+    return {
+      attributes: exact.events?.[i]?.attributes ?? null,
+      name: event.name,
+      timestamp: timestamp(event.timestamp, `${path}events[${i}].timestamp`)
+    }
+  })
+  return freeJson(events, body.inexact)
+}
+
+/** Prepares one span; `document` is its canonical form. `path` ends where the field's name begins. */
+function normaliseSpan(body: Body, span: SpanInput, exact: SpanInput, path: string) {
+  checkTexts(body, path, { name: span.name, provider: span.provider, model: span.model })
+  const startedAt = timestamp(span.startedAt, `${path}startedAt`)
+  const endedAt = timestamp(span.endedAt, `${path}endedAt`)
+  if (isBefore(endedAt, startedAt)) refuse(`${path}endedAt`, 'must not be before startedAt')
+  const usage = usageFields(span.usage)
+  const usageText = usageDocument(usage)
+  const input = freeJson(exact.input, body.inexact)
+  const output = freeJson(exact.output, body.inexact)
+  const attributes = freeObject(exact.attributes, body.inexact)
+  const events = normaliseEvents(body, span, exact, path)
+  const fields = {
+    ...usage,
+    id: span.id.toLowerCase(),
+    parentId: span.parentSpanId?.toLowerCase() ?? null,
+    name: span.name,
+    kind: span.kind ?? 'custom',
+    status: span.status ?? 'unset',
+    startedAt,
+    endedAt,
+    provider: span.provider ?? null,
+    model: span.model ?? null,
+    costUsd: span.costUsd ?? null
+  }
+  const document = spanDocument({
+    ...fields,
+    input: input.canonical,
+    output: output.canonical,
+    attributes: attributes.canonical,
+    events: events.canonical,
+    usage: usageText === '{}' ? undefined : usageText
+  })
+  const prepared: PreparedSpan = {
+    ...fields,
+    input: input.stored,
+    output: output.stored,
+    attributes: attributes.stored,
+    events: events.stored,
+    hash: sha256(document),
+    bytes: Buffer.byteLength(document)
+  }
+  return { prepared, document }
+}
+
+function normaliseSpanList(body: Body, spans: SpanInput[] | undefined, exact: SpanInput[] | undefined, path: string) {
+  return (spans ?? []).map((span, i) => normaliseSpan(body, span, exact?.[i] as SpanInput, `${path}[${i}].`))
+}
+
+/** Tags without repetitions, the first occurrence kept. */
+function normaliseTags(body: Body, tags: readonly string[] | undefined, path: string): string[] {
+  const kept = [...new Set(tags)]
+  checkTexts(body, path, Object.fromEntries(kept.map(tag => [`[${tags?.indexOf(tag)}]`, tag])))
+  return kept
+}
+
+export function normaliseTrace(body: Body): PreparedTrace {
+  const { trace } = body.value as IngestBody
+  const exact = (body.exact as IngestBody).trace
+  if (trace.status !== undefined && trace.endedAt === undefined) {
+    refuse('trace.status', 'must be absent when trace.endedAt is absent: a running trace gets its status when it ends')
+  }
+  const { name, provider, model, sessionId, userId } = trace
+  checkTexts(body, 'trace.', { name, provider, model, sessionId, userId })
+  const tags = normaliseTags(body, trace.tags, 'trace.tags')
+  const startedAt = timestamp(trace.startedAt, 'trace.startedAt')
+  const endedAt = trace.endedAt === undefined ? null : timestamp(trace.endedAt, 'trace.endedAt')
+  if (endedAt !== null && isBefore(endedAt, startedAt)) refuse('trace.endedAt', 'must not be before startedAt')
+  const spans = normaliseSpanList(body, trace.spans, exact.spans, 'trace.spans')
+  const seen = new Set<string>()
+  for (const [i, { prepared }] of spans.entries()) {
+    if (seen.has(prepared.id)) refuse(`trace.spans[${i}].id`, 'must not repeat the id of another span')
+    seen.add(prepared.id)
+  }
+
+  const input = freeJson(exact.input, body.inexact)
+  const output = freeJson(exact.output, body.inexact)
+  const metadata = freeObject(exact.metadata, body.inexact)
+  const usage = usageFields(trace.usage)
+  const fields = {
+    name,
+    startedAt,
+    endedAt,
+    provider: provider ?? null,
+    model: model ?? null,
+    sessionId: sessionId ?? null,
+    userId: userId ?? null,
+    costUsd: trace.costUsd ?? null
+  }
+  const id = trace.id.toLowerCase()
+  const canonical = {
+    ...fields,
+    id,
+    status: endedAt === null ? null : (trace.status ?? 'unset'),
+    input: input.canonical,
+    output: output.canonical,
+    metadata: metadata.canonical,
+    tags: JSON.stringify(tags),
+    usage: usageDocument(usage)
+  }
+  const whole = traceDocument(
+    canonical,
+    spans.map(span => span.document)
+  )
+  return {
+    operation: 'record',
+    traceId: id,
+    ...fields,
+    ...usage,
+    status: canonical.status ?? 'running',
+    tags,
+    input: input.stored,
+    output: output.stored,
+    metadata: metadata.stored,
+    spans: spans.map(span => span.prepared),
+    hash: sha256(`{"schemaVersion":1,"trace":${whole}}`),
+    bytes: Buffer.byteLength(traceDocument(canonical))
+  }
+}
+
+export function normaliseSpans(body: Body): PreparedAppend {
+  const { spans } = body.value as SpansBody
+  const prepared = normaliseSpanList(body, spans, (body.exact as SpansBody).spans, 'spans')
+  return { operation: 'append', spans: prepared.map(span => span.prepared) }
+}
+
+export function normaliseEnd(body: Body): PreparedEnd {
+  const end = body.value as EndBody
+  const exact = body.exact as EndBody
+  checkTexts(body, '', { provider: end.provider, model: end.model })
+  const tags = normaliseTags(body, end.tags, 'tags')
+  const endedAt = timestamp(end.endedAt, 'endedAt')
+  const spans = normaliseSpanList(body, end.spans, exact.spans, 'spans')
+  const output = end.output === undefined ? undefined : freeJson(exact.output, body.inexact)
+  // Merging nothing is the same as not merging.
+  const merged = freeObject(exact.metadata, body.inexact)
+  const metadata = merged.stored === null ? undefined : merged
+  const usage = end.usage === undefined ? undefined : usageFields(end.usage)
+  const status = end.status ?? 'unset'
+  const document = endDocument({
+    endedAt,
+    status,
+    provider: end.provider,
+    model: end.model,
+    costUsd: end.costUsd,
+    output: output?.canonical,
+    metadata: metadata?.canonical,
+    usage: usage === undefined ? undefined : usageDocument(usage),
+    tags: JSON.stringify(tags),
+    spans: spans.map(span => span.document)
+  })
+  return {
+    operation: 'end',
+    endedAt,
+    status,
+    provider: end.provider,
+    model: end.model,
+    output: output === undefined ? undefined : output.stored,
+    usage,
+    costUsd: end.costUsd,
+    metadata: merged.stored ?? undefined,
+    tags,
+    spans: spans.map(span => span.prepared),
+    hash: sha256(document)
+  }
+}

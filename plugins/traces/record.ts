@@ -1,0 +1,63 @@
+/** Recording traces: whole, or started, extended by spans, and ended. */
+import type { App } from '../../lib/app.ts'
+import { EndBody, IngestBody, SpansBody } from '../../lib/schema/input.ts'
+import { SpansAppended, TraceEnded, TraceRecorded } from '../../lib/schema/output.ts'
+
+export default function record(app: App) {
+  app.route({
+    method: 'POST',
+    path: '/api/v1/traces',
+    operation: 'recordTrace',
+    access: 'traces:write',
+    summary: 'Record a trace, or start one',
+    description:
+      'A body with `trace.endedAt` records a complete trace; one without starts a running trace, to which spans are ' +
+      'appended until it is ended. An identical resend answers 200 with `duplicate: true`, other content 409.',
+    body: IngestBody,
+    prepared: true,
+    replies: { 200: TraceRecorded, 201: TraceRecorded },
+    errors: ['invalid_trace', 'trial_limit_reached', 'trace_id_conflict', 'payload_too_large', 'quota_exhausted'],
+    async handler({ key, payload, requestId }) {
+      const { traceId, spanCount, duplicate, running } = await app.ingest.record(key, payload)
+      const projectId = String(key.projectId)
+      const body = { ok: true, traceId, projectId, spanCount, duplicate, running, requestId }
+      return { status: duplicate ? 200 : 201, body }
+    }
+  })
+
+  app.route({
+    method: 'POST',
+    path: '/api/v1/traces/:traceId/spans',
+    operation: 'appendSpans',
+    access: 'traces:write',
+    summary: 'Append finished spans to a running trace',
+    description: 'Written whole or not at all. Spans that are stored already, identical, are counted as `duplicate`.',
+    body: SpansBody,
+    prepared: true,
+    replies: { 200: SpansAppended },
+    errors: ['invalid_trace', 'forbidden', 'trace_finished', 'span_conflict', 'payload_too_large', 'quota_exhausted'],
+    async handler({ key, traceId, payload, requestId }) {
+      const { added, duplicate, spanCount } = await app.ingest.append(key, traceId, payload)
+      return { body: { ok: true, traceId, added, duplicate, spanCount, requestId } }
+    }
+  })
+
+  app.route({
+    method: 'POST',
+    path: '/api/v1/traces/:traceId/end',
+    operation: 'endTrace',
+    access: 'traces:write',
+    summary: 'End a running trace',
+    description:
+      'Fields that are sent replace those given at the start; `metadata` is merged into it, `tags` are added, `spans` ' +
+      'are a last batch. An identical resend answers 200 with `duplicate: true`.',
+    body: EndBody,
+    prepared: true,
+    replies: { 200: TraceEnded },
+    errors: ['invalid_trace', 'forbidden', 'trace_finished', 'span_conflict', 'payload_too_large', 'quota_exhausted'],
+    async handler({ key, traceId, payload, requestId }) {
+      const { duplicate, spanCount } = await app.ingest.end(key, traceId, payload)
+      return { body: { ok: true, traceId, duplicate, spanCount, requestId } }
+    }
+  })
+}

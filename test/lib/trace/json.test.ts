@@ -1,0 +1,75 @@
+import assert from 'node:assert/strict'
+import canonicalizeOracle from 'canonicalize'
+import fc from 'fast-check'
+import t from 'tap'
+import { canonicalise, decodeText, inspectText, parseExact, stringifyExact } from '../../../lib/trace/json.ts'
+
+const json = fc.jsonValue({ maxDepth: 5, stringUnit: 'grapheme' })
+
+t.test('writes the canonical form that RFC 8785 demands', async () => {
+  fc.assert(
+    fc.property(json, value => {
+      const text = JSON.stringify(value)
+      assert.equal(canonicalise(JSON.parse(text), text), canonicalizeOracle(JSON.parse(text)))
+    }),
+    { numRuns: 500 }
+  )
+})
+
+t.test('the canonical form is blind to the order of keys, whatever they are called', async () => {
+  const keys = ['10', '9', 'a', 'B', '', '__proto__', 'constructor', 'é', '\u20ac', '\ud83d\ude00', 'a"b', '-1', '01']
+  fc.assert(
+    fc.property(fc.shuffledSubarray(keys), fc.shuffledSubarray(keys), (inner, outer) => {
+      const object = (names: string[], value: string) =>
+        `{${names.map(n => `${JSON.stringify(n)}:${value}`).join(',')}}`
+      const sent = object(outer, object(inner, '1'))
+      const sorted = object(outer.toSorted(), object(inner.toSorted(), '1'))
+      assert.equal(canonicalise(parseExact(sent)), sorted)
+    })
+  )
+})
+
+t.test('keeps numbers that a double cannot hold as they were written', async t => {
+  const literals = ['12345678901234567890', '-9007199254740993', '1e400', '-1E+400', '1e-400', '0.10000000000000000001']
+  for (const literal of literals) {
+    const text = `{"b":[${literal}],"a":{"__proto__":${literal}},"s":"${literal} \\" ${literal}"}`
+    t.equal(inspectText(text).inexact, true, literal)
+    t.equal(stringifyExact(parseExact(text)), text)
+    t.equal(canonicalise(parseExact(text)), text.replace(/(.*)("b":\[.*?\]),("a":\{.*?\}),/, '$1$3,$2,'))
+  }
+})
+
+t.test('takes the fast way for numbers that a double holds, and for digits in strings', async t => {
+  const texts = [
+    '[0.012345678901234567]',
+    '[100000000000000000000,1e21,1.5e300,-0,0.0,1.0000]',
+    '{"a\\\\":"12345678901234567890"}'
+  ]
+  for (const text of texts) t.equal(inspectText(text).inexact, false, text)
+})
+
+t.test('counts levels of nesting outside strings only', async t => {
+  t.equal(inspectText('1').depth, 0)
+  t.equal(inspectText('[]').depth, 1)
+  t.equal(inspectText('{"a":[{"b":"[[[["}],"c":{}}').depth, 3)
+  t.equal(inspectText('["\\\\\\"[[",{"\\\\":[[]]}]').depth, 4)
+  t.equal(inspectText('['.repeat(5000) + ']'.repeat(5000)).depth, 5000)
+})
+
+t.test('the last of duplicate keys counts, on both ways of parsing', async t => {
+  t.equal(stringifyExact(parseExact('{"a":1,"b":2,"a":3}')), '{"a":3,"b":2}')
+  t.equal(stringifyExact(parseExact('{"a":1e400,"b":2,"a":3}')), '{"a":3,"b":2}')
+})
+
+t.test('keeps U+0000 and unpaired surrogates of free JSON', async t => {
+  const text = '["\\u0000","\\ud800","\\udc00\\ud800"]'
+  t.equal(stringifyExact(parseExact(text)), text)
+  t.equal(canonicalise(parseExact(text)), text)
+})
+
+t.test('decodes UTF-8 and drops a byte-order mark', async t => {
+  t.equal(decodeText(Buffer.from('abc')), 'abc')
+  t.equal(decodeText(Buffer.from('\ufeff{"é":1}')), '{"é":1}')
+  t.equal(decodeText(Buffer.from([0xc3])), undefined)
+  t.equal(decodeText(Buffer.from([0xed, 0xa0, 0x80])), undefined)
+})

@@ -1,0 +1,63 @@
+/**
+ * Runs the tests: starts a PostgreSQL (or uses the one of TEST_DATABASE_URL), makes the template database, runs tap with
+ * the arguments given here, and ends with the line `N passed, N failed, N skipped`. Single files may be named; coverage
+ * is measured for the whole suite only.
+ */
+import { spawn } from 'node:child_process'
+import { type Target, withDatabase } from '../lib/database/connection.ts'
+import { migrate } from '../lib/database/migrate.ts'
+import { createLog } from '../lib/log.ts'
+import { startTestCluster } from './fixtures/cluster.ts'
+import { databaseAt, runOn, TEST_SERVER_VARIABLE, type TestServer } from './fixtures/database.ts'
+
+process.exitCode = await main(process.argv.slice(2))
+
+async function main(parameters: readonly string[]): Promise<number> {
+  const given = process.env.TEST_DATABASE_URL
+  const cluster = given === undefined ? await startTestCluster() : undefined
+  const target = cluster?.target ?? given!
+  const template = `spoor_test_template_${process.pid}`
+  try {
+    await makeTemplate(target, template)
+    return await runTap({ target, template }, parameters)
+  } finally {
+    await runOn(target, `drop database if exists ${template}`)
+    await cluster?.stop()
+  }
+}
+
+async function makeTemplate(target: Target, name: string): Promise<void> {
+  await runOn(target, `create database ${name}`)
+  await migrate(databaseAt(withDatabase(target, name)), createLog('warn'))
+}
+
+/** Resolves to tap's exit code. */
+function runTap(server: TestServer, parameters: readonly string[]): Promise<number> {
+  const single = parameters.some(parameter => parameter.endsWith('.js'))
+  const child = spawn('npx', ['tap', '--reporter=terse', ...(single ? ['--disable-coverage'] : []), ...parameters], {
+    stdio: ['inherit', 'pipe', 'inherit'],
+    // CI: no animation, whose frames would all stay in a file.
+    env: { CI: 'true', ...process.env, [TEST_SERVER_VARIABLE]: JSON.stringify(server) }
+  })
+  // Ctrl-C reaches tap as well: when that has ended, the server is stopped here.
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => child.kill(signal))
+  let output = ''
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    process.stdout.write(text)
+    output += text
+  })
+  return new Promise((resolve, reject) => {
+    child.on('error', reject)
+    child.on('close', code => {
+      console.log(summarise(output))
+      resolve(code ?? 1)
+    })
+  })
+}
+
+/** tap's last line of counts is `# { total: 6, pass: 3, fail: 1, todo: 1, skip: 1 }`; counts of 0 are left out. */
+function summarise(output: string): string {
+  const counts = [...output.matchAll(/# \{ ([^}]*) \}/g)].at(-1)?.[1] ?? ''
+  const count = (name: string) => Number(new RegExp(`\\b${name}: (\\d+)`).exec(counts)?.[1] ?? 0)
+  return `${count('pass')} passed, ${count('fail')} failed, ${count('skip') + count('todo')} skipped`
+}
