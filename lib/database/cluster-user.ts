@@ -3,6 +3,7 @@
  * who must then be able to reach both the binaries and the data. Everybody else runs it as themselves.
  */
 import { readFileSync, statSync } from 'node:fs'
+import { chown } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 
 export interface ClusterUser {
@@ -33,6 +34,11 @@ export function findClusterUser(passwd: string = '/etc/passwd'): ClusterUser | u
 /** The options of child_process.spawn that make a process another user's. */
 export function identityOf(user: ClusterUser | undefined): { uid?: number; gid?: number } {
   return user === undefined ? {} : { uid: user.uid, gid: user.gid }
+}
+
+/** Makes a file or folder the cluster user's, where that is not ourselves. */
+export async function giveTo(user: ClusterUser | undefined, path: string): Promise<void> {
+  if (user !== undefined) await chown(path, user.uid, user.gid)
 }
 
 /** Whether `user` may pass through every folder on the way to `path`, and enter or execute that itself. */

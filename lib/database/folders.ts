@@ -1,8 +1,109 @@
-/** Folders and files of the embedded database, and whom they belong to. */
-import { chown } from 'node:fs/promises'
-import type { ClusterUser } from './cluster-user.ts'
+/**
+ * Where the embedded database keeps its things. In the data folder (DATA_DIR):
+ *
+ *     spoor.pid           the server that holds the folder
+ *     database-password   } made once, readable by their owner only
+ *     key-digest-secret   }
+ *     postgres/           the cluster's home, which belongs to the user that PostgreSQL runs as
+ *       data/             PostgreSQL's data folder
+ *       .s.PGSQL.5432     the socket, where its path is short enough
+ *
+ * Where a root process's PostgreSQL, running as another user, could not reach it, `postgres` is a link to a home
+ * elsewhere.
+ */
+import { createHash } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { chmod, lstat, mkdir, mkdtemp, readdir, realpath, rmdir, stat, symlink } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { basename, dirname, join } from 'node:path'
+import { ConfigError } from '../config.ts'
+import type { Logger } from '../log.ts'
+import { makeReachableFolder, REACHABLE_FOLDER } from './binaries.ts'
+import { type ClusterUser, findClusterUser, giveTo, isReachable, isRoot } from './cluster-user.ts'
+import { SOCKET_NAME } from './postmaster.ts'
 
-/** Makes a file or folder the cluster user's, where that is not ourselves. */
-export async function giveTo(user: ClusterUser | undefined, path: string): Promise<void> {
-  if (user !== undefined) await chown(path, user.uid, user.gid)
+export interface Home {
+  /** The real path, free of links. */
+  readonly folder: string
+  /** Whom PostgreSQL runs as; undefined: ourselves. */
+  readonly user: ClusterUser | undefined
+}
+
+/** How many bytes the path of a Unix socket may have (sun_path, without its closing NUL). */
+const MAX_SOCKET_PATH_BYTES = process.platform === 'linux' ? 107 : 103
+
+/** Makes the data folder, 0700, and its parents. */
+export async function prepareDataFolder(dataDir: string): Promise<void> {
+  await mkdir(dirname(dataDir), { recursive: true })
+  await mkdir(dataDir, { mode: 0o700 }).catch(ignoreExisting)
+  // A folder that holds somebody's files already is left as it is.
+  if ((await readdir(dataDir)).length > 0) return
+  await chmod(dataDir, 0o700)
+  await giveTo(findClusterUser(), dataDir)
+}
+
+/** Finds the cluster's home in the data folder, or makes one. */
+export async function prepareHome(dataDir: string, log: Logger): Promise<Home> {
+  const path = join(dataDir, 'postgres')
+  const user = findClusterUser()
+  if (!existsSync(path)) await makeHome(path, user, log)
+  const folder = await realpath(path)
+  const home = { folder, user: isRoot() ? await ownerOf(folder) : undefined }
+  if (!isReachable(folder, home.user)) {
+    throw new ConfigError(`DATA_DIR: user ${home.user?.name}, who owns ${folder}, must be able to pass to it`)
+  }
+  return home
+}
+
+/**
+ * The folder of the socket: the home, or, where that path is too long, a private folder under the temporary one whose
+ * name follows from the home's.
+ */
+export async function prepareSocketFolder({ folder, user }: Home): Promise<string> {
+  if (isShortEnough(folder)) return folder
+  const name = `spoor-${createHash('sha256').update(folder).digest('hex').slice(0, 16)}`
+  const parent = [tmpdir(), '/tmp'].find(parent => isShortEnough(join(parent, name)) && isReachable(parent, user))
+  if (parent === undefined) throw new ConfigError('DATA_DIR and TMPDIR are too long for the path of a socket')
+  const socketDir = join(parent, name)
+  await mkdir(socketDir, { mode: 0o700 }).then(() => giveTo(user, socketDir), ignoreExisting)
+  // Anybody may make folders there.
+  const { uid, mode } = await lstat(socketDir)
+  if (uid !== (user?.uid ?? process.getuid?.()) || (mode & 0o170777) !== 0o040700) {
+    throw new ConfigError(
+      `${socketDir} must be a folder of the database's user with mode 0700: remove it, or set TMPDIR`
+    )
+  }
+  return socketDir
+}
+
+async function makeHome(path: string, user: ClusterUser | undefined, log: Logger): Promise<void> {
+  if (isReachable(dirname(path), user)) {
+    await mkdir(path, { mode: 0o700 }).then(() => giveTo(user, path), ignoreExisting)
+    return
+  }
+  await makeReachableFolder()
+  const folder = await mkdtemp(join(REACHABLE_FOLDER, `${basename(dirname(path))}-`))
+  await giveTo(user, folder)
+  try {
+    await symlink(folder, path)
+    log.info({ folder, user: user?.name }, 'the database is kept here: its user cannot reach the data folder')
+  } catch (error) {
+    await rmdir(folder)
+    ignoreExisting(error as NodeJS.ErrnoException)
+  }
+}
+
+/** A cluster stays its owner's: also where that is the ordinary user who made it before. */
+async function ownerOf(folder: string): Promise<ClusterUser> {
+  const { uid, gid } = await stat(folder)
+  const user = findClusterUser()
+  return user?.uid === uid ? user : { name: String(uid), uid, gid }
+}
+
+function isShortEnough(folder: string): boolean {
+  return Buffer.byteLength(join(folder, SOCKET_NAME)) <= MAX_SOCKET_PATH_BYTES
+}
+
+function ignoreExisting(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'EEXIST') throw error
 }

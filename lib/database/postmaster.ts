@@ -4,18 +4,18 @@
  * killed.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
-import { dirname, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Binaries } from './binaries.ts'
-import { type ClusterUser, identityOf } from './cluster-user.ts'
-import { giveTo } from './folders.ts'
+import { type ClusterUser, giveTo, identityOf } from './cluster-user.ts'
 import { isAlive, readCommandLine } from './process-identity.ts'
 
 /** The number in the name of the socket; there is no TCP port. */
 export const SOCKET_PORT = 5432
+export const SOCKET_NAME = `.s.PGSQL.${SOCKET_PORT}`
 export const SUPERUSER = 'spoor'
 export const MAIN_DATABASE = 'postgres'
 
@@ -61,9 +61,9 @@ export async function initializeCluster(
   password: string,
   durable = true
 ): Promise<void> {
+  await removeAbandonedDrafts(dataDir)
   const draft = `${dataDir}-${process.pid}`
   const passwordFile = `${draft}.password`
-  await rm(draft, { recursive: true, force: true })
   await mkdir(draft, { mode: 0o700 })
   await giveTo(user, draft)
   await writeFile(passwordFile, password, { mode: 0o600 })
@@ -95,6 +95,18 @@ export async function initializeCluster(
     if (code !== 'ENOTEMPTY' && code !== 'EEXIST') throw error
   } finally {
     await rm(passwordFile, { force: true })
+  }
+}
+
+/** Drafts that a process did not live to finish. */
+async function removeAbandonedDrafts(dataDir: string): Promise<void> {
+  const folder = dirname(dataDir)
+  for (const name of await readdir(folder)) {
+    const pid = name.startsWith(`${basename(dataDir)}-`)
+      ? Number.parseInt(name.slice(basename(dataDir).length + 1), 10)
+      : 0
+    if (pid === process.pid || (pid > 0 && !isAlive(pid)))
+      await rm(join(folder, name), { recursive: true, force: true })
   }
 }
 
@@ -197,7 +209,7 @@ async function readPostmasterFile(dataDir: string): Promise<PostmasterFile | und
 /** Whether somebody accepts connections on the socket. */
 function answers(socketDir: string): Promise<boolean> {
   return new Promise(resolve => {
-    const socket = connect(`${socketDir}/.s.PGSQL.${SOCKET_PORT}`)
+    const socket = connect(join(socketDir, SOCKET_NAME))
     socket.on('connect', () => {
       socket.destroy()
       resolve(true)

@@ -1,0 +1,36 @@
+/** The database that the configuration names: a server of one's own (DATABASE_URL), or the embedded one. */
+import type { Config } from '../config.ts'
+import type { Logger } from '../log.ts'
+import { connectTo, describeTarget } from './connection.ts'
+import type { Database } from './database.ts'
+import { openEmbedded, type Role } from './embedded.ts'
+
+export interface OpenOptions {
+  /** A server holds an embedded database for itself; commands come and go beside it. */
+  readonly role: Role
+}
+
+/**
+ * Opens the database. An embedded one is started where it does not run, and answers when this resolves; a server of
+ * one's own is not even looked at: it may be down now and up later.
+ */
+export async function openDatabase(config: Config, log: Logger, { role }: OpenOptions): Promise<Database> {
+  const { databaseUrl, dataDir, keyDigestSecret } = config
+  if (databaseUrl !== undefined) {
+    return {
+      connect: options => connectTo(databaseUrl, options),
+      location: `PostgreSQL at ${describeTarget(databaseUrl)}`,
+      embedded: false,
+      digestSecret: keyDigestSecret,
+      async close() {}
+    }
+  }
+  const cluster = await openEmbedded(dataDir, role, log)
+  return {
+    connect: options => connectTo(cluster.target, options),
+    location: `embedded PostgreSQL in ${dataDir}`,
+    embedded: true,
+    digestSecret: keyDigestSecret ?? cluster.digestSecret,
+    close: cluster.close
+  }
+}
