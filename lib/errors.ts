@@ -33,9 +33,12 @@ export const RETRY_AFTER_S = 1
 export class Refusal extends Error {
   override readonly name = 'Refusal'
   readonly code: ErrorCode
-  constructor(code: ErrorCode, message: string) {
+  /** Sent with the answer, besides what every answer of this code carries. */
+  readonly headers: Readonly<Record<string, string>>
+  constructor(code: ErrorCode, message: string, headers: Readonly<Record<string, string>> = {}) {
     super(message)
     this.code = code
+    this.headers = headers
   }
   get status(): number {
     return ERRORS[this.code].status

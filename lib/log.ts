@@ -1,9 +1,12 @@
-/** The log: pino lines on stdout, one per request; never a key, a secret or a body. */
+/**
+ * The log: pino lines on stderr, one per request; never a key, a secret or a body. stdout belongs to what commands print,
+ * the address and the first key of `spoor serve` among it.
+ */
 import { type DestinationStream, type Logger, pino } from 'pino'
 
 export type { Logger }
 
-/** A logger of the given pino level (`silent` included) that writes to stdout, or to `destination`. */
+/** A logger of the given pino level (`silent` included) that writes to stderr, or to `destination`. */
 export function createLog(level: string, destination?: DestinationStream): Logger {
-  return pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, destination ?? pino.destination(1))
+  return pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, destination ?? pino.destination(2))
 }

@@ -15,9 +15,10 @@ export interface KeyForAuth {
   readonly scopes: Scope[] | null
   readonly environment: string | null
   readonly digest: Buffer
-  readonly expiresAt: Date | null
-  readonly revokedAt: Date | null
-  readonly lastUsedAt: Date | null
+  /** Times are ISO 8601 in UTC. */
+  readonly expiresAt: string | null
+  readonly revokedAt: string | null
+  readonly lastUsedAt: string | null
   readonly accountId: number
   readonly accountKind: 'owner' | 'trial'
 }
@@ -30,10 +31,11 @@ export interface KeyRow {
   readonly label: string
   readonly scopes: Scope[] | null
   readonly environment: string | null
-  readonly createdAt: Date
-  readonly expiresAt: Date | null
-  readonly lastUsedAt: Date | null
-  readonly revokedAt: Date | null
+  /** Times are ISO 8601 in UTC. */
+  readonly createdAt: string
+  readonly expiresAt: string | null
+  readonly lastUsedAt: string | null
+  readonly revokedAt: string | null
 }
 
 export interface NewKey {
@@ -49,21 +51,22 @@ export interface NewKey {
 
 /** What authentication needs to know of the keys that exist among these; the others are left out. */
 export async function readKeysForAuth(sql: Sql, keyIds: readonly string[]): Promise<KeyForAuth[]> {
-  return sql<KeyForAuth[]>`
+  const rows = await sql<(Omit<KeyForAuth, 'digest'> & { digest: string })[]>`
     select k.id, k.project_id as "projectId", k.scopes, k.environment, k.digest, k.expires_at as "expiresAt",
       k.revoked_at as "revokedAt", k.last_used_at as "lastUsedAt", a.id as "accountId", a.kind as "accountKind"
     from api_keys k
     join projects p on p.id = k.project_id
     join accounts a on a.id = p.account_id
     where k.id = any(${keyIds}::text[])`
+  return rows.map(row => ({ ...row, digest: Buffer.from(row.digest, 'hex') }))
 }
 
 /**
  * Marks keys as used now, unless another process did so in the last five minutes, and returns when each was last used.
  * The rows are locked in the order of their ids, so that two processes with the same keys do not block each other.
  */
-export async function touchKeys(sql: Sql, keyIds: readonly string[]): Promise<{ id: string; lastUsedAt: Date }[]> {
-  return sql<{ id: string; lastUsedAt: Date }[]>`
+export async function touchKeys(sql: Sql, keyIds: readonly string[]): Promise<{ id: string; lastUsedAt: string }[]> {
+  return sql<{ id: string; lastUsedAt: string }[]>`
     with held as (
       select id, last_used_at from api_keys where id = any(${keyIds}::text[]) order by id for update
     ), touched as (

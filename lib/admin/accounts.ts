@@ -1,0 +1,38 @@
+/** The work of `spoor account`. Ids are text here, as everywhere in answers. */
+import type { Sql } from 'postgres'
+import type { AccountKind, AccountRow } from '../store/accounts.ts'
+import * as store from '../store/accounts.ts'
+import { AdminError } from './admin-error.ts'
+import { checkText } from './text.ts'
+
+export interface Account {
+  readonly id: string
+  readonly name: string
+  readonly kind: AccountKind
+  readonly trialUsed: number
+  readonly createdAt: string
+}
+
+export async function createAccount(sql: Sql, name: string, kind: AccountKind): Promise<Account> {
+  return present(await store.insertAccount(sql, checkText('the name', name, 1, 200), kind))
+}
+
+export async function listAccounts(sql: Sql): Promise<Account[]> {
+  return (await store.listAccounts(sql)).map(present)
+}
+
+/** The account of a new project: the one asked for, otherwise the oldest owner account. */
+export async function chooseAccount(sql: Sql, id: string | undefined): Promise<number> {
+  const accounts = await store.listAccounts(sql)
+  const chosen = accounts.find(account => (id === undefined ? account.kind === 'owner' : String(account.id) === id))
+  if (chosen !== undefined) return chosen.id
+  throw new AdminError(
+    id === undefined
+      ? 'there is no owner account yet: make one with `spoor account create NAME`'
+      : `there is no account ${JSON.stringify(id)}: see \`spoor account list\``
+  )
+}
+
+function present(row: AccountRow): Account {
+  return { ...row, id: String(row.id) }
+}

@@ -1,0 +1,135 @@
+/** The work of `spoor key`: the only place where a whole key exists, for as long as it takes to show it once. */
+import type { Sql } from 'postgres'
+import { parseEnvironment, UNASSIGNED } from '../environment.ts'
+import { DEFAULT_SCOPES, digestSecret, effectiveScopes, generateKey } from '../keys.ts'
+import type { Scope } from '../schema/output.ts'
+import type { KeyRow } from '../store/keys.ts'
+import * as store from '../store/keys.ts'
+import { AdminError } from './admin-error.ts'
+import { requireProject } from './projects.ts'
+import { checkText } from './text.ts'
+
+/** What a deployment's keys are made with. */
+export interface KeyMaking {
+  readonly keyPrefix: string
+  readonly digestSecret: string | undefined
+}
+
+/** A key that was just made. `key` is the whole key; nobody can show it again. */
+export interface IssuedKey {
+  readonly key: string
+  readonly keyId: string
+  readonly projectId: string
+  readonly label: string
+  readonly scopes: readonly Scope[]
+  readonly environment: string | null
+  readonly expiresAt: string | null
+}
+
+/** Everything about a key but its secret. */
+export interface KeyListing extends Omit<IssuedKey, 'key'> {
+  readonly project: string
+  readonly state: 'active' | 'expired' | 'revoked'
+  readonly createdAt: string
+  readonly lastUsedAt: string | null
+  readonly revokedAt: string | null
+}
+
+export interface KeyRequest {
+  readonly project: string
+  readonly label?: string | undefined
+  readonly scopes?: readonly Scope[] | undefined
+  /** Undefined: none, so that its traces are unassigned. */
+  readonly environment?: string | undefined
+  /** Days; undefined: never. */
+  readonly expiresInDays?: number | undefined
+}
+
+export async function createKey(sql: Sql, making: KeyMaking, request: KeyRequest): Promise<IssuedKey> {
+  const label = checkText('the label', request.label ?? '', 0, 200)
+  const environment = request.environment === undefined ? null : parseEnvironment(request.environment)
+  const projectId = await requireProject(sql, request.project)
+  const { key, stored } = makeKey(making)
+  const row = await store.insertKey(sql, {
+    ...stored,
+    projectId,
+    label,
+    scopes: request.scopes ?? DEFAULT_SCOPES,
+    environment,
+    expiresInDays: request.expiresInDays ?? null
+  })
+  return issued(key, row)
+}
+
+/** The keys of one project, or of all. */
+export async function listKeys(sql: Sql, project?: string): Promise<KeyListing[]> {
+  const projectId = project === undefined ? undefined : await requireProject(sql, project)
+  const now = Date.now()
+  return (await store.listKeys(sql, projectId)).map(row => listing(row, now))
+}
+
+/** Revokes a key and makes its replacement, with an id of its own and everything else the same. */
+export async function rotateKey(sql: Sql, making: KeyMaking, keyId: string): Promise<IssuedKey> {
+  const { key, stored } = makeKey(making)
+  const row = await store.rotateKey(sql, keyId, stored)
+  return issued(key, row ?? (await refuseKey(sql, keyId)))
+}
+
+/** Revokes a key; to revoke one again changes nothing. */
+export async function revokeKey(sql: Sql, keyId: string): Promise<KeyListing> {
+  return listing((await store.revokeKey(sql, keyId)) ?? (await refuseKey(sql, keyId)), Date.now())
+}
+
+/** Changes the label that a key stamps on what it records from now on; `unassigned` takes it away. */
+export async function setKeyEnvironment(sql: Sql, keyId: string, environment: string): Promise<KeyListing> {
+  const label = environment.toLowerCase() === UNASSIGNED ? null : parseEnvironment(environment)
+  return listing((await store.setKeyEnvironment(sql, keyId, label)) ?? (await refuseKey(sql, keyId)), Date.now())
+}
+
+/** Makes a key, and what is stored of it. */
+export function makeKey(making: KeyMaking): { key: string; stored: { id: string; digest: Buffer } } {
+  if (making.digestSecret === undefined) {
+    throw new AdminError('KEY_DIGEST_SECRET is not set: keys need the same secret as the server')
+  }
+  const { key, keyId, secret } = generateKey(making.keyPrefix)
+  return { key, stored: { id: keyId, digest: digestSecret(secret, making.digestSecret) } }
+}
+
+/** Says why a key could not be changed. */
+async function refuseKey(sql: Sql, keyId: string): Promise<never> {
+  const row = await store.readKey(sql, keyId)
+  if (row === undefined) throw new AdminError(`there is no key ${JSON.stringify(keyId)}: see \`spoor key list\``)
+  const state = stateOf(row, Date.now()) === 'revoked' ? 'is revoked' : 'has expired'
+  throw new AdminError(`key ${keyId} ${state}: make another with \`spoor key create --project ${row.projectSlug}\``)
+}
+
+function stateOf(row: KeyRow, now: number): KeyListing['state'] {
+  if (row.revokedAt !== null) return 'revoked'
+  return row.expiresAt !== null && Date.parse(row.expiresAt) <= now ? 'expired' : 'active'
+}
+
+function issued(key: string, row: KeyRow): IssuedKey {
+  return { key, ...described(row) }
+}
+
+function described(row: KeyRow): Omit<IssuedKey, 'key'> {
+  return {
+    keyId: row.id,
+    projectId: String(row.projectId),
+    label: row.label,
+    scopes: effectiveScopes(row.scopes),
+    environment: row.environment,
+    expiresAt: row.expiresAt
+  }
+}
+
+function listing(row: KeyRow, now: number): KeyListing {
+  return {
+    ...described(row),
+    project: row.projectSlug,
+    state: stateOf(row, now),
+    createdAt: row.createdAt,
+    lastUsedAt: row.lastUsedAt,
+    revokedAt: row.revokedAt
+  }
+}

@@ -1,0 +1,93 @@
+/** The work of `spoor project`. */
+import type { Sql } from 'postgres'
+import { type StorageLevel, storageLevel } from '../storage.ts'
+import type { ProjectRow } from '../store/projects.ts'
+import * as store from '../store/projects.ts'
+import { chooseAccount } from './accounts.ts'
+import { AdminError } from './admin-error.ts'
+import { checkText } from './text.ts'
+
+/** A project as the API describes it (specification 2.8), without the scopes of a calling key. */
+export interface Project {
+  readonly id: string
+  readonly accountId: string
+  readonly name: string
+  readonly slug: string
+  readonly description: string
+  readonly traceCount: number
+  readonly spanCount: number
+  readonly estimatedBytes: number
+  readonly lastTraceAt: string | null
+  readonly createdAt: string
+  readonly storage: { readonly limitBytes: number; readonly level: StorageLevel }
+}
+
+export interface ProjectRequest {
+  readonly name: string
+  /** Undefined: made from the name. */
+  readonly slug?: string | undefined
+  readonly description?: string | undefined
+  /** Undefined: the oldest owner account. */
+  readonly accountId?: string | undefined
+  /** Undefined: the server's STORAGE_LIMIT_BYTES. */
+  readonly storageLimitBytes?: number | undefined
+}
+
+const SLUG = /^[a-z0-9][a-z0-9_-]{0,63}$/
+
+export async function createProject(sql: Sql, defaultLimitBytes: number, request: ProjectRequest): Promise<Project> {
+  const name = checkText('the name', request.name, 1, 200)
+  const slug = request.slug ?? slugOf(name)
+  if (!SLUG.test(slug)) {
+    const rule = '1 to 64 lower-case letters, digits, hyphens and underscores, and begin with a letter or digit'
+    throw new AdminError(`the slug must have ${rule}, but is ${JSON.stringify(slug)}: give another with --slug`)
+  }
+  const id = await store.insertProject(sql, {
+    accountId: await chooseAccount(sql, request.accountId),
+    name,
+    slug,
+    description: checkText('the description', request.description ?? '', 0, 2000),
+    storageLimit: request.storageLimitBytes ?? null
+  })
+  if (id === undefined) throw new AdminError(`the slug ${slug} is taken by another project: give another with --slug`)
+  return present((await store.readProject(sql, id))!, defaultLimitBytes)
+}
+
+export async function listProjects(sql: Sql, defaultLimitBytes: number): Promise<Project[]> {
+  return (await store.listProjects(sql)).map(row => present(row, defaultLimitBytes))
+}
+
+/** The id of the project with this slug, or a refusal that says where to look. */
+export async function requireProject(sql: Sql, slug: string): Promise<number> {
+  const id = await store.findProject(sql, slug)
+  if (id === undefined) throw new AdminError(`there is no project ${JSON.stringify(slug)}: see \`spoor project list\``)
+  return id
+}
+
+/** `Köln Süd, 2` becomes `koln-sud-2`; empty where the name has neither letters of a to z nor digits. */
+function slugOf(name: string): string {
+  return name
+    .normalize('NFKD')
+    .replace(/\p{M}/gu, '')
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, '-')
+    .slice(0, 64)
+    .replace(/^-+|-+$/g, '')
+}
+
+function present(row: ProjectRow, defaultLimitBytes: number): Project {
+  const limitBytes = row.storageLimit ?? defaultLimitBytes
+  return {
+    id: String(row.id),
+    accountId: String(row.accountId),
+    name: row.name,
+    slug: row.slug,
+    description: row.description,
+    traceCount: row.traceCount,
+    spanCount: row.spanCount,
+    estimatedBytes: row.estimatedBytes,
+    lastTraceAt: row.lastTraceAt,
+    createdAt: row.createdAt,
+    storage: { limitBytes, level: storageLevel(row.estimatedBytes, limitBytes) }
+  }
+}

@@ -1,0 +1,174 @@
+/**
+ * Request bodies: read and decoded up to the limit, and not a byte further, then parsed as JSON for the routes whose
+ * body the write path does not prepare itself.
+ */
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import { promisify } from 'node:util'
+import { brotliDecompress, gunzip, inflate, inflateRaw, type ZlibOptions } from 'node:zlib'
+import { Refusal } from './errors.ts'
+import { MAX_BODY_BYTES, MAX_JSON_DEPTH } from './schema/input.ts'
+
+/** The client went away before its request was complete; nobody is there to be answered. */
+export class ClientGone extends Error {
+  override readonly name = 'ClientGone'
+}
+
+export type Encoding = 'gzip' | 'deflate' | 'br'
+
+type Decoder = (bytes: Uint8Array, options: ZlibOptions) => Promise<Buffer>
+const inflateZlib = promisify<Uint8Array, ZlibOptions, Buffer>(inflate)
+const inflateBare = promisify<Uint8Array, ZlibOptions, Buffer>(inflateRaw)
+const DECODERS: Readonly<Record<Encoding, Decoder>> = {
+  gzip: promisify<Uint8Array, ZlibOptions, Buffer>(gunzip),
+  // HTTP's deflate is the zlib format, whose first byte ends in 8; some clients leave its frame out.
+  deflate: (bytes, options) => ((bytes[0] ?? 0) % 16 === 8 ? inflateZlib : inflateBare)(bytes, options),
+  br: promisify<Uint8Array, ZlibOptions, Buffer>(brotliDecompress)
+}
+
+/** How the body is encoded; undefined: not at all. Throws `unsupported_encoding`. */
+export function contentEncoding(headers: IncomingHttpHeaders): Encoding | undefined {
+  const header = headers['content-encoding']
+  if (header === undefined) return undefined
+  const names = header
+    .split(',')
+    .map(name => name.trim().toLowerCase())
+    .filter(name => name !== '' && name !== 'identity')
+  const [name] = names
+  if (name === undefined) return undefined
+  if (names.length === 1 && Object.hasOwn(DECODERS, name)) return name as Encoding
+  throw new Refusal('unsupported_encoding', 'Content-Encoding: must be one of gzip, deflate and br')
+}
+
+/** The body's declared length; undefined: it comes in chunks. Throws `payload_too_large`. */
+export function contentLength(headers: IncomingHttpHeaders): number | undefined {
+  const header = headers['content-length']
+  if (header === undefined) return headers['transfer-encoding'] === undefined ? 0 : undefined
+  const length = Number(header)
+  if (length > MAX_BODY_BYTES) throw tooLarge()
+  return length
+}
+
+/** Is told how many bytes a body has come to; throws where there is no room for them. */
+export type Reserve = (bytes: number) => void
+
+/**
+ * Reads the whole body and decodes it. Throws `payload_too_large` as soon as either the bytes that arrive or those that
+ * come out of the decoder pass the limit, `invalid_json` for what cannot be decoded, and ClientGone.
+ */
+export async function readBody(
+  request: IncomingMessage,
+  encoding: Encoding | undefined,
+  reserve: Reserve
+): Promise<Buffer> {
+  const bytes = await readBytes(request, reserve)
+  if (encoding === undefined) return bytes
+  await decoding.enter()
+  try {
+    const decoded = await decode(bytes, encoding)
+    reserve(decoded.length)
+    return decoded
+  } finally {
+    decoding.leave()
+  }
+}
+
+/** Parses a body as JSON: throws `invalid_json`, and `invalid_request` for too many levels. */
+export function parseJson(bytes: Uint8Array): unknown {
+  if (bytes.length === 0) throw new Refusal('invalid_json', 'body: is empty')
+  const value = parseText(decodeText(bytes))
+  if (isDeeperThan(value, MAX_JSON_DEPTH)) {
+    throw new Refusal('invalid_request', `body: must not be nested deeper than ${MAX_JSON_DEPTH} levels`)
+  }
+  return value
+}
+
+/** At most so many run at once; the others wait in line. */
+class Gate {
+  #free: number
+  readonly #line: (() => void)[] = []
+
+  constructor(places: number) {
+    this.#free = places
+  }
+
+  async enter(): Promise<void> {
+    if (this.#free > 0) this.#free--
+    else await new Promise<void>(resolve => this.#line.push(resolve))
+  }
+
+  leave(): void {
+    const next = this.#line.shift()
+    if (next === undefined) this.#free++
+    else next()
+  }
+}
+
+/** How large a body becomes is not known before it is decoded: what is being decoded is all that no room was kept for. */
+const decoding = new Gate(8)
+
+function readBytes(request: IncomingMessage, reserve: Reserve): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = []
+    let length = 0
+    const take = (chunk: Buffer) => {
+      chunks.push(chunk)
+      length += chunk.length
+      try {
+        if (length > MAX_BODY_BYTES) throw tooLarge()
+        reserve(length)
+      } catch (error) {
+        request.off('data', take).pause()
+        reject(error)
+      }
+    }
+    const leave = () => {
+      if (!request.complete) reject(new ClientGone('The client went away'))
+    }
+    request.on('data', take)
+    request.on('end', () => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, length)))
+    request.on('error', leave)
+    request.on('close', leave)
+  })
+}
+
+async function decode(bytes: Buffer, encoding: Encoding): Promise<Buffer> {
+  // The chunk of a small body is small too: it is kept for as long as the body is.
+  const chunkSize = Math.min(65_536, Math.max(1024, bytes.length * 8))
+  try {
+    return await DECODERS[encoding](bytes, { maxOutputLength: MAX_BODY_BYTES, chunkSize })
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE') throw tooLarge()
+    throw new Refusal('invalid_json', `body: is not whole ${encoding} data`)
+  }
+}
+
+function tooLarge(): Refusal {
+  return new Refusal('payload_too_large', `body: must have at most ${MAX_BODY_BYTES} bytes, decoded`)
+}
+
+const UTF8 = new TextDecoder('utf-8', { fatal: true })
+
+/** Leaves a byte-order mark out. */
+function decodeText(bytes: Uint8Array): string {
+  try {
+    return UTF8.decode(bytes)
+  } catch {
+    throw new Refusal('invalid_json', 'body: is not UTF-8')
+  }
+}
+
+function parseText(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw new Refusal('invalid_json', 'body: is not valid JSON')
+  }
+}
+
+/** The outermost array or object is level 1. Goes no deeper than it must, so no input can exhaust the stack. */
+function isDeeperThan(value: unknown, levels: number): boolean {
+  if (value === null || typeof value !== 'object') return false
+  if (levels === 0) return true
+  const children = Array.isArray(value) ? value : Object.values(value)
+  return children.some(child => isDeeperThan(child, levels - 1))
+}

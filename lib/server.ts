@@ -1,0 +1,292 @@
+/**
+ * The HTTP server: a request from socket to answer. The checks run in the order of decisions.md, and the first that
+ * fails answers; nothing is parsed before its turn.
+ */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
+import type { Ingest, Principal, Reply, Route } from './app.ts'
+import type { KeyRing } from './auth.ts'
+import { ClientGone, contentEncoding, contentLength, parseJson, readBody } from './body.ts'
+import { ConfigError } from './config.ts'
+import { Refusal } from './errors.ts'
+import { Exchange } from './exchange.ts'
+import type { Logger } from './log.ts'
+import { sendRawRefusal, sendRefusal, sendReply } from './reply.ts'
+import type { Endpoint, Match, RouteTable } from './route-table.ts'
+import type { Checker } from './schema/check.ts'
+
+/** What the server is built on. */
+export interface ServerOptions {
+  readonly routes: RouteTable
+  readonly keys: Pick<KeyRing, 'authenticate'>
+  readonly ingest: Pick<Ingest, 'admit'>
+  readonly log: Logger
+  /** BASE_URL. */
+  readonly baseUrl: string | undefined
+  /** What is missing in the configuration, or undefined. */
+  notConfigured(): string | undefined
+}
+
+/** Longer than the idle time of the usual proxies, so that it is they who close a connection. */
+const KEEP_ALIVE_MS = 65_000
+const HEADERS_TIMEOUT_MS = 20_000
+const REQUEST_TIMEOUT_MS = 120_000
+/** How often a closing server looks for connections that have become idle. */
+const SWEEP_MS = 20
+/** How long a closing server waits for a request to begin on a connection that is open but silent. */
+const SILENCE_MS = 250
+
+/** Room kept for a body that comes in chunks, and by how much it grows. */
+const UNKNOWN_LENGTH = 131_072
+/** Stands in the log where there was nobody left to be answered. */
+const CLIENT_GONE = 499
+
+const NOT_HTTP = { status: 400, message: 'The request is not valid HTTP.' }
+const PARSER_REFUSALS: Readonly<Record<string, typeof NOT_HTTP>> = {
+  HPE_HEADER_OVERFLOW: { status: 431, message: 'The request line and headers are too large.' },
+  ERR_HTTP_REQUEST_TIMEOUT: { status: 408, message: 'The request took too long to arrive.' }
+}
+
+const PATH_NOUN = { traceId: 'trace', scoreId: 'score' }
+const PATH_ID = { traceId: /^[0-9a-f]{32}$/i, scoreId: /^[0-9a-f]{16}$/i }
+
+export class HttpServer {
+  readonly #options: ServerOptions
+  readonly #server: Server
+  /** The newest exchange of each connection. */
+  readonly #newest = new WeakMap<Socket, Exchange>()
+  #active = 0
+  #closing = false
+
+  constructor(options: ServerOptions) {
+    this.#options = options
+    this.#server = createServer({
+      keepAliveTimeout: KEEP_ALIVE_MS,
+      headersTimeout: HEADERS_TIMEOUT_MS,
+      requestTimeout: REQUEST_TIMEOUT_MS,
+      // Node would answer a missing Host itself, without our headers.
+      requireHostHeader: false
+    })
+    const serve = (request: IncomingMessage, response: ServerResponse) => void this.#serve(request, response, false)
+    this.#server.on('request', serve)
+    this.#server.on('checkContinue', (request, response) => void this.#serve(request, response, true))
+    this.#server.on('checkExpectation', serve)
+    this.#server.on('clientError', (error: NodeJS.ErrnoException, socket) =>
+      this.#refuseUnparsed(error, socket as Socket)
+    )
+    this.#server.on('connect', (_request, socket) =>
+      sendRawRefusal(socket as Socket, 400, 'This server is not a proxy: CONNECT is not supported.')
+    )
+  }
+
+  /** Throws a ConfigError where the address cannot be had. */
+  async listen(host: string, port: number): Promise<AddressInfo> {
+    await new Promise<void>((resolve, reject) => {
+      this.#server.once('error', error => reject(listenError(error, host, port)))
+      this.#server.listen(port, host, resolve)
+    })
+    return this.#server.address() as AddressInfo
+  }
+
+  /** Takes no more connections, and waits until the requests under way are answered, or until the time is up. */
+  async close(graceMs: number): Promise<void> {
+    this.#closing = true
+    const deadline = performance.now() + graceMs
+    let silentSince = performance.now()
+    const sweep = setInterval(() => {
+      const now = performance.now()
+      if (this.#active > 0) silentSince = now
+      if (now >= deadline || now - silentSince >= SILENCE_MS) this.#server.closeAllConnections()
+      else this.#server.closeIdleConnections()
+    }, SWEEP_MS)
+    await new Promise(resolve => this.#server.close(resolve))
+    clearInterval(sweep)
+  }
+
+  async #serve(request: IncomingMessage, response: ServerResponse, awaitsContinue: boolean): Promise<void> {
+    const exchange = new Exchange(request, response, this.#options.baseUrl, awaitsContinue)
+    this.#newest.set(request.socket, exchange)
+    this.#active++
+    try {
+      const reply = await this.#answer(exchange)
+      if (this.#closing) response.shouldKeepAlive = false
+      sendReply(exchange, reply)
+    } catch (error) {
+      if (this.#closing) response.shouldKeepAlive = false
+      this.#refuse(exchange, error)
+    }
+    this.#active--
+    this.#report(exchange)
+  }
+
+  async #answer(exchange: Exchange): Promise<Reply> {
+    const { request } = exchange
+    checkHost(request)
+    const { endpoint, params, querystring } = this.#match(request)
+    const { route, readQuery } = endpoint
+    exchange.route = route
+    if (route.access !== 'public') exchange.key = await this.#authorise(request, route)
+    if (params.traceId !== undefined) exchange.traceId = readPathId('traceId', params.traceId)
+    if (params.scoreId !== undefined) exchange.scoreId = readPathId('scoreId', params.scoreId)
+    if (readQuery !== undefined) exchange.query = readQuery(querystring)
+    if (route.body === undefined && !route.prepared) return route.handler(exchange)
+    return this.#answerWithBody(exchange, endpoint)
+  }
+
+  async #answerWithBody(exchange: Exchange, { route, body }: Endpoint): Promise<Reply> {
+    const { request, response } = exchange
+    const encoding = contentEncoding(request.headers)
+    const length = contentLength(request.headers)
+    const room = isQueued(route) ? new Room(this.#options.ingest) : undefined
+    try {
+      room?.reserve(length ?? UNKNOWN_LENGTH)
+      if (exchange.awaitsContinue) response.writeContinue()
+      exchange.awaitsContinue = false
+      exchange.payload = await readBody(request, encoding, bytes => room?.reserve(bytes))
+      exchange.bytesIn = exchange.payload.length
+      if (body !== undefined) exchange.body = readValue(exchange.payload, body)
+      return await route.handler(exchange)
+    } finally {
+      room?.release()
+    }
+  }
+
+  #match(request: IncomingMessage): Match {
+    const { method = '', url = '' } = request
+    const match = this.#options.routes.find(method, url)
+    if (match !== undefined) return match
+    const allowed = this.#options.routes.allowed(url)
+    if (allowed.length === 0) throw new Refusal('not_found', 'There is nothing at this address.')
+    const Allow = allowed.join(', ')
+    throw new Refusal('method_not_allowed', `This address knows only ${Allow}.`, { Allow })
+  }
+
+  async #authorise(request: IncomingMessage, { access }: Route): Promise<Principal> {
+    if (this.#options.notConfigured() !== undefined) {
+      throw new Refusal('not_configured', 'This deployment is not configured; its log says what is missing.')
+    }
+    const key = await this.#options.keys.authenticate(request.headers.authorization, access)
+    if (access !== 'public' && access !== 'key' && !key.scopes.includes(access)) {
+      throw new Refusal('insufficient_scope', `This key lacks the scope ${access}.`)
+    }
+    return key
+  }
+
+  #refuse(exchange: Exchange, error: unknown): void {
+    if (error instanceof ClientGone || exchange.response.destroyed) return
+    if (error instanceof Refusal) {
+      sendRefusal(exchange, error)
+      return
+    }
+    this.#options.log.error({ requestId: exchange.requestId, err: describe(error) }, 'unexpected error')
+    sendRefusal(
+      exchange,
+      new Refusal('internal_error', 'An unexpected error; the server log has it under this request id.')
+    )
+  }
+
+  /** Answers what node's parser refused: a request that never became one, or one whose body broke off or took too long. */
+  #refuseUnparsed(error: NodeJS.ErrnoException, socket: Socket): void {
+    const newest = this.#newest.get(socket)
+    const isOpen = newest !== undefined && !newest.response.writableEnded
+    if (!socket.writable || error.code === 'ECONNRESET' || (isOpen && newest.response.socket === null)) {
+      socket.destroy()
+      return
+    }
+    const { status, message } = PARSER_REFUSALS[error.code ?? ''] ?? NOT_HTTP
+    if (!isOpen) {
+      sendRawRefusal(socket, status, message)
+      return
+    }
+    // A request that came whole is answered as if nothing had followed it; then the connection ends.
+    newest.response.shouldKeepAlive = false
+    if (!newest.request.complete) sendRefusal(newest, new Refusal('invalid_request', message), status)
+  }
+
+  #report({ requestId, request, response, path, route, startedAt, bytesIn, bytesOut, key }: Exchange): void {
+    const { log } = this.#options
+    if (!log.isLevelEnabled('info')) return
+    log.info(
+      {
+        requestId,
+        method: request.method,
+        path,
+        route: route?.operation ?? route?.path,
+        status: response.headersSent ? response.statusCode : CLIENT_GONE,
+        ms: Math.round((performance.now() - startedAt) * 100) / 100,
+        bytesIn,
+        bytesOut,
+        keyId: key?.keyId,
+        project: key?.projectId
+      },
+      'request'
+    )
+  }
+}
+
+/** Room in the write queue for one body, which grows where its length was not known beforehand. */
+class Room {
+  readonly #ingest: Pick<Ingest, 'admit'>
+  readonly #parts: { release(): void }[] = []
+  #bytes = 0
+
+  constructor(ingest: Pick<Ingest, 'admit'>) {
+    this.#ingest = ingest
+  }
+
+  /** Throws `quota_exhausted` where the queue is full. */
+  reserve(bytes: number): void {
+    if (this.#parts.length > 0 && bytes <= this.#bytes) return
+    const more = this.#parts.length > 0 ? Math.max(bytes - this.#bytes, UNKNOWN_LENGTH) : bytes
+    this.#parts.push(this.#ingest.admit(more))
+    this.#bytes += more
+  }
+
+  release(): void {
+    for (const part of this.#parts) part.release()
+  }
+}
+
+/** Whether a body waits in the queue of the write path, in which room must be had before it is read. */
+function isQueued({ prepared, access }: Route): boolean {
+  return prepared === true && access === 'traces:write'
+}
+
+function checkHost(request: IncomingMessage): void {
+  if (request.headers.host === undefined && request.httpVersion === '1.1') {
+    throw new Refusal('invalid_request', 'The request has no Host header.')
+  }
+}
+
+function readPathId(name: keyof typeof PATH_ID, text: string): string {
+  if (!PATH_ID[name].test(text)) throw new Refusal('not_found', `There is no such ${PATH_NOUN[name]} in this project.`)
+  return text.toLowerCase()
+}
+
+function readValue(bytes: Uint8Array, { check, explain }: Checker<unknown>): unknown {
+  const value = parseJson(bytes)
+  if (!check(value)) throw new Refusal('invalid_request', explain(value))
+  return value
+}
+
+/** An error for the log. Only these fields: the others of a database error may hold what clients sent. */
+function describe(error: unknown): object {
+  if (!(error instanceof Error)) return { type: typeof error }
+  const { name, message, stack } = error
+  return { type: name, code: (error as NodeJS.ErrnoException).code, message, stack }
+}
+
+function listenError(error: NodeJS.ErrnoException, host: string, port: number): Error {
+  switch (error.code) {
+    case 'EADDRINUSE':
+      return new ConfigError(`PORT ${port} on ${host} is in use by another process`)
+    case 'EACCES':
+      return new ConfigError(`PORT ${port} on ${host} may not be opened by this user`)
+    case 'EADDRNOTAVAIL':
+    case 'ENOTFOUND':
+    case 'EAI_AGAIN':
+      return new ConfigError(`HOST must be an address of this machine, but is ${JSON.stringify(host)}`)
+    default:
+      return error
+  }
+}

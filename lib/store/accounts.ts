@@ -1,0 +1,28 @@
+/** Accounts: who owns projects. An owner account is never limited; a trial account may record so many traces. */
+import type { Sql } from 'postgres'
+
+export type AccountKind = 'owner' | 'trial'
+
+export interface AccountRow {
+  readonly id: number
+  readonly name: string
+  readonly kind: AccountKind
+  /** Traces charged to the account; only trial accounts are charged. */
+  readonly trialUsed: number
+  readonly createdAt: string
+}
+
+export async function insertAccount(sql: Sql, name: string, kind: AccountKind): Promise<AccountRow> {
+  const [row] = await sql<[AccountRow]>`
+    insert into accounts (name, kind) values (${name}, ${kind}) returning ${accountColumns(sql)}`
+  return row
+}
+
+/** Every account, in the order they were made. */
+export async function listAccounts(sql: Sql): Promise<AccountRow[]> {
+  return sql<AccountRow[]>`select ${accountColumns(sql)} from accounts order by id`
+}
+
+function accountColumns(sql: Sql) {
+  return sql`id, name, kind, trial_used as "trialUsed", created_at as "createdAt"`
+}

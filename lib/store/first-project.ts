@@ -1,0 +1,38 @@
+/** What a database without projects is given at the first start. */
+import type { Sql } from 'postgres'
+import { SCOPES } from '../schema/output.ts'
+
+/** unique_violation: another start was quicker. */
+const UNIQUE_VIOLATION = '23505'
+
+/**
+ * Where there is no project at all: makes the project `default`, an owner account for it if there is none, and a key
+ * with every scope, in one statement, and returns the project's id. Undefined, and nothing made, where a project exists.
+ * Of two starts at the same moment the slower one fails as a whole on the project's slug, its account included.
+ */
+export async function insertFirstProject(
+  sql: Sql,
+  key: { readonly id: string; readonly digest: Buffer }
+): Promise<number | undefined> {
+  try {
+    const [row] = await sql<{ projectId: number }[]>`
+      with empty as (
+        select 1 where not exists (select from projects)
+      ), found as (
+        select id from accounts where kind = 'owner' order by id limit 1
+      ), made as (
+        insert into accounts (name) select 'owner' from empty where not exists (select from found) returning id
+      ), project as (
+        insert into projects (account_id, name, slug)
+        select owner.id, 'Default', 'default' from empty, (select id from found union all select id from made) owner
+        returning id
+      )
+      insert into api_keys (id, digest, project_id, label, scopes)
+      select ${key.id}, ${key.digest}::bytea, id, 'first start', ${[...SCOPES]}::text[] from project
+      returning project_id as "projectId"`
+    return row?.projectId
+  } catch (error) {
+    if ((error as { code?: string }).code === UNIQUE_VIOLATION) return undefined
+    throw error
+  }
+}
