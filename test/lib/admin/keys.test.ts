@@ -1,0 +1,165 @@
+import t from 'tap'
+import { createAccount } from '../../../lib/admin/accounts.ts'
+import { prepareFirstStart } from '../../../lib/admin/first-start.ts'
+import * as keys from '../../../lib/admin/keys.ts'
+import { createProject, listProjects } from '../../../lib/admin/projects.ts'
+import { digestSecret, parseKey } from '../../../lib/keys.ts'
+import { readKeysForAuth } from '../../../lib/store/keys.ts'
+import { testDatabase } from '../../fixtures/database.ts'
+
+const making = { keyPrefix: 'my_app', digestSecret: 'the secret of a deployment' }
+
+/** A database with a project `default`. */
+async function withProject(t: Parameters<typeof testDatabase>[0]) {
+  const database = await testDatabase(t)
+  await database.pool.run(async sql => {
+    await createAccount(sql, 'owner', 'owner')
+    await createProject(sql, 1000, { name: 'Default' })
+  })
+  return database
+}
+
+t.test('a key may write and read unless it is told otherwise, and only its digest is stored', async t => {
+  const { pool } = await withProject(t)
+  await pool.run(async sql => {
+    const key = await keys.createKey(sql, making, { project: 'default' })
+    t.match(key, { label: '', scopes: ['traces:write', 'traces:read'], environment: null, expiresAt: null })
+    const parts = parseKey('my_app', key.key)!
+    t.equal(parts.keyId, key.keyId)
+    const [stored] = await readKeysForAuth(sql, [key.keyId])
+    t.ok(stored!.digest.equals(digestSecret(parts.secret, making.digestSecret)))
+    const [row] = await sql`select api_keys::text as everything from api_keys`
+    t.notMatch(row!.everything, parts.secret)
+  })
+})
+
+t.test('label, scopes, environment and expiry are as asked for', async t => {
+  const { pool } = await withProject(t)
+  await pool.run(async sql => {
+    for (const days of [30, 90, 365]) {
+      const request = { label: 'ci', scopes: ['traces:delete' as const], environment: 'PROD', expiresInDays: days }
+      const key = await keys.createKey(sql, making, { project: 'default', ...request })
+      t.match(key, { label: 'ci', scopes: ['traces:delete'], environment: 'prod' })
+      const left = Date.parse(key.expiresAt!) - Date.now()
+      t.ok(Math.abs(left - days * 86_400_000) < 60_000, `${days} days`)
+    }
+  })
+})
+
+t.test('a listing shows everything but secrets, and the state of each key', async t => {
+  const { pool } = await withProject(t)
+  await pool.run(async sql => {
+    const active = await keys.createKey(sql, making, { project: 'default', expiresInDays: 30 })
+    const revoked = await keys.createKey(sql, making, { project: 'default' })
+    await keys.revokeKey(sql, revoked.keyId)
+    const expired = await keys.createKey(sql, making, { project: 'default', expiresInDays: 30 })
+    await sql`update api_keys set expires_at = now() - interval '1 second' where id = ${expired.keyId}`
+    const old = await keys.createKey(sql, making, { project: 'default' })
+    await sql`update api_keys set scopes = null where id = ${old.keyId}`
+    const list = await keys.listKeys(sql, 'default')
+    t.match(list, [
+      { keyId: active.keyId, project: 'default', state: 'active', expiresAt: active.expiresAt, revokedAt: null },
+      { keyId: revoked.keyId, state: 'revoked', revokedAt: /Z$/ },
+      { keyId: expired.keyId, state: 'expired' },
+      { keyId: old.keyId, scopes: ['traces:write'] }
+    ])
+    for (const listed of list) t.notOk('key' in listed)
+    t.same(await keys.listKeys(sql), list)
+  })
+})
+
+t.test('a rotated key takes over everything but id and secret', async t => {
+  const { pool } = await withProject(t)
+  await pool.run(async sql => {
+    const request = { project: 'default', label: 'ci', environment: 'prod', expiresInDays: 90 }
+    const old = await keys.createKey(sql, making, request)
+    const { key, keyId, ...kept } = await keys.rotateKey(sql, making, old.keyId)
+    t.not(keyId, old.keyId)
+    t.not(parseKey('my_app', key)!.secret, parseKey('my_app', old.key)!.secret)
+    t.same({ ...old, ...kept }, old)
+    t.match(await keys.listKeys(sql), [{ state: 'revoked' }, { keyId, state: 'active' }])
+  })
+})
+
+t.test('an environment is changed, folded and taken away', async t => {
+  const { pool } = await withProject(t)
+  await pool.run(async sql => {
+    const { keyId } = await keys.createKey(sql, making, { project: 'default' })
+    const changes: [string, string | null][] = [
+      ['Staging', 'staging'],
+      ['unassigned', null],
+      ['prod', 'prod'],
+      ['UNASSIGNED', null]
+    ]
+    for (const [asked, environment] of changes) {
+      t.match(await keys.setKeyEnvironment(sql, keyId, asked), { keyId, environment })
+    }
+  })
+})
+
+t.test('what cannot be done is refused in a sentence, and nothing changes', async t => {
+  const { pool } = await withProject(t)
+  await pool.run(async sql => {
+    const { keyId: active } = await keys.createKey(sql, making, { project: 'default' })
+    const { keyId: revoked } = await keys.createKey(sql, making, { project: 'default' })
+    await keys.revokeKey(sql, revoked)
+    const { keyId: expired } = await keys.createKey(sql, making, { project: 'default', expiresInDays: 30 })
+    await sql`update api_keys set expires_at = now() where id = ${expired}`
+    const before = await keys.listKeys(sql)
+    const create = (request: Partial<keys.KeyRequest>) =>
+      keys.createKey(sql, making, { project: 'default', ...request })
+    const refused: [() => Promise<unknown>, RegExp][] = [
+      [() => create({ project: 'nowhere' }), /no project "nowhere"/],
+      [() => create({ environment: 'unassigned' }), /'unassigned' is reserved/],
+      [() => create({ environment: 'ALL' }), /'all' is reserved/],
+      [() => create({ environment: 'a b' }), /environment "a b" must/],
+      [() => create({ label: 'x'.repeat(201) }), /the label must have at most 200/],
+      [() => create({ label: 'a\tb' }), /the label must not hold control characters/],
+      [() => keys.createKey(sql, { ...making, digestSecret: undefined }, { project: 'default' }), /KEY_DIGEST_SECRET/],
+      [() => keys.rotateKey(sql, { ...making, digestSecret: undefined }, active), /KEY_DIGEST_SECRET/],
+      [() => keys.listKeys(sql, 'nowhere'), /no project "nowhere"/],
+      [() => keys.rotateKey(sql, making, 'nothing'), /no key "nothing"/],
+      [
+        () => keys.rotateKey(sql, making, revoked),
+        /is revoked: make another with `spoor key create --project default`/
+      ],
+      [() => keys.rotateKey(sql, making, expired), /has expired/],
+      [() => keys.revokeKey(sql, 'nothing'), /no key "nothing"/],
+      [() => keys.setKeyEnvironment(sql, 'nothing', 'prod'), /no key "nothing"/],
+      [() => keys.setKeyEnvironment(sql, revoked, 'prod'), /is revoked/],
+      [() => keys.setKeyEnvironment(sql, active, 'all'), /'all' is reserved/]
+    ]
+    for (const [attempt, message] of refused) await t.rejects(attempt(), { message })
+    t.same(await keys.listKeys(sql), before)
+  })
+})
+
+t.test('the first start makes an account, a project and a key, once', async t => {
+  const { pool } = await testDatabase(t)
+  const starts = await Promise.all(Array.from({ length: 4 }, () => pool.run(sql => prepareFirstStart(sql, making))))
+  const [key, ...others] = starts.filter(Boolean)
+  t.same(others, [], 'of several starts at the same moment one makes them')
+  await pool.run(async sql => {
+    t.equal(await prepareFirstStart(sql, making), undefined)
+    const { keyId } = parseKey('my_app', key!)!
+    const scopes = ['traces:write', 'traces:read', 'traces:delete']
+    t.match(await keys.listKeys(sql), [{ keyId, project: 'default', scopes, state: 'active', expiresAt: null }])
+    t.match(await listProjects(sql, 1000), [{ slug: 'default' }])
+    const accounts = await sql`select kind from accounts`
+    t.same([...accounts], [{ kind: 'owner' }])
+  })
+})
+
+t.test('the first start takes an owner account that is there, and leaves projects that are there alone', async t => {
+  const { pool } = await testDatabase(t)
+  await pool.run(async sql => {
+    await createAccount(sql, 'visitors', 'trial')
+    const owner = await createAccount(sql, 'Research', 'owner')
+    t.equal(await prepareFirstStart(sql, { ...making, digestSecret: undefined }), undefined, 'without a secret, none')
+    t.ok(await prepareFirstStart(sql, making))
+    t.match(await listProjects(sql, 1000), [{ slug: 'default', accountId: owner.id }])
+    await sql`update projects set slug = 'renamed'`
+    t.equal(await prepareFirstStart(sql, making), undefined)
+    t.equal((await keys.listKeys(sql)).length, 1)
+  })
+})

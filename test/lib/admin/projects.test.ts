@@ -1,0 +1,119 @@
+import t from 'tap'
+import * as accounts from '../../../lib/admin/accounts.ts'
+import * as projects from '../../../lib/admin/projects.ts'
+import { testDatabase } from '../../fixtures/database.ts'
+
+const LIMIT_BYTES = 1000
+
+t.test('accounts are listed as they were made', async t => {
+  const { pool } = await testDatabase(t)
+  await pool.run(async sql => {
+    t.same(await accounts.listAccounts(sql), [])
+    const owner = await accounts.createAccount(sql, 'Müller & Töchter 🚀', 'owner')
+    const trial = await accounts.createAccount(sql, 'visitors', 'trial')
+    t.match(owner, { id: /^\d+$/, name: 'Müller & Töchter 🚀', kind: 'owner', trialUsed: 0, createdAt: /Z$/ })
+    t.same(await accounts.listAccounts(sql), [owner, trial])
+  })
+})
+
+t.test('a new project has everything that the API says of a project', async t => {
+  const { pool } = await testDatabase(t)
+  await pool.run(async sql => {
+    await accounts.createAccount(sql, 'visitors', 'trial')
+    const owner = await accounts.createAccount(sql, 'owner', 'owner')
+    const project = await projects.createProject(sql, LIMIT_BYTES, { name: 'Support bot' })
+    t.match(project, { id: /^\d+$/, createdAt: /Z$/ })
+    t.match(project, {
+      accountId: owner.id,
+      name: 'Support bot',
+      slug: 'support-bot',
+      description: '',
+      traceCount: 0,
+      spanCount: 0,
+      estimatedBytes: 0,
+      lastTraceAt: null,
+      storage: { limitBytes: LIMIT_BYTES, level: 'ok' }
+    })
+    t.same(await projects.listProjects(sql, LIMIT_BYTES), [project])
+  })
+})
+
+t.test('what is asked for takes the place of what would be chosen', async t => {
+  const { pool } = await testDatabase(t)
+  await pool.run(async sql => {
+    await accounts.createAccount(sql, 'owner', 'owner')
+    const trial = await accounts.createAccount(sql, 'visitors', 'trial')
+    const request = {
+      name: 'Evals',
+      slug: 'nightly_evals',
+      description: 'What runs at night',
+      accountId: trial.id,
+      storageLimitBytes: 5_000_000_000_000
+    }
+    t.match(await projects.createProject(sql, LIMIT_BYTES, request), {
+      slug: 'nightly_evals',
+      description: 'What runs at night',
+      accountId: trial.id,
+      storage: { limitBytes: 5_000_000_000_000 }
+    })
+  })
+})
+
+t.test('a slug is made from the letters and digits of the name', async t => {
+  const { pool } = await testDatabase(t)
+  const slugs = { 'Köln Süd, 2': 'koln-sud-2', '  A  b ': 'a-b', ﬁne: 'fine', ['x'.repeat(80)]: 'x'.repeat(64) }
+  await pool.run(async sql => {
+    await accounts.createAccount(sql, 'owner', 'owner')
+    for (const [name, slug] of Object.entries(slugs)) {
+      t.equal((await projects.createProject(sql, LIMIT_BYTES, { name })).slug, slug, name)
+    }
+  })
+})
+
+t.test('a project that cannot be is refused in a sentence', async t => {
+  const { pool } = await testDatabase(t)
+  await pool.run(async sql => {
+    await t.rejects(projects.createProject(sql, LIMIT_BYTES, { name: 'A' }), /no owner account/)
+    await accounts.createAccount(sql, 'owner', 'owner')
+    await projects.createProject(sql, LIMIT_BYTES, { name: 'Taken' })
+    const refused: [projects.ProjectRequest, RegExp][] = [
+      [{ name: '' }, /the name must not be empty/],
+      [{ name: 'x'.repeat(201) }, /the name must have at most 200 characters/],
+      [{ name: 'two\nlines' }, /the name must not hold control characters/],
+      [{ name: 'nul\0' }, /the name must not hold control characters/],
+      [{ name: '東京' }, /the slug must .* --slug/],
+      [{ name: 'A', slug: 'Upper' }, /the slug must/],
+      [{ name: 'A', slug: '' }, /the slug must/],
+      [{ name: 'A', slug: 'x'.repeat(65) }, /the slug must/],
+      [{ name: 'taken' }, /the slug taken is taken/],
+      [{ name: 'A', accountId: '4711' }, /no account "4711"/],
+      [{ name: 'A', accountId: 'first' }, /no account "first"/],
+      [{ name: 'A', description: 'x'.repeat(2001) }, /the description must have at most/]
+    ]
+    for (const [request, message] of refused) {
+      await t.rejects(projects.createProject(sql, LIMIT_BYTES, request), { name: 'AdminError', message })
+    }
+    t.equal((await projects.listProjects(sql, LIMIT_BYTES)).length, 1)
+  })
+})
+
+t.test('totals are the sum of the slots, and the level follows the limit', async t => {
+  const { pool } = await testDatabase(t)
+  await pool.run(async sql => {
+    await accounts.createAccount(sql, 'owner', 'owner')
+    const { id } = await projects.createProject(sql, LIMIT_BYTES, { name: 'A' })
+    const levels: [number, string][] = [
+      [799, 'ok'],
+      [800, 'warning'],
+      [949, 'warning'],
+      [950, 'critical'],
+      [2000, 'critical']
+    ]
+    for (const [bytes, level] of levels) {
+      await sql`delete from project_totals`
+      await sql`insert into project_totals values (${id}, 0, -1, 3, ${bytes + 50}), (${id}, 1, 6, 9, -50)`
+      const [project] = await projects.listProjects(sql, LIMIT_BYTES)
+      t.match(project, { traceCount: 5, spanCount: 12, estimatedBytes: bytes, storage: { level } })
+    }
+  })
+})
