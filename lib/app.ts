@@ -135,6 +135,8 @@ export interface App {
   readonly store: Store
   readonly ingest: Ingest
   readonly routes: readonly Route[]
+  /** Why a write would be refused now, a few words for each reason; empty: writes are accepted. */
+  readiness(): Promise<readonly string[]>
   route<Q extends TObject, B extends TSchema>(route: RouteOptions<Q, B>): void
 }
 

@@ -126,7 +126,7 @@ export class KeyRing {
   /** Takes the same time whether the key is unknown, its secret is wrong, or it is no longer valid. */
   #isValid(secret: string, row: KeyForAuth | undefined): boolean {
     const given = digestSecret(secret, this.#options.digestSecret)
-    const isSame = timingSafeEqual(given, row === undefined ? DUMMY_DIGEST : Buffer.from(row.digest, 'hex'))
+    const isSame = timingSafeEqual(given, row?.digest ?? DUMMY_DIGEST)
     return isSame && row !== undefined && row.revokedAt === null && !isPast(row.expiresAt)
   }
 

@@ -1,12 +1,9 @@
-/**
- * Request bodies: read and decoded up to the limit, and not a byte further, then parsed as JSON for the routes whose
- * body the write path does not prepare itself.
- */
+/** Request bodies: received and decoded up to the limit, and not a byte further. */
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { promisify } from 'node:util'
 import { brotliDecompress, gunzip, inflate, inflateRaw, type ZlibOptions } from 'node:zlib'
 import { Refusal } from './errors.ts'
-import { MAX_BODY_BYTES, MAX_JSON_DEPTH } from './schema/input.ts'
+import { MAX_BODY_BYTES } from './schema/input.ts'
 
 /** The client went away before its request was complete; nobody is there to be answered. */
 export class ClientGone extends Error {
@@ -55,7 +52,7 @@ export type Reserve = (bytes: number) => void
  * Reads the whole body and decodes it. Throws `payload_too_large` as soon as either the bytes that arrive or those that
  * come out of the decoder pass the limit, `invalid_json` for what cannot be decoded, and ClientGone.
  */
-export async function readBody(
+export async function receiveBody(
   request: IncomingMessage,
   encoding: Encoding | undefined,
   reserve: Reserve
@@ -70,16 +67,6 @@ export async function readBody(
   } finally {
     decoding.leave()
   }
-}
-
-/** Parses a body as JSON: throws `invalid_json`, and `invalid_request` for too many levels. */
-export function parseJson(bytes: Uint8Array): unknown {
-  if (bytes.length === 0) throw new Refusal('invalid_json', 'body: is empty')
-  const value = parseText(decodeText(bytes))
-  if (isDeeperThan(value, MAX_JSON_DEPTH)) {
-    throw new Refusal('invalid_request', `body: must not be nested deeper than ${MAX_JSON_DEPTH} levels`)
-  }
-  return value
 }
 
 /** At most so many run at once; the others wait in line. */
@@ -144,31 +131,4 @@ async function decode(bytes: Buffer, encoding: Encoding): Promise<Buffer> {
 
 function tooLarge(): Refusal {
   return new Refusal('payload_too_large', `body: must have at most ${MAX_BODY_BYTES} bytes, decoded`)
-}
-
-const UTF8 = new TextDecoder('utf-8', { fatal: true })
-
-/** Leaves a byte-order mark out. */
-function decodeText(bytes: Uint8Array): string {
-  try {
-    return UTF8.decode(bytes)
-  } catch {
-    throw new Refusal('invalid_json', 'body: is not UTF-8')
-  }
-}
-
-function parseText(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    throw new Refusal('invalid_json', 'body: is not valid JSON')
-  }
-}
-
-/** The outermost array or object is level 1. Goes no deeper than it must, so no input can exhaust the stack. */
-function isDeeperThan(value: unknown, levels: number): boolean {
-  if (value === null || typeof value !== 'object') return false
-  if (levels === 0) return true
-  const children = Array.isArray(value) ? value : Object.values(value)
-  return children.some(child => isDeeperThan(child, levels - 1))
 }

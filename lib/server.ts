@@ -6,7 +6,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo, Socket } from 'node:net'
 import type { Ingest, Principal, Reply, Route } from './app.ts'
 import type { KeyRing } from './auth.ts'
-import { ClientGone, contentEncoding, contentLength, parseJson, readBody } from './body.ts'
+import { ClientGone, contentEncoding, contentLength, receiveBody } from './body.ts'
 import { ConfigError } from './config.ts'
 import { Refusal } from './errors.ts'
 import { Exchange } from './exchange.ts'
@@ -14,6 +14,7 @@ import type { Logger } from './log.ts'
 import { sendRawRefusal, sendRefusal, sendReply } from './reply.ts'
 import type { Endpoint, Match, RouteTable } from './route-table.ts'
 import type { Checker } from './schema/check.ts'
+import { readBody } from './trace/prepare.ts'
 
 /** What the server is built on. */
 export interface ServerOptions {
@@ -142,7 +143,7 @@ export class HttpServer {
       room?.reserve(length ?? UNKNOWN_LENGTH)
       if (exchange.awaitsContinue) response.writeContinue()
       exchange.awaitsContinue = false
-      exchange.payload = await readBody(request, encoding, bytes => room?.reserve(bytes))
+      exchange.payload = await receiveBody(request, encoding, bytes => room?.reserve(bytes))
       exchange.bytesIn = exchange.payload.length
       if (body !== undefined) exchange.body = readValue(exchange.payload, body)
       return await route.handler(exchange)
@@ -264,7 +265,7 @@ function readPathId(name: keyof typeof PATH_ID, text: string): string {
 }
 
 function readValue(bytes: Uint8Array, { check, explain }: Checker<unknown>): unknown {
-  const value = parseJson(bytes)
+  const { value } = readBody(bytes, 'invalid_request')
   if (!check(value)) throw new Refusal('invalid_request', explain(value))
   return value
 }

@@ -1,0 +1,135 @@
+/** The service in one process: the parts, put together, started and stopped in order. */
+import { plugins } from '../plugins/index.ts'
+import type { App, Ingest, Plugin, Route, Store } from './app.ts'
+import { KeyRing } from './auth.ts'
+import type { Config } from './config.ts'
+import type { ConnectOptions, Database } from './database/database.ts'
+import { Pool } from './database/pool.ts'
+import { createStore } from './database/store.ts'
+import { WritePath } from './ingest/ingest.ts'
+import { listenForKeyChanges } from './key-notices.ts'
+import type { Logger } from './log.ts'
+import { RouteTable } from './route-table.ts'
+import { HttpServer } from './server.ts'
+import { Setup } from './setup.ts'
+
+export interface Service {
+  /** Where it listens: `http://<host>:<port>`. */
+  readonly url: string
+  readonly host: string
+  readonly port: number
+  readonly app: App
+  /** Answers what is under way, writes what is queued, and lets go of the database, which stays the caller's. */
+  close(): Promise<void>
+}
+
+const READERS: ConnectOptions & { size: number } = { applicationName: 'reader', statementTimeoutMs: 15_000, size: 6 }
+const WRITERS: ConnectOptions & { size: number } = {
+  applicationName: 'small writer',
+  statementTimeoutMs: 15_000,
+  size: 2
+}
+/** How long requests under way, and then the write queue, may take to finish when the service closes. */
+const GRACE_MS = 10_000
+
+/**
+ * Starts the service. It also starts where the database is away or the deployment is not configured, and answers so
+ * until that has changed. Throws a ConfigError where it cannot listen.
+ */
+export async function startService(
+  config: Config,
+  log: Logger,
+  database: Database,
+  list: readonly Plugin[] = plugins
+): Promise<Service> {
+  const readers = openPool(database, READERS)
+  const writers = openPool(database, WRITERS)
+  const store = createStore(readers, writers)
+  const ingest = new WritePath(database, config, log)
+  const keys = new KeyRing({ store, log, keyPrefix: config.keyPrefix, digestSecret: database.digestSecret ?? '' })
+  const notices = listenForKeyChanges(database, () => keys.forget())
+  const setup = new Setup(database, config.autoMigrate, log)
+  const routes = new RouteTable()
+  const app: App = {
+    config,
+    log,
+    store,
+    ingest,
+    routes: routes.routes,
+    route: route => routes.add(route as unknown as Route),
+    readiness: () => findObstacles(setup, store, ingest)
+  }
+  const server = new HttpServer({
+    routes,
+    keys,
+    ingest,
+    log,
+    baseUrl: config.baseUrl,
+    notConfigured: () => setup.lacking
+  })
+  const close = once(async () => {
+    setup.stop()
+    await server.close(GRACE_MS)
+    await within(GRACE_MS, ingest.close())
+    await Promise.all([notices.close(), readers.end(), writers.end()])
+  })
+
+  try {
+    for (const plugin of list) await plugin(app)
+    await setup.start()
+    const { address, port } = await server.listen(config.host, config.port)
+    const host = address.includes(':') ? `[${address}]` : address
+    return { url: `http://${host}:${port}`, host: address, port, app, close }
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
+
+function openPool(database: Database, { size, ...options }: typeof READERS): Pool {
+  return new Pool(onClose => database.connect({ ...options, onClose }), { size })
+}
+
+/** What stands in the way of a write (App.readiness). */
+async function findObstacles(setup: Setup, store: Store, ingest: Ingest): Promise<readonly string[]> {
+  const obstacles: string[] = []
+  if (setup.lacking !== undefined) obstacles.push('not configured')
+  else if (!setup.ready) obstacles.push('the database cannot be reached')
+  else obstacles.push(...(await findDatabaseObstacles(store)))
+  try {
+    ingest.admit(0).release()
+  } catch {
+    obstacles.push('the write queue is full')
+  }
+  return obstacles
+}
+
+async function findDatabaseObstacles(store: Store): Promise<string[]> {
+  try {
+    const [row] = await store.read(
+      sql => sql`select pg_is_in_recovery() or current_setting('default_transaction_read_only')::bool as "readOnly"`
+    )
+    return row?.readOnly ? ['the database takes no writes'] : []
+  } catch {
+    return ['the database cannot be reached']
+  }
+}
+
+/** The same promise, however often it is asked for. */
+function once(work: () => Promise<void>): () => Promise<void> {
+  let result: Promise<void> | undefined
+  return () => {
+    result ??= work()
+    return result
+  }
+}
+
+/** Waits for `promise`, but no longer than `ms`. */
+async function within(ms: number, promise: Promise<void>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<void>(resolve => {
+    timer = setTimeout(resolve, ms)
+  })
+  await Promise.race([promise, late])
+  clearTimeout(timer)
+}

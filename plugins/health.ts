@@ -1,0 +1,33 @@
+/** For whatever supervises the process: is it alive, and would it accept a write? */
+import Type from 'typebox'
+import type { App } from '../lib/app.ts'
+
+const Health = Type.Object({ ok: Type.Boolean() }, { additionalProperties: false })
+const Readiness = Type.Object(
+  { ready: Type.Boolean(), reasons: Type.Array(Type.String()) },
+  { additionalProperties: false }
+)
+
+export default function health(app: App) {
+  app.route({
+    method: 'GET',
+    path: '/healthz',
+    access: 'public',
+    summary: 'Say that the process is alive',
+    replies: { 200: Health },
+    handler: () => ({ body: { ok: true } })
+  })
+
+  app.route({
+    method: 'GET',
+    path: '/readyz',
+    access: 'public',
+    summary: 'Say whether a write would be accepted',
+    replies: { 200: Readiness, 503: Readiness },
+    async handler() {
+      const reasons = await app.readiness()
+      const ready = reasons.length === 0
+      return { status: ready ? 200 : 503, body: { ready, reasons } }
+    }
+  })
+}

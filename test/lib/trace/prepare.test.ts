@@ -1,0 +1,308 @@
+import { createHash } from 'node:crypto'
+import canonicalizeOracle from 'canonicalize'
+import fc from 'fast-check'
+import t from 'tap'
+import { Refusal } from '../../../lib/errors.ts'
+import { prepare } from '../../../lib/trace/prepare.ts'
+import type { Prepared } from '../../../lib/trace/prepared.ts'
+
+const AT = '2026-11-21T12:00:00.000Z'
+const LATER = '2026-11-21T12:00:01.000Z'
+const ID = '0123456789abcdef0123456789abcdef'
+const SPAN = '0123456789abcdef'
+
+const span = (over: object = {}) => ({ id: SPAN, name: 's', startedAt: AT, endedAt: LATER, ...over })
+const trace = (over: object = {}) => ({ id: ID, name: 'n', startedAt: AT, endedAt: LATER, ...over })
+const ingest = (over: object = {}) => ({ schemaVersion: 1, trace: trace(over) })
+const bytes = (body: unknown) => Buffer.from(typeof body === 'string' ? body : JSON.stringify(body))
+const record = (body: unknown) => prepare('record', bytes(body))
+
+function refusal(operation: Prepared['operation'], body: unknown): string {
+  try {
+    prepare(operation, Buffer.isBuffer(body) ? body : bytes(body))
+  } catch (error) {
+    if (error instanceof Refusal) return `${error.code} ${error.message}`
+    throw error
+  }
+  return 'accepted'
+}
+
+const nested = (levels: number) => JSON.parse('['.repeat(levels) + ']'.repeat(levels))
+const chars = (count: number) => '😀'.repeat(count)
+const spans = (count: number) => Array.from({ length: count }, (_, i) => span({ id: i.toString(16).padStart(16, '0') }))
+
+t.test('refuses what violates the schema of a trace, naming the field and the rule', async t => {
+  const table: [string, unknown, RegExp][] = [
+    ['empty body', '', /^invalid_json .*empty/],
+    ['only space', ' \n', /^invalid_json .*empty/],
+    ['not JSON', '{"trace":', /^invalid_json /],
+    ['two values', '{} {}', /^invalid_json /],
+    ['NaN', '{"a":NaN}', /^invalid_json /],
+    ['not UTF-8', Buffer.from([0x22, 0xff, 0x22]), /^invalid_json .*UTF-8/],
+    ['an array', [], /^invalid_trace body: must be an object/],
+    ['null', 'null', /^invalid_trace body: must be an object/],
+    ['no schemaVersion', { trace: trace() }, /^invalid_trace schemaVersion: is required/],
+    ['another schemaVersion', { schemaVersion: 2, trace: trace() }, /schemaVersion: must equal 1/],
+    ['schemaVersion as text', { schemaVersion: '1', trace: trace() }, /schemaVersion: must equal 1/],
+    ['unknown top field', { ...ingest(), extra: 1 }, /extra: unknown field/],
+    ['no trace', { schemaVersion: 1 }, /trace: is required/],
+    ['an environment', ingest({ environment: 'prod' }), /trace\.environment: unknown field/],
+    [
+      '__proto__ as a field',
+      '{"schemaVersion":1,"trace":{"__proto__":{}}}',
+      /trace\.__proto__: unknown field|is required/
+    ],
+    ['no id', ingest({ id: undefined }), /trace\.id: is required/],
+    ['a short id', ingest({ id: ID.slice(1) }), /trace\.id: must be 32 hexadecimal/],
+    ['a long id', ingest({ id: `${ID}0` }), /trace\.id: must be 32 hexadecimal/],
+    ['an id with g', ingest({ id: ID.replace('f', 'g') }), /trace\.id: must be 32 hexadecimal/],
+    ['no name', ingest({ name: undefined }), /trace\.name: is required/],
+    ['an empty name', ingest({ name: '' }), /trace\.name: must have at least 1 character/],
+    ['a long name', ingest({ name: chars(501) }), /trace\.name: must have at most 500 characters/],
+    ['an unknown status', ingest({ status: 'running' }), /trace\.status: must be one of ok, error, unset/],
+    ['status of a running trace', ingest({ endedAt: undefined, status: 'ok' }), /trace\.status: must be absent/],
+    ['no startedAt', ingest({ startedAt: undefined }), /trace\.startedAt: is required/],
+    ['a startedAt that is no time', ingest({ startedAt: 'today' }), /trace\.startedAt: must be an ISO 8601/],
+    ['a startedAt that is a number', ingest({ startedAt: 1 }), /trace\.startedAt: must be a string/],
+    ['an endedAt that is no time', ingest({ endedAt: '' }), /trace\.endedAt: must be an ISO 8601/],
+    [
+      'an end before the start',
+      ingest({ endedAt: '2026-11-21T11:59:59.999999Z' }),
+      /trace\.endedAt: must not be before/
+    ],
+    ['a null endedAt', ingest({ endedAt: null }), /trace\.endedAt: must be a string/],
+    ['an empty provider', ingest({ provider: '' }), /trace\.provider: must have at least 1/],
+    ['a long provider', ingest({ provider: chars(201) }), /trace\.provider: must have at most 200/],
+    ['a long model', ingest({ model: chars(201) }), /trace\.model: must have at most 200/],
+    ['a long sessionId', ingest({ sessionId: chars(201) }), /trace\.sessionId: must have at most 200/],
+    ['a long userId', ingest({ userId: chars(201) }), /trace\.userId: must have at most 200/],
+    ['a null model', ingest({ model: null }), /trace\.model: must be a string/],
+    [
+      '21 tags',
+      ingest({ tags: Array.from({ length: 21 }, (_, i) => `t${i}`) }),
+      /trace\.tags: must have at most 20 items/
+    ],
+    ['21 equal tags', ingest({ tags: new Array(21).fill('t') }), /trace\.tags: must have at most 20 items/],
+    ['an empty tag', ingest({ tags: ['a', ''] }), /trace\.tags\[1\]: must have at least 1/],
+    ['a long tag', ingest({ tags: [chars(65)] }), /trace\.tags\[0\]: must have at most 64/],
+    ['metadata that is an array', ingest({ metadata: [] }), /trace\.metadata: must be an object/],
+    ['metadata that is null', ingest({ metadata: null }), /trace\.metadata: must be an object/],
+    ['usage with another field', ingest({ usage: { cachedTokens: 1 } }), /trace\.usage\.cachedTokens: unknown field/],
+    ['negative tokens', ingest({ usage: { inputTokens: -1 } }), /trace\.usage\.inputTokens: must be at least 0/],
+    ['fractional tokens', ingest({ usage: { outputTokens: 1.5 } }), /trace\.usage\.outputTokens: must be an integer/],
+    [
+      'too many tokens',
+      ingest({ usage: { totalTokens: 2 ** 53 } }),
+      /trace\.usage\.totalTokens: must be at most 9007199254740991/
+    ],
+    ['a negative cost', ingest({ costUsd: -0.01 }), /trace\.costUsd: must be at least 0/],
+    ['an infinite cost', JSON.stringify(ingest({ costUsd: 7 })).replace(':7', ':1e400'), /trace\.costUsd: must be a/],
+    ['201 spans', ingest({ spans: spans(201) }), /trace\.spans: must have at most 200 items/],
+    [
+      'a repeated span id',
+      ingest({ spans: [span(), span({ id: SPAN.toUpperCase() })] }),
+      /trace\.spans\[1\]\.id: must not repeat/
+    ],
+    ['U+0000 in a name', ingest({ name: 'a\u0000' }), /trace\.name: must not contain U\+0000/],
+    [
+      'half a surrogate pair in a tag',
+      ingest({ tags: ['a', '\ud800'] }),
+      /trace\.tags\[1\]: must not contain unpaired surrogates/
+    ],
+    ['U+0000 in a model', ingest({ model: '\u0000' }), /trace\.model: must not contain/],
+    ['U+0000 in a session', ingest({ sessionId: '\u0000' }), /trace\.sessionId: must not contain/],
+    ['101 levels', ingest({ input: nested(99) }), /^invalid_trace body: must not be nested deeper than 100 levels/]
+  ]
+  for (const [what, body, expected] of table) t.match(refusal('record', body), expected, what)
+})
+
+t.test('refuses what violates the schema of a span, naming its place', async t => {
+  const event = (over: object) => span({ events: [{ name: 'e', timestamp: AT, ...over }] })
+  const table: [string, unknown, RegExp][] = [
+    ['not an object', 1, /spans\[1\]: must be an object/],
+    ['an unknown field', span({ tags: [] }), /spans\[1\]\.tags: unknown field/],
+    ['no id', span({ id: undefined }), /spans\[1\]\.id: is required/],
+    ['a long id', span({ id: ID }), /spans\[1\]\.id: must be 16 hexadecimal/],
+    ['a bad parent', span({ parentSpanId: 'x' }), /spans\[1\]\.parentSpanId: must be/],
+    ['a long name', span({ name: chars(501) }), /spans\[1\]\.name: must have at most 500/],
+    ['an unknown kind', span({ kind: 'server' }), /spans\[1\]\.kind: must be one of llm/],
+    ['an unknown status', span({ status: 'OK' }), /spans\[1\]\.status: must be one of/],
+    ['no endedAt', span({ endedAt: undefined }), /spans\[1\]\.endedAt: is required/],
+    ['a bad time', span({ endedAt: 'x' }), /spans\[1\]\.endedAt: must be an ISO/],
+    ['an end before the start', span({ startedAt: LATER, endedAt: AT }), /spans\[1\]\.endedAt: must not be before/],
+    ['a long provider', span({ provider: chars(201) }), /spans\[1\]\.provider: must have at most 200/],
+    ['a long model', span({ model: chars(201) }), /spans\[1\]\.model: must have at most 200/],
+    ['attributes that are an array', span({ attributes: [] }), /spans\[1\]\.attributes: must be an object/],
+    [
+      '51 events',
+      span({ events: new Array(51).fill({ name: 'e', timestamp: AT }) }),
+      /spans\[1\]\.events: must have at most 50/
+    ],
+    ['an event without a name', event({ name: undefined }), /spans\[1\]\.events\[0\]\.name: is required/],
+    ['a long event name', event({ name: chars(501) }), /spans\[1\]\.events\[0\]\.name: must have at most 500/],
+    ['U+0000 in an event name', event({ name: '\u0000' }), /spans\[1\]\.events\[0\]\.name: must not contain U/],
+    ['a bad event time', event({ timestamp: '' }), /spans\[1\]\.events\[0\]\.timestamp: must be an ISO/],
+    [
+      'event attributes that are null',
+      event({ attributes: null }),
+      /spans\[1\]\.events\[0\]\.attributes: must be an object/
+    ],
+    ['an unknown event field', event({ level: 1 }), /spans\[1\]\.events\[0\]\.level: unknown field/],
+    ['usage that is null', span({ usage: null }), /spans\[1\]\.usage: must be an object/],
+    ['a negative cost', span({ costUsd: -1 }), /spans\[1\]\.costUsd: must be at least 0/],
+    ['half a surrogate pair in the name', span({ name: '\udc00' }), /spans\[1\]\.name: must not contain unpaired/]
+  ]
+  for (const [what, bad, expected] of table) {
+    const list = [span({ id: 'f'.repeat(16) }), bad]
+    t.match(refusal('record', ingest({ spans: list })), new RegExp(`^invalid_trace trace\\.${expected.source}`), what)
+    t.match(refusal('append', { schemaVersion: 1, spans: list }), new RegExp(`^invalid_trace ${expected.source}`), what)
+    t.match(
+      refusal('end', { schemaVersion: 1, endedAt: AT, spans: list }),
+      new RegExp(`^invalid_trace ${expected.source}`),
+      what
+    )
+  }
+})
+
+t.test('refuses what violates the schema of an append or an end', async t => {
+  const table: [Prepared['operation'], string, unknown, RegExp][] = [
+    ['append', 'an empty batch', { schemaVersion: 1, spans: [] }, /spans: must have at least 1 item/],
+    ['append', 'no spans', { schemaVersion: 1 }, /spans: is required/],
+    ['append', '201 spans', { schemaVersion: 1, spans: spans(201) }, /spans: must have at most 200/],
+    ['append', 'another field', { schemaVersion: 1, spans: [span()], trace: {} }, /trace: unknown field/],
+    ['append', 'no version', { spans: [span()] }, /schemaVersion: is required/],
+    ['end', 'no endedAt', { schemaVersion: 1 }, /endedAt: is required/],
+    ['end', 'a bad endedAt', { schemaVersion: 1, endedAt: 'x' }, /endedAt: must be an ISO/],
+    ['end', 'a name', { schemaVersion: 1, endedAt: AT, name: 'n' }, /name: unknown field/],
+    ['end', 'an unknown status', { schemaVersion: 1, endedAt: AT, status: 'done' }, /status: must be one of/],
+    ['end', 'a long model', { schemaVersion: 1, endedAt: AT, model: chars(201) }, /model: must have at most 200/],
+    ['end', '21 tags', { schemaVersion: 1, endedAt: AT, tags: new Array(21).fill('t') }, /tags: must have at most 20/],
+    ['end', 'U+0000 in a tag', { schemaVersion: 1, endedAt: AT, tags: ['\u0000'] }, /tags\[0\]: must not contain/],
+    ['end', 'metadata that is text', { schemaVersion: 1, endedAt: AT, metadata: 'x' }, /metadata: must be an object/]
+  ]
+  for (const [operation, what, body, expected] of table) {
+    t.match(refusal(operation, body), new RegExp(`^invalid_trace ${expected.source}`), what)
+  }
+})
+
+t.test('accepts the near side of every limit', async t => {
+  const bodies = [
+    ingest({ name: chars(500), provider: chars(200), model: chars(200), sessionId: chars(200), userId: chars(200) }),
+    ingest({ tags: Array.from({ length: 20 }, (_, i) => chars(63) + String.fromCharCode(97 + i)) }),
+    ingest({ usage: { inputTokens: 0, outputTokens: Number.MAX_SAFE_INTEGER }, costUsd: 0, endedAt: AT }),
+    ingest({ spans: spans(200) }),
+    ingest({ spans: [span({ events: new Array(50).fill({ name: chars(500), timestamp: AT }), parentSpanId: null })] }),
+    ingest({ input: nested(98), spans: [span({ input: nested(96) })] }),
+    ingest({ input: '\u0000\ud800', metadata: { '': 1, '\u0000': 2 } })
+  ]
+  for (const body of bodies) t.equal(refusal('record', body), 'accepted')
+})
+
+t.test('applies defaults, folds ids and normalises times', async t => {
+  const body = ingest({
+    id: ID.toUpperCase(),
+    startedAt: '2026-11-21 12:00:00',
+    endedAt: '2026-11-21T13:00:00.1234567+01:00',
+    tags: ['b', 'a', 'b'],
+    spans: [span({ id: SPAN.toUpperCase(), parentSpanId: 'ABCDEF0123456789', usage: {}, events: [] })]
+  })
+  t.match(record(body), {
+    traceId: ID,
+    status: 'unset',
+    startedAt: AT,
+    endedAt: '2026-11-21T12:00:00.123456Z',
+    tags: ['b', 'a'],
+    input: null,
+    metadata: null,
+    spans: [
+      { id: SPAN, parentId: 'abcdef0123456789', kind: 'custom', status: 'unset', events: null, inputTokens: null }
+    ]
+  })
+  t.match(record(ingest({ endedAt: undefined })), { status: 'running', endedAt: null })
+})
+
+t.test('keeps free JSON exactly as sent', async t => {
+  const value = '{"z":[1e400,-0.10000000000000000001,12345678901234567890],"__proto__":{"":"\\u0000\\ud800"},"a":null}'
+  const sent = JSON.stringify(
+    ingest({ input: 'IN', metadata: { m: 'IN' }, spans: [span({ attributes: { a: 'IN' } })] })
+  )
+  const kept = record(sent.replaceAll('"IN"', value))
+  t.equal(kept.input, value)
+  t.equal(kept.metadata, `{"m":${value}}`)
+  t.equal(kept.spans[0]?.attributes, `{"a":${value}}`)
+})
+
+t.test('identical means: what would be stored is identical', async t => {
+  const { hash } = record(ingest())
+  const same = [
+    ingest({
+      id: ID.toUpperCase(),
+      status: 'unset',
+      tags: [],
+      metadata: {},
+      usage: {},
+      spans: [],
+      input: null,
+      output: null
+    }),
+    ingest({ startedAt: '2026-11-21T13:00:00+01:00' }),
+    JSON.stringify(ingest(), null, 2),
+    `\ufeff${JSON.stringify(ingest())}`,
+    JSON.stringify(ingest()).replace('"name":"n"', '"name":"x","name":"\\u006e"')
+  ]
+  for (const body of same) t.equal(record(body).hash, hash)
+  const different = [
+    ingest({ name: 'N' }),
+    ingest({ status: 'ok' }),
+    ingest({ endedAt: undefined }),
+    ingest({ input: {} }),
+    ingest({ usage: { inputTokens: 0 } }),
+    ingest({ tags: ['a'] }),
+    ingest({ costUsd: 0 }),
+    ingest({ spans: [span()] })
+  ]
+  const hashes = new Set([hash, ...different.map(body => record(body).hash)])
+  t.equal(hashes.size, different.length + 1)
+})
+
+t.test('reordered keys are the same body, reordered spans another', async t => {
+  const first = span({ id: '1'.repeat(16), attributes: { a: 1, b: { c: 1, d: 2 } } })
+  const second = span({ id: '2'.repeat(16) })
+  const reverse = (value: object): object => Object.fromEntries(Object.entries(value).reverse())
+  const body = record(ingest({ spans: [first, second] }))
+  t.equal(
+    record(ingest({ spans: [reverse({ ...first, attributes: { b: { d: 2, c: 1 }, a: 1 } }), second] })).hash,
+    body.hash
+  )
+  t.not(record(ingest({ spans: [second, first] })).hash, body.hash)
+})
+
+t.test('bodyHash is the SHA-256 of the canonical normalised body, and sizes are those of its documents', async () => {
+  fc.assert(
+    fc.property(fc.jsonValue(), fc.dictionary(fc.string(), fc.jsonValue()), (input, metadata) => {
+      const sent = span({ input, attributes: metadata })
+      const { hash, bytes, spans } = record(ingest({ input, metadata, spans: [sent] }))
+      const spanDocument = {
+        attributes: metadata,
+        events: [],
+        input,
+        kind: 'custom',
+        output: null,
+        parentSpanId: null,
+        status: 'unset',
+        ...sent
+      }
+      spanDocument.attributes = metadata
+      const document = { input, metadata, output: null, status: 'unset', tags: [], usage: {}, ...trace(), id: ID }
+      const canonical = (value: unknown) => canonicalizeOracle(JSON.parse(JSON.stringify(value))) as string
+      const whole = canonical({ schemaVersion: 1, trace: { ...document, spans: [spanDocument] } })
+      const sha = (text: string) => createHash('sha256').update(text).digest('hex')
+      return (
+        hash === sha(whole) &&
+        bytes === Buffer.byteLength(canonical(document)) &&
+        spans[0]?.hash === sha(canonical(spanDocument)) &&
+        spans[0]?.bytes === Buffer.byteLength(canonical(spanDocument))
+      )
+    })
+  )
+})
