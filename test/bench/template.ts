@@ -25,9 +25,8 @@ export interface Template {
   readonly numbers: readonly number[]
 }
 
-/** Finds the places in `text`. */
-export function createTemplate(text: string): Template {
-  const bytes = Buffer.from(text)
+/** Finds the places in `bytes`. */
+export function createTemplate(bytes: Buffer): Template {
   return {
     bytes,
     traceIds: placesOf(bytes, TRACE_ID_PLACE),
