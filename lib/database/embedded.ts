@@ -11,6 +11,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Sql } from 'postgres'
+import { ConfigError } from '../config.ts'
 import type { Logger } from '../log.ts'
 import { findBinaries } from './binaries.ts'
 import { chooseSettings } from './cluster-settings.ts'
@@ -51,11 +52,11 @@ const SLOW_START_MS = 5000
 const REOPEN_DELAY_MS = 1000
 const LEFTOVER = /lock file|shared memory block/
 
-/** Opens the cluster of `dataDir`; at first, makes it. Rejects with DataFolderHeld where another server holds it. */
+/** Opens the cluster of `dataDir`; at first, makes it. What the user can mend is a ConfigError. */
 export async function openEmbedded(dataDir: string, role: Role, log: Logger): Promise<EmbeddedCluster> {
-  await prepareDataFolder(dataDir)
-  if (role === 'serve') await holdFolder(dataDir)
   try {
+    await prepareDataFolder(dataDir)
+    if (role === 'serve') await holdFolder(dataDir)
     const cluster = new Cluster(dataDir, role, log, {
       home: await prepareHome(dataDir, log),
       password: await readOrCreateSecret(join(dataDir, 'database-password'))
@@ -64,9 +65,16 @@ export async function openEmbedded(dataDir: string, role: Role, log: Logger): Pr
     const target = await cluster.open()
     return { target, digestSecret, close: () => cluster.close() }
   } catch (error) {
-    await releaseFolder(dataDir)
-    throw error
+    await releaseFolder(dataDir).catch(() => {})
+    throw explain(dataDir, error)
   }
+}
+
+/** Errors of the file system (EACCES, ENOSPC, …) concern the data folder. */
+function explain(dataDir: string, error: unknown): unknown {
+  const { code, syscall, message } = error as NodeJS.ErrnoException
+  if (code === undefined || syscall === undefined) return error
+  return new ConfigError(`DATA_DIR ${dataDir} cannot be used: ${message}`)
 }
 
 class Cluster {

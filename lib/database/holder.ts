@@ -4,19 +4,10 @@
  */
 import { link, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { ConfigError } from '../config.ts'
 import { isAlive, readBirth } from './process-identity.ts'
 
-/** Another server holds the data folder. */
-export class DataFolderHeld extends Error {
-  override readonly name = 'DataFolderHeld'
-  readonly pid: number
-  constructor(dataDir: string, pid: number) {
-    super(`The data folder ${dataDir} is held by the server with process id ${pid}: stop that, or set another DATA_DIR`)
-    this.pid = pid
-  }
-}
-
-/** Takes the folder for this process, or throws DataFolderHeld. */
+/** Takes the folder for this process, or refuses where a living server holds it. */
 export async function holdFolder(dataDir: string): Promise<void> {
   const path = fileIn(dataDir)
   const draft = `${path}-${process.pid}`
@@ -24,7 +15,7 @@ export async function holdFolder(dataDir: string): Promise<void> {
   try {
     while (!(await linkUnlessTaken(draft, path))) {
       const holder = await readHolder(dataDir)
-      if (holder !== undefined) throw new DataFolderHeld(dataDir, holder)
+      if (holder !== undefined) throw heldBy(dataDir, holder)
       await setAside(path, dataDir)
     }
   } finally {
@@ -73,9 +64,13 @@ async function setAside(path: string, dataDir: string): Promise<void> {
   const holder = await readLiving(aside)
   if (holder !== undefined) {
     await rename(aside, path)
-    throw new DataFolderHeld(dataDir, holder)
+    throw heldBy(dataDir, holder)
   }
   await rm(aside, { force: true })
+}
+
+function heldBy(dataDir: string, pid: number): ConfigError {
+  return new ConfigError(`DATA_DIR ${dataDir} is held by the server with process id ${pid}: stop that, or use another`)
 }
 
 function fileIn(dataDir: string): string {

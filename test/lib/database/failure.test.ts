@@ -1,0 +1,101 @@
+import { createServer } from 'node:net'
+import t from 'tap'
+import { connectTo } from '../../../lib/database/connection.ts'
+import { classifyFailure, endsConnection } from '../../../lib/database/failure.ts'
+import { readTestServer, testDatabase } from '../../fixtures/database.ts'
+
+const database = await testDatabase(t)
+
+t.test('classifies what the server says', async t => {
+  const sql = database.connect()
+  t.teardown(() => sql.end({ timeout: 1 }))
+  const cases: [state: string, failure: string][] = [
+    ['40001', 'retry'],
+    ['40P01', 'retry'],
+    ['53100', 'refused'],
+    ['53200', 'refused'],
+    ['53300', 'refused'],
+    ['57P03', 'refused'],
+    ['25006', 'refused'],
+    ['57014', 'refused'],
+    ['55P03', 'refused'],
+    ['58030', 'refused'],
+    ['28P01', 'refused'],
+    ['3D000', 'refused'],
+    ['08006', 'lost'],
+    ['08P01', 'lost'],
+    ['23505', 'bug'],
+    ['42P01', 'bug'],
+    ['22021', 'bug'],
+    ['XX000', 'bug']
+  ]
+  for (const [state, failure] of cases) {
+    const error = await sql.unsafe(`do $$ begin raise sqlstate '${state}'; end $$`).catch(error => error)
+    t.equal(error.code, state)
+    t.equal(classifyFailure(error), failure, state)
+  }
+})
+
+t.test('classifies what ends a session by what may have happened in it', t => {
+  for (const code of ['57P01', '57P02', '57P04', '57P05', '25P03', '25P04', 'XX000']) {
+    const error = Object.assign(new Error(code), { name: 'PostgresError', code, severity: 'FATAL' })
+    t.equal(classifyFailure(error), 'lost', code)
+    t.ok(endsConnection(error))
+  }
+  t.end()
+})
+
+t.test('classifies errors of the driver and of the network', t => {
+  const cases: [properties: object, failure: string][] = [
+    [{ code: 'CONNECTION_CLOSED' }, 'lost'],
+    [{ code: 'CONNECTION_ENDED' }, 'lost'],
+    [{ code: 'CONNECTION_DESTROYED' }, 'lost'],
+    [{ code: 'TX_LOST' }, 'lost'],
+    [{ code: 'ECONNRESET', syscall: 'read' }, 'lost'],
+    [{ code: 'EPIPE', syscall: 'write' }, 'lost'],
+    [{ code: 'ETIMEDOUT', syscall: 'read' }, 'lost'],
+    [{ code: 'ETIMEDOUT', syscall: 'connect' }, 'refused'],
+    [{ code: 'ECONNREFUSED', syscall: 'connect' }, 'refused'],
+    [{ code: 'ENOENT', syscall: 'connect' }, 'refused'],
+    [{ code: 'EAI_AGAIN', syscall: 'getaddrinfo' }, 'refused'],
+    [{ code: 'CONNECT_TIMEOUT' }, 'refused'],
+    [{ code: 'POOL_FULL' }, 'refused'],
+    [{ code: 'POOL_CLOSED' }, 'refused'],
+    [{ code: 'ENOENT', syscall: 'open' }, 'bug'],
+    [{ code: 'UNDEFINED_VALUE' }, 'bug'],
+    [{ code: 'not_found' }, 'bug'],
+    [{}, 'bug']
+  ]
+  for (const [properties, failure] of cases) {
+    t.equal(classifyFailure(Object.assign(new Error(), properties)), failure, JSON.stringify(properties))
+  }
+  for (const value of [undefined, null, 'text', 1]) t.equal(classifyFailure(value), 'bug')
+  t.end()
+})
+
+t.test('takes a server that cannot be reached as a refusal', async t => {
+  const silent = createServer(socket => socket.destroy())
+  await new Promise<void>(resolve => silent.listen(0, '127.0.0.1', resolve))
+  const { port } = silent.address() as { port: number }
+  await new Promise(resolve => silent.close(resolve))
+  const { target } = readTestServer()
+  const user = typeof target === 'string' ? new URL(target).username : target.user
+  const unreachable = [
+    `postgres://${user}@127.0.0.1:${port}/postgres`,
+    `postgres://${user}@localhost:${port}/postgres`,
+    { socketDir: '/nonexistent', port: 5432, user, password: 'x', database: 'postgres' },
+    ...(typeof target === 'string'
+      ? []
+      : [
+          { ...target, password: 'wrong' },
+          { ...target, database: 'nonexistent' }
+        ])
+  ]
+  for (const place of unreachable) {
+    const sql = connectTo(place)
+    const error = await sql`select 1`.catch(error => error)
+    t.equal(classifyFailure(error), 'refused', `${error.code} ${error.message}`)
+    t.ok(endsConnection(error))
+    await sql.end({ timeout: 0 })
+  }
+})

@@ -1,0 +1,203 @@
+import type { Sql } from 'postgres'
+import t, { type Test } from 'tap'
+import { classifyFailure } from '../../../lib/database/failure.ts'
+import { Pool } from '../../../lib/database/pool.ts'
+import { testDatabase } from '../../fixtures/database.ts'
+
+const database = await testDatabase(t)
+const admin = database.connect({ applicationName: 'admin' })
+t.teardown(() => admin.end({ timeout: 1 }))
+await admin`create table notes (id int primary key)`
+t.beforeEach(() => admin`truncate notes`)
+
+function makePool(t: Test, size: number, maxWaiting?: number): Pool {
+  const pool = new Pool(onClose => database.connect({ onClose }), {
+    size,
+    ...(maxWaiting !== undefined && { maxWaiting })
+  })
+  t.teardown(() => pool.end())
+  return pool
+}
+
+async function readPid(sql: Sql): Promise<number> {
+  const [row] = await sql`select pg_backend_pid() as pid`
+  return row?.pid
+}
+
+/** Ends a backend, and resolves when it has gone. */
+async function terminate(pid: number): Promise<void> {
+  await admin`select pg_terminate_backend(${pid}, 10000)`
+}
+
+async function readNotes(): Promise<number[]> {
+  return (await admin`select id from notes order by id`).map(row => row.id)
+}
+
+const addNote = (id: number) => (sql: Sql) => sql`insert into notes values (${id})`
+
+t.test('uses one connection again and again, and no more than its size', async t => {
+  const pool = makePool(t, 2)
+  const alone = [await pool.run(readPid), await pool.run(readPid)]
+  t.equal(new Set(alone).size, 1)
+  const together = await Promise.all([1, 2, 3, 4, 5].map(() => pool.run(readPid)))
+  t.equal(new Set(together).size, 2)
+})
+
+t.test('passes an error of a query on and keeps the connection', async t => {
+  const pool = makePool(t, 1)
+  const before = await pool.run(readPid)
+  await t.rejects(
+    pool.run(sql => sql`select 1 / 0`),
+    { code: '22012' }
+  )
+  t.equal(await pool.run(readPid), before)
+})
+
+t.test('refuses work when the line is full', async t => {
+  const pool = makePool(t, 1, 1)
+  const first = pool.run(sql => sql`select pg_sleep(0.1)`)
+  const second = pool.run(readPid)
+  t.equal(pool.waiting, 1)
+  const error = await pool.run(readPid).catch(error => error)
+  t.match(error, { name: 'PoolError', code: 'POOL_FULL' })
+  t.equal(classifyFailure(error), 'refused')
+  await Promise.all([first, second])
+})
+
+t.test('rejects a query whose backend is killed, and serves whoever waits on a new connection', async t => {
+  const pool = makePool(t, 1)
+  const pid = await pool.run(readPid)
+  const killed = pool.run(sql => sql`select pg_sleep(60)`).catch(classifyFailure)
+  const next = pool.run(addNote(1))
+  await terminate(pid)
+  t.equal(await killed, 'lost')
+  await next
+  await pool.run(addNote(2))
+  t.strictSame(await readNotes(), [1, 2])
+})
+
+t.test('replaces a connection that was killed while idle', async t => {
+  const pool = makePool(t, 1)
+  const pid = await pool.run(readPid)
+  await terminate(pid)
+  // The news may come after the question; a question is never answered by the error of another.
+  const outcome = await pool.run(addNote(1)).then(() => 'stored', classifyFailure)
+  t.ok(['stored', 'lost'].includes(outcome), outcome)
+  t.not(await pool.run(readPid), pid)
+})
+
+t.test('commits a transaction', async t => {
+  const pool = makePool(t, 1)
+  const result = await pool.transaction(async sql => {
+    await addNote(1)(sql)
+    await addNote(2)(sql)
+    return 'done'
+  })
+  t.equal(result, 'done')
+  t.strictSame(await readNotes(), [1, 2])
+})
+
+t.test('rolls a transaction back when its work throws', async t => {
+  const pool = makePool(t, 1)
+  const thrown = pool.transaction(async sql => {
+    await addNote(1)(sql)
+    throw new Error('changed my mind')
+  })
+  await t.rejects(thrown, { message: 'changed my mind' })
+  t.strictSame(await readNotes(), [])
+  await pool.run(addNote(2))
+  t.strictSame(await readNotes(), [2])
+})
+
+t.test('does not report as committed what PostgreSQL rolled back', async t => {
+  const pool = makePool(t, 1)
+  const swallowed = pool.transaction(async sql => {
+    await addNote(1)(sql)
+    await addNote(1)(sql).catch(() => {})
+  })
+  await t.rejects(swallowed, { code: 'TX_ABORTED' })
+  t.strictSame(await readNotes(), [])
+})
+
+t.test('takes a mode of transaction', async t => {
+  const pool = makePool(t, 1)
+  const written = pool.transaction(addNote(1), 'isolation level repeatable read read only')
+  t.equal(await written.catch(classifyFailure), 'refused')
+})
+
+t.test('loses a transaction whole when its backend is killed', async t => {
+  const sleep = (sql: Sql) => sql`select pg_sleep(60)`
+  const moments: [name: string, work: (sql: Sql, pid: number) => Promise<unknown>][] = [
+    ['during a query', (sql, pid) => Promise.all([sleep(sql), terminate(pid)])],
+    ['between two queries', (_, pid) => terminate(pid)],
+    [
+      'during a query that the work did not mind',
+      (sql, pid) => Promise.all([sleep(sql).catch(() => {}), terminate(pid)])
+    ]
+  ]
+  for (const [name, work] of moments) {
+    const pool = makePool(t, 1)
+    const outcome = pool
+      .transaction(async sql => {
+        const pid = await readPid(sql)
+        await addNote(1)(sql)
+        await work(sql, pid)
+        await addNote(2)(sql)
+      })
+      .catch(classifyFailure)
+    // Waits for the same connection, on which its note must not become part of the transaction, nor of its loss.
+    const next = pool.run(addNote(3))
+    t.equal(await outcome, 'lost', name)
+    await next
+    t.strictSame(await readNotes(), [3], name)
+    await admin`truncate notes`
+  }
+})
+
+t.test('loses nothing that was answered while backends are killed under many writers', async t => {
+  const pool = makePool(t, 4)
+  const answered: number[] = []
+  let unanswered = 0
+  let last = 0
+  let writing = true
+  async function write() {
+    while (writing) {
+      const id = ++last
+      await pool.run(addNote(id)).then(
+        () => answered.push(id),
+        error => {
+          if (classifyFailure(error) !== 'lost') throw error
+          unanswered++
+        }
+      )
+    }
+  }
+  const writers = Promise.all(Array.from({ length: 8 }, write))
+  for (let round = 0; round < 10; round++) {
+    const rows = await admin`
+      select pid from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()`
+    await Promise.all(rows.map(row => terminate(row.pid)))
+  }
+  writing = false
+  await writers
+  const stored = new Set(await readNotes())
+  t.strictSame(
+    answered.filter(id => !stored.has(id)),
+    []
+  )
+  t.ok(answered.length > 0 && unanswered > 0, `${answered.length} answered, ${unanswered} lost`)
+})
+
+t.test('ends after the work that is under way, and refuses more', async t => {
+  const pool = makePool(t, 1)
+  const working = pool.run(async sql => {
+    await sql`select pg_sleep(0.05)`
+    return readPid(sql)
+  })
+  const waiting = pool.run(readPid).catch(classifyFailure)
+  const ending = pool.end()
+  t.equal(await waiting, 'refused')
+  t.type(await working, 'number')
+  await ending
+  t.equal(await pool.run(readPid).catch(classifyFailure), 'refused')
+})

@@ -1,0 +1,100 @@
+import type { Sql } from 'postgres'
+import t from 'tap'
+import { connectTo } from '../../../lib/database/connection.ts'
+import { Pool } from '../../../lib/database/pool.ts'
+import { createStore, OutcomeUnknown } from '../../../lib/database/store.ts'
+import { Refusal } from '../../../lib/errors.ts'
+import { testDatabase } from '../../fixtures/database.ts'
+
+const database = await testDatabase(t)
+const { store } = database
+const admin = database.connect({ applicationName: 'admin' })
+t.teardown(() => admin.end({ timeout: 1 }))
+
+/** Runs `select 1` after failing in the given way at each of the first attempts. */
+function failing(attempts: number, fail: (sql: Sql) => Promise<unknown>) {
+  let calls = 0
+  const work = async (sql: Sql) => {
+    if (++calls <= attempts) await fail(sql)
+    return sql`select 1 as one`
+  }
+  return { work, calls: () => calls }
+}
+
+const raise = (state: string) => (sql: Sql) => sql.unsafe(`do $$ begin raise sqlstate '${state}'; end $$`)
+/** Its own backend ends while it works. */
+const lose = (sql: Sql) => sql`select pg_terminate_backend(pg_backend_pid()), pg_sleep(1)`
+
+t.test('gives the result of reads and writes', async t => {
+  t.match(await store.read(sql => sql`select 1 as one`), [{ one: 1 }])
+  t.match(await store.write(sql => sql`select 2 as two`), [{ two: 2 }])
+})
+
+t.test('reads again once when the connection was lost', async t => {
+  const once = failing(1, lose)
+  t.match(await store.read(once.work), [{ one: 1 }])
+  t.equal(once.calls(), 2)
+  const twice = failing(2, lose)
+  await t.rejects(store.read(twice.work), { code: 'unavailable', status: 503 })
+  t.equal(twice.calls(), 2)
+})
+
+t.test('answers a refused read with 503', async t => {
+  const refused = failing(1, raise('53300'))
+  await t.rejects(store.read(refused.work), { code: 'unavailable', cause: { code: '53300' } })
+  t.equal(refused.calls(), 1)
+})
+
+t.test('writes again when the database undid it for another', async t => {
+  for (const state of ['40001', '40P01']) {
+    const thrice = failing(3, raise(state))
+    t.match(await store.write(thrice.work), [{ one: 1 }])
+    t.equal(thrice.calls(), 4)
+    await t.rejects(store.write(failing(4, raise(state)).work), { code: 'quota_exhausted' })
+  }
+})
+
+t.test('answers a refused write with 429', async t => {
+  for (const state of ['53100', '57P03', '25006', '57014', '55P03']) {
+    const refused = failing(1, raise(state))
+    await t.rejects(store.write(refused.work), { code: 'quota_exhausted', status: 429, cause: { code: state } })
+    t.equal(refused.calls(), 1)
+  }
+})
+
+t.test('says that the outcome of a lost write is not known', async t => {
+  const lost = failing(1, lose)
+  const error = await store.write(lost.work).catch(error => error)
+  t.ok(error instanceof OutcomeUnknown)
+  t.match(error, { code: 'unavailable', status: 503 })
+  t.equal(lost.calls(), 1)
+})
+
+t.test('passes refusals and mistakes of the work on, untouched', async t => {
+  const refusal = new Refusal('conflict', 'enough')
+  for (const run of [store.read, store.write]) {
+    await t.rejects(
+      run(() => Promise.reject(refusal)),
+      refusal
+    )
+    await t.rejects(
+      run(sql => sql`select from nothing_of_that_name`),
+      { code: '42P01' }
+    )
+  }
+})
+
+t.test('refuses while there is no server', async t => {
+  const nowhere = { socketDir: '/nonexistent', port: 5432, user: 'x', password: 'x', database: 'x' }
+  const pool = new Pool(onClose => connectTo(nowhere, { onClose }), { size: 1 })
+  t.teardown(() => pool.end())
+  const away = createStore(pool)
+  await t.rejects(
+    away.read(sql => sql`select 1`),
+    { code: 'unavailable' }
+  )
+  await t.rejects(
+    away.write(sql => sql`select 1`),
+    { code: 'quota_exhausted' }
+  )
+})
