@@ -2,7 +2,7 @@
  * The embedded PostgreSQL of a data folder, opened by a server or a command. It listens on a Unix socket only.
  *
  * Whoever comes first starts it, everybody else connects to it, and the last one to leave stops it (presence.ts). Only
- * one server at a time holds a data folder. A server that finds PostgreSQL running without anybody, because
+ * one server at a time holds a data folder (holder.ts). A server that finds PostgreSQL running without anybody, because
  * the server before it was killed, starts it anew, so that its messages come into a log again. A PostgreSQL that ends by
  * itself is started again by whoever uses it.
  */
@@ -18,7 +18,8 @@ import { chooseSettings } from './cluster-settings.ts'
 import { connectTo, type SocketTarget } from './connection.ts'
 import { classifyFailure } from './failure.ts'
 import { type Home, prepareDataFolder, prepareHome, prepareSocketFolder } from './folders.ts'
-import { type Release, readHolder, tryLock } from './lock-file.ts'
+import { holdFolder, readHolder } from './holder.ts'
+import { type Release, tryLock } from './lock-file.ts'
 import {
   initializeCluster,
   inspectPostmaster,
@@ -44,8 +45,6 @@ export interface EmbeddedCluster {
   close(): Promise<void>
 }
 
-/** Names the server that holds the data folder. */
-const HOLDER_FILE = 'spoor.pid'
 /** Names whoever is starting PostgreSQL, which only one may at a time. */
 const STARTER_FILE = 'starting.pid'
 
@@ -74,14 +73,6 @@ export async function openEmbedded(dataDir: string, role: Role, log: Logger): Pr
     await release()
     throw explain(dataDir, error)
   }
-}
-
-async function holdFolder(dataDir: string): Promise<Release> {
-  const outcome = await tryLock(join(dataDir, HOLDER_FILE))
-  if (typeof outcome !== 'number') return outcome
-  throw new ConfigError(
-    `DATA_DIR ${dataDir} is held by the server with process id ${outcome}: stop that, or use another`
-  )
 }
 
 /** Errors of the file system (EACCES, ENOSPC, …) concern the data folder. */
@@ -235,7 +226,7 @@ class Cluster {
 
   /** Whether nobody else uses PostgreSQL, or is going to. */
   async #isLast({ socketDir }: RunningPostmaster): Promise<boolean> {
-    if (this.#role === 'command' && (await readHolder(join(this.#dataDir, HOLDER_FILE))) !== undefined) return false
+    if (this.#role === 'command' && (await readHolder(this.#dataDir)) !== undefined) return false
     this.#presence ??= connectTo(this.#targetIn(socketDir))
     try {
       await leave(this.#presence)

@@ -15,7 +15,7 @@ export async function tryLock(path: string): Promise<Release | number> {
   await writeFile(draft, `${process.pid}\n${readBirth(process.pid) ?? ''}\n`, { mode: 0o600 })
   try {
     while (!(await linkUnlessTaken(draft, path))) {
-      const holder = (await readHolder(path)) ?? (await setAside(path))
+      const holder = (await readLock(path)) ?? (await setAside(path))
       if (holder !== undefined) return holder
     }
     return () => rm(path, { force: true })
@@ -25,7 +25,7 @@ export async function tryLock(path: string): Promise<Release | number> {
 }
 
 /** The living process that holds the lock. */
-export async function readHolder(path: string): Promise<number | undefined> {
+export async function readLock(path: string): Promise<number | undefined> {
   const text = await readFile(path, 'utf8').catch(error => {
     if (error.code === 'ENOENT') return ''
     throw error
@@ -58,7 +58,7 @@ async function setAside(path: string): Promise<number | undefined> {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
     throw error
   }
-  const holder = await readHolder(aside)
+  const holder = await readLock(aside)
   if (holder === undefined) await rm(aside)
   else await rename(aside, path)
   return holder

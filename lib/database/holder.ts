@@ -1,0 +1,22 @@
+/** Which server holds a data folder: only one may at a time. The file spoor.pid in the folder names it. */
+import { join } from 'node:path'
+import { ConfigError } from '../config.ts'
+import { type Release, readLock, tryLock } from './lock-file.ts'
+
+/** Takes the folder for this process, or refuses where a living server holds it. */
+export async function holdFolder(dataDir: string): Promise<Release> {
+  const outcome = await tryLock(fileIn(dataDir))
+  if (typeof outcome !== 'number') return outcome
+  throw new ConfigError(
+    `DATA_DIR ${dataDir} is held by the server with process id ${outcome}: stop that, or use another`
+  )
+}
+
+/** The process id of the living server that holds the folder. */
+export function readHolder(dataDir: string): Promise<number | undefined> {
+  return readLock(fileIn(dataDir))
+}
+
+function fileIn(dataDir: string): string {
+  return join(dataDir, 'spoor.pid')
+}
