@@ -50,12 +50,12 @@ const TYPES_BY_NAME: Record<string, Type> = {
   jsonb: { oid: 3802, arrayOid: 3807, read: asText, write: writeJson }
 }
 
-/** The same in the driver's form, each type followed by its array. */
+/** The same in the driver's form, each type followed by its array. The names become properties of the driver's instance. */
 export const TYPES: Record<string, postgres.PostgresType> = Object.fromEntries(
   Object.entries(TYPES_BY_NAME).flatMap(([name, { oid, arrayOid, read, write }]) => [
-    [name, { to: oid, from: [oid], parse: read, serialize: write }],
+    [`${name} value`, { to: oid, from: [oid], parse: read, serialize: write }],
     [
-      `${name}[]`,
+      `${name} array`,
       {
         to: arrayOid,
         from: [arrayOid],
