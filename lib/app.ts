@@ -7,8 +7,8 @@ import type { Sql } from 'postgres'
 import type { Static, TObject, TSchema } from 'typebox'
 import type { Config } from './config.ts'
 import type { ErrorCode } from './errors.ts'
+import type { Scope } from './keys.ts'
 import type { Logger } from './log.ts'
-import type { Scope } from './schema/output.ts'
 
 /** Whom a request acts for: what its API key says. */
 export interface Principal {

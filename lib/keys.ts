@@ -3,7 +3,10 @@
  * only to whoever was given the key, and only its keyed digest is stored.
  */
 import { createHmac, randomBytes } from 'node:crypto'
-import type { Scope } from './schema/output.ts'
+
+/** What a key may be allowed to do. */
+export const SCOPES = ['traces:write', 'traces:read', 'traces:delete'] as const
+export type Scope = (typeof SCOPES)[number]
 
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 const KEY_ID_LENGTH = 16

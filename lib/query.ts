@@ -7,7 +7,7 @@ import { checker } from './schema/check.ts'
 export type QueryReader = (text: string) => Record<string, unknown>
 
 /** Decimal, without a sign, leading zeros or an exponent, and exact as a double. */
-const INTEGER = /^-?(?:0|[1-9]\d{0,14})$/
+const INTEGER = /^(?:0|-?[1-9]\d{0,14})$/
 const MAX_SHOWN_NAME = 100
 
 /** Makes the reader for a schema of strings and integers. It throws `invalid_request`. */

@@ -3,5 +3,6 @@ import type { Plugin } from '../lib/app.ts'
 import health from './health.ts'
 import key from './key.ts'
 import meta from './meta.ts'
+import record from './traces/record.ts'
 
-export const plugins: readonly Plugin[] = [meta, key, health]
+export const plugins: readonly Plugin[] = [meta, key, record, health]

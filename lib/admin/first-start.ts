@@ -1,14 +1,35 @@
-import type { Sql } from 'postgres'
+import type { Database } from '../database/database.ts'
+import { readSchemaState } from '../database/migrate.ts'
 import { insertFirstProject } from '../store/first-project.ts'
-import { type KeyMaking, makeKey } from './keys.ts'
+import { makeKey } from './keys.ts'
+
+export interface FirstStart {
+  /** The whole key, where one was made. */
+  readonly key: string | undefined
+  /** Why there cannot be one: what keeps this deployment from serving. */
+  readonly obstacle: string | undefined
+}
 
 /**
- * Makes the owner account, the project `default` and one key with every scope, and returns the key: once, in a database
- * that holds no project, be it embedded or one's own. Undefined where there is a project already, or no secret to make
- * keys with.
+ * Makes the owner account, the project `default` and one key with every scope: once, in a database that holds no
+ * project, be it embedded or one's own.
  */
-export async function prepareFirstStart(sql: Sql, making: KeyMaking): Promise<string | undefined> {
-  if (making.digestSecret === undefined) return undefined
-  const { key, stored } = makeKey(making)
-  return (await insertFirstProject(sql, stored)) === undefined ? undefined : key
+export async function prepareFirstStart(database: Database, keyPrefix: string): Promise<FirstStart> {
+  if (database.digestSecret === undefined) return hindered('KEY_DIGEST_SECRET is not set')
+  const sql = database.connect({ applicationName: 'first start' })
+  try {
+    const { state } = await readSchemaState(sql)
+    if (state !== 'current') return hindered(`the schema is ${state}: run \`spoor migrate\``)
+    const { key, stored } = makeKey({ keyPrefix, digestSecret: database.digestSecret })
+    const projectId = await insertFirstProject(sql, stored)
+    return { key: projectId === undefined ? undefined : key, obstacle: undefined }
+  } catch (error) {
+    return hindered(`the database cannot be used: ${(error as Error).message || (error as { code?: string }).code}`)
+  } finally {
+    await sql.end({ timeout: 1 })
+  }
+}
+
+function hindered(obstacle: string): FirstStart {
+  return { key: undefined, obstacle }
 }

@@ -19,6 +19,7 @@
 import { connect as openSocket, type Socket } from 'node:net'
 import postgres, { type Sql } from 'postgres'
 import type { ConnectOptions } from './database.ts'
+import { TYPES } from './types.ts'
 
 /** A postgres:// address, or a server's Unix socket. */
 export type Target = string | SocketTarget
@@ -44,6 +45,9 @@ export function connectTo(target: Target, options: ConnectOptions = {}): Sql {
     max_lifetime: null,
     connect_timeout: CONNECT_TIMEOUT_S,
     onnotice: () => {},
+    // The driver would ask for array types with a query of its own, whose failure nobody handles: a backend that died
+    // during it ended the process. lib/database/types.ts knows the few that are used.
+    fetch_types: false,
     ...(options.onClose !== undefined && { onclose: options.onClose }),
     connection: {
       application_name: [`${APPLICATION}[${process.pid}]`, options.applicationName].join(' ').trim(),
@@ -96,50 +100,4 @@ function openPromptSocket({ host, port, path }: SocketOptions): Socket {
   // The driver takes the name that a TLS certificate must have from these two.
   const address = { host: host[0]!, port: port[0]! }
   return Object.assign(openSocket({ ...address, noDelay: true }), address)
-}
-
-/** Object identifiers of pg_type, which are the same in every PostgreSQL. */
-const OID = { bytea: 17, int8: 20, json: 114, timestamptz: 1184, uuid: 2950, jsonb: 3802 }
-
-const TYPES = {
-  timestamptz: {
-    to: OID.timestamptz,
-    from: [OID.timestamptz],
-    serialize: (value: unknown) => (value instanceof Date ? value.toISOString() : String(value)),
-    parse: readTimestamp
-  },
-  int8: { to: OID.int8, from: [OID.int8], serialize: String, parse: Number },
-  json: {
-    to: OID.json,
-    from: [OID.json, OID.jsonb],
-    serialize: (value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value)),
-    parse: (text: string) => text
-  },
-  bytea: {
-    to: OID.bytea,
-    from: [OID.bytea],
-    serialize: (value: unknown) =>
-      `\\x${typeof value === 'string' ? value : Buffer.from(value as Uint8Array).toString('hex')}`,
-    parse: (text: string) => text.slice(2)
-  },
-  uuid: {
-    to: OID.uuid,
-    from: [OID.uuid],
-    serialize: String,
-    parse: (text: string) =>
-      text.slice(0, 8) + text.slice(9, 13) + text.slice(14, 18) + text.slice(19, 23) + text.slice(24)
-  }
-}
-
-/** `YYYY-MM-DD HH:MM:SS`, before the fraction. */
-const SECONDS_LENGTH = 19
-
-/**
- * PostgreSQL's text of a timestamptz in UTC (`2026-11-21 12:00:00.12+00`) in the form of answers. Only the years 0001 to
- * 9999 come here: nothing else is let in.
- */
-function readTimestamp(text: string): string {
-  const fraction = text.slice(SECONDS_LENGTH + 1, -'+00'.length)
-  const digits = fraction.padEnd(fraction.length > 3 ? 6 : 3, '0')
-  return `${text.slice(0, 10)}T${text.slice(11, SECONDS_LENGTH)}.${digits}Z`
 }

@@ -1,6 +1,7 @@
 /** What the service answers: specification 2.4 to 2.10 as typebox schemas. */
 import Type, { type Static, type TSchema } from 'typebox'
 import { ERROR_CODES } from '../errors.ts'
+import { SCOPES } from '../keys.ts'
 import { DATA_TYPES, SPAN_KINDS, STATUSES } from './input.ts'
 import { closed, named } from './object.ts'
 
@@ -19,9 +20,6 @@ const DateTime = Type.String({
 const TraceId = Type.String({ pattern: '^[0-9a-f]{32}$' })
 const SpanId = Type.String({ pattern: '^[0-9a-f]{16}$' })
 const Usage = named('Usage', { inputTokens: Count, outputTokens: Count, totalTokens: Count })
-
-export const SCOPES = ['traces:write', 'traces:read', 'traces:delete'] as const
-export type Scope = (typeof SCOPES)[number]
 
 const ScoreValue = Type.Union([Type.Number(), Type.String(), Type.Boolean()], {
   description: 'A number for `numeric`, a string for `categorical`, a boolean for `boolean`.'

@@ -5,7 +5,7 @@ import * as keys from '../../../lib/admin/keys.ts'
 import { createProject, listProjects } from '../../../lib/admin/projects.ts'
 import { digestSecret, parseKey } from '../../../lib/keys.ts'
 import { readKeysForAuth } from '../../../lib/store/keys.ts'
-import { testDatabase } from '../../fixtures/database.ts'
+import { databaseAt, testDatabase } from '../../fixtures/database.ts'
 
 const making = { keyPrefix: 'my_app', digestSecret: 'the secret of a deployment' }
 
@@ -135,31 +135,41 @@ t.test('what cannot be done is refused in a sentence, and nothing changes', asyn
 })
 
 t.test('the first start makes an account, a project and a key, once', async t => {
-  const { pool } = await testDatabase(t)
-  const starts = await Promise.all(Array.from({ length: 4 }, () => pool.run(sql => prepareFirstStart(sql, making))))
-  const [key, ...others] = starts.filter(Boolean)
+  const database = await testDatabase(t)
+  const starts = await Promise.all(Array.from({ length: 4 }, () => prepareFirstStart(database, 'my_app')))
+  const [key, ...others] = starts.flatMap(start => start.key ?? [])
   t.same(others, [], 'of several starts at the same moment one makes them')
-  await pool.run(async sql => {
-    t.equal(await prepareFirstStart(sql, making), undefined)
-    const { keyId } = parseKey('my_app', key!)!
+  t.same(await prepareFirstStart(database, 'my_app'), { key: undefined, obstacle: undefined })
+  await database.pool.run(async sql => {
+    const { keyId, secret } = parseKey('my_app', key!)!
     const scopes = ['traces:write', 'traces:read', 'traces:delete']
     t.match(await keys.listKeys(sql), [{ keyId, project: 'default', scopes, state: 'active', expiresAt: null }])
+    const [stored] = await readKeysForAuth(sql, [keyId])
+    t.ok(stored!.digest.equals(digestSecret(secret, database.digestSecret!)))
     t.match(await listProjects(sql, 1000), [{ slug: 'default' }])
-    const accounts = await sql`select kind from accounts`
-    t.same([...accounts], [{ kind: 'owner' }])
+    t.same([...(await sql`select kind from accounts`)], [{ kind: 'owner' }])
   })
 })
 
 t.test('the first start takes an owner account that is there, and leaves projects that are there alone', async t => {
-  const { pool } = await testDatabase(t)
-  await pool.run(async sql => {
+  const database = await testDatabase(t)
+  await database.pool.run(async sql => {
     await createAccount(sql, 'visitors', 'trial')
     const owner = await createAccount(sql, 'Research', 'owner')
-    t.equal(await prepareFirstStart(sql, { ...making, digestSecret: undefined }), undefined, 'without a secret, none')
-    t.ok(await prepareFirstStart(sql, making))
+    t.ok((await prepareFirstStart(database, 'spoor')).key)
     t.match(await listProjects(sql, 1000), [{ slug: 'default', accountId: owner.id }])
     await sql`update projects set slug = 'renamed'`
-    t.equal(await prepareFirstStart(sql, making), undefined)
+    t.equal((await prepareFirstStart(database, 'spoor')).key, undefined)
     t.equal((await keys.listKeys(sql)).length, 1)
   })
+})
+
+t.test('where a first start cannot make a key it says why', async t => {
+  const database = await testDatabase(t)
+  const noSecret = { ...database, digestSecret: undefined }
+  t.match(await prepareFirstStart(noSecret, 'spoor'), { key: undefined, obstacle: /KEY_DIGEST_SECRET/ })
+  await database.pool.run(sql => sql`delete from schema_migrations`)
+  t.match(await prepareFirstStart(database, 'spoor'), { key: undefined, obstacle: /schema is missing.*spoor migrate/ })
+  const nowhere = { ...database, connect: databaseAt('postgres://127.0.0.1:1/none').connect }
+  t.match(await prepareFirstStart(nowhere, 'spoor'), { key: undefined, obstacle: /ECONNREFUSED/ })
 })

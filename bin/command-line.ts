@@ -1,0 +1,130 @@
+/**
+ * From the words of a command line to a command and its exit code: 0 done, 1 refused, 2 wrong usage. Whatever goes
+ * wrong is one line on stderr.
+ */
+import { parseArgs } from 'node:util'
+import { VERSION } from '../lib/version.ts'
+import { type Call, type Command, UsageError } from './command.ts'
+import { commandHelp, overview, usageLine } from './help.ts'
+import { nearest } from './nearest.ts'
+
+export type Commands = Readonly<Record<string, Command>>
+
+/** Runs the command that the arguments name, and returns the exit code. */
+export async function runCommandLine(
+  commands: Commands,
+  args: readonly string[],
+  env: NodeJS.ProcessEnv
+): Promise<number> {
+  try {
+    if (args[0] === '--version') return write(VERSION)
+    if (args[0] === 'help') return write(helpFor(commands, args.slice(1)))
+    if (args.some(isHelpFlag)) return write(helpFor(commands, args))
+    const { name, words } = findCommand(commands, args)
+    const command = commands[name]!
+    await command.run(parseCall(name, command, words, env))
+    return 0
+  } catch (error) {
+    process.stderr.write(`spoor: ${messageOf(error, env)}\n`)
+    return error instanceof UsageError ? 2 : 1
+  }
+}
+
+/** The name of the command, one or two words, and the words behind it. */
+function findCommand(commands: Commands, args: readonly string[]): { name: string; words: string[] } {
+  const names = Object.keys(commands)
+  const [noun, verb] = args
+  if (noun === undefined) throw new UsageError(`which command? There are ${names.join(', ')}; see spoor --help`)
+  if (names.includes(noun)) return { name: noun, words: args.slice(1) }
+  if (names.includes(`${noun} ${verb}`)) return { name: `${noun} ${verb}`, words: args.slice(2) }
+  const verbs = names.filter(name => name.startsWith(`${noun} `))
+  if (verbs.length === 0) {
+    const similarNoun = nearest(noun, [...new Set(names.map(name => name.split(' ')[0]!))])
+    throw new UsageError(unknown('command', noun, names, nearest(`${noun} ${verb}`, names) ?? similarNoun))
+  }
+  if (verb === undefined || verb.startsWith('-')) throw new UsageError(`which of ${verbs.join(', ')}?`)
+  throw new UsageError(unknown('command', `${noun} ${verb}`, verbs))
+}
+
+/** The help of the command that the words name; of all commands of a noun, or of all, where they name no command. */
+function helpFor(commands: Commands, args: readonly string[]): string {
+  const [noun, verb] = args.filter(word => !isHelpFlag(word))
+  if (noun === undefined) return overview(commands, VERSION)
+  const isNoun = Object.keys(commands).some(name => name.startsWith(`${noun} `))
+  if (verb === undefined && isNoun) return overview(commands, VERSION, noun)
+  const { name } = findCommand(commands, args)
+  return commandHelp(name, commands[name]!)
+}
+
+function isHelpFlag(word: string): boolean {
+  return word === '--help' || word === '-h'
+}
+
+function write(text: string): 0 {
+  process.stdout.write(`${text}\n`)
+  return 0
+}
+
+function parseCall(name: string, command: Command, words: string[], env: NodeJS.ProcessEnv): Call {
+  const { parameters, flags } = command.usage
+  const refuse = (problem: string): never => {
+    throw new UsageError(`${problem}; usage: ${usageLine(name, command.usage)}`)
+  }
+  const { positionals, tokens, ...parsed } = parseWords(words, flags, refuse)
+  const values: Readonly<Record<string, unknown>> = parsed.values
+  const given = tokens.flatMap(token => (token.kind === 'option' ? [token.name] : []))
+  const repeated = given.find((flag, i) => given.indexOf(flag) !== i)
+  if (repeated !== undefined) refuse(`--${repeated} is given twice`)
+  for (const [flag, { required }] of Object.entries(flags)) {
+    if (required && values[flag] === undefined) refuse(`--${flag} is missing`)
+  }
+  const missing = parameters[positionals.length]
+  if (missing !== undefined) refuse(`${missing} is missing`)
+  if (positionals.length > parameters.length) {
+    refuse(`${JSON.stringify(positionals[parameters.length])} is one word too many`)
+  }
+  const json = values.json === true
+  const booleans = Object.keys(flags).filter(flag => flags[flag]!.type === 'boolean')
+  return {
+    flags: { ...Object.fromEntries(booleans.map(flag => [flag, false])), ...values } as Call['flags'],
+    parameters: Object.fromEntries(parameters.map((parameter, i) => [parameter, positionals[i]!])),
+    env,
+    json,
+    print: (value, text) => void write(json ? JSON.stringify(value) : text)
+  }
+}
+
+function parseWords(words: string[], flags: Command['usage']['flags'], refuse: (problem: string) => never) {
+  const options = Object.fromEntries(Object.entries(flags).map(([flag, { type }]) => [flag, { type }]))
+  try {
+    return parseArgs({
+      args: words,
+      options: { ...options, json: { type: 'boolean' } },
+      allowPositionals: true,
+      tokens: true
+    })
+  } catch (error) {
+    const { code, message } = error as Error & { code: string }
+    const flag = /'(-[^'\s=,]*)/.exec(message)?.[1] ?? ''
+    if (code === 'ERR_PARSE_ARGS_UNKNOWN_OPTION') {
+      const known = [...Object.keys(flags), 'json', 'help'].map(name => `--${name}`)
+      throw new UsageError(unknown('flag', flag, known))
+    }
+    // Its first line says what is wrong, such as a value that is missing; the others advise.
+    return refuse(message.split('\n')[0]!.replace(/\.$/, ''))
+  }
+}
+
+function unknown(what: string, typed: string, names: readonly string[], similar = nearest(typed, names)): string {
+  const hint = similar === undefined ? '' : ` Did you mean ${similar}?`
+  return `there is no ${what} ${JSON.stringify(typed)}.${hint} There are ${names.join(', ')}`
+}
+
+/** One line, also for errors whose message is empty, as that of a refused connection is. */
+function messageOf(error: unknown, env: NodeJS.ProcessEnv): string {
+  if (!(error instanceof Error)) return String(error)
+  if (env.LOG_LEVEL === 'debug' || env.LOG_LEVEL === 'trace') return error.stack ?? error.message
+  const { code } = error as { code?: unknown }
+  const message = error.message || (error instanceof AggregateError ? error.errors.map(String).join('; ') : '')
+  return (message || String(code ?? error.name)).replace(/\s*\n\s*/g, ' ')
+}

@@ -1,0 +1,25 @@
+/** Every command, in the order in which the help lists them. */
+import type { Commands } from '../command-line.ts'
+import * as account from './account.ts'
+import demo from './demo.ts'
+import * as key from './key.ts'
+import migrate from './migrate.ts'
+import * as project from './project.ts'
+import serve from './serve.ts'
+import status from './status.ts'
+
+export const commands: Commands = {
+  serve,
+  status,
+  demo,
+  migrate,
+  'account create': account.create,
+  'account list': account.list,
+  'project create': project.create,
+  'project list': project.list,
+  'key create': key.create,
+  'key list': key.list,
+  'key rotate': key.rotate,
+  'key revoke': key.revoke,
+  'key set-environment': key.setEnvironment
+}

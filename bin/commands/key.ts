@@ -1,0 +1,142 @@
+import type { IssuedKey, KeyListing } from '../../lib/admin/keys.ts'
+import { createKey, listKeys, revokeKey, rotateKey, setKeyEnvironment } from '../../lib/admin/keys.ts'
+import { DEFAULT_SCOPES, SCOPES, type Scope } from '../../lib/keys.ts'
+import { command, UsageError } from '../command.ts'
+import { withDatabase } from '../database.ts'
+import { table } from '../table.ts'
+import { relativeTime } from '../words.ts'
+
+const EXPIRIES: Readonly<Record<string, number | undefined>> = { '30d': 30, '90d': 90, '1y': 365, never: undefined }
+
+export const create = command({
+  summary: 'Make an API key and show it, once',
+  usage: {
+    parameters: [],
+    flags: {
+      project: { type: 'string', value: 'SLUG', required: true, about: 'the project that the key acts on' },
+      label: { type: 'string', value: 'L', about: 'what the key is for, in your words' },
+      scopes: {
+        type: 'string',
+        value: 'a,b',
+        about: `of ${SCOPES.join(', ')}; ${DEFAULT_SCOPES.join(',')} if not given`
+      },
+      environment: { type: 'string', value: 'E', about: 'the label stamped on its traces; none if not given' },
+      expires: {
+        type: 'string',
+        value: Object.keys(EXPIRIES).join('|'),
+        about: 'when it stops working; never if not given'
+      }
+    },
+    examples: [
+      'key create --project default',
+      'key create --project default --label ci --scopes traces:write --environment staging --expires 90d',
+      'key create --project default --json | jq -r .key'
+    ]
+  },
+  async run({ flags, env, print }) {
+    const request = {
+      project: flags.project,
+      label: flags.label,
+      scopes: parseScopes(flags.scopes),
+      environment: flags.environment,
+      expiresInDays: parseExpiry(flags.expires)
+    }
+    const key = await withDatabase(env, ({ sql, making }) => createKey(sql, making, request))
+    print(key, shownOnce(key))
+  }
+})
+
+export const list = command({
+  summary: 'List the keys: everything but their secrets',
+  usage: {
+    parameters: [],
+    flags: { project: { type: 'string', value: 'SLUG', about: 'of this project only' } },
+    examples: ['key list', 'key list --project default --json']
+  },
+  async run({ flags, env, print }) {
+    const keys = await withDatabase(env, ({ sql }) => listKeys(sql, flags.project))
+    print(keys, keyTable(keys))
+  }
+})
+
+export const rotate = command({
+  summary: 'Replace a key: revoke it, and show a new one once',
+  usage: {
+    parameters: ['KEYID'],
+    flags: {},
+    details: 'The new key has the same label, scopes, environment and expiry; it has an id of its own.',
+    examples: ['key rotate 4fT0qLm2XbC8vNwZ', 'key rotate 4fT0qLm2XbC8vNwZ --json']
+  },
+  async run({ parameters, env, print }) {
+    const key = await withDatabase(env, ({ sql, making }) => rotateKey(sql, making, parameters.KEYID))
+    print(key, `revoked key ${parameters.KEYID}\n${shownOnce(key)}`)
+  }
+})
+
+export const revoke = command({
+  summary: 'Make a key useless, everywhere and for good',
+  usage: {
+    parameters: ['KEYID'],
+    flags: {},
+    details: 'What was recorded with it stays as it is.',
+    examples: ['key revoke 4fT0qLm2XbC8vNwZ']
+  },
+  async run({ parameters, env, print }) {
+    const key = await withDatabase(env, ({ sql }) => revokeKey(sql, parameters.KEYID))
+    print(key, `key ${key.keyId} is revoked`)
+  }
+})
+
+export const setEnvironment = command({
+  summary: 'Change the label that a key stamps on its traces',
+  usage: {
+    parameters: ['KEYID', 'E'],
+    flags: {},
+    details: 'E is a label, or `unassigned` for none. Traces that are stored keep what they have.',
+    examples: ['key set-environment 4fT0qLm2XbC8vNwZ production', 'key set-environment 4fT0qLm2XbC8vNwZ unassigned']
+  },
+  async run({ parameters, env, print }) {
+    const key = await withDatabase(env, ({ sql }) => setKeyEnvironment(sql, parameters.KEYID, parameters.E))
+    print(key, `key ${key.keyId} now records in ${key.environment ?? 'no environment (unassigned)'}`)
+  }
+})
+
+function parseScopes(text: string | undefined): Scope[] | undefined {
+  if (text === undefined) return undefined
+  const scopes = text.split(',').map(scope => scope.trim())
+  const strange = scopes.find(scope => !(SCOPES as readonly string[]).includes(scope))
+  if (strange === undefined) return [...new Set(scopes as Scope[])]
+  throw new UsageError(`--scopes: there is no scope ${JSON.stringify(strange)}. There are ${SCOPES.join(', ')}`)
+}
+
+function parseExpiry(text = 'never'): number | undefined {
+  if (Object.hasOwn(EXPIRIES, text)) return EXPIRIES[text]
+  throw new UsageError(`--expires must be one of ${Object.keys(EXPIRIES).join(', ')}, but is ${JSON.stringify(text)}`)
+}
+
+function shownOnce(key: IssuedKey): string {
+  const environment = key.environment === null ? '' : ` in environment ${key.environment}`
+  const expiry = key.expiresAt === null ? 'never expires' : `expires ${relativeTime(key.expiresAt)}`
+  return [
+    key.key,
+    '',
+    `This is the only time that the key is shown. Its id is ${key.keyId}; it ${expiry},`,
+    `and may do ${key.scopes.join(', ')}${environment}.`
+  ].join('\n')
+}
+
+function keyTable(keys: readonly KeyListing[]): string {
+  const rows = keys.map(key => [
+    key.keyId,
+    key.project,
+    key.label,
+    key.scopes.map(scope => scope.replace('traces:', '')).join(','),
+    key.environment ?? '-',
+    relativeTime(key.createdAt),
+    key.lastUsedAt === null ? 'never' : relativeTime(key.lastUsedAt),
+    key.state === 'revoked' ? `revoked ${relativeTime(key.revokedAt)}` : key.state,
+    key.expiresAt === null ? 'never' : relativeTime(key.expiresAt)
+  ])
+  const heading = ['KEY ID', 'PROJECT', 'LABEL', 'SCOPES', 'ENVIRONMENT', 'MADE', 'LAST USED', 'STATE', 'EXPIRES']
+  return table(heading, rows, 'There are no keys: make one with `spoor key create --project SLUG`.')
+}

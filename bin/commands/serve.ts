@@ -1,0 +1,82 @@
+import cluster from 'node:cluster'
+import { prepareFirstStart } from '../../lib/admin/first-start.ts'
+import { type Config, readConfig } from '../../lib/config.ts'
+import type { Database } from '../../lib/database/database.ts'
+import type { Logger } from '../../lib/log.ts'
+import { announceServer, listenAddress, withdrawServer } from '../../lib/running-server.ts'
+import { type Call, command } from '../command.ts'
+import { type Running, serveProcess, startProcesses } from '../processes.ts'
+import { listenForStop } from '../stop.ts'
+import { welcome } from '../welcome.ts'
+
+export default command({
+  summary: 'Start the server, with an embedded PostgreSQL unless DATABASE_URL is set',
+  usage: {
+    parameters: [],
+    flags: {},
+    details: [
+      'The address, and at the first start a key, go to stdout; the log goes to stderr, a JSON line for each request.',
+      'Ctrl-C or SIGTERM finishes what is under way and stops; a second one does not wait.'
+    ].join('\n'),
+    examples: ['serve', 'serve --json 2>spoor.log']
+  },
+  async run(call) {
+    const config = readConfig(call.env)
+    const { createLog } = await import('../../lib/log.ts')
+    const log = createLog(config.logLevel)
+    if (cluster.isWorker) await serveProcess(() => startHere(config, log))
+    else await serve(call, config, log)
+  }
+})
+
+/** Runs until a signal comes. What was opened is closed in the reverse order, whatever happens. */
+async function serve({ env, print }: Call, config: Config, log: Logger): Promise<void> {
+  const stop = listenForStop(log)
+  const { openDatabase } = await import('../../lib/database/open.ts')
+  const database = await openDatabase(config, log, { role: 'serve' })
+  let isForced = false
+  try {
+    const running =
+      config.processes === 1 ? await start(config, log, database) : await startProcesses(config.processes, log)
+    try {
+      const address = listenAddress(running.host, running.port)
+      const firstStart = await prepareFirstStart(database, config.keyPrefix)
+      if (database.embedded) await announceServer(config.dataDir, address)
+      print(
+        { address, database: database.location, key: firstStart.key ?? null, obstacle: firstStart.obstacle ?? null },
+        welcome(address, database.location, firstStart, env)
+      )
+      await stop.requested
+    } finally {
+      const forced = stop.forced.then(() => {
+        isForced = true
+      })
+      await Promise.race([running.close(), forced])
+      if (database.embedded) await withdrawServer(config.dataDir)
+    }
+  } finally {
+    await database.close()
+  }
+  log.info('stopped')
+  // Requests that were not waited for would keep the process.
+  if (isForced) process.exit()
+}
+
+async function start(config: Config, log: Logger, database: Database): Promise<Running> {
+  const { startService } = await import('../../lib/service.ts')
+  return startService(config, log, database)
+}
+
+/** One of several processes: the primary has started the embedded database. */
+async function startHere(config: Config, log: Logger): Promise<Running> {
+  const { openDatabase } = await import('../../lib/database/open.ts')
+  const database = await openDatabase(config, log, { role: 'command' })
+  const service = await start(config, log, database)
+  return {
+    ...service,
+    async close() {
+      await service.close()
+      await database.close()
+    }
+  }
+}

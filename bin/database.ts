@@ -1,0 +1,70 @@
+/** The database for the time of one command, found by the same configuration as the server's. */
+import { existsSync } from 'node:fs'
+import type { Sql } from 'postgres'
+import { AdminError } from '../lib/admin/admin-error.ts'
+import type { KeyMaking } from '../lib/admin/keys.ts'
+import { type Config, readConfig } from '../lib/config.ts'
+import type { Database } from '../lib/database/database.ts'
+import type { Logger } from '../lib/log.ts'
+
+export interface Session {
+  readonly config: Config
+  readonly database: Database
+  readonly sql: Sql
+  /** What keys are made with. */
+  readonly making: KeyMaking
+}
+
+/** Runs `work` on one connection to a database whose schema fits this version of the code. */
+export async function withDatabase<T>(env: NodeJS.ProcessEnv, work: (session: Session) => Promise<T>): Promise<T> {
+  return withAnyDatabase(env, async session => {
+    await requireSchema(session.sql)
+    return work(session)
+  })
+}
+
+/** The same, whatever the schema. An embedded database that was never started is not made by looking at it. */
+export async function withAnyDatabase<T>(env: NodeJS.ProcessEnv, work: (session: Session) => Promise<T>): Promise<T> {
+  const config = readConfig(env)
+  if (config.databaseUrl === undefined && !existsSync(config.dataDir)) {
+    const advice = 'start a server with `spoor serve`, or set DATA_DIR or DATABASE_URL'
+    throw new AdminError(`there is no database in ${config.dataDir}: ${advice}`)
+  }
+  return openFor(config, async database => {
+    const sql = database.connect({ applicationName: 'command' })
+    try {
+      const making = { keyPrefix: config.keyPrefix, digestSecret: database.digestSecret }
+      return await work({ config, database, sql, making })
+    } finally {
+      // Without a limit this waits for ever where the connection was lost.
+      await sql.end({ timeout: 1 })
+    }
+  })
+}
+
+/** Opens the database, made if need be, for `work`. The driver is loaded only now: `--help` does without. */
+export async function openFor<T>(config: Config, work: (database: Database, log: Logger) => Promise<T>): Promise<T> {
+  const [{ openDatabase }, { createLog }] = await Promise.all([
+    import('../lib/database/open.ts'),
+    import('../lib/log.ts')
+  ])
+  const log = createLog('silent')
+  const database = await openDatabase(config, log, { role: 'command' })
+  try {
+    return await work(database, log)
+  } finally {
+    await database.close()
+  }
+}
+
+async function requireSchema(sql: Sql): Promise<void> {
+  const { readSchemaState } = await import('../lib/database/migrate.ts')
+  const { state, version, latest } = await readSchemaState(sql)
+  if (state === 'current') return
+  if (state === 'newer') {
+    throw new AdminError(`the schema is at version ${version}, this spoor knows ${latest}: update spoor`)
+  }
+  const what =
+    state === 'missing' ? 'the database has no schema yet' : `the schema is at version ${version} of ${latest}`
+  throw new AdminError(`${what}: run \`spoor migrate\``)
+}

@@ -1,0 +1,28 @@
+/** The name most like a mistyped one, or undefined where none is like it. */
+export function nearest(typed: string, names: readonly string[]): string | undefined {
+  const limit = Math.max(1, Math.floor(typed.length / 3))
+  let best: string | undefined
+  let least = limit + 1
+  for (const name of names) {
+    const distance = editDistance(typed, name)
+    if (distance < least) {
+      least = distance
+      best = name
+    }
+  }
+  return best
+}
+
+/** Letters to insert, delete or replace on the way from one text to the other (Levenshtein). */
+function editDistance(from: string, to: string): number {
+  let row = Array.from({ length: to.length + 1 }, (_, i) => i)
+  for (let i = 1; i <= from.length; i++) {
+    const next = [i]
+    for (let j = 1; j <= to.length; j++) {
+      const replaced = row[j - 1]! + (from[i - 1] === to[j - 1] ? 0 : 1)
+      next.push(Math.min(replaced, row[j]! + 1, next[j - 1]! + 1))
+    }
+    row = next
+  }
+  return row[to.length]!
+}

@@ -1,0 +1,28 @@
+/** Times and sizes as people say them. */
+
+const UNITS = [
+  ['year', 365 * 86_400_000],
+  ['month', 30 * 86_400_000],
+  ['day', 86_400_000],
+  ['hour', 3_600_000],
+  ['minute', 60_000]
+] as const
+
+/** `in 29 days`, `3 hours ago`, `now`; a dash for null. */
+export function relativeTime(iso: string | null, now = Date.now()): string {
+  if (iso === null) return '-'
+  const ms = Date.parse(iso) - now
+  const unit = UNITS.find(([, length]) => Math.abs(ms) >= length)
+  if (unit === undefined) return 'now'
+  return new Intl.RelativeTimeFormat('en').format(Math.round(ms / unit[1]), unit[0])
+}
+
+/** `0 B`, `1.5 kB`, `10 GiB`: whole powers of 1024 are said as such. */
+export function size(bytes: number): string {
+  const steps =
+    bytes >= 1024 && bytes % 1024 ** 2 === 0 ? ([1024, ' kMGTP', 'iB'] as const) : ([1000, ' kMGTP', 'B'] as const)
+  const [base, letters, suffix] = steps
+  const power = bytes < base ? 0 : Math.min(letters.length - 1, Math.floor(Math.log(bytes) / Math.log(base)))
+  const amount = bytes / base ** power
+  return power === 0 ? `${bytes} B` : `${Number(amount.toPrecision(3))} ${letters[power]}${suffix}`
+}

@@ -1,0 +1,68 @@
+/** The work of `spoor status`: what there is, and what is amiss with what to do about it. */
+import type { Sql } from 'postgres'
+import type { Config } from '../config.ts'
+import type { Database } from '../database/database.ts'
+import { readSchemaState, type SchemaState } from '../database/migrate.ts'
+import { findServer, type RunningServer } from '../running-server.ts'
+import { VERSION } from '../version.ts'
+import { listAccounts } from './accounts.ts'
+import { listProjects, type Project } from './projects.ts'
+
+export interface Status {
+  readonly version: string
+  readonly server: RunningServer | null
+  readonly database: { readonly location: string; readonly embedded: boolean; readonly serverVersion: string }
+  readonly schema: SchemaState
+  /** Empty where the schema is not current. */
+  readonly projects: readonly Project[]
+  /** What is amiss: sentences that say what to do. Empty: all is well. */
+  readonly problems: readonly string[]
+}
+
+export async function readStatus(config: Config, database: Database, sql: Sql): Promise<Status> {
+  const schema = await readSchemaState(sql)
+  const settings = await readSettings(sql)
+  const isCurrent = schema.state === 'current'
+  const projects = isCurrent ? await listProjects(sql, config.storageLimitBytes) : []
+  const hasTrials = isCurrent && (await listAccounts(sql)).some(account => account.kind === 'trial')
+  return {
+    version: VERSION,
+    server: (await findServer(config)) ?? null,
+    database: { location: database.location, embedded: database.embedded, serverVersion: settings.serverVersion },
+    schema,
+    projects,
+    problems: [
+      ...schemaProblems(schema),
+      ...(isCurrent ? projectProblems(projects) : []),
+      ...(database.digestSecret === undefined
+        ? ['KEY_DIGEST_SECRET is not set: the server answers not_configured until it is, the same for every process.']
+        : []),
+      ...(hasTrials && config.trialTraces === undefined
+        ? ['There are trial accounts, but TRIAL_TRACES is not set: they are not limited.']
+        : []),
+      ...settings.careless.map(name => `PostgreSQL runs with ${name} = off: a crash may lose what was acknowledged.`)
+    ]
+  }
+}
+
+async function readSettings(sql: Sql): Promise<{ serverVersion: string; careless: string[] }> {
+  const rows = await sql<{ name: string; setting: string }[]>`
+    select name, setting from pg_settings
+    where name in ('server_version', 'fsync', 'synchronous_commit', 'full_page_writes') order by name`
+  const careless = rows.filter(row => row.setting === 'off').map(row => row.name)
+  return { serverVersion: rows.find(row => row.name === 'server_version')!.setting, careless }
+}
+
+function schemaProblems({ state, version, latest }: SchemaState): string[] {
+  if (state === 'current') return []
+  if (state === 'missing') return ['The database has no schema yet: start a server, or run `spoor migrate`.']
+  if (state === 'older') return [`The schema is at version ${version} of ${latest}: run \`spoor migrate\`.`]
+  return [`The schema is at version ${version}, which this spoor, knowing ${latest}, cannot serve: update spoor.`]
+}
+
+function projectProblems(projects: readonly Project[]): string[] {
+  if (projects.length === 0) return ['There is no project: start a server, which makes one, or `spoor project create`.']
+  return projects
+    .filter(({ storage }) => storage.level !== 'ok')
+    .map(({ slug, storage }) => `Project ${slug} is close to its storage limit, or over it (${storage.level}).`)
+}

@@ -1,0 +1,71 @@
+import t from 'tap'
+import { Queue } from '../../../lib/ingest/queue.ts'
+
+const operation = (place: string, bytes = 1, alone = false) => ({ place, bytes, alone })
+const wide = { operations: 100, bytes: 100 }
+
+t.test('gives batches first in, first out, within both bounds', async t => {
+  const queue = new Queue<ReturnType<typeof operation>>()
+  for (const place of ['a', 'b', 'c', 'd', 'e']) queue.add(operation(place, 40))
+  const places = () => queue.take({ operations: 3, bytes: 100 }).map(each => each.place)
+  t.same([places(), places(), places(), places()], [['a', 'b'], ['c', 'd'], ['e'], []])
+})
+
+t.test('an operation over the bound of bytes is a batch by itself', async t => {
+  const queue = new Queue<ReturnType<typeof operation>>()
+  queue.add(operation('a', 500))
+  queue.add(operation('b', 500))
+  t.equal(queue.take(wide).length, 1)
+  t.equal(queue.take(wide).length, 1)
+})
+
+t.test('one operation at a time for each place', async t => {
+  const queue = new Queue<ReturnType<typeof operation>>()
+  const [first, second, other] = [operation('a'), operation('a'), operation('b')]
+  for (const each of [first, second, other]) queue.add(each)
+  t.same(queue.take(wide), [first, other])
+  t.same(queue.take(wide), [])
+  queue.release(first)
+  t.same(queue.take(wide), [second])
+  queue.release(second)
+  queue.release(other)
+  t.equal(queue.isEmpty, true)
+})
+
+t.test('what is tried again comes first and keeps its place', async t => {
+  const queue = new Queue<ReturnType<typeof operation>>()
+  const [first, second, other] = [operation('a'), operation('a'), operation('b')]
+  queue.add(first)
+  queue.take(wide)
+  queue.add(second)
+  queue.add(other)
+  queue.retry(first)
+  t.same(queue.take(wide), [first, other])
+})
+
+t.test('what must stand alone does', async t => {
+  const queue = new Queue<ReturnType<typeof operation>>()
+  const [first, alone, last] = [operation('a'), operation('b', 1, true), operation('c')]
+  for (const each of [first, alone, last]) queue.add(each)
+  t.same([queue.take(wide), queue.take(wide), queue.take(wide)], [[first], [alone], [last]])
+})
+
+t.test('thousands pass through in order', async t => {
+  const queue = new Queue<ReturnType<typeof operation>>()
+  for (let i = 0; i < 5000; i++) queue.add(operation(String(i)))
+  const seen: string[] = []
+  while (queue.hasReady) {
+    const batch = queue.take({ operations: 7, bytes: 1000 })
+    const again = batch.length === 7 && seen.length % 3 === 0 ? batch.pop() : undefined
+    if (again) queue.retry(again)
+    for (const each of batch) {
+      seen.push(each.place)
+      queue.release(each)
+    }
+  }
+  t.same(
+    seen,
+    Array.from({ length: 5000 }, (_, i) => String(i))
+  )
+  t.equal(queue.isEmpty, true)
+})

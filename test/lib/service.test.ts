@@ -1,0 +1,169 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import { request } from 'undici'
+import { revokeKey } from '../../lib/admin/keys.ts'
+import type { App } from '../../lib/app.ts'
+import { ConfigError, readConfig } from '../../lib/config.ts'
+import { withDatabase } from '../../lib/database/connection.ts'
+import { createLog } from '../../lib/log.ts'
+import { type Service, startService } from '../../lib/service.ts'
+import { databaseAt, readTestServer, runOn, testDatabase } from '../fixtures/database.ts'
+import { parseRaw, sendRaw } from '../fixtures/raw.ts'
+import { testRelay } from '../fixtures/relay.ts'
+import { testService } from '../fixtures/service.ts'
+import { until } from '../fixtures/until.ts'
+
+const TIME = '2026-01-02T03:04:05Z'
+const TRACE = { schemaVersion: 1, trace: { id: 'a'.repeat(32), name: 'run', startedAt: TIME, endedAt: TIME } }
+
+t.test('without a digest secret the service starts, says so once, and refuses what needs a key', async t => {
+  const lines: string[] = []
+  const log = createLog('warn', { write: line => lines.push(line) })
+  const { call } = await testService(t, { log, view: { digestSecret: undefined } })
+  await assertUnconfigured(t, call)
+  await delay(1500)
+  t.equal(lines.length, 1)
+  t.match(lines[0], /not configured: KEY_DIGEST_SECRET is not set/)
+})
+
+t.test('without a schema the service waits for one, unless it may make it', async t => {
+  const target = await emptyDatabase(t)
+  const config = { ...readConfig({ PORT: '0', WORKERS: '1' }), autoMigrate: false }
+  const waiting = await startService(config, createLog('silent'), databaseAt(target))
+  t.teardown(() => waiting.close())
+  await assertUnconfigured(t, (method, path) => get(waiting, path, method))
+  const making = await startService({ ...config, autoMigrate: true }, createLog('silent'), databaseAt(target))
+  t.teardown(() => making.close())
+  t.equal((await get(making, '/readyz')).status, 200)
+  await until(async () => (await get(waiting, '/readyz')).status === 200)
+  t.equal((await get(waiting, '/api/v1/key')).status, 401)
+})
+
+t.test('a database that comes up late, or goes away and comes back, needs no restart', async t => {
+  const database = await testDatabase(t)
+  const relay = await testRelay(t, database.target)
+  relay.cut()
+  const { call, key, makeKey } = await testService(t, { database, view: { connect: relay.connect } })
+  t.equal((await call('GET', '/healthz')).status, 200)
+  t.match(await call('GET', '/readyz'), {
+    status: 503,
+    body: { ready: false, reasons: ['the database cannot be reached'] }
+  })
+  t.equal((await call('GET', '/api/v1/key')).status, 503)
+  t.equal((await call('POST', '/api/v1/traces', { body: TRACE })).status, 429)
+  relay.mend()
+  await until(async () => (await call('GET', '/readyz')).status === 200)
+  t.equal((await call('GET', '/api/v1/key', { key })).status, 200)
+  relay.cut()
+  t.equal((await call('GET', '/readyz')).status, 503)
+  relay.mend()
+  await until(async () => (await call('GET', '/readyz')).status === 200)
+  // Notices come again too, by and by: a key that is used all the time is refused before it would be read again.
+  await until(async () => {
+    const { key, keyId } = await makeKey()
+    await call('GET', '/api/v1/key', { key })
+    await database.pool.run(sql => revokeKey(sql, keyId))
+    await delay(300)
+    return (await call('GET', '/api/v1/key', { key })).status === 401
+  }, 30_000)
+  t.pass('notices come again')
+})
+
+t.test('a read-only database is not ready', async t => {
+  const { call, database } = await testService(t)
+  const name = await database.pool.run(async sql => (await sql`select current_database() as name`)[0]?.name)
+  await runOn(database.target, `alter database ${name} set default_transaction_read_only = on`)
+  await database.pool.run(
+    sql => sql`select pg_terminate_backend(pid) from pg_stat_activity where application_name like '%reader'`
+  )
+  await until(async () => (await call('GET', '/readyz')).body.reasons[0] === 'the database takes no writes')
+  t.equal((await call('GET', '/readyz')).status, 503)
+})
+
+t.test('closing answers what is under way and takes nothing new', async t => {
+  const started = signal()
+  const finish = signal()
+  const slow = (app: App) =>
+    app.route({
+      method: 'GET',
+      path: '/slow',
+      access: 'public',
+      summary: '',
+      replies: {},
+      async handler() {
+        started.give()
+        await finish.given
+        return { body: { done: true } }
+      }
+    })
+  const service = await testService(t, { plugins: [slow] })
+  const idle = connect(service.port, '127.0.0.1')
+  await once(idle, 'connect')
+  const underWay = sendRaw(service.port, 'GET /slow HTTP/1.1\r\nHost: x\r\n\r\n')
+  await started.given
+  const closing = service.close()
+  t.equal(service.close(), closing, 'closing twice is closing once')
+  await t.rejects(request(service.url), { code: 'ECONNREFUSED' })
+  finish.give()
+  const answer = parseRaw(await underWay)
+  t.same([answer.status, answer.body, answer.headers.connection], [200, '{"done":true}', 'close'])
+  await closing
+  idle.destroy()
+})
+
+t.test('closing writes what is queued', async t => {
+  const service = await testService(t)
+  const writes = Array.from({ length: 40 }, (_, index) => {
+    const id = index.toString(16).padStart(32, '0')
+    return service.call('POST', '/api/v1/traces', { body: { ...TRACE, trace: { ...TRACE.trace, id } } })
+  })
+  await Promise.race(writes)
+  await service.close()
+  const answers = await Promise.allSettled(writes)
+  const stored = answers.filter(answer => answer.status === 'fulfilled' && answer.value.status === 201).length
+  const [row] = await service.database.pool.run(sql => sql`select count(*) as count from traces`)
+  t.equal(row?.count, stored, 'what was answered is there, and nothing else')
+})
+
+t.test('an address that cannot be had is refused in one line', async t => {
+  const { port, database, config } = await testService(t)
+  const start = (more: object) => startService({ ...config, ...more }, createLog('silent'), database)
+  await t.rejects(start({ port }), new ConfigError(`PORT ${port} on 127.0.0.1 is in use by another process`))
+  await t.rejects(start({ host: '192.0.2.1' }), { name: 'ConfigError', message: /^HOST must be an address/ })
+})
+
+type Call = (method: string, path: string) => Promise<{ status: number; body: { error?: { code: string } } }>
+
+async function assertUnconfigured(t: Test, call: Call): Promise<void> {
+  for (const path of ['/api/v1', '/healthz']) t.equal((await call('GET', path)).status, 200, path)
+  t.match(await call('GET', '/readyz'), { status: 503, body: { reasons: ['not configured'] } })
+  const unconfigured = { status: 500, body: { error: { code: 'not_configured' } } }
+  t.match(await call('GET', '/api/v1/key'), unconfigured)
+  t.match(await call('POST', '/api/v1/traces'), unconfigured)
+  t.equal((await call('GET', '/nothing')).status, 404)
+  t.equal((await call('PUT', '/api/v1/key')).status, 405)
+}
+
+async function get({ url }: Service, path: string, method = 'GET') {
+  const response = await request(url + path, { method: method as 'GET' })
+  // biome-ignore lint/suspicious/noExplicitAny: a test looks into answers as it likes.
+  return { status: response.statusCode, body: (await response.body.json()) as any }
+}
+
+async function emptyDatabase(t: Test) {
+  const { target } = readTestServer()
+  const name = `spoor_test_empty_${process.pid}`
+  await runOn(target, `create database ${name}`)
+  t.teardown(() => runOn(target, `drop database ${name} with (force)`))
+  return withDatabase(target, name)
+}
+
+function signal() {
+  let give = () => {}
+  const given = new Promise<void>(resolve => {
+    give = resolve
+  })
+  return { given, give }
+}
