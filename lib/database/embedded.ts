@@ -18,7 +18,8 @@ import { chooseSettings } from './cluster-settings.ts'
 import { connectTo, type SocketTarget } from './connection.ts'
 import { classifyFailure } from './failure.ts'
 import { type Home, prepareDataFolder, prepareHome, prepareSocketFolder } from './folders.ts'
-import { holdFolder, readHolder, releaseFolder } from './holder.ts'
+import { holdFolder, readHolder } from './holder.ts'
+import { type Release, tryLock } from './lock-file.ts'
 import {
   initializeCluster,
   inspectPostmaster,
@@ -44,6 +45,9 @@ export interface EmbeddedCluster {
   close(): Promise<void>
 }
 
+/** Names whoever is starting PostgreSQL, which only one may at a time. */
+const STARTER_FILE = 'starting.pid'
+
 const POLL_MS = 20
 /** How often a start is tried that fails because of what an earlier PostgreSQL has left and is about to clear away. */
 const START_ATTEMPTS = 50
@@ -54,18 +58,19 @@ const LEFTOVER = /lock file|shared memory block/
 
 /** Opens the cluster of `dataDir`; at first, makes it. What the user can mend is a ConfigError. */
 export async function openEmbedded(dataDir: string, role: Role, log: Logger): Promise<EmbeddedCluster> {
+  let release: Release = async () => {}
   try {
     await prepareDataFolder(dataDir)
-    if (role === 'serve') await holdFolder(dataDir)
+    if (role === 'serve') release = await holdFolder(dataDir)
     const cluster = new Cluster(dataDir, role, log, {
       home: await prepareHome(dataDir, log),
       password: await readOrCreateSecret(join(dataDir, 'database-password'))
     })
     const digestSecret = await readOrCreateSecret(join(dataDir, 'key-digest-secret'))
     const target = await cluster.open()
-    return { target, digestSecret, close: () => cluster.close() }
+    return { target, digestSecret, close: () => cluster.close().finally(release) }
   } catch (error) {
-    await releaseFolder(dataDir).catch(() => {})
+    await release()
     throw explain(dataDir, error)
   }
 }
@@ -125,7 +130,6 @@ class Cluster {
     // Where others still use it, it goes on without us.
     this.#child?.unref()
     this.#child?.stderr?.destroy()
-    await releaseFolder(this.#dataDir)
   }
 
   async #findOrStart(): Promise<RunningPostmaster> {
@@ -133,12 +137,25 @@ class Cluster {
     for (let told = false; ; ) {
       const found = await inspectPostmaster(this.#pgData)
       if (found.state === 'running') return found
-      if (found.state === 'stopped') return this.#start()
+      const started = found.state === 'stopped' ? await this.#startAlone() : undefined
+      if (started !== undefined) return started
       if (!told && Date.now() - began > SLOW_START_MS) {
         told = true
         this.#log.info('PostgreSQL is still starting or stopping; after a crash it recovers first')
       }
       await delay(POLL_MS)
+    }
+  }
+
+  /** Undefined: another process starts it, or just did. */
+  async #startAlone(): Promise<RunningPostmaster | undefined> {
+    const release = await tryLock(join(this.#dataDir, STARTER_FILE))
+    if (typeof release === 'number') return undefined
+    try {
+      const found = await inspectPostmaster(this.#pgData)
+      return found.state === 'stopped' ? await this.#start() : undefined
+    } finally {
+      await release()
     }
   }
 

@@ -1,0 +1,29 @@
+/** Deleting a trace with everything under it. */
+import type { Sql } from 'postgres'
+import { addTotals } from './totals.ts'
+
+/**
+ * Deletes a trace, its spans and its scores, and corrects the project's totals; false where there is no such trace.
+ *
+ * The spans and scores that the statement sees are those of the version that it found, and it takes only while that is
+ * still the version: what arrives at the same moment makes it look again, and is never left behind.
+ */
+export async function deleteTrace(sql: Sql, projectId: number, traceId: string): Promise<boolean> {
+  for (;;) {
+    const [row] = await sql<{ readonly deleted: boolean }[]>`
+      with found as materialized (
+        select seq, version from traces where project_id = ${projectId} and id = ${traceId}
+      ), gone as (
+        delete from traces t using found
+        where t.project_id = ${projectId} and t.seq = found.seq and t.version = found.version
+        returning t.seq, -1 as traces, -t.span_count as spans, -t.estimated_bytes as bytes
+      ), spans_gone as (
+        delete from spans s using gone where s.project_id = ${projectId} and s.trace_seq = gone.seq
+      ), scores_gone as (
+        delete from scores s using gone where s.project_id = ${projectId} and s.trace_seq = gone.seq
+      ), totals as (${addTotals(sql, projectId, sql`gone`)})
+      select exists (select from gone) as deleted from found`
+    if (row === undefined) return false
+    if (row.deleted) return true
+  }
+}

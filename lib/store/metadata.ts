@@ -1,0 +1,69 @@
+/** Changing the metadata of a stored trace, the one thing about it that may change after ingest. */
+import type { Sql } from 'postgres'
+import { Refusal } from '../errors.ts'
+import { MAX_DOCUMENT_BYTES } from '../schema/input.ts'
+import { mergeMetadata } from '../trace/metadata.ts'
+import { addTotals } from './totals.ts'
+
+export interface Patched {
+  /** The whole merged metadata as JSON text. */
+  readonly metadata: string
+  /** False: it was the same before, and nothing was written. */
+  readonly changed: boolean
+}
+
+interface Stored {
+  readonly seq: number
+  readonly version: number
+  readonly documentBytes: number
+  /** JSON text; null: {}. */
+  readonly metadata: string | null
+}
+
+const bytesOf = (metadata: string | null): number => Buffer.byteLength(metadata ?? '{}')
+
+/**
+ * Merges `patch`, an object as JSON text, into a trace's metadata; undefined where there is no such trace, a
+ * `payload_too_large` where its document would be too large.
+ *
+ * Compare and set: merged on what was read, written only while that is what is stored, otherwise read and merged again.
+ * Each round that one writer loses another one won.
+ */
+export async function patchMetadata(
+  sql: Sql,
+  projectId: number,
+  traceId: string,
+  patch: string
+): Promise<Patched | undefined> {
+  for (;;) {
+    const [stored] = await sql<Stored[]>`
+      select seq, version, document_bytes as "documentBytes", metadata
+      from traces where project_id = ${projectId} and id = ${traceId}`
+    if (stored === undefined) return undefined
+    const merged = mergeMetadata(stored.metadata, patch)
+    if (!merged.changed) return { metadata: stored.metadata ?? '{}', changed: false }
+    const added = bytesOf(merged.text) - bytesOf(stored.metadata)
+    const bytes = stored.documentBytes + added
+    if (bytes > MAX_DOCUMENT_BYTES) {
+      const rule = `the trace document would be ${bytes} bytes, and at most ${MAX_DOCUMENT_BYTES} can be stored`
+      throw new Refusal('payload_too_large', rule)
+    }
+    if (await replaceMetadata(sql, projectId, stored, merged.text, added)) {
+      return { metadata: merged.text ?? '{}', changed: true }
+    }
+  }
+}
+
+/** Writes the merged metadata where the trace has not changed since it was read, and says whether it took. */
+async function replaceMetadata(sql: Sql, projectId: number, stored: Stored, metadata: string | null, added: number) {
+  const [row] = await sql<{ readonly taken: boolean }[]>`
+    with taken as (
+      update traces set metadata = ${metadata}::json, metadata_updated_at = now(),
+        document_bytes = document_bytes + ${added}, estimated_bytes = estimated_bytes + ${added},
+        version = nextval('trace_numbers')
+      where project_id = ${projectId} and seq = ${stored.seq} and version = ${stored.version}
+      returning 0 as traces, 0 as spans, ${added}::bigint as bytes
+    ), totals as (${addTotals(sql, projectId, sql`taken`)})
+    select exists (select from taken) as taken`
+  return row?.taken === true
+}

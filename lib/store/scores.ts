@@ -1,0 +1,112 @@
+/**
+ * The scores of a trace. Adding and deleting one changes the trace's row first and goes on only where that took: the
+ * row's lock puts all writers of one trace in a line, in the same order of locks for all of them.
+ */
+import { randomBytes } from 'node:crypto'
+import type { Sql } from 'postgres'
+import { Refusal } from '../errors.ts'
+import { MAX_SCORES } from '../schema/input.ts'
+import { list } from './json.ts'
+import { renderScore, renderScoreMap, type ScoreRow, type ScoreSummaryRow } from './score-json.ts'
+
+/** A score as it came in: checked, ids folded. */
+export interface NewScore {
+  readonly name: string
+  readonly dataType: string
+  readonly value: number | string | boolean
+  readonly comment: string | null
+  readonly spanId: string | null
+}
+
+/** The columns of a ScoreRow. */
+export const scoreColumns = (sql: Sql) => sql`
+  s.id, s.span_id as "spanId", s.name, s.data_type as "dataType", s.value, s.comment, s.source,
+  s.evaluator_id as "evaluatorId", s.run_id as "runId", s.created_at as "createdAt"`
+
+/** The newest score of each name, as the JSON text of a trace summary's `scores`, by the trace's inner number. */
+export async function readScoreMaps(
+  sql: Sql,
+  projectId: number,
+  traceSeqs: readonly number[]
+): Promise<Map<number, string>> {
+  const rows = await sql<(ScoreSummaryRow & { readonly traceSeq: number })[]>`
+    select distinct on (trace_seq, name) trace_seq as "traceSeq", id, name, data_type as "dataType", value,
+      evaluator_id as "evaluatorId"
+    from scores
+    where project_id = ${projectId} and trace_seq = any (${traceSeqs as number[]}::bigint[])
+    order by trace_seq, name, created_at desc, seq desc`
+  const byTrace = new Map<number, ScoreSummaryRow[]>(traceSeqs.map(seq => [seq, []]))
+  for (const row of rows) byTrace.get(row.traceSeq)?.push(row)
+  return new Map([...byTrace].map(([seq, scores]) => [seq, renderScoreMap(scores)]))
+}
+
+/** The scores of a trace, newest first, as the text of a JSON array; undefined where there is no such trace. */
+export async function readTraceScores(sql: Sql, projectId: number, traceId: string): Promise<string | undefined> {
+  const rows = await sql<(ScoreRow | { readonly id: null })[]>`
+    select ${scoreColumns(sql)}
+    from traces t
+    left join scores s on s.project_id = t.project_id and s.trace_seq = t.seq
+    where t.project_id = ${projectId} and t.id = ${traceId}
+    order by s.created_at desc, s.seq desc`
+  if (rows.length === 0) return undefined
+  return list(rows.filter(row => row.id !== null).map(row => renderScore(row, traceId)))
+}
+
+/** Adds a score and gives it as JSON text; undefined where there is no such trace, a `conflict` where it is full. */
+export async function addScore(
+  sql: Sql,
+  projectId: number,
+  traceId: string,
+  score: NewScore
+): Promise<string | undefined> {
+  const id = randomBytes(8).toString('hex')
+  for (;;) {
+    const [row] = await sql<((ScoreRow | { readonly id: null }) & { readonly scoreCount: number })[]>`
+      with found as materialized (
+        select seq, score_count from traces where project_id = ${projectId} and id = ${traceId}
+      ), counted as (
+        update traces t set score_count = t.score_count + 1, version = nextval('trace_numbers')
+        from found
+        where t.project_id = ${projectId} and t.seq = found.seq and t.score_count < ${MAX_SCORES}
+        returning t.seq
+      ), added as (
+        -- Not now(): the statement may have waited for the trace, and the newest score is the one that came last.
+        insert into scores (project_id, trace_seq, created_at, id, span_id, name, data_type, value, comment, source)
+        select ${projectId}, seq, clock_timestamp(), ${id}, ${score.spanId},
+          ${score.name}, ${score.dataType}, ${JSON.stringify(score.value)}::json, ${score.comment}, 'api'
+        from counted
+        returning *
+      )
+      select found.score_count as "scoreCount", ${scoreColumns(sql)} from found left join added s on true`
+    if (row === undefined) return undefined
+    if (row.id !== null) return renderScore(row, traceId)
+    if (row.scoreCount >= MAX_SCORES) throw new Refusal('conflict', `the trace already holds ${MAX_SCORES} scores`)
+    // The trace was filled up, or deleted, since the statement began: look again.
+  }
+}
+
+/** Deletes a score; false where the trace has no such score. */
+export async function deleteScore(sql: Sql, projectId: number, traceId: string, scoreId: string): Promise<boolean> {
+  for (;;) {
+    const [row] = await sql<{ readonly deleted: boolean }[]>`
+      with found as materialized (
+        select t.seq, t.version, s.seq as score_seq
+        from traces t
+        join scores s on s.project_id = t.project_id and s.trace_seq = t.seq
+        where t.project_id = ${projectId} and t.id = ${traceId} and s.id = ${scoreId}
+      ), counted as (
+        update traces t set score_count = t.score_count - 1, version = nextval('trace_numbers')
+        from found
+        where t.project_id = ${projectId} and t.seq = found.seq and t.version = found.version
+        returning t.seq, found.score_seq
+      ), gone as (
+        delete from scores s using counted
+        where s.project_id = ${projectId} and s.trace_seq = counted.seq and s.seq = counted.score_seq
+        returning s.seq
+      )
+      select exists (select from gone) as deleted from found`
+    if (row === undefined) return false
+    if (row.deleted) return true
+    // Something changed the trace since the statement began: look again.
+  }
+}

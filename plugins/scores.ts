@@ -1,0 +1,100 @@
+/** Scores: verdicts given to a trace after its run. They are only ever added and deleted. */
+import { type App, JsonText } from '../lib/app.ts'
+import { readCursor, readTime, renderCursor } from '../lib/paging.ts'
+import { checkTexts, found, refuseField } from '../lib/refuse.ts'
+import { ScoreInput } from '../lib/schema/input.ts'
+import { ScoreAdded, ScoreDeleted, ScoreList, TraceScores } from '../lib/schema/output.ts'
+import { pageSizeOf, ScoreListQuery } from '../lib/schema/query.ts'
+import { SCORE_ORDER } from '../lib/store/order.ts'
+import { listScores, MAX_EXAMINED, type ScoreQuery } from '../lib/store/score-list.ts'
+import { addScore, deleteScore, type NewScore, readTraceScores } from '../lib/store/scores.ts'
+
+export default function scores(app: App): void {
+  app.route({
+    method: 'POST',
+    path: '/api/v1/traces/:traceId/scores',
+    operation: 'addScore',
+    access: 'traces:write',
+    summary: 'Attach a score to a trace',
+    description: 'A score with a name that the trace already has is a newer score; the summary shows the newest.',
+    body: ScoreInput,
+    replies: { 201: ScoreAdded },
+    errors: ['conflict', 'quota_exhausted'],
+    async handler({ key, traceId, body, requestId }) {
+      const input = readScore(body)
+      const score = found(await app.store.write(sql => addScore(sql, key.projectId, traceId, input)))
+      return { status: 201, body: new JsonText(`{"ok":true,"score":${score},"requestId":"${requestId}"}`) }
+    }
+  })
+
+  app.route({
+    method: 'GET',
+    path: '/api/v1/traces/:traceId/scores',
+    operation: 'listTraceScores',
+    access: 'traces:read',
+    summary: 'List the scores of a trace',
+    description: 'Newest first.',
+    replies: { 200: TraceScores },
+    async handler({ key, traceId }) {
+      const list = found(await app.store.read(sql => readTraceScores(sql, key.projectId, traceId)))
+      return { body: new JsonText(`{"traceId":"${traceId}","scores":${list}}`) }
+    }
+  })
+
+  app.route({
+    method: 'DELETE',
+    path: '/api/v1/traces/:traceId/scores/:scoreId',
+    operation: 'deleteScore',
+    access: 'traces:delete',
+    summary: 'Delete a score',
+    description: 'The score of that name before it, if there is one, takes its place in the summary of the trace.',
+    replies: { 200: ScoreDeleted },
+    errors: ['quota_exhausted'],
+    async handler({ key, traceId, scoreId }) {
+      const deleted = await app.store.write(sql => deleteScore(sql, key.projectId, traceId, scoreId))
+      found(deleted, 'score on this trace')
+      return { body: { ok: true, traceId, scoreId } }
+    }
+  })
+
+  app.route({
+    method: 'GET',
+    path: '/api/v1/scores',
+    operation: 'listScores',
+    access: 'traces:read',
+    summary: 'List scores across the project',
+    description:
+      `Newest first. With an environment, a call looks at no more than ${MAX_EXAMINED} scores: pages may be short or ` +
+      'empty before the last, so go on until nextCursor is null.',
+    query: ScoreListQuery,
+    replies: { 200: ScoreList },
+    async handler({ key, query }) {
+      const asked = readScoreQuery(query)
+      const page = await app.store.read(sql => listScores(sql, key.projectId, asked))
+      const cursor = renderCursor(SCORE_ORDER, page.next)
+      return { body: new JsonText(`{"scores":${page.scores},"nextCursor":${cursor},"pageSize":${asked.limit}}`) }
+    }
+  })
+}
+
+const VALUE_TYPES = { numeric: 'number', categorical: 'string', boolean: 'boolean' } as const
+
+/** Reads a score by the rules that its schema cannot say. */
+function readScore({ name, dataType, value, comment, spanId }: ScoreInput): NewScore {
+  const type = VALUE_TYPES[dataType]
+  if (typeof value !== type) refuseField('value', `must be a ${type}, as dataType is ${dataType}`)
+  checkTexts({ value, comment })
+  return { name, dataType, value, comment: comment ?? null, spanId: spanId?.toLowerCase() ?? null }
+}
+
+function readScoreQuery(query: ScoreListQuery): ScoreQuery {
+  checkTexts(query)
+  return {
+    name: query.name,
+    environment: query.environment?.toLowerCase(),
+    from: readTime('from', query.from),
+    to: readTime('to', query.to),
+    limit: pageSizeOf(query),
+    after: readCursor('after', SCORE_ORDER, query.after)
+  }
+}

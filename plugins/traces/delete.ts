@@ -1,0 +1,21 @@
+import type { App } from '../../lib/app.ts'
+import { found } from '../../lib/refuse.ts'
+import { TraceDeleted } from '../../lib/schema/output.ts'
+import { deleteTrace } from '../../lib/store/deletion.ts'
+
+export default function (app: App): void {
+  app.route({
+    method: 'DELETE',
+    path: '/api/v1/traces/:traceId',
+    operation: 'deleteTrace',
+    access: 'traces:delete',
+    summary: 'Delete a trace',
+    description: 'With every span and score under it, and its patched metadata.',
+    replies: { 200: TraceDeleted },
+    errors: ['quota_exhausted'],
+    async handler({ key, traceId }) {
+      found(await app.store.write(sql => deleteTrace(sql, key.projectId, traceId)))
+      return { body: { ok: true, traceId } }
+    }
+  })
+}

@@ -1,0 +1,20 @@
+import { type App, JsonText } from '../../lib/app.ts'
+import { found } from '../../lib/refuse.ts'
+import { TraceDetail } from '../../lib/schema/output.ts'
+import { readTraceDetail } from '../../lib/store/traces.ts'
+
+export default function (app: App): void {
+  app.route({
+    method: 'GET',
+    path: '/api/v1/traces/:traceId',
+    operation: 'getTrace',
+    access: 'traces:read',
+    summary: 'Read a trace',
+    description: 'With its spans and scores. A running trace shows the spans that have arrived so far.',
+    replies: { 200: TraceDetail },
+    async handler({ key, traceId }) {
+      const detail = await app.store.read(sql => readTraceDetail(sql, key.projectId, traceId))
+      return { body: new JsonText(found(detail)) }
+    }
+  })
+}

@@ -1,0 +1,50 @@
+import { type App, JsonText } from '../../lib/app.ts'
+import { readCursor, readTime, renderCursor } from '../../lib/paging.ts'
+import { checkTexts, refuseField } from '../../lib/refuse.ts'
+import { TraceList } from '../../lib/schema/output.ts'
+import { pageSizeOf, TraceListQuery } from '../../lib/schema/query.ts'
+import { TRACE_ORDERS } from '../../lib/store/order.ts'
+import { listTraces, type TraceQuery } from '../../lib/store/trace-list.ts'
+
+/** Parameters that do not go with the other sorts. */
+const NEWEST_ONLY = ['sessionId', 'userId', 'from', 'to'] as const
+
+export default function (app: App): void {
+  app.route({
+    method: 'GET',
+    path: '/api/v1/traces',
+    operation: 'listTraces',
+    access: 'traces:read',
+    summary: 'List traces',
+    description: 'Newest first, or by another sort, in pages. Filters combine with AND.',
+    query: TraceListQuery,
+    replies: { 200: TraceList },
+    async handler({ key, query }) {
+      const asked = readTraceQuery(query)
+      const order = TRACE_ORDERS[asked.sort]
+      const page = await app.store.read(sql => listTraces(sql, key.projectId, asked))
+      const cursors = `"nextCursor":${renderCursor(order, page.next)},"prevCursor":${renderCursor(order, page.previous)}`
+      return { body: new JsonText(`{"traces":${page.traces},${cursors},"pageSize":${asked.limit}}`) }
+    }
+  })
+}
+
+/** Reads the parameters by the rules that a schema cannot say. */
+function readTraceQuery(query: TraceListQuery): TraceQuery {
+  const { sort = 'newest', environment, from, to, after, before } = query
+  checkTexts(query)
+  for (const name of NEWEST_ONLY) {
+    if (sort !== 'newest' && query[name] !== undefined) refuseField(name, `cannot be combined with sort=${sort}`)
+  }
+  if (after !== undefined && before !== undefined) refuseField('before', 'cannot be combined with after')
+  return {
+    ...query,
+    environment: environment?.toLowerCase(),
+    from: readTime('from', from),
+    to: readTime('to', to),
+    sort,
+    limit: pageSizeOf(query),
+    after: readCursor('after', TRACE_ORDERS[sort], after),
+    before: readCursor('before', TRACE_ORDERS[sort], before)
+  }
+}
