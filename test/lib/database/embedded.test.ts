@@ -95,6 +95,16 @@ t.test('wants the password', async t => {
   await sql.end({ timeout: 0 })
 })
 
+t.test('says so when the password got lost, and leaves the database stopped', async t => {
+  const file = join(dataDir, 'database-password')
+  const password = readFileSync(file)
+  await rm(file)
+  await t.rejects(openEmbedded(dataDir, 'serve', log), { name: 'ConfigError', message: /database-password/ })
+  await writeFile(file, password)
+  t.notOk(await isRunning())
+  await open(t, 'serve')
+})
+
 t.test('refuses a second server on the same folder, naming the process that holds it', async t => {
   const server = await spawnOpener(t, 'serve')
   await t.rejects(openEmbedded(dataDir, 'serve', log), {
