@@ -10,22 +10,31 @@ import { nearest } from './nearest.ts'
 
 export type Commands = Readonly<Record<string, Command>>
 
+/** What a command line is run in: a process, or a test. */
+export interface Surroundings {
+  readonly env: NodeJS.ProcessEnv
+  readonly stdout: { write(text: string): unknown }
+  readonly stderr: { write(text: string): unknown }
+}
+
 /** Runs the command that the arguments name, and returns the exit code. */
 export async function runCommandLine(
   commands: Commands,
   args: readonly string[],
-  env: NodeJS.ProcessEnv
+  { env, stdout, stderr }: Surroundings
 ): Promise<number> {
+  const write = (text: string) => stdout.write(`${text}\n`)
   try {
-    if (args[0] === '--version') return write(VERSION)
-    if (args[0] === 'help') return write(helpFor(commands, args.slice(1)))
-    if (args.some(isHelpFlag)) return write(helpFor(commands, args))
-    const { name, words } = findCommand(commands, args)
-    const command = commands[name]!
-    await command.run(parseCall(name, command, words, env))
+    if (args[0] === '--version') write(VERSION)
+    else if (args[0] === 'help') write(helpFor(commands, args.slice(1)))
+    else if (args.some(isHelpFlag)) write(helpFor(commands, args))
+    else {
+      const { name, words } = findCommand(commands, args)
+      await commands[name]!.run({ ...parseCall(name, commands[name]!, words, write), env })
+    }
     return 0
   } catch (error) {
-    process.stderr.write(`spoor: ${messageOf(error, env)}\n`)
+    stderr.write(`spoor: ${messageOf(error, env)}\n`)
     return error instanceof UsageError ? 2 : 1
   }
 }
@@ -60,12 +69,7 @@ function isHelpFlag(word: string): boolean {
   return word === '--help' || word === '-h'
 }
 
-function write(text: string): 0 {
-  process.stdout.write(`${text}\n`)
-  return 0
-}
-
-function parseCall(name: string, command: Command, words: string[], env: NodeJS.ProcessEnv): Call {
+function parseCall(name: string, command: Command, words: string[], write: (text: string) => void): Omit<Call, 'env'> {
   const { parameters, flags } = command.usage
   const refuse = (problem: string): never => {
     throw new UsageError(`${problem}; usage: ${usageLine(name, command.usage)}`)
@@ -88,9 +92,8 @@ function parseCall(name: string, command: Command, words: string[], env: NodeJS.
   return {
     flags: { ...Object.fromEntries(booleans.map(flag => [flag, false])), ...values } as Call['flags'],
     parameters: Object.fromEntries(parameters.map((parameter, i) => [parameter, positionals[i]!])),
-    env,
     json,
-    print: (value, text) => void write(json ? JSON.stringify(value) : text)
+    print: (value, text) => write(json ? JSON.stringify(value) : text)
   }
 }
 

@@ -2,4 +2,4 @@
 import { runCommandLine } from './command-line.ts'
 import { commands } from './commands/index.ts'
 
-process.exitCode = await runCommandLine(commands, process.argv.slice(2), process.env)
+process.exitCode = await runCommandLine(commands, process.argv.slice(2), process)

@@ -109,18 +109,44 @@ export class KeyRing {
     const until = performance.now() + REMEMBERED_MS
     const ids = [...new Set(batch.map(lookup => lookup.keyId))]
     const rows = new Map((await this.#options.store.read(sql => readKeysForAuth(sql, ids))).map(row => [row.id, row]))
-    const valid: [Lookup, KeyForAuth][] = []
+    const firstUses: [Lookup, KeyForAuth][] = []
+    const stale = new Set<string>()
     for (const lookup of batch) {
       const row = rows.get(lookup.keyId)
-      if (this.#isValid(lookup.secret, row)) valid.push([lookup, row!])
-      else lookup.resolve(undefined)
+      if (!this.#isValid(lookup.secret, row)) {
+        lookup.resolve(undefined)
+        continue
+      }
+      if (isDue(row!.lastUsedAt)) stale.add(row!.id)
+      if (row!.lastUsedAt === null) firstUses.push([lookup, row!])
+      else this.#accept(lookup, row!, until, epoch)
     }
-    const lastUsed = await this.#touch(valid.map(([, row]) => row))
-    for (const [lookup, row] of valid) {
-      const principal = toPrincipal(row, lastUsed.get(row.id))
-      if (epoch === this.#epoch) this.#remember(lookup.tokenHash, principal, until)
-      lookup.resolve(principal)
+    if (stale.size > 0) void this.#touch([...stale], firstUses, until, epoch)
+  }
+
+  /**
+   * Marks keys as used. Nobody waits for this but the requests that are the first of their key, so that a key in use
+   * always has a time of last use.
+   */
+  async #touch(ids: string[], firstUses: [Lookup, KeyForAuth][], until: number, epoch: number): Promise<void> {
+    const lastUsed = new Map<string, string>()
+    try {
+      const touched = await this.#options.store.write(sql => touchKeys(sql, ids))
+      for (const row of touched) lastUsed.set(row.id, row.lastUsedAt)
+    } catch (error) {
+      // The keys are valid all the same, and the next lookup tries again.
+      this.#options.log.warn({ err: error }, 'the last use of a key could not be stored')
     }
+    for (const [lookup, row] of firstUses) {
+      const lastUsedAt = lastUsed.get(row.id) ?? new Date().toISOString()
+      this.#accept(lookup, { ...row, lastUsedAt }, until, epoch)
+    }
+  }
+
+  #accept(lookup: Lookup, row: KeyForAuth, until: number, epoch: number): void {
+    const principal = toPrincipal(row)
+    if (epoch === this.#epoch) this.#remember(lookup.tokenHash, principal, until)
+    lookup.resolve(principal)
   }
 
   /** Takes the same time whether the key is unknown, its secret is wrong, or it is no longer valid. */
@@ -128,21 +154,6 @@ export class KeyRing {
     const given = digestSecret(secret, this.#options.digestSecret)
     const isSame = timingSafeEqual(given, row?.digest ?? DUMMY_DIGEST)
     return isSame && row !== undefined && row.revokedAt === null && !isPast(row.expiresAt)
-  }
-
-  /** When each of these keys was last used, with this use marked where it is time to. */
-  async #touch(rows: readonly KeyForAuth[]): Promise<Map<string, string>> {
-    const stale = rows.filter(row => row.lastUsedAt === null || isPast(row.lastUsedAt, TOUCH_INTERVAL_MS))
-    if (stale.length === 0) return new Map()
-    const ids = [...new Set(stale.map(row => row.id))]
-    try {
-      const touched = await this.#options.store.write(sql => touchKeys(sql, ids))
-      return new Map(touched.map(row => [row.id, row.lastUsedAt]))
-    } catch (error) {
-      // The key is valid all the same, and the next lookup tries again.
-      this.#options.log.warn({ err: error }, 'the last use of a key could not be stored')
-      return new Map()
-    }
   }
 
   #remember(tokenHash: string, principal: Principal, until: number): void {
@@ -163,7 +174,7 @@ function bearerToken(authorization = ''): string {
   return /^bearer +(\S+) *$/i.exec(authorization)?.[1] ?? ''
 }
 
-function toPrincipal(row: KeyForAuth, touched: string | undefined): Principal {
+function toPrincipal(row: KeyForAuth): Principal {
   return {
     keyId: row.id,
     projectId: row.projectId,
@@ -171,13 +182,17 @@ function toPrincipal(row: KeyForAuth, touched: string | undefined): Principal {
     environment: row.environment,
     trialAccountId: row.accountKind === 'trial' ? row.accountId : null,
     expiresAt: row.expiresAt,
-    lastUsedAt: touched ?? row.lastUsedAt ?? new Date().toISOString()
+    lastUsedAt: row.lastUsedAt ?? new Date().toISOString()
   }
 }
 
-/** Whether a time lies in the past, by more than so many milliseconds. */
-function isPast(time: string | null, ms = 0): boolean {
-  return time !== null && Date.parse(time) + ms <= Date.now()
+function isPast(time: string | null): boolean {
+  return time !== null && Date.parse(time) <= Date.now()
+}
+
+/** Whether it is time to mark a key as used again. */
+function isDue(lastUsedAt: string | null): boolean {
+  return lastUsedAt === null || Date.parse(lastUsedAt) + TOUCH_INTERVAL_MS <= Date.now()
 }
 
 function isWrite(access: Access): boolean {

@@ -23,12 +23,11 @@ export interface Service {
   close(): Promise<void>
 }
 
-const READERS: ConnectOptions & { size: number } = { applicationName: 'reader', statementTimeoutMs: 15_000, size: 6 }
-const WRITERS: ConnectOptions & { size: number } = {
-  applicationName: 'small writer',
-  statementTimeoutMs: 15_000,
-  size: 2
-}
+type PoolOptions = ConnectOptions & { readonly size: number }
+const READERS: PoolOptions = { applicationName: 'reader', statementTimeoutMs: 15_000, size: 6 }
+const WRITERS: PoolOptions = { applicationName: 'small writer', statementTimeoutMs: 15_000, size: 2 }
+/** One lookup of keys is under way at a time, and it never waits behind what requests do. */
+const KEY_READERS: PoolOptions = { applicationName: 'keys', statementTimeoutMs: 5000, size: 1 }
 /** How long requests under way, and then the write queue, may take to finish when the service closes. */
 const GRACE_MS = 10_000
 
@@ -46,7 +45,13 @@ export async function startService(
   const writers = openPool(database, WRITERS)
   const store = createStore(readers, writers)
   const ingest = new WritePath(database, config, log)
-  const keys = new KeyRing({ store, log, keyPrefix: config.keyPrefix, digestSecret: database.digestSecret ?? '' })
+  const keyReaders = openPool(database, KEY_READERS)
+  const keys = new KeyRing({
+    store: createStore(keyReaders, writers),
+    log,
+    keyPrefix: config.keyPrefix,
+    digestSecret: database.digestSecret ?? ''
+  })
   const notices = listenForKeyChanges(database, () => keys.forget())
   const setup = new Setup(database, config.autoMigrate, log)
   const routes = new RouteTable()
@@ -71,7 +76,7 @@ export async function startService(
     setup.stop()
     await server.close(GRACE_MS)
     await within(GRACE_MS, ingest.close())
-    await Promise.all([notices.close(), readers.end(), writers.end()])
+    await Promise.all([notices.close(), keyReaders.end(), readers.end(), writers.end()])
   })
 
   try {
@@ -86,7 +91,7 @@ export async function startService(
   }
 }
 
-function openPool(database: Database, { size, ...options }: typeof READERS): Pool {
+function openPool(database: Database, { size, ...options }: PoolOptions): Pool {
   return new Pool(onClose => database.connect({ ...options, onClose }), { size })
 }
 

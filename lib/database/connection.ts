@@ -1,16 +1,6 @@
 /**
  * One connection to PostgreSQL, as every part of the service uses it: exactly one socket, UTC, and values read in the
- * form in which answers give them, so that nothing is parsed twice.
- *
- * | column      | read as                                             | a parameter may be                       |
- * |-------------|-----------------------------------------------------|------------------------------------------|
- * | timestamptz | `2026-11-21T12:00:00.123Z`, six digits where needed | any text that PostgreSQL reads, or a Date |
- * | int8        | a number (exact to 2^53)                            | a number or a bigint                     |
- * | json, jsonb | its text, not parsed                                | text, sent as it is; else serialised     |
- * | bytea       | lower-case hexadecimal digits                       | hexadecimal digits, or bytes             |
- * | uuid        | 32 hexadecimal digits                               | hexadecimal digits, dashes or not        |
- *
- * The driver reads a null inside of an array as the text 'NULL': unnest such arrays in the query.
+ * form in which answers give them (types.ts).
  *
  * Never use `sql.begin`, `sql.reserve` or COPY FROM STDIN of the driver (postgres 3.4.9): a backend that dies inside
  * `begin` ends the process or lets the rest commit alone, and a refused row in a copy never answers. A single statement
@@ -45,8 +35,7 @@ export function connectTo(target: Target, options: ConnectOptions = {}): Sql {
     max_lifetime: null,
     connect_timeout: CONNECT_TIMEOUT_S,
     onnotice: () => {},
-    // The driver would ask for array types with a query of its own, whose failure nobody handles: a backend that died
-    // during it ended the process. lib/database/types.ts knows the few that are used.
+    // See array-text.ts.
     fetch_types: false,
     ...(options.onClose !== undefined && { onclose: options.onClose }),
     connection: {

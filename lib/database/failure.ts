@@ -17,6 +17,7 @@ export const SQLSTATE = {
   readOnlyTransaction: '25006',
   idleInTransactionTimeout: '25P03',
   transactionTimeout: '25P04',
+  invalidPassword: '28P01',
   undefinedDatabase: '3D000',
   lockNotAvailable: '55P03',
   /** A statement time-out, or pg_cancel_backend. */
@@ -61,9 +62,8 @@ const REFUSING_CLASSES: readonly string[] = [
 const NEVER_SENT = ['CONNECT_TIMEOUT', 'POOL_FULL', 'POOL_CLOSED']
 /** System calls that fail only before a connection stands. */
 const CONNECTING = ['connect', 'getaddrinfo']
-/** The driver's CONNECTION_CLOSED and its like, the pool's TX_LOST, and what the operating system says of a socket. */
-const LOST =
-  /^(CONNECTION_|TX_LOST$|ECONN|EPIPE$|ETIMEDOUT$|EHOSTUNREACH$|ENETUNREACH$|ENETDOWN$|ERR_STREAM_|ERR_SOCKET_)/
+/** The driver's CONNECTION_CLOSED and its like, the pool's CONNECTION_LOST, and what is said of a socket. */
+const LOST = /^(CONNECTION_|ECONN|EPIPE$|ETIMEDOUT$|EHOSTUNREACH$|ENETUNREACH$|ENETDOWN$|ERR_STREAM_|ERR_SOCKET_)/
 
 interface DatabaseError {
   readonly name?: unknown

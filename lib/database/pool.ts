@@ -21,7 +21,7 @@ export interface PoolOptions {
 /** An error of the pool itself, or of its transactions. */
 export class PoolError extends Error {
   override readonly name = 'PoolError'
-  readonly code: 'POOL_FULL' | 'POOL_CLOSED' | 'TX_LOST' | 'TX_ABORTED'
+  readonly code: 'POOL_FULL' | 'POOL_CLOSED' | 'CONNECTION_LOST' | 'TX_ABORTED'
   constructor(code: PoolError['code'], message: string) {
     super(message)
     this.code = code
@@ -34,6 +34,8 @@ const GRACE_MS = 2000
 
 interface Lease {
   readonly sql: Sql
+  /** What work is given: throws instead of connecting anew, which would tear work, and transactions, apart. */
+  readonly guarded: Sql
   dead: boolean
 }
 interface Waiter {
@@ -63,11 +65,14 @@ export class Pool {
     return this.#waiting.length
   }
 
-  /** Runs `work` on a connection of its own. Queries in it may be sent without awaiting each, but must all be awaited. */
+  /**
+   * Runs `work` on a connection of its own. Queries in it may be sent without awaiting each, but must all be awaited. Once
+   * the connection is lost, every further query of the same work is too: none moves to another connection.
+   */
   async run<T>(work: (sql: Sql) => Promise<T>): Promise<T> {
     const lease = await this.#lease()
     try {
-      return await work(lease.sql)
+      return await work(lease.guarded)
     } catch (error) {
       if (endsConnection(error)) lease.dead = true
       throw error
@@ -118,7 +123,7 @@ export class Pool {
 
   async #workOrRollBack<T>(lease: Lease, work: (sql: Sql) => Promise<T>): Promise<T> {
     try {
-      const result = await work(guardTransaction(lease))
+      const result = await work(lease.guarded)
       failIfLost(lease)
       return result
     } catch (error) {
@@ -155,12 +160,10 @@ export class Pool {
   }
 
   #open(): Lease {
-    const lease: Lease = {
-      dead: false,
-      sql: this.#connect(() => {
-        lease.dead = true
-      })
-    }
+    const sql = this.#connect(() => {
+      lease.dead = true
+    })
+    const lease: Lease = { sql, guarded: guard(sql, () => failIfLost(lease)), dead: false }
     this.#leases.add(lease)
     return lease
   }
@@ -185,22 +188,21 @@ export class Pool {
   }
 }
 
-/** The connection of a transaction, which throws instead of running a later statement outside of it. */
-function guardTransaction(lease: Lease): Sql {
-  return new Proxy(lease.sql, {
+function guard(sql: Sql, check: () => void): Sql {
+  return new Proxy(sql, {
     apply(target, self, parameters) {
-      failIfLost(lease)
+      check()
       return Reflect.apply(target, self, parameters)
     },
     get(target, property) {
-      failIfLost(lease)
+      check()
       return Reflect.get(target, property)
     }
   })
 }
 
 function failIfLost(lease: Lease): void {
-  if (lease.dead) throw new PoolError('TX_LOST', 'The connection was lost inside a transaction')
+  if (lease.dead) throw new PoolError('CONNECTION_LOST', 'The connection was lost while it was in use')
 }
 
 function poolClosed(): PoolError {

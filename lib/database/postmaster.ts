@@ -4,7 +4,7 @@
  * killed.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { basename, dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -54,7 +54,7 @@ export class PostmasterError extends Error {
   }
 }
 
-/** Makes a new cluster in `dataDir`, which appears when it is whole. Where another process was faster, theirs stays. */
+/** Makes a new cluster in `dataDir`, which appears when it is whole. */
 export async function initializeCluster(
   { binaries, user }: Runner,
   dataDir: string,
@@ -62,52 +62,40 @@ export async function initializeCluster(
   durable = true
 ): Promise<void> {
   await removeAbandonedDrafts(dataDir)
-  const draft = `${dataDir}-${process.pid}`
+  const draft = await mkdtemp(`${dataDir}-`)
   const passwordFile = `${draft}.password`
-  await mkdir(draft, { mode: 0o700 })
-  await giveTo(user, draft)
   await writeFile(passwordFile, password, { mode: 0o600 })
+  await giveTo(user, draft)
   await giveTo(user, passwordFile)
-  try {
-    const child = spawn(
-      binaries.initdb,
-      [
-        `--pgdata=${draft}`,
-        `--username=${SUPERUSER}`,
-        `--pwfile=${passwordFile}`,
-        '--auth=scram-sha-256',
-        '--encoding=UTF8',
-        // Sorts the same whatever libraries the machine has, now and after its next upgrade.
-        '--locale-provider=builtin',
-        '--builtin-locale=C.UTF-8',
-        '--locale=C',
-        '--no-instructions',
-        ...(durable ? [] : ['--no-sync'])
-      ],
-      { ...spawnOptions(user, dirname(dataDir)), stdio: ['ignore', 'ignore', 'pipe'] }
-    )
-    const lines = keepLastLines(child)
-    if ((await exitOf(child)) !== 0) throw new PostmasterError('initdb failed', lines)
-    await rename(draft, dataDir)
-  } catch (error) {
-    await rm(draft, { recursive: true, force: true })
-    const { code } = error as NodeJS.ErrnoException
-    if (code !== 'ENOTEMPTY' && code !== 'EEXIST') throw error
-  } finally {
-    await rm(passwordFile, { force: true })
-  }
+  const child = spawn(
+    binaries.initdb,
+    [
+      `--pgdata=${draft}`,
+      `--username=${SUPERUSER}`,
+      `--pwfile=${passwordFile}`,
+      '--auth=scram-sha-256',
+      '--encoding=UTF8',
+      // Sorts the same whatever libraries the machine has, now and after its next upgrade.
+      '--locale-provider=builtin',
+      '--builtin-locale=C.UTF-8',
+      '--locale=C',
+      '--no-instructions',
+      ...(durable ? [] : ['--no-sync'])
+    ],
+    { ...spawnOptions(user, dirname(dataDir)), stdio: ['ignore', 'ignore', 'pipe'] }
+  )
+  const lines = keepLastLines(child)
+  const code = await exitOf(child)
+  await rm(passwordFile)
+  if (code !== 0) throw new PostmasterError('initdb failed', lines)
+  await rename(draft, dataDir)
 }
 
-/** Drafts that a process did not live to finish. */
+/** What a process that was killed left of its attempt. */
 async function removeAbandonedDrafts(dataDir: string): Promise<void> {
-  const folder = dirname(dataDir)
-  for (const name of await readdir(folder)) {
-    const pid = name.startsWith(`${basename(dataDir)}-`)
-      ? Number.parseInt(name.slice(basename(dataDir).length + 1), 10)
-      : 0
-    if (pid === process.pid || (pid > 0 && !isAlive(pid)))
-      await rm(join(folder, name), { recursive: true, force: true })
-  }
+  const names = await readdir(dirname(dataDir))
+  const drafts = names.filter(name => name.startsWith(`${basename(dataDir)}-`))
+  for (const name of drafts) await rm(join(dirname(dataDir), name), { recursive: true, force: true })
 }
 
 export interface StartOptions {
@@ -166,9 +154,9 @@ export async function inspectPostmaster(dataDir: string): Promise<PostmasterStat
   return isPostmaster(pid, dataDir) ? { state: 'busy' } : { state: 'stopped' }
 }
 
-/** Removes a postmaster.pid that nobody stands behind: postgres itself would not start before one that is empty. */
+/** Removes a postmaster.pid that nobody stands behind: postgres itself does not start where the file is empty. */
 export async function removeStaleFile(dataDir: string): Promise<void> {
-  if ((await inspectPostmaster(dataDir)).state === 'stopped') await rm(join(dataDir, 'postmaster.pid'), { force: true })
+  await rm(join(dataDir, 'postmaster.pid'), { force: true })
 }
 
 /** Whether `pid`, as seen from here, is a postmaster of `dataDir`. */

@@ -1,58 +1,70 @@
-/** How values travel between PostgreSQL and node; the table is in connection.ts. */
+/**
+ * How the driver reads and writes values:
+ *
+ * | column      | read as                                             | a parameter may be                        |
+ * |-------------|-----------------------------------------------------|-------------------------------------------|
+ * | timestamptz | `2026-11-21T12:00:00.123Z`, six digits where needed | any text that PostgreSQL reads, or a Date |
+ * | int8        | a number (exact to 2^53)                            | a number or a bigint                      |
+ * | json, jsonb | its text, not parsed                                | text, sent as it is; else serialised      |
+ * | bytea       | lower-case hexadecimal digits                       | hexadecimal digits, or bytes              |
+ * | uuid        | 32 hexadecimal digits                               | hexadecimal digits, dashes or not         |
+ *
+ * An array of any of these, of text, numbers or booleans is read as an array, null elements as null. A parameter may be
+ * an array (cast it in the query: `${ids}::uuid[]`; an array of booleans as text[]) or the array's text.
+ */
+import type postgres from 'postgres'
+import { readArray, writeArray } from './array-text.ts'
 
-/** What the driver needs to know of a type. */
-interface DriverType {
-  readonly to: number
-  readonly from: number[]
-  readonly serialize: (value: unknown) => string
-  readonly parse: (text: string) => unknown
+interface Type {
+  /** The type's object identifier in pg_type and that of its array type: the same in every PostgreSQL. */
+  readonly oid: number
+  readonly arrayOid: number
+  readonly read: (text: string) => unknown
+  readonly write: (value: unknown) => string
 }
 
-/** Object identifiers of pg_type, which are the same in every PostgreSQL. */
-const OID = { bytea: 17, int8: 20, json: 114, timestamptz: 1184, uuid: 2950, jsonb: 3802 }
+const asText = (text: string) => text
+const writeJson = (value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value))
+const readBoolean = (text: string) => text === 't'
+const writeTimestamp = (value: unknown) => (value instanceof Date ? value.toISOString() : String(value))
+const writeBytes = (value: unknown) =>
+  `\\x${typeof value === 'string' ? value : Buffer.from(value as Uint8Array).toString('hex')}`
+const readUuid = (text: string) =>
+  text.slice(0, 8) + text.slice(9, 13) + text.slice(14, 18) + text.slice(19, 23) + text.slice(24)
 
-const timestamptz: DriverType = {
-  to: OID.timestamptz,
-  from: [OID.timestamptz],
-  serialize: value => (value instanceof Date ? value.toISOString() : String(value)),
-  parse: readTimestamp
+const TYPES_BY_NAME: Record<string, Type> = {
+  bool: { oid: 16, arrayOid: 1000, read: readBoolean, write: String },
+  bytea: { oid: 17, arrayOid: 1001, read: text => text.slice('\\x'.length), write: writeBytes },
+  name: { oid: 19, arrayOid: 1003, read: asText, write: String },
+  int8: { oid: 20, arrayOid: 1016, read: Number, write: String },
+  int2: { oid: 21, arrayOid: 1005, read: Number, write: String },
+  int4: { oid: 23, arrayOid: 1007, read: Number, write: String },
+  text: { oid: 25, arrayOid: 1009, read: asText, write: String },
+  json: { oid: 114, arrayOid: 199, read: asText, write: writeJson },
+  float4: { oid: 700, arrayOid: 1021, read: Number, write: String },
+  float8: { oid: 701, arrayOid: 1022, read: Number, write: String },
+  varchar: { oid: 1043, arrayOid: 1015, read: asText, write: String },
+  timestamptz: { oid: 1184, arrayOid: 1185, read: readTimestamp, write: writeTimestamp },
+  numeric: { oid: 1700, arrayOid: 1231, read: asText, write: String },
+  uuid: { oid: 2950, arrayOid: 2951, read: readUuid, write: String },
+  jsonb: { oid: 3802, arrayOid: 3807, read: asText, write: writeJson }
 }
-const int8: DriverType = { to: OID.int8, from: [OID.int8], serialize: String, parse: Number }
-const json: DriverType = {
-  to: OID.json,
-  from: [OID.json, OID.jsonb],
-  serialize: value => (typeof value === 'string' ? value : JSON.stringify(value)),
-  parse: text => text
-}
-const bytea: DriverType = {
-  to: OID.bytea,
-  from: [OID.bytea],
-  serialize: value => `\\x${typeof value === 'string' ? value : Buffer.from(value as Uint8Array).toString('hex')}`,
-  parse: text => text.slice(2)
-}
-const uuid: DriverType = {
-  to: OID.uuid,
-  from: [OID.uuid],
-  serialize: String,
-  parse: text => text.slice(0, 8) + text.slice(9, 13) + text.slice(14, 18) + text.slice(19, 23) + text.slice(24)
-}
-const text = { serialize: String, parse: (text: string) => text }
-const number = { serialize: String, parse: Number }
 
-export const TYPES: Readonly<Record<string, DriverType>> = {
-  timestamptz,
-  int8,
-  json,
-  bytea,
-  uuid,
-  texts: arrayOf(text, { text: 1009, varchar: 1015, name: 1003 }),
-  numbers: arrayOf(number, { int2: 1005, int4: 1007, int8: 1016, float4: 1021, float8: 1022 }),
-  booleans: arrayOf({ serialize: String, parse: text => text === 't' }, { bool: 1000 }),
-  timestamps: arrayOf(timestamptz, { timestamptz: 1185 }),
-  jsons: arrayOf(json, { json: 199, jsonb: 3807 }),
-  byteas: arrayOf(bytea, { bytea: 1001 }),
-  uuids: arrayOf(uuid, { uuid: 2951 })
-}
+/** The same in the driver's form, each type followed by its array. The names become properties of the driver's instance. */
+export const TYPES: Record<string, postgres.PostgresType> = Object.fromEntries(
+  Object.entries(TYPES_BY_NAME).flatMap(([name, { oid, arrayOid, read, write }]) => [
+    [`${name} value`, { to: oid, from: [oid], parse: read, serialize: write }],
+    [
+      `${name} array`,
+      {
+        to: arrayOid,
+        from: [arrayOid],
+        parse: (text: string) => readArray(text, read),
+        serialize: (values: unknown) => writeArray(values, write)
+      }
+    ]
+  ])
+)
 
 /** `YYYY-MM-DD HH:MM:SS`, before the fraction. */
 const SECONDS_LENGTH = 19
@@ -65,27 +77,4 @@ function readTimestamp(text: string): string {
   const fraction = text.slice(SECONDS_LENGTH + 1, -'+00'.length)
   const digits = fraction.padEnd(fraction.length > 3 ? 6 : 3, '0')
   return `${text.slice(0, 10)}T${text.slice(11, SECONDS_LENGTH)}.${digits}Z`
-}
-
-/** Arrays of one dimension. A string is taken for an array literal, and sent as it is. */
-function arrayOf({ serialize, parse }: Omit<DriverType, 'to' | 'from'>, oids: Record<string, number>): DriverType {
-  const from = Object.values(oids)
-  const element = (value: unknown) =>
-    value === null || value === undefined ? 'null' : `"${serialize(value).replace(/["\\]/g, '\\$&')}"`
-  return {
-    to: from[0] as number,
-    from,
-    serialize: value => (Array.isArray(value) ? `{${value.map(element).join(',')}}` : String(value)),
-    parse: literal => readArray(literal).map(each => (each === null ? null : parse(each)))
-  }
-}
-
-/** The elements of an array literal of one dimension. */
-function readArray(literal: string): (string | null)[] {
-  const elements: (string | null)[] = []
-  for (const [whole, quoted] of literal.slice(1, -1).matchAll(/"((?:[^"\\]|\\.)*)"|[^,]+/gs)) {
-    if (quoted !== undefined) elements.push(quoted.replace(/\\(.)/gs, '$1'))
-    else elements.push(whole === 'NULL' ? null : whole)
-  }
-  return elements
 }

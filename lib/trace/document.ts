@@ -3,10 +3,10 @@
  * estimatedBytes count (the order of keys does not change a length), and their SHA-256 is identity. Members stand in
  * the order that RFC 8785 demands.
  */
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { UsageFields } from './prepared.ts'
 
-export const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex')
+export const sha256 = (text: string): string => hash('sha256', text)
 
 /** A member of an object with the comma after it, or nothing where the value is absent. */
 const member = (key: string, json: string | undefined): string => (json === undefined ? '' : `"${key}":${json},`)

@@ -18,7 +18,7 @@ t.test('reads every type in the form of answers', async t => {
     ["timestamptz '2026-11-21T12:00:00.000001+02'", '2026-11-21T10:00:00.000001Z'],
     ["timestamptz '0001-01-01T00:00:00Z'", '0001-01-01T00:00:00.000Z'],
     ["timestamptz '9999-12-31T23:59:59.999999Z'", '9999-12-31T23:59:59.999999Z'],
-    ["array[timestamptz '2026-11-21T12:00:00.5Z']", ['2026-11-21T12:00:00.500Z']],
+    ["array[timestamptz '2026-11-21T12:00:00.5Z', null]", ['2026-11-21T12:00:00.500Z', null]],
     ['9007199254740991::int8', 9007199254740991],
     ['(-1)::int8', -1],
     ['count(*)', 1],
@@ -33,7 +33,11 @@ t.test('reads every type in the form of answers', async t => {
     [`array['\\x0a', '\\xff']::bytea[]`, ['0a', 'ff']],
     [`'0AF76519-16CD-43DD-8448-EB211C80319C'::uuid`, UUID],
     [`array['${UUID}']::uuid[]`, [UUID]],
-    [`array['a', 'b,"c"', '', 'NULL', 'é']::text[]`, ['a', 'b,"c"', '', 'NULL', 'é']],
+    [`array['a', 'b,"c"', '', null, 'NULL', 'é', E'\\\\\n']::text[]`, ['a', 'b,"c"', '', null, 'NULL', 'é', '\\\n']],
+    ['array[null]::text[]', [null]],
+    ['array[]::text[]', []],
+    ['array[true, false, null]', [true, false, null]],
+    ['array[1.5, null]::float8[]', [1.5, null]],
     ['true', true],
     ['null::json', null],
     ['null::timestamptz', null]
@@ -48,7 +52,7 @@ t.test('takes parameters in the form in which it reads them', async t => {
   const cases: [type: string, value: unknown, expected?: unknown][] = [
     ['timestamptz', '2026-11-21T12:00:00.123456Z'],
     ['timestamptz', new Date(0), '1970-01-01T00:00:00.000Z'],
-    ['timestamptz[]', ['2026-11-21T12:00:00.100Z']],
+    ['timestamptz[]', ['2026-11-21T12:00:00.100Z', null]],
     ['int8', 9007199254740991],
     ['int8', 2n ** 53n - 1n, 9007199254740991],
     ['int8[]', [1, 2]],
@@ -62,7 +66,12 @@ t.test('takes parameters in the form in which it reads them', async t => {
     ['bytea[]', ['00', 'ff']],
     ['uuid', UUID],
     ['uuid[]', [UUID]],
-    ['text[]', ['a', 'b,"c"', '', 'NULL', '\\']],
+    ['text[]', ['a', 'b,"c"', '', null, 'NULL', '\\"', ' ', '{}', 'null']],
+    ['text[]', []],
+    ['text[]', '{a,"b"}', ['a', 'b']],
+    ['int4[]', [1, null]],
+    ['float8[]', [1.5, Number.NaN, Number.POSITIVE_INFINITY]],
+    ['bool', true],
     ['text', null]
   ]
   for (const [type, value, expected = value] of cases) {

@@ -50,7 +50,7 @@ t.test('classifies errors of the driver and of the network', t => {
     [{ code: 'CONNECTION_CLOSED' }, 'lost'],
     [{ code: 'CONNECTION_ENDED' }, 'lost'],
     [{ code: 'CONNECTION_DESTROYED' }, 'lost'],
-    [{ code: 'TX_LOST' }, 'lost'],
+    [{ code: 'CONNECTION_LOST' }, 'lost'],
     [{ code: 'ECONNRESET', syscall: 'read' }, 'lost'],
     [{ code: 'EPIPE', syscall: 'write' }, 'lost'],
     [{ code: 'ETIMEDOUT', syscall: 'read' }, 'lost'],

@@ -1,0 +1,65 @@
+/**
+ * A lock between processes: a file that names the process that holds it, and when that began, since process ids are used
+ * again. A file that a killed process left behind is recognised and replaced.
+ */
+import { randomUUID } from 'node:crypto'
+import { link, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { isAlive, readBirth } from './process-identity.ts'
+
+/** Gives a lock back. */
+export type Release = () => Promise<void>
+
+/** Takes the lock, or says which living process has it. */
+export async function tryLock(path: string): Promise<Release | number> {
+  const draft = `${path}-${randomUUID()}`
+  await writeFile(draft, `${process.pid}\n${readBirth(process.pid) ?? ''}\n`, { mode: 0o600 })
+  try {
+    while (!(await linkUnlessTaken(draft, path))) {
+      const holder = (await readLock(path)) ?? (await setAside(path))
+      if (holder !== undefined) return holder
+    }
+    return () => rm(path, { force: true })
+  } finally {
+    await rm(draft, { force: true })
+  }
+}
+
+/** The living process that holds the lock. */
+export async function readLock(path: string): Promise<number | undefined> {
+  const text = await readFile(path, 'utf8').catch(error => {
+    if (error.code === 'ENOENT') return ''
+    throw error
+  })
+  const [digits, birth] = text.split('\n')
+  const pid = Number(digits || Number.NaN)
+  return isAlive(pid) && (readBirth(pid) ?? '') === birth ? pid : undefined
+}
+
+/** The file appears with its text in it. */
+async function linkUnlessTaken(draft: string, path: string): Promise<boolean> {
+  try {
+    await link(draft, path)
+    return true
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
+    throw error
+  }
+}
+
+/**
+ * Takes a left-over file away. Two processes may both have found it left over, and the slower one would take away what
+ * the faster has put in its place: so it is moved first, looked at again, and put back if it belongs to the living.
+ */
+async function setAside(path: string): Promise<number | undefined> {
+  const aside = `${path}-${randomUUID()}`
+  try {
+    await rename(path, aside)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw error
+  }
+  const holder = await readLock(aside)
+  if (holder === undefined) await rm(aside)
+  else await rename(aside, path)
+  return holder
+}

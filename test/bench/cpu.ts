@@ -1,0 +1,99 @@
+/**
+ * CPU time of processes, from /proc: user and system time of all threads, and of children that have ended. What the
+ * kernel does for nobody in particular (writing pages back, most of the network's loopback) is in no process's account.
+ */
+import { execFileSync } from 'node:child_process'
+import { readdirSync, readFileSync } from 'node:fs'
+
+/** In µs, since the processes began. */
+export interface CpuTimes {
+  /** The server: every thread of every process. */
+  readonly node: number
+  /** The server: the main threads alone. */
+  readonly main: number
+  /** PostgreSQL: backends and background processes. */
+  readonly postgres: number
+}
+
+interface ProcessTimes {
+  readonly parent: number
+  readonly own: number
+  /** Of children that have ended and were waited for. */
+  readonly ended: number
+}
+
+const MICROS_PER_TICK = 1_000_000 / readTicksPerSecond()
+
+/** Reads the times of the server and of PostgreSQL, each with its descendants, apart from each other; undefined: not Linux. */
+export function readCpuTimes(serverPid: number, postmasterPid: number): CpuTimes | undefined {
+  if (process.platform !== 'linux') return undefined
+  const processes = readProcesses()
+  const descendants = (pid: number): number[] => {
+    const children = [...processes].filter(([child, { parent }]) => parent === pid && child !== postmasterPid)
+    return [pid, ...children.flatMap(([child]) => descendants(child))]
+  }
+  const sum = (pids: readonly number[]) =>
+    pids.reduce((total, pid) => {
+      const times = processes.get(pid)
+      return times === undefined ? total : total + times.own + times.ended
+    }, 0)
+  const server = descendants(serverPid)
+  return {
+    node: sum(server),
+    main: server.reduce((total, pid) => total + (readTimes(`/proc/${pid}/task/${pid}/stat`)?.own ?? 0), 0),
+    postgres: sum(descendants(postmasterPid))
+  }
+}
+
+export function subtractTimes(later: CpuTimes, earlier: CpuTimes): CpuTimes {
+  return {
+    node: later.node - earlier.node,
+    main: later.main - earlier.main,
+    postgres: later.postgres - earlier.postgres
+  }
+}
+
+function readProcesses(): Map<number, ProcessTimes> {
+  const processes = new Map<number, ProcessTimes>()
+  for (const name of readdirSync('/proc')) {
+    if (!/^\d+$/.test(name)) continue
+    const times = readTimes(`/proc/${name}/stat`)
+    if (times !== undefined) processes.set(Number(name), times)
+  }
+  return processes
+}
+
+/** Undefined: it has ended. */
+function readTimes(path: string): ProcessTimes | undefined {
+  let text: string
+  try {
+    text = readFileSync(path, 'latin1')
+  } catch {
+    return undefined
+  }
+  // The program's name, in parentheses, may hold anything; the third field of proc(5) comes after it.
+  const fields = text
+    .slice(text.lastIndexOf(')') + 2)
+    .split(' ')
+    .map(Number)
+  const [parent, user, system, endedUser, endedSystem] = [1, 11, 12, 13, 14].map(i => fields[i]!) as [
+    number,
+    number,
+    number,
+    number,
+    number
+  ]
+  return {
+    parent,
+    own: (user + system) * MICROS_PER_TICK,
+    ended: (endedUser + endedSystem) * MICROS_PER_TICK
+  }
+}
+
+function readTicksPerSecond(): number {
+  try {
+    return Number(execFileSync('getconf', ['CLK_TCK'], { encoding: 'utf8' }))
+  } catch {
+    return 100
+  }
+}

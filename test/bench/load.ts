@@ -1,0 +1,81 @@
+/** What the load generator is told and what it reports; and how the benchmark starts it, as a process of its own. */
+import { type ChildProcess, fork } from 'node:child_process'
+import type { BodyKind } from './bodies.ts'
+
+/** Bodies sent whole, or a typical trace as start, four appends of two spans, and end. */
+export type LoadKind = BodyKind | 'streaming'
+
+export interface LoadPlan {
+  readonly port: number
+  readonly key: string
+  readonly kind: LoadKind
+  /** Each has one request under way at most. */
+  readonly connections: number
+  /** Traces a second, begun whether or not earlier ones were answered; left out: each connection begins the next at once. */
+  readonly rate?: number
+  readonly warmUpMs: number
+  readonly measureMs: number
+}
+
+/** What was answered while it was measured. */
+export interface LoadReport {
+  /** Whole traces, every request of them answered 2xx. */
+  readonly traces: number
+  readonly requests: number
+  /** Bytes of the answered traces' bodies. */
+  readonly bodyBytes: number
+  /** Answers by status. */
+  readonly statuses: Readonly<Record<string, number>>
+  readonly seconds: number
+  /** Of a request, in ms; at a fixed rate counted from when it was due. NaN: none was answered. */
+  readonly p50: number
+  readonly p99: number
+  readonly max: number
+  /** CPU time of the load generator, in µs. */
+  readonly cpuMicros: number
+}
+
+export type SenderMessage =
+  | { readonly event: 'opened' }
+  | { readonly event: 'finished' }
+  | { readonly event: 'closed'; readonly report: LoadReport }
+  | { readonly event: 'failed'; readonly reason: string }
+
+/** Called when measuring begins and when it ends, with the load going on. */
+export interface Window {
+  opened(): void
+  closed(): void
+}
+
+export interface Sender {
+  /** Runs a plan; resolves when the last request has been answered. */
+  run(plan: LoadPlan, window?: Window): Promise<LoadReport>
+  stop(): void
+}
+
+/** Starts the process; it builds the bodies of a kind when it first needs them. */
+export function startSender(): Sender {
+  const child = fork(new URL('sender.js', import.meta.url), { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
+  return { run: (plan, window) => runPlan(child, plan, window), stop: () => void child.kill() }
+}
+
+function runPlan(child: ChildProcess, plan: LoadPlan, window?: Window): Promise<LoadReport> {
+  return new Promise((resolve, reject) => {
+    let report: LoadReport | undefined
+    const settle = (act: () => void) => {
+      child.off('message', onMessage).off('exit', onExit)
+      act()
+    }
+    const onExit = () => settle(() => reject(new Error('the load generator ended')))
+    const onMessage = (message: SenderMessage) => {
+      if (message.event === 'opened') window?.opened()
+      else if (message.event === 'closed') {
+        report = message.report
+        window?.closed()
+      } else if (message.event === 'finished') settle(() => resolve(report!))
+      else settle(() => reject(new Error(message.reason)))
+    }
+    child.on('message', onMessage).on('exit', onExit)
+    child.send(plan)
+  })
+}

@@ -1,0 +1,157 @@
+/**
+ * The load generator: a process of its own that records unique traces over keep-alive connections, as fast as they are
+ * answered or at a fixed rate. It does little for each request, so that on a machine that it shares with the server it
+ * takes little of what it measures; how much it took is in its report.
+ */
+import { createHistogram, performance } from 'node:perf_hooks'
+import { Connection } from './connection.ts'
+import type { LoadPlan, LoadReport, SenderMessage } from './load.ts'
+import { buildScript, type Script, variantsOf } from './requests.ts'
+import { createIdentities } from './template.ts'
+
+/** How often it looks whether requests are due, at a fixed rate. */
+const TICK_MS = 1
+const MAX_LATENCY_MICROS = 600_000_000
+
+const tell = (message: SenderMessage) => process.send!(message)
+const identities = createIdentities()
+
+process.on('message', (plan: LoadPlan) => new Load(plan).start())
+// Whoever started it has gone.
+process.on('disconnect', () => process.exit())
+
+/** One trace after the other on one connection. */
+interface Track {
+  readonly connection: Connection
+  readonly script: Script
+  /** The request of the script that is under way. */
+  step: number
+  /** When it was sent, or due. */
+  since: number
+  refused: boolean
+}
+
+class Load {
+  readonly #plan: LoadPlan
+  readonly #tracks: Track[]
+  readonly #idle: Track[]
+  readonly #latency = createHistogram({ lowest: 1, highest: MAX_LATENCY_MICROS, figures: 3 })
+  /** When the traces were due that wait for a connection. */
+  readonly #overdue: number[] = []
+  #ticker: NodeJS.Timeout | undefined
+  #ending = false
+  #measured = { traces: 0, requests: 0, bodyBytes: 0, statuses: {} as Record<string, number> }
+
+  constructor(plan: LoadPlan) {
+    this.#plan = plan
+    const { kind, port, key } = plan
+    const variants = variantsOf(kind)
+    this.#tracks = Array.from({ length: plan.connections }, (_, i) => {
+      const track: Track = {
+        connection: new Connection(port, {
+          onAnswer: status => this.#answered(track, status),
+          onLost: reason => this.#fail(reason)
+        }),
+        script: buildScript(kind, i % variants, port, key),
+        step: 0,
+        since: 0,
+        refused: false
+      }
+      return track
+    })
+    this.#idle = [...this.#tracks]
+  }
+
+  start(): void {
+    if (this.#plan.rate === undefined) for (const track of this.#idle.splice(0)) this.#begin(track, performance.now())
+    else this.#startClock(this.#plan.rate)
+    setTimeout(() => this.#measure(), this.#plan.warmUpMs)
+  }
+
+  #measure(): void {
+    this.#latency.reset()
+    this.#measured = { traces: 0, requests: 0, bodyBytes: 0, statuses: {} }
+    const cpu = process.cpuUsage()
+    const began = performance.now()
+    tell({ event: 'opened' })
+    setTimeout(() => {
+      const seconds = (performance.now() - began) / 1_000
+      const { user, system } = process.cpuUsage(cpu)
+      tell({ event: 'closed', report: this.#report(seconds, user + system) })
+      this.#end()
+    }, this.#plan.measureMs)
+  }
+
+  #report(seconds: number, cpuMicros: number): LoadReport {
+    const ms = (percentile: number) =>
+      this.#latency.count === 0 ? Number.NaN : this.#latency.percentile(percentile) / 1_000
+    return { ...this.#measured, seconds, p50: ms(50), p99: ms(99), max: ms(100), cpuMicros }
+  }
+
+  /** What is under way is answered first. */
+  #end(): void {
+    this.#ending = true
+    clearInterval(this.#ticker)
+    this.#finishIfIdle()
+  }
+
+  #finishIfIdle(): void {
+    if (this.#idle.length < this.#tracks.length) return
+    for (const { connection } of this.#tracks) connection.close()
+    tell({ event: 'finished' })
+  }
+
+  /** There is nothing to measure any more. */
+  #fail(reason: string): void {
+    for (const { connection } of this.#tracks) connection.close()
+    process.send!({ event: 'failed', reason } satisfies SenderMessage, () => process.exit(1))
+  }
+
+  #startClock(rate: number): void {
+    const began = performance.now()
+    let due = 0
+    this.#ticker = setInterval(() => {
+      const now = performance.now()
+      for (; began + (due / rate) * 1_000 <= now; due++) this.#overdue.push(began + (due / rate) * 1_000)
+      while (this.#overdue.length > 0 && this.#idle.length > 0) this.#begin(this.#idle.pop()!, this.#overdue.shift()!)
+    }, TICK_MS)
+  }
+
+  #begin(track: Track, since: number): void {
+    identities.next()
+    for (const request of track.script.requests) identities.stamp(request)
+    track.step = 0
+    track.refused = false
+    this.#send(track, since)
+  }
+
+  #send(track: Track, since: number): void {
+    track.since = since
+    track.connection.send(track.script.requests[track.step]!.bytes)
+  }
+
+  #answered(track: Track, status: number): void {
+    const now = performance.now()
+    this.#latency.record(Math.max(1, Math.round((now - track.since) * 1_000)))
+    const measured = this.#measured
+    measured.requests += 1
+    measured.statuses[status] = (measured.statuses[status] ?? 0) + 1
+    if (status >= 300) track.refused = true
+    track.step += 1
+    if (track.step < track.script.requests.length) this.#send(track, now)
+    else this.#completed(track, now)
+  }
+
+  #completed(track: Track, now: number): void {
+    if (!track.refused) {
+      this.#measured.traces += 1
+      this.#measured.bodyBytes += track.script.bodyBytes
+    }
+    if (this.#ending) {
+      this.#idle.push(track)
+      this.#finishIfIdle()
+    } else if (this.#plan.rate === undefined) this.#begin(track, now)
+    else if (this.#overdue.length > 0) this.#begin(track, this.#overdue.shift()!)
+    else this.#idle.push(track)
+  }
+}

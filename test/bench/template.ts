@@ -1,0 +1,92 @@
+/**
+ * Bytes that are built once and sent many times: a template has places of fixed width, which are overwritten before each
+ * use, so that every trace is unique at almost no cost. The same places stand in request bodies and in rows for COPY.
+ */
+
+/** 32 hexadecimal digits: the trace's id, random, as clients make it. */
+export const TRACE_ID_PLACE = 'f'.repeat(32)
+/** A session's id: the same in SESSION_LENGTH traces, one after the other. */
+export const SESSION_PLACE = 'fedcba9876543210'
+/** The part of a time down to the minute; seconds and fractions stay as they are in the template. */
+export const MINUTE_PLACE = '1999-12-31T23:59'
+/** traces.seq in rows for COPY. */
+export const NUMBER_PLACE = '987654321098765'
+
+const SESSION_LENGTH = 8
+/** Traces per minute of the time that they tell: it moves on, so that indexes by time grow at their right-hand edge. */
+const TRACES_PER_MINUTE = 16
+const FIRST_MINUTE = Date.UTC(2026, 0, 1) / 60_000
+
+export interface Template {
+  readonly bytes: Buffer
+  readonly traceIds: readonly number[]
+  readonly sessions: readonly number[]
+  readonly minutes: readonly number[]
+  readonly numbers: readonly number[]
+}
+
+/** Finds the places in `bytes`. */
+export function createTemplate(bytes: Buffer): Template {
+  return {
+    bytes,
+    traceIds: placesOf(bytes, TRACE_ID_PLACE),
+    sessions: placesOf(bytes, SESSION_PLACE),
+    minutes: placesOf(bytes, MINUTE_PLACE),
+    numbers: placesOf(bytes, NUMBER_PLACE)
+  }
+}
+
+function placesOf(bytes: Buffer, placeholder: string): number[] {
+  const places: number[] = []
+  for (let at = bytes.indexOf(placeholder); at >= 0; at = bytes.indexOf(placeholder, at + placeholder.length))
+    places.push(at)
+  return places
+}
+
+/** Makes one trace after the other: `next` moves on to a new one, `stamp` writes it into a template. */
+export interface Identities {
+  next(): void
+  stamp(template: Template): void
+}
+
+const HEX_DIGITS = Buffer.from('0123456789abcdef')
+
+/** Identities with random ids, and numbers that begin at `firstNumber`. */
+export function createIdentities(firstNumber = 1): Identities {
+  const traceId = Buffer.alloc(TRACE_ID_PLACE.length)
+  const session = Buffer.alloc(SESSION_PLACE.length)
+  const minute = Buffer.alloc(MINUTE_PLACE.length)
+  const number = Buffer.alloc(NUMBER_PLACE.length)
+  let made = 0
+
+  const writeHex = (target: Buffer) => {
+    for (let at = 0; at < target.length; at += 8) {
+      let bits = Math.random() * 0x1_0000_0000
+      for (let i = 0; i < 8; i++, bits /= 16) target[at + i] = HEX_DIGITS[bits & 15]!
+    }
+  }
+  return {
+    next() {
+      writeHex(traceId)
+      if (made % SESSION_LENGTH === 0) writeHex(session)
+      if (made % TRACES_PER_MINUTE === 0) {
+        minute.write(new Date((FIRST_MINUTE + made / TRACES_PER_MINUTE) * 60_000).toISOString(), 0, 'latin1')
+      }
+      number.write(String(firstNumber + made).padStart(number.length, '0'), 0, 'latin1')
+      made += 1
+    },
+    stamp({ bytes, traceIds, sessions, minutes, numbers }) {
+      overwrite(bytes, traceIds, traceId)
+      overwrite(bytes, sessions, session)
+      overwrite(bytes, minutes, minute)
+      overwrite(bytes, numbers, number)
+    }
+  }
+}
+
+/** A loop, because for so few bytes it takes half the time of Buffer.copy. */
+function overwrite(bytes: Buffer, places: readonly number[], value: Buffer): void {
+  for (const place of places) {
+    for (let i = 0; i < value.length; i++) bytes[place + i] = value[i]!
+  }
+}

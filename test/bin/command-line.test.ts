@@ -1,0 +1,102 @@
+import t from 'tap'
+import { runCommandLine } from '../../bin/command-line.ts'
+import { commands } from '../../bin/commands/index.ts'
+import { runSpoor } from '../fixtures/spoor.ts'
+
+/** Runs a command line in this process. */
+async function run(args: readonly string[], env: NodeJS.ProcessEnv = {}) {
+  let out = ''
+  let err = ''
+  const stdout = { write: (text: string) => (out += text) }
+  const stderr = { write: (text: string) => (err += text) }
+  const code = await runCommandLine(commands, args, { env, stdout, stderr })
+  return { code, out, err }
+}
+
+t.test('a wrong command line is one line on stderr that says what there is, and exit code 2', async t => {
+  const wrong: [string[], RegExp][] = [
+    [[], /which command\? There are serve, .*spoor --help/],
+    [['sttaus'], /no command "sttaus"\. Did you mean status\?/],
+    [['keys'], /Did you mean key\?/],
+    [['ky', 'lst'], /Did you mean key list\?/],
+    [['frobnicate'], /no command "frobnicate"\. There are serve, .*key set-environment/],
+    [['key'], /which of key create, key list, key rotate/],
+    [['key', 'frobnicate'], /no command "key frobnicate"\. There are key create/],
+    [['--json', 'status'], /no command "--json"/],
+    [['status', 'now'], /"now" is one word too many; usage: spoor status/],
+    [['status', '--frob'], /no flag "--frob"\. There are --json, --help/],
+    [['status', '-x'], /no flag "-x"/],
+    [['status', '--json=yes'], /--json.* does not take an argument/],
+    [['key', 'create'], /--project is missing; usage: spoor key create --project SLUG/],
+    [['key', 'create', '--project'], /--project.*argument missing/],
+    [['key', 'create', '--projct', 'x'], /Did you mean --project\?/],
+    [['key', 'create', '--project', 'a', '--project', 'b'], /--project is given twice/],
+    [
+      ['key', 'create', '--project', 'a', '--scopes', 'traces:write,admin'],
+      /no scope "admin"\. There are traces:write/
+    ],
+    [['key', 'create', '--project', 'a', '--scopes', ''], /no scope ""/],
+    [
+      ['key', 'create', '--project', 'a', '--expires', '2y'],
+      /--expires must be one of 30d, 90d, 1y, never, but is "2y"/
+    ],
+    [['key', 'create', '--project', 'a', '--expires', 'toString'], /--expires must be one of/],
+    [['key', 'rotate'], /KEYID is missing; usage: spoor key rotate KEYID/],
+    [['key', 'set-environment', 'someKey'], /E is missing/],
+    [['account', 'create', 'a', 'b'], /"b" is one word too many/],
+    [['project', 'create', 'a', '--storage-limit', '10GB'], /--storage-limit must be a whole number of bytes/],
+    [['project', 'create', 'a', '--storage-limit', '0'], /--storage-limit must be/]
+  ]
+  for (const [args, message] of wrong) {
+    const result = await run(args)
+    t.match(result, { code: 2, out: '', err: message }, args.join(' '))
+    t.match(result.err, /^spoor: [^\n]+\n$/, 'in one line')
+  }
+})
+
+t.test('configuration that cannot be used is one line on stderr, and exit code 1', async t => {
+  const wrong: [NodeJS.ProcessEnv, RegExp][] = [
+    [{ PORT: 'http' }, /PORT must be a whole number/],
+    [{ DATABASE_URL: 'mysql://127.0.0.1/' }, /DATABASE_URL must be an address/],
+    [{ DATA_DIR: '/nowhere/at/all' }, /no database in \/nowhere\/at\/all: start a server with `spoor serve`/],
+    [{ DATABASE_URL: 'postgres://127.0.0.1:1/none' }, /ECONNREFUSED/]
+  ]
+  for (const [env, message] of wrong) {
+    const result = await run(['key', 'list', '--json'], env)
+    t.match(result, { code: 1, out: '', err: message })
+    t.match(result.err, /^spoor: [^\n]+\n$/, 'in one line')
+  }
+})
+
+t.test('help is there on every level, without a database', async t => {
+  const overview = await run(['--help'])
+  t.match(overview, { code: 0, err: '' })
+  const names = [...overview.out.matchAll(/^ {2}([a-z]+(?: [a-z-]+)?) {2,}\S/gm)].map(match => match[1]!)
+  t.ok(names.includes('serve') && names.includes('key set-environment'))
+  for (const name of names) {
+    const help = await run([...name.split(' '), '--help'])
+    t.match(help, { code: 0, err: '' })
+    const text = new RegExp(`Usage: spoor ${name}[\\s\\S]*--json[\\s\\S]*--help[\\s\\S]*Examples:\n  spoor ${name}`)
+    t.match(help.out, text, name)
+  }
+})
+
+t.test('help may be asked for in other words', async t => {
+  const asked: [string[], RegExp][] = [
+    [['help'], /Usage: spoor <command>/],
+    [['-h'], /Usage: spoor <command>/],
+    [['help', 'key'], /Usage: spoor key <command>[\s\S]*key create[\s\S]*key rotate/],
+    [['key', '--help'], /Usage: spoor key <command>/],
+    [['key', 'create', '--project', '-h'], /Usage: spoor key create/],
+    [['help', 'key', 'rotate'], /Usage: spoor key rotate KEYID/],
+    [['--version'], /^\d+\.\d+\.\d+\n$/]
+  ]
+  for (const [args, text] of asked) t.match(await run(args), { code: 0, out: text, err: '' }, args.join(' '))
+  t.match(await run(['help', 'frobnicate']), { code: 2, out: '' })
+})
+
+t.test('the process ends with the code, and writes where it should', async t => {
+  t.match(await runSpoor(['key', '--help']), { code: 0, out: /^spoor [\s\S]*key rotate/, err: '' })
+  t.match(await runSpoor(['key', 'lst']), { code: 2, out: '', err: /^spoor: .*Did you mean key list\?.*\n$/ })
+  t.match(await runSpoor(['status'], { PORT: 'http' }), { code: 1, out: '', err: /^spoor: PORT must be .*\n$/ })
+})

@@ -1,0 +1,116 @@
+import t from 'tap'
+import { testDatabase } from '../fixtures/database.ts'
+import { configurationFor, runForJson, runSpoor } from '../fixtures/spoor.ts'
+
+t.test('accounts, projects and keys from scripts, in JSON', async t => {
+  const env = configurationFor(await testDatabase(t))
+  t.same(await runForJson(['account', 'list'], env), [])
+  const account = await runForJson(['account', 'create', 'Müller & Töchter', '--trial'], env)
+  t.match(account, { id: /^\d+$/, name: 'Müller & Töchter', kind: 'trial' })
+  t.same(await runForJson(['account', 'list'], env), [account])
+
+  const flags = ['--description', 'at night', '--account', account.id, '--storage-limit', '5000']
+  const project = await runForJson(['project', 'create', 'Nightly evals', ...flags], env)
+  t.match(project, { id: /^\d+$/, slug: 'nightly-evals', description: 'at night', storage: { limitBytes: 5000 } })
+  t.same(await runForJson(['project', 'list'], env), [project])
+
+  const asked = ['--label', 'ci', '--scopes', 'traces:read,traces:read', '--environment', 'Staging', '--expires', '90d']
+  const key = await runForJson(['key', 'create', '--project', 'nightly-evals', ...asked], env)
+  t.same(Object.keys(key), ['key', 'keyId', 'projectId', 'label', 'scopes', 'environment', 'expiresAt'])
+  t.match(key, { projectId: project.id, label: 'ci', scopes: ['traces:read'], environment: 'staging' })
+
+  const rotated = await runForJson(['key', 'rotate', key.keyId], env)
+  t.same({ ...rotated, key: key.key, keyId: key.keyId }, key, 'all but the key itself is the same')
+  t.not(rotated.keyId, key.keyId)
+  t.match(await runForJson(['key', 'set-environment', rotated.keyId, 'unassigned'], env), { environment: null })
+  t.match(await runForJson(['key', 'revoke', rotated.keyId], env), { keyId: rotated.keyId, state: 'revoked' })
+
+  const list = await runForJson(['key', 'list', '--project', 'nightly-evals'], env)
+  t.match(list, [
+    { keyId: key.keyId, project: 'nightly-evals', state: 'revoked', environment: 'staging' },
+    { keyId: rotated.keyId, state: 'revoked', environment: null }
+  ])
+})
+
+t.test('a key is shown when it is made, and never again', async t => {
+  const database = await testDatabase(t)
+  const env = { ...configurationFor(database), KEY_PREFIX: 'my_app' }
+  await runForJson(['account', 'create', 'owner'], env)
+  await runForJson(['project', 'create', 'Default'], env)
+  const { code, out, err } = await runSpoor(['key', 'create', '--project', 'default'], env)
+  t.match({ code, err }, { code: 0, err: '' })
+  const [key, , secret] = /^my_app_live_([0-9A-Za-z]{16})_([0-9A-Za-z]{43})$/m.exec(out)!
+  t.match(out, /only time that the key is shown/)
+  for (const args of [
+    ['key', 'list'],
+    ['key', 'list', '--json'],
+    ['status', '--json']
+  ]) {
+    const shown = await runSpoor(args, env)
+    t.equal(shown.code, 0)
+    t.notOk(shown.out.includes(secret!) || shown.out.includes(key))
+  }
+})
+
+t.test('what is refused is one line on stderr, and exit code 1', async t => {
+  const env = configurationFor(await testDatabase(t))
+  t.match(await runSpoor(['project', 'create', 'A'], env), { code: 1, err: /no owner account/ })
+  await runForJson(['account', 'create', 'owner'], env)
+  await runForJson(['project', 'create', 'Default'], env)
+  const create = ['key', 'create', '--project', 'default']
+  const refused: [string[], RegExp, NodeJS.ProcessEnv?][] = [
+    [['project', 'create', 'default'], /slug default is taken/],
+    [['key', 'create', '--project', 'nowhere'], /no project "nowhere"/],
+    [[...create, '--environment', 'Unassigned'], /'unassigned' is reserved/],
+    [['key', 'rotate', 'nothing'], /no key "nothing": see `spoor key list`/],
+    [create, /KEY_DIGEST_SECRET is not set/, { KEY_DIGEST_SECRET: '' }],
+    [['demo'], /no server is running/, { PORT: '1' }]
+  ]
+  for (const [args, message, more] of refused) {
+    const result = await runSpoor([...args, '--json'], { ...env, ...more })
+    t.match(result, { code: 1, out: '', err: message }, args.join(' '))
+    t.match(result.err, /^spoor: [^\n]+\n$/, 'in one line')
+  }
+})
+
+t.test('people read tables', async t => {
+  const env = configurationFor(await testDatabase(t))
+  const texts: [string[], RegExp][] = [
+    [['account', 'list'], /^There are no accounts yet\.\n$/],
+    [['project', 'list'], /^There are no projects yet: make one with `spoor project create NAME`\.\n$/],
+    [['key', 'list'], /^There are no keys: /],
+    [['account', 'create', 'owner'], /^made owner account 1: owner\n$/],
+    [['project', 'create', 'Default'], /^made project default \(Default\): make a key with/],
+    [['key', 'create', '--project', 'default', '--label', 'ci', '--expires', '30d'], /it expires in 30 days/],
+    [['account', 'list'], /^ID +NAME +KIND +TRIAL TRACES +MADE\n1 +owner +owner +0 +now\n$/],
+    [['project', 'list'], /^SLUG[\s\S]*\ndefault +Default +0 +0 +0 B of 10 GiB +ok +-\n$/],
+    [['key', 'list'], /^KEY ID[\s\S]*\n\S{16} +default +ci +write,read +- +now +never +active +in 30 days\n$/],
+    [['status'], /^spoor +\d[\s\S]*not running[\s\S]*schema +current[\s\S]*default/]
+  ]
+  for (const [args, text] of texts) {
+    t.match(await runSpoor(args, env), { code: 0, out: text, err: '' }, args.join(' '))
+  }
+})
+
+t.test('status says what is amiss, and migrate mends a schema', async t => {
+  const database = await testDatabase(t)
+  const env = { ...configurationFor(database), PORT: '1' }
+  await runForJson(['account', 'create', 'visitors', '--trial'], env)
+  const status = await runForJson(['status'], env)
+  t.match(status, { version: /^\d/, server: null, schema: { state: 'current' }, projects: [] })
+  t.match(status.database, { embedded: false, serverVersion: /^\d/ })
+  t.match(status.problems, [/no project/, /TRIAL_TRACES is not set/])
+  const problems = async (more: NodeJS.ProcessEnv) => (await runForJson(['status'], { ...env, ...more })).problems
+  t.match((await problems({ KEY_DIGEST_SECRET: '' })).join('\n'), /KEY_DIGEST_SECRET is not set/)
+
+  await database.pool.run(sql => sql`insert into schema_migrations (version, name) values (9999, 'from-the-future')`)
+  t.match((await problems({})).join('\n'), /version 9999.*update spoor/)
+  t.match(await runSpoor(['key', 'list'], env), { code: 1, err: /version 9999.*update spoor/ })
+
+  await database.pool.run(sql => sql.unsafe('drop schema public cascade; create schema public'))
+  t.match((await problems({})).join('\n'), /no schema yet.*spoor migrate/)
+  t.match(await runSpoor(['key', 'list'], env), { code: 1, err: /no schema yet: run `spoor migrate`/ })
+  t.match(await runForJson(['migrate'], env), { applied: [1] })
+  t.match(await runForJson(['migrate'], env), { applied: [] })
+  t.same(await runForJson(['key', 'list'], env), [])
+})
