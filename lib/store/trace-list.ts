@@ -4,7 +4,8 @@
  *
  * The statement is not prepared, so that PostgreSQL plans each with its values in sight. A prepared one may come to keep
  * a plan that fits no value in particular: for a tag that a third of 300,000 traces carry, that plan collects and sorts
- * them all (2 s on a busy machine), where walking traces_newest takes less than a millisecond. Planning and parsing cost 0.1 ms.
+ * them all (2 s on a busy machine), where walking traces_newest takes less than a millisecond. Planning and parsing cost
+ * 0.1 ms.
  */
 import type { Sql } from 'postgres'
 import type { Edge } from '../cursor.ts'
