@@ -64,7 +64,7 @@ t.test('what is refused is one line on stderr, and exit code 1', async t => {
     [[...create, '--environment', 'Unassigned'], /'unassigned' is reserved/],
     [['key', 'rotate', 'nothing'], /no key "nothing": see `spoor key list`/],
     [create, /KEY_DIGEST_SECRET is not set/, { KEY_DIGEST_SECRET: '' }],
-    [['demo'], /no server is running/, { PORT: '1' }]
+    [['demo'], /no server is running/, { PORT: '2' }]
   ]
   for (const [args, message, more] of refused) {
     const result = await runSpoor([...args, '--json'], { ...env, ...more })
@@ -94,7 +94,7 @@ t.test('people read tables', async t => {
 
 t.test('status says what is amiss, and migrate mends a schema', async t => {
   const database = await testDatabase(t)
-  const env = { ...configurationFor(database), PORT: '1' }
+  const env = { ...configurationFor(database), PORT: '2' }
   await runForJson(['account', 'create', 'visitors', '--trial'], env)
   const status = await runForJson(['status'], env)
   t.match(status, { version: /^\d/, server: null, schema: { state: 'current' }, projects: [] })
