@@ -1,19 +1,18 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { connectTo } from '../../../lib/database/connection.ts'
 import { migrate, readMigrations, readSchemaState } from '../../../lib/database/migrate.ts'
 import { createLog } from '../../../lib/log.ts'
 import { testDatabase } from '../../fixtures/database.ts'
+import { testFolder } from '../../fixtures/folder.ts'
 
 const log = createLog('silent')
 const latest = (await readMigrations()).length
 
 /** A folder of migrations, by name. */
 async function writeMigrations(t: Test, files: Record<string, string>): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'spoor-sql-'))
-  t.teardown(() => rm(folder, { recursive: true }))
+  const folder = await testFolder(t)
   for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text)
   return folder
 }

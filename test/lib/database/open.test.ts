@@ -1,11 +1,9 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import t from 'tap'
 import { readConfig } from '../../../lib/config.ts'
 import { classifyFailure } from '../../../lib/database/failure.ts'
 import { openDatabase } from '../../../lib/database/open.ts'
 import { createLog } from '../../../lib/log.ts'
+import { testFolder } from '../../fixtures/folder.ts'
 
 const log = createLog('silent')
 
@@ -20,8 +18,7 @@ t.test('opens a server of one’s own without looking at it, and tells no passwo
 })
 
 t.test('takes the digest secret of the configuration, or the one that the data folder keeps', async t => {
-  const folder = await mkdtemp(join(tmpdir(), 'spoor-open-'))
-  t.teardown(() => rm(folder, { recursive: true }))
+  const folder = await testFolder(t)
   const own = { KEY_DIGEST_SECRET: 'a secret of one’s own' }
   const theirs = await openDatabase(readConfig({ ...own, DATABASE_URL: 'postgres://x/y' }), log, { role: 'command' })
   t.equal(theirs.digestSecret, own.KEY_DIGEST_SECRET)
