@@ -125,7 +125,7 @@ t.test('the document of the service', async t => {
         t.ok(status < 300, `${operation} ${name}: ${status} ${text}`)
       }
     }
-    const { minimal, running, full } = EXAMPLES.recordTrace?.body as Record<string, { trace: { id: string } }>
+    const { minimal, running, full } = EXAMPLES.recordTrace!.body as Record<string, { trace: { id: string } }>
     await send('recordTrace', '/api/v1/traces')
     await send('appendSpans', `/api/v1/traces/${running?.trace.id}/spans`)
     await send('endTrace', `/api/v1/traces/${running?.trace.id}/end`)
