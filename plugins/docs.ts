@@ -15,6 +15,7 @@ const JAVASCRIPT = 'text/javascript; charset=utf-8'
 const CSS = 'text/css; charset=utf-8'
 const ASSETS: readonly { readonly name: string; readonly folder: URL; readonly type: string }[] = [
   { name: 'docs.css', folder: OWN, type: CSS },
+  { name: 'reference.css', folder: OWN, type: CSS },
   { name: 'docs.js', folder: OWN, type: JAVASCRIPT },
   { name: 'icon.svg', folder: OWN, type: 'image/svg+xml' },
   { name: 'swagger-ui.css', folder: VIEWER, type: CSS },
@@ -39,7 +40,8 @@ interface Asset {
 const compress = promisify<Uint8Array, Buffer>(gzip)
 
 export default async function docs(app: App) {
-  const page = await readFile(new URL('page.html', OWN), 'utf8')
+  const guide = await readFile(new URL('guide.html', OWN), 'utf8')
+  const page = (await readFile(new URL('page.html', OWN), 'utf8')).replace('{{guide}}', () => guide)
   app.route({
     method: 'GET',
     path: '/docs',
