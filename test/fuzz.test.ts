@@ -89,7 +89,7 @@ t.test('whatever is sent, the service answers as it should, and goes on', async 
 
   t.equal((await call('GET', '/api/v1/key')).status, 200, 'it still answers')
   t.ok(
-    [200, 201, 400, 401, 404, 409].every(status => seen.has(status)),
+    [200, 201, 400, 404].every(status => seen.has(status)),
     'and the requests went everywhere'
   )
   if (SECONDS > 0) report()
