@@ -9,6 +9,7 @@ import type { Config } from './config.ts'
 import type { ErrorCode } from './errors.ts'
 import type { Scope } from './keys.ts'
 import type { Logger } from './log.ts'
+import type { Metrics } from './metrics.ts'
 
 /** Whom a request acts for: what its API key says. */
 export interface Principal {
@@ -138,6 +139,7 @@ export interface App {
   readonly log: Logger
   readonly store: Store
   readonly ingest: Ingest
+  readonly metrics: Metrics
   readonly routes: readonly Route[]
   /** Why a write would be refused now, a few words for each reason; empty: writes are accepted. */
   readiness(): Promise<readonly string[]>

@@ -11,6 +11,7 @@ import { ConfigError } from './config.ts'
 import { Refusal } from './errors.ts'
 import { Exchange } from './exchange.ts'
 import type { Logger } from './log.ts'
+import type { Metrics } from './metrics.ts'
 import { sendRawRefusal, sendRefusal, sendReply } from './reply.ts'
 import type { Endpoint, Match, RouteTable } from './route-table.ts'
 import type { Checker } from './schema/check.ts'
@@ -22,6 +23,7 @@ export interface ServerOptions {
   readonly keys: Pick<KeyRing, 'authenticate'>
   readonly ingest: Pick<Ingest, 'admit'>
   readonly log: Logger
+  readonly metrics: Metrics
   /** BASE_URL. */
   readonly baseUrl: string | undefined
   /** What is missing in the configuration, or undefined. */
@@ -176,6 +178,7 @@ export class HttpServer {
   #refuse(exchange: Exchange, error: unknown): void {
     if (error instanceof ClientGone || exchange.response.destroyed) return
     if (error instanceof Refusal) {
+      this.#options.metrics.countRefusal(error.code)
       sendRefusal(exchange, error)
       return
     }
@@ -204,17 +207,22 @@ export class HttpServer {
     if (!newest.request.complete) sendRefusal(newest, new Refusal('invalid_request', message), status)
   }
 
-  #report({ requestId, request, response, path, route, startedAt, bytesIn, bytesOut, key }: Exchange): void {
-    const { log } = this.#options
+  #report(exchange: Exchange): void {
+    const { log, metrics } = this.#options
+    const { requestId, request, response, path, route, startedAt, bytesIn, bytesOut, key } = exchange
+    const status = response.headersSent ? response.statusCode : CLIENT_GONE
+    const ms = Math.round((performance.now() - startedAt) * 100) / 100
+    const operation = route?.operation ?? route?.path
+    metrics.countRequest(operation ?? 'unknown', status, ms)
     if (!log.isLevelEnabled('info')) return
     log.info(
       {
         requestId,
         method: request.method,
         path,
-        route: route?.operation ?? route?.path,
-        status: response.headersSent ? response.statusCode : CLIENT_GONE,
-        ms: Math.round((performance.now() - startedAt) * 100) / 100,
+        route: operation,
+        status,
+        ms,
         bytesIn,
         bytesOut,
         keyId: key?.keyId,

@@ -4,9 +4,10 @@ import docs from './docs.ts'
 import health from './health.ts'
 import key from './key.ts'
 import meta from './meta.ts'
+import metrics from './metrics.ts'
 import openapi from './openapi.ts'
 import project from './project.ts'
 import scores from './scores.ts'
 import traces from './traces/index.ts'
 
-export const plugins: readonly Plugin[] = [meta, openapi, key, project, traces, scores, docs, health]
+export const plugins: readonly Plugin[] = [meta, openapi, key, project, traces, scores, docs, health, metrics]

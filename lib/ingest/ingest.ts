@@ -8,6 +8,7 @@ import type { Database } from '../database/database.ts'
 import { Pool } from '../database/pool.ts'
 import { Refusal } from '../errors.ts'
 import type { Logger } from '../log.ts'
+import type { Metrics } from '../metrics.ts'
 import type { ByKey, Decision } from '../trace/decide.ts'
 import type { PreparedAppend, PreparedEnd } from '../trace/prepared.ts'
 import { Preparation } from './preparation.ts'
@@ -43,14 +44,17 @@ export class WritePath implements Ingest {
   readonly #pool: Pool
   readonly #idle: Writer[]
   readonly #trialTraces: number | undefined
+  readonly #metrics: Metrics
   #pendingBytes = 0
   #pending = 0
   #scheduled = false
   #onEmpty: (() => void) | undefined
 
-  constructor(database: Database, options: IngestOptions, log: Logger) {
+  constructor(database: Database, options: IngestOptions, log: Logger, metrics: Metrics) {
     this.#preparation = new Preparation(options.workers, log)
     this.#trialTraces = options.trialTraces
+    this.#metrics = metrics
+    metrics.watchPending(() => ({ requests: this.#pending, bytes: this.#pendingBytes }))
     const connect = (onClose: () => void) =>
       database.connect({ applicationName: 'writer', statementTimeoutMs: STATEMENT_TIMEOUT_MS, onClose })
     this.#pool = new Pool(connect, { size: LANES })
@@ -171,7 +175,12 @@ export class WritePath implements Ingest {
   }
 
   async #run(writer: Writer): Promise<void> {
-    while (this.#queue.hasReady) await writer.process(this.#queue.take(BATCH))
+    while (this.#queue.hasReady) {
+      const batch = this.#queue.take(BATCH)
+      const start = performance.now()
+      await writer.process(batch)
+      this.#metrics.countBatch(batch.length, performance.now() - start)
+    }
     this.#idle.push(writer)
   }
 
