@@ -123,6 +123,10 @@ export interface RouteOptions<Q extends TObject = TObject, B extends TSchema = T
   readonly prepared?: true
   /** Success replies: status to schema. */
   readonly replies: Readonly<Record<number, TSchema>>
+  /** What a success status means, where that is not plain. A status that stands only here has no body. */
+  readonly outcomes?: Readonly<Record<number, string>>
+  /** Headers of the success replies, name to description: those beyond, or instead of, what every answer carries. */
+  readonly headers?: Readonly<Record<string, string>>
   /** What may be refused beyond what every route shares (not_found of the path id, 401, 403 scope, 500 …). */
   readonly errors?: readonly ErrorCode[]
   handler(request: RequestOf<Static<Q>, Static<B>>): Promise<Reply> | Reply

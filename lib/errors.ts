@@ -25,6 +25,7 @@ export const ERRORS = {
 } as const
 
 export type ErrorCode = keyof typeof ERRORS
+export const ERROR_CODES = Object.keys(ERRORS) as readonly ErrorCode[]
 
 /** Seconds that a refused client is told to wait (Retry-After) with 429 and 503. */
 export const RETRY_AFTER_S = 1

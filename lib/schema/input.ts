@@ -3,7 +3,8 @@
  * validation, OpenAPI document, MCP tools and types. Rules that a schema cannot say (order of times, U+0000 in text
  * columns, 100 levels) are in lib/trace.
  */
-import Type, { type Static, type TProperties } from 'typebox'
+import Type, { type Static } from 'typebox'
+import { named } from './object.ts'
 
 export const MAX_SPANS = 200
 export const MAX_TAGS = 20
@@ -20,116 +21,134 @@ export const SPAN_KINDS = ['llm', 'agent', 'tool', 'chain', 'retriever', 'embedd
 export const STATUSES = ['ok', 'error', 'unset'] as const
 export const DATA_TYPES = ['numeric', 'categorical', 'boolean'] as const
 
-const closed = <P extends TProperties>(properties: P, options: object = {}) =>
-  Type.Object(properties, { additionalProperties: false, ...options })
-
+/** A text of 1 to so many characters (Unicode code points). */
+const text = (maxLength: number, description: string) => Type.String({ minLength: 1, maxLength, description })
 /** Any JSON value, kept exactly. */
-const Json = Type.Unknown({ description: 'Any JSON value, kept exactly as sent.' })
-const JsonObject = Type.Object({}, { description: 'An object of any JSON values, kept exactly as sent.' })
-const Name = Type.String({ minLength: 1, maxLength: 500 })
-const Label = Type.String({ minLength: 1, maxLength: 200 })
-export const Timestamp = Type.String({
-  format: 'date-time',
-  description: 'ISO 8601 date and time; without Z or an offset it is read as UTC. Kept to the microsecond.'
-})
+const json = (description: string) =>
+  Type.Unknown({ description: `${description} Any JSON value, kept exactly as sent.` })
+const jsonObject = (description: string) =>
+  Type.Object({}, { description: `${description} An object of any JSON values, kept exactly as sent.` })
+const timestamp = (description = '') =>
+  Type.String({
+    format: 'date-time',
+    description:
+      `${description} ISO 8601; without \`Z\` or an offset it is read as UTC. Kept to the microsecond.`.trim()
+  })
+export const Timestamp = timestamp()
 export const TraceId = Type.String({
   pattern: '^[0-9a-fA-F]{32}$',
   description: '32 hexadecimal characters, folded to lower case.'
 })
-export const SpanId = Type.String({
-  pattern: '^[0-9a-fA-F]{16}$',
-  description: '16 hexadecimal characters, folded to lower case.'
-})
-const SchemaVersion = Type.Literal(1)
-const Status = Type.Enum([...STATUSES])
+const spanId = (description = '') =>
+  Type.String({
+    pattern: '^[0-9a-fA-F]{16}$',
+    description: `${description} 16 hexadecimal characters, folded to lower case.`.trim()
+  })
+export const SpanId = spanId()
+const SchemaVersion = Type.Literal(1, { description: 'The version of this body: always 1.' })
+const Provider = text(200, 'Who runs the model: `anthropic`, `openai` and the like.')
+const Model = text(200, 'The model, as its provider names it.')
 const TokenCount = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
-const Usage = closed({
+const Usage = named('UsageInput', {
   inputTokens: Type.Optional(TokenCount),
   outputTokens: Type.Optional(TokenCount),
   totalTokens: Type.Optional(TokenCount)
 })
-const Cost = Type.Number({ minimum: 0 })
-const Tags = Type.Array(Type.String({ minLength: 1, maxLength: 64 }), { maxItems: MAX_TAGS })
+const Cost = Type.Number({ minimum: 0, description: 'US dollars.' })
+const tags = (description: string) =>
+  Type.Array(Type.String({ minLength: 1, maxLength: 64 }), { maxItems: MAX_TAGS, description })
 
-export const EventInput = closed({
-  name: Name,
-  timestamp: Timestamp,
-  attributes: Type.Optional(JsonObject)
+export const EventInput = named('SpanEventInput', {
+  name: text(500, 'What happened.'),
+  timestamp: timestamp(),
+  attributes: Type.Optional(jsonObject('What is known of it.'))
 })
 
-export const SpanInput = closed({
-  id: SpanId,
-  parentSpanId: Type.Optional(Type.Union([SpanId, Type.Null()])),
-  name: Name,
-  kind: Type.Optional(Type.Enum([...SPAN_KINDS], { default: 'custom' })),
-  status: Type.Optional(Type.Enum([...STATUSES], { default: 'unset' })),
-  startedAt: Timestamp,
-  endedAt: Timestamp,
-  provider: Type.Optional(Label),
-  model: Type.Optional(Label),
-  input: Type.Optional(Json),
-  output: Type.Optional(Json),
-  attributes: Type.Optional(JsonObject),
-  events: Type.Optional(Type.Array(EventInput, { maxItems: MAX_EVENTS })),
+export const SpanInput = named('SpanInput', {
+  id: spanId('Unique in its trace.'),
+  parentSpanId: Type.Optional(
+    Type.Union([spanId(), Type.Null()], { description: 'The span that this one is part of; it may arrive later.' })
+  ),
+  name: text(500, 'What the step is called.'),
+  kind: Type.Optional(Type.Enum([...SPAN_KINDS], { default: 'custom', description: 'What the step does.' })),
+  status: Type.Optional(Type.Enum([...STATUSES], { default: 'unset', description: 'How the step ended.' })),
+  startedAt: timestamp(),
+  endedAt: timestamp('Not before `startedAt`.'),
+  provider: Type.Optional(Provider),
+  model: Type.Optional(Model),
+  input: Type.Optional(json('What the step was given.')),
+  output: Type.Optional(json('What the step gave.')),
+  attributes: Type.Optional(jsonObject('Whatever else is known of the step.')),
+  events: Type.Optional(Type.Array(EventInput, { maxItems: MAX_EVENTS, description: 'Moments within the step.' })),
   usage: Type.Optional(Usage),
   costUsd: Type.Optional(Cost)
 })
 export type SpanInput = Static<typeof SpanInput>
 
-const Spans = Type.Array(SpanInput, { maxItems: MAX_SPANS })
+const spans = (description: string) => Type.Array(SpanInput, { maxItems: MAX_SPANS, description })
 
-export const TraceInput = closed({
+export const TraceInput = named('TraceInput', {
   id: TraceId,
-  name: Name,
-  status: Type.Optional(Status),
-  startedAt: Timestamp,
-  endedAt: Type.Optional(Timestamp),
-  provider: Type.Optional(Label),
-  model: Type.Optional(Label),
-  sessionId: Type.Optional(Label),
-  userId: Type.Optional(Label),
-  tags: Type.Optional(Tags),
-  input: Type.Optional(Json),
-  output: Type.Optional(Json),
-  metadata: Type.Optional(JsonObject),
+  name: text(500, 'What the run is called.'),
+  status: Type.Optional(
+    Type.Enum([...STATUSES], { description: 'How the run ended; must be absent when `endedAt` is absent.' })
+  ),
+  startedAt: timestamp(),
+  endedAt: Type.Optional(timestamp('Present: a complete trace; absent: a running one. Not before `startedAt`.')),
+  provider: Type.Optional(Provider),
+  model: Type.Optional(Model),
+  sessionId: Type.Optional(text(200, 'The conversation or session that the run belongs to.')),
+  userId: Type.Optional(text(200, 'On whose behalf the run was made.')),
+  tags: Type.Optional(tags('Labels to find the trace by.')),
+  input: Type.Optional(json('What the run was given.')),
+  output: Type.Optional(json('What the run gave.')),
+  metadata: Type.Optional(jsonObject('Whatever else is known of the run; can be merged into later.')),
   usage: Type.Optional(Usage),
   costUsd: Type.Optional(Cost),
-  spans: Type.Optional(Spans)
+  spans: Type.Optional(spans('The steps of the run.'))
 })
 export type TraceInput = Static<typeof TraceInput>
 
-export const IngestBody = closed({ schemaVersion: SchemaVersion, trace: TraceInput })
+export const IngestBody = named('IngestBody', { schemaVersion: SchemaVersion, trace: TraceInput })
 export type IngestBody = Static<typeof IngestBody>
 
-export const SpansBody = closed({
+export const SpansBody = named('SpansBody', {
   schemaVersion: SchemaVersion,
-  spans: Type.Array(SpanInput, { minItems: 1, maxItems: MAX_SPANS })
+  spans: Type.Array(SpanInput, { minItems: 1, maxItems: MAX_SPANS, description: 'Finished steps of the run.' })
 })
 export type SpansBody = Static<typeof SpansBody>
 
-export const EndBody = closed({
+export const EndBody = named('EndBody', {
   schemaVersion: SchemaVersion,
-  endedAt: Timestamp,
-  status: Type.Optional(Type.Enum([...STATUSES], { default: 'unset' })),
-  provider: Type.Optional(Label),
-  model: Type.Optional(Label),
-  output: Type.Optional(Json),
+  endedAt: timestamp("Not before the trace's `startedAt`."),
+  status: Type.Optional(Type.Enum([...STATUSES], { default: 'unset', description: 'How the run ended.' })),
+  provider: Type.Optional(Provider),
+  model: Type.Optional(Model),
+  output: Type.Optional(json('What the run gave.')),
   usage: Type.Optional(Usage),
   costUsd: Type.Optional(Cost),
-  metadata: Type.Optional(JsonObject),
-  tags: Type.Optional(Tags),
-  spans: Type.Optional(Spans)
+  metadata: Type.Optional(jsonObject("Merged into the trace's metadata, key by key.")),
+  tags: Type.Optional(tags("Added to the trace's tags.")),
+  spans: Type.Optional(spans('A last batch of finished steps.'))
 })
 export type EndBody = Static<typeof EndBody>
 
-export const MetadataPatch = closed({ metadata: JsonObject })
+export const MetadataPatch = named('MetadataPatch', {
+  metadata: jsonObject('Each key replaces the key of that name outright; the others are untouched.')
+})
 export type MetadataPatch = Static<typeof MetadataPatch>
 
-export const ScoreInput = closed({
-  name: Type.String({ pattern: '^[A-Za-z0-9_-]+$', maxLength: 64 }),
+export const ScoreInput = named('ScoreInput', {
+  name: Type.String({
+    pattern: '^[A-Za-z0-9_-]+$',
+    maxLength: 64,
+    description: 'What is judged. A name may be scored again: the newest score counts.'
+  }),
   dataType: Type.Enum([...DATA_TYPES]),
-  value: Type.Union([Type.Number(), Type.String({ maxLength: 200 }), Type.Boolean()]),
+  value: Type.Union([Type.Number(), Type.String({ maxLength: 200 }), Type.Boolean()], {
+    description: 'A number for `numeric`, a string for `categorical`, a boolean for `boolean`.'
+  }),
   comment: Type.Optional(Type.String({ maxLength: 2000 })),
-  spanId: Type.Optional(SpanId)
+  spanId: Type.Optional(spanId('The span that is judged; left out: the whole trace.'))
 })
 export type ScoreInput = Static<typeof ScoreInput>

@@ -1,11 +1,14 @@
 /** What the service answers: specification 2.4 to 2.10 as typebox schemas. */
-import Type, { type Static, type TProperties, type TSchema } from 'typebox'
+import Type, { type Static, type TSchema } from 'typebox'
+import { ERROR_CODES } from '../errors.ts'
 import { SCOPES } from '../keys.ts'
 import { DATA_TYPES, SPAN_KINDS, STATUSES } from './input.ts'
+import { closed, named } from './object.ts'
 
-const closed = <P extends TProperties>(properties: P) => Type.Object(properties, { additionalProperties: false })
-const nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()])
+const nullable = <T extends TSchema>(schema: T, description?: string) =>
+  Type.Union([schema, Type.Null()], description === undefined ? {} : { description })
 
+const count = (description: string) => Type.Integer({ minimum: 0, description })
 const Count = Type.Integer({ minimum: 0 })
 const Json = Type.Unknown({ description: 'Any JSON value.' })
 const JsonObject = Type.Object({}, { description: 'An object of any JSON values.' })
@@ -16,11 +19,13 @@ const DateTime = Type.String({
 })
 const TraceId = Type.String({ pattern: '^[0-9a-f]{32}$' })
 const SpanId = Type.String({ pattern: '^[0-9a-f]{16}$' })
-const Usage = closed({ inputTokens: Count, outputTokens: Count, totalTokens: Count })
+const Usage = named('Usage', { inputTokens: Count, outputTokens: Count, totalTokens: Count })
 
-const ScoreValue = Type.Union([Type.Number(), Type.String(), Type.Boolean()])
+const ScoreValue = Type.Union([Type.Number(), Type.String(), Type.Boolean()], {
+  description: 'A number for `numeric`, a string for `categorical`, a boolean for `boolean`.'
+})
 
-const ScoreSummary = closed({
+const ScoreSummary = named('ScoreSummary', {
   scoreId: SpanId,
   dataType: Type.Enum([...DATA_TYPES]),
   value: ScoreValue,
@@ -30,11 +35,11 @@ const ScoreSummary = closed({
 const summaryFields = {
   id: TraceId,
   name: Type.String(),
-  status: Type.Enum([...STATUSES, 'running']),
-  environment: nullable(Type.String()),
+  status: Type.Enum([...STATUSES, 'running'], { description: '`running` until the trace is ended.' }),
+  environment: nullable(Type.String(), 'The environment of the key that recorded the trace; null: unassigned.'),
   startedAt: DateTime,
-  endedAt: nullable(DateTime),
-  durationMs: nullable(Count),
+  endedAt: nullable(DateTime, 'Null while the trace is running.'),
+  durationMs: nullable(Count, 'Null while the trace is running.'),
   provider: nullable(Type.String()),
   model: nullable(Type.String()),
   sessionId: nullable(Type.String()),
@@ -43,18 +48,24 @@ const summaryFields = {
   usage: Usage,
   costUsd: nullable(Type.Number({ minimum: 0 })),
   spanCount: Count,
-  errorCount: Count,
-  estimatedBytes: Count,
-  ingestedAt: nullable(DateTime),
+  errorCount: count('Spans whose status is `error`.'),
+  estimatedBytes: count('Serialised size of the trace and its spans.'),
+  ingestedAt: nullable(DateTime, 'When the service stored the trace; null: not known, for an imported one.'),
   scores: Type.Object(
     {},
     { additionalProperties: ScoreSummary, description: 'The newest score of each name, by name.' }
   )
 }
 
-export const TraceSummary = closed(summaryFields)
+export const TraceSummary = named('TraceSummary', summaryFields)
 
-export const SpanOutput = closed({
+const SpanEvent = named('SpanEvent', {
+  name: Type.String(),
+  timestamp: DateTime,
+  attributes: nullable(JsonObject)
+})
+
+export const SpanOutput = named('Span', {
   id: SpanId,
   traceId: TraceId,
   parentSpanId: nullable(SpanId),
@@ -69,98 +80,103 @@ export const SpanOutput = closed({
   input: Json,
   output: Json,
   attributes: JsonObject,
-  events: Type.Array(closed({ name: Type.String(), timestamp: DateTime, attributes: nullable(JsonObject) })),
-  usage: nullable(Usage),
+  events: Type.Array(SpanEvent),
+  usage: nullable(Usage, 'Null where none was recorded.'),
   costUsd: nullable(Type.Number({ minimum: 0 }))
 })
 
-export const ScoreOutput = closed({
+export const ScoreOutput = named('Score', {
   id: SpanId,
   traceId: TraceId,
-  spanId: nullable(SpanId),
+  spanId: nullable(SpanId, 'The span that is judged; null: the whole trace.'),
   name: Type.String(),
   dataType: Type.Enum([...DATA_TYPES]),
   value: ScoreValue,
   comment: nullable(Type.String()),
-  source: Type.Enum(['api', 'annotation', 'eval']),
+  source: Type.Enum(['api', 'annotation', 'eval'], {
+    description: '`api`: through this API or MCP; `annotation`: on the dashboard; `eval`: by an evaluator.'
+  }),
   evaluatorId: nullable(Type.String()),
   runId: nullable(Type.String()),
   createdAt: DateTime
 })
 export type ScoreOutput = Static<typeof ScoreOutput>
 
-export const TraceDetail = closed({
-  trace: closed({
+export const TraceDetail = named('TraceDetail', {
+  trace: named('Trace', {
     ...summaryFields,
     input: Json,
     output: Json,
     metadata: JsonObject,
-    metadataUpdatedAt: nullable(DateTime),
-    bodyHash: Type.String({ pattern: '^[0-9a-f]{64}$' })
+    metadataUpdatedAt: nullable(DateTime, 'When the metadata was last changed after ingest; null: never.'),
+    bodyHash: Type.String({
+      pattern: '^[0-9a-f]{64}$',
+      description: 'Identifies the body as it was ingested; later changes of the metadata leave it as it is.'
+    })
   }),
-  spans: Type.Array(SpanOutput),
-  scores: Type.Array(ScoreOutput)
+  spans: Type.Array(SpanOutput, { description: 'By `startedAt`, then id.' }),
+  scores: Type.Array(ScoreOutput, { description: 'Newest first.' })
 })
 
 const RequestId = Type.String({ description: 'The same as the X-Request-Id header.' })
 
-export const TraceList = closed({
+export const TraceList = named('TraceList', {
   traces: Type.Array(TraceSummary),
-  nextCursor: nullable(Type.String()),
-  prevCursor: nullable(Type.String()),
-  pageSize: Count
+  nextCursor: nullable(Type.String(), 'Pass as `after` for the next page; null: this is the last.'),
+  prevCursor: nullable(Type.String(), 'Pass as `before` for the page before; null: this is the first.'),
+  pageSize: count('The limit in force.')
 })
-export const TraceRecorded = closed({
+export const TraceRecorded = named('TraceRecorded', {
   ok: Type.Boolean(),
   traceId: TraceId,
   projectId: Type.String(),
   spanCount: Count,
-  duplicate: Type.Boolean(),
-  running: Type.Boolean(),
+  duplicate: Type.Boolean({ description: 'The identical body was stored before; nothing was written.' }),
+  running: Type.Boolean({ description: 'The trace was started, not recorded whole.' }),
   requestId: RequestId
 })
-export const SpansAppended = closed({
+export const SpansAppended = named('SpansAppended', {
   ok: Type.Boolean(),
   traceId: TraceId,
-  added: Count,
-  duplicate: Count,
-  spanCount: Count,
+  added: count('Spans that this request wrote.'),
+  duplicate: count('Spans that were stored before, identical.'),
+  spanCount: count('Spans of the trace after this request.'),
   requestId: RequestId
 })
-export const TraceEnded = closed({
+export const TraceEnded = named('TraceEnded', {
   ok: Type.Boolean(),
   traceId: TraceId,
-  duplicate: Type.Boolean(),
-  spanCount: Count,
+  duplicate: Type.Boolean({ description: 'The trace had ended before with this very body.' }),
+  spanCount: count('Spans of the trace after this request.'),
   requestId: RequestId
 })
-export const MetadataPatched = closed({
+export const MetadataPatched = named('MetadataPatched', {
   ok: Type.Boolean(),
   traceId: TraceId,
   metadata: JsonObject,
-  changed: Type.Boolean(),
+  changed: Type.Boolean({ description: 'False: this was stored already, and nothing was written.' }),
   requestId: RequestId
 })
-export const TraceDeleted = closed({ ok: Type.Boolean(), traceId: TraceId })
-export const ScoreAdded = closed({ ok: Type.Boolean(), score: ScoreOutput, requestId: RequestId })
-export const ScoreDeleted = closed({ ok: Type.Boolean(), traceId: TraceId, scoreId: SpanId })
-export const TraceScores = closed({ traceId: TraceId, scores: Type.Array(ScoreOutput) })
-export const ScoreList = closed({
+export const TraceDeleted = named('TraceDeleted', { ok: Type.Boolean(), traceId: TraceId })
+export const ScoreAdded = named('ScoreAdded', { ok: Type.Boolean(), score: ScoreOutput, requestId: RequestId })
+export const ScoreDeleted = named('ScoreDeleted', { ok: Type.Boolean(), traceId: TraceId, scoreId: SpanId })
+export const TraceScores = named('TraceScores', { traceId: TraceId, scores: Type.Array(ScoreOutput) })
+export const ScoreList = named('ScoreList', {
   scores: Type.Array(ScoreOutput),
-  nextCursor: nullable(Type.String()),
-  pageSize: Count
+  nextCursor: nullable(Type.String(), 'Pass as `after` for the next page; null: this is the last.'),
+  pageSize: count('The limit in force.')
 })
 
-export const KeyDescription = closed({
+export const KeyDescription = named('KeyDescription', {
   keyId: Type.String(),
   projectId: Type.String(),
   scopes: Type.Array(Type.Enum([...SCOPES])),
-  expiresAt: nullable(DateTime),
+  expiresAt: nullable(DateTime, 'Null: never.'),
   lastUsedAt: DateTime,
-  environment: nullable(Type.String())
+  environment: nullable(Type.String(), 'The environment stamped on what the key records; null: unassigned.')
 })
 
-export const Project = closed({
+export const Project = named('Project', {
   id: Type.String(),
   name: Type.String(),
   slug: Type.String(),
@@ -168,22 +184,29 @@ export const Project = closed({
   traceCount: Count,
   spanCount: Count,
   estimatedBytes: Count,
-  lastTraceAt: nullable(DateTime),
+  lastTraceAt: nullable(DateTime, 'When the newest trace was ingested.'),
   createdAt: DateTime,
   storage: closed({ limitBytes: Count, level: Type.Enum(['ok', 'warning', 'critical']) }),
   keyScopes: Type.Array(Type.Enum([...SCOPES]))
 })
 
-export const ApiIndex = closed({
+export const ApiIndex = named('ApiIndex', {
   name: Type.String(),
   version: Type.String(),
   openapi: Type.String(),
   docs: Type.String(),
   mcp: Type.String(),
-  endpoints: Type.Object({}, { additionalProperties: Type.String() }),
+  endpoints: Type.Object(
+    {},
+    { additionalProperties: Type.String(), description: 'Names of operations to `METHOD path`.' }
+  ),
   auth: Type.String()
 })
 
-export const ErrorBody = closed({
-  error: closed({ code: Type.String(), message: Type.String(), requestId: RequestId })
+export const ErrorBody = named('ErrorBody', {
+  error: closed({
+    code: Type.Enum([...ERROR_CODES], { description: 'Stable: codes may be added, but none changes its meaning.' }),
+    message: Type.String({ description: 'For people: names the field or the parameter at fault.' }),
+    requestId: RequestId
+  })
 })

@@ -1,0 +1,72 @@
+/**
+ * What the document says once and refers to from everywhere. Schemas come from typebox as they are; those that have a
+ * title (`named` in lib/schema/object.ts) become components of that name.
+ */
+import { isDeepStrictEqual } from 'node:util'
+import type { TSchema } from 'typebox'
+
+/** A part of the document. */
+export type Json = { readonly [key: string]: unknown }
+
+export interface Ref {
+  readonly $ref: string
+}
+
+type Family = 'schemas' | 'responses' | 'parameters' | 'headers'
+
+export class Components {
+  readonly #families: Record<Family, Record<string, Json>> = { schemas: {}, responses: {}, parameters: {}, headers: {} }
+
+  /** Adds a component where there is none of that name yet, and refers to it. */
+  add(family: Family, name: string, component: Json): Ref {
+    const existing = this.#families[family][name]
+    if (existing !== undefined && !isDeepStrictEqual(existing, component)) {
+      throw new Error(`Two ${family} of the OpenAPI document are called ${name}`)
+    }
+    this.#families[family][name] = component
+    return { $ref: `#/components/${family}/${name}` }
+  }
+
+  /** The schema as the document has it: itself, or a reference to the component that it is. */
+  schema(schema: TSchema): Json {
+    // Typebox keeps marks of its own beside the keywords; only the keywords are JSON.
+    return this.#convert(JSON.parse(JSON.stringify(schema)))
+  }
+
+  toJSON(): Json {
+    return this.#families
+  }
+
+  #convert({ title, ...schema }: Json): Json {
+    const converted = withTypes({
+      ...schema,
+      ...(isJson(schema.properties) && { properties: this.#convertEach(schema.properties) }),
+      ...(isJson(schema.additionalProperties) && {
+        additionalProperties: this.#convert(schema.additionalProperties)
+      }),
+      ...(isJson(schema.items) && { items: this.#convert(schema.items) }),
+      ...(Array.isArray(schema.anyOf) && { anyOf: schema.anyOf.map(branch => this.#convert(branch)) })
+    })
+    return typeof title === 'string' ? { ...this.add('schemas', title, converted) } : converted
+  }
+
+  #convertEach(schemas: Json): Json {
+    return Object.fromEntries(Object.entries(schemas).map(([name, schema]) => [name, this.#convert(schema as Json)]))
+  }
+}
+
+/**
+ * The same rules in the form that generators of clients read best: an enumeration says that it is of strings, and a
+ * plain type that may be null says so in one place.
+ */
+function withTypes(schema: Json): Json {
+  const { anyOf, ...rest } = schema
+  if (Array.isArray(schema.enum) && schema.type === undefined) return { type: 'string', ...schema }
+  if (!Array.isArray(anyOf) || anyOf.length !== 2 || anyOf[1].type !== 'null') return schema
+  const { type, ...rules } = anyOf[0]
+  return typeof type === 'string' && type !== 'object' ? { type: [type, 'null'], ...rules, ...rest } : schema
+}
+
+function isJson(value: unknown): value is Json {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

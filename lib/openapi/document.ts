@@ -1,0 +1,68 @@
+/**
+ * The OpenAPI document, made from the route objects and schemas that requests are checked with. Only the wording is of
+ * its own; what an operation takes and answers is said nowhere else.
+ */
+import type { Route } from '../app.ts'
+import { ERRORS } from '../errors.ts'
+import { Components, type Json } from './components.ts'
+import { describeOperation, TAGS, templateOf } from './operation.ts'
+
+export interface DocumentOptions {
+  /** Where the API is reached; without a trailing slash. */
+  readonly baseUrl: string
+  readonly keyPrefix: string
+}
+
+export function describeApi(routes: readonly Route[], { baseUrl, keyPrefix }: DocumentOptions): Json {
+  const components = new Components()
+  const paths: Record<string, Record<string, Json>> = {}
+  for (const route of routes) {
+    if (route.operation === undefined) continue
+    const path = templateOf(route)
+    paths[path] ??= {}
+    paths[path][route.method.toLowerCase()] = describeOperation(route, components)
+  }
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'spoor',
+      version: '1.0.0',
+      summary: 'Records, reads and scores traces of AI applications.',
+      description: DESCRIPTION,
+      license: { name: 'MIT', identifier: 'MIT' }
+    },
+    servers: [{ url: baseUrl }],
+    tags: TAGS.map(({ name, description }) => ({ name, description })),
+    paths,
+    components: {
+      securitySchemes: {
+        apiKey: {
+          type: 'http',
+          scheme: 'bearer',
+          bearerFormat: `${keyPrefix}_live_<keyId>_<secret>`,
+          description: 'The API key decides which project a request acts on, and by its scopes what it may do there.'
+        }
+      },
+      ...components.toJSON()
+    }
+  }
+}
+
+const DESCRIPTION = `A trace is one run of an AI application, made of spans: model calls, tool calls and other steps. Traces
+are recorded complete in one request, or started, extended and ended while they run; scores are attached afterwards.
+
+- A success is committed and can be read by the next request.
+- Recording is idempotent: an identical resend answers \`duplicate: true\` and writes nothing.
+- \`HEAD\` works wherever \`GET\` does.
+- Every answer carries \`X-Request-Id\`, and but for this document \`Cache-Control: no-store\`.
+
+### Errors
+
+Every error has the body \`{"error": {"code", "message", "requestId"}}\`. Wait as \`Retry-After\` says after 429 and 503,
+then send the same request again.
+
+| Code | Status | Meaning |
+|---|---|---|
+${Object.entries(ERRORS)
+  .map(([code, { status, meaning }]) => `| \`${code}\` | ${status} | ${meaning} |`)
+  .join('\n')}`

@@ -1,0 +1,243 @@
+/**
+ * Bodies and answers as they look in real use, by operation: a shop's assistant answers a question about an order. Tests
+ * hold each of them against the schema of its place.
+ */
+import type { EndBody, IngestBody, MetadataPatch, ScoreInput, SpanInput, SpansBody } from '../schema/input.ts'
+
+export interface Examples {
+  /** Request bodies by name. */
+  readonly body?: Readonly<Record<string, unknown>>
+  /** Success replies by status. */
+  readonly replies: Readonly<Record<number, unknown>>
+}
+
+export const REQUEST_ID = '9f86d081884c7d6500000042'
+
+const TRACE_ID = '4bf92f3577b34da6a3ce929d0e0e4736'
+const STREAMED_ID = '0af7651916cd43dd8448eb211c80319c'
+const LLM_SPAN_ID = '00f067aa0ba902b7'
+const TOOL_SPAN_ID = 'b7ad6b7169203331'
+const SCORE_ID = '53995c3f42cd8ad8'
+const PROJECT_ID = '1'
+const CURSOR = 'bjoxNzYzNzIzNTIyNTAwMDAwOjQy'
+
+const minimal: IngestBody = {
+  schemaVersion: 1,
+  trace: { id: TRACE_ID, name: 'answer-question', startedAt: '2026-11-21T11:12:00Z', endedAt: '2026-11-21T11:12:02.5Z' }
+}
+
+const lookup: SpanInput = {
+  id: TOOL_SPAN_ID,
+  name: 'lookup_order',
+  kind: 'tool',
+  status: 'ok',
+  startedAt: '2026-11-21T11:12:00.100Z',
+  endedAt: '2026-11-21T11:12:00.900Z',
+  input: { order: 48213 },
+  output: { state: 'in transit' },
+  events: [{ name: 'retry', timestamp: '2026-11-21T11:12:00.500Z', attributes: { reason: 'timeout' } }]
+}
+
+const answer: SpanInput = {
+  id: LLM_SPAN_ID,
+  parentSpanId: null,
+  name: 'answer',
+  kind: 'llm',
+  status: 'ok',
+  startedAt: '2026-11-21T11:12:01.000Z',
+  endedAt: '2026-11-21T11:12:02.400Z',
+  provider: 'anthropic',
+  model: 'claude-sonnet-4-5',
+  input: [{ role: 'user', content: 'Where is my order 48213?' }],
+  output: { role: 'assistant', content: 'It arrives tomorrow before noon.' },
+  attributes: { temperature: 0.2 },
+  usage: { inputTokens: 612, outputTokens: 48 },
+  costUsd: 0.002556
+}
+
+const full: IngestBody = {
+  schemaVersion: 1,
+  trace: {
+    ...minimal.trace,
+    status: 'ok',
+    provider: 'anthropic',
+    model: 'claude-sonnet-4-5',
+    sessionId: 'chat-1042',
+    userId: 'customer-7',
+    tags: ['support', 'web'],
+    input: { question: 'Where is my order 48213?' },
+    output: { answer: 'It arrives tomorrow before noon.' },
+    metadata: { release: '2.14.0' },
+    usage: { inputTokens: 612, outputTokens: 48, totalTokens: 660 },
+    costUsd: 0.002556,
+    spans: [lookup, answer]
+  }
+}
+
+/** What a client may record: the least, and with every field in use. */
+export const INGEST_EXAMPLES = { minimal, full }
+
+const started: IngestBody = {
+  schemaVersion: 1,
+  trace: {
+    id: STREAMED_ID,
+    name: 'draft-newsletter',
+    startedAt: '2026-11-21T11:12:00Z',
+    input: 'Three new books for the spring newsletter, please.'
+  }
+}
+const appended: SpansBody = { schemaVersion: 1, spans: [lookup, answer] }
+const ended: EndBody = {
+  schemaVersion: 1,
+  endedAt: '2026-11-21T11:12:05.600Z',
+  status: 'ok',
+  output: 'Spring is for reading in the garden: three books to take with you.',
+  usage: { inputTokens: 940, outputTokens: 120 },
+  costUsd: 0.00462
+}
+const patch: MetadataPatch = { metadata: { reviewed: true, reviewer: 'ada' } }
+
+const numeric: ScoreInput = {
+  name: 'helpfulness',
+  dataType: 'numeric',
+  value: 0.92,
+  comment: 'Answers the question and names a time.'
+}
+const categorical: ScoreInput = { name: 'verdict', dataType: 'categorical', value: 'correct' }
+const boolean: ScoreInput = { name: 'grounded', dataType: 'boolean', value: true, spanId: LLM_SPAN_ID }
+
+const summary = {
+  id: TRACE_ID,
+  name: 'answer-question',
+  status: 'ok',
+  environment: 'production',
+  startedAt: '2026-11-21T11:12:00.000Z',
+  endedAt: '2026-11-21T11:12:02.500Z',
+  durationMs: 2500,
+  provider: 'anthropic',
+  model: 'claude-sonnet-4-5',
+  sessionId: 'chat-1042',
+  userId: 'customer-7',
+  tags: ['support', 'web'],
+  usage: { inputTokens: 612, outputTokens: 48, totalTokens: 660 },
+  costUsd: 0.002556,
+  spanCount: 2,
+  errorCount: 0,
+  estimatedBytes: 1418,
+  ingestedAt: '2026-11-21T11:12:02.731Z',
+  scores: { helpfulness: { scoreId: SCORE_ID, dataType: 'numeric', value: 0.92, evaluatorId: null } }
+}
+
+const spans = [
+  {
+    ...lookup,
+    traceId: TRACE_ID,
+    parentSpanId: null,
+    durationMs: 800,
+    provider: null,
+    model: null,
+    attributes: {},
+    usage: null,
+    costUsd: null
+  },
+  {
+    ...answer,
+    traceId: TRACE_ID,
+    durationMs: 1400,
+    events: [],
+    usage: { inputTokens: 612, outputTokens: 48, totalTokens: 660 }
+  }
+]
+
+const score = {
+  id: SCORE_ID,
+  traceId: TRACE_ID,
+  spanId: null,
+  ...numeric,
+  source: 'api',
+  evaluatorId: null,
+  runId: null,
+  createdAt: '2026-11-21T11:20:00.000Z'
+}
+
+const detail = {
+  trace: {
+    ...summary,
+    input: full.trace.input,
+    output: full.trace.output,
+    metadata: full.trace.metadata,
+    metadataUpdatedAt: null,
+    bodyHash: '2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae'
+  },
+  spans,
+  scores: [score]
+}
+
+const requestId = REQUEST_ID
+const recorded = { ok: true, traceId: TRACE_ID, projectId: PROJECT_ID, spanCount: 2, running: false, requestId }
+
+export const EXAMPLES: Readonly<Record<string, Examples>> = {
+  getKey: {
+    replies: {
+      200: {
+        keyId: 'Zk3rT9xQ2mWb7LpA',
+        projectId: PROJECT_ID,
+        scopes: ['traces:write', 'traces:read'],
+        expiresAt: null,
+        lastUsedAt: '2026-11-21T11:12:00.000Z',
+        environment: 'production'
+      }
+    }
+  },
+  getProject: {
+    replies: {
+      200: {
+        id: PROJECT_ID,
+        name: 'default',
+        slug: 'default',
+        description: '',
+        traceCount: 1204,
+        spanCount: 9631,
+        estimatedBytes: 21_570_300,
+        lastTraceAt: '2026-11-21T11:12:02.731Z',
+        createdAt: '2026-11-01T08:00:00.000Z',
+        storage: { limitBytes: 10_737_418_240, level: 'ok' },
+        keyScopes: ['traces:write', 'traces:read']
+      }
+    }
+  },
+  recordTrace: {
+    body: { minimal, full, running: started },
+    replies: { 200: { ...recorded, duplicate: true }, 201: { ...recorded, duplicate: false } }
+  },
+  appendSpans: {
+    body: { spans: appended },
+    replies: { 200: { ok: true, traceId: STREAMED_ID, added: 2, duplicate: 0, spanCount: 2, requestId } }
+  },
+  endTrace: {
+    body: { end: ended },
+    replies: { 200: { ok: true, traceId: STREAMED_ID, duplicate: false, spanCount: 2, requestId } }
+  },
+  listTraces: { replies: { 200: { traces: [summary], nextCursor: CURSOR, prevCursor: null, pageSize: 1 } } },
+  getTrace: { replies: { 200: detail } },
+  patchTraceMetadata: {
+    body: { patch },
+    replies: {
+      200: {
+        ok: true,
+        traceId: TRACE_ID,
+        metadata: { ...full.trace.metadata, ...patch.metadata },
+        changed: true,
+        requestId
+      }
+    }
+  },
+  deleteTrace: { replies: { 200: { ok: true, traceId: TRACE_ID } } },
+  addScore: {
+    body: { numeric, categorical, boolean },
+    replies: { 201: { ok: true, score, requestId } }
+  },
+  listTraceScores: { replies: { 200: { traceId: TRACE_ID, scores: [score] } } },
+  deleteScore: { replies: { 200: { ok: true, traceId: TRACE_ID, scoreId: SCORE_ID } } },
+  listScores: { replies: { 200: { scores: [score], nextCursor: null, pageSize: 50 } } }
+}

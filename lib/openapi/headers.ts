@@ -1,0 +1,29 @@
+/** The headers of answers. */
+import type { Components, Json } from './components.ts'
+import { REQUEST_ID } from './examples.ts'
+
+/** What every answer carries. */
+export function everyHeader(components: Components): Json {
+  return {
+    'X-Request-Id': components.add('headers', 'RequestId', {
+      description: 'Made by the server for each request; quote it when something is wrong.',
+      required: true,
+      schema: { type: 'string' },
+      example: REQUEST_ID
+    }),
+    'Cache-Control': components.add('headers', 'NoStore', {
+      description: 'Answers are not to be cached.',
+      required: true,
+      schema: { type: 'string', const: 'no-store' }
+    })
+  }
+}
+
+/** What the success replies of a route carry, given what it declares beyond or instead of that. */
+export function replyHeaders(declared: Readonly<Record<string, string>> = {}, components: Components): Json {
+  const own = Object.entries(declared).map(([name, description]) => [
+    name,
+    { description, required: true, schema: { type: 'string' } }
+  ])
+  return { ...everyHeader(components), ...Object.fromEntries(own) }
+}

@@ -1,0 +1,101 @@
+/** One route as an operation of the document. */
+import type { Route } from '../app.ts'
+import { MAX_BODY_BYTES } from '../schema/input.ts'
+import type { Components, Json } from './components.ts'
+import { errorResponses } from './errors.ts'
+import { EXAMPLES } from './examples.ts'
+import { replyHeaders } from './headers.ts'
+
+/** The first whose expression fits a path; the order is that of the page. */
+export const TAGS = [
+  { name: 'Scores', paths: /\/scores(\/|$)/, description: 'Verdicts given to a trace after its run.' },
+  { name: 'Traces', paths: /\/traces(\/|$)/, description: 'Runs, made of spans: recorded whole, or while they run.' },
+  {
+    name: 'Project',
+    paths: /\/(key|project)$/,
+    description: 'What the calling key is, and the project it belongs to.'
+  },
+  { name: 'Service', paths: /^/, description: 'What the service says of itself. These need no key.' }
+]
+
+const STATUS_WORDS: Readonly<Record<number, string>> = { 200: 'Done.', 201: 'Stored.' }
+
+const PATH_PARAMETERS: Readonly<Record<string, Json>> = {
+  traceId: pathId(32, 'The id of a trace in the project of the key', '4bf92f3577b34da6a3ce929d0e0e4736'),
+  scoreId: pathId(16, 'The id of a score on this trace', '53995c3f42cd8ad8')
+}
+
+/** `/traces/:traceId` as `/traces/{traceId}`. */
+export function templateOf({ path }: Route): string {
+  return path.replace(/:(\w+)/g, '{$1}')
+}
+
+export function describeOperation(route: Route, components: Components): Json {
+  const { operation, access, path, summary, description, errors: _, body, query } = route
+  const isPublic = access === 'public'
+  const scope = isPublic || access === 'key' ? undefined : `Needs the scope \`${access}\`.`
+  const parameters = [...pathParameters(path, components), ...queryParameters(query, components)]
+  return {
+    operationId: operation,
+    tags: [TAGS.find(tag => tag.paths.test(path))?.name],
+    summary,
+    description: [description, scope].filter(part => part !== undefined).join('\n\n'),
+    security: isPublic ? [] : [{ apiKey: [] }],
+    ...(parameters.length > 0 && { parameters }),
+    ...(body !== undefined && { requestBody: describeBody(route, components) }),
+    responses: { ...successResponses(route, components), ...errorResponses(route, components) }
+  }
+}
+
+function pathId(length: number, what: string, example: string): Json {
+  return {
+    in: 'path',
+    required: true,
+    description: `${what}: ${length} hexadecimal characters in either case; anything else is 404.`,
+    schema: { type: 'string', pattern: `^[0-9a-fA-F]{${length}}$` },
+    example
+  }
+}
+
+function pathParameters(path: string, components: Components): Json[] {
+  return [...path.matchAll(/:(\w+)/g)].map(([, name = '']) => ({
+    ...components.add('parameters', name, { name, ...PATH_PARAMETERS[name] })
+  }))
+}
+
+function queryParameters(query: Route['query'], components: Components): Json[] {
+  return Object.entries(query?.properties ?? {}).map(([name, property]) => {
+    const { description, ...schema } = components.schema(property)
+    const required = query?.required?.includes(name) ?? false
+    return { name, in: 'query', ...(required && { required }), description, schema }
+  })
+}
+
+function describeBody({ operation = '', body }: Route, components: Components): Json {
+  const examples = Object.entries(EXAMPLES[operation]?.body ?? {}).map(([name, value]) => [name, { value }])
+  return {
+    required: true,
+    description:
+      `At most ${MAX_BODY_BYTES} bytes. May be sent compressed, with \`Content-Encoding: gzip\`, \`deflate\` or ` +
+      '`br`; the limit is that of the decoded body.',
+    content: { 'application/json': { schema: components.schema(body!), examples: Object.fromEntries(examples) } }
+  }
+}
+
+function successResponses(route: Route, components: Components): Json {
+  const { operation = '', replies, outcomes = {}, headers } = route
+  const examples = EXAMPLES[operation]?.replies
+  const statuses = new Set([...Object.keys(replies), ...Object.keys(outcomes)].map(Number))
+  return Object.fromEntries(
+    [...statuses].map(status => {
+      const schema = replies[status] && components.schema(replies[status])
+      const example = examples?.[status]
+      const response = {
+        description: outcomes[status] ?? STATUS_WORDS[status],
+        headers: replyHeaders(headers, components),
+        ...(schema && { content: { 'application/json': { schema, ...(example !== undefined && { example }) } } })
+      }
+      return [status, response]
+    })
+  )
+}

@@ -1,0 +1,59 @@
+/** The OpenAPI document, and the only answer of the service that may be cached. */
+import { createHash } from 'node:crypto'
+import Type from 'typebox'
+import { type App, JsonText, type Reply } from '../lib/app.ts'
+import { describeApi } from '../lib/openapi/document.ts'
+
+interface Rendered {
+  readonly text: JsonText
+  readonly headers: Readonly<Record<string, string>>
+}
+
+/** The address is the client's to choose where BASE_URL is unset: as many as a server has names are kept. */
+const MAX_KEPT = 8
+
+const OpenApiDocument = Type.Object(
+  { openapi: Type.String(), info: Type.Object({}), paths: Type.Object({}), components: Type.Object({}) },
+  { description: 'An OpenAPI 3.1 document.' }
+)
+
+export default function openapi(app: App) {
+  const kept = new Map<string, Rendered>()
+  const rendered = (baseUrl: string): Rendered => {
+    const document = kept.get(baseUrl) ?? render(describeApi(app.routes, { baseUrl, keyPrefix: app.config.keyPrefix }))
+    kept.delete(baseUrl)
+    kept.set(baseUrl, document)
+    if (kept.size > MAX_KEPT) kept.delete(kept.keys().next().value!)
+    return document
+  }
+
+  app.route({
+    method: 'GET',
+    path: '/api/v1/openapi.json',
+    operation: 'getOpenApi',
+    access: 'public',
+    summary: 'Read this document',
+    description:
+      'Every deployment serves its own. Send the `ETag` back as `If-None-Match` to learn whether it changed.',
+    replies: { 200: OpenApiDocument },
+    outcomes: { 200: 'The document.', 304: 'The document is still the one with the ETag that was sent.' },
+    headers: { ETag: 'Identifies this version of the document.', 'Cache-Control': 'May be cached for five minutes.' },
+    handler({ baseUrl, headers }): Reply {
+      const { text, headers: own } = rendered(baseUrl)
+      if (matches(headers['if-none-match'], own.ETag!)) return { status: 304, headers: own }
+      return { headers: own, body: text }
+    }
+  })
+}
+
+function render(document: unknown): Rendered {
+  const text = JSON.stringify(document)
+  const ETag = `"${createHash('sha256').update(text).digest('base64url').slice(0, 27)}"`
+  return { text: new JsonText(text), headers: { ETag, 'Cache-Control': 'public, max-age=300' } }
+}
+
+/** Whether an If-None-Match header names this ETag; a proxy that compressed the answer may have made it weak. */
+function matches(header: string | string[] | undefined, etag: string): boolean {
+  const tags = String(header ?? '').split(',')
+  return tags.some(tag => tag.trim() === '*' || tag.trim().replace(/^W\//, '') === etag)
+}
