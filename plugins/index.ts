@@ -2,9 +2,10 @@
 import type { Plugin } from '../lib/app.ts'
 import health from './health.ts'
 import key from './key.ts'
+import mcp from './mcp/index.ts'
 import meta from './meta.ts'
 import project from './project.ts'
 import scores from './scores.ts'
 import traces from './traces/index.ts'
 
-export const plugins: readonly Plugin[] = [meta, key, project, traces, scores, health]
+export const plugins: readonly Plugin[] = [meta, key, project, traces, scores, mcp, health]
