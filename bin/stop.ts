@@ -13,6 +13,8 @@ export interface Stop {
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 /** npm passes a Ctrl-C on which the terminal has given to every process already: that is not a second one. */
 const REPEATED_MS = 1000
+/** What is still open after a forced stop keeps the process no longer; PostgreSQL stops in less. */
+const FORCED_MS = 2000
 
 /** From now on signals do not end the process by themselves. */
 export function listenForStop(log: Logger): Stop {
@@ -24,6 +26,7 @@ export function listenForStop(log: Logger): Stop {
       log.warn('stopping without waiting for requests under way')
       process.exitCode = 1
       forced.open()
+      setTimeout(() => process.exit(), FORCED_MS).unref()
     },
     () => process.exit(1)
   ]

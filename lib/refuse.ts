@@ -4,7 +4,7 @@ import { unstorable } from './trace/normalise.ts'
 
 /** What a store function gave, or `not_found` where it gave nothing. */
 export function found<T>(value: T | undefined | false, what = 'trace in this project'): T {
-  if (value === undefined || value === false) throw new Refusal('not_found', `there is no such ${what}`)
+  if (value === undefined || value === false) throw new Refusal('not_found', `There is no such ${what}.`)
   return value
 }
 

@@ -4,8 +4,9 @@ import health from './health.ts'
 import key from './key.ts'
 import mcp from './mcp/index.ts'
 import meta from './meta.ts'
+import openapi from './openapi.ts'
 import project from './project.ts'
 import scores from './scores.ts'
 import traces from './traces/index.ts'
 
-export const plugins: readonly Plugin[] = [meta, key, project, traces, scores, mcp, health]
+export const plugins: readonly Plugin[] = [meta, openapi, key, project, traces, scores, mcp, health]

@@ -10,6 +10,9 @@ import { createLog } from '../lib/log.ts'
 import { startTestCluster } from './fixtures/cluster.ts'
 import { databaseAt, runOn, TEST_SERVER_VARIABLE, type TestServer } from './fixtures/database.ts'
 
+// Ctrl-C reaches tap as well, and ends it: what was started here is stopped afterwards.
+for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => {})
+
 process.exitCode = await main(process.argv.slice(2))
 
 async function main(parameters: readonly string[]): Promise<number> {
@@ -39,8 +42,7 @@ function runTap(server: TestServer, parameters: readonly string[]): Promise<numb
     // CI: no animation, whose frames would all stay in a file.
     env: { CI: 'true', ...process.env, [TEST_SERVER_VARIABLE]: JSON.stringify(server) }
   })
-  // Ctrl-C reaches tap as well: when that has ended, the server is stopped here.
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => child.kill(signal))
+  process.on('SIGTERM', () => child.kill())
   let output = ''
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
     process.stdout.write(text)

@@ -33,8 +33,10 @@ export default command({
 async function serve({ env, print }: Call, config: Config, log: Logger): Promise<void> {
   const stop = listenForStop(log)
   const { openDatabase } = await import('../../lib/database/open.ts')
-  const database = await openDatabase(config, log, { role: 'serve' })
-  let isForced = false
+  const opening = openDatabase(config, log, { role: 'serve' })
+  // Loaded while PostgreSQL starts: it takes as long.
+  if (config.processes === 1) void import('../../lib/service.ts')
+  const database = await opening
   try {
     const running =
       config.processes === 1 ? await start(config, log, database) : await startProcesses(config.processes, log)
@@ -48,18 +50,13 @@ async function serve({ env, print }: Call, config: Config, log: Logger): Promise
       )
       await stop.requested
     } finally {
-      const forced = stop.forced.then(() => {
-        isForced = true
-      })
-      await Promise.race([running.close(), forced])
+      await Promise.race([running.close(), stop.forced])
       if (database.embedded) await withdrawServer(config.dataDir)
     }
   } finally {
     await database.close()
   }
   log.info('stopped')
-  // Requests that were not waited for would keep the process.
-  if (isForced) process.exit()
 }
 
 async function start(config: Config, log: Logger, database: Database): Promise<Running> {

@@ -16,7 +16,7 @@ import type { Logger } from '../log.ts'
 import { findBinaries } from './binaries.ts'
 import { chooseSettings } from './cluster-settings.ts'
 import { connectTo, type SocketTarget } from './connection.ts'
-import { classifyFailure } from './failure.ts'
+import { classifyFailure, SQLSTATE } from './failure.ts'
 import { type Home, prepareDataFolder, prepareHome, prepareSocketFolder } from './folders.ts'
 import { holdFolder, readHolder } from './holder.ts'
 import { type Release, tryLock } from './lock-file.ts'
@@ -52,7 +52,8 @@ const POLL_MS = 20
 /** How often a start is tried that fails because of what an earlier PostgreSQL has left and is about to clear away. */
 const START_ATTEMPTS = 50
 const START_RETRY_MS = 200
-const SLOW_START_MS = 5000
+const SLOW_NOTICE_MS = 10_000
+const SLOW_NOTICE = 'PostgreSQL is still starting or stopping; after a crash it recovers first'
 const REOPEN_DELAY_MS = 1000
 const LEFTOVER = /lock file|shared memory block/
 
@@ -67,7 +68,7 @@ export async function openEmbedded(dataDir: string, role: Role, log: Logger): Pr
       password: await readOrCreateSecret(join(dataDir, 'database-password'))
     })
     const digestSecret = await readOrCreateSecret(join(dataDir, 'key-digest-secret'))
-    const target = await cluster.open()
+    const target = await cluster.open().catch(error => cluster.abandon(error))
     return { target, digestSecret, close: () => cluster.close().finally(release) }
   } catch (error) {
     await release()
@@ -75,9 +76,12 @@ export async function openEmbedded(dataDir: string, role: Role, log: Logger): Pr
   }
 }
 
-/** Errors of the file system (EACCES, ENOSPC, …) concern the data folder. */
+/** Errors of the file system (EACCES, ENOSPC, …), and a lost password, concern the data folder. */
 function explain(dataDir: string, error: unknown): unknown {
   const { code, syscall, message } = error as NodeJS.ErrnoException
+  if (code === SQLSTATE.invalidPassword) {
+    return new ConfigError(`DATA_DIR ${dataDir} holds a database-password that is not the database's: restore the file`)
+  }
   if (code === undefined || syscall === undefined) return error
   return new ConfigError(`DATA_DIR ${dataDir} cannot be used: ${message}`)
 }
@@ -108,17 +112,28 @@ class Cluster {
 
   /** Finds or starts PostgreSQL, and enters. */
   async open(): Promise<SocketTarget> {
-    for (let failures = 0; !this.#closing; ) {
-      try {
-        const found = await this.#findOrStart()
-        if (await this.#enter(found)) return this.#targetIn(found.socketDir)
-      } catch (error) {
-        const transient = error instanceof PostmasterError && error.lines.some(line => LEFTOVER.test(line))
-        if (!transient || ++failures === START_ATTEMPTS) throw error
-        await delay(START_RETRY_MS)
+    const notice = setInterval(() => this.#log.info(SLOW_NOTICE), SLOW_NOTICE_MS)
+    try {
+      for (let failures = 0; !this.#closing; ) {
+        try {
+          const found = await this.#findOrStart()
+          if (await this.#enter(found)) return this.#targetIn(found.socketDir)
+        } catch (error) {
+          const transient = error instanceof PostmasterError && error.lines.some(line => LEFTOVER.test(line))
+          if (!transient || ++failures === START_ATTEMPTS) throw error
+          await delay(START_RETRY_MS)
+        }
       }
+      throw new Error('The database was closed while it was being opened')
+    } finally {
+      clearInterval(notice)
     }
-    throw new Error('The database was closed while it was being opened')
+  }
+
+  /** After an attempt to open it that failed: what was started is stopped. */
+  async abandon(error: unknown): Promise<never> {
+    if (this.#child !== undefined) await stopPostmaster(this.#child.pid!, this.#pgData)
+    throw error
   }
 
   async close(): Promise<void> {
@@ -133,16 +148,11 @@ class Cluster {
   }
 
   async #findOrStart(): Promise<RunningPostmaster> {
-    const began = Date.now()
-    for (let told = false; ; ) {
+    for (;;) {
       const found = await inspectPostmaster(this.#pgData)
       if (found.state === 'running') return found
       const started = found.state === 'stopped' ? await this.#startAlone() : undefined
       if (started !== undefined) return started
-      if (!told && Date.now() - began > SLOW_START_MS) {
-        told = true
-        this.#log.info('PostgreSQL is still starting or stopping; after a crash it recovers first')
-      }
       await delay(POLL_MS)
     }
   }
@@ -195,7 +205,7 @@ class Cluster {
       this.#log.info('PostgreSQL was still running without a server; starting it anew')
       await stopPostmaster(found.pid, this.#pgData)
     } catch (error) {
-      if (classifyFailure(error) === 'bug') throw error
+      if (!isGoingAway(error)) throw error
       await delay(POLL_MS)
     }
     sql.end({ timeout: 0 }).catch(() => {})
@@ -212,9 +222,9 @@ class Cluster {
   async #reopen(): Promise<void> {
     this.#presence?.end({ timeout: 0 }).catch(() => {})
     this.#presence = undefined
+    this.#log.error('the connection to PostgreSQL was lost; looking for it, or starting it again')
     while (!this.#closing) {
       try {
-        this.#log.error('the connection to PostgreSQL was lost; looking for it, or starting it again')
         await this.open()
         return this.#log.info('PostgreSQL is back')
       } catch (error) {
@@ -240,6 +250,13 @@ class Cluster {
   #targetIn(socketDir: string): SocketTarget {
     return { socketDir, port: SOCKET_PORT, user: SUPERUSER, password: this.#password, database: MAIN_DATABASE }
   }
+}
+
+/** Whether an attempt to enter came too late, and is worth another. A wrong password is not. */
+function isGoingAway(error: unknown): boolean {
+  const { code, name } = error as { code?: unknown; name?: unknown }
+  const failure = classifyFailure(error)
+  return failure === 'lost' || code === SQLSTATE.cannotConnectNow || (failure === 'refused' && name !== 'PostgresError')
 }
 
 /** PostgreSQL's own messages. What is FATAL to one session is told to its client as well; a PANIC stops them all. */

@@ -17,6 +17,7 @@ export const SQLSTATE = {
   readOnlyTransaction: '25006',
   idleInTransactionTimeout: '25P03',
   transactionTimeout: '25P04',
+  invalidPassword: '28P01',
   undefinedDatabase: '3D000',
   lockNotAvailable: '55P03',
   /** A statement time-out, or pg_cancel_backend. */

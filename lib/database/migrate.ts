@@ -43,8 +43,8 @@ const LOCK_POLL_MS = 200
 const LOCK_TIMEOUT = '10s'
 
 /** Applies what is missing, and returns the versions that were applied. Several processes may call this at once. */
-export async function migrate(database: Database, log: Logger): Promise<number[]> {
-  const migrations = await readMigrations()
+export async function migrate(database: Database, log: Logger, folder?: string): Promise<number[]> {
+  const migrations = await readMigrations(folder)
   // One connection holds the lock while the other migrates. If the first is lost, the primary key of
   // schema_migrations still keeps a migration from being applied twice.
   const connect = (onClose: () => void) => database.connect({ applicationName: 'migrate', onClose })
@@ -69,8 +69,8 @@ export async function migrate(database: Database, log: Logger): Promise<number[]
 }
 
 /** Compares the schema with the code. */
-export async function readSchemaState(sql: Sql): Promise<SchemaState> {
-  const latest = (await readMigrations()).at(-1)!.version
+export async function readSchemaState(sql: Sql, folder?: string): Promise<SchemaState> {
+  const latest = (await readMigrations(folder)).length
   const [history] = await sql`select to_regclass('schema_migrations') is not null as present`
   const version = history?.present ? Math.max(0, ...(await readAppliedVersions(sql))) : 0
   if (version === latest) return { state: 'current', version, latest }

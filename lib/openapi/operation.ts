@@ -6,10 +6,14 @@ import { errorResponses } from './errors.ts'
 import { EXAMPLES } from './examples.ts'
 import { replyHeaders } from './headers.ts'
 
-/** The first whose expression fits a path; the order is that of the page. */
+/** The groups of the page, in its order; an operation belongs to the first whose expression fits its path. */
 export const TAGS = [
-  { name: 'Scores', paths: /\/scores(\/|$)/, description: 'Verdicts given to a trace after its run.' },
-  { name: 'Traces', paths: /\/traces(\/|$)/, description: 'Runs, made of spans: recorded whole, or while they run.' },
+  {
+    name: 'Traces',
+    paths: /\/traces(?!.*\/scores)/,
+    description: 'Runs, made of spans: recorded whole, or while they run.'
+  },
+  { name: 'Scores', paths: /\/scores/, description: 'Verdicts given to a trace after its run.' },
   {
     name: 'Project',
     paths: /\/(key|project)$/,

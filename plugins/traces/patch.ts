@@ -3,7 +3,8 @@ import { found } from '../../lib/refuse.ts'
 import { MetadataPatch } from '../../lib/schema/input.ts'
 import { MetadataPatched } from '../../lib/schema/output.ts'
 import { patchMetadata } from '../../lib/store/metadata.ts'
-import { decodeText, parseExact, stringifyExact } from '../../lib/trace/json.ts'
+import { stringifyExact } from '../../lib/trace/json.ts'
+import { readBody } from '../../lib/trace/prepare.ts'
 
 export default function (app: App): void {
   app.route({
@@ -17,7 +18,7 @@ export default function (app: App): void {
       'the last wins. The bodyHash stays, so resending the original trace is still a duplicate.',
     body: MetadataPatch,
     replies: { 200: MetadataPatched },
-    errors: ['payload_too_large', 'quota_exhausted'],
+    errors: ['payload_too_large', 'quota_exhausted', 'unavailable'],
     async handler({ key, traceId, payload, requestId }) {
       const patch = exactMetadata(payload)
       const { metadata, changed } = found(
@@ -31,6 +32,6 @@ export default function (app: App): void {
 
 /** The metadata of a checked body, from its bytes: the parsed body has lost the numbers that a double cannot hold. */
 function exactMetadata(payload: Uint8Array): string {
-  const body = parseExact(decodeText(payload) ?? '') as MetadataPatch
-  return stringifyExact(body.metadata)
+  const { exact, inexact } = readBody(payload, 'invalid_request')
+  return stringifyExact((exact as MetadataPatch).metadata, inexact)
 }

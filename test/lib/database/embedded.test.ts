@@ -1,8 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readdirSync, readFileSync, realpathSync, statSync } from 'node:fs'
-import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
@@ -14,14 +13,13 @@ import { type EmbeddedCluster, openEmbedded, type Role } from '../../../lib/data
 import { inspectPostmaster } from '../../../lib/database/postmaster.ts'
 import { isAlive, readBirth } from '../../../lib/database/process-identity.ts'
 import { createLog } from '../../../lib/log.ts'
+import { testFolder } from '../../fixtures/folder.ts'
 
 const OPENER = fileURLToPath(new URL('../../fixtures/opener.js', import.meta.url))
 const log = createLog('silent')
 
 // One cluster for most of the tests: making one takes most of a second.
-const root = await mkdtemp(join(tmpdir(), 'spoor-embedded-'))
-await chmod(root, 0o755)
-t.teardown(() => rm(root, { recursive: true }))
+const root = await testFolder(t)
 const dataDir = join(root, 'data')
 const pgData = join(dataDir, 'postgres', 'data')
 
@@ -95,6 +93,16 @@ t.test('wants the password', async t => {
   const sql = connectTo({ ...target, password: 'guessed' })
   await t.rejects(sql`select 1`, { code: '28P01' })
   await sql.end({ timeout: 0 })
+})
+
+t.test('says so when the password got lost, and leaves the database stopped', async t => {
+  const file = join(dataDir, 'database-password')
+  const password = readFileSync(file)
+  await rm(file)
+  await t.rejects(openEmbedded(dataDir, 'serve', log), { name: 'ConfigError', message: /database-password/ })
+  await writeFile(file, password)
+  t.notOk(await isRunning())
+  await open(t, 'serve')
 })
 
 t.test('refuses a second server on the same folder, naming the process that holds it', async t => {
@@ -237,8 +245,8 @@ t.test('says what to set where there are no binaries for the platform', async t 
 // A root process runs PostgreSQL as another user; everybody else reaches what they made themselves.
 if (isRoot()) {
   t.test('keeps the database elsewhere where its user cannot reach the data folder', async t => {
-    const closed = await mkdtemp(join(tmpdir(), 'spoor-closed-'))
-    t.teardown(() => rm(closed, { recursive: true }))
+    const closed = join(await testFolder(t), 'closed')
+    await mkdir(closed, { mode: 0o700 })
     const folder = join(closed, 'data')
     const cluster = await openEmbedded(folder, 'serve', log)
     const home = realpathSync(join(folder, 'postgres'))

@@ -173,7 +173,8 @@ t.test('loses nothing that was answered while backends are killed under many wri
     }
   }
   const writers = Promise.all(Array.from({ length: 8 }, write))
-  for (let round = 0; round < 10; round++) {
+  // Until both have been seen: work that was done in spite of it, and work that was lost.
+  for (let round = 0; round < 10 || answered.length === 0 || unanswered === 0; round++) {
     const rows = await admin`
       select pid from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()`
     await Promise.all(rows.map(row => terminate(row.pid)))
@@ -185,7 +186,7 @@ t.test('loses nothing that was answered while backends are killed under many wri
     answered.filter(id => !stored.has(id)),
     []
   )
-  t.ok(answered.length > 0 && unanswered > 0, `${answered.length} answered, ${unanswered} lost`)
+  t.comment(`${answered.length} answered, ${unanswered} lost`)
 })
 
 t.test('ends after the work that is under way, and refuses more', async t => {

@@ -53,7 +53,7 @@ t.test('a trace detail', async t => {
           model: 'm',
           session_id: 's',
           user_id: 'u',
-          tags: sql.array(['one', 'two, "three"', 'null']),
+          tags: ['one', 'two, "three"', 'null'],
           body_hash: 'ab'.repeat(32),
           input: RAW.input,
           output: RAW.output,

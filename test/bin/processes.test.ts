@@ -1,0 +1,48 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import t from 'tap'
+import { type TestDatabase, testDatabase } from '../fixtures/database.ts'
+import { configurationFor, runSpoor, serve, stop, takenPort, tryKey } from '../fixtures/spoor.ts'
+
+t.test('several processes share the port, a dead one is replaced, and all stop together', async t => {
+  const database = await testDatabase(t)
+  const { serving, address, key } = await serve(t, { ...configurationFor(database), PROCESSES: '2' })
+  t.equal(await tryKey(address, key!), 200)
+  const before = await processesOn(database)
+  t.equal(before.length, 2)
+  t.notOk(before.includes(serving.pid))
+  process.kill(before[0]!, 'SIGKILL')
+  let after = before
+  while (after.length !== 2 || after.includes(before[0]!)) {
+    await delay(50)
+    after = await processesOn(database)
+  }
+  t.match(serving.err, /a server process ended; starting another/)
+  for (let i = 0; i < 4; i++) t.equal(await tryKey(address, key!), 200)
+  t.match(await stop(serving), { code: 0 })
+  t.notOk([...before, ...after].some(isAlive), 'no process is left')
+})
+
+t.test('several processes that cannot listen are refused in one line', async t => {
+  const env = { ...configurationFor(await testDatabase(t)), PROCESSES: '2', LOG_LEVEL: 'silent' }
+  const result = await runSpoor(['serve'], { ...env, PORT: await takenPort(t) })
+  t.match(result, { code: 1, out: '', err: /^spoor: [^\n]+\n$/ })
+})
+
+/** The server processes that are connected to the database, by what they call themselves there. */
+async function processesOn({ pool }: TestDatabase): Promise<number[]> {
+  const rows = await pool.run(
+    sql => sql<{ pid: number }[]>`
+      select distinct substring(application_name from '^spoor\\[([0-9]+)\\]')::int as pid from pg_stat_activity
+      where datname = current_database() and application_name like 'spoor[%] key notices' order by pid`
+  )
+  return rows.map(row => row.pid).filter(isAlive)
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,95 @@
+import { availableParallelism } from 'node:os'
+import { resolve } from 'node:path'
+import t from 'tap'
+import { readConfig } from '../../lib/config.ts'
+
+t.test('has a default for everything', t => {
+  t.strictSame(readConfig({}), {
+    databaseUrl: undefined,
+    dataDir: resolve('data'),
+    host: '127.0.0.1',
+    port: 8787,
+    baseUrl: undefined,
+    keyPrefix: 'spoor',
+    keyDigestSecret: undefined,
+    trialTraces: undefined,
+    storageLimitBytes: 10 * 1024 ** 3,
+    workers: Math.max(1, availableParallelism() - 1),
+    processes: 1,
+    allowedOrigins: [],
+    logLevel: 'info',
+    autoMigrate: true
+  })
+  t.strictSame(readConfig({ PORT: '', DATABASE_URL: '  ', BASE_URL: '' }), readConfig({}), 'empty is unset')
+  t.end()
+})
+
+t.test('takes every value', t => {
+  const taken: [name: string, value: string, field: string, expected: unknown][] = [
+    ['DATABASE_URL', 'postgres://me:secret@db.example.com:5433/traces', 'databaseUrl', undefined],
+    ['DATABASE_URL', 'postgresql:///traces?host=/var/run/postgresql', 'databaseUrl', undefined],
+    ['DATA_DIR', '/srv/spoor', 'dataDir', undefined],
+    ['DATA_DIR', 'elsewhere', 'dataDir', resolve('elsewhere')],
+    ['HOST', '0.0.0.0', 'host', undefined],
+    ['PORT', '0', 'port', 0],
+    ['PORT', ' 65535 ', 'port', 65_535],
+    ['BASE_URL', 'https://traces.example.com/', 'baseUrl', 'https://traces.example.com'],
+    ['BASE_URL', 'http://localhost:8787/spoor//', 'baseUrl', 'http://localhost:8787/spoor'],
+    ['KEY_PREFIX', 'my_team-1', 'keyPrefix', undefined],
+    ['KEY_DIGEST_SECRET', '0123456789abcdef', 'keyDigestSecret', undefined],
+    ['TRIAL_TRACES', '0', 'trialTraces', 0],
+    ['TRIAL_TRACES', '9007199254740991', 'trialTraces', Number.MAX_SAFE_INTEGER],
+    ['STORAGE_LIMIT_BYTES', '1', 'storageLimitBytes', 1],
+    ['WORKERS', '256', 'workers', 256],
+    ['PROCESSES', '2', 'processes', 2],
+    ['ALLOWED_ORIGINS', 'https://a.example.com, http://localhost:3000,', 'allowedOrigins', null],
+    ['LOG_LEVEL', 'silent', 'logLevel', undefined],
+    ['AUTO_MIGRATE', 'false', 'autoMigrate', false]
+  ]
+  for (const [name, value, field, expected = value] of taken) {
+    const config = readConfig({ [name]: value })
+    const wanted = expected ?? ['https://a.example.com', 'http://localhost:3000']
+    t.strictSame(config[field as keyof typeof config], wanted, `${name}=${value}`)
+  }
+  t.end()
+})
+
+t.test('refuses every bad value in one line that names the variable', t => {
+  const refused: [name: string, values: string[]][] = [
+    ['DATABASE_URL', ['localhost', 'mysql://localhost/x', 'postgres', '/var/run/postgresql']],
+    ['PORT', ['-1', '65536', '80.5', '0x50', 'http', '1e3', '99999999999999999999']],
+    [
+      'BASE_URL',
+      ['example.com', 'ftp://example.com', 'https://example.com/?a=b', 'https://example.com/#a', 'https://']
+    ],
+    ['KEY_PREFIX', ['_live', 'a b', 'é', '-a', 'a'.repeat(33), 'a.b']],
+    ['KEY_DIGEST_SECRET', ['short', 'a'.repeat(15)]],
+    ['TRIAL_TRACES', ['-1', 'ten', '9007199254740992']],
+    ['STORAGE_LIMIT_BYTES', ['0', '10GB', '-5']],
+    ['WORKERS', ['0', '257', 'all']],
+    ['PROCESSES', ['0', '257', '1.5']],
+    ['ALLOWED_ORIGINS', ['*', 'example.com', 'https://example.com/', 'https://example.com/path', 'https://a.com,*']],
+    ['LOG_LEVEL', ['loud', 'INFO', 'warning']],
+    ['AUTO_MIGRATE', ['yes', '1', 'TRUE']]
+  ]
+  for (const [name, values] of refused) {
+    for (const value of values) {
+      const read = () => readConfig({ [name]: value })
+      t.throws(read, { name: 'ConfigError', message: new RegExp(`^${name} must [^\\n]+$`) }, `${name}=${value}`)
+    }
+  }
+  t.end()
+})
+
+t.test('repeats no secret in its refusals', t => {
+  const secrets = { DATABASE_URL: 'mysql://me:hush@localhost/x', KEY_DIGEST_SECRET: 'hush' }
+  for (const [name, value] of Object.entries(secrets)) {
+    try {
+      readConfig({ [name]: value })
+      t.fail(`${name} was taken`)
+    } catch (error) {
+      t.notMatch((error as Error).message, 'hush')
+    }
+  }
+  t.end()
+})

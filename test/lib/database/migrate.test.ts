@@ -1,0 +1,107 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { connectTo } from '../../../lib/database/connection.ts'
+import { migrate, readMigrations, readSchemaState } from '../../../lib/database/migrate.ts'
+import { createLog } from '../../../lib/log.ts'
+import { testDatabase } from '../../fixtures/database.ts'
+import { testFolder } from '../../fixtures/folder.ts'
+
+const log = createLog('silent')
+const latest = (await readMigrations()).length
+
+/** A folder of migrations, by name. */
+async function writeMigrations(t: Test, files: Record<string, string>): Promise<string> {
+  const folder = await testFolder(t)
+  for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text)
+  return folder
+}
+
+/** A database without a schema, and a connection to it. */
+async function emptyDatabase(t: Test) {
+  const database = await testDatabase(t)
+  const sql = connectTo(database.target)
+  t.teardown(() => sql.end({ timeout: 1 }))
+  await sql.unsafe('drop schema public cascade; create schema public')
+  return { database, sql }
+}
+
+t.test('brings an empty database up to date, once', async t => {
+  const { database, sql } = await emptyDatabase(t)
+  t.strictSame(await readSchemaState(sql), { state: 'missing', version: 0, latest })
+  t.strictSame(
+    await migrate(database, log),
+    Array.from({ length: latest }, (_, i) => i + 1)
+  )
+  t.strictSame(await readSchemaState(sql), { state: 'current', version: latest, latest })
+  t.strictSame(await migrate(database, log), [])
+  const [row] = await sql`select name, applied_at from schema_migrations where version = 1`
+  t.match(row, { name: 'data-model', applied_at: /Z$/ })
+})
+
+t.test('applies each migration once, however many processes start together', async t => {
+  const { database, sql } = await emptyDatabase(t)
+  const applied = await Promise.all([1, 2, 3].map(() => migrate(database, log)))
+  t.equal(applied.flat().length, latest)
+  t.match(await readSchemaState(sql), { state: 'current' })
+})
+
+t.test('tells a schema that is older or newer than the code', async t => {
+  const { database, sql } = await emptyDatabase(t)
+  await migrate(database, log)
+  await sql`update schema_migrations set version = ${latest + 1} where version = ${latest}`
+  t.strictSame(await readSchemaState(sql), { state: 'newer', version: latest + 1, latest })
+  const folder = await writeMigrations(t, { '0001-a.sql': 'select 1', '0002-b.sql': 'select 1', '0003-c.sql': '' })
+  await sql`update schema_migrations set version = 2 where version = ${latest + 1}`
+  t.strictSame(await readSchemaState(sql, folder), { state: 'older', version: 2, latest: 3 })
+})
+
+t.test('applies what is missing, a file in a transaction or its statements one by one', async t => {
+  const { database, sql } = await emptyDatabase(t)
+  const first = { '0001-notes.sql': 'create table notes (id int);\ninsert into notes values (1);\n' }
+  t.strictSame(await migrate(database, log, await writeMigrations(t, first)), [1])
+  const second = {
+    ...first,
+    '0002-index.sql': [
+      '--! no-transaction',
+      '-- Two statements; the first runs outside of any transaction.',
+      'create index concurrently if not exists notes_id on notes (id);',
+      'create index concurrently if not exists notes_id_again on notes (id);',
+      ''
+    ].join('\n')
+  }
+  t.strictSame(await migrate(database, log, await writeMigrations(t, second)), [2])
+  const indexes = await sql`select indexname as name from pg_indexes where tablename = 'notes' order by 1`
+  t.strictSame(
+    indexes.map(row => row.name),
+    ['notes_id', 'notes_id_again']
+  )
+})
+
+t.test('leaves nothing of a migration that fails, and what came before it', async t => {
+  const { database, sql } = await emptyDatabase(t)
+  const files = { '0001-a.sql': 'create table a ();', '0002-b.sql': 'create table b (); create table b ();' }
+  await t.rejects(migrate(database, log, await writeMigrations(t, files)), { code: '42P07' })
+  const tables = await sql`select tablename as name from pg_tables where schemaname = 'public' order by 1`
+  t.strictSame(
+    tables.map(row => row.name),
+    ['a', 'schema_migrations']
+  )
+  const mended = { ...files, '0002-b.sql': 'create table b ();' }
+  t.strictSame(await migrate(database, log, await writeMigrations(t, mended)), [2])
+})
+
+t.test('refuses a gap, a repetition and a stray file in the numbering', async t => {
+  const cases: [names: string[], culprit: RegExp][] = [
+    [['0001-a.sql', '0003-c.sql'], /^sql\/0003-c\.sql stands where a file numbered 0002 should$/],
+    [['0001-a.sql', '0001-b.sql'], /^sql\/0001-b\.sql stands where a file numbered 0002 should$/],
+    [['0002-b.sql'], /numbered 0001/],
+    [['1-a.sql'], /numbered 0001/],
+    [['0001-A.sql'], /numbered 0001/],
+    [['0001.sql'], /numbered 0001/]
+  ]
+  for (const [names, message] of cases) {
+    const folder = await writeMigrations(t, Object.fromEntries(names.map(name => [name, ''])))
+    await t.rejects(readMigrations(folder), { message }, names.join())
+  }
+})

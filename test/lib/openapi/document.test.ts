@@ -1,0 +1,185 @@
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import t from 'tap'
+import Type from 'typebox'
+import type { Route } from '../../../lib/app.ts'
+import { ERROR_CODES, ERRORS } from '../../../lib/errors.ts'
+import { describeApi } from '../../../lib/openapi/document.ts'
+import { errorCodesOf } from '../../../lib/openapi/errors.ts'
+import { EXAMPLES } from '../../../lib/openapi/examples.ts'
+import { templateOf } from '../../../lib/openapi/operation.ts'
+import { closed, named } from '../../../lib/schema/object.ts'
+import { testService } from '../../fixtures/service.ts'
+
+const OPTIONS = { baseUrl: 'http://127.0.0.1:8787', keyPrefix: 'spoor' }
+
+/** The document as clients get it; a test looks into it as it likes. */
+// biome-ignore lint/suspicious/noExplicitAny: see above.
+const describe = (routes: readonly Route[]): any => JSON.parse(JSON.stringify(describeApi(routes, OPTIONS)))
+
+const route = (more: Partial<Route>): Route => ({
+  method: 'GET',
+  path: '/api/v1/test',
+  operation: 'test',
+  access: 'public',
+  summary: 'Test',
+  replies: {},
+  handler: () => ({}),
+  ...more
+})
+
+t.test('the document of the service', async t => {
+  const { call, app } = await testService(t)
+  const document = describe(app.routes)
+  const documented = app.routes.flatMap(route =>
+    route.operation === undefined ? [] : { ...route, operation: route.operation }
+  )
+  const operationOf = (route: Route) => document.paths[templateOf(route)][route.method.toLowerCase()]
+
+  t.test('has every operation that the index lists, under the same name', async t => {
+    const { endpoints } = (await call('GET', '/api/v1')).body
+    const listed = documented.map(route => [operationOf(route).operationId, `${route.method} ${templateOf(route)}`])
+    t.same(endpoints, Object.fromEntries(listed))
+    t.match(endpoints, {
+      recordTrace: 'POST /api/v1/traces',
+      listTraces: 'GET /api/v1/traces',
+      getTrace: 'GET /api/v1/traces/{traceId}',
+      patchTraceMetadata: 'PATCH /api/v1/traces/{traceId}',
+      deleteTrace: 'DELETE /api/v1/traces/{traceId}',
+      getProject: 'GET /api/v1/project'
+    })
+  })
+
+  t.test('has every error code, with its status', async t => {
+    t.same(document.components.schemas.ErrorBody.properties.error.properties.code.enum, ERROR_CODES)
+    for (const code of ERROR_CODES) {
+      t.match(document.info.description, `| \`${code}\` | ${ERRORS[code].status} |`, code)
+      // The one that belongs to no operation: it says that there is none.
+      if (code === 'method_not_allowed') continue
+      t.ok(documented.flatMap(errorCodesOf).includes(code), `${code} is an error of some operation`)
+    }
+  })
+
+  t.test('has every error of each operation under its status, with an example', async t => {
+    for (const route of documented) {
+      for (const code of errorCodesOf(route)) {
+        const { $ref } = operationOf(route).responses[ERRORS[code].status]
+        const response = document.components.responses[$ref.split('/').at(-1)]
+        const { examples } = response.content['application/json']
+        t.equal(examples[code].value.error.code, code, `${route.operation} ${code}`)
+      }
+    }
+  })
+
+  t.test('says who may call what', async t => {
+    for (const route of documented) {
+      const { security, description, responses } = operationOf(route)
+      t.same(security, route.access === 'public' ? [] : [{ apiKey: [] }], route.operation)
+      if (route.access === 'public' || route.access === 'key') continue
+      t.match(description, `Needs the scope \`${route.access}\`.`, route.operation)
+      t.ok(responses[401] && responses[403], route.operation)
+    }
+  })
+
+  t.test('has the parameters of each operation, with their rules', async t => {
+    const parameters = document.paths['/api/v1/traces'].get.parameters
+    const find = (name: string) => parameters.find((parameter: { name: string }) => parameter.name === name)
+    t.match(find('limit'), { in: 'query', schema: { type: 'integer', minimum: 1, maximum: 200, default: 50 } })
+    t.same(find('sort').schema.enum, ['newest', 'slowest', 'costliest'])
+    for (const route of documented) {
+      const names = (operationOf(route).parameters ?? []).map(
+        (parameter: { name?: string; $ref?: string }) => parameter.name ?? parameter.$ref?.split('/').at(-1)
+      )
+      const expected = [...route.path.matchAll(/:(\w+)/g)].map(match => match[1])
+      t.same(names, [...expected, ...Object.keys(route.query?.properties ?? {})], route.operation)
+    }
+    for (const parameter of parameters) t.ok(parameter.description || parameter.name === 'limit', parameter.name)
+  })
+
+  t.test('has an example, accepted by its schema, for every body and every answer of a keyed operation', async t => {
+    const ajv = new Ajv2020({ strict: false, validateFormats: false })
+    for (const { operation, access, body, replies } of documented) {
+      const { body: bodies = {}, replies: answers = {} } = EXAMPLES[operation] ?? {}
+      t.equal(Object.keys(bodies).length > 0, body !== undefined, `${operation} takes a body`)
+      for (const [name, value] of Object.entries(bodies)) {
+        t.ok(ajv.validate(JSON.parse(JSON.stringify(body)), value), `${operation} ${name}: ${ajv.errorsText()}`)
+      }
+      if (access !== 'public') t.same(Object.keys(answers), Object.keys(replies), operation)
+      for (const [status, value] of Object.entries(answers)) {
+        const schema = JSON.parse(JSON.stringify(replies[Number(status)]))
+        t.ok(ajv.validate(schema, value), `${operation} ${status}: ${ajv.errorsText()}`)
+      }
+    }
+    const operations = new Set(documented.map(route => route.operation))
+    t.ok(
+      Object.keys(EXAMPLES).every(operation => operations.has(operation)),
+      'no example is without an operation'
+    )
+  })
+
+  t.test('has request examples that the service accepts', async t => {
+    const send = async (operation: string, path: string) => {
+      for (const [name, body] of Object.entries(EXAMPLES[operation]?.body ?? {})) {
+        // The examples tell of one trace: each body of it is another form.
+        if (name === 'full') continue
+        const { status, text } = await call(operation === 'patchTraceMetadata' ? 'PATCH' : 'POST', path, { body })
+        t.ok(status < 300, `${operation} ${name}: ${status} ${text}`)
+      }
+    }
+    const { minimal, running, full } = EXAMPLES.recordTrace!.body as Record<string, { trace: { id: string } }>
+    await send('recordTrace', '/api/v1/traces')
+    await send('appendSpans', `/api/v1/traces/${running?.trace.id}/spans`)
+    await send('endTrace', `/api/v1/traces/${running?.trace.id}/end`)
+    await send('patchTraceMetadata', `/api/v1/traces/${minimal?.trace.id}`)
+    await send('addScore', `/api/v1/traces/${minimal?.trace.id}/scores`)
+    await call('DELETE', `/api/v1/traces/${minimal?.trace.id}`)
+    t.equal((await call('POST', '/api/v1/traces', { body: full })).status, 201, 'recordTrace full')
+  })
+})
+
+t.test('a named schema stands once, and is referred to', async t => {
+  const Inner = named('Inner', { text: Type.String() })
+  const replies = { 200: named('Outer', { one: Inner, many: Type.Array(Inner), plain: closed({ inner: Inner }) }) }
+  const { paths, components } = describe([route({ replies })])
+  const ref = { $ref: '#/components/schemas/Inner' }
+  t.same(paths['/api/v1/test'].get.responses[200].content['application/json'].schema, {
+    $ref: '#/components/schemas/Outer'
+  })
+  t.match(components.schemas.Outer.properties, {
+    one: ref,
+    many: { items: ref },
+    plain: { properties: { inner: ref }, additionalProperties: false }
+  })
+  t.same(components.schemas.Inner, {
+    type: 'object',
+    required: ['text'],
+    properties: { text: { type: 'string' } },
+    additionalProperties: false
+  })
+})
+
+t.test('two schemas of one name are a mistake', async t => {
+  const replies = {
+    200: named('Same', { text: Type.String() }),
+    201: named('Same', { text: Type.Number() })
+  }
+  t.throws(() => describe([route({ replies })]), { message: 'Two schemas of the OpenAPI document are called Same' })
+})
+
+t.test('null and enumerations are in the form that generators read', async t => {
+  const properties = {
+    count: Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], { description: 'A count.' }),
+    value: Type.Union([Type.Integer(), Type.String()]),
+    kind: Type.Enum(['a', 'b'])
+  }
+  const { paths } = describe([route({ replies: { 200: closed(properties) } })])
+  t.same(paths['/api/v1/test'].get.responses[200].content['application/json'].schema.properties, {
+    count: { type: ['integer', 'null'], minimum: 0, description: 'A count.' },
+    value: { anyOf: [{ type: 'integer' }, { type: 'string' }] },
+    kind: { type: 'string', enum: ['a', 'b'] }
+  })
+})
+
+t.test('a route without an operation is not listed', async t => {
+  const { operation: _, ...silent } = route({})
+  t.same(describe([silent]).paths, {})
+})

@@ -1,0 +1,86 @@
+import { spawn } from 'node:child_process'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { fileURLToPath } from 'node:url'
+import { Validator } from '@seriousme/openapi-schema-validator'
+import t from 'tap'
+import { describeApi } from '../../lib/openapi/document.ts'
+import { testService } from '../fixtures/service.ts'
+
+const PATH = '/api/v1/openapi.json'
+const REDOCLY = fileURLToPath(import.meta.resolve('@redocly/cli/bin/cli.js'))
+
+/** Everything that redocly recommends, as an error, but for what is named here. */
+const RULES = {
+  extends: ['recommended-strict'],
+  rules: {
+    // The index and the document itself refuse nobody.
+    'operation-4xx-response': 'off',
+    // An error response narrows the codes of ErrorBody by an allOf, whose second part alone does not know the message.
+    'no-invalid-media-type-examples': { severity: 'error', allowAdditionalProperties: true }
+  }
+}
+
+t.test('the document over HTTP', async t => {
+  const { call, url, app } = await testService(t)
+  const first = await call('GET', PATH, { key: null })
+
+  t.test('is the description of the routes that the service has, with the address it was asked at', async t => {
+    t.equal(first.status, 200)
+    t.equal(first.headers['content-type'], 'application/json')
+    t.equal(first.text, JSON.stringify(describeApi(app.routes, { baseUrl: url, keyPrefix: 'spoor' })))
+    t.match(first.body, { openapi: /^3\.1\./, info: { version: '1.0.0' }, servers: [{ url }] })
+  })
+
+  t.test('may be cached, and is not sent again to who has it', async t => {
+    const etag = String(first.headers.etag)
+    t.equal(first.headers['cache-control'], 'public, max-age=300')
+    for (const known of [etag, `W/${etag}`, `"other", ${etag}`, '*']) {
+      const answer = await call('GET', PATH, { headers: { 'if-none-match': known } })
+      t.match(answer, { status: 304, text: '', headers: { etag, 'cache-control': 'public, max-age=300' } }, known)
+    }
+    for (const other of ['"other"', etag.slice(1, -1)]) {
+      t.equal((await call('GET', PATH, { headers: { 'if-none-match': other } })).status, 200, other)
+    }
+  })
+
+  t.test('answers HEAD with the headers alone', async t => {
+    const head = await call('HEAD', PATH)
+    t.match(head, { status: 200, text: '', headers: { etag: String(first.headers.etag) } })
+    t.equal(head.headers['content-length'], first.headers['content-length'])
+  })
+
+  t.test('goes with the name under which the service is reached', async t => {
+    const ask = (host: string) => call('GET', PATH, { headers: { host } })
+    const answer = await ask('traces.example.com')
+    t.same(answer.body.servers, [{ url: 'http://traces.example.com' }])
+    t.not(answer.headers.etag, first.headers.etag)
+    // More names than are kept.
+    for (let each = 0; each < 20; each++) await ask(`host-${each}.example.com`)
+    t.equal((await ask('traces.example.com')).text, answer.text)
+  })
+
+  t.test('satisfies @seriousme/openapi-schema-validator', async t => {
+    t.same(await new Validator().validate(first.body), { valid: true })
+  })
+
+  t.test('satisfies redocly', async t => {
+    const folder = t.testdir({ 'redocly.yaml': JSON.stringify(RULES) })
+    await writeFile(join(folder, 'openapi.json'), first.text)
+    const child = spawn(process.execPath, [REDOCLY, 'lint', '--format=json', 'openapi.json'], {
+      cwd: folder,
+      env: { ...process.env, REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true' }
+    })
+    const [output] = await Promise.all([text(child.stdout), text(child.stderr)])
+    t.same(JSON.parse(output.slice(output.indexOf('{'))).problems, [])
+  })
+})
+
+t.test('the document names BASE_URL where it is set', async t => {
+  const baseUrl = 'https://example.com/spoor'
+  const { call } = await testService(t, { config: { baseUrl } })
+  const [index, document] = [await call('GET', '/api/v1'), await call('GET', PATH)]
+  t.same(document.body.servers, [{ url: baseUrl }])
+  t.match(index.body, { openapi: `${baseUrl}${PATH}`, docs: `${baseUrl}/docs` })
+})
