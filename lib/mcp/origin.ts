@@ -2,6 +2,7 @@
  * Which pages may call the endpoint from a browser. A page whose name was rebound to this machine's address says its own
  * origin all the same, so that the Origin header tells it apart; what is no browser sends none.
  */
+import type { RequestOf } from '../app.ts'
 import type { Config } from '../config.ts'
 import { Refusal } from '../errors.ts'
 
@@ -16,16 +17,18 @@ const PREFLIGHT_HEADERS = {
   'Access-Control-Max-Age': '600'
 }
 
+type Guarded = Pick<RequestOf<unknown, unknown>, 'headers' | 'localPort'>
+
 /** Seen before the key: headers for the answer to an origin that may call, a Refusal for any other. */
 export function originGuard({ baseUrl, allowedOrigins }: Pick<Config, 'baseUrl' | 'allowedOrigins'>) {
   const publicOrigin = baseUrl === undefined ? undefined : new URL(baseUrl).origin
   const isOwn = (origin: string, port: number) =>
     publicOrigin === undefined ? LOOPBACK_HOSTS.some(host => origin === originOf(host, port)) : origin === publicOrigin
 
-  return ({ headers, localPort }: { headers: NodeJS.Dict<string | string[]>; localPort: number }) => {
-    const origin = headers.origin
+  return (request: Guarded) => {
+    const { origin } = request.headers
     if (origin === undefined) return {}
-    if (typeof origin !== 'string' || !(isOwn(origin, localPort) || allowedOrigins.includes(origin))) {
+    if (typeof origin !== 'string' || !(allowedOrigins.includes(origin) || isOwn(origin, request.localPort))) {
       throw new Refusal('forbidden', 'Pages of this origin may not call this address.')
     }
     return {

@@ -2,21 +2,20 @@
  * The Model Context Protocol: Streamable HTTP, stateless, answers in JSON. The SDK does the work; this is the only file
  * that knows it. Each POST has a server and a transport of its own, as the SDK demands where there are no sessions.
  */
-import { randomBytes } from 'node:crypto'
 import { Server } from '@modelcontextprotocol/sdk/server/index.js'
 import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js'
 import {
-  CallToolRequestSchema,
   CancelledNotificationSchema,
   ErrorCode,
   ListToolsRequestSchema,
   McpError,
-  RequestSchema
+  SUPPORTED_PROTOCOL_VERSIONS
 } from '@modelcontextprotocol/sdk/types.js'
 import { AjvJsonSchemaValidator } from '@modelcontextprotocol/sdk/validation/ajv'
 import { JsonText, type Reply } from '../app.ts'
 import type { Refusal } from '../errors.ts'
 import { VERSION } from '../version.ts'
+import { Splices } from './splices.ts'
 import type { Listing } from './tool.ts'
 
 type Headers = NodeJS.Dict<string | string[]>
@@ -43,11 +42,8 @@ const INSTRUCTIONS =
   'get_trace for one of them. To judge a run, call add_score. Which of the tools are there depends on the scopes of ' +
   'the API key.'
 
-/** Compiles nothing before it is asked to, which needs a server that asks its client for something. */
+/** Without it each server would make one, in half a millisecond. None is used: only what clients are asked for is checked. */
 const validator = new AjvJsonSchemaValidator()
-
-/** `tools/call` with any parameters: the SDK checks them once more, and refuses them then as the protocol says. */
-const AnyCallSchema = RequestSchema.extend({ method: CallToolRequestSchema.shape.method })
 
 /** Has the tools answer a message, or a batch of them. */
 export async function answerWithTools(message: unknown, headers: Headers, toolbox: Toolbox): Promise<Reply> {
@@ -58,17 +54,18 @@ export async function answerWithTools(message: unknown, headers: Headers, toolbo
     if (params?.cursor !== undefined) throw new McpError(ErrorCode.InvalidParams, 'The list has one page only')
     return { tools: toolbox.listings as never }
   })
-  server.setRequestHandler(AnyCallSchema, async ({ params }, { requestId }) => {
-    const { name, arguments: args = {} } = params as { name: string; arguments?: Record<string, unknown> }
-    const answer = await toolbox.call(name, args, requestId).catch(error => {
+  server.fallbackRequestHandler = async ({ method, params, id }) => {
+    if (method !== 'tools/call') throw new McpError(ErrorCode.MethodNotFound, 'Method not found')
+    const { name, args } = readCall(params)
+    const answer = await toolbox.call(name, args, id).catch(error => {
       failures.push(error)
       throw error
     })
     if (answer === undefined) throw new McpError(ErrorCode.InvalidParams, `Unknown tool: ${name}`)
     const { text, isError } = answer
-    const structuredContent = splices.stand(text)
-    return { content: [{ type: 'text', text }], structuredContent, ...(isError && { isError }) }
-  })
+    const { asString, asObject } = splices.mark(text)
+    return { content: [{ type: 'text', text: asString }], structuredContent: asObject, ...(isError && { isError }) }
+  }
   const { status, text } = await answerPost(server, message, headers)
   if (failures.length > 0) throw failures[0]
   return { status, body: text === '' ? undefined : new JsonText(splices.fill(text)) }
@@ -80,13 +77,29 @@ export function answerUnreadable({ code, message }: Refusal): Reply {
   return { status: 400, body: { jsonrpc: '2.0', error, id: null } }
 }
 
+/**
+ * What a call names, read by hand. The SDK would check the call and its result by its own schemas, which takes 0.09 of
+ * the 0.22 ms that it needs for a call otherwise.
+ */
+function readCall(params: Record<string, unknown> = {}): { name: string; args: Record<string, unknown> } {
+  const { name, arguments: args = {} } = params
+  if (typeof name !== 'string') throw new McpError(ErrorCode.InvalidParams, 'params.name: must be a string')
+  if (typeof args !== 'object' || args === null || Array.isArray(args)) {
+    throw new McpError(ErrorCode.InvalidParams, 'params.arguments: must be an object')
+  }
+  return { name, args: args as Record<string, unknown> }
+}
+
 /** A server that offers tools and knows none yet. */
 function createServer(): Server {
   const options = { capabilities: { tools: {} }, instructions: INSTRUCTIONS, jsonSchemaValidator: validator }
   return new Server(INFO, options)
 }
 
-/** Has a server of the SDK answer one POST, whose message was parsed already. */
+/**
+ * Has a server of the SDK, made for this, answer one POST whose message was parsed already. Nothing needs closing
+ * afterwards: an answer in JSON leaves neither streams nor timers.
+ */
 export async function answerPost(
   server: Server,
   message: unknown,
@@ -97,47 +110,30 @@ export async function answerPost(
   server.setNotificationHandler(CancelledNotificationSchema, () => {})
   const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true })
   await server.connect(transport)
-  try {
-    const request = new Request(ENDPOINT, { method: 'POST', headers: transportHeaders(headers) })
-    const response = await transport.handleRequest(request, { parsedBody: message })
-    return { status: response.status, text: await response.text() }
-  } finally {
-    await transport.close()
-  }
+  const response = await transport.handleRequest(requestWith(headers), { parsedBody: message })
+  return { status: response.status, text: await response.text() }
 }
 
-/** The transport wants one; nothing looks at it. */
-const ENDPOINT = 'http://localhost/api/mcp'
 const JSON_TYPE = 'application/json'
 const ACCEPT_ALL = `${JSON_TYPE}, text/event-stream`
 
-/** What the transport looks at. It is told that a client that takes JSON takes streams too, since it gets no stream. */
-function transportHeaders({ accept, 'mcp-protocol-version': version }: Headers): Record<string, string> {
+/** The requests of versions that the SDK knows. It looks at nothing but the headers, so one serves many POSTs. */
+const requests = new Map(
+  [undefined, ...SUPPORTED_PROTOCOL_VERSIONS].map(version => [version, request(ACCEPT_ALL, version)])
+)
+
+/** The transport is told that a client that takes JSON takes streams too: it will get no stream. */
+function requestWith({ accept, 'mcp-protocol-version': version }: Headers): Request {
   const takesJson = accept === undefined || /application\/(json|\*)|\*\/\*/i.test(String(accept))
-  return {
-    Accept: takesJson ? ACCEPT_ALL : String(accept),
-    'Content-Type': JSON_TYPE,
-    ...(version !== undefined && { 'Mcp-Protocol-Version': String(version) })
-  }
+  const kept = takesJson ? requests.get(version?.toString()) : undefined
+  return kept ?? request(takesJson ? ACCEPT_ALL : String(accept), version?.toString())
 }
 
-/** Stands in an answer for JSON text that is there already; nobody outside this process knows it. */
-const MARK = randomBytes(16).toString('hex')
-const MARKS = new RegExp(`\\{"${MARK}":(\\d+)\\}`, 'g')
-
-/**
- * JSON texts that become part of an answer as they are. Parsing them only for the SDK to serialise them again would
- * change numbers that a double cannot hold, and takes longer than all else that the protocol needs.
- */
-class Splices {
-  readonly #texts: string[] = []
-
-  /** A small object to stand for a text until the answer is filled. */
-  stand(text: string): Record<string, number> {
-    return { [MARK]: this.#texts.push(text) - 1 }
+function request(accept: string, version: string | undefined): Request {
+  const headers = {
+    Accept: accept,
+    'Content-Type': JSON_TYPE,
+    ...(version !== undefined && { 'Mcp-Protocol-Version': version })
   }
-
-  fill(answer: string): string {
-    return answer.replace(MARKS, (_, index: string) => this.#texts[Number(index)]!)
-  }
+  return new Request('http://localhost/api/mcp', { method: 'POST', headers })
 }

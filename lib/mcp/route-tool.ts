@@ -128,14 +128,16 @@ function restReader({ query, body, prepared }: Route): (call: ToolCall, others: 
 
 /** What the handler is given of the request that brought the call; what costs something to make, only when asked for. */
 function contextOf(request: RequestOf<unknown, unknown>) {
-  const { requestId, key, headers, localPort } = request
+  const { requestId, key, headers } = request
   return {
     requestId,
     key,
     headers,
-    localPort,
     traceId: '',
     scoreId: '',
+    get localPort() {
+      return request.localPort
+    },
     get baseUrl() {
       return request.baseUrl
     },
