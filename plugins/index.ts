@@ -1,5 +1,6 @@
 /** Every resource of the API, in the order of the document: start reading here. */
 import type { Plugin } from '../lib/app.ts'
+import docs from './docs.ts'
 import health from './health.ts'
 import key from './key.ts'
 import mcp from './mcp/index.ts'
@@ -9,4 +10,4 @@ import project from './project.ts'
 import scores from './scores.ts'
 import traces from './traces/index.ts'
 
-export const plugins: readonly Plugin[] = [meta, openapi, key, project, traces, scores, mcp, health]
+export const plugins: readonly Plugin[] = [meta, openapi, key, project, traces, scores, mcp, docs, health]

@@ -9,6 +9,7 @@ import type { LoadKind, LoadReport, Sender, Window } from './load.ts'
 import type { Options } from './options.ts'
 import type { Service } from './service.ts'
 import {
+  checkTotals,
   emptyTables,
   readFreeNumber,
   readStorage,
@@ -95,6 +96,8 @@ export async function measureLoad(bench: Bench, kind: LoadKind, settings: LoadSe
     measureMs: options.seconds * 1_000
   }
   const report = await sender.run(rate === undefined ? load : { ...load, rate }, cpu.window)
+  const stored = subtractStorage(await readStorage(sql), before)
+  if (!settings.keep) await checkTotals(sql)
   const { node, main, postgres } = cpu.used
   const { traces, seconds } = report
   return {
@@ -109,7 +112,7 @@ export async function measureLoad(bench: Bench, kind: LoadKind, settings: LoadSe
     senderCpu: report.cpuMicros / traces,
     connections,
     refused: countRefused(report),
-    ...perTrace(subtractStorage(await readStorage(sql), before))
+    ...perTrace(stored)
   }
 }
 
@@ -151,13 +154,15 @@ async function measureCopyWith(
   const plan = { target, rows, projectId, firstNumber, connections }
   const duration = { warmUpMs: COPY_WARM_UP_MS, measureMs: options.seconds * 1_000 }
   const report = await measureCopy(plan, duration, cpu.window)
+  const stored = subtractStorage(await readStorage(sql), before)
   await skipUsedNumbers(sql)
+  await checkTotals(sql)
   return {
     connections,
     tracesPerSecond: report.traces / report.seconds,
     postgresCpu: cpu.used.postgres / report.traces,
     clientCpu: report.cpuMicros / report.traces,
-    ...perTrace(subtractStorage(await readStorage(sql), before))
+    ...perTrace(stored)
   }
 }
 

@@ -1,7 +1,7 @@
 /** What is measured: `spoor serve` as a process of its own, and an embedded PostgreSQL in a temporary folder. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmod, mkdtemp, open, readFile, rm } from 'node:fs/promises'
+import { chmod, mkdtemp, open, readFile, realpath, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
@@ -42,6 +42,9 @@ export async function startService(parent: string, undo: Undo): Promise<Service>
   const dataDir = join(folder, 'data')
   // Opened before the server and closed after it, so that PostgreSQL ends however the server ended.
   const cluster = await openEmbedded(dataDir, 'command', createLog('error'))
+  // The database is elsewhere where its user cannot reach the folder.
+  const home = await realpath(join(dataDir, 'postgres'))
+  undo.add(() => rm(home, { recursive: true, force: true }))
   undo.add(() => cluster.close())
   const sql = connectTo(cluster.target, { applicationName: 'bench' })
   undo.add(() => sql.end({ timeout: 1 }))

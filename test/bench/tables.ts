@@ -43,6 +43,15 @@ export function subtractStorage(later: Storage, earlier: Storage): Storage {
   }
 }
 
+/** Throws where the totals are not those of the rows: then what was measured was not whole traces. */
+export async function checkTotals(sql: Sql): Promise<void> {
+  const { traces, spans } = await readStorage(sql)
+  const [row] = await sql<{ traces: number; spans: number }[]>`
+    select (select count(*) from traces)::float8 as traces, (select count(*) from spans)::float8 as spans`
+  if (row!.traces === traces && row!.spans === spans) return
+  throw new Error(`the totals say ${traces} traces and ${spans} spans, the tables ${row!.traces} and ${row!.spans}`)
+}
+
 /** The first number for traces.seq that no server will use. */
 export async function readFreeNumber(sql: Sql): Promise<number> {
   const [row] = await sql<{ free: number }[]>`select last_value + ${DRAWN_NUMBERS}::int as free from trace_numbers`
