@@ -168,7 +168,7 @@ function noteOf(bytes: number, { spanValue, name }: Room): string {
       : `values of more than about ${spanValue} bytes in spans are cut, each with a mark of how much is left out`
   return (
     `This is an outline; the whole trace is ${bytes} bytes. In it, ${values}; names of more than about ${name} bytes ` +
-    'are cut in the same way; scores are only counted. Call get_trace with spanIds to read some spans whole, with ' +
+    'are cut in the same way; spans are without endedAt, provider and parentSpanId; scores are only counted. Call get_trace with spanIds to read some spans whole, with ' +
     'detail "full" to read everything, and get_trace_scores to read the scores.'
   )
 }
