@@ -3,6 +3,7 @@ import type { Plugin } from '../lib/app.ts'
 import docs from './docs.ts'
 import health from './health.ts'
 import key from './key.ts'
+import mcp from './mcp/index.ts'
 import meta from './meta.ts'
 import metrics from './metrics.ts'
 import openapi from './openapi.ts'
@@ -10,4 +11,4 @@ import project from './project.ts'
 import scores from './scores.ts'
 import traces from './traces/index.ts'
 
-export const plugins: readonly Plugin[] = [meta, openapi, key, project, traces, scores, docs, health, metrics]
+export const plugins: readonly Plugin[] = [meta, openapi, key, project, traces, scores, mcp, docs, health, metrics]
