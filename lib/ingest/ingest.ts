@@ -7,11 +7,11 @@ import type { Appended, Ended, Ingest, Principal, Recorded } from '../app.ts'
 import type { Database } from '../database/database.ts'
 import { Pool } from '../database/pool.ts'
 import { Refusal } from '../errors.ts'
+import { Gate } from '../gate.ts'
 import type { Logger } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
 import type { ByKey, Decision } from '../trace/decide.ts'
 import type { PreparedAppend, PreparedEnd } from '../trace/prepared.ts'
-import { ByteGate } from './byte-gate.ts'
 import { Preparation } from './preparation.ts'
 import { Queue } from './queue.ts'
 import type { Ready } from './ready.ts'
@@ -48,7 +48,7 @@ type Operation = RecordText | (PreparedAppend & ByKey) | (PreparedEnd & ByKey)
 export class WritePath implements Ingest {
   readonly #preparation: Preparation
   readonly #queue = new Queue<Pending>()
-  readonly #gate = new ByteGate(MAX_PREPARED_BYTES)
+  readonly #gate = new Gate(MAX_PREPARED_BYTES)
   readonly #pool: Pool
   readonly #idle: Writer[]
   readonly #trialTraces: number | undefined

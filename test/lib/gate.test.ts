@@ -1,8 +1,8 @@
 import t from 'tap'
-import { ByteGate } from '../../../lib/ingest/byte-gate.ts'
+import { Gate } from '../../lib/gate.ts'
 
 t.test('lets in what fits, in order, and the rest when there is room', async t => {
-  const gate = new ByteGate(10)
+  const gate = new Gate(10)
   const inside: string[] = []
   const come = (name: string, bytes: number) => gate.enter(bytes).then(() => inside.push(name))
   const all = [come('a', 6), come('b', 4), come('c', 5), come('d', 1)]
@@ -17,7 +17,7 @@ t.test('lets in what fits, in order, and the rest when there is room', async t =
 })
 
 t.test('something larger than the gate enters alone', async t => {
-  const gate = new ByteGate(10)
+  const gate = new Gate(10)
   await gate.enter(50)
   const next = gate.enter(1)
   gate.leave(50)
