@@ -29,7 +29,7 @@ export interface LoadReport {
   /** Answers by status. */
   readonly statuses: Readonly<Record<string, number>>
   readonly seconds: number
-  /** Of a request, in ms; at a fixed rate counted from when it was due. NaN: none was answered. */
+  /** Of a request, in ms; waiting for a connection included at a fixed rate. NaN: none was answered. */
   readonly p50: number
   readonly p99: number
   readonly max: number
