@@ -225,4 +225,33 @@ t.test('recording over HTTP', async t => {
       costUsd: null
     })
   })
+
+  await t.test('a trace that was streamed reads as one that was recorded at once', async t => {
+    const spans = [span({ status: 'error', input: 'é' }), span({ usage: { inputTokens: 1 } }), span({ costUsd: 1e-7 })]
+    const whole = {
+      status: 'error',
+      provider: 'p',
+      model: 'm😀',
+      output: { o: ['"', 1e21] },
+      usage: { outputTokens: 3 },
+      costUsd: 0.1,
+      metadata: { a: 1, b: { c: 'é' }, d: [] },
+      tags: ['x', 'é', '"'],
+      endedAt: LATER
+    }
+    const body = ingestBody({ ...whole, input: 'i', sessionId: 's', spans })
+    t.match(await record(body), { status: 201 })
+    const begun = { input: 'i', sessionId: 's', provider: 'before', output: 'before', usage: { inputTokens: 9 } }
+    const id = await start({ ...begun, metadata: { a: 0, b: { c: 'é' } }, tags: ['x', 'é'], spans: spans.slice(0, 1) })
+    t.match(await append(id, spans[1]!), { status: 200 })
+    t.match(await call('PATCH', `${TRACES}/${id}`, { body: { metadata: { a: { patched: true } } } }), { status: 200 })
+    t.match(await end(id, { ...whole, metadata: { a: 1, d: [] }, spans: spans.slice(2) }), { status: 200 })
+    const [once, streamed] = [await read(body.trace.id), await read(id)]
+    for (const key of ['id', 'ingestedAt', 'bodyHash', 'metadataUpdatedAt']) {
+      t.not(streamed.trace[key], once.trace[key])
+      streamed.trace[key] = once.trace[key]
+    }
+    for (const each of streamed.spans) each.traceId = body.trace.id
+    t.strictSame(streamed, once)
+  })
 })
