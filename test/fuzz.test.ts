@@ -8,7 +8,8 @@ import fc from 'fast-check'
 import t from 'tap'
 import { ERROR_CODES } from '../lib/errors.ts'
 import { createLog } from '../lib/log.ts'
-import { encodeBody, type FuzzRequest, fuzzBytes, fuzzRequest } from './fixtures/fuzz.ts'
+import { encodeBody, type FuzzRequest, fuzzRequest } from './fixtures/fuzz.ts'
+import { fuzzBytes } from './fixtures/fuzz-bytes.ts'
 import { ENDPOINT } from './fixtures/mcp.ts'
 import { parseRaw } from './fixtures/raw.ts'
 import { type Answer, testService } from './fixtures/service.ts'
@@ -71,7 +72,7 @@ t.test('whatever is sent, the service answers as it should, and goes on', async 
       checkAnswer(request, answer)
       checkQuiet()
     }),
-    bounds(300, 0.8)
+    bounds(200, 0.8)
   )
 
   await fc.assert(
@@ -85,7 +86,7 @@ t.test('whatever is sent, the service answers as it should, and goes on', async 
       assert.match(answer.headers['x-request-id'] ?? '', /^\w{24}$/)
       checkQuiet()
     }),
-    bounds(200, 0.2)
+    bounds(100, 0.2)
   )
 
   t.equal((await call('GET', '/api/v1/key')).status, 200, 'it still answers')
