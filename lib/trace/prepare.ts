@@ -10,7 +10,7 @@ import { type Body, normaliseEnd, normaliseSpans, normaliseTrace } from './norma
 import type { Prepared, PreparedAppend, PreparedEnd, PreparedTrace } from './prepared.ts'
 
 /** Parses a body, or refuses it as `invalid_json`, or for its depth as `tooDeep`. */
-export function readBody(bytes: Uint8Array, tooDeep: ErrorCode): Body {
+export function readBody(bytes: Uint8Array, tooDeep: ErrorCode, maxDepth = MAX_JSON_DEPTH): Body {
   const text = decodeText(bytes)
   if (text === undefined) throw new Refusal('invalid_json', 'the body is not UTF-8 text')
   let value: unknown
@@ -21,8 +21,8 @@ export function readBody(bytes: Uint8Array, tooDeep: ErrorCode): Body {
     throw new Refusal('invalid_json', reason)
   }
   const { depth, inexact } = inspectText(text)
-  if (depth > MAX_JSON_DEPTH) {
-    throw new Refusal(tooDeep, `body: must not be nested deeper than ${MAX_JSON_DEPTH} levels`)
+  if (depth > maxDepth) {
+    throw new Refusal(tooDeep, `body: must not be nested deeper than ${maxDepth} levels`)
   }
   return {
     value,
