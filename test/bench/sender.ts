@@ -16,6 +16,8 @@ const tell = (message: SenderMessage) => process.send!(message)
 process.on('message', (plan: LoadPlan) => new Load(plan).start())
 // Whoever started it has gone.
 process.on('disconnect', () => process.exit())
+// The terminal's Ctrl-C is for whoever started it.
+process.on('SIGINT', () => {})
 
 /** One trace after the other on one connection. */
 interface Track {
