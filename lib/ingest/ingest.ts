@@ -35,6 +35,8 @@ const STATEMENT_TIMEOUT_MS = 30_000
 const SLOTS = 62
 
 type Done = Exclude<Decision, { kind: 'refused' }>
+/** Who writes, as far as it is written down; nobody's key restores. */
+type Author = Pick<Principal, 'projectId' | 'environment' | 'trialAccountId'> & { readonly keyId: string | null }
 type Operation = RecordText | (PreparedAppend & ByKey) | (PreparedEnd & ByKey)
 
 export class WritePath implements Ingest {
@@ -64,13 +66,7 @@ export class WritePath implements Ingest {
 
   async record(key: Principal, body: Uint8Array): Promise<Recorded> {
     const ready = (await this.#preparation.makeReady({ operation: 'record', body })) as RecordText
-    const decision = await this.#submit(key, ready.traceId, ready, body.byteLength)
-    return {
-      traceId: ready.traceId,
-      spanCount: decision.kind === 'duplicate' ? decision.spanCount : ready.spans.count,
-      duplicate: decision.kind === 'duplicate',
-      running: ready.running
-    }
+    return recorded(ready, await this.#submit(key, ready.traceId, ready, body.byteLength))
   }
 
   async append(key: Principal, traceId: string, body: Uint8Array): Promise<Appended> {
@@ -88,6 +84,16 @@ export class WritePath implements Ingest {
     const decision = await this.#submit(key, traceId, operation, body.byteLength)
     if (decision.kind === 'insert') throw new Error('an end cannot insert a trace')
     return { traceId, duplicate: decision.kind === 'duplicate', spanCount: spanCountAfter(decision) }
+  }
+
+  /**
+   * Stores a trace as a line of an export shows it, with the past that it has behind it, and charges nobody. Its id decides
+   * as it does for `record`: what is there is never changed.
+   */
+  async restore(projectId: number, line: Uint8Array): Promise<Recorded> {
+    const ready = (await this.#preparation.makeReady({ operation: 'restore', body: line })) as RecordText
+    const nobody = { projectId, keyId: null, environment: null, trialAccountId: null }
+    return recorded(ready, await this.#submit(nobody, ready.traceId, ready, line.byteLength))
   }
 
   admit(bytes: number): { release(): void } {
@@ -118,8 +124,9 @@ export class WritePath implements Ingest {
   }
 
   /** Queues an operation; resolves with its decision once that is committed, throws a Refusal otherwise. */
-  async #submit(key: Principal, traceId: string, operation: Operation, bytes: number): Promise<Done> {
+  async #submit(key: Author, traceId: string, operation: Operation, bytes: number): Promise<Done> {
     const isRecord = operation.operation === 'record'
+    const isRestore = isRecord && operation.past !== undefined
     const isTrial = isRecord && key.trialAccountId !== null && this.#trialTraces !== undefined
     const charge = isTrial ? { accountId: key.trialAccountId as number, limit: this.#trialTraces as number } : undefined
     const decision = await new Promise<Decision>((resolve, reject) => {
@@ -133,8 +140,9 @@ export class WritePath implements Ingest {
         environment: key.environment,
         operation,
         charge,
-        // A new trace is inserted without a look; one that cannot be stored is refused only if it does not exist.
-        look: !isRecord || charge !== undefined || operation.oversize !== undefined,
+        // A new trace is inserted without a look; one that cannot be stored is refused only if it does not exist. What is
+        // restored may well be there, when an import is run again.
+        look: !isRecord || isRestore || charge !== undefined || operation.oversize !== undefined,
         attempts: [],
         decision: undefined,
         tries: 0,
@@ -195,3 +203,10 @@ export class WritePath implements Ingest {
 
 const spanCountAfter = (decision: Exclude<Done, { kind: 'insert' }>): number =>
   decision.kind === 'change' ? decision.change.spanCount : decision.spanCount
+
+const recorded = (record: RecordText, decision: Done): Recorded => ({
+  traceId: record.traceId,
+  spanCount: decision.kind === 'duplicate' ? decision.spanCount : record.spans.count,
+  duplicate: decision.kind === 'duplicate',
+  running: record.running
+})
