@@ -2,4 +2,6 @@
 import { runCommandLine } from './command-line.ts'
 import { commands } from './commands/index.ts'
 
-process.exitCode = await runCommandLine(commands, process.argv.slice(2), process)
+const code = await runCommandLine(commands, process.argv.slice(2), process)
+// A server that did not stop in order has set a code by itself.
+if (code !== 0) process.exitCode = code

@@ -8,5 +8,7 @@ export type { Logger }
 
 /** A logger of the given pino level (`silent` included) that writes to stderr, or to `destination`. */
 export function createLog(level: string, destination?: DestinationStream): Logger {
-  return pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, destination ?? pino.destination(2))
+  // Lines that are logged while one is being written go out together, and no request waits for the terminal or the disk.
+  const stderr = () => pino.destination({ dest: 2, sync: false })
+  return pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, destination ?? stderr())
 }

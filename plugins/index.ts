@@ -1,5 +1,6 @@
 /** Every resource of the API, in the order of the document: start reading here. */
 import type { Plugin } from '../lib/app.ts'
+import docs from './docs.ts'
 import health from './health.ts'
 import key from './key.ts'
 import meta from './meta.ts'
@@ -8,4 +9,4 @@ import project from './project.ts'
 import scores from './scores.ts'
 import traces from './traces/index.ts'
 
-export const plugins: readonly Plugin[] = [meta, openapi, key, project, traces, scores, health]
+export const plugins: readonly Plugin[] = [meta, openapi, key, project, traces, scores, docs, health]

@@ -19,7 +19,7 @@ export default function scores(app: App): void {
     description: 'A score with a name that the trace already has is a newer score; the summary shows the newest.',
     body: ScoreInput,
     replies: { 201: ScoreAdded },
-    errors: ['conflict', 'quota_exhausted'],
+    errors: ['conflict', 'quota_exhausted', 'unavailable'],
     async handler({ key, traceId, body, requestId }) {
       const input = readScore(body)
       const score = found(await app.store.write(sql => addScore(sql, key.projectId, traceId, input)))
@@ -49,7 +49,7 @@ export default function scores(app: App): void {
     summary: 'Delete a score',
     description: 'The score of that name before it, if there is one, takes its place in the summary of the trace.',
     replies: { 200: ScoreDeleted },
-    errors: ['quota_exhausted'],
+    errors: ['quota_exhausted', 'unavailable'],
     async handler({ key, traceId, scoreId }) {
       const deleted = await app.store.write(sql => deleteScore(sql, key.projectId, traceId, scoreId))
       found(deleted, 'score on this trace')

@@ -54,7 +54,7 @@ function describe(address: string, keyUsed: string, traces: readonly RecordedTra
     '',
     table(['TRACE', 'NAME', 'STATUS', 'SCORES'], rows, ''),
     '',
-    'Read them with a key that may traces:read:',
+    'Read them with a key that has the scope traces:read:',
     '',
     `  curl -sS -H "Authorization: Bearer $SPOOR_API_KEY" '${address}/api/v1/traces?tag=demo'`,
     `  curl -sS -H "Authorization: Bearer $SPOOR_API_KEY" ${address}/api/v1/traces/${traces[0]!.id}`

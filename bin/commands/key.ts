@@ -115,13 +115,13 @@ function parseExpiry(text = 'never'): number | undefined {
 }
 
 function shownOnce(key: IssuedKey): string {
-  const environment = key.environment === null ? '' : ` in environment ${key.environment}`
+  const environment = key.environment === null ? '' : `, and records in environment ${key.environment}`
   const expiry = key.expiresAt === null ? 'never expires' : `expires ${relativeTime(key.expiresAt)}`
   return [
     key.key,
     '',
-    `This is the only time that the key is shown. Its id is ${key.keyId}; it ${expiry},`,
-    `and may do ${key.scopes.join(', ')}${environment}.`
+    `This is the only time that the key is shown. Its id is ${key.keyId}; it ${expiry}.`,
+    `It has ${key.scopes.join(', ')}${environment}.`
   ].join('\n')
 }
 

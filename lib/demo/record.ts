@@ -34,6 +34,9 @@ async function post(address: string, key: string, path: string, body: unknown): 
     method: 'POST',
     headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
     body: JSON.stringify(body)
+  }).catch(error => {
+    // The message of fetch is always `fetch failed`.
+    throw new AdminError(`no answer from ${address}: ${error.cause?.message || error.cause?.code || error.message}`)
   })
   const text = await response.text()
   if (!response.ok) throw new AdminError(`the server refused POST ${path}: ${response.status} ${text}`)

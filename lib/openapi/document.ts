@@ -59,7 +59,8 @@ are recorded complete in one request, or started, extended and ended while they 
 ### Errors
 
 Every error has the body \`{"error": {"code", "message", "requestId"}}\`. Wait as \`Retry-After\` says after 429 and 503,
-then send the same request again.
+then send the same request again. A path that is not here is 404, a method that is not here 405 with \`Allow\`; what is
+not HTTP at all is \`invalid_request\` with status 400, 408 or 431.
 
 | Code | Status | Meaning |
 |---|---|---|

@@ -8,7 +8,8 @@ const Environment = Type.String({
   pattern: '^[A-Za-z0-9][A-Za-z0-9_-]{0,31}$',
   description: 'The environment of the trace, folded to lower case; `unassigned`: recorded by keys that have none.'
 })
-const limitUpTo = (maximum: number) => Type.Integer({ minimum: 1, maximum, default: DEFAULT_LIMIT })
+const limitUpTo = (maximum: number) =>
+  Type.Integer({ minimum: 1, maximum, default: DEFAULT_LIMIT, description: 'How many a page has at most.' })
 const text = (description: string) => Type.Optional(Type.String({ description }))
 const time = (description: string) => Type.Optional(Type.String({ ...Timestamp, description }))
 

@@ -1,10 +1,13 @@
-/** The list of a project's scores (specification 4.14): newest first, by keyset on (created_at, seq). */
+/**
+ * The list of a project's scores (specification 4.14): newest first, by keyset on (created_at, seq). Not prepared, as
+ * the list of traces is not.
+ */
 import type { Sql } from 'postgres'
 import type { Edge } from '../cursor.ts'
 import { list } from './json.ts'
 import { edgeBelow, SCORE_ORDER } from './order.ts'
 import { renderScore, type ScoreRow } from './score-json.ts'
-import { scoreColumns } from './scores.ts'
+import { SCORE_COLUMNS } from './scores.ts'
 
 /** Scores that one call may look at when it filters by environment. */
 export const MAX_EXAMINED = 1000
@@ -27,49 +30,52 @@ export interface ScorePage {
   readonly next: Edge | undefined
 }
 
-interface Place {
-  readonly createdAt: string
+interface Row extends ScoreRow {
   readonly seq: number
-}
-type Row = ScoreRow & Place & { readonly traceId: string }
-
-const past = (place: Place): Edge => ({ key: place.createdAt, tie: String(place.seq), inclusive: false })
-
-/** What limits the scores to look at: project, name, `from`, and the edge that the walk begins at. */
-function range(sql: Sql, projectId: number, query: ScoreQuery) {
-  const edge = edgeBelow(SCORE_ORDER, query.after, query.to)
-  return sql`
-    s.project_id = ${projectId} ${query.name === undefined ? sql`` : sql`and s.name = ${query.name}`}
-    and s.created_at >= ${query.from ?? '-infinity'}
-    and (s.created_at, s.seq) ${edge.inclusive ? sql`<=` : sql`<`} (${edge.key}, ${edge.tie})`
-}
-
-/** The last score that this call may examine, where others lie beyond it. */
-async function readHorizon(sql: Sql, projectId: number, query: ScoreQuery): Promise<Place | undefined> {
-  const [last, beyond] = await sql<Place[]>`
-    select s.created_at as "createdAt", s.seq
-    from scores s
-    where ${range(sql, projectId, query)}
-    order by s.created_at desc, s.seq desc
-    limit 2 offset ${MAX_EXAMINED - 1}`
-  return beyond && last
+  /** Null: not of the page, but the last score that may be examined, or the one after it. */
+  readonly traceId: string | null
 }
 
 /** One page of a project's scores. With an environment it may be short, or empty, and still not be the last. */
 export async function listScores(sql: Sql, projectId: number, query: ScoreQuery): Promise<ScorePage> {
-  const { environment, limit } = query
-  const horizon = environment === undefined ? undefined : await readHorizon(sql, projectId, query)
-  const found = await sql<Row[]>`
-    select ${scoreColumns(sql)}, s.seq, t.id as "traceId"
-    from scores s
-    join traces t on t.project_id = s.project_id and t.seq = s.trace_seq
-    where ${range(sql, projectId, query)}
-      ${environment === undefined ? sql`` : sql`and t.environment = ${environment}`}
-      ${horizon === undefined ? sql`` : sql`and (s.created_at, s.seq) >= (${horizon.createdAt}, ${horizon.seq})`}
-    order by s.created_at desc, s.seq desc
-    limit ${limit + 1}`
-  const rows = found.slice(0, limit)
+  const { name, environment, from, limit } = query
+  const edge = edgeBelow(SCORE_ORDER, query.after, query.to)
+  const most = environment === undefined ? limit : MAX_EXAMINED
+  const values: (string | number)[] = []
+  const bind = (value: string | number) => `$${values.push(value)}`
+  const conditions = [`s.project_id = ${bind(projectId)}`]
+  if (name !== undefined) conditions.push(`s.name = ${bind(name)}`)
+  if (from !== undefined) conditions.push(`s.created_at >= ${bind(from)}`)
+  // "is true" keeps PostgreSQL from looking for the traces by their environment, which may be that of very many.
+  const inEnvironment = environment === undefined ? '' : `and (t.environment = ${bind(environment)}) is true`
+  const beyond = edge.inclusive ? '<=' : '<'
+  const found = await sql.unsafe<Row[]>(
+    `with examined as materialized (
+      select s.*, row_number() over (order by created_at desc, seq desc) as place
+      from scores s
+      where ${conditions.join(' and ')} and (s.created_at, s.seq) ${beyond} (${bind(edge.key)}, ${bind(edge.tie)})
+      order by created_at desc, seq desc
+      limit ${bind(most + 1)}
+    )
+    (
+      select ${SCORE_COLUMNS}, s.seq, t.id as "traceId"
+      from examined s
+      join traces t on t.project_id = s.project_id and t.seq = s.trace_seq
+      where s.place <= ${bind(most)} ${inEnvironment}
+      order by s.place
+      limit ${bind(limit + 1)}
+    )
+    union all
+    (select ${SCORE_COLUMNS}, s.seq, null from examined s where s.place >= ${bind(most)} order by s.place)`,
+    values
+  )
+  const matches = found.filter(row => row.traceId !== null)
+  const [lastExamined, beyondIt] = found.filter(row => row.traceId === null)
+  const rows = matches.slice(0, limit)
   // Where more matches were found than fit, the last one that fits is the last one examined.
-  const last = found.length > limit ? rows.at(-1) : horizon
-  return { scores: list(rows.map(row => renderScore(row, row.traceId))), next: last && past(last) }
+  const last = matches.length > limit ? rows.at(-1) : beyondIt && lastExamined
+  return {
+    scores: list(rows.map(row => renderScore(row, row.traceId!))),
+    next: last && { key: last.createdAt, tie: String(last.seq), inclusive: false }
+  }
 }

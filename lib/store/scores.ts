@@ -18,8 +18,8 @@ export interface NewScore {
   readonly spanId: string | null
 }
 
-/** The columns of a ScoreRow. */
-export const scoreColumns = (sql: Sql) => sql`
+/** The columns of a ScoreRow, of scores as s. */
+export const SCORE_COLUMNS = `
   s.id, s.span_id as "spanId", s.name, s.data_type as "dataType", s.value, s.comment, s.source,
   s.evaluator_id as "evaluatorId", s.run_id as "runId", s.created_at as "createdAt"`
 
@@ -43,7 +43,7 @@ export async function readScoreMaps(
 /** The scores of a trace, newest first, as the text of a JSON array; undefined where there is no such trace. */
 export async function readTraceScores(sql: Sql, projectId: number, traceId: string): Promise<string | undefined> {
   const rows = await sql<(ScoreRow | { readonly id: null })[]>`
-    select ${scoreColumns(sql)}
+    select ${sql.unsafe(SCORE_COLUMNS)}
     from traces t
     left join scores s on s.project_id = t.project_id and s.trace_seq = t.seq
     where t.project_id = ${projectId} and t.id = ${traceId}
@@ -77,7 +77,7 @@ export async function addScore(
         from counted
         returning *
       )
-      select found.score_count as "scoreCount", ${scoreColumns(sql)} from found left join added s on true`
+      select found.score_count as "scoreCount", ${sql.unsafe(SCORE_COLUMNS)} from found left join added s on true`
     if (row === undefined) return undefined
     if (row.id !== null) return renderScore(row, traceId)
     if (row.scoreCount >= MAX_SCORES) throw new Refusal('conflict', `the trace already holds ${MAX_SCORES} scores`)

@@ -12,7 +12,7 @@ export default function (app: App): void {
     summary: 'Delete a trace',
     description: 'With every span and score under it, and its patched metadata.',
     replies: { 200: TraceDeleted },
-    errors: ['quota_exhausted'],
+    errors: ['quota_exhausted', 'unavailable'],
     async handler({ key, traceId }) {
       found(await app.store.write(sql => deleteTrace(sql, key.projectId, traceId)))
       return { body: { ok: true, traceId } }

@@ -18,7 +18,7 @@ export default function (app: App): void {
       'the last wins. The bodyHash stays, so resending the original trace is still a duplicate.',
     body: MetadataPatch,
     replies: { 200: MetadataPatched },
-    errors: ['payload_too_large', 'quota_exhausted'],
+    errors: ['payload_too_large', 'quota_exhausted', 'unavailable'],
     async handler({ key, traceId, payload, requestId }) {
       const patch = exactMetadata(payload)
       const { metadata, changed } = found(

@@ -16,6 +16,7 @@ export default function record(app: App) {
     body: IngestBody,
     prepared: true,
     replies: { 200: TraceRecorded, 201: TraceRecorded },
+    outcomes: { 200: 'An identical resend: nothing was written.', 201: 'Stored.' },
     errors: ['invalid_trace', 'trial_limit_reached', 'trace_id_conflict', 'payload_too_large', 'quota_exhausted'],
     async handler({ key, payload, requestId }) {
       const { traceId, spanCount, duplicate, running } = await app.ingest.record(key, payload)

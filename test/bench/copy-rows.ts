@@ -2,7 +2,6 @@
  * Rows for COPY that are the service's own: each body is recorded through its API, and what it stored is read back as
  * COPY writes it, with the placeholders of template.ts where a row must be unique.
  */
-import { text } from 'node:stream/consumers'
 import type { Sql } from 'postgres'
 import { type Column, SPAN_COLUMNS, TRACE_COLUMNS } from '../../lib/store/columns.ts'
 import { type BodyKind, ingestBody, SHAPES } from './bodies.ts'
@@ -45,22 +44,24 @@ export async function readCopyRows(
 async function readTrace(sql: Sql, id: string): Promise<CopyRows> {
   const [row] = await sql<{ seq: number; spanCount: number; estimatedBytes: number }[]>`
     select seq, span_count as "spanCount", estimated_bytes as "estimatedBytes" from traces where id = ${id}`
-  const { seq, spanCount, estimatedBytes } = row!
+  const { seq, ...counts } = row!
   const traceValues = TRACE_COLUMNS.map(({ name }) => PLACES[name] ?? name)
   const spanValues = SPAN_COLUMNS.map(({ name }) => (name === 'trace_seq' ? NUMBER_PLACE : name))
   return {
-    trace: await copyOut(sql, `select ${traceValues.join(', ')} from traces where id = '${id}'`),
-    spans: await copyOut(
-      sql,
-      `select ${spanValues.join(', ')} from spans where trace_seq = ${seq} order by started_at, id`
-    ),
-    spanCount,
-    estimatedBytes
+    trace: await readLines(sql, traceValues, `traces where id = '${id}'`),
+    spans: await readLines(sql, spanValues, `spans where trace_seq = ${seq} order by started_at, id`),
+    ...counts
   }
 }
 
-async function copyOut(sql: Sql, query: string): Promise<Buffer> {
-  const lines = await text(await sql.unsafe(`copy (${query}) to stdout`).readable())
+/** Rows in the text format of COPY. (The driver's own COPY TO may never end where a row is larger than 16 kB.) */
+async function readLines(sql: Sql, values: readonly string[], from: string): Promise<Buffer> {
+  const query = sql.unsafe(`select ${values.map(each => `(${each})::text`).join(', ')} from ${from}`)
+  const rows: (string | null)[][] = await query.values()
+  const lines = rows.map(row => `${row.map(value => (value === null ? '\\N' : escaped(value))).join('\t')}\n`)
   // Times as clients write them are as wide, and read as well.
-  return Buffer.from(lines.replaceAll(MINUTE_PLACE.replace('T', ' '), MINUTE_PLACE))
+  return Buffer.from(lines.join('').replaceAll(MINUTE_PLACE.replace('T', ' '), MINUTE_PLACE))
 }
+
+/** JSON text and the bodies' other texts hold no control characters. */
+const escaped = (value: string) => value.replaceAll('\\', '\\\\')

@@ -11,6 +11,8 @@ export interface LoadPlan {
   readonly kind: LoadKind
   /** Each has one request under way at most. */
   readonly connections: number
+  /** From here on the numbers go that the traces' times follow. */
+  readonly firstNumber: number
   /** Traces a second, begun whether or not earlier ones were answered; left out: each connection begins the next at once. */
   readonly rate?: number
   readonly warmUpMs: number

@@ -16,10 +16,8 @@ export const bodyKindOf = (kind: LoadKind): BodyKind => (kind === 'streaming' ? 
 
 /** The requests that record one trace of a variant, in order. */
 export function buildScript(kind: LoadKind, variant: number, port: number, key: string): Script {
-  const parts = kind === 'streaming' ? streamedParts(variant) : [{ path: TRACES, body: ingestBody(kind, variant) }]
   let bodyBytes = 0
-  const requests = parts.map(({ path, body }) => {
-    const text = JSON.stringify(body)
+  const requests = partsOf(kind, variant).map(({ path, text }) => {
     const length = Buffer.byteLength(text)
     bodyBytes += length
     const head = [
@@ -34,14 +32,29 @@ export function buildScript(kind: LoadKind, variant: number, port: number, key: 
   return { requests, bodyBytes }
 }
 
-const TRACES = '/api/v1/traces'
+interface Part {
+  readonly path: string
+  readonly text: string
+}
 
-function streamedParts(variant: number): { path: string; body: object }[] {
+const TRACES = '/api/v1/traces'
+/** Large bodies take longer to make than to record. */
+const made = new Map<string, readonly Part[]>()
+
+function partsOf(kind: LoadKind, variant: number): readonly Part[] {
+  const name = `${kind} ${variant}`
+  const parts = made.get(name) ?? makeParts(kind, variant)
+  made.set(name, parts)
+  return parts
+}
+
+function makeParts(kind: LoadKind, variant: number): Part[] {
+  if (kind !== 'streaming') return [{ path: TRACES, text: JSON.stringify(ingestBody(kind, variant)) }]
   const { start, appends, end } = streamedBodies(variant)
   const trace = `${TRACES}/${TRACE_ID_PLACE}`
   return [
-    { path: TRACES, body: start },
-    ...appends.map(body => ({ path: `${trace}/spans`, body })),
-    { path: `${trace}/end`, body: end }
+    { path: TRACES, text: JSON.stringify(start) },
+    ...appends.map(body => ({ path: `${trace}/spans`, text: JSON.stringify(body) })),
+    { path: `${trace}/end`, text: JSON.stringify(end) }
   ]
 }

@@ -7,14 +7,13 @@ import { createHistogram, performance } from 'node:perf_hooks'
 import { Connection } from './connection.ts'
 import type { LoadPlan, LoadReport, SenderMessage } from './load.ts'
 import { buildScript, type Script, variantsOf } from './requests.ts'
-import { createIdentities } from './template.ts'
+import { createIdentities, type Identities } from './template.ts'
 
 /** How often it looks whether requests are due, at a fixed rate. */
 const TICK_MS = 1
 const MAX_LATENCY_MICROS = 600_000_000
 
 const tell = (message: SenderMessage) => process.send!(message)
-const identities = createIdentities()
 
 process.on('message', (plan: LoadPlan) => new Load(plan).start())
 // Whoever started it has gone.
@@ -33,6 +32,7 @@ interface Track {
 
 class Load {
   readonly #plan: LoadPlan
+  readonly #identities: Identities
   readonly #tracks: Track[]
   readonly #idle: Track[]
   readonly #latency = createHistogram({ lowest: 1, highest: MAX_LATENCY_MICROS, figures: 3 })
@@ -44,6 +44,7 @@ class Load {
 
   constructor(plan: LoadPlan) {
     this.#plan = plan
+    this.#identities = createIdentities(plan.firstNumber)
     const { kind, port, key } = plan
     const variants = variantsOf(kind)
     this.#tracks = Array.from({ length: plan.connections }, (_, i) => {
@@ -118,8 +119,8 @@ class Load {
   }
 
   #begin(track: Track, since: number): void {
-    identities.next()
-    for (const request of track.script.requests) identities.stamp(request)
+    this.#identities.next()
+    for (const request of track.script.requests) this.#identities.stamp(request)
     track.step = 0
     track.refused = false
     this.#send(track, since)

@@ -13,7 +13,7 @@ export const MINUTE_PLACE = '1999-12-31T23:59'
 export const NUMBER_PLACE = '987654321098765'
 
 const SESSION_LENGTH = 8
-/** Traces per minute of the time that they tell: it moves on, so that indexes by time grow at their right-hand edge. */
+/** The times that traces tell move on with their numbers, so that indexes by time grow at their right-hand edge. */
 const TRACES_PER_MINUTE = 16
 const FIRST_MINUTE = Date.UTC(2026, 0, 1) / 60_000
 
@@ -51,13 +51,14 @@ export interface Identities {
 
 const HEX_DIGITS = Buffer.from('0123456789abcdef')
 
-/** Identities with random ids, and numbers that begin at `firstNumber`. */
-export function createIdentities(firstNumber = 1): Identities {
+/** Identities with random ids, and numbers from `firstNumber` on. */
+export function createIdentities(firstNumber: number): Identities {
   const traceId = Buffer.alloc(TRACE_ID_PLACE.length)
   const session = Buffer.alloc(SESSION_PLACE.length)
   const minute = Buffer.alloc(MINUTE_PLACE.length)
   const number = Buffer.alloc(NUMBER_PLACE.length)
-  let made = 0
+  let next = firstNumber
+  let currentMinute = 0
 
   const writeHex = (target: Buffer) => {
     for (let at = 0; at < target.length; at += 8) {
@@ -68,12 +69,14 @@ export function createIdentities(firstNumber = 1): Identities {
   return {
     next() {
       writeHex(traceId)
-      if (made % SESSION_LENGTH === 0) writeHex(session)
-      if (made % TRACES_PER_MINUTE === 0) {
-        minute.write(new Date((FIRST_MINUTE + made / TRACES_PER_MINUTE) * 60_000).toISOString(), 0, 'latin1')
+      if ((next - firstNumber) % SESSION_LENGTH === 0) writeHex(session)
+      const thisMinute = FIRST_MINUTE + Math.floor(next / TRACES_PER_MINUTE)
+      if (thisMinute !== currentMinute) {
+        currentMinute = thisMinute
+        minute.write(new Date(currentMinute * 60_000).toISOString(), 0, 'latin1')
       }
-      number.write(String(firstNumber + made).padStart(number.length, '0'), 0, 'latin1')
-      made += 1
+      number.write(String(next).padStart(number.length, '0'), 0, 'latin1')
+      next += 1
     },
     stamp({ bytes, traceIds, sessions, minutes, numbers }) {
       overwrite(bytes, traceIds, traceId)

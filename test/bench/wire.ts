@@ -38,7 +38,7 @@ export class Wire {
     const socket = connect(`${socketDir}/.s.PGSQL.${port}`)
     await once(socket, 'connect')
     // The types do not know this setting.
-    const options = { ...login, max: 1, fetch_types: false, socket: () => socket }
+    const options = { ...login, max: 1, max_lifetime: null, fetch_types: false, socket: () => socket }
     const sql = postgres(options as unknown as postgres.Options<Record<string, never>>)
     await sql`select`
     socket.removeAllListeners()

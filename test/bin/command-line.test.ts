@@ -1,17 +1,5 @@
 import t from 'tap'
-import { runCommandLine } from '../../bin/command-line.ts'
-import { commands } from '../../bin/commands/index.ts'
-import { runSpoor } from '../fixtures/spoor.ts'
-
-/** Runs a command line in this process. */
-async function run(args: readonly string[], env: NodeJS.ProcessEnv = {}) {
-  let out = ''
-  let err = ''
-  const stdout = { write: (text: string) => (out += text) }
-  const stderr = { write: (text: string) => (err += text) }
-  const code = await runCommandLine(commands, args, { env, stdout, stderr })
-  return { code, out, err }
-}
+import { runHere, runSpoor } from '../fixtures/spoor.ts'
 
 t.test('a wrong command line is one line on stderr that says what there is, and exit code 2', async t => {
   const wrong: [string[], RegExp][] = [
@@ -48,7 +36,7 @@ t.test('a wrong command line is one line on stderr that says what there is, and 
     [['project', 'create', 'a', '--storage-limit', '0'], /--storage-limit must be/]
   ]
   for (const [args, message] of wrong) {
-    const result = await run(args)
+    const result = await runHere(args)
     t.match(result, { code: 2, out: '', err: message }, args.join(' '))
     t.match(result.err, /^spoor: [^\n]+\n$/, 'in one line')
   }
@@ -62,19 +50,19 @@ t.test('configuration that cannot be used is one line on stderr, and exit code 1
     [{ DATABASE_URL: 'postgres://127.0.0.1:1/none' }, /ECONNREFUSED/]
   ]
   for (const [env, message] of wrong) {
-    const result = await run(['key', 'list', '--json'], env)
+    const result = await runHere(['key', 'list', '--json'], env)
     t.match(result, { code: 1, out: '', err: message })
     t.match(result.err, /^spoor: [^\n]+\n$/, 'in one line')
   }
 })
 
 t.test('help is there on every level, without a database', async t => {
-  const overview = await run(['--help'])
+  const overview = await runHere(['--help'])
   t.match(overview, { code: 0, err: '' })
   const names = [...overview.out.matchAll(/^ {2}([a-z]+(?: [a-z-]+)?) {2,}\S/gm)].map(match => match[1]!)
   t.ok(names.includes('serve') && names.includes('key set-environment'))
   for (const name of names) {
-    const help = await run([...name.split(' '), '--help'])
+    const help = await runHere([...name.split(' '), '--help'])
     t.match(help, { code: 0, err: '' })
     const text = new RegExp(`Usage: spoor ${name}[\\s\\S]*--json[\\s\\S]*--help[\\s\\S]*Examples:\n  spoor ${name}`)
     t.match(help.out, text, name)
@@ -91,8 +79,8 @@ t.test('help may be asked for in other words', async t => {
     [['help', 'key', 'rotate'], /Usage: spoor key rotate KEYID/],
     [['--version'], /^\d+\.\d+\.\d+\n$/]
   ]
-  for (const [args, text] of asked) t.match(await run(args), { code: 0, out: text, err: '' }, args.join(' '))
-  t.match(await run(['help', 'frobnicate']), { code: 2, out: '' })
+  for (const [args, text] of asked) t.match(await runHere(args), { code: 0, out: text, err: '' }, args.join(' '))
+  t.match(await runHere(['help', 'frobnicate']), { code: 2, out: '' })
 })
 
 t.test('the process ends with the code, and writes where it should', async t => {

@@ -1,6 +1,11 @@
 import t from 'tap'
 import { testDatabase } from '../fixtures/database.ts'
-import { configurationFor, runForJson, runSpoor } from '../fixtures/spoor.ts'
+import { configurationFor, runForJson, runHere, runSpoor } from '../fixtures/spoor.ts'
+
+/** What a command prints for scripts. */
+async function jsonHere(args: readonly string[], env: NodeJS.ProcessEnv) {
+  return JSON.parse((await runHere([...args, '--json'], env)).out)
+}
 
 t.test('accounts, projects and keys from scripts, in JSON', async t => {
   const env = configurationFor(await testDatabase(t))
@@ -54,9 +59,9 @@ t.test('a key is shown when it is made, and never again', async t => {
 
 t.test('what is refused is one line on stderr, and exit code 1', async t => {
   const env = configurationFor(await testDatabase(t))
-  t.match(await runSpoor(['project', 'create', 'A'], env), { code: 1, err: /no owner account/ })
-  await runForJson(['account', 'create', 'owner'], env)
-  await runForJson(['project', 'create', 'Default'], env)
+  t.match(await runHere(['project', 'create', 'A'], env), { code: 1, err: /no owner account/ })
+  await jsonHere(['account', 'create', 'owner'], env)
+  await jsonHere(['project', 'create', 'Default'], env)
   const create = ['key', 'create', '--project', 'default']
   const refused: [string[], RegExp, NodeJS.ProcessEnv?][] = [
     [['project', 'create', 'default'], /slug default is taken/],
@@ -64,10 +69,10 @@ t.test('what is refused is one line on stderr, and exit code 1', async t => {
     [[...create, '--environment', 'Unassigned'], /'unassigned' is reserved/],
     [['key', 'rotate', 'nothing'], /no key "nothing": see `spoor key list`/],
     [create, /KEY_DIGEST_SECRET is not set/, { KEY_DIGEST_SECRET: '' }],
-    [['demo'], /no server is running/, { PORT: '1' }]
+    [['demo'], /no server is running/, { PORT: '2' }]
   ]
   for (const [args, message, more] of refused) {
-    const result = await runSpoor([...args, '--json'], { ...env, ...more })
+    const result = await runHere([...args, '--json'], { ...env, ...more })
     t.match(result, { code: 1, out: '', err: message }, args.join(' '))
     t.match(result.err, /^spoor: [^\n]+\n$/, 'in one line')
   }
@@ -88,29 +93,29 @@ t.test('people read tables', async t => {
     [['status'], /^spoor +\d[\s\S]*not running[\s\S]*schema +current[\s\S]*default/]
   ]
   for (const [args, text] of texts) {
-    t.match(await runSpoor(args, env), { code: 0, out: text, err: '' }, args.join(' '))
+    t.match(await runHere(args, env), { code: 0, out: text, err: '' }, args.join(' '))
   }
 })
 
 t.test('status says what is amiss, and migrate mends a schema', async t => {
   const database = await testDatabase(t)
-  const env = { ...configurationFor(database), PORT: '1' }
-  await runForJson(['account', 'create', 'visitors', '--trial'], env)
-  const status = await runForJson(['status'], env)
+  const env = { ...configurationFor(database), PORT: '2' }
+  await jsonHere(['account', 'create', 'visitors', '--trial'], env)
+  const status = await jsonHere(['status'], env)
   t.match(status, { version: /^\d/, server: null, schema: { state: 'current' }, projects: [] })
   t.match(status.database, { embedded: false, serverVersion: /^\d/ })
   t.match(status.problems, [/no project/, /TRIAL_TRACES is not set/])
-  const problems = async (more: NodeJS.ProcessEnv) => (await runForJson(['status'], { ...env, ...more })).problems
+  const problems = async (more: NodeJS.ProcessEnv) => (await jsonHere(['status'], { ...env, ...more })).problems
   t.match((await problems({ KEY_DIGEST_SECRET: '' })).join('\n'), /KEY_DIGEST_SECRET is not set/)
 
   await database.pool.run(sql => sql`insert into schema_migrations (version, name) values (9999, 'from-the-future')`)
   t.match((await problems({})).join('\n'), /version 9999.*update spoor/)
-  t.match(await runSpoor(['key', 'list'], env), { code: 1, err: /version 9999.*update spoor/ })
+  t.match(await runHere(['key', 'list'], env), { code: 1, err: /version 9999.*update spoor/ })
 
   await database.pool.run(sql => sql.unsafe('drop schema public cascade; create schema public'))
   t.match((await problems({})).join('\n'), /no schema yet.*spoor migrate/)
-  t.match(await runSpoor(['key', 'list'], env), { code: 1, err: /no schema yet: run `spoor migrate`/ })
-  t.match(await runForJson(['migrate'], env), { applied: [1] })
-  t.match(await runForJson(['migrate'], env), { applied: [] })
-  t.same(await runForJson(['key', 'list'], env), [])
+  t.match(await runHere(['key', 'list'], env), { code: 1, err: /no schema yet: run `spoor migrate`/ })
+  t.match(await jsonHere(['migrate'], env), { applied: [1] })
+  t.match(await jsonHere(['migrate'], env), { applied: [] })
+  t.same(await jsonHere(['key', 'list'], env), [])
 })

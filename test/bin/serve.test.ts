@@ -2,18 +2,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
-import { testDatabase } from '../fixtures/database.ts'
-import {
-  configurationFor,
-  dataFolder,
-  runForJson,
-  runSpoor,
-  serve,
-  startSpoor,
-  stop,
-  takenPort,
-  tryKey
-} from '../fixtures/spoor.ts'
+import { dataFolder, runForJson, runSpoor, serve, startSpoor, stop, takenPort, tryKey } from '../fixtures/spoor.ts'
 
 /** The process of the embedded PostgreSQL in a data folder, or undefined where it has stopped. */
 function postgresOf(folder: string): number | undefined {
@@ -84,31 +73,4 @@ t.test('a port that is taken stops the start in one line, and leaves nothing run
   t.match(result, { code: 1, out: '', err: port })
   t.match(result.err, /^spoor: [^\n]+\n$/)
   t.equal(postgresOf(folder), undefined)
-})
-
-t.test("a database of one's own gets its first key at the first start as well", async t => {
-  const env = configurationFor(await testDatabase(t))
-  const first = await serve(t, env)
-  t.equal(await tryKey(first.address, first.key!), 200)
-  const second = await serve(t, env)
-  t.equal(second.key, null)
-  t.equal(await tryKey(second.address, first.key!), 200, 'two servers on one database')
-})
-
-t.test('a server that is not configured says so, and starts all the same', async t => {
-  const env = configurationFor(await testDatabase(t))
-  const serving = await startSpoor(t, { ...env, KEY_DIGEST_SECRET: '' })
-  t.match(serving.out, /Not configured: KEY_DIGEST_SECRET is not set/)
-  const [address] = /http:\/\/127\.0\.0\.1:\d+/.exec(serving.out)!
-  t.equal(await tryKey(address, 'any'), 500)
-  const away = await serve(t, { ...env, DATABASE_URL: 'postgres://127.0.0.1:1/none' })
-  t.match(away, { key: null, obstacle: /the database cannot be used/ })
-  t.equal((await stop(away.serving)).code, 0)
-})
-
-t.test('a Ctrl-C that npm passes on a second time does not cut the stop short', async t => {
-  const { serving } = await serve(t, configurationFor(await testDatabase(t)))
-  serving.kill('SIGINT')
-  serving.kill('SIGINT')
-  t.match(await serving.finished, { code: 0 })
 })

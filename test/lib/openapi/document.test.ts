@@ -2,7 +2,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import t from 'tap'
 import Type from 'typebox'
 import type { Route } from '../../../lib/app.ts'
-import { ERROR_CODES, ERRORS } from '../../../lib/errors.ts'
+import { ERROR_CODES, ERRORS, type ErrorCode } from '../../../lib/errors.ts'
 import { describeApi } from '../../../lib/openapi/document.ts'
 import { errorCodesOf } from '../../../lib/openapi/errors.ts'
 import { EXAMPLES } from '../../../lib/openapi/examples.ts'
@@ -70,6 +70,38 @@ t.test('the document of the service', async t => {
     }
   })
 
+  t.test('has the errors that the specification lists for each operation', async t => {
+    const common: ErrorCode[] = ['invalid_api_key', 'internal_error', 'not_configured']
+    const body: ErrorCode[] = ['invalid_json', 'payload_too_large', 'quota_exhausted']
+    const streaming: ErrorCode[] = [
+      ...body,
+      'invalid_trace',
+      'forbidden',
+      'not_found',
+      'trace_finished',
+      'span_conflict'
+    ]
+    const listed: Record<string, ErrorCode[]> = {
+      getKey: [],
+      getProject: ['insufficient_scope'],
+      recordTrace: [...body, 'invalid_trace', 'insufficient_scope', 'trial_limit_reached', 'trace_id_conflict'],
+      appendSpans: ['insufficient_scope', ...streaming],
+      endTrace: ['insufficient_scope', ...streaming],
+      listTraces: ['invalid_request', 'insufficient_scope'],
+      getTrace: ['insufficient_scope', 'not_found'],
+      patchTraceMetadata: [...body, 'invalid_request', 'insufficient_scope', 'not_found'],
+      deleteTrace: ['insufficient_scope', 'not_found'],
+      addScore: [...body, 'invalid_request', 'insufficient_scope', 'not_found', 'conflict'],
+      listTraceScores: ['insufficient_scope', 'not_found'],
+      deleteScore: ['insufficient_scope', 'not_found'],
+      listScores: ['invalid_request', 'insufficient_scope']
+    }
+    for (const [operation, codes] of Object.entries(listed)) {
+      const found = errorCodesOf(documented.find(route => route.operation === operation)!)
+      for (const code of [...common, ...codes]) t.ok(found.includes(code), `${operation} ${code}`)
+    }
+  })
+
   t.test('says who may call what', async t => {
     for (const route of documented) {
       const { security, description, responses } = operationOf(route)
@@ -92,7 +124,7 @@ t.test('the document of the service', async t => {
       const expected = [...route.path.matchAll(/:(\w+)/g)].map(match => match[1])
       t.same(names, [...expected, ...Object.keys(route.query?.properties ?? {})], route.operation)
     }
-    for (const parameter of parameters) t.ok(parameter.description || parameter.name === 'limit', parameter.name)
+    for (const parameter of parameters) t.ok(parameter.description, parameter.name)
   })
 
   t.test('has an example, accepted by its schema, for every body and every answer of a keyed operation', async t => {
@@ -125,7 +157,7 @@ t.test('the document of the service', async t => {
         t.ok(status < 300, `${operation} ${name}: ${status} ${text}`)
       }
     }
-    const { minimal, running, full } = EXAMPLES.recordTrace?.body as Record<string, { trace: { id: string } }>
+    const { minimal, running, full } = EXAMPLES.recordTrace!.body as Record<string, { trace: { id: string } }>
     await send('recordTrace', '/api/v1/traces')
     await send('appendSpans', `/api/v1/traces/${running?.trace.id}/spans`)
     await send('endTrace', `/api/v1/traces/${running?.trace.id}/end`)

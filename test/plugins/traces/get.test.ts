@@ -99,6 +99,27 @@ t.test('GET /api/v1/traces/{traceId}', async t => {
     )
   })
 
+  await t.test('never sees half of what another request writes', async t => {
+    const body = startBody()
+    const { id } = body.trace
+    await record(body)
+    let writing = true
+    const write = async () => {
+      for (let i = 0; i < 20; i++) {
+        const answer = await call('POST', `/api/v1/traces/${id}/spans`, { body: spansBody(span(), span(), span()) })
+        t.equal(answer.status, 200)
+      }
+      writing = false
+    }
+    const read = async () => {
+      while (writing) {
+        const { trace, spans } = (await get(id)).body
+        t.strictSame([spans.length, spans.length % 3], [trace.spanCount, 0])
+      }
+    }
+    await Promise.all([write(), read(), read()])
+  })
+
   await t.test('answers 404 for what is no trace of this project', async t => {
     const body = ingestBody()
     await record(body)

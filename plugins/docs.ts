@@ -1,0 +1,93 @@
+/**
+ * The written page: a guide whose examples run as they stand, and below it the reference, which swagger-ui renders from
+ * the OpenAPI document. Everything it needs comes from this server.
+ */
+import { readFile } from 'node:fs/promises'
+import { promisify } from 'node:util'
+import { gzip } from 'node:zlib'
+import { type App, Content, type Reply } from '../lib/app.ts'
+import { VERSION } from '../lib/version.ts'
+
+const OWN = new URL('plugins/docs/', import.meta.resolve('#package.json'))
+const VIEWER = new URL('.', import.meta.resolve('swagger-ui-dist/package.json'))
+
+const JAVASCRIPT = 'text/javascript; charset=utf-8'
+const CSS = 'text/css; charset=utf-8'
+const ASSETS: readonly { readonly name: string; readonly folder: URL; readonly type: string }[] = [
+  { name: 'docs.css', folder: OWN, type: CSS },
+  { name: 'reference.css', folder: OWN, type: CSS },
+  { name: 'docs.js', folder: OWN, type: JAVASCRIPT },
+  { name: 'icon.svg', folder: OWN, type: 'image/svg+xml' },
+  { name: 'swagger-ui.css', folder: VIEWER, type: CSS },
+  { name: 'swagger-ui-bundle.js', folder: VIEWER, type: JAVASCRIPT }
+]
+
+const HEADERS = {
+  // Styles of the viewer hold their images as data.
+  'Content-Security-Policy':
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  'X-Content-Type-Options': 'nosniff',
+  'Referrer-Policy': 'no-referrer'
+}
+
+/** Answers may not be cached, so what is large is at least sent small. */
+interface Asset {
+  readonly plain: Buffer
+  readonly compressed: Buffer
+}
+
+const compress = promisify<Uint8Array, Buffer>(gzip)
+
+export default async function docs(app: App) {
+  const guide = await readFile(new URL('guide.html', OWN), 'utf8')
+  const page = (await readFile(new URL('page.html', OWN), 'utf8')).replace('{{guide}}', () => guide)
+  app.route({
+    method: 'GET',
+    path: '/docs',
+    access: 'public',
+    summary: 'Read how to use the API',
+    replies: {},
+    handler({ baseUrl }) {
+      const values = { baseUrl, keyPrefix: app.config.keyPrefix, version: VERSION }
+      return { headers: HEADERS, body: new Content('text/html; charset=utf-8', fillIn(page, values)) }
+    }
+  })
+
+  for (const { name, folder, type } of ASSETS) {
+    let asset: Promise<Asset> | undefined
+    app.route({
+      method: 'GET',
+      path: `/docs/${name}`,
+      access: 'public',
+      summary: 'Fetch a part of the page',
+      replies: {},
+      async handler({ headers }): Promise<Reply> {
+        asset ??= loadAsset(new URL(name, folder))
+        const { plain, compressed } = await asset
+        const own = { ...HEADERS, Vary: 'Accept-Encoding' }
+        if (!acceptsGzip(headers['accept-encoding'])) return { headers: own, body: new Content(type, plain) }
+        return { headers: { ...own, 'Content-Encoding': 'gzip' }, body: new Content(type, compressed) }
+      }
+    })
+  }
+}
+
+async function loadAsset(file: URL): Promise<Asset> {
+  const plain = await readFile(file)
+  return { plain, compressed: await compress(plain) }
+}
+
+function fillIn(page: string, values: Readonly<Record<string, string>>): string {
+  return page.replace(/\{\{(\w+)\}\}/g, (_, name: string) => escapeHtml(values[name] ?? ''))
+}
+
+const ENTITIES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' }
+
+function escapeHtml(text: string): string {
+  return text.replace(/[&<>"]/g, character => ENTITIES[character]!)
+}
+
+function acceptsGzip(header: string | string[] | undefined): boolean {
+  return /(?:^|[,\s])gzip(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))/i.test(String(header ?? ''))
+}

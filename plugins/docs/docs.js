@@ -1,0 +1,116 @@
+/** What the page does beside being read: tabs and copying for the examples, and the reference below the guide. */
+
+const LANGUAGES = { sh: 'curl', ts: 'TypeScript' }
+const REMEMBERED = 'spoor-language'
+
+const TOKENS = {
+  sh: /(?<comment>^#.*$)|(?<keyword>\bcurl\b|(?<=\s)-\w\b|"[^"\n]*"(?=:))|(?<string>"[^"\n]*")|(?<number>\$\w+)/gm,
+  ts: /(?<comment>\/\/.*$)|(?<string>'[^'\n]*'|`[^`]*`)|(?<keyword>\b(?:const|let|import|from|await|async|function|interface|return|for|of|do|while|if|as|null)\b)|(?<number>\b\d[\d.]*\b)/gm,
+  json: /(?<keyword>"[^"\n]*"(?=:))|(?<string>"[^"\n]*")|(?<number>\b(?:true|false|null)\b|-?\b\d[\d.]*\b)/g
+}
+
+/** Wraps the parts of a text that its language's expression names. */
+function highlight(code) {
+  const tokens = TOKENS[code.dataset.language]
+  if (tokens === undefined) return
+  const text = code.textContent
+  const parts = []
+  let end = 0
+  for (const match of text.matchAll(tokens)) {
+    const [kind] = Object.entries(match.groups).find(([, value]) => value !== undefined)
+    const part = document.createElement('span')
+    part.className = kind
+    part.textContent = match[0]
+    parts.push(text.slice(end, match.index), part)
+    end = match.index + match[0].length
+  }
+  code.replaceChildren(...parts, text.slice(end))
+}
+
+function button(label, onClick) {
+  const element = document.createElement('button')
+  element.type = 'button'
+  element.textContent = label
+  element.addEventListener('click', onClick)
+  return element
+}
+
+/** Copying needs a secure context: HTTPS, or this machine. */
+function copyButton(readText) {
+  if (navigator.clipboard === undefined) return []
+  const copy = button('Copy', async () => {
+    await navigator.clipboard.writeText(readText())
+    copy.textContent = 'Copied'
+    setTimeout(() => {
+      copy.textContent = 'Copy'
+    }, 1500)
+  })
+  copy.className = 'copy'
+  return [copy]
+}
+
+const figures = [...document.querySelectorAll('figure')]
+
+/** Shows every example in one language; the page does not move under the reader. */
+function choose(language, clicked) {
+  const before = clicked?.getBoundingClientRect().top
+  for (const figure of figures) {
+    for (const code of figure.querySelectorAll('code')) {
+      code.parentElement.hidden = code.dataset.language !== language
+    }
+    for (const tab of figure.querySelectorAll('[role=tab]')) {
+      tab.setAttribute('aria-selected', String(tab.dataset.language === language))
+    }
+  }
+  if (clicked !== undefined) window.scrollBy(0, clicked.getBoundingClientRect().top - before)
+  localStorage.setItem(REMEMBERED, language)
+}
+
+for (const figure of figures) {
+  const bar = document.createElement('figcaption')
+  bar.setAttribute('role', 'tablist')
+  for (const [language, label] of Object.entries(LANGUAGES)) {
+    const tab = button(label, () => choose(language, tab))
+    tab.setAttribute('role', 'tab')
+    tab.dataset.language = language
+    bar.append(tab)
+  }
+  bar.append(...copyButton(() => figure.querySelector('pre:not([hidden])').textContent))
+  figure.prepend(bar)
+}
+for (const code of document.querySelectorAll('code[data-language]')) highlight(code)
+choose(Object.hasOwn(LANGUAGES, localStorage.getItem(REMEMBERED)) ? localStorage.getItem(REMEMBERED) : 'sh')
+
+const links = new Map([...document.querySelectorAll('nav a[href^="#"]')].map(link => [link.hash.slice(1), link]))
+const sections = [...links.keys()].map(id => document.getElementById(id))
+
+/** Marks in the contents the section that is being read. */
+function markPlace() {
+  const current = sections.findLast(section => section.getBoundingClientRect().top < innerHeight / 3)
+  for (const [id, link] of links) {
+    if (id === current?.id) link.setAttribute('aria-current', 'true')
+    else link.removeAttribute('aria-current')
+  }
+}
+addEventListener('scroll', markPlace, { passive: true })
+markPlace()
+
+const dark = matchMedia('(prefers-color-scheme: dark)')
+const followTheme = () => document.documentElement.classList.toggle('dark-mode', dark.matches)
+dark.addEventListener('change', followTheme)
+followTheme()
+
+const answer = await fetch('api/v1/openapi.json')
+const spec = await answer.json()
+// Under whatever name the page was opened, requests go to where it came from.
+spec.servers = [{ url: new URL('.', location.href).href.replace(/\/$/, '') }]
+globalThis.SwaggerUIBundle({
+  spec,
+  dom_id: '#operations',
+  deepLinking: true,
+  docExpansion: 'list',
+  defaultModelsExpandDepth: 0,
+  defaultModelExpandDepth: 4,
+  displayRequestDuration: true,
+  validatorUrl: null
+})

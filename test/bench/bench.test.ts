@@ -1,0 +1,69 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { fileURLToPath } from 'node:url'
+import t, { type Test } from 'tap'
+
+const BENCH = fileURLToPath(new URL('bench.js', import.meta.url))
+
+/** A folder that must be empty afterwards. */
+async function emptyFolder(t: Test): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'spoor-bench-test-'))
+  t.teardown(() => rm(folder, { recursive: true }))
+  return folder
+}
+
+function start(parameters: readonly string[]) {
+  const child = spawn(process.execPath, [BENCH, ...parameters], { stdio: ['ignore', 'pipe', 'pipe'] })
+  return { child, result: Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')]) }
+}
+
+t.test('measures a case against COPY, and leaves nothing behind', async t => {
+  const folder = await emptyFolder(t)
+  const quick = ['--case', 'small', '--runs', '1', '--seconds', '0.2', '--connections', '8']
+  const [out, err, [code]] = await start([...quick, '--json', '--folder', folder]).result
+  t.equal(code, 0, err)
+  const { machine, whole } = JSON.parse(out)
+  t.match(machine.durability, 'fsync on, synchronous_commit on')
+  t.ok(whole.small.load.tracesPerSecond > 0)
+  t.equal(whole.small.load.refused, 0)
+  t.ok(whole.small.copy.tracesPerSecond > 0)
+  t.equal(whole.small.ratio, whole.small.load.tracesPerSecond / whole.small.copy.tracesPerSecond)
+  t.strictSame(await readdir(folder), [])
+})
+
+t.test('leaves nothing behind when it is interrupted', async t => {
+  const folder = await emptyFolder(t)
+  const { child, result } = start(['--case', 'small', '--folder', folder])
+  // The first line on the way: something has been started.
+  await once(child.stderr, 'data')
+  child.kill('SIGINT')
+  const [out, , [code]] = await result
+  t.equal(code, 130)
+  t.equal(out, '')
+  t.strictSame(await readdir(folder), [])
+})
+
+for (const parameters of [
+  ['--case', 'huge'],
+  ['--seconds', '0'],
+  ['--runs', '1.5'],
+  ['--stored', '20G'],
+  ['--nothing']
+]) {
+  t.test(`refuses ${parameters.join(' ')} in one line`, async t => {
+    const [out, err, [code]] = await start(parameters).result
+    t.equal(code, 2)
+    t.equal(out, '')
+    t.match(err, /^bench: .+\n$/)
+  })
+}
+
+t.test('--help says what it does', async t => {
+  const [out, , [code]] = await start(['--help']).result
+  t.equal(code, 0)
+  t.match(out, 'npm run bench -- [flags]')
+})

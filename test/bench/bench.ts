@@ -1,0 +1,87 @@
+/** `npm run bench`: starts a server and a database of its own, measures, prints, and leaves nothing behind. */
+import { Cases, type WholeKind, type WholeResult } from './cases.ts'
+import { type LoadKind, startSender } from './load.ts'
+import { readMachine } from './machine.ts'
+import type { Bench } from './measure.ts'
+import { HELP, type Options, readOptions, UsageError } from './options.ts'
+import { Progress } from './progress.ts'
+import { type Results, renderReport } from './report.ts'
+import { startService } from './service.ts'
+import { Undo } from './undo.ts'
+
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
+const INTERRUPTED = 130
+
+class Interrupted extends Error {}
+
+process.exitCode = await main(process.argv.slice(2))
+
+async function main(parameters: readonly string[]): Promise<number> {
+  try {
+    const options = readOptions(parameters)
+    if (options.help) {
+      process.stdout.write(HELP)
+      return 0
+    }
+    const results = await measureAll(options)
+    process.stdout.write(options.json ? `${JSON.stringify(results, null, 2)}\n` : renderReport(results))
+    return 0
+  } catch (error) {
+    if (error instanceof Interrupted) return INTERRUPTED
+    process.stderr.write(`bench: ${error instanceof UsageError ? error.message : (error as Error).stack}\n`)
+    return error instanceof UsageError ? 2 : 1
+  }
+}
+
+async function measureAll(options: Options): Promise<Results> {
+  const undo = new Undo()
+  const progress = new Progress()
+  let isInterrupted = false
+  const interrupt = () => {
+    isInterrupted = true
+    progress.step = 'stopping'
+    // What is being measured ends with it.
+    void undo.run()
+  }
+  for (const signal of SIGNALS) process.on(signal, interrupt)
+  try {
+    progress.step = 'starting the server'
+    const service = await startService(options.folder, undo)
+    const sender = startSender()
+    undo.add(() => sender.stop())
+    return await measureCases({ service, sender, options }, progress)
+  } catch (error) {
+    throw isInterrupted ? new Interrupted() : error
+  } finally {
+    progress.step = 'stopping'
+    await undo.run()
+    progress.end()
+    for (const signal of SIGNALS) process.off(signal, interrupt)
+  }
+}
+
+async function measureCases(bench: Bench, progress: Progress): Promise<Results> {
+  const { options, service } = bench
+  const machine = await readMachine(service.sql, options.folder)
+  const cases = new Cases(bench, progress)
+  const whole: Partial<Record<WholeKind, WholeResult>> = {}
+  const emptyRates = new Map<LoadKind, number>()
+  for (const kind of ['small', 'typical', 'large'] as const) {
+    if (!options.cases.includes(kind)) continue
+    whole[kind] = await cases.whole(kind)
+    emptyRates.set(kind, whole[kind].load.tracesPerSecond)
+  }
+  const streaming = options.cases.includes('streaming') ? await cases.streaming() : undefined
+  if (streaming !== undefined) emptyRates.set('streaming', streaming.load.tracesPerSecond)
+  const topRates = Object.fromEntries(emptyRates)
+  const latency = options.cases.includes('latency') ? await cases.latency(topRates) : undefined
+  const stored = options.stored > 0 ? await cases.stored(options.stored, emptyRates) : undefined
+  return {
+    machine,
+    options: { runs: options.runs, seconds: options.seconds },
+    whole,
+    ...(streaming && { streaming }),
+    ...(latency && { latency }),
+    ...(stored && { stored: Object.fromEntries(stored) })
+  }
+}

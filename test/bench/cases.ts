@@ -1,0 +1,167 @@
+/** What is measured in which order, run by run: what is compared is measured in turn, so that a slow minute hits both. */
+import { statfs } from 'node:fs/promises'
+import { SHAPES } from './bodies.ts'
+import { fillByCopy } from './copy-limit.ts'
+import type { LoadKind } from './load.ts'
+import {
+  type Bench,
+  type CopyFigures,
+  type LoadFigures,
+  measureBareServer,
+  measureLimit,
+  measureLoad,
+  median,
+  medians,
+  prepareRows
+} from './measure.ts'
+import { UsageError } from './options.ts'
+import type { Progress } from './progress.ts'
+import { readFreeNumber, settle, skipUsedNumbers } from './tables.ts'
+
+export type WholeKind = 'small' | 'typical' | 'large'
+
+export interface WholeResult {
+  readonly load: LoadFigures
+  readonly copy: CopyFigures
+  /** Of traces a second, to COPY's in the same run. */
+  readonly ratio: number
+  /** Traces a second of the bare HTTP server. */
+  readonly bareServer: number
+}
+
+export interface StreamingResult {
+  readonly load: LoadFigures
+  /** The same traces sent whole. */
+  readonly whole: LoadFigures
+  readonly ratio: number
+}
+
+export interface LatencyResult {
+  readonly kind: WholeKind
+  /** Traces a second: half of the top rate, or what the one client sends. */
+  readonly rate: number
+  readonly connections: number
+  readonly p50: number
+  readonly p99: number
+}
+
+export interface StoredResult {
+  readonly spans: number
+  readonly load: LoadFigures
+  /** To what was reached with empty tables. */
+  readonly ratio: number
+}
+
+const IDLE_CLIENT = { connections: 1, rate: 20 }
+/** What a stored span takes with its indexes and its share of the trace, and what must stay free. */
+const STORED_SPAN_BYTES = 1_500
+const FREE_BYTES = 8 * 1024 ** 3
+
+export class Cases {
+  readonly #bench: Bench
+  readonly #progress: Progress
+
+  constructor(bench: Bench, progress: Progress) {
+    this.#bench = bench
+    this.#progress = progress
+  }
+
+  async whole(kind: WholeKind): Promise<WholeResult> {
+    this.#progress.step = `${kind}: making the rows for COPY`
+    const rows = await prepareRows(this.#bench, kind)
+    this.#progress.step = `${kind}: a server that records nothing`
+    const bareServer = await measureBareServer(this.#bench, kind)
+    const loads: LoadFigures[] = []
+    const copies: CopyFigures[] = []
+    await this.#repeat(async run => {
+      this.#progress.step = `${kind}, ${run}: the server`
+      loads.push(await measureLoad(this.#bench, kind))
+      this.#progress.step = `${kind}, ${run}: COPY`
+      copies.push(await measureLimit(this.#bench, rows))
+    })
+    return { load: medians(loads), copy: medians(copies), ratio: medianRatio(loads, copies), bareServer }
+  }
+
+  async streaming(): Promise<StreamingResult> {
+    const loads: LoadFigures[] = []
+    const wholes: LoadFigures[] = []
+    await this.#repeat(async run => {
+      this.#progress.step = `streaming, ${run}`
+      loads.push(await measureLoad(this.#bench, 'streaming'))
+      this.#progress.step = `streaming, ${run}: the same traces sent whole`
+      wholes.push(await measureLoad(this.#bench, 'typical'))
+    })
+    return { load: medians(loads), whole: medians(wholes), ratio: medianRatio(loads, wholes) }
+  }
+
+  /** `topRates`: of the kinds that were measured before. */
+  async latency(topRates: Partial<Record<WholeKind, number>>): Promise<LatencyResult[]> {
+    const results: LatencyResult[] = []
+    for (const kind of ['small', 'typical'] as const) {
+      this.#progress.step = `latency, ${kind}: the top rate`
+      const top = topRates[kind] ?? (await measureLoad(this.#bench, kind)).tracesPerSecond
+      results.push(await this.#latencyAt(kind, { rate: Math.round(top / 2) }))
+    }
+    results.push(await this.#latencyAt('small', IDLE_CLIENT))
+    return results
+  }
+
+  async #latencyAt(kind: WholeKind, settings: { rate: number; connections?: number }): Promise<LatencyResult> {
+    const loads: LoadFigures[] = []
+    await this.#repeat(async run => {
+      this.#progress.step = `latency, ${kind} at ${settings.rate} a second, ${run}`
+      loads.push(await measureLoad(this.#bench, kind, settings))
+    })
+    const { p50, p99, connections } = medians(loads)
+    return { kind, rate: settings.rate, connections, p50, p99 }
+  }
+
+  /** Fills the tables, and measures the kinds again that were measured with empty ones. */
+  async stored(spans: number, emptyRates: ReadonlyMap<LoadKind, number>): Promise<Map<LoadKind, StoredResult>> {
+    await this.#fill(spans)
+    const results = new Map<LoadKind, StoredResult>()
+    for (const [kind, emptyRate] of emptyRates) {
+      const loads: LoadFigures[] = []
+      await this.#repeat(async run => {
+        this.#progress.step = `${kind} with ${spans} spans stored, ${run}`
+        loads.push(await measureLoad(this.#bench, kind, { keep: true }))
+      })
+      const load = medians(loads)
+      results.set(kind, { spans, load, ratio: load.tracesPerSecond / emptyRate })
+    }
+    return results
+  }
+
+  async #fill(spans: number): Promise<void> {
+    const { service, options } = this.#bench
+    const { sql, target, projectId } = service
+    const { bavail, bsize } = await statfs(options.folder)
+    const needed = spans * STORED_SPAN_BYTES + FREE_BYTES
+    if (bavail * bsize < needed) {
+      throw new UsageError(
+        `--stored ${spans} needs ${Math.ceil(needed / 1e9)} GB free in ${options.folder}; see --folder`
+      )
+    }
+    this.#progress.step = 'making the rows to fill with'
+    const rows = await prepareRows(this.#bench, 'stored')
+    const plan = { target, rows, projectId, firstNumber: await readFreeNumber(sql), connections: 2 }
+    const each = SHAPES.stored.spans
+    await fillByCopy(plan, Math.ceil(spans / each), traces => {
+      this.#progress.step = `filling: ${((traces * each) / 1e6).toFixed(1)} of ${spans / 1e6} million spans`
+    })
+    await skipUsedNumbers(sql)
+    // What autovacuum would do within minutes is done before anything is measured.
+    this.#progress.step = 'vacuum of the filled tables'
+    await sql`vacuum (analyze) traces, spans`
+    await settle(sql)
+  }
+
+  async #repeat(measure: (run: string) => Promise<void>): Promise<void> {
+    const { runs } = this.#bench.options
+    for (let run = 1; run <= runs; run++) await measure(`run ${run} of ${runs}`)
+  }
+}
+
+type Rate = { readonly tracesPerSecond: number }
+const medianRatio = (rates: readonly Rate[], limits: readonly Rate[]) =>
+  median(rates.map((rate, i) => rate.tracesPerSecond / limits[i]!.tracesPerSecond))

@@ -1,0 +1,59 @@
+/** What the figures were measured on. */
+import { closeSync, fsyncSync, openSync, rmSync, writeSync } from 'node:fs'
+import { cpus, release, totalmem, type } from 'node:os'
+import { join } from 'node:path'
+import { performance } from 'node:perf_hooks'
+import type { Sql } from 'postgres'
+import { median } from './measure.ts'
+
+export interface Machine {
+  readonly processor: string
+  readonly cores: number
+  readonly memoryBytes: number
+  readonly system: string
+  readonly node: string
+  readonly postgres: string
+  /** PostgreSQL's settings that decide what a commit means. */
+  readonly durability: string
+  /** Median time of an fsync after 8 kB, in µs: a disk that only pretends is easily seen. */
+  readonly fsyncMicros: number
+}
+
+const FSYNCS = 50
+const PAGE_BYTES = 8_192
+
+/** Reads the machine; fsync is tried in `folder`, where the database will be. */
+export async function readMachine(sql: Sql, folder: string): Promise<Machine> {
+  const [row] = await sql<{ postgres: string; durability: string }[]>`
+    select current_setting('server_version') as postgres,
+      format('fsync %s, synchronous_commit %s, full_page_writes %s', current_setting('fsync'),
+        current_setting('synchronous_commit'), current_setting('full_page_writes')) as durability`
+  const processors = cpus()
+  return {
+    processor: processors[0]?.model.trim() ?? 'unknown processor',
+    cores: processors.length,
+    memoryBytes: totalmem(),
+    system: `${type()} ${release()}`,
+    node: process.versions.node,
+    ...row!,
+    fsyncMicros: measureFsync(folder)
+  }
+}
+
+function measureFsync(folder: string): number {
+  const path = join(folder, `spoor-bench-fsync-${process.pid}`)
+  const file = openSync(path, 'w')
+  try {
+    return median(
+      Array.from({ length: FSYNCS }, (_, i) => {
+        writeSync(file, Buffer.alloc(PAGE_BYTES, i), 0, PAGE_BYTES, i * PAGE_BYTES)
+        const began = performance.now()
+        fsyncSync(file)
+        return (performance.now() - began) * 1_000
+      })
+    )
+  } finally {
+    closeSync(file)
+    rmSync(path)
+  }
+}

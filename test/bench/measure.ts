@@ -1,0 +1,222 @@
+/** One measurement each: a load on the server, COPY of the same rows, and the bare HTTP server. */
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import type { BodyKind } from './bodies.ts'
+import { measureCopy } from './copy-limit.ts'
+import { type CopyRows, readCopyRows } from './copy-rows.ts'
+import { type CpuTimes, readCpuTimes, subtractTimes } from './cpu.ts'
+import type { LoadKind, LoadReport, Sender, Window } from './load.ts'
+import type { Options } from './options.ts'
+import type { Service } from './service.ts'
+import {
+  checkTotals,
+  emptyTables,
+  readFreeNumber,
+  readStorage,
+  type Storage,
+  settle,
+  skipUsedNumbers,
+  subtractStorage
+} from './tables.ts'
+
+/** Figures of one measurement, or the medians of several. NaN: not known here. CPU in µs per trace, bytes per trace. */
+export type Figures<Name extends string> = Readonly<Record<Name, number>>
+
+export type LoadFigures = Figures<
+  | 'tracesPerSecond'
+  | 'requestsPerSecond'
+  | 'bytesPerSecond'
+  | 'p50'
+  | 'p99'
+  | 'nodeCpu'
+  | 'mainThreadCpu'
+  | 'postgresCpu'
+  | 'senderCpu'
+  | 'connections'
+  | 'refused'
+  | StorageFigure
+>
+export type CopyFigures = Figures<'connections' | 'tracesPerSecond' | 'postgresCpu' | 'clientCpu' | StorageFigure>
+type StorageFigure = 'walBytes' | 'diskBytes' | 'indexBytesPerSpan'
+
+/** The median of each figure by itself. */
+export function medians<Name extends string>(runs: readonly Figures<Name>[]): Figures<Name> {
+  const names = Object.keys(runs[0]!) as Name[]
+  return Object.fromEntries(names.map(name => [name, median(runs.map(run => run[name]))])) as Figures<Name>
+}
+
+export function median(values: readonly number[]): number {
+  const sorted = [...values].sort((a, b) => a - b)
+  const middle = sorted.length / 2
+  return sorted.length % 2 === 1 ? sorted[Math.floor(middle)]! : (sorted[middle - 1]! + sorted[middle]!) / 2
+}
+
+const DEFAULT_CONNECTIONS: Readonly<Record<LoadKind, number>> = {
+  small: 64,
+  typical: 64,
+  large: 16,
+  stored: 64,
+  streaming: 64
+}
+/** As many as the server writes with at most. */
+const COPY_CONNECTIONS = [1, 2]
+const WARM_UP_MS = 1_000
+const COPY_WARM_UP_MS = 500
+
+export interface Bench {
+  readonly service: Service
+  readonly sender: Sender
+  readonly options: Options
+}
+
+export interface LoadSettings {
+  readonly connections?: number
+  readonly rate?: number
+  /** Leaves in the tables what is there. */
+  readonly keep?: boolean
+}
+
+/** Sends a load to the server. */
+export async function measureLoad(bench: Bench, kind: LoadKind, settings: LoadSettings = {}): Promise<LoadFigures> {
+  const { service, sender, options } = bench
+  const { sql, port, key } = service
+  if (!settings.keep) await emptyTables(sql)
+  await settle(sql)
+  const before = await readStorage(sql)
+  const cpu = watchCpu(service)
+  const { rate } = settings
+  const connections = settings.connections ?? options.connections ?? DEFAULT_CONNECTIONS[kind]
+  const load = {
+    port,
+    key,
+    kind,
+    connections,
+    firstNumber: await readFreeNumber(sql),
+    warmUpMs: WARM_UP_MS,
+    measureMs: options.seconds * 1_000
+  }
+  const report = await sender.run(rate === undefined ? load : { ...load, rate }, cpu.window)
+  const stored = subtractStorage(await readStorage(sql), before)
+  if (!settings.keep) await checkTotals(sql)
+  const { node, main, postgres } = cpu.used
+  const { traces, seconds } = report
+  return {
+    tracesPerSecond: traces / seconds,
+    requestsPerSecond: report.requests / seconds,
+    bytesPerSecond: report.bodyBytes / seconds,
+    p50: report.p50,
+    p99: report.p99,
+    nodeCpu: node / traces,
+    mainThreadCpu: main / traces,
+    postgresCpu: postgres / traces,
+    senderCpu: report.cpuMicros / traces,
+    connections,
+    refused: countRefused(report),
+    ...perTrace(stored)
+  }
+}
+
+/** Reads the rows to copy, which the server must record first. */
+export async function prepareRows({ service }: Bench, kind: BodyKind): Promise<CopyRows[]> {
+  await emptyTables(service.sql)
+  return readCopyRows(kind, service.sql, async body => {
+    const response = await fetch(`http://127.0.0.1:${service.port}/api/v1/traces`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${service.key}` },
+      body
+    })
+    if (response.status !== 201) throw new Error(`a trace was refused: ${await response.text()}`)
+    await response.arrayBuffer()
+  })
+}
+
+/** Copies rows with each number of connections, and gives the faster. */
+export async function measureLimit(bench: Bench, rows: readonly CopyRows[]): Promise<CopyFigures> {
+  let best: CopyFigures | undefined
+  for (const connections of COPY_CONNECTIONS) {
+    const figures = await measureCopyWith(bench, rows, connections)
+    if (best === undefined || figures.tracesPerSecond > best.tracesPerSecond) best = figures
+  }
+  return best!
+}
+
+async function measureCopyWith(
+  { service, options }: Bench,
+  rows: readonly CopyRows[],
+  connections: number
+): Promise<CopyFigures> {
+  const { sql, target, projectId } = service
+  await emptyTables(sql)
+  await settle(sql)
+  const before = await readStorage(sql)
+  const cpu = watchCpu(service)
+  const firstNumber = await readFreeNumber(sql)
+  const plan = { target, rows, projectId, firstNumber, connections }
+  const duration = { warmUpMs: COPY_WARM_UP_MS, measureMs: options.seconds * 1_000 }
+  const report = await measureCopy(plan, duration, cpu.window)
+  const stored = subtractStorage(await readStorage(sql), before)
+  await skipUsedNumbers(sql)
+  await checkTotals(sql)
+  return {
+    connections,
+    tracesPerSecond: report.traces / report.seconds,
+    postgresCpu: cpu.used.postgres / report.traces,
+    clientCpu: report.cpuMicros / report.traces,
+    ...perTrace(stored)
+  }
+}
+
+/** What node:http does with the same load where nothing is recorded: traces a second. */
+export async function measureBareServer({ sender, options }: Bench, kind: LoadKind): Promise<number> {
+  const server = fork(new URL('bare-server.js', import.meta.url))
+  try {
+    const [port] = await once(server, 'message')
+    const connections = options.connections ?? DEFAULT_CONNECTIONS[kind]
+    const report = await sender.run({
+      port,
+      key: 'none',
+      kind,
+      connections,
+      firstNumber: 1,
+      warmUpMs: WARM_UP_MS,
+      measureMs: options.seconds * 1_000
+    })
+    return report.traces / report.seconds
+  } finally {
+    server.kill()
+  }
+}
+
+/** Reads the CPU times when a window opens and when it closes. */
+function watchCpu({ pid, postmasterPid }: Service): { readonly window: Window; readonly used: CpuTimes } {
+  let opened: CpuTimes | undefined
+  let closed: CpuTimes | undefined
+  return {
+    window: {
+      opened() {
+        opened = readCpuTimes(pid, postmasterPid)
+      },
+      closed() {
+        closed = readCpuTimes(pid, postmasterPid)
+      }
+    },
+    get used() {
+      if (opened === undefined || closed === undefined) {
+        return { node: Number.NaN, main: Number.NaN, postgres: Number.NaN }
+      }
+      return subtractTimes(closed, opened)
+    }
+  }
+}
+
+function perTrace({ traces, spans, walBytes, diskBytes, spanIndexBytes }: Storage): Figures<StorageFigure> {
+  return {
+    walBytes: walBytes / traces,
+    diskBytes: diskBytes / traces,
+    indexBytesPerSpan: spanIndexBytes / spans
+  }
+}
+
+function countRefused({ statuses }: LoadReport): number {
+  return Object.entries(statuses).reduce((sum, [status, count]) => (status < '300' ? sum : sum + count), 0)
+}

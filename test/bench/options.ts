@@ -1,0 +1,105 @@
+/** The flags of `npm run bench`. */
+import { availableParallelism, tmpdir } from 'node:os'
+import { parseArgs } from 'node:util'
+
+export const CASES = ['small', 'typical', 'large', 'streaming', 'latency'] as const
+export type Case = (typeof CASES)[number]
+
+export interface Options {
+  readonly cases: readonly Case[]
+  /** How long each measurement takes. */
+  readonly seconds: number
+  readonly runs: number
+  /** Connections of the load generator; undefined: as the case has it. */
+  readonly connections: number | undefined
+  /** Spans that the tables are filled with for a second round; 0: none. */
+  readonly stored: number
+  readonly folder: string
+  readonly json: boolean
+  readonly help: boolean
+}
+
+/** A command line that cannot be used; the message says which flag and what it takes. */
+export class UsageError extends Error {
+  override readonly name = 'UsageError'
+}
+
+export const HELP = `Measures how fast traces are recorded, against COPY of the same rows: npm run bench -- [flags]
+
+It starts a server and an embedded PostgreSQL of its own (fsync on) in a temporary folder, sends unique traces from a
+separate process over keep-alive connections, and prints medians as Markdown tables. test/bench/README.md says how
+everything is measured. Give the machine nothing else to do meanwhile.
+
+  --case NAME        ${CASES.join(', ')}; several with commas, or the flag again (default: all)
+  --seconds N        how long each measurement takes (default: 4)
+  --runs N           runs of each case, of which the median is printed (default: 3)
+  --connections N    connections of the load generator (default: 64, for large traces 16)
+  --stored N         then fill the tables with so many spans (20M, 500k) and measure again; about 1 kB of disk each
+  --folder DIR       where the database is put for the time (default: ${tmpdir()})
+  --json             print one JSON value instead
+  --help             print this
+
+WORKERS, PROCESSES and LOG_LEVEL are passed on to the server (this machine: ${availableParallelism()} cores).
+`
+
+/** Reads the flags, or throws a UsageError. */
+export function readOptions(parameters: readonly string[]): Options {
+  const flags = readFlags(parameters)
+  const number = (flag: keyof typeof flags, fallback: number, isFit: (value: number) => boolean, rule: string) => {
+    const text = flags[flag]
+    const value = text === undefined ? fallback : Number(text)
+    if (!isFit(value)) throw new UsageError(`--${flag} takes ${rule}, not ${JSON.stringify(text)}`)
+    return value
+  }
+  const isCount = (value: number) => Number.isInteger(value) && value > 0
+  return {
+    cases: readCases(flags.case),
+    seconds: number('seconds', 4, value => value > 0 && value <= 3_600, 'seconds, such as 4 or 0.5'),
+    runs: number('runs', 3, isCount, 'a whole number'),
+    connections:
+      flags.connections === undefined ? undefined : number('connections', 0, isCount, 'a whole number of connections'),
+    stored: readAmount(flags.stored ?? '0'),
+    folder: flags.folder ?? tmpdir(),
+    json: flags.json ?? false,
+    help: flags.help ?? false
+  }
+}
+
+function readFlags(parameters: readonly string[]) {
+  const text = { type: 'string' } as const
+  const flag = { type: 'boolean' } as const
+  try {
+    return parseArgs({
+      args: [...parameters],
+      options: {
+        case: { type: 'string', multiple: true },
+        seconds: text,
+        runs: text,
+        connections: text,
+        stored: text,
+        folder: text,
+        json: flag,
+        help: flag
+      }
+    }).values
+  } catch (error) {
+    throw new UsageError((error as Error).message)
+  }
+}
+
+function readCases(names: readonly string[] | undefined): readonly Case[] {
+  if (names === undefined) return CASES
+  const wanted = names.flatMap(name => name.split(','))
+  const unknown = wanted.find(name => !CASES.includes(name as Case))
+  if (unknown !== undefined)
+    throw new UsageError(`--case is one of ${CASES.join(', ')}, not ${JSON.stringify(unknown)}`)
+  return CASES.filter(name => wanted.includes(name))
+}
+
+/** `20M`, `500k`, `1000`. */
+function readAmount(text: string): number {
+  const [, digits, unit] = /^(\d+)([kM]?)$/.exec(text) ?? []
+  if (digits === undefined)
+    throw new UsageError(`--stored takes a number such as 20M or 500k, not ${JSON.stringify(text)}`)
+  return Number(digits) * (unit === 'M' ? 1e6 : unit === 'k' ? 1e3 : 1)
+}

@@ -1,0 +1,43 @@
+/** Says on stderr what is being measured: one line that changes on a terminal, elsewhere a line every few seconds. */
+
+const TERMINAL_MS = 200
+const LOG_MS = 5_000
+
+export class Progress {
+  readonly #isTerminal = process.stderr.isTTY === true
+  readonly #began = Date.now()
+  readonly #timer: NodeJS.Timeout
+  #step = ''
+
+  constructor() {
+    this.#timer = setInterval(() => this.#print(), this.#isTerminal ? TERMINAL_MS : LOG_MS)
+    this.#timer.unref()
+  }
+
+  /** What is done from now on. */
+  set step(text: string) {
+    this.#step = text
+    if (this.#isTerminal) this.#print()
+  }
+
+  /** Leaves a line that stays. */
+  note(text: string): void {
+    process.stderr.write(`${this.#clear}${text}\n`)
+  }
+
+  end(): void {
+    clearInterval(this.#timer)
+    process.stderr.write(this.#clear)
+  }
+
+  get #clear(): string {
+    return this.#isTerminal ? '\r\u001b[K' : ''
+  }
+
+  #print(): void {
+    const seconds = Math.round((Date.now() - this.#began) / 1_000)
+    const width = this.#isTerminal ? process.stderr.columns - 1 : Number.POSITIVE_INFINITY
+    const line = `${String(seconds).padStart(4)} s  ${this.#step}`.slice(0, width)
+    process.stderr.write(this.#isTerminal ? this.#clear + line : `${line}\n`)
+  }
+}

@@ -1,0 +1,164 @@
+/** The results as Markdown that can be pasted into the README. */
+import { SHAPES } from './bodies.ts'
+import type { LatencyResult, StoredResult, StreamingResult, WholeKind, WholeResult } from './cases.ts'
+import type { LoadKind } from './load.ts'
+import type { Machine } from './machine.ts'
+import type { Options } from './options.ts'
+
+export interface Results {
+  readonly machine: Machine
+  readonly options: Pick<Options, 'runs' | 'seconds'>
+  readonly whole: Partial<Record<WholeKind, WholeResult>>
+  readonly streaming?: StreamingResult
+  readonly latency?: readonly LatencyResult[]
+  readonly stored?: Partial<Record<LoadKind, StoredResult>>
+}
+
+/** Renders whatever was measured. */
+export function renderReport(results: Results): string {
+  const parts = [renderMachine(results), ...renderWhole(results), renderStreaming(results), renderLatency(results)]
+  parts.push(renderStored(results), renderRefused(results))
+  return `${parts.filter(part => part !== '').join('\n\n')}\n`
+}
+
+function renderMachine({ machine, options }: Results): string {
+  const memory = `${Math.round(machine.memoryBytes / 1024 ** 3)} GB`
+  return [
+    `${machine.processor}, ${machine.cores} cores, ${memory}, ${machine.system}. `,
+    `Node ${machine.node}, PostgreSQL ${machine.postgres} (${machine.durability}; an fsync takes ${round(machine.fsyncMicros)} µs). `,
+    `Load generator, server and database on this machine; medians of ${options.runs} runs of ${options.seconds} s.`
+  ].join('')
+}
+
+function renderWhole({ whole }: Results): string[] {
+  const kinds = (Object.keys(whole) as WholeKind[]).map(kind => ({ kind, ...whole[kind]! }))
+  if (kinds.length === 0) return []
+  return [
+    table(
+      ['traces', 'traces/s', 'MB/s', 'p50 ms', 'p99 ms', 'COPY traces/s', 'of COPY', 'bare node:http'],
+      kinds.map(({ kind, load, copy, ratio, bareServer }) => [
+        describe(kind),
+        round(load.tracesPerSecond),
+        round(load.bytesPerSecond / 1e6),
+        round(load.p50),
+        round(load.p99),
+        `${round(copy.tracesPerSecond)} (${copy.connections} conn.)`,
+        `**${ratio.toFixed(2)}**`,
+        round(bareServer)
+      ])
+    ),
+    table(
+      [
+        'CPU, µs per trace',
+        'node, all threads',
+        'its main thread',
+        'PostgreSQL',
+        'load generator',
+        'COPY: PostgreSQL',
+        'COPY: client'
+      ],
+      kinds.map(({ kind, load, copy }) => [
+        kind,
+        ...[load.nodeCpu, load.mainThreadCpu, load.postgresCpu, load.senderCpu, copy.postgresCpu, copy.clientCpu].map(
+          round
+        )
+      ])
+    ),
+    table(
+      [
+        'bytes per trace',
+        'body',
+        'on disk',
+        'of the body',
+        'WAL',
+        'span indexes, per span',
+        'COPY: on disk',
+        'COPY: WAL'
+      ],
+      kinds.map(({ kind, load, copy }) => [
+        kind,
+        round(SHAPES[kind].bytes),
+        round(load.diskBytes),
+        (load.diskBytes / SHAPES[kind].bytes).toFixed(2),
+        ...[load.walBytes, load.indexBytesPerSpan, copy.diskBytes, copy.walBytes].map(round)
+      ])
+    )
+  ]
+}
+
+function renderStreaming({ streaming }: Results): string {
+  if (streaming === undefined) return ''
+  const { load, whole, ratio } = streaming
+  return table(
+    [
+      'streamed typical traces',
+      'traces/s',
+      'requests/s',
+      'p50 ms',
+      'p99 ms',
+      'sent whole, traces/s',
+      'of whole',
+      'node µs',
+      'PostgreSQL µs'
+    ],
+    [
+      [
+        'start, 4 appends of 2 spans, end',
+        ...[load.tracesPerSecond, load.requestsPerSecond, load.p50, load.p99, whole.tracesPerSecond].map(round),
+        `**${ratio.toFixed(2)}**`,
+        ...[load.nodeCpu, load.postgresCpu].map(round)
+      ]
+    ]
+  )
+}
+
+function renderLatency({ latency }: Results): string {
+  if (latency === undefined) return ''
+  return table(
+    ['latency at a fixed rate', 'traces/s', 'connections', 'p50 ms', 'p99 ms'],
+    latency.map(({ kind, rate, connections, p50, p99 }) => [
+      connections === 1 ? `${kind}, one idle client` : `${kind}, half of the top rate`,
+      ...[rate, connections, p50, p99].map(round)
+    ])
+  )
+}
+
+function renderStored({ stored }: Results): string {
+  if (stored === undefined) return ''
+  return table(
+    ['with traces stored', 'spans stored', 'traces/s', 'of empty tables', 'p99 ms', 'PostgreSQL µs', 'WAL bytes'],
+    Object.entries(stored).map(([kind, { spans, load, ratio }]) => [
+      kind,
+      round(spans),
+      round(load.tracesPerSecond),
+      `**${ratio.toFixed(2)}**`,
+      ...[load.p99, load.postgresCpu, load.walBytes].map(round)
+    ])
+  )
+}
+
+/** Figures with refusals in them mean something else. */
+function renderRefused({ whole, streaming, stored }: Results): string {
+  const loads = [...Object.values(whole), streaming, ...Object.values(stored ?? {})].map(
+    result => result?.load.refused ?? 0
+  )
+  return loads.some(refused => refused > 0) ? '**Some requests were refused: these figures are no measurement.**' : ''
+}
+
+function describe(kind: WholeKind): string {
+  const { spans, bytes } = SHAPES[kind]
+  const size = bytes < 1e4 ? `${bytes / 1e3} kB` : bytes < 1e6 ? `${round(bytes / 1e3)} kB` : `${bytes / 1e6} MB`
+  return `${kind}: ${spans} ${spans === 1 ? 'span' : 'spans'}, ${size}`
+}
+
+/** Three significant digits, thousands apart; a dash for what is not known. */
+function round(value: number): string {
+  if (Number.isNaN(value)) return '–'
+  const rounded = Number(value.toPrecision(value < 1e3 ? 3 : 4))
+  return rounded.toLocaleString('en-US', { maximumFractionDigits: value < 10 ? 2 : value < 100 ? 1 : 0 })
+}
+
+function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`
+  return [line(head), `|---|${'---:|'.repeat(head.length - 1)}`, ...rows.map(line)].join('\n')
+}

@@ -1,0 +1,98 @@
+/** What is measured: `spoor serve` as a process of its own, and an embedded PostgreSQL in a temporary folder. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmod, mkdtemp, open, readFile, realpath, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import type { Sql } from 'postgres'
+import { connectTo, type SocketTarget } from '../../lib/database/connection.ts'
+import { openEmbedded } from '../../lib/database/embedded.ts'
+import { createLog } from '../../lib/log.ts'
+import type { Undo } from './undo.ts'
+
+export interface Service {
+  readonly pid: number
+  readonly postmasterPid: number
+  readonly port: number
+  readonly key: string
+  readonly projectId: number
+  /** The database, for COPY and for looking at it. */
+  readonly target: SocketTarget
+  readonly sql: Sql
+}
+
+/** What `spoor serve --json` says when it is ready. */
+interface Greeting {
+  readonly address: string
+  readonly key: string | null
+  readonly obstacle: string | null
+}
+
+const PROGRAM = fileURLToPath(new URL('../../bin/spoor.js', import.meta.url))
+const POLL_MS = 20
+const STOP_TIMEOUT_MS = 30_000
+
+/** Starts everything in a new folder under `parent`; `undo` ends it and removes the folder, also where this rejects. */
+export async function startService(parent: string, undo: Undo): Promise<Service> {
+  const folder = await mkdtemp(join(parent, 'spoor-bench-'))
+  undo.add(() => rm(folder, { recursive: true, force: true }))
+  // For a root process PostgreSQL runs as another user, who must be able to pass.
+  await chmod(folder, 0o755)
+  const dataDir = join(folder, 'data')
+  // Opened before the server and closed after it, so that PostgreSQL ends however the server ended.
+  const cluster = await openEmbedded(dataDir, 'command', createLog('error'))
+  // The database is elsewhere where its user cannot reach the folder.
+  const home = await realpath(join(dataDir, 'postgres'))
+  undo.add(() => rm(home, { recursive: true, force: true }))
+  undo.add(() => cluster.close())
+  const sql = connectTo(cluster.target, { applicationName: 'bench' })
+  undo.add(() => sql.end({ timeout: 1 }))
+  const { pid, greeting } = await startServer(folder, dataDir, undo)
+  const [row] = await sql<{ postmasterPid: number; projectId: number }[]>`
+    select split_part(pg_read_file('postmaster.pid'), E'\n', 1)::int as "postmasterPid",
+      (select id from projects) as "projectId"`
+  return { ...row!, pid, port: Number(new URL(greeting.address).port), key: greeting.key!, target: cluster.target, sql }
+}
+
+async function startServer(folder: string, dataDir: string, undo: Undo): Promise<{ pid: number; greeting: Greeting }> {
+  const { DATABASE_URL, KEY_DIGEST_SECRET, BASE_URL, KEY_PREFIX, ...env } = process.env
+  const logFile = join(folder, 'server.log')
+  const log = await open(logFile, 'w')
+  const child = spawn(process.execPath, [PROGRAM, 'serve', '--json'], {
+    env: { ...env, DATA_DIR: dataDir, HOST: '127.0.0.1', PORT: '0' },
+    // Detached: the terminal's Ctrl-C is for us, who stop the server when the load has stopped.
+    detached: true,
+    stdio: ['ignore', 'pipe', log.fd]
+  })
+  await log.close()
+  undo.add(() => stopServer(child))
+  const greeting = await readGreeting(child)
+  if (greeting?.key) return { pid: child.pid!, greeting }
+  throw new Error(`the server did not start: ${greeting?.obstacle ?? ''}\n${await readFile(logFile, 'utf8')}`)
+}
+
+/** Undefined: it ended without a word. */
+async function readGreeting(child: ChildProcess): Promise<Greeting | undefined> {
+  let text = ''
+  child.stdout!.setEncoding('utf8').on('data', (part: string) => {
+    text += part
+  })
+  while (child.exitCode === null && child.signalCode === null) {
+    try {
+      return JSON.parse(text)
+    } catch {
+      await delay(POLL_MS)
+    }
+  }
+  return undefined
+}
+
+async function stopServer(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  const exited = once(child, 'exit')
+  const timer = setTimeout(() => child.kill('SIGKILL'), STOP_TIMEOUT_MS)
+  child.kill('SIGTERM')
+  await exited
+  clearTimeout(timer)
+}

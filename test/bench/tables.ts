@@ -1,0 +1,64 @@
+/** The tables between and around the measurements: emptied, and how much they take. */
+import type { Sql } from 'postgres'
+
+/** Numbers that servers may have drawn and not used yet. */
+const DRAWN_NUMBERS = 100_000
+
+/** What recording so many traces has cost. */
+export interface Storage {
+  readonly traces: number
+  readonly spans: number
+  readonly walBytes: number
+  /** Tables, indexes and long values. */
+  readonly diskBytes: number
+  readonly spanIndexBytes: number
+}
+
+export async function emptyTables(sql: Sql): Promise<void> {
+  await sql`truncate traces, spans, scores, project_totals`
+}
+
+/** Begins a measurement with nothing left to write from the one before. */
+export async function settle(sql: Sql): Promise<void> {
+  await sql`checkpoint`
+}
+
+export async function readStorage(sql: Sql): Promise<Storage> {
+  const [row] = await sql<Storage[]>`
+    select coalesce(sum(traces), 0)::float8 as traces, coalesce(sum(spans), 0)::float8 as spans,
+      pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::float8 as "walBytes",
+      (pg_total_relation_size('traces') + pg_total_relation_size('spans'))::float8 as "diskBytes",
+      pg_indexes_size('spans')::float8 as "spanIndexBytes"
+    from project_totals`
+  return row!
+}
+
+export function subtractStorage(later: Storage, earlier: Storage): Storage {
+  return {
+    traces: later.traces - earlier.traces,
+    spans: later.spans - earlier.spans,
+    walBytes: later.walBytes - earlier.walBytes,
+    diskBytes: later.diskBytes - earlier.diskBytes,
+    spanIndexBytes: later.spanIndexBytes - earlier.spanIndexBytes
+  }
+}
+
+/** Throws where the totals are not those of the rows: then what was measured was not whole traces. */
+export async function checkTotals(sql: Sql): Promise<void> {
+  const { traces, spans } = await readStorage(sql)
+  const [row] = await sql<{ traces: number; spans: number }[]>`
+    select (select count(*) from traces)::float8 as traces, (select count(*) from spans)::float8 as spans`
+  if (row!.traces === traces && row!.spans === spans) return
+  throw new Error(`the totals say ${traces} traces and ${spans} spans, the tables ${row!.traces} and ${row!.spans}`)
+}
+
+/** The first number for traces.seq that no server will use. */
+export async function readFreeNumber(sql: Sql): Promise<number> {
+  const [row] = await sql<{ free: number }[]>`select last_value + ${DRAWN_NUMBERS}::int as free from trace_numbers`
+  return row!.free
+}
+
+/** Lets servers go on behind the numbers in the table, so that new rows keep coming last. */
+export async function skipUsedNumbers(sql: Sql): Promise<void> {
+  await sql`select setval('trace_numbers', max(seq) + 1) from traces`
+}

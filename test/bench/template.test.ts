@@ -1,0 +1,38 @@
+import t from 'tap'
+import { prepare } from '../../lib/trace/prepare.ts'
+import { ingestBody } from './bodies.ts'
+import { createIdentities, createTemplate, NUMBER_PLACE } from './template.ts'
+
+t.test('stamping changes what must differ from trace to trace, and nothing else', async t => {
+  const body = Buffer.from(JSON.stringify(ingestBody('typical', 0)))
+  const template = createTemplate(Buffer.from(body))
+  const identities = createIdentities(1)
+  const stamped = Array.from({ length: 20 }, () => {
+    identities.next()
+    identities.stamp(template)
+    return prepare('record', template.bytes)
+  })
+  t.equal(new Set(stamped.map(trace => trace.traceId)).size, 20)
+  t.equal(new Set(stamped.map(trace => trace.hash)).size, 20)
+  t.equal(new Set(stamped.map(trace => trace.sessionId)).size, 3, 'eight traces are a session')
+  t.equal(stamped[0]!.startedAt, '2026-01-01T00:00:00.000Z')
+  t.equal(stamped[19]!.startedAt, '2026-01-01T00:01:00.000Z', 'sixteen traces are a minute')
+  t.equal(stamped[0]!.spans[0]!.startedAt, stamped[0]!.startedAt)
+  const original = prepare('record', body)
+  for (const trace of stamped) {
+    t.equal(trace.name, original.name)
+    t.strictSame(
+      trace.spans.map(span => [span.id, span.input]),
+      original.spans.map(span => [span.id, span.input])
+    )
+  }
+})
+
+t.test('numbers are written at their full width', async t => {
+  const template = createTemplate(Buffer.from(`a\t${NUMBER_PLACE}\t${NUMBER_PLACE}\n`))
+  const identities = createIdentities(41)
+  identities.next()
+  identities.next()
+  identities.stamp(template)
+  t.equal(template.bytes.toString(), 'a\t000000000000042\t000000000000042\n')
+})

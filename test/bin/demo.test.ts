@@ -1,0 +1,62 @@
+import t from 'tap'
+import { demoTraces } from '../../lib/demo/traces.ts'
+import { testDatabase } from '../fixtures/database.ts'
+import { configurationFor, runForJson, runSpoor, serve } from '../fixtures/spoor.ts'
+
+interface Listed {
+  readonly id: string
+  readonly name: string
+  readonly status: string
+  readonly spanCount: number
+  readonly scores: Record<string, unknown>
+}
+
+/** The traces that the demo recorded, as the API lists them. */
+async function listDemo(address: string, key: string): Promise<Listed[]> {
+  const response = await fetch(`${address}/api/v1/traces?tag=demo`, { headers: { authorization: `Bearer ${key}` } })
+  return ((await response.json()) as { traces: Listed[] }).traces
+}
+
+t.test('the demo records through the API what can be read back', async t => {
+  const env = configurationFor(await testDatabase(t))
+  const { address, key } = await serve(t, env)
+  // A database of one's own has no folder in which the server leaves its address: it is found by HOST and PORT.
+  const at = { ...env, PORT: new URL(address).port }
+
+  const demo = await runForJson(['demo'], at)
+  t.match(demo, { address, key: 'a key made for it in default' })
+  const listed = await listDemo(address, key!)
+  t.same(new Set(listed.map(trace => trace.id)), new Set(demo.traces.map((trace: Listed) => trace.id)))
+  t.match(
+    listed.map(({ name, status, spanCount, scores }) => [name, status, spanCount, Object.keys(scores).length]),
+    [
+      ['research-suppliers', 'running', 2, 0],
+      ['draft-newsletter', 'ok', 2, 1],
+      ['summarise-contract', 'error', 2, 0],
+      ['handbook-search', 'ok', 4, 1],
+      ['support-agent', 'ok', 5, 4]
+    ]
+  )
+  t.match(await runForJson(['key', 'list'], env), [{}, { label: 'demo', scopes: ['traces:write'], state: 'revoked' }])
+
+  const again = await runSpoor(['demo'], { ...at, SPOOR_API_KEY: key! })
+  t.match(again, { code: 0, out: /with SPOOR_API_KEY:[\s\S]*curl .*\/api\/v1\/traces\?tag=demo/ })
+  t.equal((await listDemo(address, key!)).length, 10, 'every run adds its traces')
+  t.equal((await runForJson(['key', 'list'], env)).length, 2, 'a key that is given is enough')
+
+  const refused: [string[], RegExp][] = [
+    [['--key', 'spoor_live_wrong'], /refused POST \/api\/v1\/traces: 401 .*invalid_api_key/],
+    [['--project', 'nowhere'], /no project "nowhere"/],
+    [['--url', 'http://127.0.0.1:2', '--key', key!], /no answer from http:\/\/127\.0\.0\.1:2: .*ECONNREFUSED/]
+  ]
+  for (const [args, message] of refused) {
+    t.match(await runSpoor(['demo', ...args], at), { code: 1, out: '', err: message }, args.join(' '))
+  }
+})
+
+t.test('the demo has every kind of span that an application of this kind has', async t => {
+  const kinds = demoTraces(Date.now()).flatMap(({ body, appended = [], end }) =>
+    [...(body.trace.spans ?? []), ...appended, ...(end?.spans ?? [])].map(span => span.kind)
+  )
+  t.same(new Set(kinds), new Set(['agent', 'llm', 'retriever', 'tool', 'chain', 'embedding', 'reranker']))
+})

@@ -1,0 +1,205 @@
+import assert from 'node:assert/strict'
+import fc from 'fast-check'
+import t from 'tap'
+import { Model, type Told } from './fixtures/model.ts'
+import { type Answer, type TestService, testService } from './fixtures/service.ts'
+
+const IDS = ['a'.repeat(32), 'b'.repeat(32)]
+const TIMES = ['2026-01-01T00:00:00.000Z', '2026-01-01T00:00:01.000Z', '2026-01-01T00:00:02.000Z']
+const [START, , END] = TIMES as [string, string, string]
+
+/** Some of a record's fields, each with one of its values; the others are left out. */
+const some = (fields: Record<string, fc.Arbitrary<unknown>>) => fc.record(fields, { requiredKeys: [] })
+const json = fc.constantFrom<unknown>(null, 0, 'text', [1, { b: 1, a: [] }], { '': true }, 'é😀')
+const object = fc.constantFrom<unknown>({}, { k: 1 }, { k: 2, l: [] }, { l: [], k: 2 }, { deep: { a: null } })
+const usage = fc.constantFrom({}, { inputTokens: 3 }, { outputTokens: 4, totalTokens: 9 })
+const cost = fc.constantFrom(0, 0.25)
+const label = fc.constantFrom('x', 'y')
+const tags = fc.subarray(['t1', 't2', 't3'])
+
+const span = fc
+  .tuple(
+    fc.nat(7),
+    fc.constantFrom(...TIMES),
+    some({
+      kind: fc.constant('llm'),
+      status: fc.constantFrom('ok', 'error'),
+      input: json,
+      attributes: object,
+      usage,
+      costUsd: cost
+    })
+  )
+  .map(([n, startedAt, over]) => ({ id: `${n}`.padStart(16, '0'), name: 's', startedAt, endedAt: END, ...over }))
+const spans = fc.uniqueArray(span, { selector: each => each.id, maxLength: 4 })
+const start = fc
+  .tuple(
+    fc.constantFrom({}, {}, { endedAt: END }, { endedAt: END, status: 'ok' }),
+    some({
+      provider: label,
+      model: label,
+      tags,
+      input: json,
+      output: json,
+      metadata: object,
+      usage,
+      costUsd: cost,
+      spans
+    })
+  )
+  .map(([times, over]) => ({ name: 'run', startedAt: START, ...times, ...over }))
+const end = fc
+  .tuple(
+    fc.constantFrom(...TIMES),
+    some({
+      status: fc.constant('error'),
+      model: label,
+      output: json,
+      metadata: object,
+      tags,
+      usage,
+      costUsd: cost,
+      spans
+    })
+  )
+  .map(([endedAt, over]) => ({ schemaVersion: 1, endedAt, ...over }))
+const score = fc
+  .tuple(
+    fc.constantFrom('quality', 'tone'),
+    fc.constantFrom(
+      { dataType: 'numeric', value: 0.5 },
+      { dataType: 'categorical', value: '' },
+      { dataType: 'boolean', value: false }
+    ),
+    some({ comment: fc.constant('why'), spanId: fc.constant('0'.repeat(16)) })
+  )
+  .map(([name, value, over]) => ({ name, ...value, ...over }))
+
+/** One request of a history: sent to the service, told to the model. */
+interface Step {
+  readonly id: string
+  send(service: TestService, model: Model): Promise<Answer>
+  tell(model: Model): Told
+}
+
+const post = (path: string, body: unknown) => (service: TestService) =>
+  service.call('POST', `/api/v1/traces${path}`, { body })
+const id = fc.constantFrom(...IDS)
+
+const step: fc.Arbitrary<Step> = fc.oneof(
+  {
+    weight: 4,
+    arbitrary: fc.tuple(id, start).map(([id, trace]) => {
+      const body = { schemaVersion: 1, trace: { id, ...trace } }
+      return { id, send: post('', body), tell: (model: Model) => model.record(body) }
+    })
+  },
+  {
+    weight: 4,
+    arbitrary: fc.tuple(id, fc.array(span, { minLength: 1, maxLength: 4 })).map(([id, list]) => {
+      const body = { schemaVersion: 1, spans: list }
+      return { id, send: post(`/${id}/spans`, body), tell: (model: Model) => model.append(id, body) }
+    })
+  },
+  {
+    weight: 2,
+    arbitrary: fc.tuple(id, end).map(([id, body]) => {
+      return { id, send: post(`/${id}/end`, body), tell: (model: Model) => model.end(id, body) }
+    })
+  },
+  {
+    weight: 2,
+    arbitrary: fc.tuple(id, object).map(([id, metadata]) => {
+      const body = { metadata }
+      const send = (service: TestService) => service.call('PATCH', `/api/v1/traces/${id}`, { body })
+      return { id, send, tell: (model: Model) => model.patch(id, body) }
+    })
+  },
+  {
+    weight: 2,
+    arbitrary: fc.tuple(id, score).map(([id, body]) => {
+      return { id, send: post(`/${id}/scores`, body), tell: (model: Model) => model.addScore(id, body) }
+    })
+  },
+  {
+    weight: 1,
+    arbitrary: fc.tuple(id, fc.nat(3)).map(([id, n]) => {
+      const chosen = (model: Model) => model.scoreIds(id)[n] ?? 'f'.repeat(16)
+      const send = (service: TestService, model: Model) =>
+        service.call('DELETE', `/api/v1/traces/${id}/scores/${chosen(model)}`)
+      return { id, send, tell: (model: Model) => model.deleteScore(id, chosen(model)) }
+    })
+  },
+  {
+    weight: 1,
+    arbitrary: id.map(id => {
+      const send = (service: TestService) => service.call('DELETE', `/api/v1/traces/${id}`)
+      return { id, send, tell: (model: Model) => model.delete(id) }
+    })
+  }
+)
+
+/** A history in which some requests are sent again at some later time. */
+const history = fc
+  .array(step, { minLength: 4, maxLength: 25 })
+  .chain(steps =>
+    fc.array(fc.nat(steps.length - 1), { maxLength: 8 }).map(again => [...steps, ...again.map(i => steps[i] as Step)])
+  )
+
+/** Fails unless `found` has every field of `expected`, and with the same values. */
+function assertHas(found: Record<string, unknown>, expected: Readonly<Record<string, unknown>>): void {
+  const chosen = Object.fromEntries(Object.keys(expected).map(key => [key, found[key]]))
+  assert.deepEqual(chosen, expected)
+}
+
+async function take(service: TestService, model: Model, { id, send, tell }: Step): Promise<void> {
+  const answer = await send(service, model)
+  const told = tell(model)
+  assert.equal(answer.status, told.status, answer.text)
+  if (typeof told.answer === 'string') {
+    assert.equal(answer.body.error.code, told.answer)
+    return
+  }
+  const { score, ...fields } = told.answer as Record<string, Record<string, unknown>>
+  assertHas(answer.body, { ok: true, ...fields })
+  if (score === undefined) return
+  assertHas(answer.body.score, score)
+  model.nameScore(id, answer.body.score.id)
+}
+
+async function compare(service: TestService, model: Model, id: string): Promise<void> {
+  const { status, body } = await service.call('GET', `/api/v1/traces/${id}`)
+  const expected = model.detail(id)
+  assert.equal(status, expected === undefined ? 404 : 200)
+  if (expected === undefined) return
+  assertHas(body.trace, expected.trace)
+  assert.equal(body.trace.metadataUpdatedAt !== null, expected.patched)
+  assert.equal(body.spans.length, expected.spans.length)
+  for (const [i, span] of expected.spans.entries()) assertHas(body.spans[i], span)
+  assert.equal(body.scores.length, expected.scores.length)
+  for (const [i, score] of expected.scores.entries()) assertHas(body.scores[i], score)
+  const listed = await service.call('GET', '/api/v1/traces')
+  const summary = listed.body.traces.find((trace: { id: string }) => trace.id === id)
+  const { input, output, metadata, ...fields } = expected.trace
+  assertHas(summary, fields)
+}
+
+t.test('random histories agree with a model in every answer and every read-out', async t => {
+  const service = await testService(t)
+  await fc.assert(
+    fc
+      .asyncProperty(history, async steps => {
+        const model = new Model()
+        for (const each of steps) {
+          await take(service, model, each)
+          await compare(service, model, each.id)
+        }
+        const project = await service.call('GET', '/api/v1/project')
+        assertHas(project.body, model.totals())
+      })
+      .afterEach(async () => {
+        for (const id of IDS) await service.call('DELETE', `/api/v1/traces/${id}`)
+      }),
+    { numRuns: 60 }
+  )
+})

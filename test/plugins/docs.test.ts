@@ -1,0 +1,101 @@
+import { gunzipSync } from 'node:zlib'
+import t from 'tap'
+import { request } from 'undici'
+import { hasChromium, openPage } from '../fixtures/browser.ts'
+import { testService } from '../fixtures/service.ts'
+
+const ASSETS: [name: string, type: string][] = [
+  ['docs.css', 'text/css; charset=utf-8'],
+  ['reference.css', 'text/css; charset=utf-8'],
+  ['docs.js', 'text/javascript; charset=utf-8'],
+  ['icon.svg', 'image/svg+xml'],
+  ['swagger-ui.css', 'text/css; charset=utf-8'],
+  ['swagger-ui-bundle.js', 'text/javascript; charset=utf-8']
+]
+
+t.test('the docs page', async t => {
+  const { call, url } = await testService(t)
+  const page = await call('GET', '/docs', { key: null })
+
+  t.test('needs no key, is not cached, and lets nothing in from elsewhere', async t => {
+    t.match(page, { status: 200, headers: { 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-store' } })
+    t.match(page.headers['content-security-policy'], /^default-src 'none'; script-src 'self'; style-src 'self';/)
+    const addresses = [...page.text.matchAll(/(?:href|src)="([^"]*)"/g)].map(([, address]) => address)
+    t.same(
+      addresses.filter(address => /^([a-z]+:|\/\/)/i.test(address!)),
+      [],
+      'all of its addresses are of this server'
+    )
+  })
+
+  t.test('has the address of this server in its examples', async t => {
+    t.match(page.text, `curl ${url}/api/v1/key`)
+    t.notMatch(page.text, '{{')
+  })
+
+  t.test('is where the index says', async t => {
+    const { docs, openapi } = (await call('GET', '/api/v1')).body
+    t.equal((await request(docs)).statusCode, 200)
+    t.equal((await request(openapi)).statusCode, 200)
+  })
+
+  t.test('brings what it is made of, compressed for whoever can read that', async t => {
+    for (const [name, type] of ASSETS) {
+      t.match(page.text, `"docs/${name}"`, `${name} is part of the page`)
+      const plain = await call('GET', `/docs/${name}`, { key: null })
+      t.match(plain, { status: 200, headers: { 'content-type': type, 'cache-control': 'no-store' } }, name)
+      const response = await request(`${url}/docs/${name}`, { headers: { 'accept-encoding': 'gzip;q=1.0, br' } })
+      t.match(response.headers, { 'content-encoding': 'gzip', vary: 'Accept-Encoding', 'content-type': type }, name)
+      t.ok(gunzipSync(await response.body.bytes()).equals(Buffer.from(plain.text)), `${name} is the same`)
+    }
+    for (const unwilling of ['identity', 'gzip;q=0', 'br, gzip; q=0.0']) {
+      const { headers } = await call('HEAD', '/docs/docs.css', { headers: { 'accept-encoding': unwilling } })
+      t.equal(headers['content-encoding'], undefined, unwilling)
+    }
+  })
+
+  t.test('answers HEAD, and no other method', async t => {
+    for (const path of ['/docs', '/docs/docs.css']) {
+      const [get, head] = [await call('GET', path), await call('HEAD', path)]
+      t.match(head, { status: 200, text: '' }, path)
+      t.equal(head.headers['content-length'], get.headers['content-length'], path)
+      t.match(await call('POST', path), { status: 405, headers: { allow: 'GET, HEAD' } }, path)
+    }
+    for (const path of ['/docs/', '/docs/page.html', '/docs/..%2fdocs.ts', '/docs/swagger-ui.js']) {
+      t.equal((await call('GET', path)).status, 404, path)
+    }
+  })
+
+  t.test('loads in a browser without an error, from this server alone', async t => {
+    if (!(await hasChromium())) {
+      t.comment("Debian's package chromium is not installed: the page was not opened in a browser.")
+      return
+    }
+    const { open, evaluate, errors, requests } = await openPage(t)
+    await open(`${url}/docs`)
+    // The viewer draws after the page has loaded.
+    const operations = await evaluate(`new Promise(resolve => {
+      const look = () => {
+        const { length } = document.querySelectorAll('#operations .opblock')
+        if (length > 0) resolve(length)
+        else setTimeout(look, 20)
+      }
+      look()
+    })`)
+    const { endpoints } = (await call('GET', '/api/v1')).body
+    t.equal(operations, Object.keys(endpoints).length, 'every operation is there')
+    t.same(errors, [])
+    t.same(
+      requests.filter(address => !address.startsWith(`${url}/`)),
+      []
+    )
+    t.ok(requests.length > ASSETS.length, 'the requests were seen')
+  })
+})
+
+t.test('whatever BASE_URL is, it stays text in the page', async t => {
+  const { call } = await testService(t, { config: { baseUrl: 'https://example.com/"a<b&c' } })
+  const { text } = await call('GET', '/docs')
+  t.match(text, 'curl https://example.com/&quot;a&lt;b&amp;c/api/v1/key')
+  t.notMatch(text, 'a<b')
+})
