@@ -101,7 +101,7 @@ class Import {
       while (this.#underWay.length > 0) await this.#settleFirst()
     }
     const { imported } = this.#counts
-    const advice = `${imported} traces are imported; run it again to go on`
+    const advice = `${imported} imported so far; run it again to go on`
     if (this.#failure !== undefined) throw new AdminError(`${messageOf(this.#failure.error)}; ${advice}`)
     if (this.#options.signal?.aborted) throw new AdminError(`interrupted: ${advice}`)
     return { ...this.#counts, mapped: this.#mapped }

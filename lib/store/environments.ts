@@ -47,9 +47,12 @@ export interface RelabelledBatch {
 }
 
 /**
- * Relabels the next `limit` traces, by their inner numbers, that the relabelling changes. One statement, so a batch is
- * done as a whole or not at all. Each trace gets a new version: whoever is just deciding on what it was before does so
- * again. What a condition says of a trace is looked at once more where another has changed it in the meantime.
+ * Relabels, among the next `limit` traces of the project by their inner numbers, those that are selected and would change.
+ * One statement, so a batch is done as a whole or not at all, and locks no more than its own traces. Each gets a new
+ * version: whoever is just deciding on what it was before decides again.
+ *
+ * `is true` keeps PostgreSQL on the primary key: an index of one of the conditions would find all of the project's traces
+ * that fit it, for every batch anew.
  */
 export async function relabelTraces(
   sql: Sql,
@@ -60,18 +63,20 @@ export async function relabelTraces(
 ): Promise<RelabelledBatch> {
   const changes = overwrite ? sql`environment is distinct from ${environment}` : sql`environment is null`
   const [row] = await sql<[RelabelledBatch]>`
-    with next as materialized (
-      select seq as next_seq from traces
-      where ${selected(sql, projectId, selection)} and ${changes} and seq > ${range.afterSeq} and seq <= ${range.upToSeq}
-      order by seq
-      limit ${range.limit}
+    with range as materialized (
+      select max(seq) as last_seq from (
+        select seq from traces
+        where project_id = ${projectId} and seq > ${range.afterSeq} and seq <= ${range.upToSeq}
+        order by seq
+        limit ${range.limit}
+      ) next
     ), changed as (
       update traces set environment = ${environment}, version = nextval('trace_numbers')
-      from next
-      where project_id = ${projectId} and seq = next_seq and ${changes}
+      where project_id = ${projectId} and seq > ${range.afterSeq} and seq <= (select last_seq from range)
+        and (${changes} and ${selected(sql, projectId, selection)}) is true
       returning seq
     )
-    select (select count(*) from changed) as changed, (select max(next_seq) from next) as "lastSeq"`
+    select (select count(*) from changed) as changed, (select last_seq from range) as "lastSeq"`
   return row
 }
 

@@ -17,11 +17,11 @@ const FLAT = { promptTokens: 'inputTokens', completionTokens: 'outputTokens', to
 export function readUsage(fields: Fields): Usage | undefined {
   const details = fields.see('usageDetails')
   const older = fields.see('usage')
-  const olderIsTokens = isObject(older) && isTokenUnit(older.unit) && isTokenUnit(fields.see('unit'))
+  const isTokens = isTokenUnit(fields.see('unit') ?? (isObject(older) ? older.unit : undefined))
   const usage =
     (isObject(details) ? pickCounts(details, TOKENS) : undefined) ??
-    (olderIsTokens ? pickKnownCounts(older, TOKENS) : undefined) ??
-    (isTokenUnit(fields.see('unit')) ? pickKnownCounts(flatFields(fields), FLAT) : undefined)
+    (isTokens && isObject(older) ? pickKnownCounts(older, TOKENS) : undefined) ??
+    (isTokens ? pickKnownCounts(flatFields(fields), FLAT) : undefined)
   if (usage !== undefined) fields.note('usage', 'usage')
   if (isObject(details) && isSaid(details, TOKENS, usage)) fields.drop('usageDetails')
   for (const [name, token] of Object.entries(FLAT)) if (isKnown(fields.see(name), usage?.[token])) fields.drop(name)
