@@ -7,14 +7,16 @@ import { VERSION } from '../lib/version.ts'
 import { type Call, type Command, UsageError } from './command.ts'
 import { commandHelp, overview, usageLine } from './help.ts'
 import { nearest } from './nearest.ts'
+import { Progress, type Terminal } from './progress.ts'
+import { type Output, streamTo } from './stream.ts'
 
 export type Commands = Readonly<Record<string, Command>>
 
 /** What a command line is run in: a process, or a test. */
 export interface Surroundings {
   readonly env: NodeJS.ProcessEnv
-  readonly stdout: { write(text: string): unknown }
-  readonly stderr: { write(text: string): unknown }
+  readonly stdout: Output
+  readonly stderr: Terminal
 }
 
 /** Runs the command that the arguments name, and returns the exit code. */
@@ -24,17 +26,19 @@ export async function runCommandLine(
   { env, stdout, stderr }: Surroundings
 ): Promise<number> {
   const write = (text: string) => stdout.write(`${text}\n`)
+  const progress = new Progress(stderr)
   try {
     if (args[0] === '--version') write(VERSION)
     else if (args[0] === 'help') write(helpFor(commands, args.slice(1)))
     else if (args.some(isHelpFlag)) write(helpFor(commands, args))
     else {
       const { name, words } = findCommand(commands, args)
-      await commands[name]!.run({ ...parseCall(name, commands[name]!, words, write), env })
+      const call = parseCall(name, commands[name]!, words, write)
+      await commands[name]!.run({ ...call, env, stream: streamTo(stdout), progress })
     }
     return 0
   } catch (error) {
-    stderr.write(`spoor: ${messageOf(error, env)}\n`)
+    progress.say(`spoor: ${messageOf(error, env)}`)
     return error instanceof UsageError ? 2 : 1
   }
 }
@@ -71,7 +75,9 @@ function isHelpFlag(word: string): boolean {
   return word === '--help' || word === '-h'
 }
 
-function parseCall(name: string, command: Command, words: string[], write: (text: string) => void): Omit<Call, 'env'> {
+type ParsedCall = Pick<Call, 'flags' | 'parameters' | 'json' | 'print'>
+
+function parseCall(name: string, command: Command, words: string[], write: (text: string) => void): ParsedCall {
   const { parameters, flags } = command.usage
   const refuse = (problem: string): never => {
     throw new UsageError(`${problem}; usage: ${usageLine(name, command.usage)}`)

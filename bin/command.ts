@@ -1,5 +1,7 @@
 /** What a command is: data that says how it is called, and `run`, which parses no more and prints through its call. */
 
+import type { Progress } from './progress.ts'
+
 /** A command line that is wrong: exit code 2. What a command refuses to do is any other error: exit code 1. */
 export class UsageError extends Error {
   override readonly name = 'UsageError'
@@ -27,6 +29,10 @@ export interface Call<F extends Flags = Flags, P extends string = string> {
   readonly json: boolean
   /** Prints what the command has to say, once: the value with --json, the text without. */
   print(value: unknown, text: string): void
+  /** Writes to stdout what is too long to be held until it is whole; resolves when there is room for more. */
+  stream(text: string): Promise<void>
+  /** What people are told on stderr while the command works. */
+  readonly progress: Progress
 }
 
 export interface Usage<F extends Flags = Flags, P extends string = string> {

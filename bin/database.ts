@@ -11,6 +11,7 @@ export interface Session {
   readonly config: Config
   readonly database: Database
   readonly sql: Sql
+  readonly log: Logger
   /** What keys are made with. */
   readonly making: KeyMaking
 }
@@ -30,11 +31,11 @@ export async function withAnyDatabase<T>(env: NodeJS.ProcessEnv, work: (session:
     const advice = 'start a server with `spoor serve`, or set DATA_DIR or DATABASE_URL'
     throw new AdminError(`there is no database in ${config.dataDir}: ${advice}`)
   }
-  return openFor(config, async database => {
+  return openFor(config, async (database, log) => {
     const sql = database.connect({ applicationName: 'command' })
     try {
       const making = { keyPrefix: config.keyPrefix, digestSecret: database.digestSecret }
-      return await work({ config, database, sql, making })
+      return await work({ config, database, sql, log, making })
     } finally {
       // Without a limit this waits for ever where the connection was lost.
       await sql.end({ timeout: 1 })

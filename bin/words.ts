@@ -1,4 +1,4 @@
-/** Times and sizes as people say them. */
+/** Times, sizes and numbers as people say them. */
 
 const UNITS = [
   ['year', 365 * 86_400_000],
@@ -29,3 +29,22 @@ export function size(bytes: number): string {
   }
   return `${Number(amount.toPrecision(3))} ${units[0]}`
 }
+
+/** `12,345`. */
+export function count(number: number): string {
+  return number.toLocaleString('en')
+}
+
+/** `1 trace`, `12,345 traces`. */
+export function counted(number: number, noun: string): string {
+  return `${count(number)} ${noun}${number === 1 ? '' : 's'}`
+}
+
+/** `[######--------------]  30 %`. */
+export function bar(done: number, total: number): string {
+  const share = total > 0 ? Math.min(1, done / total) : 1
+  const full = Math.round(share * BAR_LENGTH)
+  return `[${'#'.repeat(full)}${'-'.repeat(BAR_LENGTH - full)}] ${String(Math.floor(share * 100)).padStart(3)} %`
+}
+
+const BAR_LENGTH = 20

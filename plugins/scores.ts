@@ -2,7 +2,7 @@
 import { type App, JsonText } from '../lib/app.ts'
 import { readCursor, readTime, renderCursor } from '../lib/paging.ts'
 import { checkTexts, found, refuseField } from '../lib/refuse.ts'
-import { ScoreInput } from '../lib/schema/input.ts'
+import { ScoreInput, VALUE_TYPES } from '../lib/schema/input.ts'
 import { ScoreAdded, ScoreDeleted, ScoreList, TraceScores } from '../lib/schema/output.ts'
 import { pageSizeOf, ScoreListQuery } from '../lib/schema/query.ts'
 import { SCORE_ORDER } from '../lib/store/order.ts'
@@ -76,8 +76,6 @@ export default function scores(app: App): void {
     }
   })
 }
-
-const VALUE_TYPES = { numeric: 'number', categorical: 'string', boolean: 'boolean' } as const
 
 /** Reads a score by the rules that its schema cannot say. */
 function readScore({ name, dataType, value, comment, spanId }: ScoreInput): NewScore {

@@ -2,6 +2,9 @@
 import type { Commands } from '../command-line.ts'
 import * as account from './account.ts'
 import demo from './demo.ts'
+import * as environment from './environment.ts'
+import exportTraces from './export.ts'
+import importTraces from './import.ts'
 import * as key from './key.ts'
 import migrate from './migrate.ts'
 import * as project from './project.ts'
@@ -17,9 +20,13 @@ export const commands: Commands = {
   'account list': account.list,
   'project create': project.create,
   'project list': project.list,
+  'project recount': project.recount,
   'key create': key.create,
   'key list': key.list,
   'key rotate': key.rotate,
   'key revoke': key.revoke,
-  'key set-environment': key.setEnvironment
+  'key set-environment': key.setEnvironment,
+  'environment backfill': environment.backfill,
+  export: exportTraces,
+  import: importTraces
 }

@@ -1,4 +1,5 @@
 import { createProject, listProjects, type Project } from '../../lib/admin/projects.ts'
+import { type Recount, recountProject } from '../../lib/admin/recount.ts'
 import { command, UsageError } from '../command.ts'
 import { withDatabase } from '../database.ts'
 import { table } from '../table.ts'
@@ -42,6 +43,29 @@ export const list = command({
     print(projects, projectTable(projects))
   }
 })
+
+export const recount = command({
+  summary: 'Compare the totals of a project with its traces',
+  usage: {
+    parameters: ['SLUG'],
+    flags: { apply: { type: 'boolean', about: 'repair the totals; without, they are only compared' } },
+    details: 'The totals are kept with every write; this is for what went around the service. Writes go on meanwhile.',
+    examples: ['project recount default', 'project recount default --apply']
+  },
+  async run({ parameters, flags, env, print }) {
+    const recount = await withDatabase(env, ({ sql }) => recountProject(sql, parameters.SLUG, flags.apply))
+    print(recount, describeRecount(recount))
+  }
+})
+
+function describeRecount({ rows, counters, agree, applied }: Recount): string {
+  const lines = [
+    ['its traces', rows.traces, rows.spans, rows.bytes],
+    ['its totals', counters.traces, counters.spans, counters.bytes]
+  ]
+  const advice = applied ? 'The totals are repaired.' : 'They do not agree: give --apply to repair the totals.'
+  return `${table(['', 'TRACES', 'SPANS', 'BYTES'], lines, '')}\n${agree ? 'They agree.' : advice}`
+}
 
 export function projectTable(projects: readonly Project[]): string {
   const rows = projects.map(p => [

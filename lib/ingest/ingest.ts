@@ -9,12 +9,12 @@ import { Pool } from '../database/pool.ts'
 import { Refusal } from '../errors.ts'
 import { Gate } from '../gate.ts'
 import type { Logger } from '../log.ts'
-import type { Metrics } from '../metrics.ts'
+import { Metrics } from '../metrics.ts'
 import type { ByKey, Decision } from '../trace/decide.ts'
 import type { PreparedAppend, PreparedEnd } from '../trace/prepared.ts'
 import { Preparation } from './preparation.ts'
 import { Queue } from './queue.ts'
-import type { Ready } from './ready.ts'
+import type { Ready, ReadyTask } from './ready.ts'
 import type { RecordText } from './rows.ts'
 import { type Pending, Writer } from './writer.ts'
 
@@ -43,6 +43,8 @@ const STATEMENT_TIMEOUT_MS = 30_000
 const SLOTS = 62
 
 type Done = Exclude<Decision, { kind: 'refused' }>
+/** Who writes, as far as it is written down; nobody's key restores. */
+type Author = Pick<Principal, 'projectId' | 'environment' | 'trialAccountId'> & { readonly keyId: string | null }
 type Operation = RecordText | (PreparedAppend & ByKey) | (PreparedEnd & ByKey)
 
 export class WritePath implements Ingest {
@@ -58,7 +60,7 @@ export class WritePath implements Ingest {
   #scheduled = false
   #onEmpty: (() => void) | undefined
 
-  constructor(database: Database, options: IngestOptions, log: Logger, metrics: Metrics) {
+  constructor(database: Database, options: IngestOptions, log: Logger, metrics = new Metrics()) {
     this.#preparation = new Preparation(options.workers, log)
     this.#trialTraces = options.trialTraces
     this.#metrics = metrics
@@ -76,10 +78,8 @@ export class WritePath implements Ingest {
 
   async record(key: Principal, body: Uint8Array): Promise<Recorded> {
     return this.#prepared('record', body, async ready => {
-      const { traceId, spans, running } = ready as RecordText
-      const decision = await this.#submit(key, traceId, ready as RecordText, body.byteLength)
-      const duplicate = decision.kind === 'duplicate'
-      return { traceId, spanCount: duplicate ? decision.spanCount : spans.count, duplicate, running }
+      const record = ready as RecordText
+      return recorded(record, await this.#submit(key, record.traceId, record, body.byteLength))
     })
   }
 
@@ -99,6 +99,18 @@ export class WritePath implements Ingest {
       const decision = await this.#submit(key, traceId, operation, body.byteLength)
       if (decision.kind === 'insert') throw new Error('an end cannot insert a trace')
       return { traceId, duplicate: decision.kind === 'duplicate', spanCount: spanCountAfter(decision) }
+    })
+  }
+
+  /**
+   * Stores a trace as a line of an export shows it, with the past that it has behind it, and charges nobody. Its id decides
+   * as it does for `record`: what is there is never changed.
+   */
+  async restore(projectId: number, line: Uint8Array): Promise<Recorded> {
+    const nobody = { projectId, keyId: null, environment: null, trialAccountId: null }
+    return this.#prepared('restore', line, async ready => {
+      const record = ready as RecordText
+      return recorded(record, await this.#submit(nobody, record.traceId, record, line.byteLength))
     })
   }
 
@@ -130,7 +142,11 @@ export class WritePath implements Ingest {
   }
 
   /** Prepares a body once there is room for its rows, which is given back when `write` is done with them. */
-  async #prepared<T>(operation: Ready['operation'], body: Uint8Array, write: (ready: Ready) => Promise<T>): Promise<T> {
+  async #prepared<T>(
+    operation: ReadyTask['operation'],
+    body: Uint8Array,
+    write: (ready: Ready) => Promise<T>
+  ): Promise<T> {
     await this.#gate.enter(body.byteLength)
     try {
       return await write(await this.#preparation.makeReady({ operation, body }))
@@ -140,8 +156,9 @@ export class WritePath implements Ingest {
   }
 
   /** Queues an operation; resolves with its decision once that is committed, throws a Refusal otherwise. */
-  async #submit(key: Principal, traceId: string, operation: Operation, bytes: number): Promise<Done> {
+  async #submit(key: Author, traceId: string, operation: Operation, bytes: number): Promise<Done> {
     const isRecord = operation.operation === 'record'
+    const isRestore = isRecord && operation.past !== undefined
     const isTrial = isRecord && key.trialAccountId !== null && this.#trialTraces !== undefined
     const charge = isTrial ? { accountId: key.trialAccountId as number, limit: this.#trialTraces as number } : undefined
     const decision = await new Promise<Decision>((resolve, reject) => {
@@ -155,8 +172,9 @@ export class WritePath implements Ingest {
         environment: key.environment,
         operation,
         charge,
-        // A new trace is inserted without a look; one that cannot be stored is refused only if it does not exist.
-        look: !isRecord || charge !== undefined || operation.oversize !== undefined,
+        // A new trace is inserted without a look; one that cannot be stored is refused only if it does not exist. What is
+        // restored may well be there, when an import is run again.
+        look: !isRecord || isRestore || charge !== undefined || operation.oversize !== undefined,
         attempts: [],
         decision: undefined,
         tries: 0,
@@ -222,3 +240,10 @@ export class WritePath implements Ingest {
 
 const spanCountAfter = (decision: Exclude<Done, { kind: 'insert' }>): number =>
   decision.kind === 'change' ? decision.change.spanCount : decision.spanCount
+
+const recorded = (record: RecordText, decision: Done): Recorded => ({
+  traceId: record.traceId,
+  spanCount: decision.kind === 'duplicate' ? decision.spanCount : record.spans.count,
+  duplicate: decision.kind === 'duplicate',
+  running: record.running
+})

@@ -3,30 +3,44 @@
  * it was prepared (on a worker thread, for large bodies); what the service adds is joined to it when the batch is
  * written.
  */
+import { UNASSIGNED } from '../environment.ts'
 import {
   arrayLiteral,
   CHANGE_COLUMNS,
   type Column,
   cell,
   joinCells,
+  OWNER_COLUMNS,
   parameter,
+  RESTORED_COLUMNS,
+  SCORE_BODY_COLUMNS,
+  SCORE_COLUMNS,
   SPAN_BODY_COLUMNS,
   SPAN_COLUMNS,
   TRACE_BODY_COLUMNS,
-  TRACE_COLUMNS
+  TRACE_COLUMNS,
+  TRACE_PAST_COLUMNS,
+  TRACE_SERVICE_COLUMNS
 } from '../store/columns.ts'
 import { countBytes, countErrors, oversizeMessage, type TraceChange } from '../trace/decide.ts'
-import type { PreparedSpan, PreparedTrace } from '../trace/prepared.ts'
+import type { Past, PastScore, PreparedSpan, PreparedTrace, RestoredTrace } from '../trace/prepared.ts'
 import { durationMs } from '../trace/timestamp.ts'
 
 type Value = string | number | boolean | null
 
 const bytea = (hex: string | null): string | null => (hex === null ? null : `\\x${hex}`)
 
-/** Spans as text: per body column the cells of all of them, joined. */
-export interface SpanText {
+/** Spans, or scores, as text: per body column the cells of all of them, joined. None gives no columns. */
+export interface RowsText {
   readonly count: number
   readonly columns: readonly string[]
+}
+
+/** What a restored trace brings along, rendered. */
+export interface PastText extends Pick<Past, 'environment' | 'keyId' | 'ingestedAt'> {
+  /** One cell per past column. */
+  readonly cells: readonly string[]
+  readonly scores: RowsText
 }
 
 /** A trace to record, rendered; what decide() and the answer need stands beside the text. */
@@ -38,7 +52,9 @@ export interface RecordText {
   readonly oversize: string | undefined
   /** One cell per body column. */
   readonly cells: readonly string[]
-  readonly spans: SpanText
+  readonly spans: RowsText
+  /** Set where the trace is restored. */
+  readonly past?: PastText
 }
 
 const spanValues: Record<(typeof SPAN_BODY_COLUMNS)[number]['name'], (span: PreparedSpan) => Value> = {
@@ -62,17 +78,24 @@ const spanValues: Record<(typeof SPAN_BODY_COLUMNS)[number]['name'], (span: Prep
   model: span => span.model
 }
 
-/** Renders spans; none gives no columns. */
-export function renderSpans(spans: readonly PreparedSpan[]): SpanText {
-  if (spans.length === 0) return { count: 0, columns: [] }
-  const columns = SPAN_BODY_COLUMNS.map(column => {
-    const value = spanValues[column.name]
+function renderRows<T, N extends string>(
+  columns: readonly (Column & { readonly name: N })[],
+  values: Readonly<Record<N, (item: T) => Value>>,
+  items: readonly T[]
+): RowsText {
+  if (items.length === 0) return { count: 0, columns: [] }
+  const texts = columns.map(column => {
+    const value = values[column.name]
     return joinCells(
       column,
-      spans.map(span => cell(column, value(span)))
+      items.map(item => cell(column, value(item)))
     )
   })
-  return { count: spans.length, columns }
+  return { count: items.length, columns: texts }
+}
+
+export function renderSpans(spans: readonly PreparedSpan[]): RowsText {
+  return renderRows(SPAN_BODY_COLUMNS, spanValues, spans)
 }
 
 const traceValues: Record<(typeof TRACE_BODY_COLUMNS)[number]['name'], (trace: PreparedTrace) => Value> = {
@@ -110,6 +133,42 @@ export function renderTrace(trace: PreparedTrace): RecordText {
     oversize: oversizeMessage(trace),
     cells: TRACE_BODY_COLUMNS.map(column => cell(column, traceValues[column.name](trace))),
     spans: renderSpans(trace.spans)
+  }
+}
+
+const scoreValues: Record<(typeof SCORE_BODY_COLUMNS)[number]['name'], (score: PastScore) => Value> = {
+  id: score => bytea(score.id),
+  span_id: score => bytea(score.spanId),
+  data_type: score => score.dataType,
+  value: score => JSON.stringify(score.value),
+  source: score => score.source,
+  created_at: score => score.createdAt,
+  name: score => score.name,
+  comment: score => score.comment,
+  evaluator_id: score => score.evaluatorId,
+  run_id: score => score.runId
+}
+
+const pastValues: Record<(typeof TRACE_PAST_COLUMNS)[number]['name'], (past: Past) => Value> = {
+  score_count: past => past.scores.length,
+  metadata_updated_at: past => past.metadataUpdatedAt,
+  end_hash: past => bytea(past.endHash)
+}
+
+export function renderRestored(trace: RestoredTrace): RecordText {
+  const { past } = trace
+  const record = renderTrace(trace)
+  const estimate = TRACE_BODY_COLUMNS.findIndex(column => column.name === 'estimated_bytes')
+  return {
+    ...record,
+    cells: past.estimatedBytes === undefined ? record.cells : record.cells.with(estimate, String(past.estimatedBytes)),
+    past: {
+      environment: past.environment,
+      keyId: past.keyId,
+      ingestedAt: past.ingestedAt,
+      cells: TRACE_PAST_COLUMNS.map(column => cell(column, pastValues[column.name](past))),
+      scores: renderRows(SCORE_BODY_COLUMNS, scoreValues, past.scores)
+    }
   }
 }
 
@@ -178,35 +237,46 @@ export interface Stamp {
 /** Gathers the rows of one batch. */
 export class BatchRows {
   #traces: (readonly string[])[] = []
+  #restored: (readonly string[])[] = []
   #changes: (readonly string[])[] = []
   #spans: (readonly string[])[] = []
+  #scores: (readonly string[])[] = []
 
   insert(stamp: Stamp, record: RecordText): void {
-    const seq = String(stamp.seq)
-    const environment = stamp.environment ?? 'unassigned'
-    const service = [String(stamp.projectId), seq, seq, environment, stamp.keyId ?? '\u0002', stamp.ingestedAt]
-    this.#traces.push([...service, ...record.cells])
-    this.#addSpans(stamp.projectId, stamp.seq, record.spans)
+    const { projectId, seq } = stamp
+    const { past } = record
+    const { environment, keyId, ingestedAt } = past ?? { ...stamp, environment: stamp.environment ?? UNASSIGNED }
+    const values = [projectId, seq, seq, environment, keyId, ingestedAt]
+    const cells = [...TRACE_SERVICE_COLUMNS.map((column, i) => cell(column, values[i]!)), ...record.cells]
+    if (past === undefined) {
+      this.#traces.push(cells)
+    } else {
+      this.#restored.push([...cells, ...past.cells])
+      addOwned(this.#scores, projectId, seq, past.scores)
+    }
+    addOwned(this.#spans, projectId, seq, record.spans)
   }
 
   change(target: ChangeTarget, change: TraceChange): void {
     this.#changes.push(renderChange(target, change))
-    this.#addSpans(target.projectId, target.seq, renderSpans(change.spans))
-  }
-
-  #addSpans(projectId: number, seq: number, spans: SpanText): void {
-    if (spans.count === 0) return
-    const repeat = (column: Column, value: number) =>
-      joinCells(column, new Array<string>(spans.count).fill(String(value)))
-    const [project, trace] = SPAN_COLUMNS as [Column, Column]
-    this.#spans.push([repeat(project, projectId), repeat(trace, seq), ...spans.columns])
+    addOwned(this.#spans, target.projectId, target.seq, renderSpans(change.spans))
   }
 
   get parameters() {
     return {
       traces: parameters(TRACE_COLUMNS, this.#traces),
+      restored: parameters(RESTORED_COLUMNS, this.#restored),
       changes: parameters(CHANGE_COLUMNS, this.#changes),
-      spans: parameters(SPAN_COLUMNS, this.#spans)
+      spans: parameters(SPAN_COLUMNS, this.#spans),
+      scores: parameters(SCORE_COLUMNS, this.#scores)
     }
   }
+}
+
+/** Adds spans or scores with the columns that say whose they are. */
+function addOwned(rows: (readonly string[])[], projectId: number, seq: number, text: RowsText): void {
+  if (text.count === 0) return
+  const repeat = (column: Column, value: number) => joinCells(column, new Array(text.count).fill(String(value)))
+  const [project, trace] = OWNER_COLUMNS
+  rows.push([repeat(project, projectId), repeat(trace, seq), ...text.columns])
 }

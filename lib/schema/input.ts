@@ -20,6 +20,8 @@ export const MAX_JSON_DEPTH = 100
 export const SPAN_KINDS = ['llm', 'agent', 'tool', 'chain', 'retriever', 'embedding', 'reranker', 'custom'] as const
 export const STATUSES = ['ok', 'error', 'unset'] as const
 export const DATA_TYPES = ['numeric', 'categorical', 'boolean'] as const
+/** What a score's value must be, as typeof says it. */
+export const VALUE_TYPES = { numeric: 'number', categorical: 'string', boolean: 'boolean' } as const
 
 /** A text of 1 to so many characters (Unicode code points). */
 const text = (maxLength: number, description: string) => Type.String({ minLength: 1, maxLength, description })

@@ -1,18 +1,29 @@
 /**
- * The one statement in which a batch of operations is written: new traces, changed traces, the spans of just those that
- * took, and the project totals. A statement is atomic by itself. An insert does not take where the id exists; a change
- * does not take where the version has moved.
+ * The one statement in which a batch of operations is written: new and restored traces, changed traces, the spans and
+ * scores of just those that took, and the project totals. A statement is atomic by itself. An insert does not take where
+ * the id exists; a change does not take where the version has moved.
  */
 import type { Sql } from 'postgres'
-import { CHANGE_COLUMNS, type Column, rowSource, SPAN_COLUMNS, TRACE_COLUMNS, typed } from './columns.ts'
+import {
+  CHANGE_COLUMNS,
+  type Column,
+  RESTORED_COLUMNS,
+  rowSource,
+  SCORE_COLUMNS,
+  SPAN_COLUMNS,
+  TRACE_COLUMNS,
+  typed
+} from './columns.ts'
 
 /** Values of a list of columns: one parameter each, from lib/store/columns.ts; undefined: no rows. */
 export type Rows = readonly string[] | undefined
 
 export interface Batch {
   readonly traces: Rows
+  readonly restored: Rows
   readonly changes: Rows
   readonly spans: Rows
+  readonly scores: Rows
   /** The slot of project_totals that this writer counts in. */
   readonly slot: number
 }
@@ -36,9 +47,9 @@ const SET_AS_SENT = [
   ...['total_tokens', 'cost_usd', 'document_bytes', 'estimated_bytes', 'end_hash', 'provider', 'model', 'tags']
 ]
 
-function insertTraces(first: number, charged: boolean): string {
-  return `insert into traces (${names(TRACE_COLUMNS)})
-    select ${values(TRACE_COLUMNS, 't')} from ${rowSource(TRACE_COLUMNS, first, 't')}
+function insertTraces(columns: readonly Column[], first: number, charged: boolean): string {
+  return `insert into traces (${names(columns)})
+    select ${values(columns, 't')} from ${rowSource(columns, first, 't')}
     ${charged ? 'where exists (select from charged)' : 'on conflict (project_id, id) do nothing'}
     returning project_id, seq, 1 as traces, span_count as spans, estimated_bytes as bytes`
 }
@@ -54,9 +65,10 @@ function updateTraces(first: number): string {
     returning t.project_id, t.seq, 0 as traces, ${column('added_spans')} as spans, ${column('added_bytes')} as bytes`
 }
 
-function insertSpans(first: number): string {
-  return `insert into spans (${names(SPAN_COLUMNS)})
-    select ${values(SPAN_COLUMNS, 's')} from ${rowSource(SPAN_COLUMNS, first, 's')}
+/** The rows of the traces that took, in the order in which they were given. */
+function insertUnderTaken(table: 'spans' | 'scores', columns: readonly Column[], first: number): string {
+  return `insert into ${table} (${names(columns)})
+    select ${values(columns, 's')} from ${rowSource(columns, first, 's')}
     where s.trace_seq::bigint = any (array(select seq from taken))`
 }
 
@@ -65,23 +77,35 @@ const ADD_TOTALS = `insert into project_totals as p (project_id, slot, traces, s
     on conflict (project_id, slot) do update
     set traces = p.traces + excluded.traces, spans = p.spans + excluded.spans, bytes = p.bytes + excluded.bytes`
 
+/** Which parts a batch has. */
+interface Shape {
+  readonly charge: boolean
+  readonly traces: boolean
+  readonly restored: boolean
+  readonly changes: boolean
+  readonly spans: boolean
+  readonly scores: boolean
+}
+
 /** The statement for batches that have these parts; few texts, so that few are prepared. */
-function statement(has: { traces: boolean; changes: boolean; spans: boolean; charge: boolean }): string {
+function statement(has: Shape): string {
   let next = has.charge ? 4 : 2
-  const take = (count: number) => {
-    next += count
-    return next - count
+  const take = (columns: readonly Column[]) => {
+    next += columns.length
+    return next - columns.length
   }
   const steps: string[] = []
   if (has.charge) {
     steps.push(`charged as (update accounts set trial_used = trial_used + 1
     where id = $2::int and trial_used < $3::bigint returning id)`)
   }
-  if (has.traces) steps.push(`inserted as (${insertTraces(take(TRACE_COLUMNS.length), has.charge)})`)
-  if (has.changes) steps.push(`updated as (${updateTraces(take(CHANGE_COLUMNS.length))})`)
-  const taken = [has.traces && 'select * from inserted', has.changes && 'select * from updated'].filter(Boolean)
-  steps.push(`taken as (${taken.join(' union all ')})`)
-  if (has.spans) steps.push(`new_spans as (${insertSpans(take(SPAN_COLUMNS.length))})`)
+  if (has.traces) steps.push(`inserted as (${insertTraces(TRACE_COLUMNS, take(TRACE_COLUMNS), has.charge)})`)
+  if (has.restored) steps.push(`restored as (${insertTraces(RESTORED_COLUMNS, take(RESTORED_COLUMNS), false)})`)
+  if (has.changes) steps.push(`updated as (${updateTraces(take(CHANGE_COLUMNS))})`)
+  const sources = [has.traces && 'inserted', has.restored && 'restored', has.changes && 'updated'].filter(Boolean)
+  steps.push(`taken as (${sources.map(source => `select * from ${source}`).join(' union all ')})`)
+  if (has.spans) steps.push(`new_spans as (${insertUnderTaken('spans', SPAN_COLUMNS, take(SPAN_COLUMNS))})`)
+  if (has.scores) steps.push(`new_scores as (${insertUnderTaken('scores', SCORE_COLUMNS, take(SCORE_COLUMNS))})`)
   steps.push(`totals as (${ADD_TOTALS})`)
   return `with ${steps.join(',\n  ')}\n  select seq from taken`
 }
@@ -93,8 +117,15 @@ const statements = new Map<string, string>()
  * traces_id can only come from a charged insert whose trace exists: nothing was written or charged then.
  */
 export async function writeBatch(sql: Sql, batch: Batch, charge?: TrialCharge): Promise<Set<number>> {
-  const { traces, changes, spans } = batch
-  const has = { traces: !!traces, changes: !!changes, spans: !!spans, charge: !!charge }
+  const { traces, restored, changes, spans, scores } = batch
+  const has: Shape = {
+    charge: charge !== undefined,
+    traces: traces !== undefined,
+    restored: restored !== undefined,
+    changes: changes !== undefined,
+    spans: spans !== undefined,
+    scores: scores !== undefined
+  }
   const shape = JSON.stringify(has)
   let text = statements.get(shape)
   if (text === undefined) {
@@ -102,7 +133,7 @@ export async function writeBatch(sql: Sql, batch: Batch, charge?: TrialCharge): 
     statements.set(shape, text)
   }
   const charged = charge === undefined ? [] : [charge.accountId, charge.limit]
-  const parameters = [batch.slot, ...charged, ...(traces ?? []), ...(changes ?? []), ...(spans ?? [])]
-  const rows = await sql.unsafe<{ seq: number }[]>(text, parameters, { prepare: true })
+  const parts = [traces, restored, changes, spans, scores].flatMap(part => part ?? [])
+  const rows = await sql.unsafe<{ seq: number }[]>(text, [batch.slot, ...charged, ...parts], { prepare: true })
   return new Set(rows.map(row => row.seq))
 }

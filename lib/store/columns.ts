@@ -55,8 +55,17 @@ export const TRACE_BODY_COLUMNS = [
 
 export const TRACE_COLUMNS: readonly Column[] = [...TRACE_SERVICE_COLUMNS, ...TRACE_BODY_COLUMNS]
 
-/** Which trace a span belongs to. */
-export const SPAN_SERVICE_COLUMNS = [plain('project_id', 'int'), plain('trace_seq', 'bigint')] as const
+/** What only a restored trace has when its row is inserted. */
+export const TRACE_PAST_COLUMNS = [
+  plain('score_count', 'int'),
+  plain('metadata_updated_at', 'timestamptz'),
+  plain('end_hash', 'bytea')
+] as const
+
+export const RESTORED_COLUMNS: readonly Column[] = [...TRACE_COLUMNS, ...TRACE_PAST_COLUMNS]
+
+/** Which trace a span or a score belongs to. */
+export const OWNER_COLUMNS = [plain('project_id', 'int'), plain('trace_seq', 'bigint')] as const
 
 /** What the body says of a span. */
 export const SPAN_BODY_COLUMNS = [
@@ -80,7 +89,23 @@ export const SPAN_BODY_COLUMNS = [
   quoted('model')
 ] as const
 
-export const SPAN_COLUMNS: readonly Column[] = [...SPAN_SERVICE_COLUMNS, ...SPAN_BODY_COLUMNS]
+export const SPAN_COLUMNS: readonly Column[] = [...OWNER_COLUMNS, ...SPAN_BODY_COLUMNS]
+
+/** A score of a restored trace; its number, which counts insertions, is the table's default. */
+export const SCORE_BODY_COLUMNS = [
+  plain('id', 'bytea'),
+  plain('span_id', 'bytea'),
+  plain('data_type', 'text'),
+  plain('value', 'json'),
+  plain('source', 'text'),
+  plain('created_at', 'timestamptz'),
+  quoted('name'),
+  quoted('comment'),
+  quoted('evaluator_id'),
+  quoted('run_id')
+] as const
+
+export const SCORE_COLUMNS: readonly Column[] = [...OWNER_COLUMNS, ...SCORE_BODY_COLUMNS]
 
 /** A change of a stored trace: whom it is for, the version it holds for, and the new values. */
 export const CHANGE_COLUMNS: readonly Column[] = [

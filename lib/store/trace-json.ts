@@ -71,11 +71,15 @@ function renderSpanUsage(span: UsageFields): string {
   return absent ? 'null' : renderUsage(span)
 }
 
+/** The environment with the comma before it: a label, or null. */
+export function environmentMember({ environment }: SummaryRow): string {
+  return `,"environment":${text(environment === UNASSIGNED ? null : environment)}`
+}
+
 /** The members of a summary (specification 2.4), without the braces; `scores` is the map as JSON text. */
-function summaryMembers(trace: SummaryRow, scores: string): string {
-  const environment = trace.environment === UNASSIGNED ? null : trace.environment
+function summaryMembers(trace: SummaryRow, scores: string, environment = environmentMember(trace)): string {
   return (
-    `"id":"${trace.id}","name":${text(trace.name)},"status":"${trace.status}","environment":${text(environment)}` +
+    `"id":"${trace.id}","name":${text(trace.name)},"status":"${trace.status}"${environment}` +
     `,"startedAt":"${trace.startedAt}","endedAt":${plain(trace.endedAt)},"durationMs":${trace.durationMs}` +
     `,"provider":${text(trace.provider)},"model":${text(trace.model)}` +
     `,"sessionId":${text(trace.sessionId)},"userId":${text(trace.userId)}` +
@@ -103,15 +107,24 @@ function renderSpan(span: SpanRow, traceId: string): string {
   )
 }
 
-/** The trace detail (specification 2.5). Spans and scores stand in the order of the answer. */
-export function renderTraceDetail(trace: TraceRow, spans: readonly SpanRow[], scores: readonly ScoreRow[]): string {
-  const spanTexts = spans.map(span => renderSpan(span, trace.id))
-  const scoreTexts = scores.map(score => renderScore(score, trace.id))
+/** The members of a detail's trace (specification 2.5), without the braces. Scores stand in the order of the answer. */
+export function detailMembers(trace: TraceRow, scores: readonly ScoreRow[], environment?: string): string {
   return (
-    `{"trace":{${summaryMembers(trace, renderScoreMap(scores))}` +
+    summaryMembers(trace, renderScoreMap(scores), environment) +
     `,"input":${raw(trace.input, 'null')},"output":${raw(trace.output, 'null')}` +
     `,"metadata":${raw(trace.metadata, '{}')},"metadataUpdatedAt":${plain(trace.metadataUpdatedAt)}` +
-    `,"bodyHash":"${trace.bodyHash}"}` +
-    `,"spans":${list(spanTexts)},"scores":${list(scoreTexts)}}`
+    `,"bodyHash":"${trace.bodyHash}"`
   )
+}
+
+/** The members of a detail besides its trace, without the braces. */
+export function partMembers(traceId: string, spans: readonly SpanRow[], scores: readonly ScoreRow[]): string {
+  const spanTexts = spans.map(span => renderSpan(span, traceId))
+  const scoreTexts = scores.map(score => renderScore(score, traceId))
+  return `"spans":${list(spanTexts)},"scores":${list(scoreTexts)}`
+}
+
+/** The trace detail. Spans and scores stand in the order of the answer. */
+export function renderTraceDetail(trace: TraceRow, spans: readonly SpanRow[], scores: readonly ScoreRow[]): string {
+  return `{"trace":{${detailMembers(trace, scores)}},${partMembers(trace.id, spans, scores)}}`
 }

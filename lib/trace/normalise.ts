@@ -19,7 +19,7 @@ export interface Body {
   readonly escapes: boolean
 }
 
-const refuse = (field: string, rule: string): never => {
+export const refuse = (field: string, rule: string): never => {
   throw new Refusal('invalid_trace', `${field}: ${rule}`)
 }
 
@@ -29,15 +29,15 @@ export function unstorable(text: string): string | undefined {
   return text.isWellFormed() ? undefined : 'must not contain unpaired surrogates'
 }
 
-function checkTexts(body: Body, path: string, fields: Readonly<Record<string, string | undefined>>): void {
+export function checkTexts(body: Body, path: string, fields: Readonly<Record<string, unknown>>): void {
   if (!body.escapes) return
   for (const [field, text] of Object.entries(fields)) {
-    const rule = text === undefined ? undefined : unstorable(text)
+    const rule = typeof text === 'string' ? unstorable(text) : undefined
     if (rule !== undefined) refuse(path + field, rule)
   }
 }
 
-const timestamp = (text: string, field: string): string =>
+export const timestamp = (text: string, field: string): string =>
   parseTimestamp(text) ?? refuse(field, 'must be an ISO 8601 date and time, such as 2026-11-21T12:00:00.123Z')
 
 const usageFields = (usage: SpanInput['usage']): UsageFields => ({

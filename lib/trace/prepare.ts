@@ -9,7 +9,7 @@ import { decodeText, inspectText, parseInexact } from './json.ts'
 import { type Body, normaliseEnd, normaliseSpans, normaliseTrace } from './normalise.ts'
 import type { Prepared, PreparedAppend, PreparedEnd, PreparedTrace } from './prepared.ts'
 
-/** Parses a body, or refuses it as `invalid_json`, or for its depth as `tooDeep`. */
+/** Parses a body, or refuses it as `invalid_json`, or for its depth (the outermost level is 1) as `tooDeep`. */
 export function readBody(bytes: Uint8Array, tooDeep: ErrorCode, maxDepth = MAX_JSON_DEPTH): Body {
   const text = decodeText(bytes)
   if (text === undefined) throw new Refusal('invalid_json', 'the body is not UTF-8 text')
@@ -42,8 +42,18 @@ export function prepare(operation: Prepared['operation'], bytes: Uint8Array): Pr
 /** Prepares the body of one of the three write routes. Throws a Refusal that names the field and the rule. */
 export function prepare(operation: Prepared['operation'], bytes: Uint8Array): Prepared {
   const body = readBody(bytes, 'invalid_trace')
-  const schema = schemas[operation]
-  if (!schema.check(body.value)) throw new Refusal('invalid_trace', schema.explain(body.value))
-  if (operation === 'record') return normaliseTrace(body)
+  if (operation === 'record') return prepareTrace(body)
+  checkBody(operation, body)
   return operation === 'append' ? normaliseSpans(body) : normaliseEnd(body)
+}
+
+/** Prepares what is the body of a recording, wherever it was read from. */
+export function prepareTrace(body: Body): PreparedTrace {
+  checkBody('record', body)
+  return normaliseTrace(body)
+}
+
+function checkBody(operation: Prepared['operation'], { value }: Body): void {
+  const schema = schemas[operation]
+  if (!schema.check(value)) throw new Refusal('invalid_trace', schema.explain(value))
 }

@@ -58,6 +58,39 @@ export interface PreparedTrace extends UsageFields {
   readonly bytes: number
 }
 
+/** A score that a restored trace brings along. */
+export interface PastScore {
+  readonly id: string
+  readonly spanId: string | null
+  readonly name: string
+  readonly dataType: string
+  readonly value: number | string | boolean
+  readonly comment: string | null
+  readonly source: string
+  readonly evaluatorId: string | null
+  readonly runId: string | null
+  readonly createdAt: string
+}
+
+/** What a restored trace has behind it, and recording it anew would not give. */
+export interface Past {
+  /** As stored: a label, 'unassigned', or null where it was never recorded. */
+  readonly environment: string | null
+  readonly keyId: string | null
+  readonly ingestedAt: string | null
+  readonly metadataUpdatedAt: string | null
+  readonly endHash: string | null
+  /** Undefined: as made from its documents. */
+  readonly estimatedBytes: number | undefined
+  /** Oldest first, the order in which they are inserted. */
+  readonly scores: readonly PastScore[]
+}
+
+/** A line of an export: a trace as it stood when it was exported, running or complete. */
+export interface RestoredTrace extends PreparedTrace {
+  readonly past: Past
+}
+
 /** Spans for a running trace: the body of POST /api/v1/traces/{traceId}/spans. */
 export interface PreparedAppend {
   readonly operation: 'append'

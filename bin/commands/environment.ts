@@ -1,0 +1,71 @@
+import { applyBackfill, type BackfillPlan, planBackfill } from '../../lib/admin/environments.ts'
+import { UNASSIGNED } from '../../lib/environment.ts'
+import { command } from '../command.ts'
+import { withDatabase } from '../database.ts'
+import { interruptible } from '../interrupt.ts'
+import { parseTimes, TIME_FLAGS } from '../times.ts'
+import { bar, count, counted } from '../words.ts'
+
+export const backfill = command({
+  summary: 'Give stored traces an environment, where none was recorded',
+  usage: {
+    parameters: [],
+    flags: {
+      project: { type: 'string', value: 'SLUG', required: true, about: 'the project whose traces are meant' },
+      environment: { type: 'string', value: 'E', required: true, about: 'the label, or `unassigned`' },
+      key: { type: 'string', value: 'KEYID', about: 'only traces that were recorded with this key' },
+      tag: { type: 'string', value: 'T', about: 'only traces that carry this tag' },
+      ...TIME_FLAGS,
+      overwrite: { type: 'boolean', about: 'change traces, too, that have an environment or are unassigned' },
+      apply: { type: 'boolean', about: 'do it; without, it is only counted' }
+    },
+    details: [
+      'Conditions combine: a trace must fit them all. Nothing is ever deleted. It works in small batches while the',
+      'server goes on; what is done when it is interrupted stays done, and the same command does the rest.'
+    ].join('\n'),
+    examples: [
+      'environment backfill --project default --environment production',
+      'environment backfill --project default --environment staging --tag nightly --to 2026-01-31T23:59:59Z --apply',
+      'environment backfill --project default --environment production --key 4fT0qLm2XbC8vNwZ --overwrite --apply'
+    ]
+  },
+  async run({ flags, env, print, progress }) {
+    const { project, environment, key: keyId, tag, overwrite, apply } = flags
+    const request = { project, environment, keyId, tag, ...parseTimes(flags), overwrite }
+    await withDatabase(env, async ({ sql }) => {
+      const plan = await planBackfill(sql, request)
+      if (!apply) {
+        print({ matched: plan.matched, changing: plan.changing, applied: false }, describePlan(plan))
+        return
+      }
+      progress.say(summarise(plan))
+      const onProgress = (changed: number) =>
+        progress.show(() => `${bar(changed, plan.changing)}  ${count(changed)} of ${counted(plan.changing, 'trace')}`)
+      const changed = await interruptible(signal => applyBackfill(sql, plan, { onProgress, signal }))
+      progress.clear()
+      const label = plan.relabelling.environment
+      print(
+        { matched: plan.matched, changing: changed, applied: true },
+        `${counted(changed, 'trace')} changed to ${label}`
+      )
+    })
+  }
+})
+
+function describePlan(plan: BackfillPlan): string {
+  const advice = plan.changing > 0 ? 'Nothing has changed: give --apply to do it.' : 'There is nothing to do.'
+  return `${summarise(plan)}\n${advice}`
+}
+
+/** What would become of which traces. */
+function summarise({ matched, changing, environments, relabelling }: BackfillPlan): string {
+  const { environment: label, overwrite } = relabelling
+  const lines = environments.map(({ environment, traces }) => {
+    const from = environment ?? 'not recorded'
+    const changes = environment === null || (overwrite && environment !== label)
+    const kept =
+      environment === label ? 'as it is' : `kept: ${environment === UNASSIGNED ? 'it is recorded' : 'it has one'}`
+    return `  ${count(traces)} ${from} → ${changes ? label : kept}`
+  })
+  return [`${counted(matched, 'trace')} selected, of which ${count(changing)} to change:`, ...lines].join('\n')
+}

@@ -1,0 +1,45 @@
+import { exportTraces } from '../../lib/moving/export.ts'
+import { command } from '../command.ts'
+import { withDatabase } from '../database.ts'
+import { parseTimes, TIME_FLAGS } from '../times.ts'
+import { count, counted, size } from '../words.ts'
+
+export default command({
+  summary: 'Write the traces of a project to stdout, one a line',
+  usage: {
+    parameters: [],
+    flags: {
+      project: { type: 'string', value: 'SLUG', required: true, about: 'the project whose traces are meant' },
+      ...TIME_FLAGS
+    },
+    details: [
+      'A line is what GET /api/v1/traces/{traceId} answers, with the recording key in `trace.keyId` and, in `recorded`,',
+      'what only `spoor import` needs. `trace.environment` is null for unassigned, and left out where none was recorded.',
+      'Running traces are exported as they stand. Every trace is whole, as of the moment when it is read; what is recorded',
+      'or deleted meanwhile may be in the export or not. With --json the lines are the elements of one array.'
+    ].join('\n'),
+    examples: [
+      'export --project default > traces.ndjson',
+      'export --project default --from 2026-01-01T00:00:00Z --to 2026-01-31T23:59:59.999Z | gzip > january.ndjson.gz'
+    ]
+  },
+  async run({ flags, env, json, stream, progress }) {
+    const window = parseTimes(flags)
+    let traces = 0
+    let bytes = 0
+    await withDatabase(env, async ({ sql }) => {
+      for await (const lines of exportTraces(sql, flags.project, window)) {
+        const text = json ? `${traces === 0 ? '[' : ','}\n${lines.join(',\n')}` : `${lines.join('\n')}\n`
+        await stream(text)
+        traces += lines.length
+        bytes += text.length
+        progress.show(seconds => {
+          const rate = `${count(Math.round(traces / seconds))}/s, ${size(Math.round(bytes / seconds))}/s`
+          return `${counted(traces, 'trace')}, ${size(bytes)}, ${rate}`
+        })
+      }
+    })
+    if (json) await stream(traces === 0 ? '[]\n' : '\n]\n')
+    progress.clear()
+  }
+})

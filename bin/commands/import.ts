@@ -1,0 +1,121 @@
+import { createReadStream } from 'node:fs'
+import { stat } from 'node:fs/promises'
+import { addAbortSignal, type Readable } from 'node:stream'
+import { AdminError } from '../../lib/admin/admin-error.ts'
+import { requireProject } from '../../lib/admin/projects.ts'
+import type { ImportCounts, ImportResult } from '../../lib/moving/import.ts'
+import { command, UsageError } from '../command.ts'
+import { type Session, withDatabase } from '../database.ts'
+import { interruptible } from '../interrupt.ts'
+import type { Progress } from '../progress.ts'
+import { alignColumns } from '../table.ts'
+import { bar, count, counted, size } from '../words.ts'
+
+const FORMATS = ['spoor', 'langfuse'] as const
+type Format = (typeof FORMATS)[number]
+
+export default command({
+  summary: 'Read traces from a file into a project',
+  usage: {
+    parameters: ['FILE'],
+    flags: {
+      project: { type: 'string', value: 'SLUG', required: true, about: 'the project that the traces go into' },
+      format: { type: 'string', value: FORMATS.join('|'), about: 'whose export the file is; spoor if not given' }
+    },
+    details: [
+      'FILE is what `spoor export` wrote, or - for stdin. Ids, times, scores, environments and keys stay as they are; an',
+      'environment that was not recorded stays not recorded. Nothing is overwritten: a trace that is stored already is',
+      'skipped, so that an import may be run again, and one with the same id and another content is reported. A line that',
+      'cannot be imported is reported with its number and stops no other; the exit code is 1 then.',
+      '',
+      'With --format langfuse, FILE holds what GET /api/public/traces/{id} of Langfuse answers: traces with their',
+      'observations and scores, one a line, in an array, or a single one. What has no place in a trace is kept in metadata',
+      'and attributes under `langfuse.`, and a summary says what became what.'
+    ].join('\n'),
+    examples: [
+      'import --project default traces.ndjson',
+      'gunzip -c january.ndjson.gz | spoor import --project archive -',
+      'import --project default --format langfuse langfuse.json'
+    ]
+  },
+  async run({ parameters, flags, env, print, progress }) {
+    const format = parseFormat(flags.format)
+    const result = await withDatabase(env, session =>
+      interruptible(signal =>
+        importFile(session, { file: parameters.FILE, project: flags.project, format }, progress, signal)
+      )
+    )
+    progress.clear()
+    const { mapped, ...counts } = result
+    print(format === 'spoor' ? counts : { ...counts, mapped: Object.fromEntries(mapped) }, describe(result))
+    if (result.refused > 0) {
+      throw new AdminError(
+        `${count(result.refused)} of ${counted(result.traces, 'trace')} could not be imported: see above`
+      )
+    }
+  }
+})
+
+interface Request {
+  readonly file: string
+  readonly project: string
+  readonly format: Format
+}
+
+async function importFile(session: Session, request: Request, progress: Progress, signal: AbortSignal) {
+  const { database, config, log, sql } = session
+  // Loaded only now: --help does without.
+  const [{ WritePath }, { importTraces }, { convertLangfuse }] = await Promise.all([
+    import('../../lib/ingest/ingest.ts'),
+    import('../../lib/moving/import.ts'),
+    import('../../lib/moving/langfuse/convert.ts')
+  ])
+  const projectId = await requireProject(sql, request.project)
+  const { stream, length } = await openSource(request.file)
+  const path = new WritePath(database, { workers: config.workers, trialTraces: undefined }, log)
+  try {
+    return await importTraces(path, projectId, addAbortSignal(signal, stream), {
+      onProblem: (place, reason) => progress.say(`${place}: ${reason}`),
+      onProgress: counts => progress.show(seconds => describeProgress(counts, length, seconds)),
+      signal,
+      ...(request.format === 'langfuse' && { convert: convertLangfuse })
+    })
+  } finally {
+    await path.close()
+  }
+}
+
+/** The file, or stdin, and its length where that is known. */
+async function openSource(file: string): Promise<{ stream: Readable; length: number | undefined }> {
+  if (file === '-') return { stream: process.stdin, length: undefined }
+  try {
+    const found = await stat(file)
+    if (found.isDirectory()) throw new Error('it is a folder')
+    const stream = createReadStream(file, { highWaterMark: 1024 * 1024 })
+    return { stream, length: found.isFile() ? found.size : undefined }
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException
+    throw new AdminError(`cannot read ${file}: ${code === 'ENOENT' ? 'there is no such file' : message}`)
+  }
+}
+
+function parseFormat(text = 'spoor'): Format {
+  const format = FORMATS.find(format => format === text)
+  if (format !== undefined) return format
+  throw new UsageError(`--format must be one of ${FORMATS.join(', ')}, but is ${JSON.stringify(text)}`)
+}
+
+function describeProgress({ traces, bytes }: ImportCounts, length: number | undefined, seconds: number): string {
+  const rate = `${count(Math.round(traces / seconds))}/s, ${size(Math.round(bytes / seconds))}/s`
+  const done = `${counted(traces, 'trace')}, ${size(bytes)}, ${rate}`
+  return length === undefined ? done : `${bar(bytes, length)}  ${done}`
+}
+
+function describe({ traces, imported, skipped, refused, mapped }: ImportResult): string {
+  const counts = `${counted(traces, 'trace')} read: ${count(imported)} imported, ${count(skipped)} there already`
+  const rows = [...mapped].sort().map(([step, times]) => [count(times).padStart(8), step])
+  return [
+    `${counts}${refused === 0 ? '' : `, ${count(refused)} refused`}`,
+    ...(rows.length === 0 ? [] : ['', 'What became what:', ...alignColumns(rows)])
+  ].join('\n')
+}

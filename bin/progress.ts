@@ -1,0 +1,53 @@
+/**
+ * What a long command says on stderr while it works: on a terminal one line, which is drawn anew; elsewhere, in a log, a
+ * line every few seconds.
+ */
+export interface Terminal {
+  readonly isTTY?: boolean
+  readonly columns?: number
+  write(text: string): unknown
+}
+
+const TERMINAL_MS = 100
+const LOG_MS = 5000
+/** Back to the beginning of the line, and clears it. */
+const CLEAR = '\r\u001b[K'
+
+export class Progress {
+  readonly #terminal: Terminal
+  readonly #began = performance.now()
+  #shownAt = Number.NEGATIVE_INFINITY
+  #isDrawn = false
+
+  constructor(terminal: Terminal) {
+    this.#terminal = terminal
+    // A log gets its first line only where the work takes long enough to be worth one.
+    if (!terminal.isTTY) this.#shownAt = this.#began
+  }
+
+  /** How far it is, in one line; asked for when it is time to say so, with the seconds since the command began. */
+  show(describe: (seconds: number) => string): void {
+    const now = performance.now()
+    if (now - this.#shownAt < (this.#terminal.isTTY ? TERMINAL_MS : LOG_MS)) return
+    this.#shownAt = now
+    const line = describe((now - this.#began) / 1000)
+    if (!this.#terminal.isTTY) {
+      this.#terminal.write(`${line}\n`)
+      return
+    }
+    this.#terminal.write(CLEAR + line.slice(0, (this.#terminal.columns ?? 80) - 1))
+    this.#isDrawn = true
+  }
+
+  /** A line that stays. */
+  say(line: string): void {
+    this.clear()
+    this.#terminal.write(`${line}\n`)
+  }
+
+  /** Takes the drawn line away. */
+  clear(): void {
+    if (this.#isDrawn) this.#terminal.write(CLEAR)
+    this.#isDrawn = false
+  }
+}

@@ -1,0 +1,107 @@
+/** The work of `spoor environment backfill`: giving history an environment. */
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Sql } from 'postgres'
+import { classifyFailure } from '../database/failure.ts'
+import { parseEnvironment, UNASSIGNED } from '../environment.ts'
+import { countEnvironments, type Relabelling, relabelTraces, type TraceSelection } from '../store/environments.ts'
+import { readKey } from '../store/keys.ts'
+import { AdminError } from './admin-error.ts'
+import { requireProject } from './projects.ts'
+
+export interface BackfillRequest extends TraceSelection {
+  readonly project: string
+  /** A label, in any case, or `unassigned`. */
+  readonly environment: string
+  /** Change traces that have an environment, or are unassigned, too. */
+  readonly overwrite: boolean
+}
+
+/** What a backfill would do. */
+export interface BackfillPlan {
+  readonly projectId: number
+  readonly selection: TraceSelection
+  readonly relabelling: Relabelling
+  /** Traces that were selected, and those among them whose environment is to change. */
+  readonly matched: number
+  readonly changing: number
+  /** How many of the selected are in which environment; null: never recorded. */
+  readonly environments: readonly { readonly environment: string | null; readonly traces: number }[]
+  /** Traces stored later than the counting are left alone. */
+  readonly upToSeq: number
+}
+
+/** Some milliseconds of work, in which the traces of a batch can be read but not changed by others. */
+const BATCH_TRACES = 500
+const BATCH_ATTEMPTS = 10
+const RETRY_DELAY_MS = 20
+
+/** Counts what is to be done; changes nothing. */
+export async function planBackfill(sql: Sql, request: BackfillRequest): Promise<BackfillPlan> {
+  const { project, environment, overwrite, ...selection } = request
+  const label = environment.toLowerCase() === UNASSIGNED ? UNASSIGNED : parseEnvironment(environment)
+  const projectId = await requireProject(sql, project)
+  const environments = await countEnvironments(sql, projectId, selection)
+  if (environments.length === 0) await requireKey(sql, projectId, project, selection.keyId)
+  const changing = environments.filter(each => each.environment === null || (overwrite && each.environment !== label))
+  return {
+    projectId,
+    selection,
+    relabelling: { environment: label, overwrite },
+    matched: sum(environments),
+    changing: sum(changing),
+    environments,
+    upToSeq: Math.max(0, ...changing.map(each => each.lastSeq))
+  }
+}
+
+export interface BackfillOptions {
+  /** Told after every batch how many traces have changed so far. */
+  readonly onProgress?: (changed: number) => void
+  /** Asks to stop after the batch under way. */
+  readonly signal?: AbortSignal
+}
+
+/**
+ * Does what was planned, batch by batch, and returns how many traces have changed. What is done stays done: after an
+ * interruption, a new plan has only the rest to do.
+ */
+export async function applyBackfill(sql: Sql, plan: BackfillPlan, options: BackfillOptions = {}): Promise<number> {
+  const { projectId, selection, relabelling, upToSeq } = plan
+  let changed = 0
+  let afterSeq = 0
+  for (;;) {
+    if (options.signal?.aborted) {
+      throw new AdminError(`interrupted: ${changed} of ${plan.changing} traces changed; run it again to go on`)
+    }
+    const range = { afterSeq, upToSeq, limit: BATCH_TRACES }
+    const batch = await retried(() => relabelTraces(sql, projectId, selection, relabelling, range))
+    if (batch.lastSeq === null) return changed
+    changed += batch.changed
+    options.onProgress?.(changed)
+    afterSeq = batch.lastSeq
+  }
+}
+
+/** Ingest changes traces in an order of its own: where the two lock each other out, PostgreSQL undoes one of them. */
+async function retried<T>(work: () => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await work()
+    } catch (error) {
+      if (attempt === BATCH_ATTEMPTS || classifyFailure(error) !== 'retry') throw error
+    }
+    await delay(RETRY_DELAY_MS * attempt * Math.random())
+  }
+}
+
+/** Refuses a key that is unknown: imported traces may name keys that never were in this database. */
+async function requireKey(sql: Sql, projectId: number, project: string, keyId: string | undefined): Promise<void> {
+  if (keyId === undefined || (await readKey(sql, keyId))?.projectId === projectId) return
+  if ((await countEnvironments(sql, projectId, { keyId })).length > 0) return
+  const advice = `see \`spoor key list --project ${project}\``
+  throw new AdminError(`project ${project} has no key ${JSON.stringify(keyId)}, nor traces recorded with it: ${advice}`)
+}
+
+function sum(counts: readonly { readonly traces: number }[]): number {
+  return counts.reduce((total, { traces }) => total + traces, 0)
+}

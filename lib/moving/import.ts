@@ -1,0 +1,179 @@
+/**
+ * The work of `spoor import`: values out of a file, each a trace, through the batches of the write path. A value that
+ * cannot be stored is reported and stops no other. Only so much is under way at once, so a file of any size takes the
+ * same memory.
+ */
+import { AdminError } from '../admin/admin-error.ts'
+import { Refusal } from '../errors.ts'
+import type { WritePath } from '../ingest/ingest.ts'
+import { splitValues, type Value } from './values.ts'
+
+/** A trace as a line of an export, or why it cannot be one. `mapped` counts what of another format became what. */
+export type Converted =
+  | { readonly line: Uint8Array; readonly mapped?: ReadonlyMap<string, number> }
+  | { readonly refusal: string }
+
+export interface ImportCounts {
+  /** Traces that the file held, whatever became of them. */
+  traces: number
+  imported: number
+  /** They were stored already, from the very same body. */
+  skipped: number
+  refused: number
+  /** Of the file, as far as it was read. */
+  bytes: number
+}
+
+export interface ImportOptions {
+  /** Told of everything that was not stored, in the order of the file. */
+  readonly onProblem: (place: string, reason: string) => void
+  readonly onProgress?: (counts: Readonly<ImportCounts>) => void
+  /** Asks to read no further; what was read is stored. */
+  readonly signal?: AbortSignal
+  /** Makes lines of the values of another format. */
+  readonly convert?: (bytes: Uint8Array) => Iterable<Converted>
+}
+
+export interface ImportResult extends ImportCounts {
+  /** What became of the fields of another format, and how often. */
+  readonly mapped: ReadonlyMap<string, number>
+}
+
+type Outcome =
+  | { readonly kind: 'imported' | 'skipped' }
+  | { readonly kind: 'refused'; readonly reason: string }
+  | { readonly kind: 'failed'; readonly error: unknown }
+
+interface UnderWay {
+  readonly place: string
+  readonly bytes: number
+  readonly mapped: ReadonlyMap<string, number>
+  readonly outcome: Promise<Outcome>
+}
+
+/** Bounds of what is read and not yet stored: a few batches of the write path. */
+const MAX_UNDER_WAY = 512
+const MAX_BYTES_UNDER_WAY = 16 * 1024 * 1024
+
+const NOTHING_MAPPED: ReadonlyMap<string, number> = new Map()
+
+const asItIs = (bytes: Uint8Array): Iterable<Converted> => [{ line: bytes }]
+
+/**
+ * Imports the traces of a file into a project. Throws an AdminError where the database refuses writes, or on `signal`;
+ * what was stored by then is skipped when the import is run again.
+ */
+export async function importTraces(
+  path: WritePath,
+  projectId: number,
+  source: AsyncIterable<Uint8Array>,
+  options: ImportOptions
+): Promise<ImportResult> {
+  return new Import(path, projectId, options).run(source)
+}
+
+class Import {
+  readonly #path: WritePath
+  readonly #projectId: number
+  readonly #options: ImportOptions
+  readonly #counts: ImportCounts = { traces: 0, imported: 0, skipped: 0, refused: 0, bytes: 0 }
+  readonly #mapped = new Map<string, number>()
+  /** In the order of the file. */
+  readonly #underWay: UnderWay[] = []
+  #bytesUnderWay = 0
+  #failure: { readonly error: unknown } | undefined
+
+  constructor(path: WritePath, projectId: number, options: ImportOptions) {
+    this.#path = path
+    this.#projectId = projectId
+    this.#options = options
+  }
+
+  async run(source: AsyncIterable<Uint8Array>): Promise<ImportResult> {
+    try {
+      for await (const value of splitValues(this.#counted(source))) {
+        if (this.#isStopped) break
+        await this.#take(value)
+      }
+    } catch (error) {
+      if (!this.#options.signal?.aborted) throw error
+    } finally {
+      while (this.#underWay.length > 0) await this.#settleFirst()
+    }
+    const { imported } = this.#counts
+    const advice = `${imported} imported so far; run it again to go on`
+    if (this.#failure !== undefined) throw new AdminError(`${messageOf(this.#failure.error)}; ${advice}`)
+    if (this.#options.signal?.aborted) throw new AdminError(`interrupted: ${advice}`)
+    return { ...this.#counts, mapped: this.#mapped }
+  }
+
+  get #isStopped(): boolean {
+    return this.#failure !== undefined || this.#options.signal?.aborted === true
+  }
+
+  async *#counted(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+    for await (const chunk of source) {
+      this.#counts.bytes += chunk.byteLength
+      yield chunk
+    }
+  }
+
+  async #take({ place, bytes, fault }: Value): Promise<void> {
+    for (const converted of fault === undefined ? this.#convert(bytes) : [{ refusal: fault }]) {
+      this.#start(place, converted)
+      while (this.#underWay.length > MAX_UNDER_WAY || this.#bytesUnderWay > MAX_BYTES_UNDER_WAY) {
+        await this.#settleFirst()
+      }
+    }
+  }
+
+  *#convert(bytes: Uint8Array): Iterable<Converted> {
+    try {
+      yield* (this.#options.convert ?? asItIs)(bytes)
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error
+      yield { refusal: error.message }
+    }
+  }
+
+  #start(place: string, converted: Converted): void {
+    const refused = 'refusal' in converted
+    const bytes = refused ? 0 : converted.line.byteLength
+    const outcome = refused
+      ? Promise.resolve<Outcome>({ kind: 'refused', reason: converted.refusal })
+      : this.#path
+          .restore(this.#projectId, converted.line)
+          .then(({ duplicate }): Outcome => ({ kind: duplicate ? 'skipped' : 'imported' }), outcomeOf)
+    const mapped = refused ? NOTHING_MAPPED : (converted.mapped ?? NOTHING_MAPPED)
+    this.#bytesUnderWay += bytes
+    this.#underWay.push({ place, bytes, mapped, outcome })
+  }
+
+  async #settleFirst(): Promise<void> {
+    const { place, bytes, mapped, outcome } = this.#underWay.shift()!
+    const result = await outcome
+    this.#bytesUnderWay -= bytes
+    if (result.kind === 'failed') {
+      this.#failure ??= { error: result.error }
+      return
+    }
+    this.#counts.traces++
+    this.#counts[result.kind]++
+    if (result.kind === 'refused') this.#options.onProblem(place, result.reason)
+    else for (const [step, times] of mapped) this.#mapped.set(step, (this.#mapped.get(step) ?? 0) + times)
+    this.#options.onProgress?.(this.#counts)
+  }
+}
+
+/** A refusal belongs to its trace, unless it is the database that takes no writes at all. */
+function outcomeOf(error: unknown): Outcome {
+  if (error instanceof Refusal && error.code !== 'quota_exhausted') return { kind: 'refused', reason: error.message }
+  // What PostgreSQL does not take of one trace; the write path has tried it alone.
+  if ((error as { name?: unknown } | null)?.name === 'PostgresError')
+    return { kind: 'refused', reason: messageOf(error) }
+  return { kind: 'failed', error }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

@@ -1,0 +1,56 @@
+/**
+ * What Langfuse gives, as lines of an export: the answer of `GET /api/public/traces/{id}`, lists of such traces (`data`),
+ * and the files that its pages download (`{trace, observations}`, or `{observations, scores}` alone).
+ */
+import { Refusal } from '../../errors.ts'
+import { MAX_JSON_DEPTH } from '../../schema/input.ts'
+import { type Json, stringifyExact } from '../../trace/json.ts'
+import { readBody } from '../../trace/prepare.ts'
+import type { Converted } from '../import.ts'
+import { isObject, type JsonObject, Mapping, refuse } from './fields.ts'
+import { convertTrace } from './trace.ts'
+
+/** Langfuse's own wrapping may add levels that a line does not have. */
+const MAX_DEPTH = MAX_JSON_DEPTH + 3
+
+/** The traces in one value of a file: each as a line, or as the reason why it cannot be one. */
+export function* convertLangfuse(bytes: Uint8Array): Generator<Converted> {
+  const { exact } = readBody(bytes, 'invalid_trace', MAX_DEPTH)
+  for (const trace of tracesIn(exact)) yield convertOne(trace)
+}
+
+function convertOne(trace: Json): Converted {
+  const mapping = new Mapping()
+  try {
+    const object = isObject(trace) ? trace : refuse('is not an object')
+    const line = convertTrace(wholeTrace(object), mapping)
+    return { line: Buffer.from(stringifyExact(line)), mapped: mapping.counts }
+  } catch (error) {
+    if (error instanceof Refusal) return { refusal: error.message }
+    throw error
+  }
+}
+
+function tracesIn(value: Json): readonly Json[] {
+  return isObject(value) && Array.isArray(value.data) ? value.data : [value]
+}
+
+/** The trace with its observations and scores in it, wherever they stood. */
+function wholeTrace(object: JsonObject): JsonObject {
+  const { trace, observations, ...others } = object
+  if (isObject(trace)) return { ...trace, ...others, ...(observations !== undefined && { observations }) }
+  if (object.id !== undefined || !Array.isArray(observations)) return object
+  return { ...traceOf(observations), ...object }
+}
+
+/** What the observations of a download say of their trace, which is not in it. */
+function traceOf(observations: readonly Json[]): JsonObject {
+  const [first, ...others] = observations.filter(isObject)
+  if (first === undefined) return {}
+  const starts = [first, ...others].map(({ startTime }) => String(startTime)).sort()
+  const { traceId, traceName, userId, sessionId, environment, release, tags, public: isPublic, bookmarked } = first
+  return {
+    ...{ id: traceId, name: traceName, timestamp: starts[0], userId, sessionId, environment, release, tags },
+    ...{ public: isPublic, bookmarked, projectId: first.projectId }
+  }
+}

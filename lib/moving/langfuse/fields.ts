@@ -1,0 +1,169 @@
+/** Reading what Langfuse gives, field by field, so that whatever nobody asked for is left, and kept under its name. */
+import { LosslessNumber } from 'lossless-json'
+import { Refusal } from '../../errors.ts'
+import { sha256 } from '../../trace/document.ts'
+import { type Json, stringifyExact } from '../../trace/json.ts'
+import { parseTimestamp } from '../../trace/timestamp.ts'
+
+export type JsonObject = Readonly<Record<string, Json>>
+
+/** Counts what was mapped how: `observation.model → model`. */
+export class Mapping {
+  readonly counts = new Map<string, number>()
+
+  note(from: string, to: string): void {
+    const step = `${from} → ${to}`
+    this.counts.set(step, (this.counts.get(step) ?? 0) + 1)
+  }
+}
+
+export function refuse(message: string): never {
+  throw new Refusal('invalid_trace', message)
+}
+
+export function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof LosslessNumber)
+}
+
+/** Langfuse fills what it does not know with nothing of the right kind. */
+export function isEmpty(value: unknown): boolean {
+  if (value === undefined || value === null || value === '') return true
+  if (Array.isArray(value)) return value.length === 0
+  return isObject(value) && Object.keys(value).length === 0
+}
+
+/** A number of any size, also where it is written as text. */
+export function readNumber(value: unknown): number | undefined {
+  if (value instanceof LosslessNumber) return readNumber(value.value)
+  const number = typeof value === 'string' && value.trim() !== '' ? Number(value) : value
+  return typeof number === 'number' && Number.isFinite(number) ? number : undefined
+}
+
+export const isSame = (one: unknown, other: unknown): boolean =>
+  other !== undefined && stringifyExact(one) === stringifyExact(other)
+
+/** Ids of the right form stay (folded); others become the first digits of their SHA-256, the same every time. */
+export function mapId(id: string, digits: 16 | 32): string {
+  return isId(id, digits) ? id.toLowerCase() : sha256(id).slice(0, digits)
+}
+export const isId = (id: string, digits: 16 | 32): boolean => id.length === digits && /^[0-9a-f]+$/i.test(id)
+
+/** The fields of one trace, observation or score. */
+export class Fields {
+  /** What it is, and where: `observation 3`. */
+  readonly place: string
+  readonly #kind: string
+  readonly #object: JsonObject
+  readonly #left: Set<string>
+  readonly #mapping: Mapping
+
+  constructor(kind: 'trace' | 'observation' | 'score', place: string, object: JsonObject, mapping: Mapping) {
+    this.#kind = kind
+    this.place = place
+    this.#object = object
+    this.#left = new Set(Object.keys(object).filter(name => !isEmpty(object[name])))
+    this.#mapping = mapping
+  }
+
+  /** A value that may stay; undefined where there is none. */
+  see(name: string): Json {
+    return Object.hasOwn(this.#object, name) && !isEmpty(this.#object[name]) ? this.#object[name] : undefined
+  }
+
+  /** Says that the value of this field has gone there. */
+  took(name: string, to: string): void {
+    if (this.#left.delete(name)) this.#mapping.note(`${this.#kind}.${name}`, to)
+  }
+
+  /** Says that the value of this field says nothing that is not said elsewhere. */
+  drop(name: string): void {
+    this.#left.delete(name)
+  }
+
+  note(from: string, to: string): void {
+    this.#mapping.note(`${this.#kind}.${from}`, to)
+  }
+
+  /** Any value. */
+  take(name: string, to = name): Json {
+    this.took(name, to)
+    return this.see(name)
+  }
+
+  /** A text of at most so many characters; anything else is left. */
+  text(name: string, maxLength: number, to = name): string | undefined {
+    const value = this.see(name)
+    if (typeof value !== 'string' || [...value].length > maxLength) return undefined
+    this.took(name, to)
+    return value
+  }
+
+  /** A text that there must be; a longer one is cut, and left as well. */
+  name(name: string, maxLength: number, otherwise: string): string {
+    const value = this.see(name)
+    if (typeof value !== 'string') return otherwise
+    return this.text(name, maxLength) ?? [...value].slice(0, maxLength).join('')
+  }
+
+  id(name: string): string {
+    const value = this.see(name)
+    return typeof value === 'string' ? value : refuse(`${this.place}: ${name} is missing, or no text`)
+  }
+
+  /** A time in canonical form. */
+  time(name: string, to: string): string | undefined {
+    const value = this.see(name)
+    if (value === undefined) return undefined
+    const time = typeof value === 'string' ? parseTimestamp(value) : undefined
+    if (time === undefined) refuse(`${this.place}: ${name} is not an ISO 8601 date and time`)
+    this.took(name, to)
+    return time
+  }
+
+  requiredTime(name: string, to: string): string {
+    return this.time(name, to) ?? refuse(`${this.place}: ${name} is missing`)
+  }
+
+  /** The objects of a list, undefined where there is none; `hint` is what to do about a list of something else. */
+  list(name: string, to: string, hint: string): readonly JsonObject[] | undefined {
+    const value = this.see(name)
+    if (!Array.isArray(value)) return undefined
+    if (!value.every(isObject)) refuse(`${this.place}: ${name} must be objects: ${hint}`)
+    this.took(name, to)
+    return value
+  }
+
+  /** Of an object, a copy to add to; anything else is left. */
+  object(name: string, to = name): Record<string, Json> {
+    const value = this.see(name)
+    if (!isObject(value)) return {}
+    this.took(name, to)
+    return { ...value }
+  }
+
+  /** What is left, but for what `others` say in a field of the same name. */
+  rest(others?: JsonObject): [name: string, value: Json][] {
+    const names = [...this.#left].filter(name => !isSame(this.#object[name], others?.[name]))
+    return names.map(name => [name, this.#object[name]])
+  }
+
+  /** Adds what is left to `target`, each under `langfuse.` and its name. */
+  keepRest(target: Record<string, Json>, to: string, others?: JsonObject): void {
+    for (const [name, value] of this.rest(others)) {
+      this.note(name, `${to} langfuse.${name}`)
+      keep(target, name, value)
+    }
+  }
+}
+
+/** The object without the fields that are undefined, which JSON does not have. */
+export function present(object: object): JsonObject {
+  return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined))
+}
+
+/** Adds a value under `langfuse.` and its name, where nothing stands there yet. */
+export function keep(target: Record<string, Json>, name: string, value: Json): void {
+  let key = `langfuse.${name}`
+  while (Object.hasOwn(target, key)) key = `langfuse.${key}`
+  target[key] = value
+}

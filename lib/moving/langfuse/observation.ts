@@ -1,0 +1,96 @@
+/** An observation of Langfuse's as a span. */
+import type { Json } from '../../trace/json.ts'
+import { Fields, isId, type JsonObject, keep, type Mapping, mapId } from './fields.ts'
+import { readCost, readUsage, type Usage } from './usage.ts'
+
+/** A span as it stands in a line. */
+export interface SpanOfLine {
+  readonly id: string
+  readonly parentSpanId: string | null
+  readonly name: string
+  readonly kind: string
+  readonly status: 'error' | 'unset'
+  readonly startedAt: string
+  readonly endedAt: string
+  readonly model: string | undefined
+  readonly input: Json
+  readonly output: Json
+  readonly attributes: JsonObject
+  readonly usage: Usage | undefined
+  readonly costUsd: number | undefined
+}
+
+/** What an observation belongs to. */
+export interface Surroundings {
+  /** What the trace says too is kept there. */
+  readonly trace: JsonObject
+  /** Ids of all observations of the trace. */
+  readonly observationIds: ReadonlySet<unknown>
+  readonly mapping: Mapping
+}
+
+/** Types that have a kind of their own; of the others the type is kept. */
+const KINDS: Readonly<Record<string, string>> = {
+  GENERATION: 'llm',
+  AGENT: 'agent',
+  TOOL: 'tool',
+  CHAIN: 'chain',
+  RETRIEVER: 'retriever',
+  EMBEDDING: 'embedding'
+}
+
+export function convertObservation(object: JsonObject, index: number, surroundings: Surroundings): SpanOfLine {
+  const { trace, observationIds, mapping } = surroundings
+  const fields = new Fields('observation', `observation ${index + 1}`, object, mapping)
+  const attributes = fields.object('metadata', 'attributes')
+  const id = fields.id('id')
+  if (isId(id, 16)) {
+    fields.took('id', 'id')
+  } else {
+    fields.took('id', 'id (hashed) and attributes langfuse.id')
+    keep(attributes, 'id', id)
+  }
+  const parent = fields.see('parentObservationId')
+  const hasParent = typeof parent === 'string'
+  // A parent that is not there leaves no other trace of what it was called.
+  if (hasParent && (isId(parent, 16) || observationIds.has(parent))) fields.took('parentObservationId', 'parentSpanId')
+  const startedAt = fields.requiredTime('startTime', 'startedAt')
+  const endedAt = fields.time('endTime', 'endedAt')
+  if (endedAt === undefined) fields.note('endTime missing', 'endedAt as startedAt')
+  const usage = readUsage(fields)
+  const span: SpanOfLine = {
+    id: mapId(id, 16),
+    parentSpanId: hasParent ? mapId(parent, 16) : null,
+    name: fields.name('name', 500, 'unnamed'),
+    kind: readKind(fields),
+    status: readStatus(fields),
+    startedAt,
+    endedAt: endedAt ?? startedAt,
+    model: fields.text('model', 200),
+    input: fields.take('input'),
+    output: fields.take('output'),
+    attributes,
+    usage,
+    costUsd: readCost(fields, usage)
+  }
+  fields.drop('traceId')
+  fields.keepRest(attributes, 'attributes', { ...trace, traceName: trace.name })
+  return span
+}
+
+function readKind(fields: Fields): string {
+  const type = String(fields.see('type') ?? 'missing').toUpperCase()
+  const kind = KINDS[type] ?? 'custom'
+  fields.note(`type ${type}`, `kind ${kind}`)
+  if (kind !== 'custom') fields.drop('type')
+  return kind
+}
+
+/** DEFAULT is what stands where nobody said how it went. */
+function readStatus(fields: Fields): SpanOfLine['status'] {
+  const level = fields.see('level')
+  const status = level === 'ERROR' ? 'error' : 'unset'
+  if (level !== undefined) fields.note(`level ${level}`, `status ${status}`)
+  if (level === 'ERROR' || level === 'DEFAULT') fields.drop('level')
+  return status
+}

@@ -1,0 +1,98 @@
+/** A score of Langfuse's as one of ours. */
+import type { Json } from '../../trace/json.ts'
+import { Fields, isId, isSame, type JsonObject, mapId, readNumber } from './fields.ts'
+import type { Surroundings } from './observation.ts'
+
+/** A score as it stands in a line. */
+export interface ScoreOfLine {
+  readonly id: string
+  readonly spanId: string | null
+  readonly name: string
+  readonly dataType: string
+  readonly value: number | string | boolean
+  readonly comment: string | undefined
+  readonly source: string
+  readonly createdAt: string
+}
+
+export interface ConvertedScore {
+  readonly id: string
+  /** Undefined where it is nothing that a score of ours can say: a text, a correction. */
+  readonly score: ScoreOfLine | undefined
+  /** What has no place in a score; kept in the metadata of the trace. */
+  readonly rest: JsonObject
+}
+
+const NAME = /^[A-Za-z0-9_-]{1,64}$/
+const SOURCES: Readonly<Record<string, string>> = { API: 'api', ANNOTATION: 'annotation', EVAL: 'eval' }
+
+export function convertScore(object: JsonObject, index: number, surroundings: Surroundings): ConvertedScore {
+  const { trace, observationIds, mapping } = surroundings
+  const fields = new Fields('score', `score ${index + 1}`, object, mapping)
+  const originalId = fields.id('id')
+  const id = mapId(originalId, 16)
+  const value = readValue(fields)
+  if (value === undefined) {
+    fields.note(`dataType ${fields.see('dataType') ?? 'missing'} without a value of ours`, 'metadata langfuse.scores')
+    return { id, score: undefined, rest: object }
+  }
+  if (isId(originalId, 16)) fields.took('id', 'id')
+  else fields.note('id', 'id (hashed) and metadata langfuse.scores')
+  const observation = fields.see('observationId')
+  const hasObservation = typeof observation === 'string'
+  if (hasObservation && (isId(observation, 16) || observationIds.has(observation)))
+    fields.took('observationId', 'spanId')
+  const score: ScoreOfLine = {
+    id,
+    spanId: hasObservation ? mapId(observation, 16) : null,
+    name: readName(fields),
+    ...value,
+    comment: fields.text('comment', 2000),
+    source: readSource(fields),
+    createdAt: fields.time('timestamp', 'createdAt') ?? fields.requiredTime('createdAt', 'createdAt')
+  }
+  fields.drop('traceId')
+  if (isSame(fields.see('createdAt'), fields.see('timestamp'))) fields.drop('createdAt')
+  const rest: Record<string, Json> = {}
+  for (const [name, left] of fields.rest(trace)) {
+    if (name !== 'id') fields.note(name, 'metadata langfuse.scores')
+    rest[name] = left
+  }
+  return { id, score, rest }
+}
+
+/** Undefined where there is none that a score of ours may have. */
+function readValue(fields: Fields): Pick<ScoreOfLine, 'dataType' | 'value'> | undefined {
+  const value = fields.see('value')
+  const number = typeof value === 'boolean' ? Number(value) : readNumber(value)
+  const text = fields.see('stringValue') ?? value
+  const type = fields.see('dataType') ?? (number === undefined ? 'CATEGORICAL' : 'NUMERIC')
+  const took = (dataType: string, value: number | string | boolean, name: string) => {
+    fields.drop('dataType')
+    fields.note(`dataType ${type}`, `dataType ${dataType}`)
+    fields.took(name, 'value')
+    return { dataType, value }
+  }
+  if (type === 'NUMERIC' && number !== undefined) return took('numeric', number, 'value')
+  if (type === 'BOOLEAN' && (number === 0 || number === 1)) {
+    fields.drop('stringValue')
+    return took('boolean', number === 1, 'value')
+  }
+  const isCategory = (type === 'CATEGORICAL' || type === 'TEXT') && typeof text === 'string' && [...text].length <= 200
+  if (!isCategory) return undefined
+  return took('categorical', text, fields.see('stringValue') === undefined ? 'value' : 'stringValue')
+}
+
+/** What a name of ours cannot hold becomes `_`, and the name is left. */
+function readName(fields: Fields): string {
+  const name = fields.id('name')
+  if (NAME.test(name)) fields.took('name', 'name')
+  else fields.note('name', 'name (changed) and metadata langfuse.scores')
+  return name.replace(/[^A-Za-z0-9_-]/gu, '_').slice(0, 64)
+}
+
+function readSource(fields: Fields): string {
+  const source = String(fields.see('source') ?? 'API').toUpperCase()
+  if (Object.hasOwn(SOURCES, source)) fields.took('source', 'source')
+  return SOURCES[source] ?? 'api'
+}

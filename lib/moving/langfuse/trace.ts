@@ -1,0 +1,133 @@
+/** A trace of Langfuse's, with its observations and scores, as a line of an export. */
+import { EnvironmentError, parseEnvironment } from '../../environment.ts'
+import { MAX_SCORES, MAX_SPANS, MAX_TAGS } from '../../schema/input.ts'
+import type { Json } from '../../trace/json.ts'
+import { isBefore, parseTimestamp } from '../../trace/timestamp.ts'
+import { Fields, isId, type JsonObject, keep, type Mapping, mapId, present, readNumber, refuse } from './fields.ts'
+import { convertObservation, type SpanOfLine, type Surroundings } from './observation.ts'
+import { type ConvertedScore, convertScore } from './score.ts'
+import type { Usage } from './usage.ts'
+
+const WHOLE = 'export each trace whole, as GET /api/public/traces/{id} answers it'
+
+/** The line, as an object without undefined in it. */
+export function convertTrace(object: JsonObject, mapping: Mapping): JsonObject {
+  const fields = new Fields('trace', 'trace', object, mapping)
+  const metadata = fields.object('metadata')
+  const id = fields.id('id')
+  if (isId(id, 32)) {
+    fields.took('id', 'id')
+  } else {
+    fields.took('id', 'id (hashed) and metadata langfuse.id')
+    keep(metadata, 'id', id)
+  }
+  const observations = fields.list('observations', 'spans', WHOLE) ?? []
+  if (observations.length === 0) fields.note('observations missing', 'no spans')
+  checkCount('observations', observations.length, MAX_SPANS)
+  const observationIds = new Set(observations.map(observation => observation.id))
+  const surroundings = { trace: object, observationIds, mapping }
+  const spans = observations.map((observation, i) => convertObservation(observation, i, surroundings))
+  const scores = convertScores(fields, surroundings, metadata)
+  const startedAt = fields.requiredTime('timestamp', 'startedAt')
+  const trace = {
+    id: mapId(id, 32),
+    name: fields.name('name', 500, 'unnamed'),
+    status: spans.some(span => span.status === 'error') ? 'error' : 'unset',
+    environment: readEnvironment(fields),
+    startedAt,
+    endedAt: readEnd(fields, startedAt, spans),
+    sessionId: fields.text('sessionId', 200),
+    userId: fields.text('userId', 200),
+    tags: readTags(fields),
+    input: fields.take('input'),
+    output: fields.take('output'),
+    metadata,
+    usage: sumUsage(spans),
+    costUsd: readTotalCost(fields, spans),
+    ingestedAt: fields.time('createdAt', 'ingestedAt')
+  }
+  fields.keepRest(metadata, 'metadata')
+  return { trace: present(trace), spans: spans.map(present), scores: scores.map(present) }
+}
+
+function checkCount(what: string, count: number, most: number): void {
+  if (count > most) refuse(`has ${count} ${what}, and at most ${most} can be stored with a trace`)
+}
+
+/** What scores cannot hold stands in the metadata, by their ids. Newest first, as a line has them. */
+function convertScores(fields: Fields, surroundings: Surroundings, metadata: Record<string, Json>) {
+  const converted = (fields.list('scores', 'scores', WHOLE) ?? []).map((score, i) =>
+    convertScore(score, i, surroundings)
+  )
+  const rests = converted.filter(({ rest }) => Object.keys(rest).length > 0)
+  if (rests.length > 0) keep(metadata, 'scores', Object.fromEntries(rests.map(({ id, rest }) => [id, rest])))
+  const scores = converted.flatMap(({ score }: ConvertedScore) => score ?? [])
+  checkCount('scores', scores.length, MAX_SCORES)
+  return scores.sort((a, b) => (isBefore(a.createdAt, b.createdAt) ? 1 : isBefore(b.createdAt, a.createdAt) ? -1 : 0))
+}
+
+/** Undefined, never recorded, where there is none, or one that is no label of ours, which is left. */
+function readEnvironment(fields: Fields): string | undefined {
+  const environment = fields.see('environment')
+  if (typeof environment !== 'string') return undefined
+  try {
+    const label = parseEnvironment(environment)
+    fields.took('environment', 'environment')
+    return label
+  } catch (error) {
+    if (error instanceof EnvironmentError) return undefined
+    throw error
+  }
+}
+
+/** Langfuse's traces have no end: it is that of the last observation, or what the latency says where there is none. */
+function readEnd(fields: Fields, startedAt: string, spans: readonly SpanOfLine[]): string {
+  const later = (one: string, other: string) => (isBefore(one, other) ? other : one)
+  if (spans.length > 0) {
+    fields.note('observations', 'endedAt (the latest end)')
+    return spans.reduce((last, span) => later(last, span.endedAt), startedAt)
+  }
+  const seconds = readNumber(fields.see('latency')) ?? 0
+  const end = Date.parse(startedAt) + seconds * 1000
+  return later(startedAt, (Number.isFinite(end) && parseTimestamp(isoTime(end))) || startedAt)
+}
+
+function isoTime(ms: number): string {
+  const time = new Date(ms)
+  return Number.isNaN(time.getTime()) ? '' : time.toISOString()
+}
+
+/** Tags that cannot all be kept are left, besides those that can. */
+function readTags(fields: Fields): string[] {
+  const tags = fields.see('tags')
+  if (!Array.isArray(tags)) return []
+  const fit = tags.filter((tag): tag is string => typeof tag === 'string' && tag !== '' && [...tag].length <= 64)
+  const kept = [...new Set(fit)].slice(0, MAX_TAGS)
+  if (fit.length === tags.length && kept.length === new Set(fit).size) fields.took('tags', 'tags')
+  else fields.note('tags', `tags (those that fit) and metadata langfuse.tags`)
+  return kept
+}
+
+/** What the observations used together, as Langfuse counts it. */
+function sumUsage(spans: readonly SpanOfLine[]): Usage | undefined {
+  const sum: Usage = {}
+  for (const { usage = {} } of spans) {
+    for (const name of ['inputTokens', 'outputTokens', 'totalTokens'] as const) {
+      const count = usage[name]
+      if (count !== undefined) sum[name] = Math.min((sum[name] ?? 0) + count, Number.MAX_SAFE_INTEGER)
+    }
+  }
+  return Object.keys(sum).length === 0 ? undefined : sum
+}
+
+/** Zero is what Langfuse says where no cost is known. */
+function readTotalCost(fields: Fields, spans: readonly SpanOfLine[]): number | undefined {
+  const total = readNumber(fields.see('totalCost'))
+  if (total === 0) fields.drop('totalCost')
+  if (total !== undefined && total > 0) {
+    fields.took('totalCost', 'costUsd')
+    return total
+  }
+  const costs = spans.flatMap(({ costUsd }) => costUsd ?? [])
+  return costs.length === 0 ? undefined : costs.reduce((sum, cost) => sum + cost, 0)
+}

@@ -1,0 +1,100 @@
+/**
+ * Usage and cost of an observation. Langfuse has said them in several ways: `usageDetails` and `costDetails` now, `usage`
+ * and single fields before, which it still fills, with zeros where it knows nothing.
+ */
+import { type Fields, isObject, type JsonObject, readNumber } from './fields.ts'
+
+export interface Usage {
+  inputTokens?: number
+  outputTokens?: number
+  totalTokens?: number
+}
+
+const TOKENS = { input: 'inputTokens', output: 'outputTokens', total: 'totalTokens' } as const
+const FLAT = { promptTokens: 'inputTokens', completionTokens: 'outputTokens', totalTokens: 'totalTokens' } as const
+
+/** The tokens of an observation; undefined where none are known. Other units, and other kinds of tokens, are left. */
+export function readUsage(fields: Fields): Usage | undefined {
+  const details = fields.see('usageDetails')
+  const older = fields.see('usage')
+  const isTokens = isTokenUnit(fields.see('unit') ?? (isObject(older) ? older.unit : undefined))
+  const usage =
+    (isObject(details) ? pickCounts(details, TOKENS) : undefined) ??
+    (isTokens && isObject(older) ? pickKnownCounts(older, TOKENS) : undefined) ??
+    (isTokens ? pickKnownCounts(flatFields(fields), FLAT) : undefined)
+  if (usage !== undefined) fields.note('usage', 'usage')
+  if (isObject(details) && isSaid(details, TOKENS, usage)) fields.drop('usageDetails')
+  for (const [name, token] of Object.entries(FLAT)) if (isKnown(fields.see(name), usage?.[token])) fields.drop(name)
+  if (isTokenUnit(fields.see('unit'))) fields.drop('unit')
+  return usage
+}
+
+/** The cost in US dollars; undefined where it is not known. How it is made up is left. */
+export function readCost(fields: Fields, usage: Usage | undefined): number | undefined {
+  const details = fields.see('costDetails')
+  const older = fields.see('usage')
+  const known = (value: unknown) => {
+    const number = readNumber(value)
+    return number !== undefined && number > 0 ? number : undefined
+  }
+  const total = isObject(details) ? readNumber(details.total) : undefined
+  const cost =
+    (total !== undefined && total >= 0 ? total : undefined) ??
+    known(fields.see('calculatedTotalCost')) ??
+    (isObject(older) ? known(older.totalCost) : undefined)
+  if (cost !== undefined) fields.note('cost', 'costUsd')
+  if (isObject(details) && Object.keys(details).every(key => key === 'total')) fields.drop('costDetails')
+  if (isKnown(fields.see('calculatedTotalCost'), cost)) fields.drop('calculatedTotalCost')
+  for (const part of ['Input', 'Output']) {
+    const detail = isObject(details) ? readNumber(details[part.toLowerCase()]) : undefined
+    if (isKnown(fields.see(`calculated${part}Cost`), detail)) fields.drop(`calculated${part}Cost`)
+  }
+  if (isObject(older) && isOlderSaid(older, usage, cost)) fields.drop('usage')
+  return cost
+}
+
+const isTokenUnit = (unit: unknown): boolean => unit === undefined || unit === null || unit === 'TOKENS'
+/** Zero is what stands where nothing is known. */
+const isKnown = (value: unknown, said: number | undefined): boolean => {
+  const number = readNumber(value)
+  return number === 0 || (number !== undefined && number === said)
+}
+
+function flatFields(fields: Fields): JsonObject {
+  return Object.fromEntries(Object.keys(FLAT).map(name => [name, fields.see(name)]))
+}
+
+/** The token counts of an object; undefined where it has none. */
+function pickCounts(object: JsonObject, names: Readonly<Record<string, keyof Usage>>): Usage | undefined {
+  const usage: Usage = {}
+  for (const [name, token] of Object.entries(names)) {
+    const count = readNumber(object[name])
+    if (count !== undefined && Number.isSafeInteger(count) && count >= 0) usage[token] = count
+  }
+  return Object.keys(usage).length === 0 ? undefined : usage
+}
+
+/** The same, where they are not all zero. */
+function pickKnownCounts(object: JsonObject, names: Readonly<Record<string, keyof Usage>>): Usage | undefined {
+  const usage = pickCounts(object, names)
+  return usage !== undefined && Object.values(usage).some(count => count > 0) ? usage : undefined
+}
+
+function isSaid(object: JsonObject, names: Readonly<Record<string, keyof Usage>>, usage: Usage | undefined): boolean {
+  return Object.entries(object).every(([name, value]) => {
+    const token = Object.hasOwn(names, name) ? names[name] : undefined
+    return token !== undefined && readNumber(value) === usage?.[token]
+  })
+}
+
+function isOlderSaid(older: JsonObject, usage: Usage | undefined, cost: number | undefined): boolean {
+  const said: Readonly<Record<string, number | undefined>> = {
+    input: usage?.inputTokens,
+    output: usage?.outputTokens,
+    total: usage?.totalTokens,
+    totalCost: cost
+  }
+  return Object.entries(older).every(([name, value]) =>
+    name === 'unit' ? isTokenUnit(value) : value === null || isKnown(value, said[name])
+  )
+}

@@ -1,0 +1,59 @@
+/**
+ * One line of an export: the trace detail as the API answers it, with what the API does not show and only a restore
+ * needs. Of `trace` and `spans` this schema says what the service added; what the client recorded is checked as the body
+ * of a recording is. What follows from other fields (counts, durations, the summary of scores) may stand there and is
+ * not read.
+ */
+import Type, { type Static, type TSchema } from 'typebox'
+import { DATA_TYPES, MAX_SCORES, MAX_SPANS, ScoreInput, SpanId, SpanInput, Timestamp } from './input.ts'
+import { closed } from './object.ts'
+
+const orNull = <T extends TSchema>(schema: T) => Type.Optional(Type.Union([schema, Type.Null()]))
+const Derived = Type.Optional(Type.Unknown())
+const Hash = Type.String({ pattern: '^[0-9a-f]{64}$' })
+const { usage: Usage } = SpanInput.properties
+
+const ExportedTrace = Type.Object({
+  /** Left out: never recorded; null: unassigned. */
+  environment: orNull(Type.String()),
+  keyId: orNull(Type.String({ pattern: '^[0-9A-Za-z_-]{1,64}$' })),
+  ingestedAt: orNull(Timestamp),
+  metadataUpdatedAt: orNull(Timestamp),
+  /** Left out: made from the line, as if the trace had been recorded whole. */
+  bodyHash: Type.Optional(Hash),
+  estimatedBytes: Type.Optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }))
+})
+
+const ExportedScore = closed({
+  id: SpanId,
+  traceId: Derived,
+  spanId: orNull(SpanId),
+  name: ScoreInput.properties.name,
+  dataType: Type.Enum([...DATA_TYPES]),
+  value: ScoreInput.properties.value,
+  comment: orNull(Type.String({ maxLength: 2000 })),
+  source: Type.Optional(Type.Enum(['api', 'annotation', 'eval'])),
+  evaluatorId: orNull(Type.String()),
+  runId: orNull(Type.String()),
+  createdAt: Timestamp
+})
+export type ExportedScore = Static<typeof ExportedScore>
+
+export const ExportLine = closed({
+  trace: ExportedTrace,
+  spans: Type.Optional(Type.Array(Type.Object({}), { maxItems: MAX_SPANS })),
+  /** Newest first. */
+  scores: Type.Optional(Type.Array(ExportedScore, { maxItems: MAX_SCORES })),
+  /** What was recorded and answers do not show. */
+  recorded: Type.Optional(
+    closed({
+      /** As it was sent, where that is not what `trace.usage` shows. */
+      usage: Usage,
+      /** The same of spans, by their ids. */
+      spanUsage: Type.Optional(Type.Object({})),
+      /** Of the end body, where the trace was streamed. */
+      endHash: Type.Optional(Hash)
+    })
+  )
+})
+export type ExportLine = Static<typeof ExportLine>

@@ -1,0 +1,90 @@
+/** Relabelling stored traces (specification 2.10.8): the one way in which a trace's environment ever changes. */
+import type { Sql } from 'postgres'
+
+/** Which traces of a project: all that fit every condition given. */
+export interface TraceSelection {
+  /** The key that recorded them. */
+  readonly keyId?: string | undefined
+  readonly tag?: string | undefined
+  /** Canonical timestamps, inclusive bounds of startedAt. */
+  readonly from?: string | undefined
+  readonly to?: string | undefined
+}
+
+/** How the environments of traces are to change. */
+export interface Relabelling {
+  /** A label, or 'unassigned', as it is stored. */
+  readonly environment: string
+  /** Change recorded environments too, 'unassigned' among them; otherwise only what was never recorded. */
+  readonly overwrite: boolean
+}
+
+export interface EnvironmentCount {
+  /** As stored; null: never recorded. */
+  readonly environment: string | null
+  readonly traces: number
+  /** The highest inner number among them. */
+  readonly lastSeq: number
+}
+
+/** How many of the selected traces are in which environment. */
+export async function countEnvironments(
+  sql: Sql,
+  projectId: number,
+  selection: TraceSelection
+): Promise<EnvironmentCount[]> {
+  return sql<EnvironmentCount[]>`
+    select environment, count(*) as traces, max(seq) as "lastSeq"
+    from traces where ${selected(sql, projectId, selection)}
+    group by environment
+    order by environment nulls first`
+}
+
+export interface RelabelledBatch {
+  readonly changed: number
+  /** The inner number up to which everything is done; null: nothing is left. */
+  readonly lastSeq: number | null
+}
+
+/**
+ * Relabels, among the next `limit` traces of the project by their inner numbers, those that are selected and would change.
+ * One statement, so a batch is done as a whole or not at all, and locks no more than its own traces. Each gets a new
+ * version: whoever is just deciding on what it was before decides again.
+ *
+ * `is true` keeps PostgreSQL on the primary key: an index of one of the conditions would find all of the project's traces
+ * that fit it, for every batch anew.
+ */
+export async function relabelTraces(
+  sql: Sql,
+  projectId: number,
+  selection: TraceSelection,
+  { environment, overwrite }: Relabelling,
+  range: { readonly afterSeq: number; readonly upToSeq: number; readonly limit: number }
+): Promise<RelabelledBatch> {
+  const changes = overwrite ? sql`environment is distinct from ${environment}` : sql`environment is null`
+  const [row] = await sql<[RelabelledBatch]>`
+    with range as materialized (
+      select max(seq) as last_seq from (
+        select seq from traces
+        where project_id = ${projectId} and seq > ${range.afterSeq} and seq <= ${range.upToSeq}
+        order by seq
+        limit ${range.limit}
+      ) next
+    ), changed as (
+      update traces set environment = ${environment}, version = nextval('trace_numbers')
+      where project_id = ${projectId} and seq > ${range.afterSeq} and seq <= (select last_seq from range)
+        and (${changes} and ${selected(sql, projectId, selection)}) is true
+      returning seq
+    )
+    select (select count(*) from changed) as changed, (select last_seq from range) as "lastSeq"`
+  return row
+}
+
+function selected(sql: Sql, projectId: number, { keyId, tag, from, to }: TraceSelection) {
+  return sql`
+    project_id = ${projectId}
+    ${keyId === undefined ? sql`` : sql`and key_id = ${keyId}`}
+    ${tag === undefined ? sql`` : sql`and tags @> array[${tag}]`}
+    ${from === undefined ? sql`` : sql`and started_at >= ${from}`}
+    ${to === undefined ? sql`` : sql`and started_at <= ${to}`}`
+}

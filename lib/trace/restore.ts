@@ -1,0 +1,116 @@
+/**
+ * From a line of an export to the trace that it was made of: the same rules as for recording one, and the past that it
+ * has behind it. Pure; runs where bodies are prepared.
+ */
+import { EnvironmentError, parseEnvironment, UNASSIGNED } from '../environment.ts'
+import { Refusal } from '../errors.ts'
+import { checker } from '../schema/check.ts'
+import { type ExportedScore, ExportLine } from '../schema/export-line.ts'
+import { MAX_JSON_DEPTH, VALUE_TYPES } from '../schema/input.ts'
+import { type Body, checkTexts, refuse, timestamp } from './normalise.ts'
+import { prepareTrace, readBody } from './prepare.ts'
+import type { Past, PastScore, RestoredTrace } from './prepared.ts'
+
+/** Metadata that came by PATCH, or an output that came with the end, stands one level deeper in a line than it did there. */
+const MAX_LINE_DEPTH = MAX_JSON_DEPTH + 1
+
+/** Fields of `trace` and of spans that the service adds. */
+const ADDED_TO_TRACE: readonly string[] = [
+  ...['environment', 'keyId', 'ingestedAt', 'metadataUpdatedAt', 'bodyHash', 'estimatedBytes'],
+  ...['durationMs', 'spanCount', 'errorCount', 'scores']
+]
+const ADDED_TO_SPAN: readonly string[] = ['traceId', 'durationMs']
+
+const lines = checker(ExportLine)
+
+/** Prepares a line of an export. Throws a Refusal that names the field and the rule. */
+export function prepareRestore(bytes: Uint8Array): RestoredTrace {
+  const body = readBody(bytes, 'invalid_trace', MAX_LINE_DEPTH)
+  const line: unknown = body.value
+  if (!lines.check(line)) throw new Refusal('invalid_trace', lines.explain(line, 'line'))
+  const value = recordingOf(line)
+  const exact = body.inexact ? recordingOf(body.exact as ExportLine) : value
+  const trace = prepareTrace({ ...body, value, exact })
+  return { ...trace, hash: line.trace.bodyHash ?? trace.hash, past: readPast(body, line) }
+}
+
+/** The body that would record what the line shows: whatever the service adds, and every null, is left out. */
+function recordingOf({ trace, spans = [], recorded }: ExportLine): unknown {
+  const { status, usage, ...fields } = presentFields(trace, ADDED_TO_TRACE)
+  const isRunning = status === 'running' && fields.endedAt === undefined
+  const usageOfSpans = (recorded?.spanUsage ?? {}) as Readonly<Record<string, unknown>>
+  return {
+    schemaVersion: 1,
+    trace: presentFields({
+      ...fields,
+      status: isRunning ? undefined : status,
+      usage: recorded?.usage ?? usage,
+      spans: spans.map(span => {
+        const { usage, events, ...fields } = presentFields(span, ADDED_TO_SPAN)
+        const sent = Object.hasOwn(usageOfSpans, String(fields.id)) ? usageOfSpans[String(fields.id)] : usage
+        return presentFields({ ...fields, usage: sent, events: eventsOf(events) })
+      })
+    })
+  }
+}
+
+function eventsOf(events: unknown): unknown {
+  if (!Array.isArray(events)) return events
+  return events.map(event => (typeof event === 'object' && event !== null ? presentFields(event) : event))
+}
+
+/** The fields that are neither null nor undefined nor among those to leave out. */
+function presentFields(object: object, without: readonly string[] = []): Record<string, unknown> {
+  const present = ([name, value]: [string, unknown]) => value != null && !without.includes(name)
+  return Object.fromEntries(Object.entries(object).filter(present))
+}
+
+function readPast(body: Body, { trace, scores = [], recorded }: ExportLine): Past {
+  const time = (text: string | null | undefined, field: string) => (text == null ? null : timestamp(text, field))
+  const seen = new Set<string>()
+  const past = scores.map((score, i) => {
+    const read = readScore(body, score, `scores[${i}].`)
+    if (seen.has(read.id)) refuse(`scores[${i}].id`, 'must not repeat the id of another score')
+    seen.add(read.id)
+    return read
+  })
+  return {
+    environment: readEnvironment(trace.environment),
+    keyId: trace.keyId ?? null,
+    ingestedAt: time(trace.ingestedAt, 'trace.ingestedAt'),
+    metadataUpdatedAt: time(trace.metadataUpdatedAt, 'trace.metadataUpdatedAt'),
+    endHash: recorded?.endHash ?? null,
+    estimatedBytes: trace.estimatedBytes,
+    scores: past.reverse()
+  }
+}
+
+function readEnvironment(label: string | null | undefined): string | null {
+  if (label === undefined) return null
+  if (label === null || label.toLowerCase() === UNASSIGNED) return UNASSIGNED
+  try {
+    return parseEnvironment(label)
+  } catch (error) {
+    if (error instanceof EnvironmentError) return refuse('trace.environment', error.message)
+    throw error
+  }
+}
+
+function readScore(body: Body, score: ExportedScore, path: string): PastScore {
+  const { dataType, value, comment = null, evaluatorId = null, runId = null } = score
+  const type = VALUE_TYPES[dataType]
+  if (typeof value !== type) refuse(`${path}value`, `must be a ${type}, as dataType is ${dataType}`)
+  checkTexts(body, path, { value, comment, evaluatorId, runId })
+  return {
+    id: score.id.toLowerCase(),
+    spanId: score.spanId?.toLowerCase() ?? null,
+    name: score.name,
+    dataType,
+    value,
+    comment,
+    source: score.source ?? 'api',
+    evaluatorId,
+    runId,
+    createdAt: timestamp(score.createdAt, `${path}createdAt`)
+  }
+}

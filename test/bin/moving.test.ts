@@ -1,0 +1,190 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { ingestBody, span } from '../fixtures/bodies.ts'
+import { type TestDatabase, testDatabase } from '../fixtures/database.ts'
+import { testFolder } from '../fixtures/folder.ts'
+import { configurationFor, runForJson, runHere, runSpoor, SPOOR } from '../fixtures/spoor.ts'
+
+async function setUp(t: Test) {
+  const database = await testDatabase(t)
+  const env = configurationFor(database)
+  await runHere(['account', 'create', 'owner'], env)
+  for (const slug of ['default', 'copy']) await runHere(['project', 'create', slug], env)
+  return { database, env, folder: await testFolder(t) }
+}
+
+const line = (over: object = {}) => {
+  const { spans, ...trace } = ingestBody({ spans: [span()], ...over }).trace
+  return JSON.stringify({ trace, spans })
+}
+
+/** Runs a command with a text on stdin. */
+async function runWith(text: string, args: readonly string[], env: NodeJS.ProcessEnv) {
+  const child = spawn(process.execPath, [SPOOR, ...args], { env: { ...process.env, ...env, WORKERS: '1' } })
+  let out = ''
+  let err = ''
+  child.stdout.on('data', chunk => (out += chunk))
+  child.stderr.on('data', chunk => (err += chunk))
+  child.stdin.end(text)
+  const [code] = await once(child, 'close')
+  return { code, out, err }
+}
+
+const environments = async ({ pool }: TestDatabase) =>
+  (await pool.run(sql => sql`select environment from traces order by started_at`)).map(row => row.environment)
+
+t.test('import, export, and import again, through files and pipes', async t => {
+  const { env, folder } = await setUp(t)
+  const file = join(folder, 'traces.ndjson')
+  await writeFile(file, `${line()}\n${line({ environment: 'prod' })}\nnonsense\n`)
+  const first = await runSpoor(['import', '--project', 'default', file], env)
+  t.match(first, {
+    code: 1,
+    out: /^3 traces read: 2 imported, 0 there already, 1 refused\n$/,
+    err: /^line 3: the body is not valid JSON.*\nspoor: 1 of 3 traces could not be imported: see above\n$/
+  })
+
+  const exported = await runSpoor(['export', '--project', 'default'], env)
+  t.match(exported, { code: 0, err: '' })
+  t.equal(exported.out.split('\n').length, 3)
+  const copied = await runWith(exported.out, ['import', '--project', 'copy', '--json', '-'], env)
+  t.match(copied, { code: 0, err: '' })
+  t.match(JSON.parse(copied.out), { traces: 2, imported: 2, skipped: 0, refused: 0 })
+  t.same((await runSpoor(['export', '--project', 'copy'], env)).out, exported.out)
+
+  const array = await runForJson(['export', '--project', 'default'], env)
+  t.same(
+    array,
+    exported.out
+      .trim()
+      .split('\n')
+      .map(line => JSON.parse(line)),
+    'one array with --json'
+  )
+  const again = await runWith(JSON.stringify(array), ['import', '--project', 'copy', '--json', '-'], env)
+  t.match(JSON.parse(again.out), { imported: 0, skipped: 2 })
+  t.same(await runForJson(['export', '--project', 'default', '--from', '2030-01-01 00:00:00'], env), [])
+  t.match(await runHere(['project', 'list'], env), { out: /copy +copy +2 +2 / })
+})
+
+t.test('traces of Langfuse come in with a summary of what became what', async t => {
+  const { env, folder } = await setUp(t)
+  const file = join(folder, 'langfuse.json')
+  const observation = { id: 'o1', type: 'GENERATION', startTime: '2026-01-01T12:00:00Z', level: 'ERROR' }
+  const trace = { id: 't1', timestamp: '2026-01-01T12:00:00Z', name: 'chat', observations: [observation], scores: [] }
+  await writeFile(file, JSON.stringify([trace, { id: 't2' }], null, 2))
+  const args = ['import', '--project', 'default', '--format', 'langfuse', file]
+  t.match(await runSpoor(args, env), {
+    code: 1,
+    out: /^2 traces read: 1 imported, 0 there already, 1 refused\n\nWhat became what:\n[\s\S]* 1 {2}observation.type GENERATION → kind llm\n/,
+    err: /^element 2: trace: timestamp is missing\nspoor: 1 of 2 traces/
+  })
+  t.match(JSON.parse((await runHere([...args, '--json'], env)).out), {
+    traces: 2,
+    skipped: 1,
+    refused: 1,
+    mapped: { 'observation.level ERROR → status error': 1 }
+  })
+})
+
+t.test('backfill counts, then changes when it is told to', async t => {
+  const { database, env } = await setUp(t)
+  const text = ['a', 'b', 'c'].map(tag => line({ tags: [tag] })).join('\n')
+  await runWith(text, ['import', '--project', 'default', '-'], env)
+  const backfill = (...args: string[]) => ['environment', 'backfill', '--project', 'default', '--environment', ...args]
+  t.same(await runForJson(backfill('Production', '--tag', 'a'), env), { matched: 1, changing: 1, applied: false })
+  t.match(await runHere(backfill('production'), env), {
+    code: 0,
+    out: /^3 traces selected, of which 3 to change:\n {2}3 not recorded → production\nNothing has changed: give --apply to do it.\n$/
+  })
+  t.same(await environments(database), [null, null, null])
+  t.same(await runForJson(backfill('production', '--tag', 'a', '--apply'), env), {
+    matched: 1,
+    changing: 1,
+    applied: true
+  })
+  t.match(await runHere(backfill('unassigned', '--apply'), env), {
+    out: /^2 traces changed to unassigned\n$/,
+    err: /^3 traces selected, of which 2 to change:\n {2}2 not recorded → unassigned\n {2}1 production → kept: it has one\n$/
+  })
+  t.match(await runHere(backfill('staging'), env), {
+    out: /2 unassigned → kept: it is recorded\nThere is nothing to do.\n$/
+  })
+  t.same(await runForJson(backfill('staging', '--overwrite', '--apply'), env), {
+    matched: 3,
+    changing: 3,
+    applied: true
+  })
+  t.same(await environments(database), ['staging', 'staging', 'staging'])
+})
+
+t.test('recount says what does not agree, and repairs it', async t => {
+  const { database, env } = await setUp(t)
+  await runWith(line(), ['import', '--project', 'default', '-'], env)
+  t.match(await runHere(['project', 'recount', 'default'], env), { code: 0, out: /\nThey agree\.\n$/ })
+  await database.pool.run(sql => sql`update project_totals set spans = 7`)
+  t.match(await runHere(['project', 'recount', 'default'], env), { out: /\nThey do not agree: give --apply to repair/ })
+  t.match(await runForJson(['project', 'recount', 'default', '--apply'], env), {
+    ...{ project: 'default', agree: false, applied: true },
+    ...{ rows: { traces: 1, spans: 1 }, counters: { traces: 1, spans: 7 } }
+  })
+  t.match(await runForJson(['project', 'recount', 'default'], env), { agree: true, applied: false })
+})
+
+t.test('what is refused is one line on stderr; nothing is half done', async t => {
+  const { env, folder } = await setUp(t)
+  const refused: [string[], number, RegExp, NodeJS.ProcessEnv?][] = [
+    [['import', '--project', 'default', join(folder, 'none')], 1, /cannot read .*none: there is no such file/],
+    [['import', '--project', 'default', folder], 1, /cannot read .*: it is a folder/],
+    [['import', '--project', 'nowhere', folder], 1, /no project "nowhere"/],
+    [['import', '--project', 'default', '--format', 'csv', '-'], 2, /--format must be one of spoor, langfuse/],
+    [['import', 'x'], 2, /--project is missing/],
+    [['export', '--project', 'nowhere'], 1, /no project "nowhere"/],
+    [['export', '--project', 'default', '--to', 'noon'], 2, /--to must be an ISO 8601 date and time.*"noon"/],
+    [['environment', 'backfill', '--project', 'default'], 2, /--environment is missing/],
+    [['environment', 'backfill', '--project', 'default', '--environment', 'all'], 1, /'all' is reserved/],
+    [['environment', 'backfill', '--project', 'default', '--environment', 'e', '--from', ''], 2, /--from must be/],
+    [['environment', 'backfill', '--project', 'default', '--environment', 'e', '--key', 'k'], 1, /no key "k"/],
+    [['project', 'recount', 'nowhere'], 1, /no project "nowhere"/],
+    [['export', '--project', 'default'], 1, /./, { DATABASE_URL: 'postgres://127.0.0.1:1/none' }],
+    [['import', '--project', 'default', '-'], 1, /./, { DATABASE_URL: 'postgres://127.0.0.1:1/none' }]
+  ]
+  for (const [args, code, message, more] of refused) {
+    const result = await runHere(args, { ...env, ...more })
+    t.match(result, { code, out: '', err: message }, args.join(' '))
+    t.match(result.err, /^spoor: [^\n]+\n$/, 'in one line')
+  }
+})
+
+t.test('an export that nobody reads to its end is not whole, and says so', async t => {
+  const { env } = await setUp(t)
+  const large = line({ input: 'x'.repeat(700_000) })
+  await runWith(
+    [large, line(), line({ input: 'y'.repeat(700_000) })].join('\n'),
+    ['import', '--project', 'default', '-'],
+    env
+  )
+  const child = spawn(process.execPath, [SPOOR, 'export', '--project', 'default'], { env: { ...process.env, ...env } })
+  let err = ''
+  child.stderr.on('data', chunk => (err += chunk))
+  child.stdout.destroy()
+  const [code] = await once(child, 'close')
+  t.match({ code, err }, { code: 1, err: /^spoor: stdout does not take more .*: the output is not whole\n$/ })
+})
+
+t.test('Ctrl-C stops an import in good order, and it goes on when run again', async t => {
+  const { env } = await setUp(t)
+  const child = spawn(process.execPath, [SPOOR, 'import', '--project', 'default', '-'], {
+    env: { ...process.env, ...env }
+  })
+  let err = ''
+  child.stderr.on('data', chunk => (err += chunk))
+  child.stdin.write(`${line()}\n`)
+  while ((await runForJson(['project', 'list'], env))[0].traceCount === 0) {}
+  child.kill('SIGINT')
+  const [code] = await once(child, 'close')
+  t.match({ code, err }, { code: 1, err: /^spoor: interrupted: 1 imported so far; run it again to go on\n$/ })
+})

@@ -1,0 +1,245 @@
+import assert from 'node:assert/strict'
+import fc from 'fast-check'
+import t from 'tap'
+import { exportLines, type Importer, testImporter } from '../../fixtures/moving.ts'
+import { anyJson, anyObject, writeJson } from '../../fixtures/odd-json.ts'
+import { type TestService, testService } from '../../fixtures/service.ts'
+
+const some = <T extends Record<string, fc.Arbitrary<unknown>>>(fields: T) => fc.record(fields, { requiredKeys: [] })
+const hex = (digits: number) =>
+  fc.string({ unit: fc.constantFrom(...'0123456789abcdef'), minLength: digits, maxLength: digits })
+const text = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 20 }).filter(text => !text.includes('\u0000'))
+const time = (second: number) =>
+  fc.constantFrom('', '.5', '.000001Z', '.123456789+00:00', '.25Z').map(rest => `2026-01-01T12:00:0${second}${rest}`)
+const usage = some({ inputTokens: fc.nat(), outputTokens: fc.nat(), totalTokens: fc.maxSafeNat() })
+const costUsd = fc.double({ min: 0, max: 1e9, noNaN: true })
+const tags = fc.array(text, { maxLength: 4 })
+
+const span = fc
+  .tuple(
+    hex(16),
+    some({
+      parentSpanId: fc.oneof(hex(16), fc.constant(null)),
+      kind: fc.constantFrom('llm', 'tool'),
+      status: fc.constantFrom('ok', 'error', 'unset'),
+      provider: text,
+      model: text,
+      input: anyJson,
+      output: anyJson,
+      attributes: anyObject,
+      events: fc.array(
+        fc
+          .tuple(some({ attributes: anyObject }), text)
+          .map(([over, name]) => ({ name, timestamp: '2026-01-01 12:00:00.1', ...over })),
+        { maxLength: 2 }
+      ),
+      usage,
+      costUsd
+    }),
+    text,
+    time(1),
+    time(5)
+  )
+  .map(([id, over, name, startedAt, endedAt]) => ({ id, name, startedAt, endedAt, ...over }))
+const spans = fc.uniqueArray(span, { selector: each => each.id, maxLength: 3 })
+
+const recording = fc
+  .tuple(
+    hex(32),
+    text,
+    time(0),
+    some({
+      provider: text,
+      model: text,
+      sessionId: text,
+      userId: text,
+      tags,
+      input: anyJson,
+      output: anyJson,
+      metadata: anyObject,
+      usage,
+      costUsd
+    }),
+    spans
+  )
+  .map(([id, name, startedAt, over, spans]) => ({ id, name, startedAt, spans, ...over }))
+
+const end = fc
+  .tuple(
+    time(7),
+    some({
+      status: fc.constantFrom('ok', 'error'),
+      provider: text,
+      output: anyJson,
+      usage,
+      costUsd,
+      metadata: anyObject,
+      tags
+    })
+  )
+  .map(([endedAt, over]) => ({ schemaVersion: 1, endedAt, ...over }))
+
+const score = fc
+  .tuple(
+    fc.constantFrom('quality', 'tone'),
+    fc.oneof(
+      fc.double({ noDefaultInfinity: true, noNaN: true }).map(value => ({ dataType: 'numeric', value })),
+      text.map(value => ({ dataType: 'categorical', value })),
+      fc.boolean().map(value => ({ dataType: 'boolean', value }))
+    ),
+    some({ comment: text, spanId: hex(16) })
+  )
+  .map(([name, value, over]) => ({ name, ...value, ...over }))
+
+/** What is sent of one trace, and how its row is bent afterwards into what only history has. */
+const life = fc.record({
+  environment: fc.constantFrom('prod', 'unassigned', 'not recorded'),
+  recording,
+  complete: fc.boolean(),
+  appended: spans,
+  end: fc.option(end, { nil: undefined }),
+  patch: fc.option(anyObject, { nil: undefined }),
+  scores: fc.array(score, { maxLength: 4 }),
+  isOld: fc.boolean()
+})
+type Life = typeof life extends fc.Arbitrary<infer T> ? T : never
+
+const bodyOf = ({ recording, complete }: Life) => {
+  const end = complete ? { endedAt: '2026-01-01T12:00:09Z', status: 'ok' } : {}
+  return { schemaVersion: 1, trace: { ...recording, ...end } }
+}
+
+/** The requests of a life that may be sent again: [path, body]. */
+function requestsOf(life: Life): [string, unknown][] {
+  const path = `/${life.recording.id}`
+  const taken = new Set(life.recording.spans.map(span => span.id))
+  const appended = life.appended.filter(span => !taken.has(span.id))
+  const requests: [string, unknown][] = [['', bodyOf(life)]]
+  if (life.complete) return requests
+  if (appended.length > 0) requests.push([`${path}/spans`, { schemaVersion: 1, spans: appended }])
+  if (life.end !== undefined) requests.push([`${path}/end`, life.end])
+  return requests
+}
+
+async function send(service: TestService, key: string, method: string, path: string, body: unknown) {
+  const answer = await service.call(method, `/api/v1/traces${path}`, { key, body: writeJson(body) })
+  assert.ok(answer.status < 300, answer.text)
+  return answer.body
+}
+
+async function live(service: TestService, project: string, life: Life): Promise<void> {
+  const { id } = life.recording
+  const environment = life.environment === 'prod' ? { environment: 'prod' } : {}
+  const { key } = await service.makeKey({ project, ...environment })
+  for (const [path, body] of requestsOf(life)) await send(service, key, 'POST', path, body)
+  for (const score of life.scores) await send(service, key, 'POST', `/${id}/scores`, score)
+  if (life.patch !== undefined) await send(service, key, 'PATCH', `/${id}`, { metadata: life.patch })
+  await service.database.pool.run(async sql => {
+    if (life.environment === 'not recorded') await sql`update traces set environment = null where id = ${id}`
+    if (!life.isOld) return
+    await sql`update traces set ingested_at = null, key_id = null where id = ${id}`
+    // At the same moment as the others of the trace, but of no other trace: between those, insertion decides.
+    await sql`
+      update scores set created_at = ${new Date(Date.UTC(2026, 0, 2) + ++moments)}, source = 'eval', evaluator_id = 'e "1"', run_id = 'r' from traces t
+      where trace_seq = t.seq and t.id = ${id}`
+  })
+}
+
+/** The rows of a project, in the order of the traces' ids, without the numbers that differ from project to project. */
+async function rowsOf(service: TestService, projectId: number) {
+  return service.database.pool.run(async sql => {
+    const rows = {
+      traces: await sql`select * from traces where project_id = ${projectId} order by id`,
+      spans: await sql`
+        select t.id as trace, s.* from spans s join traces t on t.seq = s.trace_seq
+        where s.project_id = ${projectId} order by t.id, s.id`,
+      scores: await sql`
+        select t.id as trace, s.* from scores s join traces t on t.seq = s.trace_seq
+        where s.project_id = ${projectId} order by t.id, s.created_at, s.seq`,
+      totals: await sql`
+        select sum(traces) as traces, sum(spans) as spans, sum(bytes) as bytes
+        from project_totals where project_id = ${projectId}`
+    }
+    for (const row of Object.values(rows).flat()) {
+      for (const number of ['project_id', 'seq', 'version', 'trace_seq']) delete row[number]
+    }
+    return Object.values(rows).map(list => [...list])
+  })
+}
+
+const LAST_END = {
+  schemaVersion: 1,
+  endedAt: '2026-01-01T12:00:09.5Z',
+  usage: { inputTokens: 1 },
+  costUsd: 0.1,
+  metadata: { last: 1 },
+  tags: ['last'],
+  output: 'end'
+}
+
+let runs = 0
+let moments = 0
+
+async function makePair(service: TestService) {
+  const slugs = [`original-${++runs}`, `copy-${runs}`] as const
+  const ids = [await service.makeProject(slugs[0]), await service.makeProject(slugs[1])].map(Number)
+  const readers = await Promise.all(slugs.map(project => service.makeKey({ project })))
+  return slugs.map((slug, i) => ({ slug, id: ids[i]!, key: readers[i]!.key }))
+}
+
+async function checkRoundTrip(service: TestService, importInto: Importer, lives: readonly Life[]): Promise<void> {
+  const [original, copy] = (await makePair(service)) as [Place, Place]
+  for (const life of lives) await live(service, original.slug, life)
+  const lines = await exportLines(service.database, original.slug)
+  const first = await importInto(copy.id, lines.join('\n'))
+  assert.deepEqual([first.imported, first.problems], [lives.length, []])
+  assert.deepEqual(await rowsOf(service, copy.id), await rowsOf(service, original.id))
+  assert.deepEqual(await exportLines(service.database, copy.slug), lines)
+  const second = await importInto(copy.id, `[${lines.join(',')}]`)
+  assert.deepEqual([second.imported, second.skipped, second.problems], [0, lives.length, []])
+
+  const read = async (path: string, key: string) => (await service.call('GET', `/api/v1${path}`, { key })).text
+  const paths = [
+    '/traces',
+    '/traces?sort=costliest',
+    '/traces?environment=unassigned',
+    '/scores',
+    '/scores?environment=prod'
+  ]
+  for (const path of [...paths, ...lives.map(({ recording }) => `/traces/${recording.id}`)]) {
+    assert.equal(await read(path, copy.key), await read(path, original.key), path)
+  }
+  for (const life of lives) {
+    const environment = life.environment === 'prod' ? { environment: 'prod' } : {}
+    const { key } = await service.makeKey({ project: copy.slug, ...environment })
+    for (const [path, body] of requestsOf(life)) {
+      if (path.endsWith('/spans') && life.end !== undefined) continue
+      assert.notEqual((await send(service, key, 'POST', path, body)).duplicate, false, 'a resend is a duplicate')
+    }
+  }
+  // What goes on, goes on alike.
+  for (const { complete, end, environment, recording } of lives) {
+    if (complete || end !== undefined) continue
+    const keyOf = (project: string) => service.makeKey({ project, ...(environment === 'prod' && { environment }) })
+    for (const { slug } of [original, copy]) {
+      await send(service, (await keyOf(slug)).key, 'POST', `/${recording.id}/end`, LAST_END)
+    }
+  }
+  assert.deepEqual(await rowsOf(service, copy.id), await rowsOf(service, original.id))
+}
+
+interface Place {
+  readonly slug: string
+  readonly id: number
+  readonly key: string
+}
+
+t.test('what is exported and imported into an empty project reads the same, bit for bit', async t => {
+  const service = await testService(t)
+  const importInto = testImporter(t, service.database)
+  const lives = fc.uniqueArray(life, { selector: each => each.recording.id, minLength: 1, maxLength: 6 })
+  await fc.assert(
+    fc.asyncProperty(lives, lives => checkRoundTrip(service, importInto, lives)),
+    { numRuns: 8 }
+  )
+})

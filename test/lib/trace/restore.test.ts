@@ -1,0 +1,144 @@
+import t from 'tap'
+import { Refusal } from '../../../lib/errors.ts'
+import { prepareTrace, readBody } from '../../../lib/trace/prepare.ts'
+import { prepareRestore } from '../../../lib/trace/restore.ts'
+import { AT, ingestBody, LATER, span, spanId, startBody } from '../../fixtures/bodies.ts'
+
+const restore = (line: unknown) => prepareRestore(Buffer.from(typeof line === 'string' ? line : JSON.stringify(line)))
+const { trace } = ingestBody({ id: 'a'.repeat(32) })
+const score = { id: spanId(), name: 'quality', dataType: 'numeric', value: 1, createdAt: AT }
+
+t.test('a line that says no more than a recording is restored as that recording', async t => {
+  const body = ingestBody({ spans: [span()], usage: { inputTokens: 1 }, tags: ['a'], metadata: { b: [1] } })
+  const { spans, ...recorded } = body.trace
+  const { past, ...prepared } = restore({ trace: recorded, spans })
+  t.same(prepared, prepareTrace(readBody(Buffer.from(JSON.stringify(body)), 'invalid_trace')))
+  t.same(past, {
+    environment: null,
+    keyId: null,
+    ingestedAt: null,
+    metadataUpdatedAt: null,
+    endHash: null,
+    estimatedBytes: undefined,
+    scores: []
+  })
+  t.match(restore({ trace: startBody().trace }), { status: 'running', endedAt: null })
+})
+
+t.test('what answers add is not read, and null is as if it were not there', async t => {
+  const { usage, ...known } = span({ usage: { inputTokens: 3 } }) as unknown as Record<string, unknown>
+  const events = [{ name: 'e', timestamp: AT, attributes: null }]
+  const line = {
+    trace: {
+      ...{ ...trace, status: 'ok', provider: null, sessionId: null, input: null, metadata: {}, costUsd: null },
+      ...{ durationMs: 1, spanCount: 9, errorCount: 9, scores: { quality: {} }, usage: { inputTokens: 0 } }
+    },
+    spans: [{ ...known, traceId: 'x', durationMs: -1, model: null, costUsd: null, usage: null, events }]
+  }
+  const plain = {
+    trace: { ...trace, status: 'ok', usage: { inputTokens: 0 } },
+    spans: [{ ...known, events: [{ ...events[0], attributes: undefined }] }]
+  }
+  t.same(restore(line), restore(plain))
+  const { id } = known as { id: string }
+  const recorded = { usage: {}, spanUsage: { [id]: usage } }
+  const sent = { trace: { ...trace, status: 'ok' }, spans: [{ ...plain.spans[0], usage }] }
+  t.equal(restore({ ...line, recorded }).hash, restore(sent).hash, 'what was sent comes before what is shown')
+})
+
+t.test('keeps what the service knew of the trace', async t => {
+  const past = {
+    environment: 'Production',
+    keyId: '4fT0qLm2XbC8vNwZ',
+    ingestedAt: '2026-11-21T13:00:00+01:00',
+    metadataUpdatedAt: '2026-11-21T12:00:00.000001',
+    bodyHash: 'ab'.repeat(32),
+    estimatedBytes: 12345
+  }
+  const scores = [
+    { ...score, value: 0.5, comment: 'why', spanId: 'A'.repeat(16), source: 'eval', evaluatorId: 'e', runId: 'r' },
+    { ...score, id: 'B'.repeat(16), dataType: 'categorical', value: '', traceId: 'any', comment: null, spanId: null }
+  ]
+  const restored = restore({ trace: { ...trace, ...past }, scores, recorded: { endHash: 'cd'.repeat(32) } })
+  t.equal(restored.hash, past.bodyHash)
+  t.same(restored.past, {
+    ...{
+      environment: 'production',
+      keyId: past.keyId,
+      ingestedAt: AT,
+      endHash: 'cd'.repeat(32),
+      estimatedBytes: 12345
+    },
+    metadataUpdatedAt: '2026-11-21T12:00:00.000001Z',
+    scores: [
+      {
+        ...{ id: 'b'.repeat(16), spanId: null, name: 'quality', dataType: 'categorical', value: '', comment: null },
+        ...{ source: 'api', evaluatorId: null, runId: null, createdAt: AT }
+      },
+      { ...scores[0], spanId: 'a'.repeat(16) }
+    ]
+  })
+  for (const [environment, stored] of [
+    [null, 'unassigned'],
+    ['Unassigned', 'unassigned'],
+    [undefined, null]
+  ] as const) {
+    t.equal(restore({ trace: { ...trace, environment } }).past.environment, stored)
+  }
+})
+
+t.test('free JSON may be as deep as an end or a patch may bring it', async t => {
+  const deep = (levels: number) => `${'['.repeat(levels)}${']'.repeat(levels)}`
+  const line = (levels: number) => JSON.stringify({ trace: { ...trace, output: '@' } }).replace('"@"', deep(levels))
+  t.equal(restore(line(99)).output, deep(99))
+  t.throws(() => restore(line(100)), { code: 'invalid_trace', message: /nested deeper than 101 levels/ })
+})
+
+t.test('refuses what cannot be restored, and says why', async t => {
+  const longText = 'x'.repeat(501)
+  const refused: [unknown, RegExp, string?][] = [
+    ['', /the body is empty/, 'invalid_json'],
+    ['{"trace":', /not valid JSON/, 'invalid_json'],
+    ['[]', /line: must be an object/],
+    ['{}', /trace: is required/],
+    [{ trace: {} }, /trace.id: is required/],
+    [{ trace: { ...trace, id: 'x' } }, /trace.id: must be 32 hexadecimal/],
+    [{ trace: { ...trace, name: longText } }, /trace.name: must have at most 500/],
+    [{ trace: { ...trace, status: 'running' } }, /trace.status: must be one of ok, error, unset/],
+    [{ trace: { ...startBody().trace, status: 'ok' } }, /trace.status: must be absent/],
+    [{ trace: { ...trace, startedAt: LATER, endedAt: AT } }, /trace.endedAt: must not be before/],
+    [{ trace: { ...trace, colour: 'red' } }, /trace.colour: unknown field/],
+    [{ trace, more: 1 }, /more: unknown field/],
+    [{ trace, spans: [span({ kind: 'x' })] }, /trace.spans\[0\].kind: must be one of/],
+    [{ trace, spans: [{}] }, /trace.spans\[0\].id: is required/],
+    [{ trace, spans: [span({ events: 1 })] }, /trace.spans\[0\].events: must be an array/],
+    [{ trace, spans: [span({ events: [1] })] }, /trace.spans\[0\].events\[0\]: must be an object/],
+    [{ trace, spans: [1] }, /spans\[0\]: must be an object/],
+    [{ trace, spans: new Array(201).fill({}) }, /spans: must have at most 200 items/],
+    [{ trace: { ...trace, environment: 'all' } }, /trace.environment: .*reserved/],
+    [{ trace: { ...trace, environment: 'a b' } }, /trace.environment: .*must be/],
+    [{ trace: { ...trace, environment: 7 } }, /trace.environment: must be a string/],
+    [{ trace: { ...trace, ingestedAt: 'yesterday' } }, /trace.ingestedAt: must be an ISO 8601/],
+    [{ trace: { ...trace, keyId: 'a\u0001' } }, /trace.keyId: must match/],
+    [{ trace: { ...trace, bodyHash: 'AB' } }, /trace.bodyHash: must match/],
+    [{ trace: { ...trace, estimatedBytes: -1 } }, /trace.estimatedBytes: must be at least 0/],
+    [{ trace, recorded: { usage: { inputTokens: -1 } } }, /recorded.usage.inputTokens: must be at least 0/],
+    [{ trace, recorded: { what: 1 } }, /recorded.what: unknown field/],
+    [{ trace, scores: [{ ...score, id: 'x' }] }, /scores\[0\].id: must be 16/],
+    [{ trace, scores: [score, score] }, /scores\[1\].id: must not repeat/],
+    [{ trace, scores: [{ ...score, value: 'good' }] }, /scores\[0\].value: must be a number, as dataType is numeric/],
+    [{ trace, scores: [{ ...score, source: 'me' }] }, /scores\[0\].source: must be one of/],
+    [{ trace, scores: [{ ...score, createdAt: 'now' }] }, /scores\[0\].createdAt: must be an ISO/],
+    [{ trace, scores: [{ ...score, comment: '\u0000' }] }, /scores\[0\].comment: must not contain U\+0000/],
+    [{ trace, scores: new Array(101).fill(score) }, /scores: must have at most 100 items/]
+  ]
+  for (const [line, message, code = 'invalid_trace'] of refused) {
+    const name = JSON.stringify(line).slice(0, 80)
+    t.throws(() => restore(line), { code, message }, name)
+    try {
+      restore(line)
+    } catch (error) {
+      t.type(error, Refusal)
+    }
+  }
+})
