@@ -42,6 +42,7 @@ export function connectTo(target: Target, options: ConnectOptions = {}): Sql {
       application_name: [`${APPLICATION}[${process.pid}]`, options.applicationName].join(' ').trim(),
       TimeZone: 'UTC',
       DateStyle: 'ISO',
+      ...options.settings,
       ...(options.statementTimeoutMs !== undefined && { statement_timeout: options.statementTimeoutMs })
     },
     types: TYPES

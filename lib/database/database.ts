@@ -6,6 +6,8 @@ export interface ConnectOptions {
   readonly applicationName?: string
   /** Milliseconds; undefined: the server's own. */
   readonly statementTimeoutMs?: number
+  /** Settings of PostgreSQL for this connection. */
+  readonly settings?: Readonly<Record<string, string>>
   readonly onClose?: () => void
 }
 

@@ -39,6 +39,11 @@ const MAX_PENDING = 4096
 const MAX_PREPARED_BYTES = 8 * 1024 * 1024
 /** A write that takes longer is undone by the server, and refused. */
 const STATEMENT_TIMEOUT_MS = 30_000
+/**
+ * The few statements of the write path are planned once a connection, not at every execution: the rows come from arrays,
+ * and there is nothing that a plan made for their values would do better. work_mem holds the rows of a batch.
+ */
+const SETTINGS = { plan_cache_mode: 'force_generic_plan', work_mem: '32MB' }
 /** Slots of project_totals, but for slot 0: each lane counts in one of its own, so that lanes do not wait for a row. */
 const SLOTS = 62
 
@@ -66,7 +71,12 @@ export class WritePath implements Ingest {
     this.#metrics = metrics
     metrics.watchPending(() => ({ requests: this.#pending, bytes: this.#pendingBytes }))
     const connect = (onClose: () => void) =>
-      database.connect({ applicationName: 'writer', statementTimeoutMs: STATEMENT_TIMEOUT_MS, onClose })
+      database.connect({
+        applicationName: 'writer',
+        statementTimeoutMs: STATEMENT_TIMEOUT_MS,
+        settings: SETTINGS,
+        onClose
+      })
     this.#pool = new Pool(connect, { size: LANES })
     const first = Math.floor(Math.random() * SLOTS)
     const again = (pending: Pending, pauseMs: number) => this.#tryAgain(pending, pauseMs)

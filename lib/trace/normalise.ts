@@ -142,9 +142,9 @@ function normaliseSpanList(body: Body, spans: SpanInput[] | undefined, exact: Sp
 
 /** Tags without repetitions, the first occurrence kept. */
 function normaliseTags(body: Body, tags: readonly string[] | undefined, path: string): string[] {
-  const kept = [...new Set(tags)]
-  checkTexts(body, path, Object.fromEntries(kept.map(tag => [`[${tags?.indexOf(tag)}]`, tag])))
-  return kept
+  if (tags === undefined || tags.length === 0) return []
+  if (body.escapes) checkTexts(body, path, Object.fromEntries(tags.map((tag, i) => [`[${i}]`, tag])))
+  return [...new Set(tags)]
 }
 
 export function normaliseTrace(body: Body): PreparedTrace {
@@ -153,8 +153,14 @@ export function normaliseTrace(body: Body): PreparedTrace {
   if (trace.status !== undefined && trace.endedAt === undefined) {
     refuse('trace.status', 'must be absent when trace.endedAt is absent: a running trace gets its status when it ends')
   }
-  const { name, provider, model, sessionId, userId } = trace
-  checkTexts(body, 'trace.', { name, provider, model, sessionId, userId })
+  const { name } = trace
+  checkTexts(body, 'trace.', {
+    name,
+    provider: trace.provider,
+    model: trace.model,
+    sessionId: trace.sessionId,
+    userId: trace.userId
+  })
   const tags = normaliseTags(body, trace.tags, 'trace.tags')
   const startedAt = timestamp(trace.startedAt, 'trace.startedAt')
   const endedAt = trace.endedAt === undefined ? null : timestamp(trace.endedAt, 'trace.endedAt')
@@ -170,45 +176,58 @@ export function normaliseTrace(body: Body): PreparedTrace {
   const output = freeJson(exact.output, body.inexact)
   const metadata = freeObject(exact.metadata, body.inexact)
   const usage = usageFields(trace.usage)
-  const fields = {
-    name,
-    startedAt,
-    endedAt,
-    provider: provider ?? null,
-    model: model ?? null,
-    sessionId: sessionId ?? null,
-    userId: userId ?? null,
-    costUsd: trace.costUsd ?? null
-  }
   const id = trace.id.toLowerCase()
-  const canonical = {
-    ...fields,
-    id,
-    status: endedAt === null ? null : (trace.status ?? 'unset'),
-    input: input.canonical,
-    output: output.canonical,
-    metadata: metadata.canonical,
-    tags: JSON.stringify(tags),
-    usage: usageDocument(usage)
-  }
+  const status = endedAt === null ? null : (trace.status ?? 'unset')
+  const { provider = null, model = null, sessionId = null, userId = null, costUsd = null } = trace
   const whole = traceDocument(
-    canonical,
+    {
+      costUsd,
+      endedAt,
+      id,
+      input: input.canonical,
+      metadata: metadata.canonical,
+      model,
+      name,
+      output: output.canonical,
+      provider,
+      sessionId,
+      startedAt,
+      status,
+      tags: JSON.stringify(tags),
+      usage: usageDocument(usage),
+      userId
+    },
     spans.map(span => span.document)
   )
   return {
     operation: 'record',
     traceId: id,
-    ...fields,
-    ...usage,
-    status: canonical.status ?? 'running',
+    name,
+    status: status ?? 'running',
+    startedAt,
+    endedAt,
+    provider,
+    model,
+    sessionId,
+    userId,
     tags,
     input: input.stored,
     output: output.stored,
     metadata: metadata.stored,
+    inputTokens: usage.inputTokens,
+    outputTokens: usage.outputTokens,
+    totalTokens: usage.totalTokens,
+    costUsd,
     spans: spans.map(span => span.prepared),
     hash: sha256(`{"schemaVersion":1,"trace":${whole}}`),
-    bytes: Buffer.byteLength(traceDocument(canonical))
+    bytes: Buffer.byteLength(whole) - spanListBytes(spans.map(span => span.prepared))
   }
+}
+
+/** UTF-8 bytes that the member `spans` takes in a trace's canonical document. */
+function spanListBytes(spans: readonly PreparedSpan[]): number {
+  const commas = Math.max(0, spans.length - 1)
+  return '"spans":[],'.length + commas + spans.reduce((sum, span) => sum + span.bytes, 0)
 }
 
 export function normaliseSpans(body: Body): PreparedAppend {
