@@ -52,11 +52,13 @@ function findCommand(commands: Commands, args: readonly string[]): { name: strin
   if (names.includes(`${noun} ${verb}`)) return { name: `${noun} ${verb}`, words: args.slice(2) }
   const verbs = names.filter(name => name.startsWith(`${noun} `))
   if (verbs.length === 0) {
-    const similarNoun = nearest(noun, [...new Set(names.map(name => name.split(' ')[0]!))])
-    throw new UsageError(unknown('command', noun, names, nearest(`${noun} ${verb}`, names) ?? similarNoun))
+    const nouns = [...new Set(names.map(name => name.split(' ')[0]!))]
+    const similar = verb === undefined ? undefined : nearest(`${noun} ${verb}`, names)
+    throw new UsageError(unknown('command', noun, names, similar ?? nearest(noun, [...names, ...nouns])))
   }
   if (verb === undefined || verb.startsWith('-')) throw new UsageError(`which of ${verbs.join(', ')}?`)
-  throw new UsageError(unknown('command', `${noun} ${verb}`, verbs))
+  const similar = verbs.find(name => name === `${noun} ${nearest(verb, verbs.map(lastWord))}`)
+  throw new UsageError(unknown('command', `${noun} ${verb}`, verbs, similar))
 }
 
 /** The help of the command that the words name; of all commands of a noun, or of all, where they name no command. */
@@ -117,14 +119,18 @@ function parseWords(words: string[], flags: Command['usage']['flags'], refuse: (
     const flag = /'(-[^'\s=,]*)/.exec(message)?.[1] ?? ''
     if (code === 'ERR_PARSE_ARGS_UNKNOWN_OPTION') {
       const known = [...Object.keys(flags), 'json', 'help'].map(name => `--${name}`)
-      throw new UsageError(unknown('flag', flag, known))
+      throw new UsageError(unknown('flag', flag, known, nearest(flag, known)))
     }
     // Its first line says what is wrong, such as a value that is missing; the others advise.
     return refuse(message.split('\n')[0]!.replace(/\.$/, ''))
   }
 }
 
-function unknown(what: string, typed: string, names: readonly string[], similar = nearest(typed, names)): string {
+function lastWord(name: string): string {
+  return name.slice(name.lastIndexOf(' ') + 1)
+}
+
+function unknown(what: string, typed: string, names: readonly string[], similar: string | undefined): string {
   const hint = similar === undefined ? '' : ` Did you mean ${similar}?`
   return `there is no ${what} ${JSON.stringify(typed)}.${hint} There are ${names.join(', ')}`
 }

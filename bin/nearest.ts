@@ -1,8 +1,8 @@
 /** The name most like a mistyped one, or undefined where none is like it. */
 export function nearest(typed: string, names: readonly string[]): string | undefined {
-  const limit = Math.max(1, Math.floor(typed.length / 3))
   let best: string | undefined
-  let least = limit + 1
+  // Two letters that changed places are two replacements.
+  let least = Math.ceil(typed.length / 3) + 1
   for (const name of names) {
     const distance = editDistance(typed, name)
     if (distance < least) {

@@ -80,6 +80,7 @@ function startProcess(): Promise<Listening> {
 }
 
 async function stopProcess(worker: Worker): Promise<void> {
+  if (worker.isDead()) return
   const exited = once(worker, 'exit')
   const timer = setTimeout(() => worker.process.kill('SIGKILL'), STOP_TIMEOUT_MS)
   worker.send(STOP, () => {})

@@ -17,14 +17,17 @@ export function relativeTime(iso: string | null, now = Date.now()): string {
   return new Intl.RelativeTimeFormat('en').format(Math.round(ms / unit[1]), unit[0])
 }
 
-/** `0 B`, `1.5 kB`, `10 GiB`: whole powers of 1024 are said as such. */
+/** `0 B`, `1.5 kB`, `10 GiB`: whole multiples of 1 MiB are said in powers of 1024. */
 export function size(bytes: number): string {
-  const steps =
-    bytes >= 1024 && bytes % 1024 ** 2 === 0 ? ([1024, ' kMGTP', 'iB'] as const) : ([1000, ' kMGTP', 'B'] as const)
-  const [base, letters, suffix] = steps
-  const power = bytes < base ? 0 : Math.min(letters.length - 1, Math.floor(Math.log(bytes) / Math.log(base)))
-  const amount = bytes / base ** power
-  return power === 0 ? `${bytes} B` : `${Number(amount.toPrecision(3))} ${letters[power]}${suffix}`
+  const isBinary = bytes > 0 && bytes % 1024 ** 2 === 0
+  const base = isBinary ? 1024 : 1000
+  const units = isBinary ? ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'] : ['B', 'kB', 'MB', 'GB', 'TB', 'PB']
+  let amount = bytes
+  while (amount >= base && units.length > 1) {
+    amount /= base
+    units.shift()
+  }
+  return `${Number(amount.toPrecision(3))} ${units[0]}`
 }
 
 /** `12,345`. */

@@ -9,6 +9,7 @@ import type { Config } from './config.ts'
 import type { ErrorCode } from './errors.ts'
 import type { Scope } from './keys.ts'
 import type { Logger } from './log.ts'
+import type { Metrics } from './metrics.ts'
 
 /** Whom a request acts for: what its API key says. */
 export interface Principal {
@@ -74,6 +75,8 @@ export interface RequestOf<Q, B> {
   readonly payload: Uint8Array
   /** The request's headers, in lower case, for the few routes that need them (If-None-Match, Origin). */
   readonly headers: NodeJS.Dict<string | string[]>
+  /** The port on which the request came in. */
+  readonly localPort: number
   /** Scheme and authority under which this server was reached (BASE_URL, or the Host header), without a slash. */
   readonly baseUrl: string
   /** Aborts when the client goes away. */
@@ -115,11 +118,13 @@ export interface RouteOptions<Q extends TObject = TObject, B extends TSchema = T
   /** The operationId of the OpenAPI document; left out for what the document does not list (docs page, health, MCP). */
   readonly operation?: string
   readonly access: Access
+  /** Looks at a request before its key is: throws a Refusal, or gives headers that every answer to it will carry. */
+  guard?(request: Pick<RequestOf<unknown, unknown>, 'headers' | 'localPort'>): Readonly<Record<string, string>>
   readonly summary: string
   readonly description?: string
   readonly query?: Q
   readonly body?: B
-  /** The body is not parsed by the server but given as `payload` to the write path, which checks it against `body`. */
+  /** The body is not parsed by the server: the handler reads it from `payload`, or has the write path check it against `body`. */
   readonly prepared?: true
   /** Success replies: status to schema. */
   readonly replies: Readonly<Record<number, TSchema>>
@@ -138,6 +143,7 @@ export interface App {
   readonly log: Logger
   readonly store: Store
   readonly ingest: Ingest
+  readonly metrics: Metrics
   readonly routes: readonly Route[]
   /** Why a write would be refused now, a few words for each reason; empty: writes are accepted. */
   readiness(): Promise<readonly string[]>

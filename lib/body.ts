@@ -3,6 +3,7 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { promisify } from 'node:util'
 import { brotliDecompress, gunzip, inflate, inflateRaw, type ZlibOptions } from 'node:zlib'
 import { Refusal } from './errors.ts'
+import { Gate } from './gate.ts'
 import { MAX_BODY_BYTES } from './schema/input.ts'
 
 /** The client went away before its request was complete; nobody is there to be answered. */
@@ -66,27 +67,6 @@ export async function receiveBody(
     return decoded
   } finally {
     decoding.leave()
-  }
-}
-
-/** At most so many run at once; the others wait in line. */
-class Gate {
-  #free: number
-  readonly #line: (() => void)[] = []
-
-  constructor(places: number) {
-    this.#free = places
-  }
-
-  async enter(): Promise<void> {
-    if (this.#free > 0) this.#free--
-    else await new Promise<void>(resolve => this.#line.push(resolve))
-  }
-
-  leave(): void {
-    const next = this.#line.shift()
-    if (next === undefined) this.#free++
-    else next()
   }
 }
 

@@ -27,6 +27,8 @@ export class Exchange implements RequestOf<Record<string, unknown>, unknown> {
   key!: Principal
   traceId = ''
   scoreId = ''
+  /** What the route's guard adds to the answer. */
+  guardHeaders: Readonly<Record<string, string>> = {}
   query: Record<string, unknown> = {}
   body: unknown = undefined
   payload: Uint8Array = NO_BYTES
@@ -54,12 +56,16 @@ export class Exchange implements RequestOf<Record<string, unknown>, unknown> {
     return this.request.headers
   }
 
+  get localPort(): number {
+    return this.request.socket.localPort ?? 0
+  }
+
   get baseUrl(): string {
     if (this.#publicUrl !== undefined) return this.#publicUrl
     const host = this.headers.host ?? ''
     if (HOST.test(host)) return `http://${host}`
-    const { localAddress = '', localPort } = this.request.socket
-    return `http://${localAddress.includes(':') ? `[${localAddress}]` : localAddress}:${localPort}`
+    const { localAddress = '' } = this.request.socket
+    return `http://${localAddress.includes(':') ? `[${localAddress}]` : localAddress}:${this.localPort}`
   }
 
   /** Made when it is first asked for: most handlers never do. */

@@ -10,9 +10,18 @@ export type QueryReader = (text: string) => Record<string, unknown>
 const INTEGER = /^(?:0|-?[1-9]\d{0,14})$/
 const MAX_SHOWN_NAME = 100
 
+/** Checks values that came typed, by the rules of the reader. Throws `invalid_request`. */
+export function queryCheck(schema: TObject): (values: Readonly<Record<string, unknown>>) => void {
+  const { check, explain } = checker(schema)
+  return values => {
+    for (const [name, value] of Object.entries(values)) checkParameter(schema, name, value)
+    if (!check(values)) throw new Refusal('invalid_request', explain(values, 'query'))
+  }
+}
+
 /** Makes the reader for a schema of strings and integers. It throws `invalid_request`. */
 export function queryReader(schema: TObject): QueryReader {
-  const { check, explain } = checker(schema)
+  const checkAll = queryCheck(schema)
   const integers = new Set(
     Object.entries(schema.properties)
       .filter(([, property]) => 'type' in property && property.type === 'integer')
@@ -21,14 +30,18 @@ export function queryReader(schema: TObject): QueryReader {
   return text => {
     const query: Record<string, unknown> = {}
     for (const [name, value] of parameters(text)) {
-      if (!Object.hasOwn(schema.properties, name)) throw refusal(name, 'unknown parameter')
+      checkParameter(schema, name, value)
       if (Object.hasOwn(query, name)) throw refusal(name, 'must not be given more than once')
-      if (value === '') throw refusal(name, 'must not be empty')
       query[name] = integers.has(name) && INTEGER.test(value) ? Number(value) : value
     }
-    if (!check(query)) throw new Refusal('invalid_request', explain(query, 'query'))
+    checkAll(query)
     return query
   }
+}
+
+function checkParameter(schema: TObject, name: string, value: unknown): void {
+  if (!Object.hasOwn(schema.properties, name)) throw refusal(name, 'unknown parameter')
+  if (value === '') throw refusal(name, 'must not be empty')
 }
 
 function* parameters(text: string): Generator<[string, string]> {

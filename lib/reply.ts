@@ -47,7 +47,8 @@ export function sendRawRefusal(socket: Socket, status: number, message: string):
   setTimeout(() => socket.destroy(), LINGER_MS).unref()
 }
 
-function envelope(code: ErrorCode, message: string, requestId: string): string {
+/** The error object of every refusal (specification, section 7), as JSON text. */
+export function envelope(code: ErrorCode, message: string, requestId: string): string {
   return JSON.stringify({ error: { code, message, requestId } })
 }
 
@@ -70,6 +71,7 @@ function write(
   if (response.destroyed || response.headersSent) return
   const length = typeof bytes === 'string' ? Buffer.byteLength(bytes) : bytes.length
   const headers = ['X-Request-Id', exchange.requestId, ...fixed]
+  for (const name in exchange.guardHeaders) headers.push(name, exchange.guardHeaders[name]!)
   let cacheControl = 'no-store'
   for (const name in more) {
     if (name.toLowerCase() === 'cache-control') cacheControl = more[name]!

@@ -11,6 +11,8 @@ import { ConfigError } from './config.ts'
 import { Refusal } from './errors.ts'
 import { Exchange } from './exchange.ts'
 import type { Logger } from './log.ts'
+import type { Metrics } from './metrics.ts'
+import { readPathId } from './path-id.ts'
 import { sendRawRefusal, sendRefusal, sendReply } from './reply.ts'
 import type { Endpoint, Match, RouteTable } from './route-table.ts'
 import type { Checker } from './schema/check.ts'
@@ -22,6 +24,7 @@ export interface ServerOptions {
   readonly keys: Pick<KeyRing, 'authenticate'>
   readonly ingest: Pick<Ingest, 'admit'>
   readonly log: Logger
+  readonly metrics: Metrics
   /** BASE_URL. */
   readonly baseUrl: string | undefined
   /** What is missing in the configuration, or undefined. */
@@ -47,9 +50,6 @@ const PARSER_REFUSALS: Readonly<Record<string, typeof NOT_HTTP>> = {
   HPE_HEADER_OVERFLOW: { status: 431, message: 'The request line and headers are too large.' },
   ERR_HTTP_REQUEST_TIMEOUT: { status: 408, message: 'The request took too long to arrive.' }
 }
-
-const PATH_NOUN = { traceId: 'trace', scoreId: 'score' }
-const PATH_ID = { traceId: /^[0-9a-f]{32}$/i, scoreId: /^[0-9a-f]{16}$/i }
 
 export class HttpServer {
   readonly #options: ServerOptions
@@ -126,6 +126,7 @@ export class HttpServer {
     const { endpoint, params, querystring } = this.#match(request)
     const { route, readQuery } = endpoint
     exchange.route = route
+    if (route.guard !== undefined) exchange.guardHeaders = route.guard(exchange)
     if (route.access !== 'public') exchange.key = await this.#authorise(request, route)
     if (params.traceId !== undefined) exchange.traceId = readPathId('traceId', params.traceId)
     if (params.scoreId !== undefined) exchange.scoreId = readPathId('scoreId', params.scoreId)
@@ -176,6 +177,7 @@ export class HttpServer {
   #refuse(exchange: Exchange, error: unknown): void {
     if (error instanceof ClientGone || exchange.response.destroyed) return
     if (error instanceof Refusal) {
+      this.#options.metrics.countRefusal(error.code)
       sendRefusal(exchange, error)
       return
     }
@@ -204,17 +206,22 @@ export class HttpServer {
     if (!newest.request.complete) sendRefusal(newest, new Refusal('invalid_request', message), status)
   }
 
-  #report({ requestId, request, response, path, route, startedAt, bytesIn, bytesOut, key }: Exchange): void {
-    const { log } = this.#options
+  #report(exchange: Exchange): void {
+    const { log, metrics } = this.#options
+    const { requestId, request, response, path, route, startedAt, bytesIn, bytesOut, key } = exchange
+    const status = response.headersSent ? response.statusCode : CLIENT_GONE
+    const ms = Math.round((performance.now() - startedAt) * 100) / 100
+    const operation = route?.operation ?? route?.path
+    metrics.countRequest(operation ?? 'unknown', status, ms)
     if (!log.isLevelEnabled('info')) return
     log.info(
       {
         requestId,
         method: request.method,
         path,
-        route: route?.operation ?? route?.path,
-        status: response.headersSent ? response.statusCode : CLIENT_GONE,
-        ms: Math.round((performance.now() - startedAt) * 100) / 100,
+        route: operation,
+        status,
+        ms,
         bytesIn,
         bytesOut,
         keyId: key?.keyId,
@@ -257,11 +264,6 @@ function checkHost(request: IncomingMessage): void {
   if (request.headers.host === undefined && request.httpVersion === '1.1') {
     throw new Refusal('invalid_request', 'The request has no Host header.')
   }
-}
-
-function readPathId(name: keyof typeof PATH_ID, text: string): string {
-  if (!PATH_ID[name].test(text)) throw new Refusal('not_found', `There is no such ${PATH_NOUN[name]} in this project.`)
-  return text.toLowerCase()
 }
 
 function readValue(bytes: Uint8Array, { check, explain }: Checker<unknown>): unknown {

@@ -9,6 +9,7 @@ import { createStore } from './database/store.ts'
 import { WritePath } from './ingest/ingest.ts'
 import { listenForKeyChanges } from './key-notices.ts'
 import type { Logger } from './log.ts'
+import { Metrics } from './metrics.ts'
 import { RouteTable } from './route-table.ts'
 import { HttpServer } from './server.ts'
 import { Setup } from './setup.ts'
@@ -44,7 +45,8 @@ export async function startService(
   const readers = openPool(database, READERS)
   const writers = openPool(database, WRITERS)
   const store = createStore(readers, writers)
-  const ingest = new WritePath(database, config, log)
+  const metrics = new Metrics()
+  const ingest = new WritePath(database, config, log, metrics)
   const keyReaders = openPool(database, KEY_READERS)
   const keys = new KeyRing({
     store: createStore(keyReaders, writers),
@@ -60,6 +62,7 @@ export async function startService(
     log,
     store,
     ingest,
+    metrics,
     routes: routes.routes,
     route: route => routes.add(route as unknown as Route),
     readiness: () => findObstacles(setup, store, ingest)
@@ -69,6 +72,7 @@ export async function startService(
     keys,
     ingest,
     log,
+    metrics,
     baseUrl: config.baseUrl,
     notConfigured: () => setup.lacking
   })

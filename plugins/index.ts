@@ -3,10 +3,12 @@ import type { Plugin } from '../lib/app.ts'
 import docs from './docs.ts'
 import health from './health.ts'
 import key from './key.ts'
+import mcp from './mcp/index.ts'
 import meta from './meta.ts'
+import metrics from './metrics.ts'
 import openapi from './openapi.ts'
 import project from './project.ts'
 import scores from './scores.ts'
 import traces from './traces/index.ts'
 
-export const plugins: readonly Plugin[] = [meta, openapi, key, project, traces, scores, docs, health]
+export const plugins: readonly Plugin[] = [meta, openapi, key, project, traces, scores, mcp, docs, health, metrics]

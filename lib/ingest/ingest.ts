@@ -7,11 +7,14 @@ import type { Appended, Ended, Ingest, Principal, Recorded } from '../app.ts'
 import type { Database } from '../database/database.ts'
 import { Pool } from '../database/pool.ts'
 import { Refusal } from '../errors.ts'
+import { Gate } from '../gate.ts'
 import type { Logger } from '../log.ts'
+import { Metrics } from '../metrics.ts'
 import type { ByKey, Decision } from '../trace/decide.ts'
 import type { PreparedAppend, PreparedEnd } from '../trace/prepared.ts'
 import { Preparation } from './preparation.ts'
 import { Queue } from './queue.ts'
+import type { Ready, ReadyTask } from './ready.ts'
 import type { RecordText } from './rows.ts'
 import { type Pending, Writer } from './writer.ts'
 
@@ -29,6 +32,11 @@ const BATCH = { operations: 128, bytes: 2 * 1024 * 1024 }
 /** Bounds of everything admitted and not yet answered; beyond them, 429 before the body is read. */
 const MAX_PENDING_BYTES = 192 * 1024 * 1024
 const MAX_PENDING = 4096
+/**
+ * Bodies, in bytes, that are being prepared or are prepared and not yet written: their rows take two to three times the
+ * room of the bodies, which wait as they came. Many times what two lanes write at once.
+ */
+const MAX_PREPARED_BYTES = 8 * 1024 * 1024
 /** A write that takes longer is undone by the server, and refused. */
 const STATEMENT_TIMEOUT_MS = 30_000
 /** Slots of project_totals, but for slot 0: each lane counts in one of its own, so that lanes do not wait for a row. */
@@ -42,17 +50,21 @@ type Operation = RecordText | (PreparedAppend & ByKey) | (PreparedEnd & ByKey)
 export class WritePath implements Ingest {
   readonly #preparation: Preparation
   readonly #queue = new Queue<Pending>()
+  readonly #gate = new Gate(MAX_PREPARED_BYTES)
   readonly #pool: Pool
   readonly #idle: Writer[]
   readonly #trialTraces: number | undefined
+  readonly #metrics: Metrics
   #pendingBytes = 0
   #pending = 0
   #scheduled = false
   #onEmpty: (() => void) | undefined
 
-  constructor(database: Database, options: IngestOptions, log: Logger) {
+  constructor(database: Database, options: IngestOptions, log: Logger, metrics = new Metrics()) {
     this.#preparation = new Preparation(options.workers, log)
     this.#trialTraces = options.trialTraces
+    this.#metrics = metrics
+    metrics.watchPending(() => ({ requests: this.#pending, bytes: this.#pendingBytes }))
     const connect = (onClose: () => void) =>
       database.connect({ applicationName: 'writer', statementTimeoutMs: STATEMENT_TIMEOUT_MS, onClose })
     this.#pool = new Pool(connect, { size: LANES })
@@ -65,25 +77,29 @@ export class WritePath implements Ingest {
   }
 
   async record(key: Principal, body: Uint8Array): Promise<Recorded> {
-    const ready = (await this.#preparation.makeReady({ operation: 'record', body })) as RecordText
-    return recorded(ready, await this.#submit(key, ready.traceId, ready, body.byteLength))
+    return this.#prepared('record', body, async ready => {
+      const record = ready as RecordText
+      return recorded(record, await this.#submit(key, record.traceId, record, body.byteLength))
+    })
   }
 
   async append(key: Principal, traceId: string, body: Uint8Array): Promise<Appended> {
-    const ready = (await this.#preparation.makeReady({ operation: 'append', body })) as PreparedAppend
-    const operation = { ...ready, environment: key.environment }
-    const decision = await this.#submit(key, traceId, operation, body.byteLength)
-    if (decision.kind === 'insert') throw new Error('an append cannot insert a trace')
-    const added = decision.kind === 'change' ? decision.added : 0
-    return { traceId, added, duplicate: decision.duplicate, spanCount: spanCountAfter(decision) }
+    return this.#prepared('append', body, async ready => {
+      const operation = { ...(ready as PreparedAppend), environment: key.environment }
+      const decision = await this.#submit(key, traceId, operation, body.byteLength)
+      if (decision.kind === 'insert') throw new Error('an append cannot insert a trace')
+      const added = decision.kind === 'change' ? decision.added : 0
+      return { traceId, added, duplicate: decision.duplicate, spanCount: spanCountAfter(decision) }
+    })
   }
 
   async end(key: Principal, traceId: string, body: Uint8Array): Promise<Ended> {
-    const ready = (await this.#preparation.makeReady({ operation: 'end', body })) as PreparedEnd
-    const operation = { ...ready, environment: key.environment }
-    const decision = await this.#submit(key, traceId, operation, body.byteLength)
-    if (decision.kind === 'insert') throw new Error('an end cannot insert a trace')
-    return { traceId, duplicate: decision.kind === 'duplicate', spanCount: spanCountAfter(decision) }
+    return this.#prepared('end', body, async ready => {
+      const operation = { ...(ready as PreparedEnd), environment: key.environment }
+      const decision = await this.#submit(key, traceId, operation, body.byteLength)
+      if (decision.kind === 'insert') throw new Error('an end cannot insert a trace')
+      return { traceId, duplicate: decision.kind === 'duplicate', spanCount: spanCountAfter(decision) }
+    })
   }
 
   /**
@@ -91,9 +107,11 @@ export class WritePath implements Ingest {
    * as it does for `record`: what is there is never changed.
    */
   async restore(projectId: number, line: Uint8Array): Promise<Recorded> {
-    const ready = (await this.#preparation.makeReady({ operation: 'restore', body: line })) as RecordText
     const nobody = { projectId, keyId: null, environment: null, trialAccountId: null }
-    return recorded(ready, await this.#submit(nobody, ready.traceId, ready, line.byteLength))
+    return this.#prepared('restore', line, async ready => {
+      const record = ready as RecordText
+      return recorded(record, await this.#submit(nobody, record.traceId, record, line.byteLength))
+    })
   }
 
   admit(bytes: number): { release(): void } {
@@ -121,6 +139,20 @@ export class WritePath implements Ingest {
     }
     await this.#preparation.close()
     await this.#pool.end()
+  }
+
+  /** Prepares a body once there is room for its rows, which is given back when `write` is done with them. */
+  async #prepared<T>(
+    operation: ReadyTask['operation'],
+    body: Uint8Array,
+    write: (ready: Ready) => Promise<T>
+  ): Promise<T> {
+    await this.#gate.enter(body.byteLength)
+    try {
+      return await write(await this.#preparation.makeReady({ operation, body }))
+    } finally {
+      this.#gate.leave(body.byteLength)
+    }
   }
 
   /** Queues an operation; resolves with its decision once that is committed, throws a Refusal otherwise. */
@@ -179,7 +211,12 @@ export class WritePath implements Ingest {
   }
 
   async #run(writer: Writer): Promise<void> {
-    while (this.#queue.hasReady) await writer.process(this.#queue.take(BATCH))
+    while (this.#queue.hasReady) {
+      const batch = this.#queue.take(BATCH)
+      const start = performance.now()
+      await writer.process(batch)
+      this.#metrics.countBatch(batch.length, performance.now() - start)
+    }
     this.#idle.push(writer)
   }
 

@@ -1,4 +1,6 @@
 /** Where bodies are made ready: on the main thread below a measured size, on worker threads above it. */
+import { once } from 'node:events'
+import type { Worker } from 'node:worker_threads'
 import { Piscina } from 'piscina'
 import { Refusal } from '../errors.ts'
 import type { Logger } from '../log.ts'
@@ -9,11 +11,13 @@ const INLINE_BYTES = 8 * 1024
 
 export class Preparation {
   readonly #pool: Piscina<ReadyTask, ReadyResult>
+  /** Threads that are loading their code. */
+  readonly #loading = new Set<Promise<unknown>>()
 
   constructor(workers: number, log: Logger) {
     this.#pool = new Piscina({
       filename: new URL('../../workers/prepare.js', import.meta.url).href,
-      minThreads: 1,
+      minThreads: workers,
       maxThreads: workers,
       // Two tasks a thread, so that it finds the next one waiting when it is done with one.
       concurrentTasksPerWorker: 2,
@@ -23,6 +27,8 @@ export class Preparation {
     })
     // Without a listener an error of a worker ends the process; its task is answered through its promise.
     this.#pool.on('error', error => log.error({ err: error }, 'a worker thread failed'))
+    this.#pool.on('workerCreate', ({ worker }: { worker: Worker }) => this.#awaitLoaded(worker))
+    for (const thread of this.#pool.threads) this.#awaitLoaded(thread)
   }
 
   /** Prepares and renders a body. Throws a Refusal where it is not valid. */
@@ -41,7 +47,16 @@ export class Preparation {
     }
   }
 
+  /** A thread's first message says that it has loaded its code. */
+  #awaitLoaded(thread: Worker): void {
+    const loaded = Promise.race([once(thread, 'message'), once(thread, 'exit')]).catch(() => {})
+    this.#loading.add(loaded)
+    void loaded.then(() => this.#loading.delete(loaded))
+  }
+
+  /** Threads are not ended while they load: node 20 aborts the whole process then (v8::Module::IsGraphAsync). */
   async close(): Promise<void> {
+    await Promise.all(this.#loading)
     await this.#pool.close()
   }
 }

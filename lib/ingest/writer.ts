@@ -9,6 +9,7 @@ import { classifyFailure, SQLSTATE } from '../database/failure.ts'
 import type { Pool } from '../database/pool.ts'
 import { Refusal } from '../errors.ts'
 import type { Logger } from '../log.ts'
+import { isUsedUp } from '../store/accounts.ts'
 import { type TrialCharge, writeBatch } from '../store/batch.ts'
 import { TraceNumbers } from '../store/trace-numbers.ts'
 import { type Look, readTraceStates } from '../store/trace-state.ts'
@@ -92,7 +93,7 @@ export class Writer {
     for (const { pending, state, decision } of decided) {
       const seq = state?.seq ?? pending.attempts[0]
       if (seq !== undefined && taken.has(seq)) pending.resolve(decision)
-      else this.#notTaken(pending, state)
+      else await this.#notTaken(pending, state)
     }
   }
 
@@ -101,17 +102,23 @@ export class Writer {
     if (looking.length === 0) return []
     const states = await this.#pool.run(sql => readTraceStates(sql, looking.map(lookOf)))
     const toWrite: Decided[] = []
-    looking.forEach((pending, i) => {
+    for (const [i, pending] of looking.entries()) {
       const state = states[i]
       if (state !== undefined && pending.decision !== undefined && isOurs(pending, state)) {
         pending.resolve(pending.decision)
-        return
+        continue
       }
       const decision = decide(state, pending.operation)
       if (decision.kind === 'insert' || decision.kind === 'change') toWrite.push({ pending, state, decision })
-      else pending.resolve(decision)
-    })
+      else pending.resolve((state === undefined && (await this.#refuseCharge(pending))) || decision)
+    }
     return toWrite
+  }
+
+  /** A new trace that cannot be stored meets the limit of its account before that of its size. */
+  async #refuseCharge({ charge }: Pending): Promise<Decision | undefined> {
+    if (charge === undefined) return undefined
+    return (await this.#pool.run(sql => isUsedUp(sql, charge))) ? trialLimitReached(charge) : undefined
   }
 
   #addRows(rows: BatchRows, { pending, state, decision }: Decided, ingestedAt: string): void {
@@ -131,14 +138,19 @@ export class Writer {
   }
 
   /** The id exists, the version moved, or the trial allowance is used up: look, and decide again. */
-  #notTaken(pending: Pending, state: TraceState | undefined): void {
-    if (pending.charge !== undefined && state === undefined) {
-      const { limit } = pending.charge
-      const message = `the trial account has recorded its ${limit} traces; nothing more can be recorded with it`
-      pending.resolve({ kind: 'refused', code: 'trial_limit_reached', message })
+  async #notTaken(pending: Pending, state: TraceState | undefined): Promise<void> {
+    const { charge } = pending
+    // The trace may have come by another process, and have taken the last of the allowance: then this is a resend.
+    if (charge !== undefined && state === undefined && !(await this.#isThere(pending))) {
+      pending.resolve(trialLimitReached(charge))
       return
     }
     this.#tryAgain(pending, 0)
+  }
+
+  async #isThere(pending: Pending): Promise<boolean> {
+    const [state] = await this.#pool.run(sql => readTraceStates(sql, [lookOf(pending)]))
+    return state !== undefined
   }
 
   #tryAgain(pending: Pending, pauseMs: number): void {
@@ -198,6 +210,11 @@ const isOurs = (pending: Pending, state: TraceState): boolean =>
 /** Only a charged insert raises it, where the trace exists (lib/store/batch.ts). */
 const isUniqueViolation = (error: unknown): boolean =>
   (error as { code?: unknown } | null)?.code === SQLSTATE.uniqueViolation
+
+function trialLimitReached({ limit }: TrialCharge): Decision {
+  const message = `the trial account has recorded its ${limit} traces; nothing more can be recorded with it`
+  return { kind: 'refused', code: 'trial_limit_reached', message }
+}
 
 function refusalMessage(pending: Pending): string {
   const unknown = pending.lostSince !== undefined && pending.attempts.length > 0

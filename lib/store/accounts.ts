@@ -1,5 +1,6 @@
 /** Accounts: who owns projects. An owner account is never limited; a trial account may record so many traces. */
 import type { Sql } from 'postgres'
+import type { TrialCharge } from './batch.ts'
 
 export type AccountKind = 'owner' | 'trial'
 
@@ -21,6 +22,12 @@ export async function insertAccount(sql: Sql, name: string, kind: AccountKind): 
 /** Every account, in the order they were made. */
 export async function listAccounts(sql: Sql): Promise<AccountRow[]> {
   return sql<AccountRow[]>`select ${accountColumns(sql)} from accounts order by id`
+}
+
+/** Whether a trial account has recorded as many traces as it may. */
+export async function isUsedUp(sql: Sql, { accountId, limit }: TrialCharge): Promise<boolean> {
+  const [row] = await sql`select from accounts where id = ${accountId} and trial_used >= ${limit}::bigint`
+  return row !== undefined
 }
 
 function accountColumns(sql: Sql) {

@@ -4,15 +4,13 @@ import { type LoadKind, startSender } from './load.ts'
 import { readMachine } from './machine.ts'
 import type { Bench } from './measure.ts'
 import { HELP, type Options, readOptions, UsageError } from './options.ts'
-import { Progress } from './progress.ts'
+import { Interrupted, Progress } from './progress.ts'
 import { type Results, renderReport } from './report.ts'
 import { startService } from './service.ts'
 import { Undo } from './undo.ts'
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 const INTERRUPTED = 130
-
-class Interrupted extends Error {}
 
 process.exitCode = await main(process.argv.slice(2))
 
@@ -36,24 +34,21 @@ async function main(parameters: readonly string[]): Promise<number> {
 async function measureAll(options: Options): Promise<Results> {
   const undo = new Undo()
   const progress = new Progress()
-  let isInterrupted = false
+  const sender = startSender()
+  undo.add(() => sender.stop())
   const interrupt = () => {
-    isInterrupted = true
-    progress.step = 'stopping'
-    // What is being measured ends with it.
-    void undo.run()
+    progress.interrupt()
+    // A load under way fails with it.
+    sender.stop()
   }
   for (const signal of SIGNALS) process.on(signal, interrupt)
   try {
     progress.step = 'starting the server'
     const service = await startService(options.folder, undo)
-    const sender = startSender()
-    undo.add(() => sender.stop())
     return await measureCases({ service, sender, options }, progress)
   } catch (error) {
-    throw isInterrupted ? new Interrupted() : error
+    throw progress.isInterrupted ? new Interrupted() : error
   } finally {
-    progress.step = 'stopping'
     await undo.run()
     progress.end()
     for (const signal of SIGNALS) process.off(signal, interrupt)
@@ -62,6 +57,7 @@ async function measureAll(options: Options): Promise<Results> {
 
 async function measureCases(bench: Bench, progress: Progress): Promise<Results> {
   const { options, service } = bench
+  progress.step = 'looking at the machine'
   const machine = await readMachine(service.sql, options.folder)
   const cases = new Cases(bench, progress)
   const whole: Partial<Record<WholeKind, WholeResult>> = {}

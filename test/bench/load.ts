@@ -29,7 +29,7 @@ export interface LoadReport {
   /** Answers by status. */
   readonly statuses: Readonly<Record<string, number>>
   readonly seconds: number
-  /** Of a request, in ms; at a fixed rate counted from when it was due. NaN: none was answered. */
+  /** Of a request, in ms; waiting for a connection included at a fixed rate. NaN: none was answered. */
   readonly p50: number
   readonly p99: number
   readonly max: number
@@ -55,6 +55,8 @@ export interface Sender {
   stop(): void
 }
 
+const ENDED = 'the load generator ended'
+
 /** Starts the process; it builds the bodies of a kind when it first needs them. */
 export function startSender(): Sender {
   const child = fork(new URL('sender.js', import.meta.url), { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
@@ -63,12 +65,13 @@ export function startSender(): Sender {
 
 function runPlan(child: ChildProcess, plan: LoadPlan, window?: Window): Promise<LoadReport> {
   return new Promise((resolve, reject) => {
+    if (!child.connected) throw new Error(ENDED)
     let report: LoadReport | undefined
     const settle = (act: () => void) => {
       child.off('message', onMessage).off('exit', onExit)
       act()
     }
-    const onExit = () => settle(() => reject(new Error('the load generator ended')))
+    const onExit = () => settle(() => reject(new Error(ENDED)))
     const onMessage = (message: SenderMessage) => {
       if (message.event === 'opened') window?.opened()
       else if (message.event === 'closed') {

@@ -60,7 +60,7 @@ const DEFAULT_CONNECTIONS: Readonly<Record<LoadKind, number>> = {
 }
 /** As many as the server writes with at most. */
 const COPY_CONNECTIONS = [1, 2]
-const WARM_UP_MS = 1_000
+const WARM_UP_MS = 2_000
 const COPY_WARM_UP_MS = 500
 
 export interface Bench {

@@ -1,4 +1,10 @@
-/** Says on stderr what is being measured: one line that changes on a terminal, elsewhere a line every few seconds. */
+/**
+ * Says on stderr what is being done: one line that changes on a terminal, elsewhere a line every few seconds. Between two
+ * steps is also where an interruption takes effect, so that nothing is cleared away while it is in use.
+ */
+
+/** Thrown where the next step would begin. */
+export class Interrupted extends Error {}
 
 const TERMINAL_MS = 200
 const LOG_MS = 5_000
@@ -8,21 +14,27 @@ export class Progress {
   readonly #began = Date.now()
   readonly #timer: NodeJS.Timeout
   #step = ''
+  #isInterrupted = false
 
   constructor() {
     this.#timer = setInterval(() => this.#print(), this.#isTerminal ? TERMINAL_MS : LOG_MS)
     this.#timer.unref()
   }
 
-  /** What is done from now on. */
+  /** What is done from now on. Throws Interrupted instead where the user has had enough. */
   set step(text: string) {
+    if (this.#isInterrupted) throw new Interrupted()
     this.#step = text
     if (this.#isTerminal) this.#print()
   }
 
-  /** Leaves a line that stays. */
-  note(text: string): void {
-    process.stderr.write(`${this.#clear}${text}\n`)
+  get isInterrupted(): boolean {
+    return this.#isInterrupted
+  }
+
+  interrupt(): void {
+    this.#step = 'stopping'
+    this.#isInterrupted = true
   }
 
   end(): void {

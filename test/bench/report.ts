@@ -26,7 +26,7 @@ function renderMachine({ machine, options }: Results): string {
   return [
     `${machine.processor}, ${machine.cores} cores, ${memory}, ${machine.system}. `,
     `Node ${machine.node}, PostgreSQL ${machine.postgres} (${machine.durability}; an fsync takes ${round(machine.fsyncMicros)} µs). `,
-    `Load generator, server and database on this machine; medians of ${options.runs} runs of ${options.seconds} s.`
+    `Load generator, server and database on this machine; medians of ${options.runs} ${options.runs === 1 ? 'run' : 'runs'} of ${options.seconds} s.`
   ].join('')
 }
 

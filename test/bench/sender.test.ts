@@ -69,14 +69,14 @@ t.test('a streamed trace is six requests about one trace, in order', async t => 
   const { seen, port } = await startReceiver(t)
   const report = await send(t, { port, kind: 'streaming', connections: 1 })
   const started = seen.filter(({ traceId }) => traceId !== undefined)
-  for (const [i, { traceId }] of started.entries()) {
-    t.strictSame(
-      seen.slice(i * 6, i * 6 + 6).map(({ method, path }) => `${method} ${path}`),
-      ['', '/spans', '/spans', '/spans', '/spans', '/end'].map(
-        (step, at) => `POST /api/v1/traces${at === 0 ? '' : `/${traceId}`}${step}`
-      )
-    )
-  }
+  const expected = started.flatMap(({ traceId }) => {
+    const trace = `/api/v1/traces/${traceId}`
+    return ['/api/v1/traces', ...Array<string>(4).fill(`${trace}/spans`), `${trace}/end`].map(path => `POST ${path}`)
+  })
+  t.strictSame(
+    seen.map(({ method, path }) => `${method} ${path}`),
+    expected
+  )
   t.ok(report.traces === started.length || report.traces === started.length - 1)
 })
 

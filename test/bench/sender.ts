@@ -9,8 +9,6 @@ import type { LoadPlan, LoadReport, SenderMessage } from './load.ts'
 import { buildScript, type Script, variantsOf } from './requests.ts'
 import { createIdentities, type Identities } from './template.ts'
 
-/** How often it looks whether requests are due, at a fixed rate. */
-const TICK_MS = 1
 const MAX_LATENCY_MICROS = 600_000_000
 
 const tell = (message: SenderMessage) => process.send!(message)
@@ -18,6 +16,8 @@ const tell = (message: SenderMessage) => process.send!(message)
 process.on('message', (plan: LoadPlan) => new Load(plan).start())
 // Whoever started it has gone.
 process.on('disconnect', () => process.exit())
+// The terminal's Ctrl-C is for whoever started it.
+process.on('SIGINT', () => {})
 
 /** One trace after the other on one connection. */
 interface Track {
@@ -38,7 +38,7 @@ class Load {
   readonly #latency = createHistogram({ lowest: 1, highest: MAX_LATENCY_MICROS, figures: 3 })
   /** When the traces were due that wait for a connection. */
   readonly #overdue: number[] = []
-  #ticker: NodeJS.Timeout | undefined
+  #timer: NodeJS.Timeout | undefined
   #ending = false
   #measured = { traces: 0, requests: 0, bodyBytes: 0, statuses: {} as Record<string, number> }
 
@@ -92,7 +92,7 @@ class Load {
   /** What is under way is answered first. */
   #end(): void {
     this.#ending = true
-    clearInterval(this.#ticker)
+    clearTimeout(this.#timer)
     this.#finishIfIdle()
   }
 
@@ -108,14 +108,20 @@ class Load {
     process.send!({ event: 'failed', reason } satisfies SenderMessage, () => process.exit(1))
   }
 
+  /** A trace that has to wait for a connection counts from when it was due; others from when the timer let them go. */
   #startClock(rate: number): void {
-    const began = performance.now()
-    let due = 0
-    this.#ticker = setInterval(() => {
+    const interval = 1_000 / rate
+    let due = performance.now()
+    const tick = () => {
       const now = performance.now()
-      for (; began + (due / rate) * 1_000 <= now; due++) this.#overdue.push(began + (due / rate) * 1_000)
-      while (this.#overdue.length > 0 && this.#idle.length > 0) this.#begin(this.#idle.pop()!, this.#overdue.shift()!)
-    }, TICK_MS)
+      for (; due <= now; due += interval) {
+        const track = this.#idle.pop()
+        if (track === undefined) this.#overdue.push(due)
+        else this.#begin(track, now)
+      }
+      this.#timer = setTimeout(tick, due - now)
+    }
+    tick()
   }
 
   #begin(track: Track, since: number): void {

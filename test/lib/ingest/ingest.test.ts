@@ -3,6 +3,7 @@ import type { Principal } from '../../../lib/app.ts'
 import { Refusal } from '../../../lib/errors.ts'
 import { WritePath } from '../../../lib/ingest/ingest.ts'
 import { createLog } from '../../../lib/log.ts'
+import { Metrics } from '../../../lib/metrics.ts'
 import { endBody, ingestBody, LATER, span, spanId, spansBody, startBody } from '../../fixtures/bodies.ts'
 import { type TestDatabase, testDatabase } from '../../fixtures/database.ts'
 
@@ -23,7 +24,7 @@ const principal = (over: Partial<Principal> = {}): Principal => ({
 const key = principal()
 
 function writePath(t: Test, database: TestDatabase, trialTraces?: number): WritePath {
-  const path = new WritePath(database, { workers: 1, trialTraces }, createLog('silent'))
+  const path = new WritePath(database, { workers: 1, trialTraces }, createLog('silent'), new Metrics())
   t.teardown(() => path.close())
   return path
 }

@@ -1,0 +1,32 @@
+/** Lets so much in at a time, by weight (bytes, or one for each); who comes when it is full waits in line. */
+export class Gate {
+  readonly #capacity: number
+  readonly #waiting: { weight: number; enter: () => void }[] = []
+  #inside = 0
+
+  constructor(capacity: number) {
+    this.#capacity = capacity
+  }
+
+  /** Resolves once there is room. Something larger than the gate enters when it is alone. */
+  async enter(weight = 1): Promise<void> {
+    if (this.#waiting.length === 0 && this.#fits(weight)) {
+      this.#inside += weight
+      return
+    }
+    await new Promise<void>(resolve => this.#waiting.push({ weight, enter: resolve }))
+  }
+
+  leave(weight = 1): void {
+    this.#inside -= weight
+    for (let next = this.#waiting[0]; next !== undefined && this.#fits(next.weight); next = this.#waiting[0]) {
+      this.#waiting.shift()
+      this.#inside += next.weight
+      next.enter()
+    }
+  }
+
+  #fits(weight: number): boolean {
+    return this.#inside === 0 || this.#inside + weight <= this.#capacity
+  }
+}

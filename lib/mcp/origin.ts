@@ -1,0 +1,49 @@
+/**
+ * Which pages may call the endpoint from a browser. A page whose name was rebound to this machine's address says its own
+ * origin all the same, so that the Origin header tells it apart; what is no browser sends none.
+ */
+import type { RequestOf } from '../app.ts'
+import type { Config } from '../config.ts'
+import { Refusal } from '../errors.ts'
+
+/** Names under which a browser on this machine reaches the server. */
+const LOOPBACK_HOSTS = ['localhost', '127.0.0.1', '[::1]']
+const EXPOSED_HEADERS = 'X-Request-Id, WWW-Authenticate, Retry-After'
+
+const PREFLIGHT_HEADERS = {
+  Allow: 'OPTIONS, POST',
+  'Access-Control-Allow-Methods': 'POST',
+  'Access-Control-Allow-Headers': 'Authorization, Content-Type, Accept, Mcp-Protocol-Version, Mcp-Session-Id',
+  'Access-Control-Max-Age': '600'
+}
+
+type Guarded = Pick<RequestOf<unknown, unknown>, 'headers' | 'localPort'>
+
+/** Seen before the key: headers for the answer to an origin that may call, a Refusal for any other. */
+export function originGuard({ baseUrl, allowedOrigins }: Pick<Config, 'baseUrl' | 'allowedOrigins'>) {
+  const publicOrigin = baseUrl === undefined ? undefined : new URL(baseUrl).origin
+  const isOwn = (origin: string, port: number) =>
+    publicOrigin === undefined ? LOOPBACK_HOSTS.some(host => origin === originOf(host, port)) : origin === publicOrigin
+
+  return (request: Guarded) => {
+    const { origin } = request.headers
+    if (origin === undefined) return {}
+    if (typeof origin !== 'string' || !(allowedOrigins.includes(origin) || isOwn(origin, request.localPort))) {
+      throw new Refusal('forbidden', 'Pages of this origin may not call this address.')
+    }
+    return {
+      'Access-Control-Allow-Origin': origin,
+      'Access-Control-Expose-Headers': EXPOSED_HEADERS,
+      Vary: 'Origin'
+    }
+  }
+}
+
+/** The answer to a browser that asks beforehand; which origin may call is the guard's to say. */
+export function answerPreflight() {
+  return { status: 204, headers: PREFLIGHT_HEADERS }
+}
+
+function originOf(host: string, port: number): string {
+  return new URL(`http://${host}:${port}`).origin
+}

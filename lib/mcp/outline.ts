@@ -1,0 +1,174 @@
+/**
+ * A trace in short, for a reader that cannot take in the whole: the tree of its spans with the beginnings of what they
+ * hold. Whatever is cut says so, and how much is missing.
+ */
+import Type, { type Static } from 'typebox'
+import { SPAN_KINDS, STATUSES } from '../schema/input.ts'
+import { closed, named } from '../schema/object.ts'
+import { SpanOutput, TraceDetail } from '../schema/output.ts'
+import { stringifyExact } from '../trace/json.ts'
+import { inTreeOrder, type Placed } from './span-tree.ts'
+
+/** The answer of getTrace, parsed; free JSON in it may hold LosslessNumbers. */
+export type Detail = Static<typeof TraceDetail>
+type Span = Detail['spans'][number]
+
+const CUT = 'Where it is long, a string: the beginning of its JSON, and how much is left out.'
+const cuttable = (what: string) => Type.Unknown({ description: `${what} ${CUT}` })
+const Bytes = Type.Integer({ minimum: 0, description: 'Size of the whole span as JSON: what it takes to fetch it.' })
+
+const OutlineSpan = named('OutlineSpan', {
+  depth: Type.Integer({ minimum: 0, description: 'The parent is the nearest span above that is one less deep.' }),
+  id: SpanOutput.properties.id,
+  name: Type.String(),
+  kind: Type.Enum([...SPAN_KINDS]),
+  status: Type.Enum([...STATUSES]),
+  startedAt: SpanOutput.properties.startedAt,
+  durationMs: SpanOutput.properties.durationMs,
+  model: Type.Optional(Type.String()),
+  usage: Type.Optional(SpanOutput.properties.usage),
+  costUsd: Type.Optional(SpanOutput.properties.costUsd),
+  bytes: Bytes,
+  input: Type.Optional(cuttable('What the step was given.')),
+  output: Type.Optional(cuttable('What the step gave.')),
+  attributes: Type.Optional(cuttable('What else is known of the step.')),
+  events: Type.Optional(cuttable('Moments within the step.'))
+})
+type OutlineSpan = Static<typeof OutlineSpan>
+
+const { input: _input, output: _output, metadata: _metadata, ...traceFields } = TraceDetail.properties.trace.properties
+
+export const TraceOutline = named('TraceOutline', {
+  detail: Type.Literal('outline'),
+  note: Type.String({ description: 'What is left out, and how to get it.' }),
+  trace: closed({
+    ...traceFields,
+    input: cuttable('What the run was given.'),
+    output: cuttable('What the run gave.'),
+    metadata: cuttable('What else is known of the run.')
+  }),
+  spans: Type.Array(OutlineSpan, { description: 'As a tree, depth first: each span is followed by its children.' }),
+  scoreCount: Type.Integer({ minimum: 0 })
+})
+export type TraceOutline = Static<typeof TraceOutline>
+
+/** How many bytes of JSON are shown of each value of the trace, of each value of a span, and of names. */
+interface Room {
+  readonly traceValue: number
+  /** 0: values of spans are not shown at all. */
+  readonly spanValue: number
+  readonly name: number
+}
+
+/** The first with which the outline is short enough is taken; 200 spans with short names fit with the last. */
+const ROOMS: readonly Room[] = [
+  { traceValue: 4000, spanValue: 400, name: 500 },
+  { traceValue: 1500, spanValue: 120, name: 120 },
+  { traceValue: 500, spanValue: 0, name: 40 }
+]
+const SPAN_VALUES = ['input', 'output', 'attributes', 'events'] as const
+
+export interface OutlineOptions {
+  /** The detail holds LosslessNumbers. */
+  readonly inexact: boolean
+  /** Size of the detail as JSON. */
+  readonly bytes: number
+  /** How long the outline may become. */
+  readonly maxBytes: number
+}
+
+/** The outline as JSON text. */
+export function outlineTrace(detail: Detail, { inexact, bytes, maxBytes }: OutlineOptions): string {
+  const spans = inTreeOrder(detail.spans).map(placed => measure(placed, inexact))
+  let text = ''
+  for (const room of ROOMS) {
+    const outline: TraceOutline = {
+      detail: 'outline',
+      note: noteOf(bytes, room),
+      trace: outlineOfTrace(detail.trace, room, inexact),
+      spans: spans.map(span => outlineOfSpan(span, room)),
+      scoreCount: detail.scores.length
+    }
+    text = stringifyExact(outline, inexact)
+    if (Buffer.byteLength(text) < maxBytes) break
+  }
+  return text
+}
+
+/** A span in its place, and the values that it holds, but for null and what is empty. */
+interface Measured extends Placed<Span> {
+  readonly bytes: number
+  readonly values: readonly { readonly field: (typeof SPAN_VALUES)[number]; readonly value: unknown; json: string }[]
+}
+
+function measure({ span, depth }: Placed<Span>, inexact: boolean): Measured {
+  const values = SPAN_VALUES.map(field => ({ field, value: span[field], json: stringifyExact(span[field], inexact) }))
+  return {
+    span,
+    depth,
+    bytes: Buffer.byteLength(stringifyExact(span, inexact)),
+    values: values.filter(({ json }) => !['null', '{}', '[]'].includes(json))
+  }
+}
+
+function outlineOfTrace(trace: Detail['trace'], room: Room, inexact: boolean): TraceOutline['trace'] {
+  const cut = (value: unknown) => cutValue(value, stringifyExact(value, inexact), room.traceValue)
+  const { input, output, metadata } = trace
+  return { ...trace, input: cut(input), output: cut(output), metadata: cut(metadata) }
+}
+
+function outlineOfSpan({ span, depth, bytes, values }: Measured, room: Room): OutlineSpan {
+  const { id, kind, status, startedAt, durationMs, model, usage, costUsd } = span
+  const shown = room.spanValue === 0 ? [] : values
+  return {
+    depth,
+    id,
+    name: cutText(span.name, room.name),
+    kind,
+    status,
+    startedAt,
+    durationMs,
+    ...(model !== null && { model: cutText(model, room.name) }),
+    ...(usage !== null && { usage }),
+    ...(costUsd !== null && { costUsd }),
+    bytes,
+    ...Object.fromEntries(shown.map(({ field, value, json }) => [field, cutValue(value, json, room.spanValue)]))
+  }
+}
+
+/** A value, or where its JSON is longer than that, the beginning of its JSON. */
+function cutValue(value: unknown, json: string, maxBytes: number): unknown {
+  const text = cutText(json, maxBytes)
+  return text === json ? value : text
+}
+
+/** What the mark of a cut text takes up; so much longer a text may be before cutting it saves anything. */
+const MARK_BYTES = 50
+
+function cutText(text: string, maxBytes: number): string {
+  const bytes = Buffer.byteLength(text)
+  if (bytes <= maxBytes + MARK_BYTES) return text
+  const start = beginning(text, maxBytes)
+  return `${start}… [${bytes - Buffer.byteLength(start)} of ${bytes} bytes left out]`
+}
+
+/** As many whole characters as so many bytes hold. */
+function beginning(text: string, maxBytes: number): string {
+  const bytes = Buffer.from(text.slice(0, maxBytes))
+  // A byte 10xxxxxx goes on with the character before it.
+  let end = Math.min(maxBytes, bytes.length)
+  while (end > 0 && end < bytes.length && (bytes[end]! & 0xc0) === 0x80) end--
+  return bytes.toString('utf8', 0, end)
+}
+
+function noteOf(bytes: number, { spanValue, name }: Room): string {
+  const values =
+    spanValue === 0
+      ? 'input, output, attributes and events of all spans are left out'
+      : `values of more than about ${spanValue} bytes in spans are cut, each with a mark of how much is left out`
+  return (
+    `This is an outline; the whole trace is ${bytes} bytes. In it, ${values}; names of more than about ${name} bytes ` +
+    'are cut in the same way; spans are without endedAt, provider and parentSpanId; scores are only counted. Call get_trace with spanIds to read some spans whole, with ' +
+    'detail "full" to read everything, and get_trace_scores to read the scores.'
+  )
+}

@@ -1,0 +1,153 @@
+/**
+ * Tools made of routes. A tool takes the fields of its route (path ids, query parameters and body) as one object, has
+ * them checked by the route's own rules, and calls the route's handler: there is one way to do a thing, with two doors.
+ */
+import Type, { type TObject, type TProperties, type TSchema } from 'typebox'
+import { type Ingest, JsonText, type RequestOf, type Route } from '../app.ts'
+import { Refusal } from '../errors.ts'
+import type { Scope } from '../keys.ts'
+import { readPathId } from '../path-id.ts'
+import { queryCheck } from '../query.ts'
+import { checker } from '../schema/check.ts'
+import { SpanId, TraceId } from '../schema/input.ts'
+import { ErrorBody } from '../schema/output.ts'
+import { stringifyExact } from '../trace/json.ts'
+import type { Annotations, Arguments, Tool, ToolCall } from './tool.ts'
+
+/** What a tool says of itself. Its schemas come from its route. */
+export interface ToolText {
+  readonly name: string
+  readonly title: string
+  readonly description: string
+  readonly annotations: Annotations
+  /** Arguments as an agent might send them; they stand in the input schema. */
+  readonly examples?: readonly Arguments[]
+}
+
+/** Arguments of a tool beyond those of its route, and what they make of the route's answer. */
+export interface View<P extends TProperties = TProperties> {
+  readonly options: TObject<P>
+  /** Schemas of what it may make of the answer. */
+  readonly outputs: readonly TSchema[]
+  /** From the text of the route's answer to that of the tool's. */
+  show(answer: string, options: Arguments): string
+}
+
+type PathId = 'traceId' | 'scoreId'
+const PATH_IDS = { traceId: TraceId, scoreId: SpanId }
+const NO_PARAMETERS = Type.Object({}, { additionalProperties: false })
+
+/** Makes the tool of a route; the schemas are compiled here, once. */
+export function routeTool(ingest: Pick<Ingest, 'admit'>, route: Route, text: ToolText, view?: View): Tool {
+  const pathIds = pathIdsOf(route)
+  const options = Object.keys(view?.options.properties ?? {})
+  const checkOptions = view && argumentCheck(view.options)
+  const readRest = restReader(route)
+  return {
+    scope: route.access as Scope,
+    listing: {
+      name: text.name,
+      title: text.title,
+      description: text.description,
+      inputSchema: plain({ ...inputSchema(route, pathIds, view), ...(text.examples && { examples: text.examples }) }),
+      outputSchema: outputSchema([...Object.values(route.replies), ...(view?.outputs ?? [])]),
+      annotations: text.annotations
+    },
+    async call(call) {
+      const ids = Object.fromEntries(pathIds.map(name => [name, readId(name, call.args[name])]))
+      const chosen = pick(call.args, options)
+      checkOptions?.(chosen)
+      const parts = readRest(call, [...pathIds, ...options])
+      const request = Object.assign(contextOf(call.request), ids, parts)
+      const room = route.prepared ? ingest.admit(request.payload.byteLength) : undefined
+      try {
+        const { body } = await route.handler(request)
+        const answer = body instanceof JsonText ? body.text : JSON.stringify(body)
+        return view === undefined ? answer : view.show(answer, chosen)
+      } finally {
+        room?.release()
+      }
+    }
+  }
+}
+
+/** The output schema of a tool that answers with one of these, or with the error object. */
+export function outputSchema(schemas: readonly TSchema[]): object {
+  const texts = new Set([...schemas, ErrorBody].map(schema => JSON.stringify(schema)))
+  return { type: 'object', anyOf: [...texts].map(schema => JSON.parse(schema)) }
+}
+
+/** A check of arguments that no route knows. Throws `invalid_request`. */
+export function argumentCheck(schema: TObject): (args: Arguments) => void {
+  const { check, explain } = checker(schema)
+  return args => {
+    if (!check(args)) throw new Refusal('invalid_request', explain(args, 'arguments'))
+  }
+}
+
+/** A schema without what typebox keeps beside it. */
+export const plain = (schema: object): object => JSON.parse(JSON.stringify(schema))
+
+function pathIdsOf({ path }: Route): PathId[] {
+  return [...path.matchAll(/:(\w+)/g)].map(([, name]) => name as PathId)
+}
+
+function inputSchema({ query, body }: Route, pathIds: readonly PathId[], view: View | undefined): TObject {
+  const ids = Object.fromEntries(pathIds.map(name => [name, PATH_IDS[name]]))
+  const bodyFields = (body as TObject | undefined)?.properties
+  const properties: TProperties = { ...ids, ...query?.properties, ...bodyFields, ...view?.options.properties }
+  return Type.Object(properties, { additionalProperties: false })
+}
+
+/** A missing id is a wrong call; one that cannot be an id is as little found as in a path. */
+function readId(name: PathId, value: unknown): string {
+  if (typeof value === 'string') return readPathId(name, value)
+  throw new Refusal('invalid_request', `${name}: ${value === undefined ? 'is required' : 'must be a string'}`)
+}
+
+type Rest = Pick<RequestOf<Record<string, unknown>, unknown>, 'query' | 'body' | 'payload'>
+
+/** Makes what reads the arguments that are neither path ids nor options: the body of the route, or its parameters. */
+function restReader({ query, body, prepared }: Route): (call: ToolCall, others: readonly string[]) => Rest {
+  if (body === undefined) {
+    const check = queryCheck(query ?? NO_PARAMETERS)
+    return ({ args }, others) => {
+      const values = without(args, others)
+      check(values)
+      return { query: values, body: undefined, payload: new Uint8Array() }
+    }
+  }
+  const checkBody = prepared ? undefined : argumentCheck(body as TObject)
+  return ({ args, exactArgs, inexact }, others) => {
+    const value = without(args, others)
+    checkBody?.(value)
+    const text = stringifyExact(without(exactArgs, others), inexact)
+    return { query: {}, body: prepared ? undefined : value, payload: Buffer.from(text) }
+  }
+}
+
+/** What the handler is given of the request that brought the call; what costs something to make, only when asked for. */
+function contextOf(request: RequestOf<unknown, unknown>) {
+  const { requestId, key, headers } = request
+  return {
+    requestId,
+    key,
+    headers,
+    traceId: '',
+    scoreId: '',
+    get localPort() {
+      return request.localPort
+    },
+    get baseUrl() {
+      return request.baseUrl
+    },
+    get signal() {
+      return request.signal
+    }
+  }
+}
+
+const pick = (args: Arguments, names: readonly string[]): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(args).filter(([name]) => names.includes(name)))
+const without = (args: Arguments, names: readonly string[]): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(args).filter(([name]) => !names.includes(name)))

@@ -1,0 +1,41 @@
+/** A tool: what the protocol shows of it, and what it does. */
+import type { RequestOf } from '../app.ts'
+import type { Scope } from '../keys.ts'
+
+/** A tool as tools/list shows it. */
+export interface Listing {
+  readonly name: string
+  readonly title: string
+  /** For an agent: what the tool is for, and when another is better. */
+  readonly description: string
+  readonly inputSchema: object
+  readonly outputSchema: object
+  readonly annotations: Annotations
+}
+
+/** Hints by which a client decides whether to ask its user first. */
+export interface Annotations {
+  readonly readOnlyHint: boolean
+  readonly destructiveHint?: boolean
+  readonly idempotentHint?: boolean
+  /** False: the tool acts on nothing but this service. */
+  readonly openWorldHint: false
+}
+
+export interface ToolCall {
+  readonly args: Arguments
+  /** The arguments with every number as it was sent; the same object where doubles hold them all. */
+  readonly exactArgs: Arguments
+  /** `exactArgs` may hold LosslessNumbers. */
+  readonly inexact: boolean
+  /** The HTTP request that brought the call. */
+  readonly request: RequestOf<unknown, unknown>
+}
+export type Arguments = Readonly<Record<string, unknown>>
+
+export interface Tool {
+  readonly scope: Scope
+  readonly listing: Listing
+  /** The result as the text of a JSON object. Throws a Refusal as a route's handler does. */
+  call(call: ToolCall): Promise<string> | string
+}

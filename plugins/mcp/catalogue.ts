@@ -1,0 +1,115 @@
+/** The tools, as they present themselves to an agent. What they do is the business of the routes they are made of. */
+
+import type { ToolText, View } from '../../lib/mcp/route-tool.ts'
+import type { Annotations } from '../../lib/mcp/tool.ts'
+import { traceView } from '../../lib/mcp/trace-view.ts'
+import { EXAMPLES, INGEST_EXAMPLES } from '../../lib/openapi/examples.ts'
+
+export interface CatalogueEntry extends ToolText {
+  /** The operation of the route that the tool is made of. */
+  readonly operation: string
+  readonly view?: View
+}
+
+const READS: Annotations = { readOnlyHint: true, openWorldHint: false }
+const TRACE_ID = INGEST_EXAMPLES.minimal.trace.id
+
+export const INGEST_SCHEMA: ToolText = {
+  name: 'get_ingest_schema',
+  title: 'Get the schema of a trace',
+  description:
+    'Returns the JSON Schema of what record_trace takes, and a minimal and a full example that are valid. Call it once ' +
+    'before the first record_trace, or when one was refused as invalid_trace. It reads nothing from the project.',
+  annotations: READS
+}
+
+export const CATALOGUE: readonly CatalogueEntry[] = [
+  {
+    name: 'record_trace',
+    operation: 'recordTrace',
+    title: 'Record a trace',
+    description:
+      'Stores one run with its spans. Use it when a run is over, with trace.endedAt; without endedAt the trace stays ' +
+      'running until it is ended over HTTP. Make the ids yourself: 32 random hexadecimal digits for the trace, 16 for ' +
+      'each span; do not reuse those of the examples. Sending the same trace again is safe (duplicate: true); other ' +
+      'content under the same id is refused as trace_id_conflict. A trace cannot be changed afterwards.',
+    annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+    examples: Object.values(INGEST_EXAMPLES)
+  },
+  {
+    name: 'add_score',
+    operation: 'addScore',
+    title: 'Score a trace',
+    description:
+      'Attaches a rating or verdict to a recorded trace, or to one span of it with spanId. value must be of the type ' +
+      'that dataType names: a number, a string or a boolean. Every call adds a score, so do not repeat one that ' +
+      'succeeded; the newest score of a name is the one that counts.',
+    annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false },
+    examples: Object.values(EXAMPLES.addScore?.body ?? {}).map(score => ({ traceId: TRACE_ID, ...(score as object) }))
+  },
+  {
+    name: 'list_traces',
+    operation: 'listTraces',
+    title: 'Find traces',
+    description:
+      'Lists traces, newest first, or the slowest or costliest first with sort. Use it to find runs by status, name, ' +
+      'model, tag, environment, session, user or time; filters combine with AND. Returns summaries without input, ' +
+      'output or spans: call get_trace for one run. A small limit keeps the result short; pass nextCursor as after ' +
+      'for the next page.',
+    annotations: READS,
+    examples: [
+      { status: 'error', limit: 20 },
+      { name: 'answer-question', from: '2026-11-21T00:00:00Z', to: '2026-11-22T00:00:00Z' },
+      { sort: 'costliest', environment: 'production', limit: 10 }
+    ]
+  },
+  {
+    name: 'get_trace',
+    operation: 'getTrace',
+    title: 'Read a trace',
+    description:
+      'Returns one trace with its spans and scores. A long trace comes as an outline, the tree of its spans with what ' +
+      'they hold cut short, and says so: then call again with spanIds for the spans that matter, and with detail ' +
+      '"full" only if everything is needed, since a client may cut a long result.',
+    annotations: READS,
+    examples: [{ traceId: TRACE_ID }, { traceId: TRACE_ID, spanIds: ['00f067aa0ba902b7'] }],
+    view: traceView
+  },
+  {
+    name: 'list_scores',
+    operation: 'listScores',
+    title: 'Find scores',
+    description:
+      'Lists scores across the whole project, newest first, filtered by name, environment or time. Use it to compare ' +
+      'runs by their scores; for those of one trace call get_trace_scores. With an environment a page may be short or ' +
+      'empty before the last one: go on until nextCursor is null.',
+    annotations: READS,
+    examples: [{ name: 'helpfulness', limit: 20 }]
+  },
+  {
+    name: 'get_trace_scores',
+    operation: 'listTraceScores',
+    title: 'Read the scores of a trace',
+    description:
+      'Returns all scores of one trace, newest first, with their comments. get_trace has them too; this is shorter.',
+    annotations: READS,
+    examples: [{ traceId: TRACE_ID }]
+  },
+  {
+    name: 'get_project',
+    operation: 'getProject',
+    title: 'Describe the project',
+    description:
+      'Returns the project of the API key: its name, how many traces and spans it holds, how much of its storage is ' +
+      'used, when the last trace came in, and what the key may do.',
+    annotations: READS
+  },
+  {
+    name: 'delete_trace',
+    operation: 'deleteTrace',
+    title: 'Delete a trace',
+    description: 'Deletes a trace with all its spans and scores, for good. Only when the user asks for it, by its id.',
+    annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
+    examples: [{ traceId: TRACE_ID }]
+  }
+]

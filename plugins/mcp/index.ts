@@ -1,0 +1,77 @@
+/**
+ * The Model Context Protocol endpoint: the operations of the API as tools. This plugin comes after those whose routes
+ * the tools are made of.
+ */
+import type { App, Principal } from '../../lib/app.ts'
+import { Refusal } from '../../lib/errors.ts'
+import { calledTools, exactArguments, readMessage } from '../../lib/mcp/message.ts'
+import { answerPreflight, originGuard } from '../../lib/mcp/origin.ts'
+import { answerUnreadable, answerWithTools, type ToolAnswer } from '../../lib/mcp/protocol.ts'
+import type { Tool, ToolCall } from '../../lib/mcp/tool.ts'
+import { envelope } from '../../lib/reply.ts'
+import { makeTools } from './tools.ts'
+
+type Tools = ReadonlyMap<unknown, Tool>
+
+const PATH = '/api/mcp'
+
+export default function mcp(app: App): void {
+  const tools: Tools = makeTools(app)
+  const guard = originGuard(app.config)
+
+  app.route({
+    method: 'POST',
+    path: PATH,
+    access: 'key',
+    guard,
+    summary: 'Speak the Model Context Protocol',
+    prepared: true,
+    replies: {},
+    handler(request) {
+      const message = readMessage(request.payload)
+      if (message instanceof Refusal) return answerUnreadable(message)
+      refuseOtherScopes(tools, calledTools(message), request.key)
+      const { inexact } = message
+      return answerWithTools(message.value, request.headers, {
+        listings: [...tools.values()].filter(tool => mayCall(request.key, tool)).map(tool => tool.listing),
+        async call(name, args, id) {
+          const exactArgs = (inexact && exactArguments(message, id)) || args
+          const tool = tools.get(name)
+          return tool && answerCall(tool, { args, exactArgs, inexact, request })
+        }
+      })
+    }
+  })
+
+  app.route({
+    method: 'OPTIONS',
+    path: PATH,
+    access: 'public',
+    guard,
+    summary: 'Tell a browser whether its page may call',
+    replies: {},
+    handler: answerPreflight
+  })
+}
+
+const mayCall = (key: Principal, tool: Tool): boolean => key.scopes.includes(tool.scope)
+
+/** Refuses a message before any of it is done, if one of its tools is not for this key. */
+function refuseOtherScopes(tools: Tools, names: readonly unknown[], key: Principal): void {
+  for (const name of names) {
+    const tool = tools.get(name)
+    if (tool !== undefined && !mayCall(key, tool)) {
+      throw new Refusal('insufficient_scope', `This key lacks the scope ${tool.scope}.`)
+    }
+  }
+}
+
+/** What HTTP refuses with 4xx is a result that the agent reads; what fails otherwise fails the request. */
+async function answerCall(tool: Tool, call: ToolCall): Promise<ToolAnswer> {
+  try {
+    return { text: await tool.call(call) }
+  } catch (error) {
+    if (!(error instanceof Refusal) || error.status >= 500) throw error
+    return { text: envelope(error.code, error.message, call.request.requestId), isError: true }
+  }
+}

@@ -1,0 +1,16 @@
+/** What is measured, for Prometheus. */
+import { type App, Content } from '../lib/app.ts'
+
+export default function metrics(app: App): void {
+  app.route({
+    method: 'GET',
+    path: '/metrics',
+    access: 'public',
+    summary: 'What is measured, in the text format of Prometheus',
+    replies: {},
+    async handler() {
+      const { type, text } = await app.metrics.render()
+      return { body: new Content(type, text) }
+    }
+  })
+}

@@ -1,0 +1,82 @@
+/**
+ * What a tool costs beside its route: the CPU time of `tools/call` of list_traces against that of the same GET, taken in
+ * turns, so that whatever else the machine does falls on both.
+ */
+import { Pool } from 'undici'
+import { type CpuTimes, subtractTimes } from './cpu.ts'
+
+export interface ListCostPlan {
+  readonly port: number
+  /** A key that may read; its project should hold at least a page of traces. */
+  readonly key: string
+  /** Of each kind and round. */
+  readonly requests: number
+  readonly rounds: number
+  /** The times of the server and its PostgreSQL so far. */
+  readTimes(): CpuTimes
+}
+
+/** µs of CPU for one request. */
+export interface ListCost {
+  readonly get: CpuTimes
+  readonly call: CpuTimes
+}
+
+const CONNECTIONS = 4
+const WARM_UP_REQUESTS = 500
+
+export async function measureListCost(plan: ListCostPlan): Promise<ListCost> {
+  const pool = new Pool(`http://127.0.0.1:${plan.port}`, { connections: CONNECTIONS })
+  const get = { method: 'GET', path: '/api/v1/traces', headers: { authorization: `Bearer ${plan.key}` } } as const
+  const params = { name: 'list_traces', arguments: {} }
+  const call = {
+    method: 'POST',
+    path: '/api/mcp',
+    headers: { ...get.headers, accept: 'application/json, text/event-stream', 'content-type': 'application/json' },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params })
+  } as const
+  const send = async (request: typeof get | typeof call) => {
+    const { statusCode, body } = await pool.request(request)
+    await body.arrayBuffer()
+    if (statusCode !== 200) throw new Error(`${request.method} ${request.path} was answered ${statusCode}`)
+  }
+  const sendMany = async (request: typeof get | typeof call, requests: number) => {
+    const share = Array.from({ length: requests / CONNECTIONS })
+    await Promise.all(
+      Array.from({ length: CONNECTIONS }, async () => {
+        for (const _ of share) await send(request)
+      })
+    )
+  }
+
+  let total = { get: NOTHING, call: NOTHING }
+  try {
+    await sendMany(get, WARM_UP_REQUESTS)
+    await sendMany(call, WARM_UP_REQUESTS)
+    for (let round = 0; round < plan.rounds; round++) {
+      const start = plan.readTimes()
+      await sendMany(get, plan.requests)
+      const middle = plan.readTimes()
+      await sendMany(call, plan.requests)
+      const end = plan.readTimes()
+      total = {
+        get: addTimes(total.get, subtractTimes(middle, start)),
+        call: addTimes(total.call, subtractTimes(end, middle))
+      }
+    }
+  } finally {
+    await pool.close()
+  }
+  const each = plan.requests * plan.rounds
+  return { get: divideTimes(total.get, each), call: divideTimes(total.call, each) }
+}
+
+const NOTHING: CpuTimes = { node: 0, main: 0, postgres: 0 }
+
+function addTimes(a: CpuTimes, b: CpuTimes): CpuTimes {
+  return { node: a.node + b.node, main: a.main + b.main, postgres: a.postgres + b.postgres }
+}
+
+function divideTimes({ node, main, postgres }: CpuTimes, by: number): CpuTimes {
+  return { node: node / by, main: main / by, postgres: postgres / by }
+}

@@ -1,0 +1,236 @@
+import { gzipSync } from 'node:zlib'
+import t from 'tap'
+import { ERRORS, type ErrorCode } from '../../lib/errors.ts'
+import { SCOPES } from '../../lib/keys.ts'
+import { MAX_BODY_BYTES } from '../../lib/schema/input.ts'
+import { ingestBody } from '../fixtures/bodies.ts'
+import { testDatabase } from '../fixtures/database.ts'
+import { callMessage, ENDPOINT, post } from '../fixtures/mcp.ts'
+import { testRelay } from '../fixtures/relay.ts'
+import { type Answer, type CallOptions, testService } from '../fixtures/service.ts'
+
+const ALLOWED = 'https://app.example.com'
+const service = await testService(t, { config: { allowedOrigins: [ALLOWED] } })
+const LIST = callMessage('list_traces')
+const PING = { jsonrpc: '2.0', id: 7, method: 'ping' }
+const PONG = { jsonrpc: '2.0', id: 7, result: {} }
+
+const request = (method: string, params: object) => ({ jsonrpc: '2.0', id: 1, method, params })
+const initialize = (protocolVersion: string) =>
+  request('initialize', { protocolVersion, capabilities: {}, clientInfo: { name: 'test', version: '1' } })
+
+/** Checks the error envelope and the headers that come with it. */
+function assertRefused({ status, body, headers }: Answer, code: ErrorCode, what: string = code) {
+  t.same([status, body.error.code], [ERRORS[code].status, code], what)
+  t.equal(body.error.requestId, headers['x-request-id'], what)
+}
+
+t.test('answers in JSON, whatever kind of JSON a client says it takes', async t => {
+  const accepts = [undefined, '*/*', 'application/json', 'application/*;q=0.5', 'text/event-stream, application/json']
+  for (const accept of accepts) {
+    const headers = { 'content-type': 'application/json', ...(accept !== undefined && { accept }) }
+    const answer = await service.call('POST', ENDPOINT, { body: PING, headers })
+    t.same([answer.status, answer.headers['content-type'], answer.body], [200, 'application/json', PONG], `${accept}`)
+  }
+  for (const accept of ['text/html', 'text/event-stream']) {
+    const { status, body } = await post(service, PING, { headers: { accept } })
+    t.same([status, body.error.code, body.id], [406, -32000, null], accept)
+  }
+})
+
+t.test('takes any Content-Type, and encoded bodies', async t => {
+  t.same((await service.call('POST', ENDPOINT, { body: JSON.stringify(PING) })).body, PONG)
+  const headers = { 'content-encoding': 'gzip', 'content-type': 'text/plain' }
+  t.same((await post(service, gzipSync(JSON.stringify(PING)), { headers })).body, PONG)
+})
+
+t.test('speaks every version of the protocol that the SDK knows', async t => {
+  for (const version of ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05']) {
+    t.equal((await post(service, initialize(version))).body.result.protocolVersion, version)
+    t.equal((await post(service, PING, { headers: { 'mcp-protocol-version': version } })).status, 200)
+  }
+  t.equal((await post(service, initialize('2030-01-01'))).body.result.protocolVersion, '2025-11-25')
+  const unknown = await post(service, PING, { headers: { 'mcp-protocol-version': '1999-01-01' } })
+  t.same([unknown.status, unknown.body.error.code], [400, -32000])
+})
+
+t.test('errors of the protocol are what the protocol says', async t => {
+  const tooDeep = `{"jsonrpc":"2.0","id":1,"method":"ping","params":${'['.repeat(110)}${']'.repeat(110)}}`
+  const errors: [string, unknown, number, number][] = [
+    ['an empty body', '', 400, -32700],
+    ['no JSON', '{', 400, -32700],
+    ['no UTF-8', Buffer.from('{"a":"\xff"}', 'latin1'), 400, -32700],
+    ['JSON that is too deep', tooDeep, 400, -32600],
+    ['a string', '"ping"', 400, -32700],
+    ['no version', { id: 1, method: 'ping' }, 400, -32700],
+    ['an unknown field', { ...PING, extra: 1 }, 400, -32700],
+    ['101 messages', Array(101).fill(PING), 400, -32600],
+    ['an unknown method', request('tools/delete', {}), 200, -32601],
+    ['resources', request('resources/list', {}), 200, -32601],
+    ['an unknown tool', callMessage('drop_tables'), 200, -32602],
+    ['a tool of every object', callMessage('constructor'), 200, -32602],
+    ['no name', request('tools/call', {}), 200, -32602],
+    ['no parameters', { jsonrpc: '2.0', id: 1, method: 'tools/call' }, 200, -32602],
+    ['a list of arguments', request('tools/call', { name: 'list_traces', arguments: [] }), 200, -32602],
+    ['null for arguments', request('tools/call', { name: 'list_traces', arguments: null }), 200, -32602],
+    ['a cursor that nobody gave', request('tools/list', { cursor: 'x' }), 200, -32602]
+  ]
+  for (const [what, message, status, code] of errors) {
+    const { status: given, body, headers } = await post(service, message)
+    t.same([given, body.jsonrpc, body.error.code], [status, '2.0', code], what)
+    t.equal(headers['cache-control'], 'no-store')
+    t.match(headers['x-request-id'], /^[0-9a-z]{24}$/)
+  }
+})
+
+t.test('a notification has no answer, and a batch has one for each request', async t => {
+  const notification = { jsonrpc: '2.0', method: 'notifications/initialized' }
+  t.match(await post(service, notification), { status: 202, text: '' })
+  t.match(await post(service, []), { status: 202, text: '' })
+  const { body } = await post(service, [PING, notification, LIST])
+  t.match(body, [PONG, { id: 1, result: { structuredContent: { traces: Array } } }])
+})
+
+t.test('a cancelled call is answered all the same', async t => {
+  const cancel = { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } }
+  t.match((await post(service, [LIST, cancel])).body, { id: 1, result: { structuredContent: { pageSize: 50 } } })
+})
+
+t.test('needs a key, whatever is asked', async t => {
+  for (const key of [null, 'nonsense']) {
+    for (const message of [PING, LIST, '{']) {
+      const answer = await post(service, message, { key })
+      assertRefused(answer, 'invalid_api_key')
+      t.equal(answer.headers['www-authenticate'], 'Bearer')
+    }
+  }
+})
+
+t.test('a tool that the scopes of the key do not offer is 403, and nothing of the message is done', async t => {
+  const body = ingestBody()
+  const id = body.trace.id
+  const calls: [string, string, object][] = [
+    ['traces:read', 'record_trace', body],
+    ['traces:read', 'get_ingest_schema', {}],
+    ['traces:read', 'delete_trace', { traceId: id }],
+    ['traces:write', 'list_traces', {}],
+    ['traces:write', 'get_trace', { traceId: 'nonsense' }],
+    ['traces:delete', 'add_score', {}],
+    ['traces:delete', 'get_project', {}]
+  ]
+  for (const [scope, name, args] of calls) {
+    const { key } = await service.makeKey({ scopes: SCOPES.filter(each => each === scope) })
+    assertRefused(await post(service, callMessage(name, args), { key }), 'insufficient_scope', `${name} with ${scope}`)
+    t.equal((await post(service, callMessage('no_such_tool'), { key })).body.error.code, -32602)
+  }
+  const { key } = await service.makeKey({ scopes: ['traces:write'] })
+  const batch = [callMessage('record_trace', body), { ...LIST, id: 2 }]
+  assertRefused(await post(service, batch, { key }), 'insufficient_scope')
+  t.equal((await service.call('GET', `/api/v1/traces/${id}`)).status, 404)
+})
+
+t.test('a refused call carries the request id of its answer', async t => {
+  const { status, headers, body } = await post(service, callMessage('get_trace', { traceId: 'x' }))
+  const { isError, structuredContent, content } = body.result
+  t.same([status, isError, structuredContent.error.code], [200, true, 'not_found'])
+  t.equal(structuredContent.error.requestId, headers['x-request-id'])
+  t.same(JSON.parse(content[0].text), structuredContent)
+})
+
+t.test('the limit of 2 MiB holds for the whole message', async t => {
+  const text = JSON.stringify(PING)
+  t.same((await post(service, text.padEnd(MAX_BODY_BYTES))).body, PONG)
+  assertRefused(await post(service, text.padEnd(MAX_BODY_BYTES + 1)), 'payload_too_large')
+  const headers = { 'content-encoding': 'gzip' }
+  const answer = await post(service, gzipSync(text.padEnd(MAX_BODY_BYTES + 1)), { headers })
+  assertRefused(answer, 'payload_too_large', 'decoded')
+})
+
+t.test('knows only POST and a preflight', async t => {
+  for (const method of ['GET', 'HEAD', 'DELETE', 'PUT', 'PATCH']) {
+    const { status, headers } = await service.call(method, ENDPOINT)
+    t.same([status, headers.allow], [405, 'POST, OPTIONS'], method)
+  }
+  t.same((await service.call('OPTIONS', '/api/v1/traces')).status, 405)
+})
+
+t.test('pages of other origins are refused before anything else is looked at', async t => {
+  const own = [`http://localhost:${service.port}`, `http://127.0.0.1:${service.port}`, `http://[::1]:${service.port}`]
+  for (const origin of [...own, ALLOWED]) {
+    const { status, headers } = await post(service, PING, { headers: { origin } })
+    t.same([status, headers['access-control-allow-origin'], headers.vary], [200, origin, 'Origin'], origin)
+  }
+  const others = [
+    'http://evil.example',
+    'http://localhost',
+    'null',
+    `https://localhost:${service.port}`,
+    `${ALLOWED}:8443`
+  ]
+  for (const origin of others) {
+    const headers = { origin, host: origin.replace('http://', '') }
+    const answer = await post(service, '{', { key: null, headers })
+    assertRefused(answer, 'forbidden', origin)
+    t.equal(answer.headers['access-control-allow-origin'], undefined)
+    assertRefused(await service.call('OPTIONS', ENDPOINT, { key: null, headers: { origin } }), 'forbidden', origin)
+  }
+})
+
+t.test('a page of an allowed origin can read every answer', async t => {
+  const { key } = await service.makeKey({ scopes: ['traces:read'] })
+  const headers = { origin: ALLOWED }
+  const refused: [CallOptions, unknown, number][] = [
+    [{ key: null }, PING, 401],
+    [{ key }, callMessage('delete_trace'), 403],
+    [{ key }, ' '.repeat(MAX_BODY_BYTES + 1), 413],
+    [{ key }, '{', 400]
+  ]
+  for (const [options, message, status] of refused) {
+    const answer = await post(service, message, { ...options, headers })
+    t.same([answer.status, answer.headers['access-control-allow-origin']], [status, ALLOWED])
+    t.match(answer.headers['access-control-expose-headers'], /X-Request-Id/)
+  }
+})
+
+t.test('a preflight says what may be sent', async t => {
+  const { status, text, headers } = await service.call('OPTIONS', ENDPOINT, { key: null, headers: { origin: ALLOWED } })
+  t.same([status, text], [204, ''])
+  t.match(headers, {
+    'access-control-allow-origin': ALLOWED,
+    'access-control-allow-methods': 'POST',
+    'access-control-allow-headers': /Authorization.*Content-Type.*Mcp-Protocol-Version/,
+    'cache-control': 'no-store',
+    'x-request-id': String
+  })
+})
+
+t.test('behind BASE_URL, its origin is the own one, and the names of this machine are not', async t => {
+  const behind = await testService(t, { config: { baseUrl: 'https://traces.example.com/spoor' } })
+  const statusOf = async (origin: string) => (await post(behind, PING, { headers: { origin } })).status
+  t.equal(await statusOf('https://traces.example.com'), 200)
+  t.equal(await statusOf(`http://localhost:${behind.port}`), 403)
+})
+
+t.test('what fails is no result: 503 while the database is away, 500 where nothing is configured', async t => {
+  const database = await testDatabase(t)
+  const relay = await testRelay(t, database.target)
+  const away = await testService(t, { database, view: { connect: relay.connect } })
+  t.equal((await post(away, LIST)).status, 200)
+  relay.cut()
+  const answer = await post(away, LIST)
+  assertRefused(answer, 'unavailable')
+  t.equal(answer.headers['retry-after'], '1')
+  const bare = await testService(t, { view: { digestSecret: undefined } })
+  assertRefused(await post(bare, LIST), 'not_configured')
+})
+
+t.test('a write that the store refuses is a result', async t => {
+  // The key is still in memory.
+  const database = await testDatabase(t)
+  const relay = await testRelay(t, database.target)
+  const away = await testService(t, { database, view: { connect: relay.connect } })
+  t.equal((await post(away, LIST)).status, 200)
+  relay.cut()
+  const { status, body } = await post(away, callMessage('record_trace', ingestBody()))
+  t.same([status, body.result.isError, body.result.structuredContent.error.code], [200, true, 'quota_exhausted'])
+})

@@ -1,0 +1,258 @@
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
+import t from 'tap'
+import { SCOPES, type Scope } from '../../lib/keys.ts'
+import { EXAMPLES, INGEST_EXAMPLES } from '../../lib/openapi/examples.ts'
+import { hexId, ingestBody, span, spanId, traceId } from '../fixtures/bodies.ts'
+import { callMessage, mcpClient, post } from '../fixtures/mcp.ts'
+import { testService } from '../fixtures/service.ts'
+
+const service = await testService(t)
+const { client, use } = await mcpClient(t, service)
+const TRACES = '/api/v1/traces'
+
+const WRITE = ['get_ingest_schema', 'record_trace', 'add_score']
+const READ = ['list_traces', 'get_trace', 'list_scores', 'get_trace_scores', 'get_project']
+const DELETE = ['delete_trace']
+
+/** Records a trace over HTTP and gives its id. */
+async function record(fields: object = {}): Promise<string> {
+  const body = ingestBody(fields)
+  t.equal((await service.call('POST', TRACES, { body })).status, 201)
+  return body.trace.id
+}
+
+t.test('offers the tools of the key, and no others', async t => {
+  const offers: [Scope[], string[]][] = [
+    [['traces:write'], WRITE],
+    [['traces:read'], READ],
+    [['traces:delete'], DELETE],
+    [
+      ['traces:write', 'traces:read'],
+      [...WRITE, ...READ]
+    ],
+    [[...SCOPES], [...WRITE, ...READ, ...DELETE]]
+  ]
+  for (const [scopes, names] of offers) {
+    const { key } = await service.makeKey({ scopes })
+    const { toolNames } = await mcpClient(t, service, key)
+    t.same(await toolNames(), names, scopes.join())
+  }
+})
+
+t.test('says of each tool what it is, when to use it, and what it may change', async t => {
+  const { tools } = await client.listTools()
+  for (const tool of tools) {
+    const { name, title, description = '', annotations, inputSchema, outputSchema } = tool
+    t.ok(title && description.length > 80, `${name} presents itself`)
+    t.same(annotations?.readOnlyHint, [...READ, 'get_ingest_schema'].includes(name), `${name} reads only, or does not`)
+    t.same(annotations?.destructiveHint ?? false, name === 'delete_trace', `${name} destroys, or does not`)
+    t.same([inputSchema.type, inputSchema.additionalProperties], ['object', false])
+    t.equal(outputSchema?.type, 'object')
+    const check = compile(inputSchema)
+    const examples = (inputSchema.examples ?? []) as object[]
+    t.ok(examples.length > 0 || Object.keys(inputSchema.properties ?? {}).length === 0, `${name} has examples`)
+    for (const example of examples) t.ok(check(example), `an example of ${name} is valid`)
+  }
+})
+
+t.test('introduces itself', async t => {
+  t.match(client.getServerVersion(), { name: 'spoor', version: /^\d/ })
+  t.match(client.getServerCapabilities(), { tools: {} })
+  t.match(client.getInstructions(), /get_ingest_schema.*record_trace.*list_traces.*get_trace.*add_score/s)
+  t.same(await client.ping(), {})
+})
+
+t.test('get_ingest_schema gives a schema, and examples that it and record_trace take', async t => {
+  const { value } = await use('get_ingest_schema')
+  t.same(Object.keys(value), ['schema', 'examples'])
+  const check = compile(value.schema)
+  for (const name of ['minimal', 'full']) {
+    const example = value.examples[name]
+    t.ok(check(example), name)
+    const body = { ...example, trace: { ...example.trace, id: traceId() } }
+    t.match(await use('record_trace', body), { isError: false, value: { duplicate: false, running: false } })
+  }
+  t.notOk(check({ ...value.examples.minimal, extra: 1 }))
+})
+
+t.test('record_trace stores what POST /api/v1/traces would', async t => {
+  const body = ingestBody({ spans: [span()], metadata: { a: 1 } })
+  const { value } = await use('record_trace', body)
+  t.match(value, { ok: true, traceId: body.trace.id, spanCount: 1, duplicate: false, running: false })
+  t.match(await service.call('POST', TRACES, { body }), { status: 200, body: { duplicate: true } })
+  t.match(await use('record_trace', body), { isError: false, value: { duplicate: true } })
+})
+
+t.test('record_trace stamps the environment of the key, and has room for a large trace', async t => {
+  const { key } = await service.makeKey({ environment: 'staging' })
+  const { use } = await mcpClient(t, service, key)
+  const spans = Array.from({ length: 3 }, () => span({ input: 'x'.repeat(600_000) }))
+  const body = ingestBody({ spans })
+  t.match(await use('record_trace', body), { value: { spanCount: 3 } })
+  t.match(await use('get_trace', { traceId: body.trace.id }), {
+    value: { detail: 'outline', trace: { environment: 'staging' } }
+  })
+})
+
+t.test('free JSON is kept exactly, with numbers that a double cannot hold', async t => {
+  const id = traceId()
+  const step = spanId()
+  const input = '{"big":12345678901234567890,"huge":1e400,"__proto__":{"":1},"nul":"\\u0000","half":"\\ud800"}'
+  const times = '"startedAt":"2026-01-01T00:00:00Z","endedAt":"2026-01-01T00:00:01Z"'
+  const spans = `[{"id":"${step}","name":"s",${times},"output":${input}}]`
+  const trace = `{"id":"${id}","name":"exact",${times},"input":${input},"spans":${spans}}`
+  const message = JSON.stringify(callMessage('record_trace', { schemaVersion: 1 }))
+  const recorded = await post(service, message.replace('"schemaVersion":1', `"schemaVersion":1,"trace":${trace}`))
+  t.match(recorded.body.result, { structuredContent: { ok: true } })
+  t.match((await service.call('GET', `${TRACES}/${id}`)).text, `"input":${input}`)
+  const answers: [object, string][] = [
+    [{ traceId: id }, `"input":${input}`],
+    [{ traceId: id, detail: 'outline' }, `"output":${input}`],
+    [{ traceId: id, spanIds: [step] }, `"output":${input}`]
+  ]
+  for (const [args, part] of answers) {
+    const { text, body } = await post(service, callMessage('get_trace', args))
+    t.ok(text.includes(part), 'in the structured content')
+    t.ok(body.result.content[0].text.includes(part), 'in the text')
+  }
+})
+
+t.test('each call of a batch has its own arguments, exactly', async t => {
+  const bodies = [ingestBody({ input: 'one' }), ingestBody({ input: 'two' })]
+  const batch = JSON.stringify(bodies.map((body, index) => callMessage('record_trace', body, `call ${index}`)))
+  const { body } = await post(service, batch.replace('"two"', '98765432109876543210'))
+  t.same(
+    // biome-ignore lint/suspicious/noExplicitAny: an answer of the protocol.
+    body.map((answer: any) => [answer.id, answer.result.structuredContent.traceId]),
+    bodies.map(({ trace }, index) => [`call ${index}`, trace.id])
+  )
+  t.match((await service.call('GET', `${TRACES}/${bodies[0]?.trace.id}`)).text, '"input":"one"')
+  t.match((await service.call('GET', `${TRACES}/${bodies[1]?.trace.id}`)).text, '"input":98765432109876543210')
+})
+
+t.test('a tool that reads returns what the route answers', async t => {
+  const id = await record({ ...INGEST_EXAMPLES.full.trace, id: traceId(), name: 'read me', tags: ['read'] })
+  const score = EXAMPLES.addScore?.body?.numeric as object
+  for (const name of ['a', 'b']) await use('add_score', { ...score, traceId: id, name })
+  const reads: [string, object, string][] = [
+    ['list_traces', {}, TRACES],
+    ['list_traces', { tag: 'read', limit: 1 }, `${TRACES}?tag=read&limit=1`],
+    ['list_traces', { environment: 'UNASSIGNED' }, `${TRACES}?environment=UNASSIGNED`],
+    ['get_trace', { traceId: id.toUpperCase() }, `${TRACES}/${id}`],
+    ['get_trace', { traceId: id, detail: 'full' }, `${TRACES}/${id}`],
+    ['list_scores', { name: 'a' }, '/api/v1/scores?name=a'],
+    ['get_trace_scores', { traceId: id }, `${TRACES}/${id}/scores`],
+    ['get_project', {}, '/api/v1/project']
+  ]
+  for (const [name, args, path] of reads) {
+    const { text, isError } = await use(name, args)
+    t.notOk(isError, name)
+    t.equal(text, (await service.call('GET', path)).text, `${name} ${JSON.stringify(args)}`)
+  }
+})
+
+t.test('walks through a list by its cursors', async t => {
+  for (let i = 0; i < 3; i++) await record({ name: 'walked' })
+  const first = await use('list_traces', { name: 'walked', limit: 2 })
+  const second = await use('list_traces', { name: 'walked', limit: 2, after: first.value.nextCursor })
+  t.same([first.value.traces.length, second.value.traces.length, second.value.nextCursor], [2, 1, null])
+})
+
+t.test('add_score scores a trace, and delete_trace deletes it with its scores', async t => {
+  const id = await record()
+  const added = await use('add_score', { traceId: id, name: 'ok', dataType: 'boolean', value: true })
+  t.match(added.value, { ok: true, score: { traceId: id, value: true, source: 'api' } })
+  t.same((await use('delete_trace', { traceId: id })).value, { ok: true, traceId: id })
+  t.equal((await service.call('GET', `${TRACES}/${id}`)).status, 404)
+  t.match(await use('delete_trace', { traceId: id }), { isError: true, value: { error: { code: 'not_found' } } })
+})
+
+t.test('what HTTP refuses, a tool refuses in the same words, as a result', async t => {
+  const id = await record({ name: 'taken' })
+  const score = { name: 'ok', dataType: 'boolean', value: true }
+  const huge = ingestBody({ input: 'x'.repeat(768_000) })
+  const deep = ingestBody({ input: JSON.parse('['.repeat(99) + ']'.repeat(99)) })
+  const refusals: [string, object, string, string, unknown?][] = [
+    ['record_trace', {}, 'POST', TRACES, {}],
+    ['record_trace', { schemaVersion: 2 }, 'POST', TRACES, { schemaVersion: 2 }],
+    ['record_trace', ingestBody({ nam: 1 }), 'POST', TRACES, ingestBody({ nam: 1 })],
+    ['record_trace', ingestBody({ id: 'x' }), 'POST', TRACES, ingestBody({ id: 'x' })],
+    ['record_trace', { ...ingestBody(), extra: 1 }, 'POST', TRACES, { ...ingestBody(), extra: 1 }],
+    ['record_trace', ingestBody({ id }), 'POST', TRACES, ingestBody({ id })],
+    ['record_trace', ingestBody({ name: '\u0000' }), 'POST', TRACES, ingestBody({ name: '\u0000' })],
+    ['record_trace', huge, 'POST', TRACES, huge],
+    ['record_trace', deep, 'POST', TRACES, deep],
+    ['add_score', { traceId: id, ...score, value: 1 }, 'POST', `${TRACES}/${id}/scores`, { ...score, value: 1 }],
+    ['add_score', { traceId: id, ...score, x: 1 }, 'POST', `${TRACES}/${id}/scores`, { ...score, x: 1 }],
+    ['add_score', { traceId: id }, 'POST', `${TRACES}/${id}/scores`, {}],
+    ['add_score', { traceId: traceId(), ...score }, 'POST', `${TRACES}/${hexId(16)}/scores`, score],
+    ['list_traces', { colour: 'red' }, 'GET', `${TRACES}?colour=red`],
+    ['list_traces', { limit: 0 }, 'GET', `${TRACES}?limit=0`],
+    ['list_traces', { limit: 2.5 }, 'GET', `${TRACES}?limit=2.5`],
+    ['list_traces', { name: '' }, 'GET', `${TRACES}?name=`],
+    ['list_traces', { sort: 'best' }, 'GET', `${TRACES}?sort=best`],
+    ['list_traces', { sort: 'slowest', userId: 'u' }, 'GET', `${TRACES}?sort=slowest&userId=u`],
+    ['list_traces', { after: 'nonsense' }, 'GET', `${TRACES}?after=nonsense`],
+    ['list_traces', { from: 'yesterday' }, 'GET', `${TRACES}?from=yesterday`],
+    ['list_scores', { limit: 501 }, 'GET', '/api/v1/scores?limit=501'],
+    ['get_trace', { traceId: traceId() }, 'GET', `${TRACES}/${traceId()}`],
+    ['get_trace', { traceId: 'nonsense' }, 'GET', `${TRACES}/nonsense`],
+    ['get_trace_scores', { traceId: traceId() }, 'GET', `${TRACES}/${traceId()}/scores`],
+    ['delete_trace', { traceId: traceId() }, 'DELETE', `${TRACES}/${traceId()}`]
+  ]
+  for (const [name, args, method, path, body] of refusals) {
+    const { isError, value } = await use(name, args)
+    const answer = await service.call(method, path, body === undefined ? {} : { body })
+    const { code, message } = answer.body.error
+    t.ok(isError, `${name}: ${message}`)
+
+    t.same([value.error.code, value.error.message], [code, message], `${name} ${path}`)
+  }
+})
+
+t.test('arguments that no route knows are refused by name', async t => {
+  const id = await record()
+  const refusals: [string, object, string][] = [
+    ['get_trace', {}, 'traceId: is required'],
+    ['get_trace', { traceId: 7 }, 'traceId: must be a string'],
+    ['get_trace', { traceId: id, detail: 'everything' }, 'detail: must be one of auto, outline, full'],
+    ['get_trace', { traceId: id, spanIds: [] }, 'spanIds: must have at least 1 item'],
+    ['get_trace', { traceId: id, spanIds: ['x'] }, 'spanIds[0]: must be 16 hexadecimal characters'],
+    ['get_trace', { traceId: id, depth: 2 }, 'depth: unknown parameter'],
+    ['delete_trace', { traceId: id, force: true }, 'force: unknown parameter'],
+    ['get_project', { id: 1 }, 'id: unknown parameter'],
+    ['get_ingest_schema', { version: 1 }, 'version: unknown field'],
+    ['list_traces', { limit: '10' }, 'limit: must be an integer']
+  ]
+  for (const [name, args, message] of refusals) {
+    t.match(await use(name, args), { isError: true, value: { error: { code: 'invalid_request', message } } }, message)
+  }
+})
+
+t.test('an outline fits where the whole does not, and its spans can be had whole', async t => {
+  const root = spanId()
+  const texts = Array.from({ length: 150 }, (_, index) => `${index} ${'long '.repeat(200)}`)
+  const children = texts.map(text =>
+    span({ parentSpanId: root, kind: 'llm', model: 'm', input: text, output: 'short' })
+  )
+  const id = await record({ input: 'y'.repeat(9000), spans: [span({ id: root, kind: 'agent' }), ...children] })
+  const { text, value } = await use('get_trace', { traceId: id })
+  t.ok(Buffer.byteLength(text) < 60_000)
+  t.match(value, { detail: 'outline', scoreCount: 0, note: /outline.*spanIds.*"full"/s })
+  t.match(value.trace, { id, spanCount: 151, input: /^"yyy.*… \[\d+ of 9002 bytes left out\]$/ })
+  t.equal(value.spans.length, 151)
+  t.match(value.spans[0], { id: root, depth: 0, kind: 'agent' })
+  t.match(value.spans[1], { depth: 1, kind: 'llm', status: 'unset', durationMs: 1500, model: 'm', bytes: /^1\d\d\d$/ })
+
+  const full = await service.call('GET', `${TRACES}/${id}`)
+  const chosen = [children[7]?.id ?? '', children[3]?.id ?? '']
+  const missing = spanId()
+  const some = await use('get_trace', { traceId: id, spanIds: [chosen[0]?.toUpperCase(), chosen[1], missing] })
+  const whole = full.body.spans.filter((span: { id: string }) => chosen.includes(span.id))
+  t.same(some.value, { traceId: id, spans: whole, missing: [missing] })
+  t.equal((await use('get_trace', { traceId: id, detail: 'full' })).text, full.text)
+})
+
+function compile(schema: object): ValidateFunction {
+  return new Ajv2020({ strict: false, validateFormats: false }).compile(schema)
+}
