@@ -5,6 +5,7 @@ import { AdminError } from '../lib/admin/admin-error.ts'
 import type { KeyMaking } from '../lib/admin/keys.ts'
 import { type Config, readConfig } from '../lib/config.ts'
 import type { Database } from '../lib/database/database.ts'
+import { classifyFailure } from '../lib/database/failure.ts'
 import type { Logger } from '../lib/log.ts'
 
 export interface Session {
@@ -53,9 +54,19 @@ export async function openFor<T>(config: Config, work: (database: Database, log:
   const database = await openDatabase(config, log, { role: 'command' })
   try {
     return await work(database, log)
+  } catch (error) {
+    throw explainFailure(error, database)
   } finally {
     await database.close()
   }
+}
+
+/** Says which database it is that cannot be used, where that is what went wrong. */
+function explainFailure(error: unknown, { location, embedded }: Database): unknown {
+  if (!['lost', 'refused'].includes(classifyFailure(error))) return error
+  const { message, code } = (error instanceof AggregateError ? error.errors[0] : error) as Error & { code?: string }
+  const advice = embedded ? '' : ': see that it runs, and that DATABASE_URL is right'
+  return Object.assign(new AdminError(`${location} cannot be used (${message || code})${advice}`), { cause: error })
 }
 
 async function requireSchema(sql: Sql): Promise<void> {

@@ -40,6 +40,11 @@ export function counted(number: number, noun: string): string {
   return `${count(number)} ${noun}${number === 1 ? '' : 's'}`
 }
 
+/** `1,234/s, 5.6 MB/s`. */
+export function rate(items: number, bytes: number, seconds: number): string {
+  return `${count(Math.round(items / seconds))}/s, ${size(Math.round(bytes / seconds))}/s`
+}
+
 /** `[######--------------]  30 %`. */
 export function bar(done: number, total: number): string {
   const share = total > 0 ? Math.min(1, done / total) : 1

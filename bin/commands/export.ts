@@ -1,8 +1,11 @@
+import type { Sql } from 'postgres'
+import { AdminError } from '../../lib/admin/admin-error.ts'
 import { exportTraces } from '../../lib/moving/export.ts'
 import { command } from '../command.ts'
 import { withDatabase } from '../database.ts'
+import { interruptible } from '../interrupt.ts'
 import { parseTimes, TIME_FLAGS } from '../times.ts'
-import { count, counted, size } from '../words.ts'
+import { counted, rate, size } from '../words.ts'
 
 export default command({
   summary: 'Write the traces of a project to stdout, one a line',
@@ -27,18 +30,17 @@ export default command({
     const window = parseTimes(flags)
     let traces = 0
     let bytes = 0
-    await withDatabase(env, async ({ sql }) => {
+    const writeAll = async (sql: Sql, signal: AbortSignal) => {
       for await (const lines of exportTraces(sql, flags.project, window)) {
+        if (signal.aborted) throw new AdminError('interrupted: the output is not whole')
         const text = json ? `${traces === 0 ? '[' : ','}\n${lines.join(',\n')}` : `${lines.join('\n')}\n`
         await stream(text)
         traces += lines.length
-        bytes += text.length
-        progress.show(seconds => {
-          const rate = `${count(Math.round(traces / seconds))}/s, ${size(Math.round(bytes / seconds))}/s`
-          return `${counted(traces, 'trace')}, ${size(bytes)}, ${rate}`
-        })
+        bytes += Buffer.byteLength(text)
+        progress.show(seconds => `${counted(traces, 'trace')}, ${size(bytes)}, ${rate(traces, bytes, seconds)}`)
       }
-    })
+    }
+    await withDatabase(env, ({ sql }) => interruptible(signal => writeAll(sql, signal)))
     if (json) await stream(traces === 0 ? '[]\n' : '\n]\n')
     progress.clear()
   }

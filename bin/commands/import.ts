@@ -9,7 +9,7 @@ import { type Session, withDatabase } from '../database.ts'
 import { interruptible } from '../interrupt.ts'
 import type { Progress } from '../progress.ts'
 import { alignColumns } from '../table.ts'
-import { bar, count, counted, size } from '../words.ts'
+import { bar, count, counted, rate, size } from '../words.ts'
 
 const FORMATS = ['spoor', 'langfuse'] as const
 type Format = (typeof FORMATS)[number]
@@ -34,7 +34,7 @@ export default command({
     ].join('\n'),
     examples: [
       'import --project default traces.ndjson',
-      'gunzip -c january.ndjson.gz | spoor import --project archive -',
+      'import --project archive - < traces.ndjson',
       'import --project default --format langfuse langfuse.json'
     ]
   },
@@ -106,8 +106,7 @@ function parseFormat(text = 'spoor'): Format {
 }
 
 function describeProgress({ traces, bytes }: ImportCounts, length: number | undefined, seconds: number): string {
-  const rate = `${count(Math.round(traces / seconds))}/s, ${size(Math.round(bytes / seconds))}/s`
-  const done = `${counted(traces, 'trace')}, ${size(bytes)}, ${rate}`
+  const done = `${counted(traces, 'trace')}, ${size(bytes)}, ${rate(traces, bytes, seconds)}`
   return length === undefined ? done : `${bar(bytes, length)}  ${done}`
 }
 

@@ -1,6 +1,7 @@
 /** Every command, in the order in which the help lists them. */
 import type { Commands } from '../command-line.ts'
 import * as account from './account.ts'
+import completion from './completion.ts'
 import demo from './demo.ts'
 import * as environment from './environment.ts'
 import exportTraces from './export.ts'
@@ -28,5 +29,6 @@ export const commands: Commands = {
   'key set-environment': key.setEnvironment,
   'environment backfill': environment.backfill,
   export: exportTraces,
-  import: importTraces
+  import: importTraces,
+  completion
 }

@@ -38,9 +38,11 @@ export async function readStatus(config: Config, database: Database, sql: Sql): 
         ? ['KEY_DIGEST_SECRET is not set: the server answers not_configured until it is, the same for every process.']
         : []),
       ...(hasTrials && config.trialTraces === undefined
-        ? ['There are trial accounts, but TRIAL_TRACES is not set: they are not limited.']
+        ? ['There are trial accounts, but TRIAL_TRACES is not set: they are not limited. Set it where the server runs.']
         : []),
-      ...settings.careless.map(name => `PostgreSQL runs with ${name} = off: a crash may lose what was acknowledged.`)
+      ...settings.careless.map(
+        name => `PostgreSQL runs with ${name} = off: a crash may lose what was acknowledged. Turn it on.`
+      )
     ]
   }
 }
@@ -64,5 +66,8 @@ function projectProblems(projects: readonly Project[]): string[] {
   if (projects.length === 0) return ['There is no project: start a server, which makes one, or `spoor project create`.']
   return projects
     .filter(({ storage }) => storage.level !== 'ok')
-    .map(({ slug, storage }) => `Project ${slug} is close to its storage limit, or over it (${storage.level}).`)
+    .map(({ slug, storage }) => {
+      const state = `is ${storage.level === 'critical' ? 'very close to, or over,' : 'close to'} its storage limit`
+      return `Project ${slug} ${state} (${storage.level}). Writes go on: make room by deleting traces, or raise the limit.`
+    })
 }

@@ -70,7 +70,10 @@ function chooseSplitter(head: Uint8Array, maxBytes: number): Splitter | undefine
   return undefined
 }
 
-/** The parts of one value, as they come. */
+/**
+ * The parts of one value, as they come. It is copied out of them: a view of a part would keep the whole of it in memory,
+ * and take it along to another thread, a hundred times what the value itself may have.
+ */
 class Parts {
   readonly #maxBytes: number
   #parts: Uint8Array[] = []
@@ -90,10 +93,20 @@ class Parts {
   take(place: string, fault?: string): Value {
     const isTooLong = this.#length > this.#maxBytes
     const reason = isTooLong ? `has ${this.#length} bytes, and at most ${this.#maxBytes} are read` : fault
-    const bytes = this.#parts.length === 1 ? this.#parts[0]! : Buffer.concat(this.#parts)
+    const bytes = isTooLong ? new Uint8Array() : this.#join()
     this.#parts = []
     this.#length = 0
     return { place, bytes, ...(reason !== undefined && { fault: reason }) }
+  }
+
+  #join(): Uint8Array {
+    const bytes = new Uint8Array(this.#length)
+    let at = 0
+    for (const part of this.#parts) {
+      bytes.set(part, at)
+      at += part.byteLength
+    }
+    return bytes
   }
 }
 
