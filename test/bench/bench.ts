@@ -71,6 +71,7 @@ async function measureCases(bench: Bench, progress: Progress): Promise<Results> 
   if (streaming !== undefined) emptyRates.set('streaming', streaming.load.tracesPerSecond)
   const topRates = Object.fromEntries(emptyRates)
   const latency = options.cases.includes('latency') ? await cases.latency(topRates) : undefined
+  const mcp = options.cases.includes('mcp') ? await cases.mcp() : undefined
   const stored = options.stored > 0 ? await cases.stored(options.stored, emptyRates) : undefined
   return {
     machine,
@@ -78,6 +79,7 @@ async function measureCases(bench: Bench, progress: Progress): Promise<Results> 
     whole,
     ...(streaming && { streaming }),
     ...(latency && { latency }),
+    ...(mcp && { mcp }),
     ...(stored && { stored: Object.fromEntries(stored) })
   }
 }

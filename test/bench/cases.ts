@@ -2,7 +2,9 @@
 import { statfs } from 'node:fs/promises'
 import { SHAPES } from './bodies.ts'
 import { fillByCopy } from './copy-limit.ts'
+import { readCpuTimes } from './cpu.ts'
 import type { LoadKind } from './load.ts'
+import { type ListCost, measureListCost } from './mcp.ts'
 import {
   type Bench,
   type CopyFigures,
@@ -52,6 +54,8 @@ export interface StoredResult {
   readonly ratio: number
 }
 
+/** Pages of the trace list, asked for by GET and by a tool. */
+const LISTINGS = { requests: 400, rounds: 3 }
 const IDLE_CLIENT = { connections: 1, rate: 20 }
 /** What a stored span takes with its indexes and its share of the trace, and what must stay free. */
 const STORED_SPAN_BYTES = 1_500
@@ -114,6 +118,17 @@ export class Cases {
     })
     const { p50, p99, connections } = medians(loads)
     return { kind, rate: settings.rate, connections, p50, p99 }
+  }
+
+  /** What a tool call of list_traces costs beside the same GET; undefined where CPU times cannot be read. */
+  async mcp(): Promise<ListCost | undefined> {
+    const { service } = this.#bench
+    const readTimes = () => readCpuTimes(service.pid, service.postmasterPid)
+    if (readTimes() === undefined) return undefined
+    this.#progress.step = 'list_traces: recording something to list'
+    await measureLoad(this.#bench, 'typical')
+    this.#progress.step = 'list_traces against GET /api/v1/traces'
+    return measureListCost({ port: service.port, key: service.key, ...LISTINGS, readTimes: () => readTimes()! })
   }
 
   /** Fills the tables, and measures the kinds again that were measured with empty ones. */

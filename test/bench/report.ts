@@ -3,6 +3,7 @@ import { SHAPES } from './bodies.ts'
 import type { LatencyResult, StoredResult, StreamingResult, WholeKind, WholeResult } from './cases.ts'
 import type { LoadKind } from './load.ts'
 import type { Machine } from './machine.ts'
+import type { ListCost } from './mcp.ts'
 import type { Options } from './options.ts'
 
 export interface Results {
@@ -11,13 +12,14 @@ export interface Results {
   readonly whole: Partial<Record<WholeKind, WholeResult>>
   readonly streaming?: StreamingResult
   readonly latency?: readonly LatencyResult[]
+  readonly mcp?: ListCost
   readonly stored?: Partial<Record<LoadKind, StoredResult>>
 }
 
 /** Renders whatever was measured. */
 export function renderReport(results: Results): string {
   const parts = [renderMachine(results), ...renderWhole(results), renderStreaming(results), renderLatency(results)]
-  parts.push(renderStored(results), renderRefused(results))
+  parts.push(renderListCost(results), renderStored(results), renderRefused(results))
   return `${parts.filter(part => part !== '').join('\n\n')}\n`
 }
 
@@ -120,6 +122,23 @@ function renderLatency({ latency }: Results): string {
       connections === 1 ? `${kind}, one idle client` : `${kind}, half of the top rate`,
       ...[rate, connections, p50, p99].map(round)
     ])
+  )
+}
+
+function renderListCost({ mcp }: Results): string {
+  if (mcp === undefined) return ''
+  const { get, call } = mcp
+  const [getCpu, callCpu] = [get.node + get.postgres, call.node + call.postgres]
+  return table(
+    ['CPU of one page of 50 traces, µs', 'node', 'PostgreSQL', 'both', 'to the GET'],
+    [
+      ['GET /api/v1/traces', ...[get.node, get.postgres, getCpu].map(round), '1'],
+      [
+        'tools/call list_traces',
+        ...[call.node, call.postgres, callCpu].map(round),
+        `**${(callCpu / getCpu).toFixed(2)}**`
+      ]
+    ]
   )
 }
 
