@@ -186,5 +186,5 @@ t.test('Ctrl-C stops an import in good order, and it goes on when run again', as
   while ((await runForJson(['project', 'list'], env))[0].traceCount === 0) {}
   child.kill('SIGINT')
   const [code] = await once(child, 'close')
-  t.match({ code, err }, { code: 1, err: /^spoor: interrupted: 1 imported so far; run it again to go on\n$/ })
+  t.match({ code, err }, { code: 1, err: /^spoor: interrupted: 1 imported so far; run it again to go on\n$/m })
 })
