@@ -141,10 +141,10 @@ export class HttpServer {
     const length = contentLength(request.headers)
     const room = isQueued(route) ? new Room(this.#options.ingest) : undefined
     try {
-      room?.reserve(length ?? UNKNOWN_LENGTH)
+      room?.grow(length ?? UNKNOWN_LENGTH)
       if (exchange.awaitsContinue) response.writeContinue()
       exchange.awaitsContinue = false
-      exchange.payload = await receiveBody(request, encoding, bytes => room?.reserve(bytes))
+      exchange.payload = await receiveBody(request, encoding, bytes => room?.grow(bytes))
       exchange.bytesIn = exchange.payload.length
       if (body !== undefined) exchange.body = readValue(exchange.payload, body)
       return await route.handler(exchange)
@@ -243,7 +243,7 @@ class Room {
   }
 
   /** Throws `quota_exhausted` where the queue is full. */
-  reserve(bytes: number): void {
+  grow(bytes: number): void {
     if (this.#parts.length > 0 && bytes <= this.#bytes) return
     const more = this.#parts.length > 0 ? Math.max(bytes - this.#bytes, UNKNOWN_LENGTH) : bytes
     this.#parts.push(this.#ingest.admit(more))

@@ -1,8 +1,8 @@
 /** The project that a key belongs to. */
+import { describeProject } from '../lib/admin/projects.ts'
 import type { App } from '../lib/app.ts'
 import { found } from '../lib/refuse.ts'
 import { Project } from '../lib/schema/output.ts'
-import { storageLevel } from '../lib/storage.ts'
 import { readProject } from '../lib/store/projects.ts'
 
 export default function project(app: App): void {
@@ -16,22 +16,8 @@ export default function project(app: App): void {
     replies: { 200: Project },
     async handler({ key }) {
       const row = found(await app.store.read(sql => readProject(sql, key.projectId)), 'project')
-      const limitBytes = row.storageLimit ?? app.config.storageLimitBytes
-      return {
-        body: {
-          id: String(row.id),
-          name: row.name,
-          slug: row.slug,
-          description: row.description,
-          traceCount: row.traceCount,
-          spanCount: row.spanCount,
-          estimatedBytes: row.estimatedBytes,
-          lastTraceAt: row.lastTraceAt,
-          createdAt: row.createdAt,
-          storage: { limitBytes, level: storageLevel(row.estimatedBytes, limitBytes) },
-          keyScopes: key.scopes
-        }
-      }
+      const { accountId, ...project } = describeProject(row, app.config.storageLimitBytes)
+      return { body: { ...project, keyScopes: key.scopes } }
     }
   })
 }

@@ -50,11 +50,11 @@ export async function createProject(sql: Sql, defaultLimitBytes: number, request
     storageLimit: request.storageLimitBytes ?? null
   })
   if (id === undefined) throw new AdminError(`the slug ${slug} is taken by another project: give another with --slug`)
-  return present((await store.readProject(sql, id))!, defaultLimitBytes)
+  return describeProject((await store.readProject(sql, id))!, defaultLimitBytes)
 }
 
 export async function listProjects(sql: Sql, defaultLimitBytes: number): Promise<Project[]> {
-  return (await store.listProjects(sql)).map(row => present(row, defaultLimitBytes))
+  return (await store.listProjects(sql)).map(row => describeProject(row, defaultLimitBytes))
 }
 
 /** The id of the project with this slug, or a refusal that says where to look. */
@@ -75,7 +75,8 @@ function slugOf(name: string): string {
     .replace(/^-+|-+$/g, '')
 }
 
-function present(row: ProjectRow, defaultLimitBytes: number): Project {
+/** A stored project as the API and the commands show it; `defaultLimitBytes` stands where it has no limit of its own. */
+export function describeProject(row: ProjectRow, defaultLimitBytes: number): Project {
   const limitBytes = row.storageLimit ?? defaultLimitBytes
   return {
     id: String(row.id),

@@ -84,7 +84,7 @@ export class Writer {
     }
     if (decided.length === 0) return
     const taken = await this.#pool.run(async sql => {
-      await this.#numbers.reserve(sql, decided.length)
+      await this.#numbers.refill(sql, decided.length)
       const rows = new BatchRows()
       const ingestedAt = new Date().toISOString()
       for (const each of decided) this.#addRows(rows, each, ingestedAt)

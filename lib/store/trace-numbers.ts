@@ -12,7 +12,7 @@ export class TraceNumbers {
   #left = 0
 
   /** Makes sure that `count` numbers can be taken. */
-  async reserve(sql: Sql, count: number): Promise<void> {
+  async refill(sql: Sql, count: number): Promise<void> {
     while (this.#left < count) {
       const rows = await sql<{ first: number }[]>`
         select nextval('trace_numbers') as first from generate_series(1, ${BLOCKS}::int)`
@@ -21,10 +21,10 @@ export class TraceNumbers {
     }
   }
 
-  /** Takes one of the numbers that were reserved. */
+  /** Takes one of the numbers that are there. */
   take(): number {
     const range = this.#ranges.at(-1)
-    if (range === undefined) throw new Error('take() without reserve()')
+    if (range === undefined) throw new Error('take() without refill()')
     const number = range.next++
     if (range.next === range.end) this.#ranges.pop()
     this.#left--
