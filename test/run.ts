@@ -1,7 +1,7 @@
 /**
  * Runs the tests: starts a PostgreSQL (or uses the one of TEST_DATABASE_URL), makes the template database, runs tap with
- * the arguments given here, and ends with the line `N passed, N failed, N skipped`. Single files may be named; coverage
- * is measured for the whole suite only.
+ * the arguments given here, and ends with the line `N passed, N failed, N skipped`. Single files may be named, which then
+ * run in a process each; coverage is measured for all tests only.
  */
 import { spawn } from 'node:child_process'
 import { type Target, withDatabase } from '../lib/database/connection.ts'
@@ -9,6 +9,7 @@ import { migrate } from '../lib/database/migrate.ts'
 import { createLog } from '../lib/log.ts'
 import { startTestCluster } from './fixtures/cluster.ts'
 import { databaseAt, runOn, TEST_SERVER_VARIABLE, type TestServer } from './fixtures/database.ts'
+import { writeSuites } from './suites.ts'
 
 // Ctrl-C reaches tap as well, and ends it: what was started here is stopped afterwards.
 for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => {})
@@ -35,9 +36,10 @@ async function makeTemplate(target: Target, name: string): Promise<void> {
 }
 
 /** Resolves to tap's exit code. */
-function runTap(server: TestServer, parameters: readonly string[]): Promise<number> {
+async function runTap(server: TestServer, parameters: readonly string[]): Promise<number> {
   const single = parameters.some(parameter => parameter.endsWith('.js'))
-  const child = spawn('npx', ['tap', '--reporter=terse', ...(single ? ['--disable-coverage'] : []), ...parameters], {
+  const more = single ? ['--disable-coverage'] : await writeSuites()
+  const child = spawn('npx', ['tap', '--reporter=terse', ...more, ...parameters], {
     stdio: ['inherit', 'pipe', 'inherit'],
     // CI: no animation, whose frames would all stay in a file.
     env: { CI: 'true', ...process.env, [TEST_SERVER_VARIABLE]: JSON.stringify(server) }

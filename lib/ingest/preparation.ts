@@ -21,8 +21,10 @@ export class Preparation {
   constructor(workers: number, log: Logger) {
     this.#pool = new Piscina({
       filename: new URL('../../workers/prepare.js', import.meta.url).href,
-      minThreads: workers,
+      // A thread starts when there is a body for it: its start costs 0.8 s of CPU, and many services never need one.
+      minThreads: 0,
       maxThreads: workers,
+      idleTimeout: Number.POSITIVE_INFINITY,
       // Two tasks a thread, so that it finds the next one waiting when it is done with one.
       concurrentTasksPerWorker: 2,
       // The queue is bounded where requests are admitted.
@@ -32,7 +34,6 @@ export class Preparation {
     // Without a listener an error of a worker ends the process; its task is answered through its promise.
     this.#pool.on('error', error => log.error({ err: error }, 'a worker thread failed'))
     this.#pool.on('workerCreate', ({ worker }: { worker: Worker }) => this.#awaitLoaded(worker))
-    for (const thread of this.#pool.threads) this.#awaitLoaded(thread)
   }
 
   /** Prepares and renders a body. Throws a Refusal where it is not valid. */

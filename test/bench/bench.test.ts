@@ -1,4 +1,3 @@
-import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -6,6 +5,7 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
+import { spawnNode } from '../fixtures/node.ts'
 
 const BENCH = fileURLToPath(new URL('bench.js', import.meta.url))
 
@@ -17,7 +17,7 @@ async function emptyFolder(t: Test): Promise<string> {
 }
 
 function start(parameters: readonly string[]) {
-  const child = spawn(process.execPath, [BENCH, ...parameters], { stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = spawnNode([BENCH, ...parameters])
   return { child, result: Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')]) }
 }
 

@@ -1,4 +1,3 @@
-import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -6,7 +5,7 @@ import t, { type Test } from 'tap'
 import { ingestBody, span } from '../fixtures/bodies.ts'
 import { type TestDatabase, testDatabase } from '../fixtures/database.ts'
 import { testFolder } from '../fixtures/folder.ts'
-import { configurationFor, runForJson, runHere, runSpoor, SPOOR } from '../fixtures/spoor.ts'
+import { configurationFor, runForJson, runHere, runSpoor, runWith, start } from '../fixtures/spoor.ts'
 
 async function setUp(t: Test) {
   const database = await testDatabase(t)
@@ -21,18 +20,6 @@ const line = (over: object = {}) => {
   return JSON.stringify({ trace, spans })
 }
 
-/** Runs a command with a text on stdin. */
-async function runWith(text: string, args: readonly string[], env: NodeJS.ProcessEnv) {
-  const child = spawn(process.execPath, [SPOOR, ...args], { env: { ...process.env, ...env, WORKERS: '1' } })
-  let out = ''
-  let err = ''
-  child.stdout.on('data', chunk => (out += chunk))
-  child.stderr.on('data', chunk => (err += chunk))
-  child.stdin.end(text)
-  const [code] = await once(child, 'close')
-  return { code, out, err }
-}
-
 const environments = async ({ pool }: TestDatabase) =>
   (await pool.run(sql => sql`select environment from traces order by started_at`)).map(row => row.environment)
 
@@ -44,7 +31,7 @@ t.test('import, export, and import again, through files and pipes', async t => {
   t.match(first, {
     code: 1,
     out: /^3 traces read: 2 imported, 0 there already, 1 refused\n$/,
-    err: /^line 3: the body is not valid JSON.*\nspoor: 1 of 3 traces could not be imported: see above\n$/
+    err: /^(\[.*\n)*line 3: the body is not valid JSON.*\nspoor: 1 of 3 traces could not be imported: see above\n$/
   })
 
   const exported = await runSpoor(['export', '--project', 'default'], env)
@@ -80,7 +67,7 @@ t.test('traces of Langfuse come in with a summary of what became what', async t 
   t.match(await runSpoor(args, env), {
     code: 1,
     out: /^2 traces read: 1 imported, 0 there already, 1 refused\n\nWhat became what:\n[\s\S]* 1 {2}observation.type GENERATION → kind llm\n/,
-    err: /^element 2: trace: timestamp is missing\nspoor: 1 of 2 traces/
+    err: /^(\[.*\n)*element 2: trace: timestamp is missing\nspoor: 1 of 2 traces/
   })
   t.match(JSON.parse((await runHere([...args, '--json'], env)).out), {
     traces: 2,
@@ -167,7 +154,7 @@ t.test('an export that nobody reads to its end is not whole, and says so', async
     ['import', '--project', 'default', '-'],
     env
   )
-  const child = spawn(process.execPath, [SPOOR, 'export', '--project', 'default'], { env: { ...process.env, ...env } })
+  const child = start(['export', '--project', 'default'], env)
   let err = ''
   child.stderr.on('data', chunk => (err += chunk))
   child.stdout.destroy()
@@ -177,9 +164,7 @@ t.test('an export that nobody reads to its end is not whole, and says so', async
 
 t.test('Ctrl-C stops an import in good order, and it goes on when run again', async t => {
   const { env } = await setUp(t)
-  const child = spawn(process.execPath, [SPOOR, 'import', '--project', 'default', '-'], {
-    env: { ...process.env, ...env }
-  })
+  const child = start(['import', '--project', 'default', '-'], env)
   let err = ''
   child.stderr.on('data', chunk => (err += chunk))
   child.stdin.write(`${line()}\n`)

@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import t from 'tap'
 import { guideCommands, guideExamples } from '../fixtures/guide.ts'
+import { NODE } from '../fixtures/node.ts'
 import { testService } from '../fixtures/service.ts'
 import { configurationFor, runForJson } from '../fixtures/spoor.ts'
 
@@ -52,11 +53,11 @@ t.test("the guide's examples run as they stand", async t => {
   t.test('in TypeScript', async t => {
     const sources = examples.map(({ ts }, place) => [`example-${place}.ts`, ts])
     const folder = t.testdir({ ...Object.fromEntries(sources), 'tsconfig.json': JSON.stringify(TSCONFIG) })
-    // tap hands its hooks to every process that a test starts, and tsc does not start under them.
-    await run('env', ['-u', 'NODE_OPTIONS', process.execPath, TSC, '-p', folder])
+    const node = (...args: string[]) => run(NODE[0], [...NODE.slice(1), ...args], { env })
+    await node(TSC, '-p', folder)
     for (const [place, { title, ts }] of examples.entries()) {
       t.match(ts, url, `${title} names this server`)
-      const { stdout, stderr } = await run(process.execPath, [`${folder}/example-${place}.js`], { env })
+      const { stdout, stderr } = await node(`${folder}/example-${place}.js`)
       t.equal(stderr, '', title)
       t.not(stdout, '', `${title} shows what it did`)
       t.notMatch(stdout, /\berror: /, title)

@@ -1,4 +1,3 @@
-import { spawn } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
@@ -6,6 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { Validator } from '@seriousme/openapi-schema-validator'
 import t from 'tap'
 import { describeApi } from '../../lib/openapi/document.ts'
+import { spawnNode } from '../fixtures/node.ts'
 import { testService } from '../fixtures/service.ts'
 
 const PATH = '/api/v1/openapi.json'
@@ -68,7 +68,7 @@ t.test('the document over HTTP', async t => {
   t.test('satisfies redocly', async t => {
     const folder = t.testdir({ 'redocly.yaml': JSON.stringify(RULES) })
     await writeFile(join(folder, 'openapi.json'), first.text)
-    const child = spawn(process.execPath, [REDOCLY, 'lint', '--format=json', 'openapi.json'], {
+    const child = spawnNode([REDOCLY, 'lint', '--format=json', 'openapi.json'], {
       cwd: folder,
       env: { ...process.env, REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true' }
     })

@@ -14,6 +14,7 @@ import { inspectPostmaster } from '../../../lib/database/postmaster.ts'
 import { isAlive, readBirth } from '../../../lib/database/process-identity.ts'
 import { createLog } from '../../../lib/log.ts'
 import { testFolder } from '../../fixtures/folder.ts'
+import { spawnNode } from '../../fixtures/node.ts'
 
 const OPENER = fileURLToPath(new URL('../../fixtures/opener.js', import.meta.url))
 const log = createLog('silent')
@@ -32,7 +33,7 @@ async function open(t: Test, role: Role = 'command', folder = dataDir): Promise<
 
 /** Opens it in a process of its own. */
 async function spawnOpener(t: Test, role: Role): Promise<ChildProcess> {
-  const child = spawn(process.execPath, [OPENER, dataDir, role], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const child = spawnNode([OPENER, dataDir, role])
   t.teardown(() => stopOpener(child, 'SIGTERM'))
   // Ends without a word where it could not open.
   const [text] = await Promise.race([once(child.stdout!, 'data'), once(child, 'exit')])

@@ -8,7 +8,6 @@ const database = await testDatabase(t)
 const admin = database.connect({ applicationName: 'admin' })
 t.teardown(() => admin.end({ timeout: 1 }))
 await admin`create table notes (id int primary key)`
-t.beforeEach(() => admin`truncate notes`)
 
 function makePool(t: Test, size: number, maxWaiting?: number): Pool {
   const pool = new Pool(onClose => database.connect({ onClose }), {
@@ -27,6 +26,10 @@ async function readPid(sql: Sql): Promise<number> {
 /** Ends a backend, and resolves when it has gone. */
 async function terminate(pid: number): Promise<void> {
   await admin`select pg_terminate_backend(${pid}, 10000)`
+}
+
+async function emptyNotes(): Promise<void> {
+  await admin`truncate notes`
 }
 
 async function readNotes(): Promise<number[]> {
@@ -65,6 +68,7 @@ t.test('refuses work when the line is full', async t => {
 })
 
 t.test('rejects a query whose backend is killed, and serves whoever waits on a new connection', async t => {
+  await emptyNotes()
   const pool = makePool(t, 1)
   const pid = await pool.run(readPid)
   const killed = pool.run(sql => sql`select pg_sleep(60)`).catch(classifyFailure)
@@ -77,6 +81,7 @@ t.test('rejects a query whose backend is killed, and serves whoever waits on a n
 })
 
 t.test('replaces a connection that was killed while idle', async t => {
+  await emptyNotes()
   const pool = makePool(t, 1)
   const pid = await pool.run(readPid)
   await terminate(pid)
@@ -87,6 +92,7 @@ t.test('replaces a connection that was killed while idle', async t => {
 })
 
 t.test('commits a transaction', async t => {
+  await emptyNotes()
   const pool = makePool(t, 1)
   const result = await pool.transaction(async sql => {
     await addNote(1)(sql)
@@ -98,6 +104,7 @@ t.test('commits a transaction', async t => {
 })
 
 t.test('rolls a transaction back when its work throws', async t => {
+  await emptyNotes()
   const pool = makePool(t, 1)
   const thrown = pool.transaction(async sql => {
     await addNote(1)(sql)
@@ -110,6 +117,7 @@ t.test('rolls a transaction back when its work throws', async t => {
 })
 
 t.test('does not report as committed what PostgreSQL rolled back', async t => {
+  await emptyNotes()
   const pool = makePool(t, 1)
   const swallowed = pool.transaction(async sql => {
     await addNote(1)(sql)
@@ -120,12 +128,14 @@ t.test('does not report as committed what PostgreSQL rolled back', async t => {
 })
 
 t.test('takes a mode of transaction', async t => {
+  await emptyNotes()
   const pool = makePool(t, 1)
   const written = pool.transaction(addNote(1), 'isolation level repeatable read read only')
   t.equal(await written.catch(classifyFailure), 'refused')
 })
 
 t.test('loses a transaction whole when its backend is killed', async t => {
+  await emptyNotes()
   const sleep = (sql: Sql) => sql`select pg_sleep(60)`
   const moments: [name: string, work: (sql: Sql, pid: number) => Promise<unknown>][] = [
     ['during a query', (sql, pid) => Promise.all([sleep(sql), terminate(pid)])],
@@ -150,11 +160,12 @@ t.test('loses a transaction whole when its backend is killed', async t => {
     t.equal(await outcome, 'lost', name)
     await next
     t.strictSame(await readNotes(), [3], name)
-    await admin`truncate notes`
+    await emptyNotes()
   }
 })
 
 t.test('loses nothing that was answered while backends are killed under many writers', async t => {
+  await emptyNotes()
   const pool = makePool(t, 4)
   const answered: number[] = []
   let unanswered = 0

@@ -19,9 +19,10 @@ t.test('prepares small bodies here and large ones on a thread, alike', async t =
 
 t.test('ends cleanly at whatever moment of its threads’ start', async t => {
   for (let moment = 0; moment < 12; moment++) {
-    const preparation = new Preparation(2, log)
-    await delay(moment * 20)
-    await preparation.close()
+    const preparation = new Preparation(1, log)
+    const made = preparation.makeReady({ operation: 'record', body: bodyOf(100_000) })
+    await delay(moment * 40)
+    await Promise.all([made.catch(() => {}), preparation.close()])
   }
   t.pass('the process lives')
 })

@@ -1,0 +1,36 @@
+/**
+ * Test files run in suites, one process for each folder of the tree: to load tap, the service and the schemas takes a
+ * process a second or two, which is more than most files need for their tests.
+ */
+import { mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises'
+import { dirname, join, relative, sep } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const TESTS = fileURLToPath(new URL('.', import.meta.url))
+const SUITES = join(TESTS, 'suites')
+const TEST_FILE = /\.test\.js$/
+/** `lib/store` is a suite, and so is what lies in `lib` itself. */
+const DEPTH = 2
+
+/** Writes a file to run for each suite; the largest suites come first, so that the last one to end is a small one. */
+export async function writeSuites(): Promise<string[]> {
+  await rm(SUITES, { recursive: true, force: true })
+  await mkdir(SUITES)
+  const suites = new Map<string, { bytes: number; files: string[] }>()
+  for (const file of (await readdir(TESTS, { recursive: true })).filter(name => TEST_FILE.test(name)).sort()) {
+    const name = dirname(file).split(sep).slice(0, DEPTH).join('-')
+    const suite = suites.get(name) ?? { bytes: 0, files: [] }
+    suite.bytes += (await stat(join(TESTS, file))).size
+    suite.files.push(file)
+    suites.set(name, suite)
+  }
+  const ordered = [...suites].sort(([, one], [, other]) => other.bytes - one.bytes)
+  return Promise.all(ordered.map(([name, { files }]) => writeSuite(name, files)))
+}
+
+async function writeSuite(name: string, files: readonly string[]): Promise<string> {
+  const path = join(SUITES, `${name === '.' ? 'test' : name}.js`)
+  const list = JSON.stringify(files.map(file => `../${file}`))
+  await writeFile(path, `import { runSuite } from '../fixtures/suite.js'\n\nrunSuite(${list})\n`)
+  return relative(process.cwd(), path)
+}
