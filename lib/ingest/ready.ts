@@ -5,8 +5,10 @@ import type { PreparedAppend, PreparedEnd } from '../trace/prepared.ts'
 import { prepareRestore } from '../trace/restore.ts'
 import { type RecordText, renderRestored, renderTrace } from './rows.ts'
 
+export type Operation = 'record' | 'append' | 'end' | 'restore'
+
 export interface ReadyTask {
-  readonly operation: 'record' | 'append' | 'end' | 'restore'
+  readonly operation: Operation
   readonly body: Uint8Array
 }
 

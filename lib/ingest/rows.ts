@@ -5,7 +5,6 @@
  */
 import { UNASSIGNED } from '../environment.ts'
 import {
-  arrayLiteral,
   CHANGE_COLUMNS,
   type Column,
   cell,
@@ -20,15 +19,12 @@ import {
   TRACE_BODY_COLUMNS,
   TRACE_COLUMNS,
   TRACE_PAST_COLUMNS,
-  TRACE_SERVICE_COLUMNS
+  TRACE_SERVICE_COLUMNS,
+  type Value
 } from '../store/columns.ts'
-import { countBytes, countErrors, oversizeMessage, type TraceChange } from '../trace/decide.ts'
-import type { Past, PastScore, PreparedSpan, PreparedTrace, RestoredTrace } from '../trace/prepared.ts'
-import { durationMs } from '../trace/timestamp.ts'
-
-type Value = string | number | boolean | null
-
-const bytea = (hex: string | null): string | null => (hex === null ? null : `\\x${hex}`)
+import { oversizeMessage, type TraceChange } from '../trace/decide.ts'
+import type { Past, PreparedSpan, PreparedTrace, RestoredTrace } from '../trace/prepared.ts'
+import { pastValues, scoreValues, spanValues, traceValues } from './values.ts'
 
 /** Spans, or scores, as text: per body column the cells of all of them, joined. None gives no columns. */
 export interface RowsText {
@@ -57,27 +53,6 @@ export interface RecordText {
   readonly past?: PastText
 }
 
-const spanValues: Record<(typeof SPAN_BODY_COLUMNS)[number]['name'], (span: PreparedSpan) => Value> = {
-  id: span => bytea(span.id),
-  parent_id: span => bytea(span.parentId),
-  hash: span => bytea(span.hash),
-  kind: span => span.kind,
-  status: span => span.status,
-  started_at: span => span.startedAt,
-  ended_at: span => span.endedAt,
-  input_tokens: span => span.inputTokens,
-  output_tokens: span => span.outputTokens,
-  total_tokens: span => span.totalTokens,
-  cost_usd: span => span.costUsd,
-  input: span => span.input,
-  output: span => span.output,
-  attributes: span => span.attributes,
-  events: span => span.events,
-  name: span => span.name,
-  provider: span => span.provider,
-  model: span => span.model
-}
-
 function renderRows<T, N extends string>(
   columns: readonly (Column & { readonly name: N })[],
   values: Readonly<Record<N, (item: T) => Value>>,
@@ -98,32 +73,6 @@ export function renderSpans(spans: readonly PreparedSpan[]): RowsText {
   return renderRows(SPAN_BODY_COLUMNS, spanValues, spans)
 }
 
-const traceValues: Record<(typeof TRACE_BODY_COLUMNS)[number]['name'], (trace: PreparedTrace) => Value> = {
-  id: trace => trace.traceId,
-  span_count: trace => trace.spans.length,
-  error_count: trace => countErrors(trace.spans),
-  started_at: trace => trace.startedAt,
-  ended_at: trace => trace.endedAt,
-  duration_ms: trace => (trace.endedAt === null ? null : durationMs(trace.startedAt, trace.endedAt)),
-  input_tokens: trace => trace.inputTokens,
-  output_tokens: trace => trace.outputTokens,
-  total_tokens: trace => trace.totalTokens,
-  cost_usd: trace => trace.costUsd,
-  document_bytes: trace => trace.bytes,
-  estimated_bytes: trace => trace.bytes + countBytes(trace.spans),
-  status: trace => trace.status,
-  body_hash: trace => bytea(trace.hash),
-  input: trace => trace.input,
-  output: trace => trace.output,
-  metadata: trace => trace.metadata,
-  name: trace => trace.name,
-  provider: trace => trace.provider,
-  model: trace => trace.model,
-  session_id: trace => trace.sessionId,
-  user_id: trace => trace.userId,
-  tags: trace => arrayLiteral(trace.tags)
-}
-
 export function renderTrace(trace: PreparedTrace): RecordText {
   return {
     operation: 'record',
@@ -134,25 +83,6 @@ export function renderTrace(trace: PreparedTrace): RecordText {
     cells: TRACE_BODY_COLUMNS.map(column => cell(column, traceValues[column.name](trace))),
     spans: renderSpans(trace.spans)
   }
-}
-
-const scoreValues: Record<(typeof SCORE_BODY_COLUMNS)[number]['name'], (score: PastScore) => Value> = {
-  id: score => bytea(score.id),
-  span_id: score => bytea(score.spanId),
-  data_type: score => score.dataType,
-  value: score => JSON.stringify(score.value),
-  source: score => score.source,
-  created_at: score => score.createdAt,
-  name: score => score.name,
-  comment: score => score.comment,
-  evaluator_id: score => score.evaluatorId,
-  run_id: score => score.runId
-}
-
-const pastValues: Record<(typeof TRACE_PAST_COLUMNS)[number]['name'], (past: Past) => Value> = {
-  score_count: past => past.scores.length,
-  metadata_updated_at: past => past.metadataUpdatedAt,
-  end_hash: past => bytea(past.endHash)
 }
 
 export function renderRestored(trace: RestoredTrace): RecordText {
@@ -199,14 +129,14 @@ function renderChange(target: ChangeTarget, change: TraceChange): string[] {
     document_bytes: change.documentBytes,
     estimated_bytes: change.estimatedBytes,
     status: change.status,
-    end_hash: bytea(change.endHash),
+    end_hash: change.endHash,
     sets_output: change.output !== undefined,
     output: change.output ?? null,
     sets_metadata: change.metadata !== undefined,
     metadata: change.metadata ?? null,
     provider: change.provider,
     model: change.model,
-    tags: arrayLiteral(change.tags)
+    tags: change.tags.length === 0 ? null : change.tags
   }
   return CHANGE_COLUMNS.map(column => cell(column, values[column.name] as Value))
 }
