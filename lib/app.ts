@@ -25,12 +25,24 @@ export interface Principal {
   readonly lastUsedAt: string
 }
 
+/** What the attempts at one write know of each other. */
+export interface Attempts {
+  /**
+   * Set while a statement that writes is under way. Where it is set when an attempt begins, the answer of an earlier one
+   * was lost with its connection, and what that should have done, and is done, it did.
+   */
+  sent: boolean
+}
+
 /** The database as handlers see it. Both turn the database's refusals into the answers that decisions.md gives. */
 export interface Store {
   /** Runs queries that change nothing; tried again once on a lost connection, then 503 `unavailable`. */
   read<T>(work: (sql: Sql) => Promise<T>): Promise<T>
-  /** Runs one statement that writes, atomic by itself; a refusal of the store is 429 `quota_exhausted`. */
-  write<T>(work: (sql: Sql) => Promise<T>): Promise<T>
+  /**
+   * Runs work with one statement that writes, atomic by itself. After a lost connection it is tried again, and finds out
+   * what became of the statement; a refusal of the store is 429 `quota_exhausted`.
+   */
+  write<T>(work: (sql: Sql, attempts: Attempts) => Promise<T>): Promise<T>
 }
 
 export interface Recorded {

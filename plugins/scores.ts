@@ -7,7 +7,7 @@ import { ScoreAdded, ScoreDeleted, ScoreList, TraceScores } from '../lib/schema/
 import { pageSizeOf, ScoreListQuery } from '../lib/schema/query.ts'
 import { SCORE_ORDER } from '../lib/store/order.ts'
 import { listScores, MAX_EXAMINED, type ScoreQuery } from '../lib/store/score-list.ts'
-import { addScore, deleteScore, type NewScore, readTraceScores } from '../lib/store/scores.ts'
+import { addScore, deleteScore, type NewScore, newScoreId, readTraceScores } from '../lib/store/scores.ts'
 
 export default function scores(app: App): void {
   app.route({
@@ -19,10 +19,12 @@ export default function scores(app: App): void {
     description: 'A score with a name that the trace already has is a newer score; the summary shows the newest.',
     body: ScoreInput,
     replies: { 201: ScoreAdded },
-    errors: ['conflict', 'quota_exhausted', 'unavailable'],
+    errors: ['conflict', 'quota_exhausted'],
     async handler({ key, traceId, body, requestId }) {
-      const input = readScore(body)
-      const score = found(await app.store.write(sql => addScore(sql, key.projectId, traceId, input)))
+      const input = { ...readScore(body), id: newScoreId() }
+      const score = found(
+        await app.store.write((sql, attempts) => addScore(sql, key.projectId, traceId, input, attempts))
+      )
       return { status: 201, body: new JsonText(`{"ok":true,"score":${score},"requestId":"${requestId}"}`) }
     }
   })
@@ -49,9 +51,11 @@ export default function scores(app: App): void {
     summary: 'Delete a score',
     description: 'The score of that name before it, if there is one, takes its place in the summary of the trace.',
     replies: { 200: ScoreDeleted },
-    errors: ['quota_exhausted', 'unavailable'],
+    errors: ['quota_exhausted'],
     async handler({ key, traceId, scoreId }) {
-      const deleted = await app.store.write(sql => deleteScore(sql, key.projectId, traceId, scoreId))
+      const deleted = await app.store.write((sql, attempts) =>
+        deleteScore(sql, key.projectId, traceId, scoreId, attempts)
+      )
       found(deleted, 'score on this trace')
       return { body: { ok: true, traceId, scoreId } }
     }

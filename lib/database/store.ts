@@ -4,13 +4,14 @@
  *
  * | failure | read                          | write                                            |
  * |---------|-------------------------------|--------------------------------------------------|
- * | lost    | tried once more, then 503     | OutcomeUnknown                                   |
+ * | lost    | tried once more, then 503     | tried again for LOST_LIMIT_MS, then 429          |
  * | refused | 503 `unavailable`             | 429 `quota_exhausted`: nothing was stored        |
  * | retry   | tried once more, then 503     | tried up to WRITE_ATTEMPTS times, then 429       |
  * | bug     | thrown as it is               | thrown as it is                                  |
  */
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Store } from '../app.ts'
+import type { Sql } from 'postgres'
+import type { Attempts, Store } from '../app.ts'
 import { Refusal } from '../errors.ts'
 import { classifyFailure } from './failure.ts'
 import type { Pool } from './pool.ts'
@@ -18,24 +19,15 @@ import type { Pool } from './pool.ts'
 const READ_ATTEMPTS = 2
 const WRITE_ATTEMPTS = 4
 const RETRY_DELAY_MS = 5
-
-/**
- * The connection was lost while a statement was under way: it was committed whole, or not at all, and nobody can say
- * which. A handler that can tell from what is stored (by id and hash, or because doing it again changes nothing) catches
- * this and looks; otherwise the client is told 503, which, unlike 429, does not promise that nothing was stored.
- */
-export class OutcomeUnknown extends Refusal {
-  constructor(cause: unknown) {
-    super('unavailable', 'The database was lost before it answered; look whether this was stored before you repeat it.')
-    this.cause = cause
-  }
-}
+/** How long the outcome of a lost write is looked for before the client is told to send again. */
+const LOST_LIMIT_MS = 5000
+const LOST_PAUSE_MS = 50
 
 /** A Store that reads through `readers` and writes through `writers`, so that neither waits for the other. */
 export function createStore(readers: Pool, writers: Pool = readers): Store {
   return {
     read: work => withAttempts(READ_ATTEMPTS, ['lost', 'retry'], () => readers.run(work)).catch(refuseRead),
-    write: work => withAttempts(WRITE_ATTEMPTS, ['retry'], () => writers.run(work)).catch(refuseWrite)
+    write: work => write(writers, work)
   }
 }
 
@@ -51,16 +43,32 @@ async function withAttempts<T>(attempts: number, kinds: readonly string[], work:
   }
 }
 
+const REFUSED = 'The store refused the write; nothing was stored. Retry later.'
+const UNKNOWN = 'The database went away during the write; look whether it was done before you repeat it.'
+
 function refuseRead(error: unknown): never {
   if (classifyFailure(error) === 'bug') throw error
   throw refusalWith(error, 'unavailable', 'The database cannot be reached; retry later.')
 }
 
-function refuseWrite(error: unknown): never {
-  const failure = classifyFailure(error)
-  if (failure === 'bug') throw error
-  if (failure === 'lost') throw new OutcomeUnknown(error)
-  throw refusalWith(error, 'quota_exhausted', 'The store refused the write; nothing was stored. Retry later.')
+/** A write whose answer was lost was committed whole or not at all: the next attempt finds out which. */
+async function write<T>(pool: Pool, work: (sql: Sql, attempts: Attempts) => Promise<T>): Promise<T> {
+  const attempts = { sent: false }
+  const attempt = () => pool.run(sql => work(sql, attempts))
+  let lostSince: number | undefined
+  for (;;) {
+    try {
+      return await withAttempts(WRITE_ATTEMPTS, ['retry'], attempt)
+    } catch (error) {
+      const failure = classifyFailure(error)
+      if (failure === 'bug') throw error
+      if (failure === 'lost') lostSince ??= performance.now()
+      if (lostSince === undefined || performance.now() - lostSince > LOST_LIMIT_MS) {
+        throw refusalWith(error, 'quota_exhausted', attempts.sent && lostSince !== undefined ? UNKNOWN : REFUSED)
+      }
+    }
+    await delay(LOST_PAUSE_MS)
+  }
 }
 
 function refusalWith(cause: unknown, code: 'unavailable' | 'quota_exhausted', message: string): Refusal {

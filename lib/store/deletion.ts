@@ -1,5 +1,6 @@
 /** Deleting a trace with everything under it. */
 import type { Sql } from 'postgres'
+import type { Attempts } from '../app.ts'
 import { addTotals } from './totals.ts'
 
 /**
@@ -8,8 +9,18 @@ import { addTotals } from './totals.ts'
  * The spans and scores that the statement sees are those of the version that it found, and it takes only while that is
  * still the version: what arrives at the same moment makes it look again, and is never left behind.
  */
-export async function deleteTrace(sql: Sql, projectId: number, traceId: string): Promise<boolean> {
+export async function deleteTrace(
+  sql: Sql,
+  projectId: number,
+  traceId: string,
+  attempts: Attempts = { sent: false }
+): Promise<boolean> {
   for (;;) {
+    // Looked for beforehand, so that a later attempt knows that there was something to delete.
+    const [present] = await sql`select from traces where project_id = ${projectId} and id = ${traceId}`
+    if (present === undefined) return attempts.sent
+    const { sent } = attempts
+    attempts.sent = true
     const [row] = await sql<{ readonly deleted: boolean }[]>`
       with found as materialized (
         select seq, version from traces where project_id = ${projectId} and id = ${traceId}
@@ -22,8 +33,8 @@ export async function deleteTrace(sql: Sql, projectId: number, traceId: string):
       ), scores_gone as (
         delete from scores s using gone where s.project_id = ${projectId} and s.trace_seq = gone.seq
       ), totals as (${addTotals(sql, projectId, sql`gone`)})
-      select exists (select from gone) as deleted from found`
-    if (row === undefined) return false
-    if (row.deleted) return true
+      select exists (select from gone) as deleted`
+    if (row?.deleted) return true
+    attempts.sent = sent
   }
 }

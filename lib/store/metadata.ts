@@ -1,5 +1,6 @@
 /** Changing the metadata of a stored trace, the one thing about it that may change after ingest. */
 import type { Sql } from 'postgres'
+import type { Attempts } from '../app.ts'
 import { Refusal } from '../errors.ts'
 import { MAX_DOCUMENT_BYTES } from '../schema/input.ts'
 import { mergeMetadata } from '../trace/metadata.ts'
@@ -33,7 +34,8 @@ export async function patchMetadata(
   sql: Sql,
   projectId: number,
   traceId: string,
-  patch: string
+  patch: string,
+  attempts: Attempts = { sent: false }
 ): Promise<Patched | undefined> {
   for (;;) {
     const [stored] = await sql<Stored[]>`
@@ -41,16 +43,19 @@ export async function patchMetadata(
       from traces where project_id = ${projectId} and id = ${traceId}`
     if (stored === undefined) return undefined
     const merged = mergeMetadata(stored.metadata, patch)
-    if (!merged.changed) return { metadata: stored.metadata ?? '{}', changed: false }
+    if (!merged.changed) return { metadata: stored.metadata ?? '{}', changed: attempts.sent }
     const added = bytesOf(merged.text) - bytesOf(stored.metadata)
     const bytes = stored.documentBytes + added
     if (bytes > MAX_DOCUMENT_BYTES) {
       const rule = `the trace document would be ${bytes} bytes, and at most ${MAX_DOCUMENT_BYTES} can be stored`
       throw new Refusal('payload_too_large', rule)
     }
+    const { sent } = attempts
+    attempts.sent = true
     if (await replaceMetadata(sql, projectId, stored, merged.text, added)) {
       return { metadata: merged.text ?? '{}', changed: true }
     }
+    attempts.sent = sent
   }
 }
 

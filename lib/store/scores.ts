@@ -4,6 +4,7 @@
  */
 import { randomBytes } from 'node:crypto'
 import type { Sql } from 'postgres'
+import type { Attempts } from '../app.ts'
 import { Refusal } from '../errors.ts'
 import { MAX_SCORES } from '../schema/input.ts'
 import { list } from './json.ts'
@@ -52,22 +53,35 @@ export async function readTraceScores(sql: Sql, projectId: number, traceId: stri
   return list(rows.filter(row => row.id !== null).map(row => renderScore(row, traceId)))
 }
 
+/** Made before the first attempt to add a score, so that a later attempt knows what an earlier one added. */
+export function newScoreId(): string {
+  return randomBytes(8).toString('hex')
+}
+
 /** Adds a score and gives it as JSON text; undefined where there is no such trace, a `conflict` where it is full. */
 export async function addScore(
   sql: Sql,
   projectId: number,
   traceId: string,
-  score: NewScore
+  score: NewScore & { readonly id?: string },
+  attempts: Attempts = { sent: false }
 ): Promise<string | undefined> {
-  const id = randomBytes(8).toString('hex')
+  const { id = newScoreId() } = score
   for (;;) {
+    if (attempts.sent) {
+      const added = await readScore(sql, projectId, traceId, id)
+      if (added !== undefined) return renderScore(added, traceId)
+    }
+    const { sent } = attempts
+    attempts.sent = true
     const [row] = await sql<((ScoreRow | { readonly id: null }) & { readonly scoreCount: number })[]>`
       with found as materialized (
-        select seq, score_count from traces where project_id = ${projectId} and id = ${traceId}
+        select seq, version, score_count from traces where project_id = ${projectId} and id = ${traceId}
       ), counted as (
         update traces t set score_count = t.score_count + 1, version = nextval('trace_numbers')
         from found
-        where t.project_id = ${projectId} and t.seq = found.seq and t.score_count < ${MAX_SCORES}
+        where t.project_id = ${projectId} and t.seq = found.seq and t.version = found.version
+          and t.score_count < ${MAX_SCORES}
         returning t.seq
       ), added as (
         -- Not now(): the statement may have waited for the trace, and the newest score is the one that came last.
@@ -78,16 +92,34 @@ export async function addScore(
         returning *
       )
       select found.score_count as "scoreCount", ${sql.unsafe(SCORE_COLUMNS)} from found left join added s on true`
+    attempts.sent = sent
     if (row === undefined) return undefined
     if (row.id !== null) return renderScore(row, traceId)
     if (row.scoreCount >= MAX_SCORES) throw new Refusal('conflict', `the trace already holds ${MAX_SCORES} scores`)
-    // The trace was filled up, or deleted, since the statement began: look again.
+    // Something changed the trace since the statement began: look again.
   }
 }
 
+async function readScore(sql: Sql, projectId: number, traceId: string, id: string): Promise<ScoreRow | undefined> {
+  const [row] = await sql<ScoreRow[]>`
+    select ${sql.unsafe(SCORE_COLUMNS)}
+    from traces t join scores s on s.project_id = t.project_id and s.trace_seq = t.seq
+    where t.project_id = ${projectId} and t.id = ${traceId} and s.id = ${id}`
+  return row
+}
+
 /** Deletes a score; false where the trace has no such score. */
-export async function deleteScore(sql: Sql, projectId: number, traceId: string, scoreId: string): Promise<boolean> {
+export async function deleteScore(
+  sql: Sql,
+  projectId: number,
+  traceId: string,
+  scoreId: string,
+  attempts: Attempts = { sent: false }
+): Promise<boolean> {
   for (;;) {
+    if ((await readScore(sql, projectId, traceId, scoreId)) === undefined) return attempts.sent
+    const { sent } = attempts
+    attempts.sent = true
     const [row] = await sql<{ readonly deleted: boolean }[]>`
       with found as materialized (
         select t.seq, t.version, s.seq as score_seq
@@ -104,9 +136,9 @@ export async function deleteScore(sql: Sql, projectId: number, traceId: string, 
         where s.project_id = ${projectId} and s.trace_seq = counted.seq and s.seq = counted.score_seq
         returning s.seq
       )
-      select exists (select from gone) as deleted from found`
-    if (row === undefined) return false
-    if (row.deleted) return true
+      select exists (select from gone) as deleted`
+    if (row?.deleted) return true
+    attempts.sent = sent
     // Something changed the trace since the statement began: look again.
   }
 }

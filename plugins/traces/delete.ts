@@ -12,9 +12,9 @@ export default function (app: App): void {
     summary: 'Delete a trace',
     description: 'With every span and score under it, and its patched metadata.',
     replies: { 200: TraceDeleted },
-    errors: ['quota_exhausted', 'unavailable'],
+    errors: ['quota_exhausted'],
     async handler({ key, traceId }) {
-      found(await app.store.write(sql => deleteTrace(sql, key.projectId, traceId)))
+      found(await app.store.write((sql, attempts) => deleteTrace(sql, key.projectId, traceId, attempts)))
       return { body: { ok: true, traceId } }
     }
   })

@@ -18,11 +18,11 @@ export default function (app: App): void {
       'the last wins. The bodyHash stays, so resending the original trace is still a duplicate.',
     body: MetadataPatch,
     replies: { 200: MetadataPatched },
-    errors: ['payload_too_large', 'quota_exhausted', 'unavailable'],
+    errors: ['payload_too_large', 'quota_exhausted'],
     async handler({ key, traceId, payload, requestId }) {
       const patch = exactMetadata(payload)
       const { metadata, changed } = found(
-        await app.store.write(sql => patchMetadata(sql, key.projectId, traceId, patch))
+        await app.store.write((sql, attempts) => patchMetadata(sql, key.projectId, traceId, patch, attempts))
       )
       const merged = `"metadata":${metadata},"changed":${changed}`
       return { body: new JsonText(`{"ok":true,"traceId":"${traceId}",${merged},"requestId":"${requestId}"}`) }

@@ -2,7 +2,7 @@ import type { Sql } from 'postgres'
 import t from 'tap'
 import { connectTo } from '../../../lib/database/connection.ts'
 import { Pool } from '../../../lib/database/pool.ts'
-import { createStore, OutcomeUnknown } from '../../../lib/database/store.ts'
+import { createStore } from '../../../lib/database/store.ts'
 import { Refusal } from '../../../lib/errors.ts'
 import { testDatabase } from '../../fixtures/database.ts'
 
@@ -62,12 +62,16 @@ t.test('answers a refused write with 429', async t => {
   }
 })
 
-t.test('says that the outcome of a lost write is not known', async t => {
-  const lost = failing(1, lose)
-  const error = await store.write(lost.work).catch(error => error)
-  t.ok(error instanceof OutcomeUnknown)
-  t.match(error, { code: 'unavailable', status: 503 })
-  t.equal(lost.calls(), 1)
+t.test('tries a lost write again, which knows what was sent before', async t => {
+  const told: boolean[] = []
+  const result = await store.write(async (sql, attempts) => {
+    told.push(attempts.sent)
+    attempts.sent = true
+    if (told.length < 3) await lose(sql)
+    return 'done'
+  })
+  t.equal(result, 'done')
+  t.same(told, [false, true, true])
 })
 
 t.test('passes refusals and mistakes of the work on, untouched', async t => {

@@ -1,0 +1,77 @@
+/** A connection that is cut between the commit of a write and its answer: the client gets the true answer all the same. */
+import t from 'tap'
+import { endBody, ingestBody, span, spansBody, startBody } from './fixtures/bodies.ts'
+import { type TestDatabase, testDatabase } from './fixtures/database.ts'
+import { type Relay, testRelay } from './fixtures/relay.ts'
+import { testService } from './fixtures/service.ts'
+import { until } from './fixtures/until.ts'
+
+t.test('every write is answered truly when its answer is lost on the way from the database', async t => {
+  const database = await testDatabase(t)
+  const relay = await testRelay(t, database.target)
+  const { call } = await testService(t, { database, view: { connect: relay.connect } })
+  const score = { name: 'quality', dataType: 'numeric', value: 1 }
+  const record = async () => {
+    const body = startBody()
+    t.equal((await call('POST', '/api/v1/traces', { body })).status, 201)
+    return `/api/v1/traces/${body.trace.id}`
+  }
+  /** Sends a request whose commit is not heard of. */
+  const lose = async (method: string, path: string, body?: object) => {
+    const cutting = await cutAtCommit(database, relay)
+    const answer = call(method, path, body === undefined ? {} : { body })
+    await cutting()
+    relay.mend()
+    return answer
+  }
+
+  t.match(await lose('POST', '/api/v1/traces', ingestBody()), { status: 201, body: { duplicate: false } })
+  const trace = await record()
+  t.match(await lose('POST', `${trace}/spans`, spansBody(span())), { status: 200, body: { added: 1, spanCount: 1 } })
+  t.match(await lose('POST', `${trace}/end`, endBody()), { status: 200, body: { duplicate: false, spanCount: 1 } })
+  t.match(await lose('PATCH', trace, { metadata: { a: 1 } }), {
+    status: 200,
+    body: { changed: true, metadata: { a: 1 } }
+  })
+  t.match(await call('PATCH', trace, { body: { metadata: { a: 1 } } }), { body: { changed: false } })
+  const added = await lose('POST', `${trace}/scores`, score)
+  t.match(added, { status: 201, body: { score: { value: 1 } } })
+  const { scores } = (await call('GET', `${trace}/scores`)).body
+  t.same(scores, [added.body.score], 'one score, the one that was answered')
+  t.match(await lose('DELETE', `${trace}/scores/${added.body.score.id}`), { status: 200 })
+  t.match(await call('DELETE', `${trace}/scores/${added.body.score.id}`), { status: 404 })
+  t.match(await lose('DELETE', trace), { status: 200 })
+  t.match(await call('DELETE', trace), { status: 404 })
+  t.match((await call('GET', '/api/v1/project')).body, { traceCount: 1, spanCount: 0 }, 'the totals agree')
+})
+
+t.test('a write that cannot be looked up in time is 429', async t => {
+  const database = await testDatabase(t)
+  const relay = await testRelay(t, database.target)
+  const { call } = await testService(t, { database, view: { connect: relay.connect } })
+  const body = startBody()
+  const path = `/api/v1/traces/${body.trace.id}`
+  await call('POST', '/api/v1/traces', { body })
+  await cutAtCommit(database, relay)
+  const answer = await call('PATCH', path, { body: { metadata: { a: 1 } } })
+  t.match(answer, { status: 429, headers: { 'retry-after': '1' }, body: { error: { code: 'quota_exhausted' } } })
+  relay.mend()
+  t.match(await call('PATCH', path, { body: { metadata: { a: 1 } } }), { body: { changed: false } }, 'it was stored')
+})
+
+/**
+ * From now on: every connection is cut between the next commit that changes what is stored and its answer. Gives what
+ * waits for that.
+ */
+async function cutAtCommit({ pool }: TestDatabase, relay: Relay): Promise<() => Promise<void>> {
+  const read = async () => {
+    const [row] = await pool.run(
+      sql => sql`
+      select count(*)::text || coalesce(max(version), 0) || (select count(*) from scores) as print from traces`
+    )
+    return row?.print
+  }
+  const before = await read()
+  relay.cutWhen(async () => (await read()) !== before)
+  return () => until(() => relay.isCut)
+}
