@@ -69,19 +69,24 @@ export class Metrics {
     this.#commits.observe(milliseconds / 1000)
   }
 
-  /** Shows what the write path holds whenever the metrics are read. */
+  /** Shows what the write path holds. */
   watchPending(read: () => PendingWrites): void {
-    const gauge = (name: string, help: string, value: () => number) =>
-      new Gauge({
-        name,
-        help,
-        registers: [this.#registry],
-        collect() {
-          this.set(value())
-        }
-      })
-    gauge('spoor_pending_writes', 'Writes admitted and not yet answered.', () => read().requests)
-    gauge('spoor_pending_write_bytes', 'Bytes of their bodies.', () => read().bytes)
+    this.watch('spoor_pending_writes', 'Writes admitted and not yet answered.', () => read().requests)
+    this.watch('spoor_pending_write_bytes', 'Bytes of their bodies.', () => read().bytes)
+  }
+
+  /** Shows a number that is asked for whenever the metrics are read; undefined: it is not known now. */
+  watch(name: string, help: string, read: () => number | undefined | Promise<number | undefined>): void {
+    new Gauge({
+      name,
+      help,
+      registers: [this.#registry],
+      async collect() {
+        const value = await read()
+        if (value === undefined) this.reset()
+        else this.set(value)
+      }
+    })
   }
 
   /** The media type and the text of the exposition. */

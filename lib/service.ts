@@ -46,6 +46,16 @@ export async function startService(
   const writers = openPool(database, WRITERS)
   const store = createStore(readers, writers)
   const metrics = new Metrics()
+  metrics.watch(
+    'spoor_pool_waiting',
+    'Work that waits for a connection to the database.',
+    () => readers.waiting + writers.waiting
+  )
+  metrics.watch(
+    'spoor_database_bytes',
+    'Size of the database; 0 while it is away.',
+    rarely(() => readDatabaseSize(store))
+  )
   const ingest = new WritePath(database, config, log, metrics)
   const keyReaders = openPool(database, KEY_READERS)
   const keys = new KeyRing({
@@ -97,6 +107,27 @@ export async function startService(
 
 function openPool(database: Database, { size, ...options }: PoolOptions): Pool {
   return new Pool(onClose => database.connect({ ...options, onClose }), { size })
+}
+
+/** Measuring looks at every file of the database, so no more often than this. */
+const SIZE_INTERVAL_MS = 60_000
+
+/** The same value for SIZE_INTERVAL_MS, however often it is asked for. */
+function rarely<T>(read: () => Promise<T>): () => Promise<T> {
+  let value: Promise<T> | undefined
+  let readAt = 0
+  return () => {
+    if (value === undefined || performance.now() - readAt > SIZE_INTERVAL_MS) {
+      value = read()
+      readAt = performance.now()
+    }
+    return value
+  }
+}
+
+async function readDatabaseSize(store: Store): Promise<number | undefined> {
+  const rows = await store.read(sql => sql`select pg_database_size(current_database()) as bytes`).catch(() => [])
+  return rows[0]?.bytes
 }
 
 /** What stands in the way of a write (App.readiness). */

@@ -15,6 +15,7 @@ import type { Sql } from 'postgres'
 import { ConfigError } from '../config.ts'
 import type { Logger } from '../log.ts'
 import type { Database } from './database.ts'
+import { SQLSTATE } from './failure.ts'
 import { Pool } from './pool.ts'
 
 export interface Migration {
@@ -39,8 +40,13 @@ const NO_TRANSACTION = '--! no-transaction'
 /** Any number that nobody else uses for an advisory lock in this database. */
 const MIGRATION_LOCK = 5_700_100
 const LOCK_POLL_MS = 200
-/** A migration that has to wait for others' locks makes everybody behind it wait as well: better it fails. */
-const LOCK_TIMEOUT = '10s'
+/**
+ * A migration that waits for others' locks makes every writer behind it wait as well. So it waits for no longer than this,
+ * lets the writers go on for a while, and tries again.
+ */
+const LOCK_TIMEOUT_MS = 1000
+const LOCK_PAUSE_MS = 2000
+const LOCK_ATTEMPTS = 100
 
 /** Applies what is missing, and returns the versions that were applied. Several processes may call this at once. */
 export async function migrate(database: Database, log: Logger, folder?: string): Promise<number[]> {
@@ -57,7 +63,7 @@ export async function migrate(database: Database, log: Logger, folder?: string):
       const applied = new Set(await readAppliedVersions(lock))
       const missing = migrations.filter(migration => !applied.has(migration.version))
       for (const migration of missing) {
-        await apply(pool, migration)
+        await applyPatiently(pool, migration, log)
         log.info({ version: migration.version, name: migration.name }, 'migration applied')
       }
       return missing.map(migration => migration.version)
@@ -135,10 +141,25 @@ async function readAppliedVersions(sql: Sql): Promise<number[]> {
   return rows.map(row => row.version)
 }
 
+async function applyPatiently(pool: Pool, migration: Migration, log: Logger): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      await apply(pool, migration)
+      return
+    } catch (error) {
+      const isLocked = (error as { code?: unknown }).code === SQLSTATE.lockNotAvailable
+      if (!isLocked || attempt === LOCK_ATTEMPTS) throw error
+      if (attempt === 1)
+        log.info({ version: migration.version }, 'a migration waits for a moment without long transactions')
+    }
+    await delay(LOCK_PAUSE_MS)
+  }
+}
+
 async function apply(pool: Pool, migration: Migration): Promise<void> {
   if (migration.transactional) {
     await pool.transaction(async sql => {
-      await sql.unsafe(`set local lock_timeout = '${LOCK_TIMEOUT}'`)
+      await sql.unsafe(`set local lock_timeout = ${LOCK_TIMEOUT_MS}`)
       await recordApplied(sql, migration)
       await sql.unsafe(migration.text)
     })

@@ -54,7 +54,15 @@ function refuseRead(error: unknown): never {
 /** A write whose answer was lost was committed whole or not at all: the next attempt finds out which. */
 async function write<T>(pool: Pool, work: (sql: Sql, attempts: Attempts) => Promise<T>): Promise<T> {
   const attempts = { sent: false }
-  const attempt = () => pool.run(sql => work(sql, attempts))
+  const attempt = async () => {
+    const { sent } = attempts
+    try {
+      return await pool.run(sql => work(sql, attempts))
+    } catch (error) {
+      if (classifyFailure(error) !== 'lost') attempts.sent = sent
+      throw error
+    }
+  }
   let lostSince: number | undefined
   for (;;) {
     try {

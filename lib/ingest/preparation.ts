@@ -23,6 +23,8 @@ export interface Group {
 
 interface Waiting {
   readonly task: ReadyTask
+  /** A thread has died with it already. */
+  readonly retried?: true
   resolve(result: ReadyResult): void
   reject(error: unknown): void
 }
@@ -83,9 +85,11 @@ export class Preparation {
       const results = await this.#run(group)
       for (const [i, result] of results.entries()) group[i]?.resolve(result)
     } catch (error) {
-      // The thread died. Another takes over, and a body that it died of stands alone.
-      if (group.length > 1) for (const each of group) void this.#prepare([each])
-      else group[0]?.reject(error)
+      // The thread died. Another takes over, once for each body, so that one which threads die of stands alone.
+      for (const each of group) {
+        if (each.retried) each.reject(error)
+        else void this.#prepare([{ ...each, retried: true }])
+      }
     }
   }
 

@@ -18,10 +18,13 @@ t.test('counts requests by route and status, refusals by code, and batches, with
     'spoor_http_request_duration_seconds_count{route="recordTrace"} 2',
     'spoor_refusals_total{code="invalid_trace"} 1',
     'spoor_batch_operations_count 1',
-    'spoor_pending_writes 0'
+    'spoor_pending_writes 0',
+    'spoor_pending_write_bytes 0',
+    'spoor_pool_waiting 0'
   ]) {
     t.ok(lines.includes(line), line)
   }
+  t.match(text, /^spoor_database_bytes [1-9]\d{6,}$/m)
   t.match(text, /^nodejs_eventloop_lag_seconds /m)
   t.notMatch(text, /spoor_live_|nowhere/, 'nothing that a client sent')
 })
