@@ -85,10 +85,12 @@ export class Exchange implements RequestOf<Record<string, unknown>, unknown> {
   get path(): string {
     const url = this.request.url ?? ''
     const end = url.indexOf('?')
-    return url.slice(0, Math.min(end === -1 ? url.length : end, MAX_LOGGED_PATH))
+    return maskSecrets(url.slice(0, Math.min(end === -1 ? url.length : end, MAX_LOGGED_PATH)))
   }
 }
 
 const MAX_LOGGED_PATH = 200
 /** A name or an address, with a port or without: what may stand in an address that is sent back. */
 const HOST = /^(?:[\w.-]+|\[[\da-fA-F:.]+\])(?::\d{1,5})?$/
+
+import { maskSecrets } from './keys.ts'

@@ -13,6 +13,7 @@ const KEY_ID_LENGTH = 16
 /** 43 characters of 62 are 256 bits. */
 const SECRET_LENGTH = 43
 const KEY_REST = new RegExp(`^([0-9A-Za-z]{${KEY_ID_LENGTH}})_([0-9A-Za-z]{${SECRET_LENGTH}})$`)
+const SECRET_IN_TEXT = new RegExp(`(_live_[0-9A-Za-z]{${KEY_ID_LENGTH}}_)[0-9A-Za-z]+`, 'g')
 /** The largest multiple of 62 in a byte: what lies above is thrown away, or the first letters would come more often. */
 const UNBIASED_BELOW = 256 - (256 % ALPHABET.length)
 
@@ -42,6 +43,11 @@ export function parseKey(prefix: string, token: string): KeyParts | undefined {
   if (!token.startsWith(start)) return undefined
   const parts = KEY_REST.exec(token.slice(start.length))
   return parts === null ? undefined : { keyId: parts[1]!, secret: parts[2]! }
+}
+
+/** A text that may hold keys, such as an address into which a client put one, without their secrets. */
+export function maskSecrets(text: string): string {
+  return text.includes('_live_') ? text.replaceAll(SECRET_IN_TEXT, '$1…') : text
 }
 
 /** The stored form of a secret: HMAC-SHA256, 32 bytes, under the deployment's KEY_DIGEST_SECRET. */

@@ -1,0 +1,75 @@
+import { Writable } from 'node:stream'
+import t from 'tap'
+import { createLog } from '../../lib/log.ts'
+import { ingestBody, traceId } from '../fixtures/bodies.ts'
+import { testDatabase } from '../fixtures/database.ts'
+import { testService } from '../fixtures/service.ts'
+import { configurationFor, runHere } from '../fixtures/spoor.ts'
+import { figure, isLong } from '../fixtures/torture.ts'
+
+const unknownKey = (n: number) => `spoor_live_${String(n).padStart(16, '0')}_${'x'.repeat(43)}`
+
+t.test('no secret is in the log, the answers, the metrics or an export', async t => {
+  let log = ''
+  const sink = new Writable({
+    write(chunk, _encoding, done) {
+      log += chunk
+      done()
+    }
+  })
+  const database = await testDatabase(t)
+  const { call, key, makeKey } = await testService(t, { database, log: createLog('trace', sink) })
+  const other = await makeKey({ scopes: ['traces:read'] })
+  const secrets = [key, other.key].map(each => each.split('_').at(-1)!)
+  const texts: string[] = []
+  for (const given of [key, other.key, `${key}x`, `${key.slice(0, -1)}`]) {
+    for (const [method, path, body] of [
+      ['POST', '/api/v1/traces', ingestBody()],
+      ['POST', '/api/v1/traces', '{"secret in a body'],
+      ['GET', '/api/v1/key', undefined],
+      ['GET', `/api/v1/traces?name=${given}`, undefined],
+      ['GET', `/api/v1/traces/${traceId()}`, undefined],
+      ['GET', `/${given}`, undefined]
+    ] as const) {
+      texts.push((await call(method, path, { key: given, ...(body !== undefined && { body }) })).text)
+    }
+  }
+  texts.push(
+    (await call('GET', '/metrics')).text,
+    (await runHere(['export', '--project', 'default'], configurationFor(database))).out
+  )
+  t.not(log, '')
+  for (const secret of [...secrets, database.digestSecret!]) {
+    t.notOk(log.includes(secret), 'not in the log')
+    t.notOk(
+      texts.some(text => text.includes(secret)),
+      'not in what is answered'
+    )
+  }
+  t.notMatch(log, 'secret in a body')
+})
+
+t.test('the time of a 401 does not tell whether a key exists', async t => {
+  const { call, makeKey } = await testService(t)
+  const existing = await Promise.all(Array.from({ length: 20 }, () => makeKey()))
+  const count = isLong ? 4000 : 100
+  const times = { unknown: [] as number[], existing: [] as number[] }
+  for (let i = 0; i < count; i++) {
+    const wrong = existing[i % existing.length]!.key.replace(/.{43}$/, 'x'.repeat(43))
+    for (const [kind, key] of [
+      ['unknown', unknownKey(i)],
+      ['existing', wrong]
+    ] as const) {
+      const asked = performance.now()
+      const { status } = await call('GET', '/api/v1/key', { key })
+      times[kind].push(performance.now() - asked)
+      if (status !== 401) t.fail(`${kind}: ${status}`)
+    }
+  }
+  const median = (list: number[]) => list.sort((one, other) => one - other)[Math.floor(list.length / 2)]!
+  const [unknown, wrong] = [median(times.unknown), median(times.existing)]
+  figure('median time of a 401, key unknown / secret wrong, ms', `${unknown.toFixed(3)} / ${wrong.toFixed(3)}`)
+  // Meaningful only over many requests.
+  if (isLong) t.ok(Math.abs(unknown - wrong) < 0.1 * unknown, `${unknown} ms against ${wrong} ms`)
+  else t.pass('every wrong key was 401')
+})
