@@ -4,6 +4,7 @@
  * group commit without a timer. 2xx means committed and readable.
  */
 import type { Appended, Ended, Ingest, Principal, Recorded } from '../app.ts'
+import { CopyConnection } from '../database/copy-connection.ts'
 import type { Database } from '../database/database.ts'
 import { Pool } from '../database/pool.ts'
 import { Refusal } from '../errors.ts'
@@ -14,8 +15,7 @@ import type { ByKey, Decision } from '../trace/decide.ts'
 import type { PreparedAppend, PreparedEnd } from '../trace/prepared.ts'
 import { Preparation } from './preparation.ts'
 import { Queue } from './queue.ts'
-import type { Ready, ReadyTask } from './ready.ts'
-import type { RecordText } from './rows.ts'
+import type { Ready, ReadyRecord, Operation as TaskOperation } from './ready.ts'
 import { type Pending, Writer } from './writer.ts'
 
 export interface IngestOptions {
@@ -53,13 +53,14 @@ const SLOTS = 62
 type Done = Exclude<Decision, { kind: 'refused' }>
 /** Who writes, as far as it is written down; nobody's key restores. */
 type Author = Pick<Principal, 'projectId' | 'environment' | 'trialAccountId'> & { readonly keyId: string | null }
-type Operation = RecordText | (PreparedAppend & ByKey) | (PreparedEnd & ByKey)
+type Operation = ReadyRecord | (PreparedAppend & ByKey) | (PreparedEnd & ByKey)
 
 export class WritePath implements Ingest {
   readonly #preparation: Preparation
   readonly #queue = new Queue<Pending>()
   readonly #gate = new Gate(MAX_PREPARED_BYTES)
   readonly #pool: Pool
+  readonly #writers: readonly Writer[]
   readonly #idle: Writer[]
   readonly #trialTraces: number | undefined
   readonly #metrics: Metrics
@@ -73,33 +74,32 @@ export class WritePath implements Ingest {
     this.#trialTraces = options.trialTraces
     this.#metrics = metrics
     metrics.watchPending(() => ({ requests: this.#pending, bytes: this.#pendingBytes }))
-    const connect = (onClose: () => void) =>
-      database.connect({
-        applicationName: 'writer',
-        statementTimeoutMs: STATEMENT_TIMEOUT_MS,
-        settings: SETTINGS,
-        onClose
-      })
+    const connection = { applicationName: 'writer', statementTimeoutMs: STATEMENT_TIMEOUT_MS, settings: SETTINGS }
+    const connect = (onClose: () => void) => database.connect({ ...connection, onClose })
     this.#pool = new Pool(connect, { size: LANES })
+    const openCopy = () => CopyConnection.open(database.connect, connection)
     const first = Math.floor(Math.random() * SLOTS)
     const again = (pending: Pending, pauseMs: number) => this.#tryAgain(pending, pauseMs)
-    this.#idle = Array.from(
+    this.#writers = Array.from(
       { length: LANES },
-      (_, lane) => new Writer(this.#pool, 1 + ((first + lane) % SLOTS), again, log)
+      (_, lane) => new Writer(this.#pool, openCopy, 1 + ((first + lane) % SLOTS), again, log)
     )
+    this.#idle = [...this.#writers]
   }
 
   async record(key: Principal, body: Uint8Array): Promise<Recorded> {
-    return this.#prepared('record', body, async ready => {
-      const record = ready as RecordText
-      return recorded(record, await this.#submit(key, record.traceId, record, body.byteLength))
+    // Who is charged, is so by the statement.
+    const operation = this.#isCharged(key) ? 'record text' : 'record'
+    return this.#prepared(operation, body, async ready => {
+      const record = ready as ReadyRecord
+      return recorded(record, await this.#submit(key, record.traceId, record, body))
     })
   }
 
   async append(key: Principal, traceId: string, body: Uint8Array): Promise<Appended> {
     return this.#prepared('append', body, async ready => {
       const operation = { ...(ready as PreparedAppend), environment: key.environment }
-      const decision = await this.#submit(key, traceId, operation, body.byteLength)
+      const decision = await this.#submit(key, traceId, operation, body)
       if (decision.kind === 'insert') throw new Error('an append cannot insert a trace')
       const added = decision.kind === 'change' ? decision.added : 0
       return { traceId, added, duplicate: decision.duplicate, spanCount: spanCountAfter(decision) }
@@ -109,7 +109,7 @@ export class WritePath implements Ingest {
   async end(key: Principal, traceId: string, body: Uint8Array): Promise<Ended> {
     return this.#prepared('end', body, async ready => {
       const operation = { ...(ready as PreparedEnd), environment: key.environment }
-      const decision = await this.#submit(key, traceId, operation, body.byteLength)
+      const decision = await this.#submit(key, traceId, operation, body)
       if (decision.kind === 'insert') throw new Error('an end cannot insert a trace')
       return { traceId, duplicate: decision.kind === 'duplicate', spanCount: spanCountAfter(decision) }
     })
@@ -122,8 +122,8 @@ export class WritePath implements Ingest {
   async restore(projectId: number, line: Uint8Array): Promise<Recorded> {
     const nobody = { projectId, keyId: null, environment: null, trialAccountId: null }
     return this.#prepared('restore', line, async ready => {
-      const record = ready as RecordText
-      return recorded(record, await this.#submit(nobody, record.traceId, record, line.byteLength))
+      const record = ready as ReadyRecord
+      return recorded(record, await this.#submit(nobody, record.traceId, record, line))
     })
   }
 
@@ -151,15 +151,12 @@ export class WritePath implements Ingest {
       })
     }
     await this.#preparation.close()
+    for (const writer of this.#writers) writer.close()
     await this.#pool.end()
   }
 
   /** Prepares a body once there is room for its rows, which is given back when `write` is done with them. */
-  async #prepared<T>(
-    operation: ReadyTask['operation'],
-    body: Uint8Array,
-    write: (ready: Ready) => Promise<T>
-  ): Promise<T> {
+  async #prepared<T>(operation: TaskOperation, body: Uint8Array, write: (ready: Ready) => Promise<T>): Promise<T> {
     await this.#gate.enter(body.byteLength)
     try {
       return await write(await this.#preparation.makeReady({ operation, body }))
@@ -168,16 +165,23 @@ export class WritePath implements Ingest {
     }
   }
 
+  #isCharged({ trialAccountId }: Author): boolean {
+    return trialAccountId !== null && this.#trialTraces !== undefined
+  }
+
   /** Queues an operation; resolves with its decision once that is committed, throws a Refusal otherwise. */
-  async #submit(key: Author, traceId: string, operation: Operation, bytes: number): Promise<Done> {
+  async #submit(key: Author, traceId: string, operation: Operation, body: Uint8Array): Promise<Done> {
     const isRecord = operation.operation === 'record'
-    const isRestore = isRecord && operation.past !== undefined
-    const isTrial = isRecord && key.trialAccountId !== null && this.#trialTraces !== undefined
-    const charge = isTrial ? { accountId: key.trialAccountId as number, limit: this.#trialTraces as number } : undefined
+    const isRestore = isRecord && operation.text?.past !== undefined
+    const charge =
+      isRecord && this.#isCharged(key)
+        ? { accountId: key.trialAccountId as number, limit: this.#trialTraces as number }
+        : undefined
     const decision = await new Promise<Decision>((resolve, reject) => {
       const pending: Pending = {
         place: `${key.projectId}/${traceId}`,
-        bytes,
+        bytes: body.byteLength,
+        body,
         alone: charge !== undefined,
         projectId: key.projectId,
         traceId,
@@ -254,9 +258,9 @@ export class WritePath implements Ingest {
 const spanCountAfter = (decision: Exclude<Done, { kind: 'insert' }>): number =>
   decision.kind === 'change' ? decision.change.spanCount : decision.spanCount
 
-const recorded = (record: RecordText, decision: Done): Recorded => ({
+const recorded = (record: ReadyRecord, decision: Done): Recorded => ({
   traceId: record.traceId,
-  spanCount: decision.kind === 'duplicate' ? decision.spanCount : record.spans.count,
+  spanCount: decision.kind === 'duplicate' ? decision.spanCount : record.spanCount,
   duplicate: decision.kind === 'duplicate',
   running: record.running
 })

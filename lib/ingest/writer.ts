@@ -5,18 +5,21 @@
  * attempt did not take, or if the outcome of an earlier attempt is unknown because the connection went away: then the
  * number that the attempt would have left on the row tells whether it took.
  */
+import type { CopyConnection } from '../database/copy-connection.ts'
 import { classifyFailure, SQLSTATE } from '../database/failure.ts'
 import type { Pool } from '../database/pool.ts'
 import { Refusal } from '../errors.ts'
 import type { Logger } from '../log.ts'
 import { isUsedUp } from '../store/accounts.ts'
 import { type TrialCharge, writeBatch } from '../store/batch.ts'
+import { CopyBatches, type CopyRows } from '../store/copy-batch.ts'
 import { TraceNumbers } from '../store/trace-numbers.ts'
 import { type Look, readTraceStates } from '../store/trace-state.ts'
 import { type ByKey, type Decision, decide, type TraceState } from '../trace/decide.ts'
 import type { PreparedAppend, PreparedEnd } from '../trace/prepared.ts'
 import type { Queued } from './queue.ts'
-import { BatchRows, type RecordText } from './rows.ts'
+import { type ReadyRecord, renderAsText } from './ready.ts'
+import { BatchRows } from './rows.ts'
 
 /** An operation under way. */
 export interface Pending extends Queued {
@@ -25,7 +28,9 @@ export interface Pending extends Queued {
   /** Stamped on recorded traces. */
   readonly keyId: string | null
   readonly environment: string | null
-  readonly operation: RecordText | (PreparedAppend & ByKey) | (PreparedEnd & ByKey)
+  readonly operation: ReadyRecord | (PreparedAppend & ByKey) | (PreparedEnd & ByKey)
+  /** What it was made of. */
+  readonly body: Uint8Array
   /** Set where a new trace is charged to a trial account; such an operation is a batch by itself. */
   readonly charge: TrialCharge | undefined
   /** The state must be read before deciding. */
@@ -46,6 +51,8 @@ export interface Pending extends Queued {
 /** What becomes of an operation that was neither answered nor failed: tried again, at once or after a pause. */
 export type Again = (pending: Pending, pauseMs: number) => void
 
+/** After a batch that could not be copied, because a trace was there, so many go by the statement: resends come in crowds. */
+const STATEMENTS_AFTER_CONFLICT = 8
 /** How long the outcome of a lost attempt is looked for before the client is told to send again. */
 const LOST_LIMIT_MS = 5000
 const PAUSE_MS = 50
@@ -58,10 +65,16 @@ export class Writer {
   readonly #again: Again
   readonly #log: Logger
   readonly #numbers = new TraceNumbers()
+  readonly #openCopy: OpenCopy
+  readonly #copyBatches = new CopyBatches()
+  #copy: CopyConnection | undefined
+  /** Batches that go by the statement before the next is copied; Infinity: this server cannot be copied to. */
+  #statements = 0
 
   /** `slot`: the slot of project_totals that this writer alone should use. */
-  constructor(pool: Pool, slot: number, again: Again, log: Logger) {
+  constructor(pool: Pool, openCopy: OpenCopy, slot: number, again: Again, log: Logger) {
     this.#pool = pool
+    this.#openCopy = openCopy
     this.#slot = slot
     this.#again = again
     this.#log = log
@@ -77,10 +90,15 @@ export class Writer {
     }
   }
 
+  close(): void {
+    this.#copy?.close()
+  }
+
   async #decideAndWrite(batch: readonly Pending[]): Promise<void> {
+    if (batch.every(isNew) && (await this.#copyAll(batch))) return
     const decided = await this.#look(batch.filter(pending => pending.look))
     for (const pending of batch) {
-      if (!pending.look) decided.push({ pending, state: undefined, decision: { kind: 'insert' } })
+      if (!pending.look) decided.push({ pending, state: undefined, decision: INSERT })
     }
     if (decided.length === 0) return
     const taken = await this.#pool.run(async sql => {
@@ -95,6 +113,60 @@ export class Writer {
       if (seq !== undefined && taken.has(seq)) pending.resolve(decision)
       else await this.#notTaken(pending, state)
     }
+  }
+
+  /** Copies new traces; false: nothing was written, and the statement must sort out why. */
+  async #copyAll(batch: readonly New[]): Promise<boolean> {
+    if (this.#statements > 0) {
+      this.#statements--
+      return false
+    }
+    const connection = await this.#copyConnection()
+    if (connection === undefined) return false
+    await this.#refillNumbers(batch.length)
+    const ingestedAt = new Date().toISOString()
+    const traces = batch.map(pending => {
+      const { projectId, environment, keyId, operation } = pending
+      const seq = this.#numberOf(pending)
+      pending.decision = INSERT
+      return {
+        projectId,
+        environment,
+        keyId,
+        seq,
+        ingestedAt,
+        estimatedBytes: operation.estimatedBytes,
+        rows: operation.copy
+      }
+    })
+    try {
+      await this.#copyBatches.write(connection, traces, this.#slot)
+    } catch (error) {
+      if (!isUniqueViolation(error) && classifyFailure(error) !== 'bug') throw error
+      this.#statements = STATEMENTS_AFTER_CONFLICT
+      return false
+    }
+    for (const pending of batch) pending.resolve(INSERT)
+    return true
+  }
+
+  async #copyConnection(): Promise<CopyConnection | undefined> {
+    if (this.#copy === undefined || this.#copy.isDead) {
+      this.#copy = await this.#openCopy()
+      if (this.#copy === undefined) this.#statements = Number.POSITIVE_INFINITY
+    }
+    return this.#copy
+  }
+
+  async #refillNumbers(count: number): Promise<void> {
+    if (!this.#numbers.has(count)) await this.#pool.run(sql => this.#numbers.refill(sql, count))
+  }
+
+  /** The same number at every attempt: whichever of them takes, it leaves one row. */
+  #numberOf(pending: Pending): number {
+    const seq = pending.attempts[0] ?? this.#numbers.take()
+    pending.attempts = [seq]
+    return seq
   }
 
   /** Reads the states of these operations, answers what is decided already, and gives what is to be written. */
@@ -129,11 +201,9 @@ export class Writer {
       pending.attempts.push(version)
       rows.change({ projectId, seq: state.seq, oldVersion: state.version, version }, decision.change)
     } else if (operation.operation === 'record') {
-      // The same number at every attempt: whichever of them takes, it leaves one row.
-      const seq = pending.attempts[0] ?? this.#numbers.take()
-      pending.attempts = [seq]
-      const { environment, keyId } = pending
-      rows.insert({ projectId, seq, environment, keyId, ingestedAt }, operation)
+      const { environment, keyId, body } = pending
+      const seq = this.#numberOf(pending)
+      rows.insert({ projectId, seq, environment, keyId, ingestedAt }, operation.text ?? renderAsText(body))
     }
   }
 
@@ -192,6 +262,17 @@ export class Writer {
   }
 }
 
+const INSERT: Decision = { kind: 'insert' }
+
+/** Opens a connection for COPY; undefined where that cannot be had. */
+export type OpenCopy = () => Promise<CopyConnection | undefined>
+
+/** A new trace whose rows are ready for COPY, which nobody has tried to write yet. */
+type New = Pending & { readonly operation: ReadyRecord & { readonly copy: CopyRows } }
+
+const isNew = (pending: Pending): pending is New =>
+  !pending.look && pending.operation.operation === 'record' && pending.operation.copy !== undefined
+
 interface Decided {
   readonly pending: Pending
   readonly state: TraceState | undefined
@@ -207,7 +288,7 @@ function lookOf({ projectId, traceId, operation }: Pending): Look {
 const isOurs = (pending: Pending, state: TraceState): boolean =>
   pending.attempts.includes(pending.operation.operation === 'record' ? state.seq : state.version)
 
-/** Only a charged insert raises it, where the trace exists (lib/store/batch.ts). */
+/** COPY raises it where a trace exists, and so does a charged insert (lib/store/batch.ts). */
 const isUniqueViolation = (error: unknown): boolean =>
   (error as { code?: unknown } | null)?.code === SQLSTATE.uniqueViolation
 
