@@ -12,7 +12,7 @@ import type { Edge } from '../cursor.ts'
 import { list } from './json.ts'
 import { edgeAbove, edgeBelow, type Sort, TRACE_ORDERS } from './order.ts'
 import { readScoreMaps } from './scores.ts'
-import { renderSummary, type SummaryRow } from './trace-json.ts'
+import { PAGE_TEXT, readSummaries, type Summary } from './summary-page.ts'
 
 /** Filters are exact and combine with AND; `from` and `to` (canonical timestamps) are for the newest-first order only. */
 export interface TraceFilters {
@@ -45,11 +45,11 @@ export interface TracePage {
   readonly previous: Edge | undefined
 }
 
-interface Row extends SummaryRow {
-  readonly seq: number
-  readonly scoreCount: number
-  /** Whether the row lies in the direction of the page, or on the other side of the edge. */
-  readonly ahead: boolean
+interface Row {
+  /** The page and one trace more, nearest the edge first. */
+  readonly page: string | null
+  /** Whether there is a trace on the other side of the edge. */
+  readonly behind: boolean
 }
 
 const SORTS = {
@@ -67,13 +67,6 @@ const FILTERS = [
   ['userId', 'user_id']
 ] as const
 
-const COLUMNS = `
-  seq, score_count as "scoreCount", id, name, status, environment, started_at as "startedAt", ended_at as "endedAt",
-  duration_ms as "durationMs", provider, model, session_id as "sessionId", user_id as "userId", tags,
-  input_tokens as "inputTokens", output_tokens as "outputTokens", total_tokens as "totalTokens", cost_usd as "costUsd",
-  span_count as "spanCount", error_count as "errorCount", estimated_bytes as "estimatedBytes",
-  ingested_at as "ingestedAt"`
-
 /** One page of a project's traces. */
 export async function listTraces(sql: Sql, projectId: number, query: TraceQuery): Promise<TracePage> {
   const { after, before, sort, limit } = query
@@ -84,21 +77,26 @@ export async function listTraces(sql: Sql, projectId: number, query: TraceQuery)
 
   const statement = new Statement(projectId, query)
   // One row more than asked for shows whether anything follows; one on the other side, whether anything precedes.
-  const walks = [statement.walk(true, down, edge, limit + 1)]
-  if (after !== undefined || before !== undefined) walks.push(statement.walk(false, !down, edgeBehind, 1))
-  const found = await sql.unsafe<Row[]>(walks.join(' union all '), statement.values)
+  const ahead = statement.walk(down, edge, limit + 1)
+  const behind =
+    after === undefined && before === undefined ? 'false' : `exists ${statement.walk(!down, edgeBehind, 1)}`
+  const [row] = await sql.unsafe<[Row]>(
+    `select (select ${PAGE_TEXT} from ${ahead} t) as page, ${behind} as behind`,
+    statement.values,
+    { prepare: !statement.isFiltered }
+  )
 
-  const ahead = found.filter(row => row.ahead)
-  const rows = ahead.slice(0, limit)
-  if (!down) rows.reverse()
-  const [follows, precedes] = [ahead.length > limit, found.length > ahead.length]
+  const found = readSummaries(row.page)
+  const traces = found.slice(0, limit)
+  if (!down) traces.reverse()
+  const [follows, precedes] = [found.length > limit, row.behind]
   // An empty page leads back to what lies behind its own cursor, the row at the cursor included.
-  const edgeAt = (row: Row | undefined): Edge =>
-    row === undefined ? edgeBehind : { key: String(row[SORTS[sort].field]), tie: row.id, inclusive: false }
+  const edgeAt = (trace: Summary | undefined): Edge =>
+    trace === undefined ? edgeBehind : { key: trace[SORTS[sort].field], tie: trace.id, inclusive: false }
   return {
-    traces: list(await renderSummaries(sql, projectId, rows)),
-    next: (down ? follows : precedes) ? edgeAt(rows.at(-1)) : undefined,
-    previous: (down ? precedes : follows) ? edgeAt(rows[0]) : undefined
+    traces: list(await renderSummaries(sql, projectId, traces)),
+    next: (down ? follows : precedes) ? edgeAt(traces.at(-1)) : undefined,
+    previous: (down ? precedes : follows) ? edgeAt(traces[0]) : undefined
   }
 }
 
@@ -113,13 +111,18 @@ class Statement {
     this.#query = query
   }
 
+  /** Whether a filter is given, so that the values decide which plan is best. */
+  get isFiltered(): boolean {
+    return FILTERS.some(([filter]) => this.#query[filter] !== undefined) || this.#query.tag !== undefined
+  }
+
   /** The first `limit` rows from an edge on, down the list or up, nearest first. */
-  walk(ahead: boolean, down: boolean, edge: Edge, limit: number): string {
+  walk(down: boolean, edge: Edge, limit: number): string {
     const { column } = SORTS[this.#query.sort]
     const beyond = `${down ? '<' : '>'}${edge.inclusive ? '=' : ''}`
     const way = down ? 'desc' : 'asc'
     return `(
-      select ${ahead} as ahead, ${COLUMNS} from traces
+      select * from traces
       where ${this.#conditions(down)} and (${column}, id) ${beyond} (${this.#bind(edge.key)}, ${this.#bind(edge.tie)})
       order by ${column} ${way}, id ${way}
       limit ${this.#bind(limit)})`
@@ -146,8 +149,8 @@ class Statement {
   }
 }
 
-async function renderSummaries(sql: Sql, projectId: number, rows: readonly Row[]): Promise<string[]> {
-  const scored = rows.filter(row => row.scoreCount > 0).map(row => row.seq)
+async function renderSummaries(sql: Sql, projectId: number, traces: readonly Summary[]): Promise<string[]> {
+  const scored = traces.filter(trace => trace.scoreCount > 0).map(trace => trace.seq)
   const maps = scored.length === 0 ? undefined : await readScoreMaps(sql, projectId, scored)
-  return rows.map(row => renderSummary(row, maps?.get(row.seq) ?? '{}'))
+  return traces.map(trace => trace.render(maps?.get(trace.seq) ?? '{}'))
 }

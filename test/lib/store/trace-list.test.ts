@@ -5,6 +5,7 @@ import t from 'tap'
 import type { Edge } from '../../../lib/cursor.ts'
 import type { Sort } from '../../../lib/store/order.ts'
 import { listTraces, type TraceFilters, type TraceQuery } from '../../../lib/store/trace-list.ts'
+import { readTraceDetail } from '../../../lib/store/traces.ts'
 import { testDatabase } from '../../fixtures/database.ts'
 import { freshId, type SeedTrace, seedProject, seedScores, seedTraces } from '../../fixtures/seed.ts'
 
@@ -207,6 +208,28 @@ t.test('the trace list', async t => {
         JSON.parse(traces).map((trace: { scores: object }) => trace.scores),
         [{ x: summary('0b'.repeat(8), 2), y: summary('0c'.repeat(8), 3) }, { x: summary('0d'.repeat(8), 4) }, {}]
       )
+    })
+
+    await t.test('shows every value as the detail of the trace does', async t => {
+      const projectId = await seedProject(sql)
+      const odd = 'a\u0001\u0002\u001f"\\\b\n\t\u007f\u2028 ü 漢 🧵 {}'
+      const seeds = [
+        { name: odd, model: odd, sessionId: odd, userId: odd, tags: [odd, ',', '{', '"', 'null', ' '] },
+        { name: 'null', tags: [], startedAt: '0001-01-01T00:00:00.000Z', environment: null, ingestedAt: null },
+        { startedAt: '9999-12-31T23:59:59.999999Z', endedAt: '9999-12-31T23:59:59.120Z', environment: 'production' },
+        { durationMs: null, status: 'running', startedAt: '2026-01-01T00:00:00.000001Z' },
+        ...[0, 5e-324, 1e-7, 0.000001, 0.1 + 0.2, 100, 123456789012345680000, 1e21, 1.7976931348623157e308].map(
+          costUsd => ({ costUsd })
+        )
+      ].map(seed => ({ ...seed, id: freshId(32) }))
+      await seedTraces(sql, projectId, seeds)
+      const { traces } = await listTraces(sql, projectId, { sort: 'newest', limit: 99 })
+      const details = await Promise.all(seeds.map(seed => readTraceDetail(sql, projectId, seed.id)))
+      for (const detail of details) {
+        const summary = /^\{"trace":(\{.*"scores":\{\}),"input":/s.exec(detail!)![1]!
+        t.ok(traces.includes(`${summary}}`), summary)
+      }
+      t.equal(JSON.parse(traces).length, seeds.length)
     })
 
     await t.test('finds by status, session and user, and never in another project', async t => {
