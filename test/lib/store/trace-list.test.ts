@@ -5,6 +5,7 @@ import t from 'tap'
 import type { Edge } from '../../../lib/cursor.ts'
 import type { Sort } from '../../../lib/store/order.ts'
 import { listTraces, type TraceFilters, type TraceQuery } from '../../../lib/store/trace-list.ts'
+import type { SearchBounds } from '../../../lib/store/trace-search.ts'
 import { readTraceDetail } from '../../../lib/store/traces.ts'
 import { testDatabase } from '../../fixtures/database.ts'
 import { freshId, type SeedTrace, seedProject, seedScores, seedTraces } from '../../fixtures/seed.ts'
@@ -15,28 +16,34 @@ interface Page {
   readonly previous: Edge | undefined
 }
 
-async function readPage(sql: Sql, projectId: number, query: TraceQuery): Promise<Page> {
-  const { traces, next, previous } = await listTraces(sql, projectId, query)
+async function readPage(sql: Sql, projectId: number, query: TraceQuery, bounds?: SearchBounds): Promise<Page> {
+  const { traces, next, previous } = await listTraces(sql, projectId, query, bounds)
   return { ids: JSON.parse(traces).map((trace: { id: string }) => trace.id), next, previous }
 }
 
 type Asked = Omit<TraceQuery, 'after' | 'before'>
 
 /** Pages from the first, or from a cursor, to the end; `between` runs after each. */
-async function walkDown(sql: Sql, projectId: number, query: Asked, between = async () => {}): Promise<Page[]> {
-  const pages = [await readPage(sql, projectId, query)]
+async function walkDown(
+  sql: Sql,
+  projectId: number,
+  query: Asked,
+  between = async () => {},
+  bounds?: SearchBounds
+): Promise<Page[]> {
+  const pages = [await readPage(sql, projectId, query, bounds)]
   for (let next = pages[0]!.next; next !== undefined; next = pages.at(-1)!.next) {
     await between()
-    pages.push(await readPage(sql, projectId, { ...query, after: next }))
+    pages.push(await readPage(sql, projectId, { ...query, after: next }, bounds))
   }
   return pages
 }
 
 /** Pages from the one before `page` back to the first, in the order of the list. */
-async function walkUp(sql: Sql, projectId: number, query: Asked, page: Page): Promise<Page[]> {
+async function walkUp(sql: Sql, projectId: number, query: Asked, page: Page, bounds?: SearchBounds): Promise<Page[]> {
   const pages: Page[] = []
   for (let previous = page.previous; previous !== undefined; previous = pages[0]!.previous) {
-    pages.unshift(await readPage(sql, projectId, { ...query, before: previous }))
+    pages.unshift(await readPage(sql, projectId, { ...query, before: previous }, bounds))
   }
   return pages
 }
@@ -68,6 +75,13 @@ const someFilters: fc.Arbitrary<TraceFilters> = fc.record(
   },
   { requiredKeys: [] }
 )
+/** So small that every way of a search is gone in lists of a few traces. */
+const someSearch: fc.Arbitrary<SearchBounds> = fc.record({
+  shortWalk: fc.constantFrom(1, 3, 30),
+  shortTagWalk: fc.constantFrom(1, 30),
+  few: fc.constantFrom(0, 3, 30),
+  kinds: fc.constantFrom(0, 1, 30)
+})
 const someBounds = fc.record({ from: fc.constantFrom(...TIMES), to: fc.constantFrom(...TIMES) }, { requiredKeys: [] })
 
 /** Ids in an order of their own, so that they neither rise nor fall with anything else. */
@@ -113,24 +127,25 @@ t.test('the trace list', async t => {
           fc.constantFrom<Sort>('newest', 'slowest', 'costliest'),
           someFilters,
           someBounds,
+          someSearch,
           fc.integer({ min: 1, max: 7 }),
-          async (seeds, sort, filters, bounds, limit) => {
+          async (seeds, sort, filters, bounds, search, limit) => {
             const projectId = await seedProject(sql)
             const ids = shuffledIds(seeds.length)
             const traces = seeds.map((seed, i) => ({ ...seed, id: ids[i]! }))
             await seedTraces(sql, projectId, traces)
             const query = { sort, limit, ...filters, ...(sort === 'newest' && bounds) }
-            const down = await walkDown(sql, projectId, query)
+            const down = await walkDown(sql, projectId, query, undefined, search)
             assert.deepEqual(
               down.flatMap(page => page.ids),
               expected(traces, query)
             )
             assert.equal(down[0]!.previous, undefined)
             assert.ok(down.slice(0, -1).every(page => page.ids.length === limit))
-            assert.deepEqual(await walkUp(sql, projectId, query, down.at(-1)!), down.slice(0, -1))
+            assert.deepEqual(await walkUp(sql, projectId, query, down.at(-1)!, search), down.slice(0, -1))
           }
         ),
-        { numRuns: 60 }
+        { numRuns: 150 }
       )
     })
 
