@@ -27,8 +27,11 @@ export interface Principal {
 
 /** The database as handlers see it. Both turn the database's refusals into the answers that decisions.md gives. */
 export interface Store {
-  /** Runs queries that change nothing; tried again once on a lost connection, then 503 `unavailable`. */
-  read<T>(work: (sql: Sql) => Promise<T>): Promise<T>
+  /**
+   * Runs queries that change nothing; tried again once on a lost connection, then 503 `unavailable`. Where a client is
+   * given, such as the request, its queries are cancelled when it goes away.
+   */
+  read<T>(work: (sql: Sql) => Promise<T>, client?: Pick<RequestOf<unknown, unknown>, 'signal'>): Promise<T>
   /** Runs one statement that writes, atomic by itself; a refusal of the store is 429 `quota_exhausted`. */
   write<T>(work: (sql: Sql) => Promise<T>): Promise<T>
 }
