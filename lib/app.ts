@@ -36,8 +36,11 @@ export interface Attempts {
 
 /** The database as handlers see it. Both turn the database's refusals into the answers that decisions.md gives. */
 export interface Store {
-  /** Runs queries that change nothing; tried again once on a lost connection, then 503 `unavailable`. */
-  read<T>(work: (sql: Sql) => Promise<T>): Promise<T>
+  /**
+   * Runs queries that change nothing; tried again once on a lost connection, then 503 `unavailable`. Where a client is
+   * given, such as the request, its queries are cancelled when it goes away.
+   */
+  read<T>(work: (sql: Sql) => Promise<T>, client?: Pick<RequestOf<unknown, unknown>, 'signal'>): Promise<T>
   /**
    * Runs work with one statement that writes, atomic by itself. After a lost connection it is tried again, and finds out
    * what became of the statement; a refusal of the store is 429 `quota_exhausted`.

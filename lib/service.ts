@@ -5,6 +5,7 @@ import { KeyRing } from './auth.ts'
 import type { Config } from './config.ts'
 import type { ConnectOptions, Database } from './database/database.ts'
 import { Pool } from './database/pool.ts'
+import { READER_SETTINGS } from './database/reader-settings.ts'
 import { createStore } from './database/store.ts'
 import { WritePath } from './ingest/ingest.ts'
 import { listenForKeyChanges } from './key-notices.ts'
@@ -25,7 +26,12 @@ export interface Service {
 }
 
 type PoolOptions = ConnectOptions & { readonly size: number }
-const READERS: PoolOptions = { applicationName: 'reader', statementTimeoutMs: 15_000, size: 6 }
+const READERS: PoolOptions = {
+  applicationName: 'reader',
+  statementTimeoutMs: 15_000,
+  settings: READER_SETTINGS,
+  size: 6
+}
 const WRITERS: PoolOptions = { applicationName: 'small writer', statementTimeoutMs: 15_000, size: 2 }
 /** One lookup of keys is under way at a time, and it never waits behind what requests do. */
 const KEY_READERS: PoolOptions = { applicationName: 'keys', statementTimeoutMs: 5000, size: 1 }

@@ -14,8 +14,9 @@ export default function project(app: App): void {
     summary: 'Describe the project of the key',
     description: 'Counts are project-wide, across all environments.',
     replies: { 200: Project },
-    async handler({ key }) {
-      const row = found(await app.store.read(sql => readProject(sql, key.projectId)), 'project')
+    async handler(request) {
+      const { key } = request
+      const row = found(await app.store.read(sql => readProject(sql, key.projectId), request), 'project')
       const { accountId, ...project } = describeProject(row, app.config.storageLimitBytes)
       return { body: { ...project, keyScopes: key.scopes } }
     }

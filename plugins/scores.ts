@@ -37,8 +37,9 @@ export default function scores(app: App): void {
     summary: 'List the scores of a trace',
     description: 'Newest first.',
     replies: { 200: TraceScores },
-    async handler({ key, traceId }) {
-      const list = found(await app.store.read(sql => readTraceScores(sql, key.projectId, traceId)))
+    async handler(request) {
+      const { key, traceId } = request
+      const list = found(await app.store.read(sql => readTraceScores(sql, key.projectId, traceId), request))
       return { body: new JsonText(`{"traceId":"${traceId}","scores":${list}}`) }
     }
   })
@@ -72,9 +73,10 @@ export default function scores(app: App): void {
       'empty before the last, so go on until nextCursor is null.',
     query: ScoreListQuery,
     replies: { 200: ScoreList },
-    async handler({ key, query }) {
+    async handler(request) {
+      const { key, query } = request
       const asked = readScoreQuery(query)
-      const page = await app.store.read(sql => listScores(sql, key.projectId, asked))
+      const page = await app.store.read(sql => listScores(sql, key.projectId, asked), request)
       const cursor = renderCursor(SCORE_ORDER, page.next)
       return { body: new JsonText(`{"scores":${page.scores},"nextCursor":${cursor},"pageSize":${asked.limit}}`) }
     }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
 import { Model, type Told } from './fixtures/model.ts'
+import { countStrays, NO_STRAYS } from './fixtures/seed.ts'
 import { type Answer, type TestService, testService } from './fixtures/service.ts'
 
 const IDS = ['a'.repeat(32), 'b'.repeat(32)]
@@ -196,6 +197,7 @@ t.test('random histories agree with a model in every answer and every read-out',
         }
         const project = await service.call('GET', '/api/v1/project')
         assertHas(project.body, model.totals())
+        assert.deepEqual(await service.database.pool.run(countStrays), NO_STRAYS)
       })
       .afterEach(async () => {
         for (const id of IDS) await service.call('DELETE', `/api/v1/traces/${id}`)

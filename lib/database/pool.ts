@@ -7,6 +7,7 @@
  * waits in line; when the line is full it is refused.
  */
 import type { Sql } from 'postgres'
+import { type Client, watchDeparture } from './departure.ts'
 import { endsConnection } from './failure.ts'
 
 /** Opens one connection, and says when it has closed. */
@@ -37,6 +38,11 @@ interface Lease {
   /** What work is given: throws instead of connecting anew, which would tear work, and transactions, apart. */
   readonly guarded: Sql
   dead: boolean
+  /** What was asked last. */
+  newest: Query | undefined
+}
+interface Query {
+  cancel(): void
 }
 interface Waiter {
   resolve(lease: Lease): void
@@ -67,10 +73,12 @@ export class Pool {
 
   /**
    * Runs `work` on a connection of its own. Queries in it may be sent without awaiting each, but must all be awaited. Once
-   * the connection is lost, every further query of the same work is too: none moves to another connection.
+   * the connection is lost, every further query of the same work is too: none moves to another connection. Where the
+   * client goes away meanwhile, the query under way is cancelled.
    */
-  async run<T>(work: (sql: Sql) => Promise<T>): Promise<T> {
+  async run<T>(work: (sql: Sql) => Promise<T>, client?: Client): Promise<T> {
     const lease = await this.#lease()
+    const endWatch = client && watchDeparture(client, () => abandon(lease))
     try {
       return await work(lease.guarded)
     } catch (error) {
@@ -78,6 +86,7 @@ export class Pool {
       else await forgetRows(lease)
       throw error
     } finally {
+      endWatch?.()
       this.#release(lease)
     }
   }
@@ -165,7 +174,7 @@ export class Pool {
     const sql = this.#connect(() => {
       lease.dead = true
     })
-    const lease: Lease = { sql, guarded: guard(sql, () => failIfLost(lease)), dead: false }
+    const lease: Lease = { sql, guarded: guard(sql, () => lease), dead: false, newest: undefined }
     this.#leases.add(lease)
     return lease
   }
@@ -190,17 +199,29 @@ export class Pool {
   }
 }
 
-function guard(sql: Sql, check: () => void): Sql {
+/** An instance of the driver that fails where the connection is lost, and keeps the newest query in its lease. */
+function guard(sql: Sql, lease: () => Lease): Sql {
+  const keep = <T>(query: T): T => {
+    lease().newest = query as Query
+    return query
+  }
+  const unsafe = (...parameters: Parameters<Sql['unsafe']>) => keep(sql.unsafe(...parameters))
   return new Proxy(sql, {
     apply(target, self, parameters) {
-      check()
-      return Reflect.apply(target, self, parameters)
+      failIfLost(lease())
+      return keep(Reflect.apply(target, self, parameters))
     },
     get(target, property) {
-      check()
-      return Reflect.get(target, property)
+      failIfLost(lease())
+      return property === 'unsafe' ? unsafe : Reflect.get(target, property)
     }
   })
+}
+
+/** Cancels what a lease is doing. A cancellation that comes late would hit the next query, so there is none. */
+function abandon(lease: Lease): void {
+  lease.dead = true
+  lease.newest?.cancel()
 }
 
 /**

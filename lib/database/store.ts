@@ -26,7 +26,8 @@ const LOST_PAUSE_MS = 50
 /** A Store that reads through `readers` and writes through `writers`, so that neither waits for the other. */
 export function createStore(readers: Pool, writers: Pool = readers): Store {
   return {
-    read: work => withAttempts(READ_ATTEMPTS, ['lost', 'retry'], () => readers.run(work)).catch(refuseRead),
+    read: (work, client) =>
+      withAttempts(READ_ATTEMPTS, ['lost', 'retry'], () => readers.run(work, client)).catch(refuseRead),
     write: work => write(writers, work)
   }
 }

@@ -29,7 +29,8 @@ const readBoolean = (text: string) => text === 't'
 const writeTimestamp = (value: unknown) => (value instanceof Date ? value.toISOString() : String(value))
 const writeBytes = (value: unknown) =>
   `\\x${typeof value === 'string' ? value : Buffer.from(value as Uint8Array).toString('hex')}`
-const readUuid = (text: string) =>
+/** PostgreSQL's text of a uuid, without its dashes. */
+export const readUuid = (text: string): string =>
   text.slice(0, 8) + text.slice(9, 13) + text.slice(14, 18) + text.slice(19, 23) + text.slice(24)
 
 const TYPES_BY_NAME: Record<string, Type> = {
@@ -73,7 +74,7 @@ const SECONDS_LENGTH = 19
  * PostgreSQL's text of a timestamptz in UTC (`2026-11-21 12:00:00.12+00`) in the form of answers. Only the years 0001 to
  * 9999 come here: nothing else is let in.
  */
-function readTimestamp(text: string): string {
+export function readTimestamp(text: string): string {
   const fraction = text.slice(SECONDS_LENGTH + 1, -'+00'.length)
   const digits = fraction.padEnd(fraction.length > 3 ? 6 : 3, '0')
   return `${text.slice(0, 10)}T${text.slice(11, SECONDS_LENGTH)}.${digits}Z`

@@ -47,11 +47,15 @@ const SET_AS_SENT = [
   ...['total_tokens', 'cost_usd', 'document_bytes', 'estimated_bytes', 'end_hash', 'provider', 'model', 'tags']
 ]
 
+/** What the later steps need of a trace that took. */
+export const TAKEN = `t.project_id, t.seq, t.id, t.kind, t.status, t.environment, t.model, t.name, t.started_at, t.duration_ms,
+    t.cost_usd, t.tags`
+
 function insertTraces(columns: readonly Column[], first: number, charged: boolean): string {
-  return `insert into traces (${names(columns)})
-    select ${values(columns, 't')} from ${rowSource(columns, first, 't')}
+  return `insert into traces as t (${names(columns)})
+    select ${values(columns, 'r')} from ${rowSource(columns, first, 'r')}
     ${charged ? 'where exists (select from charged)' : 'on conflict (project_id, id) do nothing'}
-    returning project_id, seq, 1 as traces, span_count as spans, estimated_bytes as bytes`
+    returning ${TAKEN}, 1 as traces, t.span_count as spans, t.estimated_bytes as bytes`
 }
 
 function updateTraces(first: number): string {
@@ -62,7 +66,7 @@ function updateTraces(first: number): string {
   return `update traces as t set ${sets.join(', ')}
     from ${rowSource(CHANGE_COLUMNS, first, 'c')}
     where t.project_id = ${column('project_id')} and t.seq = ${column('seq')} and t.version = ${column('old_version')}
-    returning t.project_id, t.seq, 0 as traces, ${column('added_spans')} as spans, ${column('added_bytes')} as bytes`
+    returning ${TAKEN}, 0 as traces, ${column('added_spans')} as spans, ${column('added_bytes')} as bytes`
 }
 
 /** The rows of the traces that took, in the order in which they were given. */
@@ -76,6 +80,31 @@ const ADD_TOTALS = `insert into project_totals as p (project_id, slot, traces, s
     select project_id, $1::smallint, sum(traces), sum(spans), sum(bytes) from taken group by project_id order by project_id
     on conflict (project_id, slot) do update
     set traces = p.traces + excluded.traces, spans = p.spans + excluded.spans, bytes = p.bytes + excluded.bytes`
+
+/** In order, so that two batches with the same new kinds wait for each other, and not in a circle. */
+export const ADD_KINDS = `insert into trace_kinds (project_id, kind, status, environment, model, name)
+    select distinct on (project_id, kind) project_id, kind, status, environment, model, name from taken
+    order by project_id, kind
+    on conflict (project_id, kind) do nothing`
+
+/**
+ * Traces whose tags, or what is repeated beside them, are not what they were. The snapshot of the statement shows the
+ * trace as it was, which is the version that the change was made for.
+ */
+const RETAGGED = `select u.*, t.tags as old_tags from updated u
+    join traces t on t.project_id = u.project_id and t.seq = u.seq
+    where (u.kind, u.duration_ms, u.cost_usd, u.tags) is distinct from (t.kind, t.duration_ms, t.cost_usd, t.tags)`
+
+const REMOVE_TAGS = `delete from trace_tags g using retagged r, unnest(r.old_tags) as old (tag)
+    where g.project_id = r.project_id and g.tag = old.tag and g.started_at = r.started_at and g.id = r.id`
+
+/** The step that adds the tags of traces that took. */
+export function addTags(sources: readonly string[]): string {
+  const selects = sources.map(
+    source => `select project_id, kind, started_at, duration_ms, cost_usd, id, unnest(tags) from ${source}`
+  )
+  return `insert into trace_tags (project_id, kind, started_at, duration_ms, cost_usd, id, tag) ${selects.join(' union all ')}`
+}
 
 /** Which parts a batch has. */
 interface Shape {
@@ -102,8 +131,12 @@ function statement(has: Shape): string {
   if (has.traces) steps.push(`inserted as (${insertTraces(TRACE_COLUMNS, take(TRACE_COLUMNS), has.charge)})`)
   if (has.restored) steps.push(`restored as (${insertTraces(RESTORED_COLUMNS, take(RESTORED_COLUMNS), false)})`)
   if (has.changes) steps.push(`updated as (${updateTraces(take(CHANGE_COLUMNS))})`)
-  const sources = [has.traces && 'inserted', has.restored && 'restored', has.changes && 'updated'].filter(Boolean)
+  const news = [...(has.traces ? ['inserted'] : []), ...(has.restored ? ['restored'] : [])]
+  const sources = [...news, ...(has.changes ? ['updated'] : [])]
   steps.push(`taken as (${sources.map(source => `select * from ${source}`).join(' union all ')})`)
+  steps.push(`new_kinds as (${ADD_KINDS})`)
+  if (has.changes) steps.push(`retagged as (${RETAGGED})`, `old_tags as (${REMOVE_TAGS})`)
+  steps.push(`new_tags as (${addTags([...news, ...(has.changes ? ['retagged'] : [])])})`)
   if (has.spans) steps.push(`new_spans as (${insertUnderTaken('spans', SPAN_COLUMNS, take(SPAN_COLUMNS))})`)
   if (has.scores) steps.push(`new_scores as (${insertUnderTaken('scores', SCORE_COLUMNS, take(SCORE_COLUMNS))})`)
   steps.push(`totals as (${ADD_TOTALS})`)

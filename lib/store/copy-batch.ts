@@ -7,6 +7,7 @@
  */
 import type { CopyConnection } from '../database/copy-connection.ts'
 import { UNASSIGNED } from '../environment.ts'
+import { ADD_KINDS, addTags, TAKEN } from './batch.ts'
 import { type Column, SPAN_COLUMNS, TRACE_COLUMNS, TRACE_SERVICE_COLUMNS, type Value } from './columns.ts'
 import { CopyWriter, fieldWriter } from './copy-format.ts'
 
@@ -70,7 +71,8 @@ export class CopyBatches {
     const messages = this.#messages
     messages.length = 0
     const withSpans = traces.filter(({ rows }) => rows.spans.length > 0)
-    this.#query([COPY_TRACES, ...(withSpans.length > 0 ? [COPY_SPANS] : []), addTotals(traces, slot)])
+    const copies = [COPY_TRACES, ...(withSpans.length > 0 ? [COPY_SPANS] : [])]
+    this.#query([...copies, addBeside(traces), addTotals(traces, slot)])
     this.#begin()
     for (const trace of traces) {
       const { bytes, spans } = trace.rows
@@ -126,6 +128,17 @@ export class CopyBatches {
     write()
     messages.putInt32(messages.length - start, start)
   }
+}
+
+/** What is kept of traces beside them, made of the rows that were just copied. */
+function addBeside(traces: readonly NewTrace[]): string {
+  const projects = traces.map(({ projectId }) => projectId).join(',')
+  const numbers = traces.map(({ seq }) => seq).join(',')
+  return `with taken as materialized (
+      select ${TAKEN} from unnest('{${projects}}'::int[], '{${numbers}}'::bigint[]) as n (project_id, seq)
+      join traces t on t.project_id = n.project_id and t.seq = n.seq
+    ), new_kinds as (${ADD_KINDS})
+    ${addTags(['taken'])}`
 }
 
 function addTotals(traces: readonly NewTrace[], slot: number): string {

@@ -74,7 +74,14 @@ export async function relabelTraces(
       update traces set environment = ${environment}, version = nextval('trace_numbers')
       where project_id = ${projectId} and seq > ${range.afterSeq} and seq <= (select last_seq from range)
         and (${changes} and ${selected(sql, projectId, selection)}) is true
-      returning seq
+      returning seq, kind, id, started_at, tags, status, model, name
+    ), new_kinds as (
+      insert into trace_kinds (project_id, kind, status, environment, model, name)
+      select distinct on (kind) ${projectId}::int, kind, status, ${environment}, model, name from changed order by kind
+      on conflict (project_id, kind) do nothing
+    ), relabelled_tags as (
+      update trace_tags g set kind = c.kind from changed c
+      where g.project_id = ${projectId} and g.tag = any (c.tags) and g.started_at = c.started_at and g.id = c.id
     )
     select (select count(*) from changed) as changed, (select last_seq from range) as "lastSeq"`
   return row

@@ -7,7 +7,7 @@ import type { UsageFields } from '../trace/prepared.ts'
 import { list, plain, raw, text } from './json.ts'
 import { renderScore, renderScoreMap, type ScoreRow } from './score-json.ts'
 
-/** The columns of a trace in lists. */
+/** The columns of a trace's summary. */
 export interface SummaryRow extends UsageFields {
   readonly id: string
   readonly name: string
@@ -58,7 +58,7 @@ export interface SpanRow extends UsageFields {
 }
 
 /** All three integers: a count that was not sent is 0, a total that was not sent is the sum, as far as it is exact. */
-function renderUsage({ inputTokens, outputTokens, totalTokens }: UsageFields): string {
+export function renderUsage({ inputTokens, outputTokens, totalTokens }: UsageFields): string {
   const input = inputTokens ?? 0
   const output = outputTokens ?? 0
   const total = totalTokens ?? Math.min(input + output, Number.MAX_SAFE_INTEGER)
@@ -72,26 +72,70 @@ function renderSpanUsage(span: UsageFields): string {
 }
 
 /** The environment with the comma before it: a label, or null. */
-export function environmentMember({ environment }: SummaryRow): string {
+export function environmentMember({ environment }: Pick<SummaryRow, 'environment'>): string {
   return `,"environment":${text(environment === UNASSIGNED ? null : environment)}`
 }
 
 /** The members of a summary (specification 2.4), without the braces; `scores` is the map as JSON text. */
 function summaryMembers(trace: SummaryRow, scores: string, environment = environmentMember(trace)): string {
-  return (
-    `"id":"${trace.id}","name":${text(trace.name)},"status":"${trace.status}"${environment}` +
-    `,"startedAt":"${trace.startedAt}","endedAt":${plain(trace.endedAt)},"durationMs":${trace.durationMs}` +
-    `,"provider":${text(trace.provider)},"model":${text(trace.model)}` +
-    `,"sessionId":${text(trace.sessionId)},"userId":${text(trace.userId)}` +
-    `,"tags":${trace.tags === null ? '[]' : JSON.stringify(trace.tags)},"usage":${renderUsage(trace)}` +
-    `,"costUsd":${trace.costUsd},"spanCount":${trace.spanCount},"errorCount":${trace.errorCount}` +
-    `,"estimatedBytes":${trace.estimatedBytes},"ingestedAt":${plain(trace.ingestedAt)},"scores":${scores}`
+  return joinSummary(
+    {
+      id: trace.id,
+      name: text(trace.name),
+      status: trace.status,
+      environment,
+      startedAt: trace.startedAt,
+      endedAt: plain(trace.endedAt),
+      durationMs: trace.durationMs,
+      provider: text(trace.provider),
+      model: text(trace.model),
+      sessionId: text(trace.sessionId),
+      userId: text(trace.userId),
+      tags: trace.tags === null ? '[]' : JSON.stringify(trace.tags),
+      usage: renderUsage(trace),
+      costUsd: trace.costUsd,
+      spanCount: trace.spanCount,
+      errorCount: trace.errorCount,
+      estimatedBytes: trace.estimatedBytes,
+      ingestedAt: plain(trace.ingestedAt)
+    },
+    scores
   )
 }
 
-/** The trace summary of lists; `scores` is the score map as JSON text. */
-export function renderSummary(trace: SummaryRow, scores: string): string {
-  return `{${summaryMembers(trace, scores)}}`
+/** What stands in the members of a summary: JSON text, but for id, status and startedAt, which lack their quotes. */
+export interface SummaryParts {
+  readonly id: string
+  readonly name: string
+  readonly status: string
+  /** The whole member, with the comma before it. */
+  readonly environment: string
+  readonly startedAt: string
+  readonly endedAt: string
+  readonly durationMs: number | string | null
+  readonly provider: string
+  readonly model: string
+  readonly sessionId: string
+  readonly userId: string
+  readonly tags: string
+  readonly usage: string
+  readonly costUsd: number | null
+  readonly spanCount: number | string
+  readonly errorCount: number | string
+  readonly estimatedBytes: number | string
+  readonly ingestedAt: string
+}
+
+/** The members of a summary, in the order of the specification. */
+export function joinSummary(trace: SummaryParts, scores: string): string {
+  return (
+    `"id":"${trace.id}","name":${trace.name},"status":"${trace.status}"${trace.environment}` +
+    `,"startedAt":"${trace.startedAt}","endedAt":${trace.endedAt},"durationMs":${trace.durationMs}` +
+    `,"provider":${trace.provider},"model":${trace.model},"sessionId":${trace.sessionId},"userId":${trace.userId}` +
+    `,"tags":${trace.tags},"usage":${trace.usage},"costUsd":${trace.costUsd},"spanCount":${trace.spanCount}` +
+    `,"errorCount":${trace.errorCount},"estimatedBytes":${trace.estimatedBytes}` +
+    `,"ingestedAt":${trace.ingestedAt},"scores":${scores}`
+  )
 }
 
 /** The span output object (specification 2.6). Events are stored in the form in which they are answered. */

@@ -1,27 +1,32 @@
 /**
- * The trace list (specification 4.7): pages found by keyset on (sort key, id), which an index serves at any depth. The
- * bodies of traces are never read.
+ * The trace list (specification 4.7): pages found by keyset on (sort key, id), at any depth. The bodies of traces are
+ * never read.
  *
- * The statement is not prepared, so that PostgreSQL plans each with its values in sight. A prepared one may come to keep
- * a plan that fits no value in particular: for a tag that a third of 300,000 traces carry, that plan collects and sorts
- * them all (2 s on a busy machine), where walking traces_newest takes less than a millisecond. Planning and parsing cost
- * 0.1 ms.
+ * | filters                          | newest first                      | slowest, costliest       |
+ * |----------------------------------|-----------------------------------|--------------------------|
+ * | none                             | in the order of an index          | in the order of an index |
+ * | one of the others                | in the order of an index          | searched                 |
+ * | sessionId or userId, and others  | along the session, the user       | (refused)                |
+ * | any others                       | searched                          | searched                 |
+ *
+ * A search (lib/store/trace-search.ts) tries one way after the other, each bounded, until one of them has the page.
+ *
+ * Which way a statement goes is written in it, and never left to what the planner knows of the values: all are planned
+ * once a connection (plan_cache_mode of the readers), which saves 0.5 ms of PostgreSQL's CPU on each page.
  */
 import type { Sql } from 'postgres'
 import type { Edge } from '../cursor.ts'
 import { list } from './json.ts'
 import { edgeAbove, edgeBelow, type Sort, TRACE_ORDERS } from './order.ts'
 import { readScoreMaps } from './scores.ts'
-import { renderSummary, type SummaryRow } from './trace-json.ts'
+import { readSummaries, type Summary } from './summary-page.ts'
+import { KIND_FILTERS, type KindFilters } from './trace-kinds.ts'
+import { readInOrder } from './trace-order.ts'
+import { SEARCH_BOUNDS, searchTraces } from './trace-search.ts'
 
 /** Filters are exact and combine with AND; `from` and `to` (canonical timestamps) are for the newest-first order only. */
-export interface TraceFilters {
-  readonly status?: string | undefined
-  readonly model?: string | undefined
-  readonly name?: string | undefined
+export interface TraceFilters extends KindFilters {
   readonly tag?: string | undefined
-  /** In lower case; 'unassigned' is what keys without an environment stamp. */
-  readonly environment?: string | undefined
   readonly sessionId?: string | undefined
   readonly userId?: string | undefined
   readonly from?: string | undefined
@@ -45,109 +50,68 @@ export interface TracePage {
   readonly previous: Edge | undefined
 }
 
-interface Row extends SummaryRow {
-  readonly seq: number
-  readonly scoreCount: number
-  /** Whether the row lies in the direction of the page, or on the other side of the edge. */
-  readonly ahead: boolean
+/** Where a page begins, and which way it goes. */
+export interface Start {
+  readonly edge: Edge
+  /** Down the list; otherwise up. */
+  readonly down: boolean
+  /** The page begins at a cursor, so that there may be something on its other side. */
+  readonly isCursor: boolean
+  readonly limit: number
 }
 
-const SORTS = {
-  newest: { column: 'started_at', field: 'startedAt' },
-  slowest: { column: 'duration_ms', field: 'durationMs' },
-  costliest: { column: 'cost_usd', field: 'costUsd' }
-} as const
+/** What a statement finds. */
+export interface Found {
+  /** The page, and one trace more if there is one, nearest the edge first: text for readSummaries. */
+  readonly page: string | null
+  /** Whether there is a trace on the other side of the edge. */
+  readonly behind: boolean
+}
 
-const FILTERS = [
-  ['status', 'status'],
-  ['model', 'model'],
-  ['name', 'name'],
-  ['environment', 'environment'],
-  ['sessionId', 'session_id'],
-  ['userId', 'user_id']
-] as const
-
-const COLUMNS = `
-  seq, score_count as "scoreCount", id, name, status, environment, started_at as "startedAt", ended_at as "endedAt",
-  duration_ms as "durationMs", provider, model, session_id as "sessionId", user_id as "userId", tags,
-  input_tokens as "inputTokens", output_tokens as "outputTokens", total_tokens as "totalTokens", cost_usd as "costUsd",
-  span_count as "spanCount", error_count as "errorCount", estimated_bytes as "estimatedBytes",
-  ingested_at as "ingestedAt"`
+const SORT_FIELDS = { newest: 'startedAt', slowest: 'durationMs', costliest: 'costUsd' } as const
 
 /** One page of a project's traces. */
-export async function listTraces(sql: Sql, projectId: number, query: TraceQuery): Promise<TracePage> {
+export async function listTraces(
+  sql: Sql,
+  projectId: number,
+  query: TraceQuery,
+  bounds = SEARCH_BOUNDS
+): Promise<TracePage> {
   const { after, before, sort, limit } = query
   const order = TRACE_ORDERS[sort]
   const down = before === undefined
   const edge = down ? edgeBelow(order, after, query.to) : edgeAbove(order, before, query.from)
-  const edgeBehind = { ...edge, inclusive: !edge.inclusive }
+  const start: Start = { edge, down, isCursor: after !== undefined || before !== undefined, limit }
+  const { page, behind } = hasOrder(query)
+    ? await readInOrder(sql, projectId, query, start)
+    : await searchTraces(sql, projectId, query, start, bounds)
 
-  const statement = new Statement(projectId, query)
-  // One row more than asked for shows whether anything follows; one on the other side, whether anything precedes.
-  const walks = [statement.walk(true, down, edge, limit + 1)]
-  if (after !== undefined || before !== undefined) walks.push(statement.walk(false, !down, edgeBehind, 1))
-  const found = await sql.unsafe<Row[]>(walks.join(' union all '), statement.values)
-
-  const ahead = found.filter(row => row.ahead)
-  const rows = ahead.slice(0, limit)
-  if (!down) rows.reverse()
-  const [follows, precedes] = [ahead.length > limit, found.length > ahead.length]
+  const found = readSummaries(page)
+  const traces = found.slice(0, limit)
+  if (!down) traces.reverse()
+  const follows = found.length > limit
   // An empty page leads back to what lies behind its own cursor, the row at the cursor included.
-  const edgeAt = (row: Row | undefined): Edge =>
-    row === undefined ? edgeBehind : { key: String(row[SORTS[sort].field]), tie: row.id, inclusive: false }
+  const edgeAt = (trace: Summary | undefined): Edge =>
+    trace === undefined ? behindEdge(edge) : { key: trace[SORT_FIELDS[sort]], tie: trace.id, inclusive: false }
   return {
-    traces: list(await renderSummaries(sql, projectId, rows)),
-    next: (down ? follows : precedes) ? edgeAt(rows.at(-1)) : undefined,
-    previous: (down ? precedes : follows) ? edgeAt(rows[0]) : undefined
+    traces: list(await renderSummaries(sql, projectId, traces)),
+    next: (down ? follows : behind) ? edgeAt(traces.at(-1)) : undefined,
+    previous: (down ? behind : follows) ? edgeAt(traces[0]) : undefined
   }
 }
 
-/** The text of a statement, put together from fixed pieces; every value is a parameter. */
-class Statement {
-  readonly values: (string | number)[] = []
-  readonly #projectId: number
-  readonly #query: TraceQuery
+/** The edge of what lies on the other side of an edge. */
+export const behindEdge = (edge: Edge): Edge => ({ ...edge, inclusive: !edge.inclusive })
 
-  constructor(projectId: number, query: TraceQuery) {
-    this.#projectId = projectId
-    this.#query = query
-  }
-
-  /** The first `limit` rows from an edge on, down the list or up, nearest first. */
-  walk(ahead: boolean, down: boolean, edge: Edge, limit: number): string {
-    const { column } = SORTS[this.#query.sort]
-    const beyond = `${down ? '<' : '>'}${edge.inclusive ? '=' : ''}`
-    const way = down ? 'desc' : 'asc'
-    return `(
-      select ${ahead} as ahead, ${COLUMNS} from traces
-      where ${this.#conditions(down)} and (${column}, id) ${beyond} (${this.#bind(edge.key)}, ${this.#bind(edge.tie)})
-      order by ${column} ${way}, id ${way}
-      limit ${this.#bind(limit)})`
-  }
-
-  /** The filters, and the bound that lies ahead; the one behind is in the edge. */
-  #conditions(down: boolean): string {
-    const query = this.#query
-    const conditions = [`project_id = ${this.#bind(this.#projectId)}`]
-    for (const [filter, column] of FILTERS) {
-      const value = query[filter]
-      if (value !== undefined) conditions.push(`${column} = ${this.#bind(value)}`)
-    }
-    if (query.tag !== undefined) conditions.push(`tags @> array[${this.#bind(query.tag)}]`)
-    if (down && query.from !== undefined) conditions.push(`started_at >= ${this.#bind(query.from)}`)
-    if (!down && query.to !== undefined) conditions.push(`started_at <= ${this.#bind(query.to)}`)
-    // The indexes of the other sorts hold only the rows that have the key.
-    if (query.sort !== 'newest') conditions.push(`${SORTS[query.sort].column} is not null`)
-    return conditions.join(' and ')
-  }
-
-  #bind(value: string | number): string {
-    return `$${this.values.push(value)}`
-  }
+/** Whether an index has what matches in the order asked for, or a short list of it. */
+function hasOrder({ sort, sessionId, userId, tag, ...query }: TraceQuery): boolean {
+  if (sessionId !== undefined || userId !== undefined) return true
+  const filters = KIND_FILTERS.filter(name => query[name] !== undefined).length + (tag === undefined ? 0 : 1)
+  return filters === 0 || (filters === 1 && sort === 'newest')
 }
 
-async function renderSummaries(sql: Sql, projectId: number, rows: readonly Row[]): Promise<string[]> {
-  const scored = rows.filter(row => row.scoreCount > 0).map(row => row.seq)
+async function renderSummaries(sql: Sql, projectId: number, traces: readonly Summary[]): Promise<string[]> {
+  const scored = traces.filter(trace => trace.scoreCount > 0).map(trace => trace.seq)
   const maps = scored.length === 0 ? undefined : await readScoreMaps(sql, projectId, scored)
-  return rows.map(row => renderSummary(row, maps?.get(row.seq) ?? '{}'))
+  return traces.map(trace => trace.render(maps?.get(trace.seq) ?? '{}'))
 }

@@ -43,7 +43,20 @@ const DETAIL_ORDER = 's.started_at, s.id, c.created_at desc, c.seq desc'
 
 /** The detail of a trace as JSON text; undefined where the project has no such trace. */
 export async function readTraceDetail(sql: Sql, projectId: number, traceId: string): Promise<string | undefined> {
-  const rows = await sql<DetailRow<TraceRow>[]>`
+  const [trace, ...rest] = await selectTraceDetail(sql, projectId, traceId)
+  if (trace?.part !== 'trace') return undefined
+  const spans = rest.filter(row => row.part === 'span')
+  const scores = rest.filter(row => row.part === 'score')
+  return renderTraceDetail(trace, spans, scores)
+}
+
+/** The rows of a trace, the trace first, then its spans and its scores, each in the order of the answer. */
+export async function selectTraceDetail(
+  sql: Sql,
+  projectId: number,
+  traceId: string
+): Promise<readonly DetailRow<TraceRow>[]> {
+  return sql<DetailRow<TraceRow>[]>`
     with trace as materialized (
       select * from traces where project_id = ${projectId} and id = ${traceId}
     )
@@ -52,11 +65,6 @@ export async function readTraceDetail(sql: Sql, projectId: number, traceId: stri
     full join (select * from spans where project_id = ${projectId} and trace_seq = (select seq from trace)) s on false
     full join (select * from scores where project_id = ${projectId} and trace_seq = (select seq from trace)) c on false
     order by t.seq, ${sql.unsafe(DETAIL_ORDER)}`
-  const [trace, ...rest] = rows
-  if (trace?.part !== 'trace') return undefined
-  const spans = rest.filter(row => row.part === 'span')
-  const scores = rest.filter(row => row.part === 'score')
-  return renderTraceDetail(trace, spans, scores)
 }
 
 /** Where in an export a page begins: behind this trace. Traces stand in the order of startedAt, then id. */

@@ -12,8 +12,9 @@ export default function (app: App): void {
     summary: 'Read a trace',
     description: 'With its spans and scores. A running trace shows the spans that have arrived so far.',
     replies: { 200: TraceDetail },
-    async handler({ key, traceId }) {
-      const detail = await app.store.read(sql => readTraceDetail(sql, key.projectId, traceId))
+    async handler(request) {
+      const { key, traceId } = request
+      const detail = await app.store.read(sql => readTraceDetail(sql, key.projectId, traceId), request)
       return { body: new JsonText(found(detail)) }
     }
   })

@@ -19,10 +19,11 @@ export default function (app: App): void {
     description: 'Newest first, or by another sort, in pages. Filters combine with AND.',
     query: TraceListQuery,
     replies: { 200: TraceList },
-    async handler({ key, query }) {
+    async handler(request) {
+      const { key, query } = request
       const asked = readTraceQuery(query)
       const order = TRACE_ORDERS[asked.sort]
-      const page = await app.store.read(sql => listTraces(sql, key.projectId, asked))
+      const page = await app.store.read(sql => listTraces(sql, key.projectId, asked), request)
       const cursors = `"nextCursor":${renderCursor(order, page.next)},"prevCursor":${renderCursor(order, page.previous)}`
       return { body: new JsonText(`{"traces":${page.traces},${cursors},"pageSize":${asked.limit}}`) }
     }

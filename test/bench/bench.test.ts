@@ -52,7 +52,11 @@ for (const parameters of [
   ['--seconds', '0'],
   ['--runs', '1.5'],
   ['--stored', '20G'],
-  ['--nothing']
+  ['--nothing'],
+  ['reads', '--stored', '10k'],
+  ['reads', '--stored', 'many'],
+  ['reads', '--requests', '0'],
+  ['reads', '--case', 'small']
 ]) {
   t.test(`refuses ${parameters.join(' ')} in one line`, async t => {
     const [out, err, [code]] = await start(parameters).result

@@ -5,8 +5,11 @@ import { readMachine } from './machine.ts'
 import type { Bench } from './measure.ts'
 import { HELP, type Options, readOptions, UsageError } from './options.ts'
 import { Interrupted, Progress } from './progress.ts'
+import { READS_HELP, readReadsOptions } from './reads/options.ts'
+import { measureAllReads } from './reads/reads.ts'
+import { renderReads } from './reads/report.ts'
 import { type Results, renderReport } from './report.ts'
-import { startService } from './service.ts'
+import { type Service, startService } from './service.ts'
 import { Undo } from './undo.ts'
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
@@ -16,13 +19,8 @@ process.exitCode = await main(process.argv.slice(2))
 
 async function main(parameters: readonly string[]): Promise<number> {
   try {
-    const options = readOptions(parameters)
-    if (options.help) {
-      process.stdout.write(HELP)
-      return 0
-    }
-    const results = await measureAll(options)
-    process.stdout.write(options.json ? `${JSON.stringify(results, null, 2)}\n` : renderReport(results))
+    const [command, ...rest] = parameters
+    process.stdout.write(command === 'reads' ? await runReads(rest) : await runIngest(parameters))
     return 0
   } catch (error) {
     if (error instanceof Interrupted) return INTERRUPTED
@@ -31,21 +29,46 @@ async function main(parameters: readonly string[]): Promise<number> {
   }
 }
 
-async function measureAll(options: Options): Promise<Results> {
+/** What is printed. */
+async function runIngest(parameters: readonly string[]): Promise<string> {
+  const options = readOptions(parameters)
+  if (options.help) return HELP
+  const sender = startSender()
+  const work = (service: Service, progress: Progress) => measureCases({ service, sender, options }, progress)
+  const results = await withService(options, () => sender.stop(), work)
+  return options.json ? toJson(results) : renderReport(results)
+}
+
+async function runReads(parameters: readonly string[]): Promise<string> {
+  const options = readReadsOptions(parameters)
+  if (options.help) return READS_HELP
+  const work = (service: Service, progress: Progress) => measureAllReads(service, options, progress)
+  const results = await withService(options, () => {}, work)
+  return options.json ? toJson(results) : renderReads(results)
+}
+
+function toJson(results: object): string {
+  return `${JSON.stringify(results, null, 2)}\n`
+}
+
+/** Does `work` with a service of its own; `stop` ends what else is under way, at the end and on a signal. */
+async function withService<T>(
+  { folder, profile }: Pick<Options, 'folder' | 'profile'>,
+  stop: () => void,
+  work: (service: Service, progress: Progress) => Promise<T>
+): Promise<T> {
   const undo = new Undo()
   const progress = new Progress()
-  const sender = startSender()
-  undo.add(() => sender.stop())
+  undo.add(stop)
   const interrupt = () => {
     progress.interrupt()
     // A load under way fails with it.
-    sender.stop()
+    stop()
   }
   for (const signal of SIGNALS) process.on(signal, interrupt)
   try {
     progress.step = 'starting the server'
-    const service = await startService(options.folder, options.profile, undo)
-    return await measureCases({ service, sender, options }, progress)
+    return await work(await startService(folder, profile, undo), progress)
   } catch (error) {
     throw progress.isInterrupted ? new Interrupted() : error
   } finally {

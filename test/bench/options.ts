@@ -42,6 +42,7 @@ everything is measured. Give the machine nothing else to do meanwhile.
   --json             print one JSON value instead
   --help             print this
 
+npm run bench -- reads measures lists and details instead, and has a --help of its own.
 WORKERS, PROCESSES and LOG_LEVEL are passed on to the server (this machine: ${availableParallelism()} cores).
 `
 
@@ -102,7 +103,7 @@ function readCases(names: readonly string[] | undefined): readonly Case[] {
 }
 
 /** `20M`, `500k`, `1000`. */
-function readAmount(text: string): number {
+export function readAmount(text: string): number {
   const [, digits, unit] = /^(\d+)([kM]?)$/.exec(text) ?? []
   if (digits === undefined)
     throw new UsageError(`--stored takes a number such as 20M or 500k, not ${JSON.stringify(text)}`)

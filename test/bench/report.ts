@@ -24,11 +24,16 @@ export function renderReport(results: Results): string {
 }
 
 function renderMachine({ machine, options }: Results): string {
+  return `${describeMachine(machine)}; medians of ${options.runs} ${options.runs === 1 ? 'run' : 'runs'} of ${options.seconds} s.`
+}
+
+/** Without the full stop. */
+export function describeMachine(machine: Machine): string {
   const memory = `${Math.round(machine.memoryBytes / 1024 ** 3)} GB`
   return [
     `${machine.processor}, ${machine.cores} cores, ${memory}, ${machine.system}. `,
     `Node ${machine.node}, PostgreSQL ${machine.postgres} (${machine.durability}; an fsync takes ${round(machine.fsyncMicros)} µs). `,
-    `Load generator, server and database on this machine; medians of ${options.runs} ${options.runs === 1 ? 'run' : 'runs'} of ${options.seconds} s.`
+    'Load generator, server and database on this machine'
   ].join('')
 }
 
@@ -184,13 +189,13 @@ function describe(kind: WholeKind): string {
 }
 
 /** Three significant digits, thousands apart; a dash for what is not known. */
-function round(value: number): string {
+export function round(value: number): string {
   if (Number.isNaN(value)) return '–'
   const rounded = Number(value.toPrecision(value < 1e3 ? 3 : 4))
   return rounded.toLocaleString('en-US', { maximumFractionDigits: value < 10 ? 2 : value < 100 ? 1 : 0 })
 }
 
-function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`
   return [line(head), `|---|${'---:|'.repeat(head.length - 1)}`, ...rows.map(line)].join('\n')
 }

@@ -15,7 +15,7 @@ export interface Storage {
 }
 
 export async function emptyTables(sql: Sql): Promise<void> {
-  await sql`truncate traces, spans, scores, project_totals`
+  await sql`truncate traces, trace_tags, trace_kinds, spans, scores, project_totals`
 }
 
 /** Begins a measurement with nothing left to write from the one before. */

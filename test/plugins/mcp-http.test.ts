@@ -54,6 +54,26 @@ t.test('speaks every version of the protocol that the SDK knows', async t => {
   t.same([unknown.status, unknown.body.error.code], [400, -32000])
 })
 
+t.test('a plain call is answered as the SDK answers one that it must look at', async t => {
+  const get = (id: unknown, name: string, args: object, _meta?: object) =>
+    post(service, {
+      jsonrpc: '2.0',
+      id,
+      method: 'tools/call',
+      params: { name, arguments: args, ...(_meta && { _meta }) }
+    })
+  for (const [id, name, args] of [
+    [1, 'list_traces', { limit: 3 }],
+    ['a "name"', 'list_traces', { limit: 'three' }],
+    [-7, 'get_trace', { traceId: 'none' }],
+    [0, 'no_such_tool', {}]
+  ] as const) {
+    const [plain, full] = [await get(id, name, args), await get(id, name, args, { progressToken: 1 })]
+    const known = (answer: Answer) => answer.text.replaceAll(String(answer.headers['x-request-id']), '')
+    t.same([plain.status, known(plain)], [full.status, known(full)], name)
+  }
+})
+
 t.test('errors of the protocol are what the protocol says', async t => {
   const tooDeep = `{"jsonrpc":"2.0","id":1,"method":"ping","params":${'['.repeat(110)}${']'.repeat(110)}}`
   const errors: [string, unknown, number, number][] = [

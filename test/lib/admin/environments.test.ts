@@ -1,9 +1,10 @@
+import assert from 'node:assert/strict'
 import t, { type Test } from 'tap'
 import { applyBackfill, type BackfillRequest, planBackfill } from '../../../lib/admin/environments.ts'
 import { insertKey } from '../../../lib/store/keys.ts'
 import { patchMetadata } from '../../../lib/store/metadata.ts'
 import { type TestDatabase, testDatabase } from '../../fixtures/database.ts'
-import { seedProject, seedTraces } from '../../fixtures/seed.ts'
+import { countStrays, NO_STRAYS, seedProject, seedTraces } from '../../fixtures/seed.ts'
 
 const id = (n: number) => n.toString(16).padStart(32, '0')
 
@@ -39,8 +40,11 @@ const plan = (database: TestDatabase, over?: Partial<BackfillRequest>) =>
 const apply = (database: TestDatabase, over?: Partial<BackfillRequest>) =>
   database.pool.run(async sql => applyBackfill(sql, await planBackfill(sql, request(over))))
 
-const environments = async (database: TestDatabase) =>
-  (await database.pool.run(sql => sql`select environment from traces order by seq`)).map(row => row.environment)
+/** Each trace's; what stands beside the traces says the same. */
+const environments = async (database: TestDatabase) => {
+  assert.deepEqual(await database.pool.run(countStrays), NO_STRAYS)
+  return (await database.pool.run(sql => sql`select environment from traces order by seq`)).map(row => row.environment)
+}
 
 t.test('counts what is selected and what would change, and changes nothing', async t => {
   const database = await setUp(t)

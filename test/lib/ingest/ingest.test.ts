@@ -6,6 +6,7 @@ import { createLog } from '../../../lib/log.ts'
 import { Metrics } from '../../../lib/metrics.ts'
 import { endBody, ingestBody, LATER, span, spanId, spansBody, startBody } from '../../fixtures/bodies.ts'
 import { type TestDatabase, testDatabase } from '../../fixtures/database.ts'
+import { countStrays, NO_STRAYS } from '../../fixtures/seed.ts'
 
 const bytes = (body: unknown) => Buffer.from(JSON.stringify(body))
 const text = (length: number) =>
@@ -68,6 +69,7 @@ async function checkAudit(t: Test, database: TestDatabase) {
   t.equal(found.countedBytes, found.bytes, 'bytes as counted')
   t.equal(found.spanCounts, found.spans, 'span counts of traces')
   t.equal(found.orphans, 0, 'no orphans')
+  t.strictSame(await database.pool.run(countStrays), NO_STRAYS)
 }
 
 t.test('records, resends and refuses as table 3.1 says', async t => {

@@ -7,7 +7,7 @@ import { patchMetadata } from '../../../lib/store/metadata.ts'
 import { readProject } from '../../../lib/store/projects.ts'
 import { addScore } from '../../../lib/store/scores.ts'
 import { testDatabase } from '../../fixtures/database.ts'
-import { freshId, seedProject, seedScores, seedSpans, seedTraces } from '../../fixtures/seed.ts'
+import { countStrays, freshId, NO_STRAYS, seedProject, seedScores, seedSpans, seedTraces } from '../../fixtures/seed.ts'
 
 const SCORE = { name: 'quality', dataType: 'numeric', value: 1, comment: null, spanId: null }
 
@@ -34,7 +34,15 @@ t.test('deleting a trace', async t => {
     const seq = Number.parseInt(id, 16)
     await store.write(async sql => {
       await seedTraces(sql, projectId, [
-        { seq, id, spanCount: 3, scoreCount: 2, estimatedBytes: 1000, ingestedAt: '2026-03-01T00:00:00Z' },
+        {
+          seq,
+          id,
+          tags: ['a', 'b'],
+          spanCount: 3,
+          scoreCount: 2,
+          estimatedBytes: 1000,
+          ingestedAt: '2026-03-01T00:00:00Z'
+        },
         { seq: seq + 1, id: other, spanCount: 1, estimatedBytes: 300, ingestedAt: '2026-02-01T00:00:00Z' }
       ])
       await seedSpans(sql, projectId, seq, [freshId(16), freshId(16), freshId(16)])
@@ -50,6 +58,7 @@ t.test('deleting a trace', async t => {
     t.equal(await store.write(sql => deleteTrace(sql, projectId, id)), true)
     t.strictSame(await store.read(sql => countRows(sql, projectId)), { traces: 1, spans: 1, scores: 0 })
     t.strictSame(await totals(projectId), { traces: 1, spans: 1, bytes: 300 })
+    t.strictSame(await store.read(countStrays), NO_STRAYS)
     const project = await store.read(sql => readProject(sql, projectId))
     t.equal(project?.lastTraceAt, '2026-02-01T00:00:00.000Z', 'lastTraceAt falls back')
     t.equal(await store.write(sql => deleteTrace(sql, projectId, id)), false, 'a second time finds nothing')

@@ -5,6 +5,8 @@ import t from 'tap'
 import type { Edge } from '../../../lib/cursor.ts'
 import type { Sort } from '../../../lib/store/order.ts'
 import { listTraces, type TraceFilters, type TraceQuery } from '../../../lib/store/trace-list.ts'
+import type { SearchBounds } from '../../../lib/store/trace-search.ts'
+import { readTraceDetail } from '../../../lib/store/traces.ts'
 import { testDatabase } from '../../fixtures/database.ts'
 import { freshId, type SeedTrace, seedProject, seedScores, seedTraces } from '../../fixtures/seed.ts'
 
@@ -14,28 +16,34 @@ interface Page {
   readonly previous: Edge | undefined
 }
 
-async function readPage(sql: Sql, projectId: number, query: TraceQuery): Promise<Page> {
-  const { traces, next, previous } = await listTraces(sql, projectId, query)
+async function readPage(sql: Sql, projectId: number, query: TraceQuery, bounds?: SearchBounds): Promise<Page> {
+  const { traces, next, previous } = await listTraces(sql, projectId, query, bounds)
   return { ids: JSON.parse(traces).map((trace: { id: string }) => trace.id), next, previous }
 }
 
 type Asked = Omit<TraceQuery, 'after' | 'before'>
 
 /** Pages from the first, or from a cursor, to the end; `between` runs after each. */
-async function walkDown(sql: Sql, projectId: number, query: Asked, between = async () => {}): Promise<Page[]> {
-  const pages = [await readPage(sql, projectId, query)]
+async function walkDown(
+  sql: Sql,
+  projectId: number,
+  query: Asked,
+  between = async () => {},
+  bounds?: SearchBounds
+): Promise<Page[]> {
+  const pages = [await readPage(sql, projectId, query, bounds)]
   for (let next = pages[0]!.next; next !== undefined; next = pages.at(-1)!.next) {
     await between()
-    pages.push(await readPage(sql, projectId, { ...query, after: next }))
+    pages.push(await readPage(sql, projectId, { ...query, after: next }, bounds))
   }
   return pages
 }
 
 /** Pages from the one before `page` back to the first, in the order of the list. */
-async function walkUp(sql: Sql, projectId: number, query: Asked, page: Page): Promise<Page[]> {
+async function walkUp(sql: Sql, projectId: number, query: Asked, page: Page, bounds?: SearchBounds): Promise<Page[]> {
   const pages: Page[] = []
   for (let previous = page.previous; previous !== undefined; previous = pages[0]!.previous) {
-    pages.unshift(await readPage(sql, projectId, { ...query, before: previous }))
+    pages.unshift(await readPage(sql, projectId, { ...query, before: previous }, bounds))
   }
   return pages
 }
@@ -67,6 +75,13 @@ const someFilters: fc.Arbitrary<TraceFilters> = fc.record(
   },
   { requiredKeys: [] }
 )
+/** So small that every way of a search is gone in lists of a few traces. */
+const someSearch: fc.Arbitrary<SearchBounds> = fc.record({
+  shortWalk: fc.constantFrom(1, 3, 30),
+  shortTagWalk: fc.constantFrom(1, 30),
+  few: fc.constantFrom(0, 3, 30),
+  kinds: fc.constantFrom(0, 1, 30)
+})
 const someBounds = fc.record({ from: fc.constantFrom(...TIMES), to: fc.constantFrom(...TIMES) }, { requiredKeys: [] })
 
 /** Ids in an order of their own, so that they neither rise nor fall with anything else. */
@@ -112,24 +127,25 @@ t.test('the trace list', async t => {
           fc.constantFrom<Sort>('newest', 'slowest', 'costliest'),
           someFilters,
           someBounds,
+          someSearch,
           fc.integer({ min: 1, max: 7 }),
-          async (seeds, sort, filters, bounds, limit) => {
+          async (seeds, sort, filters, bounds, search, limit) => {
             const projectId = await seedProject(sql)
             const ids = shuffledIds(seeds.length)
             const traces = seeds.map((seed, i) => ({ ...seed, id: ids[i]! }))
             await seedTraces(sql, projectId, traces)
             const query = { sort, limit, ...filters, ...(sort === 'newest' && bounds) }
-            const down = await walkDown(sql, projectId, query)
+            const down = await walkDown(sql, projectId, query, undefined, search)
             assert.deepEqual(
               down.flatMap(page => page.ids),
               expected(traces, query)
             )
             assert.equal(down[0]!.previous, undefined)
             assert.ok(down.slice(0, -1).every(page => page.ids.length === limit))
-            assert.deepEqual(await walkUp(sql, projectId, query, down.at(-1)!), down.slice(0, -1))
+            assert.deepEqual(await walkUp(sql, projectId, query, down.at(-1)!, search), down.slice(0, -1))
           }
         ),
-        { numRuns: 60 }
+        { numRuns: 150 }
       )
     })
 
@@ -207,6 +223,28 @@ t.test('the trace list', async t => {
         JSON.parse(traces).map((trace: { scores: object }) => trace.scores),
         [{ x: summary('0b'.repeat(8), 2), y: summary('0c'.repeat(8), 3) }, { x: summary('0d'.repeat(8), 4) }, {}]
       )
+    })
+
+    await t.test('shows every value as the detail of the trace does', async t => {
+      const projectId = await seedProject(sql)
+      const odd = 'a\u0001\u0002\u001f"\\\b\n\t\u007f\u2028 ü 漢 🧵 {}'
+      const seeds = [
+        { name: odd, model: odd, sessionId: odd, userId: odd, tags: [odd, ',', '{', '"', 'null', ' '] },
+        { name: 'null', tags: [], startedAt: '0001-01-01T00:00:00.000Z', environment: null, ingestedAt: null },
+        { startedAt: '9999-12-31T23:59:59.999999Z', endedAt: '9999-12-31T23:59:59.120Z', environment: 'production' },
+        { durationMs: null, status: 'running', startedAt: '2026-01-01T00:00:00.000001Z' },
+        ...[0, 5e-324, 1e-7, 0.000001, 0.1 + 0.2, 100, 123456789012345680000, 1e21, 1.7976931348623157e308].map(
+          costUsd => ({ costUsd })
+        )
+      ].map(seed => ({ ...seed, id: freshId(32) }))
+      await seedTraces(sql, projectId, seeds)
+      const { traces } = await listTraces(sql, projectId, { sort: 'newest', limit: 99 })
+      const details = await Promise.all(seeds.map(seed => readTraceDetail(sql, projectId, seed.id)))
+      for (const detail of details) {
+        const summary = /^\{"trace":(\{.*"scores":\{\}),"input":/s.exec(detail!)![1]!
+        t.ok(traces.includes(`${summary}}`), summary)
+      }
+      t.equal(JSON.parse(traces).length, seeds.length)
     })
 
     await t.test('finds by status, session and user, and never in another project', async t => {

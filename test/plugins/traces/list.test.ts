@@ -3,13 +3,14 @@ import { checker } from '../../../lib/schema/check.ts'
 import { TraceList } from '../../../lib/schema/output.ts'
 import { ingestBody, startBody } from '../../fixtures/bodies.ts'
 import { testService } from '../../fixtures/service.ts'
+import { until } from '../../fixtures/until.ts'
 
 const LIST = '/api/v1/traces'
 const { check } = checker(TraceList)
 const names = (body: { traces: { name: string }[] }) => body.traces.map(trace => trace.name)
 
 t.test('GET /api/v1/traces', async t => {
-  const { call, makeKey, makeProject } = await testService(t)
+  const { call, makeKey, makeProject, database, url } = await testService(t)
   const get = (query: string, key?: string) => call('GET', `${LIST}?${query}`, key === undefined ? {} : { key })
   const production = (await makeKey({ environment: 'production' })).key
   const record = async (trace: object, key?: string) => {
@@ -116,6 +117,26 @@ t.test('GET /api/v1/traces', async t => {
       const both = await get(`sort=${sort}&after=${first.nextCursor}&before=${second.prevCursor}`)
       t.match(both, { status: 400, body: { error: { message: /^before: .*after/ } } })
     }
+  })
+
+  await t.test('is cancelled where the client goes away', async t => {
+    const holder = database.connect()
+    t.teardown(() => holder.end())
+    await holder.unsafe('begin; lock table traces in access exclusive mode')
+    const client = new AbortController()
+    const { key } = await makeKey({})
+    const asked = fetch(`${url}${LIST}`, { headers: { authorization: `Bearer ${key}` }, signal: client.signal })
+    const waiting = () =>
+      database.pool.run(
+        sql => sql`
+        select from pg_stat_activity where wait_event_type = 'Lock' and application_name like '%reader'`
+      )
+    await until(async () => (await waiting()).length === 1)
+    client.abort()
+    await t.rejects(asked)
+    await until(async () => (await waiting()).length === 0)
+    await holder`rollback`
+    t.equal((await get('')).status, 200)
   })
 
   await t.test('shows only the traces of the project of the key, to keys that may read', async t => {

@@ -1,0 +1,86 @@
+/** The text of a statement that reads a page of traces, put together from fixed pieces; every value is a parameter. */
+import type { Edge } from '../cursor.ts'
+import type { Sort } from './order.ts'
+import { PAGE_TEXT } from './summary-page.ts'
+import { KIND_FILTERS } from './trace-kinds.ts'
+import type { TraceQuery } from './trace-list.ts'
+
+export const SORT_COLUMNS: Readonly<Record<Sort, string>> = {
+  newest: 'started_at',
+  slowest: 'duration_ms',
+  costliest: 'cost_usd'
+}
+
+export class TraceStatement {
+  readonly values: (string | number)[] = []
+  readonly column: string
+  readonly #query: TraceQuery
+
+  constructor(projectId: number, query: TraceQuery) {
+    this.values.push(projectId)
+    this.column = SORT_COLUMNS[query.sort]
+    this.#query = query
+  }
+
+  bind(value: string | number): string {
+    return `$${this.values.push(value)}`
+  }
+
+  /** The project, and everything from an edge on, down the order or up, as far as `from` and `to` let it go. */
+  beyond(down: boolean, edge: Edge): string {
+    const { sort, from, to } = this.#query
+    const way = `${down ? '<' : '>'}${edge.inclusive ? '=' : ''}`
+    const conditions = [
+      `project_id = $1 and (${this.column}, id) ${way} (${this.bind(edge.key)}, ${this.bind(edge.tie)})`
+    ]
+    // The bound that lies ahead; the one behind is in the edge.
+    if (down && from !== undefined) conditions.push(`started_at >= ${this.bind(from)}`)
+    if (!down && to !== undefined) conditions.push(`started_at <= ${this.bind(to)}`)
+    // The indexes of the other sorts hold only the rows that have the key.
+    if (sort !== 'newest') conditions.push(`${this.column} is not null`)
+    return conditions.join(' and ')
+  }
+
+  /** The project, and everything between `from` and `to`. */
+  within(): string {
+    const { sort, from, to } = this.#query
+    const conditions = ['project_id = $1']
+    if (from !== undefined) conditions.push(`started_at >= ${this.bind(from)}`)
+    if (to !== undefined) conditions.push(`started_at <= ${this.bind(to)}`)
+    if (sort !== 'newest') conditions.push(`${this.column} is not null`)
+    return conditions.join(' and ')
+  }
+
+  /** `order by`, nearest the edge first. */
+  order(down: boolean, column = this.column, id = 'id'): string {
+    const way = down ? 'desc' : 'asc'
+    return `order by ${column} ${way}, ${id} ${way}`
+  }
+
+  /** The filters that are columns of traces, each with `and` before it. */
+  columnFilters(): string {
+    const { sessionId, userId, tag } = this.#query
+    const equal = [...KIND_FILTERS.map(name => [name, this.#query[name]] as const), ['session_id', sessionId] as const]
+    const conditions = [...equal, ['user_id', userId] as const].flatMap(([column, value]) =>
+      value === undefined ? [] : [`and ${column} = ${this.bind(value)}`]
+    )
+    if (tag !== undefined) conditions.push(`and tags @> array[${this.bind(tag)}]`)
+    return conditions.join(' ')
+  }
+
+  /** The page of the traces whose (key, id) a query gives. */
+  pageOfKeys(down: boolean, keys: string): string {
+    return this.pageOfRows(`(
+      select t.* from (${keys}) k join traces t on t.project_id = $1 and t.id = k.id ${this.order(down, 'k.key', 'k.id')})`)
+  }
+
+  /** Whether a query that gives one row at the most gives one. "exists" would forget its order, and with it its index. */
+  hasRow(query: string): string {
+    return `coalesce((select true from (${query}) found), false)`
+  }
+
+  /** The page of rows of traces. */
+  pageOfRows(rows: string): string {
+    return `(select ${PAGE_TEXT} from ${rows} t)`
+  }
+}

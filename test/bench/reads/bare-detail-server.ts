@@ -1,0 +1,35 @@
+/**
+ * What a trace's detail is held against: node:http sends the same bytes after the driver alone has run the same SQL. A
+ * process of its own, which is told what to serve and says its port.
+ */
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { connectTo, type SocketTarget } from '../../../lib/database/connection.ts'
+import { Pool } from '../../../lib/database/pool.ts'
+import { READER_SETTINGS } from '../../../lib/database/reader-settings.ts'
+import { selectTraceDetail } from '../../../lib/store/traces.ts'
+
+export interface BareDetail {
+  readonly target: SocketTarget
+  readonly projectId: number
+  readonly traceId: string
+  /** The answer of the service. */
+  readonly text: string
+}
+
+const CONNECTIONS = 6
+
+const [{ target, projectId, traceId, text }] = (await once(process, 'message')) as [BareDetail]
+const readers = new Pool(onClose => connectTo(target, { onClose, settings: READER_SETTINGS }), { size: CONNECTIONS })
+const bytes = Buffer.from(text)
+const headers = { 'content-type': 'application/json', 'content-length': bytes.length, 'cache-control': 'no-store' }
+
+const server = createServer((_request, response) => {
+  readers
+    .run(sql => selectTraceDetail(sql, projectId, traceId))
+    .then(rows => response.writeHead(rows.length > 0 ? 200 : 404, headers).end(bytes))
+})
+server.listen(0, '127.0.0.1', () => process.send!((server.address() as AddressInfo).port))
+process.on('disconnect', () => process.exit())
+process.on('SIGINT', () => {})

@@ -1,0 +1,104 @@
+/** What is asked of a project in the reads benchmark. */
+import type { Sql } from 'postgres'
+import { encodeCursor } from '../../../lib/cursor.ts'
+import { type Sort, TRACE_ORDERS } from '../../../lib/store/order.ts'
+import { SORT_COLUMNS } from '../../../lib/store/trace-statement.ts'
+
+export interface ReadCase {
+  readonly name: string
+  /** The address of each request; they differ where the same again would say too little. */
+  path(): string
+}
+
+const LIST = '/api/v1/traces'
+/** Of a page. */
+const PAGE = 50
+const DEEP_PAGE = 1000
+
+/** Filters of the list, each a line of the report; what they stand for is in fill.ts. */
+const QUERIES: readonly (readonly [name: string, query: string])[] = [
+  ['newest', ''],
+  ['slowest', 'sort=slowest'],
+  ['costliest', 'sort=costliest'],
+  ['name: frequent', 'name=run-0'],
+  ['name: rare', 'name=rare-run'],
+  ['name: none', 'name=nobody'],
+  ['model: frequent', 'model=model-0'],
+  ['model: rare', 'model=model-rare'],
+  ['model: none', 'model=nobody'],
+  ['status: frequent', 'status=ok'],
+  ['status: rare', 'status=running'],
+  ['environment: frequent', 'environment=production'],
+  ['environment: rare', 'environment=canary'],
+  ['environment: none', 'environment=nobody'],
+  ['tag: frequent', 'tag=v0'],
+  ['tag: rare', 'tag=incident'],
+  ['tag: rarest', 'tag=outage'],
+  ['tag: none', 'tag=nobody'],
+  ['user: frequent', 'userId=user-0'],
+  ['user: none', 'userId=nobody'],
+  ['session: none', 'sessionId=nobody'],
+  ['name and its model', 'name=run-0&model=model-0'],
+  ['name and another model', 'name=run-0&model=model-7'],
+  ['status and environment', 'status=error&environment=staging'],
+  ['frequent and rare', 'status=ok&name=rare-run'],
+  ['rare and rare', 'status=running&model=model-rare'],
+  ['tag and environment, often', 'tag=eval&environment=staging'],
+  ['tag and environment, never', 'tag=eval&environment=production'],
+  ['frequent tag, rare name', 'tag=v0&name=rare-run'],
+  ['rare tag, frequent name', 'tag=incident&name=run-0'],
+  ['user and status', 'userId=user-0&status=error'],
+  ['slowest, name: frequent', 'sort=slowest&name=run-0'],
+  ['slowest, name: rare', 'sort=slowest&name=rare-run'],
+  ['slowest, status: error', 'sort=slowest&status=error'],
+  ['slowest, environment: rare', 'sort=slowest&environment=canary'],
+  ['slowest, tag: frequent', 'sort=slowest&tag=v0'],
+  ['slowest, tag: rare', 'sort=slowest&tag=incident'],
+  ['slowest, tag: rarest', 'sort=slowest&tag=outage'],
+  ['slowest, model: none', 'sort=slowest&model=nobody'],
+  ['costliest, model: rare', 'sort=costliest&model=model-rare'],
+  ['costliest, two filters', 'sort=costliest&status=error&environment=staging']
+]
+
+/** The cases for a project; cursors and ids are read beforehand. */
+export async function makeCases(sql: Sql, projectId: number): Promise<ReadCase[]> {
+  const fixed = (name: string, path: string): ReadCase => ({ name, path: () => path })
+  const deep = async (name: string, sort: Sort, parameter: 'after' | 'before', filter = ''): Promise<ReadCase> => {
+    const cursor = await readCursorAt(sql, projectId, sort)
+    return fixed(name, `${LIST}?sort=${sort}&${parameter}=${cursor}${filter}`)
+  }
+  return [
+    ...QUERIES.map(([name, query]) => fixed(name, `${LIST}?${query}`)),
+    { name: 'user: any', path: () => `${LIST}?userId=user-${Math.floor(Math.random() * 20_000)}` },
+    await deep(`newest, page ${DEEP_PAGE}`, 'newest', 'after'),
+    await deep(`newest, back from page ${DEEP_PAGE}`, 'newest', 'before'),
+    await deep(`slowest, page ${DEEP_PAGE}`, 'slowest', 'after'),
+    await deep(`name, from page ${DEEP_PAGE}`, 'newest', 'after', '&name=run-0'),
+    await deep(`two filters, back from page ${DEEP_PAGE}`, 'newest', 'before', '&status=error&environment=staging'),
+    { name: 'a day', path: () => `${LIST}?${randomWindow(24)}` },
+    { name: 'an hour, by name', path: () => `${LIST}?name=run-0&${randomWindow(1)}` },
+    { name: 'a week, two filters', path: () => `${LIST}?status=error&environment=staging&${randomWindow(168)}` },
+    fixed('scores', '/api/v1/scores'),
+    fixed('scores: name', '/api/v1/scores?name=rare-score'),
+    fixed('scores: name, environment', '/api/v1/scores?name=quality&environment=canary'),
+    fixed('project', '/api/v1/project')
+  ]
+}
+
+/** The cursor behind the last trace of the deep page. */
+async function readCursorAt(sql: Sql, projectId: number, sort: Sort): Promise<string> {
+  const column = SORT_COLUMNS[sort]
+  const [row] = await sql.unsafe<[{ key: string | number; tie: string }]>(
+    `select ${column} as key, id as tie from traces where project_id = $1 and ${column} is not null
+    order by ${column} desc, id desc offset $2 limit 1`,
+    [projectId, DEEP_PAGE * PAGE - 1]
+  )
+  return encodeCursor(TRACE_ORDERS[sort], { key: String(row.key), tie: row.tie, inclusive: false })
+}
+
+/** So many hours of the year that fill.ts makes. */
+function randomWindow(hours: number): string {
+  const from = Date.UTC(2025, 10, 1) + Math.random() * (364 * 24 - hours) * 3_600_000
+  const time = (ms: number) => encodeURIComponent(new Date(ms).toISOString())
+  return `from=${time(from)}&to=${time(from + hours * 3_600_000)}`
+}

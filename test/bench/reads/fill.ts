@@ -1,0 +1,96 @@
+/**
+ * The traces of the reads benchmark: a year of history, skewed as recordings are. A few names and models hold most traces,
+ * a model belongs to a name, tags and users have long tails, 30 % have a cost. What is called rare is one trace in a
+ * thousand, so that it fills a page in a project of 100,000 traces, and the rarest one in 50,000.
+ *
+ * PostgreSQL makes the rows itself, with the indexes away meanwhile: 10 million take minutes, and nothing is sent.
+ */
+import type { Sql } from 'postgres'
+
+const CHUNK = 250_000
+/** Bytes of a trace with its indexes, tags, scores and share of the log, and what must stay free. */
+export const BYTES_PER_TRACE = 2_000
+
+export interface FillPlan {
+  readonly projectId: number
+  readonly traces: number
+  /** From here on, numbers for traces.seq are free. */
+  readonly firstNumber: number
+}
+
+/** Fills a project, and leaves the tables vacuumed and their indexes in place. */
+export async function fillProject(sql: Sql, plan: FillPlan, onProgress: (what: string) => void): Promise<void> {
+  const { projectId, traces, firstNumber } = plan
+  const indexes = await dropIndexes(sql)
+  for (let done = 0; done < traces; done += CHUNK) {
+    onProgress(`${(done / 1e6).toFixed(2)} of ${traces / 1e6} million traces`)
+    const count = Math.min(CHUNK, traces - done)
+    await sql.unsafe(insertTraces(projectId, firstNumber, firstNumber + done, count, traces))
+  }
+  onProgress('tags and scores')
+  await sql.unsafe(insertBeside(projectId, firstNumber))
+  for (const definition of indexes) {
+    onProgress(definition.replace(/ USING.*/s, ''))
+    await sql.unsafe(definition)
+  }
+  onProgress('vacuum')
+  for (const table of ['traces', 'trace_tags', 'trace_kinds', 'scores']) await sql.unsafe(`vacuum (analyze) ${table}`)
+  await sql`select setval('trace_numbers', ${firstNumber + traces})`
+}
+
+/** Drops the indexes that no constraint needs, and gives what makes them again. */
+async function dropIndexes(sql: Sql): Promise<string[]> {
+  const rows = await sql<{ name: string; definition: string }[]>`
+    select i.indexrelid::regclass::text as name, pg_get_indexdef(i.indexrelid) as definition
+    from pg_index i
+    where i.indrelid in ('traces'::regclass, 'trace_tags'::regclass, 'scores'::regclass)
+      and not exists (select from pg_constraint c where c.conindid = i.indexrelid)`
+  for (const { name } of rows) await sql.unsafe(`drop index ${name}`)
+  return rows.map(row => row.definition)
+}
+
+/** `first` is the number of the chunk's first trace, `start` that of the project's. */
+const insertTraces = (projectId: number, start: number, first: number, count: number, traces: number): string => `
+  insert into traces (project_id, span_count, error_count, score_count, seq, version, started_at, ended_at, duration_ms,
+    ingested_at, input_tokens, output_tokens, total_tokens, cost_usd, document_bytes, estimated_bytes, id, name, status,
+    environment, provider, model, session_id, user_id, key_id, tags, body_hash, input, output, metadata)
+  select ${projectId}, 0, (status = 'error')::int, (n % 20 = 0)::int, n, n, at,
+    case when status <> 'running' then at + ms * interval '1 ms' end, case when status <> 'running' then ms end,
+    at + interval '2 s', tokens, tokens / 3, tokens + tokens / 3,
+    case when costs then round(tokens * 0.0000031, 8)::float8 end, 700, 700, gen_random_uuid(), name, status,
+    environment, 'openai', model, 'session-' || n / 8, 'user-' || floor(20000 * power(random(), 3))::int, 'bench',
+    case when random() < 0.8 then array_remove(array[
+      'v' || floor(6 * power(random(), 2))::int,
+      case when environment = 'staging' then 'eval' end,
+      case when random() < 0.1 then 'customer-' || floor(1000 * random())::int end,
+      case when n % 1000 = 3 then 'incident' end,
+      case when n % 50000 = 4 then 'outage' end], null) end,
+    decode(repeat('ab', 32), 'hex'), '{"question":"where is my order, and when will it be here?"}',
+    '{"answer":"it is on its way and will be with you before noon"}', '{"app":"assistant","release":"4.12.0"}'
+  from (
+    select n, timestamptz '2025-11-01Z' + (n - ${start} + random()) * interval '${(365 * 86_400) / traces} s' as at,
+      floor(20 * exp(9 * random() * random()))::bigint as ms, floor(100 + 20000 * random() * random())::bigint as tokens,
+      random() < 0.3 as costs, case when n % 1000 = 7 then 'rare-run' else 'run-' || kind end as name,
+      case when n % 1000 = 11 then 'model-rare' when random() < 0.85 then 'model-' || kind % 9
+        else 'model-' || floor(9 * power(random(), 2))::int end as model,
+      case when state < 0.04 then 'error' when state < 0.1 then 'unset' when state < 0.101 then 'running' else 'ok' end as status,
+      case when n % 1000 = 13 then 'canary' when place < 0.7 then 'production' when place < 0.9 then 'staging'
+        else 'unassigned' end as environment
+    from (
+      select n, floor(60 * power(random(), 3))::int as kind, random() as state, random() as place
+      from generate_series(${first}::bigint, ${first + count - 1}) n
+    ) drawn
+  ) made`
+
+const insertBeside = (projectId: number, start: number): string => `
+  insert into trace_kinds (project_id, kind, status, environment, model, name)
+  select distinct project_id, kind, status, environment, model, name from traces where project_id = ${projectId};
+  insert into trace_tags (project_id, kind, started_at, duration_ms, cost_usd, id, tag)
+  select project_id, kind, started_at, duration_ms, cost_usd, id, unnest(tags) from traces where project_id = ${projectId};
+  insert into scores (project_id, trace_seq, created_at, id, name, data_type, value, source)
+  select project_id, seq, started_at + interval '1 minute', int8send(seq),
+    case when seq % 1000 = 0 then 'rare-score' when seq % 60 = 0 then 'helpfulness' else 'quality' end, 'numeric',
+    (seq % 11)::text::json, 'api'
+  from traces where project_id = ${projectId} and score_count > 0;
+  insert into project_totals (project_id, slot, traces, spans, bytes)
+  select ${projectId}, 0, count(*), 0, sum(estimated_bytes) from traces where project_id = ${projectId} and seq >= ${start}`

@@ -1,0 +1,61 @@
+/** The flags of `npm run bench -- reads`. */
+import { tmpdir } from 'node:os'
+import { parseArgs } from 'node:util'
+import { readAmount, UsageError } from '../options.ts'
+
+export interface ReadsOptions {
+  /** Traces of each project, in the order in which they are filled and measured. */
+  readonly stored: readonly number[]
+  /** Requests of each case and number of connections. */
+  readonly requests: number
+  readonly folder: string
+  readonly profile: string | undefined
+  readonly json: boolean
+  readonly help: boolean
+}
+
+export const READS_HELP = `Measures lists, details and the project as more and more is stored: npm run bench -- reads [flags]
+
+It fills one project after the other, each beside those before, and asks the same of each: every case with one connection
+and with 32. test/bench/README.md says what is stored. Give the machine nothing else to do meanwhile.
+
+  --stored N,N       traces of each project, such as 100k,1M,10M (default: 100k,1M); about 2 kB of disk each
+  --requests N       requests of each case (default: 300)
+  --folder DIR       where the database is put for the time (default: ${tmpdir()})
+  --profile DIR      write CPU profiles of the server there
+  --json             print one JSON value instead
+  --help             print this
+`
+
+/** Page 1000 must exist. */
+const LEAST_TRACES = 100_000
+
+/** Reads the flags, or throws a UsageError. */
+export function readReadsOptions(parameters: readonly string[]): ReadsOptions {
+  const flags = readFlags(parameters)
+  const stored = (flags.stored ?? '100k,1M').split(',').map(readAmount)
+  if (stored.some(traces => traces < LEAST_TRACES)) throw new UsageError('--stored takes 100k or more each')
+  const requests = Number(flags.requests ?? 300)
+  if (!Number.isInteger(requests) || requests <= 0) throw new UsageError('--requests takes a whole number')
+  return {
+    stored,
+    requests,
+    folder: flags.folder ?? tmpdir(),
+    profile: flags.profile,
+    json: flags.json ?? false,
+    help: flags.help ?? false
+  }
+}
+
+function readFlags(parameters: readonly string[]) {
+  const text = { type: 'string' } as const
+  const flag = { type: 'boolean' } as const
+  try {
+    return parseArgs({
+      args: [...parameters],
+      options: { stored: text, requests: text, folder: text, profile: text, json: flag, help: flag }
+    }).values
+  } catch (error) {
+    throw new UsageError((error as Error).message)
+  }
+}

@@ -1,0 +1,43 @@
+/** The results of the reads benchmark as Markdown. */
+import { describeMachine, round, table } from '../report.ts'
+import type { CaseResult, ReadsResults } from './reads.ts'
+
+/** A line for each case: the largest size, and how it stands to the smallest. */
+export function renderReads({ machine, requests, sizes, details }: ReadsResults): string {
+  const [smallest, largest] = [sizes[0]!, sizes.at(-1)!]
+  const head = sizes.flatMap(({ traces }) => [`${amount(traces)}: p50 ms`, 'p99 ms', '32 conn.: p50 ms', 'p99 ms'])
+  const lines = largest.cases.map(({ name, one }, i) => [
+    name,
+    ...sizes.flatMap(({ cases }) => times(cases[i]!)),
+    `**${(one.p50 / smallest.cases[i]!.one.p50).toFixed(2)}**`,
+    ...[one.nodeCpu, one.postgresCpu].map(round)
+  ])
+  const parts = [
+    `${describeMachine(machine)}; ${requests} requests a case.`,
+    table(['pages of 50', ...head, 'p50, to the smallest', 'node µs', 'PostgreSQL µs'], lines),
+    table(
+      [
+        'details',
+        'p50 ms',
+        'p99 ms',
+        '32 conn.: p50 ms',
+        'p99 ms',
+        'answers/s',
+        'of the bare server',
+        'node µs',
+        'PostgreSQL µs'
+      ],
+      details.map(detail => [
+        detail.name,
+        ...times(detail),
+        round(detail.many.perSecond),
+        `**${detail.ratio.toFixed(2)}**`,
+        ...[detail.one.nodeCpu, detail.one.postgresCpu].map(round)
+      ])
+    )
+  ]
+  return `${parts.join('\n\n')}\n`
+}
+
+const times = ({ one, many }: CaseResult): string[] => [one.p50, one.p99, many.p50, many.p99].map(round)
+const amount = (traces: number): string => (traces < 1e6 ? `${traces / 1e3}k` : `${traces / 1e6}M`)

@@ -1,0 +1,155 @@
+import type { Sql } from 'postgres'
+import t, { type Test } from 'tap'
+import { READER_SETTINGS } from '../../../lib/database/reader-settings.ts'
+import { TRACE_ORDERS } from '../../../lib/store/order.ts'
+import { listScores } from '../../../lib/store/score-list.ts'
+import { listTraces, type TraceQuery } from '../../../lib/store/trace-list.ts'
+import { SEARCH_BOUNDS } from '../../../lib/store/trace-search.ts'
+import { fillProject } from '../../bench/reads/fill.ts'
+import { testDatabase } from '../../fixtures/database.ts'
+import { seedProject } from '../../fixtures/seed.ts'
+
+const TRACES = 100_000
+
+interface Plan {
+  readonly 'Node Type': string
+  readonly 'Index Name'?: string
+  readonly 'Relation Name'?: string
+  readonly 'Actual Rows': number
+  readonly 'Actual Loops': number
+  readonly 'Rows Removed by Filter'?: number
+  readonly Plans?: readonly Plan[]
+}
+interface Statement {
+  readonly text: string
+  readonly values: (string | number)[]
+}
+
+const nodesOf = (plan: Plan): Plan[] => [plan, ...(plan.Plans ?? []).flatMap(nodesOf)]
+/** How many rows a node has looked at. */
+const seenBy = (node: Plan) =>
+  Math.floor((node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0)) * node['Actual Loops'])
+
+/** The statements that `work` runs. */
+async function statementsOf(sql: Sql, work: (sql: Sql) => Promise<unknown>): Promise<Statement[]> {
+  const statements: Statement[] = []
+  const watched = new Proxy(sql, {
+    get(target, property) {
+      if (property !== 'unsafe') return Reflect.get(target, property)
+      return (text: string, values: (string | number)[] = [], options = {}) => {
+        if (/^\s*(select|with)/.test(text)) statements.push({ text, values: [...values] })
+        return target.unsafe(text, values, options)
+      }
+    }
+  })
+  await work(watched)
+  return statements
+}
+
+/** The plan without the values, as the readers' connections have it. */
+async function explain(sql: Sql, { text, values }: Statement, options: string): Promise<Plan[]> {
+  const literals = values.map(value => `'${String(value).replaceAll("'", "''")}'`)
+  await sql.unsafe(`prepare explained as ${text}`)
+  const [row] = await sql.unsafe<[{ 'QUERY PLAN': string }]>(
+    `explain (format json, ${options}) execute explained (${literals.join(', ')})`
+  )
+  await sql.unsafe('deallocate explained')
+  return nodesOf(JSON.parse(row['QUERY PLAN'])[0].Plan)
+}
+
+type Asked = Omit<TraceQuery, 'limit' | 'sort'> & { readonly sort?: TraceQuery['sort'] }
+
+/** What the list is asked for; the values are those of the benchmark's traces. */
+const QUERIES: readonly Asked[] = [
+  {},
+  { sort: 'slowest' },
+  { sort: 'costliest' },
+  ...['run-0', 'rare-run', 'nobody'].map(name => ({ name })),
+  ...['model-0', 'model-rare', 'nobody'].map(model => ({ model })),
+  ...['ok', 'running'].map(status => ({ status })),
+  ...['production', 'canary', 'nobody'].map(environment => ({ environment })),
+  ...['v0', 'incident', 'outage', 'nobody'].map(tag => ({ tag })),
+  { userId: 'user-0' },
+  { userId: 'nobody' },
+  { sessionId: 'nobody' },
+  { name: 'run-0', model: 'model-0' },
+  { name: 'run-0', model: 'model-7' },
+  { name: 'rare-run', status: 'ok' },
+  { status: 'error', environment: 'staging' },
+  { status: 'running', model: 'model-rare', environment: 'canary' },
+  { tag: 'eval', environment: 'staging' },
+  { tag: 'v0', name: 'rare-run' },
+  { tag: 'incident', name: 'run-0' },
+  ...['run-0', 'rare-run', 'nobody'].map(name => ({ sort: 'slowest' as const, name })),
+  ...['v0', 'incident', 'outage', 'nobody'].map(tag => ({ sort: 'slowest' as const, tag })),
+  { sort: 'slowest', status: 'error' },
+  { sort: 'slowest', tag: 'eval', environment: 'staging' },
+  { sort: 'slowest', tag: 'v0', name: 'rare-run' },
+  { sort: 'slowest', tag: 'incident', name: 'run-0' },
+  { sort: 'costliest', environment: 'canary' },
+  { sort: 'costliest', status: 'error', environment: 'staging' },
+  { from: '2026-05-01T00:00:00.000Z', to: '2026-05-02T00:00:00.000Z' },
+  { name: 'run-0', from: '2026-05-01T00:00:00.000Z', to: '2026-05-02T00:00:00.000Z' },
+  { status: 'error', environment: 'staging', to: '2026-05-02T00:00:00.000Z' }
+]
+
+/** The query from its top, and on from a place in the middle both ways. */
+function walksOf({ sort = 'newest', ...query }: Asked): TraceQuery[] {
+  const key = { newest: '2026-04-01T00:00:00.000Z', slowest: '60', costliest: '0.01' }[sort]
+  const edge = { key, tie: TRACE_ORDERS[sort].highestTie, inclusive: false }
+  const asked = { sort, limit: 50, ...query }
+  return [asked, { ...asked, after: edge }, { ...asked, before: edge }]
+}
+
+const titleOf = (query: object) => JSON.stringify(query)
+const shapeOf = (plan: readonly Plan[]) =>
+  plan.map(node => `${node['Node Type']} ${node['Index Name'] ?? ''}`).filter(name => name.includes('Scan'))
+
+t.test('plans of lists', async t => {
+  const database = await testDatabase(t)
+  const sql = database.connect({ settings: READER_SETTINGS })
+  t.teardown(() => sql.end())
+  const projectId = await seedProject(sql)
+  const reads = [
+    ...QUERIES.flatMap(walksOf).map(query => ({
+      title: titleOf(query),
+      isKept: true,
+      read: (sql: Sql) => listTraces(sql, projectId, query)
+    })),
+    ...[{}, { name: 'rare-score' }, { name: 'quality', environment: 'canary' }].map(query => ({
+      title: `scores ${titleOf(query)}`,
+      // Planned for each request.
+      isKept: false,
+      read: (sql: Sql) => listScores(sql, projectId, { limit: 50, ...query })
+    }))
+  ]
+  // Planned while nothing was stored, as by a server that has just been installed.
+  const early = new Map<string, string[]>()
+  for (const { read, isKept } of reads) {
+    if (!isKept) continue
+    for (const each of await statementsOf(sql, read))
+      early.set(each.text, shapeOf(await explain(sql, each, 'costs off')))
+  }
+  await fillProject(sql, { projectId, traces: TRACES, firstNumber: 1 }, () => {})
+
+  for (const { title, read } of reads) {
+    await t.test(title, async t => {
+      for (const statement of await statementsOf(sql, read)) {
+        const plan = await explain(sql, statement, 'analyze, timing off')
+        checkPlan(t, plan)
+        const before = early.get(statement.text)
+        if (before !== undefined) t.same(shapeOf(plan), before, 'the same plan as before anything was stored')
+      }
+    })
+  }
+})
+
+/** No more rows are looked at, or sorted, than a search collects; a few of them may lack what is sorted by. */
+function checkPlan(t: Test, plan: readonly Plan[]): void {
+  const most = SEARCH_BOUNDS.few * 1.01
+  for (const node of plan) {
+    const what = `${node['Node Type']} ${node['Index Name'] ?? node['Relation Name'] ?? ''}`
+    t.notMatch(what, /Seq Scan|Bitmap/)
+    t.ok(seenBy(node) <= most, `${what} looks at ${seenBy(node)} rows`)
+  }
+}
