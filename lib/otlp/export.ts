@@ -1,0 +1,76 @@
+/** One export request: its spans, by the traces they belong to, and those of them that no trace can take. */
+import { decodeJson } from './json.ts'
+import { type MappedSpan, mapSpan } from './map-span.ts'
+import { decodeProtobuf } from './protobuf.ts'
+import type { OtlpSpan } from './request.ts'
+import { LAST_MICROS } from './time.ts'
+
+export type Encoding = 'protobuf' | 'json'
+
+/** Why spans were refused, how many for this reason, and one of them to look at. */
+export interface SpanRefusal {
+  readonly reason: string
+  readonly count: number
+  readonly example: string
+}
+
+export interface Export {
+  /** In the order in which the request names them; the spans of each in the order of the request. */
+  readonly traces: ReadonlyMap<string, readonly MappedSpan[]>
+  readonly refusals: readonly SpanRefusal[]
+}
+
+/** Decodes and maps a request. Throws a Refusal only where it cannot be decoded. */
+export function readExport(bytes: Uint8Array, encoding: Encoding): Export {
+  const groups = encoding === 'json' ? decodeJson(bytes) : decodeProtobuf(bytes)
+  const traces = new Map<string, MappedSpan[]>()
+  const refusals: SpanRefusal[] = []
+  for (const { origin, spans } of groups) {
+    for (const span of spans) {
+      const reason = faultOf(span)
+      if (reason !== undefined) {
+        refusals.push({ reason, count: 1, example: describe(span) })
+        continue
+      }
+      const mapped = mapSpan(span, origin)
+      const others = traces.get(span.traceId)
+      if (others === undefined) traces.set(span.traceId, [mapped])
+      else others.push(mapped)
+    }
+  }
+  return { traces, refusals }
+}
+
+const TRACE_ID = /^(?!0{32})[0-9a-f]{32}$/
+const SPAN_ID = /^(?!0{16})[0-9a-f]{16}$/
+
+/** Why a span belongs to no trace, or to no time. */
+function faultOf(span: OtlpSpan): string | undefined {
+  if (!TRACE_ID.test(span.traceId) || !SPAN_ID.test(span.spanId)) {
+    return 'without a valid trace id and span id (are these log records?)'
+  }
+  if (span.parentSpanId !== '' && !/^[0-9a-f]{16}$/.test(span.parentSpanId)) return 'whose parent span id is not valid'
+  if (span.startMicros === 0) return 'without a start time'
+  if (span.startMicros > LAST_MICROS || span.endMicros > LAST_MICROS) return 'whose times are not of this age'
+  return span.events.some(({ micros }) => micros > LAST_MICROS) ? 'with an event that is not of this age' : undefined
+}
+
+const describe = ({ name, traceId, spanId }: OtlpSpan): string =>
+  traceId === '' && spanId === '' ? JSON.stringify(name.slice(0, 100)) : `span ${spanId} of trace ${traceId}`
+
+/** The same refusals, those for one reason together: the first example stands for all. */
+export function sumRefusals(refusals: Iterable<SpanRefusal>): SpanRefusal[] {
+  const sums = new Map<string, SpanRefusal>()
+  for (const refusal of refusals) {
+    const before = sums.get(refusal.reason)
+    sums.set(refusal.reason, before === undefined ? refusal : { ...before, count: before.count + refusal.count })
+  }
+  return [...sums.values()]
+}
+
+/** One sentence for the sender's log; empty where nothing was refused. */
+export function explainRefusals(refusals: readonly SpanRefusal[]): string {
+  return refusals
+    .map(({ reason, count, example }) => `${count} refused: spans ${reason} (such as ${example})`)
+    .join('; ')
+}
