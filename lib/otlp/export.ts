@@ -1,4 +1,5 @@
 /** One export request: its spans, by the traces they belong to, and those of them that no trace can take. */
+import type { SpanRefusal } from '../trace/decide-export.ts'
 import { decodeJson } from './json.ts'
 import { type MappedSpan, mapSpan } from './map-span.ts'
 import { decodeProtobuf } from './protobuf.ts'
@@ -6,13 +7,6 @@ import type { OtlpSpan } from './request.ts'
 import { LAST_MICROS } from './time.ts'
 
 export type Encoding = 'protobuf' | 'json'
-
-/** Why spans were refused, how many for this reason, and one of them to look at. */
-export interface SpanRefusal {
-  readonly reason: string
-  readonly count: number
-  readonly example: string
-}
 
 export interface Export {
   /** In the order in which the request names them; the spans of each in the order of the request. */
@@ -57,16 +51,6 @@ function faultOf(span: OtlpSpan): string | undefined {
 
 const describe = ({ name, traceId, spanId }: OtlpSpan): string =>
   traceId === '' && spanId === '' ? JSON.stringify(name.slice(0, 100)) : `span ${spanId} of trace ${traceId}`
-
-/** The same refusals, those for one reason together: the first example stands for all. */
-export function sumRefusals(refusals: Iterable<SpanRefusal>): SpanRefusal[] {
-  const sums = new Map<string, SpanRefusal>()
-  for (const refusal of refusals) {
-    const before = sums.get(refusal.reason)
-    sums.set(refusal.reason, before === undefined ? refusal : { ...before, count: before.count + refusal.count })
-  }
-  return [...sums.values()]
-}
 
 /** One sentence for the sender's log; empty where nothing was refused. */
 export function explainRefusals(refusals: readonly SpanRefusal[]): string {
