@@ -16,7 +16,7 @@ import { readPathId } from './path-id.ts'
 import { sendRawRefusal, sendRefusal, sendReply } from './reply.ts'
 import type { Endpoint, Match, RouteTable } from './route-table.ts'
 import type { Checker } from './schema/check.ts'
-import { readBody } from './trace/prepare.ts'
+import { readBody } from './trace/body.ts'
 
 /** What the server is built on. */
 export interface ServerOptions {

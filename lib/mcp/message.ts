@@ -1,8 +1,8 @@
 /** A JSON-RPC message, or a batch of them, as far as it must be understood before the SDK is given it. */
 import { Refusal } from '../errors.ts'
 import { MAX_JSON_DEPTH } from '../schema/input.ts'
-import type { Body } from '../trace/normalise.ts'
-import { readBody } from '../trace/prepare.ts'
+
+import { type Body, readBody } from '../trace/body.ts'
 import type { Arguments } from './tool.ts'
 
 /** Levels around the arguments of a call: the batch, the message and its parameters. */

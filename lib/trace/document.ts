@@ -6,10 +6,12 @@
 import { hash } from 'node:crypto'
 import type { UsageFields } from './prepared.ts'
 
-export const sha256 = (text: string): string => hash('sha256', text)
+export const sha256 = (data: string | Uint8Array): string => hash('sha256', data)
 
 /** A member of an object with the comma after it, or nothing where the value is absent. */
 const member = (key: string, json: string | undefined): string => (json === undefined ? '' : `"${key}":${json},`)
+/** The same with the comma before it. */
+const next = (key: string, json: string | undefined): string => (json === undefined ? '' : `,"${key}":${json}`)
 const text = (value: string | null): string | undefined => (value === null ? undefined : JSON.stringify(value))
 const number = (value: number | null): string | undefined => (value === null ? undefined : JSON.stringify(value))
 const object = (members: string): string => `{${members.slice(0, -1)}}`
@@ -43,17 +45,24 @@ export interface SpanDocument {
 }
 
 export function spanDocument(span: SpanDocument): string {
-  return object(
-    member('attributes', span.attributes) +
-      member('costUsd', number(span.costUsd)) +
-      `"endedAt":"${span.endedAt}","events":${span.events},"id":"${span.id}","input":${span.input},"kind":"${span.kind}",` +
-      member('model', text(span.model)) +
-      `"name":${JSON.stringify(span.name)},"output":${span.output},` +
-      `"parentSpanId":${span.parentId === null ? 'null' : `"${span.parentId}"`},` +
-      member('provider', text(span.provider)) +
-      `"startedAt":"${span.startedAt}","status":"${span.status}",` +
-      member('usage', span.usage)
+  return (
+    `{"attributes":${span.attributes}` +
+    next('costUsd', number(span.costUsd)) +
+    `,"endedAt":"${span.endedAt}","events":${span.events},"id":"${span.id}","input":${span.input},"kind":"${span.kind}"` +
+    next('model', text(span.model)) +
+    `,"name":${JSON.stringify(span.name)},"output":${span.output},` +
+    `"parentSpanId":${span.parentId === null ? 'null' : `"${span.parentId}"`}` +
+    next('provider', text(span.provider)) +
+    `,"startedAt":"${span.startedAt}","status":"${span.status}"` +
+    next('usage', span.usage) +
+    '}'
   )
+}
+
+/** A document that spans belong to: what stands before and behind the members of its list of spans. */
+export interface Frame {
+  readonly head: string
+  readonly tail: string
 }
 
 /** Fields of a trace in canonical form; free JSON as canonical text. Null: absent. */
@@ -75,22 +84,26 @@ export interface TraceDocument {
   readonly userId: string | null
 }
 
-/** The trace's document; with `spans` (their documents), the canonical body's `trace`. */
-export function traceDocument(trace: TraceDocument, spans?: readonly string[]): string {
-  return object(
-    member('costUsd', number(trace.costUsd)) +
+/** A trace's document, with an empty list of spans in it. */
+export function traceDocument(trace: TraceDocument): Frame {
+  return {
+    head:
+      '{' +
+      member('costUsd', number(trace.costUsd)) +
       member('endedAt', text(trace.endedAt)) +
-      `"id":"${trace.id}","input":${trace.input},"metadata":${trace.metadata},` +
-      member('model', text(trace.model)) +
-      `"name":${JSON.stringify(trace.name)},"output":${trace.output},` +
-      member('provider', text(trace.provider)) +
-      member('sessionId', text(trace.sessionId)) +
-      (spans === undefined ? '' : `"spans":[${spans.join(',')}],`) +
-      `"startedAt":"${trace.startedAt}",` +
-      member('status', text(trace.status)) +
-      `"tags":${trace.tags},"usage":${trace.usage},` +
-      member('userId', text(trace.userId))
-  )
+      `"id":"${trace.id}","input":${trace.input},"metadata":${trace.metadata}` +
+      next('model', text(trace.model)) +
+      `,"name":${JSON.stringify(trace.name)},"output":${trace.output}` +
+      next('provider', text(trace.provider)) +
+      next('sessionId', text(trace.sessionId)) +
+      ',"spans":[',
+    tail:
+      `],"startedAt":"${trace.startedAt}"` +
+      next('status', text(trace.status)) +
+      `,"tags":${trace.tags},"usage":${trace.usage}` +
+      next('userId', text(trace.userId)) +
+      '}'
+  }
 }
 
 /** Fields of an end body in canonical form; undefined: not sent. */
@@ -101,23 +114,24 @@ export interface EndDocument {
   readonly model: string | undefined
   readonly output: string | undefined
   readonly provider: string | undefined
-  readonly spans: readonly string[]
   readonly status: string
   readonly tags: string
   readonly usage: string | undefined
 }
 
-export function endDocument(end: EndDocument): string {
-  return object(
-    member('costUsd', number(end.costUsd ?? null)) +
-      `"endedAt":"${end.endedAt}",` +
-      member('metadata', end.metadata) +
-      member('model', text(end.model ?? null)) +
-      member('output', end.output) +
-      member('provider', text(end.provider ?? null)) +
-      `"spans":[${end.spans.join(',')}],"status":"${end.status}","tags":${end.tags},` +
-      member('usage', end.usage)
-  )
+export function endDocument(end: EndDocument): Frame {
+  return {
+    head:
+      '{' +
+      member('costUsd', number(end.costUsd ?? null)) +
+      `"endedAt":"${end.endedAt}"` +
+      next('metadata', end.metadata) +
+      next('model', text(end.model ?? null)) +
+      next('output', end.output) +
+      next('provider', text(end.provider ?? null)) +
+      ',"spans":[',
+    tail: `],"status":"${end.status}","tags":${end.tags}${next('usage', end.usage)}}`
+  }
 }
 
 /** UTF-8 bytes that a member adds to a document that holds others: key, value and comma. */

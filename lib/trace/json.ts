@@ -21,8 +21,25 @@ export function decodeText(bytes: Uint8Array): string | undefined {
   return text.charCodeAt(0) === 0xfeff ? text.slice(1) : text
 }
 
-/** Position just past the string whose opening quote is at `open`. The text must be valid JSON. */
-function pastString(text: string, open: number): number {
+/** A character below U+0020, which JSON allows only between values. */
+export const CONTROL = /[\u0000-\u001f]/
+
+/** Whether UTF-8 text holds such a character: four bytes at a time, in 7 µs for 18 kB, where CONTROL takes 24. */
+export function holdsControls(bytes: Uint8Array): boolean {
+  const { buffer, byteOffset, byteLength } = bytes
+  const head = Math.min((4 - (byteOffset % 4)) % 4, byteLength)
+  const words = new Uint32Array(buffer, byteOffset + head, (byteLength - head) >> 2)
+  let found = 0
+  // Taking 0x20 away borrows from a byte's highest bit where the byte is less, and had not set that bit itself.
+  for (let i = 0; i < words.length; i++) found |= ((words[i] as number) - 0x20202020) & ~(words[i] as number)
+  if ((found & 0x80808080) !== 0) return true
+  for (let i = 0; i < head; i++) if ((bytes[i] as number) < 0x20) return true
+  for (let i = head + words.length * 4; i < byteLength; i++) if ((bytes[i] as number) < 0x20) return true
+  return false
+}
+
+/** Position just past the string whose opening quote is at `open`; 0 where it does not end. */
+export function pastString(text: string, open: number): number {
   let close = text.indexOf('"', open + 1)
   while (text.charCodeAt(close - 1) === BACKSLASH) {
     let first = close - 1
@@ -48,6 +65,14 @@ function isHeld(literal: string): boolean {
   const number = Number(literal)
   return Number.isFinite(number) && decimal(literal) === decimal(String(number))
 }
+
+/** A number in its RFC 8785 form; one that a double cannot hold stands as it was written. */
+export function canonicalNumber(literal: string): string {
+  return isShort(literal) || isHeld(literal) ? String(Number(literal)) : literal
+}
+
+/** Up to 15 significant digits always survive a double. */
+const isShort = (literal: string): boolean => literal.length <= 15 && !/e/i.test(literal)
 
 /** What JSON.parse cannot tell of a text that it accepted. */
 export interface TextFacts {

@@ -4,20 +4,25 @@
  */
 import { Refusal } from '../errors.ts'
 import type { EndBody, IngestBody, SpanInput, SpansBody } from '../schema/input.ts'
-import { endDocument, sha256, spanDocument, traceDocument, usageDocument } from './document.ts'
-import { canonicalise, stringifyExact } from './json.ts'
+import { CanonicalBytes } from './canonical.ts'
+import { endDocument, spanDocument, traceDocument, usageDocument } from './document.ts'
+import { EMPTY_LIST, EMPTY_OBJECT, type FreeJson, NULL } from './free-json.ts'
 import type { PreparedAppend, PreparedEnd, PreparedSpan, PreparedTrace, UsageFields } from './prepared.ts'
+import type { Reading } from './reader.ts'
 import { isBefore, parseTimestamp } from './timestamp.ts'
 
-/** A parsed body. */
-export interface Body {
-  readonly value: unknown
-  /** The same value with LosslessNumbers where a double cannot hold a number; `value` itself where there are none. */
-  readonly exact: unknown
-  readonly inexact: boolean
+/** Of a body's text, as far as it matters for what the body means. */
+export interface TextFacts {
   /** Strings may hold U+0000 or unpaired surrogates. */
   readonly escapes: boolean
 }
+
+/** A body that was read and checked. */
+export interface Checked<T> extends TextFacts {
+  readonly value: Reading<T>
+}
+
+type Span = Reading<SpanInput>
 
 export const refuse = (field: string, rule: string): never => {
   throw new Refusal('invalid_trace', `${field}: ${rule}`)
@@ -29,7 +34,7 @@ export function unstorable(text: string): string | undefined {
   return text.isWellFormed() ? undefined : 'must not contain unpaired surrogates'
 }
 
-export function checkTexts(body: Body, path: string, fields: Readonly<Record<string, unknown>>): void {
+export function checkTexts(body: TextFacts, path: string, fields: Readonly<Record<string, unknown>>): void {
   if (!body.escapes) return
   for (const [field, text] of Object.entries(fields)) {
     const rule = typeof text === 'string' ? unstorable(text) : undefined
@@ -46,54 +51,39 @@ const usageFields = (usage: SpanInput['usage']): UsageFields => ({
   totalTokens: usage?.totalTokens ?? null
 })
 
-/** Free JSON in both its forms: as stored (null for the column's default), and canonical. */
-interface FreeJson {
-  readonly stored: string | null
-  readonly canonical: string
-}
-const NULL: FreeJson = { stored: null, canonical: 'null' }
-const EMPTY_OBJECT: FreeJson = { stored: null, canonical: '{}' }
-const EMPTY_LIST: FreeJson = { stored: null, canonical: '[]' }
-
-function freeJson(value: unknown, inexact: boolean): FreeJson {
-  if (value === undefined || value === null) return NULL
-  const stored = stringifyExact(value, inexact)
-  return { stored, canonical: canonicalise(value, stored) }
-}
-
-function freeObject(value: unknown, inexact: boolean): FreeJson {
-  const json = freeJson(value, inexact)
-  return json.stored === null || json.stored === '{}' ? EMPTY_OBJECT : json
-}
-
-function normaliseEvents(body: Body, span: SpanInput, exact: SpanInput, path: string): FreeJson {
-  if (span.events === undefined || span.events.length === 0) return EMPTY_LIST
-  const events = span.events.map((event, i) => {
-    checkTexts(body, `${path}events[${i}].`, { name: event.name })
-    return {
-      attributes: exact.events?.[i]?.attributes ?? null,
-      name: event.name,
-      timestamp: timestamp(event.timestamp, `${path}events[${i}].timestamp`)
-    }
+function normaliseEvents(body: TextFacts, events: Span['events'], path: string): FreeJson {
+  if (events === undefined || events.length === 0) return EMPTY_LIST
+  const parts = events.map(({ name, attributes, ...event }, i) => {
+    checkTexts(body, `${path}events[${i}].`, { name })
+    const time = timestamp(event.timestamp, `${path}events[${i}].timestamp`)
+    const rest = `,"name":${JSON.stringify(name)},"timestamp":"${time}"}`
+    const part = (json: string) => `{"attributes":${json}${rest}`
+    const canonical = part(attributes?.canonical ?? 'null')
+    return { stored: attributes?.stored == null ? canonical : part(attributes.stored), canonical }
   })
-  return freeJson(events, body.inexact)
+  return {
+    stored: `[${parts.map(part => part.stored).join(',')}]`,
+    canonical: `[${parts.map(part => part.canonical).join(',')}]`
+  }
 }
 
-/** Prepares one span; `document` is its canonical form. `path` ends where the field's name begins. */
-function normaliseSpan(body: Body, span: SpanInput, exact: SpanInput, path: string) {
+/** The canonical form of the body that is being prepared: one at a time. */
+const canonical = new CanonicalBytes()
+
+/** Prepares one span, and writes its canonical form. `path` ends where the field's name begins. */
+function normaliseSpan(body: TextFacts, span: Span, path: string): PreparedSpan {
   checkTexts(body, path, { name: span.name, provider: span.provider, model: span.model })
   const startedAt = timestamp(span.startedAt, `${path}startedAt`)
   const endedAt = timestamp(span.endedAt, `${path}endedAt`)
   if (isBefore(endedAt, startedAt)) refuse(`${path}endedAt`, 'must not be before startedAt')
   const usage = usageFields(span.usage)
   const usageText = usageDocument(usage)
-  const input = freeJson(exact.input, body.inexact)
-  const output = freeJson(exact.output, body.inexact)
-  const attributes = freeObject(exact.attributes, body.inexact)
-  const events = normaliseEvents(body, span, exact, path)
+  const { input = NULL, output = NULL, attributes = EMPTY_OBJECT } = span
+  const events = normaliseEvents(body, span.events, path)
   const id = span.id.toLowerCase()
   const parentId = span.parentSpanId?.toLowerCase() ?? null
   const { name, kind = 'custom', status = 'unset', provider = null, model = null, costUsd = null } = span
+  const from = canonical.length
   const document = spanDocument({
     attributes: attributes.canonical,
     costUsd,
@@ -111,8 +101,8 @@ function normaliseSpan(body: Body, span: SpanInput, exact: SpanInput, path: stri
     status,
     usage: usageText === '{}' ? undefined : usageText
   })
-  // Written out, not spread: an object made by spreading costs microseconds, and there are eight of them in a trace.
-  const prepared: PreparedSpan = {
+  canonical.write(document)
+  return {
     id,
     parentId,
     name,
@@ -130,26 +120,27 @@ function normaliseSpan(body: Body, span: SpanInput, exact: SpanInput, path: stri
     outputTokens: usage.outputTokens,
     totalTokens: usage.totalTokens,
     costUsd,
-    hash: sha256(document),
-    bytes: Buffer.byteLength(document)
+    hash: canonical.hash(from),
+    bytes: canonical.length - from
   }
-  return { prepared, document }
 }
 
-function normaliseSpanList(body: Body, spans: SpanInput[] | undefined, exact: SpanInput[] | undefined, path: string) {
-  return (spans ?? []).map((span, i) => normaliseSpan(body, span, exact?.[i] as SpanInput, `${path}[${i}].`))
+function normaliseSpanList(body: TextFacts, spans: readonly Span[] | undefined, path: string): PreparedSpan[] {
+  return (spans ?? []).map((span, i) => {
+    if (i > 0) canonical.write(',')
+    return normaliseSpan(body, span, `${path}[${i}].`)
+  })
 }
 
 /** Tags without repetitions, the first occurrence kept. */
-function normaliseTags(body: Body, tags: readonly string[] | undefined, path: string): string[] {
+function normaliseTags(body: TextFacts, tags: readonly string[] | undefined, path: string): string[] {
   if (tags === undefined || tags.length === 0) return []
   if (body.escapes) checkTexts(body, path, Object.fromEntries(tags.map((tag, i) => [`[${i}]`, tag])))
   return [...new Set(tags)]
 }
 
-export function normaliseTrace(body: Body): PreparedTrace {
-  const { trace } = body.value as IngestBody
-  const exact = (body.exact as IngestBody).trace
+export function normaliseTrace(body: Checked<IngestBody>): PreparedTrace {
+  const { trace } = body.value
   if (trace.status !== undefined && trace.endedAt === undefined) {
     refuse('trace.status', 'must be absent when trace.endedAt is absent: a running trace gets its status when it ends')
   }
@@ -165,40 +156,33 @@ export function normaliseTrace(body: Body): PreparedTrace {
   const startedAt = timestamp(trace.startedAt, 'trace.startedAt')
   const endedAt = trace.endedAt === undefined ? null : timestamp(trace.endedAt, 'trace.endedAt')
   if (endedAt !== null && isBefore(endedAt, startedAt)) refuse('trace.endedAt', 'must not be before startedAt')
-  const spans = normaliseSpanList(body, trace.spans, exact.spans, 'trace.spans')
-  const seen = new Set<string>()
-  for (const [i, { prepared }] of spans.entries()) {
-    if (seen.has(prepared.id)) refuse(`trace.spans[${i}].id`, 'must not repeat the id of another span')
-    seen.add(prepared.id)
-  }
-
-  const input = freeJson(exact.input, body.inexact)
-  const output = freeJson(exact.output, body.inexact)
-  const metadata = freeObject(exact.metadata, body.inexact)
+  const { input = NULL, output = NULL, metadata = EMPTY_OBJECT } = trace
   const usage = usageFields(trace.usage)
   const id = trace.id.toLowerCase()
   const status = endedAt === null ? null : (trace.status ?? 'unset')
   const { provider = null, model = null, sessionId = null, userId = null, costUsd = null } = trace
-  const whole = traceDocument(
-    {
-      costUsd,
-      endedAt,
-      id,
-      input: input.canonical,
-      metadata: metadata.canonical,
-      model,
-      name,
-      output: output.canonical,
-      provider,
-      sessionId,
-      startedAt,
-      status,
-      tags: JSON.stringify(tags),
-      usage: usageDocument(usage),
-      userId
-    },
-    spans.map(span => span.document)
-  )
+  const { head, tail } = traceDocument({
+    costUsd,
+    endedAt,
+    id,
+    input: input.canonical,
+    metadata: metadata.canonical,
+    model,
+    name,
+    output: output.canonical,
+    provider,
+    sessionId,
+    startedAt,
+    status,
+    tags: JSON.stringify(tags),
+    usage: usageDocument(usage),
+    userId
+  })
+  canonical.begin()
+  canonical.write(BODY_HEAD + head)
+  const spans = normaliseSpanList(body, trace.spans, 'trace.spans')
+  refuseRepeatedIds(spans)
+  canonical.write(tail + BODY_TAIL)
   return {
     operation: 'record',
     traceId: id,
@@ -218,9 +202,20 @@ export function normaliseTrace(body: Body): PreparedTrace {
     outputTokens: usage.outputTokens,
     totalTokens: usage.totalTokens,
     costUsd,
-    spans: spans.map(span => span.prepared),
-    hash: sha256(`{"schemaVersion":1,"trace":${whole}}`),
-    bytes: Buffer.byteLength(whole) - spanListBytes(spans.map(span => span.prepared))
+    spans,
+    hash: canonical.hash(),
+    bytes: canonical.length - BODY_HEAD.length - BODY_TAIL.length - spanListBytes(spans)
+  }
+}
+
+const BODY_HEAD = '{"schemaVersion":1,"trace":'
+const BODY_TAIL = '}'
+
+function refuseRepeatedIds(spans: readonly PreparedSpan[]): void {
+  const seen = new Set<string>()
+  for (const [i, { id }] of spans.entries()) {
+    if (seen.has(id)) refuse(`trace.spans[${i}].id`, 'must not repeat the id of another span')
+    seen.add(id)
   }
 }
 
@@ -230,26 +225,22 @@ function spanListBytes(spans: readonly PreparedSpan[]): number {
   return '"spans":[],'.length + commas + spans.reduce((sum, span) => sum + span.bytes, 0)
 }
 
-export function normaliseSpans(body: Body): PreparedAppend {
-  const { spans } = body.value as SpansBody
-  const prepared = normaliseSpanList(body, spans, (body.exact as SpansBody).spans, 'spans')
-  return { operation: 'append', spans: prepared.map(span => span.prepared) }
+export function normaliseSpans(body: Checked<SpansBody>): PreparedAppend {
+  canonical.begin()
+  return { operation: 'append', spans: normaliseSpanList(body, body.value.spans, 'spans') }
 }
 
-export function normaliseEnd(body: Body): PreparedEnd {
-  const end = body.value as EndBody
-  const exact = body.exact as EndBody
+export function normaliseEnd(body: Checked<EndBody>): PreparedEnd {
+  const end = body.value
   checkTexts(body, '', { provider: end.provider, model: end.model })
   const tags = normaliseTags(body, end.tags, 'tags')
   const endedAt = timestamp(end.endedAt, 'endedAt')
-  const spans = normaliseSpanList(body, end.spans, exact.spans, 'spans')
-  const output = end.output === undefined ? undefined : freeJson(exact.output, body.inexact)
+  const { output } = end
   // Merging nothing is the same as not merging.
-  const merged = freeObject(exact.metadata, body.inexact)
-  const metadata = merged.stored === null ? undefined : merged
+  const metadata = end.metadata === EMPTY_OBJECT ? undefined : end.metadata
   const usage = end.usage === undefined ? undefined : usageFields(end.usage)
   const status = end.status ?? 'unset'
-  const document = endDocument({
+  const { head, tail } = endDocument({
     endedAt,
     status,
     provider: end.provider,
@@ -258,9 +249,12 @@ export function normaliseEnd(body: Body): PreparedEnd {
     output: output?.canonical,
     metadata: metadata?.canonical,
     usage: usage === undefined ? undefined : usageDocument(usage),
-    tags: JSON.stringify(tags),
-    spans: spans.map(span => span.document)
+    tags: JSON.stringify(tags)
   })
+  canonical.begin()
+  canonical.write(head)
+  const spans = normaliseSpanList(body, end.spans, 'spans')
+  canonical.write(tail)
   return {
     operation: 'end',
     endedAt,
@@ -270,9 +264,9 @@ export function normaliseEnd(body: Body): PreparedEnd {
     output: output === undefined ? undefined : output.stored,
     usage,
     costUsd: end.costUsd,
-    metadata: merged.stored ?? undefined,
+    metadata: metadata?.stored ?? undefined,
     tags,
-    spans: spans.map(span => span.prepared),
-    hash: sha256(document)
+    spans,
+    hash: canonical.hash()
   }
 }

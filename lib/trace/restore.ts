@@ -7,8 +7,9 @@ import { Refusal } from '../errors.ts'
 import { checker } from '../schema/check.ts'
 import { type ExportedScore, ExportLine } from '../schema/export-line.ts'
 import { MAX_JSON_DEPTH, VALUE_TYPES } from '../schema/input.ts'
-import { type Body, checkTexts, refuse, timestamp } from './normalise.ts'
-import { prepareTrace, readBody } from './prepare.ts'
+import { type Body, readBody } from './body.ts'
+import { checkTexts, refuse, timestamp } from './normalise.ts'
+import { prepareTrace } from './prepare.ts'
 import type { Past, PastScore, RestoredTrace } from './prepared.ts'
 
 /** Metadata that came by PATCH, or an output that came with the end, stands one level deeper in a line than it did there. */

@@ -3,8 +3,8 @@ import { found } from '../../lib/refuse.ts'
 import { MetadataPatch } from '../../lib/schema/input.ts'
 import { MetadataPatched } from '../../lib/schema/output.ts'
 import { patchMetadata } from '../../lib/store/metadata.ts'
+import { readBody } from '../../lib/trace/body.ts'
 import { stringifyExact } from '../../lib/trace/json.ts'
-import { readBody } from '../../lib/trace/prepare.ts'
 
 export default function (app: App): void {
   app.route({

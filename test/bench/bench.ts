@@ -44,7 +44,7 @@ async function measureAll(options: Options): Promise<Results> {
   for (const signal of SIGNALS) process.on(signal, interrupt)
   try {
     progress.step = 'starting the server'
-    const service = await startService(options.folder, undo)
+    const service = await startService(options.folder, options.profile, undo)
     return await measureCases({ service, sender, options }, progress)
   } catch (error) {
     throw progress.isInterrupted ? new Interrupted() : error

@@ -15,6 +15,8 @@ export interface Options {
   /** Spans that the tables are filled with for a second round; 0: none. */
   readonly stored: number
   readonly folder: string
+  /** Where the server leaves a CPU profile of its main thread when it ends; undefined: none is made. */
+  readonly profile: string | undefined
   readonly json: boolean
   readonly help: boolean
 }
@@ -36,6 +38,7 @@ everything is measured. Give the machine nothing else to do meanwhile.
   --connections N    connections of the load generator (default: 64, for large traces 16)
   --stored N         then fill the tables with so many spans (20M, 500k) and measure again; about 1 kB of disk each
   --folder DIR       where the database is put for the time (default: ${tmpdir()})
+  --profile DIR      have the server write a CPU profile of all that was measured (node --cpu-prof) into DIR
   --json             print one JSON value instead
   --help             print this
 
@@ -60,6 +63,7 @@ export function readOptions(parameters: readonly string[]): Options {
       flags.connections === undefined ? undefined : number('connections', 0, isCount, 'a whole number of connections'),
     stored: readAmount(flags.stored ?? '0'),
     folder: flags.folder ?? tmpdir(),
+    profile: flags.profile,
     json: flags.json ?? false,
     help: flags.help ?? false
   }
@@ -78,6 +82,7 @@ function readFlags(parameters: readonly string[]) {
         connections: text,
         stored: text,
         folder: text,
+        profile: text,
         json: flag,
         help: flag
       }

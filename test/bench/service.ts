@@ -34,7 +34,7 @@ const POLL_MS = 20
 const STOP_TIMEOUT_MS = 30_000
 
 /** Starts everything in a new folder under `parent`; `undo` ends it and removes the folder, also where this rejects. */
-export async function startService(parent: string, undo: Undo): Promise<Service> {
+export async function startService(parent: string, profile: string | undefined, undo: Undo): Promise<Service> {
   const folder = await mkdtemp(join(parent, 'spoor-bench-'))
   undo.add(() => rm(folder, { recursive: true, force: true }))
   // For a root process PostgreSQL runs as another user, who must be able to pass.
@@ -48,18 +48,23 @@ export async function startService(parent: string, undo: Undo): Promise<Service>
   undo.add(() => cluster.close())
   const sql = connectTo(cluster.target, { applicationName: 'bench' })
   undo.add(() => sql.end({ timeout: 1 }))
-  const { pid, greeting } = await startServer(folder, dataDir, undo)
+  const { pid, greeting } = await startServer(folder, dataDir, profile, undo)
   const [row] = await sql<{ postmasterPid: number; projectId: number }[]>`
     select split_part(pg_read_file('postmaster.pid'), E'\n', 1)::int as "postmasterPid",
       (select id from projects) as "projectId"`
   return { ...row!, pid, port: Number(new URL(greeting.address).port), key: greeting.key!, target: cluster.target, sql }
 }
 
-async function startServer(folder: string, dataDir: string, undo: Undo): Promise<{ pid: number; greeting: Greeting }> {
+async function startServer(
+  folder: string,
+  dataDir: string,
+  profile: string | undefined,
+  undo: Undo
+): Promise<{ pid: number; greeting: Greeting }> {
   const { DATABASE_URL, KEY_DIGEST_SECRET, BASE_URL, KEY_PREFIX, ...env } = process.env
   const logFile = join(folder, 'server.log')
   const log = await open(logFile, 'w')
-  const child = spawn(process.execPath, [PROGRAM, 'serve', '--json'], {
+  const child = spawn(process.execPath, [...profileFlags(profile), PROGRAM, 'serve', '--json'], {
     env: { ...env, DATA_DIR: dataDir, HOST: '127.0.0.1', PORT: '0' },
     // Detached: the terminal's Ctrl-C is for us, who stop the server when the load has stopped.
     detached: true,
@@ -71,6 +76,9 @@ async function startServer(folder: string, dataDir: string, undo: Undo): Promise
   if (greeting?.key) return { pid: child.pid!, greeting }
   throw new Error(`the server did not start: ${greeting?.obstacle ?? ''}\n${await readFile(logFile, 'utf8')}`)
 }
+
+const profileFlags = (folder: string | undefined) =>
+  folder === undefined ? [] : ['--cpu-prof', '--cpu-prof-dir', folder]
 
 /** Undefined: it ended without a word. */
 async function readGreeting(child: ChildProcess): Promise<Greeting | undefined> {

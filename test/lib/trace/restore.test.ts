@@ -1,6 +1,7 @@
 import t from 'tap'
 import { Refusal } from '../../../lib/errors.ts'
-import { prepareTrace, readBody } from '../../../lib/trace/prepare.ts'
+import { readBody } from '../../../lib/trace/body.ts'
+import { prepareTrace } from '../../../lib/trace/prepare.ts'
 import { prepareRestore } from '../../../lib/trace/restore.ts'
 import { AT, ingestBody, LATER, span, spanId, startBody } from '../../fixtures/bodies.ts'
 

@@ -1,0 +1,45 @@
+/** Bodies parsed into values: whatever is not the plain body of a write route (lib/trace/reader.ts) is read here. */
+import { type ErrorCode, Refusal } from '../errors.ts'
+import { MAX_JSON_DEPTH } from '../schema/input.ts'
+import { decodeText, inspectText, parseInexact } from './json.ts'
+
+/** A parsed body. */
+export interface Body {
+  readonly value: unknown
+  /** The same value with LosslessNumbers where a double cannot hold a number; `value` itself where there are none. */
+  readonly exact: unknown
+  readonly inexact: boolean
+  /** Strings may hold U+0000 or unpaired surrogates. */
+  readonly escapes: boolean
+}
+
+/** Parses a body, or refuses it as `invalid_json`, or for its depth (the outermost level is 1) as `tooDeep`. */
+export function readBody(bytes: Uint8Array, tooDeep: ErrorCode, maxDepth?: number): Body {
+  return parseBody(readText(bytes), tooDeep, maxDepth)
+}
+
+/** The text of a body; what is not UTF-8 is `invalid_json`. */
+export function readText(bytes: Uint8Array): string {
+  const text = decodeText(bytes)
+  if (text === undefined) throw new Refusal('invalid_json', 'the body is not UTF-8 text')
+  return text
+}
+
+/** The same as readBody, of a body's text. */
+export function parseBody(text: string, tooDeep: ErrorCode, maxDepth = MAX_JSON_DEPTH): Body {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch (error) {
+    const reason = text.trim() === '' ? 'the body is empty' : `the body is not valid JSON: ${(error as Error).message}`
+    throw new Refusal('invalid_json', reason)
+  }
+  const { depth, inexact } = inspectText(text)
+  if (depth > maxDepth) {
+    throw new Refusal(tooDeep, `body: must not be nested deeper than ${maxDepth} levels`)
+  }
+  return { value, exact: inexact ? parseInexact(text) : value, inexact, escapes: mayHoldOddText(text) }
+}
+
+/** Only an escape can put U+0000 or half a surrogate pair into a string. */
+export const mayHoldOddText = (text: string): boolean => text.includes('\\u')

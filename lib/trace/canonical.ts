@@ -1,0 +1,36 @@
+/**
+ * The canonical bytes of one body, as they are put together: the documents of its spans are measured and hashed where they
+ * stand, so that every text is made into bytes once.
+ */
+import { sha256 } from './document.ts'
+
+const FIRST_BYTES = 65_536
+/** Bytes that one UTF-16 code unit takes in UTF-8 at most. */
+const UNIT_BYTES = 3
+
+export class CanonicalBytes {
+  #bytes = Buffer.allocUnsafe(FIRST_BYTES)
+  length = 0
+
+  begin(): void {
+    this.length = 0
+  }
+
+  write(text: string): void {
+    if (this.length + text.length * UNIT_BYTES > this.#bytes.length)
+      this.#makeRoom(this.length + Buffer.byteLength(text))
+    this.length += this.#bytes.write(text, this.length)
+  }
+
+  /** SHA-256, in 64 hexadecimal digits, of what was written from a place on. */
+  hash(from = 0): string {
+    return sha256(this.#bytes.subarray(from, this.length))
+  }
+
+  #makeRoom(length: number): void {
+    if (length <= this.#bytes.length) return
+    const larger = Buffer.allocUnsafe(length * 2)
+    this.#bytes.copy(larger, 0, 0, this.length)
+    this.#bytes = larger
+  }
+}

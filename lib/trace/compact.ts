@@ -1,0 +1,32 @@
+/** JSON without the white space between its parts, as many clients send it. */
+import { pastString } from './json.ts'
+
+const QUOTE = 34
+/** What white space may stand beside without keeping two values apart. */
+const isStructural = (code: number): boolean =>
+  code === 123 || code === 125 || code === 91 || code === 93 || code === 44 || code === 58
+const isSpace = (code: number): boolean => code === 32 || code === 10 || code === 13 || code === 9
+
+/**
+ * The text without its white space outside strings; undefined where that would make another text of it, which then is
+ * not JSON. Whether it is JSON otherwise is not looked at.
+ */
+export function compactText(text: string): string | undefined {
+  let compact = ''
+  let done = 0
+  for (let i = 0; i < text.length; ) {
+    const code = text.charCodeAt(i)
+    if (code === QUOTE) {
+      i = pastString(text, i)
+      if (i === 0) return undefined
+    } else if (isSpace(code)) {
+      const from = i
+      while (isSpace(text.charCodeAt(i))) i++
+      const joins = from === 0 || i === text.length || isStructural(text.charCodeAt(from - 1))
+      if (!joins && !isStructural(text.charCodeAt(i))) return undefined
+      compact += text.slice(done, from)
+      done = i
+    } else i++
+  }
+  return done === 0 ? text : compact + text.slice(done)
+}

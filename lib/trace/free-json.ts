@@ -1,0 +1,20 @@
+/** Free JSON of a body (input, output, attributes, metadata) in both its forms. */
+import { canonicalise, stringifyExact } from './json.ts'
+
+export interface FreeJson {
+  /** Compact JSON text, as it is stored; null where the column's default says the same. */
+  readonly stored: string | null
+  /** RFC 8785 canonical JSON, by which it is identified and measured. */
+  readonly canonical: string
+}
+
+export const NULL: FreeJson = { stored: null, canonical: 'null' }
+export const EMPTY_OBJECT: FreeJson = { stored: null, canonical: '{}' }
+export const EMPTY_LIST: FreeJson = { stored: null, canonical: '[]' }
+
+/** A value that was parsed. `inexact`: it may hold LosslessNumbers. */
+export function freeJsonOf(value: unknown, inexact: boolean): FreeJson {
+  if (value === null) return NULL
+  const stored = stringifyExact(value, inexact)
+  return stored === '{}' ? { stored, canonical: stored } : { stored, canonical: canonicalise(value, stored) }
+}

@@ -1,0 +1,218 @@
+/** Bodies are read in one pass where they are plain, and the long way otherwise: both must come to the same. */
+import assert from 'node:assert/strict'
+import fc from 'fast-check'
+import t from 'tap'
+import { Refusal } from '../../../lib/errors.ts'
+import { IngestBody, MAX_JSON_DEPTH } from '../../../lib/schema/input.ts'
+import { readBody } from '../../../lib/trace/body.ts'
+import { compactText } from '../../../lib/trace/compact.ts'
+import { holdsControls, parseExact, stringifyExact } from '../../../lib/trace/json.ts'
+import { prepare, prepareTrace } from '../../../lib/trace/prepare.ts'
+import type { PreparedTrace } from '../../../lib/trace/prepared.ts'
+import { reader } from '../../../lib/trace/reader.ts'
+
+const AT = '2026-11-21T12:00:00.000Z'
+const START = `{"schemaVersion":1,"trace":{"id":"${'a'.repeat(32)}","name":"n","startedAt":"${AT}","endedAt":"${AT}"`
+const SPAN = `{"id":"${'b'.repeat(16)}","name":"s","startedAt":"${AT}","endedAt":"${AT}"`
+const plain = reader(IngestBody)
+
+/** What a way of reading came to: a refusal's words, or everything that identity, sizes and columns are made of. */
+function outcome(way: () => PreparedTrace): unknown {
+  try {
+    const trace = way()
+    const values = ({ input, output, ...rest }: { input: string | null; output: string | null }) => ({
+      ...rest,
+      input: exactly(input),
+      output: exactly(output)
+    })
+    return {
+      ...values(trace),
+      metadata: exactly(trace.metadata),
+      spans: trace.spans.map(span => ({
+        ...values(span),
+        attributes: exactly(span.attributes),
+        events: exactly(span.events)
+      }))
+    }
+  } catch (error) {
+    if (error instanceof Refusal) return `${error.code}: ${error.message}`
+    throw error
+  }
+}
+
+/** Stored text may differ in how numbers and strings are written, and in the order that integer-like keys stand in. */
+const exactly = (stored: string | null) => (stored === null ? null : stringifyExact(parseExact(stored)))
+
+function assertSame(text: string): void {
+  const bytes = Buffer.from(text)
+  assert.deepEqual(
+    outcome(() => prepare('record', bytes)),
+    outcome(() => prepareTrace(readBody(bytes, 'invalid_trace')))
+  )
+}
+
+const number = fc.oneof(
+  fc.double({ noNaN: true, noDefaultInfinity: true }).map(String),
+  fc.integer().map(String),
+  fc.constantFrom(
+    '0',
+    '-0',
+    '0.0',
+    '1.0',
+    '10',
+    '-1.50',
+    '0.000001',
+    '0.0000001',
+    '1e3',
+    '1E+400',
+    '-12.5e-3',
+    '123456789012345',
+    '1234567890123456',
+    '12345678901234567890',
+    '0.1234567890123456789',
+    '100000000000000000000000',
+    '1.7976931348623157e308'
+  )
+)
+const letter = fc.oneof(
+  fc.constantFrom(
+    '\\"',
+    '\\\\',
+    '\\/',
+    '\\b',
+    '\\f',
+    '\\n',
+    '\\r',
+    '\\t',
+    '\\u0041',
+    '\\u00e9',
+    '\\u0000',
+    '\\u001F',
+    '\\u001f',
+    '\\ud83d\\ude00',
+    '\\ud800',
+    '\\u2028',
+    'é',
+    '😀',
+    '\u2028',
+    '\u007f',
+    ' ',
+    ',',
+    '}',
+    ':'
+  ),
+  fc.stringMatching(/^[a-z]{1,12}$/)
+)
+const string = fc.array(letter, { maxLength: 6 }).map(letters => `"${letters.join('')}"`)
+const name = fc.oneof(
+  string,
+  fc.constantFrom('""', '"a"', '"b"', '"B"', '"10"', '"9"', '"__proto__"', '"constructor"', '"é"')
+)
+const { value: json } = fc.letrec<{ value: string }>(tie => ({
+  value: fc.oneof(
+    { maxDepth: 4, withCrossShrink: true },
+    fc.constantFrom('null', 'true', 'false', '{}', '[]'),
+    number,
+    string,
+    fc.array(tie('value'), { maxLength: 4 }).map(items => `[${items.join(',')}]`),
+    fc
+      .array(fc.tuple(name, tie('value')), { maxLength: 5 })
+      .map(members => `{${members.map(([key, value]) => `${key}:${value}`).join(',')}}`)
+  )
+}))
+const object = fc
+  .array(fc.tuple(name, json), { maxLength: 5 })
+  .map(members => `{${members.map(([key, value]) => `${key}:${value}`).join(',')}}`)
+const body = fc
+  .record({
+    input: json,
+    output: json,
+    metadata: object,
+    attributes: object,
+    event: object,
+    cost: number,
+    title: string
+  })
+  .map(
+    ({ input, output, metadata, attributes, event, cost, title }) =>
+      `${START},"input":${input},"metadata":${metadata},"tags":["x",${title}],"costUsd":${cost},"spans":[${SPAN},"output":${output},` +
+      `"attributes":${attributes},"events":[{"name":"e","timestamp":"${AT}","attributes":${event}}],"parentSpanId":null}]}}`
+  )
+
+t.test('any JSON in the free fields comes to the same on both ways', async () => {
+  fc.assert(fc.property(body, assertSame), { numRuns: 1_000 })
+})
+
+t.test('a text with one thing changed comes to the same, or is refused in the same words', async () => {
+  const piece = fc.constantFrom(
+    '',
+    '"',
+    '\\',
+    '{',
+    '}',
+    '[',
+    ']',
+    ',',
+    ':',
+    '0',
+    '1',
+    '.',
+    'e',
+    '-',
+    ' ',
+    '\n',
+    '\t',
+    '\u0001',
+    'null',
+    'x',
+    '"name":"m",',
+    '\u00a0'
+  )
+  fc.assert(
+    fc.property(body, fc.nat(), fc.nat({ max: 2 }), piece, (text, place, cut, put) => {
+      const at = place % text.length
+      assertSame(text.slice(0, at) + put + text.slice(at + cut))
+    }),
+    { numRuns: 3_000 }
+  )
+})
+
+t.test('white space between the parts changes nothing', async () => {
+  const space = fc.constantFrom('', ' ', '\n', '\r\n\t', '    ')
+  fc.assert(
+    fc.property(body, fc.array(space, { minLength: 1, maxLength: 5 }), (text, spaces) => {
+      let i = 0
+      const spaced = text.replace(/"(?:[^"\\]|\\.)*"|[{}[\],:]/g, part => part + spaces[i++ % spaces.length])
+      assert.equal(compactText(spaced), text)
+      assertSame(spaced)
+    }),
+    { numRuns: 500 }
+  )
+})
+
+t.test('white space is never taken out from between two values', async t => {
+  for (const text of ['1 2', '"a" "b"', 'tr ue', '[1 2]', '{"a":1 "b":2}', '- 1'])
+    t.equal(compactText(text), undefined, text)
+  for (const text of ['"a', '["\\"', '"\\']) t.equal(compactText(text), undefined, text)
+})
+
+t.test('what most clients send is read in one pass', async t => {
+  const texts = [
+    `${START}}}`,
+    `${START},"input":{"role":"user","content":"a \\"quoted\\" line\\n"},"costUsd":0.0123,"spans":[${SPAN},"usage":{"inputTokens":3}}]}}`,
+    `${START},"metadata":{"b":1,"a":[true,null,-1.5e-7,"\\u00e9"]}}}`
+  ]
+  for (const text of texts) t.ok(plain.read(text, MAX_JSON_DEPTH), text)
+})
+
+t.test('characters below U+0020 are found wherever they are', async t => {
+  const bytes = Buffer.alloc(64, 'é~ ')
+  t.equal(holdsControls(bytes), false)
+  for (let from = 0; from < 5; from++) {
+    for (let at = from; at < bytes.length; at++) {
+      const copy = Buffer.from(bytes)
+      copy[at] = 0x1f
+      t.equal(holdsControls(copy.subarray(from)), true)
+    }
+  }
+})
