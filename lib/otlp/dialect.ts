@@ -3,16 +3,16 @@
  * something wins. Dialects are tables; lib/otlp/dialects.ts puts them in order, lib/otlp/map-span.ts reads by them.
  */
 import type { SPAN_KINDS } from '../schema/input.ts'
+import type { FreeJson } from '../trace/free-json.ts'
 import type { Json } from '../trace/json.ts'
-import type { Fields, Form } from './fields.ts'
+import type { Fields } from './fields.ts'
 import type { OtlpEvent } from './request.ts'
+import { type Form, freeForm, freeOf } from './values.ts'
 
 export type SpanKind = (typeof SPAN_KINDS)[number]
 
-/** Where an input or an output may stand: in one attribute, or put together from several. */
-export type Source = { readonly attribute: string; readonly form: Form } | Composer
-/** Gives undefined where the span has nothing of the kind; takes what it uses. */
-export type Composer = (fields: Fields, events: readonly OtlpEvent[]) => Json
+/** Where an input or an output may stand; undefined where the span has nothing of the kind. What is used is taken. */
+export type Source = (fields: Fields, events: readonly OtlpEvent[]) => FreeJson | undefined
 
 export interface Dialect {
   /** The kind, where the span says one in this dialect. */
@@ -38,6 +38,8 @@ export interface Dialect {
 }
 
 export interface TraceNames {
+  /** True where a span is the first of its trace that is sent, though it has a parent. */
+  readonly root?: readonly string[]
   readonly name?: readonly string[]
   /** What the trace is called where this span is its root. */
   readonly rootName?: readonly string[]
@@ -52,10 +54,27 @@ export interface TraceNames {
   readonly metadataPrefixes?: readonly string[]
 }
 
+const attribute =
+  (form: Form) =>
+  (name: string): Source =>
+  fields => {
+    const found = fields.find([name])
+    if (found === undefined) return undefined
+    fields.take(name)
+    return freeForm(found.value, form)
+  }
 /** Text that may be JSON of any kind. */
-export const json = (attribute: string): Source => ({ attribute, form: 'json' })
+export const json = attribute('json')
 /** Text, or an object or array as JSON text. */
-export const loose = (attribute: string): Source => ({ attribute, form: 'loose' })
+export const loose = attribute('loose')
+
+/** A value that is put together from several. */
+export const composed =
+  (compose: (fields: Fields, events: readonly OtlpEvent[]) => Json): Source =>
+  (fields, events) => {
+    const value = compose(fields, events)
+    return value === undefined ? undefined : freeOf(value)
+  }
 
 /** The kind that an attribute's value stands for; undefined where it is not there. */
 export function kindBy(
@@ -74,14 +93,14 @@ export function kindBy(
  * What stands in attributes named `<prefix>.<index>.<path>`, put together again; undefined where there are none. A name
  * that is the beginning of another one stays an attribute.
  */
-export function indexed(prefix: string): Composer {
-  return fields => {
+export function indexed(prefix: string): Source {
+  return composed(fields => {
     const tree: Tree = new Map()
     for (const name of fields.names(`${prefix}.`)) {
       if (plant(tree, name.slice(prefix.length + 1).split('.'), fields.get(name))) fields.take(name)
     }
     return tree.size === 0 ? undefined : readTree(tree)
-  }
+  })
 }
 
 type Tree = Map<string, Tree | Leaf>

@@ -1,7 +1,7 @@
 /** One export request: its spans, by the traces they belong to, and those of them that no trace can take. */
 import type { SpanRefusal } from '../trace/decide-export.ts'
 import { decodeJson } from './json.ts'
-import { type MappedSpan, mapSpan } from './map-span.ts'
+import { describeOrigin, type MappedSpan, mapSpan } from './map-span.ts'
 import { decodeProtobuf } from './protobuf.ts'
 import type { OtlpSpan } from './request.ts'
 import { LAST_MICROS } from './time.ts'
@@ -20,13 +20,14 @@ export function readExport(bytes: Uint8Array, encoding: Encoding): Export {
   const traces = new Map<string, MappedSpan[]>()
   const refusals: SpanRefusal[] = []
   for (const { origin, spans } of groups) {
+    const from = describeOrigin(origin)
     for (const span of spans) {
       const reason = faultOf(span)
       if (reason !== undefined) {
         refusals.push({ reason, count: 1, example: describe(span) })
         continue
       }
-      const mapped = mapSpan(span, origin)
+      const mapped = mapSpan(span, from)
       const others = traces.get(span.traceId)
       if (others === undefined) traces.set(span.traceId, [mapped])
       else others.push(mapped)

@@ -2,20 +2,8 @@
  * The attributes of one span, read by name. What a field of the span was made of as it stands is taken: it is there now,
  * and not kept a second time among the attributes.
  */
-import { inspectText, type Json, parseInexact } from '../trace/json.ts'
+import type { Json } from '../trace/json.ts'
 import type { Attributes } from './request.ts'
-
-/** How the value of an attribute is written. */
-export type Form =
-  /** Text is text. */
-  | 'text'
-  /** Text is JSON, if it can be read as such. */
-  | 'json'
-  /** Text that looks like an object or array is JSON, if it can be read as such; other text is text. */
-  | 'loose'
-
-/** JSON in an attribute may be nested so deep and still stand in a document that is nested at most 100 levels. */
-const MAX_DEPTH = 90
 
 export class Fields {
   readonly #attributes: Attributes
@@ -55,25 +43,5 @@ export class Fields {
   /** What is left, in the order sent. */
   *rest(): Generator<[string, Json]> {
     for (const entry of this.#attributes) if (!this.#taken.has(entry[0])) yield entry
-  }
-}
-
-/** The value of an attribute, as its form says; what cannot be read as JSON stays text. */
-export function readForm(value: Json, form: Form): Json {
-  if (typeof value !== 'string' || form === 'text') return value
-  if (form === 'loose' && !/^\s*[[{]/.test(value)) return value
-  return parseJson(value) ?? value
-}
-
-/** JSON text as a value; undefined where it is none, or is nested too deep to be kept as one. */
-export function parseJson(text: string): Json {
-  try {
-    // This parser does not recurse as deep as the text may go; the exact one after it does.
-    const value = JSON.parse(text)
-    const { depth, inexact } = inspectText(text)
-    if (depth > MAX_DEPTH) return undefined
-    return inexact ? parseInexact(text) : value
-  } catch {
-    return undefined
   }
 }

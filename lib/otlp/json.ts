@@ -5,9 +5,9 @@
  */
 import { LosslessNumber } from 'lossless-json'
 import { Refusal } from '../errors.ts'
+import { readBody } from '../trace/body.ts'
 import type { Json } from '../trace/json.ts'
 import { setOwn } from '../trace/metadata.ts'
-import { readBody } from '../trace/prepare.ts'
 import type { Attributes, Origin, OtlpEvent, OtlpLink, OtlpSpan, SpanGroup } from './request.ts'
 import { microsOfText } from './time.ts'
 

@@ -3,87 +3,87 @@
  * place for is kept in `attributes`, what OTLP itself says of a span under the names that OpenTelemetry gives to it where it
  * is written down elsewhere than in OTLP (`otel.scope.name` and the like).
  */
-import { SPAN_KINDS as KINDS, MAX_EVENTS, MAX_NAME, MAX_TEXT, type SpanInput } from '../schema/input.ts'
+import { MAX_EVENTS, MAX_NAME, MAX_TEXT, SPAN_KINDS, type SpanInput } from '../schema/input.ts'
+import type { FreeJson } from '../trace/free-json.ts'
 import type { Json } from '../trace/json.ts'
-import { setOwn } from '../trace/metadata.ts'
-import type { Composer, Source, SpanKind } from './dialect.ts'
+import type { Reading } from '../trace/reader.ts'
+import type { Source } from './dialect.ts'
 import { dialects, namesOf } from './dialects.ts'
-import { Fields, readForm } from './fields.ts'
+import { Fields } from './fields.ts'
 import { readKind } from './kind.ts'
-import type { Origin, OtlpEvent, OtlpLink, OtlpSpan } from './request.ts'
+import type { Attributes, Origin, OtlpEvent, OtlpLink, OtlpSpan } from './request.ts'
 import { cut, shortText, storable } from './text.ts'
 import { timestampOf } from './time.ts'
-import { readTraceHints, type TraceHints } from './trace-hints.ts'
+import { readHints, type TraceHints } from './trace-hints.ts'
 import { readCost, readUsage } from './usage.ts'
+import { freeObject, freeOf } from './values.ts'
 
 export interface MappedSpan {
-  readonly span: SpanInput
-  readonly trace: TraceHints
+  readonly span: Reading<SpanInput>
+  readonly hints: TraceHints
+}
+
+type Member = readonly [name: string, value: FreeJson]
+
+/** An origin as it is written down with each of its spans. */
+export interface DescribedOrigin {
+  readonly members: readonly Member[]
+  readonly resource: FreeJson | undefined
 }
 
 const MODELS = namesOf(dialect => dialect.model)
 const PROVIDERS = namesOf(dialect => dialect.provider)
 const INPUTS = dialects.flatMap(dialect => dialect.input ?? [])
 const OUTPUTS = dialects.flatMap(dialect => dialect.output ?? [])
+/** What spans of a kind are called by. */
+const NAMES = Object.fromEntries(SPAN_KINDS.map(kind => [kind, namesOf(({ names }) => names?.[kind])]))
+const OTEL_KINDS = ['', 'internal', 'server', 'client', 'producer', 'consumer']
+const STATUSES = ['unset', 'ok', 'error'] as const
 /** Some senders write a root's parent so. */
 const NO_PARENT = '0'.repeat(16)
-/** What spans of a kind are called by. */
-const NAMES = Object.fromEntries(KINDS.map(kind => [kind, namesOf(({ names }) => names?.[kind])]))
-const SPAN_KINDS = ['', 'internal', 'server', 'client', 'producer', 'consumer']
-const STATUSES = ['unset', 'ok', 'error'] as const
 
 /** Maps a span whose ids and times are in order. */
-export function mapSpan(span: OtlpSpan, origin: Origin): MappedSpan {
+export function mapSpan(span: OtlpSpan, origin: DescribedOrigin): MappedSpan {
+  const { startMicros, endMicros, events } = span
   const fields = new Fields(span.attributes)
-  const extra: Record<string, Json> = {}
   const kind = readKind(fields)
-  const name = readName(span, fields, kind, extra)
-  const model = takeText(fields, MODELS)
-  const provider = takeText(fields, PROVIDERS)
-  const usage = readUsage(fields)
-  const costUsd = readCost(fields)
-  const input = readSource(INPUTS, fields, span.events)
-  const output = readSource(OUTPUTS, fields, span.events)
-  const startedAt = timestampOf(span.startMicros)
-  describeSpan(span, extra)
-  describeOrigin(origin, extra)
-  if (span.endMicros < span.startMicros) extra['otel.end_time'] = timestampOf(span.endMicros)
-  if (span.events.length > MAX_EVENTS) extra['otel.events'] = span.events.slice(MAX_EVENTS).map(mapEvent)
-  return {
-    span: {
-      id: span.spanId,
-      parentSpanId: span.parentSpanId === '' || span.parentSpanId === NO_PARENT ? null : span.parentSpanId,
-      name,
-      kind,
-      status: isLangfuseError(fields) ? 'error' : (STATUSES[span.statusCode] ?? 'unset'),
-      startedAt,
-      // A clock that was set back while the span ran, or a span that was never ended.
-      endedAt: span.endMicros < span.startMicros ? startedAt : timestampOf(span.endMicros),
-      ...(provider !== undefined && { provider }),
-      ...(model !== undefined && { model }),
-      ...(input !== undefined && { input }),
-      ...(output !== undefined && { output }),
-      ...(usage !== undefined && { usage }),
-      ...(costUsd !== undefined && { costUsd }),
-      events: span.events.slice(0, MAX_EVENTS).map(mapEvent),
-      attributes: objectOf(fields.rest(), extra)
-    },
-    trace: readTraceHints(fields, name, origin)
-  }
-}
-
-/**
- * Agents and tools are called by their own names; the span's, which says what was done with them, is kept. An empty name
- * is none.
- */
-function readName(span: OtlpSpan, fields: Fields, kind: SpanKind, extra: Record<string, Json>): string {
   const better = takeText(fields, NAMES[kind] ?? [], MAX_NAME)
-  const name = better ?? cut(storable(span.name), MAX_NAME)
-  if (name !== span.name && span.name !== '') extra['otel.name'] = span.name
-  return name === '' ? 'unnamed' : name
+  const name = better ?? columnText(span.name)
+  const startedAt = timestampOf(startMicros)
+  const parentSpanId = span.parentSpanId === '' || span.parentSpanId === NO_PARENT ? null : span.parentSpanId
+  const mapped = {
+    id: span.spanId,
+    parentSpanId,
+    name,
+    kind,
+    status: isLangfuseError(fields) ? 'error' : (STATUSES[span.statusCode] ?? 'unset'),
+    startedAt,
+    // A clock that was set back while the span ran, or a span that was never ended.
+    endedAt: endMicros < startMicros ? startedAt : timestampOf(endMicros),
+    provider: takeText(fields, PROVIDERS, MAX_TEXT),
+    model: takeText(fields, MODELS, MAX_TEXT),
+    usage: readUsage(fields),
+    costUsd: readCost(fields),
+    input: readFirst(INPUTS, fields, events),
+    output: readFirst(OUTPUTS, fields, events),
+    events: events.slice(0, MAX_EVENTS).map(mapEvent),
+    // At last, when all that was taken is known.
+    attributes: describeAttributes(span, name, fields, origin)
+  }
+  return { span: mapped as Reading<SpanInput>, hints: readHints(span, fields, name, parentSpanId, origin.resource) }
 }
 
-function takeText(fields: Fields, names: readonly string[], length = MAX_TEXT): string | undefined {
+function describeAttributes(span: OtlpSpan, name: string, fields: Fields, origin: DescribedOrigin): FreeJson {
+  const members = [...readMembers(fields.rest()), ...describeSpan(span, name), ...origin.members]
+  return freeObject(withoutRepetitions(members))
+}
+
+/** A text column's text; an empty name is none. */
+function columnText(text: string): string {
+  return text === '' ? 'unnamed' : cut(storable(text), MAX_NAME)
+}
+
+function takeText(fields: Fields, names: readonly string[], length: number): string | undefined {
   for (const name of names) {
     const text = shortText(fields.get(name), length)
     if (text === undefined) continue
@@ -93,73 +93,87 @@ function takeText(fields: Fields, names: readonly string[], length = MAX_TEXT): 
   return undefined
 }
 
-function readSource(sources: readonly Source[], fields: Fields, events: readonly OtlpEvent[]): Json {
+function readFirst(sources: readonly Source[], fields: Fields, events: readonly OtlpEvent[]): FreeJson | undefined {
   for (const source of sources) {
-    const value = typeof source === 'function' ? source(fields, events) : takeForm(fields, source)
+    const value = source(fields, events)
     if (value !== undefined) return value
   }
   return undefined
 }
 
-function takeForm(fields: Fields, { attribute, form }: Exclude<Source, Composer>): Json {
-  const found = fields.find([attribute])
-  if (found === undefined) return undefined
-  fields.take(attribute)
-  return readForm(found.value, form)
-}
-
 const isLangfuseError = (fields: Fields): boolean => fields.get('langfuse.observation.level') === 'ERROR'
 
-/** What OTLP says of a span beside its attributes. */
-function describeSpan(span: OtlpSpan, extra: Record<string, Json>): void {
-  if (span.kind !== 0) extra['otel.span_kind'] = SPAN_KINDS[span.kind] ?? span.kind
-  if (span.statusMessage !== '') extra['otel.status_description'] = span.statusMessage
-  if (span.traceState !== '') extra['otel.trace_state'] = span.traceState
-  if (span.flags !== 0) extra['otel.flags'] = span.flags
-  if (span.links.length > 0) extra['otel.links'] = span.links.map(mapLink)
-  if (span.droppedAttributes !== 0) extra['otel.dropped_attributes_count'] = span.droppedAttributes
-  if (span.droppedEvents !== 0) extra['otel.dropped_events_count'] = span.droppedEvents
-  if (span.droppedLinks !== 0) extra['otel.dropped_links_count'] = span.droppedLinks
+/** What OTLP says of a span beside its attributes. A name that is not the span's own leaves that here. */
+function describeSpan(span: OtlpSpan, name: string): Member[] {
+  const { events, links, startMicros, endMicros } = span
+  const more: [string, Json][] = []
+  if (name !== span.name && span.name !== '') more.push(['otel.name', span.name])
+  if (span.kind !== 0) more.push(['otel.span_kind', OTEL_KINDS[span.kind] ?? span.kind])
+  if (span.statusMessage !== '') more.push(['otel.status_description', span.statusMessage])
+  if (span.traceState !== '') more.push(['otel.trace_state', span.traceState])
+  if (span.flags !== 0) more.push(['otel.flags', span.flags])
+  if (links.length > 0) more.push(['otel.links', links.map(mapLink)])
+  if (span.droppedAttributes !== 0) more.push(['otel.dropped_attributes_count', span.droppedAttributes])
+  if (span.droppedEvents !== 0) more.push(['otel.dropped_events_count', span.droppedEvents])
+  if (span.droppedLinks !== 0) more.push(['otel.dropped_links_count', span.droppedLinks])
+  if (endMicros < startMicros) more.push(['otel.end_time', timestampOf(endMicros)])
+  const members = readMembers(more)
+  if (events.length > MAX_EVENTS) members.push(['otel.events', listOf(events.slice(MAX_EVENTS).map(describeEvent))])
+  return members
 }
 
-function describeOrigin(origin: Origin, extra: Record<string, Json>): void {
+export function describeOrigin(origin: Origin): DescribedOrigin {
   const { resource, scopeAttributes, scopeName, scopeVersion, scopeSchemaUrl, resourceSchemaUrl } = origin
   const schemaUrl = scopeSchemaUrl || resourceSchemaUrl
-  if (scopeName !== '') extra['otel.scope.name'] = scopeName
-  if (scopeVersion !== '') extra['otel.scope.version'] = scopeVersion
-  if (scopeAttributes.size > 0) extra['otel.scope.attributes'] = objectOf(scopeAttributes)
-  if (schemaUrl !== '') extra['otel.schema_url'] = schemaUrl
-  if (resource.size > 0) extra['otel.resource'] = objectOf(resource)
+  const members: Member[] = []
+  if (scopeName !== '') members.push(['otel.scope.name', freeOf(scopeName)])
+  if (scopeVersion !== '') members.push(['otel.scope.version', freeOf(scopeVersion)])
+  if (scopeAttributes.size > 0) members.push(['otel.scope.attributes', freeObject(readMembers(scopeAttributes))])
+  if (schemaUrl !== '') members.push(['otel.schema_url', freeOf(schemaUrl)])
+  const described = resource.size === 0 ? undefined : freeObject(readMembers(resource))
+  if (described !== undefined) members.push(['otel.resource', described])
+  return { members, resource: described }
 }
 
 function mapEvent(event: OtlpEvent) {
-  const name = cut(storable(event.name), MAX_NAME)
-  const extra: Record<string, Json> = {}
-  if (name !== event.name) extra['otel.name'] = event.name
-  if (event.droppedAttributes !== 0) extra['otel.dropped_attributes_count'] = event.droppedAttributes
-  return {
-    name: name === '' ? 'unnamed' : name,
-    timestamp: timestampOf(event.micros),
-    attributes: objectOf(event.attributes, extra)
+  const name = columnText(event.name)
+  const members = readMembers(event.attributes)
+  if (name !== event.name && event.name !== '') members.push(['otel.name', freeOf(event.name)])
+  if (event.droppedAttributes !== 0) {
+    members.push(['otel.dropped_attributes_count', freeOf(event.droppedAttributes)])
   }
+  return { name, timestamp: timestampOf(event.micros), attributes: freeObject(withoutRepetitions(members)) }
 }
+
+/** An event for which there is no room among the events. */
+function describeEvent(event: OtlpEvent): FreeJson {
+  const { name, timestamp, attributes } = mapEvent(event)
+  return freeObject([
+    ['name', freeOf(name)],
+    ['timestamp', freeOf(timestamp)],
+    ['attributes', attributes]
+  ])
+}
+
+const listOf = (items: readonly FreeJson[]): FreeJson => ({
+  stored: `[${items.map(({ stored }) => stored ?? '{}').join(',')}]`,
+  canonical: `[${items.map(({ canonical }) => canonical).join(',')}]`
+})
 
 const mapLink = ({ traceId, spanId, traceState, attributes, droppedAttributes, flags }: OtlpLink): Json => ({
   traceId,
   spanId,
   ...(traceState !== '' && { traceState }),
-  ...(attributes.size > 0 && { attributes: objectOf(attributes) }),
+  ...(attributes.size > 0 && { attributes: Object.fromEntries(attributes) }),
   ...(droppedAttributes !== 0 && { droppedAttributes }),
   ...(flags !== 0 && { flags })
 })
 
-/** What was sent comes first, and is never changed by what is added. */
-function objectOf(
-  attributes: Iterable<[string, Json]>,
-  extra: Readonly<Record<string, Json>> = {}
-): Record<string, Json> {
-  const object: Record<string, Json> = {}
-  for (const [key, value] of attributes) setOwn(object, key, value)
-  for (const [key, value] of Object.entries(extra)) if (!Object.hasOwn(object, key)) object[key] = value
-  return object
+const readMembers = (attributes: Attributes | Iterable<[string, Json]>): Member[] =>
+  Array.from(attributes, ([name, value]) => [name, freeOf(value)])
+
+/** What was sent comes first, and is never replaced by what is added. */
+function withoutRepetitions(members: readonly Member[]): readonly Member[] {
+  const seen = new Set<string>()
+  return members.filter(([name]) => seen.size < seen.add(name).size)
 }

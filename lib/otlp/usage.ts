@@ -2,7 +2,8 @@
 import type { SpanInput } from '../schema/input.ts'
 import type { Json } from '../trace/json.ts'
 import { dialects, namesOf } from './dialects.ts'
-import { type Fields, readForm } from './fields.ts'
+import type { Fields } from './fields.ts'
+import { readForm } from './values.ts'
 
 type Usage = NonNullable<SpanInput['usage']>
 

@@ -107,6 +107,8 @@ const NOT_CALLED = 3
 /** What stands before the keys of metadata in the names of ranks. */
 const KEY = 'metadata.'
 const NO_SPANS = '0'.repeat(64)
+/** What a trace's document does not count. */
+const EMPTY_SPANS = '"spans":[],'
 
 /**
  * The trace with these spans; `before` is undefined where there is none yet. `speakers` are the spans that it takes its
@@ -248,7 +250,7 @@ function fit(traceId: string, fields: GatheredFields, claims: Claims, before: Ga
 /** UTF-8 bytes of the trace's document without the values of input and output. */
 function measure(id: string, fields: GatheredFields): number {
   const { metadata, status, tags } = fields
-  const document = traceDocument({
+  const { head, tail } = traceDocument({
     ...fields,
     id,
     input: '',
@@ -258,7 +260,7 @@ function measure(id: string, fields: GatheredFields): number {
     tags: JSON.stringify(tags),
     usage: usageDocument(fields)
   })
-  return Buffer.byteLength(document)
+  return Buffer.byteLength(head + tail) - EMPTY_SPANS.length
 }
 
 const isSpending = (span: PreparedSpan): boolean =>

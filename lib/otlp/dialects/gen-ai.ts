@@ -3,9 +3,10 @@
  * were made for.
  */
 import type { Json } from '../../trace/json.ts'
-import { type Composer, type Dialect, indexed, json, kindBy, loose } from '../dialect.ts'
-import { type Fields, readForm } from '../fields.ts'
+import { composed, type Dialect, indexed, json, kindBy, loose, type Source } from '../dialect.ts'
+import type { Fields } from '../fields.ts'
 import type { OtlpEvent } from '../request.ts'
+import { readForm } from '../values.ts'
 
 const byOperation = kindBy(
   'gen_ai.operation.name',
@@ -43,7 +44,7 @@ export const genAi: Dialect = {
   cost: ['gen_ai.usage.cost'],
   costParts: ['gen_ai.usage.input_cost', 'gen_ai.usage.output_cost'],
   input: [
-    readInput,
+    composed(readInput),
     loose('gen_ai.tool.call.arguments'),
     loose('gen_ai.retrieval.query.text'),
     loose('gen_ai.prompt'),
@@ -83,23 +84,23 @@ function readInput(fields: Fields): Json {
 }
 
 /** Events stay events too: what they say besides is there. */
-function fromEvents(event: string, attribute: string): Composer {
-  return (_, events) => {
+function fromEvents(event: string, attribute: string): Source {
+  return composed((_, events) => {
     const found = events.find(({ name, attributes }) => name === event && attributes.has(attribute))
     return found && readForm(found.attributes.get(attribute), 'loose')
-  }
+  })
 }
 
-function fromDetails(attribute: string): Composer {
+function fromDetails(attribute: string): Source {
   return fromEvents('gen_ai.client.inference.operation.details', attribute)
 }
 
 /** One message for each event; the event's name says whose it is, where the event does not. */
-function messagesOfEvents(names: readonly string[]): Composer {
-  return (_, events) => {
+function messagesOfEvents(names: readonly string[]): Source {
+  return composed((_, events) => {
     const messages = events.filter(({ name }) => names.includes(name)).map(messageOf)
     return messages.length === 0 ? undefined : messages
-  }
+  })
 }
 
 function messageOf({ name, attributes }: OtlpEvent): Json {

@@ -20,6 +20,7 @@ export const langfuse: Dialect = {
   input: [loose('langfuse.observation.input')],
   output: [loose('langfuse.observation.output')],
   trace: {
+    root: ['langfuse.internal.is_app_root', 'langfuse.internal.as_root'],
     name: ['langfuse.trace.name'],
     input: ['langfuse.trace.input'],
     output: ['langfuse.trace.output'],

@@ -1,7 +1,6 @@
 /** OpenInference: Arize's conventions, in Phoenix and in instrumentations of many frameworks. */
-import type { Json } from '../../trace/json.ts'
-import { type Composer, type Dialect, indexed, kindBy, loose } from '../dialect.ts'
-import { readForm } from '../fields.ts'
+import { type Dialect, indexed, kindBy, loose, type Source } from '../dialect.ts'
+import { freeForm } from '../values.ts'
 
 export const openInference: Dialect = {
   kind: kindBy(
@@ -54,13 +53,13 @@ export const openInference: Dialect = {
 }
 
 /** `input.value`, whose `input.mime_type` says what it is. */
-function payload(side: 'input' | 'output'): Composer {
-  return (fields): Json => {
+function payload(side: 'input' | 'output'): Source {
+  return fields => {
     const found = fields.find([`${side}.value`])
     if (found === undefined) return undefined
     const type = fields.get(`${side}.mime_type`)
     fields.take(`${side}.value`)
     fields.take(`${side}.mime_type`)
-    return readForm(found.value, type === 'application/json' ? 'json' : type === 'text/plain' ? 'text' : 'loose')
+    return freeForm(found.value, type === 'application/json' ? 'json' : type === 'text/plain' ? 'text' : 'loose')
   }
 }

@@ -1,7 +1,7 @@
 /** The Vercel AI SDK up to version 6; version 7 speaks OpenTelemetry's own names. */
 import type { Json } from '../../trace/json.ts'
-import { type Composer, type Dialect, json } from '../dialect.ts'
-import { type Fields, readForm } from '../fields.ts'
+import { composed, type Dialect, json, type Source } from '../dialect.ts'
+import { readForm } from '../values.ts'
 
 export const vercelAi: Dialect = {
   /** The outer spans repeat the usage of what they wrap, so they are never llm. */
@@ -45,22 +45,22 @@ export const vercelAi: Dialect = {
 }
 
 /** The text that was answered; with the calls of tools, where there are some, as an object. */
-function answer(text: string, toolCalls: string): Composer {
-  return (fields: Fields): Json => {
+function answer(text: string, toolCalls: string): Source {
+  return composed((fields): Json => {
     const said = fields.find([text])
     const calls = fields.find([toolCalls])
     for (const found of [said, calls]) if (found !== undefined) fields.take(found.name)
     if (calls === undefined) return said?.value
     return { ...(said !== undefined && { text: said.value }), toolCalls: readForm(calls.value, 'json') }
-  }
+  })
 }
 
 /** A list whose items are JSON text each. */
-function listOfJson(name: string): Composer {
-  return (fields: Fields): Json => {
+function listOfJson(name: string): Source {
+  return composed((fields): Json => {
     const found = fields.find([name])
     if (found === undefined) return undefined
     fields.take(name)
     return Array.isArray(found.value) ? found.value.map(item => readForm(item, 'json')) : readForm(found.value, 'json')
-  }
+  })
 }
