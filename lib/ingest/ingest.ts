@@ -3,19 +3,22 @@
  * written in a batch by whichever lane is free. Requests that arrive while the lanes are writing form the next batch:
  * group commit without a timer. 2xx means committed and readable.
  */
-import type { Appended, Ended, Ingest, Principal, Recorded } from '../app.ts'
+import type { Appended, Ended, Exported, Ingest, Principal, Recorded } from '../app.ts'
 import type { Database } from '../database/database.ts'
 import { Pool } from '../database/pool.ts'
 import { Refusal } from '../errors.ts'
 import { Gate } from '../gate.ts'
 import type { Logger } from '../log.ts'
 import { Metrics } from '../metrics.ts'
+import type { Encoding } from '../otlp/export.ts'
 import type { ByKey, Decision } from '../trace/decide.ts'
+import type { SpanRefusal } from '../trace/decide-export.ts'
 import type { PreparedAppend, PreparedEnd } from '../trace/prepared.ts'
+import { writeExport } from './exported.ts'
 import { Preparation } from './preparation.ts'
 import { Queue } from './queue.ts'
-import type { Ready, ReadyTask } from './ready.ts'
-import type { RecordText } from './rows.ts'
+import type { PreparedExport, Ready, ReadyTask } from './ready.ts'
+import type { ExportText, RecordText } from './rows.ts'
 import { type Pending, Writer } from './writer.ts'
 
 export interface IngestOptions {
@@ -50,7 +53,7 @@ const SLOTS = 62
 type Done = Exclude<Decision, { kind: 'refused' }>
 /** Who writes, as far as it is written down; nobody's key restores. */
 type Author = Pick<Principal, 'projectId' | 'environment' | 'trialAccountId'> & { readonly keyId: string | null }
-type Operation = RecordText | (PreparedAppend & ByKey) | (PreparedEnd & ByKey)
+type Operation = RecordText | (PreparedAppend & ByKey) | (PreparedEnd & ByKey) | (ExportText & ByKey)
 
 export class WritePath implements Ingest {
   readonly #preparation: Preparation
@@ -87,29 +90,43 @@ export class WritePath implements Ingest {
   }
 
   async record(key: Principal, body: Uint8Array): Promise<Recorded> {
-    return this.#prepared('record', body, async ready => {
+    return this.#prepared({ operation: 'record', body }, async ready => {
       const record = ready as RecordText
       return recorded(record, await this.#submit(key, record.traceId, record, body.byteLength))
     })
   }
 
   async append(key: Principal, traceId: string, body: Uint8Array): Promise<Appended> {
-    return this.#prepared('append', body, async ready => {
+    return this.#prepared({ operation: 'append', body }, async ready => {
       const operation = { ...(ready as PreparedAppend), environment: key.environment }
-      const decision = await this.#submit(key, traceId, operation, body.byteLength)
-      if (decision.kind === 'insert') throw new Error('an append cannot insert a trace')
+      const decision = ofChange(await this.#submit(key, traceId, operation, body.byteLength))
       const added = decision.kind === 'change' ? decision.added : 0
       return { traceId, added, duplicate: decision.duplicate, spanCount: spanCountAfter(decision) }
     })
   }
 
   async end(key: Principal, traceId: string, body: Uint8Array): Promise<Ended> {
-    return this.#prepared('end', body, async ready => {
+    return this.#prepared({ operation: 'end', body }, async ready => {
       const operation = { ...(ready as PreparedEnd), environment: key.environment }
-      const decision = await this.#submit(key, traceId, operation, body.byteLength)
-      if (decision.kind === 'insert') throw new Error('an end cannot insert a trace')
+      const decision = ofChange(await this.#submit(key, traceId, operation, body.byteLength))
       return { traceId, duplicate: decision.kind === 'duplicate', spanCount: spanCountAfter(decision) }
     })
+  }
+
+  async export(key: Principal, body: Uint8Array, encoding: Encoding): Promise<Exported> {
+    return this.#prepared({ operation: 'export', body, encoding }, async ready => {
+      const prepared = ready as PreparedExport
+      const bytes = body.byteLength / prepared.traces.length
+      return writeExport(prepared, trace => this.#exportTrace(key, trace, bytes))
+    })
+  }
+
+  /** Gives the refusals of a trace's spans. */
+  async #exportTrace(key: Principal, trace: ExportText, bytes: number): Promise<readonly SpanRefusal[]> {
+    if (trace.first === undefined) return trace.refusals
+    const decision = await this.#submit(key, trace.traceId, { ...trace, environment: key.environment }, bytes)
+    if (decision.kind === 'insert') return trace.refusals
+    return ('refusals' in decision && decision.refusals) || []
   }
 
   /**
@@ -118,7 +135,7 @@ export class WritePath implements Ingest {
    */
   async restore(projectId: number, line: Uint8Array): Promise<Recorded> {
     const nobody = { projectId, keyId: null, environment: null, trialAccountId: null }
-    return this.#prepared('restore', line, async ready => {
+    return this.#prepared({ operation: 'restore', body: line }, async ready => {
       const record = ready as RecordText
       return recorded(record, await this.#submit(nobody, record.traceId, record, line.byteLength))
     })
@@ -152,24 +169,19 @@ export class WritePath implements Ingest {
   }
 
   /** Prepares a body once there is room for its rows, which is given back when `write` is done with them. */
-  async #prepared<T>(
-    operation: ReadyTask['operation'],
-    body: Uint8Array,
-    write: (ready: Ready) => Promise<T>
-  ): Promise<T> {
-    await this.#gate.enter(body.byteLength)
+  async #prepared<T>(task: ReadyTask, write: (ready: Ready) => Promise<T>): Promise<T> {
+    await this.#gate.enter(task.body.byteLength)
     try {
-      return await write(await this.#preparation.makeReady({ operation, body }))
+      return await write(await this.#preparation.makeReady(task))
     } finally {
-      this.#gate.leave(body.byteLength)
+      this.#gate.leave(task.body.byteLength)
     }
   }
 
   /** Queues an operation; resolves with its decision once that is committed, throws a Refusal otherwise. */
   async #submit(key: Author, traceId: string, operation: Operation, bytes: number): Promise<Done> {
-    const isRecord = operation.operation === 'record'
-    const isRestore = isRecord && operation.past !== undefined
-    const isTrial = isRecord && key.trialAccountId !== null && this.#trialTraces !== undefined
+    const makesTrace = operation.operation === 'record' || operation.operation === 'export'
+    const isTrial = makesTrace && key.trialAccountId !== null && this.#trialTraces !== undefined
     const charge = isTrial ? { accountId: key.trialAccountId as number, limit: this.#trialTraces as number } : undefined
     const decision = await new Promise<Decision>((resolve, reject) => {
       const pending: Pending = {
@@ -182,9 +194,7 @@ export class WritePath implements Ingest {
         environment: key.environment,
         operation,
         charge,
-        // A new trace is inserted without a look; one that cannot be stored is refused only if it does not exist. What is
-        // restored may well be there, when an import is run again.
-        look: !isRecord || isRestore || charge !== undefined || operation.oversize !== undefined,
+        look: charge !== undefined || needsLook(operation),
         attempts: [],
         decision: undefined,
         tries: 0,
@@ -248,7 +258,13 @@ export class WritePath implements Ingest {
   }
 }
 
-const spanCountAfter = (decision: Exclude<Done, { kind: 'insert' }>): number =>
+/** Of an append or an end: neither makes a trace. */
+function ofChange(decision: Done): Extract<Done, { kind: 'change' | 'duplicate' }> {
+  if (decision.kind === 'change' || decision.kind === 'duplicate') return decision
+  throw new Error(`an append or end was decided as ${decision.kind}`)
+}
+
+const spanCountAfter = (decision: ReturnType<typeof ofChange>): number =>
   decision.kind === 'change' ? decision.change.spanCount : decision.spanCount
 
 const recorded = (record: RecordText, decision: Done): Recorded => ({
@@ -257,3 +273,18 @@ const recorded = (record: RecordText, decision: Done): Recorded => ({
   duplicate: decision.kind === 'duplicate',
   running: record.running
 })
+
+/**
+ * A new trace is inserted without a look; one that cannot be stored is refused only if it does not exist. What may well be
+ * there is looked for: what is restored, when an import is run again, and a trace of which an export has no root.
+ */
+function needsLook(operation: Operation): boolean {
+  switch (operation.operation) {
+    case 'record':
+      return operation.past !== undefined || operation.oversize !== undefined
+    case 'export':
+      return operation.first?.running === true
+    default:
+      return true
+  }
+}

@@ -9,6 +9,7 @@ import {
   CHANGE_COLUMNS,
   type Column,
   cell,
+  GROWTH_COLUMNS,
   joinCells,
   OWNER_COLUMNS,
   parameter,
@@ -23,6 +24,8 @@ import {
   TRACE_SERVICE_COLUMNS
 } from '../store/columns.ts'
 import { countBytes, countErrors, oversizeMessage, type TraceChange } from '../trace/decide.ts'
+import { decideExport, type SpanRefusal } from '../trace/decide-export.ts'
+import type { GatheredSpan, Growth } from '../trace/gathered.ts'
 import type { Past, PastScore, PreparedSpan, PreparedTrace, RestoredTrace } from '../trace/prepared.ts'
 import { durationMs } from '../trace/timestamp.ts'
 
@@ -55,6 +58,17 @@ export interface RecordText {
   readonly spans: RowsText
   /** Set where the trace is restored. */
   readonly past?: PastText
+}
+
+/** Spans of an export for one trace, with the trace that they make where there is none yet. */
+export interface ExportText {
+  readonly operation: 'export'
+  readonly traceId: string
+  readonly spans: readonly GatheredSpan[]
+  /** The trace, rendered; undefined where none of the spans can be stored. */
+  readonly first: RecordText | undefined
+  /** Spans that are not in it. */
+  readonly refusals: readonly SpanRefusal[]
 }
 
 const spanValues: Record<(typeof SPAN_BODY_COLUMNS)[number]['name'], (span: PreparedSpan) => Value> = {
@@ -113,6 +127,7 @@ const traceValues: Record<(typeof TRACE_BODY_COLUMNS)[number]['name'], (trace: P
   estimated_bytes: trace => trace.bytes + countBytes(trace.spans),
   status: trace => trace.status,
   body_hash: trace => bytea(trace.hash),
+  ranks: trace => trace.ranks ?? null,
   input: trace => trace.input,
   output: trace => trace.output,
   metadata: trace => trace.metadata,
@@ -133,6 +148,26 @@ export function renderTrace(trace: PreparedTrace): RecordText {
     oversize: oversizeMessage(trace),
     cells: TRACE_BODY_COLUMNS.map(column => cell(column, traceValues[column.name](trace))),
     spans: renderSpans(trace.spans)
+  }
+}
+
+export function renderExport(traceId: string, spans: readonly GatheredSpan[]): ExportText {
+  const operation = { operation: 'export', traceId, spans } as const
+  const { growth, added, refusals } = decideExport(undefined, { ...operation, environment: null })
+  return { ...operation, first: growth && renderTrace(gatheredTrace(traceId, growth, added)), refusals }
+}
+
+function gatheredTrace(traceId: string, growth: Growth, spans: readonly GatheredSpan[]): PreparedTrace {
+  return {
+    ...growth,
+    operation: 'record',
+    traceId,
+    input: growth.input ?? null,
+    output: growth.output ?? null,
+    spans,
+    hash: growth.bodyHash,
+    bytes: growth.documentBytes,
+    ranks: JSON.stringify(growth.ranks)
   }
 }
 
@@ -211,6 +246,43 @@ function renderChange(target: ChangeTarget, change: TraceChange): string[] {
   return CHANGE_COLUMNS.map(column => cell(column, values[column.name] as Value))
 }
 
+function renderGrowth(target: ChangeTarget, growth: Growth, added: readonly GatheredSpan[], before: number): string[] {
+  const values: Record<string, Value> = {
+    project_id: target.projectId,
+    seq: target.seq,
+    old_version: target.oldVersion,
+    version: target.version,
+    added_spans: added.length,
+    added_bytes: growth.estimatedBytes - before,
+    span_count: growth.spanCount,
+    error_count: growth.errorCount,
+    started_at: growth.startedAt,
+    ended_at: growth.endedAt,
+    duration_ms: growth.endedAt === null ? null : durationMs(growth.startedAt, growth.endedAt),
+    input_tokens: growth.inputTokens,
+    output_tokens: growth.outputTokens,
+    total_tokens: growth.totalTokens,
+    cost_usd: growth.costUsd,
+    document_bytes: growth.documentBytes,
+    estimated_bytes: growth.estimatedBytes,
+    status: growth.status,
+    body_hash: bytea(growth.bodyHash),
+    ranks: JSON.stringify(growth.ranks),
+    sets_input: growth.input !== undefined,
+    input: growth.input ?? null,
+    sets_output: growth.output !== undefined,
+    output: growth.output ?? null,
+    metadata: growth.metadata,
+    name: growth.name,
+    provider: growth.provider,
+    model: growth.model,
+    session_id: growth.sessionId,
+    user_id: growth.userId,
+    tags: arrayLiteral(growth.tags)
+  }
+  return GROWTH_COLUMNS.map(column => cell(column, values[column.name] as Value))
+}
+
 /** The parameters of a list of columns from rows of cells (or of cells joined before); undefined for no rows. */
 function parameters(columns: readonly Column[], rows: readonly (readonly string[])[]): string[] | undefined {
   if (rows.length === 0) return undefined
@@ -239,6 +311,7 @@ export class BatchRows {
   #traces: (readonly string[])[] = []
   #restored: (readonly string[])[] = []
   #changes: (readonly string[])[] = []
+  #growths: (readonly string[])[] = []
   #spans: (readonly string[])[] = []
   #scores: (readonly string[])[] = []
 
@@ -262,11 +335,18 @@ export class BatchRows {
     addOwned(this.#spans, target.projectId, target.seq, renderSpans(change.spans))
   }
 
+  /** `before`: the estimated bytes of the trace as it is. */
+  grow(target: ChangeTarget, growth: Growth, added: readonly GatheredSpan[], before: number): void {
+    this.#growths.push(renderGrowth(target, growth, added, before))
+    addOwned(this.#spans, target.projectId, target.seq, renderSpans(added))
+  }
+
   get parameters() {
     return {
       traces: parameters(TRACE_COLUMNS, this.#traces),
       restored: parameters(RESTORED_COLUMNS, this.#restored),
       changes: parameters(CHANGE_COLUMNS, this.#changes),
+      growths: parameters(GROWTH_COLUMNS, this.#growths),
       spans: parameters(SPAN_COLUMNS, this.#spans),
       scores: parameters(SCORE_COLUMNS, this.#scores)
     }

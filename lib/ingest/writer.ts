@@ -16,7 +16,7 @@ import { type Look, readTraceStates } from '../store/trace-state.ts'
 import { type ByKey, type Decision, decide, type TraceState } from '../trace/decide.ts'
 import type { PreparedAppend, PreparedEnd } from '../trace/prepared.ts'
 import type { Queued } from './queue.ts'
-import { BatchRows, type RecordText } from './rows.ts'
+import { BatchRows, type ExportText, type RecordText } from './rows.ts'
 
 /** An operation under way. */
 export interface Pending extends Queued {
@@ -25,7 +25,7 @@ export interface Pending extends Queued {
   /** Stamped on recorded traces. */
   readonly keyId: string | null
   readonly environment: string | null
-  readonly operation: RecordText | (PreparedAppend & ByKey) | (PreparedEnd & ByKey)
+  readonly operation: RecordText | (PreparedAppend & ByKey) | (PreparedEnd & ByKey) | (ExportText & ByKey)
   /** Set where a new trace is charged to a trial account; such an operation is a batch by itself. */
   readonly charge: TrialCharge | undefined
   /** The state must be read before deciding. */
@@ -88,7 +88,9 @@ export class Writer {
       const rows = new BatchRows()
       const ingestedAt = new Date().toISOString()
       for (const each of decided) this.#addRows(rows, each, ingestedAt)
-      return writeBatch(sql, { ...rows.parameters, slot: this.#slot }, batch[0]?.charge)
+      const [first] = decided
+      const charge = first?.decision.kind === 'insert' ? first.pending.charge : undefined
+      return writeBatch(sql, { ...rows.parameters, slot: this.#slot }, charge)
     })
     for (const { pending, state, decision } of decided) {
       const seq = state?.seq ?? pending.attempts[0]
@@ -109,7 +111,7 @@ export class Writer {
         continue
       }
       const decision = decide(state, pending.operation)
-      if (decision.kind === 'insert' || decision.kind === 'change') toWrite.push({ pending, state, decision })
+      if (WRITTEN.includes(decision.kind)) toWrite.push({ pending, state, decision })
       else pending.resolve((state === undefined && (await this.#refuseCharge(pending))) || decision)
     }
     return toWrite
@@ -124,16 +126,19 @@ export class Writer {
   #addRows(rows: BatchRows, { pending, state, decision }: Decided, ingestedAt: string): void {
     pending.decision = decision
     const { projectId, operation } = pending
-    if (decision.kind === 'change' && state !== undefined) {
+    const record = operation.operation === 'export' ? operation.first : operation
+    if (state !== undefined && (decision.kind === 'change' || decision.kind === 'grow')) {
       const version = this.#numbers.take()
       pending.attempts.push(version)
-      rows.change({ projectId, seq: state.seq, oldVersion: state.version, version }, decision.change)
-    } else if (operation.operation === 'record') {
+      const target = { projectId, seq: state.seq, oldVersion: state.version, version }
+      if (decision.kind === 'change') rows.change(target, decision.change)
+      else rows.grow(target, decision.growth, decision.added, state.estimatedBytes)
+    } else if (record?.operation === 'record') {
       // The same number at every attempt: whichever of them takes, it leaves one row.
       const seq = pending.attempts[0] ?? this.#numbers.take()
       pending.attempts = [seq]
       const { environment, keyId } = pending
-      rows.insert({ projectId, seq, environment, keyId, ingestedAt }, operation)
+      rows.insert({ projectId, seq, environment, keyId, ingestedAt }, record)
     }
   }
 
@@ -192,6 +197,8 @@ export class Writer {
   }
 }
 
+const WRITTEN: readonly Decision['kind'][] = ['insert', 'change', 'grow']
+
 interface Decided {
   readonly pending: Pending
   readonly state: TraceState | undefined
@@ -200,12 +207,13 @@ interface Decided {
 
 function lookOf({ projectId, traceId, operation }: Pending): Look {
   const spanIds = operation.operation === 'record' ? [] : operation.spans.map(span => span.id)
-  return { projectId, traceId, spanIds, ends: operation.operation === 'end' }
+  const { operation: kind } = operation
+  return { projectId, traceId, spanIds, detail: kind === 'end' || kind === 'export' ? kind : 'none' }
 }
 
-/** Whether an earlier attempt left its number on the row. */
-const isOurs = (pending: Pending, state: TraceState): boolean =>
-  pending.attempts.includes(pending.operation.operation === 'record' ? state.seq : state.version)
+/** Whether an earlier attempt left its number on the row: an insert as the row's own, a change as its version. */
+const isOurs = ({ attempts }: Pending, { seq, version }: TraceState): boolean =>
+  attempts.includes(seq) || attempts.includes(version)
 
 /** Only a charged insert raises it, where the trace exists (lib/store/batch.ts). */
 const isUniqueViolation = (error: unknown): boolean =>

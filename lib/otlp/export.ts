@@ -52,10 +52,3 @@ function faultOf(span: OtlpSpan): string | undefined {
 
 const describe = ({ name, traceId, spanId }: OtlpSpan): string =>
   traceId === '' && spanId === '' ? JSON.stringify(name.slice(0, 100)) : `span ${spanId} of trace ${traceId}`
-
-/** One sentence for the sender's log; empty where nothing was refused. */
-export function explainRefusals(refusals: readonly SpanRefusal[]): string {
-  return refusals
-    .map(({ reason, count, example }) => `${count} refused: spans ${reason} (such as ${example})`)
-    .join('; ')
-}
