@@ -134,6 +134,10 @@ export interface RouteOptions<Q extends TObject = TObject, B extends TSchema = T
   readonly description?: string
   readonly query?: Q
   readonly body?: B
+  /** Decoded bytes of the body; left out: MAX_BODY_BYTES. */
+  readonly maxBodyBytes?: number
+  /** Another encoding than JSON in which the body may come, and is answered then; what body and answer are there. */
+  readonly binary?: { readonly type: string; readonly body: string; readonly reply: string }
   /** The body is not parsed by the server: the handler reads it from `payload`, or has the write path check it against `body`. */
   readonly prepared?: true
   /** Success replies: status to schema. */
