@@ -217,4 +217,6 @@ function readValue(any: AnyValue | null): Json {
   }
 }
 
-const hex = (bytes: Uint8Array): string => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('hex')
+/** Bytes that were not sent are an empty array of the decoder's. */
+const hex = ({ buffer, byteOffset, length }: Uint8Array): string =>
+  length === 0 ? '' : Buffer.from(buffer, byteOffset, length).toString('hex')
