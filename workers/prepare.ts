@@ -1,2 +1,12 @@
-/** The task of the worker threads: one body at a time, pure. The main thread calls the same function for small bodies. */
-export { makeReady as default } from '../lib/ingest/ready.ts'
+/** The task of the worker threads: a group of bodies, each made ready by the function that the main thread has too. Pure. */
+import type { Group } from '../lib/ingest/preparation.ts'
+import { makeReady, type ReadyResult } from '../lib/ingest/ready.ts'
+
+export default function prepareGroup({ operations, lengths, bytes }: Group): ReadyResult[] {
+  let at = 0
+  return operations.map((operation, i) => {
+    const body = new Uint8Array(bytes, at, lengths[i])
+    at += body.byteLength
+    return makeReady({ operation, body })
+  })
+}

@@ -2,8 +2,8 @@
 import type { Exported } from '../app.ts'
 import { Refusal } from '../errors.ts'
 import { type SpanRefusal, sumRefusals } from '../trace/decide-export.ts'
+import type { ExportText } from './export-rows.ts'
 import type { PreparedExport } from './ready.ts'
-import type { ExportText } from './rows.ts'
 
 /** Writes the spans of one trace and gives what was refused of them; throws a Refusal where nothing could be written. */
 export type WriteTrace = (trace: ExportText) => Promise<readonly SpanRefusal[]>

@@ -7,13 +7,14 @@ import { normaliseSpans } from '../trace/normalise.ts'
 import { prepare } from '../trace/prepare.ts'
 import type { PreparedAppend, PreparedEnd } from '../trace/prepared.ts'
 import { prepareRestore } from '../trace/restore.ts'
-import { type ExportText, type RecordText, renderExport, renderRestored, renderTrace } from './rows.ts'
+import { type ExportText, renderExport } from './export-rows.ts'
+import { type RecordText, renderRestored, renderTrace } from './rows.ts'
+
+export type Operation = 'record' | 'append' | 'end' | 'restore' | 'export-json' | 'export-protobuf'
 
 export interface ReadyTask {
-  readonly operation: 'record' | 'append' | 'end' | 'restore' | 'export'
+  readonly operation: Operation
   readonly body: Uint8Array
-  /** Of an export. */
-  readonly encoding?: Encoding
 }
 
 /** An export, by the traces that it has spans of. */
@@ -39,7 +40,7 @@ export function makeReady(task: ReadyTask): ReadyResult {
   }
 }
 
-function prepareAndRender({ operation, body, encoding = 'json' }: ReadyTask): Ready {
+function prepareAndRender({ operation, body }: ReadyTask): Ready {
   switch (operation) {
     case 'record':
       return renderTrace(prepare('record', body))
@@ -49,8 +50,10 @@ function prepareAndRender({ operation, body, encoding = 'json' }: ReadyTask): Re
       return prepare('append', body)
     case 'end':
       return prepare('end', body)
-    case 'export':
-      return prepareExport(body, encoding)
+    case 'export-json':
+      return prepareExport(body, 'json')
+    case 'export-protobuf':
+      return prepareExport(body, 'protobuf')
   }
 }
 

@@ -5,7 +5,6 @@
  */
 import { UNASSIGNED } from '../environment.ts'
 import {
-  arrayLiteral,
   CHANGE_COLUMNS,
   type Column,
   cell,
@@ -21,17 +20,13 @@ import {
   TRACE_BODY_COLUMNS,
   TRACE_COLUMNS,
   TRACE_PAST_COLUMNS,
-  TRACE_SERVICE_COLUMNS
+  TRACE_SERVICE_COLUMNS,
+  type Value
 } from '../store/columns.ts'
-import { countBytes, countErrors, oversizeMessage, type TraceChange } from '../trace/decide.ts'
-import { decideExport, type SpanRefusal } from '../trace/decide-export.ts'
+import { oversizeMessage, type TraceChange } from '../trace/decide.ts'
 import type { GatheredSpan, Growth } from '../trace/gathered.ts'
-import type { Past, PastScore, PreparedSpan, PreparedTrace, RestoredTrace } from '../trace/prepared.ts'
-import { durationMs } from '../trace/timestamp.ts'
-
-type Value = string | number | boolean | null
-
-const bytea = (hex: string | null): string | null => (hex === null ? null : `\\x${hex}`)
+import type { Past, PreparedSpan, PreparedTrace, RestoredTrace } from '../trace/prepared.ts'
+import { pastValues, scoreValues, spanValues, traceValues } from './values.ts'
 
 /** Spans, or scores, as text: per body column the cells of all of them, joined. None gives no columns. */
 export interface RowsText {
@@ -60,38 +55,6 @@ export interface RecordText {
   readonly past?: PastText
 }
 
-/** Spans of an export for one trace, with the trace that they make where there is none yet. */
-export interface ExportText {
-  readonly operation: 'export'
-  readonly traceId: string
-  readonly spans: readonly GatheredSpan[]
-  /** The trace, rendered; undefined where none of the spans can be stored. */
-  readonly first: RecordText | undefined
-  /** Spans that are not in it. */
-  readonly refusals: readonly SpanRefusal[]
-}
-
-const spanValues: Record<(typeof SPAN_BODY_COLUMNS)[number]['name'], (span: PreparedSpan) => Value> = {
-  id: span => bytea(span.id),
-  parent_id: span => bytea(span.parentId),
-  hash: span => bytea(span.hash),
-  kind: span => span.kind,
-  status: span => span.status,
-  started_at: span => span.startedAt,
-  ended_at: span => span.endedAt,
-  input_tokens: span => span.inputTokens,
-  output_tokens: span => span.outputTokens,
-  total_tokens: span => span.totalTokens,
-  cost_usd: span => span.costUsd,
-  input: span => span.input,
-  output: span => span.output,
-  attributes: span => span.attributes,
-  events: span => span.events,
-  name: span => span.name,
-  provider: span => span.provider,
-  model: span => span.model
-}
-
 function renderRows<T, N extends string>(
   columns: readonly (Column & { readonly name: N })[],
   values: Readonly<Record<N, (item: T) => Value>>,
@@ -112,33 +75,6 @@ export function renderSpans(spans: readonly PreparedSpan[]): RowsText {
   return renderRows(SPAN_BODY_COLUMNS, spanValues, spans)
 }
 
-const traceValues: Record<(typeof TRACE_BODY_COLUMNS)[number]['name'], (trace: PreparedTrace) => Value> = {
-  id: trace => trace.traceId,
-  span_count: trace => trace.spans.length,
-  error_count: trace => countErrors(trace.spans),
-  started_at: trace => trace.startedAt,
-  ended_at: trace => trace.endedAt,
-  duration_ms: trace => (trace.endedAt === null ? null : durationMs(trace.startedAt, trace.endedAt)),
-  input_tokens: trace => trace.inputTokens,
-  output_tokens: trace => trace.outputTokens,
-  total_tokens: trace => trace.totalTokens,
-  cost_usd: trace => trace.costUsd,
-  document_bytes: trace => trace.bytes,
-  estimated_bytes: trace => trace.bytes + countBytes(trace.spans),
-  status: trace => trace.status,
-  body_hash: trace => bytea(trace.hash),
-  ranks: trace => trace.ranks ?? null,
-  input: trace => trace.input,
-  output: trace => trace.output,
-  metadata: trace => trace.metadata,
-  name: trace => trace.name,
-  provider: trace => trace.provider,
-  model: trace => trace.model,
-  session_id: trace => trace.sessionId,
-  user_id: trace => trace.userId,
-  tags: trace => arrayLiteral(trace.tags)
-}
-
 export function renderTrace(trace: PreparedTrace): RecordText {
   return {
     operation: 'record',
@@ -149,45 +85,6 @@ export function renderTrace(trace: PreparedTrace): RecordText {
     cells: TRACE_BODY_COLUMNS.map(column => cell(column, traceValues[column.name](trace))),
     spans: renderSpans(trace.spans)
   }
-}
-
-export function renderExport(traceId: string, spans: readonly GatheredSpan[]): ExportText {
-  const operation = { operation: 'export', traceId, spans } as const
-  const { growth, added, refusals } = decideExport(undefined, { ...operation, environment: null })
-  return { ...operation, first: growth && renderTrace(gatheredTrace(traceId, growth, added)), refusals }
-}
-
-function gatheredTrace(traceId: string, growth: Growth, spans: readonly GatheredSpan[]): PreparedTrace {
-  return {
-    ...growth,
-    operation: 'record',
-    traceId,
-    input: growth.input ?? null,
-    output: growth.output ?? null,
-    spans,
-    hash: growth.bodyHash,
-    bytes: growth.documentBytes,
-    ranks: JSON.stringify(growth.ranks)
-  }
-}
-
-const scoreValues: Record<(typeof SCORE_BODY_COLUMNS)[number]['name'], (score: PastScore) => Value> = {
-  id: score => bytea(score.id),
-  span_id: score => bytea(score.spanId),
-  data_type: score => score.dataType,
-  value: score => JSON.stringify(score.value),
-  source: score => score.source,
-  created_at: score => score.createdAt,
-  name: score => score.name,
-  comment: score => score.comment,
-  evaluator_id: score => score.evaluatorId,
-  run_id: score => score.runId
-}
-
-const pastValues: Record<(typeof TRACE_PAST_COLUMNS)[number]['name'], (past: Past) => Value> = {
-  score_count: past => past.scores.length,
-  metadata_updated_at: past => past.metadataUpdatedAt,
-  end_hash: past => bytea(past.endHash)
 }
 
 export function renderRestored(trace: RestoredTrace): RecordText {
@@ -215,13 +112,14 @@ export interface ChangeTarget {
   readonly version: number
 }
 
-function renderChange(target: ChangeTarget, change: TraceChange): string[] {
-  const values: Record<string, Value> = {
+/** What every change of a stored trace sets, a change by append or end and a growth by an export alike. */
+function commonValues(target: ChangeTarget, change: TraceChange | Growth, addedSpans: number): Record<string, Value> {
+  return {
     project_id: target.projectId,
     seq: target.seq,
     old_version: target.oldVersion,
     version: target.version,
-    added_spans: change.spans.length,
+    added_spans: addedSpans,
     added_bytes: change.addedBytes,
     span_count: change.spanCount,
     error_count: change.errorCount,
@@ -234,53 +132,38 @@ function renderChange(target: ChangeTarget, change: TraceChange): string[] {
     document_bytes: change.documentBytes,
     estimated_bytes: change.estimatedBytes,
     status: change.status,
-    end_hash: bytea(change.endHash),
     sets_output: change.output !== undefined,
     output: change.output ?? null,
-    sets_metadata: change.metadata !== undefined,
     metadata: change.metadata ?? null,
     provider: change.provider,
     model: change.model,
-    tags: arrayLiteral(change.tags)
+    tags: change.tags.length === 0 ? null : change.tags
   }
-  return CHANGE_COLUMNS.map(column => cell(column, values[column.name] as Value))
 }
 
-function renderGrowth(target: ChangeTarget, growth: Growth, added: readonly GatheredSpan[], before: number): string[] {
-  const values: Record<string, Value> = {
-    project_id: target.projectId,
-    seq: target.seq,
-    old_version: target.oldVersion,
-    version: target.version,
-    added_spans: added.length,
-    added_bytes: growth.estimatedBytes - before,
-    span_count: growth.spanCount,
-    error_count: growth.errorCount,
+const renderCells = (columns: readonly Column[], values: Readonly<Record<string, Value>>): string[] =>
+  columns.map(column => cell(column, values[column.name] as Value))
+
+function renderChange(target: ChangeTarget, change: TraceChange): string[] {
+  return renderCells(CHANGE_COLUMNS, {
+    ...commonValues(target, change, change.spans.length),
+    end_hash: change.endHash,
+    sets_metadata: change.metadata !== undefined
+  })
+}
+
+function renderGrowth(target: ChangeTarget, growth: Growth, addedSpans: number): string[] {
+  return renderCells(GROWTH_COLUMNS, {
+    ...commonValues(target, growth, addedSpans),
     started_at: growth.startedAt,
-    ended_at: growth.endedAt,
-    duration_ms: growth.endedAt === null ? null : durationMs(growth.startedAt, growth.endedAt),
-    input_tokens: growth.inputTokens,
-    output_tokens: growth.outputTokens,
-    total_tokens: growth.totalTokens,
-    cost_usd: growth.costUsd,
-    document_bytes: growth.documentBytes,
-    estimated_bytes: growth.estimatedBytes,
-    status: growth.status,
-    body_hash: bytea(growth.bodyHash),
+    body_hash: growth.bodyHash,
     ranks: JSON.stringify(growth.ranks),
     sets_input: growth.input !== undefined,
     input: growth.input ?? null,
-    sets_output: growth.output !== undefined,
-    output: growth.output ?? null,
-    metadata: growth.metadata,
     name: growth.name,
-    provider: growth.provider,
-    model: growth.model,
     session_id: growth.sessionId,
-    user_id: growth.userId,
-    tags: arrayLiteral(growth.tags)
-  }
-  return GROWTH_COLUMNS.map(column => cell(column, values[column.name] as Value))
+    user_id: growth.userId
+  })
 }
 
 /** The parameters of a list of columns from rows of cells (or of cells joined before); undefined for no rows. */
@@ -335,9 +218,8 @@ export class BatchRows {
     addOwned(this.#spans, target.projectId, target.seq, renderSpans(change.spans))
   }
 
-  /** `before`: the estimated bytes of the trace as it is. */
-  grow(target: ChangeTarget, growth: Growth, added: readonly GatheredSpan[], before: number): void {
-    this.#growths.push(renderGrowth(target, growth, added, before))
+  grow(target: ChangeTarget, growth: Growth, added: readonly GatheredSpan[]): void {
+    this.#growths.push(renderGrowth(target, growth, added.length))
     addOwned(this.#spans, target.projectId, target.seq, renderSpans(added))
   }
 

@@ -15,8 +15,9 @@ import { TraceNumbers } from '../store/trace-numbers.ts'
 import { type Look, readTraceStates } from '../store/trace-state.ts'
 import { type ByKey, type Decision, decide, type TraceState } from '../trace/decide.ts'
 import type { PreparedAppend, PreparedEnd } from '../trace/prepared.ts'
+import type { ExportText } from './export-rows.ts'
 import type { Queued } from './queue.ts'
-import { BatchRows, type ExportText, type RecordText } from './rows.ts'
+import { BatchRows, type RecordText } from './rows.ts'
 
 /** An operation under way. */
 export interface Pending extends Queued {
@@ -132,7 +133,7 @@ export class Writer {
       pending.attempts.push(version)
       const target = { projectId, seq: state.seq, oldVersion: state.version, version }
       if (decision.kind === 'change') rows.change(target, decision.change)
-      else rows.grow(target, decision.growth, decision.added, state.estimatedBytes)
+      else rows.grow(target, decision.growth, decision.added)
     } else if (record?.operation === 'record') {
       // The same number at every attempt: whichever of them takes, it leaves one row.
       const seq = pending.attempts[0] ?? this.#numbers.take()

@@ -173,15 +173,18 @@ const NULL_MARK = '\u0002'
 const escaped = (text: string): string => (/["\\]/.test(text) ? text.replace(/["\\]/g, '\\$&') : text)
 const element = (text: string | null): string => (text === null ? 'null' : `"${escaped(text)}"`)
 
-/** An array literal of texts; null for none. */
-export const arrayLiteral = (texts: readonly string[]): string | null =>
-  texts.length === 0 ? null : `{${texts.map(element).join(',')}}`
+/** A value of a column; bytea in hexadecimal. */
+export type Value = string | number | boolean | readonly string[] | null
 
-/** One value as it stands in its column's parameter. bytea is given as `\x…`, everything else as its text. */
-export function cell(column: Column, value: string | number | boolean | null): string {
+/** One value as it stands in its column's parameter. */
+export function cell(column: Column, value: Value): string {
+  if (column.type === 'text[]') return element(value === null ? null : arrayLiteral(value as readonly string[]))
   if (column.form === 'quoted') return element(value as string | null)
-  return value === null ? NULL_MARK : typeof value === 'string' ? value : String(value)
+  if (value === null) return NULL_MARK
+  return column.type === 'bytea' ? `\\x${value}` : String(value)
 }
+
+const arrayLiteral = (texts: readonly string[]): string => `{${texts.map(element).join(',')}}`
 
 /** Joins cells, or cells joined before, of one column. At least one. */
 export const joinCells = (column: Column, cells: readonly string[]): string =>

@@ -9,7 +9,7 @@ import { traceDocument, usageDocument } from './document.ts'
 import { mergeMetadata } from './metadata.ts'
 import type { PreparedSpan, UsageFields } from './prepared.ts'
 import { type Spending, type Spent, sumSpending } from './spending.ts'
-import { isBefore } from './timestamp.ts'
+import { durationMs, isBefore } from './timestamp.ts'
 
 /** How much a span has to say in its trace: the root the most, then the first span of a process that was called by another. */
 export const ROOT = 1
@@ -87,6 +87,9 @@ export interface Growth extends GatheredFields, Sums {
   /** Undefined: as it was. */
   readonly input: string | null | undefined
   readonly output: string | null | undefined
+  readonly durationMs: number | null
+  /** What estimatedBytes grows by. */
+  readonly addedBytes: number
   /** Whether any field changed that is not a sum. */
   readonly changed: boolean
 }
@@ -125,21 +128,24 @@ export function gather(
   const spent = sumSpending([...(before?.spending ?? []), ...added.filter(isSpending)], ranks.times?.[2])
   const fields = { ...takeFields(before, claims, speakers), ...spent }
   const free = fit(traceId, fields, claims, before)
+  const addedBytes =
+    free.documentBytes - (before?.documentBytes ?? 0) + added.reduce((sum, { bytes }) => sum + bytes, 0)
   return {
     ...fields,
     ...free,
     ranks,
+    durationMs: fields.endedAt === null ? null : durationMs(fields.startedAt, fields.endedAt),
+    addedBytes,
     changed:
       claims.size > 0 || fields.tags.length > (before?.tags.length ?? 0) || fields.startedAt !== before?.startedAt,
     bodyHash: added.reduce((hash, span) => xor(hash, span.hash), before?.bodyHash ?? NO_SPANS),
     spanCount: (before?.spanCount ?? 0) + added.length,
-    errorCount: (before?.errorCount ?? 0) + added.filter(({ status }) => status === 'error').length,
-    estimatedBytes:
-      (before === undefined ? 0 : before.estimatedBytes - before.documentBytes) +
-      free.documentBytes +
-      added.reduce((sum, { bytes }) => sum + bytes, 0)
+    errorCount: (before?.errorCount ?? 0) + countErrors(added),
+    estimatedBytes: (before?.estimatedBytes ?? 0) + addedBytes
   }
 }
+
+const countErrors = (spans: readonly PreparedSpan[]): number => spans.filter(({ status }) => status === 'error').length
 
 /** The claims that are better than what the trace has, the best for each field. */
 function settle(before: GatheredState | undefined, speakers: readonly GatheredSpan[]): Claims {

@@ -78,7 +78,7 @@ class Store {
     const { growth, added } = decision
     for (const each of added) this.spans.set(each.id, each)
     if (growth === undefined) return decision
-    const { input, output, changed, ...fields } = growth
+    const { input, output, changed, durationMs, addedBytes, ...fields } = growth
     if (input !== undefined) this.input = input
     if (output !== undefined) this.output = output
     const gathered: GatheredState = {

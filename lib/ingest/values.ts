@@ -1,0 +1,78 @@
+/** What prepared traces, spans and scores have for each column of their rows, however these travel. */
+import type {
+  SCORE_BODY_COLUMNS,
+  SPAN_BODY_COLUMNS,
+  TRACE_BODY_COLUMNS,
+  TRACE_PAST_COLUMNS,
+  Value
+} from '../store/columns.ts'
+import { countBytes, countErrors } from '../trace/decide.ts'
+import type { Past, PastScore, PreparedSpan, PreparedTrace } from '../trace/prepared.ts'
+import { durationMs } from '../trace/timestamp.ts'
+
+export const spanValues: Record<(typeof SPAN_BODY_COLUMNS)[number]['name'], (span: PreparedSpan) => Value> = {
+  id: span => span.id,
+  parent_id: span => span.parentId,
+  hash: span => span.hash,
+  kind: span => span.kind,
+  status: span => span.status,
+  started_at: span => span.startedAt,
+  ended_at: span => span.endedAt,
+  input_tokens: span => span.inputTokens,
+  output_tokens: span => span.outputTokens,
+  total_tokens: span => span.totalTokens,
+  cost_usd: span => span.costUsd,
+  input: span => span.input,
+  output: span => span.output,
+  attributes: span => span.attributes,
+  events: span => span.events,
+  name: span => span.name,
+  provider: span => span.provider,
+  model: span => span.model
+}
+
+export const traceValues: Record<(typeof TRACE_BODY_COLUMNS)[number]['name'], (trace: PreparedTrace) => Value> = {
+  id: trace => trace.traceId,
+  span_count: trace => trace.spans.length,
+  error_count: trace => countErrors(trace.spans),
+  started_at: trace => trace.startedAt,
+  ended_at: trace => trace.endedAt,
+  duration_ms: trace => (trace.endedAt === null ? null : durationMs(trace.startedAt, trace.endedAt)),
+  input_tokens: trace => trace.inputTokens,
+  output_tokens: trace => trace.outputTokens,
+  total_tokens: trace => trace.totalTokens,
+  cost_usd: trace => trace.costUsd,
+  document_bytes: trace => trace.bytes,
+  estimated_bytes: trace => trace.bytes + countBytes(trace.spans),
+  status: trace => trace.status,
+  body_hash: trace => trace.hash,
+  ranks: trace => trace.ranks ?? null,
+  input: trace => trace.input,
+  output: trace => trace.output,
+  metadata: trace => trace.metadata,
+  name: trace => trace.name,
+  provider: trace => trace.provider,
+  model: trace => trace.model,
+  session_id: trace => trace.sessionId,
+  user_id: trace => trace.userId,
+  tags: trace => (trace.tags.length === 0 ? null : trace.tags)
+}
+
+export const scoreValues: Record<(typeof SCORE_BODY_COLUMNS)[number]['name'], (score: PastScore) => Value> = {
+  id: score => score.id,
+  span_id: score => score.spanId,
+  data_type: score => score.dataType,
+  value: score => JSON.stringify(score.value),
+  source: score => score.source,
+  created_at: score => score.createdAt,
+  name: score => score.name,
+  comment: score => score.comment,
+  evaluator_id: score => score.evaluatorId,
+  run_id: score => score.runId
+}
+
+export const pastValues: Record<(typeof TRACE_PAST_COLUMNS)[number]['name'], (past: Past) => Value> = {
+  score_count: past => past.scores.length,
+  metadata_updated_at: past => past.metadataUpdatedAt,
+  end_hash: past => past.endHash
+}
