@@ -6,7 +6,7 @@ import type {
   TRACE_PAST_COLUMNS,
   Value
 } from '../store/columns.ts'
-import { countBytes, countErrors } from '../trace/decide.ts'
+import { countBytes, countErrors } from '../trace/count.ts'
 import type { Past, PastScore, PreparedSpan, PreparedTrace } from '../trace/prepared.ts'
 import { durationMs } from '../trace/timestamp.ts'
 

@@ -4,6 +4,7 @@
  */
 import type { ErrorCode } from '../errors.ts'
 import { MAX_DOCUMENT_BYTES, MAX_SPANS, MAX_TAGS } from '../schema/input.ts'
+import { countBytes, countErrors } from './count.ts'
 import { decideExport, type ExportOperation, type SpanRefusal } from './decide-export.ts'
 import { memberBytes, usageDocument } from './document.ts'
 import type { GatheredSpan, GatheredState, Growth } from './gathered.ts'
@@ -109,11 +110,6 @@ const refused = (code: ErrorCode, message: string): Decision => ({ kind: 'refuse
 
 const tooLarge = (what: string, bytes: number): string =>
   `${what} has ${bytes} bytes, and at most ${MAX_DOCUMENT_BYTES} can be stored`
-
-const sum = (spans: readonly PreparedSpan[], of: (span: PreparedSpan) => number) =>
-  spans.reduce((total, span) => total + of(span), 0)
-export const countErrors = (spans: readonly PreparedSpan[]) => sum(spans, span => (span.status === 'error' ? 1 : 0))
-export const countBytes = (spans: readonly PreparedSpan[]) => sum(spans, span => span.bytes)
 
 function oversizeSpan(spans: readonly PreparedSpan[]): string | undefined {
   const span = spans.find(span => span.bytes > MAX_DOCUMENT_BYTES)

@@ -5,6 +5,7 @@
  * span of a better rank takes it over; so whatever has come so far, the trace is what these spans would make together.
  */
 import { MAX_DOCUMENT_BYTES, MAX_TAGS } from '../schema/input.ts'
+import { countBytes, countErrors } from './count.ts'
 import { traceDocument, usageDocument } from './document.ts'
 import { mergeMetadata } from './metadata.ts'
 import type { PreparedSpan, UsageFields } from './prepared.ts'
@@ -128,8 +129,7 @@ export function gather(
   const spent = sumSpending([...(before?.spending ?? []), ...added.filter(isSpending)], ranks.times?.[2])
   const fields = { ...takeFields(before, claims, speakers), ...spent }
   const free = fit(traceId, fields, claims, before)
-  const addedBytes =
-    free.documentBytes - (before?.documentBytes ?? 0) + added.reduce((sum, { bytes }) => sum + bytes, 0)
+  const addedBytes = free.documentBytes - (before?.documentBytes ?? 0) + countBytes(added)
   return {
     ...fields,
     ...free,
@@ -144,8 +144,6 @@ export function gather(
     estimatedBytes: (before?.estimatedBytes ?? 0) + addedBytes
   }
 }
-
-const countErrors = (spans: readonly PreparedSpan[]): number => spans.filter(({ status }) => status === 'error').length
 
 /** The claims that are better than what the trace has, the best for each field. */
 function settle(before: GatheredState | undefined, speakers: readonly GatheredSpan[]): Claims {
