@@ -9,7 +9,8 @@ import { setOwn } from '../trace/metadata.ts'
 import type { Attributes, Origin, OtlpEvent, OtlpLink, OtlpSpan, SpanGroup } from './request.ts'
 import { type Int64, integerOf, microsOf } from './time.ts'
 
-const SCHEMA = `
+/** Also what a sender encodes by. */
+export const SCHEMA = `
 syntax = "proto3";
 message Request { repeated ResourceSpans resource_spans = 1; }
 message Response { PartialSuccess partial_success = 1; }
