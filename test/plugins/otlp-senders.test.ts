@@ -45,6 +45,7 @@ t.test('both exporters send what is stored, gzip or not', async t => {
   const exporters = {
     protobuf: (options: ExporterOptions) => new ProtobufExporter(options),
     json: (options: ExporterOptions) => new JsonExporter(options as ConstructorParameters<typeof JsonExporter>[0]),
+    environment: () => exporterFromEnvironment(service),
     gzip: (options: ExporterOptions) => new ProtobufExporter({ ...options, compression: 'gzip' } as ExporterOptions)
   }
   for (const [name, make] of Object.entries(exporters)) {
@@ -60,6 +61,19 @@ t.test('both exporters send what is stored, gzip or not', async t => {
     t.match(inner.attributes['otel.resource'], { 'telemetry.sdk.language': 'nodejs' }, name)
   }
 })
+
+/** As README and the guide have it. */
+function exporterFromEnvironment({ url, key }: TestService): ProtobufExporter {
+  const { env } = process
+  env.OTEL_EXPORTER_OTLP_ENDPOINT = `${url}/api/v1/otlp`
+  env.OTEL_EXPORTER_OTLP_HEADERS = `Authorization=Bearer%20${key}`
+  try {
+    return new ProtobufExporter()
+  } finally {
+    delete env.OTEL_EXPORTER_OTLP_ENDPOINT
+    delete env.OTEL_EXPORTER_OTLP_HEADERS
+  }
+}
 
 /** A root with one failed call of a model. */
 function record(tracer: Tracer, name: string): string {
