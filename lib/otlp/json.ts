@@ -8,6 +8,7 @@ import { Refusal } from '../errors.ts'
 import { readBody } from '../trace/body.ts'
 import type { Json } from '../trace/json.ts'
 import { setOwn } from '../trace/metadata.ts'
+import { Parts } from './parts.ts'
 import type { Attributes, Origin, OtlpEvent, OtlpLink, OtlpSpan, SpanGroup } from './request.ts'
 import { microsOfText } from './time.ts'
 
@@ -16,8 +17,12 @@ type JsonObject = Readonly<Record<string, unknown>>
 /** Reads an export request. Throws `invalid_json` or, naming the field, `invalid_request`. */
 export function decodeJson(bytes: Uint8Array): SpanGroup[] {
   const { exact } = readBody(bytes, 'invalid_request')
+  parts = new Parts()
   return listOf(objectOf(exact, 'body'), 'resourceSpans', 'body', readResourceSpans).flat()
 }
+
+/** Of the request that is being read: one at a time. */
+let parts = new Parts()
 
 /** The answer to an export; no refused spans and no message: the empty object. */
 export function encodeJson(rejectedSpans: number, errorMessage: string): string {
@@ -158,6 +163,7 @@ function listOf<T>(object: JsonObject, field: string, path: string, read: (item:
   const list = object[field] ?? []
   const listPath = path === 'body' ? field : `${path}.${field}`
   if (!Array.isArray(list)) return refuse(listPath, 'must be an array')
+  parts.add(list.length)
   return list.map((item, i) => read(objectOf(item, `${listPath}[${i}]`), `${listPath}[${i}]`))
 }
 

@@ -5,6 +5,7 @@
  */
 import { MAX_EVENTS, MAX_NAME, MAX_TEXT, SPAN_KINDS, type SpanInput } from '../schema/input.ts'
 import type { FreeJson } from '../trace/free-json.ts'
+import type { SpanHints } from '../trace/gathered.ts'
 import type { Json } from '../trace/json.ts'
 import type { Reading } from '../trace/reader.ts'
 import type { Source } from './dialect.ts'
@@ -14,13 +15,13 @@ import { readKind } from './kind.ts'
 import type { Attributes, Origin, OtlpEvent, OtlpLink, OtlpSpan } from './request.ts'
 import { cut, shortText, storable } from './text.ts'
 import { timestampOf } from './time.ts'
-import { readHints, type TraceHints } from './trace-hints.ts'
+import { readHints } from './trace-hints.ts'
 import { readCost, readUsage } from './usage.ts'
 import { freeObject, freeOf } from './values.ts'
 
 export interface MappedSpan {
   readonly span: Reading<SpanInput>
-  readonly hints: TraceHints
+  readonly hints: SpanHints
 }
 
 type Member = readonly [name: string, value: FreeJson]

@@ -6,6 +6,7 @@ import protobuf from 'protobufjs'
 import { Refusal } from '../errors.ts'
 import type { Json } from '../trace/json.ts'
 import { setOwn } from '../trace/metadata.ts'
+import { Parts } from './parts.ts'
 import type { Attributes, Origin, OtlpEvent, OtlpLink, OtlpSpan, SpanGroup } from './request.ts'
 import { type Int64, integerOf, microsOf } from './time.ts'
 
@@ -111,6 +112,7 @@ interface ResourceSpansMessage {
 }
 
 const { root } = protobuf.parse(SCHEMA)
+root.resolveAll()
 const Request = root.lookupType('Request')
 const Response = root.lookupType('Response')
 
@@ -118,8 +120,10 @@ const Response = root.lookupType('Response')
 export function decodeProtobuf(bytes: Uint8Array): SpanGroup[] {
   let message: { readonly resourceSpans: readonly ResourceSpansMessage[] }
   try {
+    countParts(protobuf.Reader.create(bytes), bytes.length, Request, 0, new Parts())
     message = Request.decode(bytes) as never
   } catch (error) {
+    if (error instanceof Refusal) throw error
     throw new Refusal(
       'invalid_request',
       `body: is not a protobuf ExportTraceServiceRequest: ${(error as Error).message}`
@@ -127,6 +131,26 @@ export function decodeProtobuf(bytes: Uint8Array): SpanGroup[] {
   }
   return message.resourceSpans.flatMap(readResourceSpans)
 }
+
+/** The messages within a message, looked at without decoding them: decoding makes all of them at once. */
+function countParts(reader: protobuf.Reader, end: number, type: protobuf.Type, depth: number, parts: Parts): void {
+  if (depth > MAX_DEPTH) throw new Error('max depth exceeded')
+  while (reader.pos < end) {
+    const tag = reader.uint32()
+    const inner = type.fieldsById[tag >>> 3]?.resolvedType
+    if (inner instanceof protobuf.Type && (tag & 7) === LENGTH_DELIMITED) {
+      parts.add(1)
+      const length = reader.uint32()
+      countParts(reader, reader.pos + length, inner, depth + 1, parts)
+    } else {
+      reader.skipType(tag & 7)
+    }
+  }
+}
+
+const LENGTH_DELIMITED = 2
+/** As deep as the decoder goes. */
+const MAX_DEPTH = 100
 
 /** The answer to an export; no refused spans and no message: the empty message. */
 export function encodeProtobuf(rejectedSpans: number, errorMessage: string): Uint8Array {

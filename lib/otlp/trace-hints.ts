@@ -10,8 +10,6 @@ import type { OtlpSpan } from './request.ts'
 import { shortText } from './text.ts'
 import { freeForm, freeOf, parseJson, readForm } from './values.ts'
 
-export type TraceHints = SpanHints
-
 const NAMES = traceNamesOf(({ name }) => name)
 const ROOT_NAMES = traceNamesOf(({ rootName }) => rootName)
 const ROOTS = traceNamesOf(({ root }) => root)

@@ -7,6 +7,12 @@ import Type from 'typebox'
 /** OTLP bodies, decoded: a full batch of the exporters (512 spans) with what models were told is beyond the other limit. */
 export const MAX_EXPORT_BYTES = 8 * 1024 * 1024
 
+/**
+ * Spans, events, links, attributes and values of an export, all together: an empty one takes two bytes on the wire, and a
+ * hundred times that in memory. A full batch of the exporters has a tenth of it.
+ */
+export const MAX_EXPORT_PARTS = 500_000
+
 export const PROTOBUF_TYPE = 'application/x-protobuf'
 
 export const ExportRequest = Type.Object(

@@ -189,6 +189,15 @@ t.test('refuses as a whole only what cannot be read, and who may not send', asyn
       413,
       'payload_too_large'
     ],
+    [
+      'too many spans',
+      `{"resourceSpans":[{"scopeSpans":[{"spans":[${'{},'.repeat(500_000)}{}]}]}]}`,
+      json,
+      413,
+      'payload_too_large',
+      /500000 spans/
+    ],
+    ['too many attributes', tooMany(), PROTOBUF, 413, 'payload_too_large', /500000 spans/],
     ['another encoding', 'x', { ...json, 'content-encoding': 'zstd' }, 415, 'unsupported_encoding']
   ]
   for (const [title, body, headers, status, code, message = /./] of cases) {
@@ -202,6 +211,18 @@ t.test('refuses as a whole only what cannot be read, and who may not send', asyn
   const wide = Array.from({ length: 5 }, () => otlpSpan({ attributes: { text: 'x'.repeat(600_000) } }))
   t.match(await service.call('POST', PATH, { body: exportOf(...wide) }), ALL_STORED)
 })
+
+/** ResourceSpans > ScopeSpans > Span > half a million empty attributes and more, each of two bytes. */
+function tooMany(): Buffer {
+  const wrap = (tag: number, bytes: Buffer) => Buffer.concat([Buffer.from([tag]), varint(bytes.length), bytes])
+  return wrap(0x0a, wrap(0x12, wrap(0x12, Buffer.from('4a00'.repeat(500_001), 'hex'))))
+}
+
+function varint(number: number): Buffer {
+  const bytes: number[] = []
+  for (let rest = number; rest > 0; rest >>>= 7) bytes.push((rest & 127) | (rest > 127 ? 128 : 0))
+  return Buffer.from(bytes)
+}
 
 t.test('a trace belongs to the route that it began on', async t => {
   const service = await testService(t)
