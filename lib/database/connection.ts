@@ -8,7 +8,7 @@
  */
 import { connect as openSocket, type Socket } from 'node:net'
 import postgres, { type Sql } from 'postgres'
-import type { ConnectOptions } from './database.ts'
+import type { ConnectOptions, OpenSocket } from './database.ts'
 import { TYPES } from './types.ts'
 
 /** A postgres:// address, or a server's Unix socket. */
@@ -27,8 +27,11 @@ const CONNECT_TIMEOUT_S = 5
 /** Begins the name of every connection in pg_stat_activity; the process id tells the service's processes apart. */
 export const APPLICATION = 'spoor'
 
-/** Makes an instance of the driver for one connection, which opens at its first query. */
-export function connectTo(target: Target, options: ConnectOptions = {}): Sql {
+/**
+ * Makes an instance of the driver for one connection, which opens at its first query. `open` is asked for its socket,
+ * unless only the driver can use that: what is inside TLS, or goes to the one of several hosts that answers.
+ */
+export function connectTo(target: Target, options: ConnectOptions = {}, open: OpenSocket = openSocket): Sql {
   const settings = {
     max: 1,
     idle_timeout: undefined,
@@ -49,10 +52,21 @@ export function connectTo(target: Target, options: ConnectOptions = {}): Sql {
   }
   if (typeof target !== 'string') {
     const { socketDir, port, user, password, database } = target
-    return postgres({ ...settings, path: `${socketDir}/.s.PGSQL.${port}`, user, password, database }) as unknown as Sql
+    const path = `${socketDir}/.s.PGSQL.${port}`
+    return postgres({
+      ...settings,
+      path,
+      user,
+      password,
+      database,
+      socket: () => open({ path })
+    } as never) as unknown as Sql
   }
   // The driver's own socket tries several hosts in turn; ours knows one.
-  const socket = hasSeveralHosts(target) ? {} : { socket: openPromptSocket }
+  const opener = mayUseTls(target) ? openSocket : open
+  const socket = hasSeveralHosts(target)
+    ? {}
+    : { socket: (options: SocketOptions) => openPromptSocket(options, opener) }
   return postgres(target, { ...settings, ...socket }) as unknown as Sql
 }
 
@@ -75,6 +89,13 @@ function hasSeveralHosts(url: string): boolean {
   return decodeURIComponent(new URL(url).host).includes(',')
 }
 
+const TLS_PARAMETERS = ['ssl', 'sslmode', 'sslrootcert', 'sslnegotiation']
+
+function mayUseTls(url: string): boolean {
+  const { searchParams } = new URL(url)
+  return process.env.PGSSLMODE !== undefined || TLS_PARAMETERS.some(name => searchParams.has(name))
+}
+
 interface SocketOptions {
   readonly host: readonly string[]
   readonly port: readonly number[]
@@ -85,9 +106,9 @@ interface SocketOptions {
  * The driver leaves Nagle's algorithm on, which held a batch back for up to 88 ms over TCP. A socket that is still
  * connecting may be handed over: what is written to it waits.
  */
-function openPromptSocket({ host, port, path }: SocketOptions): Socket {
-  if (path !== false) return openSocket(path)
+function openPromptSocket({ host, port, path }: SocketOptions, open: OpenSocket): Socket {
+  if (path !== false) return open({ path })
   // The driver takes the name that a TLS certificate must have from these two.
   const address = { host: host[0]!, port: port[0]! }
-  return Object.assign(openSocket({ ...address, noDelay: true }), address)
+  return Object.assign(open({ ...address, noDelay: true }), address)
 }

@@ -18,7 +18,7 @@ export async function openDatabase(config: Config, log: Logger, { role }: OpenOp
   const { databaseUrl, dataDir, keyDigestSecret } = config
   if (databaseUrl !== undefined) {
     return {
-      connect: options => connectTo(databaseUrl, options),
+      connect: (options, open) => connectTo(databaseUrl, options, open),
       location: `PostgreSQL at ${describeTarget(databaseUrl)}`,
       embedded: false,
       digestSecret: keyDigestSecret,
@@ -27,7 +27,7 @@ export async function openDatabase(config: Config, log: Logger, { role }: OpenOp
   }
   const cluster = await openEmbedded(dataDir, role, log)
   return {
-    connect: options => connectTo(cluster.target, options),
+    connect: (options, open) => connectTo(cluster.target, options, open),
     location: `embedded PostgreSQL in ${dataDir}`,
     embedded: true,
     digestSecret: keyDigestSecret ?? cluster.digestSecret,

@@ -75,6 +75,7 @@ export class Pool {
       return await work(lease.guarded)
     } catch (error) {
       if (endsConnection(error)) lease.dead = true
+      else await forgetRows(lease)
       throw error
     } finally {
       this.#release(lease)
@@ -130,6 +131,7 @@ export class Pool {
       if (endsConnection(error)) lease.dead = true
       // A rollback sent to a dying connection may never be answered.
       if (!lease.dead) {
+        // Takes the rows of what failed, too (forgetRows).
         await lease.sql.unsafe('rollback').catch(() => {
           lease.dead = true
         })
@@ -198,6 +200,17 @@ function guard(sql: Sql, check: () => void): Sql {
       check()
       return Reflect.get(target, property)
     }
+  })
+}
+
+/**
+ * The driver (postgres 3.4.9) keeps count of the rows of a query that fails half-way, and the next query on the connection
+ * gets as many empty rows in front of its own: one whose rows nobody reads takes them.
+ */
+async function forgetRows(lease: Lease): Promise<void> {
+  if (lease.dead) return
+  await lease.sql`select`.catch(() => {
+    lease.dead = true
   })
 }
 

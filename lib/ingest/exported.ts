@@ -2,17 +2,16 @@
 import type { Exported } from '../app.ts'
 import { Refusal } from '../errors.ts'
 import { type SpanRefusal, sumRefusals } from '../trace/decide-export.ts'
-import type { ExportText } from './export-rows.ts'
-import type { PreparedExport } from './ready.ts'
+import type { ReadyExport, ReadySpans } from './ready.ts'
 
 /** Writes the spans of one trace and gives what was refused of them; throws a Refusal where nothing could be written. */
-export type WriteTrace = (trace: ExportText) => Promise<readonly SpanRefusal[]>
+export type WriteTrace = (trace: ReadySpans) => Promise<readonly SpanRefusal[]>
 
 /**
  * Writes every trace of an export. Where the store refuses one, the whole export is refused, once all are done, and may be
  * sent again: what was written is known then. A used-up trial account is refused as such where it can record nothing at all.
  */
-export async function writeExport({ traces, refusals }: PreparedExport, write: WriteTrace): Promise<Exported> {
+export async function writeExport({ traces, refusals }: ReadyExport, write: WriteTrace): Promise<Exported> {
   const outcomes = await Promise.allSettled(traces.map(write))
   const found = [...refusals]
   let limit: Refusal | undefined
@@ -23,7 +22,7 @@ export async function writeExport({ traces, refusals }: PreparedExport, write: W
       found.push(...outcome.value)
     } else if (outcome.reason instanceof Refusal && outcome.reason.code === 'trial_limit_reached') {
       limit = outcome.reason
-      found.push(beyondTrial(traces[i] as ExportText))
+      found.push(beyondTrial(traces[i] as ReadySpans))
     } else {
       throw outcome.reason
     }
@@ -33,7 +32,7 @@ export async function writeExport({ traces, refusals }: PreparedExport, write: W
   return { rejectedSpans: summed.reduce((sum, { count }) => sum + count, 0), message: explain(summed) }
 }
 
-const beyondTrial = ({ traceId, spans }: ExportText): SpanRefusal => ({
+const beyondTrial = ({ traceId, spans }: ReadySpans): SpanRefusal => ({
   reason: 'of traces beyond those that the trial account may record',
   count: spans.length,
   example: `trace ${traceId}`

@@ -4,6 +4,7 @@
  * group commit without a timer. 2xx means committed and readable.
  */
 import type { Appended, Ended, Exported, Ingest, Principal, Recorded } from '../app.ts'
+import { CopyConnection } from '../database/copy-connection.ts'
 import type { Database } from '../database/database.ts'
 import { Pool } from '../database/pool.ts'
 import { Refusal } from '../errors.ts'
@@ -14,12 +15,10 @@ import type { Encoding } from '../otlp/export.ts'
 import type { ByKey, Decision } from '../trace/decide.ts'
 import type { SpanRefusal } from '../trace/decide-export.ts'
 import type { PreparedAppend, PreparedEnd } from '../trace/prepared.ts'
-import type { ExportText } from './export-rows.ts'
 import { writeExport } from './exported.ts'
 import { Preparation } from './preparation.ts'
 import { Queue } from './queue.ts'
-import type { PreparedExport, Ready, ReadyTask } from './ready.ts'
-import type { RecordText } from './rows.ts'
+import type { Ready, ReadyExport, ReadyRecord, ReadySpans, Operation as TaskOperation } from './ready.ts'
 import { type Pending, Writer } from './writer.ts'
 
 export interface IngestOptions {
@@ -57,13 +56,14 @@ const SLOTS = 62
 type Done = Exclude<Decision, { kind: 'refused' }>
 /** Who writes, as far as it is written down; nobody's key restores. */
 type Author = Pick<Principal, 'projectId' | 'environment' | 'trialAccountId'> & { readonly keyId: string | null }
-type Operation = RecordText | (PreparedAppend & ByKey) | (PreparedEnd & ByKey) | (ExportText & ByKey)
+type Operation = ReadyRecord | (PreparedAppend & ByKey) | (PreparedEnd & ByKey) | (ReadySpans & ByKey)
 
 export class WritePath implements Ingest {
   readonly #preparation: Preparation
   readonly #queue = new Queue<Pending>()
   readonly #gate = new Gate(MAX_PREPARED_BYTES)
   readonly #pool: Pool
+  readonly #writers: readonly Writer[]
   readonly #idle: Writer[]
   readonly #trialTraces: number | undefined
   readonly #metrics: Metrics
@@ -77,58 +77,63 @@ export class WritePath implements Ingest {
     this.#trialTraces = options.trialTraces
     this.#metrics = metrics
     metrics.watchPending(() => ({ requests: this.#pending, bytes: this.#pendingBytes }))
-    const connect = (onClose: () => void) =>
-      database.connect({
-        applicationName: 'writer',
-        statementTimeoutMs: STATEMENT_TIMEOUT_MS,
-        settings: SETTINGS,
-        onClose
-      })
+    const connection = { applicationName: 'writer', statementTimeoutMs: STATEMENT_TIMEOUT_MS, settings: SETTINGS }
+    const connect = (onClose: () => void) => database.connect({ ...connection, onClose })
     this.#pool = new Pool(connect, { size: LANES })
+    const openCopy = () => CopyConnection.open(database.connect, connection)
     const first = Math.floor(Math.random() * SLOTS)
     const again = (pending: Pending, pauseMs: number) => this.#tryAgain(pending, pauseMs)
-    this.#idle = Array.from(
+    this.#writers = Array.from(
       { length: LANES },
-      (_, lane) => new Writer(this.#pool, 1 + ((first + lane) % SLOTS), again, log)
+      (_, lane) => new Writer(this.#pool, openCopy, 1 + ((first + lane) % SLOTS), again, log)
     )
+    this.#idle = [...this.#writers]
   }
 
   async record(key: Principal, body: Uint8Array): Promise<Recorded> {
-    return this.#prepared({ operation: 'record', body }, async ready => {
-      const record = ready as RecordText
-      return recorded(record, await this.#submit(key, record.traceId, record, body.byteLength))
+    // Who is charged, is so by the statement.
+    const operation = this.#isCharged(key) ? 'record text' : 'record'
+    return this.#prepared(operation, body, async ready => {
+      const record = ready as ReadyRecord
+      return recorded(record, await this.#submit(key, record.traceId, record, body))
     })
   }
 
   async append(key: Principal, traceId: string, body: Uint8Array): Promise<Appended> {
-    return this.#prepared({ operation: 'append', body }, async ready => {
+    return this.#prepared('append', body, async ready => {
       const operation = { ...(ready as PreparedAppend), environment: key.environment }
-      const decision = ofChange(await this.#submit(key, traceId, operation, body.byteLength))
+      const decision = ofChange(await this.#submit(key, traceId, operation, body))
       const added = decision.kind === 'change' ? decision.added : 0
       return { traceId, added, duplicate: decision.duplicate, spanCount: spanCountAfter(decision) }
     })
   }
 
   async end(key: Principal, traceId: string, body: Uint8Array): Promise<Ended> {
-    return this.#prepared({ operation: 'end', body }, async ready => {
+    return this.#prepared('end', body, async ready => {
       const operation = { ...(ready as PreparedEnd), environment: key.environment }
-      const decision = ofChange(await this.#submit(key, traceId, operation, body.byteLength))
+      const decision = ofChange(await this.#submit(key, traceId, operation, body))
       return { traceId, duplicate: decision.kind === 'duplicate', spanCount: spanCountAfter(decision) }
     })
   }
 
   async export(key: Principal, body: Uint8Array, encoding: Encoding): Promise<Exported> {
-    return this.#prepared({ operation: `export-${encoding}`, body }, async ready => {
-      const prepared = ready as PreparedExport
+    return this.#prepared(`export-${encoding}`, body, async ready => {
+      const prepared = ready as ReadyExport
       const bytes = body.byteLength / prepared.traces.length
-      return writeExport(prepared, trace => this.#exportTrace(key, trace, bytes))
+      return writeExport(prepared, trace => this.#exportTrace(key, trace, body, bytes))
     })
   }
 
   /** Gives the refusals of a trace's spans. */
-  async #exportTrace(key: Principal, trace: ExportText, bytes: number): Promise<readonly SpanRefusal[]> {
+  async #exportTrace(
+    key: Principal,
+    trace: ReadySpans,
+    body: Uint8Array,
+    bytes: number
+  ): Promise<readonly SpanRefusal[]> {
     if (trace.first === undefined) return trace.refusals
-    const decision = await this.#submit(key, trace.traceId, { ...trace, environment: key.environment }, bytes)
+    const operation = { ...trace, environment: key.environment }
+    const decision = await this.#submit(key, trace.traceId, operation, body, bytes)
     if (decision.kind === 'insert') return trace.refusals
     return ('refusals' in decision && decision.refusals) || []
   }
@@ -139,9 +144,9 @@ export class WritePath implements Ingest {
    */
   async restore(projectId: number, line: Uint8Array): Promise<Recorded> {
     const nobody = { projectId, keyId: null, environment: null, trialAccountId: null }
-    return this.#prepared({ operation: 'restore', body: line }, async ready => {
-      const record = ready as RecordText
-      return recorded(record, await this.#submit(nobody, record.traceId, record, line.byteLength))
+    return this.#prepared('restore', line, async ready => {
+      const record = ready as ReadyRecord
+      return recorded(record, await this.#submit(nobody, record.traceId, record, line))
     })
   }
 
@@ -169,28 +174,42 @@ export class WritePath implements Ingest {
       })
     }
     await this.#preparation.close()
+    for (const writer of this.#writers) writer.close()
     await this.#pool.end()
   }
 
   /** Prepares a body once there is room for its rows, which is given back when `write` is done with them. */
-  async #prepared<T>(task: ReadyTask, write: (ready: Ready) => Promise<T>): Promise<T> {
-    await this.#gate.enter(task.body.byteLength)
+  async #prepared<T>(operation: TaskOperation, body: Uint8Array, write: (ready: Ready) => Promise<T>): Promise<T> {
+    await this.#gate.enter(body.byteLength)
     try {
-      return await write(await this.#preparation.makeReady(task))
+      return await write(await this.#preparation.makeReady({ operation, body }))
     } finally {
-      this.#gate.leave(task.body.byteLength)
+      this.#gate.leave(body.byteLength)
     }
   }
 
+  #isCharged({ trialAccountId }: Author): boolean {
+    return trialAccountId !== null && this.#trialTraces !== undefined
+  }
+
   /** Queues an operation; resolves with its decision once that is committed, throws a Refusal otherwise. */
-  async #submit(key: Author, traceId: string, operation: Operation, bytes: number): Promise<Done> {
+  async #submit(
+    key: Author,
+    traceId: string,
+    operation: Operation,
+    body: Uint8Array,
+    bytes = body.byteLength
+  ): Promise<Done> {
     const makesTrace = operation.operation === 'record' || operation.operation === 'export'
-    const isTrial = makesTrace && key.trialAccountId !== null && this.#trialTraces !== undefined
-    const charge = isTrial ? { accountId: key.trialAccountId as number, limit: this.#trialTraces as number } : undefined
+    const charge =
+      makesTrace && this.#isCharged(key)
+        ? { accountId: key.trialAccountId as number, limit: this.#trialTraces as number }
+        : undefined
     const decision = await new Promise<Decision>((resolve, reject) => {
       const pending: Pending = {
         place: `${key.projectId}/${traceId}`,
         bytes,
+        body,
         alone: charge !== undefined,
         projectId: key.projectId,
         traceId,
@@ -271,9 +290,9 @@ function ofChange(decision: Done): Extract<Done, { kind: 'change' | 'duplicate' 
 const spanCountAfter = (decision: ReturnType<typeof ofChange>): number =>
   decision.kind === 'change' ? decision.change.spanCount : decision.spanCount
 
-const recorded = (record: RecordText, decision: Done): Recorded => ({
+const recorded = (record: ReadyRecord, decision: Done): Recorded => ({
   traceId: record.traceId,
-  spanCount: decision.kind === 'duplicate' ? decision.spanCount : record.spans.count,
+  spanCount: decision.kind === 'duplicate' ? decision.spanCount : record.spanCount,
   duplicate: decision.kind === 'duplicate',
   running: record.running
 })
@@ -285,7 +304,7 @@ const recorded = (record: RecordText, decision: Done): Recorded => ({
 function needsLook(operation: Operation): boolean {
   switch (operation.operation) {
     case 'record':
-      return operation.past !== undefined || operation.oversize !== undefined
+      return operation.text?.past !== undefined || operation.oversize !== undefined
     case 'export':
       return operation.first?.running === true
     default:

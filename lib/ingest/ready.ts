@@ -2,72 +2,164 @@
 import { type ErrorCode, Refusal } from '../errors.ts'
 import { type Encoding, readExport } from '../otlp/export.ts'
 import type { MappedSpan } from '../otlp/map-span.ts'
-import type { SpanRefusal } from '../trace/decide-export.ts'
+import type { CopyRows } from '../store/copy-batch.ts'
+import { countBytes } from '../trace/count.ts'
+import { oversizeMessage } from '../trace/decide.ts'
+import { decideExport, type SpanRefusal } from '../trace/decide-export.ts'
+import type { GatheredSpan, Growth } from '../trace/gathered.ts'
 import { normaliseSpans } from '../trace/normalise.ts'
 import { prepare } from '../trace/prepare.ts'
-import type { PreparedAppend, PreparedEnd } from '../trace/prepared.ts'
+import type { PreparedAppend, PreparedEnd, PreparedTrace } from '../trace/prepared.ts'
 import { prepareRestore } from '../trace/restore.ts'
-import { type ExportText, renderExport } from './export-rows.ts'
+import { renderCopyRows } from './copy-rows.ts'
 import { type RecordText, renderRestored, renderTrace } from './rows.ts'
 
-export type Operation = 'record' | 'append' | 'end' | 'restore' | 'export-json' | 'export-protobuf'
+/**
+ * `record` makes the rows that COPY takes, and `record text` those for the statement. Appends and ends stay values, since
+ * what is written of them is yet to be decided.
+ */
+export type Operation = 'record' | 'record text' | 'append' | 'end' | 'restore' | 'export-json' | 'export-protobuf'
 
 export interface ReadyTask {
   readonly operation: Operation
   readonly body: Uint8Array
 }
 
-/** An export, by the traces that it has spans of. */
-export interface PreparedExport {
+/** A trace to record or restore: what decide() and the answer need, and its rows in one form or the other. */
+export interface ReadyRecord {
+  readonly operation: 'record'
+  readonly traceId: string
+  readonly hash: string
+  readonly running: boolean
+  readonly oversize: string | undefined
+  readonly spanCount: number
+  readonly estimatedBytes: number
+  readonly copy: CopyRows | undefined
+  readonly text: RecordText | undefined
+}
+
+/** Spans of an export for one trace. */
+export interface ReadySpans {
   readonly operation: 'export'
-  readonly traces: readonly ExportText[]
+  readonly traceId: string
+  readonly spans: readonly GatheredSpan[]
+  /** The trace that they make where there is none yet; undefined where none of them can be stored. */
+  readonly first: ReadyRecord | undefined
+  /** Spans that are not in it. */
+  readonly refusals: readonly SpanRefusal[]
+}
+
+/** An export, by the traces that it has spans of. */
+export interface ReadyExport {
+  readonly operation: 'export'
+  readonly traces: readonly ReadySpans[]
   /** Spans that belong to none of them. */
   readonly refusals: readonly SpanRefusal[]
 }
 
-/** A trace to record or restore is rendered; appends and ends stay values, since what is written of them is yet to be decided. */
-export type Ready = RecordText | PreparedAppend | PreparedEnd | PreparedExport
+export type Ready = ReadyRecord | PreparedAppend | PreparedEnd | ReadyExport
 
 /** A refusal is a value here: an error's code does not survive the way between threads. */
 export type ReadyResult = { readonly ready: Ready } | { readonly refusal: { code: ErrorCode; message: string } }
 
-export function makeReady(task: ReadyTask): ReadyResult {
+export function makeReady({ operation, body }: ReadyTask): ReadyResult {
   try {
-    return { ready: prepareAndRender(task) }
+    return { ready: prepareAndRender(operation, body) }
   } catch (error) {
     if (error instanceof Refusal) return { refusal: { code: error.code, message: error.message } }
     throw error
   }
 }
 
-function prepareAndRender({ operation, body }: ReadyTask): Ready {
+/** The rows for the statement of what was made ready for COPY: of a body, or of spans that make a trace. */
+export const renderAsText = (body: Uint8Array): RecordText => renderTrace(prepare('record', body))
+export function renderSpansAsText({ traceId, spans }: Pick<ReadySpans, 'traceId' | 'spans'>): RecordText {
+  const { trace } = gatherTrace(traceId, spans)
+  if (trace === undefined) throw new Error('none of the spans can be stored')
+  return renderTrace(trace)
+}
+
+function prepareAndRender(operation: Operation, body: Uint8Array): Ready {
   switch (operation) {
-    case 'record':
-      return renderTrace(prepare('record', body))
-    case 'restore':
-      return renderRestored(prepareRestore(body))
+    case 'record': {
+      const trace = prepare('record', body)
+      return readyRecord(trace, renderCopyRows(trace), undefined)
+    }
+    case 'record text': {
+      const trace = prepare('record', body)
+      return readyRecord(trace, undefined, renderTrace(trace))
+    }
+    case 'restore': {
+      const trace = prepareRestore(body)
+      return readyRecord(trace, undefined, renderRestored(trace))
+    }
     case 'append':
       return prepare('append', body)
     case 'end':
       return prepare('end', body)
     case 'export-json':
-      return prepareExport(body, 'json')
+      return readyExport(body, 'json')
     case 'export-protobuf':
-      return prepareExport(body, 'protobuf')
+      return readyExport(body, 'protobuf')
   }
 }
 
-function prepareExport(body: Uint8Array, encoding: Encoding): PreparedExport {
+function readyExport(body: Uint8Array, encoding: Encoding): ReadyExport {
   const { traces, refusals } = readExport(body, encoding)
-  const texts = Array.from(traces, ([traceId, mapped]) => {
-    const { spans } = normaliseSpans({
-      value: { schemaVersion: 1, spans: mapped.map(({ span }) => span) },
-      escapes: false
-    })
-    return renderExport(
-      traceId,
-      spans.map((span, i) => ({ ...span, hints: (mapped[i] as MappedSpan).hints }))
-    )
+  return {
+    operation: 'export',
+    traces: Array.from(traces, ([traceId, mapped]) => readySpans(traceId, normaliseMapped(mapped))),
+    refusals
+  }
+}
+
+function normaliseMapped(mapped: readonly MappedSpan[]): GatheredSpan[] {
+  const value = { schemaVersion: 1 as const, spans: mapped.map(({ span }) => span) }
+  const { spans } = normaliseSpans({ value, escapes: false })
+  return spans.map((span, i) => ({ ...span, hints: (mapped[i] as MappedSpan).hints }))
+}
+
+function readySpans(traceId: string, spans: readonly GatheredSpan[]): ReadySpans {
+  const { trace, refusals } = gatherTrace(traceId, spans)
+  const first = trace && readyRecord(trace, renderCopyRows(trace), undefined)
+  return { operation: 'export', traceId, spans, first, refusals }
+}
+
+/** The trace that spans make where there is none yet. */
+function gatherTrace(traceId: string, spans: readonly GatheredSpan[]) {
+  const { growth, added, refusals } = decideExport(undefined, {
+    operation: 'export',
+    traceId,
+    spans,
+    environment: null
   })
-  return { operation: 'export', traces: texts, refusals }
+  return { trace: growth && asRecorded(traceId, growth, added), refusals }
+}
+
+function asRecorded(traceId: string, growth: Growth, spans: readonly GatheredSpan[]): PreparedTrace {
+  return {
+    ...growth,
+    operation: 'record',
+    traceId,
+    input: growth.input ?? null,
+    output: growth.output ?? null,
+    spans,
+    hash: growth.bodyHash,
+    bytes: growth.documentBytes,
+    ranks: JSON.stringify(growth.ranks)
+  }
+}
+
+function readyRecord(trace: PreparedTrace, copy: CopyRows | undefined, text: RecordText | undefined): ReadyRecord {
+  return {
+    operation: 'record',
+    traceId: trace.traceId,
+    hash: trace.hash,
+    running: trace.endedAt === null,
+    oversize: oversizeMessage(trace),
+    spanCount: trace.spans.length,
+    estimatedBytes: trace.bytes + countBytes(trace.spans),
+    copy,
+    text
+  }
 }

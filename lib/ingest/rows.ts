@@ -23,7 +23,7 @@ import {
   TRACE_SERVICE_COLUMNS,
   type Value
 } from '../store/columns.ts'
-import { oversizeMessage, type TraceChange } from '../trace/decide.ts'
+import type { TraceChange } from '../trace/decide.ts'
 import type { GatheredSpan, Growth } from '../trace/gathered.ts'
 import type { Past, PreparedSpan, PreparedTrace, RestoredTrace } from '../trace/prepared.ts'
 import { pastValues, scoreValues, spanValues, traceValues } from './values.ts'
@@ -41,13 +41,8 @@ export interface PastText extends Pick<Past, 'environment' | 'keyId' | 'ingested
   readonly scores: RowsText
 }
 
-/** A trace to record, rendered; what decide() and the answer need stands beside the text. */
+/** A trace to record or restore, as text for the statement. */
 export interface RecordText {
-  readonly operation: 'record'
-  readonly traceId: string
-  readonly hash: string
-  readonly running: boolean
-  readonly oversize: string | undefined
   /** One cell per body column. */
   readonly cells: readonly string[]
   readonly spans: RowsText
@@ -77,11 +72,6 @@ export function renderSpans(spans: readonly PreparedSpan[]): RowsText {
 
 export function renderTrace(trace: PreparedTrace): RecordText {
   return {
-    operation: 'record',
-    traceId: trace.traceId,
-    hash: trace.hash,
-    running: trace.endedAt === null,
-    oversize: oversizeMessage(trace),
     cells: TRACE_BODY_COLUMNS.map(column => cell(column, traceValues[column.name](trace))),
     spans: renderSpans(trace.spans)
   }

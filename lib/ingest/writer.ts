@@ -5,19 +5,21 @@
  * attempt did not take, or if the outcome of an earlier attempt is unknown because the connection went away: then the
  * number that the attempt would have left on the row tells whether it took.
  */
+import type { CopyConnection } from '../database/copy-connection.ts'
 import { classifyFailure, SQLSTATE } from '../database/failure.ts'
 import type { Pool } from '../database/pool.ts'
 import { Refusal } from '../errors.ts'
 import type { Logger } from '../log.ts'
 import { isUsedUp } from '../store/accounts.ts'
 import { type TrialCharge, writeBatch } from '../store/batch.ts'
+import { CopyBatches, type CopyRows } from '../store/copy-batch.ts'
 import { TraceNumbers } from '../store/trace-numbers.ts'
 import { type Look, readTraceStates } from '../store/trace-state.ts'
 import { type ByKey, type Decision, decide, type TraceState } from '../trace/decide.ts'
 import type { PreparedAppend, PreparedEnd } from '../trace/prepared.ts'
-import type { ExportText } from './export-rows.ts'
 import type { Queued } from './queue.ts'
-import { BatchRows, type RecordText } from './rows.ts'
+import { type ReadyRecord, type ReadySpans, renderAsText, renderSpansAsText } from './ready.ts'
+import { BatchRows } from './rows.ts'
 
 /** An operation under way. */
 export interface Pending extends Queued {
@@ -26,7 +28,9 @@ export interface Pending extends Queued {
   /** Stamped on recorded traces. */
   readonly keyId: string | null
   readonly environment: string | null
-  readonly operation: RecordText | (PreparedAppend & ByKey) | (PreparedEnd & ByKey) | (ExportText & ByKey)
+  readonly operation: ReadyRecord | (PreparedAppend & ByKey) | (PreparedEnd & ByKey) | (ReadySpans & ByKey)
+  /** What it was made of. */
+  readonly body: Uint8Array
   /** Set where a new trace is charged to a trial account; such an operation is a batch by itself. */
   readonly charge: TrialCharge | undefined
   /** The state must be read before deciding. */
@@ -47,6 +51,8 @@ export interface Pending extends Queued {
 /** What becomes of an operation that was neither answered nor failed: tried again, at once or after a pause. */
 export type Again = (pending: Pending, pauseMs: number) => void
 
+/** After a batch that could not be copied, because a trace was there, so many go by the statement: resends come in crowds. */
+const STATEMENTS_AFTER_CONFLICT = 8
 /** How long the outcome of a lost attempt is looked for before the client is told to send again. */
 const LOST_LIMIT_MS = 5000
 const PAUSE_MS = 50
@@ -59,10 +65,16 @@ export class Writer {
   readonly #again: Again
   readonly #log: Logger
   readonly #numbers = new TraceNumbers()
+  readonly #openCopy: OpenCopy
+  readonly #copyBatches = new CopyBatches()
+  #copy: CopyConnection | undefined
+  /** Batches that go by the statement before the next is copied; Infinity: this server cannot be copied to. */
+  #statements = 0
 
   /** `slot`: the slot of project_totals that this writer alone should use. */
-  constructor(pool: Pool, slot: number, again: Again, log: Logger) {
+  constructor(pool: Pool, openCopy: OpenCopy, slot: number, again: Again, log: Logger) {
     this.#pool = pool
+    this.#openCopy = openCopy
     this.#slot = slot
     this.#again = again
     this.#log = log
@@ -78,10 +90,15 @@ export class Writer {
     }
   }
 
+  close(): void {
+    this.#copy?.close()
+  }
+
   async #decideAndWrite(batch: readonly Pending[]): Promise<void> {
+    if (batch.every(isNew) && (await this.#copyAll(batch))) return
     const decided = await this.#look(batch.filter(pending => pending.look))
     for (const pending of batch) {
-      if (!pending.look) decided.push({ pending, state: undefined, decision: { kind: 'insert' } })
+      if (!pending.look) decided.push({ pending, state: undefined, decision: INSERT })
     }
     if (decided.length === 0) return
     const taken = await this.#pool.run(async sql => {
@@ -98,6 +115,61 @@ export class Writer {
       if (seq !== undefined && taken.has(seq)) pending.resolve(decision)
       else await this.#notTaken(pending, state)
     }
+  }
+
+  /** Copies new traces; false: nothing was written, and the statement must sort out why. */
+  async #copyAll(batch: readonly Pending[]): Promise<boolean> {
+    if (this.#statements > 0) {
+      this.#statements--
+      return false
+    }
+    const connection = await this.#copyConnection()
+    if (connection === undefined) return false
+    await this.#refillNumbers(batch.length)
+    const ingestedAt = new Date().toISOString()
+    const traces = batch.map(pending => {
+      const { projectId, environment, keyId } = pending
+      const { estimatedBytes, copy } = recordOf(pending) as Copied
+      const seq = this.#numberOf(pending)
+      pending.decision = INSERT
+      return {
+        projectId,
+        environment,
+        keyId,
+        seq,
+        ingestedAt,
+        estimatedBytes,
+        rows: copy
+      }
+    })
+    try {
+      await this.#copyBatches.write(connection, traces, this.#slot)
+    } catch (error) {
+      if (!isUniqueViolation(error) && classifyFailure(error) !== 'bug') throw error
+      this.#statements = STATEMENTS_AFTER_CONFLICT
+      return false
+    }
+    for (const pending of batch) pending.resolve(INSERT)
+    return true
+  }
+
+  async #copyConnection(): Promise<CopyConnection | undefined> {
+    if (this.#copy === undefined || this.#copy.isDead) {
+      this.#copy = await this.#openCopy()
+      if (this.#copy === undefined) this.#statements = Number.POSITIVE_INFINITY
+    }
+    return this.#copy
+  }
+
+  async #refillNumbers(count: number): Promise<void> {
+    if (!this.#numbers.has(count)) await this.#pool.run(sql => this.#numbers.refill(sql, count))
+  }
+
+  /** The same number at every attempt: whichever of them takes, it leaves one row. */
+  #numberOf(pending: Pending): number {
+    const seq = pending.attempts[0] ?? this.#numbers.take()
+    pending.attempts = [seq]
+    return seq
   }
 
   /** Reads the states of these operations, answers what is decided already, and gives what is to be written. */
@@ -127,19 +199,18 @@ export class Writer {
   #addRows(rows: BatchRows, { pending, state, decision }: Decided, ingestedAt: string): void {
     pending.decision = decision
     const { projectId, operation } = pending
-    const record = operation.operation === 'export' ? operation.first : operation
     if (state !== undefined && (decision.kind === 'change' || decision.kind === 'grow')) {
       const version = this.#numbers.take()
       pending.attempts.push(version)
       const target = { projectId, seq: state.seq, oldVersion: state.version, version }
       if (decision.kind === 'change') rows.change(target, decision.change)
       else rows.grow(target, decision.growth, decision.added)
-    } else if (record?.operation === 'record') {
-      // The same number at every attempt: whichever of them takes, it leaves one row.
-      const seq = pending.attempts[0] ?? this.#numbers.take()
-      pending.attempts = [seq]
-      const { environment, keyId } = pending
-      rows.insert({ projectId, seq, environment, keyId, ingestedAt }, record)
+    } else if (operation.operation === 'record' || operation.operation === 'export') {
+      const { environment, keyId, body } = pending
+      const seq = this.#numberOf(pending)
+      const text =
+        operation.operation === 'record' ? (operation.text ?? renderAsText(body)) : renderSpansAsText(operation)
+      rows.insert({ projectId, seq, environment, keyId, ingestedAt }, text)
     }
   }
 
@@ -198,6 +269,22 @@ export class Writer {
   }
 }
 
+const INSERT: Decision = { kind: 'insert' }
+
+/** Opens a connection for COPY; undefined where that cannot be had. */
+export type OpenCopy = () => Promise<CopyConnection | undefined>
+
+type Copied = ReadyRecord & { readonly copy: CopyRows }
+
+/** The trace that an operation makes where there is none yet. */
+function recordOf({ operation }: Pending): ReadyRecord | undefined {
+  if (operation.operation === 'export') return operation.first
+  return operation.operation === 'record' ? operation : undefined
+}
+
+/** A new trace whose rows are ready for COPY, which nobody has tried to write yet. */
+const isNew = (pending: Pending): boolean => !pending.look && recordOf(pending)?.copy !== undefined
+
 const WRITTEN: readonly Decision['kind'][] = ['insert', 'change', 'grow']
 
 interface Decided {
@@ -216,7 +303,7 @@ function lookOf({ projectId, traceId, operation }: Pending): Look {
 const isOurs = ({ attempts }: Pending, { seq, version }: TraceState): boolean =>
   attempts.includes(seq) || attempts.includes(version)
 
-/** Only a charged insert raises it, where the trace exists (lib/store/batch.ts). */
+/** COPY raises it where a trace exists, and so does a charged insert (lib/store/batch.ts). */
 const isUniqueViolation = (error: unknown): boolean =>
   (error as { code?: unknown } | null)?.code === SQLSTATE.uniqueViolation
 

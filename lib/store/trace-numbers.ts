@@ -11,6 +11,10 @@ export class TraceNumbers {
   #ranges: { next: number; end: number }[] = []
   #left = 0
 
+  has(count: number): boolean {
+    return this.#left >= count
+  }
+
   /** Makes sure that `count` numbers can be taken. */
   async refill(sql: Sql, count: number): Promise<void> {
     while (this.#left < count) {

@@ -101,10 +101,10 @@ export function parseTimestamp(text: string): string | undefined {
 }
 
 /** Microseconds past the millisecond of a canonical timestamp. */
-const microsOf = (canonical: string): number => (canonical.length === 27 ? digits(canonical, 23, 3) : 0)
+export const microsOf = (canonical: string): number => (canonical.length === 27 ? digits(canonical, 23, 3) : 0)
 
 /** Milliseconds since 1970 of a canonical timestamp, its microseconds cut off. */
-function epochMs(canonical: string): number {
+export function epochMs(canonical: string): number {
   const days = daysFromEpoch(digits(canonical, 0, 4), digits(canonical, 5, 2), digits(canonical, 8, 2))
   const minutes = days * 1440 + digits(canonical, 11, 2) * 60 + digits(canonical, 14, 2)
   return minutes * MINUTE_MS + digits(canonical, 17, 2) * 1000 + digits(canonical, 20, 3)

@@ -53,6 +53,17 @@ t.test('passes an error of a query on and keeps the connection', async t => {
   t.equal(await pool.run(readPid), before)
 })
 
+t.test('rows of a query that fails half-way do not come into the next one', async t => {
+  const pool = makePool(t, 1)
+  await t.rejects(
+    pool.run(sql => sql`select 1 / (3 - n) as n from generate_series(1, 5) as n`),
+    { code: '22012' }
+  )
+  t.same(await pool.run(sql => sql`select 7 as n`), [{ n: 7 }])
+  await t.rejects(pool.transaction(sql => sql`select 1 / (3 - n) as n from generate_series(1, 5) as n`))
+  t.same(await pool.run(sql => sql`select 7 as n`), [{ n: 7 }])
+})
+
 t.test('refuses work when the line is full', async t => {
   const pool = makePool(t, 1, 1)
   const first = pool.run(sql => sql`select pg_sleep(0.1)`)

@@ -1,0 +1,155 @@
+/**
+ * A connection on which batches are copied: the statements with all their rows right behind them, and one answer. The
+ * driver opens it and authenticates; from then on the socket is ours. The driver's own COPY is not used: it asks back
+ * before every row and every statement, and where a row is refused it never answers (postgres 3.4.9, issue 1173).
+ *
+ * States: open; busy (a batch under way, one at a time); dead, for good, once the socket closed or said nonsense.
+ */
+import { connect as openSocket, type Socket } from 'node:net'
+import type { ConnectOptions, Database } from './database.ts'
+
+/** Type and length of a message of the protocol. */
+const HEADER_BYTES = 5
+const READY_FOR_QUERY = 'Z'.charCodeAt(0)
+const ERROR_RESPONSE = 'E'.charCodeAt(0)
+/** How much longer than its statement time-out a server may be silent. */
+const PATIENCE_MS = 5_000
+
+/** What PostgreSQL said, in the shape of the driver's errors (failure.ts). */
+class CopyError extends Error {
+  override readonly name = 'PostgresError'
+  readonly code: string
+  readonly severity: string
+  constructor(fields: ReadonlyMap<string, string>) {
+    super(fields.get('M') ?? 'PostgreSQL refused a batch')
+    this.code = fields.get('C') ?? ''
+    this.severity = fields.get('V') ?? ''
+  }
+}
+
+/** The connection is gone; whether a batch under way was committed is unknown. */
+class ConnectionLost extends Error {
+  readonly code = 'CONNECTION_CLOSED'
+  constructor(cause?: unknown) {
+    super('the connection closed before PostgreSQL answered', { cause })
+  }
+}
+
+interface Batch {
+  resolve(): void
+  reject(error: unknown): void
+}
+
+export class CopyConnection {
+  readonly #socket: Socket
+  #unread: Buffer = Buffer.alloc(0)
+  #error: CopyError | undefined
+  #batch: Batch | undefined
+  #isWriting = false
+  #isAnswered = false
+  #dead = false
+
+  private constructor(socket: Socket, timeoutMs: number | undefined) {
+    this.#socket = socket
+    socket.on('data', received => this.#receive(received))
+    socket.on('error', error => this.#die(error))
+    socket.on('close', () => this.#die())
+    // Only while a batch is under way is silence a sign.
+    if (timeoutMs !== undefined) {
+      socket.setTimeout(timeoutMs + PATIENCE_MS, () => {
+        if (this.#batch !== undefined) socket.destroy()
+      })
+    }
+  }
+
+  /**
+   * Undefined where only the driver can use its socket (TLS, several hosts). Rejects as the driver does where the server
+   * cannot be reached or does not let us in.
+   */
+  static async open(connect: Database['connect'], options: ConnectOptions): Promise<CopyConnection | undefined> {
+    let socket: Socket | undefined
+    const sql = connect(options, address => {
+      socket = openSocket(address)
+      return socket
+    })
+    try {
+      await sql`select`
+    } catch (error) {
+      socket?.destroy()
+      throw error
+    }
+    if (socket === undefined) {
+      await sql.end({ timeout: 0 })
+      return undefined
+    }
+    socket.removeAllListeners()
+    return new CopyConnection(socket, options.statementTimeoutMs)
+  }
+
+  get isDead(): boolean {
+    return this.#dead
+  }
+
+  /**
+   * Sends a query message with the rows that belong to it; resolves when PostgreSQL has committed it all. The memory is
+   * the caller's again when this is settled.
+   */
+  send(messages: Buffer): Promise<void> {
+    return new Promise((resolve, reject) => {
+      if (this.#dead) throw new ConnectionLost()
+      if (this.#batch !== undefined) throw new Error('a batch is under way')
+      this.#batch = { resolve, reject }
+      this.#isWriting = true
+      this.#socket.write(messages, () => {
+        this.#isWriting = false
+        if (this.#isAnswered) this.#settle()
+      })
+    })
+  }
+
+  close(): void {
+    this.#dead = true
+    this.#socket.destroy()
+  }
+
+  #receive(received: Buffer): void {
+    let bytes = this.#unread.length === 0 ? received : Buffer.concat([this.#unread, received])
+    while (bytes.length >= HEADER_BYTES) {
+      const length = 1 + bytes.readUInt32BE(1)
+      if (bytes.length < length) break
+      if (bytes[0] === ERROR_RESPONSE) this.#error = new CopyError(readFields(bytes.subarray(HEADER_BYTES, length)))
+      else if (bytes[0] === READY_FOR_QUERY) this.#answered()
+      bytes = bytes.subarray(length)
+    }
+    this.#unread = bytes
+  }
+
+  /** A batch is refused before all of it is read, and the rest is still on its way from the caller's memory. */
+  #answered(): void {
+    this.#isAnswered = true
+    if (!this.#isWriting) this.#settle()
+  }
+
+  #settle(): void {
+    this.#isAnswered = false
+    const [batch, error] = [this.#batch, this.#error]
+    this.#batch = undefined
+    this.#error = undefined
+    if (error === undefined) batch?.resolve()
+    else batch?.reject(error)
+  }
+
+  #die(error?: unknown): void {
+    this.#dead = true
+    const batch = this.#batch
+    this.#batch = undefined
+    // A server that ends says why before it closes.
+    batch?.reject(this.#error ?? new ConnectionLost(error))
+  }
+}
+
+/** The fields of an error: a letter and a text each. */
+function readFields(content: Buffer): Map<string, string> {
+  const texts = content.toString('utf8').split('\0')
+  return new Map(texts.filter(text => text !== '').map(text => [text.charAt(0), text.slice(1)]))
+}

@@ -1,0 +1,24 @@
+/** A trace to record as the rows that COPY takes, written where its body is prepared. */
+import { OWNER_COLUMNS, SPAN_BODY_COLUMNS, SPAN_COLUMNS, TRACE_BODY_COLUMNS } from '../store/columns.ts'
+import type { CopyRows } from '../store/copy-batch.ts'
+import { CopyWriter, fieldWriter } from '../store/copy-format.ts'
+import type { PreparedTrace } from '../trace/prepared.ts'
+import { spanValues, traceValues } from './values.ts'
+
+const rows = new CopyWriter()
+const writeTrace = fieldWriter(TRACE_BODY_COLUMNS, traceValues)
+/** Filled in when the batch is written. */
+const writeOwner = fieldWriter(OWNER_COLUMNS, { project_id: () => 0, trace_seq: () => 0 })
+const writeSpan = fieldWriter(SPAN_BODY_COLUMNS, spanValues)
+
+export function renderCopyRows(trace: PreparedTrace): CopyRows {
+  writeTrace(rows, trace)
+  const spans = trace.spans.map(span => {
+    const from = rows.length
+    rows.int16(SPAN_COLUMNS.length)
+    writeOwner(rows, undefined)
+    writeSpan(rows, span)
+    return from
+  })
+  return { bytes: rows.take(), spans }
+}

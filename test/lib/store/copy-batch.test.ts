@@ -1,0 +1,148 @@
+/** New traces are copied where that can be, and written by the statement otherwise: both must leave the same. */
+import assert from 'node:assert/strict'
+import fc from 'fast-check'
+import t, { type Test } from 'tap'
+import type { Principal } from '../../../lib/app.ts'
+import type { Database } from '../../../lib/database/database.ts'
+import { WritePath } from '../../../lib/ingest/ingest.ts'
+import { createLog } from '../../../lib/log.ts'
+import { type Column, SPAN_COLUMNS, TRACE_COLUMNS } from '../../../lib/store/columns.ts'
+import { ingestBody, span, spanId, startBody, traceId } from '../../fixtures/bodies.ts'
+import { type TestDatabase, testDatabase } from '../../fixtures/database.ts'
+import { anyJson, anyObject, writeJson } from '../../fixtures/odd-json.ts'
+
+const principal = (projectId: number, environment: string | null = null): Principal => ({
+  keyId: 'key',
+  projectId,
+  scopes: ['traces:write'],
+  environment,
+  trialAccountId: null,
+  expiresAt: null,
+  lastUsedAt: '2026-11-21T12:00:00.000Z'
+})
+
+/** Only the driver may use its sockets, as with TLS. */
+const withoutCopy = (database: TestDatabase): Database => ({
+  ...database,
+  connect: options => database.connect(options)
+})
+
+function writePath(t: Test, database: Database): WritePath {
+  const path = new WritePath(database, { workers: 1, trialTraces: undefined }, createLog('silent'))
+  t.teardown(() => path.close())
+  return path
+}
+
+/** Everything that is stored for a project but its inner numbers and the moment of recording. */
+const readProject = (database: TestDatabase, projectId: number) =>
+  database.pool.run(
+    sql => sql`
+      select ${sql(names(TRACE_COLUMNS).map(name => `t.${name}`))}, t.input::text as input, t.output::text as output,
+        t.metadata::text as metadata, t.version = t.seq as "isFresh",
+        t.ingested_at > now() - interval '1 minute' as "isRecent", array(
+          select concat_ws('|', ${sql(names(SPAN_COLUMNS).map(name => `s.${name}`))},
+            s.input::text, s.output::text, s.attributes::text, s.events::text)
+          from spans s where s.project_id = t.project_id and s.trace_seq = t.seq order by s.id) as spans
+      from traces t where project_id = ${projectId} order by id`
+  )
+
+const names = (columns: readonly Column[]) =>
+  columns.filter(({ name, type }) => type !== 'json' && !INNER.includes(name)).map(({ name }) => name)
+const INNER = ['project_id', 'seq', 'trace_seq', 'version', 'ingested_at']
+
+const text = (maxLength: number) =>
+  fc.oneof(
+    fc
+      .string({ minLength: 1, maxLength, unit: 'grapheme' })
+      .filter(each => !each.includes('\0') && each.isWellFormed()),
+    fc.constantFrom('"', '\\', '{}', 'null', 'NULL', '\\N', '\t', '\n', 'a,b', '\u0001', '\u0002', ' ', '😀', 'é')
+  )
+const fits = (maxLength: number) => (each: string) => [...each].length <= maxLength
+const time = fc.constantFrom(
+  '0001-01-01T00:00:00Z',
+  '1969-12-31T23:59:59.999999Z',
+  '1999-12-31T23:59:59.5Z',
+  '2026-11-21 12:00:00.000001+02:00',
+  '9999-12-31T23:59:59.999999Z'
+)
+const count = fc.oneof(fc.nat(), fc.constantFrom(0, 2 ** 31, 2 ** 32, Number.MAX_SAFE_INTEGER))
+const usage = fc.record({ inputTokens: count, outputTokens: count, totalTokens: count }, { requiredKeys: [] })
+const cost = fc.oneof(
+  fc.double({ min: 0, noNaN: true, noDefaultInfinity: true }),
+  fc.constantFrom(0, 5e-324, 1.7976931348623157e308, 0.1)
+)
+const optional = { name: text(40), provider: text(40).filter(fits(200)), model: text(40), costUsd: cost, usage }
+const spanOf = fc
+  .record(
+    { ...optional, input: anyJson, output: anyJson, attributes: anyObject, startedAt: time },
+    { requiredKeys: ['startedAt'] }
+  )
+  .map(over => span({ ...over, endedAt: over.startedAt, id: spanId(), parentSpanId: spanId() }))
+const traceOf = fc
+  .record(
+    {
+      ...optional,
+      input: anyJson,
+      output: anyJson,
+      metadata: anyObject,
+      tags: fc.array(text(20).filter(fits(64)), { maxLength: 4 }),
+      sessionId: text(20),
+      userId: text(20),
+      spans: fc.array(spanOf, { maxLength: 3 }),
+      startedAt: time,
+      runs: fc.boolean()
+    },
+    { requiredKeys: ['startedAt'] }
+  )
+  .map(({ runs, ...over }) => writeJson(runs ? startBody(over) : ingestBody({ ...over, endedAt: over.startedAt })))
+
+t.test('copied or written by the statement, a trace leaves the same', async t => {
+  const database = await testDatabase(t)
+  const [copying, stating] = [writePath(t, database), writePath(t, withoutCopy(database))]
+  let round = 0
+  await fc.assert(
+    fc.asyncProperty(fc.array(traceOf, { minLength: 1, maxLength: 20 }), async bodies => {
+      const [first, second, other] = [++round, ++round, ++round]
+      const environment = round % 4 === 0 ? 'prod' : null
+      const record = (path: WritePath, project: number) =>
+        bodies.map(body => path.record(principal(project, environment), Buffer.from(body)))
+      await Promise.all([...record(copying, first), ...record(stating, second), ...record(copying, other)])
+      const [copied, stated] = [await readProject(database, first), await readProject(database, second)]
+      assert.equal(copied.length, bodies.length)
+      assert.deepEqual(copied, stated)
+      assert.deepEqual(await readProject(database, other), stated)
+      const totals = (project: number) =>
+        database.pool.run(
+          sql => sql`select sum(traces) as traces, sum(spans) as spans, sum(bytes) as bytes
+            from project_totals where project_id = ${project}`
+        )
+      assert.deepEqual(await totals(first), await totals(second))
+    }),
+    { numRuns: 30 }
+  )
+  const writers = await database.pool.run(
+    sql => sql<{ query: string }[]>`select query from pg_stat_activity
+      where datname = current_database() and application_name like '%writer'`
+  )
+  t.ok(
+    writers.some(({ query }) => query.startsWith('copy traces')),
+    'one of them copied'
+  )
+})
+
+t.test('a trace that is there undoes the copy of its neighbours, and the statement writes them', async t => {
+  const database = await testDatabase(t)
+  const path = writePath(t, database)
+  const body = (id: string) => Buffer.from(JSON.stringify(ingestBody({ id, spans: [span()] })))
+  const known = body(traceId())
+  await path.record(principal(1), known)
+  for (let round = 0; round < 12; round++) {
+    const bodies = [body(traceId()), known, body(traceId())]
+    const answers = await Promise.all(bodies.map(each => path.record(principal(1), each)))
+    t.same(
+      answers.map(({ duplicate }) => duplicate),
+      [false, true, false]
+    )
+  }
+  t.equal((await readProject(database, 1)).length, 25)
+})
