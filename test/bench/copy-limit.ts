@@ -3,12 +3,12 @@
  * indexes. How it is measured, and why that is fair, is in README.md.
  */
 import { performance } from 'node:perf_hooks'
-import type { SocketTarget } from '../../lib/database/connection.ts'
+import { connectTo, type SocketTarget } from '../../lib/database/connection.ts'
+import { CopyConnection } from '../../lib/database/copy-connection.ts'
 import { SPAN_COLUMNS, TRACE_COLUMNS } from '../../lib/store/columns.ts'
 import { type CopyRows, namesOf } from './copy-rows.ts'
 import type { Window } from './load.ts'
 import { createIdentities, createTemplate, type Identities, type Template } from './template.ts'
-import { copyData, copyDone, queryMessage, Wire } from './wire.ts'
 
 /** Bounds of a batch, which is one transaction. More gains nothing, and less costs a commit more often. */
 const BATCH = { traces: 64, bytes: 4 * 1024 * 1024 }
@@ -76,16 +76,16 @@ export async function fillByCopy(plan: CopyPlan, traces: number, onProgress: (do
 /** Copies batches until told to stop; `onCommit` is given the number of traces of each. */
 async function copy(plan: CopyPlan, onCommit: (traces: number) => boolean): Promise<void> {
   const identities = createIdentities(plan.firstNumber)
-  const wires = await Promise.all(Array.from({ length: plan.connections }, () => Wire.open(plan.target)))
+  const connections = await Promise.all(Array.from({ length: plan.connections }, () => open(plan.target)))
   try {
     await Promise.all(
-      wires.map(async (wire, i) => {
+      connections.map(async (connection, i) => {
         // Two of each: while one is under way, the next is made unique.
         const batches = [...buildBatches(plan, FIRST_SLOT + i), ...buildBatches(plan, FIRST_SLOT + i)]
         for (let turn = 0, isWanted = true; isWanted; turn++) {
           const batch = batches[turn % batches.length]!
           if (turn === 0) stamp(batch, identities)
-          const sent = wire.send(batch.bytes)
+          const sent = connection.send(batch.bytes)
           stamp(batches[(turn + 1) % batches.length]!, identities)
           await sent
           isWanted = onCommit(batch.traces.length)
@@ -93,8 +93,14 @@ async function copy(plan: CopyPlan, onCommit: (traces: number) => boolean): Prom
       })
     )
   } finally {
-    for (const wire of wires) wire.close()
+    for (const connection of connections) connection.close()
   }
+}
+
+async function open(target: SocketTarget): Promise<CopyConnection> {
+  const connection = await CopyConnection.open((options, socket) => connectTo(target, options, socket), {})
+  if (connection === undefined) throw new Error('nothing can be copied to this server')
+  return connection
 }
 
 /** All that is sent for one transaction. */
@@ -152,3 +158,16 @@ function statements(projectId: number, slot: number, rows: readonly CopyRows[]):
     on conflict (project_id, slot) do update
     set traces = p.traces + excluded.traces, spans = p.spans + excluded.spans, bytes = p.bytes + excluded.bytes`
 }
+
+/** A message of the protocol. */
+function message(type: 'Q' | 'c' | 'd', content: Buffer): Buffer {
+  const header = Buffer.alloc(1 + 4)
+  header.write(type, 'latin1')
+  header.writeUInt32BE(4 + content.length, 1)
+  return Buffer.concat([header, content])
+}
+
+/** Several statements in one message are one transaction. */
+const queryMessage = (statements: string): Buffer => message('Q', Buffer.from(`${statements}\0`))
+const copyData = (lines: Buffer): Buffer => message('d', lines)
+const copyDone = (): Buffer => message('c', Buffer.alloc(0))

@@ -39,15 +39,28 @@ function renderWhole({ whole }: Results): string[] {
   if (kinds.length === 0) return []
   return [
     table(
-      ['traces', 'traces/s', 'MB/s', 'p50 ms', 'p99 ms', 'COPY traces/s', 'of COPY', 'bare node:http'],
+      [
+        'traces',
+        'traces/s',
+        'MB/s',
+        'p50 ms',
+        'p99 ms',
+        'COPY traces/s',
+        'of COPY',
+        'COPY on 2 connections',
+        'of that',
+        'bare node:http'
+      ],
       kinds.map(({ kind, load, copy, ratio, bareServer }) => [
         describe(kind),
         round(load.tracesPerSecond),
         round(load.bytesPerSecond / 1e6),
         round(load.p50),
         round(load.p99),
-        `${round(copy.tracesPerSecond)} (${copy.connections} conn.)`,
+        round(copy.tracesPerSecond),
         `**${ratio.toFixed(2)}**`,
+        round(copy.parallelTracesPerSecond),
+        (load.tracesPerSecond / copy.parallelTracesPerSecond).toFixed(2),
         round(bareServer)
       ])
     ),
