@@ -10,6 +10,7 @@ import type { ErrorCode } from './errors.ts'
 import type { Scope } from './keys.ts'
 import type { Logger } from './log.ts'
 import type { Metrics } from './metrics.ts'
+import type { Encoding } from './otlp/export.ts'
 
 /** Whom a request acts for: what its API key says. */
 export interface Principal {
@@ -66,11 +67,20 @@ export interface Ended {
   readonly spanCount: number
 }
 
+/** What became of an export: 2xx whatever was refused of it. */
+export interface Exported {
+  readonly rejectedSpans: number
+  /** Why, in a sentence; empty where nothing was refused. */
+  readonly message: string
+}
+
 /** The write path (lib/ingest): bodies as decoded bytes in, committed outcomes out; refusals are thrown. */
 export interface Ingest {
   record(key: Principal, body: Uint8Array): Promise<Recorded>
   append(key: Principal, traceId: string, body: Uint8Array): Promise<Appended>
   end(key: Principal, traceId: string, body: Uint8Array): Promise<Ended>
+  /** Spans in OTLP: each trace by itself, whatever the others meet. */
+  export(key: Principal, body: Uint8Array, encoding: Encoding): Promise<Exported>
   /** Reserves room for a body of so many bytes before it is read; throws `quota_exhausted` where the queue is full. */
   admit(bytes: number): { release(): void }
   close(): Promise<void>
@@ -139,6 +149,10 @@ export interface RouteOptions<Q extends TObject = TObject, B extends TSchema = T
   readonly description?: string
   readonly query?: Q
   readonly body?: B
+  /** Decoded bytes of the body; left out: MAX_BODY_BYTES. */
+  readonly maxBodyBytes?: number
+  /** Another encoding than JSON in which the body may come, and is answered then; what body and answer are there. */
+  readonly binary?: { readonly type: string; readonly body: string; readonly reply: string }
   /** The body is not parsed by the server: the handler reads it from `payload`, or has the write path check it against `body`. */
   readonly prepared?: true
   /** Success replies: status to schema. */

@@ -38,11 +38,11 @@ export function contentEncoding(headers: IncomingHttpHeaders): Encoding | undefi
 }
 
 /** The body's declared length; undefined: it comes in chunks. Throws `payload_too_large`. */
-export function contentLength(headers: IncomingHttpHeaders): number | undefined {
+export function contentLength(headers: IncomingHttpHeaders, limit = MAX_BODY_BYTES): number | undefined {
   const header = headers['content-length']
   if (header === undefined) return headers['transfer-encoding'] === undefined ? 0 : undefined
   const length = Number(header)
-  if (length > MAX_BODY_BYTES) throw tooLarge()
+  if (length > limit) throw tooLarge(limit)
   return length
 }
 
@@ -56,13 +56,14 @@ export type Reserve = (bytes: number) => void
 export async function receiveBody(
   request: IncomingMessage,
   encoding: Encoding | undefined,
-  reserve: Reserve
+  reserve: Reserve,
+  limit = MAX_BODY_BYTES
 ): Promise<Buffer> {
-  const bytes = await readBytes(request, reserve)
+  const bytes = await readBytes(request, reserve, limit)
   if (encoding === undefined) return bytes
   await decoding.enter()
   try {
-    const decoded = await decode(bytes, encoding)
+    const decoded = await decode(bytes, encoding, limit)
     reserve(decoded.length)
     return decoded
   } finally {
@@ -73,7 +74,7 @@ export async function receiveBody(
 /** How large a body becomes is not known before it is decoded: what is being decoded is all that no room was kept for. */
 const decoding = new Gate(8)
 
-function readBytes(request: IncomingMessage, reserve: Reserve): Promise<Buffer> {
+function readBytes(request: IncomingMessage, reserve: Reserve, limit: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
     let length = 0
@@ -81,7 +82,7 @@ function readBytes(request: IncomingMessage, reserve: Reserve): Promise<Buffer> 
       chunks.push(chunk)
       length += chunk.length
       try {
-        if (length > MAX_BODY_BYTES) throw tooLarge()
+        if (length > limit) throw tooLarge(limit)
         reserve(length)
       } catch (error) {
         request.off('data', take).pause()
@@ -98,17 +99,17 @@ function readBytes(request: IncomingMessage, reserve: Reserve): Promise<Buffer> 
   })
 }
 
-async function decode(bytes: Buffer, encoding: Encoding): Promise<Buffer> {
+async function decode(bytes: Buffer, encoding: Encoding, limit: number): Promise<Buffer> {
   // The chunk of a small body is small too: it is kept for as long as the body is.
   const chunkSize = Math.min(65_536, Math.max(1024, bytes.length * 8))
   try {
-    return await DECODERS[encoding](bytes, { maxOutputLength: MAX_BODY_BYTES, chunkSize })
+    return await DECODERS[encoding](bytes, { maxOutputLength: limit, chunkSize })
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE') throw tooLarge()
+    if ((error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE') throw tooLarge(limit)
     throw new Refusal('invalid_json', `body: is not whole ${encoding} data`)
   }
 }
 
-function tooLarge(): Refusal {
-  return new Refusal('payload_too_large', `body: must have at most ${MAX_BODY_BYTES} bytes, decoded`)
+function tooLarge(limit: number): Refusal {
+  return new Refusal('payload_too_large', `body: must have at most ${limit} bytes, decoded`)
 }

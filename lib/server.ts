@@ -138,13 +138,13 @@ export class HttpServer {
   async #answerWithBody(exchange: Exchange, { route, body }: Endpoint): Promise<Reply> {
     const { request, response } = exchange
     const encoding = contentEncoding(request.headers)
-    const length = contentLength(request.headers)
+    const length = contentLength(request.headers, route.maxBodyBytes)
     const room = isQueued(route) ? new Room(this.#options.ingest) : undefined
     try {
       room?.grow(length ?? UNKNOWN_LENGTH)
       if (exchange.awaitsContinue) response.writeContinue()
       exchange.awaitsContinue = false
-      exchange.payload = await receiveBody(request, encoding, bytes => room?.grow(bytes))
+      exchange.payload = await receiveBody(request, encoding, bytes => room?.grow(bytes), route.maxBodyBytes)
       exchange.bytesIn = exchange.payload.length
       if (body !== undefined) exchange.body = readValue(exchange.payload, body)
       return await route.handler(exchange)

@@ -7,8 +7,21 @@ import mcp from './mcp/index.ts'
 import meta from './meta.ts'
 import metrics from './metrics.ts'
 import openapi from './openapi.ts'
+import otlp from './otlp.ts'
 import project from './project.ts'
 import scores from './scores.ts'
 import traces from './traces/index.ts'
 
-export const plugins: readonly Plugin[] = [meta, openapi, key, project, traces, scores, mcp, docs, health, metrics]
+export const plugins: readonly Plugin[] = [
+  meta,
+  openapi,
+  key,
+  project,
+  traces,
+  otlp,
+  scores,
+  mcp,
+  docs,
+  health,
+  metrics
+]

@@ -86,9 +86,13 @@ create table traces (
   key_id              text,
   -- Null: no tags.
   tags                text[],
-  -- SHA-256 of the canonical body that started the trace, and of the end body that ended it.
+  -- SHA-256 of the canonical body that started the trace, and of the end body that ended it. Of a trace that OpenTelemetry
+  -- recorded, for which there is no body: its spans' hashes, exclusive-or.
   body_hash           bytea not null,
   end_hash            bytea,
+  -- Set where OpenTelemetry recorded the trace: the rank of the span that each field was taken from, which a span of a
+  -- better rank takes over when it comes (lib/trace/gathered.ts).
+  ranks               json,
   -- Free JSON is json, not jsonb: it keeps U+0000, key order and numbers as they were written. Null stands for the
   -- JSON value null in input and output, and for {} in metadata.
   input               json,

@@ -3,7 +3,7 @@
  * written in a batch by whichever lane is free. Requests that arrive while the lanes are writing form the next batch:
  * group commit without a timer. 2xx means committed and readable.
  */
-import type { Appended, Ended, Ingest, Principal, Recorded } from '../app.ts'
+import type { Appended, Ended, Exported, Ingest, Principal, Recorded } from '../app.ts'
 import { CopyConnection } from '../database/copy-connection.ts'
 import type { Database } from '../database/database.ts'
 import { Pool } from '../database/pool.ts'
@@ -11,11 +11,14 @@ import { Refusal } from '../errors.ts'
 import { Gate } from '../gate.ts'
 import type { Logger } from '../log.ts'
 import { Metrics } from '../metrics.ts'
+import type { Encoding } from '../otlp/export.ts'
 import type { ByKey, Decision } from '../trace/decide.ts'
+import type { SpanRefusal } from '../trace/decide-export.ts'
 import type { PreparedAppend, PreparedEnd } from '../trace/prepared.ts'
+import { writeExport } from './exported.ts'
 import { Preparation } from './preparation.ts'
 import { Queue } from './queue.ts'
-import type { Ready, ReadyRecord, Operation as TaskOperation } from './ready.ts'
+import type { Ready, ReadyExport, ReadyRecord, ReadySpans, Operation as TaskOperation } from './ready.ts'
 import { type Pending, Writer } from './writer.ts'
 
 export interface IngestOptions {
@@ -53,7 +56,7 @@ const SLOTS = 62
 type Done = Exclude<Decision, { kind: 'refused' }>
 /** Who writes, as far as it is written down; nobody's key restores. */
 type Author = Pick<Principal, 'projectId' | 'environment' | 'trialAccountId'> & { readonly keyId: string | null }
-type Operation = ReadyRecord | (PreparedAppend & ByKey) | (PreparedEnd & ByKey)
+type Operation = ReadyRecord | (PreparedAppend & ByKey) | (PreparedEnd & ByKey) | (ReadySpans & ByKey)
 
 export class WritePath implements Ingest {
   readonly #preparation: Preparation
@@ -99,8 +102,7 @@ export class WritePath implements Ingest {
   async append(key: Principal, traceId: string, body: Uint8Array): Promise<Appended> {
     return this.#prepared('append', body, async ready => {
       const operation = { ...(ready as PreparedAppend), environment: key.environment }
-      const decision = await this.#submit(key, traceId, operation, body)
-      if (decision.kind === 'insert') throw new Error('an append cannot insert a trace')
+      const decision = ofChange(await this.#submit(key, traceId, operation, body))
       const added = decision.kind === 'change' ? decision.added : 0
       return { traceId, added, duplicate: decision.duplicate, spanCount: spanCountAfter(decision) }
     })
@@ -109,10 +111,31 @@ export class WritePath implements Ingest {
   async end(key: Principal, traceId: string, body: Uint8Array): Promise<Ended> {
     return this.#prepared('end', body, async ready => {
       const operation = { ...(ready as PreparedEnd), environment: key.environment }
-      const decision = await this.#submit(key, traceId, operation, body)
-      if (decision.kind === 'insert') throw new Error('an end cannot insert a trace')
+      const decision = ofChange(await this.#submit(key, traceId, operation, body))
       return { traceId, duplicate: decision.kind === 'duplicate', spanCount: spanCountAfter(decision) }
     })
+  }
+
+  async export(key: Principal, body: Uint8Array, encoding: Encoding): Promise<Exported> {
+    return this.#prepared(`export-${encoding}`, body, async ready => {
+      const prepared = ready as ReadyExport
+      const bytes = body.byteLength / prepared.traces.length
+      return writeExport(prepared, trace => this.#exportTrace(key, trace, body, bytes))
+    })
+  }
+
+  /** Gives the refusals of a trace's spans. */
+  async #exportTrace(
+    key: Principal,
+    trace: ReadySpans,
+    body: Uint8Array,
+    bytes: number
+  ): Promise<readonly SpanRefusal[]> {
+    if (trace.first === undefined) return trace.refusals
+    const operation = { ...trace, environment: key.environment }
+    const decision = await this.#submit(key, trace.traceId, operation, body, bytes)
+    if (decision.kind === 'insert') return trace.refusals
+    return ('refusals' in decision && decision.refusals) || []
   }
 
   /**
@@ -170,17 +193,22 @@ export class WritePath implements Ingest {
   }
 
   /** Queues an operation; resolves with its decision once that is committed, throws a Refusal otherwise. */
-  async #submit(key: Author, traceId: string, operation: Operation, body: Uint8Array): Promise<Done> {
-    const isRecord = operation.operation === 'record'
-    const isRestore = isRecord && operation.text?.past !== undefined
+  async #submit(
+    key: Author,
+    traceId: string,
+    operation: Operation,
+    body: Uint8Array,
+    bytes = body.byteLength
+  ): Promise<Done> {
+    const makesTrace = operation.operation === 'record' || operation.operation === 'export'
     const charge =
-      isRecord && this.#isCharged(key)
+      makesTrace && this.#isCharged(key)
         ? { accountId: key.trialAccountId as number, limit: this.#trialTraces as number }
         : undefined
     const decision = await new Promise<Decision>((resolve, reject) => {
       const pending: Pending = {
         place: `${key.projectId}/${traceId}`,
-        bytes: body.byteLength,
+        bytes,
         body,
         alone: charge !== undefined,
         projectId: key.projectId,
@@ -189,9 +217,7 @@ export class WritePath implements Ingest {
         environment: key.environment,
         operation,
         charge,
-        // A new trace is inserted without a look; one that cannot be stored is refused only if it does not exist. What is
-        // restored may well be there, when an import is run again.
-        look: !isRecord || isRestore || charge !== undefined || operation.oversize !== undefined,
+        look: charge !== undefined || needsLook(operation),
         attempts: [],
         decision: undefined,
         tries: 0,
@@ -255,7 +281,13 @@ export class WritePath implements Ingest {
   }
 }
 
-const spanCountAfter = (decision: Exclude<Done, { kind: 'insert' }>): number =>
+/** Of an append or an end: neither makes a trace. */
+function ofChange(decision: Done): Extract<Done, { kind: 'change' | 'duplicate' }> {
+  if (decision.kind === 'change' || decision.kind === 'duplicate') return decision
+  throw new Error(`an append or end was decided as ${decision.kind}`)
+}
+
+const spanCountAfter = (decision: ReturnType<typeof ofChange>): number =>
   decision.kind === 'change' ? decision.change.spanCount : decision.spanCount
 
 const recorded = (record: ReadyRecord, decision: Done): Recorded => ({
@@ -264,3 +296,18 @@ const recorded = (record: ReadyRecord, decision: Done): Recorded => ({
   duplicate: decision.kind === 'duplicate',
   running: record.running
 })
+
+/**
+ * A new trace is inserted without a look; one that cannot be stored is refused only if it does not exist. What may well be
+ * there is looked for: what is restored, when an import is run again, and a trace of which an export has no root.
+ */
+function needsLook(operation: Operation): boolean {
+  switch (operation.operation) {
+    case 'record':
+      return operation.text?.past !== undefined || operation.oversize !== undefined
+    case 'export':
+      return operation.first?.running === true
+    default:
+      return true
+  }
+}

@@ -1,7 +1,13 @@
 /** A body made ready for the write path: prepared, and rendered where its rows are known already. */
 import { type ErrorCode, Refusal } from '../errors.ts'
+import { type Encoding, readExport } from '../otlp/export.ts'
+import type { MappedSpan } from '../otlp/map-span.ts'
 import type { CopyRows } from '../store/copy-batch.ts'
-import { countBytes, oversizeMessage } from '../trace/decide.ts'
+import { countBytes } from '../trace/count.ts'
+import { oversizeMessage } from '../trace/decide.ts'
+import { decideExport, type SpanRefusal } from '../trace/decide-export.ts'
+import type { GatheredSpan, Growth } from '../trace/gathered.ts'
+import { normaliseSpans } from '../trace/normalise.ts'
 import { prepare } from '../trace/prepare.ts'
 import type { PreparedAppend, PreparedEnd, PreparedTrace } from '../trace/prepared.ts'
 import { prepareRestore } from '../trace/restore.ts'
@@ -12,7 +18,7 @@ import { type RecordText, renderRestored, renderTrace } from './rows.ts'
  * `record` makes the rows that COPY takes, and `record text` those for the statement. Appends and ends stay values, since
  * what is written of them is yet to be decided.
  */
-export type Operation = 'record' | 'record text' | 'append' | 'end' | 'restore'
+export type Operation = 'record' | 'record text' | 'append' | 'end' | 'restore' | 'export-json' | 'export-protobuf'
 
 export interface ReadyTask {
   readonly operation: Operation
@@ -32,7 +38,26 @@ export interface ReadyRecord {
   readonly text: RecordText | undefined
 }
 
-export type Ready = ReadyRecord | PreparedAppend | PreparedEnd
+/** Spans of an export for one trace. */
+export interface ReadySpans {
+  readonly operation: 'export'
+  readonly traceId: string
+  readonly spans: readonly GatheredSpan[]
+  /** The trace that they make where there is none yet; undefined where none of them can be stored. */
+  readonly first: ReadyRecord | undefined
+  /** Spans that are not in it. */
+  readonly refusals: readonly SpanRefusal[]
+}
+
+/** An export, by the traces that it has spans of. */
+export interface ReadyExport {
+  readonly operation: 'export'
+  readonly traces: readonly ReadySpans[]
+  /** Spans that belong to none of them. */
+  readonly refusals: readonly SpanRefusal[]
+}
+
+export type Ready = ReadyRecord | PreparedAppend | PreparedEnd | ReadyExport
 
 /** A refusal is a value here: an error's code does not survive the way between threads. */
 export type ReadyResult = { readonly ready: Ready } | { readonly refusal: { code: ErrorCode; message: string } }
@@ -46,8 +71,13 @@ export function makeReady({ operation, body }: ReadyTask): ReadyResult {
   }
 }
 
-/** The rows for the statement of a body that was made ready for COPY. */
+/** The rows for the statement of what was made ready for COPY: of a body, or of spans that make a trace. */
 export const renderAsText = (body: Uint8Array): RecordText => renderTrace(prepare('record', body))
+export function renderSpansAsText({ traceId, spans }: Pick<ReadySpans, 'traceId' | 'spans'>): RecordText {
+  const { trace } = gatherTrace(traceId, spans)
+  if (trace === undefined) throw new Error('none of the spans can be stored')
+  return renderTrace(trace)
+}
 
 function prepareAndRender(operation: Operation, body: Uint8Array): Ready {
   switch (operation) {
@@ -67,6 +97,56 @@ function prepareAndRender(operation: Operation, body: Uint8Array): Ready {
       return prepare('append', body)
     case 'end':
       return prepare('end', body)
+    case 'export-json':
+      return readyExport(body, 'json')
+    case 'export-protobuf':
+      return readyExport(body, 'protobuf')
+  }
+}
+
+function readyExport(body: Uint8Array, encoding: Encoding): ReadyExport {
+  const { traces, refusals } = readExport(body, encoding)
+  return {
+    operation: 'export',
+    traces: Array.from(traces, ([traceId, mapped]) => readySpans(traceId, normaliseMapped(mapped))),
+    refusals
+  }
+}
+
+function normaliseMapped(mapped: readonly MappedSpan[]): GatheredSpan[] {
+  const value = { schemaVersion: 1 as const, spans: mapped.map(({ span }) => span) }
+  const { spans } = normaliseSpans({ value, escapes: false })
+  return spans.map((span, i) => ({ ...span, hints: (mapped[i] as MappedSpan).hints }))
+}
+
+function readySpans(traceId: string, spans: readonly GatheredSpan[]): ReadySpans {
+  const { trace, refusals } = gatherTrace(traceId, spans)
+  const first = trace && readyRecord(trace, renderCopyRows(trace), undefined)
+  return { operation: 'export', traceId, spans, first, refusals }
+}
+
+/** The trace that spans make where there is none yet. */
+function gatherTrace(traceId: string, spans: readonly GatheredSpan[]) {
+  const { growth, added, refusals } = decideExport(undefined, {
+    operation: 'export',
+    traceId,
+    spans,
+    environment: null
+  })
+  return { trace: growth && asRecorded(traceId, growth, added), refusals }
+}
+
+function asRecorded(traceId: string, growth: Growth, spans: readonly GatheredSpan[]): PreparedTrace {
+  return {
+    ...growth,
+    operation: 'record',
+    traceId,
+    input: growth.input ?? null,
+    output: growth.output ?? null,
+    spans,
+    hash: growth.bodyHash,
+    bytes: growth.documentBytes,
+    ranks: JSON.stringify(growth.ranks)
   }
 }
 

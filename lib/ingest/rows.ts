@@ -8,6 +8,7 @@ import {
   CHANGE_COLUMNS,
   type Column,
   cell,
+  GROWTH_COLUMNS,
   joinCells,
   OWNER_COLUMNS,
   parameter,
@@ -23,6 +24,7 @@ import {
   type Value
 } from '../store/columns.ts'
 import type { TraceChange } from '../trace/decide.ts'
+import type { GatheredSpan, Growth } from '../trace/gathered.ts'
 import type { Past, PreparedSpan, PreparedTrace, RestoredTrace } from '../trace/prepared.ts'
 import { pastValues, scoreValues, spanValues, traceValues } from './values.ts'
 
@@ -100,13 +102,14 @@ export interface ChangeTarget {
   readonly version: number
 }
 
-function renderChange(target: ChangeTarget, change: TraceChange): string[] {
-  const values: Record<string, Value> = {
+/** What every change of a stored trace sets, a change by append or end and a growth by an export alike. */
+function commonValues(target: ChangeTarget, change: TraceChange | Growth, addedSpans: number): Record<string, Value> {
+  return {
     project_id: target.projectId,
     seq: target.seq,
     old_version: target.oldVersion,
     version: target.version,
-    added_spans: change.spans.length,
+    added_spans: addedSpans,
     added_bytes: change.addedBytes,
     span_count: change.spanCount,
     error_count: change.errorCount,
@@ -119,16 +122,38 @@ function renderChange(target: ChangeTarget, change: TraceChange): string[] {
     document_bytes: change.documentBytes,
     estimated_bytes: change.estimatedBytes,
     status: change.status,
-    end_hash: change.endHash,
     sets_output: change.output !== undefined,
     output: change.output ?? null,
-    sets_metadata: change.metadata !== undefined,
     metadata: change.metadata ?? null,
     provider: change.provider,
     model: change.model,
     tags: change.tags.length === 0 ? null : change.tags
   }
-  return CHANGE_COLUMNS.map(column => cell(column, values[column.name] as Value))
+}
+
+const renderCells = (columns: readonly Column[], values: Readonly<Record<string, Value>>): string[] =>
+  columns.map(column => cell(column, values[column.name] as Value))
+
+function renderChange(target: ChangeTarget, change: TraceChange): string[] {
+  return renderCells(CHANGE_COLUMNS, {
+    ...commonValues(target, change, change.spans.length),
+    end_hash: change.endHash,
+    sets_metadata: change.metadata !== undefined
+  })
+}
+
+function renderGrowth(target: ChangeTarget, growth: Growth, addedSpans: number): string[] {
+  return renderCells(GROWTH_COLUMNS, {
+    ...commonValues(target, growth, addedSpans),
+    started_at: growth.startedAt,
+    body_hash: growth.bodyHash,
+    ranks: JSON.stringify(growth.ranks),
+    sets_input: growth.input !== undefined,
+    input: growth.input ?? null,
+    name: growth.name,
+    session_id: growth.sessionId,
+    user_id: growth.userId
+  })
 }
 
 /** The parameters of a list of columns from rows of cells (or of cells joined before); undefined for no rows. */
@@ -159,6 +184,7 @@ export class BatchRows {
   #traces: (readonly string[])[] = []
   #restored: (readonly string[])[] = []
   #changes: (readonly string[])[] = []
+  #growths: (readonly string[])[] = []
   #spans: (readonly string[])[] = []
   #scores: (readonly string[])[] = []
 
@@ -182,11 +208,17 @@ export class BatchRows {
     addOwned(this.#spans, target.projectId, target.seq, renderSpans(change.spans))
   }
 
+  grow(target: ChangeTarget, growth: Growth, added: readonly GatheredSpan[]): void {
+    this.#growths.push(renderGrowth(target, growth, added.length))
+    addOwned(this.#spans, target.projectId, target.seq, renderSpans(added))
+  }
+
   get parameters() {
     return {
       traces: parameters(TRACE_COLUMNS, this.#traces),
       restored: parameters(RESTORED_COLUMNS, this.#restored),
       changes: parameters(CHANGE_COLUMNS, this.#changes),
+      growths: parameters(GROWTH_COLUMNS, this.#growths),
       spans: parameters(SPAN_COLUMNS, this.#spans),
       scores: parameters(SCORE_COLUMNS, this.#scores)
     }

@@ -6,7 +6,7 @@ import type {
   TRACE_PAST_COLUMNS,
   Value
 } from '../store/columns.ts'
-import { countBytes, countErrors } from '../trace/decide.ts'
+import { countBytes, countErrors } from '../trace/count.ts'
 import type { Past, PastScore, PreparedSpan, PreparedTrace } from '../trace/prepared.ts'
 import { durationMs } from '../trace/timestamp.ts'
 
@@ -46,6 +46,7 @@ export const traceValues: Record<(typeof TRACE_BODY_COLUMNS)[number]['name'], (t
   estimated_bytes: trace => trace.bytes + countBytes(trace.spans),
   status: trace => trace.status,
   body_hash: trace => trace.hash,
+  ranks: trace => trace.ranks ?? null,
   input: trace => trace.input,
   output: trace => trace.output,
   metadata: trace => trace.metadata,

@@ -18,7 +18,7 @@ import { type Look, readTraceStates } from '../store/trace-state.ts'
 import { type ByKey, type Decision, decide, type TraceState } from '../trace/decide.ts'
 import type { PreparedAppend, PreparedEnd } from '../trace/prepared.ts'
 import type { Queued } from './queue.ts'
-import { type ReadyRecord, renderAsText } from './ready.ts'
+import { type ReadyRecord, type ReadySpans, renderAsText, renderSpansAsText } from './ready.ts'
 import { BatchRows } from './rows.ts'
 
 /** An operation under way. */
@@ -28,7 +28,7 @@ export interface Pending extends Queued {
   /** Stamped on recorded traces. */
   readonly keyId: string | null
   readonly environment: string | null
-  readonly operation: ReadyRecord | (PreparedAppend & ByKey) | (PreparedEnd & ByKey)
+  readonly operation: ReadyRecord | (PreparedAppend & ByKey) | (PreparedEnd & ByKey) | (ReadySpans & ByKey)
   /** What it was made of. */
   readonly body: Uint8Array
   /** Set where a new trace is charged to a trial account; such an operation is a batch by itself. */
@@ -106,7 +106,9 @@ export class Writer {
       const rows = new BatchRows()
       const ingestedAt = new Date().toISOString()
       for (const each of decided) this.#addRows(rows, each, ingestedAt)
-      return writeBatch(sql, { ...rows.parameters, slot: this.#slot }, batch[0]?.charge)
+      const [first] = decided
+      const charge = first?.decision.kind === 'insert' ? first.pending.charge : undefined
+      return writeBatch(sql, { ...rows.parameters, slot: this.#slot }, charge)
     })
     for (const { pending, state, decision } of decided) {
       const seq = state?.seq ?? pending.attempts[0]
@@ -116,7 +118,7 @@ export class Writer {
   }
 
   /** Copies new traces; false: nothing was written, and the statement must sort out why. */
-  async #copyAll(batch: readonly New[]): Promise<boolean> {
+  async #copyAll(batch: readonly Pending[]): Promise<boolean> {
     if (this.#statements > 0) {
       this.#statements--
       return false
@@ -126,7 +128,8 @@ export class Writer {
     await this.#refillNumbers(batch.length)
     const ingestedAt = new Date().toISOString()
     const traces = batch.map(pending => {
-      const { projectId, environment, keyId, operation } = pending
+      const { projectId, environment, keyId } = pending
+      const { estimatedBytes, copy } = recordOf(pending) as Copied
       const seq = this.#numberOf(pending)
       pending.decision = INSERT
       return {
@@ -135,8 +138,8 @@ export class Writer {
         keyId,
         seq,
         ingestedAt,
-        estimatedBytes: operation.estimatedBytes,
-        rows: operation.copy
+        estimatedBytes,
+        rows: copy
       }
     })
     try {
@@ -181,7 +184,7 @@ export class Writer {
         continue
       }
       const decision = decide(state, pending.operation)
-      if (decision.kind === 'insert' || decision.kind === 'change') toWrite.push({ pending, state, decision })
+      if (WRITTEN.includes(decision.kind)) toWrite.push({ pending, state, decision })
       else pending.resolve((state === undefined && (await this.#refuseCharge(pending))) || decision)
     }
     return toWrite
@@ -196,14 +199,18 @@ export class Writer {
   #addRows(rows: BatchRows, { pending, state, decision }: Decided, ingestedAt: string): void {
     pending.decision = decision
     const { projectId, operation } = pending
-    if (decision.kind === 'change' && state !== undefined) {
+    if (state !== undefined && (decision.kind === 'change' || decision.kind === 'grow')) {
       const version = this.#numbers.take()
       pending.attempts.push(version)
-      rows.change({ projectId, seq: state.seq, oldVersion: state.version, version }, decision.change)
-    } else if (operation.operation === 'record') {
+      const target = { projectId, seq: state.seq, oldVersion: state.version, version }
+      if (decision.kind === 'change') rows.change(target, decision.change)
+      else rows.grow(target, decision.growth, decision.added)
+    } else if (operation.operation === 'record' || operation.operation === 'export') {
       const { environment, keyId, body } = pending
       const seq = this.#numberOf(pending)
-      rows.insert({ projectId, seq, environment, keyId, ingestedAt }, operation.text ?? renderAsText(body))
+      const text =
+        operation.operation === 'record' ? (operation.text ?? renderAsText(body)) : renderSpansAsText(operation)
+      rows.insert({ projectId, seq, environment, keyId, ingestedAt }, text)
     }
   }
 
@@ -267,11 +274,18 @@ const INSERT: Decision = { kind: 'insert' }
 /** Opens a connection for COPY; undefined where that cannot be had. */
 export type OpenCopy = () => Promise<CopyConnection | undefined>
 
-/** A new trace whose rows are ready for COPY, which nobody has tried to write yet. */
-type New = Pending & { readonly operation: ReadyRecord & { readonly copy: CopyRows } }
+type Copied = ReadyRecord & { readonly copy: CopyRows }
 
-const isNew = (pending: Pending): pending is New =>
-  !pending.look && pending.operation.operation === 'record' && pending.operation.copy !== undefined
+/** The trace that an operation makes where there is none yet. */
+function recordOf({ operation }: Pending): ReadyRecord | undefined {
+  if (operation.operation === 'export') return operation.first
+  return operation.operation === 'record' ? operation : undefined
+}
+
+/** A new trace whose rows are ready for COPY, which nobody has tried to write yet. */
+const isNew = (pending: Pending): boolean => !pending.look && recordOf(pending)?.copy !== undefined
+
+const WRITTEN: readonly Decision['kind'][] = ['insert', 'change', 'grow']
 
 interface Decided {
   readonly pending: Pending
@@ -281,12 +295,13 @@ interface Decided {
 
 function lookOf({ projectId, traceId, operation }: Pending): Look {
   const spanIds = operation.operation === 'record' ? [] : operation.spans.map(span => span.id)
-  return { projectId, traceId, spanIds, ends: operation.operation === 'end' }
+  const { operation: kind } = operation
+  return { projectId, traceId, spanIds, detail: kind === 'end' || kind === 'export' ? kind : 'none' }
 }
 
-/** Whether an earlier attempt left its number on the row. */
-const isOurs = (pending: Pending, state: TraceState): boolean =>
-  pending.attempts.includes(pending.operation.operation === 'record' ? state.seq : state.version)
+/** Whether an earlier attempt left its number on the row: an insert as the row's own, a change as its version. */
+const isOurs = ({ attempts }: Pending, { seq, version }: TraceState): boolean =>
+  attempts.includes(seq) || attempts.includes(version)
 
 /** COPY raises it where a trace exists, and so does a charged insert (lib/store/batch.ts). */
 const isUniqueViolation = (error: unknown): boolean =>

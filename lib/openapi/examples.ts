@@ -106,6 +106,34 @@ const numeric: ScoreInput = {
 const categorical: ScoreInput = { name: 'verdict', dataType: 'categorical', value: 'correct' }
 const boolean: ScoreInput = { name: 'grounded', dataType: 'boolean', value: true, spanId: LLM_SPAN_ID }
 
+/** OpenTelemetry's own names for what a call of a model is. */
+const exported = {
+  resourceSpans: [
+    {
+      resource: { attributes: [{ key: 'service.name', value: { stringValue: 'shop-assistant' } }] },
+      scopeSpans: [
+        {
+          spans: [
+            {
+              traceId: '5b8efff798038103d269b633813fc60c',
+              spanId: 'eee19b7ec3c1b174',
+              name: 'chat claude-sonnet-4-5',
+              kind: 3,
+              startTimeUnixNano: '1795259521000000000',
+              endTimeUnixNano: '1795259522400000000',
+              attributes: [
+                { key: 'gen_ai.operation.name', value: { stringValue: 'chat' } },
+                { key: 'gen_ai.response.model', value: { stringValue: 'claude-sonnet-4-5' } },
+                { key: 'gen_ai.usage.input_tokens', value: { intValue: '612' } }
+              ]
+            }
+          ]
+        }
+      ]
+    }
+  ]
+}
+
 const summary = {
   id: TRACE_ID,
   name: 'answer-question',
@@ -217,6 +245,12 @@ export const EXAMPLES: Readonly<Record<string, Examples>> = {
   endTrace: {
     body: { end: ended },
     replies: { 200: { ok: true, traceId: STREAMED_ID, duplicate: false, spanCount: 2, requestId } }
+  },
+  recordOtlp: {
+    body: { export: exported },
+    replies: {
+      200: { partialSuccess: { rejectedSpans: '1', errorMessage: 'a span of more than 768000 bytes was refused' } }
+    }
   },
   listTraces: { replies: { 200: { traces: [summary], nextCursor: CURSOR, prevCursor: null, pageSize: 1 } } },
   getTrace: { replies: { 200: detail } },

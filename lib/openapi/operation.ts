@@ -75,19 +75,28 @@ function queryParameters(query: Route['query'], components: Components): Json[] 
   })
 }
 
-function describeBody({ operation = '', body }: Route, components: Components): Json {
+function describeBody(route: Route, components: Components): Json {
+  const { operation = '', body, binary, maxBodyBytes = MAX_BODY_BYTES } = route
   const examples = Object.entries(EXAMPLES[operation]?.body ?? {}).map(([name, value]) => [name, { value }])
   return {
     required: true,
     description:
-      `At most ${MAX_BODY_BYTES} bytes. May be sent compressed, with \`Content-Encoding: gzip\`, \`deflate\` or ` +
+      `At most ${maxBodyBytes} bytes. May be sent compressed, with \`Content-Encoding: gzip\`, \`deflate\` or ` +
       '`br`; the limit is that of the decoded body.',
-    content: { 'application/json': { schema: components.schema(body!), examples: Object.fromEntries(examples) } }
+    content: {
+      'application/json': { schema: components.schema(body!), examples: Object.fromEntries(examples) },
+      ...(binary && describeBinary(binary.type, binary.body))
+    }
   }
 }
 
+/** Bytes have no schema but that they are there. */
+function describeBinary(type: string, description: string): Json {
+  return { [type]: { schema: { description } } }
+}
+
 function successResponses(route: Route, components: Components): Json {
-  const { operation = '', replies, outcomes = {}, headers } = route
+  const { operation = '', replies, outcomes = {}, headers, binary } = route
   const examples = EXAMPLES[operation]?.replies
   const statuses = new Set([...Object.keys(replies), ...Object.keys(outcomes)].map(Number))
   return Object.fromEntries(
@@ -97,7 +106,12 @@ function successResponses(route: Route, components: Components): Json {
       const response = {
         description: outcomes[status] ?? STATUS_WORDS[status],
         headers: replyHeaders(headers, components),
-        ...(schema && { content: { 'application/json': { schema, ...(example !== undefined && { example }) } } })
+        ...(schema && {
+          content: {
+            'application/json': { schema, ...(example !== undefined && { example }) },
+            ...(binary && describeBinary(binary.type, binary.reply))
+          }
+        })
       }
       return [status, response]
     })

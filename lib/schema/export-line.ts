@@ -52,7 +52,9 @@ export const ExportLine = closed({
       /** The same of spans, by their ids. */
       spanUsage: Type.Optional(Type.Object({})),
       /** Of the end body, where the trace was streamed. */
-      endHash: Type.Optional(Hash)
+      endHash: Type.Optional(Hash),
+      /** Where OpenTelemetry recorded the trace: the ranks of its fields (lib/trace/gathered.ts). */
+      ranks: Type.Optional(Type.Object({}))
     })
   )
 })

@@ -9,6 +9,10 @@ import { named } from './object.ts'
 export const MAX_SPANS = 200
 export const MAX_TAGS = 20
 export const MAX_EVENTS = 50
+/** Characters of a name, of a model or another short text, and of a tag. */
+export const MAX_NAME = 500
+export const MAX_TEXT = 200
+export const MAX_TAG = 64
 export const MAX_SCORES = 100
 /** Request bodies, decoded. */
 export const MAX_BODY_BYTES = 2_097_152
@@ -48,8 +52,8 @@ const spanId = (description = '') =>
   })
 export const SpanId = spanId()
 const SchemaVersion = Type.Literal(1, { description: 'The version of this body: always 1.' })
-const Provider = text(200, 'Who runs the model: `anthropic`, `openai` and the like.')
-const Model = text(200, 'The model, as its provider names it.')
+const Provider = text(MAX_TEXT, 'Who runs the model: `anthropic`, `openai` and the like.')
+const Model = text(MAX_TEXT, 'The model, as its provider names it.')
 const TokenCount = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
 const Usage = named('UsageInput', {
   inputTokens: Type.Optional(TokenCount),
@@ -58,10 +62,10 @@ const Usage = named('UsageInput', {
 })
 const Cost = Type.Number({ minimum: 0, description: 'US dollars.' })
 const tags = (description: string) =>
-  Type.Array(Type.String({ minLength: 1, maxLength: 64 }), { maxItems: MAX_TAGS, description })
+  Type.Array(Type.String({ minLength: 1, maxLength: MAX_TAG }), { maxItems: MAX_TAGS, description })
 
 export const EventInput = named('SpanEventInput', {
-  name: text(500, 'What happened.'),
+  name: text(MAX_NAME, 'What happened.'),
   timestamp: timestamp(),
   attributes: Type.Optional(jsonObject('What is known of it.'))
 })
@@ -71,7 +75,7 @@ export const SpanInput = named('SpanInput', {
   parentSpanId: Type.Optional(
     Type.Union([spanId(), Type.Null()], { description: 'The span that this one is part of; it may arrive later.' })
   ),
-  name: text(500, 'What the step is called.'),
+  name: text(MAX_NAME, 'What the step is called.'),
   kind: Type.Optional(Type.Enum([...SPAN_KINDS], { default: 'custom', description: 'What the step does.' })),
   status: Type.Optional(Type.Enum([...STATUSES], { default: 'unset', description: 'How the step ended.' })),
   startedAt: timestamp(),
@@ -91,7 +95,7 @@ const spans = (description: string) => Type.Array(SpanInput, { maxItems: MAX_SPA
 
 export const TraceInput = named('TraceInput', {
   id: TraceId,
-  name: text(500, 'What the run is called.'),
+  name: text(MAX_NAME, 'What the run is called.'),
   status: Type.Optional(
     Type.Enum([...STATUSES], { description: 'How the run ended; must be absent when `endedAt` is absent.' })
   ),
@@ -99,8 +103,8 @@ export const TraceInput = named('TraceInput', {
   endedAt: Type.Optional(timestamp('Present: a complete trace; absent: a running one. Not before `startedAt`.')),
   provider: Type.Optional(Provider),
   model: Type.Optional(Model),
-  sessionId: Type.Optional(text(200, 'The conversation or session that the run belongs to.')),
-  userId: Type.Optional(text(200, 'On whose behalf the run was made.')),
+  sessionId: Type.Optional(text(MAX_TEXT, 'The conversation or session that the run belongs to.')),
+  userId: Type.Optional(text(MAX_TEXT, 'On whose behalf the run was made.')),
   tags: Type.Optional(tags('Labels to find the trace by.')),
   input: Type.Optional(json('What the run was given.')),
   output: Type.Optional(json('What the run gave.')),

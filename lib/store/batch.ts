@@ -7,6 +7,7 @@ import type { Sql } from 'postgres'
 import {
   CHANGE_COLUMNS,
   type Column,
+  GROWTH_COLUMNS,
   RESTORED_COLUMNS,
   rowSource,
   SCORE_COLUMNS,
@@ -22,6 +23,7 @@ export interface Batch {
   readonly traces: Rows
   readonly restored: Rows
   readonly changes: Rows
+  readonly growths: Rows
   readonly spans: Rows
   readonly scores: Rows
   /** The slot of project_totals that this writer counts in. */
@@ -37,15 +39,8 @@ export interface TrialCharge {
 const names = (columns: readonly Column[]) => columns.map(column => column.name).join(', ')
 const values = (columns: readonly Column[], alias: string) => columns.map(column => typed(column, alias)).join(', ')
 
-const column = (name: string): string => {
-  const found = CHANGE_COLUMNS.find(each => each.name === name)
-  if (found === undefined) throw new Error(`no change column ${name}`)
-  return typed(found, 'c')
-}
-const SET_AS_SENT = [
-  ...['version', 'span_count', 'error_count', 'status', 'ended_at', 'duration_ms', 'input_tokens', 'output_tokens'],
-  ...['total_tokens', 'cost_usd', 'document_bytes', 'estimated_bytes', 'end_hash', 'provider', 'model', 'tags']
-]
+/** Columns of a change that are none of the trace. */
+const GUARDS = ['project_id', 'seq', 'old_version', 'added_spans', 'added_bytes']
 
 /** What the later steps need of a trace that took. */
 export const TAKEN = `t.project_id, t.seq, t.id, t.kind, t.status, t.environment, t.model, t.name, t.started_at, t.duration_ms,
@@ -58,13 +53,18 @@ function insertTraces(columns: readonly Column[], first: number, charged: boolea
     returning ${TAKEN}, 1 as traces, t.span_count as spans, t.estimated_bytes as bytes`
 }
 
-function updateTraces(first: number): string {
-  const sets = SET_AS_SENT.map(name => `${name} = ${column(name)}`)
-  for (const name of ['output', 'metadata']) {
-    sets.push(`${name} = case when ${column(`sets_${name}`)} then ${column(name)} else t.${name} end`)
-  }
+/** A column `sets_x` says whether x is set at all. */
+function updateTraces(columns: readonly Column[], first: number): string {
+  const all = new Map(columns.map(column => [column.name, typed(column, 'c')]))
+  const column = (name: string) => all.get(name) ?? name
+  const sets = [...all.keys()]
+    .filter(name => !GUARDS.includes(name) && !name.startsWith('sets_'))
+    .map(name => {
+      const isSet = all.get(`sets_${name}`)
+      return `${name} = ${isSet === undefined ? column(name) : `case when ${isSet} then ${column(name)} else t.${name} end`}`
+    })
   return `update traces as t set ${sets.join(', ')}
-    from ${rowSource(CHANGE_COLUMNS, first, 'c')}
+    from ${rowSource(columns, first, 'c')}
     where t.project_id = ${column('project_id')} and t.seq = ${column('seq')} and t.version = ${column('old_version')}
     returning ${TAKEN}, 0 as traces, ${column('added_spans')} as spans, ${column('added_bytes')} as bytes`
 }
@@ -91,12 +91,13 @@ export const ADD_KINDS = `insert into trace_kinds (project_id, kind, status, env
  * Traces whose tags, or what is repeated beside them, are not what they were. The snapshot of the statement shows the
  * trace as it was, which is the version that the change was made for.
  */
-const RETAGGED = `select u.*, t.tags as old_tags from updated u
+const RETAGGED = `select u.*, t.tags as old_tags, t.started_at as old_start from updated u
     join traces t on t.project_id = u.project_id and t.seq = u.seq
-    where (u.kind, u.duration_ms, u.cost_usd, u.tags) is distinct from (t.kind, t.duration_ms, t.cost_usd, t.tags)`
+    where (u.kind, u.started_at, u.duration_ms, u.cost_usd, u.tags)
+      is distinct from (t.kind, t.started_at, t.duration_ms, t.cost_usd, t.tags)`
 
 const REMOVE_TAGS = `delete from trace_tags g using retagged r, unnest(r.old_tags) as old (tag)
-    where g.project_id = r.project_id and g.tag = old.tag and g.started_at = r.started_at and g.id = r.id`
+    where g.project_id = r.project_id and g.tag = old.tag and g.started_at = r.old_start and g.id = r.id`
 
 /** The step that adds the tags of traces that took. */
 export function addTags(sources: readonly string[]): string {
@@ -106,12 +107,15 @@ export function addTags(sources: readonly string[]): string {
   return `insert into trace_tags (project_id, kind, started_at, duration_ms, cost_usd, id, tag) ${selects.join(' union all ')}`
 }
 
+const allOf = (steps: readonly string[]) => steps.map(step => `select * from ${step}`).join(' union all ')
+
 /** Which parts a batch has. */
 interface Shape {
   readonly charge: boolean
   readonly traces: boolean
   readonly restored: boolean
   readonly changes: boolean
+  readonly growths: boolean
   readonly spans: boolean
   readonly scores: boolean
 }
@@ -130,13 +134,16 @@ function statement(has: Shape): string {
   }
   if (has.traces) steps.push(`inserted as (${insertTraces(TRACE_COLUMNS, take(TRACE_COLUMNS), has.charge)})`)
   if (has.restored) steps.push(`restored as (${insertTraces(RESTORED_COLUMNS, take(RESTORED_COLUMNS), false)})`)
-  if (has.changes) steps.push(`updated as (${updateTraces(take(CHANGE_COLUMNS))})`)
+  if (has.changes) steps.push(`changed as (${updateTraces(CHANGE_COLUMNS, take(CHANGE_COLUMNS))})`)
+  if (has.growths) steps.push(`grown as (${updateTraces(GROWTH_COLUMNS, take(GROWTH_COLUMNS))})`)
   const news = [...(has.traces ? ['inserted'] : []), ...(has.restored ? ['restored'] : [])]
-  const sources = [...news, ...(has.changes ? ['updated'] : [])]
-  steps.push(`taken as (${sources.map(source => `select * from ${source}`).join(' union all ')})`)
+  const updates = [...(has.changes ? ['changed'] : []), ...(has.growths ? ['grown'] : [])]
+  if (updates.length > 0) steps.push(`updated as (${allOf(updates)})`)
+  const sources = [...news, ...(updates.length > 0 ? ['updated'] : [])]
+  steps.push(`taken as (${allOf(sources)})`)
   steps.push(`new_kinds as (${ADD_KINDS})`)
-  if (has.changes) steps.push(`retagged as (${RETAGGED})`, `old_tags as (${REMOVE_TAGS})`)
-  steps.push(`new_tags as (${addTags([...news, ...(has.changes ? ['retagged'] : [])])})`)
+  if (updates.length > 0) steps.push(`retagged as (${RETAGGED})`, `old_tags as (${REMOVE_TAGS})`)
+  steps.push(`new_tags as (${addTags([...news, ...(updates.length > 0 ? ['retagged'] : [])])})`)
   if (has.spans) steps.push(`new_spans as (${insertUnderTaken('spans', SPAN_COLUMNS, take(SPAN_COLUMNS))})`)
   if (has.scores) steps.push(`new_scores as (${insertUnderTaken('scores', SCORE_COLUMNS, take(SCORE_COLUMNS))})`)
   steps.push(`totals as (${ADD_TOTALS})`)
@@ -150,12 +157,13 @@ const statements = new Map<string, string>()
  * traces_id can only come from a charged insert whose trace exists: nothing was written or charged then.
  */
 export async function writeBatch(sql: Sql, batch: Batch, charge?: TrialCharge): Promise<Set<number>> {
-  const { traces, restored, changes, spans, scores } = batch
+  const { traces, restored, changes, growths, spans, scores } = batch
   const has: Shape = {
     charge: charge !== undefined,
     traces: traces !== undefined,
     restored: restored !== undefined,
     changes: changes !== undefined,
+    growths: growths !== undefined,
     spans: spans !== undefined,
     scores: scores !== undefined
   }
@@ -166,7 +174,7 @@ export async function writeBatch(sql: Sql, batch: Batch, charge?: TrialCharge): 
     statements.set(shape, text)
   }
   const charged = charge === undefined ? [] : [charge.accountId, charge.limit]
-  const parts = [traces, restored, changes, spans, scores].flatMap(part => part ?? [])
+  const parts = [traces, restored, changes, growths, spans, scores].flatMap(part => part ?? [])
   const rows = await sql.unsafe<{ seq: number }[]>(text, [batch.slot, ...charged, ...parts], { prepare: true })
   return new Set(rows.map(row => row.seq))
 }

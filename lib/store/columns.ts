@@ -42,6 +42,7 @@ export const TRACE_BODY_COLUMNS = [
   plain('estimated_bytes', 'bigint'),
   plain('status', 'text'),
   plain('body_hash', 'bytea'),
+  plain('ranks', 'json'),
   plain('input', 'json'),
   plain('output', 'json'),
   plain('metadata', 'json'),
@@ -107,14 +108,18 @@ export const SCORE_BODY_COLUMNS = [
 
 export const SCORE_COLUMNS: readonly Column[] = [...OWNER_COLUMNS, ...SCORE_BODY_COLUMNS]
 
-/** A change of a stored trace: whom it is for, the version it holds for, and the new values. */
-export const CHANGE_COLUMNS: readonly Column[] = [
+/** Which stored trace a change is for, the version that it holds for, and what it adds to the project's totals. */
+const TARGET_COLUMNS = [
   plain('project_id', 'int'),
   plain('seq', 'bigint'),
   plain('old_version', 'bigint'),
   plain('version', 'bigint'),
   plain('added_spans', 'bigint'),
-  plain('added_bytes', 'bigint'),
+  plain('added_bytes', 'bigint')
+] as const
+
+/** What every change of a stored trace sets. */
+const SUM_COLUMNS = [
   plain('span_count', 'int'),
   plain('error_count', 'int'),
   plain('ended_at', 'timestamptz'),
@@ -125,7 +130,13 @@ export const CHANGE_COLUMNS: readonly Column[] = [
   plain('cost_usd', 'float8'),
   plain('document_bytes', 'int'),
   plain('estimated_bytes', 'bigint'),
-  plain('status', 'text'),
+  plain('status', 'text')
+] as const
+
+/** An append or an end. */
+export const CHANGE_COLUMNS: readonly Column[] = [
+  ...TARGET_COLUMNS,
+  ...SUM_COLUMNS,
   plain('end_hash', 'bytea'),
   plain('sets_output', 'boolean'),
   plain('output', 'json'),
@@ -133,6 +144,26 @@ export const CHANGE_COLUMNS: readonly Column[] = [
   plain('metadata', 'json'),
   quoted('provider'),
   quoted('model'),
+  quoted('tags', 'text[]')
+]
+
+/** Spans for a stored trace that is gathered from them: they may change nearly everything of it. */
+export const GROWTH_COLUMNS: readonly Column[] = [
+  ...TARGET_COLUMNS,
+  ...SUM_COLUMNS,
+  plain('started_at', 'timestamptz'),
+  plain('body_hash', 'bytea'),
+  plain('ranks', 'json'),
+  plain('sets_input', 'boolean'),
+  plain('input', 'json'),
+  plain('sets_output', 'boolean'),
+  plain('output', 'json'),
+  plain('metadata', 'json'),
+  quoted('name'),
+  quoted('provider'),
+  quoted('model'),
+  quoted('session_id'),
+  quoted('user_id'),
   quoted('tags', 'text[]')
 ]
 

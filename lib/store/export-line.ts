@@ -12,6 +12,8 @@ import { detailMembers, environmentMember, partMembers, type SpanRow, type Trace
 export interface ExportedRow extends TraceRow {
   readonly keyId: string | null
   readonly endHash: string | null
+  /** JSON text. */
+  readonly ranks: string | null
 }
 
 /** One line, without the line break: free JSON is stored compact, so there is none in it. */
@@ -31,6 +33,7 @@ function recordedMember(trace: ExportedRow, spans: readonly SpanRow[]): string {
     members.push(`"spanUsage":{${usage.map(span => `"${span.id}":${usageDocument(span)}`).join(',')}}`)
   }
   if (trace.endHash !== null) members.push(`"endHash":"${trace.endHash}"`)
+  if (trace.ranks !== null) members.push(`"ranks":${trace.ranks}`)
   return members.length === 0 ? '' : `,"recorded":{${members.join(',')}}`
 }
 

@@ -1,6 +1,8 @@
 /** What the write path reads of stored traces before it decides. */
 import type { Sql } from 'postgres'
 import type { TraceState } from '../trace/decide.ts'
+import type { GatheredState } from '../trace/gathered.ts'
+import type { Spending } from '../trace/spending.ts'
 
 /** A trace to look at, and what the decision on it needs. */
 export interface Look {
@@ -8,14 +10,23 @@ export interface Look {
   readonly traceId: string
   /** Spans whose stored hashes are wanted. */
   readonly spanIds: readonly string[]
-  /** An end may merge metadata and replace the output. */
-  readonly ends: boolean
+  /** What is read besides: an end may merge metadata and replace the output, an export may change nearly everything. */
+  readonly detail: 'end' | 'export' | 'none'
 }
 
-interface Row extends Omit<TraceState, 'running' | 'spanHashes' | 'tags'> {
+interface Row extends Omit<TraceState, 'running' | 'spanHashes' | 'tags' | 'gathered'> {
   readonly n: number
   readonly endedAt: string | null
   readonly tags: string[] | null
+  readonly status: string
+  readonly name: string
+  readonly sessionId: string | null
+  readonly userId: string | null
+  readonly patched: boolean
+  readonly inputBytes: number
+  /** JSON text; null where it was not asked for. */
+  readonly ranks: string | null
+  readonly spending: string | null
   /** Id and hash of each stored span, 16 and 64 digits, without separators. */
   readonly hashes: string | null
 }
@@ -25,6 +36,26 @@ function spanHashes(text: string | null): Map<string, string> {
   for (let i = 0; text !== null && i < text.length; i += 80)
     hashes.set(text.slice(i, i + 16), text.slice(i + 16, i + 80))
   return hashes
+}
+
+function gatheredOf(row: Row, tags: readonly string[]): GatheredState | undefined {
+  const { ranks, spending } = row
+  if (ranks === null) return undefined
+  return { ...row, tags, ranks: JSON.parse(ranks), spending: spending === null ? [] : readSpending(spending) }
+}
+
+type SpendingCells = [string, string | null, string, ...(number | null)[]]
+
+function readSpending(text: string): Spending[] {
+  return (JSON.parse(text) as SpendingCells[]).map(([id, parentId, kind, input, output, total, cost]) => ({
+    id,
+    parentId,
+    kind,
+    inputTokens: input ?? null,
+    outputTokens: output ?? null,
+    totalTokens: total ?? null,
+    costUsd: cost ?? null
+  }))
 }
 
 const SEPARATOR = '\u0001'
@@ -39,20 +70,33 @@ export async function readTraceStates(sql: Sql, looks: readonly Look[]): Promise
       t.input_tokens as "inputTokens", t.output_tokens as "outputTokens", t.total_tokens as "totalTokens",
       t.span_count as "spanCount", t.error_count as "errorCount",
       t.document_bytes as "documentBytes", t.estimated_bytes as "estimatedBytes",
-      case when k.ends::boolean then t.metadata end as metadata,
-      case when k.ends::boolean and t.output is not null then octet_length(t.output::text) else 4 end as "outputBytes",
+      t.ranks is not null as "isGathered", t.status, t.name, t.session_id as "sessionId", t.user_id as "userId",
+      t.metadata_updated_at is not null as patched,
+      case when k.detail <> 'none' then t.metadata end as metadata,
+      case when k.detail <> 'none' and t.output is not null then octet_length(t.output::text) else 4 end as "outputBytes",
+      case when k.detail = 'export' and t.input is not null then octet_length(t.input::text) else 4 end as "inputBytes",
+      case when k.detail = 'export' then t.ranks end as ranks,
+      case when k.detail = 'export' and t.ranks is not null then
+        (select json_agg(json_build_array(encode(s.id, 'hex'), encode(s.parent_id, 'hex'), s.kind,
+            s.input_tokens, s.output_tokens, s.total_tokens, s.cost_usd))
+          from spans s where s.project_id = t.project_id and s.trace_seq = t.seq
+            and num_nonnulls(s.input_tokens, s.output_tokens, s.total_tokens, s.cost_usd) > 0)
+      end as spending,
       (select string_agg(encode(s.id, 'hex') || encode(s.hash, 'hex'), '') from spans s
         where s.project_id = t.project_id and s.trace_seq = t.seq and s.id = any (k.span_ids::bytea[])) as hashes
     from unnest(
       string_to_array(${list(look => look.projectId)}::text, E'\\x01'),
       string_to_array(${list(look => look.traceId)}::text, E'\\x01'),
-      string_to_array(${list(look => look.ends)}::text, E'\\x01'),
+      string_to_array(${list(look => look.detail)}::text, E'\\x01'),
       string_to_array(${list(look => byteaArray(look.spanIds))}::text, E'\\x01')
-    ) with ordinality as k (project_id, id, ends, span_ids, n)
+    ) with ordinality as k (project_id, id, detail, span_ids, n)
     join traces t on t.project_id = k.project_id::int and t.id = k.id::uuid`
   const states: (TraceState | undefined)[] = looks.map(() => undefined)
-  for (const { n, endedAt, tags, hashes, ...row } of rows) {
-    states[n - 1] = { ...row, running: endedAt === null, tags: tags ?? [], spanHashes: spanHashes(hashes) }
+  for (const row of rows) {
+    const tags = row.tags ?? []
+    const running = row.endedAt === null
+    const known = spanHashes(row.hashes)
+    states[row.n - 1] = { ...row, running, tags, spanHashes: known, gathered: gatheredOf(row, tags) }
   }
   return states
 }

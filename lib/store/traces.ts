@@ -118,7 +118,7 @@ export async function readExportPage(
         select *, sum(estimated_bytes) over (order by started_at, id) - estimated_bytes as bytes_before from next
       ) counted where bytes_before < ${PAGE_BYTES}
     )
-    select coalesce(t.seq, s.trace_seq, c.trace_seq) as "traceSeq", t.key_id as "keyId", t.end_hash as "endHash",
+    select coalesce(t.seq, s.trace_seq, c.trace_seq) as "traceSeq", t.key_id as "keyId", t.end_hash as "endHash", t.ranks,
       ${sql.unsafe(DETAIL_COLUMNS)}
     from page t
     full join (

@@ -4,7 +4,10 @@
  */
 import type { ErrorCode } from '../errors.ts'
 import { MAX_DOCUMENT_BYTES, MAX_SPANS, MAX_TAGS } from '../schema/input.ts'
+import { countBytes, countErrors } from './count.ts'
+import { decideExport, type ExportOperation, type SpanRefusal } from './decide-export.ts'
 import { memberBytes, usageDocument } from './document.ts'
+import type { GatheredSpan, GatheredState, Growth } from './gathered.ts'
 import { mergeMetadata } from './metadata.ts'
 import type { PreparedAppend, PreparedEnd, PreparedSpan, PreparedTrace, UsageFields } from './prepared.ts'
 import { durationMs, isBefore } from './timestamp.ts'
@@ -34,6 +37,10 @@ export interface TraceState extends UsageFields {
   readonly outputBytes: number
   /** Hashes of those of the operation's spans that are stored, by span id. */
   readonly spanHashes: ReadonlyMap<string, string>
+  /** OpenTelemetry recorded the trace: no other route adds to it or ends it. */
+  readonly isGathered: boolean
+  /** What an export must know of such a trace. */
+  readonly gathered: GatheredState | undefined
 }
 
 /** What deciding needs to know of a trace to record. */
@@ -46,7 +53,7 @@ export interface RecordOperation {
 }
 
 /** An operation on one trace, prepared. */
-export type Operation = RecordOperation | (PreparedAppend & ByKey) | (PreparedEnd & ByKey)
+export type Operation = RecordOperation | (PreparedAppend & ByKey) | (PreparedEnd & ByKey) | ExportOperation
 /** What an append or end brings besides its body. */
 export interface ByKey {
   /** The environment label of the key; null: unassigned. */
@@ -78,18 +85,31 @@ export interface TraceChange extends UsageFields {
 export type Decision =
   | { readonly kind: 'insert' }
   | { readonly kind: 'change'; readonly change: TraceChange; readonly added: number; readonly duplicate: number }
-  | { readonly kind: 'duplicate'; readonly spanCount: number; readonly duplicate: number }
+  | GrowDecision
+  | DuplicateDecision
   | { readonly kind: 'refused'; readonly code: ErrorCode; readonly message: string }
+
+/** An export adds to a trace that is there already. */
+interface GrowDecision {
+  readonly kind: 'grow'
+  readonly growth: Growth
+  readonly added: readonly GatheredSpan[]
+  readonly refusals: readonly SpanRefusal[]
+}
+
+/** There is nothing to write. */
+interface DuplicateDecision {
+  readonly kind: 'duplicate'
+  readonly spanCount: number
+  readonly duplicate: number
+  /** Spans of an export that are not stored. */
+  readonly refusals?: readonly SpanRefusal[]
+}
 
 const refused = (code: ErrorCode, message: string): Decision => ({ kind: 'refused', code, message })
 
 const tooLarge = (what: string, bytes: number): string =>
   `${what} has ${bytes} bytes, and at most ${MAX_DOCUMENT_BYTES} can be stored`
-
-const sum = (spans: readonly PreparedSpan[], of: (span: PreparedSpan) => number) =>
-  spans.reduce((total, span) => total + of(span), 0)
-export const countErrors = (spans: readonly PreparedSpan[]) => sum(spans, span => (span.status === 'error' ? 1 : 0))
-export const countBytes = (spans: readonly PreparedSpan[]) => sum(spans, span => span.bytes)
 
 function oversizeSpan(spans: readonly PreparedSpan[]): string | undefined {
   const span = spans.find(span => span.bytes > MAX_DOCUMENT_BYTES)
@@ -106,7 +126,8 @@ function decideRecord(state: TraceState | undefined, trace: RecordOperation): De
   if (state === undefined) {
     return trace.oversize === undefined ? { kind: 'insert' } : refused('payload_too_large', trace.oversize)
   }
-  if (state.bodyHash === trace.hash) return { kind: 'duplicate', spanCount: state.spanCount, duplicate: 0 }
+  if (state.bodyHash === trace.hash && !state.isGathered)
+    return { kind: 'duplicate', spanCount: state.spanCount, duplicate: 0 }
   return refused('trace_id_conflict', `trace ${trace.traceId} exists with different content`)
 }
 
@@ -129,6 +150,10 @@ function refuseKey(state: TraceState, environment: string | null): Decision | un
   return refused('forbidden', 'the trace was recorded in another environment than the one of this key')
 }
 
+/** A trace belongs to the route that it began on: what OpenTelemetry gathers has no end, and is nobody's to end. */
+const isGatheredTrace = () =>
+  refused('trace_id_conflict', 'the trace is recorded by OpenTelemetry; it takes spans only from there')
+
 const spanConflict = (id: string) =>
   refused('span_conflict', `span ${id} exists with different content; nothing was written`)
 
@@ -141,6 +166,7 @@ function tooManySpans(state: TraceState, fresh: readonly PreparedSpan[]): Decisi
 function decideAppend(state: TraceState, append: PreparedAppend & ByKey): Decision {
   const forbidden = refuseKey(state, append.environment)
   if (forbidden) return forbidden
+  if (state.isGathered) return isGatheredTrace()
   if (!state.running) return refused('trace_finished', 'the trace has already ended')
   const { conflict, fresh } = sortSpans(state, append.spans)
   if (conflict !== undefined) return spanConflict(conflict)
@@ -181,6 +207,7 @@ const bytesOf = (text: string | null | undefined): number => (text == null ? 0 :
 function decideEnd(state: TraceState, end: PreparedEnd & ByKey): Decision {
   const forbidden = refuseKey(state, end.environment)
   if (forbidden) return forbidden
+  if (state.isGathered) return isGatheredTrace()
   if (!state.running) {
     if (state.endHash === end.hash)
       return { kind: 'duplicate', spanCount: state.spanCount, duplicate: end.spans.length }
@@ -256,9 +283,18 @@ function decideEnd(state: TraceState, end: PreparedEnd & ByKey): Decision {
   return { kind: 'change', change, added: fresh.length, duplicate: end.spans.length - fresh.length }
 }
 
+function decideSpans(state: TraceState | undefined, operation: ExportOperation): Decision {
+  // The trace that the spans make was prepared with them.
+  if (state === undefined) return { kind: 'insert' }
+  const { growth, added, duplicate, refusals } = decideExport(state, operation)
+  if (growth === undefined) return { kind: 'duplicate', spanCount: state.spanCount, duplicate, refusals }
+  return { kind: 'grow', growth, added, refusals }
+}
+
 /** Decides an operation on a trace: `state` is undefined where the project has no trace of that id. */
 export function decide(state: TraceState | undefined, operation: Operation): Decision {
   if (operation.operation === 'record') return decideRecord(state, operation)
+  if (operation.operation === 'export') return decideSpans(state, operation)
   if (state === undefined) return refused('not_found', 'there is no trace with this id in the project of the key')
   return operation.operation === 'append' ? decideAppend(state, operation) : decideEnd(state, operation)
 }

@@ -12,7 +12,7 @@ const parseObject = (text: string | null): Record<string, Json> =>
   text === null ? {} : (parseExact(text) as Record<string, Json>)
 
 /** Sets a key as JSON.parse would, also one named `__proto__`. */
-function setOwn(object: Record<string, Json>, key: string, value: Json): void {
+export function setOwn<T>(object: Record<string, T>, key: string, value: T): void {
   if (key !== '__proto__') object[key] = value
   else Object.defineProperty(object, key, { value, enumerable: true, configurable: true, writable: true })
 }

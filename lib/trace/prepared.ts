@@ -56,6 +56,8 @@ export interface PreparedTrace extends UsageFields {
   readonly hash: string
   /** UTF-8 bytes of the trace document, spans left out. */
   readonly bytes: number
+  /** Of a trace that is gathered from spans: where its fields were taken from, as JSON text. */
+  readonly ranks?: string | null
 }
 
 /** A score that a restored trace brings along. */

@@ -32,7 +32,8 @@ export function prepareRestore(bytes: Uint8Array): RestoredTrace {
   const value = recordingOf(line)
   const exact = body.inexact ? recordingOf(body.exact as ExportLine) : value
   const trace = prepareTrace({ ...body, value, exact })
-  return { ...trace, hash: line.trace.bodyHash ?? trace.hash, past: readPast(body, line) }
+  const ranks = readRanks(line.recorded?.ranks)
+  return { ...trace, hash: line.trace.bodyHash ?? trace.hash, ranks, past: readPast(body, line) }
 }
 
 /** The body that would record what the line shows: whatever the service adds, and every null, is left out. */
@@ -95,6 +96,18 @@ function readEnvironment(label: string | null | undefined): string | null {
     if (error instanceof EnvironmentError) return refuse('trace.environment', error.message)
     throw error
   }
+}
+
+/** Each is a grade, a place in time and the id of a span. */
+function readRanks(ranks: object | undefined): string | null {
+  if (ranks === undefined) return null
+  for (const [field, rank] of Object.entries(ranks)) {
+    const [grade, order, id] = Array.isArray(rank) ? rank : []
+    if (!Number.isInteger(grade) || !Number.isSafeInteger(order) || !/^[0-9a-f]{16}$/.test(id)) {
+      refuse(`recorded.ranks.${field}`, 'must be a grade, a time and the id of a span')
+    }
+  }
+  return JSON.stringify(ranks)
 }
 
 function readScore(body: Body, score: ExportedScore, path: string): PastScore {

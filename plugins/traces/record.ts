@@ -1,7 +1,14 @@
 /** Recording traces: whole, or started, extended by spans, and ended. */
 import type { App } from '../../lib/app.ts'
+import type { ErrorCode } from '../../lib/errors.ts'
 import { EndBody, IngestBody, SpansBody } from '../../lib/schema/input.ts'
 import { SpansAppended, TraceEnded, TraceRecorded } from '../../lib/schema/output.ts'
+
+/** Why spans or an end do not change a trace. */
+const NO_CHANGE: readonly ErrorCode[] = [
+  ...(['invalid_trace', 'forbidden', 'trace_id_conflict', 'trace_finished', 'span_conflict'] as const),
+  ...(['payload_too_large', 'quota_exhausted'] as const)
+]
 
 export default function record(app: App) {
   app.route({
@@ -36,7 +43,7 @@ export default function record(app: App) {
     body: SpansBody,
     prepared: true,
     replies: { 200: SpansAppended },
-    errors: ['invalid_trace', 'forbidden', 'trace_finished', 'span_conflict', 'payload_too_large', 'quota_exhausted'],
+    errors: NO_CHANGE,
     async handler({ key, traceId, payload, requestId }) {
       const { added, duplicate, spanCount } = await app.ingest.append(key, traceId, payload)
       return { body: { ok: true, traceId, added, duplicate, spanCount, requestId } }
@@ -55,7 +62,7 @@ export default function record(app: App) {
     body: EndBody,
     prepared: true,
     replies: { 200: TraceEnded },
-    errors: ['invalid_trace', 'forbidden', 'trace_finished', 'span_conflict', 'payload_too_large', 'quota_exhausted'],
+    errors: NO_CHANGE,
     async handler({ key, traceId, payload, requestId }) {
       const { duplicate, spanCount } = await app.ingest.end(key, traceId, payload)
       return { body: { ok: true, traceId, duplicate, spanCount, requestId } }

@@ -95,6 +95,7 @@ async function measureCases(bench: Bench, progress: Progress): Promise<Results> 
   const topRates = Object.fromEntries(emptyRates)
   const latency = options.cases.includes('latency') ? await cases.latency(topRates) : undefined
   const mcp = options.cases.includes('mcp') ? await cases.mcp() : undefined
+  const otlp = options.cases.includes('otlp') ? await cases.otlp() : undefined
   const stored = options.stored > 0 ? await cases.stored(options.stored, emptyRates) : undefined
   return {
     machine,
@@ -103,6 +104,7 @@ async function measureCases(bench: Bench, progress: Progress): Promise<Results> 
     ...(streaming && { streaming }),
     ...(latency && { latency }),
     ...(mcp && { mcp }),
+    ...(otlp && { otlp }),
     ...(stored && { stored: Object.fromEntries(stored) })
   }
 }

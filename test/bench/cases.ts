@@ -17,6 +17,7 @@ import {
   prepareRows
 } from './measure.ts'
 import { UsageError } from './options.ts'
+import { measureOtlpCost, type OtlpCost } from './otlp.ts'
 import type { Progress } from './progress.ts'
 import { readFreeNumber, settle, skipUsedNumbers } from './tables.ts'
 
@@ -54,6 +55,8 @@ export interface StoredResult {
   readonly ratio: number
 }
 
+/** Exports of so many traces each, and the same traces recorded one by one. */
+const EXPORTS = { traces: 64, exports: 8, rounds: 5 }
 /** Pages of the trace list, asked for by GET and by a tool. */
 const LISTINGS = { requests: 400, rounds: 3 }
 const IDLE_CLIENT = { connections: 1, rate: 20 }
@@ -129,6 +132,15 @@ export class Cases {
     await measureLoad(this.#bench, 'typical')
     this.#progress.step = 'list_traces against GET /api/v1/traces'
     return measureListCost({ port: service.port, key: service.key, ...LISTINGS, readTimes: () => readTimes()! })
+  }
+
+  /** What a span costs that comes by OTLP beside the same one that is recorded; undefined where CPU times cannot be read. */
+  async otlp(): Promise<OtlpCost | undefined> {
+    const { service } = this.#bench
+    const readTimes = () => readCpuTimes(service.pid, service.postmasterPid)
+    if (readTimes() === undefined) return undefined
+    this.#progress.step = 'exports in OTLP against the same traces recorded'
+    return measureOtlpCost({ port: service.port, key: service.key, ...EXPORTS, readTimes: () => readTimes()! })
   }
 
   /** Fills the tables, and measures the kinds again that were measured with empty ones. */

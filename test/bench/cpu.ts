@@ -53,6 +53,16 @@ export function subtractTimes(later: CpuTimes, earlier: CpuTimes): CpuTimes {
   }
 }
 
+export const NO_TIMES: CpuTimes = { node: 0, main: 0, postgres: 0 }
+
+export function addTimes(a: CpuTimes, b: CpuTimes): CpuTimes {
+  return { node: a.node + b.node, main: a.main + b.main, postgres: a.postgres + b.postgres }
+}
+
+export function divideTimes({ node, main, postgres }: CpuTimes, by: number): CpuTimes {
+  return { node: node / by, main: main / by, postgres: postgres / by }
+}
+
 function readProcesses(): Map<number, ProcessTimes> {
   const processes = new Map<number, ProcessTimes>()
   for (const name of readdirSync('/proc')) {

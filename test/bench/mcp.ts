@@ -3,7 +3,7 @@
  * turns, so that whatever else the machine does falls on both.
  */
 import { Pool } from 'undici'
-import { type CpuTimes, subtractTimes } from './cpu.ts'
+import { addTimes, type CpuTimes, divideTimes, NO_TIMES, subtractTimes } from './cpu.ts'
 
 export interface ListCostPlan {
   readonly port: number
@@ -49,7 +49,7 @@ export async function measureListCost(plan: ListCostPlan): Promise<ListCost> {
     )
   }
 
-  let total = { get: NOTHING, call: NOTHING }
+  let total = { get: NO_TIMES, call: NO_TIMES }
   try {
     await sendMany(get, WARM_UP_REQUESTS)
     await sendMany(call, WARM_UP_REQUESTS)
@@ -69,14 +69,4 @@ export async function measureListCost(plan: ListCostPlan): Promise<ListCost> {
   }
   const each = plan.requests * plan.rounds
   return { get: divideTimes(total.get, each), call: divideTimes(total.call, each) }
-}
-
-const NOTHING: CpuTimes = { node: 0, main: 0, postgres: 0 }
-
-function addTimes(a: CpuTimes, b: CpuTimes): CpuTimes {
-  return { node: a.node + b.node, main: a.main + b.main, postgres: a.postgres + b.postgres }
-}
-
-function divideTimes({ node, main, postgres }: CpuTimes, by: number): CpuTimes {
-  return { node: node / by, main: main / by, postgres: postgres / by }
 }

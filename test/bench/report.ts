@@ -5,6 +5,7 @@ import type { LoadKind } from './load.ts'
 import type { Machine } from './machine.ts'
 import type { ListCost } from './mcp.ts'
 import type { Options } from './options.ts'
+import type { OtlpCost } from './otlp.ts'
 
 export interface Results {
   readonly machine: Machine
@@ -13,13 +14,14 @@ export interface Results {
   readonly streaming?: StreamingResult
   readonly latency?: readonly LatencyResult[]
   readonly mcp?: ListCost
+  readonly otlp?: OtlpCost
   readonly stored?: Partial<Record<LoadKind, StoredResult>>
 }
 
 /** Renders whatever was measured. */
 export function renderReport(results: Results): string {
   const parts = [renderMachine(results), ...renderWhole(results), renderStreaming(results), renderLatency(results)]
-  parts.push(renderListCost(results), renderStored(results), renderRefused(results))
+  parts.push(renderListCost(results), renderOtlpCost(results), renderStored(results), renderRefused(results))
   return `${parts.filter(part => part !== '').join('\n\n')}\n`
 }
 
@@ -155,6 +157,23 @@ function renderListCost({ mcp }: Results): string {
         'tools/call list_traces',
         ...[call.node, call.postgres, callCpu].map(round),
         `**${(callCpu / getCpu).toFixed(2)}**`
+      ]
+    ]
+  )
+}
+
+function renderOtlpCost({ otlp }: Results): string {
+  if (otlp === undefined) return ''
+  const { recorded, exported, spans, traces } = otlp
+  const [recordedCpu, exportedCpu] = [recorded.node + recorded.postgres, exported.node + exported.postgres]
+  return table(
+    ['CPU of one span of a typical trace, µs', 'node', 'PostgreSQL', 'both', 'to the recording'],
+    [
+      ['POST /api/v1/traces', ...[recorded.node, recorded.postgres, recordedCpu].map(round), '1'],
+      [
+        `an OTLP export of ${spans} spans over ${traces} traces`,
+        ...[exported.node, exported.postgres, exportedCpu].map(round),
+        `**${(exportedCpu / recordedCpu).toFixed(2)}**`
       ]
     ]
   )

@@ -48,7 +48,9 @@ const running: TraceState = {
   estimatedBytes: 200,
   metadata: null,
   outputBytes: 4,
-  spanHashes: new Map()
+  spanHashes: new Map(),
+  isGathered: false,
+  gathered: undefined
 }
 const complete: TraceState = { ...running, running: false, endHash: 'end' }
 const holding = (state: TraceState, ...held: [string, string][]): TraceState => ({

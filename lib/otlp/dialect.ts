@@ -1,0 +1,138 @@
+/**
+ * A dialect: the names that one convention gives to what spoor has fields for. The first attribute in a list that says
+ * something wins. Dialects are tables; lib/otlp/dialects.ts puts them in order, lib/otlp/map-span.ts reads by them.
+ */
+import type { SPAN_KINDS } from '../schema/input.ts'
+import type { FreeJson } from '../trace/free-json.ts'
+import type { Json } from '../trace/json.ts'
+import type { Fields } from './fields.ts'
+import type { OtlpEvent } from './request.ts'
+import { type Form, freeForm, freeOf } from './values.ts'
+
+export type SpanKind = (typeof SPAN_KINDS)[number]
+
+/** Where an input or an output may stand; undefined where the span has nothing of the kind. What is used is taken. */
+export type Source = (fields: Fields, events: readonly OtlpEvent[]) => FreeJson | undefined
+
+export interface Dialect {
+  /** The kind, where the span says one in this dialect. */
+  readonly kind: (fields: Fields) => SpanKind | undefined
+  readonly model?: readonly string[]
+  readonly provider?: readonly string[]
+  readonly inputTokens?: readonly string[]
+  readonly outputTokens?: readonly string[]
+  readonly totalTokens?: readonly string[]
+  /** The whole cost in US dollars. */
+  readonly cost?: readonly string[]
+  /** Parts of the cost, summed where the whole is not said. */
+  readonly costParts?: readonly string[]
+  /** Attributes that hold counts, or costs, as a JSON object. */
+  readonly usageDetails?: readonly string[]
+  readonly costDetails?: readonly string[]
+  readonly input?: readonly Source[]
+  readonly output?: readonly Source[]
+  /** What a span of this kind is called, better than by its name. */
+  readonly names?: Readonly<Partial<Record<SpanKind, readonly string[]>>>
+  /** What the span says of its trace. */
+  readonly trace?: TraceNames
+}
+
+export interface TraceNames {
+  /** True where a span is the first of its trace that is sent, though it has a parent. */
+  readonly root?: readonly string[]
+  readonly name?: readonly string[]
+  /** What the trace is called where this span is its root. */
+  readonly rootName?: readonly string[]
+  readonly input?: readonly string[]
+  readonly output?: readonly string[]
+  readonly sessionId?: readonly string[]
+  readonly userId?: readonly string[]
+  readonly tags?: readonly string[]
+  /** Attributes that hold metadata as a JSON object. */
+  readonly metadata?: readonly string[]
+  /** What the names of attributes begin with that are metadata each. */
+  readonly metadataPrefixes?: readonly string[]
+}
+
+const attribute =
+  (form: Form) =>
+  (name: string): Source =>
+  fields => {
+    const found = fields.find([name])
+    if (found === undefined) return undefined
+    fields.take(name)
+    return freeForm(found.value, form)
+  }
+/** Text that may be JSON of any kind. */
+export const json = attribute('json')
+/** Text, or an object or array as JSON text. */
+export const loose = attribute('loose')
+
+/** A value that is put together from several. */
+export const composed =
+  (compose: (fields: Fields, events: readonly OtlpEvent[]) => Json): Source =>
+  (fields, events) => {
+    const value = compose(fields, events)
+    return value === undefined ? undefined : freeOf(value)
+  }
+
+/** The kind that an attribute's value stands for; undefined where it is not there. */
+export function kindBy(
+  name: string,
+  kinds: Readonly<Record<string, SpanKind>>,
+  otherwise?: SpanKind
+): (fields: Fields) => SpanKind | undefined {
+  return fields => {
+    const value = fields.get(name)
+    if (typeof value !== 'string') return undefined
+    return Object.hasOwn(kinds, value) ? kinds[value] : otherwise
+  }
+}
+
+/**
+ * What stands in attributes named `<prefix>.<index>.<path>`, put together again; undefined where there are none. A name
+ * that is the beginning of another one stays an attribute.
+ */
+export function indexed(prefix: string): Source {
+  return composed(fields => {
+    const tree: Tree = new Map()
+    for (const name of fields.names(`${prefix}.`)) {
+      if (plant(tree, name.slice(prefix.length + 1).split('.'), fields.get(name))) fields.take(name)
+    }
+    return tree.size === 0 ? undefined : readTree(tree)
+  })
+}
+
+type Tree = Map<string, Tree | Leaf>
+class Leaf {
+  readonly value: Json
+  constructor(value: Json) {
+    this.value = value
+  }
+}
+
+/** No convention nests deeper; what does so is not taken apart any further. */
+const MAX_STEPS = 12
+
+function plant(tree: Tree, path: readonly string[], value: Json): boolean {
+  let branch = tree
+  const steps = path.length > MAX_STEPS ? [...path.slice(0, MAX_STEPS), path.slice(MAX_STEPS).join('.')] : path
+  for (const step of steps.slice(0, -1)) {
+    const next = branch.get(step) ?? new Map()
+    if (next instanceof Leaf) return false
+    branch.set(step, next)
+    branch = next
+  }
+  const last = steps.at(-1) as string
+  if (branch.has(last)) return false
+  branch.set(last, new Leaf(value))
+  return true
+}
+
+/** Steps that count from 0 without a gap make an array. */
+function readTree(tree: Tree): Json {
+  const values = new Map<string, Json>()
+  for (const [step, branch] of tree) values.set(step, branch instanceof Leaf ? branch.value : readTree(branch))
+  const counted = Array.from({ length: values.size }, (_, i) => String(i))
+  return counted.every(step => values.has(step)) ? counted.map(step => values.get(step)) : Object.fromEntries(values)
+}

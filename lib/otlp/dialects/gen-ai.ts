@@ -1,0 +1,110 @@
+/**
+ * OpenTelemetry's conventions for generative AI, the names of today and those of before: libraries go on sending what they
+ * were made for.
+ */
+import type { Json } from '../../trace/json.ts'
+import { composed, type Dialect, indexed, json, kindBy, loose, type Source } from '../dialect.ts'
+import type { Fields } from '../fields.ts'
+import type { OtlpEvent } from '../request.ts'
+import { readForm } from '../values.ts'
+
+const byOperation = kindBy(
+  'gen_ai.operation.name',
+  {
+    chat: 'llm',
+    text_completion: 'llm',
+    generate_content: 'llm',
+    completion: 'llm',
+    generate: 'llm',
+    invoke_agent: 'agent',
+    create_agent: 'agent',
+    execute_tool: 'tool',
+    invoke_workflow: 'chain',
+    plan: 'chain',
+    agent_step: 'chain',
+    retrieval: 'retriever',
+    search_memory: 'retriever',
+    embeddings: 'embedding'
+  },
+  'custom'
+)
+
+export const genAi: Dialect = {
+  kind(fields) {
+    const kind = byOperation(fields)
+    if (kind !== undefined) return kind
+    if (fields.has('gen_ai.tool.name') || fields.has('gen_ai.tool.call.id')) return 'tool'
+    return fields.has('gen_ai.retrieval.query.text') ? 'retriever' : undefined
+  },
+  model: ['gen_ai.response.model', 'gen_ai.request.model'],
+  provider: ['gen_ai.provider.name', 'gen_ai.system'],
+  inputTokens: ['gen_ai.usage.input_tokens', 'gen_ai.usage.prompt_tokens'],
+  outputTokens: ['gen_ai.usage.output_tokens', 'gen_ai.usage.completion_tokens'],
+  totalTokens: ['gen_ai.usage.total_tokens'],
+  cost: ['gen_ai.usage.cost'],
+  costParts: ['gen_ai.usage.input_cost', 'gen_ai.usage.output_cost'],
+  input: [
+    composed(readInput),
+    loose('gen_ai.tool.call.arguments'),
+    loose('gen_ai.retrieval.query.text'),
+    loose('gen_ai.prompt'),
+    indexed('gen_ai.prompt'),
+    fromDetails('gen_ai.input.messages'),
+    fromEvents('gen_ai.content.prompt', 'gen_ai.prompt'),
+    messagesOfEvents(['system', 'user', 'assistant', 'tool'].map(role => `gen_ai.${role}.message`))
+  ],
+  output: [
+    json('gen_ai.output.messages'),
+    json('gen_ai.tool.call.result'),
+    loose('gen_ai.retrieval.documents'),
+    loose('gen_ai.completion'),
+    indexed('gen_ai.completion'),
+    fromDetails('gen_ai.output.messages'),
+    fromEvents('gen_ai.content.completion', 'gen_ai.completion'),
+    messagesOfEvents(['gen_ai.choice'])
+  ],
+  names: { agent: ['gen_ai.agent.name'], tool: ['gen_ai.tool.name'] },
+  trace: {
+    rootName: ['gen_ai.agent.name'],
+    sessionId: ['gen_ai.conversation.id', 'session.id'],
+    userId: ['user.id']
+  }
+}
+
+/** The messages; instructions that are sent apart from them stand before them, as the system's message. */
+function readInput(fields: Fields): Json {
+  const messages = fields.find(['gen_ai.input.messages'])
+  const instructions = fields.find(['gen_ai.system_instructions'])
+  const list = messages === undefined ? [] : readForm(messages.value, 'json')
+  if (messages !== undefined) fields.take(messages.name)
+  if (instructions === undefined) return messages && list
+  if (!Array.isArray(list)) return list
+  fields.take(instructions.name)
+  return [{ role: 'system', parts: readForm(instructions.value, 'loose') }, ...list]
+}
+
+/** Events stay events too: what they say besides is there. */
+function fromEvents(event: string, attribute: string): Source {
+  return composed((_, events) => {
+    const found = events.find(({ name, attributes }) => name === event && attributes.has(attribute))
+    return found && readForm(found.attributes.get(attribute), 'loose')
+  })
+}
+
+function fromDetails(attribute: string): Source {
+  return fromEvents('gen_ai.client.inference.operation.details', attribute)
+}
+
+/** One message for each event; the event's name says whose it is, where the event does not. */
+function messagesOfEvents(names: readonly string[]): Source {
+  return composed((_, events) => {
+    const messages = events.filter(({ name }) => names.includes(name)).map(messageOf)
+    return messages.length === 0 ? undefined : messages
+  })
+}
+
+function messageOf({ name, attributes }: OtlpEvent): Json {
+  const [, role] = /^gen_ai\.(\w+)\.message$/.exec(name) ?? []
+  const parts = [...attributes].map(([key, value]) => [key, readForm(value, 'loose')])
+  return { ...(role !== undefined && { role }), ...Object.fromEntries(parts) }
+}

@@ -1,0 +1,33 @@
+/** Langfuse's SDKs: what they say of an observation, and what they say of its trace on any span of it. */
+import { type Dialect, kindBy, loose } from '../dialect.ts'
+
+export const langfuse: Dialect = {
+  kind: kindBy(
+    'langfuse.observation.type',
+    {
+      generation: 'llm',
+      agent: 'agent',
+      tool: 'tool',
+      chain: 'chain',
+      retriever: 'retriever',
+      embedding: 'embedding'
+    },
+    'custom'
+  ),
+  model: ['langfuse.observation.model.name'],
+  usageDetails: ['langfuse.observation.usage_details'],
+  costDetails: ['langfuse.observation.cost_details'],
+  input: [loose('langfuse.observation.input')],
+  output: [loose('langfuse.observation.output')],
+  trace: {
+    root: ['langfuse.internal.is_app_root', 'langfuse.internal.as_root'],
+    name: ['langfuse.trace.name'],
+    input: ['langfuse.trace.input'],
+    output: ['langfuse.trace.output'],
+    sessionId: ['langfuse.session.id', 'session.id'],
+    userId: ['langfuse.user.id', 'user.id'],
+    tags: ['langfuse.trace.tags', 'langfuse.tags'],
+    metadata: ['langfuse.trace.metadata'],
+    metadataPrefixes: ['langfuse.trace.metadata.']
+  }
+}

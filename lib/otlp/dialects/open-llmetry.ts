@@ -1,0 +1,40 @@
+/** OpenLLMetry: Traceloop's conventions, beside those of OpenTelemetry that its instrumentations also send. */
+import { type Dialect, kindBy, loose } from '../dialect.ts'
+import type { Fields } from '../fields.ts'
+
+const byEntity = kindBy(
+  'traceloop.span.kind',
+  { agent: 'agent', tool: 'tool', workflow: 'chain', task: 'chain' },
+  'custom'
+)
+const byRequest = kindBy('llm.request.type', {
+  chat: 'llm',
+  completion: 'llm',
+  embedding: 'embedding',
+  rerank: 'reranker'
+})
+/** Databases that are asked for what is similar, and for nothing else. */
+const VECTOR_DATABASES = ['chroma', 'lancedb', 'marqo', 'milvus', 'pinecone', 'qdrant', 'weaviate']
+
+export const openLlmetry: Dialect = {
+  kind: fields => byRequest(fields) ?? byEntity(fields) ?? (isVectorQuery(fields) ? 'retriever' : undefined),
+  totalTokens: ['llm.usage.total_tokens'],
+  input: [loose('traceloop.entity.input')],
+  output: [loose('traceloop.entity.output')],
+  names: {
+    agent: ['traceloop.entity.name'],
+    tool: ['traceloop.entity.name'],
+    chain: ['traceloop.entity.name']
+  },
+  trace: {
+    name: ['traceloop.workflow.name'],
+    sessionId: ['traceloop.association.properties.session_id'],
+    userId: ['traceloop.association.properties.user_id', 'llm.user'],
+    metadataPrefixes: ['traceloop.association.properties.']
+  }
+}
+
+function isVectorQuery(fields: Fields): boolean {
+  if (fields.has('db.vector.query.top_k')) return true
+  return VECTOR_DATABASES.includes(String(fields.get('db.system') ?? '').toLowerCase())
+}

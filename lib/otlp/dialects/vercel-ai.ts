@@ -1,0 +1,66 @@
+/** The Vercel AI SDK up to version 6; version 7 speaks OpenTelemetry's own names. */
+import type { Json } from '../../trace/json.ts'
+import { composed, type Dialect, json, type Source } from '../dialect.ts'
+import { readForm } from '../values.ts'
+
+export const vercelAi: Dialect = {
+  /** The outer spans repeat the usage of what they wrap, so they are never llm. */
+  kind(fields) {
+    const operation = fields.get('ai.operationId')
+    if (typeof operation !== 'string') return undefined
+    if (/\.do(Generate|Stream)$/.test(operation)) return 'llm'
+    if (operation.endsWith('.doEmbed')) return 'embedding'
+    if (operation.endsWith('.doRerank')) return 'reranker'
+    return operation === 'ai.toolCall' ? 'tool' : 'chain'
+  },
+  model: ['ai.response.model', 'gen_ai.response.model', 'ai.model.id'],
+  provider: ['ai.model.provider'],
+  inputTokens: ['ai.usage.promptTokens', 'ai.usage.inputTokens'],
+  outputTokens: ['ai.usage.completionTokens', 'ai.usage.outputTokens'],
+  totalTokens: ['ai.usage.totalTokens', 'ai.usage.tokens'],
+  input: [
+    json('ai.prompt.messages'),
+    json('ai.prompt'),
+    json('ai.toolCall.args'),
+    listOfJson('ai.values'),
+    json('ai.value')
+  ],
+  output: [
+    answer('ai.response.text', 'ai.response.toolCalls'),
+    json('ai.response.object'),
+    json('ai.toolCall.result'),
+    answer('ai.result.text', 'ai.result.toolCalls'),
+    json('ai.result.object'),
+    listOfJson('ai.embeddings'),
+    json('ai.embedding')
+  ],
+  names: { tool: ['ai.toolCall.name'] },
+  trace: {
+    rootName: ['ai.telemetry.functionId'],
+    sessionId: ['ai.telemetry.metadata.sessionId'],
+    userId: ['ai.telemetry.metadata.userId'],
+    tags: ['ai.telemetry.metadata.tags'],
+    metadataPrefixes: ['ai.telemetry.metadata.']
+  }
+}
+
+/** The text that was answered; with the calls of tools, where there are some, as an object. */
+function answer(text: string, toolCalls: string): Source {
+  return composed((fields): Json => {
+    const said = fields.find([text])
+    const calls = fields.find([toolCalls])
+    for (const found of [said, calls]) if (found !== undefined) fields.take(found.name)
+    if (calls === undefined) return said?.value
+    return { ...(said !== undefined && { text: said.value }), toolCalls: readForm(calls.value, 'json') }
+  })
+}
+
+/** A list whose items are JSON text each. */
+function listOfJson(name: string): Source {
+  return composed((fields): Json => {
+    const found = fields.find([name])
+    if (found === undefined) return undefined
+    fields.take(name)
+    return Array.isArray(found.value) ? found.value.map(item => readForm(item, 'json')) : readForm(found.value, 'json')
+  })
+}

@@ -1,0 +1,47 @@
+/**
+ * The attributes of one span, read by name. What a field of the span was made of as it stands is taken: it is there now,
+ * and not kept a second time among the attributes.
+ */
+import type { Json } from '../trace/json.ts'
+import type { Attributes } from './request.ts'
+
+export class Fields {
+  readonly #attributes: Attributes
+  readonly #taken = new Set<string>()
+
+  constructor(attributes: Attributes) {
+    this.#attributes = attributes
+  }
+
+  get(name: string): Json {
+    return this.#attributes.get(name)
+  }
+
+  has(name: string): boolean {
+    return this.#attributes.has(name)
+  }
+
+  /** Marks an attribute as being somewhere else now. */
+  take(name: string): void {
+    this.#taken.add(name)
+  }
+
+  /** The names that begin so. */
+  *names(prefix: string): Generator<string> {
+    for (const name of this.#attributes.keys()) if (name.startsWith(prefix)) yield name
+  }
+
+  /** The first of these attributes that says something, and its name. */
+  find(names: readonly string[]): { name: string; value: Json } | undefined {
+    for (const name of names) {
+      const value = this.#attributes.get(name)
+      if (value !== undefined && value !== null && value !== '') return { name, value }
+    }
+    return undefined
+  }
+
+  /** What is left, in the order sent. */
+  *rest(): Generator<[string, Json]> {
+    for (const entry of this.#attributes) if (!this.#taken.has(entry[0])) yield entry
+  }
+}

@@ -1,0 +1,177 @@
+/**
+ * OTLP's JSON encoding, which is not quite protobuf's: ids are hexadecimal, numbers of 64 bits may be numbers or decimal
+ * text, names are lowerCamelCase and nothing else. Unknown fields are passed over, as the protocol wants it; a value of
+ * another type than its field has makes the whole request undecodable.
+ */
+import { LosslessNumber } from 'lossless-json'
+import { Refusal } from '../errors.ts'
+import { readBody } from '../trace/body.ts'
+import type { Json } from '../trace/json.ts'
+import { setOwn } from '../trace/metadata.ts'
+import { Parts } from './parts.ts'
+import type { Attributes, Origin, OtlpEvent, OtlpLink, OtlpSpan, SpanGroup } from './request.ts'
+import { microsOfText } from './time.ts'
+
+type JsonObject = Readonly<Record<string, unknown>>
+
+/** Reads an export request. Throws `invalid_json` or, naming the field, `invalid_request`. */
+export function decodeJson(bytes: Uint8Array): SpanGroup[] {
+  const { exact } = readBody(bytes, 'invalid_request')
+  parts = new Parts()
+  return listOf(objectOf(exact, 'body'), 'resourceSpans', 'body', readResourceSpans).flat()
+}
+
+/** Of the request that is being read: one at a time. */
+let parts = new Parts()
+
+/** The answer to an export; no refused spans and no message: the empty object. */
+export function encodeJson(rejectedSpans: number, errorMessage: string): string {
+  if (rejectedSpans === 0 && errorMessage === '') return '{}'
+  // A number of 64 bits is text in protobuf's JSON.
+  return JSON.stringify({ partialSuccess: { rejectedSpans: String(rejectedSpans), errorMessage } })
+}
+
+function readResourceSpans(item: JsonObject, path: string): SpanGroup[] {
+  const resource = attributesOf(objectOf(item.resource ?? {}, `${path}.resource`), `${path}.resource`)
+  return listOf(item, 'scopeSpans', path, (group, groupPath) => {
+    const scope = objectOf(group.scope ?? {}, `${groupPath}.scope`)
+    const origin: Origin = {
+      resource,
+      resourceSchemaUrl: textOf(item, 'schemaUrl', path),
+      scopeName: textOf(scope, 'name', `${groupPath}.scope`),
+      scopeVersion: textOf(scope, 'version', `${groupPath}.scope`),
+      scopeAttributes: attributesOf(scope, `${groupPath}.scope`),
+      scopeSchemaUrl: textOf(group, 'schemaUrl', groupPath)
+    }
+    return { origin, spans: listOf(group, 'spans', groupPath, readSpan) }
+  })
+}
+
+function readSpan(span: JsonObject, path: string): OtlpSpan {
+  const status = objectOf(span.status ?? {}, `${path}.status`)
+  return {
+    traceId: textOf(span, 'traceId', path).toLowerCase(),
+    spanId: textOf(span, 'spanId', path).toLowerCase(),
+    parentSpanId: textOf(span, 'parentSpanId', path).toLowerCase(),
+    traceState: textOf(span, 'traceState', path),
+    flags: countOf(span, 'flags', path),
+    name: textOf(span, 'name', path),
+    kind: enumOf(span, 'kind', path, SPAN_KINDS),
+    startMicros: microsOf(span, 'startTimeUnixNano', path),
+    endMicros: microsOf(span, 'endTimeUnixNano', path),
+    attributes: attributesOf(span, path),
+    droppedAttributes: countOf(span, 'droppedAttributesCount', path),
+    events: listOf(span, 'events', path, readEvent),
+    droppedEvents: countOf(span, 'droppedEventsCount', path),
+    links: listOf(span, 'links', path, readLink),
+    droppedLinks: countOf(span, 'droppedLinksCount', path),
+    statusCode: enumOf(status, 'code', `${path}.status`, STATUS_CODES),
+    statusMessage: textOf(status, 'message', `${path}.status`)
+  }
+}
+
+const readEvent = (event: JsonObject, path: string): OtlpEvent => ({
+  name: textOf(event, 'name', path),
+  micros: microsOf(event, 'timeUnixNano', path),
+  attributes: attributesOf(event, path),
+  droppedAttributes: countOf(event, 'droppedAttributesCount', path)
+})
+
+const readLink = (link: JsonObject, path: string): OtlpLink => ({
+  traceId: textOf(link, 'traceId', path).toLowerCase(),
+  spanId: textOf(link, 'spanId', path).toLowerCase(),
+  traceState: textOf(link, 'traceState', path),
+  attributes: attributesOf(link, path),
+  droppedAttributes: countOf(link, 'droppedAttributesCount', path),
+  flags: countOf(link, 'flags', path)
+})
+
+function attributesOf(object: JsonObject, path: string): Attributes {
+  const attributes = new Map<string, Json>()
+  const read = (item: JsonObject, itemPath: string) =>
+    attributes.set(textOf(item, 'key', itemPath), readValue(item.value, `${itemPath}.value`))
+  listOf(object, 'attributes', path, read)
+  return attributes
+}
+
+/** The JSON value that an AnyValue stands for. */
+function readValue(any: unknown, path: string): Json {
+  if (any === undefined || any === null) return null
+  const value = objectOf(any, path)
+  if (typeof value.stringValue === 'string') return value.stringValue
+  if (typeof value.boolValue === 'boolean') return value.boolValue
+  if (value.intValue !== undefined) return integerOf(value.intValue, `${path}.intValue`)
+  if (value.doubleValue !== undefined) return doubleOf(value.doubleValue)
+  if (value.arrayValue !== undefined) {
+    const array = objectOf(value.arrayValue ?? {}, `${path}.arrayValue`)
+    return listOf(array, 'values', `${path}.arrayValue`, readValue)
+  }
+  if (value.kvlistValue !== undefined) {
+    const object: Record<string, Json> = {}
+    const list = objectOf(value.kvlistValue ?? {}, `${path}.kvlistValue`)
+    listOf(list, 'values', `${path}.kvlistValue`, (item, itemPath) =>
+      setOwn(object, textOf(item, 'key', itemPath), readValue(item.value, `${itemPath}.value`))
+    )
+    return object
+  }
+  return typeof value.bytesValue === 'string' ? value.bytesValue : null
+}
+
+function integerOf(value: unknown, path: string): Json {
+  if (typeof value === 'number' || value instanceof LosslessNumber) return value
+  if (typeof value !== 'string' || !/^-?\d{1,20}$/.test(value)) return refuse(path, 'must be a whole number')
+  const number = Number(value)
+  return Number.isSafeInteger(number) ? number : new LosslessNumber(BigInt(value).toString())
+}
+
+/** NaN and the infinities come as text, and stay text. */
+function doubleOf(value: unknown): Json {
+  if (typeof value !== 'string') return value
+  const number = Number(value)
+  return value.trim() !== '' && Number.isFinite(number) ? number : value
+}
+
+const SPAN_KINDS = ['UNSPECIFIED', 'INTERNAL', 'SERVER', 'CLIENT', 'PRODUCER', 'CONSUMER'].map(
+  name => `SPAN_KIND_${name}`
+)
+const STATUS_CODES = ['STATUS_CODE_UNSET', 'STATUS_CODE_OK', 'STATUS_CODE_ERROR']
+
+/** A number; some senders write the name, as protobuf's JSON would. */
+function enumOf(object: JsonObject, field: string, path: string, names: readonly string[]): number {
+  const value = object[field]
+  const index = typeof value === 'string' ? names.indexOf(value) : -1
+  return index >= 0 ? index : countOf(object, field, path)
+}
+
+function countOf(object: JsonObject, field: string, path: string): number {
+  const value = object[field] ?? 0
+  return Number.isInteger(value) ? (value as number) : refuse(`${path}.${field}`, 'must be a whole number')
+}
+
+function microsOf(object: JsonObject, field: string, path: string): number {
+  const value = object[field] ?? '0'
+  const text = value instanceof LosslessNumber ? value.value : String(value)
+  return /^\d{1,20}$/.test(text) ? microsOfText(text) : refuse(`${path}.${field}`, 'must be nanoseconds since 1970')
+}
+
+function textOf(object: JsonObject, field: string, path: string): string {
+  const value = object[field] ?? ''
+  return typeof value === 'string' ? value : refuse(`${path}.${field}`, 'must be a string')
+}
+
+function listOf<T>(object: JsonObject, field: string, path: string, read: (item: JsonObject, path: string) => T): T[] {
+  const list = object[field] ?? []
+  const listPath = path === 'body' ? field : `${path}.${field}`
+  if (!Array.isArray(list)) return refuse(listPath, 'must be an array')
+  parts.add(list.length)
+  return list.map((item, i) => read(objectOf(item, `${listPath}[${i}]`), `${listPath}[${i}]`))
+}
+
+function objectOf(value: unknown, path: string): JsonObject {
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as JsonObject
+  return refuse(path, 'must be an object')
+}
+
+function refuse(path: string, rule: string): never {
+  throw new Refusal('invalid_request', `${path}: ${rule}`)
+}

@@ -1,0 +1,180 @@
+/**
+ * One span of OTLP as spoor's own: the span as a client would send it, and what it says of its trace. What no field has a
+ * place for is kept in `attributes`, what OTLP itself says of a span under the names that OpenTelemetry gives to it where it
+ * is written down elsewhere than in OTLP (`otel.scope.name` and the like).
+ */
+import { MAX_EVENTS, MAX_NAME, MAX_TEXT, SPAN_KINDS, type SpanInput } from '../schema/input.ts'
+import type { FreeJson } from '../trace/free-json.ts'
+import type { SpanHints } from '../trace/gathered.ts'
+import type { Json } from '../trace/json.ts'
+import type { Reading } from '../trace/reader.ts'
+import type { Source } from './dialect.ts'
+import { dialects, namesOf } from './dialects.ts'
+import { Fields } from './fields.ts'
+import { readKind } from './kind.ts'
+import type { Attributes, Origin, OtlpEvent, OtlpLink, OtlpSpan } from './request.ts'
+import { cut, shortText, storable } from './text.ts'
+import { timestampOf } from './time.ts'
+import { readHints } from './trace-hints.ts'
+import { readCost, readUsage } from './usage.ts'
+import { freeObject, freeOf } from './values.ts'
+
+export interface MappedSpan {
+  readonly span: Reading<SpanInput>
+  readonly hints: SpanHints
+}
+
+type Member = readonly [name: string, value: FreeJson]
+
+/** An origin as it is written down with each of its spans. */
+export interface DescribedOrigin {
+  readonly members: readonly Member[]
+  readonly resource: FreeJson | undefined
+}
+
+const MODELS = namesOf(dialect => dialect.model)
+const PROVIDERS = namesOf(dialect => dialect.provider)
+const INPUTS = dialects.flatMap(dialect => dialect.input ?? [])
+const OUTPUTS = dialects.flatMap(dialect => dialect.output ?? [])
+/** What spans of a kind are called by. */
+const NAMES = Object.fromEntries(SPAN_KINDS.map(kind => [kind, namesOf(({ names }) => names?.[kind])]))
+const OTEL_KINDS = ['', 'internal', 'server', 'client', 'producer', 'consumer']
+const STATUSES = ['unset', 'ok', 'error'] as const
+/** Some senders write a root's parent so. */
+const NO_PARENT = '0'.repeat(16)
+
+/** Maps a span whose ids and times are in order. */
+export function mapSpan(span: OtlpSpan, origin: DescribedOrigin): MappedSpan {
+  const { startMicros, endMicros, events } = span
+  const fields = new Fields(span.attributes)
+  const kind = readKind(fields)
+  const better = takeText(fields, NAMES[kind] ?? [], MAX_NAME)
+  const name = better ?? columnText(span.name)
+  const startedAt = timestampOf(startMicros)
+  const parentSpanId = span.parentSpanId === '' || span.parentSpanId === NO_PARENT ? null : span.parentSpanId
+  const mapped = {
+    id: span.spanId,
+    parentSpanId,
+    name,
+    kind,
+    status: isLangfuseError(fields) ? 'error' : (STATUSES[span.statusCode] ?? 'unset'),
+    startedAt,
+    // A clock that was set back while the span ran, or a span that was never ended.
+    endedAt: endMicros < startMicros ? startedAt : timestampOf(endMicros),
+    provider: takeText(fields, PROVIDERS, MAX_TEXT),
+    model: takeText(fields, MODELS, MAX_TEXT),
+    usage: readUsage(fields),
+    costUsd: readCost(fields),
+    input: readFirst(INPUTS, fields, events),
+    output: readFirst(OUTPUTS, fields, events),
+    events: events.slice(0, MAX_EVENTS).map(mapEvent),
+    // At last, when all that was taken is known.
+    attributes: describeAttributes(span, name, fields, origin)
+  }
+  return { span: mapped as Reading<SpanInput>, hints: readHints(span, fields, name, parentSpanId, origin.resource) }
+}
+
+function describeAttributes(span: OtlpSpan, name: string, fields: Fields, origin: DescribedOrigin): FreeJson {
+  const members = [...readMembers(fields.rest()), ...describeSpan(span, name), ...origin.members]
+  return freeObject(withoutRepetitions(members))
+}
+
+/** A text column's text; an empty name is none. */
+function columnText(text: string): string {
+  return text === '' ? 'unnamed' : cut(storable(text), MAX_NAME)
+}
+
+function takeText(fields: Fields, names: readonly string[], length: number): string | undefined {
+  for (const name of names) {
+    const text = shortText(fields.get(name), length)
+    if (text === undefined) continue
+    fields.take(name)
+    return text
+  }
+  return undefined
+}
+
+function readFirst(sources: readonly Source[], fields: Fields, events: readonly OtlpEvent[]): FreeJson | undefined {
+  for (const source of sources) {
+    const value = source(fields, events)
+    if (value !== undefined) return value
+  }
+  return undefined
+}
+
+const isLangfuseError = (fields: Fields): boolean => fields.get('langfuse.observation.level') === 'ERROR'
+
+/** What OTLP says of a span beside its attributes. A name that is not the span's own leaves that here. */
+function describeSpan(span: OtlpSpan, name: string): Member[] {
+  const { events, links, startMicros, endMicros } = span
+  const more: [string, Json][] = []
+  if (name !== span.name && span.name !== '') more.push(['otel.name', span.name])
+  if (span.kind !== 0) more.push(['otel.span_kind', OTEL_KINDS[span.kind] ?? span.kind])
+  if (span.statusMessage !== '') more.push(['otel.status_description', span.statusMessage])
+  if (span.traceState !== '') more.push(['otel.trace_state', span.traceState])
+  if (span.flags !== 0) more.push(['otel.flags', span.flags])
+  if (links.length > 0) more.push(['otel.links', links.map(mapLink)])
+  if (span.droppedAttributes !== 0) more.push(['otel.dropped_attributes_count', span.droppedAttributes])
+  if (span.droppedEvents !== 0) more.push(['otel.dropped_events_count', span.droppedEvents])
+  if (span.droppedLinks !== 0) more.push(['otel.dropped_links_count', span.droppedLinks])
+  if (endMicros < startMicros) more.push(['otel.end_time', timestampOf(endMicros)])
+  const members = readMembers(more)
+  if (events.length > MAX_EVENTS) members.push(['otel.events', listOf(events.slice(MAX_EVENTS).map(describeEvent))])
+  return members
+}
+
+export function describeOrigin(origin: Origin): DescribedOrigin {
+  const { resource, scopeAttributes, scopeName, scopeVersion, scopeSchemaUrl, resourceSchemaUrl } = origin
+  const schemaUrl = scopeSchemaUrl || resourceSchemaUrl
+  const members: Member[] = []
+  if (scopeName !== '') members.push(['otel.scope.name', freeOf(scopeName)])
+  if (scopeVersion !== '') members.push(['otel.scope.version', freeOf(scopeVersion)])
+  if (scopeAttributes.size > 0) members.push(['otel.scope.attributes', freeObject(readMembers(scopeAttributes))])
+  if (schemaUrl !== '') members.push(['otel.schema_url', freeOf(schemaUrl)])
+  const described = resource.size === 0 ? undefined : freeObject(readMembers(resource))
+  if (described !== undefined) members.push(['otel.resource', described])
+  return { members, resource: described }
+}
+
+function mapEvent(event: OtlpEvent) {
+  const name = columnText(event.name)
+  const members = readMembers(event.attributes)
+  if (name !== event.name && event.name !== '') members.push(['otel.name', freeOf(event.name)])
+  if (event.droppedAttributes !== 0) {
+    members.push(['otel.dropped_attributes_count', freeOf(event.droppedAttributes)])
+  }
+  return { name, timestamp: timestampOf(event.micros), attributes: freeObject(withoutRepetitions(members)) }
+}
+
+/** An event for which there is no room among the events. */
+function describeEvent(event: OtlpEvent): FreeJson {
+  const { name, timestamp, attributes } = mapEvent(event)
+  return freeObject([
+    ['name', freeOf(name)],
+    ['timestamp', freeOf(timestamp)],
+    ['attributes', attributes]
+  ])
+}
+
+const listOf = (items: readonly FreeJson[]): FreeJson => ({
+  stored: `[${items.map(({ stored }) => stored ?? '{}').join(',')}]`,
+  canonical: `[${items.map(({ canonical }) => canonical).join(',')}]`
+})
+
+const mapLink = ({ traceId, spanId, traceState, attributes, droppedAttributes, flags }: OtlpLink): Json => ({
+  traceId,
+  spanId,
+  ...(traceState !== '' && { traceState }),
+  ...(attributes.size > 0 && { attributes: Object.fromEntries(attributes) }),
+  ...(droppedAttributes !== 0 && { droppedAttributes }),
+  ...(flags !== 0 && { flags })
+})
+
+const readMembers = (attributes: Attributes | Iterable<[string, Json]>): Member[] =>
+  Array.from(attributes, ([name, value]) => [name, freeOf(value)])
+
+/** What was sent comes first, and is never replaced by what is added. */
+function withoutRepetitions(members: readonly Member[]): readonly Member[] {
+  const seen = new Set<string>()
+  return members.filter(([name]) => seen.size < seen.add(name).size)
+}

@@ -1,0 +1,247 @@
+/**
+ * OTLP's protobuf encoding. The field numbers are those of opentelemetry-proto's trace/v1 and collector/trace/v1, which are
+ * stable; what later versions add is passed over.
+ */
+import protobuf from 'protobufjs'
+import { Refusal } from '../errors.ts'
+import type { Json } from '../trace/json.ts'
+import { setOwn } from '../trace/metadata.ts'
+import { Parts } from './parts.ts'
+import type { Attributes, Origin, OtlpEvent, OtlpLink, OtlpSpan, SpanGroup } from './request.ts'
+import { type Int64, integerOf, microsOf } from './time.ts'
+
+/** Also what a sender encodes by. */
+export const SCHEMA = `
+syntax = "proto3";
+message Request { repeated ResourceSpans resource_spans = 1; }
+message Response { PartialSuccess partial_success = 1; }
+message PartialSuccess { int64 rejected_spans = 1; string error_message = 2; }
+message ResourceSpans { Resource resource = 1; repeated ScopeSpans scope_spans = 2; string schema_url = 3; }
+message Resource { repeated KeyValue attributes = 1; }
+message ScopeSpans { Scope scope = 1; repeated Span spans = 2; string schema_url = 3; }
+message Scope { string name = 1; string version = 2; repeated KeyValue attributes = 3; }
+message KeyValue { string key = 1; AnyValue value = 2; }
+message AnyValue {
+  oneof value {
+    string string_value = 1; bool bool_value = 2; int64 int_value = 3; double double_value = 4;
+    ArrayValue array_value = 5; KeyValueList kvlist_value = 6; bytes bytes_value = 7;
+  }
+}
+message ArrayValue { repeated AnyValue values = 1; }
+message KeyValueList { repeated KeyValue values = 1; }
+message Span {
+  bytes trace_id = 1; bytes span_id = 2; string trace_state = 3; bytes parent_span_id = 4; string name = 5; int32 kind = 6;
+  fixed64 start_time_unix_nano = 7; fixed64 end_time_unix_nano = 8;
+  repeated KeyValue attributes = 9; uint32 dropped_attributes_count = 10;
+  repeated Event events = 11; uint32 dropped_events_count = 12;
+  repeated Link links = 13; uint32 dropped_links_count = 14; Status status = 15; fixed32 flags = 16;
+  message Event {
+    fixed64 time_unix_nano = 1; string name = 2; repeated KeyValue attributes = 3; uint32 dropped_attributes_count = 4;
+  }
+  message Link {
+    bytes trace_id = 1; bytes span_id = 2; string trace_state = 3; repeated KeyValue attributes = 4;
+    uint32 dropped_attributes_count = 5; fixed32 flags = 6;
+  }
+}
+message Status { string message = 2; int32 code = 3; }
+`
+
+/** Messages as protobufjs decodes them: fields that were not sent have their default, messages null. */
+interface KeyValue {
+  readonly key: string
+  readonly value: AnyValue | null
+}
+interface AnyValue {
+  readonly value?:
+    | 'stringValue'
+    | 'boolValue'
+    | 'intValue'
+    | 'doubleValue'
+    | 'arrayValue'
+    | 'kvlistValue'
+    | 'bytesValue'
+  readonly stringValue: string
+  readonly boolValue: boolean
+  readonly intValue: Int64
+  readonly doubleValue: number
+  readonly arrayValue: { readonly values: readonly AnyValue[] }
+  readonly kvlistValue: { readonly values: readonly KeyValue[] }
+  readonly bytesValue: Uint8Array
+}
+interface SpanMessage {
+  readonly traceId: Uint8Array
+  readonly spanId: Uint8Array
+  readonly parentSpanId: Uint8Array
+  readonly traceState: string
+  readonly flags: number
+  readonly name: string
+  readonly kind: number
+  readonly startTimeUnixNano: Int64
+  readonly endTimeUnixNano: Int64
+  readonly attributes: readonly KeyValue[]
+  readonly droppedAttributesCount: number
+  readonly events: readonly EventMessage[]
+  readonly droppedEventsCount: number
+  readonly links: readonly LinkMessage[]
+  readonly droppedLinksCount: number
+  readonly status: { readonly code: number; readonly message: string } | null
+}
+interface EventMessage {
+  readonly timeUnixNano: Int64
+  readonly name: string
+  readonly attributes: readonly KeyValue[]
+  readonly droppedAttributesCount: number
+}
+interface LinkMessage {
+  readonly traceId: Uint8Array
+  readonly spanId: Uint8Array
+  readonly traceState: string
+  readonly attributes: readonly KeyValue[]
+  readonly droppedAttributesCount: number
+  readonly flags: number
+}
+interface ScopeSpansMessage {
+  readonly scope: { readonly name: string; readonly version: string; readonly attributes: readonly KeyValue[] } | null
+  readonly spans: readonly SpanMessage[]
+  readonly schemaUrl: string
+}
+interface ResourceSpansMessage {
+  readonly resource: { readonly attributes: readonly KeyValue[] } | null
+  readonly scopeSpans: readonly ScopeSpansMessage[]
+  readonly schemaUrl: string
+}
+
+const { root } = protobuf.parse(SCHEMA)
+root.resolveAll()
+const Request = root.lookupType('Request')
+const Response = root.lookupType('Response')
+
+/** Reads an export request. Throws `invalid_request` where the bytes are none. */
+export function decodeProtobuf(bytes: Uint8Array): SpanGroup[] {
+  let message: { readonly resourceSpans: readonly ResourceSpansMessage[] }
+  try {
+    countParts(protobuf.Reader.create(bytes), bytes.length, Request, 0, new Parts())
+    message = Request.decode(bytes) as never
+  } catch (error) {
+    if (error instanceof Refusal) throw error
+    throw new Refusal(
+      'invalid_request',
+      `body: is not a protobuf ExportTraceServiceRequest: ${(error as Error).message}`
+    )
+  }
+  return message.resourceSpans.flatMap(readResourceSpans)
+}
+
+/** The messages within a message, looked at without decoding them: decoding makes all of them at once. */
+function countParts(reader: protobuf.Reader, end: number, type: protobuf.Type, depth: number, parts: Parts): void {
+  if (depth > MAX_DEPTH) throw new Error('max depth exceeded')
+  while (reader.pos < end) {
+    const tag = reader.uint32()
+    const inner = type.fieldsById[tag >>> 3]?.resolvedType
+    if (inner instanceof protobuf.Type && (tag & 7) === LENGTH_DELIMITED) {
+      parts.add(1)
+      const length = reader.uint32()
+      countParts(reader, reader.pos + length, inner, depth + 1, parts)
+    } else {
+      reader.skipType(tag & 7)
+    }
+  }
+}
+
+const LENGTH_DELIMITED = 2
+/** As deep as the decoder goes. */
+const MAX_DEPTH = 100
+
+/** The answer to an export; no refused spans and no message: the empty message. */
+export function encodeProtobuf(rejectedSpans: number, errorMessage: string): Uint8Array {
+  if (rejectedSpans === 0 && errorMessage === '') return new Uint8Array()
+  return Response.encode({ partialSuccess: { rejectedSpans, errorMessage } }).finish()
+}
+
+function readResourceSpans({ resource, scopeSpans, schemaUrl }: ResourceSpansMessage): SpanGroup[] {
+  const attributes = readAttributes(resource?.attributes ?? [])
+  return scopeSpans.map(group => {
+    const origin: Origin = {
+      resource: attributes,
+      resourceSchemaUrl: schemaUrl,
+      scopeName: group.scope?.name ?? '',
+      scopeVersion: group.scope?.version ?? '',
+      scopeAttributes: readAttributes(group.scope?.attributes ?? []),
+      scopeSchemaUrl: group.schemaUrl
+    }
+    return { origin, spans: group.spans.map(readSpan) }
+  })
+}
+
+function readSpan(span: SpanMessage): OtlpSpan {
+  return {
+    traceId: hex(span.traceId),
+    spanId: hex(span.spanId),
+    parentSpanId: hex(span.parentSpanId),
+    traceState: span.traceState,
+    flags: span.flags,
+    name: span.name,
+    kind: span.kind,
+    startMicros: microsOf(span.startTimeUnixNano),
+    endMicros: microsOf(span.endTimeUnixNano),
+    attributes: readAttributes(span.attributes),
+    droppedAttributes: span.droppedAttributesCount,
+    events: span.events.map(readEvent),
+    droppedEvents: span.droppedEventsCount,
+    links: span.links.map(readLink),
+    droppedLinks: span.droppedLinksCount,
+    statusCode: span.status?.code ?? 0,
+    statusMessage: span.status?.message ?? ''
+  }
+}
+
+const readEvent = (event: EventMessage): OtlpEvent => ({
+  name: event.name,
+  micros: microsOf(event.timeUnixNano),
+  attributes: readAttributes(event.attributes),
+  droppedAttributes: event.droppedAttributesCount
+})
+
+const readLink = (link: LinkMessage): OtlpLink => ({
+  traceId: hex(link.traceId),
+  spanId: hex(link.spanId),
+  traceState: link.traceState,
+  attributes: readAttributes(link.attributes),
+  droppedAttributes: link.droppedAttributesCount,
+  flags: link.flags
+})
+
+function readAttributes(list: readonly KeyValue[]): Attributes {
+  const attributes = new Map<string, Json>()
+  for (const { key, value } of list) attributes.set(key, readValue(value))
+  return attributes
+}
+
+function readValue(any: AnyValue | null): Json {
+  switch (any?.value) {
+    case 'stringValue':
+      return any.stringValue
+    case 'boolValue':
+      return any.boolValue
+    case 'intValue':
+      return integerOf(any.intValue)
+    case 'doubleValue':
+      // JSON has no NaN and no infinities.
+      return Number.isFinite(any.doubleValue) ? any.doubleValue : String(any.doubleValue)
+    case 'arrayValue':
+      return any.arrayValue.values.map(readValue)
+    case 'kvlistValue': {
+      const object: Record<string, Json> = {}
+      for (const { key, value } of any.kvlistValue.values) setOwn(object, key, readValue(value))
+      return object
+    }
+    case 'bytesValue':
+      return Buffer.from(any.bytesValue).toString('base64')
+    default:
+      return null
+  }
+}
+
+/** Bytes that were not sent are an empty array of the decoder's. */
+const hex = ({ buffer, byteOffset, length }: Uint8Array): string =>
+  length === 0 ? '' : Buffer.from(buffer, byteOffset, length).toString('hex')

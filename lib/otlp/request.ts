@@ -1,0 +1,61 @@
+/**
+ * What an export request says, whichever of OTLP's two encodings it came in: ids as lower-case hexadecimal text, times as
+ * microseconds since 1970, attributes as JSON values. What is not there is the empty text, 0, or an empty list.
+ */
+import type { Json } from '../trace/json.ts'
+
+/** Attributes in the order in which they were sent. Of a key that comes twice the last counts. */
+export type Attributes = ReadonlyMap<string, Json>
+
+export interface OtlpEvent {
+  readonly name: string
+  readonly micros: number
+  readonly attributes: Attributes
+  readonly droppedAttributes: number
+}
+
+export interface OtlpLink {
+  readonly traceId: string
+  readonly spanId: string
+  readonly traceState: string
+  readonly attributes: Attributes
+  readonly droppedAttributes: number
+  readonly flags: number
+}
+
+export interface OtlpSpan {
+  readonly traceId: string
+  readonly spanId: string
+  readonly parentSpanId: string
+  readonly traceState: string
+  readonly flags: number
+  readonly name: string
+  /** 1 internal, 2 server, 3 client, 4 producer, 5 consumer. */
+  readonly kind: number
+  readonly startMicros: number
+  readonly endMicros: number
+  readonly attributes: Attributes
+  readonly droppedAttributes: number
+  readonly events: readonly OtlpEvent[]
+  readonly droppedEvents: number
+  readonly links: readonly OtlpLink[]
+  readonly droppedLinks: number
+  /** 0 unset, 1 ok, 2 error. */
+  readonly statusCode: number
+  readonly statusMessage: string
+}
+
+/** Who made spans: the process (its resource) and the library in it (the scope). */
+export interface Origin {
+  readonly resource: Attributes
+  readonly resourceSchemaUrl: string
+  readonly scopeName: string
+  readonly scopeVersion: string
+  readonly scopeAttributes: Attributes
+  readonly scopeSchemaUrl: string
+}
+
+export interface SpanGroup {
+  readonly origin: Origin
+  readonly spans: readonly OtlpSpan[]
+}

@@ -1,0 +1,21 @@
+/** Texts for columns: no U+0000 and no half of a surrogate pair, which PostgreSQL cannot keep as text, and not too long. */
+import type { Json } from '../trace/json.ts'
+
+const REPLACEMENT = '\ufffd'
+
+export function storable(text: string): string {
+  return text.includes('\u0000') ? text.replaceAll('\u0000', REPLACEMENT).toWellFormed() : text.toWellFormed()
+}
+
+/** The first so many characters (code points). */
+export function cut(text: string, length: number): string {
+  if (text.length <= length) return text
+  return [...text.slice(0, 2 * length)].slice(0, length).join('')
+}
+
+/** The value as a text of 1 to so many characters; undefined where it is none, or would have to be changed. */
+export function shortText(value: Json, length: number): string | undefined {
+  if (typeof value === 'number') return String(value)
+  if (typeof value !== 'string' || value === '') return undefined
+  return cut(value, length) === value && storable(value) === value ? value : undefined
+}

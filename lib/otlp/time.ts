@@ -1,0 +1,39 @@
+/** Times and whole numbers of 64 bits, as the two encodings give them, without going through a double that cannot hold them. */
+import { LosslessNumber } from 'lossless-json'
+import type { Json } from '../trace/json.ts'
+
+/** 64 bits in two halves; protobufjs gives a plain number where nothing was sent. */
+export type Int64 = { readonly low: number; readonly high: number; readonly unsigned: boolean } | number
+
+/** 2^32 nanoseconds are so many whole microseconds, and so many nanoseconds more. */
+const HIGH_MICROS = 4_294_967
+const HIGH_REST = 296
+
+/** Microseconds of a count of nanoseconds, cut, not rounded; exact up to the year 2255. */
+export function microsOf(nanos: Int64): number {
+  if (typeof nanos === 'number') return Math.floor(nanos / 1000)
+  const high = nanos.high >>> 0
+  return high * HIGH_MICROS + Math.floor((high * HIGH_REST + (nanos.low >>> 0)) / 1000)
+}
+
+/** The same from decimal text. */
+export const microsOfText = (nanos: string): number => (nanos.length > 3 ? Number(nanos.slice(0, -3)) : 0)
+
+/** A whole number as JSON: a number where a double holds it. */
+export function integerOf(value: Int64): Json {
+  if (typeof value === 'number') return value
+  // The sign is in the high half: the common small numbers need no arithmetic of more bits.
+  const number = value.high * 4_294_967_296 + (value.low >>> 0)
+  if (Number.isSafeInteger(number)) return number
+  return new LosslessNumber(((BigInt(value.high) << 32n) + BigInt(value.low >>> 0)).toString())
+}
+
+/** Later times, from the year 2255 on, are not exact in a double. */
+export const LAST_MICROS = Number.MAX_SAFE_INTEGER
+
+/** The canonical timestamp of so many microseconds since 1970. */
+export function timestampOf(micros: number): string {
+  const iso = new Date(Math.floor(micros / 1000)).toISOString()
+  const rest = micros % 1000
+  return rest === 0 ? iso : `${iso.slice(0, 23)}${String(rest).padStart(3, '0')}Z`
+}

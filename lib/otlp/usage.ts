@@ -1,0 +1,82 @@
+/** Token counts and cost of a span. What does not fit a count or a cost stays an attribute. */
+import type { SpanInput } from '../schema/input.ts'
+import type { Json } from '../trace/json.ts'
+import { dialects, namesOf } from './dialects.ts'
+import type { Fields } from './fields.ts'
+import { readForm } from './values.ts'
+
+type Usage = NonNullable<SpanInput['usage']>
+
+const COUNTS = [
+  ['inputTokens', 'input', namesOf(dialect => dialect.inputTokens)],
+  ['outputTokens', 'output', namesOf(dialect => dialect.outputTokens)],
+  ['totalTokens', 'total', namesOf(dialect => dialect.totalTokens)]
+] as const
+const USAGE_DETAILS = namesOf(dialect => dialect.usageDetails)
+const COST_DETAILS = namesOf(dialect => dialect.costDetails)
+const COSTS = namesOf(dialect => dialect.cost)
+const COST_PARTS = dialects.flatMap(({ costParts }) => (costParts === undefined ? [] : [costParts]))
+
+export function readUsage(fields: Fields): Usage | undefined {
+  const details = readDetails(fields, USAGE_DETAILS)
+  const usage: { -readonly [field in keyof Usage]: Usage[field] } = {}
+  for (const [field, detail, names] of COUNTS) {
+    const count = countOf(details?.[detail]) ?? takeFirst(fields, names, countOf)
+    if (count !== undefined) usage[field] = count
+  }
+  return Object.keys(usage).length === 0 ? undefined : usage
+}
+
+/** In US dollars. */
+export function readCost(fields: Fields): number | undefined {
+  const details = readDetails(fields, COST_DETAILS)
+  const whole = costOf(details?.total) ?? takeFirst(fields, COSTS, costOf)
+  if (whole !== undefined) return whole
+  if (details !== undefined) return sumOf(Object.values(details))
+  for (const parts of COST_PARTS) {
+    const sum = sumOf(parts.map(name => fields.get(name)))
+    if (sum !== undefined) return sum
+  }
+  return undefined
+}
+
+/** An object of counts, which stays an attribute: it may hold more than spoor has fields for. */
+function readDetails(fields: Fields, names: readonly string[]): Readonly<Record<string, Json>> | undefined {
+  const found = fields.find(names)
+  const details = found && readForm(found.value, 'json')
+  const isObject = typeof details === 'object' && details !== null && !Array.isArray(details)
+  return isObject ? (details as Record<string, Json>) : undefined
+}
+
+function takeFirst(
+  fields: Fields,
+  names: readonly string[],
+  read: (value: Json) => number | undefined
+): number | undefined {
+  for (const name of names) {
+    const number = fields.has(name) ? read(fields.get(name)) : undefined
+    if (number === undefined) continue
+    fields.take(name)
+    return number
+  }
+  return undefined
+}
+
+function sumOf(values: readonly Json[]): number | undefined {
+  const costs = values.map(costOf).filter(cost => cost !== undefined)
+  return costs.length === 0 ? undefined : costs.reduce((sum, cost) => sum + cost, 0)
+}
+
+/** Some senders write numbers as text. */
+const numberOf = (value: Json): number =>
+  typeof value === 'number' ? value : typeof value === 'string' && value.trim() !== '' ? Number(value) : Number.NaN
+
+function countOf(value: Json): number | undefined {
+  const count = numberOf(value)
+  return Number.isSafeInteger(count) && count >= 0 ? count : undefined
+}
+
+function costOf(value: Json): number | undefined {
+  const cost = numberOf(value)
+  return Number.isFinite(cost) && cost >= 0 ? cost : undefined
+}

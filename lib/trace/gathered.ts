@@ -1,0 +1,273 @@
+/**
+ * A trace gathered from spans that come one by one, in any order, as OpenTelemetry sends them. Nothing says when it is
+ * done, and nobody sends the trace itself: every field of it is taken from a span, and which span that is depends only on
+ * the spans, never on the order in which they came. Each field remembers the rank of the span that it was taken from, and a
+ * span of a better rank takes it over; so whatever has come so far, the trace is what these spans would make together.
+ */
+import { MAX_DOCUMENT_BYTES, MAX_TAGS } from '../schema/input.ts'
+import { countBytes, countErrors } from './count.ts'
+import { traceDocument, usageDocument } from './document.ts'
+import { mergeMetadata } from './metadata.ts'
+import type { PreparedSpan, UsageFields } from './prepared.ts'
+import { type Spending, type Spent, sumSpending } from './spending.ts'
+import { durationMs, isBefore } from './timestamp.ts'
+
+/** How much a span has to say in its trace: the root the most, then the first span of a process that was called by another. */
+export const ROOT = 1
+export const PROCESS_ROOT = 2
+export const INNER = 3
+export type Level = typeof ROOT | typeof PROCESS_ROOT | typeof INNER
+
+/** What a span says of its trace. JSON is text; undefined: nothing. */
+export interface SpanHints {
+  readonly level: Level
+  readonly startMicros: number
+  readonly endMicros: number
+  /** What the trace is called, whichever span says so; and what it is called after this span. */
+  readonly name: string | undefined
+  readonly ownName: string
+  /** Said of the trace; otherwise the span's own stand for it. */
+  readonly input: string | undefined
+  readonly output: string | undefined
+  readonly sessionId: string | undefined
+  readonly userId: string | undefined
+  readonly tags: readonly string[]
+  readonly metadata: Readonly<Record<string, string>>
+}
+
+export interface GatheredSpan extends PreparedSpan {
+  readonly hints: SpanHints
+}
+
+/** Where a field was taken from: grade, place in time, span id. The least is the best. */
+export type Rank = readonly [grade: number, order: number, id: string]
+/** The ranks of a trace's fields. `times` stands for status too; metadata has one for each key, behind a prefix. */
+export type Ranks = Readonly<Record<string, Rank>>
+
+/** The fields of a gathered trace, but for input and output. */
+export interface GatheredFields extends UsageFields {
+  readonly name: string
+  /** 'running' until a root has come. */
+  readonly status: string
+  readonly startedAt: string
+  readonly endedAt: string | null
+  readonly provider: string | null
+  readonly model: string | null
+  readonly sessionId: string | null
+  readonly userId: string | null
+  readonly tags: readonly string[]
+  readonly costUsd: number | null
+  /** An object as JSON text; null: {}. */
+  readonly metadata: string | null
+}
+
+/** What is counted of a gathered trace, and remembered for the spans to come. */
+interface Sums {
+  readonly ranks: Ranks
+  /** The identity hashes of its spans, exclusive-or: the same for the same spans, in whatever order they came. */
+  readonly bodyHash: string
+  readonly spanCount: number
+  readonly errorCount: number
+  readonly documentBytes: number
+  readonly estimatedBytes: number
+}
+
+/** A gathered trace as it is stored. */
+export interface GatheredState extends GatheredFields, Sums {
+  /** UTF-8 bytes of the stored input and output (4 for null). */
+  readonly inputBytes: number
+  readonly outputBytes: number
+  /** Somebody patched the metadata: what stands there now stays. */
+  readonly patched: boolean
+  /** The stored spans that say what was used. */
+  readonly spending: readonly Spending[]
+}
+
+/** The trace with more spans. */
+export interface Growth extends GatheredFields, Sums {
+  /** Undefined: as it was. */
+  readonly input: string | null | undefined
+  readonly output: string | null | undefined
+  readonly durationMs: number | null
+  /** What estimatedBytes grows by. */
+  readonly addedBytes: number
+  /** Whether any field changed that is not a sum. */
+  readonly changed: boolean
+}
+
+/** What a span wants a field to be. */
+interface Claim {
+  readonly rank: Rank
+  readonly value: string
+  readonly span: GatheredSpan
+}
+type Claims = Map<string, Claim>
+
+/** Said of the trace in so many words: before all levels. */
+const SAID = 0
+/** A model that is not the root's: better the one that was called. */
+const CALLED = 2
+const NOT_CALLED = 3
+/** What stands before the keys of metadata in the names of ranks. */
+const KEY = 'metadata.'
+const NO_SPANS = '0'.repeat(64)
+/** What a trace's document does not count. */
+const EMPTY_SPANS = '"spans":[],'
+
+/**
+ * The trace with these spans; `before` is undefined where there is none yet. `speakers` are the spans that it takes its
+ * fields from: those that are added, and roots that cannot be.
+ */
+export function gather(
+  traceId: string,
+  before: GatheredState | undefined,
+  added: readonly GatheredSpan[],
+  speakers: readonly GatheredSpan[] = added
+): Growth {
+  const claims = settle(before, speakers)
+  const ranks = { ...before?.ranks, ...ranksOf(claims) }
+  const spent = sumSpending([...(before?.spending ?? []), ...added.filter(isSpending)], ranks.times?.[2])
+  const fields = { ...takeFields(before, claims, speakers), ...spent }
+  const free = fit(traceId, fields, claims, before)
+  const addedBytes = free.documentBytes - (before?.documentBytes ?? 0) + countBytes(added)
+  return {
+    ...fields,
+    ...free,
+    ranks,
+    durationMs: fields.endedAt === null ? null : durationMs(fields.startedAt, fields.endedAt),
+    addedBytes,
+    changed:
+      claims.size > 0 || fields.tags.length > (before?.tags.length ?? 0) || fields.startedAt !== before?.startedAt,
+    bodyHash: added.reduce((hash, span) => xor(hash, span.hash), before?.bodyHash ?? NO_SPANS),
+    spanCount: (before?.spanCount ?? 0) + added.length,
+    errorCount: (before?.errorCount ?? 0) + countErrors(added),
+    estimatedBytes: (before?.estimatedBytes ?? 0) + addedBytes
+  }
+}
+
+/** The claims that are better than what the trace has, the best for each field. */
+function settle(before: GatheredState | undefined, speakers: readonly GatheredSpan[]): Claims {
+  const best: Claims = new Map()
+  const fixed = before?.patched === true ? Object.keys(JSON.parse(before.metadata ?? '{}')) : []
+  for (const span of speakers) {
+    for (const [field, grade, order, value] of claimsOf(span)) {
+      const rank: Rank = [grade, order, span.id]
+      if (isBetter(rank, best.get(field)?.rank ?? before?.ranks[field])) best.set(field, { rank, value, span })
+    }
+  }
+  for (const key of fixed) best.delete(KEY + key)
+  return best
+}
+
+/** Of two rows of the same level the one that began first comes first; of outputs the one that was given last. */
+function* claimsOf(span: GatheredSpan): Generator<[field: string, grade: number, order: number, value: string]> {
+  const { hints, provider, model, kind } = span
+  const { level, startMicros, endMicros } = hints
+  const ofModel = level === ROOT ? ROOT : kind === 'llm' ? CALLED : NOT_CALLED
+  yield ['name', hints.name === undefined ? level : SAID, startMicros, hints.name ?? hints.ownName]
+  if (level !== INNER) yield ['times', level, startMicros, '']
+  const input = hints.input ?? span.input
+  if (input !== null) yield ['input', hints.input === undefined ? level : SAID, startMicros, input]
+  const output = hints.output ?? span.output
+  if (output !== null) yield ['output', hints.output === undefined ? level : SAID, -endMicros, output]
+  if (provider !== null) yield ['provider', ofModel, startMicros, provider]
+  if (model !== null) yield ['model', ofModel, startMicros, model]
+  if (hints.sessionId !== undefined) yield ['sessionId', level, startMicros, hints.sessionId]
+  if (hints.userId !== undefined) yield ['userId', level, startMicros, hints.userId]
+  for (const [key, value] of Object.entries(hints.metadata)) yield [KEY + key, level, startMicros, value]
+}
+
+const isBetter = (a: Rank, b: Rank | undefined): boolean =>
+  b === undefined || a[0] < b[0] || (a[0] === b[0] && (a[1] < b[1] || (a[1] === b[1] && a[2] < b[2])))
+
+const ranksOf = (claims: Claims): Ranks => Object.fromEntries([...claims].map(([field, { rank }]) => [field, rank]))
+
+function takeFields(
+  before: GatheredState | undefined,
+  claims: Claims,
+  speakers: readonly GatheredSpan[]
+): Omit<GatheredFields, keyof Spent> {
+  const taken = (field: 'provider' | 'model' | 'sessionId' | 'userId') =>
+    claims.get(field)?.value ?? before?.[field] ?? null
+  const times = claims.get('times')?.span ?? (before?.ranks.times === undefined ? undefined : before)
+  return {
+    name: claims.get('name')?.value ?? before?.name ?? '',
+    status: times?.status ?? 'running',
+    startedAt: times?.startedAt ?? earliest(before, speakers),
+    endedAt: times?.endedAt ?? null,
+    provider: taken('provider'),
+    model: taken('model'),
+    sessionId: taken('sessionId'),
+    userId: taken('userId'),
+    tags: unite(before?.tags ?? [], speakers),
+    metadata: before?.metadata ?? null
+  }
+}
+
+function earliest(before: GatheredState | undefined, speakers: readonly GatheredSpan[]): string {
+  const times = [...(before === undefined ? [] : [before]), ...speakers].map(({ startedAt }) => startedAt)
+  return times.reduce((first, time) => (isBefore(time, first) ? time : first))
+}
+
+/** In alphabetical order, and of too many the first: so that the order of arrival makes no difference. */
+function unite(tags: readonly string[], speakers: readonly GatheredSpan[]): readonly string[] {
+  return [...new Set([...tags, ...speakers.flatMap(({ hints }) => hints.tags)])].toSorted().slice(0, MAX_TAGS)
+}
+
+interface Free {
+  readonly input: string | null | undefined
+  readonly output: string | null | undefined
+  readonly metadata: string | null
+  readonly documentBytes: number
+}
+
+/**
+ * Input, output and metadata, as far as they fit into one document: what does not is left out here, the output first. The
+ * spans have it all.
+ */
+function fit(traceId: string, fields: GatheredFields, claims: Claims, before: GatheredState | undefined): Free {
+  const stored = before === undefined ? null : undefined
+  const input = claims.get('input')?.value ?? stored
+  const output = claims.get('output')?.value ?? stored
+  const keys = [...claims].filter(([field]) => field.startsWith(KEY))
+  const members = keys.map(([field, { value }]) => `${JSON.stringify(field.slice(KEY.length))}:${value}`)
+  const metadata =
+    members.length === 0 ? fields.metadata : mergeMetadata(fields.metadata, `{${members.join(',')}}`).text
+  const bytesOf = (text: string | null | undefined, was = 4) =>
+    text === undefined ? was : text === null ? 4 : Buffer.byteLength(text)
+  const tries: Omit<Free, 'documentBytes'>[] = [
+    { input, output, metadata },
+    { input, output: output && null, metadata },
+    { input: input && null, output: output && null, metadata },
+    { input: input && null, output: output && null, metadata: fields.metadata }
+  ]
+  for (const [i, free] of tries.entries()) {
+    const documentBytes =
+      measure(traceId, { ...fields, metadata: free.metadata }) +
+      bytesOf(free.input, before?.inputBytes) +
+      bytesOf(free.output, before?.outputBytes)
+    if (documentBytes <= MAX_DOCUMENT_BYTES || i === tries.length - 1) return { ...free, documentBytes }
+  }
+  throw new Error('the last try returns')
+}
+
+/** UTF-8 bytes of the trace's document without the values of input and output. */
+function measure(id: string, fields: GatheredFields): number {
+  const { metadata, status, tags } = fields
+  const { head, tail } = traceDocument({
+    ...fields,
+    id,
+    input: '',
+    output: '',
+    metadata: metadata ?? '{}',
+    status: status === 'running' ? null : status,
+    tags: JSON.stringify(tags),
+    usage: usageDocument(fields)
+  })
+  return Buffer.byteLength(head + tail) - EMPTY_SPANS.length
+}
+
+const isSpending = (span: PreparedSpan): boolean =>
+  span.inputTokens !== null || span.outputTokens !== null || span.totalTokens !== null || span.costUsd !== null
+
+const xor = (a: string, b: string): string => (BigInt(`0x${a}`) ^ BigInt(`0x${b}`)).toString(16).padStart(64, '0')

@@ -1,0 +1,40 @@
+/** OpenTelemetry in: spans as its exporters send them, over HTTP, in protobuf or JSON. */
+import { type App, Content, JsonText } from '../lib/app.ts'
+import { encodeJson } from '../lib/otlp/json.ts'
+import { encodeProtobuf } from '../lib/otlp/protobuf.ts'
+import { ExportReply, ExportRequest, MAX_EXPORT_BYTES, PROTOBUF_TYPE } from '../lib/schema/otlp.ts'
+
+export default function otlp(app: App) {
+  app.route({
+    method: 'POST',
+    path: '/api/v1/otlp/v1/traces',
+    operation: 'recordOtlp',
+    access: 'traces:write',
+    summary: 'Record spans that OpenTelemetry sends',
+    description:
+      'OTLP over HTTP. Spans are gathered into traces by their trace ids, in any order and over any number of exports; a ' +
+      'trace is running until its root span has come. What is sent again is recognised; what cannot be stored is counted ' +
+      'in `partialSuccess`, and the rest is stored.',
+    body: ExportRequest,
+    maxBodyBytes: MAX_EXPORT_BYTES,
+    binary: {
+      type: PROTOBUF_TYPE,
+      body: 'An `ExportTraceServiceRequest` of opentelemetry-proto.',
+      reply: 'An `ExportTraceServiceResponse`, to a request in this encoding.'
+    },
+    prepared: true,
+    replies: { 200: ExportReply },
+    outcomes: { 200: 'Every span is stored, or counted in `partialSuccess`.' },
+    errors: ['invalid_request', 'trial_limit_reached'],
+    async handler({ key, payload, headers }) {
+      const isProtobuf = isProtobufType(headers['content-type'])
+      const { rejectedSpans, message } = await app.ingest.export(key, payload, isProtobuf ? 'protobuf' : 'json')
+      if (!isProtobuf) return { body: new JsonText(encodeJson(rejectedSpans, message)) }
+      return { body: new Content(PROTOBUF_TYPE, encodeProtobuf(rejectedSpans, message)) }
+    }
+  })
+}
+
+/** Whatever else a client calls its body, it is read as JSON, as everywhere. */
+const isProtobufType = (type: string | string[] | undefined): boolean =>
+  /^application\/(x-)?protobuf\b/i.test(String(type))

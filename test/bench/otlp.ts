@@ -1,0 +1,154 @@
+/**
+ * What a span costs that comes by OTLP: the CPU time of an export of many typical traces in protobuf, against that of the
+ * same traces recorded one by one, taken in turns, so that whatever else the machine does falls on both.
+ */
+import { randomBytes } from 'node:crypto'
+import protobuf from 'protobufjs'
+import { Pool } from 'undici'
+import { SCHEMA } from '../../lib/otlp/protobuf.ts'
+import type { SpanInput, TraceInput } from '../../lib/schema/input.ts'
+import { ingestBody, SHAPES } from './bodies.ts'
+import { addTimes, type CpuTimes, divideTimes, NO_TIMES, subtractTimes } from './cpu.ts'
+import { MINUTE_PLACE, SESSION_PLACE, TRACE_ID_PLACE } from './template.ts'
+
+export interface OtlpCostPlan {
+  readonly port: number
+  readonly key: string
+  /** Of each export. */
+  readonly traces: number
+  /** Of each round. */
+  readonly exports: number
+  readonly rounds: number
+  /** The times of the server and its PostgreSQL so far. */
+  readTimes(): CpuTimes
+}
+
+/** µs of CPU for one span. */
+export interface OtlpCost {
+  readonly recorded: CpuTimes
+  readonly exported: CpuTimes
+  readonly spans: number
+  readonly traces: number
+}
+
+const CONNECTIONS = 8
+const MINUTE = '2026-06-01T12:00'
+
+export async function measureOtlpCost(plan: OtlpCostPlan): Promise<OtlpCost> {
+  const { traces, exports, rounds } = plan
+  const pool = new Pool(`http://127.0.0.1:${plan.port}`, { connections: CONNECTIONS })
+  const post = async (path: string, type: string, body: string | Uint8Array) => {
+    const headers = { authorization: `Bearer ${plan.key}`, 'content-type': type }
+    const answer = await pool.request({ method: 'POST', path, headers, body })
+    const text = await answer.body.text()
+    if (answer.statusCode >= 300 || text.includes('refused')) throw new Error(`${path} was answered ${text}`)
+  }
+  const sendRecorded = async () => {
+    for (let i = 0; i < exports; i++) {
+      const bodies = freshTraces(traces).map(trace => JSON.stringify({ schemaVersion: 1, trace }))
+      await Promise.all(bodies.map(body => post('/api/v1/traces', 'application/json', body)))
+    }
+  }
+  const sendExported = async () => {
+    for (let i = 0; i < exports; i++) {
+      await post('/api/v1/otlp/v1/traces', 'application/x-protobuf', encodeExport(freshTraces(traces)))
+    }
+  }
+
+  let total = { recorded: NO_TIMES, exported: NO_TIMES }
+  try {
+    await sendRecorded()
+    await sendExported()
+    for (let round = 0; round < rounds; round++) {
+      const start = plan.readTimes()
+      await sendRecorded()
+      const middle = plan.readTimes()
+      await sendExported()
+      const end = plan.readTimes()
+      total = {
+        recorded: addTimes(total.recorded, subtractTimes(middle, start)),
+        exported: addTimes(total.exported, subtractTimes(end, middle))
+      }
+    }
+  } finally {
+    await pool.close()
+  }
+  const spans = traces * SHAPES.typical.spans
+  const each = spans * exports * rounds
+  return { recorded: divideTimes(total.recorded, each), exported: divideTimes(total.exported, each), spans, traces }
+}
+
+function freshTraces(count: number): TraceInput[] {
+  return Array.from({ length: count }, (_, i) => {
+    const text = JSON.stringify(ingestBody('typical', i % SHAPES.typical.variants).trace)
+    const fresh = text
+      .replaceAll(TRACE_ID_PLACE, randomBytes(16).toString('hex'))
+      .replaceAll(SESSION_PLACE, randomBytes(8).toString('hex'))
+      .replaceAll(MINUTE_PLACE, MINUTE)
+    return JSON.parse(fresh)
+  })
+}
+
+const Request = protobuf.parse(SCHEMA).root.lookupType('Request')
+
+/** The traces as an instrumentation that speaks OpenInference would send them. */
+export function encodeExport(traces: readonly TraceInput[]): Uint8Array {
+  const spans = traces.flatMap(trace => (trace.spans ?? []).map(span => spanOf(trace, span)))
+  const resource = { attributes: attributesOf({ 'service.name': 'bench', 'telemetry.sdk.language': 'nodejs' }) }
+  const scopeSpans = [{ scope: { name: 'bench', version: '1.0.0' }, spans }]
+  return Request.encode(Request.fromObject({ resourceSpans: [{ resource, scopeSpans }] })).finish()
+}
+
+function spanOf(trace: TraceInput, span: SpanInput): object {
+  const isRoot = !span.parentSpanId
+  const usage = span.usage ?? {}
+  return {
+    traceId: Buffer.from(trace.id, 'hex'),
+    spanId: Buffer.from(span.id, 'hex'),
+    parentSpanId: Buffer.from(span.parentSpanId ?? '', 'hex'),
+    name: isRoot ? trace.name : span.name,
+    kind: 1,
+    startTimeUnixNano: nanosOf(span.startedAt),
+    endTimeUnixNano: nanosOf(span.endedAt),
+    attributes: attributesOf({
+      'openinference.span.kind': span.kind?.toUpperCase(),
+      'session.id': trace.sessionId,
+      'user.id': trace.userId,
+      'tag.tags': JSON.stringify(trace.tags ?? []),
+      metadata: isRoot ? JSON.stringify(trace.metadata) : undefined,
+      'llm.model_name': span.model,
+      'llm.provider': span.provider,
+      'llm.token_count.prompt': usage.inputTokens,
+      'llm.token_count.completion': usage.outputTokens,
+      'llm.cost.total': span.costUsd,
+      ...jsonAttributes('input', span.input),
+      ...jsonAttributes('output', span.output),
+      ...span.attributes
+    }),
+    events: (span.events ?? []).map(({ name, timestamp, attributes = {} }) => ({
+      name,
+      timeUnixNano: nanosOf(timestamp),
+      attributes: attributesOf(attributes)
+    })),
+    status: { code: 1 }
+  }
+}
+
+const jsonAttributes = (side: string, value: unknown) =>
+  value === undefined ? {} : { [`${side}.value`]: JSON.stringify(value), [`${side}.mime_type`]: 'application/json' }
+
+const nanosOf = (time: string): string => `${Date.parse(time)}000000`
+
+function attributesOf(object: object): object[] {
+  return Object.entries(object).flatMap(([key, value]) =>
+    value === undefined ? [] : [{ key, value: anyValue(value) }]
+  )
+}
+
+function anyValue(value: unknown): object {
+  if (typeof value === 'string') return { stringValue: value }
+  if (typeof value === 'boolean') return { boolValue: value }
+  if (typeof value === 'number') return Number.isInteger(value) ? { intValue: value } : { doubleValue: value }
+  if (Array.isArray(value)) return { arrayValue: { values: value.map(anyValue) } }
+  return { kvlistValue: { values: attributesOf(value as object) } }
+}

@@ -1,0 +1,310 @@
+import { gzipSync } from 'node:zlib'
+import t from 'tap'
+import { createAccount } from '../../lib/admin/accounts.ts'
+import { createProject } from '../../lib/admin/projects.ts'
+import { checkTotals } from '../../lib/store/totals.ts'
+import { endBody, ingestBody, span as nativeSpan, spansBody, startBody } from '../fixtures/bodies.ts'
+import { testDatabase } from '../fixtures/database.ts'
+import { exportLines, testImporter } from '../fixtures/moving.ts'
+import { exportOf, type GivenSpan, otlpSpan } from '../fixtures/otlp.ts'
+import { testRelay } from '../fixtures/relay.ts'
+import { freshId } from '../fixtures/seed.ts'
+import { type TestService, testService } from '../fixtures/service.ts'
+
+const PATH = '/api/v1/otlp/v1/traces'
+const TRACES = '/api/v1/traces'
+const ALL_STORED = { status: 200, text: '{}' }
+const PROTOBUF = { 'content-type': 'application/x-protobuf' }
+
+const sendTo = (service: TestService) => ({
+  send: (...spans: object[]) => service.call('POST', PATH, { body: exportOf(...spans) }),
+  read: async (id: string) => (await service.call('GET', `${TRACES}/${id}`)).body
+})
+
+/** Spans of one trace: a root, and what is given. */
+function family() {
+  const traceId = freshId(32)
+  const root = otlpSpan({ traceId, name: 'root', start: 0, end: 9, status: 1 })
+  const child = (given: GivenSpan = {}) => otlpSpan({ traceId, parentSpanId: root.spanId, start: 1, ...given })
+  return { traceId, root, child }
+}
+
+t.test('one trace comes in any order, in portions, and again', async t => {
+  const service = await testService(t)
+  const { send, read } = sendTo(service)
+  const { traceId, root, child } = family()
+  const call = { 'gen_ai.operation.name': 'chat', 'gen_ai.usage.input_tokens': 10, 'gen_ai.usage.cost': 0.5 }
+  const first = child({ name: 'first', start: 2, attributes: { ...call, 'session.id': 's' } })
+  const second = child({ name: 'second', start: 1, status: 2, attributes: call })
+
+  t.match(await send(first), ALL_STORED)
+  t.match((await read(traceId)).trace, {
+    name: 'first',
+    status: 'running',
+    endedAt: null,
+    sessionId: 's',
+    spanCount: 1
+  })
+  t.match(await send(second, first), ALL_STORED)
+  const running = (await read(traceId)).trace
+  t.match(running, { name: 'second', status: 'running', startedAt: '2026-11-21T00:00:01.000Z', spanCount: 2 })
+  t.match((await service.call('GET', `${TRACES}?status=running`)).body.traces, [{ id: traceId }])
+
+  t.match(await send(root), ALL_STORED)
+  const { trace, spans } = await read(traceId)
+  t.match(trace, {
+    name: 'root',
+    status: 'ok',
+    startedAt: '2026-11-21T00:00:00.000Z',
+    endedAt: '2026-11-21T00:00:09.000Z',
+    durationMs: 9000,
+    usage: { inputTokens: 20, outputTokens: 0, totalTokens: 20 },
+    costUsd: 1,
+    spanCount: 3,
+    errorCount: 1
+  })
+  t.not(trace.bodyHash, running.bodyHash)
+  t.match(spans, [{ name: 'root' }, { name: 'second', kind: 'llm', status: 'error' }, { name: 'first' }])
+
+  t.match(await send(root, second, first), ALL_STORED, 'nothing is new')
+  t.same((await read(traceId)).trace, trace)
+  t.match(await send(child({ name: 'late', start: 20 })), ALL_STORED, 'and is extended after its end')
+  t.match((await read(traceId)).trace, { status: 'ok', endedAt: trace.endedAt, spanCount: 4 })
+  await assertCounted(t, service)
+})
+
+/** The project's counters agree with its rows. */
+async function assertCounted(t: Tap, { database }: TestService) {
+  const { rows, counters } = await database.pool.run(sql => checkTotals(sql, 1, false))
+  t.same(counters, rows)
+}
+type Tap = { same(found: unknown, wanted: unknown): unknown }
+
+t.test('exports that race for a trace lose nothing', async t => {
+  const service = await testService(t)
+  const { send, read } = sendTo(service)
+  const { traceId, root, child } = family()
+  const others = Array.from({ length: 30 }, (_, i) => child({ start: i }))
+  const answers = await Promise.all([...others, root, ...others].map(each => send(each)))
+  for (const answer of answers) t.match(answer, ALL_STORED)
+  t.match((await read(traceId)).trace, { name: 'root', status: 'ok', spanCount: 31 })
+  await assertCounted(t, service)
+})
+
+t.test('one export holds spans of many traces', async t => {
+  const service = await testService(t)
+  const { send } = sendTo(service)
+  const spans = Array.from({ length: 64 }, () => family()).flatMap(({ root, child }) => [child(), root, child()])
+  t.match(await send(...spans), ALL_STORED)
+  const { body } = await service.call('GET', '/api/v1/project')
+  t.match(body, { traceCount: 64, spanCount: 192 })
+  await assertCounted(t, service)
+})
+
+t.test('what cannot be stored is counted and said, and the rest is stored', async t => {
+  const service = await testService(t)
+  const { send, read } = sendTo(service)
+  const rejected = (count: number, message: RegExp) => ({
+    status: 200,
+    body: { partialSuccess: { rejectedSpans: String(count), errorMessage: message } }
+  })
+  const { traceId, root, child } = family()
+  const many = Array.from({ length: 205 }, () => child())
+  t.match(
+    await send(root, ...many),
+    rejected(6, /^6 refused: spans beyond the 200 that a trace can have \(such as span/)
+  )
+  t.match((await read(traceId)).trace, { status: 'ok', spanCount: 200 })
+
+  const small = child()
+  const large = { ...family().child({ attributes: { text: 'x'.repeat(800_000) } }) }
+  const beside = otlpSpan({ traceId: large.traceId })
+  t.match(await send(large, beside), rejected(1, /spans of more than 768000 bytes/))
+  t.match((await read(large.traceId)).spans, [{ id: beside.spanId }])
+
+  t.match(await send({ ...root, name: 'other' }), rejected(1, /whose id is stored with different content/))
+  t.match(
+    await send({ ...small, traceId: 'f00' }, { body: 'a log record' }),
+    rejected(2, /without a valid trace id.*log records/)
+  )
+  t.match(await send({ ...small, parentSpanId: 'zz' }), rejected(1, /parent span id/))
+  t.match(await send({ ...small, startTimeUnixNano: '0' }), rejected(1, /without a start time/))
+  t.match(await send({ ...small, startTimeUnixNano: '9'.repeat(20) }), rejected(1, /not of this age/))
+  await assertCounted(t, service)
+})
+
+t.test('answers in the encoding of the request, gzip or not', async t => {
+  const service = await testService(t)
+  const text = JSON.stringify(exportOf(otlpSpan()))
+  const post = (body: string | Uint8Array, headers: Record<string, string>) =>
+    service.call('POST', PATH, { body, headers })
+  const json = { 'content-type': 'application/json' }
+  for (const headers of [json, { 'content-type': 'application/json; charset=utf-8' }, {}]) {
+    const answer = await post(text, headers)
+    t.match(answer, { status: 200, text: '{}', headers: { 'content-type': 'application/json' } })
+  }
+  t.match(await post(gzipSync(text), { ...json, 'content-encoding': 'gzip' }), ALL_STORED)
+  t.match(await post('', PROTOBUF), { status: 200, text: '', headers: PROTOBUF }, 'no spans, no bytes')
+  // field 1 (ResourceSpans) > field 2 (ScopeSpans) > field 2 (an empty Span)
+  const refused = await post(Buffer.from('0a0412021200', 'hex'), PROTOBUF)
+  t.match(refused, { status: 200, headers: PROTOBUF, text: /1 refused: spans without a valid trace id/ })
+  t.match(await post('{}', json), ALL_STORED, 'a request without spans')
+})
+
+t.test('refuses as a whole only what cannot be read, and who may not send', async t => {
+  const service = await testService(t)
+  const { key: reader } = await service.makeKey({ scopes: ['traces:read'] })
+  const json = { 'content-type': 'application/json' }
+  const within = (span: object) => JSON.stringify(exportOf({ ...otlpSpan(), ...span }))
+  const cases: [string, string | Uint8Array, Record<string, string>, number, string, RegExp?][] = [
+    ['no JSON', '{"resourceSpans":', json, 400, 'invalid_json'],
+    ['an empty body', '', json, 400, 'invalid_json'],
+    ['JSON as protobuf', '{"resourceSpans":[]}', PROTOBUF, 400, 'invalid_request', /^body: is not a protobuf/],
+    ['half a message', Buffer.from('0a0a1202', 'hex'), PROTOBUF, 400, 'invalid_request'],
+    ['an array', '[]', json, 400, 'invalid_request', /^body: must be an object/],
+    ['no list', '{"resourceSpans":{}}', json, 400, 'invalid_request', /^resourceSpans: must be an array/],
+    ['a name that is none', within({ name: 7 }), json, 400, 'invalid_request', /spans\[0\].name: must be a string/],
+    ['a time that is none', within({ endTimeUnixNano: 'now' }), json, 400, 'invalid_request', /nanoseconds/],
+    ['a count that is none', within({ flags: 'x' }), json, 400, 'invalid_request', /flags: must be a whole number/],
+    [
+      'a value that is none',
+      within({ attributes: [{ key: 'k', value: 7 }] }),
+      json,
+      400,
+      'invalid_request',
+      /must be an object/
+    ],
+    [
+      'a number that is none',
+      within({ attributes: [{ key: 'k', value: { intValue: 'x' } }] }),
+      json,
+      400,
+      'invalid_request'
+    ],
+    ['too many bytes', 'x'.repeat(8 * 1024 * 1024 + 1), json, 413, 'payload_too_large'],
+    [
+      'a bomb',
+      gzipSync(Buffer.alloc(8 * 1024 * 1024 + 1)),
+      { ...json, 'content-encoding': 'gzip' },
+      413,
+      'payload_too_large'
+    ],
+    [
+      'too many spans',
+      `{"resourceSpans":[{"scopeSpans":[{"spans":[${'{},'.repeat(500_000)}{}]}]}]}`,
+      json,
+      413,
+      'payload_too_large',
+      /500000 spans/
+    ],
+    ['too many attributes', tooMany(), PROTOBUF, 413, 'payload_too_large', /500000 spans/],
+    ['another encoding', 'x', { ...json, 'content-encoding': 'zstd' }, 415, 'unsupported_encoding']
+  ]
+  for (const [title, body, headers, status, code, message = /./] of cases) {
+    const answer = await service.call('POST', PATH, { body, headers })
+    t.match(answer, { status, body: { error: { code, message } } }, title)
+  }
+  t.match(await service.call('POST', PATH, { body: exportOf(), key: null }), { status: 401 })
+  t.match(await service.call('POST', PATH, { body: exportOf(), key: reader }), { status: 403 })
+  t.match(await service.call('GET', PATH), { status: 405 })
+  // A body beyond the limit of the other routes is taken here.
+  const wide = Array.from({ length: 5 }, () => otlpSpan({ attributes: { text: 'x'.repeat(600_000) } }))
+  t.match(await service.call('POST', PATH, { body: exportOf(...wide) }), ALL_STORED)
+})
+
+/** ResourceSpans > ScopeSpans > Span > half a million empty attributes and more, each of two bytes. */
+function tooMany(): Buffer {
+  const wrap = (tag: number, bytes: Buffer) => Buffer.concat([Buffer.from([tag]), varint(bytes.length), bytes])
+  return wrap(0x0a, wrap(0x12, wrap(0x12, Buffer.from('4a00'.repeat(500_001), 'hex'))))
+}
+
+function varint(number: number): Buffer {
+  const bytes: number[] = []
+  for (let rest = number; rest > 0; rest >>>= 7) bytes.push((rest & 127) | (rest > 127 ? 128 : 0))
+  return Buffer.from(bytes)
+}
+
+t.test('a trace belongs to the route that it began on', async t => {
+  const service = await testService(t)
+  const { send, read } = sendTo(service)
+  const { traceId, root, child } = family()
+  await send(child())
+  const conflict = { status: 409, body: { error: { code: 'trace_id_conflict' } } }
+  t.match(await service.call('POST', TRACES, { body: ingestBody({ id: traceId }) }), conflict)
+  t.match(await service.call('POST', `${TRACES}/${traceId}/spans`, { body: spansBody(nativeSpan()) }), conflict)
+  t.match(await service.call('POST', `${TRACES}/${traceId}/end`, { body: endBody() }), conflict)
+  await send(root)
+  t.match(await service.call('POST', `${TRACES}/${traceId}/spans`, { body: spansBody(nativeSpan()) }), conflict)
+  t.match((await read(traceId)).trace, { name: 'root', spanCount: 2 })
+
+  for (const body of [startBody(), ingestBody()]) {
+    await service.call('POST', TRACES, { body })
+    const answer = await send(otlpSpan({ traceId: body.trace.id }))
+    t.match(answer.body.partialSuccess, { rejectedSpans: '1', errorMessage: /not recorded by OpenTelemetry/ })
+  }
+  const { key: staging } = await service.makeKey({ environment: 'staging' })
+  const elsewhere = await service.call('POST', PATH, { key: staging, body: exportOf(child()) })
+  t.match(elsewhere.body.partialSuccess, { rejectedSpans: '1', errorMessage: /another environment/ })
+  const ours = otlpSpan()
+  await service.call('POST', PATH, { key: staging, body: exportOf(ours) })
+  t.match((await read(ours.traceId)).trace, { environment: 'staging' })
+})
+
+t.test('is scored, patched, deleted and moved as any other trace', async t => {
+  const service = await testService(t)
+  const { send, read } = sendTo(service)
+  const { traceId, root, child } = family()
+  await send(child({ attributes: { metadata: '{"tier":"silver","plan":1}' } }))
+  const score = { name: 'good', dataType: 'boolean', value: true }
+  t.match(await service.call('POST', `${TRACES}/${traceId}/scores`, { body: score }), { status: 201 })
+  await service.call('PATCH', `${TRACES}/${traceId}`, { body: { metadata: { tier: 'patched' } } })
+
+  const other = await testService(t)
+  const lines = await exportLines(service.database, 'default')
+  t.match(await testImporter(t, other.database)(1, lines.join('\n')), { problems: [] })
+
+  for (const each of [service, other]) {
+    const { send, read } = sendTo(each)
+    const late = { ...root, attributes: child({ attributes: { metadata: '{"tier":"gold","team":"ops"}' } }).attributes }
+    t.match(await send(late), ALL_STORED)
+    const { trace, scores } = await read(traceId)
+    t.match(trace, { name: 'root', status: 'ok', metadata: { tier: 'patched', plan: 1, team: 'ops' }, spanCount: 2 })
+    t.match(scores, [{ name: 'good' }])
+  }
+  t.match(await service.call('DELETE', `${TRACES}/${traceId}`), { status: 200 })
+  await assertCounted(t, service)
+  t.match(await send(child()), ALL_STORED, 'what comes after a deletion begins anew')
+  t.match((await read(traceId)).trace, { spanCount: 1 })
+})
+
+t.test('a trial account records the traces allotted to it', async t => {
+  const service = await testService(t, { config: { trialTraces: 2 } })
+  const key = await service.database.pool.run(async sql => {
+    const { id } = await createAccount(sql, 'guest', 'trial')
+    await createProject(sql, service.config.storageLimitBytes, { name: 'one', slug: 'one', accountId: id })
+    return (await service.makeKey({ project: 'one' })).key
+  })
+  const send = (...spans: object[]) => service.call('POST', PATH, { key, body: exportOf(...spans) })
+  const { root, child } = family()
+  t.match(await send(child()), ALL_STORED)
+  t.match(await send(root), ALL_STORED, 'a trace that is there is not charged again')
+  const both = await send(otlpSpan(), child(), otlpSpan())
+  t.match(both.body.partialSuccess, { rejectedSpans: '1', errorMessage: /traces beyond those that the trial account/ })
+  t.match(await send(otlpSpan()), { status: 403, body: { error: { code: 'trial_limit_reached' } } })
+})
+
+t.test('a fault of the database is told so that exporters try again, and nothing is stored twice', async t => {
+  const database = await testDatabase(t)
+  const relay = await testRelay(t, database.target)
+  const service = await testService(t, { database, view: { connect: relay.connect } })
+  const { send, read } = sendTo(service)
+  const { traceId, root, child } = family()
+  const spans = [child(), root]
+  t.match(await send(child()), ALL_STORED)
+  relay.cut()
+  const answer = await send(...spans)
+  t.match(answer, { status: 429, headers: { 'retry-after': /^\d+$/ } })
+  relay.mend()
+  t.match(await send(...spans), ALL_STORED)
+  t.match((await read(traceId)).trace, { name: 'root', spanCount: 3 })
+})
