@@ -12,9 +12,20 @@ export const NULL: FreeJson = { stored: null, canonical: 'null' }
 export const EMPTY_OBJECT: FreeJson = { stored: null, canonical: '{}' }
 export const EMPTY_LIST: FreeJson = { stored: null, canonical: '[]' }
 
+/** Free JSON within a value that was parsed otherwise (raw-json.ts). */
+export class RawJson implements FreeJson {
+  readonly stored: string
+  readonly canonical: string
+  constructor(stored: string, canonical: string) {
+    this.stored = stored
+    this.canonical = canonical
+  }
+}
+
 /** A value that was parsed. `inexact`: it may hold LosslessNumbers. */
 export function freeJsonOf(value: unknown, inexact: boolean): FreeJson {
   if (value === null) return NULL
+  if (value instanceof RawJson) return value
   const stored = stringifyExact(value, inexact)
   return stored === '{}' ? { stored, canonical: stored } : { stored, canonical: canonicalise(value, stored) }
 }

@@ -7,10 +7,11 @@ import { Refusal } from '../errors.ts'
 import { checker } from '../schema/check.ts'
 import { type ExportedScore, ExportLine } from '../schema/export-line.ts'
 import { MAX_JSON_DEPTH, VALUE_TYPES } from '../schema/input.ts'
-import { type Body, readBody } from './body.ts'
+import { type Body, parseBody, readText } from './body.ts'
 import { checkTexts, refuse, timestamp } from './normalise.ts'
 import { prepareTrace } from './prepare.ts'
 import type { Past, PastScore, RestoredTrace } from './prepared.ts'
+import { parseKeeping } from './raw-json.ts'
 
 /** Metadata that came by PATCH, or an output that came with the end, stands one level deeper in a line than it did there. */
 const MAX_LINE_DEPTH = MAX_JSON_DEPTH + 1
@@ -22,15 +23,19 @@ const ADDED_TO_TRACE: readonly string[] = [
 ]
 const ADDED_TO_SPAN: readonly string[] = ['traceId', 'durationMs']
 
+/** Fields of traces, spans and events that hold any JSON: restored as they are written. */
+const FREE_FIELDS = ['input', 'output', 'metadata', 'attributes']
+
 const lines = checker(ExportLine)
 
 /** Prepares a line of an export. Throws a Refusal that names the field and the rule. */
 export function prepareRestore(bytes: Uint8Array): RestoredTrace {
-  const body = readBody(bytes, 'invalid_trace', MAX_LINE_DEPTH)
+  const text = readText(bytes)
+  const body = parseBody(text, 'invalid_trace', MAX_LINE_DEPTH)
   const line: unknown = body.value
   if (!lines.check(line)) throw new Refusal('invalid_trace', lines.explain(line, 'line'))
   const value = recordingOf(line)
-  const exact = body.inexact ? recordingOf(body.exact as ExportLine) : value
+  const exact = recordingOf((parseKeeping(FREE_FIELDS, text, MAX_LINE_DEPTH) ?? body.exact) as ExportLine)
   const trace = prepareTrace({ ...body, value, exact })
   const ranks = readRanks(line.recorded?.ranks)
   return { ...trace, hash: line.trace.bodyHash ?? trace.hash, ranks, past: readPast(body, line) }

@@ -3,8 +3,8 @@
  * made of pieces of the text itself: nothing is parsed into objects and written again. That takes a typical body of 18 kB
  * 60 µs, where JSON.parse, JSON.stringify and a canonical form made from the objects take 230 µs (Node 20).
  *
- * Only plain text is read: no white space outside strings (lib/trace/compact.ts takes it out), no escapes in names, no
- * name twice in an object. For anything else, and for what is not JSON, a method throws NOT_PLAIN, and the body is read
+ * Only plain text is read: no white space outside strings (lib/trace/compact.ts takes it out), no name
+ * twice in an object. For anything else, and for what is not JSON, a method throws NOT_PLAIN, and the body is read
  * the long way, which also finds the words for what is wrong with it.
  */
 import { canonicalNumber } from './json.ts'
@@ -38,6 +38,8 @@ const HEX = /^[\da-fA-F]{4}$/
 /** A member of an object: its name, and where it and its value begin and end. */
 interface Member {
   readonly name: string
+  /** Empty, as `canonical` is: the name stands in its canonical form already. */
+  readonly nameCanonical: string
   readonly from: number
   readonly valueFrom: number
   readonly end: number
@@ -51,6 +53,9 @@ export class Scanner {
   at = 0
   /** The first backslash at or behind `at`, as far as it has been looked for. */
   #escape = 0
+  /** Of the name that was passed last: its canonical form with quotes, or nothing where that is how it stands. */
+  nameCanonical = ''
+  #escapedAt = -1
   #level = 0
   #maxLevel = 0
 
@@ -61,6 +66,7 @@ export class Scanner {
     this.#level = 0
     this.#maxLevel = maxDepth
     this.#escape = -1
+    this.#escapedAt = -1
   }
 
   /** The text is over, and is let go of. */
@@ -106,12 +112,11 @@ export class Scanner {
 
   /** Passes a name with its colon. */
   name(): string {
-    const { text, at } = this
-    if (text.charCodeAt(at) !== QUOTE) throw NOT_PLAIN
-    const close = text.indexOf('"', at + 1)
-    if (close < 0 || this.#escapeFrom(at) < close || text.charCodeAt(close + 1) !== COLON) throw NOT_PLAIN
-    this.at = close + 2
-    return text.slice(at + 1, close)
+    const from = this.at
+    this.nameCanonical = this.string()
+    const name = this.text.slice(from + 1, this.at - 1)
+    if (!this.passes(COLON)) throw NOT_PLAIN
+    return this.#hasEscape(from) ? JSON.parse(`"${name}"`) : name
   }
 
   /** Passes any value. Gives its canonical form, or nothing where that is how it stands. */
@@ -163,6 +168,7 @@ export class Scanner {
       backslash = this.#escapeFrom(past)
     }
     this.at = close + 1
+    this.#escapedAt = open
     return isCanonical ? '' : JSON.stringify(JSON.parse(text.slice(open, close + 1)))
   }
 
@@ -224,12 +230,13 @@ export class Scanner {
     do {
       const from = this.at
       const name = this.name()
+      const { nameCanonical } = this
       const valueFrom = this.at
       const canonical = this.value()
-      if (canonical !== '') isCanonical = false
+      if (canonical !== '' || nameCanonical !== '') isCanonical = false
       if (name <= last && members.length > 0) isSorted = false
       last = name
-      members.push({ name, from, valueFrom, end: this.at, canonical })
+      members.push({ name, nameCanonical, from, valueFrom, end: this.at, canonical })
     } while (!this.closes(CLOSE_BRACE))
     if (isSorted && isCanonical) return ''
     if (!isSorted) sortMembers(members)
@@ -237,12 +244,14 @@ export class Scanner {
     for (let i = 0; i < members.length; i++) {
       const member = members[i] as Member
       if (i > 0) canonical += ','
-      canonical +=
-        member.canonical === ''
-          ? text.slice(member.from, member.end)
-          : text.slice(member.from, member.valueFrom) + member.canonical
+      canonical += canonicalMember(text, member)
     }
     return `${canonical}}`
+  }
+
+  /** Whether there are escapes in the string that begins there and was passed last. */
+  #hasEscape(open: number): boolean {
+    return this.#escapedAt === open
   }
 
   /** Where the first backslash at or behind a place is; past the end of the text if there is none. */
@@ -253,6 +262,11 @@ export class Scanner {
     }
     return this.#escape
   }
+}
+
+function canonicalMember(text: string, { nameCanonical, from, valueFrom, end, canonical }: Member): string {
+  if (nameCanonical !== '') return `${nameCanonical}:${canonical === '' ? text.slice(valueFrom, end) : canonical}`
+  return canonical === '' ? text.slice(from, end) : text.slice(from, valueFrom) + canonical
 }
 
 /**

@@ -106,7 +106,20 @@ const letter = fc.oneof(
 const string = fc.array(letter, { maxLength: 6 }).map(letters => `"${letters.join('')}"`)
 const name = fc.oneof(
   string,
-  fc.constantFrom('""', '"a"', '"b"', '"B"', '"10"', '"9"', '"__proto__"', '"constructor"', '"é"')
+  fc.constantFrom(
+    '""',
+    '"a"',
+    '"b"',
+    '"B"',
+    '"10"',
+    '"9"',
+    '"__proto__"',
+    '"constructor"',
+    '"\\u0061"',
+    '"\\/"',
+    '"\\""',
+    '"é"'
+  )
 )
 const { value: json } = fc.letrec<{ value: string }>(tie => ({
   value: fc.oneof(
@@ -200,7 +213,7 @@ t.test('what most clients send is read in one pass', async t => {
   const texts = [
     `${START}}}`,
     `${START},"input":{"role":"user","content":"a \\"quoted\\" line\\n"},"costUsd":0.0123,"spans":[${SPAN},"usage":{"inputTokens":3}}]}}`,
-    `${START},"metadata":{"b":1,"a":[true,null,-1.5e-7,"\\u00e9"]}}}`
+    `${START},"metadata":{"\\u0062\\"":1,"a":[true,null,-1.5e-7,"\\u00e9"]}}}`
   ]
   for (const text of texts) t.ok(plain.read(text, MAX_JSON_DEPTH), text)
 })

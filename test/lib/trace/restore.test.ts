@@ -12,7 +12,7 @@ const score = { id: spanId(), name: 'quality', dataType: 'numeric', value: 1, cr
 t.test('a line that says no more than a recording is restored as that recording', async t => {
   const body = ingestBody({ spans: [span()], usage: { inputTokens: 1 }, tags: ['a'], metadata: { b: [1] } })
   const { spans, ...recorded } = body.trace
-  const { past, ...prepared } = restore({ trace: recorded, spans })
+  const { past, ranks: _, ...prepared } = restore({ trace: recorded, spans })
   t.same(prepared, prepareTrace(readBody(Buffer.from(JSON.stringify(body)), 'invalid_trace')))
   t.same(past, {
     environment: null,

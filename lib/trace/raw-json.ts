@@ -1,0 +1,66 @@
+/** JSON parsed but for its free values, which stay the text that they are, so that they can be stored as they were. */
+import { NULL, RawJson } from './free-json.ts'
+import { CONTROL } from './json.ts'
+import { NOT_PLAIN, Scanner } from './scanner.ts'
+
+const OPEN_BRACKET = 91
+const CLOSE_BRACKET = 93
+const OPEN_BRACE = 123
+const CLOSE_BRACE = 125
+
+/**
+ * The value of a text with a RawJson for every member that has one of these names, and null for its null; undefined where
+ * the text is not plain (scanner.ts).
+ */
+export function parseKeeping(names: readonly string[], text: string, maxDepth: number): unknown {
+  const scanner = new Scanner()
+
+  function value(): unknown {
+    const code = scanner.text.charCodeAt(scanner.at)
+    if (code === OPEN_BRACE) return object()
+    if (code === OPEN_BRACKET) return list()
+    return JSON.parse(raw().stored)
+  }
+
+  function raw(): RawJson {
+    const from = scanner.at
+    const canonical = scanner.value()
+    const stored = scanner.text.slice(from, scanner.at)
+    return new RawJson(stored, canonical === '' ? stored : canonical)
+  }
+
+  function object(): unknown {
+    scanner.open(OPEN_BRACE)
+    const members: [string, unknown][] = []
+    if (!scanner.isEmpty(CLOSE_BRACE)) {
+      do {
+        const name = scanner.name()
+        members.push([name, names.includes(name) ? orNull(raw()) : value()])
+      } while (!scanner.closes(CLOSE_BRACE))
+    }
+    return Object.fromEntries(members)
+  }
+
+  function list(): unknown[] {
+    scanner.open(OPEN_BRACKET)
+    const items: unknown[] = []
+    if (!scanner.isEmpty(CLOSE_BRACKET)) {
+      do items.push(value())
+      while (!scanner.closes(CLOSE_BRACKET))
+    }
+    return items
+  }
+
+  if (CONTROL.test(text)) return undefined
+  try {
+    scanner.begin(text, maxDepth)
+    const parsed = value()
+    scanner.end()
+    return parsed
+  } catch (error) {
+    if (error === NOT_PLAIN) return undefined
+    throw error
+  }
+}
+
+const orNull = (json: RawJson): RawJson | null => (json.canonical === NULL.canonical ? null : json)
