@@ -6,7 +6,7 @@ import { performance } from 'node:perf_hooks'
 import { connectTo, type SocketTarget } from '../../lib/database/connection.ts'
 import { CopyConnection } from '../../lib/database/copy-connection.ts'
 import { SPAN_COLUMNS, TRACE_COLUMNS } from '../../lib/store/columns.ts'
-import { type CopyRows, namesOf } from './copy-rows.ts'
+import { type CopyRows, namesOf, TAG_COLUMNS } from './copy-rows.ts'
 import type { Window } from './load.ts'
 import { createIdentities, createTemplate, type Identities, type Template } from './template.ts'
 
@@ -122,7 +122,7 @@ function buildBatches(plan: CopyPlan, slot: number): Batch[] {
   let rows: CopyRows[] = []
   let bytes = 0
   for (const each of plan.rows) {
-    const length = each.trace.length + each.spans.length
+    const length = each.trace.length + each.spans.length + each.tags.length
     if (rows.length > 0 && (rows.length === BATCH.traces || bytes + length > BATCH.bytes)) {
       batches.push(buildBatch(plan.projectId, slot, rows))
       rows = []
@@ -140,13 +140,15 @@ function buildBatch(projectId: number, slot: number, rows: readonly CopyRows[]):
     ...rows.map(({ trace }) => copyData(trace)),
     copyDone(),
     ...rows.map(({ spans }) => copyData(spans)),
+    copyDone(),
+    ...rows.map(({ tags }) => copyData(tags)),
     copyDone()
   ]
   const bytes = Buffer.concat(messages)
   const ends: number[] = []
   for (const each of messages) ends.push((ends.at(-1) ?? 0) + each.length)
   const templateOf = (index: number) => createTemplate(bytes.subarray(ends[index - 1], ends[index]))
-  return { bytes, traces: rows.map((_, i) => [templateOf(1 + i), templateOf(2 + rows.length + i)]) }
+  return { bytes, traces: rows.map((_, i) => [0, 1, 2].map(table => templateOf(1 + i + table * (rows.length + 1)))) }
 }
 
 function statements(projectId: number, slot: number, rows: readonly CopyRows[]): string {
@@ -154,6 +156,7 @@ function statements(projectId: number, slot: number, rows: readonly CopyRows[]):
   const totals = [projectId, slot, rows.length, sum(each => each.spanCount), sum(each => each.estimatedBytes)]
   return `copy traces (${namesOf(TRACE_COLUMNS)}) from stdin;
     copy spans (${namesOf(SPAN_COLUMNS)}) from stdin;
+    copy trace_tags (${TAG_COLUMNS.join(', ')}) from stdin;
     insert into project_totals as p (project_id, slot, traces, spans, bytes) values (${totals.join(', ')})
     on conflict (project_id, slot) do update
     set traces = p.traces + excluded.traces, spans = p.spans + excluded.spans, bytes = p.bytes + excluded.bytes`

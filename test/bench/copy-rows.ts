@@ -7,15 +7,18 @@ import { type Column, SPAN_COLUMNS, TRACE_COLUMNS } from '../../lib/store/column
 import { type BodyKind, ingestBody, SHAPES } from './bodies.ts'
 import { MINUTE_PLACE, NUMBER_PLACE, TRACE_ID_PLACE } from './template.ts'
 
-/** The lines of one trace, and of its spans. */
+/** The lines of one trace, of its spans, and of its tags beside it. */
 export interface CopyRows {
   readonly trace: Buffer
   readonly spans: Buffer
+  readonly tags: Buffer
   readonly spanCount: number
   readonly estimatedBytes: number
 }
 
 export const namesOf = (columns: readonly Column[]): string => columns.map(({ name }) => name).join(', ')
+
+export const TAG_COLUMNS = ['project_id', 'kind', 'started_at', 'duration_ms', 'cost_usd', 'id', 'tag']
 
 /** What stands in place of a column's value. */
 const PLACES: Readonly<Record<string, string>> = {
@@ -49,6 +52,11 @@ async function readTrace(sql: Sql, id: string): Promise<CopyRows> {
   const spanValues = SPAN_COLUMNS.map(({ name }) => (name === 'trace_seq' ? NUMBER_PLACE : name))
   return {
     trace: await readLines(sql, traceValues, `traces where id = '${id}'`),
+    tags: await readLines(
+      sql,
+      TAG_COLUMNS.map(name => PLACES[name] ?? name),
+      `trace_tags where id = '${id}' order by tag`
+    ),
     spans: await readLines(sql, spanValues, `spans where trace_seq = ${seq} order by started_at, id`),
     ...counts
   }
