@@ -1,5 +1,6 @@
 /** Free JSON of a body (input, output, attributes, metadata) in both its forms. */
-import { canonicalise, stringifyExact } from './json.ts'
+import { canonicalise, parseExact, stringifyExact } from './json.ts'
+import type { Scanner } from './scanner.ts'
 
 export interface FreeJson {
   /** Compact JSON text, as it is stored; null where the column's default says the same. */
@@ -20,6 +21,19 @@ export class RawJson implements FreeJson {
     this.stored = stored
     this.canonical = canonical
   }
+}
+
+/**
+ * A value that a scanner passes, stored as the text that it is. Where the canonical form writes a text or a number
+ * otherwise, it is stored as that writes it, in the order sent: what is stored is always as long as what is measured.
+ */
+export function passFree(scanner: Scanner, pass: () => string): RawJson {
+  const from = scanner.at
+  scanner.isRespelt = false
+  const canonical = pass()
+  const raw = scanner.text.slice(from, scanner.at)
+  const stored = scanner.isRespelt ? stringifyExact(parseExact(raw)) : raw
+  return new RawJson(stored, canonical === '' ? stored : canonical)
 }
 
 /** A value that was parsed. `inexact`: it may hold LosslessNumbers. */

@@ -1,5 +1,5 @@
 /** JSON parsed but for its free values, which stay the text that they are, so that they can be stored as they were. */
-import { NULL, RawJson } from './free-json.ts'
+import { NULL, passFree, type RawJson } from './free-json.ts'
 import { CONTROL } from './json.ts'
 import { NOT_PLAIN, Scanner } from './scanner.ts'
 
@@ -22,12 +22,7 @@ export function parseKeeping(names: readonly string[], text: string, maxDepth: n
     return JSON.parse(raw().stored)
   }
 
-  function raw(): RawJson {
-    const from = scanner.at
-    const canonical = scanner.value()
-    const stored = scanner.text.slice(from, scanner.at)
-    return new RawJson(stored, canonical === '' ? stored : canonical)
-  }
+  const raw = () => passFree(scanner, () => scanner.value())
 
   function object(): unknown {
     scanner.open(OPEN_BRACE)

@@ -4,7 +4,7 @@
  * schema, which has words for what is wrong, and brought into the same form here. A test holds both ways together.
  */
 import type { Static, TSchema } from 'typebox'
-import { EMPTY_OBJECT, type FreeJson, freeJsonOf, NULL } from './free-json.ts'
+import { EMPTY_OBJECT, type FreeJson, freeJsonOf, NULL, passFree } from './free-json.ts'
 import { NOT_PLAIN, Scanner } from './scanner.ts'
 
 /** A checked body of type T, with FreeJson wherever the schema lets any JSON stand. */
@@ -98,16 +98,9 @@ function partOf(rules: Rules): Part {
   }
 }
 
-function readFree(pass: () => string): FreeJson {
-  const from = scanner.at
-  const canonical = pass()
-  const stored = scanner.text.slice(from, scanner.at)
-  return { stored, canonical: canonical === '' ? stored : canonical }
-}
-
 const FREE: Part = {
   read() {
-    const json = readFree(passValue)
+    const json = passFree(scanner, passValue)
     return json.canonical === 'null' ? NULL : json
   },
   adapt: (_, exact, inexact) => freeJsonOf(exact, inexact)
@@ -115,7 +108,7 @@ const FREE: Part = {
 
 const FREE_OBJECT: Part = {
   read() {
-    const json = readFree(passObject)
+    const json = passFree(scanner, passObject)
     return json.canonical === '{}' ? EMPTY_OBJECT : json
   },
   adapt(_, exact, inexact) {
@@ -135,7 +128,7 @@ function nullable(branches: readonly Rules[]): Part {
   return {
     read() {
       if (scanner.text.charCodeAt(scanner.at) === QUOTE) return part.read()
-      if (readFree(passValue).canonical !== 'null') throw NOT_PLAIN
+      scanner.null()
       return null
     },
     adapt: (value, exact, inexact) => (value === null ? null : part.adapt(value, exact, inexact))

@@ -55,6 +55,8 @@ export class Scanner {
   #escape = 0
   /** Of the name that was passed last: its canonical form with quotes, or nothing where that is how it stands. */
   nameCanonical = ''
+  /** Whether a text or a number was passed that the canonical form writes otherwise. */
+  isRespelt = false
   #escapedAt = -1
   #level = 0
   #maxLevel = 0
@@ -169,7 +171,9 @@ export class Scanner {
     }
     this.at = close + 1
     this.#escapedAt = open
-    return isCanonical ? '' : JSON.stringify(JSON.parse(text.slice(open, close + 1)))
+    if (isCanonical) return ''
+    this.isRespelt = true
+    return JSON.stringify(JSON.parse(text.slice(open, close + 1)))
   }
 
   number(): string {
@@ -194,7 +198,13 @@ export class Scanner {
     this.at = NUMBER.lastIndex
     const literal = text.slice(at, this.at)
     const canonical = canonicalNumber(literal)
-    return canonical === literal ? '' : canonical
+    if (canonical === literal) return ''
+    this.isRespelt = true
+    return canonical
+  }
+
+  null(): void {
+    this.#word('null')
   }
 
   #word(word: string): string {

@@ -156,6 +156,19 @@ t.test('any JSON in the free fields comes to the same on both ways', async () =>
   fc.assert(fc.property(body, assertSame), { numRuns: 1_000 })
 })
 
+t.test('what is stored of a free value is as long as what is measured of it', async () => {
+  fc.assert(
+    fc.property(body, text => {
+      const { input, metadata } = plain.read(text, MAX_JSON_DEPTH)?.trace ?? {}
+      for (const json of [input, metadata]) {
+        if (json === undefined || json.stored === null) continue
+        assert.equal(Buffer.byteLength(json.stored), Buffer.byteLength(json.canonical))
+      }
+    }),
+    { numRuns: 500 }
+  )
+})
+
 t.test('a text with one thing changed comes to the same, or is refused in the same words', async () => {
   const piece = fc.constantFrom(
     '',
