@@ -29,7 +29,7 @@ export function checker<T extends TSchema>(schema: T): Checker<Static<T>> {
 }
 
 /** A JSON schema, as far as lib/schema uses the language. */
-interface Rules {
+export interface Rules {
   readonly type?: TypeName
   readonly anyOf?: readonly Rules[]
   readonly const?: unknown

@@ -31,7 +31,7 @@ export class CopyWriter {
   length = 0
 
   /** Makes room for so many bytes more. */
-  reserve(count: number): void {
+  makeRoom(count: number): void {
     if (this.length + count <= this.bytes.length) return
     const larger = Buffer.allocUnsafe((this.length + count) * 2)
     this.bytes.copy(larger, 0, 0, this.length)
@@ -39,42 +39,42 @@ export class CopyWriter {
   }
 
   byte(value: number): void {
-    this.reserve(1)
+    this.makeRoom(1)
     this.bytes[this.length++] = value
   }
 
   append(bytes: Uint8Array): void {
-    this.reserve(bytes.length)
+    this.makeRoom(bytes.length)
     this.bytes.set(bytes, this.length)
     this.length += bytes.length
   }
 
   int16(value: number): void {
-    this.reserve(2)
+    this.makeRoom(2)
     this.bytes[this.length++] = value >> 8
     this.bytes[this.length++] = value
   }
 
   int32(value: number): void {
-    this.reserve(4)
+    this.makeRoom(4)
     this.putInt32(value, this.length)
     this.length += 4
   }
 
   int64(value: number): void {
-    this.reserve(8)
+    this.makeRoom(8)
     this.putInt64(value, this.length)
     this.length += 8
   }
 
   float64(value: number): void {
-    this.reserve(8)
+    this.makeRoom(8)
     this.length = this.bytes.writeDoubleBE(value, this.length)
   }
 
   /** A text behind its length. */
   text(text: string): void {
-    this.reserve(4 + text.length * UNIT_BYTES)
+    this.makeRoom(4 + text.length * UNIT_BYTES)
     const from = this.length + 4
     const end = this.#putAscii(text, from) ? from + text.length : from + this.bytes.write(text, from)
     this.putInt32(end - from, this.length)
@@ -85,7 +85,7 @@ export class CopyWriter {
   hex(digits: string): void {
     const count = digits.length / 2
     this.int32(count)
-    this.reserve(count)
+    this.makeRoom(count)
     const { bytes, length } = this
     for (let i = 0; i < count; i++) {
       const high = NIBBLES[digits.charCodeAt(2 * i)] as number
@@ -149,7 +149,7 @@ const FIELDS: Readonly<Record<string, WriteField>> = {
     if (Number.isSafeInteger(ms * 1000)) {
       rows.int64(ms * 1000 + micros)
     } else {
-      rows.reserve(8)
+      rows.makeRoom(8)
       rows.length = rows.bytes.writeBigInt64BE(BigInt(ms) * 1000n + BigInt(micros), rows.length)
     }
   },

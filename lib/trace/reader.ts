@@ -4,6 +4,7 @@
  * schema, which has words for what is wrong, and brought into the same form here. A test holds both ways together.
  */
 import type { Static, TSchema } from 'typebox'
+import type { Rules } from '../schema/check.ts'
 import { EMPTY_OBJECT, type FreeJson, freeJsonOf, NULL, passFree } from './free-json.ts'
 import { NOT_PLAIN, Scanner } from './scanner.ts'
 
@@ -43,25 +44,6 @@ export function reader<T extends TSchema>(schema: T): Reader<Static<T>> {
     },
     adapt: (value, exact, inexact) => part.adapt(value, exact, inexact) as Reading<Static<T>>
   }
-}
-
-/** A JSON schema, as far as the schemas of bodies use the language. */
-interface Rules {
-  readonly type?: string
-  readonly anyOf?: readonly Rules[]
-  readonly const?: unknown
-  readonly enum?: readonly unknown[]
-  readonly properties?: Readonly<Record<string, Rules>>
-  readonly required?: readonly string[]
-  readonly additionalProperties?: boolean
-  readonly items?: Rules
-  readonly minItems?: number
-  readonly maxItems?: number
-  readonly minLength?: number
-  readonly maxLength?: number
-  readonly pattern?: string
-  readonly minimum?: number
-  readonly maximum?: number
 }
 
 /** How the values of one part of a schema are read, and adapted where they were parsed. */
