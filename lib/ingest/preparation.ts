@@ -9,7 +9,7 @@ import { Refusal } from '../errors.ts'
 import type { Logger } from '../log.ts'
 import { makeReady, type Operation, type Ready, type ReadyResult, type ReadyTask } from './ready.ts'
 
-/** Bodies up to so many bytes are prepared on the main thread: a small one (2.3 kB) takes 44 µs, a message about as much. */
+/** Bodies up to so many bytes are prepared on the main thread: a small one (2.3 kB) takes 44 µs, and gained nothing on a thread. */
 const INLINE_BYTES = 4096
 /** A group goes to a thread when it has so much, or when the requests that arrived together are all in it. */
 const GROUP = { bodies: 8, bytes: 256 * 1024 }

