@@ -12,7 +12,7 @@ export class CanonicalBytes {
   #bytes = Buffer.allocUnsafe(FIRST_BYTES)
   length = 0
 
-  begin(): void {
+  restart(): void {
     this.length = 0
   }
 

@@ -178,7 +178,7 @@ export function normaliseTrace(body: Checked<IngestBody>): PreparedTrace {
     usage: usageDocument(usage),
     userId
   })
-  canonical.begin()
+  canonical.restart()
   canonical.write(BODY_HEAD + head)
   const spans = normaliseSpanList(body, trace.spans, 'trace.spans')
   refuseRepeatedIds(spans)
@@ -226,7 +226,7 @@ function spanListBytes(spans: readonly PreparedSpan[]): number {
 }
 
 export function normaliseSpans(body: Checked<SpansBody>): PreparedAppend {
-  canonical.begin()
+  canonical.restart()
   return { operation: 'append', spans: normaliseSpanList(body, body.value.spans, 'spans') }
 }
 
@@ -251,7 +251,7 @@ export function normaliseEnd(body: Checked<EndBody>): PreparedEnd {
     usage: usage === undefined ? undefined : usageDocument(usage),
     tags: JSON.stringify(tags)
   })
-  canonical.begin()
+  canonical.restart()
   canonical.write(head)
   const spans = normaliseSpanList(body, end.spans, 'spans')
   canonical.write(tail)

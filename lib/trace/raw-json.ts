@@ -48,7 +48,7 @@ export function parseKeeping(names: readonly string[], text: string, maxDepth: n
 
   if (CONTROL.test(text)) return undefined
   try {
-    scanner.begin(text, maxDepth)
+    scanner.start(text, maxDepth)
     const parsed = value()
     scanner.end()
     return parsed

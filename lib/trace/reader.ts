@@ -33,7 +33,7 @@ export function reader<T extends TSchema>(schema: T): Reader<Static<T>> {
   return {
     read(text, maxDepth) {
       try {
-        scanner.begin(text, maxDepth)
+        scanner.start(text, maxDepth)
         const value = part.read()
         scanner.end()
         return value as Reading<Static<T>>

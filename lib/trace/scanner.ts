@@ -62,7 +62,7 @@ export class Scanner {
   #maxLevel = 0
 
   /** The text must not hold characters below U+0020 (json.ts, holdsControls). */
-  begin(text: string, maxDepth: number): void {
+  start(text: string, maxDepth: number): void {
     this.text = text
     this.at = 0
     this.#level = 0
