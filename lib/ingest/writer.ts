@@ -145,7 +145,10 @@ export class Writer {
     try {
       await this.#copyBatches.write(connection, traces, this.#slot)
     } catch (error) {
-      if (!isUniqueViolation(error) && classifyFailure(error) !== 'bug') throw error
+      if (!isUniqueViolation(error)) {
+        if (classifyFailure(error) !== 'bug') throw error
+        this.#log.warn({ err: error, operations: batch.length }, 'a batch could not be copied; the statement writes it')
+      }
       this.#statements = STATEMENTS_AFTER_CONFLICT
       return false
     }

@@ -41,5 +41,5 @@ export function freeJsonOf(value: unknown, inexact: boolean): FreeJson {
   if (value === null) return NULL
   if (value instanceof RawJson) return value
   const stored = stringifyExact(value, inexact)
-  return stored === '{}' ? { stored, canonical: stored } : { stored, canonical: canonicalise(value, stored) }
+  return { stored, canonical: canonicalise(value, stored) }
 }

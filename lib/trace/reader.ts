@@ -38,6 +38,7 @@ export function reader<T extends TSchema>(schema: T): Reader<Static<T>> {
         scanner.end()
         return value as Reading<Static<T>>
       } catch (error) {
+        scanner.text = ''
         if (error === NOT_PLAIN) return undefined
         throw error
       }
@@ -80,27 +81,17 @@ function partOf(rules: Rules): Part {
   }
 }
 
-const FREE: Part = {
-  read() {
-    const json = passFree(scanner, passValue)
-    return json.canonical === 'null' ? NULL : json
-  },
-  adapt: (_, exact, inexact) => freeJsonOf(exact, inexact)
-}
-
-const FREE_OBJECT: Part = {
-  read() {
-    const json = passFree(scanner, passObject)
-    return json.canonical === '{}' ? EMPTY_OBJECT : json
-  },
-  adapt(_, exact, inexact) {
-    const json = freeJsonOf(exact, inexact)
-    return json.canonical === '{}' ? EMPTY_OBJECT : json
+/** Free JSON; `none` is what a column's default says. */
+function free(pass: () => string, none: FreeJson): Part {
+  const orNone = (json: FreeJson) => (json.canonical === none.canonical ? none : json)
+  return {
+    read: () => orNone(passFree(scanner, pass)),
+    adapt: (_, exact, inexact) => orNone(freeJsonOf(exact, inexact))
   }
 }
 
-const passValue = () => scanner.value()
-const passObject = () => scanner.object()
+const FREE = free(() => scanner.value(), NULL)
+const FREE_OBJECT = free(() => scanner.object(), EMPTY_OBJECT)
 
 /** One kind of value, or null. */
 function nullable(branches: readonly Rules[]): Part {

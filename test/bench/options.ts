@@ -1,6 +1,6 @@
 /** The flags of `npm run bench`. */
 import { availableParallelism, tmpdir } from 'node:os'
-import { parseArgs } from 'node:util'
+import { type ParseArgsConfig, parseArgs } from 'node:util'
 
 export const CASES = ['small', 'typical', 'large', 'streaming', 'latency', 'mcp', 'otlp'] as const
 export type Case = (typeof CASES)[number]
@@ -48,7 +48,7 @@ WORKERS, PROCESSES and LOG_LEVEL are passed on to the server (this machine: ${av
 
 /** Reads the flags, or throws a UsageError. */
 export function readOptions(parameters: readonly string[]): Options {
-  const flags = readFlags(parameters)
+  const flags = readFlags(parameters, FLAGS)
   const number = (flag: keyof typeof flags, fallback: number, isFit: (value: number) => boolean, rule: string) => {
     const text = flags[flag]
     const value = text === undefined ? fallback : Number(text)
@@ -70,24 +70,27 @@ export function readOptions(parameters: readonly string[]): Options {
   }
 }
 
-function readFlags(parameters: readonly string[]) {
-  const text = { type: 'string' } as const
-  const flag = { type: 'boolean' } as const
+const text = { type: 'string' } as const
+const flag = { type: 'boolean' } as const
+const FLAGS = {
+  case: { type: 'string', multiple: true },
+  seconds: text,
+  runs: text,
+  connections: text,
+  stored: text,
+  folder: text,
+  profile: text,
+  json: flag,
+  help: flag
+} as const
+
+/** Reads flags as node does, with a UsageError for what it does not know. */
+export function readFlags<T extends NonNullable<ParseArgsConfig['options']>>(
+  parameters: readonly string[],
+  options: T
+) {
   try {
-    return parseArgs({
-      args: [...parameters],
-      options: {
-        case: { type: 'string', multiple: true },
-        seconds: text,
-        runs: text,
-        connections: text,
-        stored: text,
-        folder: text,
-        profile: text,
-        json: flag,
-        help: flag
-      }
-    }).values
+    return parseArgs({ args: [...parameters], options }).values
   } catch (error) {
     throw new UsageError((error as Error).message)
   }

@@ -1,7 +1,6 @@
 /** The flags of `npm run bench -- reads`. */
 import { tmpdir } from 'node:os'
-import { parseArgs } from 'node:util'
-import { readAmount, UsageError } from '../options.ts'
+import { readAmount, readFlags, UsageError } from '../options.ts'
 
 export interface ReadsOptions {
   /** Traces of each project, in the order in which they are filled and measured. */
@@ -32,7 +31,7 @@ const LEAST_TRACES = 100_000
 
 /** Reads the flags, or throws a UsageError. */
 export function readReadsOptions(parameters: readonly string[]): ReadsOptions {
-  const flags = readFlags(parameters)
+  const flags = readFlags(parameters, FLAGS)
   const stored = (flags.stored ?? '100k,1M').split(',').map(readAmount)
   if (stored.some(traces => traces < LEAST_TRACES)) throw new UsageError('--stored takes 100k or more each')
   const requests = Number(flags.requests ?? 300)
@@ -47,15 +46,6 @@ export function readReadsOptions(parameters: readonly string[]): ReadsOptions {
   }
 }
 
-function readFlags(parameters: readonly string[]) {
-  const text = { type: 'string' } as const
-  const flag = { type: 'boolean' } as const
-  try {
-    return parseArgs({
-      args: [...parameters],
-      options: { stored: text, requests: text, folder: text, profile: text, json: flag, help: flag }
-    }).values
-  } catch (error) {
-    throw new UsageError((error as Error).message)
-  }
-}
+const text = { type: 'string' } as const
+const flag = { type: 'boolean' } as const
+const FLAGS = { stored: text, requests: text, folder: text, profile: text, json: flag, help: flag } as const
