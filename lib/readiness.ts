@@ -5,14 +5,27 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Sql } from 'postgres'
 import type { Ingest, Store } from './app.ts'
+import { SQLSTATE } from './database/failure.ts'
 import type { Setup } from './setup.ts'
-import { checkForRoom, isReadOnly, LOCKED, nameObstacle, READ_ONLY, tryWrite } from './store/trial-write.ts'
+import { checkForRoom, isReadOnly, tryWrite } from './store/trial-write.ts'
 
 /** What takes longer is an obstacle: whoever asks must be answered. */
 const MOST_MS = 2500
 /** The database is not looked into more often, however many ask. */
 const INTERVAL_MS = 1000
+
+const AWAY = 'the database cannot be reached'
+const READ_ONLY = 'the database takes no writes'
+const STUCK = 'the database does not get a write done'
 const QUEUE_FULL = 'the write queue is full'
+/** What is said of SQLSTATEs; of all else, that the database cannot be reached. */
+const NAMES: Readonly<Record<string, string>> = {
+  [SQLSTATE.readOnlyTransaction]: READ_ONLY,
+  [SQLSTATE.diskFull]: 'the disk of the database is full',
+  [SQLSTATE.tooManyConnections]: 'the database has no connection left',
+  [SQLSTATE.lockNotAvailable]: STUCK,
+  [SQLSTATE.queryCanceled]: STUCK
+}
 
 /** Reasons against a write; empty: there are none. */
 type Obstacles = readonly string[]
@@ -45,7 +58,7 @@ export class Readiness {
   /** A few words for each reason why a write would be refused. */
   async findObstacles(): Promise<Obstacles> {
     if (this.#setup.lacking !== undefined) return ['not configured', ...this.#findQueue()]
-    const access = this.#setup.ready ? await this.#access.outcome() : [nameObstacle(undefined)]
+    const access = this.#setup.ready ? await this.#access.outcome() : [AWAY]
     const database = access.length > 0 ? access : await this.#look.outcome()
     return [...database, ...this.#findQueue()]
   }
@@ -92,7 +105,7 @@ class Check {
   outcome(): Promise<Obstacles> {
     const isOld = !this.#isUnderWay && performance.now() - this.#endedAt >= this.#keptMs
     if (this.#outcome === undefined || isOld) {
-      this.#outcome = Promise.race([this.#run(), delay(MOST_MS, [LOCKED], { ref: false })])
+      this.#outcome = Promise.race([this.#run(), delay(MOST_MS, [STUCK], { ref: false })])
     }
     return this.#outcome
   }
@@ -102,7 +115,7 @@ class Check {
     try {
       return await this.#work()
     } catch (error) {
-      return [nameObstacle((error as { cause?: { code?: unknown } }).cause?.code)]
+      return [NAMES[String((error as { cause?: { code?: unknown } }).cause?.code)] ?? AWAY]
     } finally {
       this.#isUnderWay = false
       this.#endedAt = performance.now()

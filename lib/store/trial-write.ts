@@ -1,6 +1,5 @@
 /** Whether the database would take a write, found out without leaving anything. */
 import type { Sql } from 'postgres'
-import { SQLSTATE } from '../database/failure.ts'
 
 /** Whether this connection may write at all: not on a standby, nor where the server was told to be read-only. */
 export async function isReadOnly(sql: Sql): Promise<boolean> {
@@ -50,22 +49,3 @@ export async function tryWrite(sql: Sql): Promise<void> {
   exception when sqlstate '${UNDO}' then null;
   end $$`)
 }
-
-/** What a rejection of these says, in a few words. */
-export function nameObstacle(state: unknown): string {
-  switch (state) {
-    case SQLSTATE.readOnlyTransaction:
-      return READ_ONLY
-    case SQLSTATE.diskFull:
-      return 'the disk of the database is full'
-    case SQLSTATE.lockNotAvailable:
-    case SQLSTATE.queryCanceled:
-      return LOCKED
-    case SQLSTATE.tooManyConnections:
-      return 'the database has no connection left'
-    default:
-      return 'the database cannot be reached'
-  }
-}
-export const READ_ONLY = 'the database takes no writes'
-export const LOCKED = 'the database does not get a write done'
