@@ -117,7 +117,7 @@ export class Pool {
     try {
       await lease.guarded.unsafe(`begin ${mode}`)
       const result = await this.#workOrRollBack(lease, work)
-      const { command } = await lease.sql.unsafe('commit')
+      const { command } = await lease.guarded.unsafe('commit')
       // The answer to the commit of a transaction in which a query failed, although `work` did not mind.
       if (command === 'ROLLBACK') throw new PoolError('TX_ABORTED', 'A query failed inside the transaction')
       return result
@@ -157,7 +157,7 @@ export class Pool {
       // A rollback sent to a dying connection may never be answered.
       if (!lease.dead) {
         // Takes the rows of what failed, too (forgetRows).
-        await lease.sql.unsafe('rollback').catch(() => {
+        await lease.guarded.unsafe('rollback').catch(() => {
           lease.dead = true
         })
       }
@@ -284,7 +284,7 @@ async function giveUpIfSilent(lease: Lease): Promise<void> {
  */
 async function forgetRows(lease: Lease): Promise<void> {
   if (lease.dead) return
-  await lease.sql`select`.catch(() => {
+  await lease.guarded`select`.catch(() => {
     lease.dead = true
   })
 }

@@ -16,7 +16,7 @@ export type Connect = (onClose: () => void) => Sql
 export const TICK_MS = 1000
 /** Ticks of silence before the server is asked, and between two times that it is. */
 const LOOK_TICKS = 3
-const LOOK_MS = 2000
+const LOOK_MS = 4000
 /** How much longer than its statement time-out a server may be silent, whatever it says. */
 const PATIENCE_MS = 5000
 
