@@ -117,7 +117,11 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     weight: 4,
     arbitrary: fc.tuple(id, fc.array(fc.tuple(id, otlp), { minLength: 1, maxLength: 4 })).map(([id, list]) => {
       const body = exportOf(...list.map(([traceId, span]) => otlpSpan({ traceId, ...span })))
-      return { id, send: (service: TestService) => sendExport(service, body), tell: (model: Model) => model.export(body) }
+      return {
+        id,
+        send: (service: TestService) => sendExport(service, body),
+        tell: (model: Model) => model.export(body)
+      }
     })
   },
   {
