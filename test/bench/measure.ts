@@ -62,7 +62,8 @@ const DEFAULT_CONNECTIONS: Readonly<Record<LoadKind, number>> = {
 }
 /** As many as the server writes with. */
 const PARALLEL_COPIES = 2
-const WARM_UP_MS = 2_000
+/** V8 compiles for so long: with typical traces that takes a quarter of the server's CPU time in the first 3 s, and little after 6. */
+const WARM_UP_MS = 6_000
 const COPY_WARM_UP_MS = 500
 
 export interface Bench {
