@@ -13,6 +13,7 @@ import { Exchange } from './exchange.ts'
 import type { Logger } from './log.ts'
 import type { Metrics } from './metrics.ts'
 import { readPathId } from './path-id.ts'
+import type { Readiness } from './readiness.ts'
 import { sendRawRefusal, sendRefusal, sendReply } from './reply.ts'
 import type { Endpoint, Match, RouteTable } from './route-table.ts'
 import type { Checker } from './schema/check.ts'
@@ -23,6 +24,7 @@ export interface ServerOptions {
   readonly routes: RouteTable
   readonly keys: Pick<KeyRing, 'authenticate'>
   readonly ingest: Pick<Ingest, 'admit'>
+  readonly readiness: Pick<Readiness, 'noteRefusal'>
   readonly log: Logger
   readonly metrics: Metrics
   /** BASE_URL. */
@@ -178,6 +180,7 @@ export class HttpServer {
     if (error instanceof ClientGone || exchange.response.destroyed) return
     if (error instanceof Refusal) {
       this.#options.metrics.countRefusal(error.code)
+      if (error.code === 'quota_exhausted') this.#options.readiness.noteRefusal()
       sendRefusal(exchange, error)
       return
     }

@@ -1,6 +1,6 @@
 /** The service in one process: the parts, put together, started and stopped in order. */
 import { plugins } from '../plugins/index.ts'
-import type { App, Ingest, Plugin, Route, Store } from './app.ts'
+import type { App, Plugin, Route, Store } from './app.ts'
 import { KeyRing } from './auth.ts'
 import type { Config } from './config.ts'
 import type { ConnectOptions, Database } from './database/database.ts'
@@ -11,6 +11,7 @@ import { WritePath } from './ingest/ingest.ts'
 import { listenForKeyChanges } from './key-notices.ts'
 import type { Logger } from './log.ts'
 import { Metrics } from './metrics.ts'
+import { Readiness } from './readiness.ts'
 import { RouteTable } from './route-table.ts'
 import { HttpServer } from './server.ts'
 import { Setup } from './setup.ts'
@@ -72,6 +73,7 @@ export async function startService(
   })
   const notices = listenForKeyChanges(database, () => keys.forget())
   const setup = new Setup(database, config.autoMigrate, log)
+  const readiness = new Readiness(setup, store, ingest)
   const routes = new RouteTable()
   const app: App = {
     config,
@@ -81,12 +83,13 @@ export async function startService(
     metrics,
     routes: routes.routes,
     route: route => routes.add(route as unknown as Route),
-    readiness: () => findObstacles(setup, store, ingest)
+    readiness: () => readiness.findObstacles()
   }
   const server = new HttpServer({
     routes,
     keys,
     ingest,
+    readiness,
     log,
     metrics,
     baseUrl: config.baseUrl,
@@ -112,7 +115,8 @@ export async function startService(
 }
 
 function openPool(database: Database, { size, ...options }: PoolOptions): Pool {
-  return new Pool(onClose => database.connect({ ...options, onClose }), { size })
+  const { statementTimeoutMs } = options
+  return new Pool(onClose => database.connect({ ...options, onClose }), { size, statementTimeoutMs })
 }
 
 /** Measuring looks at every file of the database, so no more often than this. */
@@ -134,31 +138,6 @@ function rarely<T>(read: () => Promise<T>): () => Promise<T> {
 async function readDatabaseSize(store: Store): Promise<number | undefined> {
   const rows = await store.read(sql => sql`select pg_database_size(current_database()) as bytes`).catch(() => [])
   return rows[0]?.bytes
-}
-
-/** What stands in the way of a write (App.readiness). */
-async function findObstacles(setup: Setup, store: Store, ingest: Ingest): Promise<readonly string[]> {
-  const obstacles: string[] = []
-  if (setup.lacking !== undefined) obstacles.push('not configured')
-  else if (!setup.ready) obstacles.push('the database cannot be reached')
-  else obstacles.push(...(await findDatabaseObstacles(store)))
-  try {
-    ingest.admit(0).release()
-  } catch {
-    obstacles.push('the write queue is full')
-  }
-  return obstacles
-}
-
-async function findDatabaseObstacles(store: Store): Promise<string[]> {
-  try {
-    const [row] = await store.read(
-      sql => sql`select pg_is_in_recovery() or current_setting('default_transaction_read_only')::bool as "readOnly"`
-    )
-    return row?.readOnly ? ['the database takes no writes'] : []
-  } catch {
-    return ['the database cannot be reached']
-  }
 }
 
 /** The same promise, however often it is asked for. */

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
 import { Model, type Told } from './fixtures/model.ts'
-import { countStrays, NO_STRAYS } from './fixtures/seed.ts'
+import { exportOf, otlpSpan } from './fixtures/otlp.ts'
+import { countOrphans, countStrays, NO_ORPHANS, NO_STRAYS } from './fixtures/seed.ts'
 import { type Answer, type TestService, testService } from './fixtures/service.ts'
 
 const IDS = ['a'.repeat(32), 'b'.repeat(32)]
@@ -49,6 +50,9 @@ const start = fc
     })
   )
   .map(([times, over]) => ({ name: 'run', startedAt: START, ...times, ...over }))
+const otlp = fc
+  .tuple(fc.nat(7), fc.nat(2), some({ parentSpanId: fc.constant('f'.repeat(16)), name: label, status: fc.nat(2) }))
+  .map(([n, start, over]) => ({ spanId: `${n + 1}`.padStart(16, '0'), start, ...over }))
 const end = fc
   .tuple(
     fc.constantFrom(...TIMES),
@@ -87,6 +91,13 @@ const post = (path: string, body: unknown) => (service: TestService) =>
   service.call('POST', `/api/v1/traces${path}`, { body })
 const id = fc.constantFrom(...IDS)
 
+/** The answer in the shape of the others. */
+async function sendExport(service: TestService, body: object): Promise<Answer> {
+  const answer = await service.call('POST', '/api/v1/otlp/v1/traces', { body })
+  const rejectedSpans = Number(answer.body.partialSuccess?.rejectedSpans ?? 0)
+  return { ...answer, body: { ok: true, rejectedSpans } }
+}
+
 const step: fc.Arbitrary<Step> = fc.oneof(
   {
     weight: 4,
@@ -100,6 +111,17 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     arbitrary: fc.tuple(id, fc.array(span, { minLength: 1, maxLength: 4 })).map(([id, list]) => {
       const body = { schemaVersion: 1, spans: list }
       return { id, send: post(`/${id}/spans`, body), tell: (model: Model) => model.append(id, body) }
+    })
+  },
+  {
+    weight: 4,
+    arbitrary: fc.tuple(id, fc.array(fc.tuple(id, otlp), { minLength: 1, maxLength: 4 })).map(([id, list]) => {
+      const body = exportOf(...list.map(([traceId, span]) => otlpSpan({ traceId, ...span })))
+      return {
+        id,
+        send: (service: TestService) => sendExport(service, body),
+        tell: (model: Model) => model.export(body)
+      }
     })
   },
   {
@@ -193,15 +215,16 @@ t.test('random histories agree with a model in every answer and every read-out',
         const model = new Model()
         for (const each of steps) {
           await take(service, model, each)
-          await compare(service, model, each.id)
+          for (const id of IDS) await compare(service, model, id)
         }
         const project = await service.call('GET', '/api/v1/project')
         assertHas(project.body, model.totals())
         assert.deepEqual(await service.database.pool.run(countStrays), NO_STRAYS)
+        assert.deepEqual(await service.database.pool.run(countOrphans), NO_ORPHANS)
       })
       .afterEach(async () => {
         for (const id of IDS) await service.call('DELETE', `/api/v1/traces/${id}`)
       }),
-    { numRuns: 60 }
+    { numRuns: 80 }
   )
 })

@@ -2,6 +2,7 @@
 import t from 'tap'
 import { endBody, ingestBody, span, spansBody, startBody } from './fixtures/bodies.ts'
 import { type TestDatabase, testDatabase } from './fixtures/database.ts'
+import { exportOf, otlpSpan } from './fixtures/otlp.ts'
 import { type Relay, testRelay } from './fixtures/relay.ts'
 import { testService } from './fixtures/service.ts'
 import { until } from './fixtures/until.ts'
@@ -26,6 +27,7 @@ t.test('every write is answered truly when its answer is lost on the way from th
   }
 
   t.match(await lose('POST', '/api/v1/traces', ingestBody()), { status: 201, body: { duplicate: false } })
+  t.match(await lose('POST', '/api/v1/otlp/v1/traces', exportOf(otlpSpan())), { status: 200, text: '{}' })
   const trace = await record()
   t.match(await lose('POST', `${trace}/spans`, spansBody(span())), { status: 200, body: { added: 1, spanCount: 1 } })
   t.match(await lose('POST', `${trace}/end`, endBody()), { status: 200, body: { duplicate: false, spanCount: 1 } })
@@ -42,7 +44,19 @@ t.test('every write is answered truly when its answer is lost on the way from th
   t.match(await call('DELETE', `${trace}/scores/${added.body.score.id}`), { status: 404 })
   t.match(await lose('DELETE', trace), { status: 200 })
   t.match(await call('DELETE', trace), { status: 404 })
-  t.match((await call('GET', '/api/v1/project')).body, { traceCount: 1, spanCount: 0 }, 'the totals agree')
+  t.match((await call('GET', '/api/v1/project')).body, { traceCount: 2, spanCount: 1 }, 'the totals agree')
+})
+
+t.test('the same where the connection is not cut, but hangs', async t => {
+  const database = await testDatabase(t)
+  const relay = await testRelay(t, database.target)
+  const { call } = await testService(t, { database, view: { connect: relay.connect } })
+  const body = startBody()
+  await cutAtCommit(database, relay, 'swallow')
+  t.match(await call('POST', '/api/v1/traces', { body }), { status: 201, body: { duplicate: false } })
+  await cutAtCommit(database, relay, 'swallow')
+  const patched = await call('PATCH', `/api/v1/traces/${body.trace.id}`, { body: { metadata: { a: 1 } } })
+  t.match(patched, { status: 200, body: { changed: true } })
 })
 
 t.test('a write that cannot be looked up in time is 429', async t => {
@@ -60,10 +74,14 @@ t.test('a write that cannot be looked up in time is 429', async t => {
 })
 
 /**
- * From now on: every connection is cut between the next commit that changes what is stored and its answer. Gives what
+ * From now on: every connection is cut, or hangs, between the next commit that changes what is stored and its answer. Gives what
  * waits for that.
  */
-async function cutAtCommit({ pool }: TestDatabase, relay: Relay): Promise<() => Promise<void>> {
+async function cutAtCommit(
+  { pool }: TestDatabase,
+  relay: Relay,
+  fault: 'cut' | 'swallow' = 'cut'
+): Promise<() => Promise<void>> {
   const read = async () => {
     const [row] = await pool.run(
       sql => sql`
@@ -72,6 +90,6 @@ async function cutAtCommit({ pool }: TestDatabase, relay: Relay): Promise<() => 
     return row?.print
   }
   const before = await read()
-  relay.cutWhen(async () => (await read()) !== before)
+  relay.cutWhen(async () => (await read()) !== before, fault)
   return () => until(() => relay.isCut)
 }

@@ -59,15 +59,28 @@ export function connectTo(target: Target, options: ConnectOptions = {}, open: Op
       user,
       password,
       database,
-      socket: () => open({ path })
+      socket: () => breakAtEnd(open({ path }))
     } as never) as unknown as Sql
   }
   // The driver's own socket tries several hosts in turn; ours knows one.
-  const opener = mayUseTls(target) ? openSocket : open
+  const openPlain = mayUseTls(target) ? openSocket : open
+  const opener: OpenSocket = address => breakAtEnd(openPlain(address))
   const socket = hasSeveralHosts(target)
     ? {}
     : { socket: (options: SocketOptions) => openPromptSocket(options, opener) }
   return postgres(target, { ...settings, ...socket }) as unknown as Sql
+}
+
+/**
+ * Where a server closes in good order before it is ready (a proxy without servers behind it does), the driver connects
+ * again at once, and for ever; an error ends that.
+ */
+function breakAtEnd(socket: Socket): Socket {
+  return socket.once('end', () => {
+    socket.destroy(
+      Object.assign(new Error('the server closed the connection'), { code: 'ECONNRESET', syscall: 'read' })
+    )
+  })
 }
 
 /** The same target, but another database of its server. */

@@ -7,14 +7,15 @@
  */
 import { connect as openSocket, type Socket } from 'node:net'
 import type { ConnectOptions, Database } from './database.ts'
+import { classifyFailure } from './failure.ts'
+import { PoolError } from './pool.ts'
+import { pidOf, Silence, TICK_MS } from './silence.ts'
 
 /** Type and length of a message of the protocol. */
 const HEADER_BYTES = 5
 const READY_FOR_QUERY = 'Z'.charCodeAt(0)
 const ERROR_RESPONSE = 'E'.charCodeAt(0)
 const DATA_ROW = 'D'.charCodeAt(0)
-/** How much longer than its statement time-out a server may be silent. */
-const PATIENCE_MS = 5_000
 
 /** What PostgreSQL said, in the shape of the driver's errors (failure.ts). */
 class CopyError extends Error {
@@ -54,21 +55,19 @@ export class CopyConnection {
   #isAnswered = false
   #dead = false
 
-  private constructor(socket: Socket, timeoutMs: number | undefined) {
+  private constructor(socket: Socket, pid: number | undefined, silence: Silence) {
     this.#socket = socket
+    const clock = setInterval(() => void this.#giveUpIfSilent(silence, pid), TICK_MS).unref()
     socket.on('data', received => this.#receive(received))
     socket.on('error', error => this.#die(error))
-    socket.on('close', () => this.#die())
-    // Only while a batch is under way is silence a sign.
-    if (timeoutMs !== undefined) {
-      socket.setTimeout(timeoutMs + PATIENCE_MS, () => {
-        if (this.#batch !== undefined) socket.destroy()
-      })
-    }
+    socket.on('close', () => {
+      clearInterval(clock)
+      this.#die()
+    })
   }
 
   /**
-   * Undefined where only the driver can use its socket (TLS, several hosts). Rejects as the driver does where the server
+   * Undefined where only the driver can use its socket (TLS, several hosts). Rejects as the Pool does where the server
    * cannot be reached or does not let us in.
    */
   static async open(connect: Database['connect'], options: ConnectOptions): Promise<CopyConnection | undefined> {
@@ -77,18 +76,22 @@ export class CopyConnection {
       socket = openSocket(address)
       return socket
     })
+    const first = sql`select`
     try {
-      await sql`select`
+      await first
     } catch (error) {
       socket?.destroy()
-      throw error
+      throw classifyFailure(error) === 'lost'
+        ? new PoolError('NOT_CONNECTED', 'No connection could be had', error)
+        : error
     }
     if (socket === undefined) {
       await sql.end({ timeout: 0 })
       return undefined
     }
     socket.removeAllListeners()
-    return new CopyConnection(socket, options.statementTimeoutMs)
+    const silence = new Silence(onClose => connect({ ...options, onClose }), options.statementTimeoutMs)
+    return new CopyConnection(socket, pidOf(first), silence)
   }
 
   get isDead(): boolean {
@@ -144,6 +147,11 @@ export class CopyConnection {
     this.#rows = []
     if (error === undefined) batch?.resolve(rows)
     else batch?.reject(error)
+  }
+
+  async #giveUpIfSilent(silence: Silence, pid: number | undefined): Promise<void> {
+    const batch = this.#batch
+    if ((await silence.hangs(batch, pid)) && batch !== undefined && batch === this.#batch) this.#socket.destroy()
   }
 
   #die(error?: unknown): void {

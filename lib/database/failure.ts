@@ -18,6 +18,8 @@ export const SQLSTATE = {
   idleInTransactionTimeout: '25P03',
   transactionTimeout: '25P04',
   invalidPassword: '28P01',
+  diskFull: '53100',
+  tooManyConnections: '53300',
   undefinedDatabase: '3D000',
   lockNotAvailable: '55P03',
   /** A statement time-out, or pg_cancel_backend. */
@@ -59,7 +61,7 @@ const REFUSING_CLASSES: readonly string[] = [
 ]
 
 /** Codes of the driver's and the pool's own errors, raised before anything was sent. */
-const NEVER_SENT = ['CONNECT_TIMEOUT', 'POOL_FULL', 'POOL_CLOSED']
+const NEVER_SENT = ['CONNECT_TIMEOUT', 'POOL_FULL', 'POOL_CLOSED', 'NOT_CONNECTED']
 /** System calls that fail only before a connection stands. */
 const CONNECTING = ['connect', 'getaddrinfo']
 /** The driver's CONNECTION_CLOSED and its like, the pool's CONNECTION_LOST, and what is said of a socket. */
@@ -87,6 +89,11 @@ export function endsConnection(error: unknown): boolean {
   if (name === 'PostgresError') return isFatal(severity) || String(code).startsWith(SQLSTATE_CLASS.connectionException)
   const failure = classifyFailure(error)
   return failure === 'lost' || failure === 'refused'
+}
+
+/** Whether no connection was to be had: what waits behind this would fare no better. */
+export function isUnreachable(error: unknown): boolean {
+  return classifyFailure(error) === 'refused' && endsConnection(error)
 }
 
 function classifyState(state: string, severity: unknown): Failure {

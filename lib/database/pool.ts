@@ -4,17 +4,18 @@
  * ever closed, or gave an error that ends connections, is thrown away and a new one takes its place.
  *
  * A lease is free (waiting for work), busy (leased) or dead (thrown away when it comes back). When all are busy, work
- * waits in line; when the line is full it is refused.
+ * waits in line; when the line is full, or no connection is to be had, it is refused. A connection that hangs (silence.ts)
+ * is given up, and what was asked on it is lost.
  */
 import type { Sql } from 'postgres'
 import { type Client, watchDeparture } from './departure.ts'
-import { endsConnection } from './failure.ts'
-
-/** Opens one connection, and says when it has closed. */
-export type Connect = (onClose: () => void) => Sql
+import { classifyFailure, endsConnection } from './failure.ts'
+import { type Connect, pidOf, Silence, TICK_MS } from './silence.ts'
 
 export interface PoolOptions {
   readonly size: number
+  /** That of the connections, in milliseconds, where they have one. */
+  readonly statementTimeoutMs?: number | undefined
   /** How much work may wait for a connection before more of it is refused. */
   readonly maxWaiting?: number
 }
@@ -22,9 +23,9 @@ export interface PoolOptions {
 /** An error of the pool itself, or of its transactions. */
 export class PoolError extends Error {
   override readonly name = 'PoolError'
-  readonly code: 'POOL_FULL' | 'POOL_CLOSED' | 'CONNECTION_LOST' | 'TX_ABORTED'
-  constructor(code: PoolError['code'], message: string) {
-    super(message)
+  readonly code: 'POOL_FULL' | 'POOL_CLOSED' | 'NOT_CONNECTED' | 'CONNECTION_LOST' | 'TX_ABORTED'
+  constructor(code: PoolError['code'], message: string, cause?: unknown) {
+    super(message, { cause })
     this.code = code
   }
 }
@@ -37,11 +38,19 @@ interface Lease {
   readonly sql: Sql
   /** What work is given: throws instead of connecting anew, which would tear work, and transactions, apart. */
   readonly guarded: Sql
+  readonly silence: Silence
   dead: boolean
-  /** What was asked last. */
-  newest: Query | undefined
+  /** Something was sent on it, so that what fails now may have been done. */
+  used: boolean
+  /** What was asked by the work under way, parts of statements included; the newest is the last. */
+  asked: Query[]
 }
+/** Of the driver's. */
 interface Query {
+  /** It is the one that the connection waits for. */
+  readonly active: boolean
+  /** Null: it was not sent yet. */
+  readonly state: object | null
   cancel(): void
 }
 interface Waiter {
@@ -53,6 +62,8 @@ export class Pool {
   readonly #connect: Connect
   readonly #size: number
   readonly #maxWaiting: number
+  readonly #statementTimeoutMs: number | undefined
+  readonly #clock: NodeJS.Timeout
   readonly #leases = new Set<Lease>()
   readonly #free: Lease[] = []
   readonly #waiting: Waiter[] = []
@@ -60,10 +71,14 @@ export class Pool {
   #closed = false
   #onQuiet = () => {}
 
-  constructor(connect: Connect, { size, maxWaiting = MAX_WAITING }: PoolOptions) {
+  constructor(connect: Connect, { size, maxWaiting = MAX_WAITING, statementTimeoutMs }: PoolOptions) {
     this.#connect = connect
     this.#size = size
     this.#maxWaiting = maxWaiting
+    this.#statementTimeoutMs = statementTimeoutMs
+    this.#clock = setInterval(() => {
+      for (const lease of this.#leases) void giveUpIfSilent(lease)
+    }, TICK_MS).unref()
   }
 
   /** How much work is waiting for a connection. */
@@ -84,7 +99,7 @@ export class Pool {
     } catch (error) {
       if (endsConnection(error)) lease.dead = true
       else await forgetRows(lease)
-      throw error
+      throw this.#explain(lease, error)
     } finally {
       endWatch?.()
       this.#release(lease)
@@ -100,15 +115,15 @@ export class Pool {
   async transaction<T>(work: (sql: Sql) => Promise<T>, mode = ''): Promise<T> {
     const lease = await this.#lease()
     try {
-      await lease.sql.unsafe(`begin ${mode}`)
+      await lease.guarded.unsafe(`begin ${mode}`)
       const result = await this.#workOrRollBack(lease, work)
-      const { command } = await lease.sql.unsafe('commit')
+      const { command } = await lease.guarded.unsafe('commit')
       // The answer to the commit of a transaction in which a query failed, although `work` did not mind.
       if (command === 'ROLLBACK') throw new PoolError('TX_ABORTED', 'A query failed inside the transaction')
       return result
     } catch (error) {
       if (endsConnection(error)) lease.dead = true
-      throw error
+      throw this.#explain(lease, error)
     } finally {
       this.#release(lease)
     }
@@ -117,6 +132,7 @@ export class Pool {
   /** Refuses new work, waits a moment for what is under way, and closes every connection. */
   async end(graceMs = GRACE_MS): Promise<void> {
     this.#closed = true
+    clearInterval(this.#clock)
     for (const waiter of this.#waiting.splice(0)) waiter.reject(poolClosed())
     if (this.#busy > 0) {
       await within(
@@ -141,7 +157,7 @@ export class Pool {
       // A rollback sent to a dying connection may never be answered.
       if (!lease.dead) {
         // Takes the rows of what failed, too (forgetRows).
-        await lease.sql.unsafe('rollback').catch(() => {
+        await lease.guarded.unsafe('rollback').catch(() => {
           lease.dead = true
         })
       }
@@ -174,7 +190,14 @@ export class Pool {
     const sql = this.#connect(() => {
       lease.dead = true
     })
-    const lease: Lease = { sql, guarded: guard(sql, () => lease), dead: false, newest: undefined }
+    const lease: Lease = {
+      sql,
+      guarded: guard(sql, () => lease),
+      silence: new Silence(this.#connect, this.#statementTimeoutMs),
+      dead: false,
+      used: false,
+      asked: []
+    }
     this.#leases.add(lease)
     return lease
   }
@@ -185,8 +208,21 @@ export class Pool {
     lease.sql.end({ timeout: 0 }).catch(() => {})
   }
 
+  /** Where a connection could not be had, nothing was sent; then those in line need not try in their turn. */
+  #explain(lease: Lease, error: unknown): unknown {
+    noteUse(lease)
+    if (lease.used || lease.asked.length === 0 || !lease.dead) return error
+    const refused =
+      classifyFailure(error) === 'lost' ? new PoolError('NOT_CONNECTED', 'No connection could be had', error) : error
+    const hasOther = [...this.#leases].some(other => other.used && !other.dead)
+    if (!hasOther) for (const waiter of this.#waiting.splice(0)) waiter.reject(refused as Error)
+    return refused
+  }
+
   /** Passes a connection on to whoever waits longest: the lease stays busy then. */
   #release(lease: Lease): void {
+    noteUse(lease)
+    lease.asked = []
     if (lease.dead) this.#drop(lease)
     const waiter = this.#waiting.shift()
     if (waiter !== undefined) {
@@ -199,10 +235,10 @@ export class Pool {
   }
 }
 
-/** An instance of the driver that fails where the connection is lost, and keeps the newest query in its lease. */
+/** An instance of the driver that fails where the connection is lost, and keeps the queries in its lease. */
 function guard(sql: Sql, lease: () => Lease): Sql {
   const keep = <T>(query: T): T => {
-    lease().newest = query as Query
+    lease().asked.push(query as Query)
     return query
   }
   const unsafe = (...parameters: Parameters<Sql['unsafe']>) => keep(sql.unsafe(...parameters))
@@ -221,7 +257,25 @@ function guard(sql: Sql, lease: () => Lease): Sql {
 /** Cancels what a lease is doing. A cancellation that comes late would hit the next query, so there is none. */
 function abandon(lease: Lease): void {
   lease.dead = true
-  lease.newest?.cancel()
+  const active = lease.asked.find(query => query.active)
+  ;(active ?? lease.asked.at(-1))?.cancel()
+}
+
+function noteUse(lease: Lease): void {
+  lease.used ||= lease.asked.some(query => query.state !== null)
+}
+
+/** At each tick: ends a connection that hangs, with which the driver rejects what was asked on it. */
+async function giveUpIfSilent(lease: Lease): Promise<void> {
+  noteUse(lease)
+  const active = lease.asked.find(query => query.active)
+  // Where nothing is active all that was sent has been answered.
+  if (active === undefined && lease.used) lease.asked = []
+  const awaited = lease.used ? active : lease.asked[0]
+  const hangs = await lease.silence.hangs(awaited, pidOf(active))
+  if (!hangs || (lease.used && !active?.active)) return
+  lease.dead = true
+  lease.sql.end({ timeout: 0 }).catch(() => {})
 }
 
 /**
@@ -230,7 +284,7 @@ function abandon(lease: Lease): void {
  */
 async function forgetRows(lease: Lease): Promise<void> {
   if (lease.dead) return
-  await lease.sql`select`.catch(() => {
+  await lease.guarded`select`.catch(() => {
     lease.dead = true
   })
 }

@@ -36,6 +36,7 @@ const LANES = 2
  * typical traces, 16 to a batch gave 1,000 traces/s where 128 gave 750: while one batch is written, the next is prepared.
  */
 const BATCH = { operations: 16, bytes: 2 * 1024 * 1024 }
+const UNBOUNDED = { operations: Number.POSITIVE_INFINITY, bytes: Number.POSITIVE_INFINITY }
 /** Bounds of everything admitted and not yet answered; beyond them, 429 before the body is read. */
 const MAX_PENDING_BYTES = 192 * 1024 * 1024
 const MAX_PENDING = 4096
@@ -80,7 +81,7 @@ export class WritePath implements Ingest {
     metrics.watchPending(() => ({ requests: this.#pending, bytes: this.#pendingBytes }))
     const connection = { applicationName: 'writer', statementTimeoutMs: STATEMENT_TIMEOUT_MS, settings: SETTINGS }
     const connect = (onClose: () => void) => database.connect({ ...connection, onClose })
-    this.#pool = new Pool(connect, { size: LANES })
+    this.#pool = new Pool(connect, { size: LANES, statementTimeoutMs: STATEMENT_TIMEOUT_MS })
     const openCopy = () => CopyConnection.open(database.connect, connection)
     const first = Math.floor(Math.random() * SLOTS)
     const again = (pending: Pending, pauseMs: number) => this.#tryAgain(pending, pauseMs)
@@ -263,10 +264,16 @@ export class WritePath implements Ingest {
     while (this.#queue.hasReady) {
       const batch = this.#queue.take(BATCH)
       const start = performance.now()
-      await writer.process(batch)
+      const unreachable = await writer.process(batch)
       this.#metrics.countBatch(batch.length, performance.now() - start)
+      if (unreachable !== undefined) await this.#failQueued(writer, unreachable)
     }
     this.#idle.push(writer)
+  }
+
+  /** What waits behind a batch for which there was no connection does not wait for another attempt, each of which takes seconds. */
+  async #failQueued(writer: Writer, error: unknown): Promise<void> {
+    while (this.#queue.hasReady) await writer.fail(this.#queue.take(UNBOUNDED), error)
   }
 
   /** Puts an operation back in line; it keeps its place, so nothing overtakes it on its trace. */

@@ -6,7 +6,7 @@
  * number that the attempt would have left on the row tells whether it took.
  */
 import type { CopyConnection } from '../database/copy-connection.ts'
-import { classifyFailure, SQLSTATE } from '../database/failure.ts'
+import { classifyFailure, isUnreachable, SQLSTATE } from '../database/failure.ts'
 import type { Pool } from '../database/pool.ts'
 import { Refusal } from '../errors.ts'
 import type { Logger } from '../log.ts'
@@ -80,13 +80,18 @@ export class Writer {
     this.#log = log
   }
 
-  /** Answers every operation of the batch, or hands it on to be tried again. Never rejects. */
-  async process(batch: readonly Pending[]): Promise<void> {
+  /**
+   * Answers every operation of the batch, or hands it on to be tried again. Never rejects; resolves to the error where no
+   * connection was to be had.
+   */
+  async process(batch: readonly Pending[]): Promise<unknown> {
     try {
       await this.#decideAndWrite(batch)
+      return undefined
     } catch (error) {
       const open = batch.filter(pending => !pending.settled)
-      await this.#fail(open, error)
+      await this.fail(open, error)
+      return isUnreachable(error) ? error : undefined
     }
   }
 
@@ -242,7 +247,8 @@ export class Writer {
     this.#again(pending, pauseMs)
   }
 
-  async #fail(batch: readonly Pending[], error: unknown): Promise<void> {
+  /** Answers operations that met this error, or would, or hands them on to be tried again. */
+  async fail(batch: readonly Pending[], error: unknown): Promise<void> {
     const failure = classifyFailure(error)
     if (failure === 'retry' || isUniqueViolation(error)) {
       for (const pending of batch) this.#tryAgain(pending, 0)

@@ -76,7 +76,7 @@ t.test('a read-only database is not ready', async t => {
   const name = await database.pool.run(async sql => (await sql`select current_database() as name`)[0]?.name)
   await runOn(database.target, `alter database ${name} set default_transaction_read_only = on`)
   await database.pool.run(
-    sql => sql`select pg_terminate_backend(pid) from pg_stat_activity where application_name like '%reader'`
+    sql => sql`select pg_terminate_backend(pid) from pg_stat_activity where application_name like '%writer'`
   )
   await until(async () => (await call('GET', '/readyz')).body.reasons[0] === 'the database takes no writes')
   t.equal((await call('GET', '/readyz')).status, 503)

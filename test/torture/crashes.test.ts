@@ -1,70 +1,95 @@
 import { execFileSync } from 'node:child_process'
-import { existsSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import t from 'tap'
-import { checkLoad, type Load, startLoad } from '../fixtures/load.ts'
+import t, { type Test } from 'tap'
+import { connectTo } from '../../lib/database/connection.ts'
+import { MAIN_DATABASE, SOCKET_PORT, SUPERUSER } from '../../lib/database/postmaster.ts'
+import { countOrphans, countStrays, NO_ORPHANS, NO_STRAYS } from '../fixtures/seed.ts'
 import { dataFolder, serve } from '../fixtures/spoor.ts'
 import { figure, isLong, randomNumbers, rounds } from '../fixtures/torture.ts'
 import { until } from '../fixtures/until.ts'
+import { Witness } from '../fixtures/witness.ts'
 
-/** 2xx answers before a kill. */
+/** 2xx answers before each kill. */
 const ENOUGH = 60
 const random = randomNumbers()
 
 /** A moment of its own for each kill, once the load is under way. */
-async function untilUnderWay(load: Load): Promise<void> {
-  const before = load.answered()
-  await until(() => load.answered() >= before + ENOUGH)
+async function untilUnderWay({ counts }: Witness): Promise<void> {
+  const before = counts.answered2xx
+  await until(() => counts.answered2xx >= before + ENOUGH)
   if (isLong) await delay(random() * 1000)
 }
 
-t.test('kill -9 of the server under load loses nothing that was answered', async t => {
-  const env = { DATA_DIR: await dataFolder(t) }
-  let { serving, address, key } = await serve(t, env)
-  const loads: Load[] = []
-  for (const round of rounds(1, 25)) {
-    const load = startLoad(address, key!)
-    loads.push(load)
-    await untilUnderWay(load)
-    serving.kill('SIGKILL')
-    await serving.finished
-    await load.stop()
-    const next = await serve(t, env)
-    serving = next.serving
-    address = next.address
-    figure('kills of the server; 2xx answers', `${round}; ${loads.reduce((sum, load) => sum + load.answered(), 0)}`)
-    if (isLong) await checkLoad(t, address, key!, loads)
-  }
-  await checkLoad(t, address, key!, loads)
-})
-
-const postmasterOf = (folder: string): number => {
-  const file = join(folder, 'postgres', 'data', 'postmaster.pid')
-  return existsSync(file) ? Number.parseInt(readFileSync(file, 'utf8'), 10) : 0
+interface Process {
+  readonly pid: number
+  readonly parent: number
+  readonly title: string
 }
 
-/** Whatever of its processes serves a connection. */
-function backendOf(postmaster: number): number {
-  const processes = execFileSync('ps', ['-A', '-o', 'pid=,ppid=,args=']).toString().split('\n')
-  const backends = processes.map(line => /^ *(\d+) +(\d+) +(.*)$/.exec(line)).filter(line => line !== null)
-  const ours = backends.filter(([, , parent, title]) => Number(parent) === postmaster && title!.includes('[local]'))
-  return Number(ours[Math.floor(random() * ours.length)]?.[1] ?? postmaster)
+function childrenOf(parent: number): Process[] {
+  const lines = execFileSync('ps', ['-A', '-o', 'pid=,ppid=,args=']).toString().split('\n')
+  const found = lines.map(line => /^ *(\d+) +(\d+) +(.*)$/.exec(line)).filter(line => line !== null)
+  const processes = found.map(([, pid, ppid, title]) => ({ pid: Number(pid), parent: Number(ppid), title: title! }))
+  return processes.filter(each => each.parent === parent)
 }
 
-t.test('kill -9 of PostgreSQL or a backend under load loses nothing, and the server goes on', async t => {
+const oneOf = <T>(list: readonly T[]): T | undefined => list[Math.floor(random() * list.length)]
+
+/** What PostgreSQL says of itself: its process, and the folder of its socket. */
+function readPostmaster(folder: string): { pid: number; socketDir: string } {
+  const lines = readFileSync(join(folder, 'postgres', 'data', 'postmaster.pid'), 'utf8').split('\n')
+  return { pid: Number(lines[0]), socketDir: lines[4]!.trim() }
+}
+
+const VICTIMS = ['the server', 'a server process', 'PostgreSQL', 'a backend'] as const
+
+t.test('kill -9 of whatever runs, under load, loses nothing and leaves nothing in pieces', async t => {
   const folder = await dataFolder(t)
-  const { address, key } = await serve(t, { DATA_DIR: folder })
-  const load = startLoad(address, key!)
-  for (const round of rounds(2, 25)) {
-    await untilUnderWay(load)
-    const postmaster = postmasterOf(folder)
-    process.kill(round % 2 === 0 ? backendOf(postmaster) : postmaster, 'SIGKILL')
+  const env = { DATA_DIR: folder, PROCESSES: '2' }
+  let server = await serve(t, env)
+  const witness = new Witness(() => server.address, server.key!)
+  const killed = new Map<string, number>()
+  for (const round of rounds(VICTIMS.length, 50)) {
+    await untilUnderWay(witness)
+    const victim = VICTIMS[(round - 1) % VICTIMS.length]!
     const start = performance.now()
-    await untilUnderWay(load)
-    figure('kills of PostgreSQL and of backends; 2xx answers', `${round}; ${load.answered()}`)
-    figure(`${ENOUGH} more 2xx answers after the last of them, ms`, Math.round(performance.now() - start))
+    if (victim === 'the server') {
+      server.serving.kill('SIGKILL')
+      await server.serving.finished
+      server = await serve(t, env)
+    } else {
+      const parent = victim === 'a server process' ? server.serving.pid : readPostmaster(folder).pid
+      const isSought = ({ title }: Process) => (victim === 'a server process' ? /node/ : /\[local\]/).test(title)
+      const pid = victim === 'PostgreSQL' ? parent : oneOf(childrenOf(parent).filter(isSought))?.pid
+      process.kill(pid!, 'SIGKILL')
+    }
+    killed.set(victim, (killed.get(victim) ?? 0) + 1)
+    await untilUnderWay(witness)
+    figure('kills', [...killed].map(([name, times]) => `${times} of ${name}`).join(', '))
+    figure('answered 2xx', witness.counts.answered2xx)
+    figure('refused for good (4xx), and left no trace', witness.counts.answered4xx)
+    figure('refused for now (429)', witness.counts.refused)
+    figure('not answered', witness.counts.unanswered)
+    figure('of these sent again, and answered rightly', witness.counts.resent)
+    figure(`${ENOUGH} more 2xx answers after the last kill, ms`, Math.round(performance.now() - start))
+    if (witness.wrong.length > 0) break
   }
-  await load.stop()
-  await checkLoad(t, address, key!, [load])
+  await witness.stop()
+  await witness.check()
+  figure('wrong answers, and traces in pieces', witness.wrong.length)
+  t.same(witness.wrong.slice(0, 5), [], 'every answer and every trace is as the model has it')
+  await checkRows(t, folder)
 })
+
+async function checkRows(t: Test, folder: string): Promise<void> {
+  const password = readFileSync(join(folder, 'database-password'), 'utf8').trim()
+  const { socketDir } = readPostmaster(folder)
+  const sql = connectTo({ socketDir, port: SOCKET_PORT, user: SUPERUSER, password, database: MAIN_DATABASE })
+  const orphans = await countOrphans(sql)
+  t.same(orphans, NO_ORPHANS, 'no row is without its trace, and every number is that of its rows')
+  t.same(await countStrays(sql), NO_STRAYS)
+  figure('orphans: spans, scores, tags, kinds; counts and totals amiss', Object.values(orphans).join(', '))
+  await sql.end({ timeout: 1 })
+}

@@ -1,41 +1,111 @@
+import { execFileSync } from 'node:child_process'
+import { rmSync, statSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Sql } from 'postgres'
 import t, { type Test } from 'tap'
-import { ingestBody } from '../fixtures/bodies.ts'
-import { readTestServer, runOn, type TestDatabase, testDatabase } from '../fixtures/database.ts'
+import { connectTo } from '../../lib/database/connection.ts'
+import type { ConnectOptions } from '../../lib/database/database.ts'
+import { endBody, ingestBody, span, spansBody, startBody } from '../fixtures/bodies.ts'
+import { readTestServer, runOn, type TestDatabase, testClusterDatabase, testDatabase } from '../fixtures/database.ts'
+import { checkLoad, startLoad } from '../fixtures/load.ts'
+import { exportOf, otlpSpan } from '../fixtures/otlp.ts'
 import { testRelay } from '../fixtures/relay.ts'
-import { type TestService, testService } from '../fixtures/service.ts'
-import { figure } from '../fixtures/torture.ts'
+import { countStrays, freshId, NO_STRAYS } from '../fixtures/seed.ts'
+import { type Answer, type TestService, testService } from '../fixtures/service.ts'
+import { figure, rounds } from '../fixtures/torture.ts'
 import { until } from '../fixtures/until.ts'
 
 /** The promise: so long after the store's return, everything is as before. */
 const RECOVERY_MS = 5000
 
+interface Fault {
+  begin(): unknown
+  end(): unknown
+  readonly readsGoOn?: true
+  /** Writes that need no more room than they find are not refused. */
+  readonly takesSmallWrites?: true
+  /** A write under way may have reached the store before the fault: its 429 says that the outcome is not known. */
+  readonly mayBeStored?: true
+}
+
 /** Lets the store refuse, looks at what is answered meanwhile, lets it return, and measures how long that takes. */
-async function refuseAndReturn(
-  t: Test,
-  name: string,
-  { call, database }: TestService,
-  fault: { begin(): unknown; end(): unknown; readsGoOn?: boolean }
-): Promise<void> {
-  const write = () => call('POST', '/api/v1/traces', { body: ingestBody() })
+async function refuseAndReturn(t: Test, name: string, service: TestService, fault: Fault): Promise<void> {
+  const { call, database } = service
+  const write = () => call('POST', '/api/v1/traces', { body: largeBody() })
   const ready = async () => (await call('GET', '/readyz', { key: null })).status
-  t.equal((await write()).status, 201, `${name}: before`)
+  const there = startBody({ spans: [span()] })
+  t.equal((await call('POST', '/api/v1/traces', { body: there })).status, 201, `${name}: before`)
   t.equal(await ready(), 200)
+  const fresh = { native: largeBody(), otlp: freshId(32) }
   await fault.begin()
-  const refused = await write()
-  t.match(refused, { status: 429, headers: { 'retry-after': '1' }, body: { error: { code: 'quota_exhausted' } } }, name)
-  const read = await call('GET', '/api/v1/traces')
+  const start = performance.now()
+  const writes = [...largeWrites(service, there, fresh), ...(fault.takesSmallWrites ? [] : smallWrites(service, there))]
+  const [read, ...refused] = await Promise.all([call('GET', '/api/v1/traces'), ...writes])
+  figure(`${name}: all answered after, ms`, Math.round(performance.now() - start))
   t.equal(read.status, fault.readsGoOn ? 200 : 503, `${name}: a read`)
+  if (!fault.readsGoOn) t.equal(read.headers['retry-after'], '1')
+  for (const answer of refused) t.match(answer, REFUSED, name)
   t.equal(await ready(), 503, `${name}: not ready`)
   await fault.end()
-  const start = performance.now()
+  const returned = performance.now()
   await until(async () => (await write()).status === 201 && (await call('GET', '/api/v1/traces')).status === 200)
   await until(async () => (await ready()) === 200)
-  const took = performance.now() - start
+  const took = performance.now() - returned
   figure(`${name}: whole again after, ms`, Math.round(took))
   t.ok(took < RECOVERY_MS, `${name}: whole again after ${took} ms`)
+  if (!fault.mayBeStored) await checkUntouched(t, name, service, there, fresh)
   const { traceCount } = (await call('GET', '/api/v1/project')).body
   const [row] = await database.store.read(sql => sql`select count(*) as n from traces`)
   t.equal(traceCount, row?.n, `${name}: the totals agree`)
+  t.same(await database.pool.run(countStrays), NO_STRAYS)
+}
+
+const REFUSED = { status: 429, headers: { 'retry-after': '1' }, body: { error: { code: 'quota_exhausted' } } }
+
+/** Together more than a page of PostgreSQL's. */
+const LARGE = { input: 'x'.repeat(1800) }
+const largeSpans = () => Array.from({ length: 6 }, () => span(LARGE))
+const largeBody = () => ingestBody({ spans: largeSpans() })
+
+type Start = ReturnType<typeof startBody>
+interface Fresh {
+  readonly native: ReturnType<typeof largeBody>
+  readonly otlp: string
+}
+
+/** Writes of more than a page each: new traces, and changes of the trace that is there. */
+function largeWrites({ call }: TestService, { trace }: Start, { native, otlp }: Fresh): Promise<Answer>[] {
+  const path = `/api/v1/traces/${trace.id}`
+  const exported = Array.from({ length: 6 }, () => otlpSpan({ traceId: otlp, attributes: LARGE }))
+  return [
+    call('POST', '/api/v1/traces', { body: native }),
+    call('POST', '/api/v1/otlp/v1/traces', { body: exportOf(...exported) }),
+    call('POST', `${path}/spans`, { body: spansBody(...largeSpans()) }),
+    call('POST', `${path}/end`, { body: endBody({ spans: largeSpans() }) })
+  ]
+}
+
+/** The routes that change a trace by a little. */
+function smallWrites({ call }: TestService, { trace }: Start): Promise<Answer>[] {
+  const path = `/api/v1/traces/${trace.id}`
+  return [
+    call('PATCH', path, { body: { metadata: { a: 1 } } }),
+    call('POST', `${path}/scores`, { body: { name: 'quality', dataType: 'numeric', value: 1 } }),
+    call('DELETE', path)
+  ]
+}
+
+/** What was refused left nothing behind. */
+async function checkUntouched(t: Test, name: string, { call }: TestService, { trace }: Start, fresh: Fresh) {
+  for (const id of [fresh.native.trace.id, fresh.otlp]) {
+    t.equal((await call('GET', `/api/v1/traces/${id}`)).status, 404, `${name}: nothing was stored`)
+  }
+  const { body } = await call('GET', `/api/v1/traces/${trace.id}`)
+  t.match(
+    body,
+    { trace: { status: 'running', spanCount: 1, metadata: {}, scores: {} } },
+    `${name}: nothing was changed`
+  )
 }
 
 /** Runs a statement about the test's database from another one, and ends the service's connections. */
@@ -46,12 +116,13 @@ async function administer({ target }: TestDatabase, statement: (name: string) =>
   await runOn(main, `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}'`)
 }
 
-t.test('a store that refuses: connections cut, none to be had, read-only', async t => {
+t.test('a store that is away: cut off, hanging, without connections, read-only', async t => {
   const database = await testDatabase(t)
   const relay = await testRelay(t, database.target)
   const service = await testService(t, { database, view: { connect: relay.connect } })
   await refuseAndReturn(t, 'connections cut', service, { begin: relay.cut, end: relay.mend })
-  await refuseAndReturn(t, 'no connection to be had', service, {
+  await refuseAndReturn(t, 'connections that hang', service, { begin: relay.hang, end: relay.mend, mayBeStored: true })
+  await refuseAndReturn(t, 'no connection let in', service, {
     begin: () => administer(database, name => `alter database ${name} allow_connections false`),
     end: () => administer(database, name => `alter database ${name} allow_connections true`)
   })
@@ -60,4 +131,122 @@ t.test('a store that refuses: connections cut, none to be had, read-only', async
     begin: () => administer(database, name => `alter database ${name} set default_transaction_read_only = on`),
     end: () => administer(database, name => `alter database ${name} reset default_transaction_read_only`)
   })
+})
+
+t.test('a store that does not get writes done: lock and statement time-outs', async t => {
+  const limits: [name: string, limit: ConnectOptions][] = [
+    ['lock time-out', { settings: { lock_timeout: '300ms' } }],
+    ['statement time-out', { statementTimeoutMs: 500 }]
+  ]
+  for (const [name, limit] of limits) {
+    const database = await testDatabase(t)
+    const connect: TestDatabase['connect'] = (options, open) => {
+      const settings = { ...options?.settings, ...limit.settings }
+      return database.connect({ ...options, ...limit, settings }, open)
+    }
+    const service = await testService(t, { database, view: { connect } })
+    const holder = database.connect({ applicationName: 'holder of locks' })
+    t.teardown(() => holder.end({ timeout: 1 }))
+    await refuseAndReturn(t, name, service, {
+      readsGoOn: true,
+      begin: () => holder.unsafe('begin; lock table traces in exclusive mode'),
+      end: () => holder.unsafe('rollback')
+    })
+  }
+})
+
+t.test('a PostgreSQL that has no room: connections, disk', async t => {
+  const database = await testClusterDatabase(t, { max_connections: '40', autovacuum: 'off' })
+  const service = await testService(t, { database })
+  const { dataDir, target } = database.cluster
+  const holders: Sql[] = []
+  t.teardown(() => Promise.all(holders.map(sql => sql.end({ timeout: 1 }))))
+  const administrator = database.connect()
+  t.teardown(() => administrator.end({ timeout: 1 }))
+  const end = () => administrator`
+    select pg_terminate_backend(pid) from pg_stat_activity
+    where backend_type = 'client backend' and application_name like 'spoor%' and pid <> pg_backend_pid()
+      and application_name not like '%holder'`
+  await refuseAndReturn(t, 'too many connections (53300)', service, {
+    async begin() {
+      const states: unknown[] = []
+      for (let left = -1; left !== 0; ) {
+        await end()
+        const one = connectTo(target, { applicationName: 'holder' })
+        await one`select`.then(
+          () => holders.push(one),
+          error => states.push(error.code)
+        )
+        const [row] = await administrator`
+          select count(*) as n from pg_stat_activity
+          where application_name like 'spoor%' and application_name not like '%holder' and pid <> pg_backend_pid()`
+        left = states.length === 0 ? -1 : row?.n
+      }
+      t.same(new Set(states), new Set(['53300']))
+    },
+    end: () => Promise.all(holders.splice(0).map(sql => sql.end({ timeout: 1 })))
+  })
+  const disk = fullDisk(dataDir, await databasePath(administrator))
+  await refuseAndReturn(t, 'full disk (53100)', service, {
+    readsGoOn: true,
+    takesSmallWrites: true,
+    async begin() {
+      disk.fill()
+      await end()
+    },
+    async end() {
+      disk.free()
+      await end()
+    }
+  })
+})
+
+async function databasePath(sql: Sql): Promise<string[]> {
+  const rows =
+    await sql`select pg_relation_filepath(name::regclass) as path from unnest('{traces,spans,scores}'::text[]) name`
+  return rows.map(row => row.path)
+}
+
+/**
+ * A disk without room for tables, for whoever may write to a data folder: each table's file is stretched (without taking
+ * room) to the size at which PostgreSQL begins the next file, and that is one in which no write finds room.
+ */
+function fullDisk(dataDir: string, paths: readonly string[]) {
+  const SEGMENT_BYTES = 1024 ** 3
+  const next = paths.map(path => join(dataDir, `${path}.1`))
+  return {
+    fill() {
+      for (const path of paths) truncateSync(join(dataDir, path), SEGMENT_BYTES)
+      for (const path of next) symlinkSync('/dev/full', path)
+    },
+    free() {
+      const { uid, gid } = statSync(join(dataDir, paths[0]!))
+      for (const path of next) {
+        rmSync(path)
+        writeFileSync(path, '', { mode: 0o600 })
+        execFileSync('chown', [`${uid}:${gid}`, path])
+      }
+    }
+  }
+}
+
+t.test('restarts of PostgreSQL under load lose nothing', async t => {
+  const database = await testClusterDatabase(t)
+  const { url, key } = await testService(t, { database })
+  const load = startLoad(url, key)
+  for (const round of rounds(1, 10)) {
+    const before = load.answered()
+    await until(() => load.answered() > before + 40)
+    await database.cluster.pause()
+    await database.cluster.resume()
+    const start = performance.now()
+    const stopped = load.answered()
+    await until(() => load.answered() > stopped + 40)
+    const took = performance.now() - start
+    t.ok(took < RECOVERY_MS, `40 more answers after ${took} ms`)
+    figure('restarts of PostgreSQL under load; 2xx answers', `${round}; ${load.answered()}`)
+    figure('40 more 2xx answers after the last of them, ms', Math.round(took))
+  }
+  await load.stop()
+  await checkLoad(t, url, key, [load])
 })

@@ -3,6 +3,7 @@ import t, { type Test } from 'tap'
 import { classifyFailure } from '../../../lib/database/failure.ts'
 import { Pool } from '../../../lib/database/pool.ts'
 import { testDatabase } from '../../fixtures/database.ts'
+import { testRelay } from '../../fixtures/relay.ts'
 
 const database = await testDatabase(t)
 const admin = database.connect({ applicationName: 'admin' })
@@ -209,6 +210,31 @@ t.test('loses nothing that was answered while backends are killed under many wri
     []
   )
   t.comment(`${answered.length} answered, ${unanswered} lost`)
+})
+
+t.test('gives up a connection that hangs, but none that is only slow', async t => {
+  const relay = await testRelay(t, database.target)
+  const pool = new Pool(onClose => relay.connect({ onClose }), { size: 2 })
+  t.teardown(() => pool.end(0))
+  t.match(await pool.run(sql => sql`select 1 as one, pg_sleep(4)`), [{ one: 1 }])
+  const pid = await pool.run(readPid)
+  relay.swallow()
+  t.equal(await pool.run(readPid).catch(classifyFailure), 'lost')
+  t.not(await pool.run(readPid), pid)
+  relay.hang()
+  const unanswered = await Promise.all([1, 2, 3, 4, 5].map(() => pool.run(readPid).catch(classifyFailure)))
+  t.same(new Set(unanswered), new Set(['lost', 'refused']), 'what waits for a connection does not try in its turn')
+})
+
+t.test('refuses at once where it is sure that nothing was sent', async t => {
+  const relay = await testRelay(t, database.target)
+  relay.cut()
+  const pool = new Pool(onClose => relay.connect({ onClose }), { size: 1 })
+  t.teardown(() => pool.end(0))
+  const both = [pool.run(readPid), pool.run(readPid)].map(work => work.catch(classifyFailure))
+  t.same(await Promise.all(both), ['refused', 'refused'])
+  relay.mend()
+  t.type(await pool.run(readPid), 'number')
 })
 
 t.test('ends after the work that is under way, and refuses more', async t => {

@@ -1,0 +1,51 @@
+/** Whether the database would take a write, found out without leaving anything. */
+import type { Sql } from 'postgres'
+
+/** Whether this connection may write at all: not on a standby, nor where the server was told to be read-only. */
+export async function isReadOnly(sql: Sql): Promise<boolean> {
+  const [row] = await sql`select current_setting('transaction_read_only')::bool as "isReadOnly"`
+  return row?.isReadOnly
+}
+
+/**
+ * Rejects where the disk is full, or somebody has locked the tables against writers: it asks for their locks, and fills
+ * a file that PostgreSQL takes away by itself, so that it costs no room however often it is asked.
+ */
+export async function checkForRoom(sql: Sql): Promise<void> {
+  await sql.unsafe(`do $$ begin
+    lock table traces, spans, trace_tags, trace_kinds, scores, project_totals in row exclusive mode;
+    perform set_config('work_mem', '64kB', true);
+    perform count(*) from (select n from generate_series(1, 5000) n order by n desc) sorted;
+  end $$`)
+}
+
+/** No project has it. */
+const NO_PROJECT = 0
+/** Ends a trial; nothing else raises it. */
+const UNDO = 'TRIAL'
+
+/**
+ * Writes a typical trace and undoes that; rejects as a write would. What was written and undone takes room until
+ * PostgreSQL clears it away, so this is for when writes have failed.
+ */
+export async function tryWrite(sql: Sql): Promise<void> {
+  const id = 'gen_random_uuid()'
+  const seq = '-pg_backend_pid()'
+  const hash = `'\\x00'::bytea`
+  await sql.unsafe(`do $$ begin
+    insert into traces (project_id, seq, version, id, name, status, started_at, span_count, error_count, document_bytes,
+      estimated_bytes, body_hash)
+    values (${NO_PROJECT}, ${seq}, 0, ${id}, 'trial', 'ok', now(), 8, 0, 0, 0, ${hash});
+    insert into spans (project_id, trace_seq, id, started_at, ended_at, hash, name, kind, status, input)
+    select ${NO_PROJECT}, ${seq}, int8send(n), now(), now(), ${hash}, 'trial', 'llm', 'ok', to_json(repeat('x', 1700))
+    from generate_series(1, 8) n;
+    insert into trace_kinds (project_id, kind, status, name) values (${NO_PROJECT}, ${seq}, 'ok', 'trial');
+    insert into trace_tags (project_id, kind, started_at, id, tag) values (${NO_PROJECT}, 0, now(), ${id}, 'trial');
+    insert into scores (project_id, trace_seq, seq, id, name, data_type, value, source)
+    values (${NO_PROJECT}, ${seq}, 0, ${hash}, 'trial', 'numeric', '1', 'api');
+    insert into project_totals (project_id, slot, traces, spans, bytes) values (${NO_PROJECT}, 0, 1, 8, 0)
+      on conflict (project_id, slot) do nothing;
+    raise sqlstate '${UNDO}';
+  exception when sqlstate '${UNDO}' then null;
+  end $$`)
+}
