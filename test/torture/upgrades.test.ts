@@ -85,14 +85,15 @@ t.test('an index is built on a large table beside its writers, and again where t
       return row?.valid
     })
 
-  // It waits for this transaction with the index half built, and is ended there.
+  // It waits for this transaction, as for any writer, with the index half built, and is ended there.
   let finish = () => {}
   const transaction = pool.transaction(async sql => {
-    await sql`select count(*) from traces where project_id = 0`
+    await sql`lock table traces in row exclusive mode`
     await new Promise<void>(resolve => {
       finish = resolve
     })
   })
+  t.teardown(() => finish())
   const interrupted = migrate(database, createLog('silent'), folder).then(
     () => 'done',
     () => 'interrupted'
@@ -101,7 +102,7 @@ t.test('an index is built on a large table beside its writers, and again where t
   await pool.run(
     sql => sql`
       select pg_terminate_backend(pid) from pg_stat_activity
-      where datname = current_database() and query like 'create index concurrently%'`
+      where datname = current_database() and pid <> pg_backend_pid() and query like '%create index concurrently%'`
   )
   t.equal(await interrupted, 'interrupted')
   t.equal(await validity(), false, 'half an index is left')
