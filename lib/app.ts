@@ -7,6 +7,7 @@ import type { Sql } from 'postgres'
 import type { Static, TObject, TSchema } from 'typebox'
 import type { Config } from './config.ts'
 import type { ErrorCode } from './errors.ts'
+import type { Reading, Readings } from './ingest/reading.ts'
 import type { Scope } from './keys.ts'
 import type { Logger } from './log.ts'
 import type { Metrics } from './metrics.ts'
@@ -81,6 +82,8 @@ export interface Ingest {
   end(key: Principal, traceId: string, body: Uint8Array): Promise<Ended>
   /** Spans in OTLP: each trace by itself, whatever the others meet. */
   export(key: Principal, body: Uint8Array, encoding: Encoding): Promise<Exported>
+  /** Reads JSON that is not a trace, on another thread where it is large. Throws a Refusal where it is not right. */
+  read<K extends Reading>(kind: K, body: Uint8Array): Promise<Readings[K]>
   /** Reserves room for a body of so many bytes before it is read; throws `quota_exhausted` where the queue is full. */
   admit(bytes: number): { release(): void }
   close(): Promise<void>

@@ -18,10 +18,11 @@ export default function scores(app: App): void {
     summary: 'Attach a score to a trace',
     description: 'A score with a name that the trace already has is a newer score; the summary shows the newest.',
     body: ScoreInput,
+    prepared: true,
     replies: { 201: ScoreAdded },
-    errors: ['conflict', 'quota_exhausted'],
-    async handler({ key, traceId, body, requestId }) {
-      const input = { ...readScore(body), id: newScoreId() }
+    errors: ['invalid_request', 'conflict', 'quota_exhausted'],
+    async handler({ key, traceId, payload, requestId }) {
+      const input = { ...readScore(await app.ingest.read('score', payload)), id: newScoreId() }
       const score = found(
         await app.store.write((sql, attempts) => addScore(sql, key.projectId, traceId, input, attempts))
       )

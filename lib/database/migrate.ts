@@ -4,7 +4,8 @@
  *
  * A file is one transaction. Where `create index concurrently` forbids that, its first line is `--! no-transaction`:
  * then its statements run one by one, each ending in a semicolon at the end of a line, and each must bear being repeated
- * (`if not exists`), since a failure half-way leaves the earlier ones done.
+ * (`if not exists`), since a failure half-way leaves the earlier ones done. An index that was left half built is there,
+ * but not valid, and would be taken for the finished one: it is dropped, and made again.
  */
 import { existsSync } from 'node:fs'
 import { readdir, readFile } from 'node:fs/promises'
@@ -166,9 +167,38 @@ async function apply(pool: Pool, migration: Migration): Promise<void> {
     return
   }
   await pool.run(async sql => {
-    for (const statement of migration.text.trimEnd().split(/;[ \t]*\n/)) await sql.unsafe(statement)
+    for (const statement of migration.text.trimEnd().split(/;[ \t]*\n/)) await runAlone(sql, statement)
     await recordApplied(sql, migration)
   })
+}
+
+const CONCURRENTLY = /^\s*(?:create(?: unique)?|drop) index concurrently\b/im
+const CREATED_INDEX = /^\s*create(?: unique)? index concurrently (?:if not exists )?(\w+)/im
+
+/** Only a statement that is done concurrently may wait for others for long: nobody waits behind it. */
+async function runAlone(sql: Sql, statement: string): Promise<void> {
+  const index = CREATED_INDEX.exec(statement)?.[1]
+  if (index !== undefined) await dropHalfBuilt(sql, index)
+  await sql.unsafe(`set lock_timeout = ${CONCURRENTLY.test(statement) ? 0 : LOCK_TIMEOUT_MS}`)
+  await sql.unsafe(statement)
+}
+
+/**
+ * Drops an index that an interrupted attempt has left. Its backend may go on for a while after its client was killed, and
+ * that is polled for: a statement that waits behind it would deadlock with it.
+ */
+async function dropHalfBuilt(sql: Sql, name: string): Promise<void> {
+  for (;;) {
+    const [index] = await sql`
+      select exists (select from pg_stat_progress_create_index p where p.index_relid = i.indexrelid) as building
+      from pg_index i where i.indexrelid = to_regclass(${name}) and not i.indisvalid`
+    if (index === undefined) return
+    if (!index.building) {
+      await sql.unsafe(`drop index concurrently if exists ${name}`)
+      return
+    }
+    await delay(LOCK_POLL_MS)
+  }
 }
 
 async function recordApplied(sql: Sql, { version, name }: Migration): Promise<void> {

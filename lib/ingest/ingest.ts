@@ -18,7 +18,8 @@ import type { PreparedAppend, PreparedEnd } from '../trace/prepared.ts'
 import { writeExport } from './exported.ts'
 import { Preparation } from './preparation.ts'
 import { Queue } from './queue.ts'
-import type { Ready, ReadyExport, ReadyRecord, ReadySpans, Operation as TaskOperation } from './ready.ts'
+import type { Reading, Readings } from './reading.ts'
+import type { Ready, ReadyExport, ReadyRecord, ReadySpans, ReadyValue, Operation as TaskOperation } from './ready.ts'
 import { type Pending, Writer } from './writer.ts'
 
 export interface IngestOptions {
@@ -149,6 +150,11 @@ export class WritePath implements Ingest {
       const record = ready as ReadyRecord
       return recorded(record, await this.#submit(nobody, record.traceId, record, line))
     })
+  }
+
+  async read<K extends Reading>(kind: K, body: Uint8Array): Promise<Readings[K]> {
+    const ready = await this.#preparation.makeReady({ operation: kind, body })
+    return (ready as ReadyValue).value as Readings[K]
   }
 
   admit(bytes: number): { release(): void } {

@@ -12,13 +12,22 @@ import { prepare } from '../trace/prepare.ts'
 import type { PreparedAppend, PreparedEnd, PreparedTrace } from '../trace/prepared.ts'
 import { prepareRestore } from '../trace/restore.ts'
 import { renderCopyRows } from './copy-rows.ts'
+import { isReading, type Reading, type Readings, read } from './reading.ts'
 import { type RecordText, renderRestored, renderTrace } from './rows.ts'
 
 /**
  * `record` makes the rows that COPY takes, and `record text` those for the statement. Appends and ends stay values, since
  * what is written of them is yet to be decided.
  */
-export type Operation = 'record' | 'record text' | 'append' | 'end' | 'restore' | 'export-json' | 'export-protobuf'
+export type Operation =
+  | 'record'
+  | 'record text'
+  | 'append'
+  | 'end'
+  | 'restore'
+  | 'export-json'
+  | 'export-protobuf'
+  | Reading
 
 export interface ReadyTask {
   readonly operation: Operation
@@ -57,7 +66,13 @@ export interface ReadyExport {
   readonly refusals: readonly SpanRefusal[]
 }
 
-export type Ready = ReadyRecord | PreparedAppend | PreparedEnd | ReadyExport
+/** What is not for the queue. */
+export interface ReadyValue {
+  readonly operation: 'read'
+  readonly value: Readings[Reading]
+}
+
+export type Ready = ReadyRecord | PreparedAppend | PreparedEnd | ReadyExport | ReadyValue
 
 /** A refusal is a value here: an error's code does not survive the way between threads. */
 export type ReadyResult = { readonly ready: Ready } | { readonly refusal: { code: ErrorCode; message: string } }
@@ -80,6 +95,7 @@ export function renderSpansAsText({ traceId, spans }: Pick<ReadySpans, 'traceId'
 }
 
 function prepareAndRender(operation: Operation, body: Uint8Array): Ready {
+  if (isReading(operation)) return { operation: 'read', value: read(operation, body) }
   switch (operation) {
     case 'record': {
       const trace = prepare('record', body)

@@ -1,27 +1,77 @@
 /** A JSON-RPC message, or a batch of them, as far as it must be understood before the SDK is given it. */
+import type { Ingest } from '../app.ts'
 import { Refusal } from '../errors.ts'
 import { MAX_JSON_DEPTH } from '../schema/input.ts'
-
-import { type Body, readBody } from '../trace/body.ts'
+import { type Body, parseBody, readBody } from '../trace/body.ts'
+import { stringifyExact } from '../trace/json.ts'
 import type { Arguments } from './tool.ts'
 
 /** Levels around the arguments of a call: the batch, the message and its parameters. */
 const ENVELOPE_LEVELS = 3
+const MAX_DEPTH = MAX_JSON_DEPTH + ENVELOPE_LEVELS
+/** The SDK takes up to half a millisecond for each message of a batch. */
+const MAX_BATCH = 50
+/** Up to so many bytes are parsed on the main thread, in some milliseconds. */
+export const SMALL_BYTES = 64 * 1024
+/** The tool whose arguments are the body of a request that may have 2 MiB. */
+const LARGE_TOOL = 'record_trace'
 
 interface Call {
   readonly id?: unknown
   readonly method?: unknown
-  readonly params?: { readonly name?: unknown; readonly arguments?: Arguments } | null
+  readonly params?: { readonly name?: unknown; arguments?: Arguments | null } | null
 }
 
-/** The message in a body, or why there is none: `invalid_json`, or `invalid_request` for its depth. */
-export function readMessage(bytes: Uint8Array): Body | Refusal {
+export interface Message extends Body {
+  /** Arguments of calls of record_trace, where the message is large: each such call says in `body` which are its own. */
+  readonly bodies?: readonly Uint8Array[]
+}
+
+/** What is left of a large message as text, and what was taken out of it. */
+export interface LargeMessage {
+  readonly text: string
+  readonly bodies: readonly Uint8Array[]
+}
+
+/** The message in a body, or why there is none: `invalid_json`, or what it is too deep, too many or too large for. */
+export async function readMessage(bytes: Uint8Array, ingest: Pick<Ingest, 'read'>): Promise<Message | Refusal> {
   try {
-    return readBody(bytes, 'invalid_request', MAX_JSON_DEPTH + ENVELOPE_LEVELS)
+    if (bytes.length <= SMALL_BYTES) return checkBatch(readBody(bytes, 'invalid_request', MAX_DEPTH))
+    const { text, bodies } = await ingest.read('message', bytes)
+    return { ...parseBody(text, 'invalid_request', MAX_DEPTH), bodies }
   } catch (error) {
     if (error instanceof Refusal) return error
     throw error
   }
+}
+
+/**
+ * Reads a message that is too large to be parsed on the main thread. Only what record_trace is given may be large: it is
+ * taken out as bytes, for the write path to read, and what is left must be small.
+ */
+export function readLargeMessage(bytes: Uint8Array): LargeMessage {
+  const { exact, inexact } = checkBatch(readBody(bytes, 'invalid_request', MAX_DEPTH))
+  const bodies: Uint8Array[] = []
+  for (const { params } of callsIn(exact)) {
+    if (params?.name !== LARGE_TOOL || typeof params.arguments !== 'object') continue
+    const index = bodies.push(Buffer.from(stringifyExact(params.arguments, inexact))) - 1
+    params.arguments = { body: index }
+  }
+  const text = stringifyExact(exact, inexact)
+  if (text.length <= SMALL_BYTES) return { text, bodies }
+  const rule = `must have at most ${SMALL_BYTES} bytes, the arguments of ${LARGE_TOOL} not counted`
+  throw new Refusal('payload_too_large', `body: ${rule}`)
+}
+
+function checkBatch(message: Body): Body {
+  const { value } = message
+  if (!Array.isArray(value) || value.length <= MAX_BATCH) return message
+  throw new Refusal('invalid_request', `body: must be a batch of at most ${MAX_BATCH} messages`)
+}
+
+/** What a call of a large message gives to record_trace; undefined for every other call. */
+export function bodyOf({ bodies }: Message, name: string, args: Arguments): Uint8Array | undefined {
+  return name === LARGE_TOOL ? bodies?.[args.body as number] : undefined
 }
 
 /** The names of the tools that a message calls, as far as it is a message at all. */
@@ -31,7 +81,7 @@ export function calledTools({ value }: Body): unknown[] {
 
 /** The arguments of the call with this id, every number as it was sent. */
 export function exactArguments({ exact }: Body, id: unknown): Arguments | undefined {
-  return callsIn(exact).find(call => call.id === id)?.params?.arguments
+  return callsIn(exact).find(call => call.id === id)?.params?.arguments ?? undefined
 }
 
 function callsIn(value: unknown): Call[] {

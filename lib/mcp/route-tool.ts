@@ -11,7 +11,9 @@ import { queryCheck } from '../query.ts'
 import { checker } from '../schema/check.ts'
 import { SpanId, TraceId } from '../schema/input.ts'
 import { ErrorBody } from '../schema/output.ts'
+import { textsOf } from '../texts.ts'
 import { stringifyExact } from '../trace/json.ts'
+import { SMALL_BYTES } from './message.ts'
 import type { Annotations, Arguments, Tool, ToolCall } from './tool.ts'
 
 /** What a tool says of itself. Its schemas come from its route. */
@@ -29,6 +31,8 @@ export interface View<P extends TProperties = TProperties> {
   readonly options: TObject<P>
   /** Schemas of what it may make of the answer. */
   readonly outputs: readonly TSchema[]
+  /** Whether the route's answer is the tool's, however long. */
+  isWhole(options: Arguments): boolean
   /** From the text of the route's answer to that of the tool's. */
   show(answer: string, options: Arguments): string
 }
@@ -38,7 +42,7 @@ const PATH_IDS = { traceId: TraceId, scoreId: SpanId }
 const NO_PARAMETERS = Type.Object({}, { additionalProperties: false })
 
 /** Makes the tool of a route; the schemas are compiled here, once. */
-export function routeTool(ingest: Pick<Ingest, 'admit'>, route: Route, text: ToolText, view?: View): Tool {
+export function routeTool(ingest: Pick<Ingest, 'admit' | 'read'>, route: Route, text: ToolText, view?: View): Tool {
   const pathIds = pathIdsOf(route)
   const options = Object.keys(view?.options.properties ?? {})
   const checkOptions = view && argumentCheck(view.options)
@@ -63,7 +67,9 @@ export function routeTool(ingest: Pick<Ingest, 'admit'>, route: Route, text: Too
       try {
         const { body } = await route.handler(request)
         const answer = body instanceof JsonText ? body.text : JSON.stringify(body)
-        return view === undefined ? answer : view.show(answer, chosen)
+        if (view === undefined || view.isWhole(chosen)) return answer
+        if (answer.length <= SMALL_BYTES) return view.show(answer, chosen)
+        return await ingest.read('view', textsOf(JSON.stringify(chosen), answer))
       } finally {
         room?.release()
       }
@@ -118,7 +124,8 @@ function restReader({ query, body, prepared }: Route): (call: ToolCall, others: 
     }
   }
   const checkBody = prepared ? undefined : argumentCheck(body as TObject)
-  return ({ args, exactArgs, inexact }, others) => {
+  return ({ args, exactArgs, inexact, payload }, others) => {
+    if (payload !== undefined) return { query: {}, body: undefined, payload }
     const value = without(args, others)
     checkBody?.(value)
     const text = stringifyExact(without(exactArgs, others), inexact)

@@ -28,6 +28,8 @@ export interface ToolCall {
   readonly exactArgs: Arguments
   /** `exactArgs` may hold LosslessNumbers. */
   readonly inexact: boolean
+  /** The text of the arguments, where they were too large to be parsed: it stands for them. */
+  readonly payload: Uint8Array | undefined
   /** The HTTP request that brought the call. */
   readonly request: RequestOf<unknown, unknown>
 }

@@ -40,6 +40,7 @@ const ChosenSpans = named('ChosenSpans', {
 export const traceView: View = {
   options,
   outputs: [TraceOutline, ChosenSpans],
+  isWhole: ({ detail, spanIds }: Static<typeof options>) => detail === 'full' && spanIds === undefined,
   show(answer, { detail = 'auto', spanIds }: Static<typeof options>) {
     if (spanIds !== undefined) return chooseSpans(answer, spanIds)
     const bytes = Buffer.byteLength(answer)

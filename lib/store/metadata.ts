@@ -3,7 +3,7 @@ import type { Sql } from 'postgres'
 import type { Attempts } from '../app.ts'
 import { Refusal } from '../errors.ts'
 import { MAX_DOCUMENT_BYTES } from '../schema/input.ts'
-import { mergeMetadata } from '../trace/metadata.ts'
+import { type Merged, mergeMetadata } from '../trace/metadata.ts'
 import { addTotals } from './totals.ts'
 
 export interface Patched {
@@ -12,6 +12,9 @@ export interface Patched {
   /** False: it was the same before, and nothing was written. */
   readonly changed: boolean
 }
+
+/** How a patch is merged into what is stored. */
+export type Merge = (stored: string | null, patch: string) => Merged | Promise<Merged>
 
 interface Stored {
   readonly seq: number
@@ -35,14 +38,15 @@ export async function patchMetadata(
   projectId: number,
   traceId: string,
   patch: string,
-  attempts: Attempts = { sent: false }
+  attempts: Attempts = { sent: false },
+  merge: Merge = mergeMetadata
 ): Promise<Patched | undefined> {
   for (;;) {
     const [stored] = await sql<Stored[]>`
       select seq, version, document_bytes as "documentBytes", metadata
       from traces where project_id = ${projectId} and id = ${traceId}`
     if (stored === undefined) return undefined
-    const merged = mergeMetadata(stored.metadata, patch)
+    const merged = await merge(stored.metadata, patch)
     if (!merged.changed) return { metadata: stored.metadata ?? '{}', changed: attempts.sent }
     const added = bytesOf(merged.text) - bytesOf(stored.metadata)
     const bytes = stored.documentBytes + added

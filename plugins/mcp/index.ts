@@ -4,7 +4,7 @@
  */
 import type { App, Principal } from '../../lib/app.ts'
 import { Refusal } from '../../lib/errors.ts'
-import { calledTools, exactArguments, readMessage } from '../../lib/mcp/message.ts'
+import { bodyOf, calledTools, exactArguments, readMessage } from '../../lib/mcp/message.ts'
 import { answerPreflight, originGuard } from '../../lib/mcp/origin.ts'
 import { answerUnreadable, answerWithTools, type ToolAnswer } from '../../lib/mcp/protocol.ts'
 import type { Tool, ToolCall } from '../../lib/mcp/tool.ts'
@@ -27,8 +27,8 @@ export default function mcp(app: App): void {
     summary: 'Speak the Model Context Protocol',
     prepared: true,
     replies: {},
-    handler(request) {
-      const message = readMessage(request.payload)
+    async handler(request) {
+      const message = await readMessage(request.payload, app.ingest)
       if (message instanceof Refusal) return answerUnreadable(message)
       refuseOtherScopes(tools, calledTools(message), request.key)
       const { inexact } = message
@@ -37,7 +37,7 @@ export default function mcp(app: App): void {
         async call(name, args, id) {
           const exactArgs = (inexact && exactArguments(message, id)) || args
           const tool = tools.get(name)
-          return tool && answerCall(tool, { args, exactArgs, inexact, request })
+          return tool && answerCall(tool, { args, exactArgs, inexact, payload: bodyOf(message, name, args), request })
         }
       })
     }

@@ -2,11 +2,12 @@ import { type App, JsonText } from '../../lib/app.ts'
 import { found } from '../../lib/refuse.ts'
 import { MetadataPatch } from '../../lib/schema/input.ts'
 import { MetadataPatched } from '../../lib/schema/output.ts'
-import { patchMetadata } from '../../lib/store/metadata.ts'
-import { readBody } from '../../lib/trace/body.ts'
-import { stringifyExact } from '../../lib/trace/json.ts'
+import { type Merge, patchMetadata } from '../../lib/store/metadata.ts'
+import { textsOf } from '../../lib/texts.ts'
 
 export default function (app: App): void {
+  const merge: Merge = (stored, patch) => app.ingest.read('merge', textsOf(stored ?? '{}', patch))
+
   app.route({
     method: 'PATCH',
     path: '/api/v1/traces/:traceId',
@@ -17,21 +18,16 @@ export default function (app: App): void {
       'A key in the request replaces that top-level key outright; the others are untouched. Of two writers of one key, ' +
       'the last wins. The bodyHash stays, so resending the original trace is still a duplicate.',
     body: MetadataPatch,
+    prepared: true,
     replies: { 200: MetadataPatched },
-    errors: ['payload_too_large', 'quota_exhausted'],
+    errors: ['invalid_request', 'payload_too_large', 'quota_exhausted'],
     async handler({ key, traceId, payload, requestId }) {
-      const patch = exactMetadata(payload)
+      const patch = await app.ingest.read('patch', payload)
       const { metadata, changed } = found(
-        await app.store.write((sql, attempts) => patchMetadata(sql, key.projectId, traceId, patch, attempts))
+        await app.store.write((sql, attempts) => patchMetadata(sql, key.projectId, traceId, patch, attempts, merge))
       )
       const merged = `"metadata":${metadata},"changed":${changed}`
       return { body: new JsonText(`{"ok":true,"traceId":"${traceId}",${merged},"requestId":"${requestId}"}`) }
     }
   })
-}
-
-/** The metadata of a checked body, from its bytes: the parsed body has lost the numbers that a double cannot hold. */
-function exactMetadata(payload: Uint8Array): string {
-  const { exact, inexact } = readBody(payload, 'invalid_request')
-  return stringifyExact((exact as MetadataPatch).metadata, inexact)
 }

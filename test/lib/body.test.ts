@@ -34,6 +34,21 @@ function echo(app: App) {
 const sha1 = (bytes: Uint8Array | string) => createHash('sha1').update(bytes).digest('hex')
 const padded = (length: number) => Buffer.from(`{"x":"${'y'.repeat(length - 8)}"}`)
 
+t.test('puts together what comes in chunks of any size', async t => {
+  const { key, port } = await testService(t, { plugins: [echo] })
+  const body = Buffer.from(Array.from({ length: 150_000 }, (_, i) => String.fromCharCode(33 + (i % 90))).join(''))
+  for (const sizes of [[1], [1, 5000], [5000, 1], [1023, 1024, 1025], [20_000], [7, 16_384, 3, 3]]) {
+    const parts: string[] = []
+    for (let at = 0, i = 0; at < body.length; at += sizes[i++ % sizes.length]!) {
+      const part = body.toString('latin1', at, at + sizes[i % sizes.length]!)
+      parts.push(`${part.length.toString(16)}\r\n${part}\r\n`)
+    }
+    const head = `POST /payload HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer ${key}\r\n`
+    const answer = parseRaw(await sendRaw(port, `${head}Transfer-Encoding: chunked\r\n\r\n${parts.join('')}0\r\n\r\n`))
+    t.same(JSON.parse(answer.body), { bytes: body.length, sha1: sha1(body) }, sizes.join())
+  }
+})
+
 t.test('decodes gzip, deflate and br', async t => {
   const { call } = await testService(t, { plugins: [echo] })
   const text = JSON.stringify({ list: Array(500).fill('value \u{1f600}') })

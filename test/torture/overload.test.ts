@@ -5,6 +5,8 @@ import t, { type Test } from 'tap'
 import { Agent, request } from 'undici'
 import { ingestBody } from '../fixtures/bodies.ts'
 import { testDatabase } from '../fixtures/database.ts'
+import { parseRaw, sendRaw } from '../fixtures/raw.ts'
+import { testService } from '../fixtures/service.ts'
 import { configurationFor, serve } from '../fixtures/spoor.ts'
 import { figure, isLong } from '../fixtures/torture.ts'
 
@@ -109,6 +111,33 @@ t.test('idle and slow clients take nothing from the others', async t => {
   figure('memory that they take, MiB', Math.round(grown))
   t.ok(slowest < QUICK_MS, `${slowest} ms`)
   t.ok(grown < 32 + (sockets.length * 64) / 1024, `${grown} MiB`)
+})
+
+t.test('a body that there is no room for is refused before it is read', async t => {
+  const { call, key, port, app } = await testService(t)
+  const full = Array.from({ length: 4096 }, () => app.ingest.admit(0))
+  const head = `POST /api/v1/traces HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n`
+  for (const announced of [
+    'Content-Length: 2000000\r\n',
+    'Transfer-Encoding: chunked\r\n',
+    'Content-Length: 2000000\r\nExpect: 100-continue\r\n'
+  ]) {
+    // Of the body nothing is ever sent, so that an answer is one that did not wait for it.
+    const socket = connect(port, '127.0.0.1', () => socket.write(`${head}${announced}\r\n`))
+    const [answer] = await once(socket.setEncoding('latin1'), 'data')
+    socket.destroy()
+    t.match(answer, /^HTTP\/1\.1 429 [\s\S]*\r\nRetry-After: \d+\r\n/, announced)
+  }
+  t.equal((await call('GET', '/readyz', { key: null })).status, 503, 'and /readyz says so')
+  for (const room of full) room.release()
+  t.equal((await call('POST', '/api/v1/traces', { body: ingestBody() })).status, 201)
+})
+
+t.test('headers beyond the limit are 431 in the form of every error', async t => {
+  const { port } = await start(t)
+  const answer = parseRaw(await sendRaw(port, `GET /healthz HTTP/1.1\r\nHost: x\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`))
+  t.equal(answer.status, 431)
+  t.match(JSON.parse(answer.body).error, { code: 'invalid_request', requestId: answer.headers['x-request-id'] })
 })
 
 t.test('requests in one go on one connection are answered in order', async t => {
