@@ -9,7 +9,6 @@ import type { Arguments } from './tool.ts'
 /** Levels around the arguments of a call: the batch, the message and its parameters. */
 const ENVELOPE_LEVELS = 3
 const MAX_DEPTH = MAX_JSON_DEPTH + ENVELOPE_LEVELS
-/** The SDK takes up to half a millisecond for each message of a batch. */
 const MAX_BATCH = 50
 /** Up to so many bytes are parsed on the main thread, in some milliseconds. */
 export const SMALL_BYTES = 64 * 1024
