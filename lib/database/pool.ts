@@ -51,7 +51,8 @@ interface Query {
   readonly active: boolean
   /** Null: it was not sent yet. */
   readonly state: object | null
-  cancel(): void
+  /** What its cancel() calls, and drops the promise of: where the server cannot be told, nobody would take the rejection. */
+  canceller(query: Query): Promise<void>
 }
 interface Waiter {
   resolve(lease: Lease): void
@@ -257,8 +258,10 @@ function guard(sql: Sql, lease: () => Lease): Sql {
 /** Cancels what a lease is doing. A cancellation that comes late would hit the next query, so there is none. */
 function abandon(lease: Lease): void {
   lease.dead = true
-  const active = lease.asked.find(query => query.active)
-  ;(active ?? lease.asked.at(-1))?.cancel()
+  const query = lease.asked.find(query => query.active) ?? lease.asked.at(-1)
+  query?.canceller(query).catch(() => {
+    // The connection is given up in any case.
+  })
 }
 
 function noteUse(lease: Lease): void {
