@@ -99,7 +99,7 @@ function readBytes(request: IncomingMessage, reserve: Reserve, limit: number): P
   })
 }
 
-/** Less than this is copied: a chunk of one byte would otherwise take 150 bytes, and hold on to 64 KiB that came with it. */
+/** Less than this is copied: as a chunk of its own, a byte would take a hundred times its room. */
 const SMALL_CHUNK = 1024
 const TAIL_BYTES = 16_384
 
