@@ -13,9 +13,9 @@ import { welcome } from '../welcome.ts'
 /**
  * How much the heap may grow between two collections of all of it, in per cent of what is alive. A server's heap is small
  * (30 MB), but V8 counts in the bodies and their rows, which are memory outside, and so marked all of it two to four times
- * a second. Two servers side by side under typical traces (18 kB), five times: 200 takes 7 to 16 % less of node's CPU than
- * V8's own choice, and p99 falls from 150-220 ms to 100-130; 400 is no better; 100 takes 7 % less. Where 64 clients send
- * 2 MiB each, 200 takes up to 595 MB, and V8's own choice up to 582.
+ * a second. Two servers side by side under typical traces (18 kB), four times: 13 to 17 % less of node's CPU than with
+ * V8's own choice, and p99 falls from 120-190 ms to 90-110. 400 is no better. Where 64 clients send 2 MiB each, memory is
+ * up to 580 MB, as it is with V8's own choice.
  */
 const HEAP_GROWTH_PERCENT = 150
 
