@@ -81,8 +81,9 @@ export class CopyBatches {
   #build(traces: readonly NewTrace[], slot: number): Buffer {
     const messages = this.#messages
     messages.length = 0
-    const strange = traces.filter(trace => this.#kinds.find(trace) === undefined)
-    const tagged = traces.filter(trace => trace.rows.tags.length > 0 && this.#kinds.find(trace) !== undefined)
+    const kinds = new Map(traces.map(trace => [trace, this.#kinds.find(trace)]))
+    const strange = traces.filter(trace => kinds.get(trace) === undefined)
+    const tagged = traces.filter(trace => trace.rows.tags.length > 0 && kinds.get(trace) !== undefined)
     const withSpans = traces.filter(({ rows }) => rows.spans.length > 0)
     const statements = [COPY_TRACES]
     if (withSpans.length > 0) statements.push(COPY_SPANS)
@@ -91,7 +92,7 @@ export class CopyBatches {
     this.#query([...statements, addTotals(traces, slot)])
     this.#copy(traces, trace => this.#trace(trace))
     if (withSpans.length > 0) this.#copy(withSpans, trace => this.#spans(trace))
-    if (tagged.length > 0) this.#copy(tagged, trace => this.#tags(trace, this.#kinds.find(trace) as Uint8Array))
+    if (tagged.length > 0) this.#copy(tagged, trace => this.#tags(trace, kinds.get(trace) as Uint8Array))
     return messages.bytes.subarray(0, messages.length)
   }
 
