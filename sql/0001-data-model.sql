@@ -98,9 +98,12 @@ create table traces (
   input               json,
   output              json,
   metadata            json,
-  -- Stands for status, environment, model and name together; trace_kinds says which kinds there are. (Each hash seeds
-  -- the next. Two kinds of a project that share a number would be found by each other's filters; among 10,000 kinds the
-  -- odds are 1 in 10^11.)
+  -- Stands for status, environment and model together; trace_families says which families there are. (Each hash seeds the
+  -- next. Two families of a project that share a number would be found by each other's filters; among 1,000 the odds are
+  -- 1 in 10^13.)
+  family              bigint not null generated always as (hashtextextended(coalesce(model, ''),
+                        hashtextextended(coalesce(environment, ''), hashtextextended(status, 0)))) stored,
+  -- Stands for the family and the name together.
   kind                bigint not null generated always as (hashtextextended(name, hashtextextended(coalesce(model, ''),
                         hashtextextended(coalesce(environment, ''), hashtextextended(status, 0))))) stored,
   constraint traces_pkey primary key (project_id, seq),
@@ -149,6 +152,7 @@ create index trace_kinds_by_name on trace_kinds (project_id, name);
 create table trace_tags (
   project_id  int not null,
   kind        bigint not null,
+  family      bigint not null,
   started_at  timestamptz not null,
   duration_ms bigint,
   cost_usd    float8,

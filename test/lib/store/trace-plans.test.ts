@@ -130,7 +130,7 @@ t.test('plans of lists', async t => {
     for (const each of await statementsOf(sql, read))
       early.set(each.text, shapeOf(await explain(sql, each, 'costs off')))
   }
-  await fillProject(sql, { projectId, traces: TRACES, firstNumber: 1 }, () => {})
+  await fillProject([sql], { projectId, traces: TRACES, firstNumber: 1 }, () => {})
 
   for (const { title, read } of reads) {
     await t.test(title, async t => {
