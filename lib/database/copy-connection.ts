@@ -12,6 +12,7 @@ import type { ConnectOptions, Database } from './database.ts'
 const HEADER_BYTES = 5
 const READY_FOR_QUERY = 'Z'.charCodeAt(0)
 const ERROR_RESPONSE = 'E'.charCodeAt(0)
+const DATA_ROW = 'D'.charCodeAt(0)
 /** How much longer than its statement time-out a server may be silent. */
 const PATIENCE_MS = 5_000
 
@@ -35,8 +36,11 @@ class ConnectionLost extends Error {
   }
 }
 
+/** A row that a statement gave: text, or null. */
+export type Row = readonly (string | null)[]
+
 interface Batch {
-  resolve(): void
+  resolve(rows: readonly Row[]): void
   reject(error: unknown): void
 }
 
@@ -44,6 +48,7 @@ export class CopyConnection {
   readonly #socket: Socket
   #unread: Buffer = Buffer.alloc(0)
   #error: CopyError | undefined
+  #rows: Row[] = []
   #batch: Batch | undefined
   #isWriting = false
   #isAnswered = false
@@ -91,10 +96,10 @@ export class CopyConnection {
   }
 
   /**
-   * Sends a query message with the rows that belong to it; resolves when PostgreSQL has committed it all. The memory is
-   * the caller's again when this is settled.
+   * Sends a query message with the rows that belong to it; resolves with the rows that its statements gave when PostgreSQL
+   * has committed it all. The memory is the caller's again when this is settled.
    */
-  send(messages: Buffer): Promise<void> {
+  send(messages: Buffer): Promise<readonly Row[]> {
     return new Promise((resolve, reject) => {
       if (this.#dead) throw new ConnectionLost()
       if (this.#batch !== undefined) throw new Error('a batch is under way')
@@ -118,6 +123,7 @@ export class CopyConnection {
       const length = 1 + bytes.readUInt32BE(1)
       if (bytes.length < length) break
       if (bytes[0] === ERROR_RESPONSE) this.#error = new CopyError(readFields(bytes.subarray(HEADER_BYTES, length)))
+      else if (bytes[0] === DATA_ROW) this.#rows.push(readRow(bytes.subarray(HEADER_BYTES, length)))
       else if (bytes[0] === READY_FOR_QUERY) this.#answered()
       bytes = bytes.subarray(length)
     }
@@ -132,10 +138,11 @@ export class CopyConnection {
 
   #settle(): void {
     this.#isAnswered = false
-    const [batch, error] = [this.#batch, this.#error]
+    const [batch, error, rows] = [this.#batch, this.#error, this.#rows]
     this.#batch = undefined
     this.#error = undefined
-    if (error === undefined) batch?.resolve()
+    this.#rows = []
+    if (error === undefined) batch?.resolve(rows)
     else batch?.reject(error)
   }
 
@@ -146,6 +153,23 @@ export class CopyConnection {
     // A server that ends says why before it closes.
     batch?.reject(this.#error ?? new ConnectionLost(error))
   }
+}
+
+const NULL_LENGTH = -1
+
+/** A count of fields, then the length of each and its text. */
+function readRow(content: Buffer): Row {
+  let at = 2
+  return Array.from({ length: content.readInt16BE() }, () => {
+    const length = content.readInt32BE(at)
+    const from = at + 4
+    if (length === NULL_LENGTH) {
+      at = from
+      return null
+    }
+    at = from + length
+    return content.toString('utf8', from, at)
+  })
 }
 
 /** The fields of an error: a letter and a text each. */

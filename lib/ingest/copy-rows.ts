@@ -1,18 +1,36 @@
 /** A trace to record as the rows that COPY takes, written where its body is prepared. */
-import { OWNER_COLUMNS, SPAN_BODY_COLUMNS, SPAN_COLUMNS, TRACE_BODY_COLUMNS } from '../store/columns.ts'
+import {
+  KIND_COLUMNS,
+  OWNER_COLUMNS,
+  SPAN_BODY_COLUMNS,
+  SPAN_COLUMNS,
+  TAG_BODY_COLUMNS,
+  TAG_COLUMNS,
+  TRACE_BODY_COLUMNS
+} from '../store/columns.ts'
 import type { CopyRows } from '../store/copy-batch.ts'
 import { CopyWriter, fieldWriter } from '../store/copy-format.ts'
+import { kindText } from '../store/known-kinds.ts'
 import type { PreparedTrace } from '../trace/prepared.ts'
-import { spanValues, traceValues } from './values.ts'
+import { spanValues, type Tagged, tagValues, traceValues } from './values.ts'
 
 const rows = new CopyWriter()
 const writeTrace = fieldWriter(TRACE_BODY_COLUMNS, traceValues)
 /** Filled in when the batch is written. */
+const writeKind = fieldWriter(KIND_COLUMNS, { project_id: () => 0, kind: () => 0 })
 const writeOwner = fieldWriter(OWNER_COLUMNS, { project_id: () => 0, trace_seq: () => 0 })
+const writeTag = fieldWriter(TAG_BODY_COLUMNS, tagValues)
 const writeSpan = fieldWriter(SPAN_BODY_COLUMNS, spanValues)
 
 export function renderCopyRows(trace: PreparedTrace): CopyRows {
   writeTrace(rows, trace)
+  const tags = trace.tags.map(tag => {
+    const from = rows.length
+    rows.int16(TAG_COLUMNS.length)
+    writeKind(rows, undefined)
+    writeTag(rows, { trace, tag } satisfies Tagged)
+    return from
+  })
   const spans = trace.spans.map(span => {
     const from = rows.length
     rows.int16(SPAN_COLUMNS.length)
@@ -20,5 +38,5 @@ export function renderCopyRows(trace: PreparedTrace): CopyRows {
     writeSpan(rows, span)
     return from
   })
-  return { bytes: rows.take(), spans }
+  return { bytes: rows.take(), tags, spans, kind: kindText(trace) }
 }

@@ -2,6 +2,7 @@
 import type {
   SCORE_BODY_COLUMNS,
   SPAN_BODY_COLUMNS,
+  TAG_BODY_COLUMNS,
   TRACE_BODY_COLUMNS,
   TRACE_PAST_COLUMNS,
   Value
@@ -31,13 +32,15 @@ export const spanValues: Record<(typeof SPAN_BODY_COLUMNS)[number]['name'], (spa
   model: span => span.model
 }
 
+const duration = ({ startedAt, endedAt }: PreparedTrace) => (endedAt === null ? null : durationMs(startedAt, endedAt))
+
 export const traceValues: Record<(typeof TRACE_BODY_COLUMNS)[number]['name'], (trace: PreparedTrace) => Value> = {
   id: trace => trace.traceId,
   span_count: trace => trace.spans.length,
   error_count: trace => countErrors(trace.spans),
   started_at: trace => trace.startedAt,
   ended_at: trace => trace.endedAt,
-  duration_ms: trace => (trace.endedAt === null ? null : durationMs(trace.startedAt, trace.endedAt)),
+  duration_ms: duration,
   input_tokens: trace => trace.inputTokens,
   output_tokens: trace => trace.outputTokens,
   total_tokens: trace => trace.totalTokens,
@@ -56,6 +59,20 @@ export const traceValues: Record<(typeof TRACE_BODY_COLUMNS)[number]['name'], (t
   session_id: trace => trace.sessionId,
   user_id: trace => trace.userId,
   tags: trace => (trace.tags.length === 0 ? null : trace.tags)
+}
+
+/** A tag and the trace that has it. */
+export interface Tagged {
+  readonly trace: PreparedTrace
+  readonly tag: string
+}
+
+export const tagValues: Record<(typeof TAG_BODY_COLUMNS)[number]['name'], (tagged: Tagged) => Value> = {
+  started_at: ({ trace }) => trace.startedAt,
+  duration_ms: ({ trace }) => duration(trace),
+  cost_usd: ({ trace }) => trace.costUsd,
+  id: ({ trace }) => trace.traceId,
+  tag: ({ tag }) => tag
 }
 
 export const scoreValues: Record<(typeof SCORE_BODY_COLUMNS)[number]['name'], (score: PastScore) => Value> = {

@@ -92,6 +92,20 @@ export const SPAN_BODY_COLUMNS = [
 
 export const SPAN_COLUMNS: readonly Column[] = [...OWNER_COLUMNS, ...SPAN_BODY_COLUMNS]
 
+/** Whose a row beside a trace is: of traces that are in trace_kinds under this number. */
+export const KIND_COLUMNS = [plain('project_id', 'int'), plain('kind', 'bigint')] as const
+
+/** What stands beside a trace for each of its tags. */
+export const TAG_BODY_COLUMNS = [
+  plain('started_at', 'timestamptz'),
+  plain('duration_ms', 'bigint'),
+  plain('cost_usd', 'float8'),
+  plain('id', 'uuid'),
+  quoted('tag')
+] as const
+
+export const TAG_COLUMNS: readonly Column[] = [...KIND_COLUMNS, ...TAG_BODY_COLUMNS]
+
 /** A score of a restored trace; its number, which counts insertions, is the table's default. */
 export const SCORE_BODY_COLUMNS = [
   plain('id', 'bytea'),

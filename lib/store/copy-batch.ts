@@ -2,21 +2,26 @@
  * The quick way for a batch of new traces: COPY of their rows and of their spans' and the project totals, sent as one
  * message of several statements, which PostgreSQL takes as one transaction. COPY puts many rows on a page at once where a
  * statement inserts one after the other, and takes binary values as they are: a
- * typical trace (18 kB) takes 500 µs of PostgreSQL's CPU instead of 620, a small one 142 instead of 200. It knows no `on conflict`: where a trace exists, all of the batch is undone, and lib/store/batch.ts
- * writes it instead.
+ * typical trace (18 kB) takes 500 µs of PostgreSQL's CPU instead of 620, a small one 142 instead of 200. It knows no
+ * `on conflict`: where a trace exists, all of the batch is undone, and lib/store/batch.ts writes it instead.
  */
 import type { CopyConnection } from '../database/copy-connection.ts'
 import { UNASSIGNED } from '../environment.ts'
 import { ADD_KINDS, addTags, TAKEN } from './batch.ts'
-import { type Column, SPAN_COLUMNS, TRACE_COLUMNS, TRACE_SERVICE_COLUMNS, type Value } from './columns.ts'
+import { type Column, SPAN_COLUMNS, TAG_COLUMNS, TRACE_COLUMNS, TRACE_SERVICE_COLUMNS, type Value } from './columns.ts'
 import { CopyWriter, fieldWriter } from './copy-format.ts'
+import { KnownKinds } from './known-kinds.ts'
 
 /** A trace's rows but for what is known only when they are written. */
 export interface CopyRows {
-  /** The trace's body fields, then the rows of its spans. */
+  /** The trace's body fields, then the rows of its tags, then those of its spans. */
   readonly bytes: Uint8Array
-  /** Where the rows of the spans begin. */
+  /** Where the row of each tag begins. */
+  readonly tags: readonly number[]
+  /** Where the row of each span begins. */
   readonly spans: readonly number[]
+  /** Of kindText. */
+  readonly kind: string
 }
 
 /** A new trace, with what the service adds to it. */
@@ -30,7 +35,7 @@ export interface NewTrace {
   readonly rows: CopyRows
 }
 
-/** In front of a span's row: how many fields it has, the project's length and the project, the number's length. */
+/** In front of the row of a span or tag: how many fields it has, the project and its length, a number and its length. */
 const PROJECT_AT = 2 + 4
 const NUMBER_AT = PROJECT_AT + 4 + 4
 
@@ -56,39 +61,63 @@ const copyOf = (table: string, columns: readonly Column[]) =>
   `copy ${table} (${columns.map(({ name }) => name).join(', ')}) from stdin (format binary)`
 const COPY_TRACES = copyOf('traces', TRACE_COLUMNS)
 const COPY_SPANS = copyOf('spans', SPAN_COLUMNS)
+const COPY_TAGS = copyOf('trace_tags', TAG_COLUMNS)
 
 /** Builds the messages of one batch after the other in the same memory. */
 export class CopyBatches {
   #messages = new CopyWriter()
+  readonly #kinds = new KnownKinds()
 
   /** Writes all of the traces, or none: then it rejects with what PostgreSQL or the connection said. */
   async write(connection: CopyConnection, traces: readonly NewTrace[], slot: number): Promise<void> {
-    await connection.send(this.#build(traces, slot))
+    const rows = await connection.send(this.#build(traces, slot))
+    for (const [seq, kind] of rows) {
+      const trace = traces.find(trace => String(trace.seq) === seq)
+      if (trace !== undefined && kind != null) this.#kinds.learn(trace, kind)
+    }
     if (this.#messages.bytes.length > MAX_KEPT_BYTES) this.#messages = new CopyWriter()
   }
 
   #build(traces: readonly NewTrace[], slot: number): Buffer {
     const messages = this.#messages
     messages.length = 0
+    const strange = traces.filter(trace => this.#kinds.find(trace) === undefined)
+    const tagged = traces.filter(trace => trace.rows.tags.length > 0 && this.#kinds.find(trace) !== undefined)
     const withSpans = traces.filter(({ rows }) => rows.spans.length > 0)
-    const copies = [COPY_TRACES, ...(withSpans.length > 0 ? [COPY_SPANS] : [])]
-    this.#query([...copies, addBeside(traces), addTotals(traces, slot)])
-    this.#begin()
-    for (const trace of traces) {
-      const { bytes, spans } = trace.rows
-      this.#data(() => {
-        messages.int16(TRACE_COLUMNS.length)
-        writeStamp(messages, trace)
-        messages.append(spans.length === 0 ? bytes : bytes.subarray(0, spans[0]))
-      })
-    }
-    this.#end()
-    if (withSpans.length > 0) {
-      this.#begin()
-      for (const trace of withSpans) this.#data(() => this.#spans(trace))
-      this.#end()
-    }
+    const statements = [COPY_TRACES]
+    if (withSpans.length > 0) statements.push(COPY_SPANS)
+    if (tagged.length > 0) statements.push(COPY_TAGS)
+    if (strange.length > 0) statements.push(addBeside(strange))
+    this.#query([...statements, addTotals(traces, slot)])
+    this.#copy(traces, trace => this.#trace(trace))
+    if (withSpans.length > 0) this.#copy(withSpans, trace => this.#spans(trace))
+    if (tagged.length > 0) this.#copy(tagged, trace => this.#tags(trace, this.#kinds.find(trace) as Uint8Array))
     return messages.bytes.subarray(0, messages.length)
+  }
+
+  #copy(traces: readonly NewTrace[], write: (trace: NewTrace) => void): void {
+    this.#data(() => this.#messages.append(SIGNATURE))
+    for (const trace of traces) this.#data(() => write(trace))
+    this.#data(() => this.#messages.int16(END_OF_ROWS))
+    this.#message(COPY_DONE, () => {})
+  }
+
+  #trace(trace: NewTrace): void {
+    const { bytes, tags, spans } = trace.rows
+    this.#messages.int16(TRACE_COLUMNS.length)
+    writeStamp(this.#messages, trace)
+    this.#messages.append(bytes.subarray(0, tags[0] ?? spans[0]))
+  }
+
+  #tags({ projectId, rows: { bytes, tags, spans } }: NewTrace, kind: Uint8Array): void {
+    const messages = this.#messages
+    const first = tags[0] as number
+    const shift = messages.length - first
+    messages.append(bytes.subarray(first, spans[0]))
+    for (const tag of tags) {
+      messages.putInt32(projectId, shift + tag + PROJECT_AT)
+      messages.put(kind, shift + tag + NUMBER_AT)
+    }
   }
 
   #spans({ projectId, seq, rows }: NewTrace): void {
@@ -106,15 +135,6 @@ export class CopyBatches {
     this.#message(QUERY, () => this.#messages.append(Buffer.from(`${statements.join(';')}\0`)))
   }
 
-  #begin(): void {
-    this.#data(() => this.#messages.append(SIGNATURE))
-  }
-
-  #end(): void {
-    this.#data(() => this.#messages.int16(END_OF_ROWS))
-    this.#message(COPY_DONE, () => {})
-  }
-
   #data(write: () => void): void {
     this.#message(COPY_DATA, write)
   }
@@ -130,15 +150,18 @@ export class CopyBatches {
   }
 }
 
-/** What is kept of traces beside them, made of the rows that were just copied. */
+/**
+ * What is kept beside traces whose kinds are not known yet, made of the rows that were just copied; gives their numbers and
+ * kinds.
+ */
 function addBeside(traces: readonly NewTrace[]): string {
   const projects = traces.map(({ projectId }) => projectId).join(',')
   const numbers = traces.map(({ seq }) => seq).join(',')
   return `with taken as materialized (
       select ${TAKEN} from unnest('{${projects}}'::int[], '{${numbers}}'::bigint[]) as n (project_id, seq)
       join traces t on t.project_id = n.project_id and t.seq = n.seq
-    ), new_kinds as (${ADD_KINDS})
-    ${addTags(['taken'])}`
+    ), new_kinds as (${ADD_KINDS}), new_tags as (${addTags(['taken'])})
+    select seq, kind from taken`
 }
 
 function addTotals(traces: readonly NewTrace[], slot: number): string {

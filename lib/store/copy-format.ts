@@ -109,6 +109,10 @@ export class CopyWriter {
     this.putInt32(value - high * TWO_32, at + 4)
   }
 
+  put(bytes: Uint8Array, at: number): void {
+    this.bytes.set(bytes, at)
+  }
+
   /** What was written, as bytes of its own; then it begins anew. */
   take(): Uint8Array {
     const taken = new Uint8Array(this.bytes.subarray(0, this.length))

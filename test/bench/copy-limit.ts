@@ -5,8 +5,8 @@
 import { performance } from 'node:perf_hooks'
 import { connectTo, type SocketTarget } from '../../lib/database/connection.ts'
 import { CopyConnection } from '../../lib/database/copy-connection.ts'
-import { SPAN_COLUMNS, TRACE_COLUMNS } from '../../lib/store/columns.ts'
-import { type CopyRows, namesOf, TAG_COLUMNS } from './copy-rows.ts'
+import { SPAN_COLUMNS, TAG_COLUMNS, TRACE_COLUMNS } from '../../lib/store/columns.ts'
+import { type CopyRows, namesOf } from './copy-rows.ts'
 import type { Window } from './load.ts'
 import { createIdentities, createTemplate, type Identities, type Template } from './template.ts'
 
@@ -156,7 +156,7 @@ function statements(projectId: number, slot: number, rows: readonly CopyRows[]):
   const totals = [projectId, slot, rows.length, sum(each => each.spanCount), sum(each => each.estimatedBytes)]
   return `copy traces (${namesOf(TRACE_COLUMNS)}) from stdin;
     copy spans (${namesOf(SPAN_COLUMNS)}) from stdin;
-    copy trace_tags (${TAG_COLUMNS.join(', ')}) from stdin;
+    copy trace_tags (${namesOf(TAG_COLUMNS)}) from stdin;
     insert into project_totals as p (project_id, slot, traces, spans, bytes) values (${totals.join(', ')})
     on conflict (project_id, slot) do update
     set traces = p.traces + excluded.traces, spans = p.spans + excluded.spans, bytes = p.bytes + excluded.bytes`

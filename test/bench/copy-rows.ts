@@ -3,7 +3,7 @@
  * COPY writes it, with the placeholders of template.ts where a row must be unique.
  */
 import type { Sql } from 'postgres'
-import { type Column, SPAN_COLUMNS, TRACE_COLUMNS } from '../../lib/store/columns.ts'
+import { type Column, SPAN_COLUMNS, TAG_COLUMNS, TRACE_COLUMNS } from '../../lib/store/columns.ts'
 import { type BodyKind, ingestBody, SHAPES } from './bodies.ts'
 import { MINUTE_PLACE, NUMBER_PLACE, TRACE_ID_PLACE } from './template.ts'
 
@@ -17,8 +17,6 @@ export interface CopyRows {
 }
 
 export const namesOf = (columns: readonly Column[]): string => columns.map(({ name }) => name).join(', ')
-
-export const TAG_COLUMNS = ['project_id', 'kind', 'started_at', 'duration_ms', 'cost_usd', 'id', 'tag']
 
 /** What stands in place of a column's value. */
 const PLACES: Readonly<Record<string, string>> = {
@@ -54,7 +52,7 @@ async function readTrace(sql: Sql, id: string): Promise<CopyRows> {
     trace: await readLines(sql, traceValues, `traces where id = '${id}'`),
     tags: await readLines(
       sql,
-      TAG_COLUMNS.map(name => PLACES[name] ?? name),
+      TAG_COLUMNS.map(({ name }) => PLACES[name] ?? name),
       `trace_tags where id = '${id}' order by tag`
     ),
     spans: await readLines(sql, spanValues, `spans where trace_seq = ${seq} order by started_at, id`),

@@ -14,8 +14,9 @@ export interface Storage {
   readonly spanIndexBytes: number
 }
 
+/** All but trace_kinds: a server takes those that it knows as there for good. */
 export async function emptyTables(sql: Sql): Promise<void> {
-  await sql`truncate traces, trace_tags, trace_kinds, spans, scores, project_totals`
+  await sql`truncate traces, trace_tags, spans, scores, project_totals`
 }
 
 /** Begins a measurement with nothing left to write from the one before. */
@@ -27,7 +28,8 @@ export async function readStorage(sql: Sql): Promise<Storage> {
   const [row] = await sql<Storage[]>`
     select coalesce(sum(traces), 0)::float8 as traces, coalesce(sum(spans), 0)::float8 as spans,
       pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::float8 as "walBytes",
-      (pg_total_relation_size('traces') + pg_total_relation_size('spans'))::float8 as "diskBytes",
+      (pg_total_relation_size('traces') + pg_total_relation_size('trace_tags')
+        + pg_total_relation_size('spans'))::float8 as "diskBytes",
       pg_indexes_size('spans')::float8 as "spanIndexBytes"
     from project_totals`
   return row!

@@ -46,6 +46,16 @@ const readProject = (database: TestDatabase, projectId: number) =>
       from traces t where project_id = ${projectId} order by id`
   )
 
+/** What stands beside the traces of a project. */
+const readBeside = (database: TestDatabase, projectId: number) =>
+  database.pool.run(
+    sql => sql`
+      select array(select concat_ws('|', kind, status, environment, model, name) from trace_kinds
+          where project_id = ${projectId} order by kind) as kinds,
+        array(select concat_ws('|', id, tag, kind, started_at, duration_ms, cost_usd) from trace_tags
+          where project_id = ${projectId} order by id, tag) as tags`
+  )
+
 const names = (columns: readonly Column[]) =>
   columns.filter(({ name, type }) => type !== 'json' && !INNER.includes(name)).map(({ name }) => name)
 const INNER = ['project_id', 'seq', 'trace_seq', 'version', 'ingested_at']
@@ -96,6 +106,8 @@ const traceOf = fc
   )
   .map(({ runs, ...over }) => writeJson(runs ? startBody(over) : ingestBody({ ...over, endedAt: over.startedAt })))
 
+const withNewId = (body: string) => body.replace(/"id":"[0-9a-f]{32}"/, `"id":"${traceId()}"`)
+
 t.test('copied or written by the statement, a trace leaves the same', async t => {
   const database = await testDatabase(t)
   const [copying, stating] = [writePath(t, database), writePath(t, withoutCopy(database))]
@@ -104,13 +116,23 @@ t.test('copied or written by the statement, a trace leaves the same', async t =>
     fc.asyncProperty(fc.array(traceOf, { minLength: 1, maxLength: 20 }), async bodies => {
       const [first, second, other] = [++round, ++round, ++round]
       const environment = round % 4 === 0 ? 'prod' : null
-      const record = (path: WritePath, project: number) =>
+      const record = (path: WritePath, project: number, bodies: readonly string[]) =>
         bodies.map(body => path.record(principal(project, environment), Buffer.from(body)))
-      await Promise.all([...record(copying, first), ...record(stating, second), ...record(copying, other)])
+      // The second time, the kinds of the traces are known.
+      for (const each of [bodies, bodies.map(withNewId)]) {
+        await Promise.all([
+          ...record(copying, first, each),
+          ...record(stating, second, each),
+          ...record(copying, other, each)
+        ])
+      }
       const [copied, stated] = [await readProject(database, first), await readProject(database, second)]
-      assert.equal(copied.length, bodies.length)
+      assert.equal(copied.length, 2 * bodies.length)
       assert.deepEqual(copied, stated)
       assert.deepEqual(await readProject(database, other), stated)
+      const beside = await readBeside(database, second)
+      assert.deepEqual(await readBeside(database, first), beside)
+      assert.deepEqual(await readBeside(database, other), beside)
       const totals = (project: number) =>
         database.pool.run(
           sql => sql`select sum(traces) as traces, sum(spans) as spans, sum(bytes) as bytes
