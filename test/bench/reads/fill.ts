@@ -47,7 +47,7 @@ export async function fillProject(
     if (constraint !== null)
       await sql.unsafe(`alter table ${table} add constraint ${name} ${constraint} using index ${name}`)
   })
-  await share(connections, ['traces', 'trace_tags', 'trace_kinds', 'scores'], (sql, table) => {
+  await share(connections, ['traces', 'trace_tags', 'trace_families', 'scores'], (sql, table) => {
     onProgress(`vacuum ${table}`)
     return sql.unsafe(`vacuum (analyze) ${table}`)
   })
@@ -135,8 +135,8 @@ const insertTraces = (projectId: number, start: number, first: number, count: nu
   ) made`
 
 const insertBeside = (projectId: number): string[] => [
-  `insert into trace_kinds (project_id, kind, status, environment, model, name)
-  select distinct project_id, kind, status, environment, model, name from traces where project_id = ${projectId}`,
+  `insert into trace_families (project_id, family, status, environment, model)
+  select distinct project_id, family, status, environment, model from traces where project_id = ${projectId}`,
   `insert into trace_tags (project_id, kind, family, started_at, duration_ms, cost_usd, id, tag)
   select project_id, kind, family, started_at, duration_ms, cost_usd, id, unnest(tags) from traces
   where project_id = ${projectId}`,
