@@ -109,7 +109,9 @@ create table traces (
   constraint traces_pkey primary key (project_id, seq),
   constraint traces_id unique (project_id, id)
 );
--- The indexes of the trace list; lib/store/trace-list.ts says which serves what.
+-- The indexes of the trace list; lib/store/trace-merge.ts says how they are used. Each costs an insert 1 to 7 us of
+-- PostgreSQL's CPU (tried alone, on a busy machine) and 35 to 150 bytes of its log; those by cost the least, since few
+-- traces have one.
 --
 -- sort=newest, slowest and costliest, without filters.
 create index traces_newest on traces (project_id, started_at, id);
