@@ -125,10 +125,11 @@ create index traces_of_family_costliest on traces (project_id, family, cost_usd,
 create index traces_of_kind_newest on traces (project_id, kind, started_at, id);
 create index traces_of_kind_slowest on traces (project_id, kind, duration_ms, id) where duration_ms is not null;
 create index traces_of_kind_costliest on traces (project_id, kind, cost_usd, id) where cost_usd is not null;
--- The traces of a user and of a session, newest first, alone and with the filters above.
-create index traces_of_user on traces (project_id, user_id, family, started_at, id) include (kind) where user_id is not null;
-create index traces_of_session on traces (project_id, session_id, family, started_at, id) include (kind)
-  where session_id is not null;
+-- The traces of a user, which are families and kinds as well, newest first.
+create index traces_of_user_family on traces (project_id, user_id, family, started_at, id) where user_id is not null;
+create index traces_of_user_kind on traces (project_id, user_id, kind, started_at, id) where user_id is not null;
+-- The traces of a session, newest first. It is a conversation: other filters look at each of its traces.
+create index traces_of_session on traces (project_id, session_id, started_at, id) where session_id is not null;
 -- lastTraceAt of a project: 2 us, 75 bytes.
 create index traces_last_ingested on traces (project_id, ingested_at);
 

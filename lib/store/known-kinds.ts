@@ -1,7 +1,7 @@
 /**
  * The kinds of traces whose families are in trace_families for sure, with their numbers: PostgreSQL makes them, and they
- * are remembered when it has committed them. They are never taken away there. A trace of a kind that is not known is read back after it
- * was copied, which costs 50 us of PostgreSQL's CPU where the rest of a small trace takes 140.
+ * are remembered when it has committed them. They are never taken away there. A trace of a kind that is not known is read
+ * back after it was copied, which costs 50 us of PostgreSQL's CPU where the rest of a small trace takes 140.
  */
 
 /** What makes a trace's kind beside its project and environment. */

@@ -2,8 +2,8 @@
  * The trace list (specification 4.7): pages found by keyset on (sort key, id), at any depth. The bodies of traces are
  * never read.
  *
- * Without filters they are found along the index of the order (lib/store/trace-walk.ts), with filters by merging the lists
- * of what matches (lib/store/trace-merge.ts).
+ * Without filters, and in a session, they are found along one index (lib/store/trace-walk.ts), with filters by merging the
+ * lists of what matches (lib/store/trace-merge.ts).
  *
  * Which way a statement goes is written in it, and never left to what the planner knows of the values: all are planned
  * once a connection (plan_cache_mode of the readers), which saves 0.5 ms of PostgreSQL's CPU on each page.
@@ -82,7 +82,7 @@ export async function listTraces(
   const edge = down ? edgeBelow(order, after, query.to) : edgeAbove(order, before, query.from)
   const start: Start = { edge, down, isCursor: after !== undefined || before !== undefined, limit }
   const { page, behind } =
-    (isFiltered(query) ? await mergeLists(sql, projectId, query, start, mostFamilies) : undefined) ??
+    (isMerged(query) ? await mergeLists(sql, projectId, query, start, mostFamilies) : undefined) ??
     (await walkTraces(sql, projectId, query, start))
 
   const found = readSummaries(page)
@@ -102,8 +102,9 @@ export async function listTraces(
 /** The edge of what lies on the other side of an edge. */
 export const behindEdge = (edge: Edge): Edge => ({ ...edge, inclusive: !edge.inclusive })
 
-const FILTERS = [...FAMILY_FILTERS, 'name', 'tag', 'sessionId', 'userId'] as const
-const isFiltered = (query: TraceQuery): boolean => FILTERS.some(name => query[name] !== undefined)
+const MERGED_FILTERS = [...FAMILY_FILTERS, 'name', 'tag', 'userId'] as const
+const isMerged = (query: TraceQuery): boolean =>
+  query.sessionId === undefined && MERGED_FILTERS.some(name => query[name] !== undefined)
 
 async function renderSummaries(sql: Sql, projectId: number, traces: readonly Summary[]): Promise<string[]> {
   const scored = traces.filter(trace => trace.scoreCount > 0).map(trace => trace.seq)

@@ -1,8 +1,7 @@
 /**
  * Pages of traces that filters select. Every list that a filter can ask for is made of families (status, environment and
  * model together), or, where a name is asked for, of kinds (a family and a name); and of each there is an index in every
- * order, of all traces
- * and of those of a tag, a user or a session. So the page is the nearest of what is nearest in each:
+ * order, of all traces and of those of a tag or a user. So the page is the nearest of what is nearest in each:
  *
  * 1. The families that match are read: as many as the project has models, times its environments, times four.
  * 2. In each, the trace nearest the edge is looked up: 2 us.
@@ -64,24 +63,19 @@ interface Lists {
   nearest(list: string, down: boolean, edge: Edge, limit: string): string
 }
 
-function findLists(statement: TraceStatement, { name, tag, userId, sessionId }: TraceQuery): Lists {
-  const named = name === undefined ? '' : statement.bind(name)
-  const kindIn = (family: string) => `hashtextextended(${named}::text, ${family})`
-  const isOwned = userId !== undefined || sessionId !== undefined
-  const ofTag = tag !== undefined && !isOwned
-  const ofKind = name !== undefined && !isOwned
+function findLists(statement: TraceStatement, { name, tag, userId }: TraceQuery): Lists {
+  const list = name === undefined ? 'family' : `hashtextextended(${statement.bind(name)}::text, family)`
   const more: string[] = []
-  if (ofTag) more.push(`and tag = ${statement.bind(tag)}`)
   if (userId !== undefined) more.push(`and user_id = ${statement.bind(userId)}`)
-  if (sessionId !== undefined) more.push(`and session_id = ${statement.bind(sessionId)}`)
-  // A user and a session have lists by family only; for anything else, each of their traces is looked at.
-  if (isOwned && tag !== undefined) more.push(`and tags @> array[${statement.bind(tag)}]`)
+  // A user has no lists by tag: each of its traces is looked at.
+  if (userId !== undefined && tag !== undefined) more.push(`and tags @> array[${statement.bind(tag)}]`)
+  const ofTag = tag !== undefined && userId === undefined
+  if (ofTag) more.push(`and tag = ${statement.bind(tag)}`)
   const nearest: Lists['nearest'] = (list, down, edge, limit) => `
     select ${statement.column} as key, id from ${ofTag ? 'trace_tags' : 'traces'}
-    where ${statement.beyond(down, edge)} and ${ofKind ? 'kind' : 'family'} = ${list} ${more.join(' ')}
-      ${isOwned && name !== undefined ? `and kind = ${kindIn(list)}` : ''}
+    where ${statement.beyond(down, edge)} and ${name === undefined ? 'family' : 'kind'} = ${list} ${more.join(' ')}
     ${statement.order(down)} limit ${limit}`
-  return { list: ofKind ? kindIn('family') : 'family', nearest }
+  return { list, nearest }
 }
 
 /** All of them, so that the statement is the same whichever are asked for. */

@@ -20,8 +20,8 @@ export async function walkTraces(
   const page = statement.pageOfRows(`(${walk(down, edge, limit + 1)})`)
   const behind = isCursor ? statement.hasRow(walk(!down, behindEdge(edge), 1)) : 'false'
   const [found] = await sql.unsafe<[Found]>(`select ${page} as page, ${behind} as behind`, statement.values, {
-    // Filters come in so many combinations that their statements are not worth keeping.
-    prepare: filters.length === 0
+    // More filters come in so many combinations that their statements are not worth keeping.
+    prepare: filters.length < 2
   })
   return found
 }
