@@ -153,15 +153,18 @@ create table trace_tags (
   duration_ms bigint,
   cost_usd    float8,
   id          uuid not null,
+  user_id     text,
   tag         text not null
 );
--- The filter by tag, alone and with others: as of traces.
+-- The filter by tag, alone and with others: as of traces, and of a user's.
 create index tags_of_family_newest on trace_tags (project_id, tag, family, started_at, id);
 create index tags_of_family_slowest on trace_tags (project_id, tag, family, duration_ms, id) where duration_ms is not null;
 create index tags_of_family_costliest on trace_tags (project_id, tag, family, cost_usd, id) where cost_usd is not null;
 create index tags_of_kind_newest on trace_tags (project_id, tag, kind, started_at, id);
 create index tags_of_kind_slowest on trace_tags (project_id, tag, kind, duration_ms, id) where duration_ms is not null;
 create index tags_of_kind_costliest on trace_tags (project_id, tag, kind, cost_usd, id) where cost_usd is not null;
+create index tags_of_user on trace_tags (project_id, tag, user_id, family, started_at, id) include (kind)
+  where user_id is not null;
 
 create table spans (
   project_id    int not null,

@@ -44,7 +44,7 @@ const GUARDS = ['project_id', 'seq', 'old_version', 'added_spans', 'added_bytes'
 
 /** What the later steps need of a trace that took. */
 export const TAKEN = `t.project_id, t.seq, t.id, t.kind, t.family, t.status, t.environment, t.model, t.started_at,
-    t.duration_ms, t.cost_usd, t.tags`
+    t.duration_ms, t.cost_usd, t.user_id, t.tags`
 
 function insertTraces(columns: readonly Column[], first: number, charged: boolean): string {
   return `insert into traces as t (${names(columns)})
@@ -93,8 +93,8 @@ export const ADD_FAMILIES = `insert into trace_families (project_id, family, sta
  */
 const RETAGGED = `select u.*, t.tags as old_tags, t.family as old_family, t.started_at as old_start from updated u
     join traces t on t.project_id = u.project_id and t.seq = u.seq
-    where (u.kind, u.started_at, u.duration_ms, u.cost_usd, u.tags)
-      is distinct from (t.kind, t.started_at, t.duration_ms, t.cost_usd, t.tags)`
+    where (u.kind, u.started_at, u.duration_ms, u.cost_usd, u.user_id, u.tags)
+      is distinct from (t.kind, t.started_at, t.duration_ms, t.cost_usd, t.user_id, t.tags)`
 
 const REMOVE_TAGS = `delete from trace_tags g using retagged r, unnest(r.old_tags) as old (tag)
     where g.project_id = r.project_id and g.tag = old.tag and g.family = r.old_family and g.started_at = r.old_start
@@ -103,9 +103,11 @@ const REMOVE_TAGS = `delete from trace_tags g using retagged r, unnest(r.old_tag
 /** The step that adds the tags of traces that took. */
 export function addTags(sources: readonly string[]): string {
   const selects = sources.map(
-    source => `select project_id, kind, family, started_at, duration_ms, cost_usd, id, unnest(tags) from ${source}`
+    source =>
+      `select project_id, kind, family, started_at, duration_ms, cost_usd, id, user_id, unnest(tags) from ${source}`
   )
-  return `insert into trace_tags (project_id, kind, family, started_at, duration_ms, cost_usd, id, tag) ${selects.join(' union all ')}`
+  return `insert into trace_tags (project_id, kind, family, started_at, duration_ms, cost_usd, id, user_id, tag)
+    ${selects.join(' union all ')}`
 }
 
 const allOf = (steps: readonly string[]) => steps.map(step => `select * from ${step}`).join(' union all ')

@@ -101,6 +101,7 @@ export const TAG_BODY_COLUMNS = [
   plain('duration_ms', 'bigint'),
   plain('cost_usd', 'float8'),
   plain('id', 'uuid'),
+  quoted('user_id'),
   quoted('tag')
 ] as const
 

@@ -64,18 +64,18 @@ interface Lists {
 }
 
 function findLists(statement: TraceStatement, { name, tag, userId }: TraceQuery): Lists {
-  const list = name === undefined ? 'family' : `hashtextextended(${statement.bind(name)}::text, family)`
-  const more: string[] = []
-  if (userId !== undefined) more.push(`and user_id = ${statement.bind(userId)}`)
-  // A user has no lists by tag: each of its traces is looked at.
-  if (userId !== undefined && tag !== undefined) more.push(`and tags @> array[${statement.bind(tag)}]`)
-  const ofTag = tag !== undefined && userId === undefined
-  if (ofTag) more.push(`and tag = ${statement.bind(tag)}`)
+  const kindIn = (family: string) => `hashtextextended(${statement.bind(name as string)}::text, ${family})`
+  // Of a user's traces with a tag there are families only: their kinds stand beside them.
+  const ofFamily = name === undefined || (tag !== undefined && userId !== undefined)
+  const owner: string[] = []
+  if (userId !== undefined) owner.push(`and user_id = ${statement.bind(userId)}`)
+  if (tag !== undefined) owner.push(`and tag = ${statement.bind(tag)}`)
   const nearest: Lists['nearest'] = (list, down, edge, limit) => `
-    select ${statement.column} as key, id from ${ofTag ? 'trace_tags' : 'traces'}
-    where ${statement.beyond(down, edge)} and ${name === undefined ? 'family' : 'kind'} = ${list} ${more.join(' ')}
+    select ${statement.column} as key, id from ${tag === undefined ? 'traces' : 'trace_tags'}
+    where ${statement.beyond(down, edge)} and ${ofFamily ? 'family' : 'kind'} = ${list} ${owner.join(' ')}
+      ${ofFamily && name !== undefined ? `and kind = ${kindIn(list)}` : ''}
     ${statement.order(down)} limit ${limit}`
-  return { list, nearest }
+  return { list: ofFamily ? 'family' : kindIn('family'), nearest }
 }
 
 /** All of them, so that the statement is the same whichever are asked for. */

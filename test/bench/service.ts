@@ -20,6 +20,9 @@ export interface Service {
   /** The database, for COPY and for looking at it. */
   readonly target: SocketTarget
   readonly sql: Sql
+  /** Where everything is, and in it the server's own. */
+  readonly folder: string
+  readonly dataDir: string
 }
 
 /** What `spoor serve --json` says when it is ready. */
@@ -29,7 +32,7 @@ interface Greeting {
   readonly obstacle: string | null
 }
 
-const PROGRAM = fileURLToPath(new URL('../../bin/spoor.js', import.meta.url))
+export const PROGRAM = fileURLToPath(new URL('../../bin/spoor.js', import.meta.url))
 const POLL_MS = 20
 const STOP_TIMEOUT_MS = 30_000
 
@@ -63,8 +66,17 @@ export async function startService({ folder: parent, kept, profile }: Place, und
   const key = await keepKey(join(folder, 'key'), greeting.key)
   const [row] = await sql<{ postmasterPid: number; projectId: number }[]>`
     select split_part(pg_read_file('postmaster.pid'), E'\n', 1)::int as "postmasterPid",
-      (select id from projects) as "projectId"`
-  return { ...row!, pid, port: Number(new URL(greeting.address).port), key, target: cluster.target, sql }
+      (select min(id) from projects) as "projectId"`
+  return {
+    ...row!,
+    pid,
+    port: Number(new URL(greeting.address).port),
+    key,
+    target: cluster.target,
+    sql,
+    folder,
+    dataDir
+  }
 }
 
 async function startServer(
@@ -89,8 +101,8 @@ async function startServer(
   throw new Error(`the server did not start: ${greeting?.obstacle ?? ''}\n${await readFile(logFile, 'utf8')}`)
 }
 
-/** The server tells the key at its first start only. */
-async function keepKey(file: string, told: string | null): Promise<string> {
+/** A key is told once, where it is made. */
+export async function keepKey(file: string, told: string | null): Promise<string> {
   if (told === null) return readFile(file, 'utf8')
   await writeFile(file, told, { mode: 0o600 })
   return told

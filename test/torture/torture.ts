@@ -19,7 +19,8 @@ const PARTS = {
   secrets: 'no answer and no time tells whether a key exists',
   operation: 'a server that is told to go answers what is under way; threads that die are replaced',
   input: 'no input is answered 5xx, or holds the server up for more than 100 ms',
-  upgrades: 'a migration never stands in the way of writers'
+  upgrades: 'a migration never stands in the way of writers',
+  lists: 'no list of traces sorts a project or passes over it'
 } as const
 type Part = keyof typeof PARTS
 

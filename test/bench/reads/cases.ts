@@ -53,6 +53,9 @@ const QUERIES: readonly (readonly [name: string, query: string])[] = [
   ['user and status', 'userId=user-0&status=error'],
   ['user and rare environment', 'userId=user-0&environment=canary'],
   ['user and name', 'userId=user-0&name=run-0'],
+  ['user and rare name', 'userId=user-0&name=rare-run'],
+  ['user and frequent tag', 'userId=user-0&tag=v0'],
+  ['user and rare tag', 'userId=user-0&tag=incident'],
   ['slowest, name: frequent', 'sort=slowest&name=run-0'],
   ['slowest, name: rare', 'sort=slowest&name=rare-run'],
   ['slowest, status: error', 'sort=slowest&status=error'],
@@ -96,6 +99,16 @@ export async function makeCases(sql: Sql, projectId: number): Promise<ReadCase[]
     fixed('project', '/api/v1/project')
   ]
 }
+
+/** The cases for the small project beside it. */
+export const NEIGHBOUR_CASES: readonly ReadCase[] = [
+  ['newest', ''],
+  ['slowest', 'sort=slowest'],
+  ['name', 'name=run-0'],
+  ['tag', 'tag=v0'],
+  ['slowest, rare tag', 'sort=slowest&tag=incident'],
+  ['two filters', 'status=error&environment=staging']
+].map(([name, query]) => ({ name: `small project: ${name}`, path: () => `${LIST}?${query}` }))
 
 /** The cursor behind the last trace of the deep page. */
 async function readCursorAt(sql: Sql, projectId: number, sort: Sort): Promise<string> {

@@ -51,6 +51,19 @@ export async function fillProject(
     onProgress(`vacuum ${table}`)
     return sql.unsafe(`vacuum (analyze) ${table}`)
   })
+  await addTotals(sql, plan)
+}
+
+/** Adds a small project to tables that have their indexes. */
+export async function addProject(sql: Sql, plan: FillPlan): Promise<void> {
+  const { projectId, traces, firstNumber } = plan
+  await sql.unsafe(insertTraces(projectId, firstNumber, firstNumber, traces, traces))
+  for (const insert of insertBeside(projectId)) await sql.unsafe(insert)
+  await addTotals(sql, plan)
+}
+
+/** What says that the project is whole. */
+async function addTotals(sql: Sql, { projectId, traces, firstNumber }: FillPlan): Promise<void> {
   await sql`select setval('trace_numbers', ${firstNumber + traces})`
   await sql`
     insert into project_totals (project_id, slot, traces, spans, bytes)
@@ -60,7 +73,8 @@ export async function fillProject(
 /** Whether a project was filled before; throws where that was broken off. The totals are written last. */
 export async function isFilled(sql: Sql, projectId: number): Promise<boolean> {
   const [row] = await sql<[{ begun: boolean; done: boolean }]>`
-    select exists (select from traces) as begun, exists (select from project_totals where project_id = ${projectId}) as done`
+    select exists (select from traces where project_id = ${projectId}) as begun,
+      exists (select from project_totals where project_id = ${projectId}) as done`
   if (row.begun && !row.done) throw new UsageError('filling was broken off: remove the folder')
   return row.done
 }
@@ -137,8 +151,8 @@ const insertTraces = (projectId: number, start: number, first: number, count: nu
 const insertBeside = (projectId: number): string[] => [
   `insert into trace_families (project_id, family, status, environment, model)
   select distinct project_id, family, status, environment, model from traces where project_id = ${projectId}`,
-  `insert into trace_tags (project_id, kind, family, started_at, duration_ms, cost_usd, id, tag)
-  select project_id, kind, family, started_at, duration_ms, cost_usd, id, unnest(tags) from traces
+  `insert into trace_tags (project_id, kind, family, started_at, duration_ms, cost_usd, id, user_id, tag)
+  select project_id, kind, family, started_at, duration_ms, cost_usd, id, user_id, unnest(tags) from traces
   where project_id = ${projectId}`,
   `insert into scores (project_id, trace_seq, created_at, id, name, data_type, value, source)
   select project_id, seq, started_at + interval '1 minute', int8send(seq),

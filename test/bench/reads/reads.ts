@@ -13,9 +13,10 @@ import type { Place, Service } from '../service.ts'
 import { readFreeNumber } from '../tables.ts'
 import { TRACE_ID_PLACE } from '../template.ts'
 import type { BareDetail } from './bare-detail-server.ts'
-import { makeCases, type ReadCase } from './cases.ts'
+import { makeCases, NEIGHBOUR_CASES, type ReadCase } from './cases.ts'
 import { BYTES_PER_TRACE, fillProject, isFilled } from './fill.ts'
 import { measureReads, type ReadFigures } from './measure.ts'
+import { openNeighbour } from './neighbour.ts'
 import type { ReadsOptions } from './options.ts'
 
 /** Of one case, with one connection and with many. */
@@ -93,11 +94,15 @@ async function fill(service: Service, options: ReadsOptions, traces: number, pro
 
 async function measureCases(service: Service, options: ReadsOptions, progress: Progress): Promise<CaseResult[]> {
   const results: CaseResult[] = []
-  for (const each of await makeCases(service.sql, service.projectId)) {
-    if (!options.only.some(part => each.name.includes(part))) continue
-    progress.step = each.name
-    results.push(await measureCase(service, options, each))
+  const measure = async (cases: readonly ReadCase[], key: string) => {
+    for (const each of cases) {
+      if (!options.only.some(part => each.name.includes(part))) continue
+      progress.step = each.name
+      results.push(await measureCase({ ...service, key }, options, each))
+    }
   }
+  await measure(await makeCases(service.sql, service.projectId), service.key)
+  await measure(NEIGHBOUR_CASES, (await openNeighbour(service)).key)
   return results
 }
 
