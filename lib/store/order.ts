@@ -2,9 +2,10 @@
 import type { Edge, Order } from '../cursor.ts'
 import { isBefore, parseTimestamp } from '../trace/timestamp.ts'
 
-/** An order, and what lies at or above everything in it. */
+/** An order, what lies at or above everything in it, and what lies below everything. */
 export interface ListOrder extends Order {
   readonly highestKey: string
+  readonly lowestKey: string
   readonly highestTie: string
   readonly lowestTie: string
 }
@@ -25,9 +26,9 @@ const HIGHEST_COUNT = String(Number.MAX_SAFE_INTEGER)
 
 /** The sorts of the trace list (specification 4.7). */
 export const TRACE_ORDERS = {
-  newest: { name: 'traces:newest', isKey: isTime, highestKey: 'infinity', ...TRACE_IDS },
-  slowest: { name: 'traces:slowest', isKey: isCount, highestKey: HIGHEST_COUNT, ...TRACE_IDS },
-  costliest: { name: 'traces:costliest', isKey: isAmount, highestKey: 'Infinity', ...TRACE_IDS }
+  newest: { name: 'traces:newest', isKey: isTime, highestKey: 'infinity', lowestKey: '-infinity', ...TRACE_IDS },
+  slowest: { name: 'traces:slowest', isKey: isCount, highestKey: HIGHEST_COUNT, lowestKey: '-1', ...TRACE_IDS },
+  costliest: { name: 'traces:costliest', isKey: isAmount, highestKey: 'Infinity', lowestKey: '-1', ...TRACE_IDS }
 } as const satisfies Record<string, ListOrder>
 export type Sort = keyof typeof TRACE_ORDERS
 
@@ -37,6 +38,7 @@ export const SCORE_ORDER: ListOrder = {
   isKey: isTime,
   isTie: isCount,
   highestKey: 'infinity',
+  lowestKey: '-infinity',
   highestTie: HIGHEST_COUNT,
   lowestTie: '0'
 }

@@ -1,6 +1,6 @@
 /** The text of a statement that reads a page of traces, put together from fixed pieces; every value is a parameter. */
 import type { Edge } from '../cursor.ts'
-import type { Sort } from './order.ts'
+import { type Sort, TRACE_ORDERS } from './order.ts'
 import { PAGE_TEXT } from './summary-page.ts'
 import type { TraceQuery } from './trace-list.ts'
 
@@ -41,6 +41,14 @@ export class TraceStatement {
     // The indexes of the other sorts hold only the rows that have the key.
     if (sort !== 'newest') conditions.push(`${this.column} is not null`)
     return conditions.join(' and ')
+  }
+
+  /** Nothing that lies further from the edge than the row of (key, id) that a table has; everything where it has none. */
+  within(down: boolean, table: string): string {
+    const { lowestKey, lowestTie, highestKey, highestTie } = TRACE_ORDERS[this.#query.sort]
+    const [key, tie] = down ? [lowestKey, lowestTie] : [highestKey, highestTie]
+    const or = (column: string, value: string) => `coalesce((select ${column} from ${table}), ${this.bind(value)})`
+    return `and (${this.column}, id) ${down ? '>=' : '<='} (${or('key', key)}, ${or('id', tie)})`
   }
 
   /** `order by`, nearest the edge first. */
