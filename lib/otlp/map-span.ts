@@ -136,6 +136,10 @@ export function describeOrigin(origin: Origin): DescribedOrigin {
   return { members, resource: described }
 }
 
+/** Characters that an origin adds to each of its spans. */
+export const lengthOfOrigin = ({ members }: DescribedOrigin): number =>
+  members.reduce((sum, [name, { stored }]) => sum + name.length + (stored?.length ?? 0), 0)
+
 function mapEvent(event: OtlpEvent) {
   const name = columnText(event.name)
   const members = readMembers(event.attributes)
