@@ -1,13 +1,16 @@
+import assert from 'node:assert'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { SpanKind, SpanStatusCode, TraceFlags } from '@opentelemetry/api'
 import { OTLPTraceExporter as JsonExporter } from '@opentelemetry/exporter-trace-otlp-http'
 import { OTLPTraceExporter as ProtobufExporter } from '@opentelemetry/exporter-trace-otlp-proto'
 import { NodeTracerProvider, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-node'
+import fc from 'fast-check'
 import t, { type Test } from 'tap'
-import { readExport } from '../../../lib/otlp/export.ts'
+import { readExport, readPortion } from '../../../lib/otlp/export.ts'
 import type { MappedSpan } from '../../../lib/otlp/map-span.ts'
 import type { Encoding } from '../../../lib/otlp/request.ts'
+import { type OtlpRequest, otlpRequest, toProtobuf } from '../../fixtures/fuzz-otlp.ts'
 import { plain, readRequest } from '../../fixtures/mapped.ts'
 import { exportOf, keyValues, otlpSpan } from '../../fixtures/otlp.ts'
 
@@ -120,4 +123,49 @@ t.test('numbers of 64 bits and odd names stay as they are', async t => {
     '{"small":3,"large":9007199254740993,"least":-9223372036854775808,"number":12,"endless":"NaN",' +
       '"__proto__":{"__proto__x":1},"bytes":"AQI=","nothing":null,"none":null}'
   )
+})
+
+/** So many copies of a request that it is cut; what they say is that of one copy each, in this order. */
+const COPIES = 400
+
+t.test('a large request is cut, and says the same', async t => {
+  const encoders = { json: (request: OtlpRequest) => Buffer.from(JSON.stringify(request)), protobuf: toProtobuf }
+  for (const [encoding, encode] of Object.entries(encoders) as [Encoding, (request: OtlpRequest) => Uint8Array][]) {
+    let cut = 0
+    const says = fc.property(otlpRequest, request => {
+      const resourceSpans = Array.from({ length: COPIES }, () => request.resourceSpans).flat()
+      const whole = readExport(encode({ resourceSpans }), encoding)
+      const single = readExport(encode(request), encoding)
+      assert.deepEqual(
+        whole.refusals,
+        single.refusals.map(refusal => ({ ...refusal, count: refusal.count * COPIES }))
+      )
+      if (whole.portions.length === 0) return
+      cut++
+      const traces = new Map<string, MappedSpan[]>()
+      for (const portion of whole.portions.map(readPortion)) {
+        assert.deepEqual(portion.refusals, [])
+        for (const [id, spans] of portion.traces) traces.set(id, [...(traces.get(id) ?? []), ...spans])
+      }
+      const copied = [...single.traces].map(([id, spans]) => [id, Array.from({ length: COPIES }, () => spans).flat()])
+      assert.deepEqual([...traces], copied)
+    })
+    fc.assert(says, { numRuns: 25 })
+    t.ok(cut > 5, encoding)
+  }
+})
+
+t.test('what spans have in common is not stored more often than there is room for', async t => {
+  const [origin] = keyValues({ a: 'x'.repeat(700_000) })
+  const spans = Array.from({ length: 100 }, () => otlpSpan())
+  const resource = { attributes: [origin] }
+  const tooMuch = { code: 'payload_too_large', message: /^body: its resources and scopes must come to at most/ }
+  t.throws(() => readRequest({ resourceSpans: [{ resource, scopeSpans: [{ spans }] }] }), tooMuch)
+  t.throws(() => readRequest({ resourceSpans: [{ scopeSpans: [{ scope: resource, spans }] }] }), tooMuch)
+  t.throws(
+    () => readRequest({ resourceSpans: [{ resource, scopeSpans: spans.map(span => ({ spans: [span] })) }] }),
+    tooMuch
+  )
+  const alone = { resourceSpans: [{ resource, scopeSpans: [...spans.map(() => ({})), { spans: spans.slice(0, 2) }] }] }
+  t.equal(readRequest(alone).traces.size, 2)
 })
