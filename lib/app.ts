@@ -11,7 +11,7 @@ import type { Reading, Readings } from './ingest/reading.ts'
 import type { Scope } from './keys.ts'
 import type { Logger } from './log.ts'
 import type { Metrics } from './metrics.ts'
-import type { Encoding } from './otlp/export.ts'
+import type { Encoding } from './otlp/request.ts'
 
 /** Whom a request acts for: what its API key says. */
 export interface Principal {

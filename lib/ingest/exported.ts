@@ -2,34 +2,43 @@
 import type { Exported } from '../app.ts'
 import { Refusal } from '../errors.ts'
 import { type SpanRefusal, sumRefusals } from '../trace/decide-export.ts'
-import type { ReadyExport, ReadySpans } from './ready.ts'
+import type { ReadySpans } from './ready.ts'
 
 /** Writes the spans of one trace and gives what was refused of them; throws a Refusal where nothing could be written. */
 export type WriteTrace = (trace: ReadySpans) => Promise<readonly SpanRefusal[]>
 
-/**
- * Writes every trace of an export. Where the store refuses one, the whole export is refused, once all are done, and may be
- * sent again: what was written is known then. A used-up trial account is refused as such where it can record nothing at all.
- */
-export async function writeExport({ traces, refusals }: ReadyExport, write: WriteTrace): Promise<Exported> {
-  const outcomes = await Promise.allSettled(traces.map(write))
-  const found = [...refusals]
-  let limit: Refusal | undefined
-  let written = 0
-  for (const [i, outcome] of outcomes.entries()) {
-    if (outcome.status === 'fulfilled') {
-      written++
-      found.push(...outcome.value)
-    } else if (outcome.reason instanceof Refusal && outcome.reason.code === 'trial_limit_reached') {
-      limit = outcome.reason
-      found.push(beyondTrial(traces[i] as ReadySpans))
-    } else {
-      throw outcome.reason
+export class ExportOutcome {
+  #refusals: readonly SpanRefusal[] = []
+  #limit: Refusal | undefined
+  #written = 0
+
+  /**
+   * Writes traces of the export. Where the store refuses one, the whole export is refused, once all of these are done, and
+   * may be sent again: what was written is known then.
+   */
+  async write(traces: readonly ReadySpans[], refusals: readonly SpanRefusal[], writeTrace: WriteTrace): Promise<void> {
+    const outcomes = await Promise.allSettled(traces.map(writeTrace))
+    const found = [...this.#refusals, ...refusals]
+    for (const [i, outcome] of outcomes.entries()) {
+      if (outcome.status === 'fulfilled') {
+        this.#written++
+        found.push(...outcome.value)
+      } else if (outcome.reason instanceof Refusal && outcome.reason.code === 'trial_limit_reached') {
+        this.#limit = outcome.reason
+        found.push(beyondTrial(traces[i] as ReadySpans))
+      } else {
+        throw outcome.reason
+      }
     }
+    this.#refusals = sumRefusals(found)
   }
-  if (limit !== undefined && written === 0) throw limit
-  const summed = sumRefusals(found)
-  return { rejectedSpans: summed.reduce((sum, { count }) => sum + count, 0), message: explain(summed) }
+
+  /** When all is written. A used-up trial account is refused as such where it could record nothing at all. */
+  get exported(): Exported {
+    if (this.#limit !== undefined && this.#written === 0) throw this.#limit
+    const rejectedSpans = this.#refusals.reduce((sum, { count }) => sum + count, 0)
+    return { rejectedSpans, message: explain(this.#refusals) }
+  }
 }
 
 const beyondTrial = ({ traceId, spans }: ReadySpans): SpanRefusal => ({

@@ -11,11 +11,11 @@ import { Refusal } from '../errors.ts'
 import { Gate } from '../gate.ts'
 import type { Logger } from '../log.ts'
 import { Metrics } from '../metrics.ts'
-import type { Encoding } from '../otlp/export.ts'
+import type { Encoding } from '../otlp/request.ts'
 import type { ByKey, Decision } from '../trace/decide.ts'
 import type { SpanRefusal } from '../trace/decide-export.ts'
 import type { PreparedAppend, PreparedEnd } from '../trace/prepared.ts'
-import { writeExport } from './exported.ts'
+import { ExportOutcome } from './exported.ts'
 import { Preparation } from './preparation.ts'
 import { Queue } from './queue.ts'
 import type { Reading, Readings } from './reading.ts'
@@ -120,11 +120,16 @@ export class WritePath implements Ingest {
   }
 
   async export(key: Principal, body: Uint8Array, encoding: Encoding): Promise<Exported> {
-    return this.#prepared(`export-${encoding}`, body, async ready => {
-      const prepared = ready as ReadyExport
-      const bytes = body.byteLength / prepared.traces.length
-      return writeExport(prepared, trace => this.#exportTrace(key, trace, body, bytes))
-    })
+    const outcome = new ExportOutcome()
+    const write = async (operation: TaskOperation, part: Uint8Array) =>
+      this.#prepared(operation, part, async ready => {
+        const { traces, portions, refusals } = ready as ReadyExport
+        const bytes = part.byteLength / traces.length
+        await outcome.write(traces, refusals, trace => this.#exportTrace(key, trace, part, bytes))
+        return portions
+      })
+    for (const portion of await write(`export-${encoding}`, body)) await write('export-portion', portion)
+    return outcome.exported
   }
 
   /** Gives the refusals of a trace's spans. */

@@ -1,6 +1,6 @@
 /** A body made ready for the write path: prepared, and rendered where its rows are known already. */
 import { type ErrorCode, Refusal } from '../errors.ts'
-import { type Encoding, readExport } from '../otlp/export.ts'
+import { type Export, readExport, readPortion } from '../otlp/export.ts'
 import type { MappedSpan } from '../otlp/map-span.ts'
 import type { CopyRows } from '../store/copy-batch.ts'
 import { countBytes } from '../trace/count.ts'
@@ -27,6 +27,7 @@ export type Operation =
   | 'restore'
   | 'export-json'
   | 'export-protobuf'
+  | 'export-portion'
   | Reading
 
 export interface ReadyTask {
@@ -62,6 +63,8 @@ export interface ReadySpans {
 export interface ReadyExport {
   readonly operation: 'export'
   readonly traces: readonly ReadySpans[]
+  /** Bodies of the operation `export-portion`, in their order: what a large export has instead of traces. */
+  readonly portions: readonly Uint8Array[]
   /** Spans that belong to none of them. */
   readonly refusals: readonly SpanRefusal[]
 }
@@ -114,17 +117,19 @@ function prepareAndRender(operation: Operation, body: Uint8Array): Ready {
     case 'end':
       return prepare('end', body)
     case 'export-json':
-      return readyExport(body, 'json')
+      return readyExport(readExport(body, 'json'))
     case 'export-protobuf':
-      return readyExport(body, 'protobuf')
+      return readyExport(readExport(body, 'protobuf'))
+    case 'export-portion':
+      return readyExport(readPortion(body))
   }
 }
 
-function readyExport(body: Uint8Array, encoding: Encoding): ReadyExport {
-  const { traces, refusals } = readExport(body, encoding)
+function readyExport({ traces, portions, refusals }: Export): ReadyExport {
   return {
     operation: 'export',
     traces: Array.from(traces, ([traceId, mapped]) => readySpans(traceId, normaliseMapped(mapped))),
+    portions,
     refusals
   }
 }

@@ -1,40 +1,82 @@
 /** One export request: its spans, by the traces they belong to, and those of them that no trace can take. */
-import type { SpanRefusal } from '../trace/decide-export.ts'
+import { Refusal } from '../errors.ts'
+import { MAX_EXPORT_ORIGINS } from '../schema/otlp.ts'
+import { type SpanRefusal, sumRefusals } from '../trace/decide-export.ts'
 import { decodeJson } from './json.ts'
-import { describeOrigin, type MappedSpan, mapSpan } from './map-span.ts'
+import { describeOrigin, lengthOfOrigin, type MappedSpan, mapSpan } from './map-span.ts'
+import { cut, type Divisible, decodePortion, type Placed, type Source } from './portion.ts'
 import { decodeProtobuf } from './protobuf.ts'
-import type { OtlpSpan } from './request.ts'
+import type { Encoding, OtlpSpan, SpanGroup } from './request.ts'
 import { LAST_MICROS } from './time.ts'
-
-export type Encoding = 'protobuf' | 'json'
 
 export interface Export {
   /** In the order in which the request names them; the spans of each in the order of the request. */
   readonly traces: ReadonlyMap<string, readonly MappedSpan[]>
+  /** What a large request has instead of traces: each is for readPortion, in this order. */
+  readonly portions: readonly Uint8Array[]
   readonly refusals: readonly SpanRefusal[]
 }
 
-/** Decodes and maps a request. Throws a Refusal only where it cannot be decoded. */
+const DECODERS = { json: decodeJson, protobuf: decodeProtobuf }
+
+/** Larger requests are cut: the exporters' full batch is 512 spans. */
+const MAX_WHOLE_SPANS = 1024
+
+/** Decodes and maps a request. Throws a Refusal only where it cannot be decoded, or takes too much room. */
 export function readExport(bytes: Uint8Array, encoding: Encoding): Export {
-  const groups = encoding === 'json' ? decodeJson(bytes) : decodeProtobuf(bytes)
-  const traces = new Map<string, MappedSpan[]>()
+  const sources = describeGroups(DECODERS[encoding](bytes))
+  const { traces, refusals } = sortSpans(sources)
+  const count = sources.reduce((sum, { spans }) => sum + spans.length, 0)
+  if (count <= MAX_WHOLE_SPANS) return { traces: mapTraces(traces), portions: [], refusals }
+  return { traces: new Map(), portions: cut(traces.values(), encoding), refusals }
+}
+
+/** Decodes and maps a portion of a request, whose spans were looked at before. */
+export function readPortion(bytes: Uint8Array): Export {
+  const { traces, refusals } = sortSpans(decodePortion(bytes))
+  return { traces: mapTraces(traces), portions: [], refusals }
+}
+
+/** The groups that have spans, with their origins as they are stored with each of these. */
+function describeGroups(groups: readonly SpanGroup[]): Divisible[] {
+  let length = 0
+  return groups
+    .filter(({ spans }) => spans.length > 0)
+    .map(({ origin, spans, encode }) => {
+      const from = describeOrigin(origin)
+      length += lengthOfOrigin(from) * spans.length
+      if (length > MAX_EXPORT_ORIGINS) {
+        const rule = `must come to at most ${MAX_EXPORT_ORIGINS} characters, counted once for each of their spans`
+        throw new Refusal('payload_too_large', `body: its resources and scopes ${rule}`)
+      }
+      return { from, spans, encode }
+    })
+}
+
+function sortSpans<S extends Source>(sources: readonly S[]) {
+  const traces = new Map<string, Placed<S>[]>()
   const refusals: SpanRefusal[] = []
-  for (const { origin, spans } of groups) {
-    const from = describeOrigin(origin)
-    for (const span of spans) {
+  let order = 0
+  for (const source of sources) {
+    for (const [place, span] of source.spans.entries()) {
       const reason = faultOf(span)
       if (reason !== undefined) {
         refusals.push({ reason, count: 1, example: describe(span) })
         continue
       }
-      const mapped = mapSpan(span, from)
+      const placed = { span, source, order: order++, place }
       const others = traces.get(span.traceId)
-      if (others === undefined) traces.set(span.traceId, [mapped])
-      else others.push(mapped)
+      if (others === undefined) traces.set(span.traceId, [placed])
+      else others.push(placed)
     }
   }
-  return { traces, refusals }
+  return { traces, refusals: sumRefusals(refusals) }
 }
+
+const mapTraces = (traces: ReadonlyMap<string, readonly Placed[]>) =>
+  new Map(
+    Array.from(traces, ([id, spans]) => [id, spans.map(({ span, source }) => mapSpan(span, source.from))] as const)
+  )
 
 const TRACE_ID = /^(?!0{32})[0-9a-f]{32}$/
 const SPAN_ID = /^(?!0{16})[0-9a-f]{16}$/

@@ -6,7 +6,7 @@
 import { LosslessNumber } from 'lossless-json'
 import { Refusal } from '../errors.ts'
 import { readBody } from '../trace/body.ts'
-import type { Json } from '../trace/json.ts'
+import { type Json, stringifyExact } from '../trace/json.ts'
 import { setOwn } from '../trace/metadata.ts'
 import { Parts } from './parts.ts'
 import type { Attributes, Origin, OtlpEvent, OtlpLink, OtlpSpan, SpanGroup } from './request.ts'
@@ -19,6 +19,13 @@ export function decodeJson(bytes: Uint8Array): SpanGroup[] {
   const { exact } = readBody(bytes, 'invalid_request')
   parts = new Parts()
   return listOf(objectOf(exact, 'body'), 'resourceSpans', 'body', readResourceSpans).flat()
+}
+
+/** Reads what the `encode` of a group gave. */
+export function decodeJsonSpans(bytes: Uint8Array): OtlpSpan[] {
+  const { exact } = readBody(bytes, 'invalid_request')
+  parts = new Parts()
+  return listOf(objectOf(exact, 'body'), 'spans', 'body', readSpan)
 }
 
 /** Of the request that is being read: one at a time. */
@@ -43,7 +50,10 @@ function readResourceSpans(item: JsonObject, path: string): SpanGroup[] {
       scopeAttributes: attributesOf(scope, `${groupPath}.scope`),
       scopeSchemaUrl: textOf(group, 'schemaUrl', groupPath)
     }
-    return { origin, spans: listOf(group, 'spans', groupPath, readSpan) }
+    const sent = (group.spans ?? []) as readonly unknown[]
+    const encode = (places: readonly number[]) =>
+      Buffer.from(stringifyExact({ spans: places.map(place => sent[place]) }))
+    return { origin, spans: listOf(group, 'spans', groupPath, readSpan), encode }
   })
 }
 

@@ -131,10 +131,24 @@ export function describeOrigin(origin: Origin): DescribedOrigin {
   if (scopeVersion !== '') members.push(['otel.scope.version', freeOf(scopeVersion)])
   if (scopeAttributes.size > 0) members.push(['otel.scope.attributes', freeObject(readMembers(scopeAttributes))])
   if (schemaUrl !== '') members.push(['otel.schema_url', freeOf(schemaUrl)])
-  const described = resource.size === 0 ? undefined : freeObject(readMembers(resource))
+  const described = resource.size === 0 ? undefined : describeResource(resource)
   if (described !== undefined) members.push(['otel.resource', described])
   return { members, resource: described }
 }
+
+/** One object for all scopes of a resource: a portion has it once then, however many of them it has spans of. */
+function describeResource(resource: Attributes): FreeJson {
+  const before = describedResources.get(resource)
+  if (before !== undefined) return before
+  const described = freeObject(readMembers(resource))
+  describedResources.set(resource, described)
+  return described
+}
+const describedResources = new WeakMap<Attributes, FreeJson>()
+
+/** Characters that an origin adds to each of its spans. */
+export const lengthOfOrigin = ({ members }: DescribedOrigin): number =>
+  members.reduce((sum, [name, { stored }]) => sum + name.length + (stored?.length ?? 0), 0)
 
 function mapEvent(event: OtlpEvent) {
   const name = columnText(event.name)

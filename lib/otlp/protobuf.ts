@@ -115,6 +115,7 @@ const { root } = protobuf.parse(SCHEMA)
 root.resolveAll()
 const Request = root.lookupType('Request')
 const Response = root.lookupType('Response')
+const ScopeSpans = root.lookupType('ScopeSpans')
 
 /** Reads an export request. Throws `invalid_request` where the bytes are none. */
 export function decodeProtobuf(bytes: Uint8Array): SpanGroup[] {
@@ -130,6 +131,11 @@ export function decodeProtobuf(bytes: Uint8Array): SpanGroup[] {
     )
   }
   return message.resourceSpans.flatMap(readResourceSpans)
+}
+
+/** Reads what the `encode` of a group gave. */
+export function decodeProtobufSpans(bytes: Uint8Array): OtlpSpan[] {
+  return (ScopeSpans.decode(bytes) as never as ScopeSpansMessage).spans.map(readSpan)
 }
 
 /** The messages within a message, looked at without decoding them: decoding makes all of them at once. */
@@ -169,7 +175,9 @@ function readResourceSpans({ resource, scopeSpans, schemaUrl }: ResourceSpansMes
       scopeAttributes: readAttributes(group.scope?.attributes ?? []),
       scopeSchemaUrl: group.schemaUrl
     }
-    return { origin, spans: group.spans.map(readSpan) }
+    const encode = (places: readonly number[]) =>
+      ScopeSpans.encode({ spans: places.map(place => group.spans[place]) }).finish()
+    return { origin, spans: group.spans.map(readSpan), encode }
   })
 }
 

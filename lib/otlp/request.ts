@@ -4,6 +4,8 @@
  */
 import type { Json } from '../trace/json.ts'
 
+export type Encoding = 'protobuf' | 'json'
+
 /** Attributes in the order in which they were sent. Of a key that comes twice the last counts. */
 export type Attributes = ReadonlyMap<string, Json>
 
@@ -58,4 +60,6 @@ export interface Origin {
 export interface SpanGroup {
   readonly origin: Origin
   readonly spans: readonly OtlpSpan[]
+  /** Those of the spans that stand at these places, in the encoding that they came in. */
+  encode(places: readonly number[]): Uint8Array
 }

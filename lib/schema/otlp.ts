@@ -13,6 +13,12 @@ export const MAX_EXPORT_BYTES = 8 * 1024 * 1024
  */
 export const MAX_EXPORT_PARTS = 500_000
 
+/**
+ * What an export says of its processes and libraries, in characters, counted once for each of their spans: that is how
+ * often it is stored. A full batch of the exporters has a hundredth of it.
+ */
+export const MAX_EXPORT_ORIGINS = 64 * 1024 * 1024
+
 export const PROTOBUF_TYPE = 'application/x-protobuf'
 
 export const ExportRequest = Type.Object(

@@ -145,6 +145,27 @@ t.test('bodies large and small, many at once, are all stored once', async t => {
   t.equal((await audit(database)).traces, bodies.length)
 })
 
+t.test('large traces that are sent again stand in nobody’s way', async t => {
+  const { database, path } = await setUp(t)
+  const large = () => bytes(ingestBody({ input: text(40_000), tags: ['x'], spans: [span({ output: text(30_000) })] }))
+  const [sent, fresh] = [Array.from({ length: 12 }, large), Array.from({ length: 12 }, large)]
+  for (const body of sent) t.match(await path.record(key, body), { duplicate: false })
+  const running = startBody()
+  await path.record(key, bytes(running))
+  const all = sent.flatMap((body, i) => [body, fresh[i]!])
+  const [append, ...answers] = await Promise.all([
+    path.append(key, running.trace.id, bytes(spansBody(span()))),
+    ...all.map(body => path.record(key, body))
+  ])
+  t.match(append, { added: 1 })
+  t.strictSame(
+    answers.map(({ duplicate }) => duplicate),
+    all.map((_, i) => i % 2 === 0)
+  )
+  t.equal((await audit(database)).traces, 25)
+  await checkAudit(t, database)
+})
+
 t.test('two processes that record, append to and end the same traces agree', async t => {
   const { database, path } = await setUp(t)
   const other = writePath(t, database)
