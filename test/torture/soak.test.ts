@@ -49,8 +49,7 @@ async function measureHeap(serving: Serving): Promise<number> {
 }
 
 t.test('half of what a server can do leaves memory and file descriptors as they are', async t => {
-  const NODE_OPTIONS = `${process.env.NODE_OPTIONS ?? ''} --inspect=127.0.0.1:0`
-  const { address, key, serving } = await serve(t, { DATA_DIR: await dataFolder(t), NODE_OPTIONS })
+  const { address, key, serving } = await serve(t, { DATA_DIR: await dataFolder(t) }, ['--inspect=127.0.0.1:0'])
   const unavailable = { lists: 0 }
   const get = async (path: string) => {
     const { statusCode, body } = await request(address + path, { headers: { authorization: `Bearer ${key}` } })
