@@ -59,12 +59,12 @@ export function connectTo(target: Target, options: ConnectOptions = {}, open: Op
       user,
       password,
       database,
-      socket: () => watchEnd(open({ path }), options.onClose)
+      socket: () => breakAtEnd(open({ path }))
     } as never) as unknown as Sql
   }
   // The driver's own socket tries several hosts in turn; ours knows one.
   const openPlain = mayUseTls(target) ? openSocket : open
-  const opener: OpenSocket = address => watchEnd(openPlain(address), options.onClose)
+  const opener: OpenSocket = address => breakAtEnd(openPlain(address))
   const socket = hasSeveralHosts(target)
     ? {}
     : { socket: (options: SocketOptions) => openPromptSocket(options, opener) }
@@ -72,15 +72,11 @@ export function connectTo(target: Target, options: ConnectOptions = {}, open: Op
 }
 
 /**
- * Says at once when a connection ends. The driver (postgres 3.4.9) says so when the socket has closed, which is a moment
- * later: a query that is asked in between is never answered, since the driver takes it for one that it has rejected.
- *
  * Where a server closes in good order before it is ready (a proxy without servers behind it does), the driver connects
  * again at once, and for ever; an error ends that.
  */
-function watchEnd(socket: Socket, onClose = () => {}): Socket {
-  return socket.once('error', onClose).once('end', () => {
-    onClose()
+function breakAtEnd(socket: Socket): Socket {
+  return socket.once('end', () => {
     socket.destroy(
       Object.assign(new Error('the server closed the connection'), { code: 'ECONNRESET', syscall: 'read' })
     )

@@ -6,7 +6,7 @@
  * number that the attempt would have left on the row tells whether it took.
  */
 import type { CopyConnection } from '../database/copy-connection.ts'
-import { classifyFailure, isReadOnlyRefusal, isUnreachable, SQLSTATE } from '../database/failure.ts'
+import { classifyFailure, isUnreachable, SQLSTATE } from '../database/failure.ts'
 import type { Pool } from '../database/pool.ts'
 import { Refusal } from '../errors.ts'
 import type { Logger } from '../log.ts'
@@ -262,8 +262,7 @@ export class Writer {
     const now = performance.now()
     for (const pending of batch) {
       if (failure === 'lost') pending.lostSince ??= now
-      const isWorthwhile = pending.lostSince !== undefined && now - pending.lostSince < LOST_LIMIT_MS
-      if (isWorthwhile && !isReadOnlyRefusal(error)) this.#tryAgain(pending, PAUSE_MS)
+      if (pending.lostSince !== undefined && now - pending.lostSince < LOST_LIMIT_MS) this.#tryAgain(pending, PAUSE_MS)
       else pending.reject(new Refusal('quota_exhausted', refusalMessage(pending)))
     }
   }

@@ -1,4 +1,3 @@
-import { connect, type NetConnectOpts, type Socket } from 'node:net'
 import type { Sql } from 'postgres'
 import t, { type Test } from 'tap'
 import { classifyFailure } from '../../../lib/database/failure.ts'
@@ -102,23 +101,6 @@ t.test('replaces a connection that was killed while idle', async t => {
   const outcome = await pool.run(addNote(1)).then(() => 'stored', classifyFailure)
   t.ok(['stored', 'lost'].includes(outcome), outcome)
   t.not(await pool.run(readPid), pid)
-})
-
-t.test('asks nothing on a connection that has failed and is not closed yet', async t => {
-  const sockets: Socket[] = []
-  const open = (address: NetConnectOpts) => {
-    const socket = connect(address)
-    sockets.push(socket)
-    return socket
-  }
-  const pool = new Pool(onClose => database.connect({ onClose }, open), { size: 1 })
-  t.teardown(() => pool.end())
-  const pid = await pool.run(readPid)
-  const asked = new Promise(resolve => {
-    sockets[0]!.once('error', () => resolve(pool.run(readPid)))
-  })
-  sockets[0]!.destroy(Object.assign(new Error('reset'), { code: 'ECONNRESET', syscall: 'read' }))
-  t.not(await asked, pid, 'another connection answers')
 })
 
 t.test('commits a transaction', async t => {
