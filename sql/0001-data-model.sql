@@ -98,65 +98,73 @@ create table traces (
   input               json,
   output              json,
   metadata            json,
-  -- Stands for status, environment, model and name together; trace_kinds says which kinds there are. (Each hash seeds
-  -- the next. Two kinds of a project that share a number would be found by each other's filters; among 10,000 kinds the
-  -- odds are 1 in 10^11.)
+  -- Stands for status, environment and model together; trace_families says which families there are. (Each hash seeds the
+  -- next. Two families of a project that share a number would be found by each other's filters; among 1,000 the odds are
+  -- 1 in 10^13.)
+  family              bigint not null generated always as (hashtextextended(coalesce(model, ''),
+                        hashtextextended(coalesce(environment, ''), hashtextextended(status, 0)))) stored,
+  -- Stands for the family and the name together.
   kind                bigint not null generated always as (hashtextextended(name, hashtextextended(coalesce(model, ''),
                         hashtextextended(coalesce(environment, ''), hashtextextended(status, 0))))) stored,
   constraint traces_pkey primary key (project_id, seq),
   constraint traces_id unique (project_id, id)
 );
--- The indexes of the trace list; lib/store/trace-list.ts says which serves what. What each costs at ingest, per trace in
--- batches of 64 (PostgreSQL 18, on a busy machine; a trace without spans takes 98 us of PostgreSQL's CPU and 2,390 bytes
--- of its log in all), is measured by leaving it away.
+-- The indexes of the trace list; lib/store/trace-merge.ts says how they are used. Each costs an insert 1 to 7 us of
+-- PostgreSQL's CPU (tried alone, on a busy machine) and 35 to 150 bytes of its log; those by cost the least, since few
+-- traces have one.
 --
--- sort=newest, slowest and costliest: 6, 5 and 2 us; 100, 90 and 40 bytes. With the kind in it, a walk passes over what
--- the filters do not want without looking at the table. Those two grow at random places, so no filter has one of its own.
-create index traces_newest on traces (project_id, started_at, id) include (kind);
-create index traces_slowest on traces (project_id, duration_ms, id) include (kind) where duration_ms is not null;
-create index traces_costliest on traces (project_id, cost_usd, id) include (kind) where cost_usd is not null;
--- One filter alone, newest first: 4 to 8 us and 110 to 130 bytes each.
-create index traces_by_status on traces (project_id, status, started_at, id);
-create index traces_by_name on traces (project_id, name, started_at, id);
-create index traces_by_model on traces (project_id, model, started_at, id) where model is not null;
-create index traces_by_environment on traces (project_id, environment, started_at, id);
-create index traces_by_session on traces (project_id, session_id, started_at, id) where session_id is not null;
-create index traces_by_user on traces (project_id, user_id, started_at, id) where user_id is not null;
--- Filters that few traces match, together or under another sort: their keys, without looking at the table. 14 us, 170 bytes.
-create index traces_by_kind on traces (project_id, kind, started_at, id) include (duration_ms, cost_usd);
+-- sort=newest, slowest and costliest, without filters.
+create index traces_newest on traces (project_id, started_at, id);
+create index traces_slowest on traces (project_id, duration_ms, id) where duration_ms is not null;
+create index traces_costliest on traces (project_id, cost_usd, id) where cost_usd is not null;
+-- Filters by status, environment and model: the families that match are merged.
+create index traces_of_family_newest on traces (project_id, family, started_at, id);
+create index traces_of_family_slowest on traces (project_id, family, duration_ms, id) where duration_ms is not null;
+create index traces_of_family_costliest on traces (project_id, family, cost_usd, id) where cost_usd is not null;
+-- The same with a filter by name: the kinds are merged that the name makes with those families.
+create index traces_of_kind_newest on traces (project_id, kind, started_at, id);
+create index traces_of_kind_slowest on traces (project_id, kind, duration_ms, id) where duration_ms is not null;
+create index traces_of_kind_costliest on traces (project_id, kind, cost_usd, id) where cost_usd is not null;
+-- The traces of a user, which are families and kinds as well, newest first.
+create index traces_of_user_family on traces (project_id, user_id, family, started_at, id) where user_id is not null;
+create index traces_of_user_kind on traces (project_id, user_id, kind, started_at, id) where user_id is not null;
+-- The traces of a session, newest first. It is a conversation: other filters look at each of its traces.
+create index traces_of_session on traces (project_id, session_id, started_at, id) where session_id is not null;
 -- lastTraceAt of a project: 2 us, 75 bytes.
 create index traces_last_ingested on traces (project_id, ingested_at);
 
--- The kinds of traces that a project has, or once had: from filters to the numbers in traces.kind. Small where names are
--- names of operations; where every trace has a name of its own, as long as traces. To look whether a
--- trace's kind is there takes 6 us.
-create table trace_kinds (
+-- The families of traces that a project has, or once had: from filters to the numbers in traces.family.
+create table trace_families (
   project_id  int not null,
-  kind        bigint not null,
+  family      bigint not null,
   status      text not null,
   environment text,
   model       text,
-  name        text not null,
-  constraint trace_kinds_pkey primary key (project_id, kind)
+  constraint trace_families_pkey primary key (project_id, family)
 );
-create index trace_kinds_by_status on trace_kinds (project_id, status);
-create index trace_kinds_by_environment on trace_kinds (project_id, environment);
-create index trace_kinds_by_model on trace_kinds (project_id, model);
-create index trace_kinds_by_name on trace_kinds (project_id, name);
 
--- A row for each tag of each trace, written and deleted in the statement that does so with the trace: 12 us and 300
--- bytes a tag. (A GIN index on traces.tags takes as long, has no order, and gives all that match or nothing.)
+-- A row for each tag of each trace, written and deleted in the statement that does so with the trace. (A GIN index on
+-- traces.tags has no order, and gives all that match or nothing.)
 create table trace_tags (
   project_id  int not null,
   kind        bigint not null,
+  family      bigint not null,
   started_at  timestamptz not null,
   duration_ms bigint,
   cost_usd    float8,
   id          uuid not null,
+  user_id     text,
   tag         text not null
 );
--- The filter by tag: newest first, or all of a rare tag for another sort.
-create index trace_tags_newest on trace_tags (project_id, tag, started_at, id) include (kind, duration_ms, cost_usd);
+-- The filter by tag, alone and with others: as of traces, and of a user's.
+create index tags_of_family_newest on trace_tags (project_id, tag, family, started_at, id);
+create index tags_of_family_slowest on trace_tags (project_id, tag, family, duration_ms, id) where duration_ms is not null;
+create index tags_of_family_costliest on trace_tags (project_id, tag, family, cost_usd, id) where cost_usd is not null;
+create index tags_of_kind_newest on trace_tags (project_id, tag, kind, started_at, id);
+create index tags_of_kind_slowest on trace_tags (project_id, tag, kind, duration_ms, id) where duration_ms is not null;
+create index tags_of_kind_costliest on trace_tags (project_id, tag, kind, cost_usd, id) where cost_usd is not null;
+create index tags_of_user on trace_tags (project_id, tag, user_id, family, started_at, id) include (kind)
+  where user_id is not null;
 
 create table spans (
   project_id    int not null,

@@ -17,7 +17,7 @@ import { spanValues, type Tagged, tagValues, traceValues } from './values.ts'
 const rows = new CopyWriter()
 const writeTrace = fieldWriter(TRACE_BODY_COLUMNS, traceValues)
 /** Filled in when the batch is written. */
-const writeKind = fieldWriter(KIND_COLUMNS, { project_id: () => 0, kind: () => 0 })
+const writeKind = fieldWriter(KIND_COLUMNS, { project_id: () => 0, kind: () => 0, family: () => 0 })
 const writeOwner = fieldWriter(OWNER_COLUMNS, { project_id: () => 0, trace_seq: () => 0 })
 const writeTag = fieldWriter(TAG_BODY_COLUMNS, tagValues)
 const writeSpan = fieldWriter(SPAN_BODY_COLUMNS, spanValues)

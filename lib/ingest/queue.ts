@@ -13,6 +13,13 @@ export interface Queued {
 export interface BatchBounds {
   readonly operations: number
   readonly bytes: number
+  /** Other bounds that do as well: more operations, in fewer bytes. */
+  readonly orWhereSmall?: BatchBounds
+}
+
+function isWithin({ operations, bytes, orWhereSmall }: BatchBounds, count: number, size: number): boolean {
+  if (count <= operations && size <= bytes) return true
+  return orWhereSmall !== undefined && isWithin(orWhereSmall, count, size)
 }
 
 export class Queue<T extends Queued> {
@@ -43,10 +50,10 @@ export class Queue<T extends Queued> {
   take(bounds: BatchBounds): T[] {
     const batch: T[] = []
     let bytes = 0
-    while (this.hasReady && batch.length < bounds.operations) {
+    while (this.hasReady) {
       const operation = this.#ready[this.#first] as T
       bytes += operation.bytes
-      if (batch.length > 0 && (bytes > bounds.bytes || operation.alone)) break
+      if (batch.length > 0 && (operation.alone || !isWithin(bounds, batch.length + 1, bytes))) break
       batch.push(operation)
       this.#first++
       if (operation.alone) break

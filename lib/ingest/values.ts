@@ -72,6 +72,7 @@ export const tagValues: Record<(typeof TAG_BODY_COLUMNS)[number]['name'], (tagge
   duration_ms: ({ trace }) => duration(trace),
   cost_usd: ({ trace }) => trace.costUsd,
   id: ({ trace }) => trace.traceId,
+  user_id: ({ trace }) => trace.userId,
   tag: ({ tag }) => tag
 }
 

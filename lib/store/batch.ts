@@ -43,8 +43,8 @@ const values = (columns: readonly Column[], alias: string) => columns.map(column
 const GUARDS = ['project_id', 'seq', 'old_version', 'added_spans', 'added_bytes']
 
 /** What the later steps need of a trace that took. */
-export const TAKEN = `t.project_id, t.seq, t.id, t.kind, t.status, t.environment, t.model, t.name, t.started_at, t.duration_ms,
-    t.cost_usd, t.tags`
+export const TAKEN = `t.project_id, t.seq, t.id, t.kind, t.family, t.status, t.environment, t.model, t.started_at,
+    t.duration_ms, t.cost_usd, t.user_id, t.tags`
 
 function insertTraces(columns: readonly Column[], first: number, charged: boolean): string {
   return `insert into traces as t (${names(columns)})
@@ -81,30 +81,33 @@ const ADD_TOTALS = `insert into project_totals as p (project_id, slot, traces, s
     on conflict (project_id, slot) do update
     set traces = p.traces + excluded.traces, spans = p.spans + excluded.spans, bytes = p.bytes + excluded.bytes`
 
-/** In order, so that two batches with the same new kinds wait for each other, and not in a circle. */
-export const ADD_KINDS = `insert into trace_kinds (project_id, kind, status, environment, model, name)
-    select distinct on (project_id, kind) project_id, kind, status, environment, model, name from taken
-    order by project_id, kind
-    on conflict (project_id, kind) do nothing`
+/** In order, so that two batches with the same new families wait for each other, and not in a circle. */
+export const ADD_FAMILIES = `insert into trace_families (project_id, family, status, environment, model)
+    select distinct on (project_id, family) project_id, family, status, environment, model from taken
+    order by project_id, family
+    on conflict (project_id, family) do nothing`
 
 /**
  * Traces whose tags, or what is repeated beside them, are not what they were. The snapshot of the statement shows the
  * trace as it was, which is the version that the change was made for.
  */
-const RETAGGED = `select u.*, t.tags as old_tags, t.started_at as old_start from updated u
+const RETAGGED = `select u.*, t.tags as old_tags, t.family as old_family, t.started_at as old_start from updated u
     join traces t on t.project_id = u.project_id and t.seq = u.seq
-    where (u.kind, u.started_at, u.duration_ms, u.cost_usd, u.tags)
-      is distinct from (t.kind, t.started_at, t.duration_ms, t.cost_usd, t.tags)`
+    where (u.kind, u.started_at, u.duration_ms, u.cost_usd, u.user_id, u.tags)
+      is distinct from (t.kind, t.started_at, t.duration_ms, t.cost_usd, t.user_id, t.tags)`
 
 const REMOVE_TAGS = `delete from trace_tags g using retagged r, unnest(r.old_tags) as old (tag)
-    where g.project_id = r.project_id and g.tag = old.tag and g.started_at = r.old_start and g.id = r.id`
+    where g.project_id = r.project_id and g.tag = old.tag and g.family = r.old_family and g.started_at = r.old_start
+      and g.id = r.id`
 
 /** The step that adds the tags of traces that took. */
 export function addTags(sources: readonly string[]): string {
   const selects = sources.map(
-    source => `select project_id, kind, started_at, duration_ms, cost_usd, id, unnest(tags) from ${source}`
+    source =>
+      `select project_id, kind, family, started_at, duration_ms, cost_usd, id, user_id, unnest(tags) from ${source}`
   )
-  return `insert into trace_tags (project_id, kind, started_at, duration_ms, cost_usd, id, tag) ${selects.join(' union all ')}`
+  return `insert into trace_tags (project_id, kind, family, started_at, duration_ms, cost_usd, id, user_id, tag)
+    ${selects.join(' union all ')}`
 }
 
 const allOf = (steps: readonly string[]) => steps.map(step => `select * from ${step}`).join(' union all ')
@@ -141,7 +144,7 @@ function statement(has: Shape): string {
   if (updates.length > 0) steps.push(`updated as (${allOf(updates)})`)
   const sources = [...news, ...(updates.length > 0 ? ['updated'] : [])]
   steps.push(`taken as (${allOf(sources)})`)
-  steps.push(`new_kinds as (${ADD_KINDS})`)
+  steps.push(`new_families as (${ADD_FAMILIES})`)
   if (updates.length > 0) steps.push(`retagged as (${RETAGGED})`, `old_tags as (${REMOVE_TAGS})`)
   steps.push(`new_tags as (${addTags([...news, ...(updates.length > 0 ? ['retagged'] : [])])})`)
   if (has.spans) steps.push(`new_spans as (${insertUnderTaken('spans', SPAN_COLUMNS, take(SPAN_COLUMNS))})`)

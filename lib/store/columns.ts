@@ -92,8 +92,8 @@ export const SPAN_BODY_COLUMNS = [
 
 export const SPAN_COLUMNS: readonly Column[] = [...OWNER_COLUMNS, ...SPAN_BODY_COLUMNS]
 
-/** Whose a row beside a trace is: of traces that are in trace_kinds under this number. */
-export const KIND_COLUMNS = [plain('project_id', 'int'), plain('kind', 'bigint')] as const
+/** Whose a row beside a trace is: of traces of this kind. */
+export const KIND_COLUMNS = [plain('project_id', 'int'), plain('kind', 'bigint'), plain('family', 'bigint')] as const
 
 /** What stands beside a trace for each of its tags. */
 export const TAG_BODY_COLUMNS = [
@@ -101,6 +101,7 @@ export const TAG_BODY_COLUMNS = [
   plain('duration_ms', 'bigint'),
   plain('cost_usd', 'float8'),
   plain('id', 'uuid'),
+  quoted('user_id'),
   quoted('tag')
 ] as const
 

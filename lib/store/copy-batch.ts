@@ -7,10 +7,10 @@
  */
 import type { CopyConnection } from '../database/copy-connection.ts'
 import { UNASSIGNED } from '../environment.ts'
-import { ADD_KINDS, addTags, TAKEN } from './batch.ts'
+import { ADD_FAMILIES, addTags, TAKEN } from './batch.ts'
 import { type Column, SPAN_COLUMNS, TAG_COLUMNS, TRACE_COLUMNS, TRACE_SERVICE_COLUMNS, type Value } from './columns.ts'
 import { CopyWriter, fieldWriter } from './copy-format.ts'
-import { KnownKinds } from './known-kinds.ts'
+import { type KindBytes, KnownKinds } from './known-kinds.ts'
 
 /** A trace's rows but for what is known only when they are written. */
 export interface CopyRows {
@@ -38,6 +38,8 @@ export interface NewTrace {
 /** In front of the row of a span or tag: how many fields it has, the project and its length, a number and its length. */
 const PROJECT_AT = 2 + 4
 const NUMBER_AT = PROJECT_AT + 4 + 4
+/** In the row of a tag: another number and its length. */
+const FAMILY_AT = NUMBER_AT + 8 + 4
 
 const SIGNATURE = Buffer.from('PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0', 'latin1')
 const END_OF_ROWS = -1
@@ -71,9 +73,9 @@ export class CopyBatches {
   /** Writes all of the traces, or none: then it rejects with what PostgreSQL or the connection said. */
   async write(connection: CopyConnection, traces: readonly NewTrace[], slot: number): Promise<void> {
     const rows = await connection.send(this.#build(traces, slot))
-    for (const [seq, kind] of rows) {
+    for (const [seq, kind, family] of rows) {
       const trace = traces.find(trace => String(trace.seq) === seq)
-      if (trace !== undefined && kind != null) this.#kinds.learn(trace, kind)
+      if (trace !== undefined && kind != null && family != null) this.#kinds.learn(trace, { kind, family })
     }
     if (this.#messages.bytes.length > MAX_KEPT_BYTES) this.#messages = new CopyWriter()
   }
@@ -92,7 +94,7 @@ export class CopyBatches {
     this.#query([...statements, addTotals(traces, slot)])
     this.#copy(traces, trace => this.#trace(trace))
     if (withSpans.length > 0) this.#copy(withSpans, trace => this.#spans(trace))
-    if (tagged.length > 0) this.#copy(tagged, trace => this.#tags(trace, kinds.get(trace) as Uint8Array))
+    if (tagged.length > 0) this.#copy(tagged, trace => this.#tags(trace, kinds.get(trace) as KindBytes))
     return messages.bytes.subarray(0, messages.length)
   }
 
@@ -110,7 +112,7 @@ export class CopyBatches {
     this.#messages.append(bytes.subarray(0, tags[0] ?? spans[0]))
   }
 
-  #tags({ projectId, rows: { bytes, tags, spans } }: NewTrace, kind: Uint8Array): void {
+  #tags({ projectId, rows: { bytes, tags, spans } }: NewTrace, { kind, family }: KindBytes): void {
     const messages = this.#messages
     const first = tags[0] as number
     const shift = messages.length - first
@@ -118,6 +120,7 @@ export class CopyBatches {
     for (const tag of tags) {
       messages.putInt32(projectId, shift + tag + PROJECT_AT)
       messages.put(kind, shift + tag + NUMBER_AT)
+      messages.put(family, shift + tag + FAMILY_AT)
     }
   }
 
@@ -161,8 +164,8 @@ function addBeside(traces: readonly NewTrace[]): string {
   return `with taken as materialized (
       select ${TAKEN} from unnest('{${projects}}'::int[], '{${numbers}}'::bigint[]) as n (project_id, seq)
       join traces t on t.project_id = n.project_id and t.seq = n.seq
-    ), new_kinds as (${ADD_KINDS}), new_tags as (${addTags(['taken'])})
-    select seq, kind from taken`
+    ), new_families as (${ADD_FAMILIES}), new_tags as (${addTags(['taken'])})
+    select seq, kind, family from taken`
 }
 
 function addTotals(traces: readonly NewTrace[], slot: number): string {

@@ -74,14 +74,17 @@ export async function relabelTraces(
       update traces set environment = ${environment}, version = nextval('trace_numbers')
       where project_id = ${projectId} and seq > ${range.afterSeq} and seq <= (select last_seq from range)
         and (${changes} and ${selected(sql, projectId, selection)}) is true
-      returning seq, kind, id, started_at, tags, status, model, name
-    ), new_kinds as (
-      insert into trace_kinds (project_id, kind, status, environment, model, name)
-      select distinct on (kind) ${projectId}::int, kind, status, ${environment}, model, name from changed order by kind
-      on conflict (project_id, kind) do nothing
+      returning seq, kind, family, id, started_at, tags, status, model
+    ), new_families as (
+      insert into trace_families (project_id, family, status, environment, model)
+      select distinct on (family) ${projectId}::int, family, status, ${environment}, model from changed order by family
+      on conflict (project_id, family) do nothing
     ), relabelled_tags as (
-      update trace_tags g set kind = c.kind from changed c
-      where g.project_id = ${projectId} and g.tag = any (c.tags) and g.started_at = c.started_at and g.id = c.id
+      -- The snapshot of the statement shows traces with the families that they had.
+      update trace_tags g set kind = c.kind, family = c.family
+      from changed c join traces old on old.project_id = ${projectId} and old.seq = c.seq
+      where g.project_id = ${projectId} and g.tag = any (c.tags) and g.family = old.family
+        and g.started_at = c.started_at and g.id = c.id
     )
     select (select count(*) from changed) as changed, (select last_seq from range) as "lastSeq"`
   return row

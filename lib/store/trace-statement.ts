@@ -2,7 +2,6 @@
 import type { Edge } from '../cursor.ts'
 import type { Sort } from './order.ts'
 import { PAGE_TEXT } from './summary-page.ts'
-import { KIND_FILTERS } from './trace-kinds.ts'
 import type { TraceQuery } from './trace-list.ts'
 
 export const SORT_COLUMNS: Readonly<Record<Sort, string>> = {
@@ -11,8 +10,11 @@ export const SORT_COLUMNS: Readonly<Record<Sort, string>> = {
   costliest: 'cost_usd'
 }
 
+/** Filters by what makes a trace's family. */
+export const FAMILY_FILTERS = ['status', 'environment', 'model'] as const
+
 export class TraceStatement {
-  readonly values: (string | number)[] = []
+  readonly values: (string | number | null)[] = []
   readonly column: string
   readonly #query: TraceQuery
 
@@ -22,7 +24,7 @@ export class TraceStatement {
     this.#query = query
   }
 
-  bind(value: string | number): string {
+  bind(value: string | number | null): string {
     return `$${this.values.push(value)}`
   }
 
@@ -41,31 +43,25 @@ export class TraceStatement {
     return conditions.join(' and ')
   }
 
-  /** The project, and everything between `from` and `to`. */
-  within(): string {
-    const { sort, from, to } = this.#query
-    const conditions = ['project_id = $1']
-    if (from !== undefined) conditions.push(`started_at >= ${this.bind(from)}`)
-    if (to !== undefined) conditions.push(`started_at <= ${this.bind(to)}`)
-    if (sort !== 'newest') conditions.push(`${this.column} is not null`)
-    return conditions.join(' and ')
-  }
-
   /** `order by`, nearest the edge first. */
   order(down: boolean, column = this.column, id = 'id'): string {
     const way = down ? 'desc' : 'asc'
     return `order by ${column} ${way}, ${id} ${way}`
   }
 
-  /** The filters that are columns of traces, each with `and` before it. */
-  columnFilters(): string {
-    const { sessionId, userId, tag } = this.#query
-    const equal = [...KIND_FILTERS.map(name => [name, this.#query[name]] as const), ['session_id', sessionId] as const]
-    const conditions = [...equal, ['user_id', userId] as const].flatMap(([column, value]) =>
+  /** The filters as conditions on traces, each with `and` before it. */
+  columnFilters(): string[] {
+    const { name, sessionId, userId, tag } = this.#query
+    const equal = [
+      ...FAMILY_FILTERS.map(column => [column, this.#query[column]] as const),
+      ['name', name] as const,
+      ['session_id', sessionId] as const,
+      ['user_id', userId] as const
+    ]
+    const conditions = equal.flatMap(([column, value]) =>
       value === undefined ? [] : [`and ${column} = ${this.bind(value)}`]
     )
-    if (tag !== undefined) conditions.push(`and tags @> array[${this.bind(tag)}]`)
-    return conditions.join(' ')
+    return tag === undefined ? conditions : [...conditions, `and tags @> array[${this.bind(tag)}]`]
   }
 
   /** The page of the traces whose (key, id) a query gives. */

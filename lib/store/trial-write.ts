@@ -13,7 +13,7 @@ export async function isReadOnly(sql: Sql): Promise<boolean> {
  */
 export async function checkForRoom(sql: Sql): Promise<void> {
   await sql.unsafe(`do $$ begin
-    lock table traces, spans, trace_tags, trace_kinds, scores, project_totals in row exclusive mode;
+    lock table traces, spans, trace_tags, trace_families, scores, project_totals in row exclusive mode;
     perform set_config('work_mem', '64kB', true);
     perform count(*) from (select n from generate_series(1, 5000) n order by n desc) sorted;
   end $$`)
@@ -39,8 +39,9 @@ export async function tryWrite(sql: Sql): Promise<void> {
     insert into spans (project_id, trace_seq, id, started_at, ended_at, hash, name, kind, status, input)
     select ${NO_PROJECT}, ${seq}, int8send(n), now(), now(), ${hash}, 'trial', 'llm', 'ok', to_json(repeat('x', 1700))
     from generate_series(1, 8) n;
-    insert into trace_kinds (project_id, kind, status, name) values (${NO_PROJECT}, ${seq}, 'ok', 'trial');
-    insert into trace_tags (project_id, kind, started_at, id, tag) values (${NO_PROJECT}, 0, now(), ${id}, 'trial');
+    insert into trace_families (project_id, family, status) values (${NO_PROJECT}, ${seq}, 'ok');
+    insert into trace_tags (project_id, kind, family, started_at, id, tag)
+    values (${NO_PROJECT}, 0, 0, now(), ${id}, 'trial');
     insert into scores (project_id, trace_seq, seq, id, name, data_type, value, source)
     values (${NO_PROJECT}, ${seq}, 0, ${hash}, 'trial', 'numeric', '1', 'api');
     insert into project_totals (project_id, slot, traces, spans, bytes) values (${NO_PROJECT}, 0, 1, 8, 0)

@@ -13,14 +13,20 @@ const member = (key: string, json: string | undefined): string => (json === unde
 /** The same with the comma before it. */
 const next = (key: string, json: string | undefined): string => (json === undefined ? '' : `,"${key}":${json}`)
 const text = (value: string | null): string | undefined => (value === null ? undefined : JSON.stringify(value))
-const number = (value: number | null): string | undefined => (value === null ? undefined : JSON.stringify(value))
+/** A finite number as JSON.stringify writes it. */
+const number = (value: number | null): string | undefined => (value === null ? undefined : String(value))
 const object = (members: string): string => `{${members.slice(0, -1)}}`
 
 export function usageDocument(usage: UsageFields): string {
+  const { inputTokens, outputTokens, totalTokens } = usage
+  // Most send all of them.
+  if (inputTokens !== null && outputTokens !== null && totalTokens !== null) {
+    return `{"inputTokens":${inputTokens},"outputTokens":${outputTokens},"totalTokens":${totalTokens}}`
+  }
   return object(
-    member('inputTokens', number(usage.inputTokens)) +
-      member('outputTokens', number(usage.outputTokens)) +
-      member('totalTokens', number(usage.totalTokens))
+    member('inputTokens', number(inputTokens)) +
+      member('outputTokens', number(outputTokens)) +
+      member('totalTokens', number(totalTokens))
   )
 }
 

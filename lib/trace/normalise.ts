@@ -42,8 +42,9 @@ export function checkTexts(body: TextFacts, path: string, fields: Readonly<Recor
   }
 }
 
-export const timestamp = (text: string, field: string): string =>
-  parseTimestamp(text) ?? refuse(field, 'must be an ISO 8601 date and time, such as 2026-11-21T12:00:00.123Z')
+/** `path` ends where the field's name begins. */
+export const timestamp = (text: string, path: string, field: string): string =>
+  parseTimestamp(text) ?? refuse(path + field, 'must be an ISO 8601 date and time, such as 2026-11-21T12:00:00.123Z')
 
 const usageFields = (usage: SpanInput['usage']): UsageFields => ({
   inputTokens: usage?.inputTokens ?? null,
@@ -53,9 +54,10 @@ const usageFields = (usage: SpanInput['usage']): UsageFields => ({
 
 function normaliseEvents(body: TextFacts, events: Span['events'], path: string): FreeJson {
   if (events === undefined || events.length === 0) return EMPTY_LIST
-  const parts = events.map(({ name, attributes, ...event }, i) => {
-    checkTexts(body, `${path}events[${i}].`, { name })
-    const time = timestamp(event.timestamp, `${path}events[${i}].timestamp`)
+  const parts = events.map(({ name, attributes, timestamp: sent }, i) => {
+    const eventPath = `${path}events[${i}].`
+    checkTexts(body, eventPath, { name })
+    const time = timestamp(sent, eventPath, 'timestamp')
     const rest = `,"name":${JSON.stringify(name)},"timestamp":"${time}"}`
     const part = (json: string) => `{"attributes":${json}${rest}`
     const canonical = part(attributes?.canonical ?? 'null')
@@ -73,8 +75,8 @@ const canonical = new CanonicalBytes()
 /** Prepares one span, and writes its canonical form. `path` ends where the field's name begins. */
 function normaliseSpan(body: TextFacts, span: Span, path: string): PreparedSpan {
   checkTexts(body, path, { name: span.name, provider: span.provider, model: span.model })
-  const startedAt = timestamp(span.startedAt, `${path}startedAt`)
-  const endedAt = timestamp(span.endedAt, `${path}endedAt`)
+  const startedAt = timestamp(span.startedAt, path, 'startedAt')
+  const endedAt = timestamp(span.endedAt, path, 'endedAt')
   if (isBefore(endedAt, startedAt)) refuse(`${path}endedAt`, 'must not be before startedAt')
   const usage = usageFields(span.usage)
   const usageText = usageDocument(usage)
@@ -153,8 +155,8 @@ export function normaliseTrace(body: Checked<IngestBody>): PreparedTrace {
     userId: trace.userId
   })
   const tags = normaliseTags(body, trace.tags, 'trace.tags')
-  const startedAt = timestamp(trace.startedAt, 'trace.startedAt')
-  const endedAt = trace.endedAt === undefined ? null : timestamp(trace.endedAt, 'trace.endedAt')
+  const startedAt = timestamp(trace.startedAt, 'trace.', 'startedAt')
+  const endedAt = trace.endedAt === undefined ? null : timestamp(trace.endedAt, 'trace.', 'endedAt')
   if (endedAt !== null && isBefore(endedAt, startedAt)) refuse('trace.endedAt', 'must not be before startedAt')
   const { input = NULL, output = NULL, metadata = EMPTY_OBJECT } = trace
   const usage = usageFields(trace.usage)
@@ -234,7 +236,7 @@ export function normaliseEnd(body: Checked<EndBody>): PreparedEnd {
   const end = body.value
   checkTexts(body, '', { provider: end.provider, model: end.model })
   const tags = normaliseTags(body, end.tags, 'tags')
-  const endedAt = timestamp(end.endedAt, 'endedAt')
+  const endedAt = timestamp(end.endedAt, '', 'endedAt')
   const { output } = end
   // Merging nothing is the same as not merging.
   const metadata = end.metadata === EMPTY_OBJECT ? undefined : end.metadata

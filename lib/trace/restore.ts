@@ -73,7 +73,8 @@ function presentFields(object: object, without: readonly string[] = []): Record<
 }
 
 function readPast(body: Body, { trace, scores = [], recorded }: ExportLine): Past {
-  const time = (text: string | null | undefined, field: string) => (text == null ? null : timestamp(text, field))
+  const time = (text: string | null | undefined, field: string) =>
+    text == null ? null : timestamp(text, 'trace.', field)
   const seen = new Set<string>()
   const past = scores.map((score, i) => {
     const read = readScore(body, score, `scores[${i}].`)
@@ -84,8 +85,8 @@ function readPast(body: Body, { trace, scores = [], recorded }: ExportLine): Pas
   return {
     environment: readEnvironment(trace.environment),
     keyId: trace.keyId ?? null,
-    ingestedAt: time(trace.ingestedAt, 'trace.ingestedAt'),
-    metadataUpdatedAt: time(trace.metadataUpdatedAt, 'trace.metadataUpdatedAt'),
+    ingestedAt: time(trace.ingestedAt, 'ingestedAt'),
+    metadataUpdatedAt: time(trace.metadataUpdatedAt, 'metadataUpdatedAt'),
     endHash: recorded?.endHash ?? null,
     estimatedBytes: trace.estimatedBytes,
     scores: past.reverse()
@@ -130,6 +131,6 @@ function readScore(body: Body, score: ExportedScore, path: string): PastScore {
     source: score.source ?? 'api',
     evaluatorId,
     runId,
-    createdAt: timestamp(score.createdAt, `${path}createdAt`)
+    createdAt: timestamp(score.createdAt, path, 'createdAt')
   }
 }

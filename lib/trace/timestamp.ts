@@ -3,7 +3,9 @@
  * fraction digits, six where the microseconds are not zero (`2026-11-21T12:00:00.123Z`).
  */
 
+const DASH = 45
 const ZERO = 48
+const COLON = 58
 
 /** The number that `count` digits at `at` spell, or -1. */
 function digits(text: string, at: number, count: number): number {
@@ -53,6 +55,8 @@ function offsetMinutes(text: string, at: number): number | undefined {
 }
 
 const MINUTE_MS = 60_000
+/** What the last digit of a fraction counts in microseconds, by how many digits there are. */
+const DIGIT_MICROS = [1_000_000, 100_000, 10_000, 1000, 100, 10, 1]
 /** 0001-01-01T00:00:00Z and 10000-01-01T00:00:00Z. */
 const FIRST_MS = -62_135_596_800_000
 const PAST_LAST_MS = 253_402_300_800_000
@@ -70,7 +74,8 @@ export function parseTimestamp(text: string): string | undefined {
   const second = digits(text, 17, 2)
   if (year < 0 || month < 1 || month > 12 || day < 1 || hour < 0 || hour > 23) return undefined
   if (minute < 0 || minute > 59 || second < 0 || second > 59 || day > daysInMonth(year, month)) return undefined
-  if (text[4] !== '-' || text[7] !== '-' || text[13] !== ':' || text[16] !== ':') return undefined
+  if (text.charCodeAt(4) !== DASH || text.charCodeAt(7) !== DASH) return undefined
+  if (text.charCodeAt(13) !== COLON || text.charCodeAt(16) !== COLON) return undefined
   const separator = text[10]
   if (separator !== 'T' && separator !== 't' && separator !== ' ') return undefined
 
@@ -82,7 +87,7 @@ export function parseTimestamp(text: string): string | undefined {
     while (text.charCodeAt(at) >= ZERO && text.charCodeAt(at) <= ZERO + 9) at++
     const count = at - from
     if (count < 1 || count > 9) return undefined
-    micros = count >= 6 ? digits(text, from, 6) : digits(text, from, count) * 10 ** (6 - count)
+    micros = count >= 6 ? digits(text, from, 6) : digits(text, from, count) * (DIGIT_MICROS[count] as number)
   }
   const offset = offsetMinutes(text, at)
   if (offset === undefined) return undefined
@@ -112,6 +117,8 @@ export function epochMs(canonical: string): number {
 
 /** Whether the first of two canonical timestamps is earlier than the second. */
 export function isBefore(first: string, second: string): boolean {
+  // With as many digits each, the texts stand in the order of the times.
+  if (first.length === second.length) return first < second
   const a = epochMs(first)
   const b = epochMs(second)
   return a < b || (a === b && microsOf(first) < microsOf(second))

@@ -3,13 +3,13 @@ import { Cases, type WholeKind, type WholeResult } from './cases.ts'
 import { type LoadKind, startSender } from './load.ts'
 import { readMachine } from './machine.ts'
 import type { Bench } from './measure.ts'
-import { HELP, type Options, readOptions, UsageError } from './options.ts'
+import { HELP, readOptions, UsageError } from './options.ts'
 import { Interrupted, Progress } from './progress.ts'
 import { READS_HELP, readReadsOptions } from './reads/options.ts'
 import { measureAllReads } from './reads/reads.ts'
 import { renderReads } from './reads/report.ts'
 import { type Results, renderReport } from './report.ts'
-import { type Service, startService } from './service.ts'
+import { type Place, type Service, startService } from './service.ts'
 import { Undo } from './undo.ts'
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
@@ -42,8 +42,8 @@ async function runIngest(parameters: readonly string[]): Promise<string> {
 async function runReads(parameters: readonly string[]): Promise<string> {
   const options = readReadsOptions(parameters)
   if (options.help) return READS_HELP
-  const work = (service: Service, progress: Progress) => measureAllReads(service, options, progress)
-  const results = await withService(options, () => {}, work)
+  const results = await measureAllReads(options, (place, work) => withService(place, () => {}, work))
+  if (results === undefined) return ''
   return options.json ? toJson(results) : renderReads(results)
 }
 
@@ -53,7 +53,7 @@ function toJson(results: object): string {
 
 /** Does `work` with a service of its own; `stop` ends what else is under way, at the end and on a signal. */
 async function withService<T>(
-  { folder, profile }: Pick<Options, 'folder' | 'profile'>,
+  place: Place,
   stop: () => void,
   work: (service: Service, progress: Progress) => Promise<T>
 ): Promise<T> {
@@ -68,7 +68,7 @@ async function withService<T>(
   for (const signal of SIGNALS) process.on(signal, interrupt)
   try {
     progress.step = 'starting the server'
-    return await work(await startService(folder, profile, undo), progress)
+    return await work(await startService(place, undo), progress)
   } catch (error) {
     throw progress.isInterrupted ? new Interrupted() : error
   } finally {

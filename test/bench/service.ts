@@ -1,8 +1,8 @@
 /** What is measured: `spoor serve` as a process of its own, and an embedded PostgreSQL in a temporary folder. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmod, mkdtemp, open, readFile, realpath, rm } from 'node:fs/promises'
-import { join } from 'node:path'
+import { chmod, mkdir, mkdtemp, open, readFile, realpath, rm, writeFile } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { Sql } from 'postgres'
@@ -20,6 +20,9 @@ export interface Service {
   /** The database, for COPY and for looking at it. */
   readonly target: SocketTarget
   readonly sql: Sql
+  /** Where everything is, and in it the server's own. */
+  readonly folder: string
+  readonly dataDir: string
 }
 
 /** What `spoor serve --json` says when it is ready. */
@@ -29,14 +32,25 @@ interface Greeting {
   readonly obstacle: string | null
 }
 
-const PROGRAM = fileURLToPath(new URL('../../bin/spoor.js', import.meta.url))
+export const PROGRAM = fileURLToPath(new URL('../../bin/spoor.js', import.meta.url))
 const POLL_MS = 20
 const STOP_TIMEOUT_MS = 30_000
 
-/** Starts everything in a new folder under `parent`; `undo` ends it and removes the folder, also where this rejects. */
-export async function startService(parent: string, profile: string | undefined, undo: Undo): Promise<Service> {
-  const folder = await mkdtemp(join(parent, 'spoor-bench-'))
-  undo.add(() => rm(folder, { recursive: true, force: true }))
+/** Where everything is put. */
+export interface Place {
+  /** What a new folder is made in, for the time. */
+  readonly folder: string
+  /** A folder that is made if need be, and kept; instead of the new one. */
+  readonly kept?: string | undefined
+  /** Where the server leaves CPU profiles; undefined: none are made. */
+  readonly profile: string | undefined
+}
+
+/** Starts everything in its place; `undo` ends it and removes what is not kept, also where this rejects. */
+export async function startService({ folder: parent, kept, profile }: Place, undo: Undo): Promise<Service> {
+  const folder = kept === undefined ? await mkdtemp(join(parent, 'spoor-bench-')) : resolve(kept)
+  if (kept === undefined) undo.add(() => rm(folder, { recursive: true, force: true }))
+  else await mkdir(folder, { recursive: true })
   // For a root process PostgreSQL runs as another user, who must be able to pass.
   await chmod(folder, 0o755)
   const dataDir = join(folder, 'data')
@@ -44,15 +58,25 @@ export async function startService(parent: string, profile: string | undefined, 
   const cluster = await openEmbedded(dataDir, 'command', createLog('error'))
   // The database is elsewhere where its user cannot reach the folder.
   const home = await realpath(join(dataDir, 'postgres'))
-  undo.add(() => rm(home, { recursive: true, force: true }))
+  if (kept === undefined) undo.add(() => rm(home, { recursive: true, force: true }))
   undo.add(() => cluster.close())
   const sql = connectTo(cluster.target, { applicationName: 'bench' })
   undo.add(() => sql.end({ timeout: 1 }))
   const { pid, greeting } = await startServer(folder, dataDir, profile, undo)
+  const key = await keepKey(join(folder, 'key'), greeting.key)
   const [row] = await sql<{ postmasterPid: number; projectId: number }[]>`
     select split_part(pg_read_file('postmaster.pid'), E'\n', 1)::int as "postmasterPid",
-      (select id from projects) as "projectId"`
-  return { ...row!, pid, port: Number(new URL(greeting.address).port), key: greeting.key!, target: cluster.target, sql }
+      (select min(id) from projects) as "projectId"`
+  return {
+    ...row!,
+    pid,
+    port: Number(new URL(greeting.address).port),
+    key,
+    target: cluster.target,
+    sql,
+    folder,
+    dataDir
+  }
 }
 
 async function startServer(
@@ -73,8 +97,15 @@ async function startServer(
   await log.close()
   undo.add(() => stopServer(child))
   const greeting = await readGreeting(child)
-  if (greeting?.key) return { pid: child.pid!, greeting }
+  if (greeting !== undefined && greeting.obstacle === null) return { pid: child.pid!, greeting }
   throw new Error(`the server did not start: ${greeting?.obstacle ?? ''}\n${await readFile(logFile, 'utf8')}`)
+}
+
+/** A key is told once, where it is made. */
+export async function keepKey(file: string, told: string | null): Promise<string> {
+  if (told === null) return readFile(file, 'utf8')
+  await writeFile(file, told, { mode: 0o600 })
+  return told
 }
 
 const profileFlags = (folder: string | undefined) =>

@@ -90,6 +90,6 @@ async function checkRows(t: Test, folder: string): Promise<void> {
   const orphans = await countOrphans(sql)
   t.same(orphans, NO_ORPHANS, 'no row is without its trace, and every number is that of its rows')
   t.same(await countStrays(sql), NO_STRAYS)
-  figure('orphans: spans, scores, tags, kinds; counts and totals amiss', Object.values(orphans).join(', '))
+  figure('orphans: spans, scores, tags, families; counts and totals amiss', Object.values(orphans).join(', '))
   await sql.end({ timeout: 1 })
 }

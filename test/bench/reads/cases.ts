@@ -1,7 +1,7 @@
 /** What is asked of a project in the reads benchmark. */
 import type { Sql } from 'postgres'
 import { encodeCursor } from '../../../lib/cursor.ts'
-import { type Sort, TRACE_ORDERS } from '../../../lib/store/order.ts'
+import { SCORE_ORDER, type Sort, TRACE_ORDERS } from '../../../lib/store/order.ts'
 import { SORT_COLUMNS } from '../../../lib/store/trace-statement.ts'
 
 export interface ReadCase {
@@ -11,9 +11,12 @@ export interface ReadCase {
 }
 
 const LIST = '/api/v1/traces'
+const SCORES = '/api/v1/scores'
 /** Of a page. */
 const PAGE = 50
 const DEEP_PAGE = 1000
+/** Every 30th trace has such a score. */
+const DEEP_SCORES = 60
 
 /** Filters of the list, each a line of the report; what they stand for is in fill.ts. */
 const QUERIES: readonly (readonly [name: string, query: string])[] = [
@@ -48,6 +51,11 @@ const QUERIES: readonly (readonly [name: string, query: string])[] = [
   ['frequent tag, rare name', 'tag=v0&name=rare-run'],
   ['rare tag, frequent name', 'tag=incident&name=run-0'],
   ['user and status', 'userId=user-0&status=error'],
+  ['user and rare environment', 'userId=user-0&environment=canary'],
+  ['user and name', 'userId=user-0&name=run-0'],
+  ['user and rare name', 'userId=user-0&name=rare-run'],
+  ['user and frequent tag', 'userId=user-0&tag=v0'],
+  ['user and rare tag', 'userId=user-0&tag=incident'],
   ['slowest, name: frequent', 'sort=slowest&name=run-0'],
   ['slowest, name: rare', 'sort=slowest&name=rare-run'],
   ['slowest, status: error', 'sort=slowest&status=error'],
@@ -55,9 +63,12 @@ const QUERIES: readonly (readonly [name: string, query: string])[] = [
   ['slowest, tag: frequent', 'sort=slowest&tag=v0'],
   ['slowest, tag: rare', 'sort=slowest&tag=incident'],
   ['slowest, tag: rarest', 'sort=slowest&tag=outage'],
+  ['slowest, tag and environment, never', 'sort=slowest&tag=eval&environment=production'],
+  ['slowest, rare tag, frequent name', 'sort=slowest&tag=incident&name=run-0'],
   ['slowest, model: none', 'sort=slowest&model=nobody'],
   ['costliest, model: rare', 'sort=costliest&model=model-rare'],
-  ['costliest, two filters', 'sort=costliest&status=error&environment=staging']
+  ['costliest, two filters', 'sort=costliest&status=error&environment=staging'],
+  ['costliest, tag: rare', 'sort=costliest&tag=incident']
 ]
 
 /** The cases for a project; cursors and ids are read beforehand. */
@@ -73,17 +84,31 @@ export async function makeCases(sql: Sql, projectId: number): Promise<ReadCase[]
     await deep(`newest, page ${DEEP_PAGE}`, 'newest', 'after'),
     await deep(`newest, back from page ${DEEP_PAGE}`, 'newest', 'before'),
     await deep(`slowest, page ${DEEP_PAGE}`, 'slowest', 'after'),
+    await deep(`slowest by name, back from page ${DEEP_PAGE}`, 'slowest', 'before', '&name=run-0'),
     await deep(`name, from page ${DEEP_PAGE}`, 'newest', 'after', '&name=run-0'),
+    await deep(`tag, back from page ${DEEP_PAGE}`, 'newest', 'before', '&tag=incident'),
     await deep(`two filters, back from page ${DEEP_PAGE}`, 'newest', 'before', '&status=error&environment=staging'),
     { name: 'a day', path: () => `${LIST}?${randomWindow(24)}` },
     { name: 'an hour, by name', path: () => `${LIST}?name=run-0&${randomWindow(1)}` },
     { name: 'a week, two filters', path: () => `${LIST}?status=error&environment=staging&${randomWindow(168)}` },
-    fixed('scores', '/api/v1/scores'),
-    fixed('scores: name', '/api/v1/scores?name=rare-score'),
-    fixed('scores: name, environment', '/api/v1/scores?name=quality&environment=canary'),
+    fixed('scores', SCORES),
+    fixed('scores: name', `${SCORES}?name=rare-score`),
+    fixed(`scores: name, page ${DEEP_SCORES}`, `${SCORES}?name=quality&after=${await readScoreCursor(sql, projectId)}`),
+    { name: 'scores: name, a day', path: () => `${SCORES}?name=quality&${randomWindow(24)}` },
+    fixed('scores: name, environment', `${SCORES}?name=quality&environment=canary`),
     fixed('project', '/api/v1/project')
   ]
 }
+
+/** The cases for the small project beside it. */
+export const NEIGHBOUR_CASES: readonly ReadCase[] = [
+  ['newest', ''],
+  ['slowest', 'sort=slowest'],
+  ['name', 'name=run-0'],
+  ['tag', 'tag=v0'],
+  ['slowest, rare tag', 'sort=slowest&tag=incident'],
+  ['two filters', 'status=error&environment=staging']
+].map(([name, query]) => ({ name: `small project: ${name}`, path: () => `${LIST}?${query}` }))
 
 /** The cursor behind the last trace of the deep page. */
 async function readCursorAt(sql: Sql, projectId: number, sort: Sort): Promise<string> {
@@ -94,6 +119,14 @@ async function readCursorAt(sql: Sql, projectId: number, sort: Sort): Promise<st
     [projectId, DEEP_PAGE * PAGE - 1]
   )
   return encodeCursor(TRACE_ORDERS[sort], { key: String(row.key), tie: row.tie, inclusive: false })
+}
+
+/** The cursor behind the last score of the deep page of the frequent name. */
+async function readScoreCursor(sql: Sql, projectId: number): Promise<string> {
+  const [row] = await sql<[{ key: string; tie: number }]>`
+    select created_at as key, seq as tie from scores where project_id = ${projectId} and name = 'quality'
+    order by created_at desc, seq desc offset ${DEEP_SCORES * PAGE - 1} limit 1`
+  return encodeCursor(SCORE_ORDER, { key: row.key, tie: String(row.tie), inclusive: false })
 }
 
 /** So many hours of the year that fill.ts makes. */

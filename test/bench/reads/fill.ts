@@ -6,8 +6,11 @@
  * PostgreSQL makes the rows itself, with the indexes away meanwhile: 10 million take minutes, and nothing is sent.
  */
 import type { Sql } from 'postgres'
+import { UsageError } from '../options.ts'
 
 const CHUNK = 250_000
+/** For what can be made again at any time. */
+const FILL_SETTINGS = `set synchronous_commit = off; set wal_compression = off; set maintenance_work_mem = '2GB'; set work_mem = '256MB'`
 /** Bytes of a trace with its indexes, tags, scores and share of the log, and what must stay free. */
 export const BYTES_PER_TRACE = 2_000
 
@@ -18,35 +21,98 @@ export interface FillPlan {
   readonly firstNumber: number
 }
 
-/** Fills a project, and leaves the tables vacuumed and their indexes in place. */
-export async function fillProject(sql: Sql, plan: FillPlan, onProgress: (what: string) => void): Promise<void> {
+/**
+ * Fills a project over so many connections at once, and leaves the tables vacuumed and their indexes in place. Nobody else
+ * may use them meanwhile.
+ */
+export async function fillProject(
+  connections: readonly Sql[],
+  plan: FillPlan,
+  onProgress: (what: string) => void
+): Promise<void> {
   const { projectId, traces, firstNumber } = plan
+  const sql = connections[0]!
+  for (const each of connections) await each.unsafe(FILL_SETTINGS)
   const indexes = await dropIndexes(sql)
-  for (let done = 0; done < traces; done += CHUNK) {
+  const chunks = Array.from({ length: Math.ceil(traces / CHUNK) }, (_, i) => i * CHUNK)
+  await share(connections, chunks, (sql, done) => {
     onProgress(`${(done / 1e6).toFixed(2)} of ${traces / 1e6} million traces`)
-    const count = Math.min(CHUNK, traces - done)
-    await sql.unsafe(insertTraces(projectId, firstNumber, firstNumber + done, count, traces))
-  }
+    return sql.unsafe(insertTraces(projectId, firstNumber, firstNumber + done, Math.min(CHUNK, traces - done), traces))
+  })
   onProgress('tags and scores')
-  await sql.unsafe(insertBeside(projectId, firstNumber))
-  for (const definition of indexes) {
-    onProgress(definition.replace(/ USING.*/s, ''))
+  await share(connections, insertBeside(projectId), (sql, insert) => sql.unsafe(insert))
+  await share(connections, indexes, async (sql, { name, table, definition, constraint }) => {
+    onProgress(name)
     await sql.unsafe(definition)
-  }
-  onProgress('vacuum')
-  for (const table of ['traces', 'trace_tags', 'trace_kinds', 'scores']) await sql.unsafe(`vacuum (analyze) ${table}`)
-  await sql`select setval('trace_numbers', ${firstNumber + traces})`
+    if (constraint !== null)
+      await sql.unsafe(`alter table ${table} add constraint ${name} ${constraint} using index ${name}`)
+  })
+  await share(connections, ['traces', 'trace_tags', 'trace_families', 'scores'], (sql, table) => {
+    onProgress(`vacuum ${table}`)
+    return sql.unsafe(`vacuum (analyze) ${table}`)
+  })
+  await addTotals(sql, plan)
 }
 
-/** Drops the indexes that no constraint needs, and gives what makes them again. */
-async function dropIndexes(sql: Sql): Promise<string[]> {
-  const rows = await sql<{ name: string; definition: string }[]>`
-    select i.indexrelid::regclass::text as name, pg_get_indexdef(i.indexrelid) as definition
-    from pg_index i
+/** Adds a small project to tables that have their indexes. */
+export async function addProject(sql: Sql, plan: FillPlan): Promise<void> {
+  const { projectId, traces, firstNumber } = plan
+  await sql.unsafe(insertTraces(projectId, firstNumber, firstNumber, traces, traces))
+  for (const insert of insertBeside(projectId)) await sql.unsafe(insert)
+  await addTotals(sql, plan)
+}
+
+/** What says that the project is whole. */
+async function addTotals(sql: Sql, { projectId, traces, firstNumber }: FillPlan): Promise<void> {
+  await sql`select setval('trace_numbers', ${firstNumber + traces})`
+  await sql`
+    insert into project_totals (project_id, slot, traces, spans, bytes)
+    select ${projectId}, 0, count(*), 0, sum(estimated_bytes) from traces where project_id = ${projectId}`
+}
+
+/** Whether a project was filled before; throws where that was broken off. The totals are written last. */
+export async function isFilled(sql: Sql, projectId: number): Promise<boolean> {
+  const [row] = await sql<[{ begun: boolean; done: boolean }]>`
+    select exists (select from traces where project_id = ${projectId}) as begun,
+      exists (select from project_totals where project_id = ${projectId}) as done`
+  if (row.begun && !row.done) throw new UsageError('filling was broken off: remove the folder')
+  return row.done
+}
+
+/** Each connection takes the next of `items` when it is done with the one before. */
+async function share<T>(
+  connections: readonly Sql[],
+  items: readonly T[],
+  work: (sql: Sql, item: T) => Promise<unknown>
+) {
+  const left = [...items]
+  const worker = async (sql: Sql) => {
+    for (let item = left.shift(); item !== undefined; item = left.shift()) await work(sql, item)
+  }
+  await Promise.all(connections.map(worker))
+}
+
+/** An index, and what makes it again. */
+interface DroppedIndex {
+  readonly name: string
+  readonly table: string
+  readonly definition: string
+  /** What it is of its table; null: no more than an index. */
+  readonly constraint: 'primary key' | 'unique' | null
+}
+
+async function dropIndexes(sql: Sql): Promise<DroppedIndex[]> {
+  const indexes = await sql<DroppedIndex[]>`
+    select i.indexrelid::regclass::text as name, i.indrelid::regclass::text as table,
+      pg_get_indexdef(i.indexrelid) as definition,
+      case c.contype when 'p' then 'primary key' when 'u' then 'unique' end as constraint
+    from pg_index i left join pg_constraint c on c.conindid = i.indexrelid
     where i.indrelid in ('traces'::regclass, 'trace_tags'::regclass, 'scores'::regclass)
-      and not exists (select from pg_constraint c where c.conindid = i.indexrelid)`
-  for (const { name } of rows) await sql.unsafe(`drop index ${name}`)
-  return rows.map(row => row.definition)
+    order by pg_relation_size(i.indrelid) desc`
+  for (const { name, table, constraint } of indexes) {
+    await sql.unsafe(constraint === null ? `drop index ${name}` : `alter table ${table} drop constraint ${name}`)
+  }
+  return indexes
 }
 
 /** `first` is the number of the chunk's first trace, `start` that of the project's. */
@@ -82,15 +148,15 @@ const insertTraces = (projectId: number, start: number, first: number, count: nu
     ) drawn
   ) made`
 
-const insertBeside = (projectId: number, start: number): string => `
-  insert into trace_kinds (project_id, kind, status, environment, model, name)
-  select distinct project_id, kind, status, environment, model, name from traces where project_id = ${projectId};
-  insert into trace_tags (project_id, kind, started_at, duration_ms, cost_usd, id, tag)
-  select project_id, kind, started_at, duration_ms, cost_usd, id, unnest(tags) from traces where project_id = ${projectId};
-  insert into scores (project_id, trace_seq, created_at, id, name, data_type, value, source)
+const insertBeside = (projectId: number): string[] => [
+  `insert into trace_families (project_id, family, status, environment, model)
+  select distinct project_id, family, status, environment, model from traces where project_id = ${projectId}`,
+  `insert into trace_tags (project_id, kind, family, started_at, duration_ms, cost_usd, id, user_id, tag)
+  select project_id, kind, family, started_at, duration_ms, cost_usd, id, user_id, unnest(tags) from traces
+  where project_id = ${projectId}`,
+  `insert into scores (project_id, trace_seq, created_at, id, name, data_type, value, source)
   select project_id, seq, started_at + interval '1 minute', int8send(seq),
     case when seq % 1000 = 0 then 'rare-score' when seq % 60 = 0 then 'helpfulness' else 'quality' end, 'numeric',
     (seq % 11)::text::json, 'api'
-  from traces where project_id = ${projectId} and score_count > 0;
-  insert into project_totals (project_id, slot, traces, spans, bytes)
-  select ${projectId}, 0, count(*), 0, sum(estimated_bytes) from traces where project_id = ${projectId} and seq >= ${start}`
+  from traces where project_id = ${projectId} and score_count > 0`
+]

@@ -7,7 +7,13 @@ export interface ReadsOptions {
   readonly stored: readonly number[]
   /** Requests of each case and number of connections. */
   readonly requests: number
+  /** Parts of the names of the cases to measure. */
+  readonly only: readonly string[]
   readonly folder: string
+  /** Where filled databases are kept from one run to the next; undefined: nowhere. */
+  readonly data: string | undefined
+  /** Only fill. */
+  readonly fill: boolean
   readonly profile: string | undefined
   readonly json: boolean
   readonly help: boolean
@@ -15,12 +21,15 @@ export interface ReadsOptions {
 
 export const READS_HELP = `Measures lists, details and the project as more and more is stored: npm run bench -- reads [flags]
 
-It fills one project after the other, each beside those before, and asks the same of each: every case with one connection
-and with 32. test/bench/README.md says what is stored. Give the machine nothing else to do meanwhile.
+It fills one database after the other and asks the same of each: every case with one connection and with 32.
+test/bench/README.md says what is stored. Give the machine nothing else to do meanwhile.
 
-  --stored N,N       traces of each project, such as 100k,1M,10M (default: 100k,1M); about 2 kB of disk each
+  --stored N,N       traces of each database, such as 100k,1M,10M (default: 100k,1M); about 2 kB of disk each
   --requests N       requests of each case (default: 300)
-  --folder DIR       where the database is put for the time (default: ${tmpdir()})
+  --only TEXT,TEXT   only the cases that have one of these in their names, and the details
+  --folder DIR       where the databases are put for the time (default: ${tmpdir()})
+  --data DIR         where filled databases are kept, and found by the next run
+  --fill             only fill
   --profile DIR      write CPU profiles of the server there
   --json             print one JSON value instead
   --help             print this
@@ -39,7 +48,10 @@ export function readReadsOptions(parameters: readonly string[]): ReadsOptions {
   return {
     stored,
     requests,
+    only: (flags.only ?? '').split(','),
     folder: flags.folder ?? tmpdir(),
+    data: flags.data,
+    fill: flags.fill ?? false,
     profile: flags.profile,
     json: flags.json ?? false,
     help: flags.help ?? false
@@ -48,4 +60,14 @@ export function readReadsOptions(parameters: readonly string[]): ReadsOptions {
 
 const text = { type: 'string' } as const
 const flag = { type: 'boolean' } as const
-const FLAGS = { stored: text, requests: text, folder: text, profile: text, json: flag, help: flag } as const
+const FLAGS = {
+  stored: text,
+  requests: text,
+  only: text,
+  folder: text,
+  data: text,
+  fill: flag,
+  profile: text,
+  json: flag,
+  help: flag
+} as const

@@ -1,20 +1,22 @@
-/** `npm run bench -- reads`: fills projects of several sizes, one beside the other, and asks the same of each. */
+/** `npm run bench -- reads`: fills databases of several sizes and asks the same of each. */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
-import { statfs } from 'node:fs/promises'
-import { KEYS_CHANNEL } from '../../../lib/store/keys.ts'
+import { mkdir, statfs } from 'node:fs/promises'
+import { join } from 'node:path'
+import { connectTo } from '../../../lib/database/connection.ts'
 import { ingestBody } from '../bodies.ts'
 import { readCpuTimes } from '../cpu.ts'
 import { type Machine, readMachine } from '../machine.ts'
 import { UsageError } from '../options.ts'
 import type { Progress } from '../progress.ts'
-import type { Service } from '../service.ts'
+import type { Place, Service } from '../service.ts'
 import { readFreeNumber } from '../tables.ts'
 import { TRACE_ID_PLACE } from '../template.ts'
 import type { BareDetail } from './bare-detail-server.ts'
-import { makeCases, type ReadCase } from './cases.ts'
-import { BYTES_PER_TRACE, fillProject } from './fill.ts'
+import { makeCases, NEIGHBOUR_CASES, type ReadCase } from './cases.ts'
+import { BYTES_PER_TRACE, fillProject, isFilled } from './fill.ts'
 import { measureReads, type ReadFigures } from './measure.ts'
+import { openNeighbour } from './neighbour.ts'
 import type { ReadsOptions } from './options.ts'
 
 /** Of one case, with one connection and with many. */
@@ -38,47 +40,70 @@ export interface ReadsResults {
   readonly machine: Machine
   readonly requests: number
   readonly sizes: readonly SizeResult[]
-  /** Among all that is stored. */
+  /** In the last of the sizes. */
   readonly details: readonly DetailResult[]
 }
 
 const MANY = 32
 const DETAILS = ['typical', 'large'] as const
 const FREE_BYTES = 5 * 1024 ** 3
+/** Connections that a database is filled over. */
+const FILLERS = 2
 
+/** Does `work` with a service of its own. */
+type WithService = <T>(place: Place, work: (service: Service, progress: Progress) => Promise<T>) => Promise<T>
+
+/** Undefined: it was only to be filled. */
 export async function measureAllReads(
-  service: Service,
   options: ReadsOptions,
-  progress: Progress
-): Promise<ReadsResults> {
-  await checkSpace(options)
-  const machine = await readMachine(service.sql, options.folder)
+  withService: WithService
+): Promise<ReadsResults | undefined> {
+  const { stored, data, requests } = options
   const sizes: SizeResult[] = []
-  for (const traces of options.stored) sizes.push(await measureSize(service, options, traces, progress))
-  const details: DetailResult[] = []
-  for (const kind of DETAILS) details.push(await measureDetail(service, options, kind, progress))
-  return { machine, requests: options.requests, sizes, details }
+  let last: Pick<ReadsResults, 'machine' | 'details'> | undefined
+  for (const traces of stored) {
+    const kept = data && join(data, String(traces))
+    await withService({ ...options, kept }, async (service, progress) => {
+      await fill(service, options, traces, progress)
+      if (options.fill) return
+      sizes.push({ traces, cases: await measureCases(service, options, progress) })
+      if (sizes.length < stored.length) return
+      const details: DetailResult[] = []
+      for (const kind of DETAILS) details.push(await measureDetail(service, options, kind, progress))
+      last = { machine: await readMachine(service.sql, options.folder), details }
+    })
+  }
+  return last && { ...last, requests, sizes }
 }
 
-async function measureSize(
-  service: Service,
-  options: ReadsOptions,
-  traces: number,
-  progress: Progress
-): Promise<SizeResult> {
-  const { sql } = service
-  const projectId = await moveToNewProject(service)
-  const plan = { projectId, traces, firstNumber: await readFreeNumber(sql) }
-  await fillProject(sql, plan, what => {
-    progress.step = `filling: ${what}`
-  })
-  await sql`checkpoint`
-  const cases: CaseResult[] = []
-  for (const each of await makeCases(sql, projectId)) {
-    progress.step = `${traces} traces: ${each.name}`
-    cases.push(await measureCase(service, options, each))
+/** Fills the project, unless that was done in an earlier run. */
+async function fill(service: Service, options: ReadsOptions, traces: number, progress: Progress): Promise<void> {
+  const { sql, projectId } = service
+  if (await isFilled(sql, projectId)) return
+  await checkSpace(options, traces)
+  const connections = [sql, ...Array.from({ length: FILLERS - 1 }, () => connectTo(service.target))]
+  try {
+    await fillProject(connections, { projectId, traces, firstNumber: await readFreeNumber(sql) }, what => {
+      progress.step = `filling: ${what}`
+    })
+  } finally {
+    for (const each of connections.slice(1)) await each.end({ timeout: 1 })
   }
-  return { traces, cases }
+  await sql`checkpoint`
+}
+
+async function measureCases(service: Service, options: ReadsOptions, progress: Progress): Promise<CaseResult[]> {
+  const results: CaseResult[] = []
+  const measure = async (cases: readonly ReadCase[], key: string) => {
+    for (const each of cases) {
+      if (!options.only.some(part => each.name.includes(part))) continue
+      progress.step = each.name
+      results.push(await measureCase({ ...service, key }, options, each))
+    }
+  }
+  await measure(await makeCases(service.sql, service.projectId), service.key)
+  await measure(NEIGHBOUR_CASES, (await openNeighbour(service)).key)
+  return results
 }
 
 async function measureCase(
@@ -132,22 +157,11 @@ function planOf({ port, key, pid, postmasterPid }: Service) {
   return { port, key, readTimes: () => readCpuTimes(pid, postmasterPid) }
 }
 
-/** Makes another project, and lets the key act for it from now on. */
-async function moveToNewProject({ sql, key }: Service): Promise<number> {
-  const keyId = key.split('_').at(-2)!
-  const [row] = await sql<[{ id: number }]>`
-    with made as (
-      insert into projects (account_id, name, slug)
-      select account_id, 'reads', 'reads-' || count(*) over () + (select max(id) from projects) from projects limit 1
-      returning id
-    ), moved as (update api_keys set project_id = (select id from made) where id = ${keyId} returning id)
-    select made.id, pg_notify(${KEYS_CHANNEL}, moved.id) from made, moved`
-  return row.id
-}
-
-async function checkSpace({ stored, folder }: ReadsOptions): Promise<void> {
-  const needed = stored.reduce((sum, traces) => sum + traces * BYTES_PER_TRACE, FREE_BYTES)
-  const { bavail, bsize } = await statfs(folder)
+async function checkSpace({ folder, data }: ReadsOptions, traces: number): Promise<void> {
+  const place = data ?? folder
+  await mkdir(place, { recursive: true })
+  const needed = traces * BYTES_PER_TRACE + FREE_BYTES
+  const { bavail, bsize } = await statfs(place)
   if (bavail * bsize >= needed) return
-  throw new UsageError(`--stored needs ${Math.ceil(needed / 1e9)} GB free in ${folder}; see --folder`)
+  throw new UsageError(`--stored needs ${Math.ceil(needed / 1e9)} GB free in ${place}; see --folder and --data`)
 }

@@ -50,9 +50,9 @@ const readProject = (database: TestDatabase, projectId: number) =>
 const readBeside = (database: TestDatabase, projectId: number) =>
   database.pool.run(
     sql => sql`
-      select array(select concat_ws('|', kind, status, environment, model, name) from trace_kinds
-          where project_id = ${projectId} order by kind) as kinds,
-        array(select concat_ws('|', id, tag, kind, started_at, duration_ms, cost_usd) from trace_tags
+      select array(select concat_ws('|', family, status, environment, model) from trace_families
+          where project_id = ${projectId} order by family) as families,
+        array(select concat_ws('|', id, tag, kind, family, started_at, duration_ms, cost_usd, user_id) from trace_tags
           where project_id = ${projectId} order by id, tag) as tags`
   )
 

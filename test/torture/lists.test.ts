@@ -1,15 +1,15 @@
 import type { Sql } from 'postgres'
 import t, { type Test } from 'tap'
-import { READER_SETTINGS } from '../../../lib/database/reader-settings.ts'
-import { TRACE_ORDERS } from '../../../lib/store/order.ts'
-import { listScores } from '../../../lib/store/score-list.ts'
-import { listTraces, type TraceQuery } from '../../../lib/store/trace-list.ts'
-import { SEARCH_BOUNDS } from '../../../lib/store/trace-search.ts'
-import { fillProject } from '../../bench/reads/fill.ts'
-import { testDatabase } from '../../fixtures/database.ts'
-import { seedProject } from '../../fixtures/seed.ts'
+import { READER_SETTINGS } from '../../lib/database/reader-settings.ts'
+import { TRACE_ORDERS } from '../../lib/store/order.ts'
+import { listScores } from '../../lib/store/score-list.ts'
+import { listTraces, type TraceQuery } from '../../lib/store/trace-list.ts'
+import { fillProject } from '../bench/reads/fill.ts'
+import { testDatabase } from '../fixtures/database.ts'
+import { seedProject } from '../fixtures/seed.ts'
+import { figure, isLong } from '../fixtures/torture.ts'
 
-const TRACES = 100_000
+const TRACES = isLong ? 1_000_000 : 50_000
 
 interface Plan {
   readonly 'Node Type': string
@@ -22,7 +22,7 @@ interface Plan {
 }
 interface Statement {
   readonly text: string
-  readonly values: (string | number)[]
+  readonly values: (string | number | null)[]
 }
 
 const nodesOf = (plan: Plan): Plan[] => [plan, ...(plan.Plans ?? []).flatMap(nodesOf)]
@@ -36,7 +36,7 @@ async function statementsOf(sql: Sql, work: (sql: Sql) => Promise<unknown>): Pro
   const watched = new Proxy(sql, {
     get(target, property) {
       if (property !== 'unsafe') return Reflect.get(target, property)
-      return (text: string, values: (string | number)[] = [], options = {}) => {
+      return (text: string, values: (string | number | null)[] = [], options = {}) => {
         if (/^\s*(select|with)/.test(text)) statements.push({ text, values: [...values] })
         return target.unsafe(text, values, options)
       }
@@ -48,7 +48,7 @@ async function statementsOf(sql: Sql, work: (sql: Sql) => Promise<unknown>): Pro
 
 /** The plan without the values, as the readers' connections have it. */
 async function explain(sql: Sql, { text, values }: Statement, options: string): Promise<Plan[]> {
-  const literals = values.map(value => `'${String(value).replaceAll("'", "''")}'`)
+  const literals = values.map(value => (value === null ? 'null' : `'${String(value).replaceAll("'", "''")}'`))
   await sql.unsafe(`prepare explained as ${text}`)
   const [row] = await sql.unsafe<[{ 'QUERY PLAN': string }]>(
     `explain (format json, ${options}) execute explained (${literals.join(', ')})`
@@ -72,18 +72,20 @@ const QUERIES: readonly Asked[] = [
   { userId: 'user-0' },
   { userId: 'nobody' },
   { sessionId: 'nobody' },
+  { userId: 'user-0', status: 'error' },
+  ...['rare-run', 'nobody'].map(name => ({ userId: 'user-0', name })),
   { name: 'run-0', model: 'model-0' },
   { name: 'run-0', model: 'model-7' },
   { name: 'rare-run', status: 'ok' },
   { status: 'error', environment: 'staging' },
   { status: 'running', model: 'model-rare', environment: 'canary' },
-  { tag: 'eval', environment: 'staging' },
+  ...['staging', 'production'].map(environment => ({ tag: 'eval', environment })),
   { tag: 'v0', name: 'rare-run' },
   { tag: 'incident', name: 'run-0' },
   ...['run-0', 'rare-run', 'nobody'].map(name => ({ sort: 'slowest' as const, name })),
   ...['v0', 'incident', 'outage', 'nobody'].map(tag => ({ sort: 'slowest' as const, tag })),
   { sort: 'slowest', status: 'error' },
-  { sort: 'slowest', tag: 'eval', environment: 'staging' },
+  ...['staging', 'production'].map(environment => ({ sort: 'slowest' as const, tag: 'eval', environment })),
   { sort: 'slowest', tag: 'v0', name: 'rare-run' },
   { sort: 'slowest', tag: 'incident', name: 'run-0' },
   { sort: 'costliest', environment: 'canary' },
@@ -105,7 +107,7 @@ const titleOf = (query: object) => JSON.stringify(query)
 const shapeOf = (plan: readonly Plan[]) =>
   plan.map(node => `${node['Node Type']} ${node['Index Name'] ?? ''}`).filter(name => name.includes('Scan'))
 
-t.test('plans of lists', async t => {
+t.test('no list sorts a project or passes over it', async t => {
   const database = await testDatabase(t)
   const sql = database.connect({ settings: READER_SETTINGS })
   t.teardown(() => sql.end())
@@ -130,26 +132,31 @@ t.test('plans of lists', async t => {
     for (const each of await statementsOf(sql, read))
       early.set(each.text, shapeOf(await explain(sql, each, 'costs off')))
   }
-  await fillProject(sql, { projectId, traces: TRACES, firstNumber: 1 }, () => {})
+  await fillProject([sql], { projectId, traces: TRACES, firstNumber: 1 }, () => {})
 
+  let most = 0
   for (const { title, read } of reads) {
     await t.test(title, async t => {
       for (const statement of await statementsOf(sql, read)) {
         const plan = await explain(sql, statement, 'analyze, timing off')
-        checkPlan(t, plan)
+        most = Math.max(most, checkPlan(t, plan))
         const before = early.get(statement.text)
         if (before !== undefined) t.same(shapeOf(plan), before, 'the same plan as before anything was stored')
       }
     })
   }
+  figure(`most rows that a step of a plan looks at, of ${TRACES} traces`, most)
 })
 
-/** No more rows are looked at, or sorted, than a search collects; a few of them may lack what is sorted by. */
-function checkPlan(t: Test, plan: readonly Plan[]): void {
-  const most = SEARCH_BOUNDS.few * 1.01
+/** As many rows as families and as pages that are merged, and no more: nothing of the project is sorted or scanned. */
+const MOST_ROWS = 3000
+
+/** Returns the most rows that a step looks at. */
+function checkPlan(t: Test, plan: readonly Plan[]): number {
   for (const node of plan) {
     const what = `${node['Node Type']} ${node['Index Name'] ?? node['Relation Name'] ?? ''}`
     t.notMatch(what, /Seq Scan|Bitmap/)
-    t.ok(seenBy(node) <= most, `${what} looks at ${seenBy(node)} rows`)
+    t.ok(seenBy(node) <= MOST_ROWS, `${what} looks at ${seenBy(node)} rows`)
   }
+  return Math.max(...plan.map(seenBy))
 }

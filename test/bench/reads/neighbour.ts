@@ -1,0 +1,34 @@
+/** A small project beside the large one, in the same tables: what it is asked must not depend on its neighbour's size. */
+import { execFile } from 'node:child_process'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { keepKey, PROGRAM, type Service } from '../service.ts'
+import { readFreeNumber } from '../tables.ts'
+import { addProject, isFilled } from './fill.ts'
+
+const NAME = 'neighbour'
+const TRACES = 10_000
+
+export interface Neighbour {
+  readonly projectId: number
+  readonly key: string
+}
+
+/** Makes it, unless an earlier run did. */
+export async function openNeighbour({ sql, folder, dataDir }: Service): Promise<Neighbour> {
+  const spoor = async (...parameters: string[]) => {
+    const env = { ...process.env, DATA_DIR: dataDir }
+    const { stdout } = await promisify(execFile)(process.execPath, [PROGRAM, ...parameters, '--json'], { env })
+    return JSON.parse(stdout)
+  }
+  const find = () => sql<{ id: number }[]>`select id from projects where slug = ${NAME}`
+  const isNew = (await find()).length === 0
+  if (isNew) await spoor('project', 'create', NAME)
+  const told: string | null = isNew ? (await spoor('key', 'create', '--project', NAME)).key : null
+  const key = await keepKey(join(folder, `${NAME}-key`), told)
+  const projectId = (await find())[0]!.id
+  if (!(await isFilled(sql, projectId))) {
+    await addProject(sql, { projectId, traces: TRACES, firstNumber: await readFreeNumber(sql) })
+  }
+  return { projectId, key }
+}
