@@ -84,8 +84,11 @@ export interface Ingest {
   export(key: Principal, body: Uint8Array, encoding: Encoding): Promise<Exported>
   /** Reads JSON that is not a trace, on another thread where it is large. Throws a Refusal where it is not right. */
   read<K extends Reading>(kind: K, body: Uint8Array): Promise<Readings[K]>
-  /** Reserves room for a body of so many bytes before it is read; throws `quota_exhausted` where the queue is full. */
-  admit(bytes: number): { release(): void }
+  /**
+   * Reserves room for a body of so many bytes, and for so many requests (1 where it is left out); throws
+   * `quota_exhausted` where the queue is full.
+   */
+  admit(bytes: number, requests?: number): { release(): void }
   close(): Promise<void>
 }
 

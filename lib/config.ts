@@ -37,7 +37,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     return value === undefined || value === '' ? undefined : value
   }
   const refuse = (name: string, rule: string): never => {
-    throw new ConfigError(`${name} ${rule}, but is ${JSON.stringify(env[name])}`)
+    throw new ConfigError(`${name} ${rule}, but is ${JSON.stringify(withoutUsers(env[name]!))}`)
   }
   const integer = (name: string, least: number, most: number): number | undefined => {
     const value = text(name)
@@ -98,4 +98,9 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     logLevel,
     autoMigrate: autoMigrate === 'true'
   }
+}
+
+/** An address, or several, without the name and password that may stand in front of the host. */
+function withoutUsers(text: string): string {
+  return text.replace(/\/\/[^/?#\s,]*@/g, '//')
 }

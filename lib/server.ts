@@ -15,9 +15,11 @@ import type { Metrics } from './metrics.ts'
 import { readPathId } from './path-id.ts'
 import type { Readiness } from './readiness.ts'
 import { sendRawRefusal, sendRefusal, sendReply } from './reply.ts'
+import { Room } from './room.ts'
 import type { Endpoint, Match, RouteTable } from './route-table.ts'
 import type { Checker } from './schema/check.ts'
 import { readBody } from './trace/body.ts'
+import { Unread } from './unread.ts'
 
 /** What the server is built on. */
 export interface ServerOptions {
@@ -42,8 +44,6 @@ const SWEEP_MS = 20
 /** How long a closing server waits for a request to begin on a connection that is open but silent. */
 const SILENCE_MS = 250
 
-/** Room kept for a body that comes in chunks, and by how much it grows. */
-const UNKNOWN_LENGTH = 131_072
 /** Stands in the log where there was nobody left to be answered. */
 const CLIENT_GONE = 499
 
@@ -58,11 +58,17 @@ export class HttpServer {
   readonly #server: Server
   /** The newest exchange of each connection. */
   readonly #newest = new WeakMap<Socket, Exchange>()
+  readonly #unread = new Unread()
   #active = 0
   #closing = false
 
   constructor(options: ServerOptions) {
     this.#options = options
+    options.metrics.watch(
+      'spoor_unread_bytes',
+      'Bytes of answers that their clients have not taken yet.',
+      () => this.#unread.bytes
+    )
     this.#server = createServer({
       keepAliveTimeout: KEEP_ALIVE_MS,
       headersTimeout: HEADERS_TIMEOUT_MS,
@@ -119,6 +125,7 @@ export class HttpServer {
       this.#refuse(exchange, error)
     }
     this.#active--
+    this.#unread.watch(request.socket, response)
     this.#report(exchange)
   }
 
@@ -141,13 +148,13 @@ export class HttpServer {
     const { request, response } = exchange
     const encoding = contentEncoding(request.headers)
     const length = contentLength(request.headers, route.maxBodyBytes)
-    const room = isQueued(route) ? new Room(this.#options.ingest) : undefined
+    const room = isQueued(route) ? new Room(this.#options.ingest, length) : undefined
     try {
-      room?.grow(length ?? UNKNOWN_LENGTH)
       if (exchange.awaitsContinue) response.writeContinue()
       exchange.awaitsContinue = false
       exchange.payload = await receiveBody(request, encoding, bytes => room?.grow(bytes), route.maxBodyBytes)
       exchange.bytesIn = exchange.payload.length
+      room?.settle()
       if (body !== undefined) exchange.body = readValue(exchange.payload, body)
       return await route.handler(exchange)
     } finally {
@@ -206,7 +213,10 @@ export class HttpServer {
     }
     // A request that came whole is answered as if nothing had followed it; then the connection ends.
     newest.response.shouldKeepAlive = false
-    if (!newest.request.complete) sendRefusal(newest, new Refusal('invalid_request', message), status)
+    if (newest.request.complete) return
+    sendRefusal(newest, new Refusal('invalid_request', message), status)
+    // Node forgets a request that was answered: whoever waits for the rest of its body would wait for ever.
+    newest.response.once('close', () => newest.request.destroy())
   }
 
   #report(exchange: Exchange): void {
@@ -232,29 +242,6 @@ export class HttpServer {
       },
       'request'
     )
-  }
-}
-
-/** Room in the write queue for one body, which grows where its length was not known beforehand. */
-class Room {
-  readonly #ingest: Pick<Ingest, 'admit'>
-  readonly #parts: { release(): void }[] = []
-  #bytes = 0
-
-  constructor(ingest: Pick<Ingest, 'admit'>) {
-    this.#ingest = ingest
-  }
-
-  /** Throws `quota_exhausted` where the queue is full. */
-  grow(bytes: number): void {
-    if (this.#parts.length > 0 && bytes <= this.#bytes) return
-    const more = this.#parts.length > 0 ? Math.max(bytes - this.#bytes, UNKNOWN_LENGTH) : bytes
-    this.#parts.push(this.#ingest.admit(more))
-    this.#bytes += more
-  }
-
-  release(): void {
-    for (const part of this.#parts) part.release()
   }
 }
 

@@ -24,9 +24,7 @@ const ROUTES = [
 ] as const
 
 t.test('access', async t => {
-  const { call, key, makeKey, makeProject, database } = await testService(t)
-  await makeProject('other')
-  const { key: stranger } = await makeKey({ project: 'other' })
+  const { call, key, makeKey, database } = await testService(t)
   const single = await Promise.all(
     SCOPES.map(async scope => [scope, (await makeKey({ scopes: [scope] })).key] as const)
   )
@@ -57,30 +55,6 @@ t.test('access', async t => {
       }
     })
   }
-
-  await t.test('a trace of another project is not there, whatever is asked of it', async t => {
-    const bodies: Record<string, object> = {
-      spans: {
-        schemaVersion: 1,
-        spans: [{ id: hexId(8), name: 's', startedAt: '2026-01-01T00:00:00Z', endedAt: '2026-01-01T00:00:00Z' }]
-      },
-      end: { schemaVersion: 1, endedAt: '2026-12-01T00:00:00Z' },
-      scores: { name: 'n', dataType: 'boolean', value: true }
-    }
-    for (const [method, path] of ROUTES.filter(([, path]) => path.includes('{traceId}'))) {
-      const body =
-        method === 'PATCH' ? { metadata: {} } : method === 'POST' ? bodies[path.split('/').at(-1)!] : undefined
-      t.match(await call(method, at(path), { key: stranger, body }), missing, `${method} ${path}`)
-    }
-    for (const path of [TRACES, '/api/v1/scores']) {
-      const { body } = await call('GET', path, { key: stranger })
-      t.strictSame(body.traces ?? body.scores, [])
-    }
-    t.match(await call('GET', at(`${TRACES}/{traceId}`)), {
-      status: 200,
-      body: { trace: { spanCount: 0, scores: {} } }
-    })
-  })
 
   await t.test('a score is there only on its own trace', async t => {
     const other = ingestBody()

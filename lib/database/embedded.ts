@@ -65,9 +65,9 @@ export async function openEmbedded(dataDir: string, role: Role, log: Logger): Pr
     if (role === 'serve') release = await holdFolder(dataDir)
     const cluster = new Cluster(dataDir, role, log, {
       home: await prepareHome(dataDir, log),
-      password: await readOrCreateSecret(join(dataDir, 'database-password'))
+      password: await readOrCreateSecret(join(dataDir, 'database-password'), log)
     })
-    const digestSecret = await readOrCreateSecret(join(dataDir, 'key-digest-secret'))
+    const digestSecret = await readOrCreateSecret(join(dataDir, 'key-digest-secret'), log)
     const target = await cluster.open().catch(error => cluster.abandon(error))
     return { target, digestSecret, close: () => cluster.close().finally(release) }
   } catch (error) {

@@ -32,14 +32,19 @@ export interface Home {
 /** How many bytes the path of a Unix socket may have (sun_path, without its closing NUL). */
 const MAX_SOCKET_PATH_BYTES = process.platform === 'linux' ? 107 : 103
 
-/** Makes the data folder, 0700, and its parents. */
+/** What lies in a data folder; a file that is being made has a number behind its name. */
+const OWN_NAMES =
+  /^(?:postgres|(?:spoor|starting)\.pid|server\.json|database-password|key-digest-secret)(?:-[\da-f-]+)?$/
+
+/** Makes the data folder, 0700, and its parents; one that has become open to others is closed again. */
 export async function prepareDataFolder(dataDir: string): Promise<void> {
   await mkdir(dirname(dataDir), { recursive: true })
   await mkdir(dataDir, { mode: 0o700 }).catch(ignoreExisting)
-  // A folder that holds somebody's files already is left as it is.
-  if ((await readdir(dataDir)).length > 0) return
-  await chmod(dataDir, 0o700)
-  await giveTo(findClusterUser(), dataDir)
+  const names = await readdir(dataDir)
+  // A folder that holds somebody else's files is left as it is: the secrets in it are their owner's alone all the same.
+  if (!names.every(name => OWN_NAMES.test(name))) return
+  if (((await stat(dataDir)).mode & 0o777) !== 0o700) await chmod(dataDir, 0o700)
+  if (names.length === 0) await giveTo(findClusterUser(), dataDir)
 }
 
 /** Finds the cluster's home in the data folder, or makes one. */

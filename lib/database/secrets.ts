@@ -1,12 +1,24 @@
 /** Secrets that are made once and kept in the data folder, readable by their owner only. */
 import { randomBytes } from 'node:crypto'
-import { link, open, readFile, rm } from 'node:fs/promises'
+import { chmod, link, open, readFile, rm, stat } from 'node:fs/promises'
+import type { Logger } from '../log.ts'
 
 const SECRET_BYTES = 32
+const OWNER_ONLY = 0o600
+const OTHERS = 0o077
 
-/** Reads the secret in the file `path`, which is made where there is none: 43 characters, safe in an address. */
-export async function readOrCreateSecret(path: string): Promise<string> {
-  return (await readIfAny(path)) ?? (await createSecret(path))
+/**
+ * Reads the secret in the file `path`, which is made where there is none: 43 characters, safe in an address. A file that
+ * others may read (a copy, a restored backup) is made its owner's again; where that cannot be, it is not used.
+ */
+export async function readOrCreateSecret(path: string, log: Logger): Promise<string> {
+  const secret = await readIfAny(path)
+  if (secret === undefined) return createSecret(path)
+  if (((await stat(path)).mode & OTHERS) !== 0) {
+    await chmod(path, OWNER_ONLY)
+    log.warn({ file: path }, 'others could read this secret; now its owner only can')
+  }
+  return secret
 }
 
 async function readIfAny(path: string): Promise<string | undefined> {
@@ -21,7 +33,7 @@ async function readIfAny(path: string): Promise<string | undefined> {
 async function createSecret(path: string): Promise<string> {
   const secret = randomBytes(SECRET_BYTES).toString('base64url')
   const draft = `${path}-${process.pid}`
-  const file = await open(draft, 'w', 0o600)
+  const file = await open(draft, 'w', OWNER_ONLY)
   await file.writeFile(`${secret}\n`)
   await file.sync()
   await file.close()

@@ -163,18 +163,18 @@ export class WritePath implements Ingest {
     return (ready as ReadyValue).value as Readings[K]
   }
 
-  admit(bytes: number): { release(): void } {
-    if (this.#pending >= MAX_PENDING || this.#pendingBytes + bytes > MAX_PENDING_BYTES) {
+  admit(bytes: number, requests = 1): { release(): void } {
+    if (this.#pending + requests > MAX_PENDING || this.#pendingBytes + bytes > MAX_PENDING_BYTES) {
       throw new Refusal('quota_exhausted', 'the service has as much to write as it can hold; retry later')
     }
-    this.#pending++
+    this.#pending += requests
     this.#pendingBytes += bytes
     let held = true
     return {
       release: () => {
         if (!held) return
         held = false
-        this.#pending--
+        this.#pending -= requests
         this.#pendingBytes -= bytes
       }
     }

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -10,9 +11,24 @@ function postgresOf(folder: string): number | undefined {
   return existsSync(file) ? Number.parseInt(readFileSync(file, 'utf8'), 10) : undefined
 }
 
+/** Everything that stands on a command line of this machine until it is asked for. */
+function collectTitles(): () => string {
+  let titles = ''
+  const look = () => {
+    titles += execFileSync('ps', ['-A', '-o', 'args=']).toString()
+  }
+  const timer = setInterval(look, 100)
+  return () => {
+    clearInterval(timer)
+    look()
+    return titles
+  }
+}
+
 t.test('the life of a data folder: first start, commands beside it, second start, kill -9', async t => {
   const folder = await dataFolder(t)
-  const env = { DATA_DIR: folder }
+  const env = { DATA_DIR: folder, KEY_DIGEST_SECRET: 'a digest secret for titles' }
+  const titles = collectTitles()
 
   const first = await startSpoor(t, env)
   const [address] = /http:\/\/127\.0\.0\.1:\d+/.exec(first.out)!
@@ -42,6 +58,15 @@ t.test('the life of a data folder: first start, commands beside it, second start
   await runForJson(['key', 'revoke', made.keyId], env)
   t.equal(await tryKey(address, made.key), 401, 'and one that a command revoked does not')
   t.match(await runForJson(['status'], env), { server: { address, pid: first.pid }, problems: [] })
+
+  const seen = titles()
+  t.match(seen, /spoor\.js serve\n[\s\S]*postgres: spoor postgres \[local\]/)
+  t.match(seen, 'spoor.js key create')
+  const password = readFileSync(join(folder, 'database-password'), 'utf8').trim()
+  const secrets = [key!, made.key].map(each => each.split('_').at(-1)!)
+  for (const secret of [...secrets, password, env.KEY_DIGEST_SECRET]) {
+    t.notOk(seen.includes(secret), 'no process has a secret in its title')
+  }
 
   const { code, out, err } = await stop(first, 'SIGINT')
   t.match({ code, err }, { code: 0, err: '' })

@@ -82,7 +82,12 @@ t.test('refuses every bad value in one line that names the variable', t => {
 })
 
 t.test('repeats no secret in its refusals', t => {
-  const secrets = { DATABASE_URL: 'mysql://me:hush@localhost/x', KEY_DIGEST_SECRET: 'hush' }
+  const secrets = {
+    DATABASE_URL: 'mysql://me:hush@localhost/x',
+    KEY_DIGEST_SECRET: 'hush',
+    BASE_URL: 'https://me:hush@localhost/?x',
+    ALLOWED_ORIGINS: 'https://a.example.com,https://me:hush@localhost'
+  }
   for (const [name, value] of Object.entries(secrets)) {
     try {
       readConfig({ [name]: value })

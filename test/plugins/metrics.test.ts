@@ -1,6 +1,8 @@
 import t from 'tap'
-import { ingestBody } from '../fixtures/bodies.ts'
+import { ingestBody, traceId } from '../fixtures/bodies.ts'
+import { sendRaw } from '../fixtures/raw.ts'
 import { testService } from '../fixtures/service.ts'
+import { until } from '../fixtures/until.ts'
 
 t.test('counts requests by route and status, refusals by code, and batches, without a key', async t => {
   const { call } = await testService(t)
@@ -27,4 +29,76 @@ t.test('counts requests by route and status, refusals by code, and batches, with
   t.match(text, /^spoor_database_bytes [1-9]\d{6,}$/m)
   t.match(text, /^nodejs_eventloop_lag_seconds /m)
   t.notMatch(text, /spoor_live_|nowhere/, 'nothing that a client sent')
+})
+
+/** What operators are promised, and the kind of each. */
+const PROMISED = {
+  spoor_http_requests_total: 'counter',
+  spoor_http_request_duration_seconds: 'histogram',
+  spoor_refusals_total: 'counter',
+  spoor_pending_writes: 'gauge',
+  spoor_pending_write_bytes: 'gauge',
+  spoor_unread_bytes: 'gauge',
+  spoor_batch_operations: 'histogram',
+  spoor_batch_duration_seconds: 'histogram',
+  spoor_pool_waiting: 'gauge',
+  spoor_database_bytes: 'gauge',
+  nodejs_eventloop_lag_seconds: 'gauge',
+  process_resident_memory_bytes: 'gauge',
+  process_open_fds: 'gauge'
+}
+
+t.test('every metric says what it is, and moves when it should', async t => {
+  const { call, app, database } = await testService(t)
+  const read = async () => (await call('GET', '/metrics', { key: null })).text
+  const value = async (name: string) => Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(await read())?.[1])
+  const text = await read()
+  for (const [name, kind] of Object.entries(PROMISED)) {
+    t.match(text, new RegExp(`^# HELP ${name} \\S.{10,}$`, 'm'))
+    t.match(text, new RegExp(`^# TYPE ${name} ${kind}$`, 'm'))
+  }
+  const ours = [...text.matchAll(/^# TYPE (spoor_\w+) /gm)].map(([, name]) => name!)
+  t.same(
+    ours.filter(name => !(name in PROMISED)),
+    [],
+    'a new metric stands above'
+  )
+
+  const room = app.ingest.admit(1000)
+  t.same([await value('spoor_pending_writes'), await value('spoor_pending_write_bytes')], [1, 1000])
+  room.release()
+  t.same([await value('spoor_pending_writes'), await value('spoor_pending_write_bytes')], [0, 0])
+
+  const holder = database.connect()
+  await holder.unsafe('begin; lock table traces in access exclusive mode')
+  const lists = Array.from({ length: 10 }, () => call('GET', '/api/v1/traces'))
+  await until(async () => (await value('spoor_pool_waiting')) > 0)
+  await holder.unsafe('rollback')
+  await Promise.all(lists)
+  await holder.end({ timeout: 1 })
+  t.equal(await value('spoor_pool_waiting'), 0)
+
+  const batches = await value('spoor_batch_duration_seconds_count')
+  await call('POST', '/api/v1/traces', { body: ingestBody() })
+  t.equal(await value('spoor_batch_duration_seconds_count'), batches + 1)
+  t.ok((await value('spoor_batch_duration_seconds_sum')) > 0)
+})
+
+t.test('clients cannot add labels: what is unknown shares one', async t => {
+  const { call, port } = await testService(t)
+  const series = async () =>
+    new Set((await call('GET', '/metrics')).text.split('\n').map(line => line.replace(/ \S+$/, '')))
+  const abuse = async () => {
+    for (const path of [`/${traceId()}`, `/api/v1/traces/${traceId()}`, `/api/v1/traces/${traceId()}/scores/x`]) {
+      for (const method of ['GET', 'PUT', 'DELETE']) await call(method, path, { key: `spoor_live_${traceId()}` })
+    }
+    for (const method of ['PURGE', 'M-SEARCH', 'LINK']) {
+      await sendRaw(port, `${method} /${traceId()} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`)
+    }
+  }
+  await abuse()
+  await series()
+  const before = await series()
+  await abuse()
+  t.same([...(await series())].sort(), [...before].sort())
 })

@@ -49,6 +49,17 @@ t.test('no secret is in the log, the answers, the metrics or an export', async t
   t.notMatch(log, 'secret in a body')
 })
 
+t.test('a database that cannot be used is named without its password', async t => {
+  const DATABASE_URL = 'postgres://me:hush-hush@127.0.0.1:1/nowhere?password=hush-hush'
+  for (const command of ['status', 'migrate', 'serve']) {
+    const env = { DATABASE_URL, KEY_DIGEST_SECRET: 'x'.repeat(16), HOST: 'nowhere.invalid', LOG_LEVEL: 'trace' }
+    const { code, err } = await runHere([command], env)
+    t.equal(code, 1)
+    t.notMatch(err, /hush/, command)
+    if (command !== 'serve') t.match(err, '127.0.0.1:1/nowhere', 'but where it is, is said')
+  }
+})
+
 t.test('the time of a 401 does not tell whether a key exists', async t => {
   const { call, makeKey } = await testService(t)
   const existing = await Promise.all(Array.from({ length: 20 }, () => makeKey()))

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, readdirSync, readFileSync, realpathSync, statSync } from 'node:fs'
+import { chmodSync, existsSync, readdirSync, readFileSync, realpathSync, statSync } from 'node:fs'
 import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -83,7 +83,10 @@ t.test(
 
     t.notOk(await isRunning())
     t.notOk(existsSync(join(dataDir, 'spoor.pid')))
+    for (const path of [dataDir, ...secrets.slice(0, 2)]) chmodSync(path, 0o755)
     const again = await open(t)
+    t.equal(statSync(dataDir).mode & 0o777, 0o700, 'what others could read is closed to them again')
+    for (const file of secrets.slice(0, 2)) t.equal(statSync(file).mode & 0o777, 0o600, file)
     t.equal(again.digestSecret, cluster.digestSecret)
     t.equal(await ask(again, 'select count(*) from notes'), 0)
   }

@@ -1,0 +1,213 @@
+/**
+ * Nobody sees or changes what is another project's, and nobody does what his key does not allow: every route and every
+ * tool there is, with ids of another project, without each scope, and with keys that are none.
+ */
+import t from 'tap'
+import { revokeKey } from '../lib/admin/keys.ts'
+import type { Route } from '../lib/app.ts'
+import { SCOPES } from '../lib/keys.ts'
+import { ATTEMPTS, type Attempt, type Ids, KNOWN_TOOLS } from './fixtures/attempts.ts'
+import { hexId, spanId, startBody, traceId } from './fixtures/bodies.ts'
+import { ENDPOINT, mcpClient } from './fixtures/mcp.ts'
+import { type Answer, testService } from './fixtures/service.ts'
+
+const service = await testService(t)
+const { call, makeKey, makeProject, database, app } = service
+await makeProject('other')
+const stranger = await makeKey({ project: 'other' })
+const owner = await makeKey()
+
+/** Stands in every text of the project `default`, and in nothing that the other may be shown. */
+const MARK = 'of the project default only'
+
+/** What needs no key shows nothing of any project. */
+const PUBLIC = [
+  'GET /api/v1',
+  'GET /api/v1/openapi.json',
+  'GET /docs',
+  'GET /docs/docs.css',
+  'GET /docs/reference.css',
+  'GET /docs/docs.js',
+  'GET /docs/icon.svg',
+  'GET /docs/swagger-ui.css',
+  'GET /docs/swagger-ui-bundle.js',
+  'GET /healthz',
+  'GET /readyz',
+  'GET /metrics',
+  `OPTIONS ${ENDPOINT}`
+]
+const nameOf = ({ method, path }: Route) => `${method} ${path}`
+const guarded = app.routes.filter(({ access }) => access !== 'public')
+
+/** A running trace with a span and a score, each full of a text. */
+async function makeTrace(key: string, keyId: string, text: string): Promise<Ids> {
+  const step = { id: spanId(), name: text, startedAt: '2026-11-21T12:00:00Z', endedAt: '2026-11-21T12:00:01Z' }
+  const ids = { sessionId: text, userId: text, model: text, tags: [text] }
+  const body = startBody({ name: text, ...ids, input: text, metadata: { text }, spans: [{ ...step, output: text }] })
+  t.equal((await call('POST', '/api/v1/traces', { key, body })).status, 201)
+  const { id } = body.trace
+  const score = { name: 'quality', dataType: 'categorical', value: text, comment: text }
+  const scored = await call('POST', `/api/v1/traces/${id}/scores`, { key, body: score })
+  return { traceId: id, spanId: step.id, scoreId: scored.body.score.id, keyId }
+}
+const unknown = (): Ids => ({ traceId: traceId(), spanId: spanId(), scoreId: hexId(8), keyId: hexId(8) })
+
+/** Everything that is stored for the project `default`, as one text. */
+async function readAll(): Promise<string> {
+  return database.pool.run(async sql => {
+    const tables = await sql`
+      select table_name as name from information_schema.columns
+      where table_schema = 'public' and column_name = 'project_id' order by 1`
+    const rows = await Promise.all(
+      tables.map(
+        ({ name }) => sql`
+          select to_jsonb(r) - 'last_used_at' as row from ${sql(name)} r
+          where project_id = (select id from projects where slug = 'default') order by 1`
+      )
+    )
+    return JSON.stringify(rows.map((list, i) => [tables[i]?.name, list.map(({ row }) => row)]))
+  })
+}
+
+const send = (attempt: Attempt, key: string | null) => {
+  const { method, path, body, headers } = attempt
+  return call(method, path, { key, ...(body && { body }), ...(headers && { headers }) })
+}
+const titleOf = ({ method, path, tool, body }: Attempt) =>
+  tool === undefined ? `${method} ${path}` : `${tool} ${JSON.stringify((body as never as { params: object }).params)}`
+
+/** An answer without what differs from request to request, and with the names of ids in place of the ids. */
+function plain({ status, text }: Answer, ...known: readonly Ids[]): string {
+  let masked = text
+  for (const [name, id] of known.flatMap(ids => Object.entries(ids))) masked = masked.replaceAll(id, name)
+  masked = masked
+    .replace(/(\\?"requestId\\?":\\?")\w+/g, '$1')
+    .replace(/(\\?"\w+At\\?":\\?")[\w:.-]+/g, '$1')
+    .replace(/(\\?"(?:spanCount|traceCount|estimatedBytes)\\?":)\d+/g, '$1')
+    .replace(/(\\?"score(?:Id)?\\?":(?:\{\\?"id\\?":)?\\?")\w+/g, '$1')
+  return `${status} ${masked}`
+}
+
+/** Whether an answer says that there is no such thing; that of a tool says it in its result. */
+const isNotFound = ({ status, body }: Answer): boolean =>
+  (status === 404 && body.error.code === 'not_found') ||
+  (status === 200 && body.result?.isError === true && body.result.structuredContent.error.code === 'not_found')
+const isDone = ({ status, body }: Answer): boolean => status < 300 && body?.result?.isError !== true
+
+t.test('every route and every tool is gone through here', async t => {
+  t.same(
+    guarded.map(nameOf).sort(),
+    Object.keys(ATTEMPTS).sort(),
+    'a route that needs a key stands in test/fixtures/attempts.ts'
+  )
+  t.same(
+    app.routes
+      .filter(({ access }) => access === 'public')
+      .map(nameOf)
+      .sort(),
+    [...PUBLIC].sort(),
+    'a route that needs none stands above'
+  )
+  const { toolNames } = await mcpClient(t, service)
+  t.same((await toolNames()).sort(), [...KNOWN_TOOLS].sort(), 'so does a tool')
+})
+
+t.test('what is another project’s is answered as what is nowhere, and neither changed nor shown', async t => {
+  const own = await makeTrace(stranger.key, stranger.keyId, 'own')
+  for (const [name, attemptsWith] of Object.entries(ATTEMPTS)) {
+    const foreign = await makeTrace(owner.key, owner.keyId, MARK)
+    const nowhere = unknown()
+    const before = await readAll()
+    const wrong: string[] = []
+    const alike = attemptsWith(nowhere, own)
+    for (const [i, attempt] of attemptsWith(foreign, own).entries()) {
+      const answer = await send(attempt, stranger.key)
+      const other = await send(alike[i]!, stranger.key)
+      const isAlike = plain(answer, foreign, nowhere) === plain(other, foreign, nowhere)
+      if (!isAlike || isNotFound(answer) !== attempt.seeks || answer.text.includes(MARK)) {
+        wrong.push(`${titleOf(attempt)}: ${answer.status} ${answer.text}`)
+      }
+    }
+    t.ok(before.includes(MARK) && (await readAll()) === before, `${name}: nothing is changed`)
+    for (const attempt of attemptsWith(foreign, foreign).filter(({ seeks }) => seeks)) {
+      const answer = await send(attempt, owner.key)
+      if (!isDone(answer)) wrong.push(`${titleOf(attempt)}, of its owner: ${answer.status} ${answer.text}`)
+    }
+    t.same(wrong, [], name)
+  }
+})
+
+t.test('a cursor of another project is a position among one’s own', async t => {
+  for (const path of ['/api/v1/traces', '/api/v1/scores']) {
+    const { nextCursor } = (await call('GET', `${path}?limit=1`)).body
+    t.type(nextCursor, 'string')
+    const { status, text } = await call('GET', `${path}?after=${nextCursor}`, { key: stranger.key })
+    t.equal(status, 200)
+    t.notOk(text.includes(MARK))
+  }
+})
+
+t.test('a key that is none is 401 wherever one is needed, and changes nothing', async t => {
+  const expired = await makeKey({ expiresInDays: 1 })
+  const revoked = await makeKey()
+  await database.pool.run(sql => sql`update api_keys set expires_at = now() where id = ${expired.keyId}`)
+  await database.pool.run(sql => revokeKey(sql, revoked.keyId))
+  const keys = {
+    none: null,
+    malformed: 'nonsense',
+    unknown: `spoor_live_${'0'.repeat(16)}_${'0'.repeat(43)}`,
+    wrong: owner.key.replace(/.{43}$/, 'x'.repeat(43)),
+    expired: expired.key,
+    revoked: revoked.key
+  }
+  const ids = await makeTrace(owner.key, owner.keyId, MARK)
+  const before = await readAll()
+  const answers = new Map<string, string>()
+  for (const [name, attemptsWith] of Object.entries(ATTEMPTS)) {
+    for (const [kind, key] of Object.entries(keys)) {
+      const answer = await send(attemptsWith(ids, ids)[0]!, key)
+      answers.set(`${answer.headers['www-authenticate']} ${plain(answer)}`, `${name}, ${kind}`)
+    }
+  }
+  t.equal(answers.size, 1, `the answer is always the same: ${[...answers.values()]}`)
+  t.match([...answers.keys()][0], /^Bearer 401 .*"invalid_api_key"/)
+  t.equal(await readAll(), before)
+})
+
+t.test('a key without the scope is 403 wherever it is needed, and one that has no other is enough', async t => {
+  const keys = new Map<string, { lacking: string; only: string }>()
+  const scopeOf = new Map<string, string>(guarded.map(route => [nameOf(route), route.access]))
+  for (const scope of SCOPES) {
+    const { key: lacking } = await makeKey({ scopes: SCOPES.filter(other => other !== scope) })
+    const { key: only } = await makeKey({ scopes: [scope] })
+    keys.set(scope, { lacking, only })
+    const { toolNames } = await mcpClient(t, service, only)
+    for (const tool of await toolNames()) scopeOf.set(tool, scope)
+  }
+  t.same(
+    [...scopeOf].filter(([, scope]) => !keys.has(scope)),
+    [
+      ['GET /api/v1/key', 'key'],
+      [`POST ${ENDPOINT}`, 'key']
+    ],
+    'only these two need none'
+  )
+  for (const [name, attemptsWith] of Object.entries(ATTEMPTS)) {
+    const ids = await makeTrace(owner.key, owner.keyId, MARK)
+    const before = await readAll()
+    const wrong: string[] = []
+    const expect = async (isRight: (answer: Answer) => boolean, attempt: Attempt, key: string) => {
+      const answer = await send(attempt, key)
+      if (!isRight(answer)) wrong.push(`${titleOf(attempt)}: ${answer.status} ${answer.text}`)
+    }
+    const attempts = attemptsWith(ids, ids)
+      .map(attempt => ({ attempt, keys: keys.get(scopeOf.get(attempt.tool ?? name)!) }))
+      .filter(({ keys }) => keys !== undefined)
+    for (const { attempt, keys } of attempts) await expect(isDenied, attempt, keys!.lacking)
+    t.equal(await readAll(), before, `${name}: nothing is changed`)
+    for (const { attempt, keys } of attempts) await expect(answer => !isDenied(answer), attempt, keys!.only)
+    t.same(wrong, [], name)
+  }
+})
+
+const isDenied = ({ status, body }: Answer): boolean => status === 403 && body.error.code === 'insufficient_scope'
