@@ -21,7 +21,7 @@ export class Progress {
     this.#timer.unref()
   }
 
-  /** What is done from now on. Throws Interrupted instead where the user has had enough. */
+  /** What is done from now on; nothing is said of an empty text. Throws Interrupted instead where the user has had enough. */
   set step(text: string) {
     if (this.#isInterrupted) throw new Interrupted()
     this.#step = text
@@ -47,6 +47,7 @@ export class Progress {
   }
 
   #print(): void {
+    if (this.#step === '') return
     const seconds = Math.round((Date.now() - this.#began) / 1_000)
     const width = this.#isTerminal ? process.stderr.columns - 1 : Number.POSITIVE_INFINITY
     const line = `${String(seconds).padStart(4)} s  ${this.#step}`.slice(0, width)

@@ -21,7 +21,7 @@ export interface ReadsOptions {
 
 export const READS_HELP = `Measures lists, details and the project as more and more is stored: npm run bench -- reads [flags]
 
-It fills one database after the other and asks the same of each: every case with one connection and with 32.
+It fills a database of each size and asks the same of them in turn: every case with one connection and with 32.
 test/bench/README.md says what is stored. Give the machine nothing else to do meanwhile.
 
   --stored N,N       traces of each database, such as 100k,1M,10M (default: 100k,1M); about 2 kB of disk each

@@ -1,4 +1,4 @@
-/** `npm run bench -- reads`: fills databases of several sizes and asks the same of each. */
+/** `npm run bench -- reads`: fills databases of several sizes and asks the same of each, in turn. */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdir, statfs } from 'node:fs/promises'
@@ -55,27 +55,41 @@ const FILLERS = 2
 /** Does `work` with a service of its own. */
 type WithService = <T>(place: Place, work: (service: Service, progress: Progress) => Promise<T>) => Promise<T>
 
-/** Undefined: it was only to be filled. */
+/** A filled database with its server. */
+interface Filled {
+  readonly traces: number
+  readonly service: Service
+}
+
+/** Undefined: it was only to be filled. All databases are open at once, so that each case is asked of them in turn. */
 export async function measureAllReads(
   options: ReadsOptions,
   withService: WithService
 ): Promise<ReadsResults | undefined> {
-  const { stored, data, requests } = options
-  const sizes: SizeResult[] = []
-  let last: Pick<ReadsResults, 'machine' | 'details'> | undefined
-  for (const traces of stored) {
-    const kept = data && join(data, String(traces))
-    await withService({ ...options, kept }, async (service, progress) => {
+  const { stored, data, fill: isOnlyFilled } = options
+  const open = async (left: readonly number[], filled: readonly Filled[]): Promise<ReadsResults | undefined> => {
+    const [traces, ...others] = left as [number, ...number[]]
+    return withService({ ...options, kept: data && join(data, String(traces)) }, async (service, progress) => {
       await fill(service, options, traces, progress)
-      if (options.fill) return
-      sizes.push({ traces, cases: await measureCases(service, options, progress) })
-      if (sizes.length < stored.length) return
-      const details: DetailResult[] = []
-      for (const kind of DETAILS) details.push(await measureDetail(service, options, kind, progress))
-      last = { machine: await readMachine(service.sql, options.folder), details }
+      const all = [...filled, { traces, service }]
+      if (others.length === 0) return isOnlyFilled ? undefined : measureSizes(all, options, progress)
+      progress.step = ''
+      return open(others, all)
     })
   }
-  return last && { ...last, requests, sizes }
+  return open(stored, [])
+}
+
+async function measureSizes(
+  filled: readonly Filled[],
+  options: ReadsOptions,
+  progress: Progress
+): Promise<ReadsResults> {
+  const sizes = await measureCases(filled, options, progress)
+  const { service } = filled.at(-1)!
+  const details: DetailResult[] = []
+  for (const kind of DETAILS) details.push(await measureDetail(service, options, kind, progress))
+  return { machine: await readMachine(service.sql, options.folder), requests: options.requests, sizes, details }
 }
 
 /** Fills the project, unless that was done in an earlier run. */
@@ -94,21 +108,40 @@ async function fill(service: Service, options: ReadsOptions, traces: number, pro
   await sql`checkpoint`
 }
 
-async function measureCases(service: Service, options: ReadsOptions, progress: Progress): Promise<CaseResult[]> {
-  const results: CaseResult[] = []
-  const measure = async (cases: readonly ReadCase[], key: string) => {
-    for (const each of cases) {
-      if (!options.only.some(part => each.name.includes(part))) continue
-      progress.step = each.name
-      results.push(await measureCase({ ...service, key }, options, each))
+/** A machine may be twice as fast a minute later: one case after the other is asked of all sizes. */
+async function measureCases(
+  filled: readonly Filled[],
+  options: ReadsOptions,
+  progress: Progress
+): Promise<SizeResult[]> {
+  const asked: AskedCase[][] = []
+  for (const { service } of filled) {
+    progress.step = 'warming up'
+    const cases = await prepareCases(service)
+    await measureCase(service, { ...options, requests: WARM_UP_REQUESTS }, cases[0]!)
+    asked.push(cases)
+  }
+  const sizes = filled.map(({ traces }) => ({ traces, cases: [] as CaseResult[] }))
+  for (const [i, { name }] of asked[0]!.entries()) {
+    if (!options.only.some(part => name.includes(part))) continue
+    progress.step = name
+    for (const [size, { service }] of filled.entries()) {
+      const each = asked[size]![i]!
+      sizes[size]!.cases.push(await measureCase({ ...service, key: each.key }, options, each))
     }
   }
-  const cases = await makeCases(service.sql, service.projectId)
-  progress.step = 'warming up'
-  await measureCase(service, { ...options, requests: WARM_UP_REQUESTS }, cases[0]!)
-  await measure(cases, service.key)
-  await measure(NEIGHBOUR_CASES, (await openNeighbour(service)).key)
-  return results
+  return sizes
+}
+
+/** A case, and the key of the project that it is asked of. */
+interface AskedCase extends ReadCase {
+  readonly key: string
+}
+
+async function prepareCases(service: Service): Promise<AskedCase[]> {
+  const large = await makeCases(service.sql, service.projectId)
+  const { key } = await openNeighbour(service)
+  return [...large.map(each => ({ ...each, key: service.key })), ...NEIGHBOUR_CASES.map(each => ({ ...each, key }))]
 }
 
 async function measureCase(

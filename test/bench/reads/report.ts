@@ -6,15 +6,15 @@ import type { CaseResult, ReadsResults } from './reads.ts'
 export function renderReads({ machine, requests, sizes, details }: ReadsResults): string {
   const [smallest, largest] = [sizes[0]!, sizes.at(-1)!]
   const head = sizes.flatMap(({ traces }) => [`${amount(traces)}: p50 ms`, 'p99 ms', '32 conn.: p50 ms', 'p99 ms'])
-  const lines = largest.cases.map(({ name, one }, i) => [
+  const lines = largest.cases.map(({ name, one, many }, i) => [
     name,
     ...sizes.flatMap(({ cases }) => times(cases[i]!)),
     `**${(one.p50 / smallest.cases[i]!.one.p50).toFixed(2)}**`,
-    ...[one.nodeCpu, one.postgresCpu].map(round)
+    ...[many.nodeCpu, many.postgresCpu].map(round)
   ])
   const parts = [
     `${describeMachine(machine)}; ${requests} requests a case.`,
-    table(['pages of 50', ...head, 'p50, to the smallest', 'node µs', 'PostgreSQL µs'], lines),
+    table(['pages of 50', ...head, 'p50, to the smallest', '32 conn.: node µs', 'PostgreSQL µs'], lines),
     table(
       [
         'details',
