@@ -33,21 +33,21 @@ export async function mergeLists(
   mostFamilies: number
 ): Promise<Found | undefined> {
   const statement = new TraceStatement(projectId, query)
-  const { list, nearest } = findLists(statement, query)
+  const { list, nearest, row } = findLists(statement, query)
   const most = statement.bind(mostFamilies)
   // One trace more than asked for shows whether anything follows; one on the other side, whether anything precedes.
   const wanted = statement.bind(limit + 1)
   const areFew = `(select count(*) from lists) <= ${most}`
   const order = statement.order(down, 'm.key', 'm.id')
-  const page = statement.pageOfKeys(
-    down,
-    `select m.key, m.id from (
-      select key, id from frequent
-      union all
-      select m.key, m.id from near
-        cross join lateral (${nearest('near.list', down, edge, `${wanted} + 1 - near.place`, statement.within(down, 'end_of_page'))}) m
-    ) m ${order} limit ${wanted}`
-  )
+  const rest = nearest('near.list', down, edge, `${wanted} + 1 - near.place`, statement.within(down, 'end_of_page'))
+  const page = statement.pageOfRows(`(
+    select t.* from (
+      select m.list, m.key, m.id from (
+        select list, key, id from frequent
+        union all
+        select near.list, m.key, m.id from near cross join lateral (${rest}) m
+      ) m ${order} limit ${wanted}
+    ) m cross join lateral (${row('m')}) t ${order})`)
   const before = () => `select from lists cross join lateral (${nearest('lists.list', !down, behindEdge(edge), '1')}) m
     where ${areFew} limit 1`
   const behind = isCursor ? statement.hasRow(before()) : 'false'
@@ -61,7 +61,7 @@ export async function mergeLists(
       ) seen using (family)
       where project_id = $1 ${familyFilters(statement, query)} limit ${most} + 1
     ), frequent as materialized (
-      select m.key, m.id from lists cross join lateral (${nearest('lists.list', down, edge, wanted)}) m
+      select lists.list, m.key, m.id from lists cross join lateral (${nearest('lists.list', down, edge, wanted)}) m
       where lists.place <= ${FREQUENT} and ${areFew} ${order} limit ${wanted}
     ), bound as materialized (
       select key, id from frequent m ${order} offset ${wanted} - 1 limit 1
@@ -86,21 +86,33 @@ interface Lists {
   readonly list: string
   /** The (key, id) of the traces of a list that lie nearest an edge, and within a bound if there is one, as a query. */
   nearest(list: string, down: boolean, edge: Edge, limit: string, bound?: string): string
+  /**
+   * The trace of the (list, key, id) of a table's row, as a query. It is found in the list once more, where an index by id
+   * would read another page for each. (It is asked for in order, so that no other list can seem as good while the tables
+   * are empty.)
+   */
+  row(table: string): string
 }
 
 function findLists(statement: TraceStatement, { name, tag, userId }: TraceQuery): Lists {
   const kindIn = (family: string) => `hashtextextended(${statement.bind(name as string)}::text, ${family})`
   // Of a user's traces with a tag there are families only: their kinds stand beside them.
   const ofFamily = name === undefined || (tag !== undefined && userId !== undefined)
-  const owner: string[] = []
-  if (userId !== undefined) owner.push(`and user_id = ${statement.bind(userId)}`)
-  if (tag !== undefined) owner.push(`and tag = ${statement.bind(tag)}`)
+  const ofUser = userId === undefined ? '' : `and user_id = ${statement.bind(userId)}`
+  const ofTag = tag === undefined ? '' : `and tag = ${statement.bind(tag)}`
   const nearest: Lists['nearest'] = (list, down, edge, limit, bound = '') => `
     select ${statement.column} as key, id from ${tag === undefined ? 'traces' : 'trace_tags'}
-    where ${statement.beyond(down, edge)} ${bound} and ${ofFamily ? 'family' : 'kind'} = ${list} ${owner.join(' ')}
+    where ${statement.beyond(down, edge)} ${bound} and ${ofFamily ? 'family' : 'kind'} = ${list} ${ofUser} ${ofTag}
       ${ofFamily && name !== undefined ? `and kind = ${kindIn(list)}` : ''}
     ${statement.order(down)} limit ${limit}`
-  return { list: ofFamily ? 'family' : kindIn('family'), nearest }
+  const row: Lists['row'] = table => {
+    const place = `(${statement.column}, id)`
+    const wanted = `(${table}.key, ${table}.id)`
+    return `select * from traces where project_id = $1 and ${ofFamily ? 'family' : 'kind'} = ${table}.list ${ofUser}
+      and ${place} >= ${wanted} and ${place} <= ${wanted} ${statement.hasKey}
+      ${statement.order(true)} limit 1`
+  }
+  return { list: ofFamily ? 'family' : kindIn('family'), nearest, row }
 }
 
 /** All of them, so that the statement is the same whichever are asked for. */

@@ -30,7 +30,7 @@ export class TraceStatement {
 
   /** The project, and everything from an edge on, down the order or up, as far as `from` and `to` let it go. */
   beyond(down: boolean, edge: Edge): string {
-    const { sort, from, to } = this.#query
+    const { from, to } = this.#query
     const way = `${down ? '<' : '>'}${edge.inclusive ? '=' : ''}`
     const conditions = [
       `project_id = $1 and (${this.column}, id) ${way} (${this.bind(edge.key)}, ${this.bind(edge.tie)})`
@@ -38,9 +38,12 @@ export class TraceStatement {
     // The bound that lies ahead; the one behind is in the edge.
     if (down && from !== undefined) conditions.push(`started_at >= ${this.bind(from)}`)
     if (!down && to !== undefined) conditions.push(`started_at <= ${this.bind(to)}`)
-    // The indexes of the other sorts hold only the rows that have the key.
-    if (sort !== 'newest') conditions.push(`${this.column} is not null`)
-    return conditions.join(' and ')
+    return `${conditions.join(' and ')} ${this.hasKey}`
+  }
+
+  /** The indexes of the other sorts hold only the rows that have the key. */
+  get hasKey(): string {
+    return this.#query.sort === 'newest' ? '' : `and ${this.column} is not null`
   }
 
   /** Nothing that lies further from the edge than the row of (key, id) that a table has; everything where it has none. */
@@ -70,12 +73,6 @@ export class TraceStatement {
       value === undefined ? [] : [`and ${column} = ${this.bind(value)}`]
     )
     return tag === undefined ? conditions : [...conditions, `and tags @> array[${this.bind(tag)}]`]
-  }
-
-  /** The page of the traces whose (key, id) a query gives. */
-  pageOfKeys(down: boolean, keys: string): string {
-    return this.pageOfRows(`(
-      select t.* from (${keys}) k join traces t on t.project_id = $1 and t.id = k.id ${this.order(down, 'k.key', 'k.id')})`)
   }
 
   /** Whether a query that gives one row at the most gives one. "exists" would forget its order, and with it its index. */
