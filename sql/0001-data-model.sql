@@ -109,28 +109,31 @@ create table traces (
   constraint traces_pkey primary key (project_id, seq),
   constraint traces_id unique (project_id, id)
 );
--- The indexes of the trace list; lib/store/trace-merge.ts says how they are used. Each costs an insert 1 to 7 us of
--- PostgreSQL's CPU (tried alone, on a busy machine) and 35 to 150 bytes of its log; those by cost the least, since few
--- traces have one.
+-- The indexes of the trace list; lib/store/trace-merge.ts says how they are used. What each costs is measured alone, on a
+-- busy machine, into an index of a million traces in batches of 64 (PostgreSQL 18): us of its CPU, and bytes on disk; 30
+-- to 240 bytes of its log besides. (A trace without them takes 8 us. Those by cost are low since 30 % have one.) Together
+-- with those of tags they make recording small traces with two tags a fifth slower, and typical ones a tenth.
 --
--- sort=newest, slowest and costliest, without filters. (The family tells which are frequent.)
+-- sort=newest, slowest and costliest, without filters: 2, 11 and 8 us; 59, 48 and 15 bytes. (The family tells which are
+-- frequent.)
 create index traces_newest on traces (project_id, started_at, id) include (family);
 create index traces_slowest on traces (project_id, duration_ms, id) where duration_ms is not null;
 create index traces_costliest on traces (project_id, cost_usd, id) where cost_usd is not null;
--- Filters by status, environment and model: the families that match are merged.
+-- Filters by status, environment and model: the families that match are merged. 3, 12 and 3 us; 60, 57 and 17 bytes.
 create index traces_of_family_newest on traces (project_id, family, started_at, id);
 create index traces_of_family_slowest on traces (project_id, family, duration_ms, id) where duration_ms is not null;
 create index traces_of_family_costliest on traces (project_id, family, cost_usd, id) where cost_usd is not null;
--- The same with a filter by name: the kinds are merged that the name makes with those families.
+-- The same with a filter by name: the kinds are merged that the name makes with those families. 8, 13 and 5 us; 60, 57
+-- and 17 bytes.
 create index traces_of_kind_newest on traces (project_id, kind, started_at, id);
 create index traces_of_kind_slowest on traces (project_id, kind, duration_ms, id) where duration_ms is not null;
 create index traces_of_kind_costliest on traces (project_id, kind, cost_usd, id) where cost_usd is not null;
--- The traces of a user, which are families and kinds as well, newest first.
+-- The traces of a user, which are families and kinds as well, newest first: 16 us and 66 bytes each.
 create index traces_of_user_family on traces (project_id, user_id, family, started_at, id) where user_id is not null;
 create index traces_of_user_kind on traces (project_id, user_id, kind, started_at, id) where user_id is not null;
--- The traces of a session, newest first. It is a conversation: other filters look at each of its traces.
+-- The traces of a session, newest first: 11 us, 69 bytes. It is a conversation: other filters look at each of its traces.
 create index traces_of_session on traces (project_id, session_id, started_at, id) where session_id is not null;
--- lastTraceAt of a project: 2 us, 75 bytes.
+-- lastTraceAt of a project: 3 us, 32 bytes.
 create index traces_last_ingested on traces (project_id, ingested_at);
 
 -- The families of traces that a project has, or once had: from filters to the numbers in traces.family.
@@ -156,7 +159,8 @@ create table trace_tags (
   user_id     text,
   tag         text not null
 );
--- The filter by tag, alone and with others: as of traces, and of a user's.
+-- The filter by tag, alone and with others: as of traces, and of a user's. 11, 9 and 5 us by family, 12, 9 and 3 by kind,
+-- 10 by user, for each tag; 63, 60, 18, 63, 60, 18 and 82 bytes.
 create index tags_of_family_newest on trace_tags (project_id, tag, family, started_at, id);
 create index tags_of_family_slowest on trace_tags (project_id, tag, family, duration_ms, id) where duration_ms is not null;
 create index tags_of_family_costliest on trace_tags (project_id, tag, family, cost_usd, id) where cost_usd is not null;
