@@ -10,14 +10,15 @@
  * 3. In each of the others, the trace nearest the edge is looked up. These may bound the page more narrowly.
  * 4. Of the lists that have the nearest of these, as many as the page has traces, the page is merged.
  *
- * None of it grows with the number of traces, whatever matches, and where nothing does.
+ * None of it grows with the number of traces, whatever matches, and where nothing does. (But for a user, a tag and a name
+ * together: there, the kinds of the traces of the list are looked at one by one.)
  */
 import type { Sql } from 'postgres'
 import type { Edge } from '../cursor.ts'
 import { behindEdge, type Found, type Start, type TraceQuery } from './trace-list.ts'
 import { FAMILY_FILTERS, TraceStatement } from './trace-statement.ts'
 
-/** The most families that are merged: 10 ms. A project has more only where its clients make up models. */
+/** The most families that are merged: 20 to 45 ms. A project has more only where its clients make up models. */
 export const MOST_FAMILIES = 5000
 
 /** How many families are read to find the bound, and of how many of the newest traces they are the most frequent. */
@@ -82,7 +83,7 @@ export async function mergeLists(
 
 /** Which lists are merged. */
 interface Lists {
-  /** The number of a family's list. */
+  /** The number of a family's list, as an expression over trace_families. */
   readonly list: string
   /** The (key, id) of the traces of a list that lie nearest an edge, and within a bound if there is one, as a query. */
   nearest(list: string, down: boolean, edge: Edge, limit: string, bound?: string): string
