@@ -53,6 +53,7 @@ interface Query {
   readonly state: object | null
   /** What its cancel() calls, and drops the promise of: where the server cannot be told, nobody would take the rejection. */
   canceller(query: Query): Promise<void>
+  reject(error: Error): void
 }
 interface Waiter {
   resolve(lease: Lease): void
@@ -188,9 +189,7 @@ export class Pool {
   }
 
   #open(): Lease {
-    const sql = this.#connect(() => {
-      lease.dead = true
-    })
+    const sql = this.#connect(() => lose(lease))
     const lease: Lease = {
       sql,
       guarded: guard(sql, () => lease),
@@ -292,8 +291,21 @@ async function forgetRows(lease: Lease): Promise<void> {
   })
 }
 
+/**
+ * A connection has closed. When its socket failed, a moment before, the driver (postgres 3.4.9) rejected what it waited
+ * for; what was sent since then, it would never answer.
+ */
+function lose(lease: Lease): void {
+  lease.dead = true
+  for (const query of lease.asked) if (query.state !== null) query.reject(connectionLost())
+}
+
 function failIfLost(lease: Lease): void {
-  if (lease.dead) throw new PoolError('CONNECTION_LOST', 'The connection was lost while it was in use')
+  if (lease.dead) throw connectionLost()
+}
+
+function connectionLost(): PoolError {
+  return new PoolError('CONNECTION_LOST', 'The connection was lost while it was in use')
 }
 
 function poolClosed(): PoolError {

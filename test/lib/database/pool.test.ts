@@ -1,3 +1,5 @@
+import { connect, type NetConnectOpts, type Socket } from 'node:net'
+import { setImmediate as turn } from 'node:timers/promises'
 import type { Sql } from 'postgres'
 import t, { type Test } from 'tap'
 import { classifyFailure } from '../../../lib/database/failure.ts'
@@ -101,6 +103,30 @@ t.test('replaces a connection that was killed while idle', async t => {
   const outcome = await pool.run(addNote(1)).then(() => 'stored', classifyFailure)
   t.ok(['stored', 'lost'].includes(outcome), outcome)
   t.not(await pool.run(readPid), pid)
+})
+
+t.test('what is asked on a connection that has failed and is not closed yet is lost when it closes', async t => {
+  let socket: Socket | undefined
+  const open = (address: NetConnectOpts) => {
+    socket = connect(address)
+    return socket
+  }
+  const pool = new Pool(onClose => database.connect({ onClose }, open), { size: 1 })
+  t.teardown(() => pool.end())
+  const pid = await pool.run(readPid)
+  let outcome = 'not answered'
+  socket!.once('error', () => {
+    const note = (failure: string) => {
+      outcome = failure
+    }
+    pool.run(readPid).catch(classifyFailure).then(String).then(note)
+  })
+  const closed = new Promise(resolve => socket!.once('close', resolve))
+  socket!.destroy(Object.assign(new Error('reset'), { code: 'ECONNRESET', syscall: 'read' }))
+  await closed
+  await turn()
+  t.equal(outcome, 'lost')
+  t.not(await pool.run(readPid), pid, 'another connection takes its place')
 })
 
 t.test('commits a transaction', async t => {
