@@ -1,5 +1,7 @@
 /** A connection that is cut between the commit of a write and its answer: the client gets the true answer all the same. */
 import t from 'tap'
+import { SQLSTATE } from '../lib/database/failure.ts'
+import { createLog } from '../lib/log.ts'
 import { endBody, ingestBody, span, spansBody, startBody } from './fixtures/bodies.ts'
 import { type TestDatabase, testDatabase } from './fixtures/database.ts'
 import { exportOf, otlpSpan } from './fixtures/otlp.ts'
@@ -71,6 +73,34 @@ t.test('a write that cannot be looked up in time is 429', async t => {
   t.match(answer, { status: 429, headers: { 'retry-after': '1' }, body: { error: { code: 'quota_exhausted' } } })
   relay.mend()
   t.match(await call('PATCH', path, { body: { metadata: { a: 1 } } }), { body: { changed: false } }, 'it was stored')
+})
+
+t.test('where the database has become read-only, a lost write is not tried for long', async t => {
+  const database = await testDatabase(t)
+  const relay = await testRelay(t, database.target)
+  const lines: string[] = []
+  const log = createLog('warn', { write: line => lines.push(line) })
+  const { call } = await testService(t, { database, view: { connect: relay.connect }, log })
+  const body = startBody()
+  const path = `/api/v1/traces/${body.trace.id}`
+  t.equal((await call('POST', '/api/v1/traces', { body })).status, 201)
+  t.equal((await call('PATCH', path, { body: { metadata: { a: 0 } } })).status, 200)
+  await database.pool.run(async sql => {
+    const [row] = await sql`select current_database() as name`
+    await sql.unsafe(`alter database ${row?.name} set default_transaction_read_only = on`)
+  })
+  for (const [method, route, body] of [
+    ['POST', `${path}/spans`, spansBody(span())],
+    ['PATCH', path, { metadata: { a: 1 } }]
+  ] as const) {
+    relay.cutWhen(async () => true)
+    const answer = call(method, route, { body })
+    await until(() => relay.isCut)
+    relay.mend()
+    t.match(await answer, { status: 429, body: { error: { code: 'quota_exhausted' } } }, method)
+  }
+  const refusals = lines.filter(line => line.includes(SQLSTATE.readOnlyTransaction))
+  t.ok(refusals.length <= 1, `${refusals.length} attempts met the read-only database`)
 })
 
 /**

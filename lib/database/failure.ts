@@ -83,6 +83,11 @@ export function classifyFailure(error: unknown): Failure {
   return LOST.test(code) ? 'lost' : 'bug'
 }
 
+/** Whether the database takes no writes at all, which no other attempt within seconds will change. */
+export function isReadOnlyRefusal(error: unknown): boolean {
+  return describe(error).code === SQLSTATE.readOnlyTransaction
+}
+
 /** Whether the connection that gave this error is of no more use. */
 export function endsConnection(error: unknown): boolean {
   const { name, code, severity } = describe(error)

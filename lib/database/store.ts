@@ -13,7 +13,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Sql } from 'postgres'
 import type { Attempts, Store } from '../app.ts'
 import { Refusal } from '../errors.ts'
-import { classifyFailure } from './failure.ts'
+import { classifyFailure, isReadOnlyRefusal } from './failure.ts'
 import type { Pool } from './pool.ts'
 
 const READ_ATTEMPTS = 2
@@ -72,7 +72,8 @@ async function write<T>(pool: Pool, work: (sql: Sql, attempts: Attempts) => Prom
       const failure = classifyFailure(error)
       if (failure === 'bug') throw error
       if (failure === 'lost') lostSince ??= performance.now()
-      if (lostSince === undefined || performance.now() - lostSince > LOST_LIMIT_MS) {
+      const isOver = lostSince === undefined || performance.now() - lostSince > LOST_LIMIT_MS
+      if (isOver || isReadOnlyRefusal(error)) {
         throw refusalWith(error, 'quota_exhausted', attempts.sent && lostSince !== undefined ? UNKNOWN : REFUSED)
       }
     }

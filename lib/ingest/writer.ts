@@ -6,7 +6,7 @@
  * number that the attempt would have left on the row tells whether it took.
  */
 import type { CopyConnection } from '../database/copy-connection.ts'
-import { classifyFailure, isUnreachable, SQLSTATE } from '../database/failure.ts'
+import { classifyFailure, isReadOnlyRefusal, isUnreachable, SQLSTATE } from '../database/failure.ts'
 import type { Pool } from '../database/pool.ts'
 import { Refusal } from '../errors.ts'
 import type { Logger } from '../log.ts'
@@ -278,7 +278,8 @@ export class Writer {
     const now = performance.now()
     for (const pending of batch) {
       if (failure === 'lost') pending.lostSince ??= now
-      if (pending.lostSince !== undefined && now - pending.lostSince < LOST_LIMIT_MS) this.#tryAgain(pending, PAUSE_MS)
+      const isOver = pending.lostSince === undefined || now - pending.lostSince >= LOST_LIMIT_MS
+      if (!isOver && !isReadOnlyRefusal(error)) this.#tryAgain(pending, PAUSE_MS)
       else pending.reject(new Refusal('quota_exhausted', refusalMessage(pending)))
     }
   }
