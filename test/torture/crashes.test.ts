@@ -1,10 +1,7 @@
 import { execFileSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { connectTo } from '../../lib/database/connection.ts'
-import { MAIN_DATABASE, SOCKET_PORT, SUPERUSER } from '../../lib/database/postmaster.ts'
+import { readPostmaster, withEmbedded } from '../fixtures/embedded.ts'
 import { countOrphans, countStrays, NO_ORPHANS, NO_STRAYS } from '../fixtures/seed.ts'
 import { dataFolder, serve } from '../fixtures/spoor.ts'
 import { figure, isLong, randomNumbers, rounds } from '../fixtures/torture.ts'
@@ -36,12 +33,6 @@ function childrenOf(parent: number): Process[] {
 }
 
 const oneOf = <T>(list: readonly T[]): T | undefined => list[Math.floor(random() * list.length)]
-
-/** What PostgreSQL says of itself: its process, and the folder of its socket. */
-function readPostmaster(folder: string): { pid: number; socketDir: string } {
-  const lines = readFileSync(join(folder, 'postgres', 'data', 'postmaster.pid'), 'utf8').split('\n')
-  return { pid: Number(lines[0]), socketDir: lines[4]!.trim() }
-}
 
 const VICTIMS = ['the server', 'a server process', 'PostgreSQL', 'a backend'] as const
 
@@ -84,12 +75,8 @@ t.test('kill -9 of whatever runs, under load, loses nothing and leaves nothing i
 })
 
 async function checkRows(t: Test, folder: string): Promise<void> {
-  const password = readFileSync(join(folder, 'database-password'), 'utf8').trim()
-  const { socketDir } = readPostmaster(folder)
-  const sql = connectTo({ socketDir, port: SOCKET_PORT, user: SUPERUSER, password, database: MAIN_DATABASE })
-  const orphans = await countOrphans(sql)
+  const [orphans, strays] = await withEmbedded(folder, async sql => [await countOrphans(sql), await countStrays(sql)])
   t.same(orphans, NO_ORPHANS, 'no row is without its trace, and every number is that of its rows')
-  t.same(await countStrays(sql), NO_STRAYS)
-  figure('orphans: spans, scores, tags, families; counts and totals amiss', Object.values(orphans).join(', '))
-  await sql.end({ timeout: 1 })
+  t.same(strays, NO_STRAYS)
+  figure('orphans: spans, scores, tags, families; counts and totals amiss', Object.values(orphans!).join(', '))
 }

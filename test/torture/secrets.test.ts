@@ -9,14 +9,22 @@ import { figure, isLong } from '../fixtures/torture.ts'
 
 const unknownKey = (n: number) => `spoor_live_${String(n).padStart(16, '0')}_${'x'.repeat(43)}`
 
-t.test('no secret is in the log, the answers, the metrics or an export', async t => {
-  let log = ''
+const DIGEST_SECRET = 'a digest secret that nobody tells'
+
+/** A log that can be read. */
+function collectLog() {
+  let text = ''
   const sink = new Writable({
     write(chunk, _encoding, done) {
-      log += chunk
+      text += chunk
       done()
     }
   })
+  return { sink, text: () => text }
+}
+
+t.test('no secret is in the log, the answers, the metrics or an export', async t => {
+  const { sink, text } = collectLog()
   const database = await testDatabase(t)
   const { call, key, makeKey } = await testService(t, { database, log: createLog('trace', sink) })
   const other = await makeKey({ scopes: ['traces:read'] })
@@ -38,6 +46,7 @@ t.test('no secret is in the log, the answers, the metrics or an export', async t
     (await call('GET', '/metrics')).text,
     (await runHere(['export', '--project', 'default'], configurationFor(database))).out
   )
+  const log = text()
   t.not(log, '')
   for (const secret of [...secrets, database.digestSecret!]) {
     t.notOk(log.includes(secret), 'not in the log')
@@ -49,15 +58,59 @@ t.test('no secret is in the log, the answers, the metrics or an export', async t
   t.notMatch(log, 'secret in a body')
 })
 
+/** Addresses that lead nowhere, each with a password in it. */
+const ADDRESSES = {
+  'nobody listens': 'postgres://me:hush-hush@127.0.0.1:1/nowhere?password=hush-hush',
+  'nobody listens, for TLS': 'postgres://me:hush-hush@127.0.0.1:1/nowhere?sslmode=require',
+  'nobody has the name': 'postgres://me:hush-hush@nowhere.invalid/nowhere',
+  'no such port': 'postgres://me:hush-hush@127.0.0.1:99999/nowhere',
+  'another protocol': 'mysql://me:hush-hush@127.0.0.1:1/nowhere',
+  'a password that is not encoded': 'postgres://me:hush-hush%/?#@127.0.0.1:1/nowhere',
+  'no address at all': 'me:hush-hush@127.0.0.1'
+}
+
 t.test('a database that cannot be used is named without its password', async t => {
-  const DATABASE_URL = 'postgres://me:hush-hush@127.0.0.1:1/nowhere?password=hush-hush'
-  for (const command of ['status', 'migrate', 'serve']) {
-    const env = { DATABASE_URL, KEY_DIGEST_SECRET: 'x'.repeat(16), HOST: 'nowhere.invalid', LOG_LEVEL: 'trace' }
-    const { code, err } = await runHere([command], env)
-    t.equal(code, 1)
-    t.notMatch(err, /hush/, command)
-    if (command !== 'serve') t.match(err, '127.0.0.1:1/nowhere', 'but where it is, is said')
+  for (const [what, DATABASE_URL] of Object.entries(ADDRESSES)) {
+    for (const command of ['status', 'migrate', 'serve']) {
+      const env = { DATABASE_URL, KEY_DIGEST_SECRET: DIGEST_SECRET, HOST: 'nowhere.invalid', LOG_LEVEL: 'trace' }
+      const { code, out, err } = await runHere([command], env)
+      t.equal(code, 1, `${command}: ${what}`)
+      for (const secret of ['hush', DIGEST_SECRET]) t.notOk((out + err).includes(secret), `${command}: ${what}`)
+      if (command !== 'serve' && what.startsWith('nobody listens')) t.match(err, '127.0.0.1:1/nowhere', 'where it is')
+    }
   }
+})
+
+t.test('a migration that fails tells no secret', async t => {
+  const database = await testDatabase(t)
+  const { key } = await testService(t, { database })
+  await database.pool.run(sql => sql`drop table schema_migrations`)
+  const { target } = database
+  const password = typeof target === 'string' ? new URL(target).password : target.password
+  const secrets = [key.split('_').at(-1)!, database.digestSecret!, ...(password === '' ? [] : [password])]
+  const checkSilence = (text: string) => {
+    for (const secret of secrets) t.notOk(text.includes(secret))
+  }
+
+  const { code, out, err } = await runHere(['migrate'], { ...configurationFor(database), LOG_LEVEL: 'trace' })
+  t.equal(code, 1)
+  t.match(err, /already exists/)
+  checkSilence(out + err)
+
+  const log = collectLog()
+  const { call } = await testService(t, { database, log: createLog('trace', log.sink) })
+  const texts: string[] = []
+  for (const [path, status] of [
+    ['/api/v1/key', 500],
+    ['/readyz', 503],
+    ['/metrics', 200]
+  ] as const) {
+    const answer = await call('GET', path)
+    t.equal(answer.status, status, path)
+    texts.push(answer.text)
+  }
+  t.match(log.text(), /the schema cannot be applied.*already exists/)
+  checkSilence(log.text() + texts.join())
 })
 
 t.test('the time of a 401 does not tell whether a key exists', async t => {
