@@ -26,6 +26,13 @@ export interface Service {
   close(): Promise<void>
 }
 
+/** What a test may exchange. */
+export interface ServiceParts {
+  readonly plugins?: readonly Plugin[]
+  /** A folder of migrations, such as the next version will have. */
+  readonly migrations?: string | undefined
+}
+
 type PoolOptions = ConnectOptions & { readonly size: number }
 const READERS: PoolOptions = {
   applicationName: 'reader',
@@ -47,7 +54,7 @@ export async function startService(
   config: Config,
   log: Logger,
   database: Database,
-  list: readonly Plugin[] = plugins
+  { plugins: list = plugins, migrations }: ServiceParts = {}
 ): Promise<Service> {
   const readers = openPool(database, READERS)
   const writers = openPool(database, WRITERS)
@@ -72,7 +79,7 @@ export async function startService(
     digestSecret: database.digestSecret ?? ''
   })
   const notices = listenForKeyChanges(database, () => keys.forget())
-  const setup = new Setup(database, config.autoMigrate, log)
+  const setup = new Setup(database, config.autoMigrate, log, migrations)
   const readiness = new Readiness(setup, store, ingest)
   const routes = new RouteTable()
   const app: App = {

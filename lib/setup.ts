@@ -8,7 +8,7 @@
 import { ConfigError } from './config.ts'
 import type { Database } from './database/database.ts'
 import { classifyFailure } from './database/failure.ts'
-import { migrate, readSchemaState, type SchemaState } from './database/migrate.ts'
+import { isBehind, migrate, readSchemaState, type SchemaState } from './database/migrate.ts'
 import { Pool } from './database/pool.ts'
 import type { Logger } from './log.ts'
 
@@ -21,14 +21,17 @@ export class Setup {
   readonly #database: Database
   readonly #autoMigrate: boolean
   readonly #log: Logger
+  readonly #migrations: string | undefined
   #state: State = { is: 'waiting' }
   #timer: NodeJS.Timeout | undefined
   #stopped = false
 
-  constructor(database: Database, autoMigrate: boolean, log: Logger) {
+  /** `migrations`: the folder of another version's. */
+  constructor(database: Database, autoMigrate: boolean, log: Logger, migrations?: string) {
     this.#database = database
     this.#autoMigrate = autoMigrate
     this.#log = log
+    this.#migrations = migrations
   }
 
   /** What is missing, or undefined. A database that is only away is not missing. */
@@ -60,7 +63,7 @@ export class Setup {
       const schema = await this.#readSchema()
       if (!isBehind(schema)) return { is: 'ready' }
       if (!this.#autoMigrate) return { is: 'lacking', what: `${describe(schema)}: run \`spoor migrate\`` }
-      await migrate(this.#database, this.#log)
+      await migrate(this.#database, this.#log, this.#migrations)
       return { is: 'ready' }
     } catch (error) {
       const failure = classifyFailure(error)
@@ -76,7 +79,7 @@ export class Setup {
   async #readSchema(): Promise<SchemaState> {
     const pool = new Pool(onClose => this.#database.connect({ applicationName: 'setup', onClose }), { size: 1 })
     try {
-      return await pool.run(readSchemaState)
+      return await pool.run(sql => readSchemaState(sql, this.#migrations))
     } finally {
       await pool.end()
     }
@@ -94,11 +97,6 @@ export class Setup {
       this.#log.info('the database is there and configured')
     }
   }
-}
-
-/** A schema that is newer than the code is one that the code can use: migrations only go forward. */
-function isBehind({ state }: SchemaState): boolean {
-  return state === 'missing' || state === 'older'
 }
 
 function describe({ state, version, latest }: SchemaState): string {

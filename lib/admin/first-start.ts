@@ -1,5 +1,5 @@
 import type { Database } from '../database/database.ts'
-import { readSchemaState } from '../database/migrate.ts'
+import { isBehind, readSchemaState } from '../database/migrate.ts'
 import { insertFirstProject } from '../store/first-project.ts'
 import { makeKey } from './keys.ts'
 
@@ -18,8 +18,8 @@ export async function prepareFirstStart(database: Database, keyPrefix: string): 
   if (database.digestSecret === undefined) return hindered('KEY_DIGEST_SECRET is not set')
   const sql = database.connect({ applicationName: 'first start' })
   try {
-    const { state } = await readSchemaState(sql)
-    if (state !== 'current') return hindered(`the schema is ${state}: run \`spoor migrate\``)
+    const schema = await readSchemaState(sql)
+    if (isBehind(schema)) return hindered(`the schema is ${schema.state}: run \`spoor migrate\``)
     const { key, stored } = makeKey({ keyPrefix, digestSecret: database.digestSecret })
     const projectId = await insertFirstProject(sql, stored)
     return { key: projectId === undefined ? undefined : key, obstacle: undefined }

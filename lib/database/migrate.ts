@@ -85,6 +85,11 @@ export async function readSchemaState(sql: Sql, folder?: string): Promise<Schema
   return { state: version < latest ? 'older' : 'newer', version, latest }
 }
 
+/** Whether the code must wait for migrations. A newer schema is one that it can use: they only go forward, and only add. */
+export function isBehind({ state }: SchemaState): boolean {
+  return state === 'missing' || state === 'older'
+}
+
 /** Reads the files of `folder` (sql/ of this package), and refuses a gap or a repetition in their numbers. */
 export async function readMigrations(folder: string = findMigrations()): Promise<Migration[]> {
   const names = (await readdir(folder)).filter(name => name.endsWith('.sql')).sort()

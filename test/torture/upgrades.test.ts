@@ -1,12 +1,14 @@
 import { copyFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { migrate, readMigrations } from '../../lib/database/migrate.ts'
+import { migrate, readMigrations, readSchemaState } from '../../lib/database/migrate.ts'
 import { createLog } from '../../lib/log.ts'
 import { ingestBody } from '../fixtures/bodies.ts'
-import { testDatabase } from '../fixtures/database.ts'
+import { type TestDatabase, testDatabase } from '../fixtures/database.ts'
 import { testFolder } from '../fixtures/folder.ts'
-import { testService } from '../fixtures/service.ts'
+import { checkLoad, startLoad } from '../fixtures/load.ts'
+import { countOrphans, NO_ORPHANS } from '../fixtures/seed.ts'
+import { type TestService, testService } from '../fixtures/service.ts'
 import { figure, isLong } from '../fixtures/torture.ts'
 import { until } from '../fixtures/until.ts'
 
@@ -14,8 +16,8 @@ const ROWS = isLong ? 200_000 : 20_000
 
 const SQL = new URL('../../../sql/', import.meta.url)
 
-/** The migrations of this version, and one more. */
-async function folderWith(t: Test, text: string) {
+/** The migrations of this version, and more: those of the next one. */
+async function folderWith(t: Test, ...texts: string[]) {
   const migrations = await readMigrations()
   const folder = await testFolder(t)
   const fileOf = (version: number, name: string) => `${String(version).padStart(4, '0')}-${name}.sql`
@@ -23,16 +25,26 @@ async function folderWith(t: Test, text: string) {
     const file = fileOf(version, name)
     await copyFile(new URL(file, SQL), join(folder, file))
   }
-  const version = migrations.length + 1
-  await writeFile(join(folder, fileOf(version, 'newer')), text)
-  return { folder, version }
+  const versions = texts.map((_, i) => migrations.length + 1 + i)
+  for (const [i, version] of versions.entries()) await writeFile(join(folder, fileOf(version, 'newer')), texts[i]!)
+  return { folder, versions }
+}
+
+/** Traces of a project that no key belongs to. */
+async function fillTraces({ pool }: TestDatabase): Promise<void> {
+  await pool.run(
+    sql => sql`
+      insert into traces (project_id, span_count, error_count, seq, version, started_at, document_bytes, estimated_bytes,
+        id, name, status, body_hash)
+      select 1000, 0, 0, n, n, now(), 0, 0, gen_random_uuid(), 'old', 'ok', '' from generate_series(1, ${ROWS}::int) n`
+  )
 }
 
 t.test('a migration waits for a long transaction without holding up the writers, and old servers go on', async t => {
   const database = await testDatabase(t)
   const service = await testService(t, { database })
   const record = (of = service) => of.call('POST', '/api/v1/traces', { body: ingestBody() })
-  const { folder, version } = await folderWith(t, 'alter table traces add column of_the_next_version int;\n')
+  const { folder, versions } = await folderWith(t, 'alter table traces add column of_the_next_version int;\n')
 
   let isWaiting = true
   let finish = () => {}
@@ -55,7 +67,7 @@ t.test('a migration waits for a long transaction without holding up the writers,
     if (performance.now() - start > 4000) finish()
   }
   await transaction
-  t.same(await migration, [version])
+  t.same(await migration, versions)
   t.same([...statuses], [201], 'every write was stored')
   figure('longest write beside a migration that waits for a transaction, ms', Math.round(longest))
 
@@ -71,14 +83,9 @@ t.test('an index is built on a large table beside its writers, and again where t
   const database = await testDatabase(t)
   const service = await testService(t, { database })
   const { pool } = database
-  await pool.run(
-    sql => sql`
-      insert into traces (project_id, span_count, error_count, seq, version, started_at, document_bytes, estimated_bytes,
-        id, name, status, body_hash)
-      select 1000, 0, 0, n, n, now(), 0, 0, gen_random_uuid(), 'old', 'ok', '' from generate_series(1, ${ROWS}::int) n`
-  )
+  await fillTraces(database)
   const index = 'create index concurrently if not exists traces_newer on traces (project_id, span_count, id);\n'
-  const { folder, version } = await folderWith(t, `--! no-transaction\n${index}`)
+  const { folder, versions } = await folderWith(t, `--! no-transaction\n${index}`)
   const validity = () =>
     pool.run(async sql => {
       const [row] = await sql`select indisvalid as valid from pg_index where indexrelid = to_regclass('traces_newer')`
@@ -120,8 +127,76 @@ t.test('an index is built on a large table beside its writers, and again where t
     statuses.add((await service.call('POST', '/api/v1/traces', { body: ingestBody() })).status)
     longest = Math.max(longest, performance.now() - asked)
   }
-  t.same(await again, [version])
+  t.same(await again, versions)
   t.equal(await validity(), true, 'the index is whole')
   t.same([...statuses], [201], 'every write was stored')
   figure(`longest write while an index is built on ${ROWS} rows, ms`, Math.round(longest))
 })
+
+const TABLES = ['traces', 'spans', 'scores', 'trace_tags', 'trace_families', 'project_totals', 'api_keys', 'projects']
+const COLUMNS = TABLES.map(table => `alter table ${table} add column of_the_next_version int not null default 0;\n`)
+const INDEX = `--! no-transaction
+create index concurrently if not exists traces_newer on traces (project_id, of_the_next_version, id);
+`
+
+t.test(
+  'servers of neighbouring versions run side by side under load, before, during and after a migration',
+  async t => {
+    const database = await testDatabase(t)
+    await fillTraces(database)
+    const { folder, versions } = await folderWith(t, ...COLUMNS, INDEX)
+    const old = await testService(t, { database })
+    const loads = [old].map(({ url, key }) => startLoad(url, key))
+    t.teardown(() => Promise.all(loads.map(load => load.stop())))
+    const untilAllAnswered = async (more: number) => {
+      const enough = loads.map(load => load.answered() + more)
+      await until(() => loads.every((load, i) => load.answered() >= enough[i]!))
+    }
+    const reads = new Set<number>()
+    let isReading = true
+    const reading = (async () => {
+      const { traceId } = loads[0]!.told[0]!
+      while (isReading) {
+        for (const path of [
+          '/api/v1/traces?limit=200',
+          `/api/v1/traces/${traceId}`,
+          '/api/v1/scores',
+          '/api/v1/project'
+        ]) {
+          reads.add((await old.call('GET', path)).status)
+        }
+      }
+    })()
+    const status = async ({ call }: TestService, path: string) => (await call('GET', path)).status
+
+    await untilAllAnswered(40)
+    const waiting = await testService(t, { database, migrations: folder, config: { autoMigrate: false } })
+    t.equal(await status(waiting, '/api/v1/key'), 500, 'newer code does not serve on an older schema')
+    t.equal(await status(waiting, '/readyz'), 503)
+    await untilAllAnswered(40)
+
+    const next = await testService(t, { database, migrations: folder })
+    t.equal(await status(next, '/api/v1/key'), 200, 'it serves once it has migrated')
+    t.equal((await database.pool.run(sql => readSchemaState(sql, folder))).version, versions.at(-1))
+    await until(async () => (await status(waiting, '/api/v1/key')) === 200)
+    await until(async () => (await status(waiting, '/readyz')) === 200)
+
+    const again = await testService(t, { database })
+    t.equal(await status(again, '/readyz'), 200, 'older code starts on a newer schema')
+    for (const { url } of [next, waiting, again]) loads.push(startLoad(url, old.key))
+    await untilAllAnswered(isLong ? 400 : 40)
+    isReading = false
+    await reading
+    await Promise.all(loads.map(load => load.stop()))
+    t.ok(
+      [...reads].every(code => code === 200 || code === 404),
+      `reads are ${[...reads]}: the load deletes what it reads`
+    )
+    await checkLoad(t, next.url, old.key, loads)
+    t.same(await database.pool.run(countOrphans), NO_ORPHANS)
+    figure(
+      '2xx answers of servers of two versions, three of them after the migration',
+      loads.map(load => load.answered()).join(', ')
+    )
+  }
+)
