@@ -55,11 +55,21 @@ async function refuseAndReturn(t: Test, name: string, service: TestService, faul
   const took = performance.now() - returned
   figure(`${name}: whole again after, ms`, Math.round(took))
   checkRecovery(t, took, name)
+  t.equal((await write()).status, 201, `${name}: ready means that a write is taken`)
   if (!fault.mayBeStored) await checkUntouched(t, name, service, there, fresh)
+  if (isLong && !fault.takesSmallWrites) await checkReadiness(fault, ready)
   const { traceCount } = (await call('GET', '/api/v1/project')).body
   const [row] = await database.store.read(sql => sql`select count(*) as n from traces`)
   t.equal(traceCount, row?.n, `${name}: the totals agree`)
   t.same(await database.pool.run(countStrays), NO_STRAYS)
+}
+
+/** It is red where no write was refused yet, too, and green again without one. */
+async function checkReadiness(fault: Fault, ready: () => Promise<number>): Promise<void> {
+  await fault.begin()
+  await until(async () => (await ready()) === 503)
+  await fault.end()
+  await until(async () => (await ready()) === 200)
 }
 
 /** Whether it was in time says something only of a machine that has time. */

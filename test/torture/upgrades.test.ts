@@ -1,6 +1,7 @@
 import { copyFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { prepareFirstStart } from '../../lib/admin/first-start.ts'
 import { migrate, readMigrations, readSchemaState } from '../../lib/database/migrate.ts'
 import { createLog } from '../../lib/log.ts'
 import { ingestBody } from '../fixtures/bodies.ts'
@@ -183,6 +184,11 @@ t.test(
 
     const again = await testService(t, { database })
     t.equal(await status(again, '/readyz'), 200, 'older code starts on a newer schema')
+    t.same(
+      await prepareFirstStart(database, 'spoor'),
+      { key: undefined, obstacle: undefined },
+      'and finds nothing amiss'
+    )
     for (const { url } of [next, waiting, again]) loads.push(startLoad(url, old.key))
     await untilAllAnswered(isLong ? 400 : 40)
     isReading = false
