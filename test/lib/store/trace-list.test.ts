@@ -119,12 +119,13 @@ function expected(traces: readonly SomeTrace[], { sort, ...filters }: Asked): st
 t.test('the trace list', async t => {
   const { pool } = await testDatabase(t)
   await pool.run(async sql => {
-    await t.test('walked down and up again gives the same pages, in order, each match once', async () => {
-      await fc.assert(
+    /** Walks through random traces with these filters, and compares with what the list must be. */
+    const walks = (filters: fc.Arbitrary<TraceFilters>, sorts: readonly Sort[], numRuns: number) =>
+      fc.assert(
         fc.asyncProperty(
-          fc.array(someTrace, { maxLength: 25 }),
-          fc.constantFrom<Sort>('newest', 'slowest', 'costliest'),
-          someFilters,
+          fc.array(someTrace, { maxLength: 25, size: 'max' }),
+          fc.constantFrom<Sort>(...sorts),
+          filters,
           someBounds,
           someLimits,
           fc.integer({ min: 1, max: 7 }),
@@ -145,9 +146,16 @@ t.test('the trace list', async t => {
             assert.deepEqual(await walkUp(sql, projectId, query, down.at(-1)!, limits), down.slice(0, -1))
           }
         ),
-        { numRuns: 150 }
+        { numRuns }
       )
-    })
+
+    await t.test('walked down and up again gives the same pages, in order, each match once', () =>
+      walks(someFilters, ['newest', 'slowest', 'costliest'], 150)
+    )
+
+    await t.test('so do the slowest and costliest of a tag and a name together, few or many', () =>
+      walks(fc.constant({ tag: 'x', name: 'a' }), ['slowest', 'costliest'], 50)
+    )
 
     await t.test('gives what was there exactly once, whatever is recorded while it is walked', async () => {
       await fc.assert(
