@@ -41,6 +41,11 @@ export interface ServerOptions {
 const KEEP_ALIVE_MS = 65_000
 const HEADERS_TIMEOUT_MS = 20_000
 const REQUEST_TIMEOUT_MS = 120_000
+/**
+ * Connections that may wait to be taken. Node's 511 overflowed where 6,000 came in a few seconds: the kernel drops those
+ * beyond, and they try again after seconds, or are reset.
+ */
+const BACKLOG = 4096
 /** How often a closing server looks for connections that have become idle. */
 const SWEEP_MS = 20
 /** How long a closing server waits for a request to begin on a connection that is open but silent. */
@@ -97,7 +102,7 @@ export class HttpServer {
   async listen(host: string, port: number): Promise<AddressInfo> {
     await new Promise<void>((resolve, reject) => {
       this.#server.once('error', error => reject(listenError(error, host, port)))
-      this.#server.listen(port, host, resolve)
+      this.#server.listen({ port, host, backlog: BACKLOG }, resolve)
     })
     return this.#server.address() as AddressInfo
   }
