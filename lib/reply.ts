@@ -1,5 +1,5 @@
 /** Answers, from a handler's value or a refusal to bytes on the socket. Every one carries the headers that all must. */
-import { STATUS_CODES } from 'node:http'
+import { type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import { Content, JsonText, type Reply } from './app.ts'
 import { type ErrorCode, RETRY_AFTER_S, type Refusal } from './errors.ts'
@@ -8,8 +8,13 @@ import { MAX_BODY_BYTES } from './schema/input.ts'
 
 const JSON_TYPE = 'application/json'
 
-/** How long a connection stays open for a client that is still sending what nobody reads any more. */
-const LINGER_MS = 2000
+/**
+ * For how long, and for how many bytes, a connection stays open for a client that is still sending what nobody reads any
+ * more, and how long it may be silent meanwhile.
+ */
+const LINGER = { ms: 20_000, bytes: 16 * 1024 * 1024, silenceMs: 2000 }
+
+const PIECE_BYTES = 65_536
 
 /** What every error of a code carries. */
 const ERROR_HEADERS: { readonly [code in ErrorCode]?: readonly string[] } = {
@@ -44,7 +49,7 @@ export function sendRawRefusal(socket: Socket, status: number, message: string):
     'Connection: close'
   ]
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`)
-  setTimeout(() => socket.destroy(), LINGER_MS).unref()
+  setTimeout(() => socket.destroy(), LINGER.silenceMs).unref()
 }
 
 /** The error object of every refusal (specification, section 7), as JSON text. */
@@ -89,8 +94,29 @@ function write(
     linger(exchange)
   } else {
     response.writeHead(status, headers)
-    response.end(bytes)
+    end(response, bytes)
   }
+}
+
+/** A large answer goes out in pieces, each when the one before has been taken: so it can be seen whether any of it is. */
+export function end(response: ServerResponse, bytes: string | Uint8Array): void {
+  if (bytes.length <= PIECE_BYTES) {
+    response.end(bytes)
+    return
+  }
+  // A string would be held twice as long as it waits: by node, and as bytes by the kernel's writer.
+  const whole = typeof bytes === 'string' ? Buffer.from(bytes) : bytes
+  let at = 0
+  const send = () => {
+    let isTaken = true
+    while (isTaken && whole.length - at > PIECE_BYTES) {
+      isTaken = response.write(whole.subarray(at, at + PIECE_BYTES))
+      at += PIECE_BYTES
+    }
+    if (isTaken) response.end(whole.subarray(at))
+    else response.once('drain', send)
+  }
+  send()
 }
 
 /**
@@ -105,14 +131,22 @@ function mustHangUp({ request, awaitsContinue }: Exchange): boolean {
 
 /**
  * Closing a socket while the client is still sending makes its kernel throw away our answer. So the whole answer goes
- * out first, what comes is read away for a while, and only then the connection ends.
+ * out first, what comes is read away, and only then the connection ends.
  */
 function linger({ request, response }: Exchange): void {
-  const timer = setTimeout(end, LINGER_MS)
+  let bytes = 0
+  const silence = setTimeout(end, LINGER.silenceMs)
+  const limit = setTimeout(end, LINGER.ms)
   function end(): void {
-    clearTimeout(timer)
+    clearTimeout(silence)
+    clearTimeout(limit)
     response.end()
   }
+  request.on('data', (chunk: Buffer) => {
+    bytes += chunk.length
+    if (bytes > LINGER.bytes) end()
+    else silence.refresh()
+  })
   request.once('end', end)
   request.once('close', end)
   request.resume()

@@ -4,12 +4,14 @@
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
+import { Admission } from './admission.ts'
 import type { Ingest, Principal, Reply, Route } from './app.ts'
 import type { KeyRing } from './auth.ts'
 import { ClientGone, contentEncoding, contentLength, receiveBody } from './body.ts'
 import { ConfigError } from './config.ts'
 import { Refusal } from './errors.ts'
 import { Exchange } from './exchange.ts'
+import { Line } from './line.ts'
 import type { Logger } from './log.ts'
 import type { Metrics } from './metrics.ts'
 import { readPathId } from './path-id.ts'
@@ -39,6 +41,11 @@ export interface ServerOptions {
 const KEEP_ALIVE_MS = 65_000
 const HEADERS_TIMEOUT_MS = 20_000
 const REQUEST_TIMEOUT_MS = 120_000
+/**
+ * Connections that may wait to be taken. Node's 511 overflowed where 6,000 came in a few seconds: the kernel drops those
+ * beyond, and they try again after seconds, or are reset.
+ */
+const BACKLOG = 4096
 /** How often a closing server looks for connections that have become idle. */
 const SWEEP_MS = 20
 /** How long a closing server waits for a request to begin on a connection that is open but silent. */
@@ -58,7 +65,10 @@ export class HttpServer {
   readonly #server: Server
   /** The newest exchange of each connection. */
   readonly #newest = new WeakMap<Socket, Exchange>()
+  /** Bodies that do not wait in the queue of the write path: messages to the tools. */
+  readonly #messages = new Admission({ requests: Number.POSITIVE_INFINITY, bytes: 64 * 1024 * 1024 })
   readonly #unread = new Unread()
+  readonly #line = new Line(this.#unread)
   #active = 0
   #closing = false
 
@@ -66,7 +76,7 @@ export class HttpServer {
     this.#options = options
     options.metrics.watch(
       'spoor_unread_bytes',
-      'Bytes of answers that their clients have not taken yet.',
+      'Bytes of answers that their clients have not taken yet, and of requests that wait behind them.',
       () => this.#unread.bytes
     )
     this.#server = createServer({
@@ -76,9 +86,9 @@ export class HttpServer {
       // Node would answer a missing Host itself, without our headers.
       requireHostHeader: false
     })
-    const serve = (request: IncomingMessage, response: ServerResponse) => void this.#serve(request, response, false)
+    const serve = (request: IncomingMessage, response: ServerResponse) => this.#take(request, response, false)
     this.#server.on('request', serve)
-    this.#server.on('checkContinue', (request, response) => void this.#serve(request, response, true))
+    this.#server.on('checkContinue', (request, response) => this.#take(request, response, true))
     this.#server.on('checkExpectation', serve)
     this.#server.on('clientError', (error: NodeJS.ErrnoException, socket) =>
       this.#refuseUnparsed(error, socket as Socket)
@@ -92,7 +102,7 @@ export class HttpServer {
   async listen(host: string, port: number): Promise<AddressInfo> {
     await new Promise<void>((resolve, reject) => {
       this.#server.once('error', error => reject(listenError(error, host, port)))
-      this.#server.listen(port, host, resolve)
+      this.#server.listen({ port, host, backlog: BACKLOG }, resolve)
     })
     return this.#server.address() as AddressInfo
   }
@@ -110,11 +120,17 @@ export class HttpServer {
     }, SWEEP_MS)
     await new Promise(resolve => this.#server.close(resolve))
     clearInterval(sweep)
+    this.#unread.close()
   }
 
-  async #serve(request: IncomingMessage, response: ServerResponse, awaitsContinue: boolean): Promise<void> {
+  #take(request: IncomingMessage, response: ServerResponse, awaitsContinue: boolean): void {
     const exchange = new Exchange(request, response, this.#options.baseUrl, awaitsContinue)
     this.#newest.set(request.socket, exchange)
+    this.#line.enter(request.socket, response, () => void this.#serve(exchange))
+  }
+
+  async #serve(exchange: Exchange): Promise<void> {
+    const { request, response } = exchange
     this.#active++
     try {
       const reply = await this.#answer(exchange)
@@ -125,7 +141,7 @@ export class HttpServer {
       this.#refuse(exchange, error)
     }
     this.#active--
-    this.#unread.watch(request.socket, response)
+    this.#unread.watch(request.socket, response, exchange.bytesOut)
     this.#report(exchange)
   }
 
@@ -148,17 +164,17 @@ export class HttpServer {
     const { request, response } = exchange
     const encoding = contentEncoding(request.headers)
     const length = contentLength(request.headers, route.maxBodyBytes)
-    const room = isQueued(route) ? new Room(this.#options.ingest, length) : undefined
+    const room = new Room(isQueued(route) ? this.#options.ingest : this.#messages, length)
     try {
       if (exchange.awaitsContinue) response.writeContinue()
       exchange.awaitsContinue = false
-      exchange.payload = await receiveBody(request, encoding, bytes => room?.grow(bytes), route.maxBodyBytes)
+      exchange.payload = await receiveBody(request, encoding, bytes => room.grow(bytes), route.maxBodyBytes)
       exchange.bytesIn = exchange.payload.length
-      room?.settle()
+      room.settle()
       if (body !== undefined) exchange.body = readValue(exchange.payload, body)
       return await route.handler(exchange)
     } finally {
-      room?.release()
+      room.release()
     }
   }
 

@@ -1,77 +1,133 @@
 /**
- * Answers that their clients have not taken yet: what does not fit into the kernel's buffers waits in this process's
- * memory. A connection on which nothing moves for a while is closed, and where all that waits is too much, the one that
- * keeps it waiting for longest is.
+ * What waits in this process's memory because clients do not read: answers that do not fit into the kernel's buffers, and
+ * requests that were sent ahead of them (lib/line.ts). A connection that takes nothing of its answer for a while is
+ * closed; and where all that waits is too much, so is the one on which nothing has moved for longest.
  */
 import type { Socket } from 'node:net'
 
-interface Bounds {
-  /** Bytes of all answers that wait. */
+export interface Bounds {
+  /** Bytes of all that waits. */
   readonly bytes: number
-  /** How long a connection may take nothing of what waits for it. */
+  /** Of what one connection has sent ahead. */
+  readonly aheadBytes: number
+  /** How long a connection may take nothing of the answer that waits for it. */
   readonly idleMs: number
 }
 
-const BOUNDS: Bounds = { bytes: 128 * 1024 * 1024, idleMs: 20_000 }
+const BOUNDS: Bounds = { bytes: 128 * 1024 * 1024, aheadBytes: 16 * 1024 * 1024, idleMs: 20_000 }
+/** How often connections are looked at in the time that they have. Time in which this process stands still is not theirs. */
+const LOOKS = 20
 
 /** Of node's http.ServerResponse. */
 interface Answer {
-  /** What was written and not yet taken, also where answers before it on the same connection have not been taken. */
+  readonly closed: boolean
+  readonly writableEnded: boolean
+  /** What was written and not yet taken. */
   readonly writableLength: number
-  once(event: 'finish', listener: () => void): unknown
+  on(event: 'drain' | 'close', listener: () => void): unknown
+}
+
+/** What waits on one connection. */
+interface Waiting {
+  /** An answer is there to be taken. */
+  answers: number
+  bytes: number
+  aheadBytes: number
+  /** At which look an answer began, or a part of one was taken. */
+  movedAt: number
 }
 
 export class Unread {
   readonly #bounds: Bounds
-  /** Bytes by connection; the one that keeps them waiting for longest comes first. */
-  readonly #waiting = new Map<Socket, number>()
+  readonly #clock: NodeJS.Timeout
+  /** The connection on which nothing has moved for longest comes first. */
+  readonly #waiting = new Map<Socket, Waiting>()
   /** Whose end is listened for. */
   readonly #known = new WeakSet<Socket>()
   #bytes = 0
+  #looks = 0
 
-  constructor(bounds = BOUNDS) {
-    this.#bounds = bounds
+  constructor(bounds: Partial<Bounds> = {}) {
+    this.#bounds = { ...BOUNDS, ...bounds }
+    this.#clock = setInterval(() => this.#closeIdle(), this.#bounds.idleMs / LOOKS).unref()
   }
 
   get bytes(): number {
     return this.#bytes
   }
 
-  /** Is given every answer once it was written. */
-  watch(socket: Socket, answer: Answer): void {
-    const bytes = answer.writableLength
-    if (bytes === 0 || socket.destroyed) return
-    // Any bytes that move begin the time anew; node closes the connection when it is over.
-    socket.setTimeout(this.#bounds.idleMs)
-    this.#add(socket, bytes)
-    answer.once('finish', () => this.#take(socket, bytes))
-    this.#makeRoom(socket, bytes)
+  /** Is given every answer once it has begun to go out, and how many bytes it keeps until all of it is taken. */
+  watch(socket: Socket, answer: Answer, bytes: number): void {
+    const isTaken = answer.writableEnded && answer.writableLength === 0
+    if (isTaken || answer.closed || socket.destroyed) return
+    const kept = Math.max(bytes, answer.writableLength, 1)
+    const waiting = this.#move(socket)
+    waiting.answers++
+    this.#count(socket, waiting, kept)
+    answer.on('drain', () => this.#move(socket))
+    answer.on('close', () => {
+      waiting.answers--
+      this.#count(socket, waiting, -kept)
+    })
+    this.#makeRoom(socket)
   }
 
-  #add(socket: Socket, bytes: number): void {
+  /** Is told what a request takes that waits for the answers before it, and with a minus when it no longer does. */
+  countAhead(socket: Socket, bytes: number): void {
+    if (socket.destroyed) return
+    const waiting = this.#waiting.get(socket) ?? this.#move(socket)
+    waiting.aheadBytes += bytes
+    this.#count(socket, waiting, bytes)
+    if (waiting.aheadBytes > this.#bounds.aheadBytes) this.#close(socket)
+    this.#makeRoom(socket)
+  }
+
+  close(): void {
+    clearInterval(this.#clock)
+  }
+
+  #move(socket: Socket): Waiting {
     if (!this.#known.has(socket)) {
       this.#known.add(socket)
-      socket.once('close', () => this.#take(socket, Number.POSITIVE_INFINITY))
+      socket.once('close', () => this.#forget(socket))
     }
-    this.#waiting.set(socket, (this.#waiting.get(socket) ?? 0) + bytes)
+    const waiting = this.#waiting.get(socket) ?? { answers: 0, bytes: 0, aheadBytes: 0, movedAt: 0 }
+    waiting.movedAt = this.#looks
+    this.#waiting.delete(socket)
+    this.#waiting.set(socket, waiting)
+    return waiting
+  }
+
+  #forget(socket: Socket): void {
+    this.#bytes -= this.#waiting.get(socket)?.bytes ?? 0
+    this.#waiting.delete(socket)
+  }
+
+  #count(socket: Socket, waiting: Waiting, bytes: number): void {
+    if (this.#waiting.get(socket) !== waiting) return
+    waiting.bytes += bytes
     this.#bytes += bytes
+    if (waiting.bytes === 0) this.#waiting.delete(socket)
   }
 
-  #take(socket: Socket, bytes: number): void {
-    const waiting = this.#waiting.get(socket) ?? 0
-    const taken = Math.min(bytes, waiting)
-    this.#bytes -= taken
-    if (taken < waiting) this.#waiting.set(socket, waiting - taken)
-    else this.#waiting.delete(socket)
-  }
-
-  /** What was added last may go out, however large it is, unless others wait before it on its connection. */
-  #makeRoom(newest: Socket, added: number): void {
-    for (const [socket, bytes] of this.#waiting) {
-      if (this.#bytes <= this.#bounds.bytes) return
-      if (socket === newest && bytes === added) continue
-      this.#take(socket, bytes)
-      socket.destroy()
+  #closeIdle(): void {
+    this.#looks++
+    for (const [socket, waiting] of this.#waiting) {
+      if (this.#looks - waiting.movedAt <= LOOKS) return
+      if (waiting.answers > 0) this.#close(socket)
     }
+  }
+
+  /** What has begun last may go out, however large it is. */
+  #makeRoom(newest: Socket): void {
+    for (const socket of this.#waiting.keys()) {
+      if (this.#bytes <= this.#bounds.bytes) return
+      if (socket !== newest) this.#close(socket)
+    }
+  }
+
+  #close(socket: Socket): void {
+    this.#forget(socket)
+    socket.destroy()
   }
 }

@@ -61,7 +61,7 @@ const REFUSING_CLASSES: readonly string[] = [
 ]
 
 /** Codes of the driver's and the pool's own errors, raised before anything was sent. */
-const NEVER_SENT = ['CONNECT_TIMEOUT', 'POOL_FULL', 'POOL_CLOSED', 'NOT_CONNECTED']
+const NEVER_SENT = ['CONNECT_TIMEOUT', 'POOL_FULL', 'POOL_CLOSED', 'NOT_CONNECTED', 'CLIENT_GONE']
 /** System calls that fail only before a connection stands. */
 const CONNECTING = ['connect', 'getaddrinfo']
 /** The driver's CONNECTION_CLOSED and its like, the pool's CONNECTION_LOST, and what is said of a socket. */

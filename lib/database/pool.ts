@@ -23,7 +23,7 @@ export interface PoolOptions {
 /** An error of the pool itself, or of its transactions. */
 export class PoolError extends Error {
   override readonly name = 'PoolError'
-  readonly code: 'POOL_FULL' | 'POOL_CLOSED' | 'NOT_CONNECTED' | 'CONNECTION_LOST' | 'TX_ABORTED'
+  readonly code: 'POOL_FULL' | 'POOL_CLOSED' | 'NOT_CONNECTED' | 'CONNECTION_LOST' | 'TX_ABORTED' | 'CLIENT_GONE'
   constructor(code: PoolError['code'], message: string, cause?: unknown) {
     super(message, { cause })
     this.code = code
@@ -42,6 +42,8 @@ interface Lease {
   dead: boolean
   /** Something was sent on it, so that what fails now may have been done. */
   used: boolean
+  /** It was given up because a client went away, and not because anything is wrong with it. */
+  abandoned: boolean
   /** What was asked by the work under way, parts of statements included; the newest is the last. */
   asked: Query[]
 }
@@ -91,10 +93,10 @@ export class Pool {
   /**
    * Runs `work` on a connection of its own. Queries in it may be sent without awaiting each, but must all be awaited. Once
    * the connection is lost, every further query of the same work is too: none moves to another connection. Where the
-   * client goes away meanwhile, the query under way is cancelled.
+   * client goes away meanwhile, its place in line is given up, or the query under way is cancelled.
    */
   async run<T>(work: (sql: Sql) => Promise<T>, client?: Client): Promise<T> {
-    const lease = await this.#lease()
+    const lease = await this.#lease(client)
     const endWatch = client && watchDeparture(client, () => abandon(lease))
     try {
       return await work(lease.guarded)
@@ -167,7 +169,7 @@ export class Pool {
     }
   }
 
-  async #lease(): Promise<Lease> {
+  async #lease(client?: Client): Promise<Lease> {
     if (this.#closed) throw poolClosed()
     const lease = this.#takeFree() ?? (this.#leases.size < this.#size ? this.#open() : undefined)
     if (lease !== undefined) {
@@ -177,7 +179,22 @@ export class Pool {
     if (this.#waiting.length >= this.#maxWaiting) {
       throw new PoolError('POOL_FULL', `${this.#maxWaiting} others are waiting for a connection`)
     }
-    return new Promise((resolve, reject) => this.#waiting.push({ resolve, reject }))
+    return this.#wait(client)
+  }
+
+  async #wait(client?: Client): Promise<Lease> {
+    let leave = () => {}
+    const turn = new Promise<Lease>((resolve, reject) => {
+      const waiter = { resolve, reject }
+      this.#waiting.push(waiter)
+      leave = () => {
+        const place = this.#waiting.indexOf(waiter)
+        if (place >= 0) this.#waiting.splice(place, 1)
+        reject(new PoolError('CLIENT_GONE', 'The client went away while its work waited in line'))
+      }
+    })
+    const endWatch = client && watchDeparture(client, leave)
+    return turn.finally(() => endWatch?.())
   }
 
   #takeFree(): Lease | undefined {
@@ -196,6 +213,7 @@ export class Pool {
       silence: new Silence(this.#connect, this.#statementTimeoutMs),
       dead: false,
       used: false,
+      abandoned: false,
       asked: []
     }
     this.#leases.add(lease)
@@ -211,7 +229,7 @@ export class Pool {
   /** Where a connection could not be had, nothing was sent; then those in line need not try in their turn. */
   #explain(lease: Lease, error: unknown): unknown {
     noteUse(lease)
-    if (lease.used || lease.asked.length === 0 || !lease.dead) return error
+    if (lease.used || lease.abandoned || lease.asked.length === 0 || !lease.dead) return error
     const refused =
       classifyFailure(error) === 'lost' ? new PoolError('NOT_CONNECTED', 'No connection could be had', error) : error
     const hasOther = [...this.#leases].some(other => other.used && !other.dead)
@@ -257,6 +275,7 @@ function guard(sql: Sql, lease: () => Lease): Sql {
 /** Cancels what a lease is doing. A cancellation that comes late would hit the next query, so there is none. */
 function abandon(lease: Lease): void {
   lease.dead = true
+  lease.abandoned = true
   const query = lease.asked.find(query => query.active) ?? lease.asked.at(-1)
   query?.canceller(query).catch(() => {
     // The connection is given up in any case.

@@ -3,6 +3,7 @@
  * written in a batch by whichever lane is free. Requests that arrive while the lanes are writing form the next batch:
  * group commit without a timer. 2xx means committed and readable.
  */
+import { Admission } from '../admission.ts'
 import type { Appended, Ended, Exported, Ingest, Principal, Recorded } from '../app.ts'
 import { CopyConnection } from '../database/copy-connection.ts'
 import type { Database } from '../database/database.ts'
@@ -39,8 +40,7 @@ const LANES = 2
 const BATCH = { operations: 16, bytes: 2 * 1024 * 1024, orWhereSmall: { operations: 32, bytes: 256 * 1024 } }
 const UNBOUNDED = { operations: Number.POSITIVE_INFINITY, bytes: Number.POSITIVE_INFINITY }
 /** Bounds of everything admitted and not yet answered; beyond them, 429 before the body is read. */
-const MAX_PENDING_BYTES = 192 * 1024 * 1024
-const MAX_PENDING = 4096
+const PENDING = { requests: 4096, bytes: 192 * 1024 * 1024 }
 /**
  * Bodies, in bytes, that are being prepared or are prepared and not yet written: their rows take two to three times the
  * room of the bodies, which wait as they came. Many times what two lanes write at once.
@@ -64,14 +64,14 @@ type Operation = ReadyRecord | (PreparedAppend & ByKey) | (PreparedEnd & ByKey) 
 export class WritePath implements Ingest {
   readonly #preparation: Preparation
   readonly #queue = new Queue<Pending>()
+  readonly #admission = new Admission(PENDING)
   readonly #gate = new Gate(MAX_PREPARED_BYTES)
+  readonly #readGate = new Gate(MAX_PREPARED_BYTES)
   readonly #pool: Pool
   readonly #writers: readonly Writer[]
   readonly #idle: Writer[]
   readonly #trialTraces: number | undefined
   readonly #metrics: Metrics
-  #pendingBytes = 0
-  #pending = 0
   #scheduled = false
   #onEmpty: (() => void) | undefined
 
@@ -79,7 +79,7 @@ export class WritePath implements Ingest {
     this.#preparation = new Preparation(options.workers, log)
     this.#trialTraces = options.trialTraces
     this.#metrics = metrics
-    metrics.watchPending(() => ({ requests: this.#pending, bytes: this.#pendingBytes }))
+    metrics.watchPending(() => this.#admission)
     const connection = { applicationName: 'writer', statementTimeoutMs: STATEMENT_TIMEOUT_MS, settings: SETTINGS }
     const connect = (onClose: () => void) => database.connect({ ...connection, onClose })
     this.#pool = new Pool(connect, { size: LANES, statementTimeoutMs: STATEMENT_TIMEOUT_MS })
@@ -159,25 +159,17 @@ export class WritePath implements Ingest {
   }
 
   async read<K extends Reading>(kind: K, body: Uint8Array): Promise<Readings[K]> {
-    const ready = await this.#preparation.makeReady({ operation: kind, body })
-    return (ready as ReadyValue).value as Readings[K]
+    await this.#readGate.enter(body.byteLength)
+    try {
+      const ready = await this.#preparation.makeReady({ operation: kind, body })
+      return (ready as ReadyValue).value as Readings[K]
+    } finally {
+      this.#readGate.leave(body.byteLength)
+    }
   }
 
-  admit(bytes: number, requests = 1): { release(): void } {
-    if (this.#pending + requests > MAX_PENDING || this.#pendingBytes + bytes > MAX_PENDING_BYTES) {
-      throw new Refusal('quota_exhausted', 'the service has as much to write as it can hold; retry later')
-    }
-    this.#pending += requests
-    this.#pendingBytes += bytes
-    let held = true
-    return {
-      release: () => {
-        if (!held) return
-        held = false
-        this.#pending -= requests
-        this.#pendingBytes -= bytes
-      }
-    }
+  admit(bytes: number, requests?: number): { release(): void } {
+    return this.#admission.admit(bytes, requests)
   }
 
   async close(): Promise<void> {

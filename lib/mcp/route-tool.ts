@@ -5,6 +5,7 @@
 import Type, { type TObject, type TProperties, type TSchema } from 'typebox'
 import { type Ingest, JsonText, type RequestOf, type Route } from '../app.ts'
 import { Refusal } from '../errors.ts'
+import { Gate } from '../gate.ts'
 import type { Scope } from '../keys.ts'
 import { readPathId } from '../path-id.ts'
 import { queryCheck } from '../query.ts'
@@ -37,6 +38,9 @@ export interface View<P extends TProperties = TProperties> {
   show(answer: string, options: Arguments): string
 }
 
+/** Answers of a route that are being made into those of its tool at a time: they may be large, and none is read to wait. */
+const MAX_VIEWS = 4
+
 type PathId = 'traceId' | 'scoreId'
 const PATH_IDS = { traceId: TraceId, scoreId: SpanId }
 const NO_PARAMETERS = Type.Object({}, { additionalProperties: false })
@@ -47,6 +51,7 @@ export function routeTool(ingest: Pick<Ingest, 'admit' | 'read'>, route: Route, 
   const options = Object.keys(view?.options.properties ?? {})
   const checkOptions = view && argumentCheck(view.options)
   const readRest = restReader(route)
+  const views = new Gate(MAX_VIEWS)
   return {
     scope: route.access as Scope,
     listing: {
@@ -63,16 +68,28 @@ export function routeTool(ingest: Pick<Ingest, 'admit' | 'read'>, route: Route, 
       checkOptions?.(chosen)
       const parts = readRest(call, [...pathIds, ...options])
       const request = Object.assign(contextOf(call.request), ids, parts)
+      const answer = async () => {
+        const { body } = await route.handler(request)
+        return body instanceof JsonText ? body.text : JSON.stringify(body)
+      }
       const room = route.prepared ? ingest.admit(request.payload.byteLength) : undefined
       try {
-        const { body } = await route.handler(request)
-        const answer = body instanceof JsonText ? body.text : JSON.stringify(body)
-        if (view === undefined || view.isWhole(chosen)) return answer
-        if (answer.length <= SMALL_BYTES) return view.show(answer, chosen)
-        return await ingest.read('view', textsOf(JSON.stringify(chosen), answer))
+        if (view === undefined || view.isWhole(chosen)) return await answer()
+        return await show(view, chosen, answer)
       } finally {
         room?.release()
       }
+    }
+  }
+
+  async function show(view: View, chosen: Arguments, readAnswer: () => Promise<string>): Promise<string> {
+    await views.enter()
+    try {
+      const answer = await readAnswer()
+      if (answer.length <= SMALL_BYTES) return view.show(answer, chosen)
+      return await ingest.read('view', textsOf(JSON.stringify(chosen), answer))
+    } finally {
+      views.leave()
     }
   }
 }

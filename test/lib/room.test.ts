@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
 import { Room } from '../../lib/room.ts'
+import { until } from '../fixtures/until.ts'
 
 /** Keeps count of what is admitted. */
 function counter() {
@@ -48,9 +49,10 @@ t.test('grows with a body that announces nothing, and counts it once', t => {
 
 t.test('keeps only what has come of a body that takes long', async t => {
   const ingest = counter()
-  const [slow, silent] = [new Room(ingest, 2_000_000, 5), new Room(ingest, 1_000_000, 5)]
+  const pace = { ms: 5, bytes: 50_000 }
+  const [slow, silent] = [new Room(ingest, 2_000_000, pace), new Room(ingest, 1_000_000, pace)]
   slow.grow(10_000)
-  await delay(20)
+  await until(() => ingest.held.requests === 0)
   t.same(ingest.held, { bytes: 10_000, requests: 0 })
   slow.grow(20_000)
   t.same(ingest.held, { bytes: 141_072, requests: 0 })
@@ -59,4 +61,15 @@ t.test('keeps only what has come of a body that takes long', async t => {
   slow.release()
   silent.release()
   t.same(ingest.held, { bytes: 0, requests: 0 })
+})
+
+t.test('keeps the room of a body that comes, however long it takes', async t => {
+  const ingest = counter()
+  const room = new Room(ingest, 2_000_000, { ms: 20, bytes: 1 })
+  for (let bytes = 100_000; bytes < 2_000_000; bytes += 100_000) {
+    room.grow(bytes)
+    await delay(5)
+  }
+  t.same(ingest.held, { bytes: 2_000_000, requests: 1 })
+  room.release()
 })

@@ -5,6 +5,7 @@ import t from 'tap'
 import Type from 'typebox'
 import { type App, Content, JsonText } from '../../lib/app.ts'
 import { createLog } from '../../lib/log.ts'
+import { endBody, span, spansBody, startBody } from '../fixtures/bodies.ts'
 import { parseRaw, sendRaw } from '../fixtures/raw.ts'
 import { type Answer, testService } from '../fixtures/service.ts'
 
@@ -268,4 +269,49 @@ t.test('a handler learns that its client has gone', async t => {
   await running
   socket.destroy()
   await t.resolves(gone)
+})
+
+t.test('requests in one go on one connection are served one after the other', async t => {
+  let underWay = 0
+  let most = 0
+  const { port, key } = await testService(t, {
+    plugins: [
+      app =>
+        app.route({
+          method: 'GET',
+          path: '/slow',
+          access: 'public',
+          summary: '',
+          replies: {},
+          async handler() {
+            most = Math.max(most, ++underWay)
+            await delay(5)
+            underWay--
+            return {}
+          }
+        })
+    ]
+  })
+  await sendRaw(port, `${'GET /slow HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(4)}GET / HTTP/1.1\r\nConnection: close\r\n\r\n`)
+  t.equal(most, 1)
+
+  const { trace } = startBody()
+  const head = `HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n`
+  const post = (path: string, body: object) => {
+    const text = JSON.stringify(body)
+    return `POST /api/v1/traces${path} ${head}Content-Length: ${text.length}\r\n\r\n${text}`
+  }
+  const text = await sendRaw(
+    port,
+    post('', { schemaVersion: 1, trace }) +
+      post(`/${trace.id}/spans`, spansBody(span())) +
+      post(`/${trace.id}/end`, endBody()) +
+      `GET /api/v1/traces/${trace.id} ${head}Connection: close\r\n\r\n`
+  )
+  t.same(
+    [...text.matchAll(/HTTP\/1\.1 (\d+)/g)].map(match => match[1]),
+    ['201', '200', '200', '200'],
+    'what is asked first is there for what follows'
+  )
+  t.match(text, '"spanCount":1')
 })

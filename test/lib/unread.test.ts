@@ -2,17 +2,24 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
-import { Unread } from '../../lib/unread.ts'
+import { Line } from '../../lib/line.ts'
+import { end } from '../../lib/reply.ts'
+import { type Bounds, Unread } from '../../lib/unread.ts'
 import { until } from '../fixtures/until.ts'
 
 const ANSWER = Buffer.alloc(8 * 1024 * 1024)
 
 /** A server that answers with more than kernels keep, and clients that read nothing until they are told. */
-async function scene(t: Test, bounds: { bytes: number; idleMs: number }) {
+async function scene(t: Test, bounds: Partial<Bounds>) {
   const unread = new Unread(bounds)
+  const line = new Line(unread)
+  let served = 0
   const server = createServer((request, response) => {
-    response.end(ANSWER)
-    unread.watch(request.socket, response)
+    line.enter(request.socket, response, () => {
+      served++
+      end(response, ANSWER)
+      unread.watch(request.socket, response, ANSWER.length)
+    })
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -21,38 +28,66 @@ async function scene(t: Test, bounds: { bytes: number; idleMs: number }) {
   t.teardown(() => {
     for (const socket of sockets) socket.destroy()
     server.close()
+    unread.close()
   })
+  const send = (times: number) => {
+    const socket = connect(port, '127.0.0.1').on('error', () => {})
+    socket.pause().write('GET / HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(times))
+    sockets.push(socket)
+    return socket
+  }
   return {
     unread,
+    served: () => served,
+    send,
     async ask(times = 1) {
-      const socket = connect(port, '127.0.0.1').on('error', () => {})
-      socket.pause().write('GET / HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(times))
-      sockets.push(socket)
-      await until(() => unread.bytes > 0)
+      const before = unread.bytes
+      const socket = send(times)
+      await until(() => unread.bytes > before)
       return socket
     }
   }
 }
 
-t.test('counts what waits for a client, until it is taken', async t => {
-  const { unread, ask } = await scene(t, { bytes: 2 ** 40, idleMs: 60_000 })
+t.test('counts what waits for a client, until it is taken, and serves no request before that', async t => {
+  const { unread, served, ask } = await scene(t, {})
   const socket = await ask(15)
-  await until(() => unread.bytes > 14 * ANSWER.length)
+  await until(() => unread.bytes > ANSWER.length)
+  t.ok(unread.bytes < 1.1 * ANSWER.length, 'one answer, and what waits behind it')
+  t.equal(served(), 1)
   socket.resume()
   await until(() => unread.bytes === 0)
+  t.equal(served(), 15)
   t.equal(socket.destroyed, false)
 })
 
 t.test('closes a connection on which nothing moves', async t => {
-  const { unread, ask } = await scene(t, { bytes: 2 ** 40, idleMs: 100 })
+  const { unread, ask } = await scene(t, { idleMs: 100 })
   await ask(2)
   await until(() => unread.bytes === 0)
   t.pass('it was let go')
 })
 
-t.test('closes those that keep most waiting for longest, but no answer that has just begun', async t => {
-  const { unread, ask } = await scene(t, { bytes: ANSWER.length / 2, idleMs: 60_000 })
-  const [first, second] = [await ask(), await ask()]
+t.test('keeps a connection on which something moves now and then', async t => {
+  const { unread, ask } = await scene(t, { idleMs: 1000 })
+  const socket = await ask(2)
+  let read = 0
+  socket.on('data', chunk => {
+    read += chunk.length
+    if (read < 2 ** 20) return
+    read = 0
+    socket.pause()
+    setTimeout(() => socket.resume(), 100)
+  })
+  socket.resume()
+  await until(() => unread.bytes === 0)
+  t.equal(socket.destroyed, false)
+})
+
+t.test('closes those on which nothing has moved for longest where all is too much', async t => {
+  const { unread, ask, send } = await scene(t, { bytes: ANSWER.length / 2 })
+  const first = await ask()
+  const second = send(1)
   first.resume()
   await once(first, 'close')
   t.ok(unread.bytes > 0, 'the newer one goes on')
@@ -60,4 +95,11 @@ t.test('closes those that keep most waiting for longest, but no answer that has 
   second.resume()
   await until(() => unread.bytes === 0)
   t.equal(second.destroyed, false)
+})
+
+t.test('closes a connection that sends too many requests ahead', async t => {
+  const { unread, served, send } = await scene(t, { aheadBytes: 100_000 })
+  await once(send(100).resume(), 'close')
+  await until(() => unread.bytes === 0)
+  t.ok(served() < 100)
 })

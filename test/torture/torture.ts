@@ -15,7 +15,8 @@ import { type Figure, ORDERS_VARIABLE, type Orders } from '../fixtures/torture.t
 const PARTS = {
   crashes: 'nothing that was answered is lost, whatever is killed',
   store: 'writes are 429 and reads 503 while the store refuses, and all is well within 5 s of its return',
-  overload: 'idle, slow and wrong clients take nothing from the others',
+  overload: 'of more than can be served, the rest is refused at once, and nobody else notices',
+  abuse: 'idle, slow, greedy and wrong clients take nothing from the others',
   secrets: 'no answer and no time tells whether a key exists',
   operation: 'a server that is told to go answers what is under way; threads that die are replaced',
   input: 'no input is answered 5xx, or holds the server up for more than 100 ms',

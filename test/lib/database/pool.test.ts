@@ -276,3 +276,40 @@ t.test('ends after the work that is under way, and refuses more', async t => {
   await ending
   t.equal(await pool.run(readPid).catch(classifyFailure), 'refused')
 })
+
+t.test('work whose client goes away leaves the line, and nobody else does', async t => {
+  const pool = makePool(t, 1)
+  const client = new AbortController()
+  let leave = () => {}
+  const held = new Promise<void>(resolve => {
+    leave = resolve
+  })
+  const first = pool.run(async sql => {
+    const pid = await readPid(sql)
+    await held
+    return pid
+  })
+  const gone = pool.run(readPid, client).catch(error => error)
+  const last = pool.run(readPid)
+  client.abort()
+  const error = await gone
+  t.match(error, { name: 'PoolError', code: 'CLIENT_GONE' })
+  t.equal(classifyFailure(error), 'refused')
+  t.equal(pool.waiting, 1)
+  leave()
+  t.equal(await last, await first)
+})
+
+t.test('a query that is given up before its connection stands fails nobody who waits', async t => {
+  const relay = await testRelay(t, database.target)
+  relay.hang()
+  const pool = new Pool(onClose => relay.connect({ onClose }), { size: 1 })
+  t.teardown(() => pool.end(0))
+  const client = new AbortController()
+  const gone = pool.run(readPid, client).catch(() => 'given up')
+  const last = pool.run(readPid)
+  client.abort()
+  t.equal(await gone, 'given up')
+  relay.mend()
+  t.type(await last, 'number')
+})

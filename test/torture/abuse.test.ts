@@ -1,0 +1,261 @@
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
+import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
+import t, { type Test } from 'tap'
+import { Agent, request } from 'undici'
+import { largeBody, MIB, startBesieged } from '../fixtures/besieged.ts'
+import { ingestBody } from '../fixtures/bodies.ts'
+import { parseRaw, sendRaw } from '../fixtures/raw.ts'
+import { figure, isLong } from '../fixtures/torture.ts'
+import { until } from '../fixtures/until.ts'
+
+const IDLE = isLong ? 5000 : 300
+const WRONG_KEYS = isLong ? 100_000 : 2000
+/** Who asks for much and reads nothing; how many times each of them asks; and how many ask much more often. */
+const READERS = isLong ? 400 : 20
+const TIMES = 4
+const PIPELINERS = isLong ? 50 : 2
+const AHEAD = isLong ? 400 : 50
+/** Of an answer. */
+const LARGE_BYTES = 1_800_000
+/** How long a connection may take nothing of an answer, and how much may wait for all of them. */
+const UNREAD_MS = 20_000
+const UNREAD_MIB = 128
+/** What six answers take while they are made, and what is garbage already. */
+const MAKING_MIB = 256
+/** Within this a health route answers whatever else goes on. */
+const QUICK_MS = 1000
+
+const { database, address, port, authorization, post, get, open, record, health, metric, memory } =
+  await startBesieged(t)
+
+/** On whatever machine, a short run says nothing of times. */
+function checkQuick(t: Test, ms: number, what = 'health'): void {
+  if (isLong) t.ok(ms < QUICK_MS, `${what}: after ${ms} ms`)
+}
+
+t.test('idle and slow clients take nothing from the others', async t => {
+  const before = await memory()
+  const sockets: Socket[] = []
+  for (let i = 0; i < IDLE; i++) sockets.push(await open(t, ''))
+  for (let i = 0; i < IDLE / 10; i++) {
+    sockets.push(await open(t, 'GET /healthz HTTP/1.1\r\nHos'))
+    sockets.push(await open(t, `${post}Content-Length: 200000\r\n\r\n{"x":`))
+    sockets.push(await open(t, `${post}Transfer-Encoding: chunked\r\n\r\n5\r\n{"x":\r\n`))
+  }
+  const slowest = await health()
+  const grown = (await memory()) - before
+  figure(`health beside ${sockets.length} idle and slow connections, ms`, Math.round(slowest))
+  figure('memory that they take, MiB', Math.round(grown))
+  checkQuick(t, slowest)
+  t.ok(grown < 32 + (sockets.length * 64) / 1024, `${grown} MiB`)
+  t.equal(await record(), 201)
+  for (const socket of sockets) socket.destroy()
+  await until(async () => (await metric('spoor_pending_writes')) === 0)
+  t.equal(await metric('spoor_pending_write_bytes'), 0, 'whoever goes away in the middle of a body leaves nothing')
+})
+
+t.test('headers beyond the limit are 431 in the form of every error', async t => {
+  const answer = parseRaw(await sendRaw(port, `GET /healthz HTTP/1.1\r\nHost: x\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`))
+  t.equal(answer.status, 431)
+  t.match(JSON.parse(answer.body).error, { code: 'invalid_request', requestId: answer.headers['x-request-id'] })
+})
+
+t.test('requests in one go on one connection are answered in order', async t => {
+  const count = 1000
+  const socket = connect(port, '127.0.0.1')
+  const one = (path: string, more = '') => `GET ${path} HTTP/1.1\r\nHost: x\r\n${more}\r\n`
+  socket.end(one('/healthz').repeat(count - 1) + one('/nowhere', 'Connection: close\r\n'))
+  let text = ''
+  for await (const chunk of socket) text += chunk
+  const statuses = [...text.matchAll(/HTTP\/1\.1 (\d+)/g)].map(match => match[1])
+  t.equal(statuses.length, count)
+  t.equal(statuses.at(-1), '404')
+  t.ok(statuses.slice(0, -1).every(status => status === '200'))
+})
+
+t.test('wrong keys leave nothing behind, and cost the database little', async t => {
+  const { pool } = database
+  const transactions = async () =>
+    pool.run(async sql => {
+      const [row] = await sql`
+        select pg_stat_clear_snapshot(), xact_commit::int as n from pg_stat_database
+        where datname = current_database()`
+      return row?.n
+    })
+  const dispatcher = new Agent({ connections: 64, pipelining: 1 })
+  t.teardown(() => dispatcher.destroy())
+  let sent = 0
+  const statuses = new Set<number>()
+  const flood = async (most: number) => {
+    const clients = Array.from({ length: 64 }, async () => {
+      while (sent < most) {
+        const token = `spoor_live_${String(sent++).padStart(16, '0')}_${'x'.repeat(43)}`
+        const headers = { authorization: `Bearer ${token}` }
+        const { statusCode, body } = await request(`${address}/api/v1/key`, { headers, dispatcher })
+        await body.dump()
+        statuses.add(statusCode)
+      }
+    })
+    await Promise.all(clients)
+  }
+  await flood(WRONG_KEYS / 10)
+  const [before, asked] = [await memory(), await transactions()]
+  await flood(WRONG_KEYS)
+  const [grown, made] = [(await memory()) - before, (await transactions()) - asked]
+  figure('wrong keys', WRONG_KEYS)
+  figure('memory that they leave taken, MiB', Math.round(grown))
+  figure('transactions of the database for each', (made / (WRONG_KEYS * 0.9)).toFixed(3))
+  t.same([...statuses], [401])
+  t.ok(grown < 64, `${grown} MiB`)
+  t.ok(made < WRONG_KEYS / 2, `${made} transactions`)
+  checkQuick(t, await health())
+})
+
+/** Sends so many requests for a trace in one go, and takes the answers so slowly; resolves with the ids in them. */
+async function readSlowly(t: Test, traceId: string, times: number, bytesPerSecond: number): Promise<string[]> {
+  const pauseMs = 100
+  const last = get(traceId).replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n')
+  const socket = await open(t, get(traceId).repeat(times - 1) + last)
+  let text = ''
+  let taken = 0
+  socket.setEncoding('latin1').on('data', (chunk: string) => {
+    text += chunk
+    taken += chunk.length
+    if (taken < (bytesPerSecond * pauseMs) / 1000) return
+    taken = 0
+    socket.pause()
+    setTimeout(() => socket.resume(), pauseMs)
+  })
+  await once(socket, 'close')
+  return [...text.matchAll(/\{"trace":\{"id":"(\w{32})"/g)].map(match => match[1]!)
+}
+
+for (const [who, count, times] of [
+  ['who ask for much and read nothing', READERS, TIMES],
+  ['who ask for much again and again in one go and read nothing', PIPELINERS, AHEAD]
+] as const) {
+  t.test(`${who} take a bounded room, for a while, and others are served`, async t => {
+    const body = largeBody(LARGE_BYTES)
+    t.equal(await record(body), 201)
+    const before = await memory()
+    let closed = 0
+    for (let i = 0; i < count; i++) {
+      const socket = await open(t, get(body.trace.id).repeat(times))
+      socket.pause().on('close', () => closed++)
+    }
+    const start = performance.now()
+    // Where all that waits is too much, who reads slowly may be let go as well.
+    const slow = isLong && times === TIMES ? readSlowly(t, body.trace.id, 30, 1_000_000) : undefined
+    await until(async () => (await metric('spoor_unread_bytes')) > MIB)
+    const { statusCode, body: detail } = await request(`${address}/api/v1/traces/${body.trace.id}`, {
+      headers: { authorization }
+    })
+    t.equal((await detail.arrayBuffer()).byteLength > LARGE_BYTES, true, 'others are served')
+    t.equal(statusCode, 200)
+    let most = 0
+    let slowest = 0
+    let mostUnread = 0
+    const isLeft = async () => {
+      const unread = (await metric('spoor_unread_bytes')) / MIB
+      mostUnread = Math.max(mostUnread, unread)
+      return unread > 0
+    }
+    while (isLong && (await isLeft()) && performance.now() - start < 30 * UNREAD_MS) {
+      most = Math.max(most, (await memory()) - before)
+      slowest = Math.max(slowest, await health())
+      await delay(200)
+    }
+    const name = `${count} who ask for ${Math.round((times * LARGE_BYTES) / 1e6)} MB and read nothing`
+    figure(`${name}: most memory, MiB`, Math.round(most))
+    figure(`${name}: most that waited, MiB`, Math.round(mostUnread))
+    figure(`${name}: the last was let go after, ms`, Math.round(performance.now() - start))
+    figure(`${name}: slowest health answer, ms`, Math.round(slowest))
+    if (slow !== undefined) t.same(await slow, Array(30).fill(body.trace.id), 'who reads slowly is served meanwhile')
+    if (isLong) t.equal(await metric('spoor_unread_bytes'), 0, 'they were let go')
+    t.ok(mostUnread < UNREAD_MIB + 16, `${mostUnread} MiB wait`)
+    t.ok(most < UNREAD_MIB + MAKING_MIB, `${most} MiB`)
+    checkQuick(t, slowest)
+  })
+}
+
+t.test('large answers to requests in one go are all sent, in order, to a client that reads slowly', async t => {
+  const bodies = [largeBody(LARGE_BYTES), largeBody(LARGE_BYTES)]
+  for (const body of bodies) t.equal(await record(body), 201)
+  const slow = bodies.map(body => readSlowly(t, body.trace.id, 5, 20_000_000))
+  for (const [i, body] of bodies.entries()) t.same(await slow[i], Array(5).fill(body.trace.id))
+  await until(async () => (await metric('spoor_unread_bytes')) === 0)
+})
+
+t.test('bodies that never end, bombs and floods of headers are refused at once, and leave nothing', async t => {
+  const endless = async () => {
+    const socket = await open(t, `${post}Transfer-Encoding: chunked\r\n\r\n`)
+    const chunk = `10000\r\n${'x'.repeat(65_536)}\r\n`
+    const timer = setInterval(() => socket.writable && socket.write(chunk), 1)
+    const [answer] = await once(socket.setEncoding('latin1'), 'data')
+    clearInterval(timer)
+    socket.destroy()
+    return Number(answer.split(' ')[1])
+  }
+  const sendEncoded = (body: Uint8Array, encoding: string) => async () => {
+    const headers = { authorization, 'content-encoding': encoding }
+    const answer = await request(`${address}/api/v1/traces`, { method: 'POST', headers, body })
+    await answer.body.dump()
+    return answer.statusCode
+  }
+  const zeros = Buffer.alloc(100 * MIB)
+  const bomb = gzipSync(zeros, { level: 1 })
+  const brotli = brotliCompressSync(zeros, { params: { [constants.BROTLI_PARAM_QUALITY]: 1 } })
+  const headers = 'X: y\r\n'.repeat(20_000)
+  const abuses: [name: string, send: () => Promise<number>, status: number][] = [
+    ['a body that never ends', endless, 413],
+    [`gzip of ${Math.round(zeros.length / bomb.length)} times its size`, sendEncoded(bomb, 'gzip'), 413],
+    [`br of ${Math.round(zeros.length / brotli.length)} times its size`, sendEncoded(brotli, 'br'), 413],
+    ['gzip of gzip', sendEncoded(gzipSync(bomb), 'gzip'), 400],
+    ['gzip of gzip, and said so', sendEncoded(gzipSync(bomb), 'gzip, gzip'), 415],
+    ['many headers', async () => parseRaw(await sendRaw(port, `${post}${headers}\r\n`)).status, 431]
+  ]
+  const times = isLong ? 50 : 4
+  const before = await memory()
+  for (const [name, send, status] of abuses) {
+    const [took, ...statuses] = await Promise.all([health(), ...Array.from({ length: times }, send)])
+    t.same(new Set(statuses), new Set([status]), name)
+    checkQuick(t, took, `health beside ${name}`)
+  }
+  const grown = (await memory()) - before
+  figure(`memory that ${abuses.length * times} bombs and the like leave taken, MiB`, Math.round(grown))
+  t.ok(grown < 128, `${grown} MiB`)
+  t.equal(await metric('spoor_pending_write_bytes'), 0)
+})
+
+t.test(
+  'messages to the tools that never come whole keep no more than their room, and writers none of theirs',
+  async t => {
+    const count = isLong ? 400 : 60
+    const before = await memory()
+    const head = post.replace('/api/v1/traces', '/api/mcp')
+    const refused: Promise<unknown>[] = []
+    for (let i = 0; i < count; i++) {
+      const socket = await open(t, `${head}Content-Length: 2000000\r\n\r\n`)
+      refused.push(once(socket.setEncoding('latin1'), 'data').then(([answer]) => answer))
+      socket.write('x'.repeat(1_500_000))
+    }
+    t.match(await Promise.race(refused), /^HTTP\/1\.1 429 [\s\S]*\r\nRetry-After: \d+\r\n/)
+    t.equal(await record(largeBody(LARGE_BYTES)), 201)
+    const grown = (await memory()) - before
+    figure(`memory that ${count} unfinished messages to the tools take, MiB`, Math.round(grown))
+    t.ok(grown < 256, `${grown} MiB`)
+  }
+)
+
+t.test('large bodies in one go on one connection are all answered, in order', async t => {
+  const bodies = Array.from({ length: 20 }, () => JSON.stringify(ingestBody({ input: 'x'.repeat(40_000) })))
+  const texts = bodies.map(body => `${post}Content-Length: ${body.length}\r\n\r\n${body}`)
+  const text = await sendRaw(port, `${texts.join('')}GET /nowhere HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`)
+  const ids = [...text.matchAll(/"traceId":"(\w+)"/g)].map(match => match[1])
+  t.same(
+    ids,
+    bodies.map(body => JSON.parse(body).trace.id)
+  )
+})
