@@ -25,8 +25,9 @@ async function main(parameters: readonly string[]): Promise<number> {
     await makeTemplate(target, template)
     return await runTap({ target, template }, parameters)
   } finally {
-    await runOn(target, `drop database if exists ${template}`)
-    await cluster?.stop()
+    // A server of one's own goes with all that is on it.
+    if (cluster === undefined) await runOn(target, `drop database if exists ${template}`)
+    else await cluster.stop()
   }
 }
 
