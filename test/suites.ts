@@ -10,7 +10,10 @@ import { fileURLToPath } from 'node:url'
 const TESTS = fileURLToPath(new URL('.', import.meta.url))
 const SUITES = join(TESTS, 'suites')
 const TEST_FILE = /\.test\.js$/
-/** Writes a file to run for each suite; the largest suites come first, so that the last one to end is a small one. */
+/**
+ * Writes a file to run for each suite; the largest suites come first, so that the last one to end is a small one. Their
+ * names begin with their place, because tap runs them by their names.
+ */
 export async function writeSuites(): Promise<string[]> {
   await rm(SUITES, { recursive: true, force: true })
   await mkdir(SUITES)
@@ -23,11 +26,13 @@ export async function writeSuites(): Promise<string[]> {
     suites.set(name, suite)
   }
   const ordered = [...suites].sort(([, one], [, other]) => other.bytes - one.bytes)
-  return Promise.all(ordered.map(([name, { files }]) => writeSuite(name, files)))
+  return Promise.all(
+    ordered.map(([name, { files }], i) => writeSuite(`${i + 1}-${name === '.' ? 'test' : name}`, files))
+  )
 }
 
 async function writeSuite(name: string, files: readonly string[]): Promise<string> {
-  const path = join(SUITES, `${name === '.' ? 'test' : name}.js`)
+  const path = join(SUITES, `${name}.js`)
   const list = JSON.stringify(files.map(file => `../${file}`))
   await writeFile(path, `import { runSuite } from '../fixtures/suite.js'\n\nrunSuite(${list})\n`)
   return relative(process.cwd(), path)
