@@ -97,8 +97,8 @@ const RETAGGED = `select u.*, t.tags as old_tags, t.family as old_family, t.star
       is distinct from (t.kind, t.started_at, t.duration_ms, t.cost_usd, t.user_id, t.tags)`
 
 const REMOVE_TAGS = `delete from trace_tags g using retagged r, unnest(r.old_tags) as old (tag)
-    where g.project_id = r.project_id and g.tag = old.tag and g.family = r.old_family and g.started_at = r.old_start
-      and g.id = r.id`
+    where g.project_id = r.project_id and g.tag_family = hashtextextended(old.tag, r.old_family)
+      and g.started_at = r.old_start and g.id = r.id`
 
 /** The step that adds the tags of traces that took. */
 export function addTags(sources: readonly string[]): string {

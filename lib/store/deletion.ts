@@ -29,8 +29,8 @@ export async function deleteTrace(
         where t.project_id = ${projectId} and t.seq = found.seq and t.version = found.version
         returning t.seq, t.id, t.family, t.started_at, t.tags, -1 as traces, -t.span_count as spans, -t.estimated_bytes as bytes
       ), tags_gone as (
-        delete from trace_tags g using gone
-        where g.project_id = ${projectId} and g.tag = any (gone.tags) and g.family = gone.family
+        delete from trace_tags g using gone, unnest(gone.tags) as own (tag)
+        where g.project_id = ${projectId} and g.tag_family = hashtextextended(own.tag, gone.family)
           and g.started_at = gone.started_at and g.id = gone.id
       ), spans_gone as (
         delete from spans s using gone where s.project_id = ${projectId} and s.trace_seq = gone.seq

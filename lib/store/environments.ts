@@ -82,8 +82,8 @@ export async function relabelTraces(
     ), relabelled_tags as (
       -- The snapshot of the statement shows traces with the families that they had.
       update trace_tags g set kind = c.kind, family = c.family
-      from changed c join traces old on old.project_id = ${projectId} and old.seq = c.seq
-      where g.project_id = ${projectId} and g.tag = any (c.tags) and g.family = old.family
+      from changed c join traces old on old.project_id = ${projectId} and old.seq = c.seq, unnest(c.tags) as own (tag)
+      where g.project_id = ${projectId} and g.tag_family = hashtextextended(own.tag, old.family)
         and g.started_at = c.started_at and g.id = c.id
     )
     select (select count(*) from changed) as changed, (select last_seq from range) as "lastSeq"`

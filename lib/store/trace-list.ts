@@ -2,8 +2,9 @@
  * The trace list (specification 4.7): pages found by keyset on (sort key, id), at any depth. The bodies of traces are
  * never read.
  *
- * Without filters, and in a session, they are found along one index (lib/store/trace-walk.ts), with filters by merging the
- * lists of what matches (lib/store/trace-merge.ts).
+ * The newest without filters, and those of a session, are found along one index (lib/store/trace-walk.ts), others by
+ * merging the lists of what matches (lib/store/trace-merge.ts); but for the slowest and costliest of a tag and a name
+ * (lib/store/trace-few.ts).
  *
  * Which way a statement goes is written in it, and never left to what the planner knows of the values: all are planned
  * once a connection (plan_cache_mode of the readers), which saves 0.5 ms of PostgreSQL's CPU on each page.
@@ -14,6 +15,7 @@ import { list } from './json.ts'
 import { edgeAbove, edgeBelow, type Sort, TRACE_ORDERS } from './order.ts'
 import { readScoreMaps } from './scores.ts'
 import { readSummaries, type Summary } from './summary-page.ts'
+import { FEW, sortFew } from './trace-few.ts'
 import { MOST_FAMILIES, mergeLists } from './trace-merge.ts'
 import { FAMILY_FILTERS } from './trace-statement.ts'
 import { walkTraces } from './trace-walk.ts'
@@ -74,17 +76,14 @@ export async function listTraces(
   sql: Sql,
   projectId: number,
   query: TraceQuery,
-  mostFamilies = MOST_FAMILIES
+  limits = { mostFamilies: MOST_FAMILIES, few: FEW }
 ): Promise<TracePage> {
   const { after, before, sort, limit } = query
   const order = TRACE_ORDERS[sort]
   const down = before === undefined
   const edge = down ? edgeBelow(order, after, query.to) : edgeAbove(order, before, query.from)
   const start: Start = { edge, down, isCursor: after !== undefined || before !== undefined, limit }
-  const { page, behind } =
-    (isMerged(query) ? await mergeLists(sql, projectId, query, start, mostFamilies) : undefined) ??
-    (await walkTraces(sql, projectId, query, start))
-
+  const { page, behind } = await findPage(sql, projectId, query, start, limits)
   const found = readSummaries(page)
   const traces = found.slice(0, limit)
   if (!down) traces.reverse()
@@ -103,8 +102,23 @@ export async function listTraces(
 export const behindEdge = (edge: Edge): Edge => ({ ...edge, inclusive: !edge.inclusive })
 
 const MERGED_FILTERS = [...FAMILY_FILTERS, 'name', 'tag', 'userId'] as const
-const isMerged = (query: TraceQuery): boolean =>
-  query.sessionId === undefined && MERGED_FILTERS.some(name => query[name] !== undefined)
+
+async function findPage(
+  sql: Sql,
+  projectId: number,
+  query: TraceQuery,
+  start: Start,
+  { mostFamilies, few }: { readonly mostFamilies: number; readonly few: number }
+): Promise<Found> {
+  const { sort, tag, name, sessionId } = query
+  const isNewest = sort === 'newest'
+  if (!isNewest && tag !== undefined && name !== undefined) return sortFew(sql, projectId, query, start, few)
+  const isMerged = !isNewest || (sessionId === undefined && MERGED_FILTERS.some(name => query[name] !== undefined))
+  // Only the newest can be walked.
+  const most = isNewest ? mostFamilies : 2 ** 31 - 2
+  const page = isMerged ? await mergeLists(sql, projectId, query, start, most) : undefined
+  return page ?? walkTraces(sql, projectId, query, start)
+}
 
 async function renderSummaries(sql: Sql, projectId: number, traces: readonly Summary[]): Promise<string[]> {
   const scored = traces.filter(trace => trace.scoreCount > 0).map(trace => trace.seq)

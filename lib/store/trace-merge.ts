@@ -1,7 +1,8 @@
 /**
- * Pages of traces that filters select. Every list that a filter can ask for is made of families (status, environment and
- * model together), or, where a name is asked for, of kinds (a family and a name); and of each there is an index in every
- * order, of all traces and of those of a tag or a user. So the page is the nearest of what is nearest in each:
+ * Pages of traces that filters select, and of the slowest and costliest. Every list that can be asked for is made of
+ * families (status, environment and model together), or, where a name is asked for, of kinds (a family and a name); and of
+ * each there is an index in every order, of all traces and of those of a tag or a user. (Of a tag's kinds, for the newest
+ * only: lib/store/trace-few.ts.) So the page is the nearest of what is nearest in each:
  *
  * 1. The families that match are read: as many as the project has models, times its environments, times four.
  * 2. Of the lists of a few frequent families, a page each is read and merged. Where that fills the page, its last trace
@@ -16,9 +17,12 @@
 import type { Sql } from 'postgres'
 import type { Edge } from '../cursor.ts'
 import { behindEdge, type Found, type Start, type TraceQuery } from './trace-list.ts'
-import { FAMILY_FILTERS, TraceStatement } from './trace-statement.ts'
+import { familyFilters, TraceStatement } from './trace-statement.ts'
 
-/** The most families that are merged: 20 to 45 ms. A project has more only where its clients make up models. */
+/**
+ * The most families that are merged for the newest traces, which can be walked as well: 20 to 45 ms. A project has more only
+ * where its clients make up models.
+ */
 export const MOST_FAMILIES = 5000
 
 /** How many families are read to find the bound, and of how many of the newest traces they are the most frequent. */
@@ -87,39 +91,28 @@ interface Lists {
   readonly list: string
   /** The (key, id) of the traces of a list that lie nearest an edge, and within a bound if there is one, as a query. */
   nearest(list: string, down: boolean, edge: Edge, limit: string, bound?: string): string
-  /**
-   * The trace of the (list, key, id) of a table's row, as a query. It is found in the list once more, where an index by id
-   * would read another page for each. (It is asked for in order, so that no other list can seem as good while the tables
-   * are empty.)
-   */
+  /** The trace of the (list, key, id) of a table's row, as a query. */
   row(table: string): string
 }
 
 function findLists(statement: TraceStatement, { name, tag, userId }: TraceQuery): Lists {
-  const kindIn = (family: string) => `hashtextextended(${statement.bind(name as string)}::text, ${family})`
-  // Of a user's traces with a tag there are families only: their kinds stand beside them.
-  const ofFamily = name === undefined || (tag !== undefined && userId !== undefined)
-  const ofUser = userId === undefined ? '' : `and user_id = ${statement.bind(userId)}`
-  const ofTag = tag === undefined ? '' : `and tag = ${statement.bind(tag)}`
-  const nearest: Lists['nearest'] = (list, down, edge, limit, bound = '') => `
-    select ${statement.column} as key, id from ${tag === undefined ? 'traces' : 'trace_tags'}
-    where ${statement.beyond(down, edge)} ${bound} and ${ofFamily ? 'family' : 'kind'} = ${list} ${ofUser} ${ofTag}
-      ${ofFamily && name !== undefined ? `and kind = ${kindIn(list)}` : ''}
-    ${statement.order(down)} limit ${limit}`
-  const row: Lists['row'] = table => {
-    const place = `(${statement.column}, id)`
-    const wanted = `(${table}.key, ${table}.id)`
-    return `select * from traces where project_id = $1 and ${ofFamily ? 'family' : 'kind'} = ${table}.list ${ofUser}
-      and ${place} >= ${wanted} and ${place} <= ${wanted} ${statement.hasKey}
-      ${statement.order(true)} limit 1`
+  const under = (value: string | undefined) => {
+    const text = value === undefined ? undefined : `${statement.bind(value)}::text`
+    return (list: string) => (text === undefined ? list : `hashtextextended(${text}, ${list})`)
   }
-  return { list: ofFamily ? 'family' : kindIn('family'), nearest, row }
-}
-
-/** All of them, so that the statement is the same whichever are asked for. */
-function familyFilters(statement: TraceStatement, query: TraceQuery): string {
-  return FAMILY_FILTERS.map(column => {
-    const value = statement.bind(query[column] ?? null)
-    return `and (${value}::text is null or ${column} = ${value})`
-  }).join(' ')
+  const [kindIn, ofUser, ofTag] = [under(name), under(userId), under(tag)] as const
+  // Of a user's traces with a tag there are families only: their kinds stand beside them.
+  const isBeside = name !== undefined && tag !== undefined && userId !== undefined
+  const isFamily = name === undefined || isBeside
+  const base = isFamily ? 'family' : 'kind'
+  const column = userId === undefined ? base : `user_${base}`
+  const [table, listed] =
+    tag === undefined ? ['traces', column] : ['trace_tags', userId === undefined ? `tag_${base}` : 'tag_user']
+  const nearest: Lists['nearest'] = (list, down, edge, limit, bound = '') => `
+    select ${statement.column} as key, id from ${table}
+    where ${statement.beyond(down, edge)} ${bound} and ${listed} = ${ofTag(ofUser(list))}
+      ${isBeside ? `and kind = ${kindIn(list)}` : ''}
+    ${statement.order(down)} limit ${limit}`
+  const row: Lists['row'] = found => statement.rowAlong(column, ofUser(`${found}.list`), `${found}.key`, `${found}.id`)
+  return { list: isFamily ? 'family' : kindIn('family'), nearest, row }
 }

@@ -88,6 +88,8 @@ const QUERIES: readonly Asked[] = [
   ...['staging', 'production'].map(environment => ({ sort: 'slowest' as const, tag: 'eval', environment })),
   { sort: 'slowest', tag: 'v0', name: 'rare-run' },
   { sort: 'slowest', tag: 'incident', name: 'run-0' },
+  { sort: 'slowest', tag: 'v0', name: 'run-0' },
+  { sort: 'costliest', tag: 'v0', name: 'nobody', status: 'error' },
   { sort: 'costliest', environment: 'canary' },
   { sort: 'costliest', status: 'error', environment: 'staging' },
   { from: '2026-05-01T00:00:00.000Z', to: '2026-05-02T00:00:00.000Z' },

@@ -65,6 +65,8 @@ const QUERIES: readonly (readonly [name: string, query: string])[] = [
   ['slowest, tag: rarest', 'sort=slowest&tag=outage'],
   ['slowest, tag and environment, never', 'sort=slowest&tag=eval&environment=production'],
   ['slowest, rare tag, frequent name', 'sort=slowest&tag=incident&name=run-0'],
+  ['slowest, frequent tag, rare name', 'sort=slowest&tag=v0&name=rare-run'],
+  ['slowest, frequent tag and name', 'sort=slowest&tag=v0&name=run-0'],
   ['slowest, model: none', 'sort=slowest&model=nobody'],
   ['costliest, model: rare', 'sort=costliest&model=model-rare'],
   ['costliest, two filters', 'sort=costliest&status=error&environment=staging'],

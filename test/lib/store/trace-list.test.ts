@@ -15,8 +15,10 @@ interface Page {
   readonly previous: Edge | undefined
 }
 
-async function readPage(sql: Sql, projectId: number, query: TraceQuery, mostFamilies?: number): Promise<Page> {
-  const { traces, next, previous } = await listTraces(sql, projectId, query, mostFamilies)
+type Limits = Parameters<typeof listTraces>[3]
+
+async function readPage(sql: Sql, projectId: number, query: TraceQuery, limits?: Limits): Promise<Page> {
+  const { traces, next, previous } = await listTraces(sql, projectId, query, limits)
   return { ids: JSON.parse(traces).map((trace: { id: string }) => trace.id), next, previous }
 }
 
@@ -28,21 +30,21 @@ async function walkDown(
   projectId: number,
   query: Asked,
   between = async () => {},
-  mostFamilies?: number
+  limits?: Limits
 ): Promise<Page[]> {
-  const pages = [await readPage(sql, projectId, query, mostFamilies)]
+  const pages = [await readPage(sql, projectId, query, limits)]
   for (let next = pages[0]!.next; next !== undefined; next = pages.at(-1)!.next) {
     await between()
-    pages.push(await readPage(sql, projectId, { ...query, after: next }, mostFamilies))
+    pages.push(await readPage(sql, projectId, { ...query, after: next }, limits))
   }
   return pages
 }
 
 /** Pages from the one before `page` back to the first, in the order of the list. */
-async function walkUp(sql: Sql, projectId: number, query: Asked, page: Page, mostFamilies?: number): Promise<Page[]> {
+async function walkUp(sql: Sql, projectId: number, query: Asked, page: Page, limits?: Limits): Promise<Page[]> {
   const pages: Page[] = []
   for (let previous = page.previous; previous !== undefined; previous = pages[0]!.previous) {
-    pages.unshift(await readPage(sql, projectId, { ...query, before: previous }, mostFamilies))
+    pages.unshift(await readPage(sql, projectId, { ...query, before: previous }, limits))
   }
   return pages
 }
@@ -76,8 +78,8 @@ const someFilters: fc.Arbitrary<TraceFilters> = fc.record(
   },
   { requiredKeys: [] }
 )
-/** So few that both ways are gone. */
-const someMost = fc.constantFrom(0, 1, 1000)
+/** So few that all ways are gone. */
+const someLimits = fc.record({ mostFamilies: fc.constantFrom(0, 1, 1000), few: fc.constantFrom(0, 2, 1000) })
 const someBounds = fc.record({ from: fc.constantFrom(...TIMES), to: fc.constantFrom(...TIMES) }, { requiredKeys: [] })
 
 /** Ids in an order of their own, so that they neither rise nor fall with anything else. */
@@ -117,35 +119,43 @@ function expected(traces: readonly SomeTrace[], { sort, ...filters }: Asked): st
 t.test('the trace list', async t => {
   const { pool } = await testDatabase(t)
   await pool.run(async sql => {
-    await t.test('walked down and up again gives the same pages, in order, each match once', async () => {
-      await fc.assert(
+    /** Walks through random traces with these filters, and compares with what the list must be. */
+    const walks = (filters: fc.Arbitrary<TraceFilters>, sorts: readonly Sort[], numRuns: number) =>
+      fc.assert(
         fc.asyncProperty(
-          fc.array(someTrace, { maxLength: 25 }),
-          fc.constantFrom<Sort>('newest', 'slowest', 'costliest'),
-          someFilters,
+          fc.array(someTrace, { maxLength: 25, size: 'max' }),
+          fc.constantFrom<Sort>(...sorts),
+          filters,
           someBounds,
-          someMost,
+          someLimits,
           fc.integer({ min: 1, max: 7 }),
-          async (seeds, sort, filters, bounds, most, limit) => {
+          async (seeds, sort, filters, bounds, limits, limit) => {
             const projectId = await seedProject(sql)
             const ids = shuffledIds(seeds.length)
             const traces = seeds.map((seed, i) => ({ ...seed, id: ids[i]! }))
             await seedTraces(sql, projectId, traces)
             const { userId, ...others } = filters
             const query = { sort, limit, ...others, ...(sort === 'newest' && { userId, ...bounds }) }
-            const down = await walkDown(sql, projectId, query, undefined, most)
+            const down = await walkDown(sql, projectId, query, undefined, limits)
             assert.deepEqual(
               down.flatMap(page => page.ids),
               expected(traces, query)
             )
             assert.equal(down[0]!.previous, undefined)
             assert.ok(down.slice(0, -1).every(page => page.ids.length === limit))
-            assert.deepEqual(await walkUp(sql, projectId, query, down.at(-1)!, most), down.slice(0, -1))
+            assert.deepEqual(await walkUp(sql, projectId, query, down.at(-1)!, limits), down.slice(0, -1))
           }
         ),
-        { numRuns: 150 }
+        { numRuns }
       )
-    })
+
+    await t.test('walked down and up again gives the same pages, in order, each match once', () =>
+      walks(someFilters, ['newest', 'slowest', 'costliest'], 150)
+    )
+
+    await t.test('so do the slowest and costliest of a tag and a name together, few or many', () =>
+      walks(fc.constant({ tag: 'x', name: 'a' }), ['slowest', 'costliest'], 50)
+    )
 
     await t.test('gives what was there exactly once, whatever is recorded while it is walked', async () => {
       await fc.assert(
