@@ -169,11 +169,11 @@ create table trace_tags (
 -- The filter by tag, alone and with others: as of traces, and of a user's. 11, 9 and 5 us by family, 12, 9 and 3 by kind,
 -- 10 by user, for each tag; 63, 60, 18, 63, 60, 18 and 82 bytes.
 create index tags_of_family_newest on trace_tags (project_id, tag_family, started_at, id);
-create index tags_of_family_slowest on trace_tags (project_id, tag_family, duration_ms, id) include (kind)
-  where duration_ms is not null;
-create index tags_of_family_costliest on trace_tags (project_id, tag_family, cost_usd, id) include (kind)
-  where cost_usd is not null;
-create index tags_of_kind_newest on trace_tags (project_id, tag_kind, started_at, id) include (duration_ms, cost_usd);
+create index tags_of_family_slowest on trace_tags (project_id, tag_family, duration_ms, id) where duration_ms is not null;
+create index tags_of_family_costliest on trace_tags (project_id, tag_family, cost_usd, id) where cost_usd is not null;
+create index tags_of_kind_newest on trace_tags (project_id, tag_kind, started_at, id);
+create index tags_of_kind_slowest on trace_tags (project_id, tag_kind, duration_ms, id) where duration_ms is not null;
+create index tags_of_kind_costliest on trace_tags (project_id, tag_kind, cost_usd, id) where cost_usd is not null;
 create index tags_of_user on trace_tags (project_id, tag_user, started_at, id) include (kind) where tag_user is not null;
 
 create table spans (

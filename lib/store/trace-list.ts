@@ -3,8 +3,7 @@
  * never read.
  *
  * The newest without filters, and those of a session, are found along one index (lib/store/trace-walk.ts), others by
- * merging the lists of what matches (lib/store/trace-merge.ts); but for the slowest and costliest of a tag and a name
- * (lib/store/trace-few.ts).
+ * merging the lists of what matches (lib/store/trace-merge.ts).
  *
  * Which way a statement goes is written in it, and never left to what the planner knows of the values: all are planned
  * once a connection (plan_cache_mode of the readers), which saves 0.5 ms of PostgreSQL's CPU on each page.
@@ -15,7 +14,6 @@ import { list } from './json.ts'
 import { edgeAbove, edgeBelow, type Sort, TRACE_ORDERS } from './order.ts'
 import { readScoreMaps } from './scores.ts'
 import { readSummaries, type Summary } from './summary-page.ts'
-import { FEW, sortFew } from './trace-few.ts'
 import { MOST_FAMILIES, mergeLists } from './trace-merge.ts'
 import { FAMILY_FILTERS } from './trace-statement.ts'
 import { walkTraces } from './trace-walk.ts'
@@ -76,14 +74,14 @@ export async function listTraces(
   sql: Sql,
   projectId: number,
   query: TraceQuery,
-  limits = { mostFamilies: MOST_FAMILIES, few: FEW }
+  mostFamilies = MOST_FAMILIES
 ): Promise<TracePage> {
   const { after, before, sort, limit } = query
   const order = TRACE_ORDERS[sort]
   const down = before === undefined
   const edge = down ? edgeBelow(order, after, query.to) : edgeAbove(order, before, query.from)
   const start: Start = { edge, down, isCursor: after !== undefined || before !== undefined, limit }
-  const { page, behind } = await findPage(sql, projectId, query, start, limits)
+  const { page, behind } = await findPage(sql, projectId, query, start, mostFamilies)
   const found = readSummaries(page)
   const traces = found.slice(0, limit)
   if (!down) traces.reverse()
@@ -108,15 +106,13 @@ async function findPage(
   projectId: number,
   query: TraceQuery,
   start: Start,
-  { mostFamilies, few }: { readonly mostFamilies: number; readonly few: number }
+  mostFamilies: number
 ): Promise<Found> {
-  const { sort, tag, name, sessionId } = query
-  const isNewest = sort === 'newest'
-  if (!isNewest && tag !== undefined && name !== undefined) return sortFew(sql, projectId, query, start, few)
-  const isMerged = !isNewest || (sessionId === undefined && MERGED_FILTERS.some(name => query[name] !== undefined))
+  const isNewest = query.sort === 'newest'
+  const isFiltered = query.sessionId === undefined && MERGED_FILTERS.some(name => query[name] !== undefined)
   // Only the newest can be walked.
   const most = isNewest ? mostFamilies : 2 ** 31 - 2
-  const page = isMerged ? await mergeLists(sql, projectId, query, start, most) : undefined
+  const page = isFiltered || !isNewest ? await mergeLists(sql, projectId, query, start, most) : undefined
   return page ?? walkTraces(sql, projectId, query, start)
 }
 

@@ -1,8 +1,8 @@
 /**
  * Pages of traces that filters select, and of the slowest and costliest. Every list that can be asked for is made of
  * families (status, environment and model together), or, where a name is asked for, of kinds (a family and a name); and of
- * each there is an index in every order, of all traces and of those of a tag or a user. (Of a tag's kinds, for the newest
- * only: lib/store/trace-few.ts.) So the page is the nearest of what is nearest in each:
+ * each there is an index in every order, of all traces and of those of a tag or a user. So the page is the nearest of what
+ * is nearest in each:
  *
  * 1. The families that match are read: as many as the project has models, times its environments, times four.
  * 2. Of the lists of a few frequent families, a page each is read and merged. Where that fills the page, its last trace
@@ -17,7 +17,7 @@
 import type { Sql } from 'postgres'
 import type { Edge } from '../cursor.ts'
 import { behindEdge, type Found, type Start, type TraceQuery } from './trace-list.ts'
-import { familyFilters, TraceStatement } from './trace-statement.ts'
+import { FAMILY_FILTERS, TraceStatement } from './trace-statement.ts'
 
 /**
  * The most families that are merged for the newest traces, which can be walked as well: 20 to 45 ms. A project has more only
@@ -91,7 +91,11 @@ interface Lists {
   readonly list: string
   /** The (key, id) of the traces of a list that lie nearest an edge, and within a bound if there is one, as a query. */
   nearest(list: string, down: boolean, edge: Edge, limit: string, bound?: string): string
-  /** The trace of the (list, key, id) of a table's row, as a query. */
+  /**
+   * The trace of the (list, key, id) of a table's row, as a query. It is found in the list once more, where an index by id
+   * would read another page for each. (It is asked for in order, so that no other list can seem as good while the tables
+   * are empty.)
+   */
   row(table: string): string
 }
 
@@ -113,6 +117,20 @@ function findLists(statement: TraceStatement, { name, tag, userId }: TraceQuery)
     where ${statement.beyond(down, edge)} ${bound} and ${listed} = ${ofTag(ofUser(list))}
       ${isBeside ? `and kind = ${kindIn(list)}` : ''}
     ${statement.order(down)} limit ${limit}`
-  const row: Lists['row'] = found => statement.rowAlong(column, ofUser(`${found}.list`), `${found}.key`, `${found}.id`)
+  const row: Lists['row'] = found => {
+    const place = `(${statement.column}, id)`
+    const wanted = `(${found}.key, ${found}.id)`
+    return `select * from traces where project_id = $1 and ${column} = ${ofUser(`${found}.list`)}
+      and ${place} >= ${wanted} and ${place} <= ${wanted} ${statement.hasKey}
+      ${statement.order(true)} limit 1`
+  }
   return { list: isFamily ? 'family' : kindIn('family'), nearest, row }
+}
+
+/** All of them, so that the statement is the same whichever are asked for. */
+function familyFilters(statement: TraceStatement, query: TraceQuery): string {
+  return FAMILY_FILTERS.map(column => {
+    const value = statement.bind(query[column] ?? null)
+    return `and (${value}::text is null or ${column} = ${value})`
+  }).join(' ')
 }

@@ -75,19 +75,6 @@ export class TraceStatement {
     return tag === undefined ? conditions : [...conditions, `and tags @> array[${this.bind(tag)}]`]
   }
 
-  /**
-   * The trace of a key and an id, as a query. It is found in the list that it is known to be in, where an index by id would
-   * read another page for each. (It is asked for in order, so that no other list can seem as good while the tables are
-   * empty.)
-   */
-  rowAlong(listColumn: string, list: string, key: string, id: string): string {
-    const place = `(${this.column}, id)`
-    const wanted = `(${key}, ${id})`
-    return `select * from traces where project_id = $1 and ${listColumn} = ${list}
-      and ${place} >= ${wanted} and ${place} <= ${wanted} ${this.hasKey}
-      ${this.order(true)} limit 1`
-  }
-
   /** Whether a query that gives one row at the most gives one. "exists" would forget its order, and with it its index. */
   hasRow(query: string): string {
     return `coalesce((select true from (${query}) found), false)`
@@ -97,12 +84,4 @@ export class TraceStatement {
   pageOfRows(rows: string): string {
     return `(select ${PAGE_TEXT} from ${rows} t)`
   }
-}
-
-/** All filters of families, so that the statement is the same whichever are asked for. */
-export function familyFilters(statement: TraceStatement, query: TraceQuery): string {
-  return FAMILY_FILTERS.map(column => {
-    const value = statement.bind(query[column] ?? null)
-    return `and (${value}::text is null or ${column} = ${value})`
-  }).join(' ')
 }
