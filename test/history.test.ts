@@ -190,6 +190,7 @@ async function take(service: TestService, model: Model, { id, send, tell }: Step
   model.nameScore(id, answer.body.score.id)
 }
 
+/** The detail of a trace. */
 async function compare(service: TestService, model: Model, id: string): Promise<void> {
   const { status, body } = await service.call('GET', `/api/v1/traces/${id}`)
   const expected = model.detail(id)
@@ -201,10 +202,18 @@ async function compare(service: TestService, model: Model, id: string): Promise<
   for (const [i, span] of expected.spans.entries()) assertHas(body.spans[i], span)
   assert.equal(body.scores.length, expected.scores.length)
   for (const [i, score] of expected.scores.entries()) assertHas(body.scores[i], score)
-  const listed = await service.call('GET', '/api/v1/traces')
-  const summary = listed.body.traces.find((trace: { id: string }) => trace.id === id)
-  const { input, output, metadata, ...fields } = expected.trace
-  assertHas(summary, fields)
+}
+
+/** The list of all traces. */
+async function compareList(service: TestService, model: Model): Promise<void> {
+  const { body } = await service.call('GET', '/api/v1/traces')
+  const details = IDS.flatMap(id => model.detail(id) ?? [])
+  assert.equal(body.traces.length, details.length)
+  for (const { trace } of details) {
+    const { input, output, metadata, ...fields } = trace
+    const summary = body.traces.find((each: { id: string }) => each.id === trace.id)
+    assertHas(summary, fields)
+  }
 }
 
 t.test('random histories agree with a model in every answer and every read-out', async t => {
@@ -215,8 +224,10 @@ t.test('random histories agree with a model in every answer and every read-out',
         const model = new Model()
         for (const each of steps) {
           await take(service, model, each)
-          for (const id of IDS) await compare(service, model, id)
+          await compare(service, model, each.id)
+          await compareList(service, model)
         }
+        for (const id of IDS) await compare(service, model, id)
         const project = await service.call('GET', '/api/v1/project')
         assertHas(project.body, model.totals())
         assert.deepEqual(await service.database.pool.run(countStrays), NO_STRAYS)

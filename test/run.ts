@@ -4,12 +4,16 @@
  * run in a process each; coverage is measured for all tests only.
  */
 import { spawn } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
 import { type Target, withDatabase } from '../lib/database/connection.ts'
 import { migrate } from '../lib/database/migrate.ts'
 import { createLog } from '../lib/log.ts'
 import { startTestCluster } from './fixtures/cluster.ts'
 import { databaseAt, runOn, TEST_SERVER_VARIABLE, type TestServer } from './fixtures/database.ts'
 import { writeSuites } from './suites.ts'
+
+/** Not through npx, which keeps signals to itself. */
+const TAP = fileURLToPath(new URL('../../node_modules/.bin/tap', import.meta.url))
 
 // Ctrl-C reaches tap as well, and ends it: what was started here is stopped afterwards.
 for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => {})
@@ -25,8 +29,9 @@ async function main(parameters: readonly string[]): Promise<number> {
     await makeTemplate(target, template)
     return await runTap({ target, template }, parameters)
   } finally {
-    await runOn(target, `drop database if exists ${template}`)
-    await cluster?.stop()
+    // A server of one's own goes with all that is on it.
+    if (cluster === undefined) await runOn(target, `drop database if exists ${template}`)
+    else await cluster.stop()
   }
 }
 
@@ -39,7 +44,7 @@ async function makeTemplate(target: Target, name: string): Promise<void> {
 async function runTap(server: TestServer, parameters: readonly string[]): Promise<number> {
   const single = parameters.some(parameter => parameter.endsWith('.js'))
   const more = single ? ['--disable-coverage'] : await writeSuites()
-  const child = spawn('npx', ['tap', '--reporter=terse', ...more, ...parameters], {
+  const child = spawn(TAP, ['--reporter=terse', ...more, ...parameters], {
     stdio: ['inherit', 'pipe', 'inherit'],
     // CI: no animation, whose frames would all stay in a file.
     env: { CI: 'true', ...process.env, [TEST_SERVER_VARIABLE]: JSON.stringify(server) }

@@ -1,6 +1,7 @@
 /**
- * Test files run in suites, one process for each folder of the tree: to load tap, the service and the schemas takes a
- * process a second or two, which is more than most files need for their tests.
+ * Test files run in suites, one process for each folder: to load tap, the service and the schemas takes a process
+ * seconds, which is more than most files need for their tests. More suites run at once than there are cores (`jobs` in
+ * package.json), because much of what is tested is how long somebody waits, and for whom.
  */
 import { mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, join, relative, sep } from 'node:path'
@@ -9,27 +10,29 @@ import { fileURLToPath } from 'node:url'
 const TESTS = fileURLToPath(new URL('.', import.meta.url))
 const SUITES = join(TESTS, 'suites')
 const TEST_FILE = /\.test\.js$/
-/** `lib/store` is a suite, and so is what lies in `lib` itself. */
-const DEPTH = 2
-
-/** Writes a file to run for each suite; the largest suites come first, so that the last one to end is a small one. */
+/**
+ * Writes a file to run for each suite; the largest suites come first, so that the last one to end is a small one. Their
+ * names begin with their place, because tap runs them by their names.
+ */
 export async function writeSuites(): Promise<string[]> {
   await rm(SUITES, { recursive: true, force: true })
   await mkdir(SUITES)
   const suites = new Map<string, { bytes: number; files: string[] }>()
   for (const file of (await readdir(TESTS, { recursive: true })).filter(name => TEST_FILE.test(name)).sort()) {
-    const name = dirname(file).split(sep).slice(0, DEPTH).join('-')
+    const [name = ''] = dirname(file).split(sep)
     const suite = suites.get(name) ?? { bytes: 0, files: [] }
     suite.bytes += (await stat(join(TESTS, file))).size
     suite.files.push(file)
     suites.set(name, suite)
   }
   const ordered = [...suites].sort(([, one], [, other]) => other.bytes - one.bytes)
-  return Promise.all(ordered.map(([name, { files }]) => writeSuite(name, files)))
+  return Promise.all(
+    ordered.map(([name, { files }], i) => writeSuite(`${i + 1}-${name === '.' ? 'test' : name}`, files))
+  )
 }
 
 async function writeSuite(name: string, files: readonly string[]): Promise<string> {
-  const path = join(SUITES, `${name === '.' ? 'test' : name}.js`)
+  const path = join(SUITES, `${name}.js`)
   const list = JSON.stringify(files.map(file => `../${file}`))
   await writeFile(path, `import { runSuite } from '../fixtures/suite.js'\n\nrunSuite(${list})\n`)
   return relative(process.cwd(), path)

@@ -6,6 +6,8 @@ import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import { spawnNode } from '../fixtures/node.ts'
+import { readOptions } from './options.ts'
+import { readReadsOptions } from './reads/options.ts'
 
 const BENCH = fileURLToPath(new URL('bench.js', import.meta.url))
 
@@ -47,22 +49,26 @@ t.test('leaves nothing behind when it is interrupted', async t => {
   t.strictSame(await readdir(folder), [])
 })
 
-for (const parameters of [
-  ['--case', 'huge'],
-  ['--seconds', '0'],
-  ['--runs', '1.5'],
-  ['--stored', '20G'],
-  ['--nothing'],
-  ['reads', '--stored', '10k'],
-  ['reads', '--stored', 'many'],
-  ['reads', '--requests', '0'],
-  ['reads', '--case', 'small']
-]) {
-  t.test(`refuses ${parameters.join(' ')} in one line`, async t => {
-    const [out, err, [code]] = await start(parameters).result
-    t.equal(code, 2)
-    t.equal(out, '')
-    t.match(err, /^bench: .+\n$/)
+t.test('a command line that cannot be used is refused in one line', async t => {
+  const [out, err, [code]] = await start(['--case', 'huge']).result
+  t.equal(code, 2)
+  t.equal(out, '')
+  t.match(err, /^bench: .+\n$/)
+})
+
+const UNUSABLE: readonly [read: (parameters: string[]) => object, parameters: string[]][] = [
+  [readOptions, ['--seconds', '0']],
+  [readOptions, ['--runs', '1.5']],
+  [readOptions, ['--stored', '20G']],
+  [readOptions, ['--nothing']],
+  [readReadsOptions, ['--stored', '10k']],
+  [readReadsOptions, ['--stored', 'many']],
+  [readReadsOptions, ['--requests', '0']],
+  [readReadsOptions, ['--case', 'small']]
+]
+for (const [read, parameters] of UNUSABLE) {
+  t.test(`${read.name} refuses ${parameters.join(' ')} in one line`, async t => {
+    t.throws(() => read(parameters), { name: 'UsageError', message: /^.+$/ })
   })
 }
 

@@ -1,36 +1,31 @@
 import t from 'tap'
 import { testDatabase } from '../fixtures/database.ts'
-import { configurationFor, runForJson, runHere, runSpoor } from '../fixtures/spoor.ts'
-
-/** What a command prints for scripts. */
-async function jsonHere(args: readonly string[], env: NodeJS.ProcessEnv) {
-  return JSON.parse((await runHere([...args, '--json'], env)).out)
-}
+import { configurationFor, jsonHere, runForJson, runHere, runSpoor } from '../fixtures/spoor.ts'
 
 t.test('accounts, projects and keys from scripts, in JSON', async t => {
   const env = configurationFor(await testDatabase(t))
   t.same(await runForJson(['account', 'list'], env), [])
-  const account = await runForJson(['account', 'create', 'Müller & Töchter', '--trial'], env)
+  const account = await jsonHere(['account', 'create', 'Müller & Töchter', '--trial'], env)
   t.match(account, { id: /^\d+$/, name: 'Müller & Töchter', kind: 'trial' })
-  t.same(await runForJson(['account', 'list'], env), [account])
+  t.same(await jsonHere(['account', 'list'], env), [account])
 
   const flags = ['--description', 'at night', '--account', account.id, '--storage-limit', '5000']
-  const project = await runForJson(['project', 'create', 'Nightly evals', ...flags], env)
+  const project = await jsonHere(['project', 'create', 'Nightly evals', ...flags], env)
   t.match(project, { id: /^\d+$/, slug: 'nightly-evals', description: 'at night', storage: { limitBytes: 5000 } })
-  t.same(await runForJson(['project', 'list'], env), [project])
+  t.same(await jsonHere(['project', 'list'], env), [project])
 
   const asked = ['--label', 'ci', '--scopes', 'traces:read,traces:read', '--environment', 'Staging', '--expires', '90d']
-  const key = await runForJson(['key', 'create', '--project', 'nightly-evals', ...asked], env)
+  const key = await jsonHere(['key', 'create', '--project', 'nightly-evals', ...asked], env)
   t.same(Object.keys(key), ['key', 'keyId', 'projectId', 'label', 'scopes', 'environment', 'expiresAt'])
   t.match(key, { projectId: project.id, label: 'ci', scopes: ['traces:read'], environment: 'staging' })
 
-  const rotated = await runForJson(['key', 'rotate', key.keyId], env)
+  const rotated = await jsonHere(['key', 'rotate', key.keyId], env)
   t.same({ ...rotated, key: key.key, keyId: key.keyId }, key, 'all but the key itself is the same')
   t.not(rotated.keyId, key.keyId)
-  t.match(await runForJson(['key', 'set-environment', rotated.keyId, 'unassigned'], env), { environment: null })
-  t.match(await runForJson(['key', 'revoke', rotated.keyId], env), { keyId: rotated.keyId, state: 'revoked' })
+  t.match(await jsonHere(['key', 'set-environment', rotated.keyId, 'unassigned'], env), { environment: null })
+  t.match(await jsonHere(['key', 'revoke', rotated.keyId], env), { keyId: rotated.keyId, state: 'revoked' })
 
-  const list = await runForJson(['key', 'list', '--project', 'nightly-evals'], env)
+  const list = await jsonHere(['key', 'list', '--project', 'nightly-evals'], env)
   t.match(list, [
     { keyId: key.keyId, project: 'nightly-evals', state: 'revoked', environment: 'staging' },
     { keyId: rotated.keyId, state: 'revoked', environment: null }
@@ -40,8 +35,8 @@ t.test('accounts, projects and keys from scripts, in JSON', async t => {
 t.test('a key is shown when it is made, and never again', async t => {
   const database = await testDatabase(t)
   const env = { ...configurationFor(database), KEY_PREFIX: 'my_app' }
-  await runForJson(['account', 'create', 'owner'], env)
-  await runForJson(['project', 'create', 'Default'], env)
+  await jsonHere(['account', 'create', 'owner'], env)
+  await jsonHere(['project', 'create', 'Default'], env)
   const { code, out, err } = await runSpoor(['key', 'create', '--project', 'default'], env)
   t.match({ code, err }, { code: 0, err: '' })
   const [key, , secret] = /^my_app_live_([0-9A-Za-z]{16})_([0-9A-Za-z]{43})$/m.exec(out)!
@@ -51,7 +46,7 @@ t.test('a key is shown when it is made, and never again', async t => {
     ['key', 'list', '--json'],
     ['status', '--json']
   ]) {
-    const shown = await runSpoor(args, env)
+    const shown = await runHere(args, env)
     t.equal(shown.code, 0)
     t.notOk(shown.out.includes(secret!) || shown.out.includes(key))
   }

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { demoTraces } from '../../lib/demo/traces.ts'
 import { testDatabase } from '../fixtures/database.ts'
-import { configurationFor, runForJson, runSpoor, serve } from '../fixtures/spoor.ts'
+import { configurationFor, jsonHere, runForJson, runHere, serve } from '../fixtures/spoor.ts'
 
 interface Listed {
   readonly id: string
@@ -37,12 +37,12 @@ t.test('the demo records through the API what can be read back', async t => {
       ['support-agent', 'ok', 5, 4]
     ]
   )
-  t.match(await runForJson(['key', 'list'], env), [{}, { label: 'demo', scopes: ['traces:write'], state: 'revoked' }])
+  t.match(await jsonHere(['key', 'list'], env), [{}, { label: 'demo', scopes: ['traces:write'], state: 'revoked' }])
 
-  const again = await runSpoor(['demo'], { ...at, SPOOR_API_KEY: key! })
+  const again = await runHere(['demo'], { ...at, SPOOR_API_KEY: key! })
   t.match(again, { code: 0, out: /with SPOOR_API_KEY:[\s\S]*curl .*\/api\/v1\/traces\?tag=demo/ })
   t.equal((await listDemo(address, key!)).length, 10, 'every run adds its traces')
-  t.equal((await runForJson(['key', 'list'], env)).length, 2, 'a key that is given is enough')
+  t.equal((await jsonHere(['key', 'list'], env)).length, 2, 'a key that is given is enough')
 
   const refused: [string[], RegExp][] = [
     [['--key', 'spoor_live_wrong'], /refused POST \/api\/v1\/traces: 401 .*invalid_api_key/],
@@ -50,7 +50,7 @@ t.test('the demo records through the API what can be read back', async t => {
     [['--url', 'http://127.0.0.1:2', '--key', key!], /no answer from http:\/\/127\.0\.0\.1:2: .*ECONNREFUSED/]
   ]
   for (const [args, message] of refused) {
-    t.match(await runSpoor(['demo', ...args], at), { code: 1, out: '', err: message }, args.join(' '))
+    t.match(await runHere(['demo', ...args], at), { code: 1, out: '', err: message }, args.join(' '))
   }
 })
 

@@ -5,7 +5,8 @@ import t, { type Test } from 'tap'
 import { ingestBody, span } from '../fixtures/bodies.ts'
 import { type TestDatabase, testDatabase } from '../fixtures/database.ts'
 import { testFolder } from '../fixtures/folder.ts'
-import { configurationFor, runForJson, runHere, runSpoor, runWith, start } from '../fixtures/spoor.ts'
+import { configurationFor, jsonHere, runHere, runSpoor, runWith, start } from '../fixtures/spoor.ts'
+import { until } from '../fixtures/until.ts'
 
 async function setUp(t: Test) {
   const database = await testDatabase(t)
@@ -18,6 +19,16 @@ async function setUp(t: Test) {
 const line = (over: object = {}) => {
   const { spans, ...trace } = ingestBody({ spans: [span()], ...over }).trace
   return JSON.stringify({ trace, spans })
+}
+
+/** Whoever takes seconds says how far it is. */
+const ONLY_PROGRESS = /^(\d+ traces?, .*\n)*$/
+
+/** Imports lines into the project `default`. */
+async function importHere(folder: string, lines: readonly string[], env: NodeJS.ProcessEnv): Promise<void> {
+  const file = join(folder, 'lines.ndjson')
+  await writeFile(file, lines.join('\n'))
+  await runHere(['import', '--project', 'default', file], env)
 }
 
 const environments = async ({ pool }: TestDatabase) =>
@@ -35,14 +46,14 @@ t.test('import, export, and import again, through files and pipes', async t => {
   })
 
   const exported = await runSpoor(['export', '--project', 'default'], env)
-  t.match(exported, { code: 0, err: '' })
+  t.match(exported, { code: 0, err: ONLY_PROGRESS })
   t.equal(exported.out.split('\n').length, 3)
   const copied = await runWith(exported.out, ['import', '--project', 'copy', '--json', '-'], env)
-  t.match(copied, { code: 0, err: '' })
+  t.match(copied, { code: 0, err: ONLY_PROGRESS })
   t.match(JSON.parse(copied.out), { traces: 2, imported: 2, skipped: 0, refused: 0 })
-  t.same((await runSpoor(['export', '--project', 'copy'], env)).out, exported.out)
+  t.same((await runHere(['export', '--project', 'copy'], env)).out, exported.out)
 
-  const array = await runForJson(['export', '--project', 'default'], env)
+  const array = await jsonHere(['export', '--project', 'default'], env)
   t.same(
     array,
     exported.out
@@ -53,7 +64,7 @@ t.test('import, export, and import again, through files and pipes', async t => {
   )
   const again = await runWith(JSON.stringify(array), ['import', '--project', 'copy', '--json', '-'], env)
   t.match(JSON.parse(again.out), { imported: 0, skipped: 2 })
-  t.same(await runForJson(['export', '--project', 'default', '--from', '2030-01-01 00:00:00'], env), [])
+  t.same(await jsonHere(['export', '--project', 'default', '--from', '2030-01-01 00:00:00'], env), [])
   t.match(await runHere(['project', 'list'], env), { out: /copy +copy +2 +2 / })
 })
 
@@ -64,7 +75,7 @@ t.test('traces of Langfuse come in with a summary of what became what', async t 
   const trace = { id: 't1', timestamp: '2026-01-01T12:00:00Z', name: 'chat', observations: [observation], scores: [] }
   await writeFile(file, JSON.stringify([trace, { id: 't2' }], null, 2))
   const args = ['import', '--project', 'default', '--format', 'langfuse', file]
-  t.match(await runSpoor(args, env), {
+  t.match(await runHere(args, env), {
     code: 1,
     out: /^2 traces read: 1 imported, 0 there already, 1 refused\n\nWhat became what:\n[\s\S]* 1 {2}observation.type GENERATION → kind llm\n/,
     err: /^(\[.*\n)*element 2: trace: timestamp is missing\nspoor: 1 of 2 traces/
@@ -78,17 +89,17 @@ t.test('traces of Langfuse come in with a summary of what became what', async t 
 })
 
 t.test('backfill counts, then changes when it is told to', async t => {
-  const { database, env } = await setUp(t)
-  const text = ['a', 'b', 'c'].map(tag => line({ tags: [tag] })).join('\n')
-  await runWith(text, ['import', '--project', 'default', '-'], env)
+  const { database, env, folder } = await setUp(t)
+  const lines = ['a', 'b', 'c'].map(tag => line({ tags: [tag] }))
+  await importHere(folder, lines, env)
   const backfill = (...args: string[]) => ['environment', 'backfill', '--project', 'default', '--environment', ...args]
-  t.same(await runForJson(backfill('Production', '--tag', 'a'), env), { matched: 1, changing: 1, applied: false })
+  t.same(await jsonHere(backfill('Production', '--tag', 'a'), env), { matched: 1, changing: 1, applied: false })
   t.match(await runHere(backfill('production'), env), {
     code: 0,
     out: /^3 traces selected, of which 3 to change:\n {2}3 not recorded → production\nNothing has changed: give --apply to do it.\n$/
   })
   t.same(await environments(database), [null, null, null])
-  t.same(await runForJson(backfill('production', '--tag', 'a', '--apply'), env), {
+  t.same(await jsonHere(backfill('production', '--tag', 'a', '--apply'), env), {
     matched: 1,
     changing: 1,
     applied: true
@@ -100,7 +111,7 @@ t.test('backfill counts, then changes when it is told to', async t => {
   t.match(await runHere(backfill('staging'), env), {
     out: /2 unassigned → kept: it is recorded\nThere is nothing to do.\n$/
   })
-  t.same(await runForJson(backfill('staging', '--overwrite', '--apply'), env), {
+  t.same(await jsonHere(backfill('staging', '--overwrite', '--apply'), env), {
     matched: 3,
     changing: 3,
     applied: true
@@ -109,16 +120,16 @@ t.test('backfill counts, then changes when it is told to', async t => {
 })
 
 t.test('recount says what does not agree, and repairs it', async t => {
-  const { database, env } = await setUp(t)
-  await runWith(line(), ['import', '--project', 'default', '-'], env)
+  const { database, env, folder } = await setUp(t)
+  await importHere(folder, [line()], env)
   t.match(await runHere(['project', 'recount', 'default'], env), { code: 0, out: /\nThey agree\.\n$/ })
   await database.pool.run(sql => sql`update project_totals set spans = 7`)
   t.match(await runHere(['project', 'recount', 'default'], env), { out: /\nThey do not agree: give --apply to repair/ })
-  t.match(await runForJson(['project', 'recount', 'default', '--apply'], env), {
+  t.match(await jsonHere(['project', 'recount', 'default', '--apply'], env), {
     ...{ project: 'default', agree: false, applied: true },
     ...{ rows: { traces: 1, spans: 1 }, counters: { traces: 1, spans: 7 } }
   })
-  t.match(await runForJson(['project', 'recount', 'default'], env), { agree: true, applied: false })
+  t.match(await jsonHere(['project', 'recount', 'default'], env), { agree: true, applied: false })
 })
 
 t.test('what is refused is one line on stderr; nothing is half done', async t => {
@@ -147,13 +158,9 @@ t.test('what is refused is one line on stderr; nothing is half done', async t =>
 })
 
 t.test('an export that nobody reads to its end is not whole, and says so', async t => {
-  const { env } = await setUp(t)
+  const { env, folder } = await setUp(t)
   const large = line({ input: 'x'.repeat(700_000) })
-  await runWith(
-    [large, line(), line({ input: 'y'.repeat(700_000) })].join('\n'),
-    ['import', '--project', 'default', '-'],
-    env
-  )
+  await importHere(folder, [large, line(), line({ input: 'y'.repeat(700_000) })], env)
   const child = start(['export', '--project', 'default'], env)
   let err = ''
   child.stderr.on('data', chunk => (err += chunk))
@@ -163,12 +170,12 @@ t.test('an export that nobody reads to its end is not whole, and says so', async
 })
 
 t.test('Ctrl-C stops an import in good order, and it goes on when run again', async t => {
-  const { env } = await setUp(t)
+  const { database, env } = await setUp(t)
   const child = start(['import', '--project', 'default', '-'], env)
   let err = ''
   child.stderr.on('data', chunk => (err += chunk))
   child.stdin.write(`${line()}\n`)
-  while ((await runForJson(['project', 'list'], env))[0].traceCount === 0) {}
+  await until(async () => (await environments(database)).length > 0)
   child.kill('SIGINT')
   const [code] = await once(child, 'close')
   t.match({ code, err }, { code: 1, err: /^spoor: interrupted: 1 imported so far; run it again to go on\n$/m })

@@ -1,7 +1,7 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
 import { type TestDatabase, testDatabase } from '../fixtures/database.ts'
 import { configurationFor, runSpoor, serve, stop, takenPort, tryKey } from '../fixtures/spoor.ts'
+import { until } from '../fixtures/until.ts'
 
 t.test('several processes share the port, a dead one is replaced, and all stop together', async t => {
   const database = await testDatabase(t)
@@ -12,10 +12,10 @@ t.test('several processes share the port, a dead one is replaced, and all stop t
   t.notOk(before.includes(serving.pid))
   process.kill(before[0]!, 'SIGKILL')
   let after = before
-  while (after.length !== 2 || after.includes(before[0]!)) {
-    await delay(50)
+  await until(async () => {
     after = await processesOn(database)
-  }
+    return after.length === 2 && !after.includes(before[0]!)
+  })
   t.match(serving.err, /a server process ended; starting another/)
   for (let i = 0; i < 4; i++) t.equal(await tryKey(address, key!), 200)
   t.match(await stop(serving), { code: 0 })

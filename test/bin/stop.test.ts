@@ -18,8 +18,9 @@ t.test('a second signal, later, does not wait for what is under way', async t =>
   t.teardown(() => client.destroy())
   await once(client, 'connect')
   // The body never comes, so the request stays under way.
-  client.write(`POST /api/v1/traces HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nContent-Length: 9\r\n\r\n`)
-  await delay(100)
+  const head = `POST /api/v1/traces HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nContent-Length: 9\r\n`
+  client.write(`${head}Expect: 100-continue\r\n\r\n`)
+  t.match(String(await once(client, 'data')), /^HTTP\/1\.1 100 /)
   serving.kill('SIGTERM')
   await delay(1100)
   serving.kill('SIGTERM')

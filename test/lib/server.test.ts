@@ -1,6 +1,5 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
-import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
 import Type from 'typebox'
 import { type App, Content, JsonText } from '../../lib/app.ts'
@@ -11,6 +10,8 @@ import { type Answer, testService } from '../fixtures/service.ts'
 
 const TRACE_ID = 'ab'.repeat(16)
 const MIB2 = 2_097_152
+/** The leave to send a body. */
+const CONTINUE = 'HTTP/1.1 100 Continue\r\n\r\n'
 
 /** A route with everything that can be checked. */
 function strict(app: App) {
@@ -194,14 +195,18 @@ t.test("what node's parser refuses is answered with the envelope", async t => {
 
 t.test('a body that breaks off in the middle of its chunks is 400', async t => {
   const { port, key } = await testService(t)
-  const head = `POST /api/v1/traces HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nTransfer-Encoding: chunked\r\n\r\n`
+  const head = `POST /api/v1/traces HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nTransfer-Encoding: chunked\r\nExpect: 100-continue\r\n\r\n`
   const socket = connect(port, '127.0.0.1')
-  socket.write(`${head}2\r\n{}\r\n`)
-  // The server must have begun to read.
-  await delay(50)
-  socket.write('zz\r\n')
-  const chunks = await socket.toArray()
-  const answer = parseRaw(Buffer.concat(chunks).toString())
+  let received = ''
+  socket.on('data', chunk => {
+    received += chunk
+    // The server has begun to read.
+    if (received === CONTINUE) socket.write('2\r\n{}\r\nzz\r\n')
+  })
+  socket.write(head)
+  await once(socket, 'close')
+  t.ok(received.startsWith(CONTINUE))
+  const answer = parseRaw(received.slice(CONTINUE.length))
   t.equal(answer.status, 400)
   t.equal(JSON.parse(answer.body).error.code, 'invalid_request')
 })

@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import type { Sql } from 'postgres'
 import t from 'tap'
 import type { Store } from '../../../lib/app.ts'
@@ -8,6 +7,7 @@ import { readProject } from '../../../lib/store/projects.ts'
 import { addScore } from '../../../lib/store/scores.ts'
 import { testDatabase } from '../../fixtures/database.ts'
 import { countStrays, freshId, NO_STRAYS, seedProject, seedScores, seedSpans, seedTraces } from '../../fixtures/seed.ts'
+import { until } from '../../fixtures/until.ts'
 
 const SCORE = { name: 'quality', dataType: 'numeric', value: 1, comment: null, spanId: null }
 
@@ -113,5 +113,5 @@ t.test('deleting a trace', async t => {
 async function untilSomeoneWaits(store: Store): Promise<void> {
   const waiting = (sql: Sql) => sql`
     select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
-  while ((await store.read(waiting)).length === 0) await delay(5)
+  await until(async () => (await store.read(waiting)).length > 0)
 }

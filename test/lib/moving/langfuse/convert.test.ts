@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import t from 'tap'
 import { convertLangfuse } from '../../../../lib/moving/langfuse/convert.ts'
 import { prepareRestore } from '../../../../lib/trace/restore.ts'
+import { WHOLE } from '../../../fixtures/langfuse.ts'
 
 const hashed = (id: string, digits: number) => createHash('sha256').update(id).digest('hex').slice(0, digits)
 
@@ -50,115 +51,6 @@ const span = (over: object = {}) => {
 const scored = (over: object = {}) => {
   const { scores, trace } = one({ scores: [score(over)] })
   return { ...scores[0], rest: trace.metadata['langfuse.scores'] }
-}
-
-/** What the API answers for one trace, with nearly every field that it has. */
-const WHOLE = {
-  id: 'cm4xk2b1h0001jz08',
-  projectId: 'proj-1',
-  name: 'support chat',
-  timestamp: '2026-01-01T12:00:00.123Z',
-  environment: 'Production',
-  tags: ['vip', 'beta'],
-  bookmarked: true,
-  release: 'v1.2.3',
-  version: '7',
-  userId: 'user-1',
-  sessionId: 'session-1',
-  public: false,
-  input: { question: 'Why?', seed: 1 },
-  output: 'Because.',
-  metadata: { team: 'blue', 'langfuse.release': 'their own' },
-  createdAt: '2026-01-01T12:00:05.000Z',
-  updatedAt: '2026-01-01T12:00:06.000Z',
-  htmlPath: '/project/proj-1/traces/cm4xk2b1h0001jz08',
-  latency: 2.5,
-  totalCost: 0.0125,
-  observations: [
-    {
-      id: 'cm4obs2',
-      traceId: 'cm4xk2b1h0001jz08',
-      projectId: 'proj-1',
-      parentObservationId: 'cm4obs1',
-      type: 'GENERATION',
-      name: 'answer',
-      startTime: '2026-01-01T12:00:00.500Z',
-      endTime: '2026-01-01T12:00:02.000Z',
-      completionStartTime: '2026-01-01T12:00:00.900Z',
-      level: 'ERROR',
-      statusMessage: 'rate limited',
-      model: 'gpt-x',
-      modelParameters: { temperature: 0.2 },
-      input: [{ role: 'user', content: 'Why?' }],
-      output: { role: 'assistant', content: 'Because.' },
-      metadata: { attempt: 2 },
-      environment: 'Production',
-      promptName: 'why-prompt',
-      promptVersion: 3,
-      promptId: 'prompt-9',
-      usageDetails: { input: 10, output: 5, total: 18, cache_read_input_tokens: 3 },
-      costDetails: { input: 0.01, output: 0.0025, total: 0.0125 },
-      usage: { input: 10, output: 5, total: 18, unit: 'TOKENS' },
-      unit: 'TOKENS',
-      promptTokens: 10,
-      completionTokens: 5,
-      totalTokens: 18,
-      calculatedInputCost: 0.01,
-      calculatedOutputCost: 0.0025,
-      calculatedTotalCost: 0.0125,
-      inputPrice: 0.001,
-      latency: 1.5,
-      timeToFirstToken: 0.4,
-      createdAt: '2026-01-01T12:00:07.000Z',
-      updatedAt: '2026-01-01T12:00:08.000Z'
-    },
-    {
-      id: 'cm4obs1',
-      traceId: 'cm4xk2b1h0001jz08',
-      type: 'AGENT',
-      name: 'agent',
-      startTime: '2026-01-01T12:00:00.200Z',
-      endTime: null,
-      level: 'WARNING',
-      parentObservationId: null,
-      promptTokens: 0,
-      completionTokens: 0,
-      totalTokens: 0,
-      usage: { input: 0, output: 0, total: 0, unit: null },
-      usageDetails: {},
-      costDetails: {},
-      calculatedTotalCost: null
-    }
-  ],
-  scores: [
-    {
-      id: 'score-1',
-      traceId: 'cm4xk2b1h0001jz08',
-      projectId: 'proj-1',
-      name: 'user feedback!',
-      source: 'ANNOTATION',
-      dataType: 'BOOLEAN',
-      value: 1,
-      stringValue: 'True',
-      observationId: 'cm4obs2',
-      timestamp: '2026-01-02T00:00:00.000Z',
-      createdAt: '2026-01-02T00:00:00.000Z',
-      updatedAt: '2026-01-02T00:00:01.000Z',
-      authorUserId: 'author-1',
-      comment: 'nice',
-      configId: 'config-1',
-      queueId: null
-    },
-    {
-      id: 'd'.repeat(16),
-      name: 'tone',
-      source: 'EVAL',
-      dataType: 'CATEGORICAL',
-      value: null,
-      stringValue: 'friendly',
-      timestamp: '2026-01-03T00:00:00.000Z'
-    }
-  ]
 }
 
 t.test('a whole trace of the API becomes a trace with spans and scores', async t => {
