@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
 import Type from 'typebox'
 import { type App, Content, JsonText } from '../../lib/app.ts'
