@@ -92,6 +92,8 @@ function readBytes(request: IncomingMessage, reserve: Reserve, limit: number): P
     const leave = () => {
       if (!request.complete) reject(new ClientGone('The client went away'))
     }
+    // What has closed already says nothing any more.
+    if (request.destroyed) reject(new ClientGone('The client went away'))
     request.on('data', take)
     request.on('end', () => resolve(chunks.join(length)))
     request.on('error', leave)

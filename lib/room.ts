@@ -30,7 +30,7 @@ export class Room {
     this.#pace = pace
     this.#bytes = announced ?? STEP_BYTES
     this.#parts = [admission.admit(this.#bytes)]
-    this.#clock = setInterval(() => this.#look(), pace.ms)
+    this.#clock = setInterval(() => this.#look(), pace.ms).unref()
   }
 
   /** So many bytes have come. Throws `quota_exhausted` where there is no room for them. */

@@ -126,7 +126,11 @@ export class HttpServer {
   #take(request: IncomingMessage, response: ServerResponse, awaitsContinue: boolean): void {
     const exchange = new Exchange(request, response, this.#options.baseUrl, awaitsContinue)
     this.#newest.set(request.socket, exchange)
-    this.#line.enter(request.socket, response, () => void this.#serve(exchange))
+    this.#line.enter(request.socket, response, () => {
+      // What followed it may have been no HTTP, which was answered while it waited.
+      if (response.headersSent) this.#report(exchange)
+      else void this.#serve(exchange)
+    })
   }
 
   async #serve(exchange: Exchange): Promise<void> {

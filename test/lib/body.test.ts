@@ -1,9 +1,13 @@
 import { createHash } from 'node:crypto'
-import { connect } from 'node:net'
+import { once } from 'node:events'
+import { createServer, type IncomingMessage } from 'node:http'
+import { type AddressInfo, connect } from 'node:net'
+import { setImmediate as turn } from 'node:timers/promises'
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib'
 import t from 'tap'
 import Type from 'typebox'
 import type { App } from '../../lib/app.ts'
+import { ClientGone, receiveBody } from '../../lib/body.ts'
 import { parseRaw, sendRaw } from '../fixtures/raw.ts'
 import { testService } from '../fixtures/service.ts'
 
@@ -47,6 +51,29 @@ t.test('puts together what comes in chunks of any size', async t => {
     const answer = parseRaw(await sendRaw(port, `${head}Transfer-Encoding: chunked\r\n\r\n${parts.join('')}0\r\n\r\n`))
     t.same(JSON.parse(answer.body), { bytes: body.length, sha1: sha1(body) }, sizes.join())
   }
+})
+
+t.test('a body that broke off before anybody wanted it is not waited for', async t => {
+  const server = createServer().listen(0, '127.0.0.1')
+  t.teardown(() => server.close())
+  await once(server, 'listening')
+  const socket = connect((server.address() as AddressInfo).port, '127.0.0.1')
+  socket.on('error', () => {})
+  socket.write('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{')
+  const [request] = (await once(server, 'request')) as [IncomingMessage]
+  request.on('error', () => {})
+  socket.destroy()
+  await new Promise(resolve => request.once('close', resolve))
+  const outcome = receiveBody(request, undefined, () => {}, LIMIT).catch(error => error)
+  t.type(await Promise.race([outcome, turn().then(() => turn('nothing'))]), ClientGone)
+})
+
+t.test('a request that breaks off while it waits behind another holds no room', async t => {
+  const { call, key, port } = await testService(t, { plugins: [echo] })
+  const post = `POST /payload HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n`
+  await sendRaw(port, `${post}Content-Length: 2\r\n\r\n{}${post}Transfer-Encoding: chunked\r\n\r\nno chunk\r\n`)
+  const { text } = await call('GET', '/metrics')
+  t.equal(/^spoor_pending_writes (\d+)$/m.exec(text)?.[1], '0')
 })
 
 t.test('decodes gzip, deflate and br', async t => {
