@@ -12,7 +12,7 @@ const REQUEST_BYTES = 8192
 
 interface Place {
   readonly response: ServerResponse
-  begin(): void
+  start(): void
 }
 
 export class Line {
@@ -24,19 +24,19 @@ export class Line {
     this.#unread = unread
   }
 
-  /** Calls `begin` when what was asked before on the same connection has been answered; never, where that is closed first. */
-  enter(socket: Socket, response: ServerResponse, begin: () => void): void {
+  /** Calls `start` when what was asked before on the same connection has been answered; never, where that is closed first. */
+  enter(socket: Socket, response: ServerResponse, start: () => void): void {
     const before = this.#newest.get(socket)
     this.#newest.set(socket, response)
     if (before === undefined || before.closed) {
-      begin()
+      start()
       return
     }
     const waiting = this.#waiting.get(socket)
     if (waiting !== undefined) {
-      waiting.push({ response, begin })
+      waiting.push({ response, start })
     } else {
-      this.#waiting.set(socket, [{ response, begin }])
+      this.#waiting.set(socket, [{ response, start }])
       this.#follow(socket, before)
     }
     this.#unread.countAhead(socket, REQUEST_BYTES)
@@ -51,7 +51,7 @@ export class Line {
       if (waiting.length === 0) this.#waiting.delete(socket)
       else this.#follow(socket, next.response)
       this.#unread.countAhead(socket, -REQUEST_BYTES)
-      next.begin()
+      next.start()
     })
   }
 }
