@@ -3,21 +3,21 @@
  * before it has been taken. So a connection has one reader of the database and one answer at a time, whatever it sends, and
  * what it changes is changed in the order in which it asked for it.
  */
-import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import type { Exchange } from './exchange.ts'
 import type { Unread } from './unread.ts'
 
 /** What a request takes that waits, about. */
 const REQUEST_BYTES = 8192
 
 interface Place {
-  readonly response: ServerResponse
+  readonly exchange: Exchange
   start(): void
 }
 
 export class Line {
   readonly #unread: Pick<Unread, 'countAhead'>
-  readonly #newest = new WeakMap<Socket, ServerResponse>()
+  readonly #newest = new WeakMap<Socket, Exchange>()
   readonly #waiting = new WeakMap<Socket, Place[]>()
 
   constructor(unread: Pick<Unread, 'countAhead'>) {
@@ -25,31 +25,44 @@ export class Line {
   }
 
   /** Calls `start` when what was asked before on the same connection has been answered; never, where that is closed first. */
-  enter(socket: Socket, response: ServerResponse, start: () => void): void {
+  enter(exchange: Exchange, start: () => void): void {
+    const { socket } = exchange.request
     const before = this.#newest.get(socket)
-    this.#newest.set(socket, response)
-    if (before === undefined || before.closed) {
+    this.#newest.set(socket, exchange)
+    if (before === undefined || before.response.closed) {
       start()
       return
     }
     const waiting = this.#waiting.get(socket)
     if (waiting !== undefined) {
-      waiting.push({ response, start })
+      waiting.push({ exchange, start })
     } else {
-      this.#waiting.set(socket, [{ response, start }])
+      this.#waiting.set(socket, [{ exchange, start }])
       this.#follow(socket, before)
     }
     this.#unread.countAhead(socket, REQUEST_BYTES)
   }
 
-  /** Lets the next one begin when this answer has been taken. */
-  #follow(socket: Socket, response: ServerResponse): void {
+  /** What was asked last on a connection. */
+  newest(socket: Socket): Exchange | undefined {
+    return this.#newest.get(socket)
+  }
+
+  /** Calls `then` when all that was asked on the connection has been answered. */
+  afterAll(socket: Socket, then: () => void): void {
+    const newest = this.#newest.get(socket)
+    if (newest === undefined || newest.response.closed) then()
+    else newest.response.once('close', then)
+  }
+
+  /** Lets the next one begin when this one's answer has been taken. */
+  #follow(socket: Socket, { response }: Exchange): void {
     response.once('close', () => {
       const waiting = this.#waiting.get(socket) ?? []
       const next = waiting.shift()
       if (socket.destroyed || next === undefined) return
       if (waiting.length === 0) this.#waiting.delete(socket)
-      else this.#follow(socket, next.response)
+      else this.#follow(socket, next.exchange)
       this.#unread.countAhead(socket, -REQUEST_BYTES)
       next.start()
     })

@@ -38,6 +38,7 @@ export function sendRefusal(exchange: Exchange, refusal: Refusal, status: number
 
 /** Answers on a socket whose request node's parser refused, so that there is no response object, and closes it. */
 export function sendRawRefusal(socket: Socket, status: number, message: string): void {
+  if (!socket.writable) return
   const requestId = nextRequestId()
   const body = envelope('invalid_request', message, requestId)
   const head = [

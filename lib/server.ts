@@ -63,8 +63,8 @@ const PARSER_REFUSALS: Readonly<Record<string, typeof NOT_HTTP>> = {
 export class HttpServer {
   readonly #options: ServerOptions
   readonly #server: Server
-  /** The newest exchange of each connection. */
-  readonly #newest = new WeakMap<Socket, Exchange>()
+  /** Connections on which something came that node's parser refused. */
+  readonly #broken = new WeakSet<Socket>()
   /** Bodies that do not wait in the queue of the write path: messages to the tools. */
   readonly #messages = new Admission({ requests: Number.POSITIVE_INFINITY, bytes: 64 * 1024 * 1024 })
   readonly #unread = new Unread()
@@ -93,9 +93,7 @@ export class HttpServer {
     this.#server.on('clientError', (error: NodeJS.ErrnoException, socket) =>
       this.#refuseUnparsed(error, socket as Socket)
     )
-    this.#server.on('connect', (_request, socket) =>
-      sendRawRefusal(socket as Socket, 400, 'This server is not a proxy: CONNECT is not supported.')
-    )
+    this.#server.on('connect', (_request, socket) => this.#refuseTunnel(socket as Socket))
   }
 
   /** Throws a ConfigError where the address cannot be had. */
@@ -125,8 +123,7 @@ export class HttpServer {
 
   #take(request: IncomingMessage, response: ServerResponse, awaitsContinue: boolean): void {
     const exchange = new Exchange(request, response, this.#options.baseUrl, awaitsContinue)
-    this.#newest.set(request.socket, exchange)
-    this.#line.enter(request.socket, response, () => {
+    this.#line.enter(exchange, () => {
       // What followed it may have been no HTTP, which was answered while it waited.
       if (response.headersSent) this.#report(exchange)
       else void this.#serve(exchange)
@@ -218,25 +215,35 @@ export class HttpServer {
     )
   }
 
-  /** Answers what node's parser refused: a request that never became one, or one whose body broke off or took too long. */
+  /**
+   * Answers what node's parser refused when what was asked before it has been answered, and ends the connection: a request
+   * that never became one, or one whose body broke off or took too long.
+   */
   #refuseUnparsed(error: NodeJS.ErrnoException, socket: Socket): void {
-    const newest = this.#newest.get(socket)
-    const isOpen = newest !== undefined && !newest.response.writableEnded
-    if (!socket.writable || error.code === 'ECONNRESET' || (isOpen && newest.response.socket === null)) {
+    // Node says it again of all that follows.
+    if (this.#broken.has(socket)) return
+    this.#broken.add(socket)
+    if (!socket.writable || error.code === 'ECONNRESET') {
       socket.destroy()
       return
     }
     const { status, message } = PARSER_REFUSALS[error.code ?? ''] ?? NOT_HTTP
-    if (!isOpen) {
-      sendRawRefusal(socket, status, message)
+    const newest = this.#line.newest(socket)
+    if (newest === undefined || newest.request.complete) {
+      this.#line.afterAll(socket, () => sendRawRefusal(socket, status, message))
       return
     }
-    // A request that came whole is answered as if nothing had followed it; then the connection ends.
     newest.response.shouldKeepAlive = false
-    if (newest.request.complete) return
     sendRefusal(newest, new Refusal('invalid_request', message), status)
     // Node forgets a request that was answered: whoever waits for the rest of its body would wait for ever.
-    newest.response.once('close', () => newest.request.destroy())
+    this.#line.afterAll(socket, () => newest.request.destroy())
+  }
+
+  #refuseTunnel(socket: Socket): void {
+    // Node listens no more: an error that nobody listens for would end the process.
+    socket.on('error', () => {})
+    const message = 'This server is not a proxy: CONNECT is not supported.'
+    this.#line.afterAll(socket, () => sendRawRefusal(socket, 400, message))
   }
 
   #report(exchange: Exchange): void {

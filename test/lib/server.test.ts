@@ -6,7 +6,7 @@ import Type from 'typebox'
 import { type App, Content, JsonText } from '../../lib/app.ts'
 import { createLog } from '../../lib/log.ts'
 import { endBody, span, spansBody, startBody } from '../fixtures/bodies.ts'
-import { parseRaw, sendRaw } from '../fixtures/raw.ts'
+import { parseRaw, sendRaw, statuses } from '../fixtures/raw.ts'
 import { type Answer, testService } from '../fixtures/service.ts'
 
 const TRACE_ID = 'ab'.repeat(16)
@@ -212,10 +212,55 @@ t.test('a body that breaks off in the middle of its chunks is 400', async t => {
   t.equal(JSON.parse(answer.body).error.code, 'invalid_request')
 })
 
-t.test('a whole request is answered although what follows it is no HTTP', async t => {
-  const { port } = await testService(t)
-  const text = await sendRaw(port, 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\nnonsense\r\n\r\n')
-  t.equal(parseRaw(text).status, 200)
+t.test('what came whole is answered, then what follows it and is no HTTP', async t => {
+  const { port, key, call } = await testService(t)
+  const head = `HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n`
+  const get = `GET /api/v1/project ${head}\r\n`
+  const record = () => {
+    const text = JSON.stringify(startBody())
+    return `POST /api/v1/traces ${head}Content-Length: ${text.length}\r\n\r\n${text}`
+  }
+  const chunked = `POST /api/v1/traces ${head}Transfer-Encoding: chunked\r\n\r\n`
+  const broken: [string, number, string][] = [
+    ['no request line', 400, 'nonsense\r\n\r\n'],
+    ['headers over the limit', 431, `GET / HTTP/1.1\r\nLong: ${'x'.repeat(20_000)}\r\n\r\n`],
+    ['CONNECT', 400, 'CONNECT example.com:443 HTTP/1.1\r\nHost: example.com\r\n\r\n'],
+    ['no chunk', 400, `${chunked}no chunk\r\n`],
+    ['a chunk and no other', 400, `${chunked}2\r\n{}\r\nno chunk\r\n`],
+    ['no chunk, and more', 400, `${chunked}no chunk\r\n${'x'.repeat(2_000_000)}`]
+  ]
+  const whole: [string, number[], () => string][] = [
+    ['nothing', [], () => ''],
+    ['a read', [200], () => get],
+    ['a write', [201], record],
+    ['several', [200, 201, 200], () => get + record() + get]
+  ]
+  const warnings: Error[] = []
+  const warn = (warning: Error) => warnings.push(warning)
+  process.on('warning', warn)
+  t.teardown(() => process.off('warning', warn))
+  await Promise.all(
+    whole.flatMap(([first, before, sent]) =>
+      broken.map(async ([title, status, text]) => {
+        t.same(statuses(await sendRaw(port, sent() + text)), [...before, status], `${title} after ${first}`)
+      })
+    )
+  )
+  t.same(warnings, [], 'what node says of one again and again is heard once')
+  t.match((await call('GET', '/metrics')).text, /^spoor_pending_writes 0$/m)
+})
+
+t.test('a client that asks for a tunnel and resets the connection does no harm', async t => {
+  const { port, call } = await testService(t)
+  await Promise.all(
+    Array.from({ length: 20 }, async (_, i) => {
+      const socket = connect(port, '127.0.0.1').on('error', () => {})
+      socket.write('CONNECT example.com:443 HTTP/1.1\r\nHost: example.com\r\n\r\n')
+      await delay(i)
+      socket.resetAndDestroy()
+    })
+  )
+  t.equal((await call('GET', '/healthz')).status, 200)
 })
 
 t.test('expectations', async t => {
@@ -314,10 +359,6 @@ t.test('requests in one go on one connection are served one after the other', as
       post(`/${trace.id}/end`, endBody()) +
       `GET /api/v1/traces/${trace.id} ${head}Connection: close\r\n\r\n`
   )
-  t.same(
-    [...text.matchAll(/HTTP\/1\.1 (\d+)/g)].map(match => match[1]),
-    ['201', '200', '200', '200'],
-    'what is asked first is there for what follows'
-  )
+  t.same(statuses(text), [201, 200, 200, 200], 'what is asked first is there for what follows')
   t.match(text, '"spanCount":1')
 })

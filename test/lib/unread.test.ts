@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
+import { Exchange } from '../../lib/exchange.ts'
 import { Line } from '../../lib/line.ts'
 import { end } from '../../lib/reply.ts'
 import { type Bounds, Unread } from '../../lib/unread.ts'
@@ -15,7 +16,7 @@ async function scene(t: Test, bounds: Partial<Bounds>) {
   const line = new Line(unread)
   let served = 0
   const server = createServer((request, response) => {
-    line.enter(request.socket, response, () => {
+    line.enter(new Exchange(request, response, undefined, false), () => {
       served++
       end(response, ANSWER)
       unread.watch(request.socket, response, ANSWER.length)
