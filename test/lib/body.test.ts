@@ -68,14 +68,6 @@ t.test('a body that broke off before anybody wanted it is not waited for', async
   t.type(await Promise.race([outcome, turn().then(() => turn('nothing'))]), ClientGone)
 })
 
-t.test('a request that breaks off while it waits behind another holds no room', async t => {
-  const { call, key, port } = await testService(t, { plugins: [echo] })
-  const post = `POST /payload HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n`
-  await sendRaw(port, `${post}Content-Length: 2\r\n\r\n{}${post}Transfer-Encoding: chunked\r\n\r\nno chunk\r\n`)
-  const { text } = await call('GET', '/metrics')
-  t.equal(/^spoor_pending_writes (\d+)$/m.exec(text)?.[1], '0')
-})
-
 t.test('decodes gzip, deflate and br', async t => {
   const { call } = await testService(t, { plugins: [echo] })
   const text = JSON.stringify({ list: Array(500).fill('value \u{1f600}') })

@@ -250,6 +250,16 @@ t.test('what came whole is answered, then what follows it and is no HTTP', async
   t.match((await call('GET', '/metrics')).text, /^spoor_pending_writes 0$/m)
 })
 
+t.test('a request that breaks off while it waits behind another is not served', async t => {
+  const { port, key, call } = await testService(t)
+  const { trace } = startBody()
+  await call('POST', '/api/v1/traces', { body: { schemaVersion: 1, trace } })
+  const head = `/api/v1/traces/${trace.id} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n`
+  const text = `GET ${head}\r\nDELETE ${head}Transfer-Encoding: chunked\r\n\r\nno chunk\r\n`
+  t.same(statuses(await sendRaw(port, text)), [200, 400])
+  t.equal((await call('GET', `/api/v1/traces/${trace.id}`)).status, 200)
+})
+
 t.test('a client that asks for a tunnel and resets the connection does no harm', async t => {
   const { port, call } = await testService(t)
   await Promise.all(
