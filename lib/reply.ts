@@ -136,19 +136,19 @@ function mustHangUp({ request, awaitsContinue }: Exchange): boolean {
  */
 function linger({ request, response }: Exchange): void {
   let bytes = 0
-  const silence = setTimeout(end, LINGER.silenceMs)
-  const limit = setTimeout(end, LINGER.ms)
-  function end(): void {
+  const silence = setTimeout(hangUp, LINGER.silenceMs)
+  const limit = setTimeout(hangUp, LINGER.ms)
+  function hangUp(): void {
     clearTimeout(silence)
     clearTimeout(limit)
     response.end()
   }
   request.on('data', (chunk: Buffer) => {
     bytes += chunk.length
-    if (bytes > LINGER.bytes) end()
+    if (bytes > LINGER.bytes) hangUp()
     else silence.refresh()
   })
-  request.once('end', end)
-  request.once('close', end)
+  request.once('end', hangUp)
+  request.once('close', hangUp)
   request.resume()
 }
