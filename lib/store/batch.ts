@@ -15,6 +15,7 @@ import {
   TRACE_COLUMNS,
   typed
 } from './columns.ts'
+import { ADD_UP } from './totals.ts'
 
 /** Values of a list of columns: one parameter each, from lib/store/columns.ts; undefined: no rows. */
 export type Rows = readonly string[] | undefined
@@ -78,8 +79,7 @@ function insertUnderTaken(table: 'spans' | 'scores', columns: readonly Column[],
 
 const ADD_TOTALS = `insert into project_totals as p (project_id, slot, traces, spans, bytes)
     select project_id, $1::smallint, sum(traces), sum(spans), sum(bytes) from taken group by project_id order by project_id
-    on conflict (project_id, slot) do update
-    set traces = p.traces + excluded.traces, spans = p.spans + excluded.spans, bytes = p.bytes + excluded.bytes`
+    ${ADD_UP}`
 
 /** In order, so that two batches with the same new families wait for each other, and not in a circle. */
 export const ADD_FAMILIES = `insert into trace_families (project_id, family, status, environment, model)

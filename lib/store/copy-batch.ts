@@ -11,6 +11,7 @@ import { ADD_FAMILIES, addTags, TAKEN } from './batch.ts'
 import { type Column, SPAN_COLUMNS, TAG_COLUMNS, TRACE_COLUMNS, TRACE_SERVICE_COLUMNS, type Value } from './columns.ts'
 import { CopyWriter, fieldWriter } from './copy-format.ts'
 import { type KindBytes, KnownKinds } from './known-kinds.ts'
+import { ADD_UP } from './totals.ts'
 
 /** A trace's rows but for what is known only when they are written. */
 export interface CopyRows {
@@ -179,8 +180,7 @@ function addBeside(traces: readonly NewTrace[]): string {
 /** Parsed and planned once: 7 us less of PostgreSQL's CPU for each small trace. */
 const PREPARE_TOTALS = `prepare add_totals (int, smallint, bigint, bigint, bigint) as
     insert into project_totals as p (project_id, slot, traces, spans, bytes) values ($1, $2, $3, $4, $5)
-    on conflict (project_id, slot) do update
-    set traces = p.traces + excluded.traces, spans = p.spans + excluded.spans, bytes = p.bytes + excluded.bytes`
+    ${ADD_UP}`
 
 function addTotals(traces: readonly NewTrace[], slot: number): string[] {
   const totals = new Map<number, { traces: number; spans: number; bytes: number }>()
