@@ -161,6 +161,7 @@ create table trace_tags (
   duration_ms bigint,
   cost_usd    float8,
   id          uuid not null,
+  -- A tag in a family, in a kind, and of a user in a family, each as one number: what the indexes below begin with.
   tag_family  bigint not null generated always as (hashtextextended(tag, family)) stored,
   tag_kind    bigint not null generated always as (hashtextextended(tag, kind)) stored,
   tag_user    bigint generated always as (hashtextextended(tag, hashtextextended(user_id, family))) stored,

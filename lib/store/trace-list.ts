@@ -99,6 +99,9 @@ export async function listTraces(
 /** The edge of what lies on the other side of an edge. */
 export const behindEdge = (edge: Edge): Edge => ({ ...edge, inclusive: !edge.inclusive })
 
+/** More than any project has; the statement adds one to it, which must still be an int of PostgreSQL's. */
+const ALL_FAMILIES = 2 ** 31 - 2
+
 const MERGED_FILTERS = [...FAMILY_FILTERS, 'name', 'tag', 'userId'] as const
 
 async function findPage(
@@ -111,7 +114,7 @@ async function findPage(
   const isNewest = query.sort === 'newest'
   const isFiltered = query.sessionId === undefined && MERGED_FILTERS.some(name => query[name] !== undefined)
   // Only the newest can be walked.
-  const most = isNewest ? mostFamilies : 2 ** 31 - 2
+  const most = isNewest ? mostFamilies : ALL_FAMILIES
   const page = isFiltered || !isNewest ? await mergeLists(sql, projectId, query, start, most) : undefined
   return page ?? walkTraces(sql, projectId, query, start)
 }
