@@ -2,6 +2,7 @@
 import { type ErrorCode, Refusal } from '../errors.ts'
 import { type Export, readExport, readPortion } from '../otlp/export.ts'
 import type { MappedSpan } from '../otlp/map-span.ts'
+import { isReading, type Reading, type Readings, read } from '../reading.ts'
 import type { CopyRows } from '../store/copy-batch.ts'
 import { countBytes } from '../trace/count.ts'
 import { oversizeMessage } from '../trace/decide.ts'
@@ -12,7 +13,6 @@ import { prepare } from '../trace/prepare.ts'
 import type { PreparedAppend, PreparedEnd, PreparedTrace } from '../trace/prepared.ts'
 import { prepareRestore } from '../trace/restore.ts'
 import { renderCopyRows } from './copy-rows.ts'
-import { isReading, type Reading, type Readings, read } from './reading.ts'
 import { type RecordText, renderRestored, renderTrace } from './rows.ts'
 
 /**

@@ -2,15 +2,15 @@
  * JSON that is not a trace and may be large all the same: read where the bodies of traces are made ready, so that none
  * holds up the requests of others. 2 MiB of short numbers took the main thread 0.9 s.
  */
-import { Refusal } from '../errors.ts'
-import { type LargeMessage, readLargeMessage } from '../mcp/message.ts'
-import { traceView } from '../mcp/trace-view.ts'
-import { checker } from '../schema/check.ts'
-import { MetadataPatch, ScoreInput } from '../schema/input.ts'
-import { splitTexts } from '../texts.ts'
-import { readBody } from '../trace/body.ts'
-import { parseExact, stringifyExact } from '../trace/json.ts'
-import { type Merged, mergeMetadata } from '../trace/metadata.ts'
+import { Refusal } from './errors.ts'
+import { type LargeMessage, readLargeMessage } from './mcp/message.ts'
+import { traceView } from './mcp/trace-view.ts'
+import { checker } from './schema/check.ts'
+import { MetadataPatch, ScoreInput } from './schema/input.ts'
+import { splitTexts } from './texts.ts'
+import { readBody } from './trace/body.ts'
+import { parseExact, stringifyExact } from './trace/json.ts'
+import { type Merged, mergeMetadata } from './trace/metadata.ts'
 
 /** What can be read, and what it comes to. */
 export interface Readings {
