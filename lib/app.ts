@@ -42,7 +42,7 @@ export interface Store {
    * Runs queries that change nothing; tried again once on a lost connection, then 503 `unavailable`. Where a client is
    * given, such as the request, its queries are cancelled when it goes away.
    */
-  read<T>(work: (sql: Sql) => Promise<T>, client?: Pick<RequestOf<unknown, unknown>, 'signal'>): Promise<T>
+  read<T>(work: (sql: Sql) => Promise<T>, client?: Pick<RequestOf<unknown>, 'signal'>): Promise<T>
   /**
    * Runs work with one statement that writes, atomic by itself. After a lost connection it is tried again, and finds out
    * what became of the statement; a refusal of the store is 429 `quota_exhausted`.
@@ -93,16 +93,14 @@ export interface Ingest {
 }
 
 /** What a handler is given. `key` stands for routes with an access other than `public`. */
-export interface RequestOf<Q, B> {
+export interface RequestOf<Q> {
   readonly requestId: string
   readonly key: Principal
   /** Path ids, checked and folded to lower case. */
   readonly traceId: string
   readonly scoreId: string
   readonly query: Q
-  /** The parsed and validated body; undefined where `payload` is what the route takes. */
-  readonly body: B
-  /** The decoded bytes of the body, for routes whose body the write path prepares. */
+  /** The decoded bytes of the body. */
   readonly payload: Uint8Array
   /** The request's headers, in lower case, for the few routes that need them (If-None-Match, Origin). */
   readonly headers: NodeJS.Dict<string | string[]>
@@ -142,7 +140,7 @@ export interface Reply {
 /** `public`: no key; `key`: any valid key; otherwise the scope that the key must have. */
 export type Access = 'public' | 'key' | Scope
 
-export interface RouteOptions<Q extends TObject = TObject, B extends TSchema = TSchema> {
+export interface RouteOptions<Q extends TObject = TObject> {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE' | 'OPTIONS'
   /** find-my-way form; the only parameters are :traceId and :scoreId. */
   readonly path: string
@@ -150,16 +148,17 @@ export interface RouteOptions<Q extends TObject = TObject, B extends TSchema = T
   readonly operation?: string
   readonly access: Access
   /** Looks at a request before its key is: throws a Refusal, or gives headers that every answer to it will carry. */
-  guard?(request: Pick<RequestOf<unknown, unknown>, 'headers' | 'localPort'>): Readonly<Record<string, string>>
+  guard?(request: Pick<RequestOf<unknown>, 'headers' | 'localPort'>): Readonly<Record<string, string>>
   readonly summary: string
   readonly description?: string
   readonly query?: Q
-  readonly body?: B
+  /** What a body must be: for the OpenAPI document and the tools. */
+  readonly body?: TSchema
   /** Decoded bytes of the body; left out: MAX_BODY_BYTES. */
   readonly maxBodyBytes?: number
   /** Another encoding than JSON in which the body may come, and is answered then; what body and answer are there. */
   readonly binary?: { readonly type: string; readonly body: string; readonly reply: string }
-  /** The body is not parsed by the server: the handler reads it from `payload`, or has the write path check it against `body`. */
+  /** The route takes a body: the handler is given it as `payload`, and has it read and checked where it holds up no others. */
   readonly prepared?: true
   /** Success replies: status to schema. */
   readonly replies: Readonly<Record<number, TSchema>>
@@ -169,7 +168,7 @@ export interface RouteOptions<Q extends TObject = TObject, B extends TSchema = T
   readonly headers?: Readonly<Record<string, string>>
   /** What may be refused beyond what every route shares (not_found of the path id, 401, 403 scope, 500 …). */
   readonly errors?: readonly ErrorCode[]
-  handler(request: RequestOf<Static<Q>, Static<B>>): Promise<Reply> | Reply
+  handler(request: RequestOf<Static<Q>>): Promise<Reply> | Reply
 }
 export type Route = RouteOptions
 
@@ -182,7 +181,7 @@ export interface App {
   readonly routes: readonly Route[]
   /** Why a write would be refused now, a few words for each reason; empty: writes are accepted. */
   readiness(): Promise<readonly string[]>
-  route<Q extends TObject, B extends TSchema>(route: RouteOptions<Q, B>): void
+  route<Q extends TObject>(route: RouteOptions<Q>): void
 }
 
 /** Registers one resource's routes. The list is plugins/index.ts. */

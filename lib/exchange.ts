@@ -15,7 +15,7 @@ export function nextRequestId(): string {
   return PROCESS_PREFIX + (counter++).toString(36).padStart(COUNTER_LENGTH, '0')
 }
 
-export class Exchange implements RequestOf<Record<string, unknown>, unknown> {
+export class Exchange implements RequestOf<Record<string, unknown>> {
   readonly requestId = nextRequestId()
   readonly request: IncomingMessage
   readonly response: ServerResponse
@@ -30,7 +30,6 @@ export class Exchange implements RequestOf<Record<string, unknown>, unknown> {
   /** What the route's guard adds to the answer. */
   guardHeaders: Readonly<Record<string, string>> = {}
   query: Record<string, unknown> = {}
-  body: unknown = undefined
   payload: Uint8Array = NO_BYTES
   /** The client waits for leave before it sends the body (Expect: 100-continue). */
   awaitsContinue: boolean

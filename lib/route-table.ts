@@ -2,15 +2,12 @@
 import findMyWay, { type HTTPMethod } from 'find-my-way'
 import type { Route } from './app.ts'
 import { type QueryReader, queryReader } from './query.ts'
-import { type Checker, checker } from './schema/check.ts'
 
 /** A route and what was compiled from its schemas. */
 export interface Endpoint {
   readonly route: Route
   /** Undefined: the route takes no parameters, and those that are sent are passed over. */
   readonly readQuery: QueryReader | undefined
-  /** Undefined: the route takes no body, or the write path prepares it. */
-  readonly body: Checker<unknown> | undefined
 }
 
 export interface Match {
@@ -29,12 +26,8 @@ export class RouteTable {
   readonly #router = findMyWay({ maxParamLength: MAX_PARAM_LENGTH, querystringParser: text => text })
 
   add(route: Route): void {
-    const { method, path, query, body, prepared } = route
-    const endpoint: Endpoint = {
-      route,
-      readQuery: query && queryReader(query),
-      body: body === undefined || prepared ? undefined : checker(body)
-    }
+    const { method, path, query } = route
+    const endpoint: Endpoint = { route, readQuery: query && queryReader(query) }
     const methods: HTTPMethod[] = method === 'GET' ? ['GET', 'HEAD'] : [method]
     this.#router.on(methods, path, () => {}, endpoint)
     for (const each of methods) this.#methods.add(each)

@@ -18,9 +18,7 @@ import { readPathId } from './path-id.ts'
 import type { Readiness } from './readiness.ts'
 import { sendRawRefusal, sendRefusal, sendReply } from './reply.ts'
 import { Room } from './room.ts'
-import type { Endpoint, Match, RouteTable } from './route-table.ts'
-import type { Checker } from './schema/check.ts'
-import { readBody } from './trace/body.ts'
+import type { Match, RouteTable } from './route-table.ts'
 import { Unread } from './unread.ts'
 
 /** What the server is built on. */
@@ -158,11 +156,10 @@ export class HttpServer {
     if (params.traceId !== undefined) exchange.traceId = readPathId('traceId', params.traceId)
     if (params.scoreId !== undefined) exchange.scoreId = readPathId('scoreId', params.scoreId)
     if (readQuery !== undefined) exchange.query = readQuery(querystring)
-    if (route.body === undefined && !route.prepared) return route.handler(exchange)
-    return this.#answerWithBody(exchange, endpoint)
+    return route.prepared ? this.#answerWithBody(exchange, route) : route.handler(exchange)
   }
 
-  async #answerWithBody(exchange: Exchange, { route, body }: Endpoint): Promise<Reply> {
+  async #answerWithBody(exchange: Exchange, route: Route): Promise<Reply> {
     const { request, response } = exchange
     const encoding = contentEncoding(request.headers)
     const length = contentLength(request.headers, route.maxBodyBytes)
@@ -173,7 +170,6 @@ export class HttpServer {
       exchange.payload = await receiveBody(request, encoding, bytes => room.grow(bytes), route.maxBodyBytes)
       exchange.bytesIn = exchange.payload.length
       room.settle()
-      if (body !== undefined) exchange.body = readValue(exchange.payload, body)
       return await route.handler(exchange)
     } finally {
       room.release()
@@ -274,20 +270,14 @@ export class HttpServer {
 }
 
 /** Whether a body waits in the queue of the write path, in which room must be had before it is read. */
-function isQueued({ prepared, access }: Route): boolean {
-  return prepared === true && access === 'traces:write'
+function isQueued({ access }: Route): boolean {
+  return access === 'traces:write'
 }
 
 function checkHost(request: IncomingMessage): void {
   if (request.headers.host === undefined && request.httpVersion === '1.1') {
     throw new Refusal('invalid_request', 'The request has no Host header.')
   }
-}
-
-function readValue(bytes: Uint8Array, { check, explain }: Checker<unknown>): unknown {
-  const { value } = readBody(bytes, 'invalid_request')
-  if (!check(value)) throw new Refusal('invalid_request', explain(value))
-  return value
 }
 
 /** An error for the log. Only these fields: the others of a database error may hold what clients sent. */

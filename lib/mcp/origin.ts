@@ -17,7 +17,7 @@ const PREFLIGHT_HEADERS = {
   'Access-Control-Max-Age': '600'
 }
 
-type Guarded = Pick<RequestOf<unknown, unknown>, 'headers' | 'localPort'>
+type Guarded = Pick<RequestOf<unknown>, 'headers' | 'localPort'>
 
 /** Seen before the key: headers for the answer to an origin that may call, a Refusal for any other. */
 export function originGuard({ baseUrl, allowedOrigins }: Pick<Config, 'baseUrl' | 'allowedOrigins'>) {

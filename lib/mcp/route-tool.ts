@@ -128,30 +128,27 @@ function readId(name: PathId, value: unknown): string {
   throw new Refusal('invalid_request', `${name}: ${value === undefined ? 'is required' : 'must be a string'}`)
 }
 
-type Rest = Pick<RequestOf<Record<string, unknown>, unknown>, 'query' | 'body' | 'payload'>
+type Rest = Pick<RequestOf<Record<string, unknown>>, 'query' | 'payload'>
 
 /** Makes what reads the arguments that are neither path ids nor options: the body of the route, or its parameters. */
-function restReader({ query, body, prepared }: Route): (call: ToolCall, others: readonly string[]) => Rest {
+function restReader({ query, body }: Route): (call: ToolCall, others: readonly string[]) => Rest {
   if (body === undefined) {
     const check = queryCheck(query ?? NO_PARAMETERS)
     return ({ args }, others) => {
       const values = without(args, others)
       check(values)
-      return { query: values, body: undefined, payload: new Uint8Array() }
+      return { query: values, payload: new Uint8Array() }
     }
   }
-  const checkBody = prepared ? undefined : argumentCheck(body as TObject)
-  return ({ args, exactArgs, inexact, payload }, others) => {
-    if (payload !== undefined) return { query: {}, body: undefined, payload }
-    const value = without(args, others)
-    checkBody?.(value)
+  return ({ exactArgs, inexact, payload }, others) => {
+    if (payload !== undefined) return { query: {}, payload }
     const text = stringifyExact(without(exactArgs, others), inexact)
-    return { query: {}, body: prepared ? undefined : value, payload: Buffer.from(text) }
+    return { query: {}, payload: Buffer.from(text) }
   }
 }
 
 /** What the handler is given of the request that brought the call; what costs something to make, only when asked for. */
-function contextOf(request: RequestOf<unknown, unknown>) {
+function contextOf(request: RequestOf<unknown>) {
   const { requestId, key, headers } = request
   return {
     requestId,

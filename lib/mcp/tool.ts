@@ -31,7 +31,7 @@ export interface ToolCall {
   /** The text of the arguments, where they were too large to be parsed: it stands for them. */
   readonly payload: Uint8Array | undefined
   /** The HTTP request that brought the call. */
-  readonly request: RequestOf<unknown, unknown>
+  readonly request: RequestOf<unknown>
 }
 export type Arguments = Readonly<Record<string, unknown>>
 

@@ -31,7 +31,7 @@ export function errorCodesOf(route: Route): readonly ErrorCode[] {
 }
 
 /** What the server itself refuses, before the handler or around it (decisions.md, "HTTP"). */
-function* sharedCodes({ access, path, query, body, prepared }: Route): Generator<ErrorCode> {
+function* sharedCodes({ access, path, query, body }: Route): Generator<ErrorCode> {
   yield 'internal_error'
   if (access !== 'public') {
     yield* ['not_configured', 'invalid_api_key'] as const
@@ -41,7 +41,6 @@ function* sharedCodes({ access, path, query, body, prepared }: Route): Generator
   if (path.includes('/:')) yield 'not_found'
   if (query !== undefined) yield 'invalid_request'
   if (body !== undefined) yield* ['invalid_json', 'unsupported_encoding', 'payload_too_large'] as const
-  if (body !== undefined && !prepared) yield 'invalid_request'
 }
 
 /** The error responses of an operation, by status. Those of the same codes are one component. */

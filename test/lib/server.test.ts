@@ -22,9 +22,9 @@ function strict(app: App) {
     access: 'traces:delete',
     summary: 'Take everything',
     query: Type.Object({ limit: Type.Optional(Type.Integer({ minimum: 1 })) }, { additionalProperties: false }),
-    body: Type.Object({ name: Type.String() }, { additionalProperties: false }),
+    prepared: true,
     replies: {},
-    handler: ({ traceId, query, body }) => ({ body: { traceId, query, body } })
+    handler: ({ traceId, query, payload }) => ({ body: { traceId, query, bytes: payload.length } })
   })
 }
 
@@ -42,18 +42,16 @@ t.test('the first check that fails answers', async t => {
     [404, 'not_found', 'PATCH', '/test/x?limit=x', { key, ...big }],
     [404, 'not_found', 'PATCH', `/test/${'a'.repeat(5000)}`, { key, ...big }],
     [415, 'unsupported_encoding', 'PATCH', path, { key, ...big, ...odd }],
-    [413, 'payload_too_large', 'PATCH', path, { key, ...big }],
-    [400, 'invalid_json', 'PATCH', path, { key, body: '{"name":' }],
-    [400, 'invalid_request', 'PATCH', path, { key, body: { name: 1 } }]
+    [413, 'payload_too_large', 'PATCH', path, { key, ...big }]
   ]
   for (const [status, code, method, address, options] of steps) {
     const answer = await call(method, address, options)
     t.equal(answer.status, status, `${status} ${code}`)
     t.equal(answer.body.error.code, code)
   }
-  const answer = await call('PATCH', `${path}?limit=3`, { body: { name: 'x' } })
+  const answer = await call('PATCH', `${path}?limit=3`, { body: 'four' })
   t.equal(answer.status, 200)
-  t.same(answer.body, { traceId: TRACE_ID, query: { limit: 3 }, body: { name: 'x' } }, 'ids are folded')
+  t.same(answer.body, { traceId: TRACE_ID, query: { limit: 3 }, bytes: 4 }, 'ids are folded')
 })
 
 t.test('every answer has a request id of its own and is not cached', async t => {
@@ -137,7 +135,7 @@ t.test('an unexpected error is a bare 500, told in the log without what the clie
       path: '/fail',
       access: 'key',
       summary: '',
-      body: Type.Object({}),
+      prepared: true,
       replies: {},
       async handler() {
         throw Object.assign(new Error('broken'), { detail: 'Key (id)=(secret) exists' })
