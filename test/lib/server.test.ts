@@ -3,9 +3,10 @@ import { connect } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
 import Type from 'typebox'
-import { type App, Content, JsonText } from '../../lib/app.ts'
+import { type App, Content, JsonText, type Reply } from '../../lib/app.ts'
 import { createLog } from '../../lib/log.ts'
 import { endBody, span, spansBody, startBody } from '../fixtures/bodies.ts'
+import { publicRoute } from '../fixtures/public-route.ts'
 import { parseRaw, sendRaw, statuses } from '../fixtures/raw.ts'
 import { type Answer, testService } from '../fixtures/service.ts'
 
@@ -105,15 +106,14 @@ t.test('HEAD answers with the headers of GET and no body', async t => {
 })
 
 t.test('a handler answers with a value, JSON text, other content, or nothing', async t => {
-  const route = (app: App, path: string, reply: object) =>
-    app.route({ method: 'GET', path, access: 'public', summary: '', replies: {}, handler: () => reply })
+  const route = (path: string, reply: Reply) => publicRoute(path, () => reply)
   const { call } = await testService(t, {
     plugins: [
-      app => route(app, '/text', { status: 201, body: new JsonText('{"n":1e400}') }),
-      app => route(app, '/page', { body: new Content('text/html', 'h\u00e9'), headers: { 'cache-control': 'public' } }),
-      app => route(app, '/bytes', { body: new Content('image/x', Buffer.from([1, 2])) }),
-      app => route(app, '/nothing', {}),
-      app => route(app, '/unchanged', { status: 304, headers: { ETag: '"x"' } })
+      route('/text', { status: 201, body: new JsonText('{"n":1e400}') }),
+      route('/page', { body: new Content('text/html', 'h\u00e9'), headers: { 'cache-control': 'public' } }),
+      route('/bytes', { body: new Content('image/x', Buffer.from([1, 2])) }),
+      route('/nothing', {}),
+      route('/unchanged', { status: 304, headers: { ETag: '"x"' } })
     ]
   })
   const text = await call('GET', '/text')
@@ -307,20 +307,12 @@ t.test('a handler learns that its client has gone', async t => {
   let gone: Promise<unknown> = Promise.resolve()
   const { port } = await testService(t, {
     plugins: [
-      app =>
-        app.route({
-          method: 'GET',
-          path: '/slow',
-          access: 'public',
-          summary: '',
-          replies: {},
-          async handler({ signal }) {
-            gone = once(signal, 'abort')
-            started()
-            await gone
-            return {}
-          }
-        })
+      publicRoute('/slow', async ({ signal }) => {
+        gone = once(signal, 'abort')
+        started()
+        await gone
+        return {}
+      })
     ]
   })
   const socket = connect(port, '127.0.0.1')
@@ -335,20 +327,12 @@ t.test('requests in one go on one connection are served one after the other', as
   let most = 0
   const { port, key } = await testService(t, {
     plugins: [
-      app =>
-        app.route({
-          method: 'GET',
-          path: '/slow',
-          access: 'public',
-          summary: '',
-          replies: {},
-          async handler() {
-            most = Math.max(most, ++underWay)
-            await delay(5)
-            underWay--
-            return {}
-          }
-        })
+      publicRoute('/slow', async () => {
+        most = Math.max(most, ++underWay)
+        await delay(5)
+        underWay--
+        return {}
+      })
     ]
   })
   await sendRaw(port, `${'GET /slow HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(4)}GET / HTTP/1.1\r\nConnection: close\r\n\r\n`)

@@ -4,12 +4,12 @@ import { setTimeout as delay } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { request } from 'undici'
 import { revokeKey } from '../../lib/admin/keys.ts'
-import type { App } from '../../lib/app.ts'
 import { ConfigError, readConfig } from '../../lib/config.ts'
 import { withDatabase } from '../../lib/database/connection.ts'
 import { createLog } from '../../lib/log.ts'
 import { type Service, startService } from '../../lib/service.ts'
 import { databaseAt, readTestServer, runOn, testDatabase } from '../fixtures/database.ts'
+import { publicRoute } from '../fixtures/public-route.ts'
 import { parseRaw, sendRaw } from '../fixtures/raw.ts'
 import { testRelay } from '../fixtures/relay.ts'
 import { testService } from '../fixtures/service.ts'
@@ -85,19 +85,11 @@ t.test('a read-only database is not ready', async t => {
 t.test('closing answers what is under way and takes nothing new', async t => {
   const started = signal()
   const finish = signal()
-  const slow = (app: App) =>
-    app.route({
-      method: 'GET',
-      path: '/slow',
-      access: 'public',
-      summary: '',
-      replies: {},
-      async handler() {
-        started.give()
-        await finish.given
-        return { body: { done: true } }
-      }
-    })
+  const slow = publicRoute('/slow', async () => {
+    started.give()
+    await finish.given
+    return { body: { done: true } }
+  })
   const service = await testService(t, { plugins: [slow] })
   const idle = connect(service.port, '127.0.0.1')
   await once(idle, 'connect')
