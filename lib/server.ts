@@ -12,7 +12,7 @@ import { ConfigError } from './config.ts'
 import { Refusal } from './errors.ts'
 import { Exchange } from './exchange.ts'
 import { Line } from './line.ts'
-import type { Logger } from './log.ts'
+import { type Logger, logRequest } from './log.ts'
 import type { Metrics } from './metrics.ts'
 import { readPathId } from './path-id.ts'
 import type { Readiness } from './readiness.ts'
@@ -250,22 +250,9 @@ export class HttpServer {
     const ms = Math.round((performance.now() - startedAt) * 100) / 100
     const operation = route?.operation ?? route?.path
     metrics.countRequest(operation ?? 'unknown', status, ms)
-    if (!log.isLevelEnabled('info')) return
-    log.info(
-      {
-        requestId,
-        method: request.method,
-        path,
-        route: operation,
-        status,
-        ms,
-        bytesIn,
-        bytesOut,
-        keyId: key?.keyId,
-        project: key?.projectId
-      },
-      'request'
-    )
+    const { method } = request
+    const [keyId, project] = [key?.keyId, key?.projectId]
+    logRequest(log, { requestId, method, path, route: operation, status, ms, bytesIn, bytesOut, keyId, project })
   }
 }
 

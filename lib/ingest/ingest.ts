@@ -38,6 +38,11 @@ const LANES = 2
  * Of small traces, 32 to a batch take 5 % less of node's CPU and 8 % less of PostgreSQL's than 16.
  */
 const BATCH = { operations: 16, bytes: 2 * 1024 * 1024, orWhereSmall: { operations: 32, bytes: 256 * 1024 } }
+/**
+ * Where more than so many wait, there is more to do than can be done, and the main thread comes back to a lane only after
+ * long turns. With 16 to a batch, a server that was offered twice its load stored 617 typical traces/s, so 874.
+ */
+const CROWD = { waiting: 128, batch: { operations: 128, bytes: BATCH.bytes } }
 const UNBOUNDED = { operations: Number.POSITIVE_INFINITY, bytes: Number.POSITIVE_INFINITY }
 /** Bounds of everything admitted and not yet answered; beyond them, 429 before the body is read. */
 const PENDING = { requests: 4096, bytes: 192 * 1024 * 1024 }
@@ -260,7 +265,7 @@ export class WritePath implements Ingest {
 
   async #run(writer: Writer): Promise<void> {
     while (this.#queue.hasReady) {
-      const batch = this.#queue.take(BATCH)
+      const batch = this.#queue.take(this.#queue.ready > CROWD.waiting ? CROWD.batch : BATCH)
       const start = performance.now()
       const unreachable = await writer.process(batch)
       this.#metrics.countBatch(batch.length, performance.now() - start)

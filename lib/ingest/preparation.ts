@@ -43,8 +43,8 @@ export class Preparation {
       minThreads: 0,
       maxThreads: workers,
       idleTimeout: Number.POSITIVE_INFINITY,
-      // Two tasks a thread, so that it finds the next one waiting when it is done with one.
-      concurrentTasksPerWorker: 2,
+      // So many groups wait at a thread, which has them done before the main thread looks again, however much that has to do.
+      concurrentTasksPerWorker: 8,
       // The queue is bounded where requests are admitted.
       maxQueue: Number.POSITIVE_INFINITY,
       recordTiming: false

@@ -28,8 +28,13 @@ export class Queue<T extends Queued> {
   /** Every place that an operation holds, and who waits for it. */
   readonly #places = new Map<string, T[]>()
 
+  /** How many operations wait for nothing but a batch. */
+  get ready(): number {
+    return this.#ready.length - this.#first
+  }
+
   get hasReady(): boolean {
-    return this.#first < this.#ready.length
+    return this.ready > 0
   }
 
   get isEmpty(): boolean {

@@ -147,7 +147,7 @@ for (const [who, count, times] of [
     }
     const start = performance.now()
     // Where all that waits is too much, who reads slowly may be let go as well.
-    const slow = isLong && times === TIMES ? readSlowly(t, body.trace.id, 30, 1_000_000) : undefined
+    const slow = isLong && times === TIMES ? readSlowly(t, body.trace.id, 30, 5_000_000) : undefined
     await until(async () => (await metric('spoor_unread_bytes')) > MIB)
     const { statusCode, body: detail } = await request(`${address}/api/v1/traces/${body.trace.id}`, {
       headers: { authorization }

@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { connect } from 'node:net'
+import { connect, type Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { request } from 'undici'
@@ -23,7 +23,7 @@ const PATIENCE_MS = 5000
 const MOST_PENDING = 4096
 const MOST_PENDING_BYTES = 192 * MIB
 /** Within this a health route answers whatever else goes on. */
-const QUICK_MS = 2000
+const QUICK_MS = 1000
 const MOST_MIB = 1024
 
 const { address, port, key, authorization, post, open, record, health, metric, memory } = await startBesieged(t)
@@ -120,21 +120,24 @@ async function listIds(): Promise<Set<string>> {
   return ids
 }
 
-/** Sends the head of a request whose body never comes; gives the time until it is refused, where it is at once. */
-async function announce(t: Test, bytes: number): Promise<number | undefined> {
+/** Sends the head of a request, and the body only later; gives the time until it is refused, where it is at once. */
+async function announce(t: Test, socket: Socket, bytes: number): Promise<number | undefined> {
   const asked = performance.now()
-  const socket = connect(port, '127.0.0.1', () => socket.write(`${post}Content-Length: ${bytes}\r\n\r\n`))
-  const refused = once(socket.setEncoding('latin1'), 'data').then(([answer]) => {
-    t.match(answer, /^HTTP\/1\.1 429 [\s\S]*\r\nRetry-After: \d+\r\n/)
+  socket.write(`${post}Content-Length: ${bytes}\r\n\r\n`)
+  const answered = once(socket, 'data')
+  const refused = answered.then(([answer]) => {
+    t.match(answer, /^HTTP\/1\.1 4(00|29) /)
     return performance.now() - asked
   })
   const took = await Promise.race([refused, delay(500, undefined)])
-  socket.destroy()
+  socket.write('x'.repeat(bytes))
+  await answered
   return took
 }
 
 /** What a flood did to the server while it went on. */
 async function besiege(t: Test, plan: Omit<FloodPlan, 'port' | 'key' | 'seconds'>) {
+  const socket = (await open(t, '')).setEncoding('latin1')
   let isOver = false
   const over = runFlood({ port, key, seconds: SECONDS, ...plan }).finally(() => {
     isOver = true
@@ -143,17 +146,22 @@ async function besiege(t: Test, plan: Omit<FloodPlan, 'port' | 'key' | 'seconds'
   while (!isOver) {
     seen.slowest = Math.max(seen.slowest, await health())
     seen.most = Math.max(seen.most, await memory())
-    const refusedAfter = await announce(t, SHAPES[plan.kind].bytes)
+    const refusedAfter = await announce(t, socket, SHAPES[plan.kind].bytes)
     if (refusedAfter !== undefined) seen.announcedMs.push(refusedAfter)
     await delay(isLong ? 100 : 10)
   }
   return { report: await over, ...seen }
 }
 
-const named = (name: string, { stored, storedMs, refusedMs }: FloodReport) => {
-  figure(`${name}: stored, and refused with 429`, `${stored.length}, ${refusedMs.length}`)
-  figure(`${name}: p50, p99 and slowest of what was stored, ms`, [0.5, 0.99, 1].map(p => at(storedMs, p)).join(', '))
-  figure(`${name}: p50 and p99 of what was refused, ms`, [0.5, 0.99].map(p => at(refusedMs, p)).join(', '))
+const named = (name: string, { stored, refused, storedMs, refusedMs, openedMs }: FloodReport) => {
+  figure(`${name}: stored, and refused with 429`, `${stored.length}, ${refused}`)
+  for (const [what, times] of [
+    ['what was stored', storedMs],
+    ['what was refused', refusedMs],
+    ['the first answer of a new connection', openedMs]
+  ] as const) {
+    figure(`${name}: p50, p99 and slowest of ${what}, ms`, [0.5, 0.99, 1].map(p => at(times, p)).join(', '))
+  }
 }
 
 /** What holds of every flood. */
@@ -173,8 +181,14 @@ async function check(t: Test, name: string, plan: Omit<FloodPlan, 'port' | 'key'
   if (!isLong) return
   figure(`${name}: median time of a small write before and afterwards, ms`, `${quiet}, ${later}`)
   figure(`${name}: memory before and afterwards, MiB`, `${Math.round(empty)}, ${Math.round(await memory())}`)
-  figure(`${name}: refused before anything of the body was sent, p50 in ms`, at(announcedMs.sort(), 0.5))
-  t.ok(report.refusedMs.length > 0, 'it was more than could be served')
+  figure(
+    `${name}: refused before anything of the body was sent, p50 in ms`,
+    at(
+      announcedMs.sort((one, other) => one - other),
+      0.5
+    )
+  )
+  t.ok(report.refused > 0, 'it was more than could be served')
   t.ok(announcedMs.length > 0, 'who sent no body was refused as well')
   // What the server holds at most is written in so long a time; and it has to arrive.
   const held = Math.min(MOST_PENDING, MOST_PENDING_BYTES / SHAPES[plan.kind].bytes)
