@@ -10,6 +10,7 @@ import { migrate } from '../lib/database/migrate.ts'
 import { createLog } from '../lib/log.ts'
 import { startTestCluster } from './fixtures/cluster.ts'
 import { databaseAt, runOn, TEST_SERVER_VARIABLE, type TestServer } from './fixtures/database.ts'
+import { temporaryFolder } from './fixtures/folder.ts'
 import { writeSuites } from './suites.ts'
 
 /** Not through npx, which keeps signals to itself. */
@@ -18,6 +19,8 @@ const TAP = fileURLToPath(new URL('../../node_modules/.bin/tap', import.meta.url
 // Ctrl-C reaches tap as well, and ends it: what was started here is stopped afterwards.
 for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => {})
 
+// Whoever has said where temporary files belong is heeded.
+process.env.TMPDIR ??= await temporaryFolder()
 process.exitCode = await main(process.argv.slice(2))
 
 async function main(parameters: readonly string[]): Promise<number> {
