@@ -21,6 +21,7 @@ import { ExportOutcome } from './exported.ts'
 import { Preparation } from './preparation.ts'
 import { Queue } from './queue.ts'
 import type { Ready, ReadyExport, ReadyRecord, ReadySpans, ReadyValue, Operation as TaskOperation } from './ready.ts'
+import { Statistics } from './statistics.ts'
 import { type Pending, Writer } from './writer.ts'
 
 export interface IngestOptions {
@@ -55,9 +56,10 @@ const MAX_PREPARED_BYTES = 8 * 1024 * 1024
 const STATEMENT_TIMEOUT_MS = 30_000
 /**
  * The few statements of the write path are planned once a connection, not at every execution: the rows come from arrays,
- * and there is nothing that a plan made for their values would do better. work_mem holds the rows of a batch.
+ * and there is nothing that a plan made for their values would do better. A plan made for a few rows is kept when there are
+ * many, so no table is scanned, however small it is (lib/ingest/statistics.ts). work_mem holds the rows of a batch.
  */
-const SETTINGS = { plan_cache_mode: 'force_generic_plan', work_mem: '32MB' }
+const SETTINGS = { plan_cache_mode: 'force_generic_plan', enable_seqscan: 'off', work_mem: '32MB' }
 /** Slots of project_totals, but for slot 0: each lane counts in one of its own, so that lanes do not wait for a row. */
 const SLOTS = 62
 
@@ -77,6 +79,7 @@ export class WritePath implements Ingest {
   readonly #idle: Writer[]
   readonly #trialTraces: number | undefined
   readonly #metrics: Metrics
+  readonly #statistics: Statistics
   #scheduled = false
   #onEmpty: (() => void) | undefined
 
@@ -84,6 +87,7 @@ export class WritePath implements Ingest {
     this.#preparation = new Preparation(options.workers, log)
     this.#trialTraces = options.trialTraces
     this.#metrics = metrics
+    this.#statistics = new Statistics(database, log)
     metrics.watchPending(() => this.#admission)
     const connection = { applicationName: 'writer', statementTimeoutMs: STATEMENT_TIMEOUT_MS, settings: SETTINGS }
     const connect = (onClose: () => void) => database.connect({ ...connection, onClose })
@@ -183,6 +187,7 @@ export class WritePath implements Ingest {
         this.#onEmpty = resolve
       })
     }
+    this.#statistics.close()
     await this.#preparation.close()
     for (const writer of this.#writers) writer.close()
     await this.#pool.end()
@@ -269,6 +274,7 @@ export class WritePath implements Ingest {
       const start = performance.now()
       const unreachable = await writer.process(batch)
       this.#metrics.countBatch(batch.length, performance.now() - start)
+      this.#statistics.count(batch.length)
       if (unreachable !== undefined) await this.#failQueued(writer, unreachable)
     }
     this.#idle.push(writer)

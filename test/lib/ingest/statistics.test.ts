@@ -1,0 +1,67 @@
+import t from 'tap'
+import { WritePath } from '../../../lib/ingest/ingest.ts'
+import { createLog } from '../../../lib/log.ts'
+import { ingestBody, span, spansBody, startBody } from '../../fixtures/bodies.ts'
+import { testDatabase } from '../../fixtures/database.ts'
+import { until } from '../../fixtures/until.ts'
+
+const bytes = (body: unknown) => Buffer.from(JSON.stringify(body))
+const key = {
+  keyId: 'key',
+  projectId: 1,
+  scopes: ['traces:write'] as const,
+  environment: null,
+  trialAccountId: null,
+  expiresAt: null,
+  lastUsedAt: '2026-11-21T12:00:00.000Z'
+}
+
+t.test('a trace is found by its key also where the plan for that was made while nothing was stored', async t => {
+  const database = await testDatabase(t)
+  const path = new WritePath(database, { workers: 1, trialTraces: undefined }, createLog('silent'))
+  t.teardown(() => path.close())
+  const running = startBody()
+  const append = () => path.append(key, running.trace.id, bytes(spansBody(span())))
+  /** How often traces were looked for by their keys; a connection's uses are counted within seconds. */
+  const uses = async (): Promise<number> => {
+    const [row] = await database.pool.run(
+      sql => sql`
+        select pg_stat_clear_snapshot(), idx_scan::int as uses from pg_stat_user_indexes where indexrelname = 'traces_id'`
+    )
+    return row?.uses
+  }
+  const isAnalyzed = async () => {
+    const [row] = await database.pool.run(sql => sql`select reltuples as known from pg_class where relname = 'traces'`)
+    return row?.known >= 100
+  }
+
+  await path.record(key, bytes(running))
+  // On every connection that may be asked later.
+  await Promise.all(Array.from({ length: 20 }, append))
+  await Promise.all(Array.from({ length: 200 }, () => path.record(key, bytes(ingestBody()))))
+  await until(isAnalyzed)
+  const before = await uses()
+  const appends = 20
+  for (let i = 0; i < appends; i++) await append()
+  await until(async () => (await uses()) >= before + appends)
+  t.pass('each append looks once, by the key')
+})
+
+t.test('where tables cannot be analyzed the log says so, and writing goes on', async t => {
+  const database = await testDatabase(t)
+  const lines: string[] = []
+  const log = createLog('warn', { write: line => lines.push(line) })
+  const withoutTables = {
+    ...database,
+    connect: (...[options, open]: Parameters<typeof database.connect>) =>
+      options?.applicationName === 'statistics'
+        ? database.connect({ ...options, settings: { search_path: 'nowhere' } }, open)
+        : database.connect(options, open)
+  }
+  const path = new WritePath(withoutTables, { workers: 1, trialTraces: undefined }, log)
+  t.teardown(() => path.close())
+  await Promise.all(Array.from({ length: 120 }, () => path.record(key, bytes(ingestBody()))))
+  await until(() => lines.length > 0)
+  t.match(lines.join(''), /could not be analyzed/)
+  t.equal((await path.record(key, bytes(ingestBody()))).duplicate, false, 'and writing goes on')
+})
