@@ -1,73 +1,16 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
+import { end, label, object, some, span, start } from './fixtures/arbitrary-bodies.ts'
 import { Model, type Told } from './fixtures/model.ts'
 import { exportOf, otlpSpan } from './fixtures/otlp.ts'
 import { countOrphans, countStrays, NO_ORPHANS, NO_STRAYS } from './fixtures/seed.ts'
 import { type Answer, type TestService, testService } from './fixtures/service.ts'
 
 const IDS = ['a'.repeat(32), 'b'.repeat(32)]
-const TIMES = ['2026-01-01T00:00:00.000Z', '2026-01-01T00:00:01.000Z', '2026-01-01T00:00:02.000Z']
-const [START, , END] = TIMES as [string, string, string]
-
-/** Some of a record's fields, each with one of its values; the others are left out. */
-const some = (fields: Record<string, fc.Arbitrary<unknown>>) => fc.record(fields, { requiredKeys: [] })
-const json = fc.constantFrom<unknown>(null, 0, 'text', [1, { b: 1, a: [] }], { '': true }, 'é😀')
-const object = fc.constantFrom<unknown>({}, { k: 1 }, { k: 2, l: [] }, { l: [], k: 2 }, { deep: { a: null } })
-const usage = fc.constantFrom({}, { inputTokens: 3 }, { outputTokens: 4, totalTokens: 9 })
-const cost = fc.constantFrom(0, 0.25)
-const label = fc.constantFrom('x', 'y')
-const tags = fc.subarray(['t1', 't2', 't3'])
-
-const span = fc
-  .tuple(
-    fc.nat(7),
-    fc.constantFrom(...TIMES),
-    some({
-      kind: fc.constant('llm'),
-      status: fc.constantFrom('ok', 'error'),
-      input: json,
-      attributes: object,
-      usage,
-      costUsd: cost
-    })
-  )
-  .map(([n, startedAt, over]) => ({ id: `${n}`.padStart(16, '0'), name: 's', startedAt, endedAt: END, ...over }))
-const spans = fc.uniqueArray(span, { selector: each => each.id, maxLength: 4 })
-const start = fc
-  .tuple(
-    fc.constantFrom({}, {}, { endedAt: END }, { endedAt: END, status: 'ok' }),
-    some({
-      provider: label,
-      model: label,
-      tags,
-      input: json,
-      output: json,
-      metadata: object,
-      usage,
-      costUsd: cost,
-      spans
-    })
-  )
-  .map(([times, over]) => ({ name: 'run', startedAt: START, ...times, ...over }))
 const otlp = fc
   .tuple(fc.nat(7), fc.nat(2), some({ parentSpanId: fc.constant('f'.repeat(16)), name: label, status: fc.nat(2) }))
   .map(([n, start, over]) => ({ spanId: `${n + 1}`.padStart(16, '0'), start, ...over }))
-const end = fc
-  .tuple(
-    fc.constantFrom(...TIMES),
-    some({
-      status: fc.constant('error'),
-      model: label,
-      output: json,
-      metadata: object,
-      tags,
-      usage,
-      costUsd: cost,
-      spans
-    })
-  )
-  .map(([endedAt, over]) => ({ schemaVersion: 1, endedAt, ...over }))
 const score = fc
   .tuple(
     fc.constantFrom('quality', 'tone'),
@@ -216,14 +159,17 @@ async function compareList(service: TestService, model: Model): Promise<void> {
   }
 }
 
-t.test('random histories agree with a model in every answer and every read-out', async t => {
+t.test('random histories, through two servers, agree with a model in every answer and every read-out', async t => {
   const service = await testService(t)
+  const other = await testService(t, { database: service.database })
+  const turn = fc.constantFrom(service, service, service, other)
+  const turns = fc.array(turn, { minLength: 40, maxLength: 40 })
   await fc.assert(
     fc
-      .asyncProperty(history, async steps => {
+      .asyncProperty(history, turns, async (steps, turns) => {
         const model = new Model()
-        for (const each of steps) {
-          await take(service, model, each)
+        for (const [i, each] of steps.entries()) {
+          await take(turns[i] as TestService, model, each)
           await compare(service, model, each.id)
           await compareList(service, model)
         }

@@ -88,6 +88,9 @@ export function isReadOnlyRefusal(error: unknown): boolean {
   return describe(error).code === SQLSTATE.readOnlyTransaction
 }
 
+/** COPY raises it where a trace exists, and so does a charged insert (lib/store/batch.ts). */
+export const isUniqueViolation = (error: unknown): boolean => describe(error).code === SQLSTATE.uniqueViolation
+
 /** Whether the connection that gave this error is of no more use. */
 export function endsConnection(error: unknown): boolean {
   const { name, code, severity } = describe(error)

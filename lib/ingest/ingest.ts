@@ -21,6 +21,7 @@ import { ExportOutcome } from './exported.ts'
 import { Preparation } from './preparation.ts'
 import { Queue } from './queue.ts'
 import type { Ready, ReadyExport, ReadyRecord, ReadySpans, ReadyValue, Operation as TaskOperation } from './ready.ts'
+import { Remembered } from './remembered.ts'
 import { Statistics } from './statistics.ts'
 import { type Pending, Writer } from './writer.ts'
 
@@ -93,11 +94,12 @@ export class WritePath implements Ingest {
     const connect = (onClose: () => void) => database.connect({ ...connection, onClose })
     this.#pool = new Pool(connect, { size: LANES, statementTimeoutMs: STATEMENT_TIMEOUT_MS })
     const openCopy = () => CopyConnection.open(database.connect, connection)
+    const remembered = new Remembered()
     const first = Math.floor(Math.random() * SLOTS)
     const again = (pending: Pending, pauseMs: number) => this.#tryAgain(pending, pauseMs)
     this.#writers = Array.from(
       { length: LANES },
-      (_, lane) => new Writer(this.#pool, openCopy, 1 + ((first + lane) % SLOTS), again, log)
+      (_, lane) => new Writer(this.#pool, openCopy, 1 + ((first + lane) % SLOTS), remembered, again, log)
     )
     this.#idle = [...this.#writers]
   }

@@ -12,7 +12,9 @@ import { normaliseSpans } from '../trace/normalise.ts'
 import { prepare } from '../trace/prepare.ts'
 import type { PreparedAppend, PreparedEnd, PreparedTrace } from '../trace/prepared.ts'
 import { prepareRestore } from '../trace/restore.ts'
+import { type StartedState, startedState } from '../trace/state-after.ts'
 import { renderCopyRows } from './copy-rows.ts'
+import { isMemorable } from './remembered.ts'
 import { type RecordText, renderRestored, renderTrace } from './rows.ts'
 
 /**
@@ -44,6 +46,8 @@ export interface ReadyRecord {
   readonly oversize: string | undefined
   readonly spanCount: number
   readonly estimatedBytes: number
+  /** Set where the trace is running, and so small that its state is remembered. */
+  readonly started: StartedState | undefined
   readonly copy: CopyRows | undefined
   readonly text: RecordText | undefined
 }
@@ -102,11 +106,11 @@ function prepareAndRender(operation: Operation, body: Uint8Array): Ready {
   switch (operation) {
     case 'record': {
       const trace = prepare('record', body)
-      return readyRecord(trace, renderCopyRows(trace), undefined)
+      return { ...readyRecord(trace, renderCopyRows(trace), undefined), started: startedOf(trace, body) }
     }
     case 'record text': {
       const trace = prepare('record', body)
-      return readyRecord(trace, undefined, renderTrace(trace))
+      return { ...readyRecord(trace, undefined, renderTrace(trace)), started: startedOf(trace, body) }
     }
     case 'restore': {
       const trace = prepareRestore(body)
@@ -180,7 +184,12 @@ function readyRecord(trace: PreparedTrace, copy: CopyRows | undefined, text: Rec
     oversize: oversizeMessage(trace),
     spanCount: trace.spans.length,
     estimatedBytes: trace.bytes + countBytes(trace.spans),
+    started: undefined,
     copy,
     text
   }
+}
+
+function startedOf(trace: PreparedTrace, body: Uint8Array): StartedState | undefined {
+  return trace.endedAt === null && isMemorable(trace, body.byteLength) ? startedState(trace) : undefined
 }

@@ -5,9 +5,10 @@
  */
 import { UNASSIGNED } from '../environment.ts'
 import {
-  CHANGE_COLUMNS,
+  APPEND_COLUMNS,
   type Column,
   cell,
+  END_COLUMNS,
   GROWTH_COLUMNS,
   joinCells,
   OWNER_COLUMNS,
@@ -23,7 +24,7 @@ import {
   TRACE_SERVICE_COLUMNS,
   type Value
 } from '../store/columns.ts'
-import type { TraceChange } from '../trace/decide.ts'
+import type { Ending, TraceChange } from '../trace/decide.ts'
 import type { GatheredSpan, Growth } from '../trace/gathered.ts'
 import type { Past, PreparedSpan, PreparedTrace, RestoredTrace } from '../trace/prepared.ts'
 import { pastValues, scoreValues, spanValues, traceValues } from './values.ts'
@@ -102,8 +103,10 @@ export interface ChangeTarget {
   readonly version: number
 }
 
-/** What every change of a stored trace sets, a change by append or end and a growth by an export alike. */
-function commonValues(target: ChangeTarget, change: TraceChange | Growth, addedSpans: number): Record<string, Value> {
+type Values = Readonly<Record<string, Value>>
+
+/** What an append, an end and a growth by an export have in common. */
+function sumValues(target: ChangeTarget, change: TraceChange | Growth, addedSpans: number): Values {
   return {
     project_id: target.projectId,
     seq: target.seq,
@@ -113,6 +116,13 @@ function commonValues(target: ChangeTarget, change: TraceChange | Growth, addedS
     added_bytes: change.addedBytes,
     span_count: change.spanCount,
     error_count: change.errorCount,
+    estimated_bytes: change.estimatedBytes
+  }
+}
+
+/** What an end and a growth have in common besides. */
+function doneValues(change: Ending | Growth): Values {
+  return {
     ended_at: change.endedAt,
     duration_ms: change.durationMs,
     input_tokens: change.inputTokens,
@@ -120,7 +130,6 @@ function commonValues(target: ChangeTarget, change: TraceChange | Growth, addedS
     total_tokens: change.totalTokens,
     cost_usd: change.costUsd,
     document_bytes: change.documentBytes,
-    estimated_bytes: change.estimatedBytes,
     status: change.status,
     sets_output: change.output !== undefined,
     output: change.output ?? null,
@@ -131,20 +140,22 @@ function commonValues(target: ChangeTarget, change: TraceChange | Growth, addedS
   }
 }
 
-const renderCells = (columns: readonly Column[], values: Readonly<Record<string, Value>>): string[] =>
+const renderCells = (columns: readonly Column[], values: Values): string[] =>
   columns.map(column => cell(column, values[column.name] as Value))
 
-function renderChange(target: ChangeTarget, change: TraceChange): string[] {
-  return renderCells(CHANGE_COLUMNS, {
-    ...commonValues(target, change, change.spans.length),
-    end_hash: change.endHash,
-    sets_metadata: change.metadata !== undefined
+function renderEnd(target: ChangeTarget, change: TraceChange, ending: Ending): string[] {
+  return renderCells(END_COLUMNS, {
+    ...sumValues(target, change, change.spans.length),
+    ...doneValues(ending),
+    end_hash: ending.endHash,
+    sets_metadata: ending.metadata !== undefined
   })
 }
 
 function renderGrowth(target: ChangeTarget, growth: Growth, addedSpans: number): string[] {
   return renderCells(GROWTH_COLUMNS, {
-    ...commonValues(target, growth, addedSpans),
+    ...sumValues(target, growth, addedSpans),
+    ...doneValues(growth),
     started_at: growth.startedAt,
     body_hash: growth.bodyHash,
     ranks: JSON.stringify(growth.ranks),
@@ -183,7 +194,8 @@ export interface Stamp {
 export class BatchRows {
   #traces: (readonly string[])[] = []
   #restored: (readonly string[])[] = []
-  #changes: (readonly string[])[] = []
+  #appends: (readonly string[])[] = []
+  #ends: (readonly string[])[] = []
   #growths: (readonly string[])[] = []
   #spans: (readonly string[])[] = []
   #scores: (readonly string[])[] = []
@@ -204,8 +216,10 @@ export class BatchRows {
   }
 
   change(target: ChangeTarget, change: TraceChange): void {
-    this.#changes.push(renderChange(target, change))
-    addOwned(this.#spans, target.projectId, target.seq, renderSpans(change.spans))
+    const { ending, spans } = change
+    if (ending === undefined) this.#appends.push(renderCells(APPEND_COLUMNS, sumValues(target, change, spans.length)))
+    else this.#ends.push(renderEnd(target, change, ending))
+    addOwned(this.#spans, target.projectId, target.seq, renderSpans(spans))
   }
 
   grow(target: ChangeTarget, growth: Growth, added: readonly GatheredSpan[]): void {
@@ -217,7 +231,8 @@ export class BatchRows {
     return {
       traces: parameters(TRACE_COLUMNS, this.#traces),
       restored: parameters(RESTORED_COLUMNS, this.#restored),
-      changes: parameters(CHANGE_COLUMNS, this.#changes),
+      appends: parameters(APPEND_COLUMNS, this.#appends),
+      ends: parameters(END_COLUMNS, this.#ends),
       growths: parameters(GROWTH_COLUMNS, this.#growths),
       spans: parameters(SPAN_COLUMNS, this.#spans),
       scores: parameters(SCORE_COLUMNS, this.#scores)

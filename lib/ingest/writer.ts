@@ -5,20 +5,23 @@
  * attempt did not take, or if the outcome of an earlier attempt is unknown because the connection went away: then the
  * number that the attempt would have left on the row tells whether it took.
  */
-import type { CopyConnection } from '../database/copy-connection.ts'
-import { classifyFailure, isReadOnlyRefusal, isUnreachable, SQLSTATE } from '../database/failure.ts'
+import { classifyFailure, isReadOnlyRefusal, isUniqueViolation, isUnreachable } from '../database/failure.ts'
 import type { Pool } from '../database/pool.ts'
+import { UNASSIGNED } from '../environment.ts'
 import { Refusal } from '../errors.ts'
 import type { Logger } from '../log.ts'
 import { isUsedUp } from '../store/accounts.ts'
 import { type TrialCharge, writeBatch } from '../store/batch.ts'
-import { CopyBatches, type CopyRows } from '../store/copy-batch.ts'
+import type { CopyRows } from '../store/copy-batch.ts'
 import { TraceNumbers } from '../store/trace-numbers.ts'
 import { type Look, readTraceStates } from '../store/trace-state.ts'
 import { type ByKey, type Decision, decide, type TraceState } from '../trace/decide.ts'
 import type { PreparedAppend, PreparedEnd } from '../trace/prepared.ts'
+import { changedState } from '../trace/state-after.ts'
+import { Copier, type OpenCopy } from './copier.ts'
 import type { Queued } from './queue.ts'
 import { type ReadyRecord, type ReadySpans, renderAsText, renderSpansAsText } from './ready.ts'
+import type { Remembered } from './remembered.ts'
 import { BatchRows } from './rows.ts'
 
 /** An operation under way. */
@@ -51,8 +54,6 @@ export interface Pending extends Queued {
 /** What becomes of an operation that was neither answered nor failed: tried again, at once or after a pause. */
 export type Again = (pending: Pending, pauseMs: number) => void
 
-/** After a batch that could not be copied, because a trace was there, so many go by the statement: resends come in crowds. */
-const STATEMENTS_AFTER_CONFLICT = 8
 /**
  * New traces in a batch that others keep from being copied go by the statement with these, which saves a commit. But to
  * make their text is to prepare them again, on this thread, which took 0.35 s where 2 MiB had many keys: of more bytes than
@@ -67,20 +68,18 @@ const MAX_TRIES = 1000
 
 export class Writer {
   readonly #pool: Pool
+  readonly #copier: Copier
   readonly #slot: number
+  readonly #remembered: Remembered
   readonly #again: Again
   readonly #log: Logger
   readonly #numbers = new TraceNumbers()
-  readonly #openCopy: OpenCopy
-  readonly #copyBatches = new CopyBatches()
-  #copy: CopyConnection | undefined
-  /** Batches that go by the statement before the next is copied; Infinity: this server cannot be copied to. */
-  #statements = 0
 
   /** `slot`: the slot of project_totals that this writer alone should use. */
-  constructor(pool: Pool, openCopy: OpenCopy, slot: number, again: Again, log: Logger) {
+  constructor(pool: Pool, openCopy: OpenCopy, slot: number, remembered: Remembered, again: Again, log: Logger) {
     this.#pool = pool
-    this.#openCopy = openCopy
+    this.#copier = new Copier(openCopy, slot, log)
+    this.#remembered = remembered
     this.#slot = slot
     this.#again = again
     this.#log = log
@@ -102,20 +101,22 @@ export class Writer {
   }
 
   close(): void {
-    this.#copy?.close()
+    this.#copier.close()
   }
 
   async #decideAndWrite(batch: readonly Pending[]): Promise<void> {
     if (batch.every(isNew)) {
-      if (this.#statements > 0) this.#statements--
-      else if (await this.#copyAll(batch)) return
+      if (this.#copier.isNext() && (await this.#copyAll(batch))) return
       if (isLarge(batch)) for (const pending of batch) pending.look = true
     }
-    const looked = await this.#look(batch.filter(pending => pending.look))
+    const known: Decided[] = []
+    const unknown: Pending[] = []
     for (const pending of batch) {
-      if (!pending.look) looked.push({ pending, state: undefined, decision: INSERT })
+      const each = pending.look ? this.#recall(pending) : { pending, state: undefined, decision: INSERT }
+      if (each === undefined) unknown.push(pending)
+      else known.push(each)
     }
-    const decided = await this.#copyLarge(looked)
+    const decided = await this.#copyLarge([...known, ...(await this.#look(unknown))])
     if (decided.length === 0) return
     const taken = await this.#pool.run(async sql => {
       await this.#numbers.refill(sql, decided.length)
@@ -126,67 +127,67 @@ export class Writer {
       const charge = first?.decision.kind === 'insert' ? first.pending.charge : undefined
       return writeBatch(sql, { ...rows.parameters, slot: this.#slot }, charge)
     })
-    for (const { pending, state, decision } of decided) {
+    for (const each of decided) {
+      const { pending, state, decision } = each
       const seq = state?.seq ?? pending.attempts[0]
-      if (seq !== undefined && taken.has(seq)) pending.resolve(decision)
-      else await this.#notTaken(pending, state)
+      if (seq !== undefined && taken.has(seq)) {
+        this.#remember(each)
+        pending.resolve(decision)
+      } else {
+        this.#remembered.forget(pending.place)
+        await this.#notTaken(pending, state)
+      }
+    }
+  }
+
+  /** Decides by what is remembered of a trace, where that gives something to write. */
+  #recall(pending: Pending): Decided | undefined {
+    const state = pending.tries === 0 ? this.#remembered.get(pending.place) : undefined
+    const decision = state && decide(state, pending.operation)
+    return decision?.kind === 'change' ? { pending, state, decision, isRecalled: true } : undefined
+  }
+
+  /** Remembers what this process knows all of: a trace that it recorded, and has changed by what it remembered of it. */
+  #remember({ pending, state, decision, isRecalled }: Decided): void {
+    const { place, attempts, environment, body } = pending
+    const version = attempts.at(-1) as number
+    if (decision.kind === 'insert') {
+      const started = recordOf(pending)?.started
+      if (started === undefined) return
+      const stamp = { seq: version, version, environment: environment ?? UNASSIGNED }
+      this.#remembered.start(place, { ...started, ...stamp }, body.byteLength)
+    } else if (decision.kind === 'change') {
+      const isKnown = state !== undefined && isRecalled && decision.change.ending === undefined
+      if (isKnown) this.#remembered.change(place, changedState(state, decision.change, version))
+      else this.#remembered.forget(place)
     }
   }
 
   /** Copies new traces; false: nothing was written, and the statement must sort out why. */
   async #copyAll(batch: readonly Pending[]): Promise<boolean> {
-    const connection = await this.#copyConnection()
-    if (connection === undefined) return false
-    await this.#refillNumbers(batch.length)
+    if (!(await this.#copier.isReady())) return false
+    if (!this.#numbers.has(batch.length)) await this.#pool.run(sql => this.#numbers.refill(sql, batch.length))
     const ingestedAt = new Date().toISOString()
     const traces = batch.map(pending => {
       const { projectId, environment, keyId } = pending
       const { estimatedBytes, copy } = recordOf(pending) as Copied
-      const seq = this.#numberOf(pending)
       pending.decision = INSERT
-      return {
-        projectId,
-        environment,
-        keyId,
-        seq,
-        ingestedAt,
-        estimatedBytes,
-        rows: copy
-      }
+      return { projectId, environment, keyId, seq: this.#numberOf(pending), ingestedAt, estimatedBytes, rows: copy }
     })
-    try {
-      await this.#copyBatches.write(connection, traces, this.#slot)
-    } catch (error) {
-      if (!isUniqueViolation(error)) {
-        if (classifyFailure(error) !== 'bug') throw error
-        this.#log.warn({ err: error, operations: batch.length }, 'a batch could not be copied; the statement writes it')
-      }
-      this.#statements = STATEMENTS_AFTER_CONFLICT
-      return false
+    if (!(await this.#copier.write(traces))) return false
+    for (const pending of batch) {
+      this.#remember({ pending, state: undefined, decision: INSERT })
+      pending.resolve(INSERT)
     }
-    for (const pending of batch) pending.resolve(INSERT)
     return true
   }
 
   /** Copies the new ones of these traces where they are large, and gives what is left to write. */
   async #copyLarge(decided: readonly Decided[]): Promise<readonly Decided[]> {
     const fresh = decided.filter(isCopyable)
-    const canCopy = this.#statements !== Number.POSITIVE_INFINITY
-    if (!canCopy || !isLarge(fresh.map(({ pending }) => pending))) return decided
+    if (!this.#copier.isPossible || !isLarge(fresh.map(({ pending }) => pending))) return decided
     const isCopied = await this.#copyAll(fresh.map(({ pending }) => pending))
     return isCopied ? decided.filter(each => !isCopyable(each)) : decided
-  }
-
-  async #copyConnection(): Promise<CopyConnection | undefined> {
-    if (this.#copy === undefined || this.#copy.isDead) {
-      this.#copy = await this.#openCopy()
-      if (this.#copy === undefined) this.#statements = Number.POSITIVE_INFINITY
-    }
-    return this.#copy
-  }
-
-  async #refillNumbers(count: number): Promise<void> {
-    if (!this.#numbers.has(count)) await this.#pool.run(sql => this.#numbers.refill(sql, count))
   }
 
   /** The same number at every attempt: whichever of them takes, it leaves one row. */
@@ -297,9 +298,6 @@ export class Writer {
 
 const INSERT: Decision = { kind: 'insert' }
 
-/** Opens a connection for COPY; undefined where that cannot be had. */
-export type OpenCopy = () => Promise<CopyConnection | undefined>
-
 type Copied = ReadyRecord & { readonly copy: CopyRows }
 
 /** The trace that an operation makes where there is none yet. */
@@ -323,6 +321,8 @@ interface Decided {
   readonly pending: Pending
   readonly state: TraceState | undefined
   readonly decision: Decision
+  /** The state is what is remembered of the trace, and may be old. */
+  readonly isRecalled?: true
 }
 
 function lookOf({ projectId, traceId, operation }: Pending): Look {
@@ -334,10 +334,6 @@ function lookOf({ projectId, traceId, operation }: Pending): Look {
 /** Whether an earlier attempt left its number on the row: an insert as the row's own, a change as its version. */
 const isOurs = ({ attempts }: Pending, { seq, version }: TraceState): boolean =>
   attempts.includes(seq) || attempts.includes(version)
-
-/** COPY raises it where a trace exists, and so does a charged insert (lib/store/batch.ts). */
-const isUniqueViolation = (error: unknown): boolean =>
-  (error as { code?: unknown } | null)?.code === SQLSTATE.uniqueViolation
 
 function trialLimitReached({ limit }: TrialCharge): Decision {
   const message = `the trial account has recorded its ${limit} traces; nothing more can be recorded with it`

@@ -5,8 +5,9 @@
  */
 import type { Sql } from 'postgres'
 import {
-  CHANGE_COLUMNS,
+  APPEND_COLUMNS,
   type Column,
+  END_COLUMNS,
   GROWTH_COLUMNS,
   RESTORED_COLUMNS,
   rowSource,
@@ -23,7 +24,8 @@ export type Rows = readonly string[] | undefined
 export interface Batch {
   readonly traces: Rows
   readonly restored: Rows
-  readonly changes: Rows
+  readonly appends: Rows
+  readonly ends: Rows
   readonly growths: Rows
   readonly spans: Rows
   readonly scores: Rows
@@ -117,7 +119,8 @@ interface Shape {
   readonly charge: boolean
   readonly traces: boolean
   readonly restored: boolean
-  readonly changes: boolean
+  readonly appends: boolean
+  readonly ends: boolean
   readonly growths: boolean
   readonly spans: boolean
   readonly scores: boolean
@@ -137,16 +140,20 @@ function statement(has: Shape): string {
   }
   if (has.traces) steps.push(`inserted as (${insertTraces(TRACE_COLUMNS, take(TRACE_COLUMNS), has.charge)})`)
   if (has.restored) steps.push(`restored as (${insertTraces(RESTORED_COLUMNS, take(RESTORED_COLUMNS), false)})`)
-  if (has.changes) steps.push(`changed as (${updateTraces(CHANGE_COLUMNS, take(CHANGE_COLUMNS))})`)
+  if (has.appends) steps.push(`appended as (${updateTraces(APPEND_COLUMNS, take(APPEND_COLUMNS))})`)
+  if (has.ends) steps.push(`ended as (${updateTraces(END_COLUMNS, take(END_COLUMNS))})`)
   if (has.growths) steps.push(`grown as (${updateTraces(GROWTH_COLUMNS, take(GROWTH_COLUMNS))})`)
   const news = [...(has.traces ? ['inserted'] : []), ...(has.restored ? ['restored'] : [])]
-  const updates = [...(has.changes ? ['changed'] : []), ...(has.growths ? ['grown'] : [])]
-  if (updates.length > 0) steps.push(`updated as (${allOf(updates)})`)
-  const sources = [...news, ...(updates.length > 0 ? ['updated'] : [])]
+  const updates = [...(has.ends ? ['ended'] : []), ...(has.growths ? ['grown'] : [])]
+  // What an append changes is in no list.
+  const sources = [...news, ...updates, ...(has.appends ? ['appended'] : [])]
   steps.push(`taken as (${allOf(sources)})`)
-  steps.push(`new_families as (${ADD_FAMILIES})`)
-  if (updates.length > 0) steps.push(`retagged as (${RETAGGED})`, `old_tags as (${REMOVE_TAGS})`)
-  steps.push(`new_tags as (${addTags([...news, ...(updates.length > 0 ? ['retagged'] : [])])})`)
+  if (news.length + updates.length > 0) steps.push(`new_families as (${ADD_FAMILIES})`)
+  if (updates.length > 0) {
+    steps.push(`updated as (${allOf(updates)})`, `retagged as (${RETAGGED})`, `old_tags as (${REMOVE_TAGS})`)
+  }
+  const tagged = [...news, ...(updates.length > 0 ? ['retagged'] : [])]
+  if (tagged.length > 0) steps.push(`new_tags as (${addTags(tagged)})`)
   if (has.spans) steps.push(`new_spans as (${insertUnderTaken('spans', SPAN_COLUMNS, take(SPAN_COLUMNS))})`)
   if (has.scores) steps.push(`new_scores as (${insertUnderTaken('scores', SCORE_COLUMNS, take(SCORE_COLUMNS))})`)
   steps.push(`totals as (${ADD_TOTALS})`)
@@ -160,12 +167,13 @@ const statements = new Map<string, string>()
  * traces_id can only come from a charged insert whose trace exists: nothing was written or charged then.
  */
 export async function writeBatch(sql: Sql, batch: Batch, charge?: TrialCharge): Promise<Set<number>> {
-  const { traces, restored, changes, growths, spans, scores } = batch
+  const { traces, restored, appends, ends, growths, spans, scores } = batch
   const has: Shape = {
     charge: charge !== undefined,
     traces: traces !== undefined,
     restored: restored !== undefined,
-    changes: changes !== undefined,
+    appends: appends !== undefined,
+    ends: ends !== undefined,
     growths: growths !== undefined,
     spans: spans !== undefined,
     scores: scores !== undefined
@@ -177,7 +185,7 @@ export async function writeBatch(sql: Sql, batch: Batch, charge?: TrialCharge): 
     statements.set(shape, text)
   }
   const charged = charge === undefined ? [] : [charge.accountId, charge.limit]
-  const parts = [traces, restored, changes, growths, spans, scores].flatMap(part => part ?? [])
+  const parts = [traces, restored, appends, ends, growths, spans, scores].flatMap(part => part ?? [])
   const rows = await sql.unsafe<{ seq: number }[]>(text, [batch.slot, ...charged, ...parts], { prepare: true })
   return new Set(rows.map(row => row.seq))
 }

@@ -133,10 +133,15 @@ const TARGET_COLUMNS = [
   plain('added_bytes', 'bigint')
 ] as const
 
-/** What every change of a stored trace sets. */
+/** What spans change of the trace that they come to. */
 const SUM_COLUMNS = [
   plain('span_count', 'int'),
   plain('error_count', 'int'),
+  plain('estimated_bytes', 'bigint')
+] as const
+
+/** What an end and a growth set besides. */
+const DONE_COLUMNS = [
   plain('ended_at', 'timestamptz'),
   plain('duration_ms', 'bigint'),
   plain('input_tokens', 'bigint'),
@@ -144,14 +149,15 @@ const SUM_COLUMNS = [
   plain('total_tokens', 'bigint'),
   plain('cost_usd', 'float8'),
   plain('document_bytes', 'int'),
-  plain('estimated_bytes', 'bigint'),
   plain('status', 'text')
 ] as const
 
-/** An append or an end. */
-export const CHANGE_COLUMNS: readonly Column[] = [
+export const APPEND_COLUMNS: readonly Column[] = [...TARGET_COLUMNS, ...SUM_COLUMNS]
+
+export const END_COLUMNS: readonly Column[] = [
   ...TARGET_COLUMNS,
   ...SUM_COLUMNS,
+  ...DONE_COLUMNS,
   plain('end_hash', 'bytea'),
   plain('sets_output', 'boolean'),
   plain('output', 'json'),
@@ -166,6 +172,7 @@ export const CHANGE_COLUMNS: readonly Column[] = [
 export const GROWTH_COLUMNS: readonly Column[] = [
   ...TARGET_COLUMNS,
   ...SUM_COLUMNS,
+  ...DONE_COLUMNS,
   plain('started_at', 'timestamptz'),
   plain('body_hash', 'bytea'),
   plain('ranks', 'json'),

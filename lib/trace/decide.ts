@@ -60,26 +60,32 @@ export interface ByKey {
   readonly environment: string | null
 }
 
-/** What changes on a stored trace. Scalars are the whole new values; undefined JSON keeps what is stored. */
-export interface TraceChange extends UsageFields {
+/** What changes on a stored trace: the spans that come to it, and what they add up to; and more where it ends. */
+export interface TraceChange {
+  readonly spanCount: number
+  readonly errorCount: number
+  readonly estimatedBytes: number
+  /** What estimatedBytes grows by. */
+  readonly addedBytes: number
+  /** Spans to insert. */
+  readonly spans: readonly PreparedSpan[]
+  /** Undefined: the trace goes on. */
+  readonly ending: Ending | undefined
+}
+
+/** What an end sets. Scalars are the whole new values; undefined JSON keeps what is stored. */
+export interface Ending extends UsageFields {
   readonly status: string
-  readonly endedAt: string | null
+  readonly endedAt: string
   readonly durationMs: number | null
   readonly provider: string | null
   readonly model: string | null
   readonly costUsd: number | null
   readonly tags: readonly string[]
-  readonly endHash: string | null
-  readonly spanCount: number
-  readonly errorCount: number
+  readonly endHash: string
   readonly documentBytes: number
-  readonly estimatedBytes: number
-  /** What estimatedBytes grows by. */
-  readonly addedBytes: number
   readonly output: string | null | undefined
   readonly metadata: string | null | undefined
-  /** Spans to insert. */
-  readonly spans: readonly PreparedSpan[]
 }
 
 export type Decision =
@@ -163,6 +169,19 @@ function tooManySpans(state: TraceState, fresh: readonly PreparedSpan[]): Decisi
   return refused('invalid_trace', `spans: the trace would have ${total} spans, and at most ${MAX_SPANS} are allowed`)
 }
 
+/** Spans that come to a trace whose own document grows by so many bytes. */
+function additionOf(state: TraceState, fresh: readonly PreparedSpan[], documentBytes: number): TraceChange {
+  const addedBytes = documentBytes + countBytes(fresh)
+  return {
+    spanCount: state.spanCount + fresh.length,
+    errorCount: state.errorCount + countErrors(fresh),
+    estimatedBytes: state.estimatedBytes + addedBytes,
+    addedBytes,
+    spans: fresh,
+    ending: undefined
+  }
+}
+
 function decideAppend(state: TraceState, append: PreparedAppend & ByKey): Decision {
   const forbidden = refuseKey(state, append.environment)
   if (forbidden) return forbidden
@@ -177,27 +196,7 @@ function decideAppend(state: TraceState, append: PreparedAppend & ByKey): Decisi
 
   const duplicate = append.spans.length - fresh.length
   if (fresh.length === 0) return { kind: 'duplicate', spanCount: state.spanCount, duplicate }
-  const change: TraceChange = {
-    status: 'running',
-    endedAt: null,
-    durationMs: null,
-    provider: state.provider,
-    model: state.model,
-    costUsd: state.costUsd,
-    inputTokens: state.inputTokens,
-    outputTokens: state.outputTokens,
-    totalTokens: state.totalTokens,
-    tags: state.tags,
-    endHash: null,
-    spanCount: state.spanCount + fresh.length,
-    errorCount: state.errorCount + countErrors(fresh),
-    documentBytes: state.documentBytes,
-    estimatedBytes: state.estimatedBytes + countBytes(fresh),
-    addedBytes: countBytes(fresh),
-    output: undefined,
-    metadata: undefined,
-    spans: fresh
-  }
+  const change = additionOf(state, fresh, 0)
   return { kind: 'change', change, added: fresh.length, duplicate }
 }
 
@@ -263,23 +262,18 @@ function decideEnd(state: TraceState, end: PreparedEnd & ByKey): Decision {
   const large = oversizeSpan(fresh)
   if (large !== undefined) return refused('payload_too_large', large)
 
-  const addedBytes = documentBytes - state.documentBytes + countBytes(fresh)
-  const change: TraceChange = {
+  const ending: Ending = {
     ...after,
     status: end.status,
     endedAt: end.endedAt,
     durationMs: durationMs(state.startedAt, end.endedAt),
     tags,
     endHash: end.hash,
-    spanCount: state.spanCount + fresh.length,
-    errorCount: state.errorCount + countErrors(fresh),
     documentBytes,
-    estimatedBytes: state.estimatedBytes + addedBytes,
-    addedBytes,
     output: end.output,
-    metadata,
-    spans: fresh
+    metadata
   }
+  const change = { ...additionOf(state, fresh, documentBytes - state.documentBytes), ending }
   return { kind: 'change', change, added: fresh.length, duplicate: end.spans.length - fresh.length }
 }
 

@@ -201,24 +201,26 @@ t.test('an end replaces what it sends, unites tags and merges metadata', async t
     kind: 'change',
     added: 1,
     change: {
-      status: 'ok',
-      endedAt: LATER,
-      durationMs: 1000,
-      provider: 'p1',
-      costUsd: 1,
-      inputTokens: null,
-      outputTokens: 7,
-      tags: ['a', 'b', 'c'],
-      metadata: '{"kept":1e400,"replaced":2,"new":3}',
-      output: '"out"',
+      ending: {
+        status: 'ok',
+        endedAt: LATER,
+        durationMs: 1000,
+        provider: 'p1',
+        costUsd: 1,
+        inputTokens: null,
+        outputTokens: 7,
+        tags: ['a', 'b', 'c'],
+        metadata: '{"kept":1e400,"replaced":2,"new":3}',
+        output: '"out"'
+      },
       spanCount: 1,
       errorCount: 1
     }
   })
   const unchanged = decide(started, end())
-  t.match(unchanged, { change: { provider: 'p0', inputTokens: 5, costUsd: 1, tags: ['a', 'b'] } })
-  t.equal(unchanged.kind === 'change' ? unchanged.change.metadata : '', undefined)
-  t.equal(unchanged.kind === 'change' ? unchanged.change.output : '', undefined)
+  t.match(unchanged, { change: { ending: { provider: 'p0', inputTokens: 5, costUsd: 1, tags: ['a', 'b'] } } })
+  t.equal(unchanged.kind === 'change' ? unchanged.change.ending?.metadata : '', undefined)
+  t.equal(unchanged.kind === 'change' ? unchanged.change.ending?.output : '', undefined)
 })
 
 /** What the specification says of a trace, in its plainest form. */
@@ -264,9 +266,10 @@ function store(states: Map<string, TraceState>, id: string, operation: Operation
     states.set(id, { ...running, bodyHash: operation.hash })
   } else if (decision.kind === 'change') {
     const state = states.get(id) as TraceState
-    const { change } = decision
-    const spanHashes = new Map([...state.spanHashes, ...change.spans.map(each => [each.id, each.hash] as const)])
-    states.set(id, { ...state, ...change, running: change.endedAt === null, metadata: null, spanHashes })
+    const { ending, spans, spanCount, errorCount, estimatedBytes } = decision.change
+    const spanHashes = new Map([...state.spanHashes, ...spans.map(each => [each.id, each.hash] as const)])
+    const sums = { spanCount, errorCount, estimatedBytes, spanHashes }
+    states.set(id, { ...state, ...ending, ...sums, running: ending === undefined, metadata: null })
   }
 }
 

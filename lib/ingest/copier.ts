@@ -1,0 +1,69 @@
+/** One lane's way to copy new traces: its connection, and when it is worth to try. */
+import type { CopyConnection } from '../database/copy-connection.ts'
+import { classifyFailure, isUniqueViolation } from '../database/failure.ts'
+import type { Logger } from '../log.ts'
+import { CopyBatches, type NewTrace } from '../store/copy-batch.ts'
+
+/** Opens a connection for COPY; undefined where that cannot be had. */
+export type OpenCopy = () => Promise<CopyConnection | undefined>
+
+/** After a batch that could not be copied, because a trace was there, so many go by the statement: resends come in crowds. */
+const STATEMENTS_AFTER_CONFLICT = 8
+
+export class Copier {
+  readonly #open: OpenCopy
+  readonly #slot: number
+  readonly #log: Logger
+  readonly #batches = new CopyBatches()
+  #connection: CopyConnection | undefined
+  /** Batches that go by the statement before the next is copied; Infinity: this server cannot be copied to. */
+  #statements = 0
+
+  constructor(open: OpenCopy, slot: number, log: Logger) {
+    this.#open = open
+    this.#slot = slot
+    this.#log = log
+  }
+
+  get isPossible(): boolean {
+    return this.#statements !== Number.POSITIVE_INFINITY
+  }
+
+  /** Whether the next batch of new traces should be copied, or is one of those that go by the statement. */
+  isNext(): boolean {
+    if (this.#statements === 0) return true
+    this.#statements--
+    return false
+  }
+
+  /** Whether there is a connection; rejects where the server cannot be reached. */
+  async isReady(): Promise<boolean> {
+    if (this.#connection === undefined || this.#connection.isDead) {
+      this.#connection = await this.#open()
+      if (this.#connection === undefined) this.#statements = Number.POSITIVE_INFINITY
+    }
+    return this.#connection !== undefined
+  }
+
+  /** Copies traces, all or none; false: none, and the statement must sort out why. Rejects where the store refuses. */
+  async write(traces: readonly NewTrace[]): Promise<boolean> {
+    try {
+      await this.#batches.write(this.#connection as CopyConnection, traces, this.#slot)
+      return true
+    } catch (error) {
+      if (!isUniqueViolation(error)) {
+        if (classifyFailure(error) !== 'bug') throw error
+        this.#log.warn(
+          { err: error, operations: traces.length },
+          'a batch could not be copied; the statement writes it'
+        )
+      }
+      this.#statements = STATEMENTS_AFTER_CONFLICT
+      return false
+    }
+  }
+
+  close(): void {
+    this.#connection?.close()
+  }
+}

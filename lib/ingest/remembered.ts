@@ -1,0 +1,65 @@
+/**
+ * The states of running traces that this process recorded, so that their appends and ends need no look. What is remembered
+ * may be old: others patch a trace, score it, delete it, or add to it through another process. So nothing is answered by it.
+ * It decides what is written, and that takes only where the trace still has the remembered version.
+ */
+import type { TraceState } from '../trace/decide.ts'
+import type { PreparedTrace } from '../trace/prepared.ts'
+
+/** Estimated bytes of memory in all, and of one trace, whose recording has at most a quarter of that. */
+const MAX_BYTES = 32 * 1024 * 1024
+const MAX_BYTES_OF_TRACE = 64 * 1024
+/** Of a state without spans, and of each span's id and hash: the heap that 500 of them took in Node 20. */
+const STATE_BYTES = 1024
+const SPAN_BYTES = 128
+
+interface Entry {
+  readonly state: TraceState
+  /** Of the body that recorded the trace: strings of the state are parts of its text, which they keep. */
+  readonly bodyBytes: number
+}
+
+const bytesOf = ({ state, bodyBytes }: Entry): number => STATE_BYTES + bodyBytes + state.spanHashes.size * SPAN_BYTES
+
+export class Remembered {
+  /** By place, the longest unused first. */
+  readonly #entries = new Map<string, Entry>()
+  #bytes = 0
+
+  get(place: string): TraceState | undefined {
+    return this.#entries.get(place)?.state
+  }
+
+  /** A trace that was recorded with a body of so many bytes; `state` knows the hash of every span that it has. */
+  start(place: string, state: TraceState, bodyBytes: number): void {
+    this.#set(place, { state, bodyBytes })
+  }
+
+  /** What became of a trace that is remembered. */
+  change(place: string, state: TraceState): void {
+    const entry = this.#entries.get(place)
+    if (entry !== undefined) this.#set(place, { ...entry, state })
+  }
+
+  forget(place: string): void {
+    const entry = this.#entries.get(place)
+    if (entry === undefined) return
+    this.#entries.delete(place)
+    this.#bytes -= bytesOf(entry)
+  }
+
+  #set(place: string, entry: Entry): void {
+    this.forget(place)
+    if (bytesOf(entry) > MAX_BYTES_OF_TRACE) return
+    this.#entries.set(place, entry)
+    this.#bytes += bytesOf(entry)
+    for (const oldest of this.#entries.keys()) {
+      if (this.#bytes <= MAX_BYTES) break
+      this.forget(oldest)
+    }
+  }
+}
+
+/** Whether a trace that begins so is small enough to be remembered. */
+export const isMemorable = ({ spans }: Pick<PreparedTrace, 'spans'>, bodyBytes: number): boolean =>
+  bodyBytes + spans.length * SPAN_BYTES <= MAX_BYTES_OF_TRACE / 4
