@@ -13,8 +13,10 @@ export interface ReadCase {
 const LIST = '/api/v1/traces'
 const SCORES = '/api/v1/scores'
 /** Of a page. */
-const PAGE = 50
+export const PAGE = 50
 const DEEP_PAGE = 1000
+/** Times that are asked about again and again. */
+const PLACES = 8
 /** Every 30th trace has such a score. */
 const DEEP_SCORES = 60
 
@@ -73,8 +75,12 @@ const QUERIES: readonly (readonly [name: string, query: string])[] = [
   ['costliest, tag: rare', 'sort=costliest&tag=incident']
 ]
 
-/** The cases for a project; cursors and ids are read beforehand. */
-export async function makeCases(sql: Sql, projectId: number): Promise<ReadCase[]> {
+/** The cases for a project of so many traces; cursors and ids are read beforehand. */
+export async function makeCases(sql: Sql, projectId: number, traces: number): Promise<ReadCase[]> {
+  /** A time that has about so many traces, whatever is stored in all; one of a few, or drawn anew. */
+  const hours = (size: number) => (365 * 24 * size) / traces
+  const window = (size: number) => timeWindow(Math.floor(Math.random() * PLACES) / PLACES, hours(size))
+  const newWindow = (size: number) => timeWindow(Math.random(), hours(size))
   const fixed = (name: string, path: string): ReadCase => ({ name, path: () => path })
   const deep = async (name: string, sort: Sort, parameter: 'after' | 'before', filter = ''): Promise<ReadCase> => {
     const cursor = await readCursorAt(sql, projectId, sort)
@@ -82,7 +88,7 @@ export async function makeCases(sql: Sql, projectId: number): Promise<ReadCase[]
   }
   return [
     ...QUERIES.map(([name, query]) => fixed(name, `${LIST}?${query}`)),
-    { name: 'user: any', path: () => `${LIST}?userId=user-${Math.floor(Math.random() * 20_000)}` },
+    { name: 'user: any of 100', path: () => `${LIST}?userId=user-${Math.floor(Math.random() * 100)}` },
     await deep(`newest, page ${DEEP_PAGE}`, 'newest', 'after'),
     await deep(`newest, back from page ${DEEP_PAGE}`, 'newest', 'before'),
     await deep(`slowest, page ${DEEP_PAGE}`, 'slowest', 'after'),
@@ -90,13 +96,14 @@ export async function makeCases(sql: Sql, projectId: number): Promise<ReadCase[]
     await deep(`name, from page ${DEEP_PAGE}`, 'newest', 'after', '&name=run-0'),
     await deep(`tag, back from page ${DEEP_PAGE}`, 'newest', 'before', '&tag=incident'),
     await deep(`two filters, back from page ${DEEP_PAGE}`, 'newest', 'before', '&status=error&environment=staging'),
-    { name: 'a day', path: () => `${LIST}?${randomWindow(24)}` },
-    { name: 'an hour, by name', path: () => `${LIST}?name=run-0&${randomWindow(1)}` },
-    { name: 'a week, two filters', path: () => `${LIST}?status=error&environment=staging&${randomWindow(168)}` },
+    { name: 'a time of 300 traces', path: () => `${LIST}?${window(300)}` },
+    { name: 'a time of 300 drawn anew', path: () => `${LIST}?${newWindow(300)}` },
+    { name: 'a time of 500, by name', path: () => `${LIST}?name=run-0&${window(500)}` },
+    { name: 'a time of 20,000, two filters', path: () => `${LIST}?status=error&environment=staging&${window(20_000)}` },
     fixed('scores', SCORES),
     fixed('scores: name', `${SCORES}?name=rare-score`),
     fixed(`scores: name, page ${DEEP_SCORES}`, `${SCORES}?name=quality&after=${await readScoreCursor(sql, projectId)}`),
-    { name: 'scores: name, a day', path: () => `${SCORES}?name=quality&${randomWindow(24)}` },
+    { name: 'scores: name, a time of 2,000', path: () => `${SCORES}?name=quality&${window(2000)}` },
     fixed('scores: name, environment', `${SCORES}?name=quality&environment=canary`),
     fixed('project', '/api/v1/project')
   ]
@@ -131,9 +138,9 @@ async function readScoreCursor(sql: Sql, projectId: number): Promise<string> {
   return encodeCursor(SCORE_ORDER, { key: row.key, tie: String(row.tie), inclusive: false })
 }
 
-/** So many hours of the year that fill.ts makes. */
-function randomWindow(hours: number): string {
-  const from = Date.UTC(2025, 10, 1) + Math.random() * (364 * 24 - hours) * 3_600_000
+/** So many hours of the year that fill.ts makes; `place`: where in it, from 0 to 1. */
+function timeWindow(place: number, hours: number): string {
+  const from = Date.UTC(2025, 10, 1) + place * (364 * 24 - hours) * 3_600_000
   const time = (ms: number) => encodeURIComponent(new Date(ms).toISOString())
   return `from=${time(from)}&to=${time(from + hours * 3_600_000)}`
 }

@@ -13,6 +13,14 @@ export interface ReadPlan {
   readTimes(): CpuTimes | undefined
 }
 
+/** What some requests took: times in ms, CPU in µs, NaN where not known. */
+interface Sample {
+  readonly times: readonly number[]
+  readonly seconds: number
+  readonly nodeCpu: number
+  readonly postgresCpu: number
+}
+
 /** Times of a request in ms; CPU in µs for each request, NaN where not known. */
 export interface ReadFigures {
   readonly p50: number
@@ -23,8 +31,34 @@ export interface ReadFigures {
 }
 
 const WARM_UP_SHARE = 0.2
+/** A machine may be twice as fast a minute later: whatever is compared takes turns. */
+const TURNS = 5
 
-export async function measureReads(plan: ReadPlan): Promise<ReadFigures> {
+/** The figures of each of several plans that are compared. */
+export async function measureInTurns(plans: readonly ReadPlan[]): Promise<ReadFigures[]> {
+  const samples = plans.map((): Sample[] => [])
+  for (let turn = 0; turn < TURNS; turn++) {
+    for (const [i, plan] of plans.entries()) {
+      samples[i]!.push(await measureReads({ ...plan, requests: Math.ceil(plan.requests / TURNS) }))
+    }
+  }
+  return samples.map(sumUp)
+}
+
+function sumUp(samples: readonly Sample[]): ReadFigures {
+  const times = samples.flatMap(sample => sample.times).sort((a, b) => a - b)
+  const at = (share: number) => times[Math.min(times.length - 1, Math.floor(times.length * share))]!
+  const sum = (of: (sample: Sample) => number) => samples.reduce((sum, sample) => sum + of(sample), 0)
+  return {
+    p50: at(0.5),
+    p99: at(0.99),
+    perSecond: times.length / sum(sample => sample.seconds),
+    nodeCpu: sum(sample => sample.nodeCpu) / times.length,
+    postgresCpu: sum(sample => sample.postgresCpu) / times.length
+  }
+}
+
+async function measureReads(plan: ReadPlan): Promise<Sample> {
   const { connections, requests, readTimes } = plan
   const pool = new Pool(`http://127.0.0.1:${plan.port}`, { connections })
   try {
@@ -35,15 +69,7 @@ export async function measureReads(plan: ReadPlan): Promise<ReadFigures> {
     const seconds = (performance.now() - began) / 1000
     const after = readTimes()
     const used = before && after ? subtractTimes(after, before) : { node: Number.NaN, postgres: Number.NaN }
-    times.sort((a, b) => a - b)
-    const at = (share: number) => times[Math.min(times.length - 1, Math.floor(times.length * share))]!
-    return {
-      p50: at(0.5),
-      p99: at(0.99),
-      perSecond: times.length / seconds,
-      nodeCpu: used.node / times.length,
-      postgresCpu: used.postgres / times.length
-    }
+    return { times, seconds, nodeCpu: used.node, postgresCpu: used.postgres }
   } finally {
     await pool.close()
   }

@@ -13,15 +13,17 @@ import type { Place, Service } from '../service.ts'
 import { readFreeNumber } from '../tables.ts'
 import { TRACE_ID_PLACE } from '../template.ts'
 import type { BareDetail } from './bare-detail-server.ts'
-import { makeCases, NEIGHBOUR_CASES, type ReadCase } from './cases.ts'
+import { makeCases, NEIGHBOUR_CASES, PAGE, type ReadCase } from './cases.ts'
 import { BYTES_PER_TRACE, fillProject, isFilled } from './fill.ts'
-import { measureReads, type ReadFigures } from './measure.ts'
+import { measureInTurns, type ReadFigures, type ReadPlan } from './measure.ts'
 import { openNeighbour } from './neighbour.ts'
 import type { ReadsOptions } from './options.ts'
 
 /** Of one case, with one connection and with many. */
 export interface CaseResult {
   readonly name: string
+  /** Of a page; undefined for what is no list. */
+  readonly rows: number | undefined
   readonly one: ReadFigures
   readonly many: ReadFigures
 }
@@ -108,27 +110,25 @@ async function fill(service: Service, options: ReadsOptions, traces: number, pro
   await sql`checkpoint`
 }
 
-/** A machine may be twice as fast a minute later: one case after the other is asked of all sizes. */
 async function measureCases(
   filled: readonly Filled[],
   options: ReadsOptions,
   progress: Progress
 ): Promise<SizeResult[]> {
   const asked: AskedCase[][] = []
-  for (const { service } of filled) {
+  for (const { service, traces } of filled) {
     progress.step = 'warming up'
-    const cases = await prepareCases(service)
-    await measureCase(service, { ...options, requests: WARM_UP_REQUESTS }, cases[0]!)
+    const cases = await prepareCases(service, traces)
+    await measureInTurns([{ ...planOf(service), ...cases[0]!, requests: WARM_UP_REQUESTS, connections: 1 }])
     asked.push(cases)
   }
   const sizes = filled.map(({ traces }) => ({ traces, cases: [] as CaseResult[] }))
   for (const [i, { name }] of asked[0]!.entries()) {
     if (!options.only.some(part => name.includes(part))) continue
     progress.step = name
-    for (const [size, { service }] of filled.entries()) {
-      const each = asked[size]![i]!
-      sizes[size]!.cases.push(await measureCase({ ...service, key: each.key }, options, each))
-    }
+    const sources = filled.map(({ service }, size) => ({ ...planOf(service), ...asked[size]![i]! }))
+    const results = await measureCase(sources, options, name)
+    for (const [size, result] of results.entries()) sizes[size]!.cases.push(result)
   }
   return sizes
 }
@@ -138,23 +138,41 @@ interface AskedCase extends ReadCase {
   readonly key: string
 }
 
-async function prepareCases(service: Service): Promise<AskedCase[]> {
-  const large = await makeCases(service.sql, service.projectId)
+async function prepareCases(service: Service, traces: number): Promise<AskedCase[]> {
+  const large = await makeCases(service.sql, service.projectId, traces)
   const { key } = await openNeighbour(service)
   return [...large.map(each => ({ ...each, key: service.key })), ...NEIGHBOUR_CASES.map(each => ({ ...each, key }))]
 }
 
+/** Where the same is asked. */
+type Source = Pick<ReadPlan, 'port' | 'key' | 'path' | 'readTimes'>
+
+/** The same of several sources, which take turns. Where a page of the first is not full, no other is asked for more rows. */
 async function measureCase(
-  service: Service,
+  sources: readonly Source[],
   { requests }: ReadsOptions,
-  { name, path }: ReadCase
-): Promise<CaseResult> {
-  const plan = { ...planOf(service), requests, path }
-  return {
-    name,
-    one: await measureReads({ ...plan, connections: 1 }),
-    many: await measureReads({ ...plan, connections: MANY })
-  }
+  name: string
+): Promise<CaseResult[]> {
+  const rows = await Promise.all(sources.map(countRows))
+  const least = rows[0] || PAGE
+  const plans = sources.map(source => ({
+    ...source,
+    requests,
+    path: least === PAGE ? source.path : () => withLimit(source.path(), least)
+  }))
+  const one = await measureInTurns(plans.map(plan => ({ ...plan, connections: 1 })))
+  const many = await measureInTurns(plans.map(plan => ({ ...plan, connections: MANY })))
+  return rows.map((rows, i) => ({ name, rows: rows && Math.min(rows, least), one: one[i]!, many: many[i]! }))
+}
+
+const withLimit = (path: string, rows: number) => `${path}${path.includes('?') ? '&' : '?'}limit=${rows}`
+
+/** The rows of a page; undefined for what is no list. */
+async function countRows({ port, key, path }: Source): Promise<number | undefined> {
+  const answer = await fetch(`http://127.0.0.1:${port}${path()}`, { headers: { authorization: `Bearer ${key}` } })
+  const body = (await answer.json()) as { readonly traces?: unknown; readonly scores?: unknown }
+  const list = body.traces ?? body.scores
+  return Array.isArray(list) ? list.length : undefined
 }
 
 /** What one body of this kind costs to read, and what the bare server makes of the same bytes. */
@@ -176,16 +194,18 @@ async function measureDetail(
     select project_id as "projectId" from traces where id = ${traceId}`
 
   const name = `detail of ${body.trace.spans!.length} spans, ${Math.round(text.length / 1000)} kB`
-  const result = await measureCase(service, options, { name, path: () => `/api/v1/traces/${traceId}` })
   const server = fork(new URL('bare-detail-server.js', import.meta.url))
   try {
     const detail: BareDetail = { target, projectId: row.projectId, traceId, text }
     server.send(detail)
     const [port] = await once(server, 'message')
-    progress.step = `detail, ${kind}: the bare server`
-    const plan = { ...planOf(service), port, requests: options.requests, path: () => '/' }
-    const bare = await measureReads({ ...plan, connections: MANY })
-    return { ...result, ratio: result.many.perSecond / bare.perSecond }
+    const ours = { ...planOf(service), path: () => `/api/v1/traces/${traceId}` }
+    const bare = { ...planOf(service), port, path: () => '/' }
+    const plans = (connections: number) =>
+      [ours, bare].map(plan => ({ ...plan, requests: options.requests, connections }))
+    const [one] = await measureInTurns(plans(1))
+    const [many, limit] = await measureInTurns(plans(MANY))
+    return { name, rows: undefined, one: one!, many: many!, ratio: many!.perSecond / limit!.perSecond }
   } finally {
     server.kill()
   }

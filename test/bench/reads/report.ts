@@ -6,15 +6,20 @@ import type { CaseResult, ReadsResults } from './reads.ts'
 export function renderReads({ machine, requests, sizes, details }: ReadsResults): string {
   const [smallest, largest] = [sizes[0]!, sizes.at(-1)!]
   const head = sizes.flatMap(({ traces }) => [`${amount(traces)}: p50 ms`, 'p99 ms', '32 conn.: p50 ms', 'p99 ms'])
-  const lines = largest.cases.map(({ name, one, many }, i) => [
-    name,
-    ...sizes.flatMap(({ cases }) => times(cases[i]!)),
-    `**${(one.p50 / smallest.cases[i]!.one.p50).toFixed(2)}**`,
-    ...[many.nodeCpu, many.postgresCpu].map(round)
-  ])
+  const lines = largest.cases.map(({ name, rows, one, many }, i) => {
+    const least = smallest.cases[i]!
+    const isAlike = rows === least.rows
+    return [
+      name,
+      isAlike ? String(rows ?? '') : `${least.rows} to ${rows}`,
+      ...sizes.flatMap(({ cases }) => times(cases[i]!)),
+      isAlike ? `**${(one.p50 / least.one.p50).toFixed(2)}**` : '',
+      ...[one.nodeCpu, one.postgresCpu, many.nodeCpu, many.postgresCpu].map(round)
+    ]
+  })
   const parts = [
     `${describeMachine(machine)}; ${requests} requests a case.`,
-    table(['pages of 50', ...head, 'p50, to the smallest', '32 conn.: node µs', 'PostgreSQL µs'], lines),
+    table(['lists', 'rows', ...head, 'p50, to the smallest', ...CPU, ...CPU.map(name => `32 conn.: ${name}`)], lines),
     table(
       [
         'details',
@@ -39,5 +44,6 @@ export function renderReads({ machine, requests, sizes, details }: ReadsResults)
   return `${parts.join('\n\n')}\n`
 }
 
+const CPU = ['node µs', 'PostgreSQL µs']
 const times = ({ one, many }: CaseResult): string[] => [one.p50, one.p99, many.p50, many.p99].map(round)
 const amount = (traces: number): string => (traces < 1e6 ? `${traces / 1e3}k` : `${traces / 1e6}M`)
