@@ -15,3 +15,6 @@ export function list(items: readonly string[]): string {
   for (const item of items) members += members === '' ? item : `,${item}`
   return `[${members}]`
 }
+
+/** A text for each of a list's elements. */
+export type Texts<T> = { -readonly [i in keyof T]: string }

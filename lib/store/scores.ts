@@ -8,7 +8,7 @@ import type { Attempts } from '../app.ts'
 import { Refusal } from '../errors.ts'
 import { MAX_SCORES } from '../schema/input.ts'
 import { list } from './json.ts'
-import { renderScore, renderScoreMap, type ScoreRow, type ScoreSummaryRow } from './score-json.ts'
+import { renderScore, type ScoreRow } from './score-json.ts'
 
 /** A score as it came in: checked, ids folded. */
 export interface NewScore {
@@ -23,23 +23,6 @@ export interface NewScore {
 export const SCORE_COLUMNS = `
   s.id, s.span_id as "spanId", s.name, s.data_type as "dataType", s.value, s.comment, s.source,
   s.evaluator_id as "evaluatorId", s.run_id as "runId", s.created_at as "createdAt"`
-
-/** The newest score of each name, as the JSON text of a trace summary's `scores`, by the trace's inner number. */
-export async function readScoreMaps(
-  sql: Sql,
-  projectId: number,
-  traceSeqs: readonly number[]
-): Promise<Map<number, string>> {
-  const rows = await sql<(ScoreSummaryRow & { readonly traceSeq: number })[]>`
-    select distinct on (trace_seq, name) trace_seq as "traceSeq", id, name, data_type as "dataType", value,
-      evaluator_id as "evaluatorId"
-    from scores
-    where project_id = ${projectId} and trace_seq = any (${traceSeqs as number[]}::bigint[])
-    order by trace_seq, name, created_at desc, seq desc`
-  const byTrace = new Map<number, ScoreSummaryRow[]>(traceSeqs.map(seq => [seq, []]))
-  for (const row of rows) byTrace.get(row.traceSeq)?.push(row)
-  return new Map([...byTrace].map(([seq, scores]) => [seq, renderScoreMap(scores)]))
-}
 
 /** The scores of a trace, newest first, as the text of a JSON array; undefined where there is no such trace. */
 export async function readTraceScores(sql: Sql, projectId: number, traceId: string): Promise<string | undefined> {

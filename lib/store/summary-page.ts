@@ -13,6 +13,8 @@
  * JSON made by PostgreSQL would have to be mended as well: it writes times and the exponents of doubles in its own way.
  */
 import { readTimestamp, readUuid } from '../database/types.ts'
+import type { Texts } from './json.ts'
+import { readScoreMap, SCORE_MAP_TEXT } from './score-json.ts'
 import { environmentMember, joinSummary, renderUsage, type SummaryParts } from './trace-json.ts'
 
 /** Between values; to_json escapes it, and no other value can hold it. */
@@ -20,8 +22,6 @@ const SEPARATOR = '\u0001'
 
 /** What is sent of a trace, the columns of traces as t: null is nothing. readSummary takes them in this order. */
 const VALUES = [
-  't.seq',
-  't.score_count',
   't.id',
   'to_json(t.name)',
   't.status',
@@ -41,25 +41,23 @@ const VALUES = [
   't.span_count',
   't.error_count',
   't.estimated_bytes',
-  't.ingested_at'
+  't.ingested_at',
+  SCORE_MAP_TEXT
 ] as const
-type Texts<T> = { [i in keyof T]: string }
 type Values = Texts<typeof VALUES>
 
-/** The aggregate of a page, over rows of traces as t in the order of the page; null where there are none. */
+/** The aggregate of a page, over rows of traces of project $1 as t in the order of the page; null where there are none. */
 export const PAGE_TEXT = `string_agg(concat(${VALUES.join(", E'\\x01', ")}), E'\\x01')`
 
 /** A trace of a page. */
 export interface Summary {
-  readonly seq: number
-  readonly scoreCount: number
   readonly id: string
   /** What lists are sorted by, as cursors have it; empty where the trace has none. */
   readonly startedAt: string
   readonly durationMs: string
   readonly costUsd: string
-  /** As JSON text; `scores` is the trace's score map. */
-  render(scores: string): string
+  /** As JSON text. */
+  render(): string
 }
 
 /** Takes a page's text apart. */
@@ -74,10 +72,9 @@ const count = (value: string): number | null => (value === '' ? null : Number(va
 const time = (value: string): string => (value === '' ? 'null' : `"${readTimestamp(value)}"`)
 
 function readSummary(values: readonly string[]): Summary {
-  const [seq, scoreCount, uuid, name, status, environment, started, endedAt, durationMs, ...rest] =
-    values as unknown as Values
+  const [uuid, name, status, environment, started, endedAt, durationMs, ...rest] = values as unknown as Values
   const [provider, model, sessionId, userId, tags, inputTokens, outputTokens, totalTokens, cost, ...counts] = rest
-  const [spanCount, errorCount, estimatedBytes, ingestedAt] = counts
+  const [spanCount, errorCount, estimatedBytes, ingestedAt, scores] = counts
   const id = readUuid(uuid)
   const startedAt = readTimestamp(started)
   // PostgreSQL's shortest text of a double is the same number, but not always the text that JavaScript writes.
@@ -108,12 +105,10 @@ function readSummary(values: readonly string[]): Summary {
     ingestedAt: time(ingestedAt)
   }
   return {
-    seq: Number(seq),
-    scoreCount: Number(scoreCount),
     id,
     startedAt,
     durationMs,
     costUsd: costUsd === null ? '' : String(costUsd),
-    render: scores => `{${joinSummary(parts, scores)}}`
+    render: () => `{${joinSummary(parts, readScoreMap(scores))}}`
   }
 }

@@ -12,7 +12,6 @@ import type { Sql } from 'postgres'
 import type { Edge } from '../cursor.ts'
 import { list } from './json.ts'
 import { edgeAbove, edgeBelow, type Sort, TRACE_ORDERS } from './order.ts'
-import { readScoreMaps } from './scores.ts'
 import { readSummaries, type Summary } from './summary-page.ts'
 import { MOST_FAMILIES, mergeLists } from './trace-merge.ts'
 import { FAMILY_FILTERS } from './trace-statement.ts'
@@ -90,7 +89,7 @@ export async function listTraces(
   const edgeAt = (trace: Summary | undefined): Edge =>
     trace === undefined ? behindEdge(edge) : { key: trace[SORT_FIELDS[sort]], tie: trace.id, inclusive: false }
   return {
-    traces: list(await renderSummaries(sql, projectId, traces)),
+    traces: list(traces.map(trace => trace.render())),
     next: (down ? follows : behind) ? edgeAt(traces.at(-1)) : undefined,
     previous: (down ? behind : follows) ? edgeAt(traces[0]) : undefined
   }
@@ -117,10 +116,4 @@ async function findPage(
   const most = isNewest ? mostFamilies : ALL_FAMILIES
   const page = isFiltered || !isNewest ? await mergeLists(sql, projectId, query, start, most) : undefined
   return page ?? walkTraces(sql, projectId, query, start)
-}
-
-async function renderSummaries(sql: Sql, projectId: number, traces: readonly Summary[]): Promise<string[]> {
-  const scored = traces.filter(trace => trace.scoreCount > 0).map(trace => trace.seq)
-  const maps = scored.length === 0 ? undefined : await readScoreMaps(sql, projectId, scored)
-  return traces.map(trace => trace.render(maps?.get(trace.seq) ?? '{}'))
 }
