@@ -47,12 +47,24 @@ t.test('scores', async t => {
     { name: 'A-b_9', dataType: 'categorical', value: '' },
     { name: 'n'.repeat(64), dataType: 'categorical', value: '😀'.repeat(200), comment: '😀'.repeat(2000) },
     { name: 'ok', dataType: 'boolean', value: false, comment: '' },
+    { name: 'odd', dataType: 'categorical', value: '\u0001"\u0002\\,' },
+    { name: 'A-b_9', dataType: 'numeric', value: 2 },
     { name: '__proto__', dataType: 'numeric', value: -1.5e300 }
   ]) {
     await t.test(`are taken: ${score.dataType} ${score.name}`, async t => {
       t.match(await add(id, score), { status: 201, body: { score } })
     })
   }
+  await t.test('stand in the list of traces as in the detail, the newest of each name', async t => {
+    const { trace } = (await call('GET', `/api/v1/traces/${id}`)).body
+    const { traces } = (await call('GET', '/api/v1/traces')).body
+    const summary = traces.find((each: { id: string }) => each.id === id)
+    t.strictSame(Object.entries(summary.scores).sort(), Object.entries(trace.scores).sort())
+    t.match(
+      [Object.keys(summary.scores).length, summary.scores['A-b_9'].value, summary.scores.odd.value],
+      [5, 2, '\u0001"\u0002\\,']
+    )
+  })
 
   for (const [claim, body, field] of [
     ['no name', { dataType: 'numeric', value: 1 }, 'name'],
