@@ -106,11 +106,11 @@ function prepareAndRender(operation: Operation, body: Uint8Array): Ready {
   switch (operation) {
     case 'record': {
       const trace = prepare('record', body)
-      return { ...readyRecord(trace, renderCopyRows(trace), undefined), started: startedOf(trace, body) }
+      return readyRecord(trace, renderCopyRows(trace), undefined, startedOf(trace, body))
     }
     case 'record text': {
       const trace = prepare('record', body)
-      return { ...readyRecord(trace, undefined, renderTrace(trace)), started: startedOf(trace, body) }
+      return readyRecord(trace, undefined, renderTrace(trace), startedOf(trace, body))
     }
     case 'restore': {
       const trace = prepareRestore(body)
@@ -175,7 +175,12 @@ function asRecorded(traceId: string, growth: Growth, spans: readonly GatheredSpa
   }
 }
 
-function readyRecord(trace: PreparedTrace, copy: CopyRows | undefined, text: RecordText | undefined): ReadyRecord {
+function readyRecord(
+  trace: PreparedTrace,
+  copy: CopyRows | undefined,
+  text: RecordText | undefined,
+  started?: StartedState
+): ReadyRecord {
   return {
     operation: 'record',
     traceId: trace.traceId,
@@ -184,7 +189,7 @@ function readyRecord(trace: PreparedTrace, copy: CopyRows | undefined, text: Rec
     oversize: oversizeMessage(trace),
     spanCount: trace.spans.length,
     estimatedBytes: trace.bytes + countBytes(trace.spans),
-    started: undefined,
+    started,
     copy,
     text
   }

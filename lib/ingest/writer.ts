@@ -144,11 +144,11 @@ export class Writer {
   #recall(pending: Pending): Decided | undefined {
     const state = pending.tries === 0 ? this.#remembered.get(pending.place) : undefined
     const decision = state && decide(state, pending.operation)
-    return decision?.kind === 'change' ? { pending, state, decision, isRecalled: true } : undefined
+    return decision?.kind === 'change' ? { pending, state, decision } : undefined
   }
 
   /** Remembers what this process knows all of: a trace that it recorded, and has changed by what it remembered of it. */
-  #remember({ pending, state, decision, isRecalled }: Decided): void {
+  #remember({ pending, state, decision }: Decided): void {
     const { place, attempts, environment, body } = pending
     const version = attempts.at(-1) as number
     if (decision.kind === 'insert') {
@@ -157,8 +157,9 @@ export class Writer {
       const stamp = { seq: version, version, environment: environment ?? UNASSIGNED }
       this.#remembered.start(place, { ...started, ...stamp }, body.byteLength)
     } else if (decision.kind === 'change') {
-      const isKnown = state !== undefined && isRecalled && decision.change.ending === undefined
-      if (isKnown) this.#remembered.change(place, changedState(state, decision.change, version))
+      const isKnown = state !== undefined && state === this.#remembered.get(place)
+      if (isKnown && decision.change.ending === undefined)
+        this.#remembered.change(place, changedState(state, decision.change, version))
       else this.#remembered.forget(place)
     }
   }
@@ -321,8 +322,6 @@ interface Decided {
   readonly pending: Pending
   readonly state: TraceState | undefined
   readonly decision: Decision
-  /** The state is what is remembered of the trace, and may be old. */
-  readonly isRecalled?: true
 }
 
 function lookOf({ projectId, traceId, operation }: Pending): Look {

@@ -1,9 +1,23 @@
 import t from 'tap'
+import { WritePath } from '../../../lib/ingest/ingest.ts'
 import { Remembered } from '../../../lib/ingest/remembered.ts'
+import { createLog } from '../../../lib/log.ts'
 import type { TraceState } from '../../../lib/trace/decide.ts'
 import { prepare } from '../../../lib/trace/prepare.ts'
 import { startedState } from '../../../lib/trace/state-after.ts'
-import { span, startBody } from '../../fixtures/bodies.ts'
+import { endBody, span, spansBody, startBody } from '../../fixtures/bodies.ts'
+import { testDatabase } from '../../fixtures/database.ts'
+
+const bytes = (body: unknown) => Buffer.from(JSON.stringify(body))
+const key = {
+  keyId: 'key',
+  projectId: 1,
+  scopes: ['traces:write'] as const,
+  environment: null,
+  trialAccountId: null,
+  expiresAt: null,
+  lastUsedAt: '2026-11-21T12:00:00.000Z'
+}
 
 function stateOf(spans: number): TraceState {
   const body = startBody({ tags: ['é', '"'], metadata: { k: 1 }, spans: Array.from({ length: spans }, () => span()) })
@@ -40,4 +54,49 @@ t.test('what is unused the longest makes room, and a trace of too many spans is 
 
   remembered.change('1/0', { ...state, spanHashes: new Map([0, 1, 2].flatMap(() => [...stateOf(200).spanHashes])) })
   t.equal(remembered.get('1/0'), undefined, 'nor is its old state')
+})
+
+const options = { workers: 1, trialTraces: undefined }
+
+t.test('what is remembered serves appends and ends without a look; answers without a write take one', async t => {
+  const database = await testDatabase(t)
+  let looks = 0
+  const counted = <T extends object>(sql: T): T =>
+    new Proxy(sql, {
+      apply: (target, self, parts) => {
+        if (String(parts[0]).includes('"spanCount"')) looks++
+        return Reflect.apply(target as never, self, parts)
+      }
+    })
+  const connect = (...request: Parameters<typeof database.connect>) => counted(database.connect(...request))
+  const path = new WritePath({ ...database, connect }, options, createLog('silent'))
+  t.teardown(() => path.close())
+  const start = startBody()
+  await path.record(key, bytes(start))
+  const [first, second] = [bytes(spansBody(span())), bytes(spansBody(span()))]
+  for (const body of [first, second]) t.match(await path.append(key, start.trace.id, body), { added: 1 })
+  t.equal(looks, 0)
+  t.match(await path.append(key, start.trace.id, first), { added: 0, duplicate: 1, spanCount: 2 })
+  t.equal(looks, 1, 'a resend')
+  t.match(await path.end(key, start.trace.id, bytes(endBody())), { duplicate: false, spanCount: 2 })
+  t.equal(looks, 1)
+  t.match(await path.end(key, start.trace.id, bytes(endBody())), { duplicate: true })
+  t.equal(looks, 2, 'what has ended')
+})
+
+t.test('what another process has added since is not overwritten by what is remembered here', async t => {
+  const database = await testDatabase(t)
+  const here = new WritePath(database, options, createLog('silent'))
+  const there = new WritePath(database, options, createLog('silent'))
+  t.teardown(() => here.close())
+  t.teardown(() => there.close())
+  const { trace } = startBody()
+  await here.record(key, bytes({ schemaVersion: 1, trace }))
+  const [first, second] = [span(), span()]
+  t.match(await there.append(key, trace.id, bytes(spansBody(first))), { added: 1, spanCount: 1 })
+  t.match(await here.append(key, trace.id, bytes(spansBody(second))), { added: 1, duplicate: 0, spanCount: 2 })
+  t.match(await there.append(key, trace.id, bytes(spansBody(second))), { added: 0, duplicate: 1, spanCount: 2 })
+  t.match(await here.append(key, trace.id, bytes(spansBody(first))), { added: 0, duplicate: 1, spanCount: 2 })
+  t.match(await there.end(key, trace.id, bytes(endBody())), { duplicate: false, spanCount: 2 })
+  await t.rejects(here.append(key, trace.id, bytes(spansBody(span()))), { message: 'the trace has already ended' })
 })
