@@ -26,6 +26,8 @@ const server = createServer((request, response) => {
     response.writeHead(201, headers).end(answer)
   })
 })
+// At a low rate a connection may rest for as long as it likes.
+server.keepAliveTimeout = 0
 server.listen(0, '127.0.0.1', () => process.send!((server.address() as AddressInfo).port))
 process.on('disconnect', () => process.exit())
 process.on('SIGINT', () => {})

@@ -3,7 +3,7 @@ import { statfs } from 'node:fs/promises'
 import { SHAPES } from './bodies.ts'
 import { fillByCopy } from './copy-limit.ts'
 import { readCpuTimes } from './cpu.ts'
-import type { LoadKind } from './load.ts'
+import type { LoadKind, LoadReport } from './load.ts'
 import { type ListCost, measureListCost } from './mcp.ts'
 import {
   type Bench,
@@ -46,6 +46,8 @@ export interface LatencyResult {
   readonly connections: number
   readonly p50: number
   readonly p99: number
+  /** Of the bare HTTP server at the same rate, in turns: what the machine makes of it. */
+  readonly bare: { readonly p50: number; readonly p99: number }
 }
 
 export interface StoredResult {
@@ -77,7 +79,7 @@ export class Cases {
     this.#progress.step = `${kind}: making the rows for COPY`
     const rows = await prepareRows(this.#bench, kind)
     this.#progress.step = `${kind}: a server that records nothing`
-    const bareServer = await measureBareServer(this.#bench, kind)
+    const bare = await measureBareServer(this.#bench, kind)
     const loads: LoadFigures[] = []
     const copies: CopyFigures[] = []
     await this.#repeat(async run => {
@@ -86,7 +88,8 @@ export class Cases {
       this.#progress.step = `${kind}, ${run}: COPY`
       copies.push(await measureLimit(this.#bench, rows))
     })
-    return { load: medians(loads), copy: medians(copies), ratio: medianRatio(loads, copies), bareServer }
+    const ratio = medianRatio(loads, copies)
+    return { load: medians(loads), copy: medians(copies), ratio, bareServer: bare.traces / bare.seconds }
   }
 
   async streaming(): Promise<StreamingResult> {
@@ -115,12 +118,15 @@ export class Cases {
 
   async #latencyAt(kind: WholeKind, settings: { rate: number; connections?: number }): Promise<LatencyResult> {
     const loads: LoadFigures[] = []
+    const bares: LoadReport[] = []
     await this.#repeat(async run => {
       this.#progress.step = `latency, ${kind} at ${settings.rate} a second, ${run}`
       loads.push(await measureLoad(this.#bench, kind, settings))
+      bares.push(await measureBareServer(this.#bench, kind, settings))
     })
     const { p50, p99, connections } = medians(loads)
-    return { kind, rate: settings.rate, connections, p50, p99 }
+    const bare = { p50: median(bares.map(each => each.p50)), p99: median(bares.map(each => each.p99)) }
+    return { kind, rate: settings.rate, connections, p50, p99, bare }
   }
 
   /** What a tool call of list_traces costs beside the same GET; undefined where CPU times cannot be read. */

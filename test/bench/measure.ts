@@ -53,12 +53,13 @@ export function median(values: readonly number[]): number {
   return sorted.length % 2 === 1 ? sorted[Math.floor(middle)]! : (sorted[middle - 1]! + sorted[middle]!) / 2
 }
 
+/** As many as it takes to keep both cores busy: with 64, a fifth of them rests while a batch is committed. */
 const DEFAULT_CONNECTIONS: Readonly<Record<LoadKind, number>> = {
-  small: 64,
-  typical: 64,
+  small: 128,
+  typical: 128,
   large: 16,
-  stored: 64,
-  streaming: 64
+  stored: 128,
+  streaming: 128
 }
 /** As many as the server writes with. */
 const PARALLEL_COPIES = 2
@@ -88,7 +89,7 @@ export async function measureLoad(bench: Bench, kind: LoadKind, settings: LoadSe
   const before = await readStorage(sql)
   const cpu = watchCpu(service)
   const { rate } = settings
-  const connections = settings.connections ?? options.connections ?? DEFAULT_CONNECTIONS[kind]
+  const connections = settings.connections ?? connectionsFor(kind, options)
   const load = {
     port,
     key,
@@ -165,26 +166,24 @@ async function measureCopyWith(
   }
 }
 
-/** What node:http does with the same load where nothing is recorded: traces a second. */
-export async function measureBareServer({ sender, options }: Bench, kind: LoadKind): Promise<number> {
+/** What node:http does with the same load where nothing is recorded. */
+export async function measureBareServer(
+  { sender, options }: Bench,
+  kind: LoadKind,
+  { connections = connectionsFor(kind, options), rate }: LoadSettings = {}
+): Promise<LoadReport> {
   const server = fork(new URL('bare-server.js', import.meta.url))
   try {
     const [port] = await once(server, 'message')
-    const connections = options.connections ?? DEFAULT_CONNECTIONS[kind]
-    const report = await sender.run({
-      port,
-      key: 'none',
-      kind,
-      connections,
-      firstNumber: 1,
-      warmUpMs: WARM_UP_MS,
-      measureMs: options.seconds * 1_000
-    })
-    return report.traces / report.seconds
+    const duration = { warmUpMs: WARM_UP_MS, measureMs: options.seconds * 1_000 }
+    const load = { port, key: 'none', kind, connections, firstNumber: 1, ...duration }
+    return await sender.run(rate === undefined ? load : { ...load, rate })
   } finally {
     server.kill()
   }
 }
+
+const connectionsFor = (kind: LoadKind, { connections }: Options): number => connections ?? DEFAULT_CONNECTIONS[kind]
 
 /** Reads the CPU times when a window opens and when it closes. */
 function watchCpu({ pid, postmasterPid }: Service): { readonly window: Window; readonly used: CpuTimes } {

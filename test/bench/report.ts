@@ -137,10 +137,10 @@ function renderStreaming({ streaming }: Results): string {
 function renderLatency({ latency }: Results): string {
   if (latency === undefined) return ''
   return table(
-    ['latency at a fixed rate', 'traces/s', 'connections', 'p50 ms', 'p99 ms'],
-    latency.map(({ kind, rate, connections, p50, p99 }) => [
+    ['latency at a fixed rate', 'traces/s', 'connections', 'p50 ms', 'p99 ms', 'bare node:http: p50 ms', 'p99 ms'],
+    latency.map(({ kind, rate, connections, p50, p99, bare }) => [
       connections === 1 ? `${kind}, one idle client` : `${kind}, half of the top rate`,
-      ...[rate, connections, p50, p99].map(round)
+      ...[rate, connections, p50, p99, bare.p50, bare.p99].map(round)
     ])
   )
 }

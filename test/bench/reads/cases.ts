@@ -105,7 +105,9 @@ export async function makeCases(sql: Sql, projectId: number, traces: number): Pr
     fixed(`scores: name, page ${DEEP_SCORES}`, `${SCORES}?name=quality&after=${await readScoreCursor(sql, projectId)}`),
     { name: 'scores: name, a time of 2,000', path: () => `${SCORES}?name=quality&${window(2000)}` },
     fixed('scores: name, environment', `${SCORES}?name=quality&environment=canary`),
-    fixed('project', '/api/v1/project')
+    fixed('project', '/api/v1/project'),
+    // What the machine and node:http take.
+    fixed('health', '/healthz')
   ]
 }
 

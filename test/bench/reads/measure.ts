@@ -1,6 +1,6 @@
 /** One case of the reads benchmark: requests one after the other on so many connections. */
 import { performance } from 'node:perf_hooks'
-import { Pool } from 'undici'
+import { Connection } from '../connection.ts'
 import { type CpuTimes, subtractTimes } from '../cpu.ts'
 
 export interface ReadPlan {
@@ -59,40 +59,62 @@ function sumUp(samples: readonly Sample[]): ReadFigures {
 }
 
 async function measureReads(plan: ReadPlan): Promise<Sample> {
-  const { connections, requests, readTimes } = plan
-  const pool = new Pool(`http://127.0.0.1:${plan.port}`, { connections })
+  const { port, key, connections, requests, readTimes } = plan
+  const askers = Array.from({ length: connections }, () => new Asker(port, key))
   try {
-    await ask(pool, plan, Math.max(connections, requests * WARM_UP_SHARE))
+    await ask(askers, plan, Math.max(connections, requests * WARM_UP_SHARE))
     const before = readTimes()
     const began = performance.now()
-    const times = await ask(pool, plan, requests)
+    const times = await ask(askers, plan, requests)
     const seconds = (performance.now() - began) / 1000
     const after = readTimes()
     const used = before && after ? subtractTimes(after, before) : { node: Number.NaN, postgres: Number.NaN }
     return { times, seconds, nodeCpu: used.node, postgresCpu: used.postgres }
   } finally {
-    await pool.close()
+    for (const asker of askers) asker.close()
   }
 }
 
 /** The times of all requests, in ms. */
-async function ask(pool: Pool, { connections, key, path }: ReadPlan, requests: number): Promise<number[]> {
+async function ask(askers: readonly Asker[], { path }: ReadPlan, requests: number): Promise<number[]> {
   const times: number[] = []
   let left = requests
-  const connection = async () => {
-    while (left-- > 0) {
-      const asked = path()
-      const began = performance.now()
-      const { statusCode, body } = await pool.request({
-        method: 'GET',
-        path: asked,
-        headers: { authorization: `Bearer ${key}` }
-      })
-      await body.arrayBuffer()
-      if (statusCode !== 200) throw new Error(`GET ${asked} was answered ${statusCode}`)
-      times.push(performance.now() - began)
-    }
+  const askOn = async (asker: Asker) => {
+    while (left-- > 0) times.push(await asker.get(path()))
   }
-  await Promise.all(Array.from({ length: connections }, connection))
+  await Promise.all(askers.map(askOn))
   return times
+}
+
+/** A connection on which one thing is asked after the other. */
+class Asker {
+  readonly #connection: Connection
+  readonly #head: string
+  #answered: (status: number) => void = () => {}
+  #lost: (reason: string) => void = () => {}
+
+  constructor(port: number, key: string) {
+    this.#connection = new Connection(port, {
+      onAnswer: status => this.#answered(status),
+      onLost: reason => this.#lost(reason)
+    })
+    this.#head = `HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nAuthorization: Bearer ${key}\r\n\r\n`
+  }
+
+  /** Resolves to how long the whole answer took, in ms. */
+  get(path: string): Promise<number> {
+    return new Promise((resolve, reject) => {
+      const began = performance.now()
+      this.#answered = status => {
+        if (status === 200) resolve(performance.now() - began)
+        else reject(new Error(`GET ${path} was answered ${status}`))
+      }
+      this.#lost = reason => reject(new Error(`GET ${path}: ${reason}`))
+      this.#connection.send(Buffer.from(`GET ${path} ${this.#head}`))
+    })
+  }
+
+  close(): void {
+    this.#connection.close()
+  }
 }

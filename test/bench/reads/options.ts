@@ -19,14 +19,17 @@ export interface ReadsOptions {
   readonly help: boolean
 }
 
+/** So many that p99 is no matter of a few: with 300 it was two or three stalls of the machine in a second. */
+const REQUESTS = 1000
+
 export const READS_HELP = `Measures lists, details and the project as more and more is stored: npm run bench -- reads [flags]
 
 It fills a database of each size and asks the same of them in turn: every case with one connection and with 32.
 test/bench/README.md says what is stored. Give the machine nothing else to do meanwhile.
 
   --stored N,N       traces of each database, such as 100k,1M,10M (default: 100k,1M); about 2 kB of disk each
-  --requests N       requests of each case (default: 300)
-  --only TEXT,TEXT   only the cases that have one of these in their names, and the details
+  --requests N       requests of each case (default: ${REQUESTS})
+  --only TEXT,TEXT   only the cases that have one of these in their names (the last ones: detail)
   --folder DIR       where the databases are put for the time (default: ${tmpdir()})
   --data DIR         where filled databases are kept, and found by the next run
   --fill             only fill
@@ -43,7 +46,7 @@ export function readReadsOptions(parameters: readonly string[]): ReadsOptions {
   const flags = readFlags(parameters, FLAGS)
   const stored = (flags.stored ?? '100k,1M').split(',').map(readAmount)
   if (stored.some(traces => traces < LEAST_TRACES)) throw new UsageError('--stored takes 100k or more each')
-  const requests = Number(flags.requests ?? 300)
+  const requests = Number(flags.requests ?? REQUESTS)
   if (!Number.isInteger(requests) || requests <= 0) throw new UsageError('--requests takes a whole number')
   return {
     stored,

@@ -90,7 +90,9 @@ async function measureSizes(
   const sizes = await measureCases(filled, options, progress)
   const { service } = filled.at(-1)!
   const details: DetailResult[] = []
-  for (const kind of DETAILS) details.push(await measureDetail(service, options, kind, progress))
+  if (isWanted('detail', options)) {
+    for (const kind of DETAILS) details.push(await measureDetail(service, options, kind, progress))
+  }
   return { machine: await readMachine(service.sql, options.folder), requests: options.requests, sizes, details }
 }
 
@@ -124,7 +126,7 @@ async function measureCases(
   }
   const sizes = filled.map(({ traces }) => ({ traces, cases: [] as CaseResult[] }))
   for (const [i, { name }] of asked[0]!.entries()) {
-    if (!options.only.some(part => name.includes(part))) continue
+    if (!isWanted(name, options)) continue
     progress.step = name
     const sources = filled.map(({ service }, size) => ({ ...planOf(service), ...asked[size]![i]! }))
     const results = await measureCase(sources, options, name)
@@ -132,6 +134,8 @@ async function measureCases(
   }
   return sizes
 }
+
+const isWanted = (name: string, { only }: ReadsOptions): boolean => only.some(part => name.includes(part))
 
 /** A case, and the key of the project that it is asked of. */
 interface AskedCase extends ReadCase {

@@ -1,6 +1,6 @@
 /** The results of the reads benchmark as Markdown. */
 import { describeMachine, round, table } from '../report.ts'
-import type { CaseResult, ReadsResults } from './reads.ts'
+import type { CaseResult, DetailResult, ReadsResults } from './reads.ts'
 
 /** A line for each case: the largest size, and how it stands to the smallest. */
 export function renderReads({ machine, requests, sizes, details }: ReadsResults): string {
@@ -19,29 +19,22 @@ export function renderReads({ machine, requests, sizes, details }: ReadsResults)
   })
   const parts = [
     `${describeMachine(machine)}; ${requests} requests a case.`,
-    table(['lists', 'rows', ...head, 'p50, to the smallest', ...CPU, ...CPU.map(name => `32 conn.: ${name}`)], lines),
-    table(
-      [
-        'details',
-        'p50 ms',
-        'p99 ms',
-        '32 conn.: p50 ms',
-        'p99 ms',
-        'answers/s',
-        'of the bare server',
-        'node µs',
-        'PostgreSQL µs'
-      ],
-      details.map(detail => [
-        detail.name,
-        ...times(detail),
-        round(detail.many.perSecond),
-        `**${detail.ratio.toFixed(2)}**`,
-        ...[detail.one.nodeCpu, detail.one.postgresCpu].map(round)
-      ])
-    )
+    table(['lists', 'rows', ...head, 'p50, to the smallest', ...CPU, ...CPU.map(name => `32 conn.: ${name}`)], lines)
   ]
+  if (details.length > 0) parts.push(detailTable(details))
   return `${parts.join('\n\n')}\n`
+}
+
+function detailTable(details: readonly DetailResult[]): string {
+  const head = ['details', 'p50 ms', 'p99 ms', '32 conn.: p50 ms', 'p99 ms', 'answers/s', 'of the bare server', ...CPU]
+  const lines = details.map(detail => [
+    detail.name,
+    ...times(detail),
+    round(detail.many.perSecond),
+    `**${detail.ratio.toFixed(2)}**`,
+    ...[detail.one.nodeCpu, detail.one.postgresCpu].map(round)
+  ])
+  return table(head, lines)
 }
 
 const CPU = ['node µs', 'PostgreSQL µs']
