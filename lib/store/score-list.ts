@@ -1,6 +1,5 @@
 /**
- * The list of a project's scores (specification 4.14): newest first, by keyset on (created_at, seq). Not prepared, as
- * the list of traces is not.
+ * The list of a project's scores (specification 4.14): newest first, by keyset on (created_at, seq).
  */
 import type { Sql } from 'postgres'
 import type { Edge } from '../cursor.ts'
@@ -36,6 +35,13 @@ interface Row extends ScoreRow {
   readonly traceId: string | null
 }
 
+/**
+ * A score's trace. (It is asked for as if there could be several, in order, so that no other index of traces can seem as good
+ * while the tables are empty: the plan is kept.)
+ */
+const TRACE_OF_SCORE = `select id, environment from traces
+  where project_id = s.project_id and seq >= s.trace_seq and seq <= s.trace_seq order by seq limit 1`
+
 /** One page of a project's scores. With an environment it may be short, or empty, and still not be the last. */
 export async function listScores(sql: Sql, projectId: number, query: ScoreQuery): Promise<ScorePage> {
   const { name, environment, from, limit } = query
@@ -59,15 +65,15 @@ export async function listScores(sql: Sql, projectId: number, query: ScoreQuery)
     )
     (
       select ${SCORE_COLUMNS}, s.seq, t.id as "traceId"
-      from examined s
-      join traces t on t.project_id = s.project_id and t.seq = s.trace_seq
+      from examined s cross join lateral (${TRACE_OF_SCORE}) t
       where s.place <= ${bind(most)} ${inEnvironment}
       order by s.place
       limit ${bind(limit + 1)}
     )
     union all
     (select ${SCORE_COLUMNS}, s.seq, null from examined s where s.place >= ${bind(most)} order by s.place)`,
-    values
+    values,
+    { prepare: true }
   )
   const matches = found.filter(row => row.traceId !== null)
   const [lastExamined, beyondIt] = found.filter(row => row.traceId === null)
