@@ -153,8 +153,7 @@ const insertBeside = (projectId: number): string[] => [
   `with seen as (select distinct status, environment, model from traces where project_id = ${projectId})
   insert into trace_families (project_id, family, status, environment, model)
   select ${projectId}, hashtextextended(model, hashtextextended(environment, hashtextextended(status, 0))), *
-  from (select distinct status from seen) s, (select distinct environment from seen) e, (select distinct model from seen) m
-  on conflict do nothing`,
+  from (select distinct status from seen) s, (select distinct environment from seen) e, (select distinct model from seen) m`,
   `insert into trace_tags (project_id, kind, family, started_at, duration_ms, cost_usd, id, user_id, tag)
   select project_id, kind, family, started_at, duration_ms, cost_usd, id, user_id, unnest(tags) from traces
   where project_id = ${projectId}`,

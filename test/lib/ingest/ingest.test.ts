@@ -1,38 +1,18 @@
 import t, { type Test } from 'tap'
-import type { Principal } from '../../../lib/app.ts'
 import { Refusal } from '../../../lib/errors.ts'
-import { WritePath } from '../../../lib/ingest/ingest.ts'
-import { createLog } from '../../../lib/log.ts'
-import { Metrics } from '../../../lib/metrics.ts'
 import { endBody, ingestBody, LATER, span, spanId, spansBody, startBody } from '../../fixtures/bodies.ts'
 import { type TestDatabase, testDatabase } from '../../fixtures/database.ts'
 import { countStrays, NO_STRAYS } from '../../fixtures/seed.ts'
+import { bytes, testWritePath, writer } from '../../fixtures/write-path.ts'
 
-const bytes = (body: unknown) => Buffer.from(JSON.stringify(body))
 const text = (length: number) =>
   'all work and no play makes Jack a dull boy. '.repeat(Math.ceil(length / 44)).slice(0, length)
 
-const principal = (over: Partial<Principal> = {}): Principal => ({
-  keyId: 'key',
-  projectId: 1,
-  scopes: ['traces:write'],
-  environment: null,
-  trialAccountId: null,
-  expiresAt: null,
-  lastUsedAt: LATER,
-  ...over
-})
-const key = principal()
-
-function writePath(t: Test, database: TestDatabase, trialTraces?: number): WritePath {
-  const path = new WritePath(database, { workers: 1, trialTraces }, createLog('silent'), new Metrics())
-  t.teardown(() => path.close())
-  return path
-}
+const key = writer()
 
 async function setUp(t: Test, trialTraces?: number) {
   const database = await testDatabase(t)
-  return { database, path: writePath(t, database, trialTraces), sql: database.pool }
+  return { database, path: testWritePath(t, database, { trialTraces }), sql: database.pool }
 }
 
 /** What became of a write: its answer, or the code of its refusal. */
@@ -79,7 +59,7 @@ t.test('records, resends and refuses as table 3.1 says', async t => {
   t.same(await path.record(key, bytes(body)), { traceId, spanCount: 2, duplicate: false, running: false })
   t.same(await path.record(key, bytes(body)), { traceId, spanCount: 2, duplicate: true, running: false })
   t.equal(await outcome(path.record(key, bytes(ingestBody({ id: traceId })))), 'trace_id_conflict')
-  t.same(await outcome(path.record(principal({ projectId: 2 }), bytes(ingestBody({ id: traceId })))), {
+  t.same(await outcome(path.record(writer({ projectId: 2 }), bytes(ingestBody({ id: traceId })))), {
     traceId,
     spanCount: 0,
     duplicate: false,
@@ -123,7 +103,7 @@ t.test('keeps every value exactly, whatever it holds', async t => {
     input: [odd, '\u0000', '\ud800'],
     spans: [span({ name: odd, model: '"', attributes: { [odd]: null } }), span({ name: 'plain', input: null })]
   })
-  await path.record(principal({ environment: 'prod' }), bytes(body))
+  await path.record(writer({ environment: 'prod' }), bytes(body))
   const [trace] = await database.pool.run(sql => sql`select * from traces`)
   t.match(trace, { name: odd, provider: 'NULL', model: '{}', user_id: ',', tags: body.trace.tags, environment: 'prod' })
   t.equal(trace?.input, JSON.stringify(body.trace.input))
@@ -168,7 +148,7 @@ t.test('large traces that are sent again stand in nobody’s way', async t => {
 
 t.test('two processes that record, append to and end the same traces agree', async t => {
   const { database, path } = await setUp(t)
-  const other = writePath(t, database)
+  const other = testWritePath(t, database)
   const paths = [path, other]
   const start = bytes(startBody({ id: 'a'.repeat(32) }))
   const started = await Promise.all(Array.from({ length: 20 }, (_, i) => paths[i % 2]?.record(key, start)))
@@ -197,7 +177,7 @@ t.test('two processes that record, append to and end the same traces agree', asy
 
 t.test('an append is written whole or not at all, and the span limit holds under concurrency', async t => {
   const { database, path } = await setUp(t)
-  const other = writePath(t, database)
+  const other = testWritePath(t, database)
   const { trace } = startBody()
   await path.record(key, bytes({ schemaVersion: 1, trace }))
   const batch = () => bytes(spansBody(...Array.from({ length: 30 }, () => span())))
@@ -211,11 +191,11 @@ t.test('an append is written whole or not at all, and the span limit holds under
 
 t.test('the last allowed trace of a trial account goes to exactly one of many', async t => {
   const { database, path } = await setUp(t, 3)
-  const other = writePath(t, database, 3)
+  const other = testWritePath(t, database, { trialTraces: 3 })
   const [account] = await database.pool.run(
     sql => sql<{ id: number }[]>`insert into accounts (name, kind) values ('trial', 'trial') returning id`
   )
-  const trial = principal({ trialAccountId: account?.id ?? 0 })
+  const trial = writer({ trialAccountId: account?.id ?? 0 })
   const bodies = Array.from({ length: 12 }, () => startBody())
   const answers = await Promise.all(bodies.map((body, i) => outcome((i % 2 ? path : other).record(trial, bytes(body)))))
   t.equal(answers.filter(answer => answer === 'trial_limit_reached').length, 9)

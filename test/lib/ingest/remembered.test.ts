@@ -1,27 +1,17 @@
 import t from 'tap'
-import { WritePath } from '../../../lib/ingest/ingest.ts'
 import { Remembered } from '../../../lib/ingest/remembered.ts'
-import { createLog } from '../../../lib/log.ts'
 import type { TraceState } from '../../../lib/trace/decide.ts'
 import { prepare } from '../../../lib/trace/prepare.ts'
 import { startedState } from '../../../lib/trace/state-after.ts'
 import { endBody, span, spansBody, startBody } from '../../fixtures/bodies.ts'
 import { testDatabase } from '../../fixtures/database.ts'
+import { bytes, testWritePath, writer } from '../../fixtures/write-path.ts'
 
-const bytes = (body: unknown) => Buffer.from(JSON.stringify(body))
-const key = {
-  keyId: 'key',
-  projectId: 1,
-  scopes: ['traces:write'] as const,
-  environment: null,
-  trialAccountId: null,
-  expiresAt: null,
-  lastUsedAt: '2026-11-21T12:00:00.000Z'
-}
+const key = writer()
 
 function stateOf(spans: number): TraceState {
   const body = startBody({ tags: ['é', '"'], metadata: { k: 1 }, spans: Array.from({ length: spans }, () => span()) })
-  const started = startedState(prepare('record', Buffer.from(JSON.stringify(body))))
+  const started = startedState(prepare('record', bytes(body)))
   return { ...started, seq: 7, version: 2 ** 53 - 1, environment: 'prod' }
 }
 
@@ -56,8 +46,6 @@ t.test('what is unused the longest makes room, and a trace of too many spans is 
   t.equal(remembered.get('1/0'), undefined, 'nor is its old state')
 })
 
-const options = { workers: 1, trialTraces: undefined }
-
 t.test('what is remembered serves appends and ends without a look; answers without a write take one', async t => {
   const database = await testDatabase(t)
   let looks = 0
@@ -69,8 +57,7 @@ t.test('what is remembered serves appends and ends without a look; answers witho
       }
     })
   const connect = (...request: Parameters<typeof database.connect>) => counted(database.connect(...request))
-  const path = new WritePath({ ...database, connect }, options, createLog('silent'))
-  t.teardown(() => path.close())
+  const path = testWritePath(t, { ...database, connect })
   const start = startBody()
   await path.record(key, bytes(start))
   const [first, second] = [bytes(spansBody(span())), bytes(spansBody(span()))]
@@ -86,10 +73,8 @@ t.test('what is remembered serves appends and ends without a look; answers witho
 
 t.test('what another process has added since is not overwritten by what is remembered here', async t => {
   const database = await testDatabase(t)
-  const here = new WritePath(database, options, createLog('silent'))
-  const there = new WritePath(database, options, createLog('silent'))
-  t.teardown(() => here.close())
-  t.teardown(() => there.close())
+  const here = testWritePath(t, database)
+  const there = testWritePath(t, database)
   const { trace } = startBody()
   await here.record(key, bytes({ schemaVersion: 1, trace }))
   const [first, second] = [span(), span()]

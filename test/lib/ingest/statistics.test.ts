@@ -1,25 +1,15 @@
 import t from 'tap'
-import { WritePath } from '../../../lib/ingest/ingest.ts'
 import { createLog } from '../../../lib/log.ts'
 import { ingestBody, span, spansBody, startBody } from '../../fixtures/bodies.ts'
 import { testDatabase } from '../../fixtures/database.ts'
 import { until } from '../../fixtures/until.ts'
+import { bytes, testWritePath, writer } from '../../fixtures/write-path.ts'
 
-const bytes = (body: unknown) => Buffer.from(JSON.stringify(body))
-const key = {
-  keyId: 'key',
-  projectId: 1,
-  scopes: ['traces:write'] as const,
-  environment: null,
-  trialAccountId: null,
-  expiresAt: null,
-  lastUsedAt: '2026-11-21T12:00:00.000Z'
-}
+const key = writer()
 
 t.test('a trace is found by its key also where the plan for that was made while nothing was stored', async t => {
   const database = await testDatabase(t)
-  const path = new WritePath(database, { workers: 1, trialTraces: undefined }, createLog('silent'))
-  t.teardown(() => path.close())
+  const path = testWritePath(t, database)
   const running = startBody()
   const body = bytes(spansBody(span()))
   // What was appended before is looked for.
@@ -63,8 +53,7 @@ t.test('where tables cannot be analyzed the log says so, and writing goes on', a
         ? database.connect({ ...options, settings: { search_path: 'nowhere' } }, open)
         : database.connect(options, open)
   }
-  const path = new WritePath(withoutTables, { workers: 1, trialTraces: undefined }, log)
-  t.teardown(() => path.close())
+  const path = testWritePath(t, withoutTables, {}, log)
   await Promise.all(Array.from({ length: 120 }, () => path.record(key, bytes(ingestBody()))))
   await until(() => lines.length > 0)
   t.match(lines.join(''), /could not be analyzed/)

@@ -1,37 +1,20 @@
 /** New traces are copied where that can be, and written by the statement otherwise: both must leave the same. */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import t, { type Test } from 'tap'
-import type { Principal } from '../../../lib/app.ts'
+import t from 'tap'
 import type { Database } from '../../../lib/database/database.ts'
-import { WritePath } from '../../../lib/ingest/ingest.ts'
-import { createLog } from '../../../lib/log.ts'
+import type { WritePath } from '../../../lib/ingest/ingest.ts'
 import { type Column, SPAN_COLUMNS, TRACE_COLUMNS } from '../../../lib/store/columns.ts'
 import { ingestBody, span, spanId, startBody, traceId } from '../../fixtures/bodies.ts'
 import { type TestDatabase, testDatabase } from '../../fixtures/database.ts'
 import { anyJson, anyObject, writeJson } from '../../fixtures/odd-json.ts'
-
-const principal = (projectId: number, environment: string | null = null): Principal => ({
-  keyId: 'key',
-  projectId,
-  scopes: ['traces:write'],
-  environment,
-  trialAccountId: null,
-  expiresAt: null,
-  lastUsedAt: '2026-11-21T12:00:00.000Z'
-})
+import { bytes, testWritePath, writer } from '../../fixtures/write-path.ts'
 
 /** Only the driver may use its sockets, as with TLS. */
 const withoutCopy = (database: TestDatabase): Database => ({
   ...database,
   connect: options => database.connect(options)
 })
-
-function writePath(t: Test, database: Database): WritePath {
-  const path = new WritePath(database, { workers: 1, trialTraces: undefined }, createLog('silent'))
-  t.teardown(() => path.close())
-  return path
-}
 
 /** Everything that is stored for a project but its inner numbers and the moment of recording. */
 const readProject = (database: TestDatabase, projectId: number) =>
@@ -110,14 +93,14 @@ const withNewId = (body: string) => body.replace(/"id":"[0-9a-f]{32}"/, `"id":"$
 
 t.test('copied or written by the statement, a trace leaves the same', async t => {
   const database = await testDatabase(t)
-  const [copying, stating] = [writePath(t, database), writePath(t, withoutCopy(database))]
+  const [copying, stating] = [testWritePath(t, database), testWritePath(t, withoutCopy(database))]
   let round = 0
   await fc.assert(
     fc.asyncProperty(fc.array(traceOf, { minLength: 1, maxLength: 20 }), async bodies => {
       const [first, second, other] = [++round, ++round, ++round]
       const environment = round % 4 === 0 ? 'prod' : null
       const record = (path: WritePath, project: number, bodies: readonly string[]) =>
-        bodies.map(body => path.record(principal(project, environment), Buffer.from(body)))
+        bodies.map(body => path.record(writer({ projectId: project, environment }), Buffer.from(body)))
       // The second time, the kinds of the traces are known.
       for (const each of [bodies, bodies.map(withNewId)]) {
         await Promise.all([
@@ -154,13 +137,13 @@ t.test('copied or written by the statement, a trace leaves the same', async t =>
 
 t.test('a trace that is there undoes the copy of its neighbours, and the statement writes them', async t => {
   const database = await testDatabase(t)
-  const path = writePath(t, database)
-  const body = (id: string) => Buffer.from(JSON.stringify(ingestBody({ id, spans: [span()] })))
+  const path = testWritePath(t, database)
+  const body = (id: string) => bytes(ingestBody({ id, spans: [span()] }))
   const known = body(traceId())
-  await path.record(principal(1), known)
+  await path.record(writer(), known)
   for (let round = 0; round < 12; round++) {
     const bodies = [body(traceId()), known, body(traceId())]
-    const answers = await Promise.all(bodies.map(each => path.record(principal(1), each)))
+    const answers = await Promise.all(bodies.map(each => path.record(writer(), each)))
     t.same(
       answers.map(({ duplicate }) => duplicate),
       [false, true, false]

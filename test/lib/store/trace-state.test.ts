@@ -1,8 +1,6 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
-import { WritePath } from '../../../lib/ingest/ingest.ts'
-import { createLog } from '../../../lib/log.ts'
 import { readTraceStates } from '../../../lib/store/trace-state.ts'
 import { decide, type TraceState } from '../../../lib/trace/decide.ts'
 import { prepare } from '../../../lib/trace/prepare.ts'
@@ -10,26 +8,16 @@ import { changedState, startedState } from '../../../lib/trace/state-after.ts'
 import { spans, start } from '../../fixtures/arbitrary-bodies.ts'
 import { spansBody, traceId } from '../../fixtures/bodies.ts'
 import { testDatabase } from '../../fixtures/database.ts'
+import { bytes, testWritePath, writer } from '../../fixtures/write-path.ts'
 
 /** Those that the arbitrary spans have. */
 const SPAN_IDS = Array.from({ length: 8 }, (_, n) => `${n}`.padStart(16, '0'))
 
-const bytes = (body: unknown) => Buffer.from(JSON.stringify(body))
-
 t.test('a trace is stored in the state that its recording and its appends left it in', async t => {
   const database = await testDatabase(t)
-  const path = new WritePath(database, { workers: 1, trialTraces: undefined }, createLog('silent'))
-  t.teardown(() => path.close())
+  const path = testWritePath(t, database)
   const [project] = await database.pool.run(sql => sql`select id from projects`)
-  const principal = {
-    keyId: 'key',
-    projectId: project?.id ?? 1,
-    scopes: ['traces:write'] as const,
-    environment: 'prod',
-    trialAccountId: null,
-    expiresAt: null,
-    lastUsedAt: '2026-11-21T12:00:00.000Z'
-  }
+  const principal = writer({ projectId: project?.id ?? 1, environment: 'prod' })
 
   async function readState(id: string): Promise<TraceState> {
     const look = { traceId: id, projectId: principal.projectId, spanIds: SPAN_IDS, detail: 'end' } as const
