@@ -24,6 +24,8 @@ export function chooseSettings(memoryBytes: number = readMemoryBytes()): Record<
     maintenance_work_mem: megabytes(1 / 32, 64 * MIB, 512 * MIB),
     // Few checkpoints: after each one, the first change of a page writes the whole page to the log.
     max_wal_size: '4GB',
+    // So much of the log is used again, not made anew, which commits wait for (WAL_SEGMENT_MIB).
+    min_wal_size: '512MB',
     checkpoint_timeout: '15min',
     wal_compression: 'on',
     random_page_cost: '1.1',

@@ -54,6 +54,13 @@ export class PostmasterError extends Error {
   }
 }
 
+/**
+ * PostgreSQL fills each new file of its log with zeros while every commit waits: 20 ms for its own choice of 16 MiB, 4 ms for
+ * these (pg_stat_io). At half of the top rate of typical traces, into a new data folder, p99 is 24 to 45 ms in place of 59 to
+ * 72. Files that are used again (min_wal_size) are not filled: 5 to 10 ms on a quiet machine.
+ */
+const WAL_SEGMENT_MIB = 4
+
 /** Makes a new cluster in `dataDir`, which appears when it is whole. */
 export async function initializeCluster(
   { binaries, user }: Runner,
@@ -79,6 +86,7 @@ export async function initializeCluster(
       '--locale-provider=builtin',
       '--builtin-locale=C.UTF-8',
       '--locale=C',
+      `--wal-segsize=${WAL_SEGMENT_MIB}`,
       '--no-instructions',
       ...(durable ? [] : ['--no-sync'])
     ],
