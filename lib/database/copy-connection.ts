@@ -16,6 +16,9 @@ const HEADER_BYTES = 5
 const READY_FOR_QUERY = 'Z'.charCodeAt(0)
 const ERROR_RESPONSE = 'E'.charCodeAt(0)
 const DATA_ROW = 'D'.charCodeAt(0)
+/** What PostgreSQL says with READY_FOR_QUERY of a transaction that is left open, and only waits to be undone. */
+const FAILED = 'E'.charCodeAt(0)
+const ROLLBACK = Buffer.from('Q\0\0\0\x0drollback\0', 'latin1')
 
 /** What PostgreSQL said, in the shape of the driver's errors (failure.ts). */
 class CopyError extends Error {
@@ -52,7 +55,8 @@ export class CopyConnection {
   #rows: Row[] = []
   #batch: Batch | undefined
   #isWriting = false
-  #isAnswered = false
+  /** How often PostgreSQL will yet say that it is ready. */
+  #answers = 0
   #dead = false
 
   private constructor(socket: Socket, pid: number | undefined, silence: Silence) {
@@ -99,18 +103,20 @@ export class CopyConnection {
   }
 
   /**
-   * Sends a query message with the rows that belong to it; resolves with the rows that its statements gave when PostgreSQL
-   * has committed it all. The memory is the caller's again when this is settled.
+   * Sends messages that PostgreSQL answers so many times, and that are one transaction; resolves with the rows that their
+   * statements gave when PostgreSQL has committed it all, rejects with the first error when it has undone it all. The memory
+   * is the caller's again when this is settled.
    */
-  send(messages: Buffer): Promise<readonly Row[]> {
+  send(messages: Buffer, answers = 1): Promise<readonly Row[]> {
     return new Promise((resolve, reject) => {
       if (this.#dead) throw new ConnectionLost()
       if (this.#batch !== undefined) throw new Error('a batch is under way')
       this.#batch = { resolve, reject }
       this.#isWriting = true
+      this.#answers = answers
       this.#socket.write(messages, () => {
         this.#isWriting = false
-        if (this.#isAnswered) this.#settle()
+        if (this.#answers === 0) this.#settle()
       })
     })
   }
@@ -125,22 +131,25 @@ export class CopyConnection {
     while (bytes.length >= HEADER_BYTES) {
       const length = 1 + bytes.readUInt32BE(1)
       if (bytes.length < length) break
-      if (bytes[0] === ERROR_RESPONSE) this.#error = new CopyError(readFields(bytes.subarray(HEADER_BYTES, length)))
+      if (bytes[0] === ERROR_RESPONSE) this.#error ??= new CopyError(readFields(bytes.subarray(HEADER_BYTES, length)))
       else if (bytes[0] === DATA_ROW) this.#rows.push(readRow(bytes.subarray(HEADER_BYTES, length)))
-      else if (bytes[0] === READY_FOR_QUERY) this.#answered()
+      else if (bytes[0] === READY_FOR_QUERY) this.#answered(bytes[HEADER_BYTES] === FAILED)
       bytes = bytes.subarray(length)
     }
     this.#unread = bytes
   }
 
   /** A batch is refused before all of it is read, and the rest is still on its way from the caller's memory. */
-  #answered(): void {
-    this.#isAnswered = true
-    if (!this.#isWriting) this.#settle()
+  #answered(hasFailed: boolean): void {
+    if (this.#answers === 1 && hasFailed) {
+      this.#socket.write(ROLLBACK)
+      return
+    }
+    this.#answers--
+    if (this.#answers === 0 && !this.#isWriting) this.#settle()
   }
 
   #settle(): void {
-    this.#isAnswered = false
     const [batch, error, rows] = [this.#batch, this.#error, this.#rows]
     this.#batch = undefined
     this.#error = undefined

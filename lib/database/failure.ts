@@ -31,6 +31,7 @@ export const SQLSTATE = {
   cannotConnectNow: '57P03',
   databaseDropped: '57P04',
   idleSessionTimeout: '57P05',
+  divisionByZero: '22012',
   uniqueViolation: '23505',
   undefinedTable: '42P01'
 } as const
@@ -90,6 +91,9 @@ export function isReadOnlyRefusal(error: unknown): boolean {
 
 /** COPY raises it where a trace exists, and so does a charged insert (lib/store/batch.ts). */
 export const isUniqueViolation = (error: unknown): boolean => describe(error).code === SQLSTATE.uniqueViolation
+
+/** The changes that go with a COPY raise it where a trace is not as it was when they were decided (lib/store/batch.ts). */
+export const isDivisionByZero = (error: unknown): boolean => describe(error).code === SQLSTATE.divisionByZero
 
 /** Whether the connection that gave this error is of no more use. */
 export function endsConnection(error: unknown): boolean {

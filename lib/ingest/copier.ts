@@ -1,13 +1,13 @@
-/** One lane's way to copy new traces: its connection, and when it is worth to try. */
+/** One lane's way to write by COPY: its connection, and when it is worth to try. */
 import type { CopyConnection } from '../database/copy-connection.ts'
-import { classifyFailure, isUniqueViolation } from '../database/failure.ts'
+import { classifyFailure, isDivisionByZero, isUniqueViolation } from '../database/failure.ts'
 import type { Logger } from '../log.ts'
-import { CopyBatches, type NewTrace } from '../store/copy-batch.ts'
+import { type CopyBatch, CopyBatches } from '../store/copy-batch.ts'
 
 /** Opens a connection for COPY; undefined where that cannot be had. */
 export type OpenCopy = () => Promise<CopyConnection | undefined>
 
-/** After a batch that could not be copied, because a trace was there, so many go by the statement: resends come in crowds. */
+/** After a batch that could not be copied, because a trace was there or had moved, so many go by the statement: resends come in crowds. */
 const STATEMENTS_AFTER_CONFLICT = 8
 
 export class Copier {
@@ -29,7 +29,7 @@ export class Copier {
     return this.#statements !== Number.POSITIVE_INFINITY
   }
 
-  /** Whether the next batch of new traces should be copied, or is one of those that go by the statement. */
+  /** Whether the next batch should be copied, or is one of those that go by the statement. */
   isNext(): boolean {
     if (this.#statements === 0) return true
     this.#statements--
@@ -45,18 +45,16 @@ export class Copier {
     return this.#connection !== undefined
   }
 
-  /** Copies traces, all or none; false: none, and the statement must sort out why. Rejects where the store refuses. */
-  async write(traces: readonly NewTrace[]): Promise<boolean> {
+  /** Writes all or nothing; false: nothing, and the statement must sort out why. Rejects where the store refuses. */
+  async write(batch: CopyBatch): Promise<boolean> {
     try {
-      await this.#batches.write(this.#connection as CopyConnection, traces, this.#slot)
+      await this.#batches.write(this.#connection as CopyConnection, batch, this.#slot)
       return true
     } catch (error) {
-      if (!isUniqueViolation(error)) {
+      if (!isUniqueViolation(error) && !isDivisionByZero(error)) {
         if (classifyFailure(error) !== 'bug') throw error
-        this.#log.warn(
-          { err: error, operations: traces.length },
-          'a batch could not be copied; the statement writes it'
-        )
+        const operations = batch.traces.length + batch.changed.length
+        this.#log.warn({ err: error, operations }, 'a batch could not be copied; the statement writes it')
       }
       this.#statements = STATEMENTS_AFTER_CONFLICT
       return false

@@ -1,4 +1,4 @@
-/** A trace to record as the rows that COPY takes, written where its body is prepared. */
+/** Traces to record, and spans to add, as the rows that COPY takes, written where their body is prepared. */
 import {
   KIND_COLUMNS,
   OWNER_COLUMNS,
@@ -8,10 +8,10 @@ import {
   TAG_COLUMNS,
   TRACE_BODY_COLUMNS
 } from '../store/columns.ts'
-import type { CopyRows } from '../store/copy-batch.ts'
+import type { CopyRows, SpanRows } from '../store/copy-batch.ts'
 import { CopyWriter, fieldWriter } from '../store/copy-format.ts'
 import { kindText } from '../store/known-kinds.ts'
-import type { PreparedTrace } from '../trace/prepared.ts'
+import type { PreparedSpan, PreparedTrace } from '../trace/prepared.ts'
 import { spanValues, type Tagged, tagValues, traceValues } from './values.ts'
 
 const rows = new CopyWriter()
@@ -31,12 +31,34 @@ export function renderCopyRows(trace: PreparedTrace): CopyRows {
     writeTag(rows, { trace, tag } satisfies Tagged)
     return from
   })
-  const spans = trace.spans.map(span => {
+  const spans = writeSpans(trace.spans)
+  return { bytes: rows.take(), tags, spans, kind: kindText(trace) }
+}
+
+export function renderSpanRows(spans: readonly PreparedSpan[]): SpanRows {
+  const starts = writeSpans(spans)
+  return { bytes: rows.take(), spans: starts }
+}
+
+/** Gives where each row begins. */
+function writeSpans(spans: readonly PreparedSpan[]): number[] {
+  return spans.map(span => {
     const from = rows.length
     rows.int16(SPAN_COLUMNS.length)
     writeOwner(rows, undefined)
     writeSpan(rows, span)
     return from
   })
-  return { bytes: rows.take(), tags, spans, kind: kindText(trace) }
+}
+
+/** The rows of some of the spans only. */
+export function pickRows({ bytes, spans }: SpanRows, isPicked: (index: number) => boolean): SpanRows {
+  const parts = spans.map((from, i) => bytes.subarray(from, spans[i + 1])).filter((_, i) => isPicked(i))
+  let length = 0
+  const starts = parts.map(part => {
+    const from = length
+    length += part.length
+    return from
+  })
+  return { bytes: Buffer.concat(parts), spans: starts }
 }

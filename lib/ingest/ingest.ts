@@ -16,14 +16,23 @@ import type { Encoding } from '../otlp/request.ts'
 import type { Reading, Readings } from '../reading.ts'
 import type { ByKey, Decision } from '../trace/decide.ts'
 import type { SpanRefusal } from '../trace/decide-export.ts'
-import type { PreparedAppend, PreparedEnd } from '../trace/prepared.ts'
 import { ExportOutcome } from './exported.ts'
+import type { Pending } from './pending.ts'
 import { Preparation } from './preparation.ts'
 import { Queue } from './queue.ts'
-import type { Ready, ReadyExport, ReadyRecord, ReadySpans, ReadyValue, Operation as TaskOperation } from './ready.ts'
+import type {
+  Ready,
+  ReadyAppend,
+  ReadyEnd,
+  ReadyExport,
+  ReadyRecord,
+  ReadySpans,
+  ReadyValue,
+  Operation as TaskOperation
+} from './ready.ts'
 import { Remembered } from './remembered.ts'
 import { Statistics } from './statistics.ts'
-import { type Pending, Writer } from './writer.ts'
+import { Writer } from './writer.ts'
 
 export interface IngestOptions {
   /** Worker threads that prepare large bodies. */
@@ -67,7 +76,7 @@ const SLOTS = 62
 type Done = Exclude<Decision, { kind: 'refused' }>
 /** Who writes, as far as it is written down; nobody's key restores. */
 type Author = Pick<Principal, 'projectId' | 'environment' | 'trialAccountId'> & { readonly keyId: string | null }
-type Operation = ReadyRecord | (PreparedAppend & ByKey) | (PreparedEnd & ByKey) | (ReadySpans & ByKey)
+type Operation = ReadyRecord | (ReadyAppend & ByKey) | (ReadyEnd & ByKey) | (ReadySpans & ByKey)
 
 export class WritePath implements Ingest {
   readonly #preparation: Preparation
@@ -115,7 +124,7 @@ export class WritePath implements Ingest {
 
   async append(key: Principal, traceId: string, body: Uint8Array): Promise<Appended> {
     return this.#prepared('append', body, async ready => {
-      const operation = { ...(ready as PreparedAppend), environment: key.environment }
+      const operation = { ...(ready as ReadyAppend), environment: key.environment }
       const decision = ofChange(await this.#submit(key, traceId, operation, body))
       const added = decision.kind === 'change' ? decision.added : 0
       return { traceId, added, duplicate: decision.duplicate, spanCount: spanCountAfter(decision) }
@@ -124,7 +133,7 @@ export class WritePath implements Ingest {
 
   async end(key: Principal, traceId: string, body: Uint8Array): Promise<Ended> {
     return this.#prepared('end', body, async ready => {
-      const operation = { ...(ready as PreparedEnd), environment: key.environment }
+      const operation = { ...(ready as ReadyEnd), environment: key.environment }
       const decision = ofChange(await this.#submit(key, traceId, operation, body))
       return { traceId, duplicate: decision.kind === 'duplicate', spanCount: spanCountAfter(decision) }
     })

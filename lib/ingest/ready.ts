@@ -3,23 +3,23 @@ import { type ErrorCode, Refusal } from '../errors.ts'
 import { type Export, readExport, readPortion } from '../otlp/export.ts'
 import type { MappedSpan } from '../otlp/map-span.ts'
 import { isReading, type Reading, type Readings, read } from '../reading.ts'
-import type { CopyRows } from '../store/copy-batch.ts'
+import type { CopyRows, SpanRows } from '../store/copy-batch.ts'
 import { countBytes } from '../trace/count.ts'
-import { oversizeMessage } from '../trace/decide.ts'
+import { type Append, type End, oversizeMessage } from '../trace/decide.ts'
 import { decideExport, type SpanRefusal } from '../trace/decide-export.ts'
 import type { GatheredSpan, Growth } from '../trace/gathered.ts'
 import { normaliseSpans } from '../trace/normalise.ts'
 import { prepare } from '../trace/prepare.ts'
-import type { PreparedAppend, PreparedEnd, PreparedTrace } from '../trace/prepared.ts'
+import type { PreparedSpan, PreparedTrace, SpanHead } from '../trace/prepared.ts'
 import { prepareRestore } from '../trace/restore.ts'
 import { type StartedState, startedState } from '../trace/state-after.ts'
-import { renderCopyRows } from './copy-rows.ts'
+import { renderCopyRows, renderSpanRows } from './copy-rows.ts'
 import { isMemorable } from './remembered.ts'
-import { type RecordText, renderRestored, renderTrace } from './rows.ts'
+import { type RecordText, type RowsText, renderRestored, renderSpans, renderTrace } from './rows.ts'
 
 /**
- * `record` makes the rows that COPY takes, and `record text` those for the statement. Appends and ends stay values, since
- * what is written of them is yet to be decided.
+ * `record text` makes rows for the statement, and what else is not restored, those that COPY takes. Of the spans of appends
+ * and ends, which are written is yet to be decided.
  */
 export type Operation =
   | 'record'
@@ -52,6 +52,10 @@ export interface ReadyRecord {
   readonly text: RecordText | undefined
 }
 
+/** An append or an end: what decide() needs, and the rows of all its spans. */
+export type ReadyAppend = Append & { readonly copy: SpanRows }
+export type ReadyEnd = End & { readonly copy: SpanRows }
+
 /** Spans of an export for one trace. */
 export interface ReadySpans {
   readonly operation: 'export'
@@ -79,7 +83,7 @@ export interface ReadyValue {
   readonly value: Readings[Reading]
 }
 
-export type Ready = ReadyRecord | PreparedAppend | PreparedEnd | ReadyExport | ReadyValue
+export type Ready = ReadyRecord | ReadyAppend | ReadyEnd | ReadyExport | ReadyValue
 
 /** A refusal is a value here: an error's code does not survive the way between threads. */
 export type ReadyResult = { readonly ready: Ready } | { readonly refusal: { code: ErrorCode; message: string } }
@@ -95,6 +99,12 @@ export function makeReady({ operation, body }: ReadyTask): ReadyResult {
 
 /** The rows for the statement of what was made ready for COPY: of a body, or of spans that make a trace. */
 export const renderAsText = (body: Uint8Array): RecordText => renderTrace(prepare('record', body))
+/** The same of those spans of an append's or an end's body that are written. */
+export function renderAddedAsText(operation: 'append' | 'end', body: Uint8Array, added: readonly SpanHead[]): RowsText {
+  if (added.length === 0) return renderSpans([])
+  const ids = new Set(added.map(({ id }) => id))
+  return renderSpans(prepare(operation, body).spans.filter(({ id }) => ids.has(id)))
+}
 export function renderSpansAsText({ traceId, spans }: Pick<ReadySpans, 'traceId' | 'spans'>): RecordText {
   const { trace } = gatherTrace(traceId, spans)
   if (trace === undefined) throw new Error('none of the spans can be stored')
@@ -117,9 +127,9 @@ function prepareAndRender(operation: Operation, body: Uint8Array): Ready {
       return readyRecord(trace, undefined, renderRestored(trace))
     }
     case 'append':
-      return prepare('append', body)
+      return withRows(prepare('append', body))
     case 'end':
-      return prepare('end', body)
+      return withRows(prepare('end', body))
     case 'export-json':
       return readyExport(readExport(body, 'json'))
     case 'export-protobuf':
@@ -127,6 +137,12 @@ function prepareAndRender(operation: Operation, body: Uint8Array): Ready {
     case 'export-portion':
       return readyExport(readPortion(body))
   }
+}
+
+const headOf = ({ id, status, hash, bytes }: PreparedSpan): SpanHead => ({ id, status, hash, bytes })
+
+function withRows<T extends { readonly spans: readonly PreparedSpan[] }>(prepared: T) {
+  return { ...prepared, spans: prepared.spans.map(headOf), copy: renderSpanRows(prepared.spans) }
 }
 
 function readyExport({ traces, portions, refusals }: Export): ReadyExport {

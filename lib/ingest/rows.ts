@@ -215,11 +215,12 @@ export class BatchRows {
     addOwned(this.#spans, projectId, seq, record.spans)
   }
 
-  change(target: ChangeTarget, change: TraceChange): void {
+  /** `added`: the rows of the spans that come to it, where they are not copied. */
+  change(target: ChangeTarget, change: TraceChange, added?: RowsText): void {
     const { ending, spans } = change
     if (ending === undefined) this.#appends.push(renderCells(APPEND_COLUMNS, sumValues(target, change, spans.length)))
     else this.#ends.push(renderEnd(target, change, ending))
-    addOwned(this.#spans, target.projectId, target.seq, renderSpans(spans))
+    if (added !== undefined) addOwned(this.#spans, target.projectId, target.seq, added)
   }
 
   grow(target: ChangeTarget, growth: Growth, added: readonly GatheredSpan[]): void {

@@ -1,5 +1,6 @@
 /**
- * One lane of the write path: takes a batch, looks where a decision needs it, decides, writes one statement, answers.
+ * One lane of the write path: takes a batch, looks where a decision needs it, decides, writes it in one go, answers. Where
+ * it can be copied it is (lib/store/copy-batch.ts), and else written by one statement (lib/store/batch.ts).
  *
  * An operation is tried until it is decided. It looks before it writes if it is an append or an end, if an earlier
  * attempt did not take, or if the outcome of an earlier attempt is unknown because the connection went away: then the
@@ -11,55 +12,37 @@ import { UNASSIGNED } from '../environment.ts'
 import { Refusal } from '../errors.ts'
 import type { Logger } from '../log.ts'
 import { isUsedUp } from '../store/accounts.ts'
-import { type TrialCharge, writeBatch } from '../store/batch.ts'
-import type { CopyRows } from '../store/copy-batch.ts'
+import { writeBatch } from '../store/batch.ts'
+import type { CopyBatch } from '../store/copy-batch.ts'
 import { TraceNumbers } from '../store/trace-numbers.ts'
-import { type Look, readTraceStates } from '../store/trace-state.ts'
-import { type ByKey, type Decision, decide, type TraceState } from '../trace/decide.ts'
-import type { PreparedAppend, PreparedEnd } from '../trace/prepared.ts'
+import { readTraceStates } from '../store/trace-state.ts'
+import { type Decision, decide, type TraceState } from '../trace/decide.ts'
 import { changedState } from '../trace/state-after.ts'
 import { Copier, type OpenCopy } from './copier.ts'
-import type { Queued } from './queue.ts'
-import { type ReadyRecord, type ReadySpans, renderAsText, renderSpansAsText } from './ready.ts'
+import {
+  addedRows,
+  type Copied,
+  type Copyable,
+  type Decided,
+  INSERT,
+  isChange,
+  isCopyable,
+  isLarge,
+  isOurs,
+  lookOf,
+  type Pending,
+  recordOf,
+  refusalMessage,
+  trialLimitReached,
+  WRITTEN
+} from './pending.ts'
+import { renderAddedAsText, renderAsText, renderSpansAsText } from './ready.ts'
 import type { Remembered } from './remembered.ts'
-import { BatchRows } from './rows.ts'
-
-/** An operation under way. */
-export interface Pending extends Queued {
-  readonly projectId: number
-  readonly traceId: string
-  /** Stamped on recorded traces. */
-  readonly keyId: string | null
-  readonly environment: string | null
-  readonly operation: ReadyRecord | (PreparedAppend & ByKey) | (PreparedEnd & ByKey) | (ReadySpans & ByKey)
-  /** What it was made of. */
-  readonly body: Uint8Array
-  /** Set where a new trace is charged to a trial account; such an operation is a batch by itself. */
-  readonly charge: TrialCharge | undefined
-  /** The state must be read before deciding. */
-  look: boolean
-  /** Numbers of attempts that may have taken, and what was decided for the last of them. */
-  attempts: number[]
-  decision: Decision | undefined
-  /** How often it was sent back in line. */
-  tries: number
-  /** When the connection went away during it, in ms of performance.now(). */
-  lostSince: number | undefined
-  /** Answered, by resolve or reject. */
-  settled: boolean
-  resolve(decision: Decision): void
-  reject(error: unknown): void
-}
+import { BatchRows, type ChangeTarget } from './rows.ts'
 
 /** What becomes of an operation that was neither answered nor failed: tried again, at once or after a pause. */
 export type Again = (pending: Pending, pauseMs: number) => void
 
-/**
- * New traces in a batch that others keep from being copied go by the statement with these, which saves a commit. But to
- * make their text is to prepare them again, on this thread, which took 0.35 s where 2 MiB had many keys: of more bytes than
- * this, those that are new are found out first, and copied.
- */
-const MAX_TEXT_BYTES = 64 * 1024
 /** How long the outcome of a lost attempt is looked for before the client is told to send again. */
 const LOST_LIMIT_MS = 5000
 const PAUSE_MS = 50
@@ -104,11 +87,21 @@ export class Writer {
     this.#copier.close()
   }
 
-  async #decideAndWrite(batch: readonly Pending[]): Promise<void> {
-    if (batch.every(isNew)) {
-      if (this.#copier.isNext() && (await this.#copyAll(batch))) return
-      if (isLarge(batch)) for (const pending of batch) pending.look = true
+  async #decideAndWrite(batch: readonly Pending[], isSecondTry = false): Promise<void> {
+    const decided = await this.#decide(batch)
+    const left = await this.#copy(decided, isSecondTry)
+    if (left === undefined) {
+      // Something is not as it was thought to be: what is not answered yet is looked for, once.
+      const open = decided.map(({ pending }) => pending)
+      for (const pending of open) this.#doubt(pending)
+      await this.#decideAndWrite(open, true)
+    } else if (left.length > 0) {
+      await this.#writeByStatement(left)
     }
+  }
+
+  /** Decides what can be decided, answers what needs no write, and gives the rest. */
+  async #decide(batch: readonly Pending[]): Promise<Decided[]> {
     const known: Decided[] = []
     const unknown: Pending[] = []
     for (const pending of batch) {
@@ -116,8 +109,65 @@ export class Writer {
       if (each === undefined) unknown.push(pending)
       else known.push(each)
     }
-    const decided = await this.#copyLarge([...known, ...(await this.#look(unknown))])
-    if (decided.length === 0) return
+    return [...known, ...(await this.#look(unknown))]
+  }
+
+  #doubt(pending: Pending): void {
+    pending.look = true
+    this.#remembered.forget(pending.place)
+  }
+
+  /** Gives what the statement is to write; undefined where there is much to copy, and should be looked for first. */
+  async #copy(decided: readonly Decided[], isSecondTry: boolean): Promise<readonly Decided[] | undefined> {
+    const copyable = decided.filter(isCopyable)
+    const isMuch = this.#copier.isPossible && isLarge(copyable)
+    const isAll = copyable.length > 0 && copyable.length === decided.length
+    if (!isMuch && !isAll) return decided
+    if (!this.#copier.isNext() && !(isMuch && isSecondTry)) return isMuch ? undefined : decided
+    if (!(await this.#copier.isReady())) return decided
+    await this.#refillNumbers(copyable.length)
+    if (!(await this.#copier.write(this.#copyBatch(copyable)))) return isMuch && !isSecondTry ? undefined : decided
+    for (const each of copyable) {
+      this.#remember(each)
+      each.pending.resolve(each.decision)
+    }
+    return isAll ? [] : decided.filter(each => !isCopyable(each))
+  }
+
+  async #refillNumbers(count: number): Promise<void> {
+    if (!this.#numbers.has(count)) await this.#pool.run(sql => this.#numbers.refill(sql, count))
+  }
+
+  #copyBatch(copyable: readonly Copyable[]): CopyBatch {
+    const ingestedAt = new Date().toISOString()
+    const rows = new BatchRows()
+    const traces = []
+    const changed = []
+    for (const { pending, state, decision } of copyable) {
+      pending.decision = decision
+      const { projectId, environment, keyId, operation } = pending
+      if (decision.kind === 'change' && state !== undefined) {
+        const { change } = decision
+        rows.change(this.#targetOf(pending, state), change)
+        changed.push({ projectId, seq: state.seq, addedBytes: change.addedBytes, rows: addedRows(operation, change) })
+      } else {
+        const { estimatedBytes, copy } = recordOf(pending) as Copied
+        traces.push({
+          projectId,
+          environment,
+          keyId,
+          seq: this.#numberOf(pending),
+          ingestedAt,
+          estimatedBytes,
+          rows: copy
+        })
+      }
+    }
+    const { appends, ends } = rows.parameters
+    return { traces, changed, appends, ends }
+  }
+
+  async #writeByStatement(decided: readonly Decided[]): Promise<void> {
     const taken = await this.#pool.run(async sql => {
       await this.#numbers.refill(sql, decided.length)
       const rows = new BatchRows()
@@ -164,38 +214,18 @@ export class Writer {
     }
   }
 
-  /** Copies new traces; false: nothing was written, and the statement must sort out why. */
-  async #copyAll(batch: readonly Pending[]): Promise<boolean> {
-    if (!(await this.#copier.isReady())) return false
-    if (!this.#numbers.has(batch.length)) await this.#pool.run(sql => this.#numbers.refill(sql, batch.length))
-    const ingestedAt = new Date().toISOString()
-    const traces = batch.map(pending => {
-      const { projectId, environment, keyId } = pending
-      const { estimatedBytes, copy } = recordOf(pending) as Copied
-      pending.decision = INSERT
-      return { projectId, environment, keyId, seq: this.#numberOf(pending), ingestedAt, estimatedBytes, rows: copy }
-    })
-    if (!(await this.#copier.write(traces))) return false
-    for (const pending of batch) {
-      this.#remember({ pending, state: undefined, decision: INSERT })
-      pending.resolve(INSERT)
-    }
-    return true
-  }
-
-  /** Copies the new ones of these traces where they are large, and gives what is left to write. */
-  async #copyLarge(decided: readonly Decided[]): Promise<readonly Decided[]> {
-    const fresh = decided.filter(isCopyable)
-    if (!this.#copier.isPossible || !isLarge(fresh.map(({ pending }) => pending))) return decided
-    const isCopied = await this.#copyAll(fresh.map(({ pending }) => pending))
-    return isCopied ? decided.filter(each => !isCopyable(each)) : decided
-  }
-
   /** The same number at every attempt: whichever of them takes, it leaves one row. */
   #numberOf(pending: Pending): number {
     const seq = pending.attempts[0] ?? this.#numbers.take()
     pending.attempts = [seq]
     return seq
+  }
+
+  /** A number for this attempt, which a change leaves on the row. */
+  #targetOf(pending: Pending, { seq, version: oldVersion }: TraceState): ChangeTarget {
+    const version = this.#numbers.take()
+    pending.attempts.push(version)
+    return { projectId: pending.projectId, seq, oldVersion, version }
   }
 
   /** Reads the states of these operations, answers what is decided already, and gives what is to be written. */
@@ -224,15 +254,13 @@ export class Writer {
 
   #addRows(rows: BatchRows, { pending, state, decision }: Decided, ingestedAt: string): void {
     pending.decision = decision
-    const { projectId, operation } = pending
-    if (state !== undefined && (decision.kind === 'change' || decision.kind === 'grow')) {
-      const version = this.#numbers.take()
-      pending.attempts.push(version)
-      const target = { projectId, seq: state.seq, oldVersion: state.version, version }
-      if (decision.kind === 'change') rows.change(target, decision.change)
-      else rows.grow(target, decision.growth, decision.added)
+    const { projectId, operation, environment, keyId, body } = pending
+    if (state !== undefined && decision.kind === 'grow') {
+      rows.grow(this.#targetOf(pending, state), decision.growth, decision.added)
+    } else if (state !== undefined && decision.kind === 'change' && isChange(operation)) {
+      const added = renderAddedAsText(operation.operation, body, decision.change.spans)
+      rows.change(this.#targetOf(pending, state), decision.change, added)
     } else if (operation.operation === 'record' || operation.operation === 'export') {
-      const { environment, keyId, body } = pending
       const seq = this.#numberOf(pending)
       const text =
         operation.operation === 'record' ? (operation.text ?? renderAsText(body)) : renderSpansAsText(operation)
@@ -295,53 +323,4 @@ export class Writer {
     const middle = Math.ceil(batch.length / 2)
     for (const half of [batch.slice(0, middle), batch.slice(middle)]) await this.process(half)
   }
-}
-
-const INSERT: Decision = { kind: 'insert' }
-
-type Copied = ReadyRecord & { readonly copy: CopyRows }
-
-/** The trace that an operation makes where there is none yet. */
-function recordOf({ operation }: Pending): ReadyRecord | undefined {
-  if (operation.operation === 'export') return operation.first
-  return operation.operation === 'record' ? operation : undefined
-}
-
-/** A new trace whose rows are ready for COPY, which nobody has tried to write yet. */
-const isNew = (pending: Pending): boolean => !pending.look && recordOf(pending)?.copy !== undefined
-
-const isCopyable = ({ pending, decision }: Decided): boolean =>
-  decision.kind === 'insert' && pending.charge === undefined && recordOf(pending)?.copy !== undefined
-
-const isLarge = (batch: readonly Pending[]): boolean =>
-  batch.reduce((sum, { bytes }) => sum + bytes, 0) > MAX_TEXT_BYTES
-
-const WRITTEN: readonly Decision['kind'][] = ['insert', 'change', 'grow']
-
-interface Decided {
-  readonly pending: Pending
-  readonly state: TraceState | undefined
-  readonly decision: Decision
-}
-
-function lookOf({ projectId, traceId, operation }: Pending): Look {
-  const spanIds = operation.operation === 'record' ? [] : operation.spans.map(span => span.id)
-  const { operation: kind } = operation
-  return { projectId, traceId, spanIds, detail: kind === 'end' || kind === 'export' ? kind : 'none' }
-}
-
-/** Whether an earlier attempt left its number on the row: an insert as the row's own, a change as its version. */
-const isOurs = ({ attempts }: Pending, { seq, version }: TraceState): boolean =>
-  attempts.includes(seq) || attempts.includes(version)
-
-function trialLimitReached({ limit }: TrialCharge): Decision {
-  const message = `the trial account has recorded its ${limit} traces; nothing more can be recorded with it`
-  return { kind: 'refused', code: 'trial_limit_reached', message }
-}
-
-function refusalMessage(pending: Pending): string {
-  const unknown = pending.lostSince !== undefined && pending.attempts.length > 0
-  return unknown
-    ? 'the database went away during the write; send the same request again to learn its outcome'
-    : 'the database refused the write; nothing was stored; retry later'
 }

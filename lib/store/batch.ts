@@ -126,19 +126,14 @@ interface Shape {
   readonly scores: boolean
 }
 
-/** The statement for batches that have these parts; few texts, so that few are prepared. */
-function statement(has: Shape): string {
-  let next = has.charge ? 4 : 2
+/** The steps for these parts, of which `taken` gives what took; their parameters are numbered from `next`. */
+function stepsOf(has: Omit<Shape, 'charge'>, next: number, charged: boolean): string[] {
   const take = (columns: readonly Column[]) => {
     next += columns.length
     return next - columns.length
   }
   const steps: string[] = []
-  if (has.charge) {
-    steps.push(`charged as (update accounts set trial_used = trial_used + 1
-    where id = $2::int and trial_used < $3::bigint returning id)`)
-  }
-  if (has.traces) steps.push(`inserted as (${insertTraces(TRACE_COLUMNS, take(TRACE_COLUMNS), has.charge)})`)
+  if (has.traces) steps.push(`inserted as (${insertTraces(TRACE_COLUMNS, take(TRACE_COLUMNS), charged)})`)
   if (has.restored) steps.push(`restored as (${insertTraces(RESTORED_COLUMNS, take(RESTORED_COLUMNS), false)})`)
   if (has.appends) steps.push(`appended as (${updateTraces(APPEND_COLUMNS, take(APPEND_COLUMNS))})`)
   if (has.ends) steps.push(`ended as (${updateTraces(END_COLUMNS, take(END_COLUMNS))})`)
@@ -156,8 +151,27 @@ function statement(has: Shape): string {
   if (tagged.length > 0) steps.push(`new_tags as (${addTags(tagged)})`)
   if (has.spans) steps.push(`new_spans as (${insertUnderTaken('spans', SPAN_COLUMNS, take(SPAN_COLUMNS))})`)
   if (has.scores) steps.push(`new_scores as (${insertUnderTaken('scores', SCORE_COLUMNS, take(SCORE_COLUMNS))})`)
-  steps.push(`totals as (${ADD_TOTALS})`)
-  return `with ${steps.join(',\n  ')}\n  select seq from taken`
+  return steps
+}
+
+/** The statement for batches that have these parts; few texts, so that few are prepared. */
+function statement({ charge, ...has }: Shape): string {
+  const steps = stepsOf(has, charge ? 4 : 2, charge)
+  if (charge) {
+    steps.unshift(`charged as (update accounts set trial_used = trial_used + 1
+    where id = $2::int and trial_used < $3::bigint returning id)`)
+  }
+  return `with ${[...steps, `totals as (${ADD_TOTALS})`].join(',\n  ')}\n  select seq from taken`
+}
+
+/** The appends and ends of a batch whose spans and totals are written beside: all `$1` of them, or it fails (22012). */
+export function changeStatement(has: { readonly appends: boolean; readonly ends: boolean }): string {
+  const steps = stepsOf(
+    { ...has, traces: false, restored: false, growths: false, spans: false, scores: false },
+    2,
+    false
+  )
+  return `with ${steps.join(',\n  ')}\n  select 1 / (count(*) = $1::bigint)::int from taken`
 }
 
 const statements = new Map<string, string>()

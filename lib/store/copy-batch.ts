@@ -1,26 +1,31 @@
 /**
- * The quick way for a batch of new traces: COPY of their rows and of their spans' and the project totals, sent as one
- * message of several statements, which PostgreSQL takes as one transaction. COPY puts many rows on a page at once where a
- * statement inserts one after the other, and takes binary values as they are: a
- * typical trace (18 kB) takes 500 µs of PostgreSQL's CPU instead of 620, a small one 142 instead of 200. It knows no
- * `on conflict`: where a trace exists, all of the batch is undone, and lib/store/batch.ts writes it instead.
+ * The quick way for a batch of new and changed traces: what changes, COPY of the new rows and of their spans', and the
+ * project totals, sent in one go as one transaction. COPY puts many rows
+ * on a page at once where a statement inserts one after the other, and takes binary values as they are: a typical trace
+ * (18 kB) takes 500 µs of PostgreSQL's CPU instead of 620, a small one 142 instead of 200. It knows no `on conflict`: where
+ * a new trace exists, or a changed one has moved, all of the batch is undone, and lib/store/batch.ts writes it instead.
  */
 import type { CopyConnection } from '../database/copy-connection.ts'
 import { UNASSIGNED } from '../environment.ts'
-import { ADD_FAMILIES, addTags, TAKEN } from './batch.ts'
+import { ADD_FAMILIES, addTags, changeStatement, type Rows, TAKEN } from './batch.ts'
 import { type Column, SPAN_COLUMNS, TAG_COLUMNS, TRACE_COLUMNS, TRACE_SERVICE_COLUMNS, type Value } from './columns.ts'
-import { CopyWriter, fieldWriter } from './copy-format.ts'
+import { fieldWriter } from './copy-format.ts'
+import { CopyMessages } from './copy-messages.ts'
 import { type KindBytes, KnownKinds } from './known-kinds.ts'
 import { ADD_UP } from './totals.ts'
 
-/** A trace's rows but for what is known only when they are written. */
-export interface CopyRows {
-  /** The trace's body fields, then the rows of its tags, then those of its spans. */
+/** Rows of spans but for whose they are, which is known only when they are written. */
+export interface SpanRows {
+  /** The rows, one behind the other, to the end. */
   readonly bytes: Uint8Array
+  /** Where each begins. */
+  readonly spans: readonly number[]
+}
+
+/** A trace's rows but for what is known only when they are written: `bytes` has its body fields, its tags and its spans. */
+export interface CopyRows extends SpanRows {
   /** Where the row of each tag begins. */
   readonly tags: readonly number[]
-  /** Where the row of each span begins. */
-  readonly spans: readonly number[]
   /** Of kindText. */
   readonly kind: string
 }
@@ -36,18 +41,31 @@ export interface NewTrace {
   readonly rows: CopyRows
 }
 
+/** A stored trace to which an append or an end adds. */
+export interface ChangedTrace {
+  readonly projectId: number
+  readonly seq: number
+  readonly addedBytes: number
+  readonly rows: SpanRows
+}
+
+/** What is written together. */
+export interface CopyBatch {
+  readonly traces: readonly NewTrace[]
+  readonly changed: readonly ChangedTrace[]
+  /** What becomes of the changed ones' own rows, as parameters of the statement. */
+  readonly appends: Rows
+  readonly ends: Rows
+}
+
 /** In front of the row of a span or tag: how many fields it has, the project and its length, a number and its length. */
 const PROJECT_AT = 2 + 4
 const NUMBER_AT = PROJECT_AT + 4 + 4
 /** In the row of a tag: another number and its length. */
 const FAMILY_AT = NUMBER_AT + 8 + 4
 
-const SIGNATURE = Buffer.from('PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0', 'latin1')
-const END_OF_ROWS = -1
 /** Room that is kept from one batch to the next. */
 const MAX_KEPT_BYTES = 4 * 1024 * 1024
-
-const [QUERY, COPY_DATA, COPY_DONE] = ['Q', 'd', 'c'].map(type => type.charCodeAt(0)) as [number, number, number]
 
 type ServiceColumn = (typeof TRACE_SERVICE_COLUMNS)[number]['name']
 const stampValues: Readonly<Record<ServiceColumn, (trace: NewTrace) => Value>> = {
@@ -68,50 +86,54 @@ const COPY_TAGS = copyOf('trace_tags', TAG_COLUMNS)
 
 /** Builds the messages of one batch after the other in the same memory. */
 export class CopyBatches {
-  #messages = new CopyWriter()
+  #messages = new CopyMessages()
   /** The connection on which the statements are prepared. */
   #prepared: CopyConnection | undefined
   readonly #kinds = new KnownKinds()
 
-  /** Writes all of the traces, or none: then it rejects with what PostgreSQL or the connection said. */
-  async write(connection: CopyConnection, traces: readonly NewTrace[], slot: number): Promise<void> {
+  /** Writes all of the batch, or none: then it rejects with what PostgreSQL or the connection said. */
+  async write(connection: CopyConnection, batch: CopyBatch, slot: number): Promise<void> {
+    const messages = this.#messages
     if (connection !== this.#prepared) {
-      this.#messages.length = 0
-      this.#query([PREPARE_TOTALS])
-      await connection.send(this.#messages.bytes.subarray(0, this.#messages.length))
+      messages.length = 0
+      messages.query([PREPARE_TOTALS, ...PREPARE_CHANGES])
+      await connection.send(messages.written)
       this.#prepared = connection
     }
-    const rows = await connection.send(this.#build(traces, slot))
+    const answers = this.#build(batch, slot)
+    const rows = await connection.send(messages.written, answers)
     for (const [seq, kind, family] of rows) {
-      const trace = traces.find(trace => String(trace.seq) === seq)
+      const trace = batch.traces.find(trace => String(trace.seq) === seq)
       if (trace !== undefined && kind != null && family != null) this.#kinds.learn(trace, { kind, family })
     }
-    if (this.#messages.bytes.length > MAX_KEPT_BYTES) this.#messages = new CopyWriter()
+    if (messages.bytes.length > MAX_KEPT_BYTES) this.#messages = new CopyMessages()
   }
 
-  #build(traces: readonly NewTrace[], slot: number): Buffer {
+  /** Gives how many answers there will be. */
+  #build(batch: CopyBatch, slot: number): number {
+    const { traces, changed } = batch
     const messages = this.#messages
     messages.length = 0
     const kinds = new Map(traces.map(trace => [trace, this.#kinds.find(trace)]))
     const strange = traces.filter(trace => kinds.get(trace) === undefined)
     const tagged = traces.filter(trace => trace.rows.tags.length > 0 && kinds.get(trace) !== undefined)
-    const withSpans = traces.filter(({ rows }) => rows.spans.length > 0)
-    const statements = [COPY_TRACES]
+    const withSpans = [...traces, ...changed].filter(({ rows }) => rows.spans.length > 0)
+    const statements: string[] = []
+    if (traces.length > 0) statements.push(COPY_TRACES)
     if (withSpans.length > 0) statements.push(COPY_SPANS)
     if (tagged.length > 0) statements.push(COPY_TAGS)
     if (strange.length > 0) statements.push(addBeside(strange))
-    this.#query([...statements, ...addTotals(traces, slot)])
-    this.#copy(traces, trace => this.#trace(trace))
-    if (withSpans.length > 0) this.#copy(withSpans, trace => this.#spans(trace))
-    if (tagged.length > 0) this.#copy(tagged, trace => this.#tags(trace, kinds.get(trace) as KindBytes))
-    return messages.bytes.subarray(0, messages.length)
-  }
-
-  #copy(traces: readonly NewTrace[], write: (trace: NewTrace) => void): void {
-    this.#data(() => this.#messages.append(SIGNATURE))
-    for (const trace of traces) this.#data(() => write(trace))
-    this.#data(() => this.#messages.int16(END_OF_ROWS))
-    this.#message(COPY_DONE, () => {})
+    statements.push(...addTotals(batch, slot))
+    if (changed.length > 0) {
+      // First, since it is what most likely fails.
+      messages.beginWith(nameOfChange(batch.appends !== undefined, batch.ends !== undefined), changes(batch))
+      statements.push('commit')
+    }
+    messages.query(statements)
+    if (traces.length > 0) messages.copy(traces, trace => this.#trace(trace))
+    if (withSpans.length > 0) messages.copy(withSpans, trace => this.#spans(trace))
+    if (tagged.length > 0) messages.copy(tagged, trace => this.#tags(trace, kinds.get(trace) as KindBytes))
+    return changed.length > 0 ? 2 : 1
   }
 
   #trace(trace: NewTrace): void {
@@ -133,7 +155,7 @@ export class CopyBatches {
     }
   }
 
-  #spans({ projectId, seq, rows }: NewTrace): void {
+  #spans({ projectId, seq, rows }: NewTrace | ChangedTrace): void {
     const messages = this.#messages
     const first = rows.spans[0] as number
     const shift = messages.length - first
@@ -142,24 +164,6 @@ export class CopyBatches {
       messages.putInt32(projectId, shift + span + PROJECT_AT)
       messages.putInt64(seq, shift + span + NUMBER_AT)
     }
-  }
-
-  #query(statements: readonly string[]): void {
-    this.#message(QUERY, () => this.#messages.append(Buffer.from(`${statements.join(';')}\0`)))
-  }
-
-  #data(write: () => void): void {
-    this.#message(COPY_DATA, write)
-  }
-
-  /** One message of the protocol: its type, its length without the type, and what `write` writes. */
-  #message(type: number, write: () => void): void {
-    const messages = this.#messages
-    messages.byte(type)
-    const start = messages.length
-    messages.int32(0)
-    write()
-    messages.putInt32(messages.length - start, start)
   }
 }
 
@@ -182,17 +186,34 @@ const PREPARE_TOTALS = `prepare add_totals (int, smallint, bigint, bigint, bigin
     insert into project_totals as p (project_id, slot, traces, spans, bytes) values ($1, $2, $3, $4, $5)
     ${ADD_UP}`
 
-function addTotals(traces: readonly NewTrace[], slot: number): string[] {
+function addTotals({ traces, changed }: CopyBatch, slot: number): string[] {
   const totals = new Map<number, { traces: number; spans: number; bytes: number }>()
-  for (const { projectId, rows, estimatedBytes } of traces) {
+  const add = (projectId: number, newTraces: number, { spans }: SpanRows, bytes: number) => {
     const sum = totals.get(projectId) ?? { traces: 0, spans: 0, bytes: 0 }
-    sum.traces++
-    sum.spans += rows.spans.length
-    sum.bytes += estimatedBytes
+    sum.traces += newTraces
+    sum.spans += spans.length
+    sum.bytes += bytes
     totals.set(projectId, sum)
   }
+  for (const { projectId, rows, estimatedBytes } of traces) add(projectId, 1, rows, estimatedBytes)
+  for (const { projectId, rows, addedBytes } of changed) add(projectId, 0, rows, addedBytes)
   // In one order, so that two batches never wait for each other's rows.
   return [...totals]
     .sort(([a], [b]) => a - b)
     .map(([id, { traces, spans, bytes }]) => `execute add_totals (${id}, ${slot}, ${traces}, ${spans}, ${bytes})`)
 }
+
+const nameOfChange = (appends: boolean, ends: boolean) => `change${appends ? '_appends' : ''}${ends ? '_ends' : ''}`
+
+const PREPARE_CHANGES = [
+  { appends: true, ends: false },
+  { appends: false, ends: true },
+  { appends: true, ends: true }
+].map(has => `prepare ${nameOfChange(has.appends, has.ends)} as ${changeStatement(has)}`)
+
+/** How many must take, and what becomes of them. */
+const changes = ({ changed, appends, ends }: CopyBatch): string[] => [
+  String(changed.length),
+  ...(appends ?? []),
+  ...(ends ?? [])
+]

@@ -1,7 +1,7 @@
 /** Sums over lists of spans. */
-import type { PreparedSpan } from './prepared.ts'
+import type { SpanHead } from './prepared.ts'
 
-const sum = (spans: readonly PreparedSpan[], of: (span: PreparedSpan) => number) =>
+const sum = (spans: readonly SpanHead[], of: (span: SpanHead) => number) =>
   spans.reduce((total, span) => total + of(span), 0)
-export const countErrors = (spans: readonly PreparedSpan[]) => sum(spans, span => (span.status === 'error' ? 1 : 0))
-export const countBytes = (spans: readonly PreparedSpan[]) => sum(spans, span => span.bytes)
+export const countErrors = (spans: readonly SpanHead[]) => sum(spans, span => (span.status === 'error' ? 1 : 0))
+export const countBytes = (spans: readonly SpanHead[]) => sum(spans, span => span.bytes)

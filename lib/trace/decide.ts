@@ -9,7 +9,7 @@ import { decideExport, type ExportOperation, type SpanRefusal } from './decide-e
 import { memberBytes, usageDocument } from './document.ts'
 import type { GatheredSpan, GatheredState, Growth } from './gathered.ts'
 import { mergeMetadata } from './metadata.ts'
-import type { PreparedAppend, PreparedEnd, PreparedSpan, PreparedTrace, UsageFields } from './prepared.ts'
+import type { PreparedAppend, PreparedEnd, PreparedTrace, SpanHead, UsageFields } from './prepared.ts'
 import { durationMs, isBefore } from './timestamp.ts'
 
 /** What is known of a stored trace before an operation on it is decided. */
@@ -52,8 +52,13 @@ export interface RecordOperation {
   readonly oversize: string | undefined
 }
 
+/** What deciding needs to know of an append, and of an end. */
+export type Append = HeadsOf<PreparedAppend>
+export type End = HeadsOf<PreparedEnd>
+type HeadsOf<T> = Omit<T, 'spans'> & { readonly spans: readonly SpanHead[] }
+
 /** An operation on one trace, prepared. */
-export type Operation = RecordOperation | (PreparedAppend & ByKey) | (PreparedEnd & ByKey) | ExportOperation
+export type Operation = RecordOperation | (Append & ByKey) | (End & ByKey) | ExportOperation
 /** What an append or end brings besides its body. */
 export interface ByKey {
   /** The environment label of the key; null: unassigned. */
@@ -67,8 +72,8 @@ export interface TraceChange {
   readonly estimatedBytes: number
   /** What estimatedBytes grows by. */
   readonly addedBytes: number
-  /** Spans to insert. */
-  readonly spans: readonly PreparedSpan[]
+  /** Spans to insert: those of the operation that are not stored yet. */
+  readonly spans: readonly SpanHead[]
   /** Undefined: the trace goes on. */
   readonly ending: Ending | undefined
 }
@@ -117,7 +122,7 @@ const refused = (code: ErrorCode, message: string): Decision => ({ kind: 'refuse
 const tooLarge = (what: string, bytes: number): string =>
   `${what} has ${bytes} bytes, and at most ${MAX_DOCUMENT_BYTES} can be stored`
 
-function oversizeSpan(spans: readonly PreparedSpan[]): string | undefined {
+function oversizeSpan(spans: readonly SpanHead[]): string | undefined {
   const span = spans.find(span => span.bytes > MAX_DOCUMENT_BYTES)
   return span && tooLarge(`the document of span ${span.id}`, span.bytes)
 }
@@ -138,8 +143,8 @@ function decideRecord(state: TraceState | undefined, trace: RecordOperation): De
 }
 
 /** The batch's spans that are not stored yet, each once; or the id of one that is stored, or sent, with other content. */
-function sortSpans(state: TraceState, spans: readonly PreparedSpan[]) {
-  const fresh = new Map<string, PreparedSpan>()
+function sortSpans(state: TraceState, spans: readonly SpanHead[]) {
+  const fresh = new Map<string, SpanHead>()
   for (const span of spans) {
     const known = state.spanHashes.get(span.id) ?? fresh.get(span.id)?.hash
     if (known === undefined) fresh.set(span.id, span)
@@ -163,14 +168,14 @@ const isGatheredTrace = () =>
 const spanConflict = (id: string) =>
   refused('span_conflict', `span ${id} exists with different content; nothing was written`)
 
-function tooManySpans(state: TraceState, fresh: readonly PreparedSpan[]): Decision | undefined {
+function tooManySpans(state: TraceState, fresh: readonly SpanHead[]): Decision | undefined {
   const total = state.spanCount + fresh.length
   if (total <= MAX_SPANS) return undefined
   return refused('invalid_trace', `spans: the trace would have ${total} spans, and at most ${MAX_SPANS} are allowed`)
 }
 
 /** Spans that come to a trace whose own document grows by so many bytes. */
-function additionOf(state: TraceState, fresh: readonly PreparedSpan[], documentBytes: number): TraceChange {
+function additionOf(state: TraceState, fresh: readonly SpanHead[], documentBytes: number): TraceChange {
   const addedBytes = documentBytes + countBytes(fresh)
   return {
     spanCount: state.spanCount + fresh.length,
@@ -182,7 +187,7 @@ function additionOf(state: TraceState, fresh: readonly PreparedSpan[], documentB
   }
 }
 
-function decideAppend(state: TraceState, append: PreparedAppend & ByKey): Decision {
+function decideAppend(state: TraceState, append: Append & ByKey): Decision {
   const forbidden = refuseKey(state, append.environment)
   if (forbidden) return forbidden
   if (state.isGathered) return isGatheredTrace()
@@ -203,7 +208,7 @@ function decideAppend(state: TraceState, append: PreparedAppend & ByKey): Decisi
 const json = (value: string | number | null): string | undefined => (value === null ? undefined : JSON.stringify(value))
 const bytesOf = (text: string | null | undefined): number => (text == null ? 0 : Buffer.byteLength(text))
 
-function decideEnd(state: TraceState, end: PreparedEnd & ByKey): Decision {
+function decideEnd(state: TraceState, end: End & ByKey): Decision {
   const forbidden = refuseKey(state, end.environment)
   if (forbidden) return forbidden
   if (state.isGathered) return isGatheredTrace()

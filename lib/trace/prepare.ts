@@ -18,6 +18,7 @@ const readers = { record: reader(IngestBody), append: reader(SpansBody), end: re
 export function prepare(operation: 'record', bytes: Uint8Array): PreparedTrace
 export function prepare(operation: 'append', bytes: Uint8Array): PreparedAppend
 export function prepare(operation: 'end', bytes: Uint8Array): PreparedEnd
+export function prepare(operation: 'append' | 'end', bytes: Uint8Array): PreparedAppend | PreparedEnd
 export function prepare(operation: Prepared['operation'], bytes: Uint8Array): Prepared
 /** Prepares the body of one of the three write routes. Throws a Refusal that names the field and the rule. */
 export function prepare(operation: Prepared['operation'], bytes: Uint8Array): Prepared {

@@ -32,6 +32,9 @@ export interface PreparedSpan extends UsageFields {
   readonly bytes: number
 }
 
+/** What deciding needs of a span. */
+export type SpanHead = Pick<PreparedSpan, 'id' | 'status' | 'hash' | 'bytes'>
+
 /** A trace as it is recorded: the body of POST /api/v1/traces. */
 export interface PreparedTrace extends UsageFields {
   readonly operation: 'record'

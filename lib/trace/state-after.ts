@@ -1,7 +1,7 @@
 /** The states that traces are in after what was decided is written: what is known so need not be read. */
 import { countBytes, countErrors } from './count.ts'
 import type { TraceChange, TraceState } from './decide.ts'
-import type { PreparedSpan, PreparedTrace } from './prepared.ts'
+import type { PreparedTrace, SpanHead } from './prepared.ts'
 
 /** What the service adds to the state of a trace that it records. */
 type Stamp = Pick<TraceState, 'seq' | 'version' | 'environment'>
@@ -9,7 +9,7 @@ export type StartedState = Omit<TraceState, keyof Stamp>
 
 const NULL_BYTES = Buffer.byteLength('null')
 /** The ids are copies: as parts of a body's text they would keep all of it. */
-const hashesOf = (spans: readonly PreparedSpan[]) =>
+const hashesOf = (spans: readonly SpanHead[]) =>
   spans.map(({ id, hash }) => [Buffer.from(id, 'latin1').toString('latin1'), hash] as const)
 
 /** A trace that was recorded and goes on; with a stamp, its whole state. */

@@ -1,11 +1,11 @@
-/** New traces are copied where that can be, and written by the statement otherwise: both must leave the same. */
+/** Traces are copied where that can be, and written by the statement otherwise: both must leave the same. */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
 import type { Database } from '../../../lib/database/database.ts'
 import type { WritePath } from '../../../lib/ingest/ingest.ts'
 import { type Column, SPAN_COLUMNS, TRACE_COLUMNS } from '../../../lib/store/columns.ts'
-import { ingestBody, span, spanId, startBody, traceId } from '../../fixtures/bodies.ts'
+import { endBody, ingestBody, span, spanId, spansBody, startBody, traceId } from '../../fixtures/bodies.ts'
 import { type TestDatabase, testDatabase } from '../../fixtures/database.ts'
 import { anyJson, anyObject, writeJson } from '../../fixtures/odd-json.ts'
 import { bytes, testWritePath, writer } from '../../fixtures/write-path.ts'
@@ -21,7 +21,7 @@ const readProject = (database: TestDatabase, projectId: number) =>
   database.pool.run(
     sql => sql`
       select ${sql(names(TRACE_COLUMNS).map(name => `t.${name}`))}, t.input::text as input, t.output::text as output,
-        t.metadata::text as metadata, t.version = t.seq as "isFresh",
+        t.metadata::text as metadata, t.end_hash, t.version = t.seq as "isFresh",
         t.ingested_at > now() - interval '1 minute' as "isRecent", array(
           select concat_ws('|', ${sql(names(SPAN_COLUMNS).map(name => `s.${name}`))},
             s.input::text, s.output::text, s.attributes::text, s.events::text)
@@ -37,6 +37,12 @@ const readBeside = (database: TestDatabase, projectId: number) =>
           where project_id = ${projectId} order by family) as families,
         array(select concat_ws('|', id, tag, kind, family, started_at, duration_ms, cost_usd, user_id) from trace_tags
           where project_id = ${projectId} order by id, tag) as tags`
+  )
+
+const readTotals = (database: TestDatabase, projectId: number) =>
+  database.pool.run(
+    sql => sql`select sum(traces) as traces, sum(spans) as spans, sum(bytes) as bytes
+      from project_totals where project_id = ${projectId}`
   )
 
 const names = (columns: readonly Column[]) =>
@@ -89,6 +95,34 @@ const traceOf = fc
   )
   .map(({ runs, ...over }) => writeJson(runs ? startBody(over) : ingestBody({ ...over, endedAt: over.startedAt })))
 
+/** A running trace, two batches of spans for it that may have one in common, and its end. */
+const streamOf = fc
+  .record({
+    start: fc.record({ ...optional, metadata: anyObject, tags: fc.array(text(20).filter(fits(64)), { maxLength: 3 }) }),
+    spans: fc.array(spanOf, { minLength: 2, maxLength: 5 }),
+    cut: fc.nat({ max: 4 }),
+    isShared: fc.boolean(),
+    end: fc.record(
+      {
+        ...optional,
+        output: anyJson,
+        metadata: anyObject,
+        tags: fc.array(text(20).filter(fits(64)), { maxLength: 3 })
+      },
+      { requiredKeys: [] }
+    )
+  })
+  .map(({ start, spans, cut, isShared, end: { name, ...end } }) => {
+    const [first, second] = [spans.slice(0, cut + 1), spans.slice(isShared ? cut : cut + 1)]
+    const { trace } = startBody(start)
+    return {
+      id: trace.id,
+      start: writeJson({ schemaVersion: 1, trace }),
+      appends: [first, second].filter(each => each.length > 0).map(each => writeJson(spansBody(...each))),
+      end: writeJson(endBody({ ...end, spans: [span({ id: spanId() }), ...first.slice(0, 1)] }))
+    }
+  })
+
 const withNewId = (body: string) => body.replace(/"id":"[0-9a-f]{32}"/, `"id":"${traceId()}"`)
 
 t.test('copied or written by the statement, a trace leaves the same', async t => {
@@ -116,24 +150,76 @@ t.test('copied or written by the statement, a trace leaves the same', async t =>
       const beside = await readBeside(database, second)
       assert.deepEqual(await readBeside(database, first), beside)
       assert.deepEqual(await readBeside(database, other), beside)
-      const totals = (project: number) =>
-        database.pool.run(
-          sql => sql`select sum(traces) as traces, sum(spans) as spans, sum(bytes) as bytes
-            from project_totals where project_id = ${project}`
-        )
-      assert.deepEqual(await totals(first), await totals(second))
+      assert.deepEqual(await readTotals(database, first), await readTotals(database, second))
     }),
     { numRuns: 30 }
   )
+  t.ok(await hasCopied(database, 'copy traces'), 'one of them copied')
+})
+
+t.test('copied or written by the statement, appends and ends leave the same', async t => {
+  const database = await testDatabase(t)
+  const paths = [testWritePath(t, database), testWritePath(t, withoutCopy(database))] as const
+  let round = 0
+  await fc.assert(
+    fc.asyncProperty(fc.array(streamOf, { minLength: 1, maxLength: 12 }), async streams => {
+      const projects = [++round, ++round] as const
+      const stages: ((path: WritePath, project: number, stream: (typeof streams)[number]) => unknown)[] = [
+        (path, projectId, { start }) => path.record(writer({ projectId }), Buffer.from(start)),
+        (path, projectId, { id, appends }) =>
+          Promise.all(appends.map(each => path.append(writer({ projectId }), id, Buffer.from(each)))),
+        (path, projectId, { id, end }) => path.end(writer({ projectId }), id, Buffer.from(end))
+      ]
+      for (const stage of stages) {
+        const [copied, stated] = await Promise.all(
+          paths.map((path, i) => Promise.all(streams.map(stream => stage(path, projects[i] as number, stream))))
+        )
+        assert.deepEqual(copied, stated)
+        const [first, second] = await Promise.all(projects.map(project => readProject(database, project)))
+        assert.equal(first?.length, streams.length)
+        assert.deepEqual(first, second)
+      }
+      for (const read of [readBeside, readTotals])
+        assert.deepEqual(await read(database, projects[0]), await read(database, projects[1]))
+    }),
+    { numRuns: 30 }
+  )
+  t.ok(await hasCopied(database, 'copy spans'), 'one of them copied')
+})
+
+t.test('large appends of two processes to the same traces are stored once each', async t => {
+  const database = await testDatabase(t)
+  const paths = [testWritePath(t, database), testWritePath(t, database)]
+  const starts = Array.from({ length: 3 }, () => startBody())
+  for (const start of starts) await paths[0]?.record(writer(), bytes(start))
+  const large = () => span({ output: 'all work and no play '.repeat(1500) })
+  const sent = Array.from({ length: 24 }, (_, i) => ({
+    id: (starts[i % 3] as (typeof starts)[number]).trace.id,
+    body: bytes(spansBody(large(), large(), large()))
+  }))
+  const answers = await Promise.all(
+    [...sent, ...sent].map(({ id, body }, i) => paths[(i + (i >= 24 ? 1 : 0)) % 2]?.append(writer(), id, body))
+  )
+  t.equal(
+    answers.reduce((sum, answer) => sum + (answer?.added ?? 0), 0),
+    72
+  )
+  t.match(
+    await database.pool.run(
+      sql => sql`select span_count, (select count(*)::int from spans s
+      where s.project_id = t.project_id and s.trace_seq = t.seq) as stored from traces t`
+    ),
+    [1, 2, 3].map(() => ({ span_count: 24, stored: 24 }))
+  )
+})
+
+async function hasCopied(database: TestDatabase, beginning: string): Promise<boolean> {
   const writers = await database.pool.run(
     sql => sql<{ query: string }[]>`select query from pg_stat_activity
       where datname = current_database() and application_name like '%writer'`
   )
-  t.ok(
-    writers.some(({ query }) => query.startsWith('copy traces')),
-    'one of them copied'
-  )
-})
+  return writers.some(({ query }) => query.startsWith(beginning))
+}
 
 t.test('a trace that is there undoes the copy of its neighbours, and the statement writes them', async t => {
   const database = await testDatabase(t)
