@@ -8,7 +8,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { parseArgs } from 'node:util'
+import { readFlags, UsageError } from '../bench/options.ts'
 import { type Figure, ORDERS_VARIABLE, type Orders } from '../fixtures/torture.ts'
 
 /** Name, and what is promised. */
@@ -32,34 +32,64 @@ const SOAK_MINUTES = 30
 
 const PROGRESS_MS = 5000
 
-const { values } = parseArgs({
-  options: {
-    only: { type: 'string' },
-    minutes: { type: 'string' },
-    seed: { type: 'string', default: String(Date.now() % 1_000_000) }
+const HELP = `Keeps what the README promises under test for minutes: npm run torture -- [flags]
+
+  --only PART,PART   these parts only (default: all)
+  --minutes N        for each part (default: ${MINUTES}, soak ${SOAK_MINUTES})
+  --seed N           what is random is the same for the same seed (default: a new one)
+  --help             print this
+
+${Object.entries(PARTS)
+  .map(([part, promise]) => `  ${part.padEnd(10)} ${promise}`)
+  .join('\n')}
+
+The exit code is 1 where a promise was broken.
+`
+
+process.exitCode = await main(process.argv.slice(2))
+
+async function main(parameters: readonly string[]): Promise<number> {
+  try {
+    return await torture(parameters)
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error
+    console.error(`torture: ${error.message}; --help says more`)
+    return 2
   }
-})
-const names = Object.keys(PARTS) as Part[]
-const chosen = (values.only?.split(',') ?? names) as Part[]
-const unknown = chosen.filter(part => !names.includes(part))
-const minutesOf = (part: Part) => Number(values.minutes ?? (part === 'soak' ? SOAK_MINUTES : MINUTES))
-if (unknown.length > 0 || !chosen.every(part => minutesOf(part) > 0)) {
-  console.error(`torture: --only takes ${names.join(', ')}; --minutes is for each part, and above 0`)
-  process.exitCode = 2
-} else {
+}
+
+async function torture(parameters: readonly string[]): Promise<number> {
+  const flag = { type: 'string' } as const
+  const flags = readFlags(parameters, { only: flag, minutes: flag, seed: flag, help: { type: 'boolean' } })
+  if (flags.help) {
+    process.stdout.write(HELP)
+    return 0
+  }
+  const names = Object.keys(PARTS) as Part[]
+  const chosen = (flags.only?.split(',') ?? names) as Part[]
+  const unknown = chosen.find(part => !names.includes(part))
+  if (unknown !== undefined) throw new UsageError(`--only takes ${names.join(', ')}, not ${JSON.stringify(unknown)}`)
+  const minutes = flags.minutes === undefined ? undefined : Number(flags.minutes)
+  if (minutes !== undefined && !(minutes > 0)) throw new UsageError('--minutes takes a number above 0')
+  const seed = Number(flags.seed ?? Date.now() % 1_000_000)
+  if (!Number.isSafeInteger(seed)) throw new UsageError('--seed takes a whole number')
+
   const folder = await mkdtemp(join(tmpdir(), 'spoor-torture-'))
-  console.log(`seed ${values.seed}; the output of the parts is in ${folder}`)
-  const broken: Part[] = []
-  for (const part of chosen) if (!(await runPart(part, folder))) broken.push(part)
-  if (broken.length === 0) await rm(folder, { recursive: true })
-  else process.exitCode = 1
+  console.log(`seed ${seed}; the output of the parts is in ${folder}`)
+  let isKept = true
+  for (const part of chosen) {
+    const report = join(folder, `${part}.figures`)
+    const orders = { minutes: minutes ?? (part === 'soak' ? SOAK_MINUTES : MINUTES), seed, report }
+    if (!(await runPart(part, folder, orders))) isKept = false
+  }
+  if (isKept) await rm(folder, { recursive: true })
+  return isKept ? 0 : 1
 }
 
 /** Runs a part, says how it goes, and returns whether its promise was kept. */
-async function runPart(part: Part, folder: string): Promise<boolean> {
-  const report = join(folder, `${part}.figures`)
+async function runPart(part: Part, folder: string, orders: Orders): Promise<boolean> {
+  const { report } = orders
   const log = join(folder, `${part}.tap`)
-  const orders: Orders = { minutes: minutesOf(part), seed: Number(values.seed), report }
   const built = (name: string) => fileURLToPath(new URL(name, import.meta.url))
   const child = spawn(
     process.execPath,
