@@ -7,7 +7,7 @@ import { type CopyBatch, CopyBatches } from '../store/copy-batch.ts'
 /** Opens a connection for COPY; undefined where that cannot be had. */
 export type OpenCopy = () => Promise<CopyConnection | undefined>
 
-/** After a batch that could not be copied, because a trace was there or had moved, so many go by the statement: resends come in crowds. */
+/** After a batch that could not be copied, as a trace was there or had moved, so many go by the statement: resends come in crowds. */
 const STATEMENTS_AFTER_CONFLICT = 8
 
 export class Copier {

@@ -115,7 +115,7 @@ export class WritePath implements Ingest {
 
   async record(key: Principal, body: Uint8Array): Promise<Recorded> {
     // Who is charged, is so by the statement.
-    const operation = this.#isCharged(key) ? 'record text' : 'record'
+    const operation = this.#copies && !this.#isCharged(key) ? 'record' : 'record text'
     return this.#prepared(operation, body, async ready => {
       const record = ready as ReadyRecord
       return recorded(record, await this.#submit(key, record.traceId, record, body))
@@ -123,7 +123,7 @@ export class WritePath implements Ingest {
   }
 
   async append(key: Principal, traceId: string, body: Uint8Array): Promise<Appended> {
-    return this.#prepared('append', body, async ready => {
+    return this.#prepared(this.#copies ? 'append' : 'append text', body, async ready => {
       const operation = { ...(ready as ReadyAppend), environment: key.environment }
       const decision = ofChange(await this.#submit(key, traceId, operation, body))
       const added = decision.kind === 'change' ? decision.added : 0
@@ -132,7 +132,7 @@ export class WritePath implements Ingest {
   }
 
   async end(key: Principal, traceId: string, body: Uint8Array): Promise<Ended> {
-    return this.#prepared('end', body, async ready => {
+    return this.#prepared(this.#copies ? 'end' : 'end text', body, async ready => {
       const operation = { ...(ready as ReadyEnd), environment: key.environment }
       const decision = ofChange(await this.#submit(key, traceId, operation, body))
       return { traceId, duplicate: decision.kind === 'duplicate', spanCount: spanCountAfter(decision) }
@@ -212,6 +212,11 @@ export class WritePath implements Ingest {
     } finally {
       this.#gate.leave(body.byteLength)
     }
+  }
+
+  /** All lanes write to the same server. */
+  get #copies(): boolean {
+    return this.#writers.every(writer => writer.copies)
   }
 
   #isCharged({ trialAccountId }: Author): boolean {

@@ -57,12 +57,18 @@ export function recordOf({ operation }: Pending): ReadyRecord | undefined {
 export const isChange = (operation: Pending['operation']): operation is (ReadyAppend | ReadyEnd) & ByKey =>
   operation.operation === 'append' || operation.operation === 'end'
 
-/** The rows of those spans of an append or an end that are written. */
-export function addedRows(operation: Pending['operation'], { spans }: TraceChange): SpanRows {
-  if (!isChange(operation)) throw new Error(`a ${operation.operation} was decided as a change`)
-  if (spans.length === operation.spans.length) return operation.copy
+/** The rows that COPY takes of an operation's spans, or of the trace that it makes. */
+const copyOf = (pending: Pending): SpanRows | undefined =>
+  isChange(pending.operation) ? pending.operation.copy : recordOf(pending)?.copy
+
+/** The rows of those spans of a copyable append or end that are written. */
+export function addedRows(pending: Pending, { spans }: TraceChange): SpanRows {
+  const { operation } = pending
+  const copy = copyOf(pending)
+  if (!isChange(operation) || copy === undefined) throw new Error(`a ${operation.operation} cannot be copied`)
+  if (spans.length === operation.spans.length) return copy
   const added = new Set(spans)
-  return pickRows(operation.copy, i => added.has(operation.spans[i] as SpanHead))
+  return pickRows(copy, i => added.has(operation.spans[i] as SpanHead))
 }
 
 /** What is ready for COPY: an append, an end, or a new trace that nobody is charged for. */
@@ -70,8 +76,8 @@ export type Copyable = Decided & { readonly decision: Extract<Decision, { kind: 
 
 export function isCopyable(each: Decided): each is Copyable {
   const { pending, decision } = each
-  if (decision.kind === 'change') return true
-  return decision.kind === 'insert' && pending.charge === undefined && recordOf(pending)?.copy !== undefined
+  const isOfKind = decision.kind === 'change' || (decision.kind === 'insert' && pending.charge === undefined)
+  return isOfKind && copyOf(pending) !== undefined
 }
 
 /**

@@ -18,14 +18,16 @@ import { isMemorable } from './remembered.ts'
 import { type RecordText, type RowsText, renderRestored, renderSpans, renderTrace } from './rows.ts'
 
 /**
- * `record text` makes rows for the statement, and what else is not restored, those that COPY takes. Of the spans of appends
- * and ends, which are written is yet to be decided.
+ * `record`, `append` and `end` make the rows that COPY takes, and the same with `text` those for the statement: of all spans,
+ * though which of an append's or an end's are written is yet to be decided.
  */
 export type Operation =
   | 'record'
   | 'record text'
   | 'append'
+  | 'append text'
   | 'end'
+  | 'end text'
   | 'restore'
   | 'export-json'
   | 'export-protobuf'
@@ -52,9 +54,13 @@ export interface ReadyRecord {
   readonly text: RecordText | undefined
 }
 
-/** An append or an end: what decide() needs, and the rows of all its spans. */
-export type ReadyAppend = Append & { readonly copy: SpanRows }
-export type ReadyEnd = End & { readonly copy: SpanRows }
+/** An append or an end: what decide() needs, and the rows of all its spans in one form or the other. */
+export type ReadyAppend = Append & AddedRows
+export type ReadyEnd = End & AddedRows
+interface AddedRows {
+  readonly copy: SpanRows | undefined
+  readonly text: RowsText | undefined
+}
 
 /** Spans of an export for one trace. */
 export interface ReadySpans {
@@ -100,7 +106,12 @@ export function makeReady({ operation, body }: ReadyTask): ReadyResult {
 /** The rows for the statement of what was made ready for COPY: of a body, or of spans that make a trace. */
 export const renderAsText = (body: Uint8Array): RecordText => renderTrace(prepare('record', body))
 /** The same of those spans of an append's or an end's body that are written. */
-export function renderAddedAsText(operation: 'append' | 'end', body: Uint8Array, added: readonly SpanHead[]): RowsText {
+export function renderAddedAsText(
+  { operation, spans, text }: ReadyAppend | ReadyEnd,
+  body: Uint8Array,
+  added: readonly SpanHead[]
+): RowsText {
+  if (text !== undefined && added.length === spans.length) return text
   if (added.length === 0) return renderSpans([])
   const ids = new Set(added.map(({ id }) => id))
   return renderSpans(prepare(operation, body).spans.filter(({ id }) => ids.has(id)))
@@ -127,9 +138,13 @@ function prepareAndRender(operation: Operation, body: Uint8Array): Ready {
       return readyRecord(trace, undefined, renderRestored(trace))
     }
     case 'append':
-      return withRows(prepare('append', body))
+      return withCopyRows(prepare('append', body))
+    case 'append text':
+      return withText(prepare('append', body))
     case 'end':
-      return withRows(prepare('end', body))
+      return withCopyRows(prepare('end', body))
+    case 'end text':
+      return withText(prepare('end', body))
     case 'export-json':
       return readyExport(readExport(body, 'json'))
     case 'export-protobuf':
@@ -141,9 +156,21 @@ function prepareAndRender(operation: Operation, body: Uint8Array): Ready {
 
 const headOf = ({ id, status, hash, bytes }: PreparedSpan): SpanHead => ({ id, status, hash, bytes })
 
-function withRows<T extends { readonly spans: readonly PreparedSpan[] }>(prepared: T) {
-  return { ...prepared, spans: prepared.spans.map(headOf), copy: renderSpanRows(prepared.spans) }
+interface WithSpans {
+  readonly spans: readonly PreparedSpan[]
 }
+const withCopyRows = <T extends WithSpans>(prepared: T) => ({
+  ...prepared,
+  spans: prepared.spans.map(headOf),
+  copy: renderSpanRows(prepared.spans),
+  text: undefined
+})
+const withText = <T extends WithSpans>(prepared: T) => ({
+  ...prepared,
+  spans: prepared.spans.map(headOf),
+  copy: undefined,
+  text: renderSpans(prepared.spans)
+})
 
 function readyExport({ traces, portions, refusals }: Export): ReadyExport {
   return {

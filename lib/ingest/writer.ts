@@ -83,6 +83,11 @@ export class Writer {
     }
   }
 
+  /** Whether rows should be made for COPY: false where this server cannot be copied to. */
+  get copies(): boolean {
+    return this.#copier.isPossible
+  }
+
   close(): void {
     this.#copier.close()
   }
@@ -145,11 +150,11 @@ export class Writer {
     const changed = []
     for (const { pending, state, decision } of copyable) {
       pending.decision = decision
-      const { projectId, environment, keyId, operation } = pending
+      const { projectId, environment, keyId } = pending
       if (decision.kind === 'change' && state !== undefined) {
         const { change } = decision
         rows.change(this.#targetOf(pending, state), change)
-        changed.push({ projectId, seq: state.seq, addedBytes: change.addedBytes, rows: addedRows(operation, change) })
+        changed.push({ projectId, seq: state.seq, addedBytes: change.addedBytes, rows: addedRows(pending, change) })
       } else {
         const { estimatedBytes, copy } = recordOf(pending) as Copied
         traces.push({
@@ -258,7 +263,7 @@ export class Writer {
     if (state !== undefined && decision.kind === 'grow') {
       rows.grow(this.#targetOf(pending, state), decision.growth, decision.added)
     } else if (state !== undefined && decision.kind === 'change' && isChange(operation)) {
-      const added = renderAddedAsText(operation.operation, body, decision.change.spans)
+      const added = renderAddedAsText(operation, body, decision.change.spans)
       rows.change(this.#targetOf(pending, state), decision.change, added)
     } else if (operation.operation === 'record' || operation.operation === 'export') {
       const seq = this.#numberOf(pending)

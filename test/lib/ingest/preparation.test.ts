@@ -2,7 +2,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
 import { Preparation } from '../../../lib/ingest/preparation.ts'
 import { createLog } from '../../../lib/log.ts'
-import { ingestBody } from '../../fixtures/bodies.ts'
+import { endBody, ingestBody, span, spansBody } from '../../fixtures/bodies.ts'
+import { bytes } from '../../fixtures/write-path.ts'
 
 const log = createLog('silent')
 const bodyOf = (length: number) => Buffer.from(JSON.stringify(ingestBody({ input: 'x'.repeat(length) })))
@@ -14,6 +15,29 @@ t.test('prepares small bodies here and large ones on a thread, alike', async t =
     t.match(await preparation.makeReady({ operation: 'record', body: bodyOf(length) }), { operation: 'record' })
     const refused = preparation.makeReady({ operation: 'append', body: bodyOf(length) })
     await t.rejects(refused, { code: 'invalid_trace', message: 'spans: is required' })
+  }
+})
+
+t.test('makes the rows of all spans in the form that is asked for, and leaves out what they hold', async t => {
+  const preparation = new Preparation(1, log)
+  t.teardown(() => preparation.close())
+  for (const length of [10, 100_000]) {
+    const spans = [span({ output: 'x'.repeat(length) }), span()]
+    for (const [operation, body] of [
+      ['append', spansBody(...spans)],
+      ['end', endBody({ spans })]
+    ] as const) {
+      const copied = await preparation.makeReady({ operation, body: bytes(body) })
+      const stated = await preparation.makeReady({ operation: `${operation} text`, body: bytes(body) })
+      t.match(copied, {
+        operation,
+        spans: spans.map(({ id }) => ({ id })),
+        copy: { spans: [0, Number] },
+        text: undefined
+      })
+      t.match(stated, { operation, spans: spans.map(({ id }) => ({ id })), copy: undefined, text: { count: 2 } })
+      t.notMatch(copied, { spans: [{ output: String }] })
+    }
   }
 })
 
