@@ -98,20 +98,13 @@ create table traces (
   input               json,
   output              json,
   metadata            json,
-  -- Stands for status, environment and model together; trace_families says which families there are. (Each hash seeds the
-  -- next. Two families of a project that share a number would be found by each other's filters; among 1,000 the odds are
-  -- 1 in 10^13.)
-  family              bigint not null generated always as (hashtextextended(coalesce(model, ''),
-                        hashtextextended(coalesce(environment, ''), hashtextextended(status, 0)))) stored,
-  -- Stands for the family and the name together.
-  kind                bigint not null generated always as (hashtextextended(name, hashtextextended(coalesce(model, ''),
-                        hashtextextended(coalesce(environment, ''), hashtextextended(status, 0))))) stored,
-  -- The same of a user.
-  user_family         bigint generated always as (hashtextextended(user_id, hashtextextended(coalesce(model, ''),
-                        hashtextextended(coalesce(environment, ''), hashtextextended(status, 0))))) stored,
-  user_kind           bigint generated always as (hashtextextended(user_id, hashtextextended(name,
-                        hashtextextended(coalesce(model, ''), hashtextextended(coalesce(environment, ''),
-                        hashtextextended(status, 0)))))) stored,
+  -- Numbers of the lists that the trace is in (lib/store/list-numbers.ts). The family stands for status, environment and
+  -- model together, and trace_families says which families there are; the kind for the family and the name; the last two
+  -- for these and the user.
+  family              bigint not null,
+  kind                bigint not null,
+  user_family         bigint,
+  user_kind           bigint,
   constraint traces_pkey primary key (project_id, seq),
   constraint traces_id unique (project_id, id)
 )
@@ -166,9 +159,9 @@ create table trace_tags (
   cost_usd    float8,
   id          uuid not null,
   -- A tag in a family, in a kind, and of a user in a family, each as one number: what the indexes below begin with.
-  tag_family  bigint not null generated always as (hashtextextended(tag, family)) stored,
-  tag_kind    bigint not null generated always as (hashtextextended(tag, kind)) stored,
-  tag_user    bigint generated always as (hashtextextended(tag, hashtextextended(user_id, family))) stored,
+  tag_family  bigint not null,
+  tag_kind    bigint not null,
+  tag_user    bigint,
   user_id     text,
   tag         text not null
 );

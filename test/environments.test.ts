@@ -2,6 +2,7 @@
 import t from 'tap'
 import { revokeKey, setKeyEnvironment } from '../lib/admin/keys.ts'
 import { endBody, ingestBody, span, spansBody, startBody, traceId } from './fixtures/bodies.ts'
+import { setEnvironment } from './fixtures/seed.ts'
 import { testService } from './fixtures/service.ts'
 import { until } from './fixtures/until.ts'
 
@@ -132,13 +133,13 @@ t.test('environments', async t => {
 
   await t.test('8. what carries none does not match unassigned until it is marked', async t => {
     const id = await record(key, startBody())
-    await database.pool.run(sql => sql`update traces set environment = null where id = ${id}`)
+    await database.pool.run(sql => setEnvironment(sql, id, null))
     t.equal((await read(id)).environment, null)
     t.notOk((await listed('unassigned')).includes(id))
     t.match(await call('POST', `${TRACES}/${id}/spans`, { body: spansBody(span()) }), { status: 200 })
     t.match(await call('POST', `${TRACES}/${id}/end`, { key: production.key, body: endBody() }), { status: 403 })
     t.match(await call('POST', `${TRACES}/${id}/end`, { body: endBody() }), { status: 200 })
-    await database.pool.run(sql => sql`update traces set environment = 'unassigned' where id = ${id}`)
+    await database.pool.run(sql => setEnvironment(sql, id, 'unassigned'))
     t.ok((await listed('unassigned')).includes(id))
   })
 

@@ -15,7 +15,6 @@ import { pidOf, Silence, TICK_MS } from './silence.ts'
 const HEADER_BYTES = 5
 const READY_FOR_QUERY = 'Z'.charCodeAt(0)
 const ERROR_RESPONSE = 'E'.charCodeAt(0)
-const DATA_ROW = 'D'.charCodeAt(0)
 /** What PostgreSQL says with READY_FOR_QUERY of a transaction that is left open, and only waits to be undone. */
 const FAILED = 'E'.charCodeAt(0)
 const ROLLBACK = Buffer.from('Q\0\0\0\x0drollback\0', 'latin1')
@@ -40,11 +39,8 @@ class ConnectionLost extends Error {
   }
 }
 
-/** A row that a statement gave: text, or null. */
-export type Row = readonly (string | null)[]
-
 interface Batch {
-  resolve(rows: readonly Row[]): void
+  resolve(): void
   reject(error: unknown): void
 }
 
@@ -52,7 +48,6 @@ export class CopyConnection {
   readonly #socket: Socket
   #unread: Buffer = Buffer.alloc(0)
   #error: CopyError | undefined
-  #rows: Row[] = []
   #batch: Batch | undefined
   #isWriting = false
   /** How often PostgreSQL will yet say that it is ready. */
@@ -103,11 +98,11 @@ export class CopyConnection {
   }
 
   /**
-   * Sends messages that PostgreSQL answers so many times, and that are one transaction; resolves with the rows that their
-   * statements gave when PostgreSQL has committed it all, rejects with the first error when it has undone it all. The memory
-   * is the caller's again when this is settled.
+   * Sends messages that PostgreSQL answers so many times, and that are one transaction; resolves when
+   * PostgreSQL has committed it all, rejects with the first error when it has undone it all. What statements give is passed
+   * over. The memory is the caller's again when this is settled.
    */
-  send(messages: Buffer, answers = 1): Promise<readonly Row[]> {
+  send(messages: Buffer, answers = 1): Promise<void> {
     return new Promise((resolve, reject) => {
       if (this.#dead) throw new ConnectionLost()
       if (this.#batch !== undefined) throw new Error('a batch is under way')
@@ -132,7 +127,6 @@ export class CopyConnection {
       const length = 1 + bytes.readUInt32BE(1)
       if (bytes.length < length) break
       if (bytes[0] === ERROR_RESPONSE) this.#error ??= new CopyError(readFields(bytes.subarray(HEADER_BYTES, length)))
-      else if (bytes[0] === DATA_ROW) this.#rows.push(readRow(bytes.subarray(HEADER_BYTES, length)))
       else if (bytes[0] === READY_FOR_QUERY) this.#answered(bytes[HEADER_BYTES] === FAILED)
       bytes = bytes.subarray(length)
     }
@@ -150,11 +144,10 @@ export class CopyConnection {
   }
 
   #settle(): void {
-    const [batch, error, rows] = [this.#batch, this.#error, this.#rows]
+    const [batch, error] = [this.#batch, this.#error]
     this.#batch = undefined
     this.#error = undefined
-    this.#rows = []
-    if (error === undefined) batch?.resolve(rows)
+    if (error === undefined) batch?.resolve()
     else batch?.reject(error)
   }
 
@@ -170,23 +163,6 @@ export class CopyConnection {
     // A server that ends says why before it closes.
     batch?.reject(this.#error ?? new ConnectionLost(error))
   }
-}
-
-const NULL_LENGTH = -1
-
-/** A count of fields, then the length of each and its text. */
-function readRow(content: Buffer): Row {
-  let at = 2
-  return Array.from({ length: content.readInt16BE() }, () => {
-    const length = content.readInt32BE(at)
-    const from = at + 4
-    if (length === NULL_LENGTH) {
-      at = from
-      return null
-    }
-    at = from + length
-    return content.toString('utf8', from, at)
-  })
 }
 
 /** The fields of an error: a letter and a text each. */

@@ -85,7 +85,10 @@ export async function readSchemaState(sql: Sql, folder?: string): Promise<Schema
   return { state: version < latest ? 'older' : 'newer', version, latest }
 }
 
-/** Whether the code must wait for migrations. A newer schema is one that it can use: they only go forward, and only add. */
+/**
+ * Whether the code must wait for migrations. A newer schema is one that it can use: they only go forward, and only add (but
+ * for 0002, before which there was no release).
+ */
 export function isBehind({ state }: SchemaState): boolean {
   return state === 'missing' || state === 'older'
 }

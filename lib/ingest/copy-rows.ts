@@ -1,6 +1,7 @@
 /** Traces to record, and spans to add, as the rows that COPY takes, written where their body is prepared. */
+import { UNASSIGNED } from '../environment.ts'
 import {
-  KIND_COLUMNS,
+  LIST_COLUMNS,
   OWNER_COLUMNS,
   SPAN_BODY_COLUMNS,
   SPAN_COLUMNS,
@@ -10,29 +11,34 @@ import {
 } from '../store/columns.ts'
 import type { CopyRows, SpanRows } from '../store/copy-batch.ts'
 import { CopyWriter, fieldWriter } from '../store/copy-format.ts'
-import { kindText } from '../store/known-kinds.ts'
+import { familyText } from '../store/known-families.ts'
+import { listsOf, tagListsOf } from '../store/list-numbers.ts'
 import type { PreparedSpan, PreparedTrace } from '../trace/prepared.ts'
-import { spanValues, type Tagged, tagValues, traceValues } from './values.ts'
+import { listValues, spanValues, tagValues, traceValues } from './values.ts'
 
 const rows = new CopyWriter()
+const writeLists = fieldWriter(LIST_COLUMNS, listValues)
 const writeTrace = fieldWriter(TRACE_BODY_COLUMNS, traceValues)
 /** Filled in when the batch is written. */
-const writeKind = fieldWriter(KIND_COLUMNS, { project_id: () => 0, kind: () => 0, family: () => 0 })
+const writeProject = fieldWriter([OWNER_COLUMNS[0]], { project_id: () => 0 })
 const writeOwner = fieldWriter(OWNER_COLUMNS, { project_id: () => 0, trace_seq: () => 0 })
 const writeTag = fieldWriter(TAG_BODY_COLUMNS, tagValues)
 const writeSpan = fieldWriter(SPAN_BODY_COLUMNS, spanValues)
 
-export function renderCopyRows(trace: PreparedTrace): CopyRows {
+/** `environment`: of the key that records the trace. */
+export function renderCopyRows(trace: PreparedTrace, environment: string | null): CopyRows {
+  const lists = listsOf(trace, environment ?? UNASSIGNED)
+  writeLists(rows, lists)
   writeTrace(rows, trace)
   const tags = trace.tags.map(tag => {
     const from = rows.length
     rows.int16(TAG_COLUMNS.length)
-    writeKind(rows, undefined)
-    writeTag(rows, { trace, tag } satisfies Tagged)
+    writeProject(rows, undefined)
+    writeTag(rows, { trace, lists, tag, tagLists: tagListsOf(tag, lists) })
     return from
   })
   const spans = writeSpans(trace.spans)
-  return { bytes: rows.take(), tags, spans, kind: kindText(trace) }
+  return { bytes: rows.take(), tags, spans, family: familyText(lists) }
 }
 
 export function renderSpanRows(spans: readonly PreparedSpan[]): SpanRows {

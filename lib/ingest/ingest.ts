@@ -116,14 +116,14 @@ export class WritePath implements Ingest {
   async record(key: Principal, body: Uint8Array): Promise<Recorded> {
     // Who is charged, is so by the statement.
     const operation = this.#copies && !this.#isCharged(key) ? 'record' : 'record text'
-    return this.#prepared(operation, body, async ready => {
+    return this.#prepared(operation, body, key, async ready => {
       const record = ready as ReadyRecord
       return recorded(record, await this.#submit(key, record.traceId, record, body))
     })
   }
 
   async append(key: Principal, traceId: string, body: Uint8Array): Promise<Appended> {
-    return this.#prepared(this.#copies ? 'append' : 'append text', body, async ready => {
+    return this.#prepared(this.#copies ? 'append' : 'append text', body, key, async ready => {
       const operation = { ...(ready as ReadyAppend), environment: key.environment }
       const decision = ofChange(await this.#submit(key, traceId, operation, body))
       const added = decision.kind === 'change' ? decision.added : 0
@@ -132,7 +132,7 @@ export class WritePath implements Ingest {
   }
 
   async end(key: Principal, traceId: string, body: Uint8Array): Promise<Ended> {
-    return this.#prepared(this.#copies ? 'end' : 'end text', body, async ready => {
+    return this.#prepared(this.#copies ? 'end' : 'end text', body, key, async ready => {
       const operation = { ...(ready as ReadyEnd), environment: key.environment }
       const decision = ofChange(await this.#submit(key, traceId, operation, body))
       return { traceId, duplicate: decision.kind === 'duplicate', spanCount: spanCountAfter(decision) }
@@ -142,7 +142,7 @@ export class WritePath implements Ingest {
   async export(key: Principal, body: Uint8Array, encoding: Encoding): Promise<Exported> {
     const outcome = new ExportOutcome()
     const write = async (operation: TaskOperation, part: Uint8Array) =>
-      this.#prepared(operation, part, async ready => {
+      this.#prepared(operation, part, key, async ready => {
         const { traces, portions, refusals } = ready as ReadyExport
         const bytes = part.byteLength / traces.length
         await outcome.write(traces, refusals, trace => this.#exportTrace(key, trace, part, bytes))
@@ -172,7 +172,7 @@ export class WritePath implements Ingest {
    */
   async restore(projectId: number, line: Uint8Array): Promise<Recorded> {
     const nobody = { projectId, keyId: null, environment: null, trialAccountId: null }
-    return this.#prepared('restore', line, async ready => {
+    return this.#prepared('restore', line, nobody, async ready => {
       const record = ready as ReadyRecord
       return recorded(record, await this.#submit(nobody, record.traceId, record, line))
     })
@@ -181,7 +181,7 @@ export class WritePath implements Ingest {
   async read<K extends Reading>(kind: K, body: Uint8Array): Promise<Readings[K]> {
     await this.#readGate.enter(body.byteLength)
     try {
-      const ready = await this.#preparation.makeReady({ operation: kind, body })
+      const ready = await this.#preparation.makeReady({ operation: kind, body, environment: null })
       return (ready as ReadyValue).value as Readings[K]
     } finally {
       this.#readGate.leave(body.byteLength)
@@ -205,10 +205,15 @@ export class WritePath implements Ingest {
   }
 
   /** Prepares a body once there is room for its rows, which is given back when `write` is done with them. */
-  async #prepared<T>(operation: TaskOperation, body: Uint8Array, write: (ready: Ready) => Promise<T>): Promise<T> {
+  async #prepared<T>(
+    operation: TaskOperation,
+    body: Uint8Array,
+    { environment }: Author,
+    write: (ready: Ready) => Promise<T>
+  ): Promise<T> {
     await this.#gate.enter(body.byteLength)
     try {
-      return await write(await this.#preparation.makeReady({ operation, body }))
+      return await write(await this.#preparation.makeReady({ operation, body, environment }))
     } finally {
       this.#gate.leave(body.byteLength)
     }

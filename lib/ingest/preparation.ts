@@ -17,6 +17,7 @@ const GROUP = { bodies: 8, bytes: 256 * 1024 }
 /** Bodies on their way to a thread: one behind the other in one buffer, which is moved there. */
 export interface Group {
   readonly operations: readonly Operation[]
+  readonly environments: readonly (string | null)[]
   readonly lengths: readonly number[]
   readonly bytes: ArrayBuffer
 }
@@ -102,7 +103,8 @@ export class Preparation {
       at += task.body.byteLength
     }
     const operations = group.map(({ task }) => task.operation)
-    return this.#pool.run({ operations, lengths, bytes: bytes.buffer }, { transferList: [bytes.buffer] })
+    const environments = group.map(({ task }) => task.environment)
+    return this.#pool.run({ operations, environments, lengths, bytes: bytes.buffer }, { transferList: [bytes.buffer] })
   }
 
   /** A thread's first message says that it has loaded its code. */

@@ -37,6 +37,8 @@ export type Operation =
 export interface ReadyTask {
   readonly operation: Operation
   readonly body: Uint8Array
+  /** Of the key that records. */
+  readonly environment: string | null
 }
 
 /** A trace to record or restore: what decide() and the answer need, and its rows in one form or the other. */
@@ -94,9 +96,9 @@ export type Ready = ReadyRecord | ReadyAppend | ReadyEnd | ReadyExport | ReadyVa
 /** A refusal is a value here: an error's code does not survive the way between threads. */
 export type ReadyResult = { readonly ready: Ready } | { readonly refusal: { code: ErrorCode; message: string } }
 
-export function makeReady({ operation, body }: ReadyTask): ReadyResult {
+export function makeReady(task: ReadyTask): ReadyResult {
   try {
-    return { ready: prepareAndRender(operation, body) }
+    return { ready: prepareAndRender(task) }
   } catch (error) {
     if (error instanceof Refusal) return { refusal: { code: error.code, message: error.message } }
     throw error
@@ -122,12 +124,12 @@ export function renderSpansAsText({ traceId, spans }: Pick<ReadySpans, 'traceId'
   return renderTrace(trace)
 }
 
-function prepareAndRender(operation: Operation, body: Uint8Array): Ready {
+function prepareAndRender({ operation, body, environment }: ReadyTask): Ready {
   if (isReading(operation)) return { operation: 'read', value: read(operation, body) }
   switch (operation) {
     case 'record': {
       const trace = prepare('record', body)
-      return readyRecord(trace, renderCopyRows(trace), undefined, startedOf(trace, body))
+      return readyRecord(trace, renderCopyRows(trace, environment), undefined, startedOf(trace, body))
     }
     case 'record text': {
       const trace = prepare('record', body)
@@ -146,11 +148,11 @@ function prepareAndRender(operation: Operation, body: Uint8Array): Ready {
     case 'end text':
       return withText(prepare('end', body))
     case 'export-json':
-      return readyExport(readExport(body, 'json'))
+      return readyExport(readExport(body, 'json'), environment)
     case 'export-protobuf':
-      return readyExport(readExport(body, 'protobuf'))
+      return readyExport(readExport(body, 'protobuf'), environment)
     case 'export-portion':
-      return readyExport(readPortion(body))
+      return readyExport(readPortion(body), environment)
   }
 }
 
@@ -172,10 +174,10 @@ const withText = <T extends WithSpans>(prepared: T) => ({
   text: renderSpans(prepared.spans)
 })
 
-function readyExport({ traces, portions, refusals }: Export): ReadyExport {
+function readyExport({ traces, portions, refusals }: Export, environment: string | null): ReadyExport {
   return {
     operation: 'export',
-    traces: Array.from(traces, ([traceId, mapped]) => readySpans(traceId, normaliseMapped(mapped))),
+    traces: Array.from(traces, ([traceId, mapped]) => readySpans(traceId, normaliseMapped(mapped), environment)),
     portions,
     refusals
   }
@@ -187,9 +189,9 @@ function normaliseMapped(mapped: readonly MappedSpan[]): GatheredSpan[] {
   return spans.map((span, i) => ({ ...span, hints: (mapped[i] as MappedSpan).hints }))
 }
 
-function readySpans(traceId: string, spans: readonly GatheredSpan[]): ReadySpans {
+function readySpans(traceId: string, spans: readonly GatheredSpan[], environment: string | null): ReadySpans {
   const { trace, refusals } = gatherTrace(traceId, spans)
-  const first = trace && readyRecord(trace, renderCopyRows(trace), undefined)
+  const first = trace && readyRecord(trace, renderCopyRows(trace, environment), undefined)
   return { operation: 'export', traceId, spans, first, refusals }
 }
 

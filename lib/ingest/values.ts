@@ -1,5 +1,6 @@
 /** What prepared traces, spans and scores have for each column of their rows, however these travel. */
 import type {
+  LIST_COLUMNS,
   SCORE_BODY_COLUMNS,
   SPAN_BODY_COLUMNS,
   TAG_BODY_COLUMNS,
@@ -7,6 +8,7 @@ import type {
   TRACE_PAST_COLUMNS,
   Value
 } from '../store/columns.ts'
+import type { TagLists, TraceLists } from '../store/list-numbers.ts'
 import { countBytes, countErrors } from '../trace/count.ts'
 import type { Past, PastScore, PreparedSpan, PreparedTrace } from '../trace/prepared.ts'
 import { durationMs } from '../trace/timestamp.ts'
@@ -61,13 +63,27 @@ export const traceValues: Record<(typeof TRACE_BODY_COLUMNS)[number]['name'], (t
   tags: trace => (trace.tags.length === 0 ? null : trace.tags)
 }
 
-/** A tag and the trace that has it. */
+export const listValues: Record<(typeof LIST_COLUMNS)[number]['name'], (lists: TraceLists) => Value> = {
+  family: lists => lists.family,
+  kind: lists => lists.kind,
+  user_family: lists => lists.userFamily,
+  user_kind: lists => lists.userKind
+}
+
+/** A tag, and the trace that has it, with their lists. */
 export interface Tagged {
   readonly trace: PreparedTrace
+  readonly lists: TraceLists
   readonly tag: string
+  readonly tagLists: TagLists
 }
 
 export const tagValues: Record<(typeof TAG_BODY_COLUMNS)[number]['name'], (tagged: Tagged) => Value> = {
+  kind: ({ lists }) => lists.kind,
+  family: ({ lists }) => lists.family,
+  tag_family: ({ tagLists }) => tagLists.tagFamily,
+  tag_kind: ({ tagLists }) => tagLists.tagKind,
+  tag_user: ({ tagLists }) => tagLists.tagUser,
   started_at: ({ trace }) => trace.startedAt,
   duration_ms: ({ trace }) => duration(trace),
   cost_usd: ({ trace }) => trace.costUsd,

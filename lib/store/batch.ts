@@ -16,6 +16,7 @@ import {
   TRACE_COLUMNS,
   typed
 } from './columns.ts'
+import { hashInSql, listsInSql, tagListsInSql } from './list-numbers.ts'
 import { ADD_UP } from './totals.ts'
 
 /** Values of a list of columns: one parameter each, from lib/store/columns.ts; undefined: no rows. */
@@ -42,21 +43,29 @@ export interface TrialCharge {
 const names = (columns: readonly Column[]) => columns.map(column => column.name).join(', ')
 const values = (columns: readonly Column[], alias: string) => columns.map(column => typed(column, alias)).join(', ')
 
+/** The numbers of lists, made from rows of these columns; what the columns do not have is as it was. */
+function listsFrom(columns: readonly Column[], alias: string) {
+  const from = (name: string) => (columns.some(column => column.name === name) ? `${alias}.${name}` : `t.${name}`)
+  const [status, environment, model] = [from('status'), from('environment'), from('model')]
+  return listsInSql({ status, environment, model, name: from('name'), userId: from('user_id') })
+}
+
 /** Columns of a change that are none of the trace. */
 const GUARDS = ['project_id', 'seq', 'old_version', 'added_spans', 'added_bytes']
 
 /** What the later steps need of a trace that took. */
-export const TAKEN = `t.project_id, t.seq, t.id, t.kind, t.family, t.status, t.environment, t.model, t.started_at,
+export const TAKEN = `t.project_id, t.seq, t.id, t.kind, t.family, t.user_family, t.status, t.environment, t.model, t.started_at,
     t.duration_ms, t.cost_usd, t.user_id, t.tags`
 
 function insertTraces(columns: readonly Column[], first: number, charged: boolean): string {
-  return `insert into traces as t (${names(columns)})
-    select ${values(columns, 'r')} from ${rowSource(columns, first, 'r')}
+  const lists = listsFrom(columns, 'r')
+  return `insert into traces as t (${names(columns)}, ${Object.keys(lists).join(', ')})
+    select ${values(columns, 'r')}, ${Object.values(lists).join(', ')} from ${rowSource(columns, first, 'r')}
     ${charged ? 'where exists (select from charged)' : 'on conflict (project_id, id) do nothing'}
     returning ${TAKEN}, 1 as traces, t.span_count as spans, t.estimated_bytes as bytes`
 }
 
-/** A column `sets_x` says whether x is set at all. */
+/** A column `sets_x` says whether x is set at all. An append moves a trace to no other list, and sets no status. */
 function updateTraces(columns: readonly Column[], first: number): string {
   const all = new Map(columns.map(column => [column.name, typed(column, 'c')]))
   const column = (name: string) => all.get(name) ?? name
@@ -66,6 +75,8 @@ function updateTraces(columns: readonly Column[], first: number): string {
       const isSet = all.get(`sets_${name}`)
       return `${name} = ${isSet === undefined ? column(name) : `case when ${isSet} then ${column(name)} else t.${name} end`}`
     })
+  if (all.has('status'))
+    sets.push(...Object.entries(listsFrom(columns, 'c')).map(([name, number]) => `${name} = ${number}`))
   return `update traces as t set ${sets.join(', ')}
     from ${rowSource(columns, first, 'c')}
     where t.project_id = ${column('project_id')} and t.seq = ${column('seq')} and t.version = ${column('old_version')}
@@ -99,16 +110,17 @@ const RETAGGED = `select u.*, t.tags as old_tags, t.family as old_family, t.star
       is distinct from (t.kind, t.started_at, t.duration_ms, t.cost_usd, t.user_id, t.tags)`
 
 const REMOVE_TAGS = `delete from trace_tags g using retagged r, unnest(r.old_tags) as old (tag)
-    where g.project_id = r.project_id and g.tag_family = hashtextextended(old.tag, r.old_family)
+    where g.project_id = r.project_id and g.tag_family = ${hashInSql('old.tag', 'r.old_family')}
       and g.started_at = r.old_start and g.id = r.id`
 
 /** The step that adds the tags of traces that took. */
-export function addTags(sources: readonly string[]): string {
+function addTags(sources: readonly string[]): string {
+  const lists = tagListsInSql('own.tag', { family: 'family', kind: 'kind', userFamily: 'user_family' })
+  const columns = 'project_id, kind, family, started_at, duration_ms, cost_usd, id, user_id'
   const selects = sources.map(
-    source =>
-      `select project_id, kind, family, started_at, duration_ms, cost_usd, id, user_id, unnest(tags) from ${source}`
+    source => `select ${columns}, own.tag, ${Object.values(lists).join(', ')} from ${source}, unnest(tags) as own (tag)`
   )
-  return `insert into trace_tags (project_id, kind, family, started_at, duration_ms, cost_usd, id, user_id, tag)
+  return `insert into trace_tags (${columns}, tag, ${Object.keys(lists).join(', ')})
     ${selects.join(' union all ')}`
 }
 

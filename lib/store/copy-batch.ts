@@ -7,11 +7,18 @@
  */
 import type { CopyConnection } from '../database/copy-connection.ts'
 import { UNASSIGNED } from '../environment.ts'
-import { ADD_FAMILIES, addTags, changeStatement, type Rows, TAKEN } from './batch.ts'
-import { type Column, SPAN_COLUMNS, TAG_COLUMNS, TRACE_COLUMNS, TRACE_SERVICE_COLUMNS, type Value } from './columns.ts'
+import { ADD_FAMILIES, changeStatement, type Rows, TAKEN } from './batch.ts'
+import {
+  COPIED_TRACE_COLUMNS,
+  type Column,
+  SPAN_COLUMNS,
+  TAG_COLUMNS,
+  TRACE_SERVICE_COLUMNS,
+  type Value
+} from './columns.ts'
 import { fieldWriter } from './copy-format.ts'
 import { CopyMessages } from './copy-messages.ts'
-import { type KindBytes, KnownKinds } from './known-kinds.ts'
+import { KnownFamilies } from './known-families.ts'
 import { ADD_UP } from './totals.ts'
 
 /** Rows of spans but for whose they are, which is known only when they are written. */
@@ -22,12 +29,12 @@ export interface SpanRows {
   readonly spans: readonly number[]
 }
 
-/** A trace's rows but for what is known only when they are written: `bytes` has its body fields, its tags and its spans. */
+/** A trace's rows but for what is known only when they are written: `bytes` has its fields, its tags and its spans. */
 export interface CopyRows extends SpanRows {
   /** Where the row of each tag begins. */
   readonly tags: readonly number[]
-  /** Of kindText. */
-  readonly kind: string
+  /** Of familyText. */
+  readonly family: string
 }
 
 /** A new trace, with what the service adds to it. */
@@ -58,11 +65,9 @@ export interface CopyBatch {
   readonly ends: Rows
 }
 
-/** In front of the row of a span or tag: how many fields it has, the project and its length, a number and its length. */
+/** In front of the row of a span or tag: how many fields it has, the project and its length; of a span a number and its length. */
 const PROJECT_AT = 2 + 4
 const NUMBER_AT = PROJECT_AT + 4 + 4
-/** In the row of a tag: another number and its length. */
-const FAMILY_AT = NUMBER_AT + 8 + 4
 
 /** Room that is kept from one batch to the next. */
 const MAX_KEPT_BYTES = 4 * 1024 * 1024
@@ -80,7 +85,7 @@ const writeStamp = fieldWriter(TRACE_SERVICE_COLUMNS, stampValues)
 
 const copyOf = (table: string, columns: readonly Column[]) =>
   `copy ${table} (${columns.map(({ name }) => name).join(', ')}) from stdin (format binary)`
-const COPY_TRACES = copyOf('traces', TRACE_COLUMNS)
+const COPY_TRACES = copyOf('traces', COPIED_TRACE_COLUMNS)
 const COPY_SPANS = copyOf('spans', SPAN_COLUMNS)
 const COPY_TAGS = copyOf('trace_tags', TAG_COLUMNS)
 
@@ -89,7 +94,7 @@ export class CopyBatches {
   #messages = new CopyMessages()
   /** The connection on which the statements are prepared. */
   #prepared: CopyConnection | undefined
-  readonly #kinds = new KnownKinds()
+  readonly #families = new KnownFamilies()
 
   /** Writes all of the batch, or none: then it rejects with what PostgreSQL or the connection said. */
   async write(connection: CopyConnection, batch: CopyBatch, slot: number): Promise<void> {
@@ -101,11 +106,8 @@ export class CopyBatches {
       this.#prepared = connection
     }
     const answers = this.#build(batch, slot)
-    const rows = await connection.send(messages.written, answers)
-    for (const [seq, kind, family] of rows) {
-      const trace = batch.traces.find(trace => String(trace.seq) === seq)
-      if (trace !== undefined && kind != null && family != null) this.#kinds.learn(trace, { kind, family })
-    }
+    await connection.send(messages.written, answers)
+    for (const trace of batch.traces) if (!this.#families.has(trace)) this.#families.add(trace)
     if (messages.bytes.length > MAX_KEPT_BYTES) this.#messages = new CopyMessages()
   }
 
@@ -114,15 +116,14 @@ export class CopyBatches {
     const { traces, changed } = batch
     const messages = this.#messages
     messages.length = 0
-    const kinds = new Map(traces.map(trace => [trace, this.#kinds.find(trace)]))
-    const strange = traces.filter(trace => kinds.get(trace) === undefined)
-    const tagged = traces.filter(trace => trace.rows.tags.length > 0 && kinds.get(trace) !== undefined)
+    const strange = traces.filter(trace => !this.#families.has(trace))
+    const tagged = traces.filter(trace => trace.rows.tags.length > 0)
     const withSpans = [...traces, ...changed].filter(({ rows }) => rows.spans.length > 0)
     const statements: string[] = []
     if (traces.length > 0) statements.push(COPY_TRACES)
     if (withSpans.length > 0) statements.push(COPY_SPANS)
     if (tagged.length > 0) statements.push(COPY_TAGS)
-    if (strange.length > 0) statements.push(addBeside(strange))
+    if (strange.length > 0) statements.push(addFamilies(strange))
     statements.push(...addTotals(batch, slot))
     if (changed.length > 0) {
       // First, since it is what most likely fails.
@@ -132,27 +133,23 @@ export class CopyBatches {
     messages.query(statements)
     if (traces.length > 0) messages.copy(traces, trace => this.#trace(trace))
     if (withSpans.length > 0) messages.copy(withSpans, trace => this.#spans(trace))
-    if (tagged.length > 0) messages.copy(tagged, trace => this.#tags(trace, kinds.get(trace) as KindBytes))
+    if (tagged.length > 0) messages.copy(tagged, trace => this.#tags(trace))
     return changed.length > 0 ? 2 : 1
   }
 
   #trace(trace: NewTrace): void {
     const { bytes, tags, spans } = trace.rows
-    this.#messages.int16(TRACE_COLUMNS.length)
+    this.#messages.int16(COPIED_TRACE_COLUMNS.length)
     writeStamp(this.#messages, trace)
     this.#messages.append(bytes.subarray(0, tags[0] ?? spans[0]))
   }
 
-  #tags({ projectId, rows: { bytes, tags, spans } }: NewTrace, { kind, family }: KindBytes): void {
+  #tags({ projectId, rows: { bytes, tags, spans } }: NewTrace): void {
     const messages = this.#messages
     const first = tags[0] as number
     const shift = messages.length - first
     messages.append(bytes.subarray(first, spans[0]))
-    for (const tag of tags) {
-      messages.putInt32(projectId, shift + tag + PROJECT_AT)
-      messages.put(kind, shift + tag + NUMBER_AT)
-      messages.put(family, shift + tag + FAMILY_AT)
-    }
+    for (const tag of tags) messages.putInt32(projectId, shift + tag + PROJECT_AT)
   }
 
   #spans({ projectId, seq, rows }: NewTrace | ChangedTrace): void {
@@ -167,18 +164,14 @@ export class CopyBatches {
   }
 }
 
-/**
- * What is kept beside traces whose kinds are not known yet, made of the rows that were just copied; gives their numbers and
- * kinds.
- */
-function addBeside(traces: readonly NewTrace[]): string {
+/** Adds the families of traces, made of the rows that were just copied. */
+function addFamilies(traces: readonly NewTrace[]): string {
   const projects = traces.map(({ projectId }) => projectId).join(',')
   const numbers = traces.map(({ seq }) => seq).join(',')
   return `with taken as materialized (
       select ${TAKEN} from unnest('{${projects}}'::int[], '{${numbers}}'::bigint[]) as n (project_id, seq)
       join traces t on t.project_id = n.project_id and t.seq = n.seq
-    ), new_families as (${ADD_FAMILIES}), new_tags as (${addTags(['taken'])})
-    select seq, kind, family from taken`
+    ) ${ADD_FAMILIES}`
 }
 
 /** Parsed and planned once: 7 us less of PostgreSQL's CPU for each small trace. */

@@ -4,6 +4,7 @@
  */
 import { epochMs, microsOf } from '../trace/timestamp.ts'
 import type { Column, Value } from './columns.ts'
+import type { ListNumber } from './list-numbers.ts'
 
 const FIRST_BYTES = 65_536
 /** Bytes that one UTF-16 code unit takes in UTF-8 at most. */
@@ -109,10 +110,6 @@ export class CopyWriter {
     this.putInt32(value - high * TWO_32, at + 4)
   }
 
-  put(bytes: Uint8Array, at: number): void {
-    this.bytes.set(bytes, at)
-  }
-
   /** What was written, as bytes of its own; then it begins anew. */
   take(): Uint8Array {
     const taken = new Uint8Array(this.bytes.subarray(0, this.length))
@@ -138,9 +135,14 @@ const FIELDS: Readonly<Record<string, WriteField>> = {
     rows.int32(4)
     rows.int32(value)
   },
-  bigint(rows, value: number) {
+  bigint(rows, value: number | ListNumber) {
     rows.int32(8)
-    rows.int64(value)
+    if (typeof value === 'number') {
+      rows.int64(value)
+    } else {
+      rows.int32(value.high)
+      rows.int32(value.low)
+    }
   },
   float8(rows, value: number) {
     rows.int32(8)

@@ -1,6 +1,7 @@
 /** Deleting a trace with everything under it. */
 import type { Sql } from 'postgres'
 import type { Attempts } from '../app.ts'
+import { hashInSql } from './list-numbers.ts'
 import { addTotals } from './totals.ts'
 
 /**
@@ -30,7 +31,7 @@ export async function deleteTrace(
         returning t.seq, t.id, t.family, t.started_at, t.tags, -1 as traces, -t.span_count as spans, -t.estimated_bytes as bytes
       ), tags_gone as (
         delete from trace_tags g using gone, unnest(gone.tags) as own (tag)
-        where g.project_id = ${projectId} and g.tag_family = hashtextextended(own.tag, gone.family)
+        where g.project_id = ${projectId} and g.tag_family = ${sql.unsafe(hashInSql('own.tag', 'gone.family'))}
           and g.started_at = gone.started_at and g.id = gone.id
       ), spans_gone as (
         delete from spans s using gone where s.project_id = ${projectId} and s.trace_seq = gone.seq

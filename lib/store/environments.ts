@@ -1,5 +1,6 @@
 /** Relabelling stored traces (specification 2.10.8): the one way in which a trace's environment ever changes. */
 import type { Sql } from 'postgres'
+import { hashInSql, listsInSql, tagListsInSql } from './list-numbers.ts'
 
 /** Which traces of a project: all that fit every condition given. */
 export interface TraceSelection {
@@ -40,6 +41,17 @@ export async function countEnvironments(
     order by environment nulls first`
 }
 
+const assignments = (values: Readonly<Record<string, string>>) =>
+  Object.entries(values)
+    .map(([column, value]) => `${column} = ${value}`)
+    .join(', ')
+const SET_LISTS = assignments(
+  listsInSql({ status: 'status', environment: 'label', model: 'model', name: 'name', userId: 'user_id' })
+)
+const SET_TAG_LISTS = assignments(
+  tagListsInSql('own.tag', { family: 'c.family', kind: 'c.kind', userFamily: 'c.user_family' })
+)
+
 export interface RelabelledBatch {
   readonly changed: number
   /** The inner number up to which everything is done; null: nothing is left. */
@@ -71,19 +83,20 @@ export async function relabelTraces(
         limit ${range.limit}
       ) next
     ), changed as (
-      update traces set environment = ${environment}, version = nextval('trace_numbers')
+      update traces set environment = label, version = nextval('trace_numbers'), ${sql.unsafe(SET_LISTS)}
+      from (select ${environment}::text as label) new
       where project_id = ${projectId} and seq > ${range.afterSeq} and seq <= (select last_seq from range)
         and (${changes} and ${selected(sql, projectId, selection)}) is true
-      returning seq, kind, family, id, started_at, tags, status, model
+      returning seq, kind, family, user_family, id, started_at, tags, status, model
     ), new_families as (
       insert into trace_families (project_id, family, status, environment, model)
       select distinct on (family) ${projectId}::int, family, status, ${environment}, model from changed order by family
       on conflict (project_id, family) do nothing
     ), relabelled_tags as (
       -- The snapshot of the statement shows traces with the families that they had.
-      update trace_tags g set kind = c.kind, family = c.family
+      update trace_tags g set kind = c.kind, family = c.family, ${sql.unsafe(SET_TAG_LISTS)}
       from changed c join traces old on old.project_id = ${projectId} and old.seq = c.seq, unnest(c.tags) as own (tag)
-      where g.project_id = ${projectId} and g.tag_family = hashtextextended(own.tag, old.family)
+      where g.project_id = ${projectId} and g.tag_family = ${sql.unsafe(hashInSql('own.tag', 'old.family'))}
         and g.started_at = c.started_at and g.id = c.id
     )
     select (select count(*) from changed) as changed, (select last_seq from range) as "lastSeq"`

@@ -16,6 +16,7 @@
  */
 import type { Sql } from 'postgres'
 import type { Edge } from '../cursor.ts'
+import { hashInSql } from './list-numbers.ts'
 import { behindEdge, type Found, type Start, type TraceQuery } from './trace-list.ts'
 import { FAMILY_FILTERS, TraceStatement } from './trace-statement.ts'
 
@@ -102,7 +103,7 @@ interface Lists {
 function findLists(statement: TraceStatement, { name, tag, userId }: TraceQuery): Lists {
   const under = (value: string | undefined) => {
     const text = value === undefined ? undefined : `${statement.bind(value)}::text`
-    return (list: string) => (text === undefined ? list : `hashtextextended(${text}, ${list})`)
+    return (list: string) => (text === undefined ? list : hashInSql(text, list))
   }
   const [kindIn, ofUser, ofTag] = [under(name), under(userId), under(tag)] as const
   // Of a user's traces with a tag there are families only: their kinds stand beside them.

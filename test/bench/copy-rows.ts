@@ -3,7 +3,7 @@
  * COPY writes it, with the placeholders of template.ts where a row must be unique.
  */
 import type { Sql } from 'postgres'
-import { type Column, SPAN_COLUMNS, TAG_COLUMNS, TRACE_COLUMNS } from '../../lib/store/columns.ts'
+import { COPIED_TRACE_COLUMNS, type Column, SPAN_COLUMNS, TAG_COLUMNS } from '../../lib/store/columns.ts'
 import { type BodyKind, ingestBody, SHAPES } from './bodies.ts'
 import { MINUTE_PLACE, NUMBER_PLACE, TRACE_ID_PLACE } from './template.ts'
 
@@ -46,7 +46,7 @@ async function readTrace(sql: Sql, id: string): Promise<CopyRows> {
   const [row] = await sql<{ seq: number; spanCount: number; estimatedBytes: number }[]>`
     select seq, span_count as "spanCount", estimated_bytes as "estimatedBytes" from traces where id = ${id}`
   const { seq, ...counts } = row!
-  const traceValues = TRACE_COLUMNS.map(({ name }) => PLACES[name] ?? name)
+  const traceValues = COPIED_TRACE_COLUMNS.map(({ name }) => PLACES[name] ?? name)
   const spanValues = SPAN_COLUMNS.map(({ name }) => (name === 'trace_seq' ? NUMBER_PLACE : name))
   return {
     trace: await readLines(sql, traceValues, `traces where id = '${id}'`),

@@ -36,8 +36,8 @@ async function fillTraces({ pool }: TestDatabase): Promise<void> {
   await pool.run(
     sql => sql`
       insert into traces (project_id, span_count, error_count, seq, version, started_at, document_bytes, estimated_bytes,
-        id, name, status, body_hash)
-      select 1000, 0, 0, n, n, now(), 0, 0, gen_random_uuid(), 'old', 'ok', '' from generate_series(1, ${ROWS}::int) n`
+        id, name, status, body_hash, family, kind)
+      select 1000, 0, 0, n, n, now(), 0, 0, gen_random_uuid(), 'old', 'ok', '', 0, 0 from generate_series(1, ${ROWS}::int) n`
   )
 }
 

@@ -6,6 +6,7 @@
  * PostgreSQL makes the rows itself, with the indexes away meanwhile: 10 million take minutes, and nothing is sent.
  */
 import type { Sql } from 'postgres'
+import { LISTS, TAG_LISTS } from '../../fixtures/lists.ts'
 import { UsageError } from '../options.ts'
 
 const CHUNK = 250_000
@@ -119,12 +120,13 @@ async function dropIndexes(sql: Sql): Promise<DroppedIndex[]> {
 const insertTraces = (projectId: number, start: number, first: number, count: number, traces: number): string => `
   insert into traces (project_id, span_count, error_count, score_count, seq, version, started_at, ended_at, duration_ms,
     ingested_at, input_tokens, output_tokens, total_tokens, cost_usd, document_bytes, estimated_bytes, id, name, status,
-    environment, provider, model, session_id, user_id, key_id, tags, body_hash, input, output, metadata)
+    environment, provider, model, session_id, user_id, key_id, tags, body_hash, input, output, metadata,
+    ${Object.keys(LISTS).join(', ')})
   select ${projectId}, 0, (status = 'error')::int, (n % 20 = 0)::int, n, n, at,
     case when status <> 'running' then at + ms * interval '1 ms' end, case when status <> 'running' then ms end,
     at + interval '2 s', tokens, tokens / 3, tokens + tokens / 3,
     case when costs then round(tokens * 0.0000031, 8)::float8 end, 700, 700, gen_random_uuid(), name, status,
-    environment, 'openai', model, 'session-' || n / 8, 'user-' || floor(20000 * power(random(), 3))::int, 'bench',
+    environment, 'openai', model, 'session-' || n / 8, user_id, 'bench',
     case when random() < 0.8 then array_remove(array[
       'v' || floor(6 * power(random(), 2))::int,
       case when environment = 'staging' then 'eval' end,
@@ -132,7 +134,8 @@ const insertTraces = (projectId: number, start: number, first: number, count: nu
       case when n % 1000 = 3 then 'incident' end,
       case when n % 50000 = 4 then 'outage' end], null) end,
     decode(repeat('ab', 32), 'hex'), '{"question":"where is my order, and when will it be here?"}',
-    '{"answer":"it is on its way and will be with you before noon"}', '{"app":"assistant","release":"4.12.0"}'
+    '{"answer":"it is on its way and will be with you before noon"}', '{"app":"assistant","release":"4.12.0"}',
+    ${Object.values(LISTS).join(', ')}
   from (
     select n, timestamptz '2025-11-01Z' + (n - ${start} + random()) * interval '${(365 * 86_400) / traces} s' as at,
       floor(20 * exp(9 * random() * random()))::bigint as ms, floor(100 + 20000 * random() * random())::bigint as tokens,
@@ -141,7 +144,7 @@ const insertTraces = (projectId: number, start: number, first: number, count: nu
         else 'model-' || floor(9 * power(random(), 2))::int end as model,
       case when state < 0.04 then 'error' when state < 0.1 then 'unset' when state < 0.101 then 'running' else 'ok' end as status,
       case when n % 1000 = 13 then 'canary' when place < 0.7 then 'production' when place < 0.9 then 'staging'
-        else 'unassigned' end as environment
+        else 'unassigned' end as environment, 'user-' || floor(20000 * power(random(), 3))::int as user_id
     from (
       select n, floor(60 * power(random(), 3))::int as kind, random() as state, random() as place
       from generate_series(${first}::bigint, ${first + count - 1}) n
@@ -152,11 +155,13 @@ const insertBeside = (projectId: number): string[] => [
   // Every family that there can be, also those of which a small project has no trace: a filter looks into each.
   `with seen as (select distinct status, environment, model from traces where project_id = ${projectId})
   insert into trace_families (project_id, family, status, environment, model)
-  select ${projectId}, hashtextextended(model, hashtextextended(environment, hashtextextended(status, 0))), *
+  select ${projectId}, ${LISTS.family}, *
   from (select distinct status from seen) s, (select distinct environment from seen) e, (select distinct model from seen) m`,
-  `insert into trace_tags (project_id, kind, family, started_at, duration_ms, cost_usd, id, user_id, tag)
-  select project_id, kind, family, started_at, duration_ms, cost_usd, id, user_id, unnest(tags) from traces
-  where project_id = ${projectId}`,
+  `insert into trace_tags (project_id, kind, family, started_at, duration_ms, cost_usd, id, user_id, tag,
+    ${Object.keys(TAG_LISTS).join(', ')})
+  select project_id, kind, family, started_at, duration_ms, cost_usd, id, user_id, tag,
+    ${Object.values(TAG_LISTS).join(', ')}
+  from traces, unnest(tags) as own (tag) where project_id = ${projectId}`,
   `insert into scores (project_id, trace_seq, created_at, id, name, data_type, value, source)
   select project_id, seq, started_at + interval '1 minute', int8send(seq),
     case when seq % 1000 = 0 then 'rare-score' when seq % 60 = 0 then 'helpfulness' else 'quality' end, 'numeric',

@@ -12,8 +12,10 @@ t.test('prepares small bodies here and large ones on a thread, alike', async t =
   const preparation = new Preparation(1, log)
   t.teardown(() => preparation.close())
   for (const length of [10, 100_000]) {
-    t.match(await preparation.makeReady({ operation: 'record', body: bodyOf(length) }), { operation: 'record' })
-    const refused = preparation.makeReady({ operation: 'append', body: bodyOf(length) })
+    t.match(await preparation.makeReady({ operation: 'record', body: bodyOf(length), environment: null }), {
+      operation: 'record'
+    })
+    const refused = preparation.makeReady({ operation: 'append', body: bodyOf(length), environment: null })
     await t.rejects(refused, { code: 'invalid_trace', message: 'spans: is required' })
   }
 })
@@ -27,8 +29,12 @@ t.test('makes the rows of all spans in the form that is asked for, and leaves ou
       ['append', spansBody(...spans)],
       ['end', endBody({ spans })]
     ] as const) {
-      const copied = await preparation.makeReady({ operation, body: bytes(body) })
-      const stated = await preparation.makeReady({ operation: `${operation} text`, body: bytes(body) })
+      const copied = await preparation.makeReady({ operation, body: bytes(body), environment: null })
+      const stated = await preparation.makeReady({
+        operation: `${operation} text`,
+        body: bytes(body),
+        environment: null
+      })
       t.match(copied, {
         operation,
         spans: spans.map(({ id }) => ({ id })),
@@ -44,7 +50,7 @@ t.test('makes the rows of all spans in the form that is asked for, and leaves ou
 t.test('ends cleanly at whatever moment of its threads’ start', async t => {
   for (let moment = 0; moment < 12; moment++) {
     const preparation = new Preparation(1, log)
-    const made = preparation.makeReady({ operation: 'record', body: bodyOf(100_000) })
+    const made = preparation.makeReady({ operation: 'record', body: bodyOf(100_000), environment: null })
     await delay(moment * 40)
     await Promise.all([made.catch(() => {}), preparation.close()])
   }

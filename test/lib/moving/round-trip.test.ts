@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { exportLines, type Importer, testImporter } from '../../fixtures/moving.ts'
 import { anyJson, anyObject, writeJson } from '../../fixtures/odd-json.ts'
-import { indexTraces } from '../../fixtures/seed.ts'
+import { setEnvironment } from '../../fixtures/seed.ts'
 import { type TestService, testService } from '../../fixtures/service.ts'
 
 const some = <T extends Record<string, fc.Arbitrary<unknown>>>(fields: T) => fc.record(fields, { requiredKeys: [] })
@@ -136,11 +136,7 @@ async function live(service: TestService, project: string, life: Life): Promise<
   for (const score of life.scores) await send(service, key, 'POST', `/${id}/scores`, score)
   if (life.patch !== undefined) await send(service, key, 'PATCH', `/${id}`, { metadata: life.patch })
   await service.database.pool.run(async sql => {
-    if (life.environment === 'not recorded') {
-      await sql`update traces set environment = null where id = ${id}`
-      const [{ project_id }] = await sql<[{ project_id: number }]>`select project_id from traces where id = ${id}`
-      await indexTraces(sql, project_id)
-    }
+    if (life.environment === 'not recorded') await setEnvironment(sql, id, null)
     if (!life.isOld) return
     await sql`update traces set ingested_at = null, key_id = null where id = ${id}`
     // At the same moment as the others of the trace, but of no other trace: between those, insertion decides.

@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import type { Database } from '../../../lib/database/database.ts'
 import type { WritePath } from '../../../lib/ingest/ingest.ts'
-import { type Column, SPAN_COLUMNS, TRACE_COLUMNS } from '../../../lib/store/columns.ts'
+import { COPIED_TRACE_COLUMNS, type Column, SPAN_COLUMNS } from '../../../lib/store/columns.ts'
 import { endBody, ingestBody, span, spanId, spansBody, startBody, traceId } from '../../fixtures/bodies.ts'
 import { type TestDatabase, testDatabase } from '../../fixtures/database.ts'
 import { anyJson, anyObject, writeJson } from '../../fixtures/odd-json.ts'
@@ -20,7 +20,7 @@ const withoutCopy = (database: TestDatabase): Database => ({
 const readProject = (database: TestDatabase, projectId: number) =>
   database.pool.run(
     sql => sql`
-      select ${sql(names(TRACE_COLUMNS).map(name => `t.${name}`))}, t.input::text as input, t.output::text as output,
+      select ${sql(names(COPIED_TRACE_COLUMNS).map(name => `t.${name}`))}, t.input::text as input, t.output::text as output,
         t.metadata::text as metadata, t.end_hash, t.version = t.seq as "isFresh",
         t.ingested_at > now() - interval '1 minute' as "isRecent", array(
           select concat_ws('|', ${sql(names(SPAN_COLUMNS).map(name => `s.${name}`))},
@@ -35,7 +35,7 @@ const readBeside = (database: TestDatabase, projectId: number) =>
     sql => sql`
       select array(select concat_ws('|', family, status, environment, model) from trace_families
           where project_id = ${projectId} order by family) as families,
-        array(select concat_ws('|', id, tag, kind, family, started_at, duration_ms, cost_usd, user_id) from trace_tags
+        array(select concat_ws('|', id, tag, kind, family, tag_family, tag_kind, tag_user, started_at, duration_ms, cost_usd, user_id) from trace_tags
           where project_id = ${projectId} order by id, tag) as tags`
   )
 
@@ -135,7 +135,7 @@ t.test('copied or written by the statement, a trace leaves the same', async t =>
       const environment = round % 4 === 0 ? 'prod' : null
       const record = (path: WritePath, project: number, bodies: readonly string[]) =>
         bodies.map(body => path.record(writer({ projectId: project, environment }), Buffer.from(body)))
-      // The second time, the kinds of the traces are known.
+      // The second time, the families of the traces are known.
       for (const each of [bodies, bodies.map(withNewId)]) {
         await Promise.all([
           ...record(copying, first, each),

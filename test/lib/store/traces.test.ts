@@ -55,6 +55,8 @@ t.test('a trace detail', async t => {
           user_id: 'u',
           tags: ['one', 'two, "three"', 'null'],
           body_hash: 'ab'.repeat(32),
+          family: 0,
+          kind: 0,
           input: RAW.input,
           output: RAW.output,
           metadata: RAW.metadata
