@@ -27,8 +27,8 @@ export function chooseSettings(memoryBytes: number = readMemoryBytes()): Record<
     // So much of the log is used again, not made anew, which commits wait for (WAL_SEGMENT_MIB).
     min_wal_size: '512MB',
     checkpoint_timeout: '15min',
-    // Those whole pages are not compressed: pglz took a third of PostgreSQL's CPU with 20 million spans stored, whose indexes
-    // have a page to write for every trace, and saved a sixth of the log.
+    // Those pages are not compressed. With 20 million spans stored a trace writes four of them, of indexes whose order has
+    // nothing to do with time, and pglz made as much log of it (54 kB a trace, 51 without) at 1,609 traces/s instead of 2,250.
     wal_compression: 'off',
     random_page_cost: '1.1',
     // Nothing of a statement, which may hold a body, comes into the log: LOG, FATAL and PANIC only, without details.

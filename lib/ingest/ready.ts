@@ -10,7 +10,7 @@ import { decideExport, type SpanRefusal } from '../trace/decide-export.ts'
 import type { GatheredSpan, Growth } from '../trace/gathered.ts'
 import { normaliseSpans } from '../trace/normalise.ts'
 import { prepare } from '../trace/prepare.ts'
-import type { PreparedSpan, PreparedTrace, SpanHead } from '../trace/prepared.ts'
+import { type PreparedSpan, type PreparedTrace, type SpanHead, shortHash } from '../trace/prepared.ts'
 import { prepareRestore } from '../trace/restore.ts'
 import { type StartedState, startedState } from '../trace/state-after.ts'
 import { renderCopyRows, renderSpanRows } from './copy-rows.ts'
@@ -156,7 +156,12 @@ function prepareAndRender({ operation, body, environment }: ReadyTask): Ready {
   }
 }
 
-const headOf = ({ id, status, hash, bytes }: PreparedSpan): SpanHead => ({ id, status, hash, bytes })
+const headOf = (span: PreparedSpan): SpanHead => ({
+  id: span.id,
+  status: span.status,
+  hash: shortHash(span),
+  bytes: span.bytes
+})
 
 interface WithSpans {
   readonly spans: readonly PreparedSpan[]

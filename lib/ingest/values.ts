@@ -10,13 +10,13 @@ import type {
 } from '../store/columns.ts'
 import type { TagLists, TraceLists } from '../store/list-numbers.ts'
 import { countBytes, countErrors } from '../trace/count.ts'
-import type { Past, PastScore, PreparedSpan, PreparedTrace } from '../trace/prepared.ts'
+import { type Past, type PastScore, type PreparedSpan, type PreparedTrace, shortHash } from '../trace/prepared.ts'
 import { durationMs } from '../trace/timestamp.ts'
 
 export const spanValues: Record<(typeof SPAN_BODY_COLUMNS)[number]['name'], (span: PreparedSpan) => Value> = {
   id: span => span.id,
   parent_id: span => span.parentId,
-  hash: span => span.hash,
+  hash: shortHash,
   kind: span => span.kind,
   status: span => span.status,
   started_at: span => span.startedAt,

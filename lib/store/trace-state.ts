@@ -2,6 +2,7 @@
 import type { Sql } from 'postgres'
 import type { TraceState } from '../trace/decide.ts'
 import type { GatheredState } from '../trace/gathered.ts'
+import { SHORT_HASH_DIGITS } from '../trace/prepared.ts'
 import type { Spending } from '../trace/spending.ts'
 
 /** A trace to look at, and what the decision on it needs. */
@@ -27,14 +28,17 @@ interface Row extends Omit<TraceState, 'running' | 'spanHashes' | 'tags' | 'gath
   /** JSON text; null where it was not asked for. */
   readonly ranks: string | null
   readonly spending: string | null
-  /** Id and hash of each stored span, 16 and 64 digits, without separators. */
+  /** Id and short hash of each stored span, without separators. */
   readonly hashes: string | null
 }
 
+const SPAN_ID_DIGITS = 16
+
 function spanHashes(text: string | null): Map<string, string> {
   const hashes = new Map<string, string>()
-  for (let i = 0; text !== null && i < text.length; i += 80)
-    hashes.set(text.slice(i, i + 16), text.slice(i + 16, i + 80))
+  const step = SPAN_ID_DIGITS + SHORT_HASH_DIGITS
+  for (let i = 0; text !== null && i < text.length; i += step)
+    hashes.set(text.slice(i, i + SPAN_ID_DIGITS), text.slice(i + SPAN_ID_DIGITS, i + step))
   return hashes
 }
 
@@ -82,7 +86,7 @@ export async function readTraceStates(sql: Sql, looks: readonly Look[]): Promise
           from spans s where s.project_id = t.project_id and s.trace_seq = t.seq
             and num_nonnulls(s.input_tokens, s.output_tokens, s.total_tokens, s.cost_usd) > 0)
       end as spending,
-      (select string_agg(encode(s.id, 'hex') || encode(s.hash, 'hex'), '') from spans s
+      (select string_agg(encode(s.id, 'hex') || left(encode(s.hash, 'hex'), ${SHORT_HASH_DIGITS}), '') from spans s
         where s.project_id = t.project_id and s.trace_seq = t.seq and s.id = any (k.span_ids::bytea[])) as hashes
     from unnest(
       string_to_array(${list(look => look.projectId)}::text, E'\\x01'),

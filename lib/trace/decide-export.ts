@@ -5,6 +5,7 @@
  */
 import { MAX_DOCUMENT_BYTES, MAX_SPANS } from '../schema/input.ts'
 import { type GatheredSpan, type GatheredState, type Growth, gather, INNER } from './gathered.ts'
+import { shortHash } from './prepared.ts'
 
 /** Why spans were refused, how many for this reason, and one of them to look at. */
 export interface SpanRefusal {
@@ -69,8 +70,9 @@ function sortSpans(state: ExportState | undefined, spans: readonly GatheredSpan[
   const speakers: GatheredSpan[] = []
   let room = MAX_SPANS - (state?.gathered?.spanCount ?? 0)
   for (const span of spans) {
-    const known = state?.spanHashes.get(span.id) ?? fresh.get(span.id)?.hash
-    if (known === span.hash) continue
+    const other = fresh.get(span.id)
+    const known = state?.spanHashes.get(span.id) ?? (other && shortHash(other))
+    if (known === shortHash(span)) continue
     const reason =
       known !== undefined ? CONFLICT : span.bytes > MAX_DOCUMENT_BYTES ? TOO_LARGE : room === 0 ? TOO_MANY : undefined
     if (reason === undefined) {

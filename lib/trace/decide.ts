@@ -9,7 +9,14 @@ import { decideExport, type ExportOperation, type SpanRefusal } from './decide-e
 import { memberBytes, usageDocument } from './document.ts'
 import type { GatheredSpan, GatheredState, Growth } from './gathered.ts'
 import { mergeMetadata } from './metadata.ts'
-import type { PreparedAppend, PreparedEnd, PreparedTrace, SpanHead, UsageFields } from './prepared.ts'
+import {
+  type PreparedAppend,
+  type PreparedEnd,
+  type PreparedTrace,
+  type SpanHead,
+  shortHash,
+  type UsageFields
+} from './prepared.ts'
 import { durationMs, isBefore } from './timestamp.ts'
 
 /** What is known of a stored trace before an operation on it is decided. */
@@ -146,9 +153,10 @@ function decideRecord(state: TraceState | undefined, trace: RecordOperation): De
 function sortSpans(state: TraceState, spans: readonly SpanHead[]) {
   const fresh = new Map<string, SpanHead>()
   for (const span of spans) {
-    const known = state.spanHashes.get(span.id) ?? fresh.get(span.id)?.hash
+    const other = fresh.get(span.id)
+    const known = state.spanHashes.get(span.id) ?? (other && shortHash(other))
     if (known === undefined) fresh.set(span.id, span)
-    else if (known !== span.hash) return { conflict: span.id, fresh: [] }
+    else if (known !== shortHash(span)) return { conflict: span.id, fresh: [] }
   }
   return { conflict: undefined, fresh: [...fresh.values()] }
 }

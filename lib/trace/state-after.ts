@@ -1,16 +1,16 @@
 /** The states that traces are in after what was decided is written: what is known so need not be read. */
 import { countBytes, countErrors } from './count.ts'
 import type { TraceChange, TraceState } from './decide.ts'
-import type { PreparedTrace, SpanHead } from './prepared.ts'
+import { type PreparedTrace, type SpanHead, shortHash } from './prepared.ts'
 
 /** What the service adds to the state of a trace that it records. */
 type Stamp = Pick<TraceState, 'seq' | 'version' | 'environment'>
 export type StartedState = Omit<TraceState, keyof Stamp>
 
 const NULL_BYTES = Buffer.byteLength('null')
-/** The ids are copies: as parts of a body's text they would keep all of it. */
-const hashesOf = (spans: readonly SpanHead[]) =>
-  spans.map(({ id, hash }) => [Buffer.from(id, 'latin1').toString('latin1'), hash] as const)
+/** Ids and hashes are copies: as parts of a longer text they would keep all of it. */
+const hashesOf = (spans: readonly SpanHead[]) => spans.map(span => [copyOf(span.id), copyOf(shortHash(span))] as const)
+const copyOf = (digits: string): string => Buffer.from(digits, 'latin1').toString('latin1')
 
 /** A trace that was recorded and goes on; with a stamp, its whole state. */
 export function startedState(trace: PreparedTrace): StartedState {

@@ -12,6 +12,7 @@ import {
   ROOT,
   type SpanHints
 } from '../../../lib/trace/gathered.ts'
+import { shortHash } from '../../../lib/trace/prepared.ts'
 
 const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736'
 const BASE = Date.parse('2026-11-21T12:00:00Z')
@@ -73,7 +74,7 @@ class Store {
   export(spans: readonly GatheredSpan[], environment: string | null = null) {
     const asked = new Set(spans.map(({ id }) => id))
     const held = [...this.spans.values()].filter(({ id }) => asked.has(id))
-    const looked = this.state && { ...this.state, spanHashes: new Map(held.map(({ id, hash }) => [id, hash])) }
+    const looked = this.state && { ...this.state, spanHashes: new Map(held.map(span => [span.id, shortHash(span)])) }
     const decision = decideExport(looked, { operation: 'export', traceId: TRACE, spans, environment })
     const { growth, added } = decision
     for (const each of added) this.spans.set(each.id, each)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
 import { type Decision, decide, type Operation, type TraceState } from '../../../lib/trace/decide.ts'
-import type { PreparedSpan } from '../../../lib/trace/prepared.ts'
+import { type PreparedSpan, shortHash } from '../../../lib/trace/prepared.ts'
 
 const AT = '2026-11-21T12:00:00.000Z'
 const LATER = '2026-11-21T12:00:01.000Z'
@@ -267,7 +267,7 @@ function store(states: Map<string, TraceState>, id: string, operation: Operation
   } else if (decision.kind === 'change') {
     const state = states.get(id) as TraceState
     const { ending, spans, spanCount, errorCount, estimatedBytes } = decision.change
-    const spanHashes = new Map([...state.spanHashes, ...spans.map(each => [each.id, each.hash] as const)])
+    const spanHashes = new Map([...state.spanHashes, ...spans.map(each => [each.id, shortHash(each)] as const)])
     const sums = { spanCount, errorCount, estimatedBytes, spanHashes }
     states.set(id, { ...state, ...ending, ...sums, running: ending === undefined, metadata: null })
   }
