@@ -2,6 +2,7 @@
  * Rows in the binary format of COPY (https://www.postgresql.org/docs/current/sql-copy.html#SQL-COPY-FILE-FORMATS-BINARY):
  * a count of fields, then each field as its length and its bytes; numbers big-endian, times as microseconds since 2000.
  */
+import { threadBytes } from '../thread-bytes.ts'
 import { epochMs, microsOf } from '../trace/timestamp.ts'
 import type { Column, Value } from './columns.ts'
 import type { ListNumber } from './list-numbers.ts'
@@ -112,7 +113,8 @@ export class CopyWriter {
 
   /** What was written, as bytes of its own; then it begins anew. */
   take(): Uint8Array {
-    const taken = new Uint8Array(this.bytes.subarray(0, this.length))
+    const taken = threadBytes(this.length)
+    taken.set(this.bytes.subarray(0, this.length))
     this.length = 0
     return taken
   }

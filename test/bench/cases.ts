@@ -185,7 +185,7 @@ export class Cases {
     await skipUsedNumbers(sql)
     // What autovacuum would do within minutes is done before anything is measured.
     this.#progress.step = 'vacuum of the filled tables'
-    await sql`vacuum (analyze) traces, spans`
+    await sql`vacuum (analyze) traces, spans, trace_tags`
     await settle(sql)
   }
 
