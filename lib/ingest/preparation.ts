@@ -33,8 +33,8 @@ interface Waiting {
 
 export class Preparation {
   readonly #pool: Piscina<Group, ReadyResult[]>
-  /** Threads that are loading their code. */
-  readonly #loading = new Set<Promise<unknown>>()
+  /** The numbers of threads that have loaded their code. */
+  readonly #loaded = new Set<number>()
   #group: Waiting[] = []
   #groupBytes = 0
 
@@ -53,7 +53,8 @@ export class Preparation {
     })
     // Without a listener an error of a worker ends the process; its task is answered through its promise.
     this.#pool.on('error', error => log.error({ err: error }, 'a worker thread failed'))
-    this.#pool.on('workerCreate', ({ worker }: { worker: Worker }) => this.#awaitLoaded(worker))
+    // Is said of a thread when it has loaded its code.
+    this.#pool.on('workerCreate', ({ id }: { id: number }) => this.#loaded.add(id))
   }
 
   /** Prepares and renders a body. Throws a Refusal where it is not valid. */
@@ -112,16 +113,16 @@ export class Preparation {
     )
   }
 
-  /** A thread's first message says that it has loaded its code. */
-  #awaitLoaded(thread: Worker): void {
-    const loaded = Promise.race([once(thread, 'message'), once(thread, 'exit')]).catch(() => {})
-    this.#loading.add(loaded)
-    void loaded.then(() => this.#loading.delete(loaded))
-  }
-
   /** Threads are not ended while they load: node 20 aborts the whole process then (v8::Module::IsGraphAsync). */
   async close(): Promise<void> {
-    await Promise.all(this.#loading)
+    for (let thread = this.#findLoading(); thread !== undefined; thread = this.#findLoading()) {
+      // Its first message says that it has loaded.
+      await Promise.race([once(thread, 'message'), once(thread, 'exit')]).catch(() => {})
+    }
     await this.#pool.close()
+  }
+
+  #findLoading(): Worker | undefined {
+    return this.#pool.threads.find(thread => !this.#loaded.has(thread.threadId))
   }
 }

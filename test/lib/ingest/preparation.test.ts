@@ -47,6 +47,14 @@ t.test('makes the rows of all spans in the form that is asked for, and leaves ou
   }
 })
 
+t.test('waits for a thread that is loading, and for what that has to prepare', async t => {
+  const preparation = new Preparation(1, log)
+  const made = preparation.makeReady({ operation: 'record', body: bodyOf(100_000), environment: null })
+  await delay(1)
+  await preparation.close()
+  t.match(await made, { operation: 'record' })
+})
+
 t.test('ends cleanly at whatever moment of its threads’ start', async t => {
   for (let moment = 0; moment < 12; moment++) {
     const preparation = new Preparation(1, log)
