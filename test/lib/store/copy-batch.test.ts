@@ -237,3 +237,18 @@ t.test('a trace that is there undoes the copy of its neighbours, and the stateme
   }
   t.equal((await readProject(database, 1)).length, 25)
 })
+
+t.test('a span that was stored with all of its hash is known by the half of it', async t => {
+  const database = await testDatabase(t)
+  const { trace } = startBody()
+  const sent = span()
+  const append = (path: WritePath, body: unknown) => path.append(writer(), trace.id, bytes(body))
+  const path = testWritePath(t, database)
+  await path.record(writer(), bytes({ schemaVersion: 1, trace }))
+  await append(path, spansBody(sent))
+  await database.pool.run(sql => sql`update spans set hash = hash || hash`)
+  // One that remembers nothing of the trace.
+  const other = testWritePath(t, database)
+  t.match(await append(other, spansBody(sent)), { added: 0, spanCount: 1 })
+  await t.rejects(append(other, spansBody({ ...sent, name: 'another' })), { code: 'span_conflict' })
+})
