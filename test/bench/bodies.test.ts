@@ -26,6 +26,14 @@ t.test('bodies are the same each time, and another one for each variant', async 
   t.notSame(ingestBody('typical', 3), ingestBody('typical', 4))
 })
 
+t.test('a stored trace is found where the typical one is', async t => {
+  const found = (kind: BodyKind, variant: number) => {
+    const { name, model, status, tags, userId, costUsd, startedAt, endedAt } = ingestBody(kind, variant).trace
+    return { name, model, status, tags, userId, costUsd, startedAt, endedAt }
+  }
+  for (let variant = 0; variant < VARIANTS; variant++) t.strictSame(found('stored', variant), found('typical', variant))
+})
+
 t.test('a streamed trace has the spans of the whole one, two at a time', async t => {
   const { start, appends, end } = streamedBodies(0)
   t.ok(checker(IngestBody).check(start))

@@ -19,7 +19,7 @@ export const SHAPES = {
   small: { spans: 1, bytes: 2_300, variants: 64 },
   typical: { spans: 8, bytes: 18_000, variants: 64 },
   large: { spans: 200, bytes: 1_700_000, variants: 4 },
-  /** What `--stored` fills the tables with: as many rows as typical traces have, but little text. */
+  /** What `--stored` fills the tables with: typical traces, but with little text. */
   stored: { spans: 8, bytes: 7_000, variants: 64 }
 } as const satisfies Record<string, BodyShape>
 export type BodyKind = keyof typeof SHAPES
@@ -53,8 +53,11 @@ const LAST_MS = 59_000
 export function ingestBody(kind: BodyKind, variant: number): IngestBody {
   const shape = SHAPES[kind]
   const build = (textLength: number): IngestBody => {
-    const prose = createProse(variant + shape.spans * 1_000, variant % 4 === 3)
-    return { schemaVersion: 1, trace: buildTrace(prose, shape.spans, textLength) }
+    const seed = variant + shape.spans * 1_000
+    // Texts are drawn by themselves, so that a stored trace differs from the typical one in nothing else: it stands in the
+    // same lists, at the same places.
+    const texts = createProse(seed, variant % 4 === 3)
+    return { schemaVersion: 1, trace: buildTrace({ ...createProse(seed), text: texts.text }, shape.spans, textLength) }
   }
   // The text per span is corrected until a short answer can make up the rest.
   const mostRest = 100 + shape.bytes / 100
