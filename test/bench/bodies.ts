@@ -5,7 +5,7 @@
  */
 import type { EndBody, IngestBody, SpanInput, SpansBody, TraceInput } from '../../lib/schema/input.ts'
 import { createProse, type Prose } from './prose.ts'
-import { MINUTE_PLACE, SESSION_PLACE, TRACE_ID_PLACE } from './template.ts'
+import { COST_PLACE, END_PLACE, MINUTE_PLACE, SESSION_PLACE, TRACE_ID_PLACE } from './template.ts'
 
 export interface BodyShape {
   readonly spans: number
@@ -106,7 +106,7 @@ function buildTrace(prose: Prose, spanCount: number, textLength: number): TraceI
     name: prose.pick(NAMES),
     status: 'ok',
     startedAt: timeAt(0),
-    endedAt: timeAt(LAST_MS + prose.integer(900)),
+    endedAt: `${END_PLACE}Z`,
     provider: PROVIDERS[provider]!,
     model: MODELS[provider]!,
     sessionId: `session-${SESSION_PLACE}`,
@@ -121,7 +121,7 @@ function buildTrace(prose: Prose, spanCount: number, textLength: number): TraceI
       commit: prose.hex(12)
     },
     usage,
-    costUsd: money(spans.reduce((sum, span) => sum + (span.costUsd ?? 0), 0)),
+    costUsd: Number(COST_PLACE),
     spans
   }
 }

@@ -5,7 +5,7 @@
 import type { Sql } from 'postgres'
 import { COPIED_TRACE_COLUMNS, type Column, SPAN_COLUMNS, TAG_COLUMNS } from '../../lib/store/columns.ts'
 import { type BodyKind, ingestBody, SHAPES } from './bodies.ts'
-import { MINUTE_PLACE, NUMBER_PLACE, TRACE_ID_PLACE } from './template.ts'
+import { DURATION_PLACE, MINUTE_PLACE, NUMBER_PLACE, TRACE_ID_PLACE } from './template.ts'
 
 /** The lines of one trace, of its spans, and of its tags beside it. */
 export interface CopyRows {
@@ -23,6 +23,7 @@ const PLACES: Readonly<Record<string, string>> = {
   id: `'${TRACE_ID_PLACE}'`,
   seq: NUMBER_PLACE,
   version: NUMBER_PLACE,
+  duration_ms: DURATION_PLACE,
   // A time that moves on, as the present does.
   ingested_at: 'started_at'
 }

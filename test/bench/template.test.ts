@@ -1,7 +1,7 @@
 import t from 'tap'
 import { prepare } from '../../lib/trace/prepare.ts'
 import { ingestBody } from './bodies.ts'
-import { createIdentities, createTemplate, NUMBER_PLACE } from './template.ts'
+import { COST_PLACE, createIdentities, createTemplate, DURATION_PLACE, END_PLACE, NUMBER_PLACE } from './template.ts'
 
 t.test('stamping changes what must differ from trace to trace, and nothing else', async t => {
   const body = Buffer.from(JSON.stringify(ingestBody('typical', 0)))
@@ -15,6 +15,8 @@ t.test('stamping changes what must differ from trace to trace, and nothing else'
   t.equal(new Set(stamped.map(trace => trace.traceId)).size, 20)
   t.equal(new Set(stamped.map(trace => trace.hash)).size, 20)
   t.equal(new Set(stamped.map(trace => trace.sessionId)).size, 3, 'eight traces are a session')
+  t.ok(new Set(stamped.map(trace => trace.costUsd)).size > 15, 'nearly every one costs something else')
+  t.ok(new Set(stamped.map(trace => trace.endedAt)).size > 15, 'and takes another time')
   t.equal(stamped[0]!.startedAt, '2026-01-01T00:00:00.000Z')
   t.equal(stamped[19]!.startedAt, '2026-01-01T00:01:00.000Z', 'sixteen traces are a minute')
   t.equal(stamped[0]!.spans[0]!.startedAt, stamped[0]!.startedAt)
@@ -25,6 +27,21 @@ t.test('stamping changes what must differ from trace to trace, and nothing else'
       trace.spans.map(span => [span.id, span.input]),
       original.spans.map(span => [span.id, span.input])
     )
+  }
+})
+
+t.test('a row says how long the trace took that a body tells of', async t => {
+  const identities = createIdentities(1)
+  const body = createTemplate(Buffer.from(JSON.stringify(ingestBody('typical', 0))))
+  const row = createTemplate(Buffer.from(`${END_PLACE}\t${DURATION_PLACE}\t${COST_PLACE}`))
+  for (let i = 0; i < 20; i++) {
+    identities.next()
+    for (const template of [body, row]) identities.stamp(template)
+    const { startedAt, endedAt, costUsd } = prepare('record', body.bytes)
+    const [end, duration, cost] = row.bytes.toString().split('\t')
+    t.equal(`${end}Z`, endedAt)
+    t.equal(Number(duration), Date.parse(endedAt as string) - Date.parse(startedAt))
+    t.equal(Number(cost), costUsd)
   }
 })
 

@@ -9,8 +9,14 @@ export const TRACE_ID_PLACE = 'f'.repeat(32)
 export const SESSION_PLACE = 'fedcba9876543210'
 /** The part of a time down to the minute; seconds and fractions stay as they are in the template. */
 export const MINUTE_PLACE = '1999-12-31T23:59'
+/** The end of a trace, in its last second; the milliseconds are drawn. */
+export const END_PLACE = `${MINUTE_PLACE}:59.987`
+/** What it costs; the digits behind are drawn. */
+export const COST_PLACE = '0.0987654321'
 /** traces.seq in rows for COPY. */
 export const NUMBER_PLACE = '987654321098765'
+/** traces.duration_ms in rows for COPY, of a trace that begins with the minute. */
+export const DURATION_PLACE = '876543210987654'
 
 const SESSION_LENGTH = 8
 /** The times that traces tell move on with their numbers, so that indexes by time grow at their right-hand edge. */
@@ -22,7 +28,10 @@ export interface Template {
   readonly traceIds: readonly number[]
   readonly sessions: readonly number[]
   readonly minutes: readonly number[]
+  readonly ends: readonly number[]
+  readonly costs: readonly number[]
   readonly numbers: readonly number[]
+  readonly durations: readonly number[]
 }
 
 /** Finds the places in `bytes`. */
@@ -32,14 +41,18 @@ export function createTemplate(bytes: Buffer): Template {
     traceIds: placesOf(bytes, TRACE_ID_PLACE),
     sessions: placesOf(bytes, SESSION_PLACE),
     minutes: placesOf(bytes, MINUTE_PLACE),
-    numbers: placesOf(bytes, NUMBER_PLACE)
+    ends: placesOf(bytes, END_PLACE, END_DIGITS),
+    costs: placesOf(bytes, COST_PLACE, COST_DIGITS),
+    numbers: placesOf(bytes, NUMBER_PLACE),
+    durations: placesOf(bytes, DURATION_PLACE)
   }
 }
 
-function placesOf(bytes: Buffer, placeholder: string): number[] {
+/** Where the placeholders stand, or the last digits of each. */
+function placesOf(bytes: Buffer, placeholder: string, digits = placeholder.length): number[] {
   const places: number[] = []
   for (let at = bytes.indexOf(placeholder); at >= 0; at = bytes.indexOf(placeholder, at + placeholder.length))
-    places.push(at)
+    places.push(at + placeholder.length - digits)
   return places
 }
 
@@ -49,14 +62,21 @@ export interface Identities {
   stamp(template: Template): void
 }
 
+const END_DIGITS = 3
+const COST_DIGITS = 9
+const LAST_SECOND_MS = 59_000
+
 const HEX_DIGITS = Buffer.from('0123456789abcdef')
 
-/** Identities with random ids, and numbers from `firstNumber` on. */
+/** Identities with random ids, ends and costs, and numbers from `firstNumber` on. */
 export function createIdentities(firstNumber: number): Identities {
   const traceId = Buffer.alloc(TRACE_ID_PLACE.length)
   const session = Buffer.alloc(SESSION_PLACE.length)
   const minute = Buffer.alloc(MINUTE_PLACE.length)
   const number = Buffer.alloc(NUMBER_PLACE.length)
+  const end = Buffer.alloc(END_DIGITS)
+  const cost = Buffer.alloc(COST_DIGITS)
+  const duration = Buffer.alloc(DURATION_PLACE.length)
   let next = firstNumber
   let currentMinute = 0
 
@@ -66,23 +86,33 @@ export function createIdentities(firstNumber: number): Identities {
       for (let i = 0; i < 8; i++, bits /= 16) target[at + i] = HEX_DIGITS[bits & 15]!
     }
   }
+  const writeNumber = (target: Buffer, number: number) => {
+    target.write(String(number).padStart(target.length, '0'), 0, 'latin1')
+  }
   return {
     next() {
       writeHex(traceId)
+      const ms = Math.floor(Math.random() * 1_000)
+      writeNumber(end, ms)
+      writeNumber(duration, LAST_SECOND_MS + ms)
+      writeNumber(cost, Math.floor(Math.random() * 10 ** COST_DIGITS))
       if ((next - firstNumber) % SESSION_LENGTH === 0) writeHex(session)
       const thisMinute = FIRST_MINUTE + Math.floor(next / TRACES_PER_MINUTE)
       if (thisMinute !== currentMinute) {
         currentMinute = thisMinute
         minute.write(new Date(currentMinute * 60_000).toISOString(), 0, 'latin1')
       }
-      number.write(String(next).padStart(number.length, '0'), 0, 'latin1')
+      writeNumber(number, next)
       next += 1
     },
-    stamp({ bytes, traceIds, sessions, minutes, numbers }) {
+    stamp({ bytes, traceIds, sessions, minutes, ends, costs, numbers, durations }) {
       overwrite(bytes, traceIds, traceId)
       overwrite(bytes, sessions, session)
       overwrite(bytes, minutes, minute)
+      overwrite(bytes, ends, end)
+      overwrite(bytes, costs, cost)
       overwrite(bytes, numbers, number)
+      overwrite(bytes, durations, duration)
     }
   }
 }
