@@ -71,6 +71,8 @@ create table traces (
   cost_usd            float8,
   -- UTF-8 bytes of the trace document (its fields without spans), and of that together with its spans' documents.
   document_bytes      int not null,
+  -- In which rankings the trace is kept, in bits (lib/store/rankings.ts).
+  ranked              smallint not null default 15,
   estimated_bytes     bigint not null,
   -- The outer key: the client's 32 hexadecimal digits.
   id                  uuid not null,
@@ -118,18 +120,25 @@ with (fillfactor = 85);
 -- and tags were measured with the texts in their keys; numbers in place of these take 34 us less for a small trace with two
 -- tags, all together.)
 --
--- The newest, and which families are frequent among them: 2 us, 59 bytes.
+-- The newest, and which families are frequent among them: 2 us, 59 bytes. The slowest and costliest without filters: 5 us
+-- each, 59 and 17 bytes.
 create index traces_newest on traces (project_id, started_at, id) include (family);
--- Filters by status, environment and model, and the slowest and costliest without: the families that match are merged. 3, 12
--- and 3 us; 60, 57 and 17 bytes.
+create index traces_slowest on traces (project_id, duration_ms, id) where duration_ms is not null;
+create index traces_costliest on traces (project_id, cost_usd, id) where cost_usd is not null;
+-- Filters by status, environment and model: the families that match are merged. 3, 12 and 3 us; 60, 57 and 17 bytes. The
+-- slowest and costliest are rankings, and of a long list only its top is kept (ranking_floors).
 create index traces_of_family_newest on traces (project_id, family, started_at, id);
-create index traces_of_family_slowest on traces (project_id, family, duration_ms, id) where duration_ms is not null;
-create index traces_of_family_costliest on traces (project_id, family, cost_usd, id) where cost_usd is not null;
+create index traces_slowest_of_family on traces (project_id, family, duration_ms, id)
+  where duration_ms is not null and (ranked & 1) <> 0;
+create index traces_costliest_of_family on traces (project_id, family, cost_usd, id)
+  where cost_usd is not null and (ranked & 2) <> 0;
 -- The same with a filter by name: the kinds are merged that the name makes with those families. 8, 13 and 5 us; 60, 57
 -- and 17 bytes.
 create index traces_of_kind_newest on traces (project_id, kind, started_at, id);
-create index traces_of_kind_slowest on traces (project_id, kind, duration_ms, id) where duration_ms is not null;
-create index traces_of_kind_costliest on traces (project_id, kind, cost_usd, id) where cost_usd is not null;
+create index traces_slowest_of_kind on traces (project_id, kind, duration_ms, id)
+  where duration_ms is not null and (ranked & 4) <> 0;
+create index traces_costliest_of_kind on traces (project_id, kind, cost_usd, id)
+  where cost_usd is not null and (ranked & 8) <> 0;
 -- The traces of a user, which are families and kinds as well, newest first: 16 us and 59 bytes each.
 create index traces_of_user_family on traces (project_id, user_family, started_at, id) where user_family is not null;
 create index traces_of_user_kind on traces (project_id, user_kind, started_at, id) where user_kind is not null;
@@ -148,10 +157,23 @@ create table trace_families (
   constraint trace_families_pkey primary key (project_id, family)
 );
 
+-- Where the rankings of long lists end: a trace with less than this is in the list, but need not be in its index of the
+-- slowest or costliest. Floors only rise (lib/store/rankings.ts).
+create table ranking_floors (
+  project_id  int not null,
+  list        bigint not null,
+  -- Null: everything is ranked.
+  duration_ms bigint,
+  cost_usd    float8,
+  constraint ranking_floors_pkey primary key (project_id, list)
+);
+
 -- A row for each tag of each trace, written and deleted in the statement that does so with the trace. (A GIN index on
 -- traces.tags has no order, and gives all that match or nothing.)
 create table trace_tags (
   project_id  int not null,
+  -- As of traces, of the tag's own rankings.
+  ranked      smallint not null default 15,
   kind        bigint not null,
   family      bigint not null,
   started_at  timestamptz not null,
@@ -168,11 +190,15 @@ create table trace_tags (
 -- The filter by tag, alone and with others: as of traces, and of a user's. 11, 9 and 5 us by family, 12, 9 and 3 by kind,
 -- 10 by user, for each tag; 60, 57, 18, 60, 57, 18 and 67 bytes.
 create index tags_of_family_newest on trace_tags (project_id, tag_family, started_at, id);
-create index tags_of_family_slowest on trace_tags (project_id, tag_family, duration_ms, id) where duration_ms is not null;
-create index tags_of_family_costliest on trace_tags (project_id, tag_family, cost_usd, id) where cost_usd is not null;
+create index tags_slowest_of_family on trace_tags (project_id, tag_family, duration_ms, id)
+  where duration_ms is not null and (ranked & 1) <> 0;
+create index tags_costliest_of_family on trace_tags (project_id, tag_family, cost_usd, id)
+  where cost_usd is not null and (ranked & 2) <> 0;
 create index tags_of_kind_newest on trace_tags (project_id, tag_kind, started_at, id);
-create index tags_of_kind_slowest on trace_tags (project_id, tag_kind, duration_ms, id) where duration_ms is not null;
-create index tags_of_kind_costliest on trace_tags (project_id, tag_kind, cost_usd, id) where cost_usd is not null;
+create index tags_slowest_of_kind on trace_tags (project_id, tag_kind, duration_ms, id)
+  where duration_ms is not null and (ranked & 4) <> 0;
+create index tags_costliest_of_kind on trace_tags (project_id, tag_kind, cost_usd, id)
+  where cost_usd is not null and (ranked & 8) <> 0;
 create index tags_of_user on trace_tags (project_id, tag_user, started_at, id) include (kind) where tag_user is not null;
 
 -- Columns stand by their alignment: in front of the int, 4 bytes of each row would be lost.

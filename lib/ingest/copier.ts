@@ -3,6 +3,7 @@ import type { CopyConnection } from '../database/copy-connection.ts'
 import { classifyFailure, isDivisionByZero, isUniqueViolation } from '../database/failure.ts'
 import type { Logger } from '../log.ts'
 import { type CopyBatch, CopyBatches } from '../store/copy-batch.ts'
+import type { KnownFloors } from '../store/known-floors.ts'
 
 /** Opens a connection for COPY; undefined where that cannot be had. */
 export type OpenCopy = () => Promise<CopyConnection | undefined>
@@ -14,13 +15,14 @@ export class Copier {
   readonly #open: OpenCopy
   readonly #slot: number
   readonly #log: Logger
-  readonly #batches = new CopyBatches()
+  readonly #batches: CopyBatches
   #connection: CopyConnection | undefined
   /** Batches that go by the statement before the next is copied; Infinity: this server cannot be copied to. */
   #statements = 0
 
-  constructor(open: OpenCopy, slot: number, log: Logger) {
+  constructor(open: OpenCopy, slot: number, floors: KnownFloors, log: Logger) {
     this.#open = open
+    this.#batches = new CopyBatches(floors)
     this.#slot = slot
     this.#log = log
   }

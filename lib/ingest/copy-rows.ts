@@ -7,6 +7,7 @@ import {
   SPAN_COLUMNS,
   TAG_BODY_COLUMNS,
   TAG_COLUMNS,
+  TAG_STAMP_COLUMNS,
   TRACE_BODY_COLUMNS
 } from '../store/columns.ts'
 import type { CopyRows, SpanRows } from '../store/copy-batch.ts'
@@ -14,13 +15,13 @@ import { CopyWriter, fieldWriter } from '../store/copy-format.ts'
 import { familyText } from '../store/known-families.ts'
 import { listsOf, tagListsOf } from '../store/list-numbers.ts'
 import type { PreparedSpan, PreparedTrace } from '../trace/prepared.ts'
-import { listValues, spanValues, tagValues, traceValues } from './values.ts'
+import { listValues, spanValues, tagValues, traceDuration, traceValues } from './values.ts'
 
 const rows = new CopyWriter()
 const writeLists = fieldWriter(LIST_COLUMNS, listValues)
 const writeTrace = fieldWriter(TRACE_BODY_COLUMNS, traceValues)
 /** Filled in when the batch is written. */
-const writeProject = fieldWriter([OWNER_COLUMNS[0]], { project_id: () => 0 })
+const writeTagStamp = fieldWriter(TAG_STAMP_COLUMNS, { project_id: () => 0, ranked: () => 0 })
 const writeOwner = fieldWriter(OWNER_COLUMNS, { project_id: () => 0, trace_seq: () => 0 })
 const writeTag = fieldWriter(TAG_BODY_COLUMNS, tagValues)
 const writeSpan = fieldWriter(SPAN_BODY_COLUMNS, spanValues)
@@ -33,12 +34,13 @@ export function renderCopyRows(trace: PreparedTrace, environment: string | null)
   const tags = trace.tags.map(tag => {
     const from = rows.length
     rows.int16(TAG_COLUMNS.length)
-    writeProject(rows, undefined)
+    writeTagStamp(rows, undefined)
     writeTag(rows, { trace, lists, tag, tagLists: tagListsOf(tag, lists) })
     return from
   })
   const spans = writeSpans(trace.spans)
-  return { bytes: rows.take(), tags, spans, family: familyText(lists) }
+  const keys = { durationMs: traceDuration(trace), costUsd: trace.costUsd }
+  return { bytes: rows.take(), tags, spans, family: familyText(lists), keys }
 }
 
 export function renderSpanRows(spans: readonly PreparedSpan[]): SpanRows {

@@ -20,6 +20,7 @@ import { ExportOutcome } from './exported.ts'
 import type { Pending } from './pending.ts'
 import { Preparation } from './preparation.ts'
 import { Queue } from './queue.ts'
+import { type CutOptions, RankingCuts } from './ranking-cuts.ts'
 import type {
   Ready,
   ReadyAppend,
@@ -39,6 +40,8 @@ export interface IngestOptions {
   readonly workers: number
   /** Traces that a trial account may record; undefined: trial mode is off. */
   readonly trialTraces: number | undefined
+  /** When rankings are cut, and to what. */
+  readonly cuts?: CutOptions
 }
 
 /** Statements under way at once: while one waits for its commit, another is being built and executed. */
@@ -90,6 +93,7 @@ export class WritePath implements Ingest {
   readonly #trialTraces: number | undefined
   readonly #metrics: Metrics
   readonly #statistics: Statistics
+  readonly #cuts: RankingCuts
   #scheduled = false
   #onEmpty: (() => void) | undefined
 
@@ -98,17 +102,20 @@ export class WritePath implements Ingest {
     this.#trialTraces = options.trialTraces
     this.#metrics = metrics
     this.#statistics = new Statistics(database, log)
+    this.#cuts = new RankingCuts(database, log, options.cuts)
     metrics.watchPending(() => this.#admission)
     const connection = { applicationName: 'writer', statementTimeoutMs: STATEMENT_TIMEOUT_MS, settings: SETTINGS }
     const connect = (onClose: () => void) => database.connect({ ...connection, onClose })
     this.#pool = new Pool(connect, { size: LANES, statementTimeoutMs: STATEMENT_TIMEOUT_MS })
     const openCopy = () => CopyConnection.open(database.connect, connection)
     const remembered = new Remembered()
+    const { floors } = this.#cuts
     const first = Math.floor(Math.random() * SLOTS)
     const again = (pending: Pending, pauseMs: number) => this.#tryAgain(pending, pauseMs)
     this.#writers = Array.from(
       { length: LANES },
-      (_, lane) => new Writer(this.#pool, openCopy, 1 + ((first + lane) % SLOTS), remembered, again, log)
+      (_, lane) =>
+        new Writer(this.#pool, openCopy, { slot: 1 + ((first + lane) % SLOTS), remembered, floors, again }, log)
     )
     this.#idle = [...this.#writers]
   }
@@ -199,6 +206,7 @@ export class WritePath implements Ingest {
       })
     }
     this.#statistics.close()
+    this.#cuts.close()
     await this.#preparation.close()
     for (const writer of this.#writers) writer.close()
     await this.#pool.end()
@@ -295,10 +303,15 @@ export class WritePath implements Ingest {
       const start = performance.now()
       const unreachable = await writer.process(batch)
       this.#metrics.countBatch(batch.length, performance.now() - start)
-      if (unreachable === undefined) this.#statistics.count(batch.length)
+      if (unreachable === undefined) this.#count(batch)
       else await this.#failQueued(writer, unreachable)
     }
     this.#idle.push(writer)
+  }
+
+  #count(batch: readonly Pending[]): void {
+    this.#statistics.count(batch.length)
+    for (const { projectId } of batch) this.#cuts.count(projectId, 1)
   }
 
   /** What waits behind a batch for which there was no connection does not wait for another attempt, each of which takes seconds. */

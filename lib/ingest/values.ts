@@ -34,7 +34,9 @@ export const spanValues: Record<(typeof SPAN_BODY_COLUMNS)[number]['name'], (spa
   model: span => span.model
 }
 
-const duration = ({ startedAt, endedAt }: PreparedTrace) => (endedAt === null ? null : durationMs(startedAt, endedAt))
+/** In ms; null while it is running. */
+export const traceDuration = ({ startedAt, endedAt }: PreparedTrace) =>
+  endedAt === null ? null : durationMs(startedAt, endedAt)
 
 export const traceValues: Record<(typeof TRACE_BODY_COLUMNS)[number]['name'], (trace: PreparedTrace) => Value> = {
   id: trace => trace.traceId,
@@ -42,7 +44,7 @@ export const traceValues: Record<(typeof TRACE_BODY_COLUMNS)[number]['name'], (t
   error_count: trace => countErrors(trace.spans),
   started_at: trace => trace.startedAt,
   ended_at: trace => trace.endedAt,
-  duration_ms: duration,
+  duration_ms: traceDuration,
   input_tokens: trace => trace.inputTokens,
   output_tokens: trace => trace.outputTokens,
   total_tokens: trace => trace.totalTokens,
@@ -85,7 +87,7 @@ export const tagValues: Record<(typeof TAG_BODY_COLUMNS)[number]['name'], (tagge
   tag_kind: ({ tagLists }) => tagLists.tagKind,
   tag_user: ({ tagLists }) => tagLists.tagUser,
   started_at: ({ trace }) => trace.startedAt,
-  duration_ms: ({ trace }) => duration(trace),
+  duration_ms: ({ trace }) => traceDuration(trace),
   cost_usd: ({ trace }) => trace.costUsd,
   id: ({ trace }) => trace.traceId,
   user_id: ({ trace }) => trace.userId,

@@ -14,6 +14,7 @@ import type { Logger } from '../log.ts'
 import { isUsedUp } from '../store/accounts.ts'
 import { writeBatch } from '../store/batch.ts'
 import type { CopyBatch } from '../store/copy-batch.ts'
+import type { KnownFloors } from '../store/known-floors.ts'
 import { TraceNumbers } from '../store/trace-numbers.ts'
 import { readTraceStates } from '../store/trace-state.ts'
 import { type Decision, decide, type TraceState } from '../trace/decide.ts'
@@ -49,6 +50,14 @@ const PAUSE_MS = 50
 /** An operation whose trace changed under it this often is given up. */
 const MAX_TRIES = 1000
 
+export interface WriterOptions {
+  /** The slot of project_totals that this writer alone should use. */
+  readonly slot: number
+  readonly remembered: Remembered
+  readonly floors: KnownFloors
+  readonly again: Again
+}
+
 export class Writer {
   readonly #pool: Pool
   readonly #copier: Copier
@@ -58,10 +67,9 @@ export class Writer {
   readonly #log: Logger
   readonly #numbers = new TraceNumbers()
 
-  /** `slot`: the slot of project_totals that this writer alone should use. */
-  constructor(pool: Pool, openCopy: OpenCopy, slot: number, remembered: Remembered, again: Again, log: Logger) {
+  constructor(pool: Pool, openCopy: OpenCopy, { slot, remembered, floors, again }: WriterOptions, log: Logger) {
     this.#pool = pool
-    this.#copier = new Copier(openCopy, slot, log)
+    this.#copier = new Copier(openCopy, slot, floors, log)
     this.#remembered = remembered
     this.#slot = slot
     this.#again = again

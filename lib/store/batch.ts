@@ -17,6 +17,7 @@ import {
   typed
 } from './columns.ts'
 import { hashInSql, listsInSql, tagListsInSql } from './list-numbers.ts'
+import { rankedInSql } from './rankings.ts'
 import { ADD_UP } from './totals.ts'
 
 /** Values of a list of columns: one parameter each, from lib/store/columns.ts; undefined: no rows. */
@@ -43,11 +44,16 @@ export interface TrialCharge {
 const names = (columns: readonly Column[]) => columns.map(column => column.name).join(', ')
 const values = (columns: readonly Column[], alias: string) => columns.map(column => typed(column, alias)).join(', ')
 
-/** The numbers of lists, made from rows of these columns; what the columns do not have is as it was. */
+/** The numbers of lists and what is ranked, made from rows of these columns; what the columns do not have is as it was. */
 function listsFrom(columns: readonly Column[], alias: string) {
-  const from = (name: string) => (columns.some(column => column.name === name) ? `${alias}.${name}` : `t.${name}`)
+  const from = (name: string) => {
+    const column = columns.find(column => column.name === name)
+    return column === undefined ? `t.${name}` : typed(column, alias)
+  }
   const [status, environment, model] = [from('status'), from('environment'), from('model')]
-  return listsInSql({ status, environment, model, name: from('name'), userId: from('user_id') })
+  const lists = listsInSql({ status, environment, model, name: from('name'), userId: from('user_id') })
+  const keys = { duration: from('duration_ms'), cost: from('cost_usd') }
+  return { ...lists, ranked: rankedInSql(from('project_id'), lists, keys) }
 }
 
 /** Columns of a change that are none of the trace. */
@@ -117,11 +123,19 @@ const REMOVE_TAGS = `delete from trace_tags g using retagged r, unnest(r.old_tag
 function addTags(sources: readonly string[]): string {
   const lists = tagListsInSql('own.tag', { family: 'family', kind: 'kind', userFamily: 'user_family' })
   const columns = 'project_id, kind, family, started_at, duration_ms, cost_usd, id, user_id'
-  const selects = sources.map(
-    source => `select ${columns}, own.tag, ${Object.values(lists).join(', ')} from ${source}, unnest(tags) as own (tag)`
+  const ranked = rankedInSql(
+    'own.project_id',
+    { family: 'own.tag_family', kind: 'own.tag_kind' },
+    { duration: 'own.duration_ms', cost: 'own.cost_usd' }
   )
-  return `insert into trace_tags (${columns}, tag, ${Object.keys(lists).join(', ')})
-    ${selects.join(' union all ')}`
+  const selects = sources.map(
+    source =>
+      `select ${columns}, own.tag, ${Object.entries(lists)
+        .map(([name, number]) => `${number} as ${name}`)
+        .join(', ')} from ${source}, unnest(tags) as own (tag)`
+  )
+  return `insert into trace_tags (${columns}, tag, ${Object.keys(lists).join(', ')}, ranked)
+    select own.*, ${ranked} from (${selects.join(' union all ')}) own`
 }
 
 const allOf = (steps: readonly string[]) => steps.map(step => `select * from ${step}`).join(' union all ')

@@ -66,12 +66,13 @@ export const LIST_COLUMNS = [
   plain('user_kind', 'bigint')
 ] as const
 
+/** What the service adds to a row that is copied: besides, which rankings it is in. */
+const RANKED = plain('ranked', 'smallint')
+export const TRACE_STAMP_COLUMNS = [...TRACE_SERVICE_COLUMNS, RANKED] as const
+export const TAG_STAMP_COLUMNS = [plain('project_id', 'int'), RANKED] as const
+
 /** What is copied of a trace. */
-export const COPIED_TRACE_COLUMNS: readonly Column[] = [
-  ...TRACE_SERVICE_COLUMNS,
-  ...LIST_COLUMNS,
-  ...TRACE_BODY_COLUMNS
-]
+export const COPIED_TRACE_COLUMNS: readonly Column[] = [...TRACE_STAMP_COLUMNS, ...LIST_COLUMNS, ...TRACE_BODY_COLUMNS]
 
 /** What only a restored trace has when its row is inserted. */
 export const TRACE_PAST_COLUMNS = [
@@ -124,7 +125,7 @@ export const TAG_BODY_COLUMNS = [
   quoted('tag')
 ] as const
 
-export const TAG_COLUMNS: readonly Column[] = [plain('project_id', 'int'), ...TAG_BODY_COLUMNS]
+export const TAG_COLUMNS: readonly Column[] = [...TAG_STAMP_COLUMNS, ...TAG_BODY_COLUMNS]
 
 /** A score of a restored trace; its number, which counts insertions, is the table's default. */
 export const SCORE_BODY_COLUMNS = [

@@ -13,12 +13,14 @@ import {
   type Column,
   SPAN_COLUMNS,
   TAG_COLUMNS,
-  TRACE_SERVICE_COLUMNS,
+  TRACE_STAMP_COLUMNS,
   type Value
 } from './columns.ts'
 import { fieldWriter } from './copy-format.ts'
 import { CopyMessages } from './copy-messages.ts'
 import { KnownFamilies } from './known-families.ts'
+import type { KnownFloors } from './known-floors.ts'
+import type { RankingKeys } from './rankings.ts'
 import { ADD_UP } from './totals.ts'
 
 /** Rows of spans but for whose they are, which is known only when they are written. */
@@ -35,6 +37,8 @@ export interface CopyRows extends SpanRows {
   readonly tags: readonly number[]
   /** Of familyText. */
   readonly family: string
+  /** What it is ranked by. */
+  readonly keys: RankingKeys
 }
 
 /** A new trace, with what the service adds to it. */
@@ -68,20 +72,33 @@ export interface CopyBatch {
 /** In front of the row of a span or tag: how many fields it has, the project and its length; of a span a number and its length. */
 const PROJECT_AT = 2 + 4
 const NUMBER_AT = PROJECT_AT + 4 + 4
+/** In front of the row of a tag, the rankings follow, and then four numbers of lists, of which these are its own. */
+const RANKED_AT = NUMBER_AT
+const TAG_LISTS_AT = RANKED_AT + 2
+const LIST_BYTES = 4 + 8
+const TAG_FAMILY_AT = TAG_LISTS_AT + 2 * LIST_BYTES + 4
+const TAG_KIND_AT = TAG_FAMILY_AT + LIST_BYTES
+/** The row of a trace begins with its lists. */
+const FAMILY_AT = 4
+const KIND_AT = FAMILY_AT + LIST_BYTES
 
 /** Room that is kept from one batch to the next. */
 const MAX_KEPT_BYTES = 4 * 1024 * 1024
 
-type ServiceColumn = (typeof TRACE_SERVICE_COLUMNS)[number]['name']
-const stampValues: Readonly<Record<ServiceColumn, (trace: NewTrace) => Value>> = {
-  project_id: trace => trace.projectId,
-  seq: trace => trace.seq,
-  version: trace => trace.seq,
-  environment: trace => trace.environment ?? UNASSIGNED,
-  key_id: trace => trace.keyId,
-  ingested_at: trace => trace.ingestedAt
+interface Stamped {
+  readonly trace: NewTrace
+  readonly ranked: number
 }
-const writeStamp = fieldWriter(TRACE_SERVICE_COLUMNS, stampValues)
+const stampValues: Readonly<Record<(typeof TRACE_STAMP_COLUMNS)[number]['name'], (stamped: Stamped) => Value>> = {
+  project_id: ({ trace }) => trace.projectId,
+  seq: ({ trace }) => trace.seq,
+  version: ({ trace }) => trace.seq,
+  environment: ({ trace }) => trace.environment ?? UNASSIGNED,
+  key_id: ({ trace }) => trace.keyId,
+  ingested_at: ({ trace }) => trace.ingestedAt,
+  ranked: ({ ranked }) => ranked
+}
+const writeStamp = fieldWriter(TRACE_STAMP_COLUMNS, stampValues)
 
 const copyOf = (table: string, columns: readonly Column[]) =>
   `copy ${table} (${columns.map(({ name }) => name).join(', ')}) from stdin (format binary)`
@@ -95,6 +112,11 @@ export class CopyBatches {
   /** The connection on which the statements are prepared. */
   #prepared: CopyConnection | undefined
   readonly #families = new KnownFamilies()
+  readonly #floors: KnownFloors
+
+  constructor(floors: KnownFloors) {
+    this.#floors = floors
+  }
 
   /** Writes all of the batch, or none: then it rejects with what PostgreSQL or the connection said. */
   async write(connection: CopyConnection, batch: CopyBatch, slot: number): Promise<void> {
@@ -138,18 +160,22 @@ export class CopyBatches {
   }
 
   #trace(trace: NewTrace): void {
-    const { bytes, tags, spans } = trace.rows
+    const { bytes, tags, spans, keys } = trace.rows
     this.#messages.int16(COPIED_TRACE_COLUMNS.length)
-    writeStamp(this.#messages, trace)
+    writeStamp(this.#messages, { trace, ranked: this.#floors.rank(trace.projectId, keys, bytes, FAMILY_AT, KIND_AT) })
     this.#messages.append(bytes.subarray(0, tags[0] ?? spans[0]))
   }
 
-  #tags({ projectId, rows: { bytes, tags, spans } }: NewTrace): void {
+  #tags({ projectId, rows: { bytes, tags, spans, keys } }: NewTrace): void {
     const messages = this.#messages
     const first = tags[0] as number
     const shift = messages.length - first
     messages.append(bytes.subarray(first, spans[0]))
-    for (const tag of tags) messages.putInt32(projectId, shift + tag + PROJECT_AT)
+    for (const tag of tags) {
+      messages.putInt32(projectId, shift + tag + PROJECT_AT)
+      const ranked = this.#floors.rank(projectId, keys, bytes, tag + TAG_FAMILY_AT, tag + TAG_KIND_AT)
+      messages.putInt16(ranked, shift + tag + RANKED_AT)
+    }
   }
 
   #spans({ projectId, seq, rows }: NewTrace | ChangedTrace): void {

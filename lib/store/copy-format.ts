@@ -96,6 +96,11 @@ export class CopyWriter {
     this.length += count
   }
 
+  putInt16(value: number, at: number): void {
+    this.bytes[at] = value >> 8
+    this.bytes[at + 1] = value
+  }
+
   putInt32(value: number, at: number): void {
     const { bytes } = this
     bytes[at] = value >> 24
@@ -133,6 +138,10 @@ export class CopyWriter {
 }
 
 const FIELDS: Readonly<Record<string, WriteField>> = {
+  smallint(rows, value: number) {
+    rows.int32(2)
+    rows.int16(value)
+  },
   int(rows, value: number) {
     rows.int32(4)
     rows.int32(value)

@@ -1,6 +1,7 @@
 /** Relabelling stored traces (specification 2.10.8): the one way in which a trace's environment ever changes. */
 import type { Sql } from 'postgres'
 import { hashInSql, listsInSql, tagListsInSql } from './list-numbers.ts'
+import { RANKED_IN_ALL } from './rankings.ts'
 
 /** Which traces of a project: all that fit every condition given. */
 export interface TraceSelection {
@@ -45,12 +46,14 @@ const assignments = (values: Readonly<Record<string, string>>) =>
   Object.entries(values)
     .map(([column, value]) => `${column} = ${value}`)
     .join(', ')
-const SET_LISTS = assignments(
-  listsInSql({ status: 'status', environment: 'label', model: 'model', name: 'name', userId: 'user_id' })
-)
-const SET_TAG_LISTS = assignments(
-  tagListsInSql('own.tag', { family: 'c.family', kind: 'c.kind', userFamily: 'c.user_family' })
-)
+const SET_LISTS = assignments({
+  ...listsInSql({ status: 'status', environment: 'label', model: 'model', name: 'name', userId: 'user_id' }),
+  ranked: String(RANKED_IN_ALL)
+})
+const SET_TAG_LISTS = assignments({
+  ...tagListsInSql('own.tag', { family: 'c.family', kind: 'c.kind', userFamily: 'c.user_family' }),
+  ranked: String(RANKED_IN_ALL)
+})
 
 export interface RelabelledBatch {
   readonly changed: number

@@ -58,3 +58,6 @@ export function edgeAbove(order: ListOrder, cursor: Edge, from: string | undefin
   if (from === undefined || !isBefore(cursor.key, from)) return cursor
   return { key: from, tie: order.lowestTie, inclusive: true }
 }
+
+/** The edge of what lies on the other side of an edge. */
+export const behindEdge = (edge: Edge): Edge => ({ ...edge, inclusive: !edge.inclusive })

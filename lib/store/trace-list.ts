@@ -2,8 +2,9 @@
  * The trace list (specification 4.7): pages found by keyset on (sort key, id), at any depth. The bodies of traces are
  * never read.
  *
- * The newest without filters, and those of a session, are found along one index (lib/store/trace-walk.ts), others by
- * merging the lists of what matches (lib/store/trace-merge.ts).
+ * A list without filters, and a session's, is found along one index (lib/store/trace-walk.ts), others by merging the lists of
+ * what matches (lib/store/trace-merge.ts), and deep in the slowest and costliest of these in other ways
+ * (lib/store/trace-depth.ts).
  *
  * Which way a statement goes is written in it, and never left to what the planner knows of the values: all are planned
  * once a connection (plan_cache_mode of the readers), which saves 0.5 ms of PostgreSQL's CPU on each page.
@@ -11,8 +12,9 @@
 import type { Sql } from 'postgres'
 import type { Edge } from '../cursor.ts'
 import { list } from './json.ts'
-import { edgeAbove, edgeBelow, type Sort, TRACE_ORDERS } from './order.ts'
+import { behindEdge, edgeAbove, edgeBelow, type Sort, TRACE_ORDERS } from './order.ts'
 import { readSummaries, type Summary } from './summary-page.ts'
+import { DEPTH, readDeep } from './trace-depth.ts'
 import { MOST_FAMILIES, mergeLists } from './trace-merge.ts'
 import { FAMILY_FILTERS } from './trace-statement.ts'
 import { walkTraces } from './trace-walk.ts'
@@ -66,21 +68,19 @@ export interface Found {
   readonly behind: boolean
 }
 
+/** Up to how many what is merged, or sorted; see there. */
+const BOUNDS = { mostFamilies: MOST_FAMILIES, ...DEPTH }
+
 const SORT_FIELDS = { newest: 'startedAt', slowest: 'durationMs', costliest: 'costUsd' } as const
 
 /** One page of a project's traces. */
-export async function listTraces(
-  sql: Sql,
-  projectId: number,
-  query: TraceQuery,
-  mostFamilies = MOST_FAMILIES
-): Promise<TracePage> {
+export async function listTraces(sql: Sql, projectId: number, query: TraceQuery, bounds = BOUNDS): Promise<TracePage> {
   const { after, before, sort, limit } = query
   const order = TRACE_ORDERS[sort]
   const down = before === undefined
   const edge = down ? edgeBelow(order, after, query.to) : edgeAbove(order, before, query.from)
   const start: Start = { edge, down, isCursor: after !== undefined || before !== undefined, limit }
-  const { page, behind } = await findPage(sql, projectId, query, start, mostFamilies)
+  const { page, behind } = await findPage(sql, projectId, query, start, bounds)
   const found = readSummaries(page)
   const traces = found.slice(0, limit)
   if (!down) traces.reverse()
@@ -95,9 +95,6 @@ export async function listTraces(
   }
 }
 
-/** The edge of what lies on the other side of an edge. */
-export const behindEdge = (edge: Edge): Edge => ({ ...edge, inclusive: !edge.inclusive })
-
 /** More than any project has; the statement adds one to it, which must still be an int of PostgreSQL's. */
 const ALL_FAMILIES = 2 ** 31 - 2
 
@@ -108,12 +105,14 @@ async function findPage(
   projectId: number,
   query: TraceQuery,
   start: Start,
-  mostFamilies: number
+  { mostFamilies, ...depth }: typeof BOUNDS
 ): Promise<Found> {
   const isNewest = query.sort === 'newest'
-  const isFiltered = query.sessionId === undefined && MERGED_FILTERS.some(name => query[name] !== undefined)
-  // Only the newest can be walked.
-  const most = isNewest ? mostFamilies : ALL_FAMILIES
-  const page = isFiltered || !isNewest ? await mergeLists(sql, projectId, query, start, most) : undefined
-  return page ?? walkTraces(sql, projectId, query, start)
+  const isMerged = query.sessionId === undefined && MERGED_FILTERS.some(name => query[name] !== undefined)
+  // Only the newest are walked instead.
+  const page = isMerged && (await mergeLists(sql, projectId, query, start, isNewest ? mostFamilies : ALL_FAMILIES))
+  if (page) return page
+  return isMerged && !isNewest
+    ? readDeep(sql, projectId, query, start, depth)
+    : walkTraces(sql, projectId, query, start)
 }

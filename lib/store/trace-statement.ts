@@ -1,14 +1,11 @@
 /** The text of a statement that reads a page of traces, put together from fixed pieces; every value is a parameter. */
 import type { Edge } from '../cursor.ts'
 import { type Sort, TRACE_ORDERS } from './order.ts'
+import { RANKING_COLUMNS } from './rankings.ts'
 import { PAGE_TEXT } from './summary-page.ts'
 import type { TraceQuery } from './trace-list.ts'
 
-export const SORT_COLUMNS: Readonly<Record<Sort, string>> = {
-  newest: 'started_at',
-  slowest: 'duration_ms',
-  costliest: 'cost_usd'
-}
+export const SORT_COLUMNS: Readonly<Record<Sort, string>> = { newest: 'started_at', ...RANKING_COLUMNS }
 
 /** Filters by what makes a trace's family. */
 export const FAMILY_FILTERS = ['status', 'environment', 'model'] as const

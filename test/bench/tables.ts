@@ -14,7 +14,7 @@ export interface Storage {
   readonly spanIndexBytes: number
 }
 
-/** All but trace_families: a server takes those that it knows as there for good. */
+/** All but trace_families and ranking_floors: a server takes those that it knows as there for good. */
 export async function emptyTables(sql: Sql): Promise<void> {
   await sql`truncate traces, trace_tags, spans, scores, project_totals`
 }

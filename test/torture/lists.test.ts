@@ -1,15 +1,19 @@
 import type { Sql } from 'postgres'
 import t from 'tap'
 import { READER_SETTINGS } from '../../lib/database/reader-settings.ts'
-import { TRACE_ORDERS } from '../../lib/store/order.ts'
+import { edgeBelow, TRACE_ORDERS } from '../../lib/store/order.ts'
+import { cutRanking, findFrequentLists } from '../../lib/store/rankings.ts'
 import { listScores, type ScoreQuery } from '../../lib/store/score-list.ts'
-import { listTraces, type TraceQuery } from '../../lib/store/trace-list.ts'
+import { DEPTH, readDeep } from '../../lib/store/trace-depth.ts'
+import { listTraces, type Start, type TraceQuery } from '../../lib/store/trace-list.ts'
 import { fillProject } from '../bench/reads/fill.ts'
 import { testDatabase } from '../fixtures/database.ts'
 import { seedProject } from '../fixtures/seed.ts'
 import { figure, isLong } from '../fixtures/torture.ts'
 
 const TRACES = isLong ? 1_000_000 : 50_000
+/** Of rankings that are cut, so that the places in the middle lie below them. */
+const SIZE = { most: TRACES / 50, kept: TRACES / 200 }
 
 interface Plan {
   readonly 'Node Type': string
@@ -105,6 +109,12 @@ function walksOf({ sort = 'newest', ...query }: Asked): TraceQuery[] {
   return [asked, { ...asked, after: edge }, { ...asked, before: edge }]
 }
 
+/** Where the page of such a query begins. */
+function startOf({ sort, after, before, limit }: TraceQuery): Start {
+  const edge = before ?? edgeBelow(TRACE_ORDERS[sort], after, undefined)
+  return { edge, down: before === undefined, isCursor: (after ?? before) !== undefined, limit }
+}
+
 const SCORE_QUERIES: readonly Omit<ScoreQuery, 'limit'>[] = [
   {},
   { name: 'rare-score' },
@@ -161,7 +171,17 @@ t.test('no list sorts a project or passes over it', async t => {
     for (const each of await statementsOf(sql, read))
       early.set(each.text, shapeOf(await explain(sql, each, 'costs off')))
   }
+  for (const query of QUERIES.flatMap(walksOf).filter(({ sort }) => sort !== 'newest')) {
+    for (const depth of [DEPTH, { near: 0, few: -1 }]) {
+      for (const each of await statementsOf(sql, sql => readDeep(sql, projectId, query, startOf(query), depth)))
+        early.set(each.text, shapeOf(await explain(sql, each, 'costs off')))
+    }
+  }
   await fillProject([sql], { projectId, traces: TRACES, firstNumber: 1 }, () => {})
+  for (const list of await findFrequentLists(sql, projectId)) {
+    for (const ranking of ['slowest', 'costliest'] as const) await cutRanking(sql, projectId, list, ranking, SIZE)
+  }
+  await sql`analyze ranking_floors`
 
   let most = 0
   for (const { title, read } of reads) {

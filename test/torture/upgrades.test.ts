@@ -134,7 +134,17 @@ t.test('an index is built on a large table beside its writers, and again where t
   figure(`longest write while an index is built on ${ROWS} rows, ms`, Math.round(longest))
 })
 
-const TABLES = ['traces', 'spans', 'scores', 'trace_tags', 'trace_families', 'project_totals', 'api_keys', 'projects']
+const TABLES = [
+  'traces',
+  'spans',
+  'scores',
+  'trace_tags',
+  'trace_families',
+  'ranking_floors',
+  'project_totals',
+  'api_keys',
+  'projects'
+]
 const COLUMNS = TABLES.map(table => `alter table ${table} add column of_the_next_version int not null default 0;\n`)
 const INDEX = `--! no-transaction
 create index concurrently if not exists traces_newer on traces (project_id, of_the_next_version, id);

@@ -52,7 +52,7 @@ t.test('tells a schema that is older or newer than the code', async t => {
   await sql`update schema_migrations set version = ${latest + 1} where version = ${latest}`
   t.strictSame(await readSchemaState(sql), { state: 'newer', version: latest + 1, latest })
   const folder = await writeMigrations(t, { '0001-a.sql': 'select 1', '0002-b.sql': 'select 1', '0003-c.sql': '' })
-  await sql`update schema_migrations set version = 2 where version = ${latest + 1}`
+  await sql`delete from schema_migrations where version > 2`
   t.strictSame(await readSchemaState(sql, folder), { state: 'older', version: 2, latest: 3 })
 })
 

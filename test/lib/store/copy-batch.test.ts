@@ -2,19 +2,12 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
-import type { Database } from '../../../lib/database/database.ts'
 import type { WritePath } from '../../../lib/ingest/ingest.ts'
 import { COPIED_TRACE_COLUMNS, type Column, SPAN_COLUMNS } from '../../../lib/store/columns.ts'
 import { endBody, ingestBody, span, spanId, spansBody, startBody, traceId } from '../../fixtures/bodies.ts'
 import { type TestDatabase, testDatabase } from '../../fixtures/database.ts'
 import { anyJson, anyObject, writeJson } from '../../fixtures/odd-json.ts'
-import { bytes, testWritePath, writer } from '../../fixtures/write-path.ts'
-
-/** Only the driver may use its sockets, as with TLS. */
-const withoutCopy = (database: TestDatabase): Database => ({
-  ...database,
-  connect: options => database.connect(options)
-})
+import { bytes, testWritePath, withoutCopy, writer } from '../../fixtures/write-path.ts'
 
 /** Everything that is stored for a project but its inner numbers and the moment of recording. */
 const readProject = (database: TestDatabase, projectId: number) =>

@@ -7,7 +7,7 @@ import type { Sort } from '../../../lib/store/order.ts'
 import { listTraces, type TraceFilters, type TraceQuery } from '../../../lib/store/trace-list.ts'
 import { readTraceDetail } from '../../../lib/store/traces.ts'
 import { testDatabase } from '../../fixtures/database.ts'
-import { freshId, type SeedTrace, seedProject, seedScores, seedTraces } from '../../fixtures/seed.ts'
+import { cutRankings, freshId, type SeedTrace, seedProject, seedScores, seedTraces } from '../../fixtures/seed.ts'
 
 interface Page {
   readonly ids: string[]
@@ -15,8 +15,10 @@ interface Page {
   readonly previous: Edge | undefined
 }
 
-async function readPage(sql: Sql, projectId: number, query: TraceQuery, mostFamilies?: number): Promise<Page> {
-  const { traces, next, previous } = await listTraces(sql, projectId, query, mostFamilies)
+type Bounds = Parameters<typeof listTraces>[3]
+
+async function readPage(sql: Sql, projectId: number, query: TraceQuery, bounds?: Bounds): Promise<Page> {
+  const { traces, next, previous } = await listTraces(sql, projectId, query, bounds)
   return { ids: JSON.parse(traces).map((trace: { id: string }) => trace.id), next, previous }
 }
 
@@ -28,21 +30,21 @@ async function walkDown(
   projectId: number,
   query: Asked,
   between = async () => {},
-  mostFamilies?: number
+  bounds?: Bounds
 ): Promise<Page[]> {
-  const pages = [await readPage(sql, projectId, query, mostFamilies)]
+  const pages = [await readPage(sql, projectId, query, bounds)]
   for (let next = pages[0]!.next; next !== undefined; next = pages.at(-1)!.next) {
     await between()
-    pages.push(await readPage(sql, projectId, { ...query, after: next }, mostFamilies))
+    pages.push(await readPage(sql, projectId, { ...query, after: next }, bounds))
   }
   return pages
 }
 
 /** Pages from the one before `page` back to the first, in the order of the list. */
-async function walkUp(sql: Sql, projectId: number, query: Asked, page: Page, mostFamilies?: number): Promise<Page[]> {
+async function walkUp(sql: Sql, projectId: number, query: Asked, page: Page, bounds?: Bounds): Promise<Page[]> {
   const pages: Page[] = []
   for (let previous = page.previous; previous !== undefined; previous = pages[0]!.previous) {
-    pages.unshift(await readPage(sql, projectId, { ...query, before: previous }, mostFamilies))
+    pages.unshift(await readPage(sql, projectId, { ...query, before: previous }, bounds))
   }
   return pages
 }
@@ -76,9 +78,15 @@ const someFilters: fc.Arbitrary<TraceFilters> = fc.record(
   },
   { requiredKeys: [] }
 )
-/** So few that they are not merged. */
-const someMost = fc.constantFrom(0, 1, 1000)
-const someBounds = fc.record({ from: fc.constantFrom(...TIMES), to: fc.constantFrom(...TIMES) }, { requiredKeys: [] })
+/** So few that they are not merged, near, or sorted. */
+const someBounds = fc.record({
+  mostFamilies: fc.constantFrom(0, 1, 1000),
+  near: fc.constantFrom(0, 8, 1000),
+  few: fc.constantFrom(0, 3, 1000)
+})
+/** Of rankings that are cut. */
+const someSize = fc.option(fc.record({ most: fc.constantFrom(0, 2, 4), kept: fc.constantFrom(0, 1) }))
+const someTimes = fc.record({ from: fc.constantFrom(...TIMES), to: fc.constantFrom(...TIMES) }, { requiredKeys: [] })
 
 /** Ids in an order of their own, so that they neither rise nor fall with anything else. */
 const shuffledIds = (count: number): string[] =>
@@ -124,24 +132,26 @@ t.test('the trace list', async t => {
           fc.array(someTrace, { maxLength: 25, size: 'max' }),
           fc.constantFrom<Sort>(...sorts),
           filters,
+          someTimes,
+          someSize,
           someBounds,
-          someMost,
           fc.integer({ min: 1, max: 7 }),
-          async (seeds, sort, filters, bounds, mostFamilies, limit) => {
+          async (seeds, sort, filters, times, size, bounds, limit) => {
             const projectId = await seedProject(sql)
             const ids = shuffledIds(seeds.length)
             const traces = seeds.map((seed, i) => ({ ...seed, id: ids[i]! }))
             await seedTraces(sql, projectId, traces)
+            if (size !== null) await cutRankings(sql, projectId, size)
             const { userId, ...others } = filters
-            const query = { sort, limit, ...others, ...(sort === 'newest' && { userId, ...bounds }) }
-            const down = await walkDown(sql, projectId, query, undefined, mostFamilies)
+            const query = { sort, limit, ...others, ...(sort === 'newest' && { userId, ...times }) }
+            const down = await walkDown(sql, projectId, query, undefined, bounds)
             assert.deepEqual(
               down.flatMap(page => page.ids),
               expected(traces, query)
             )
             assert.equal(down[0]!.previous, undefined)
             assert.ok(down.slice(0, -1).every(page => page.ids.length === limit))
-            assert.deepEqual(await walkUp(sql, projectId, query, down.at(-1)!, mostFamilies), down.slice(0, -1))
+            assert.deepEqual(await walkUp(sql, projectId, query, down.at(-1)!, bounds), down.slice(0, -1))
           }
         ),
         { numRuns }
@@ -207,6 +217,22 @@ t.test('the trace list', async t => {
       const above = await readPage(sql, projectId, { ...query, before: { ...first.next!, inclusive: false } })
       t.strictSame({ ids: above.ids, previous: above.previous }, { ids: [], previous: undefined })
       t.strictSame((await readPage(sql, projectId, { ...query, after: above.next })).ids, [c])
+    })
+
+    await t.test('a page leads on to what is not ranked, also where the ranking ends with it', async t => {
+      const projectId = await seedProject(sql)
+      const seeds = [40, 30, 20, 10].map(durationMs => ({ id: freshId(32), name: 'a', durationMs }))
+      const [a, b, c] = seeds.map(({ id }) => id)
+      await seedTraces(sql, projectId, seeds)
+      await cutRankings(sql, projectId, { most: 2, kept: 1 })
+      const query = { sort: 'slowest', name: 'a', limit: 1 } as const
+      const second = await readPage(sql, projectId, { ...query, after: (await readPage(sql, projectId, query)).next })
+      t.strictSame(second.ids, [b])
+      await sql`delete from traces where project_id = ${projectId} and id = ${b!}`
+      const first = await readPage(sql, projectId, { ...query, before: second.previous })
+      t.strictSame(first.ids, [a])
+      t.strictSame((await readPage(sql, projectId, { ...query, after: first.next })).ids, [c])
+      t.ok(first.next, 'though nothing behind it is ranked')
     })
 
     await t.test('sees the newest score of each name on the traces of the page', async t => {

@@ -1,0 +1,70 @@
+/**
+ * The floors of rankings that are stored for sure: they are read when PostgreSQL has committed them, and only rise. One that is
+ * not known yet costs no more than a trace that is ranked without need.
+ */
+import type { Sql } from 'postgres'
+import { RANKED, RANKED_IN_ALL, type Ranking, type RankingKeys } from './rankings.ts'
+
+interface StoredFloors extends RankingKeys {
+  readonly projectId: number
+  /** The halves of the list's number, each signed. */
+  readonly high: number
+  readonly low: number
+}
+
+export class KnownFloors {
+  /** By project, and by the lower half of a list's number. */
+  #projects = new Map<number, Map<number, StoredFloors[]>>()
+
+  async read(sql: Sql): Promise<void> {
+    const rows = await sql<StoredFloors[]>`
+      select project_id as "projectId", (list >> 32)::int as high, ((list << 32) >> 32)::int as low,
+        duration_ms as "durationMs", cost_usd as "costUsd"
+      from ranking_floors`
+    const projects = new Map<number, Map<number, StoredFloors[]>>()
+    for (const row of rows) {
+      const lists = projects.get(row.projectId) ?? new Map<number, StoredFloors[]>()
+      projects.set(row.projectId, lists.set(row.low, [...(lists.get(row.low) ?? []), row]))
+    }
+    this.#projects = projects
+  }
+
+  /**
+   * What `ranked` is of a trace with these keys, or of its tag; `familyAt` and `kindAt` say where in `bytes` the numbers of
+   * its lists stand, big-endian.
+   */
+  rank(projectId: number, keys: RankingKeys, bytes: Uint8Array, familyAt: number, kindAt: number): number {
+    const lists = this.#projects.get(projectId)
+    if (lists === undefined) return RANKED_IN_ALL
+    return (
+      RANKED_IN_ALL -
+      bitsBelow(RANKED.family, keys, find(lists, bytes, familyAt)) -
+      bitsBelow(RANKED.kind, keys, find(lists, bytes, kindAt))
+    )
+  }
+}
+
+function find(lists: ReadonlyMap<number, StoredFloors[]>, bytes: Uint8Array, at: number): RankingKeys | undefined {
+  const high = int32(bytes, at)
+  return lists.get(int32(bytes, at + 4))?.find(row => row.high === high)
+}
+
+const int32 = (bytes: Uint8Array, at: number): number =>
+  ((bytes[at] as number) << 24) |
+  ((bytes[at + 1] as number) << 16) |
+  ((bytes[at + 2] as number) << 8) |
+  (bytes[at + 3] as number)
+
+function bitsBelow(
+  bits: Record<Ranking, number>,
+  { durationMs, costUsd }: RankingKeys,
+  floors: RankingKeys | undefined
+): number {
+  if (floors === undefined) return 0
+  return (
+    (isBelow(durationMs, floors.durationMs) ? bits.slowest : 0) +
+    (isBelow(costUsd, floors.costUsd) ? bits.costliest : 0)
+  )
+}
+
+const isBelow = (key: number | null, floor: number | null): boolean => key !== null && floor !== null && key < floor
