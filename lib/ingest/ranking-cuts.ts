@@ -2,6 +2,7 @@
  * Keeps rankings short while much is recorded (lib/store/rankings.ts): now and then, those of the lists that a project's
  * newest traces are in are cut, one after the other, over a connection of its own.
  */
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Sql } from 'postgres'
 import type { Database } from '../database/database.ts'
 import type { Logger } from '../log.ts'
@@ -9,15 +10,19 @@ import { KnownFloors } from '../store/known-floors.ts'
 import { cutRanking, findFrequentLists, RANKING_SIZE, type RankingSize } from '../store/rankings.ts'
 
 /**
- * A project's rankings are looked at after so many operations on it, from the start of the process, and then again and again: that
- * reads some 20,000 entries of an index for each long ranking, 2 s of PostgreSQL's CPU where there are 500.
+ * A project's rankings are looked at after so many operations on it, from the start of the process, and whenever there were so
+ * many more: of each, the entries of an index are read that lie above its floor, which are 20,000 at the most. What others
+ * have cut is read more often.
  */
-export const CUTS = { first: 4_096, each: 262_144 } as const
+const CUTS = { first: 4_096, each: 262_144, read: 16_384, size: RANKING_SIZE }
 const TIMEOUT_MS = 30_000
+/** Between one ranking and the next, so that recording has most of the processors. */
+const PAUSE_MS = 10
 
 export interface CutOptions {
   readonly first: number
   readonly each: number
+  readonly read: number
   readonly size: RankingSize
 }
 
@@ -29,10 +34,11 @@ export class RankingCuts {
   /** By project, how many operations there are to go. */
   readonly #left = new Map<number, number>()
   readonly #due = new Set<number>()
+  #unread = 0
   #sql: Sql | undefined
   #isClosing = false
 
-  constructor(database: Pick<Database, 'connect'>, log: Logger, options: CutOptions = { ...CUTS, size: RANKING_SIZE }) {
+  constructor(database: Pick<Database, 'connect'>, log: Logger, options: CutOptions = CUTS) {
     this.#database = database
     this.#log = log
     this.#options = options
@@ -42,9 +48,10 @@ export class RankingCuts {
   count(projectId: number, operations: number): void {
     const left = (this.#left.get(projectId) ?? this.#options.first) - operations
     this.#left.set(projectId, left > 0 ? left : this.#options.each)
-    if (left > 0 || this.#isClosing) return
-    this.#due.add(projectId)
-    if (this.#sql === undefined) void this.#work()
+    if (left <= 0) this.#due.add(projectId)
+    this.#unread += operations
+    if (left > 0 && this.#unread < this.#options.read) return
+    if (this.#sql === undefined && !this.#isClosing) void this.#work()
   }
 
   /** What is under way is given up. */
@@ -60,12 +67,16 @@ export class RankingCuts {
       settings: { enable_seqscan: 'off' }
     })
     this.#sql = sql
+    this.#unread = 0
+    const due = [...this.#due]
+    this.#due.clear()
     try {
-      for (const projectId of this.#due) {
-        this.#due.delete(projectId)
+      for (const projectId of due) {
         for (const list of await findFrequentLists(sql, projectId)) {
-          for (const ranking of ['slowest', 'costliest'] as const)
+          for (const ranking of ['slowest', 'costliest'] as const) {
             await cutRanking(sql, projectId, list, ranking, this.#options.size)
+            await delay(PAUSE_MS)
+          }
         }
       }
       await this.floors.read(sql)

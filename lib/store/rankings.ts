@@ -103,6 +103,7 @@ export async function cutRanking(
   await sql.unsafe(
     `with top as materialized (
       select ${column} as key from ${table} where project_id = $1 and ${listed} = $2 and ${isRanked(base, ranking)}
+        and ${column} >= coalesce((select ${column} from ranking_floors where project_id = $1 and list = $2), 0)
       order by ${column} desc, id desc limit ${most} + 1
     )
     insert into ranking_floors as f (project_id, list, ${column})

@@ -19,7 +19,7 @@ import {
 import { UsageError } from './options.ts'
 import { measureOtlpCost, type OtlpCost } from './otlp.ts'
 import type { Progress } from './progress.ts'
-import { readFreeNumber, settle, skipUsedNumbers } from './tables.ts'
+import { cutRankings, readFreeNumber, settle, skipUsedNumbers } from './tables.ts'
 
 export type WholeKind = 'small' | 'typical' | 'large'
 
@@ -186,6 +186,8 @@ export class Cases {
     // What autovacuum would do within minutes is done before anything is measured.
     this.#progress.step = 'vacuum of the filled tables'
     await sql`vacuum (analyze) traces, spans, trace_tags`
+    this.#progress.step = 'cutting rankings'
+    await cutRankings(sql, projectId)
     await settle(sql)
   }
 

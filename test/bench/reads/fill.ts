@@ -7,9 +7,9 @@
  * cut at the end, so what lies below their floors is found as it is where a server has recorded it; it stays in the indexes.
  */
 import type { Sql } from 'postgres'
-import { cutRanking, findFrequentLists } from '../../../lib/store/rankings.ts'
 import { LISTS, TAG_LISTS } from '../../fixtures/lists.ts'
 import { UsageError } from '../options.ts'
+import { cutRankings } from '../tables.ts'
 
 const CHUNK = 250_000
 /** For what can be made again at any time. */
@@ -55,9 +55,7 @@ export async function fillProject(
     return sql.unsafe(`vacuum (analyze) ${table}`)
   })
   onProgress('rankings')
-  for (const list of await findFrequentLists(sql, projectId)) {
-    for (const ranking of ['slowest', 'costliest'] as const) await cutRanking(sql, projectId, list, ranking)
-  }
+  await cutRankings(sql, projectId)
   await addTotals(sql, plan)
 }
 

@@ -10,7 +10,7 @@ import { countStrays, NO_STRAYS } from '../../fixtures/seed.ts'
 import { until } from '../../fixtures/until.ts'
 import { bytes, testWritePath, withoutCopy, writer } from '../../fixtures/write-path.ts'
 
-const CUTS = { first: 30, each: 30, size: { most: 10, kept: 5 } }
+const CUTS = { first: 30, each: 30, read: 10, size: { most: 10, kept: 5 } }
 const LISTED = { name: 'run', model: 'm', tags: ['a', 'b'] }
 
 /** A trace that takes so long, and costs as much. */
