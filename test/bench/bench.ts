@@ -34,7 +34,8 @@ async function runIngest(parameters: readonly string[]): Promise<string> {
   const options = readOptions(parameters)
   if (options.help) return HELP
   const sender = startSender()
-  const work = (service: Service, progress: Progress) => measureCases({ service, sender, options }, progress)
+  const work = (service: Service, progress: Progress, startAnother: () => Promise<Service>) =>
+    measureCases({ service, sender, options, startAnother }, progress)
   const results = await withService(options, () => sender.stop(), work)
   return options.json ? toJson(results) : renderReport(results)
 }
@@ -51,11 +52,14 @@ function toJson(results: object): string {
   return `${JSON.stringify(results, null, 2)}\n`
 }
 
-/** Does `work` with a service of its own; `stop` ends what else is under way, at the end and on a signal. */
+/**
+ * Does `work` with a service of its own, and another if it starts one; `stop` ends what else is under way, at the end and on
+ * a signal.
+ */
 async function withService<T>(
   place: Place,
   stop: () => void,
-  work: (service: Service, progress: Progress) => Promise<T>
+  work: (service: Service, progress: Progress, startAnother: () => Promise<Service>) => Promise<T>
 ): Promise<T> {
   const undo = new Undo()
   const progress = new Progress()
@@ -68,7 +72,7 @@ async function withService<T>(
   for (const signal of SIGNALS) process.on(signal, interrupt)
   try {
     progress.step = 'starting the server'
-    return await work(await startService(place, undo), progress)
+    return await work(await startService(place, undo), progress, () => startService(place, undo))
   } catch (error) {
     throw progress.isInterrupted ? new Interrupted() : error
   } finally {
@@ -96,7 +100,7 @@ async function measureCases(bench: Bench, progress: Progress): Promise<Results> 
   const latency = options.cases.includes('latency') ? await cases.latency(topRates) : undefined
   const mcp = options.cases.includes('mcp') ? await cases.mcp() : undefined
   const otlp = options.cases.includes('otlp') ? await cases.otlp() : undefined
-  const stored = options.stored > 0 ? await cases.stored(options.stored, emptyRates) : undefined
+  const stored = options.stored > 0 ? await cases.stored(options.stored, emptyRates.keys()) : undefined
   return {
     machine,
     options: { runs: options.runs, seconds: options.seconds },

@@ -53,7 +53,7 @@ export interface LatencyResult {
 export interface StoredResult {
   readonly spans: number
   readonly load: LoadFigures
-  /** To what was reached with empty tables. */
+  /** To what a server with empty tables reaches, in turns. */
   readonly ratio: number
 }
 
@@ -149,34 +149,39 @@ export class Cases {
     return measureOtlpCost({ port: service.port, key: service.key, ...EXPORTS, readTimes: () => readTimes()! })
   }
 
-  /** Fills the tables, and measures the kinds again that were measured with empty ones. */
-  async stored(spans: number, emptyRates: ReadonlyMap<LoadKind, number>): Promise<Map<LoadKind, StoredResult>> {
-    await this.#fill(spans)
+  /** Fills the tables of a server beside, and measures these kinds with both. */
+  async stored(spans: number, kinds: Iterable<LoadKind>): Promise<Map<LoadKind, StoredResult>> {
+    await this.#checkRoom(spans)
+    const filled = { ...this.#bench, service: await this.#bench.startAnother() }
+    await this.#fill(filled, spans)
     const results = new Map<LoadKind, StoredResult>()
-    for (const [kind, emptyRate] of emptyRates) {
+    for (const kind of kinds) {
       const loads: LoadFigures[] = []
+      const empty: LoadFigures[] = []
       await this.#repeat(async run => {
+        this.#progress.step = `${kind} with empty tables, ${run}`
+        empty.push(await measureLoad(this.#bench, kind))
         this.#progress.step = `${kind} with ${spans} spans stored, ${run}`
-        loads.push(await measureLoad(this.#bench, kind, { keep: true }))
+        loads.push(await measureLoad(filled, kind, { keep: true }))
       })
-      const load = medians(loads)
-      results.set(kind, { spans, load, ratio: load.tracesPerSecond / emptyRate })
+      results.set(kind, { spans, load: medians(loads), ratio: medianRatio(loads, empty) })
     }
     return results
   }
 
-  async #fill(spans: number): Promise<void> {
-    const { service, options } = this.#bench
-    const { sql, target, projectId } = service
-    const { bavail, bsize } = await statfs(options.folder)
+  async #checkRoom(spans: number): Promise<void> {
+    const { folder } = this.#bench.options
+    const { bavail, bsize } = await statfs(folder)
     const needed = spans * STORED_SPAN_BYTES + FREE_BYTES
     if (bavail * bsize < needed) {
-      throw new UsageError(
-        `--stored ${spans} needs ${Math.ceil(needed / 1e9)} GB free in ${options.folder}; see --folder`
-      )
+      throw new UsageError(`--stored ${spans} needs ${Math.ceil(needed / 1e9)} GB free in ${folder}; see --folder`)
     }
+  }
+
+  async #fill(bench: Bench, spans: number): Promise<void> {
+    const { sql, target, projectId } = bench.service
     this.#progress.step = 'making the rows to fill with'
-    const rows = await prepareRows(this.#bench, 'stored')
+    const rows = await prepareRows(bench, 'stored')
     const plan = { target, rows, projectId, firstNumber: await readFreeNumber(sql), connections: 2 }
     const each = SHAPES.stored.spans
     await fillByCopy(plan, Math.ceil(spans / each), traces => {

@@ -71,6 +71,8 @@ export interface Bench {
   readonly service: Service
   readonly sender: Sender
   readonly options: Options
+  /** A second server with a database of its own. */
+  startAnother(): Promise<Service>
 }
 
 export interface LoadSettings {
