@@ -17,7 +17,7 @@ export async function walkTraces(sql: Sql, projectId: number, query: TraceQuery,
   return found
 }
 
-/** The same where the page, and a trace behind it, are among the next so many traces; undefined: they are not. */
+/** The same where a full page is among the next so many traces; undefined: it is not. */
 export async function walkNear(
   sql: Sql,
   projectId: number,
