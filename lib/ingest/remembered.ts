@@ -3,8 +3,8 @@
  * may be old: others patch a trace, score it, delete it, or add to it through another process. So nothing is answered by it.
  * It decides what is written, and that takes only where the trace still has the remembered version.
  */
-import type { TraceState } from '../trace/decide.ts'
 import type { PreparedTrace } from '../trace/prepared.ts'
+import type { KeptState } from '../trace/state-after.ts'
 
 /** Estimated bytes of memory in all, and of one trace, whose recording has at most a quarter of that. */
 const MAX_BYTES = 32 * 1024 * 1024
@@ -14,45 +14,46 @@ const STATE_BYTES = 1024
 const SPAN_BYTES = 128
 
 interface Entry {
-  readonly state: TraceState
+  readonly state: KeptState
   /** Of the body that recorded the trace: strings of the state are parts of its text, which they keep. */
   readonly bodyBytes: number
+  /** In all. */
+  readonly bytes: number
 }
-
-const bytesOf = ({ state, bodyBytes }: Entry): number => STATE_BYTES + bodyBytes + state.spanHashes.size * SPAN_BYTES
 
 export class Remembered {
   /** By place, the longest unused first. */
   readonly #entries = new Map<string, Entry>()
   #bytes = 0
 
-  get(place: string): TraceState | undefined {
+  get(place: string): KeptState | undefined {
     return this.#entries.get(place)?.state
   }
 
   /** A trace that was recorded with a body of so many bytes; `state` knows the hash of every span that it has. */
-  start(place: string, state: TraceState, bodyBytes: number): void {
-    this.#set(place, { state, bodyBytes })
+  start(place: string, state: KeptState, bodyBytes: number): void {
+    this.#set(place, state, bodyBytes)
   }
 
   /** What became of a trace that is remembered. */
-  change(place: string, state: TraceState): void {
+  change(place: string, state: KeptState): void {
     const entry = this.#entries.get(place)
-    if (entry !== undefined) this.#set(place, { ...entry, state })
+    if (entry !== undefined) this.#set(place, state, entry.bodyBytes)
   }
 
   forget(place: string): void {
     const entry = this.#entries.get(place)
     if (entry === undefined) return
     this.#entries.delete(place)
-    this.#bytes -= bytesOf(entry)
+    this.#bytes -= entry.bytes
   }
 
-  #set(place: string, entry: Entry): void {
+  #set(place: string, state: KeptState, bodyBytes: number): void {
     this.forget(place)
-    if (bytesOf(entry) > MAX_BYTES_OF_TRACE) return
-    this.#entries.set(place, entry)
-    this.#bytes += bytesOf(entry)
+    const bytes = STATE_BYTES + bodyBytes + state.spanHashes.size * SPAN_BYTES
+    if (bytes > MAX_BYTES_OF_TRACE) return
+    this.#entries.set(place, { state, bodyBytes, bytes })
+    this.#bytes += bytes
     for (const oldest of this.#entries.keys()) {
       if (this.#bytes <= MAX_BYTES) break
       this.forget(oldest)

@@ -24,10 +24,19 @@ import {
   TRACE_SERVICE_COLUMNS,
   type Value
 } from '../store/columns.ts'
-import type { Ending, TraceChange } from '../trace/decide.ts'
+import type { TraceChange } from '../trace/decide.ts'
 import type { GatheredSpan, Growth } from '../trace/gathered.ts'
 import type { Past, PreparedSpan, PreparedTrace, RestoredTrace } from '../trace/prepared.ts'
-import { pastValues, scoreValues, spanValues, traceValues } from './values.ts'
+import {
+  appendValues,
+  type ChangeTarget,
+  endValues,
+  growthValues,
+  pastValues,
+  scoreValues,
+  spanValues,
+  traceValues
+} from './values.ts'
 
 /** Spans, or scores, as text: per body column the cells of all of them, joined. None gives no columns. */
 export interface RowsText {
@@ -73,7 +82,7 @@ export function renderSpans(spans: readonly PreparedSpan[]): RowsText {
 
 export function renderTrace(trace: PreparedTrace): RecordText {
   return {
-    cells: TRACE_BODY_COLUMNS.map(column => cell(column, traceValues[column.name](trace))),
+    cells: traceCells(trace),
     spans: renderSpans(trace.spans)
   }
 }
@@ -89,83 +98,26 @@ export function renderRestored(trace: RestoredTrace): RecordText {
       environment: past.environment,
       keyId: past.keyId,
       ingestedAt: past.ingestedAt,
-      cells: TRACE_PAST_COLUMNS.map(column => cell(column, pastValues[column.name](past))),
+      cells: pastCells(past),
       scores: renderRows(SCORE_BODY_COLUMNS, scoreValues, past.scores)
     }
   }
 }
 
-/** Which trace a change is for, and the numbers that guard and mark it. */
-export interface ChangeTarget {
-  readonly projectId: number
-  readonly seq: number
-  readonly oldVersion: number
-  readonly version: number
+/** A function that gives the cells of an item, one for each column: the values are looked up once. */
+function cellsOf<T, N extends string>(
+  columns: readonly (Column & { readonly name: N })[],
+  values: Readonly<Record<N, (item: T) => Value>>
+): (item: T) => string[] {
+  const fields = columns.map(column => ({ column, value: values[column.name] }))
+  return item => fields.map(({ column, value }) => cell(column, value(item)))
 }
 
-type Values = Readonly<Record<string, Value>>
-
-/** What an append, an end and a growth by an export have in common. */
-function sumValues(target: ChangeTarget, change: TraceChange | Growth, addedSpans: number): Values {
-  return {
-    project_id: target.projectId,
-    seq: target.seq,
-    old_version: target.oldVersion,
-    version: target.version,
-    added_spans: addedSpans,
-    added_bytes: change.addedBytes,
-    span_count: change.spanCount,
-    error_count: change.errorCount,
-    estimated_bytes: change.estimatedBytes
-  }
-}
-
-/** What an end and a growth have in common besides. */
-function doneValues(change: Ending | Growth): Values {
-  return {
-    ended_at: change.endedAt,
-    duration_ms: change.durationMs,
-    input_tokens: change.inputTokens,
-    output_tokens: change.outputTokens,
-    total_tokens: change.totalTokens,
-    cost_usd: change.costUsd,
-    document_bytes: change.documentBytes,
-    status: change.status,
-    sets_output: change.output !== undefined,
-    output: change.output ?? null,
-    metadata: change.metadata ?? null,
-    provider: change.provider,
-    model: change.model,
-    tags: change.tags.length === 0 ? null : change.tags
-  }
-}
-
-const renderCells = (columns: readonly Column[], values: Values): string[] =>
-  columns.map(column => cell(column, values[column.name] as Value))
-
-function renderEnd(target: ChangeTarget, change: TraceChange, ending: Ending): string[] {
-  return renderCells(END_COLUMNS, {
-    ...sumValues(target, change, change.spans.length),
-    ...doneValues(ending),
-    end_hash: ending.endHash,
-    sets_metadata: ending.metadata !== undefined
-  })
-}
-
-function renderGrowth(target: ChangeTarget, growth: Growth, addedSpans: number): string[] {
-  return renderCells(GROWTH_COLUMNS, {
-    ...sumValues(target, growth, addedSpans),
-    ...doneValues(growth),
-    started_at: growth.startedAt,
-    body_hash: growth.bodyHash,
-    ranks: JSON.stringify(growth.ranks),
-    sets_input: growth.input !== undefined,
-    input: growth.input ?? null,
-    name: growth.name,
-    session_id: growth.sessionId,
-    user_id: growth.userId
-  })
-}
+const traceCells = cellsOf(TRACE_BODY_COLUMNS, traceValues)
+const pastCells = cellsOf(TRACE_PAST_COLUMNS, pastValues)
+const appendCells = cellsOf(APPEND_COLUMNS, appendValues)
+const endCells = cellsOf(END_COLUMNS, endValues)
+const growthCells = cellsOf(GROWTH_COLUMNS, growthValues)
 
 /** The parameters of a list of columns from rows of cells (or of cells joined before); undefined for no rows. */
 function parameters(columns: readonly Column[], rows: readonly (readonly string[])[]): string[] | undefined {
@@ -218,13 +170,14 @@ export class BatchRows {
   /** `added`: the rows of the spans that come to it, where they are not copied. */
   change(target: ChangeTarget, change: TraceChange, added?: RowsText): void {
     const { ending, spans } = change
-    if (ending === undefined) this.#appends.push(renderCells(APPEND_COLUMNS, sumValues(target, change, spans.length)))
-    else this.#ends.push(renderEnd(target, change, ending))
+    const changed = { target, sums: change, added: spans.length }
+    if (ending === undefined) this.#appends.push(appendCells(changed))
+    else this.#ends.push(endCells({ ...changed, done: ending }))
     if (added !== undefined) addOwned(this.#spans, target.projectId, target.seq, added)
   }
 
   grow(target: ChangeTarget, growth: Growth, added: readonly GatheredSpan[]): void {
-    this.#growths.push(renderGrowth(target, growth, added.length))
+    this.#growths.push(growthCells({ target, sums: growth, added: added.length, done: growth }))
     addOwned(this.#spans, target.projectId, target.seq, renderSpans(added))
   }
 

@@ -1,5 +1,8 @@
-/** What prepared traces, spans and scores have for each column of their rows, however these travel. */
+/** What prepared traces, spans, scores and changes have for each column of their rows, however these travel. */
 import type {
+  APPEND_COLUMNS,
+  END_COLUMNS,
+  GROWTH_COLUMNS,
   LIST_COLUMNS,
   SCORE_BODY_COLUMNS,
   SPAN_BODY_COLUMNS,
@@ -10,6 +13,8 @@ import type {
 } from '../store/columns.ts'
 import type { TagLists, TraceLists } from '../store/list-numbers.ts'
 import { countBytes, countErrors } from '../trace/count.ts'
+import type { Ending, TraceChange } from '../trace/decide.ts'
+import type { Growth } from '../trace/gathered.ts'
 import { type Past, type PastScore, type PreparedSpan, type PreparedTrace, shortHash } from '../trace/prepared.ts'
 import { durationMs } from '../trace/timestamp.ts'
 
@@ -111,4 +116,78 @@ export const pastValues: Record<(typeof TRACE_PAST_COLUMNS)[number]['name'], (pa
   score_count: past => past.scores.length,
   metadata_updated_at: past => past.metadataUpdatedAt,
   end_hash: past => past.endHash
+}
+
+/** Which trace a change is for, and the numbers that guard and mark it. */
+export interface ChangeTarget {
+  readonly projectId: number
+  readonly seq: number
+  readonly oldVersion: number
+  readonly version: number
+}
+
+/** What an append, an end and a growth by an export change. */
+interface Changed {
+  readonly target: ChangeTarget
+  readonly sums: TraceChange | Growth
+  /** How many spans come to it. */
+  readonly added: number
+}
+/** An end or a growth, with what it sets besides. */
+interface ChangedBy<T extends Ending | Growth> extends Changed {
+  readonly done: T
+}
+
+type NamesOf<C extends readonly { readonly name: string }[]> = C[number]['name']
+type ValuesFor<Names extends string, T> = Readonly<Record<Names, (item: T) => Value>>
+type EndColumn = NamesOf<typeof END_COLUMNS>
+type GrowthColumn = NamesOf<typeof GROWTH_COLUMNS>
+
+export const appendValues: ValuesFor<NamesOf<typeof APPEND_COLUMNS>, Changed> = {
+  project_id: ({ target }) => target.projectId,
+  seq: ({ target }) => target.seq,
+  old_version: ({ target }) => target.oldVersion,
+  version: ({ target }) => target.version,
+  added_spans: ({ added }) => added,
+  added_bytes: ({ sums }) => sums.addedBytes,
+  span_count: ({ sums }) => sums.spanCount,
+  error_count: ({ sums }) => sums.errorCount,
+  estimated_bytes: ({ sums }) => sums.estimatedBytes
+}
+
+/** What an end and a growth have in common. */
+const doneValues: ValuesFor<EndColumn & GrowthColumn, ChangedBy<Ending | Growth>> = {
+  ...appendValues,
+  ended_at: ({ done }) => done.endedAt,
+  duration_ms: ({ done }) => done.durationMs,
+  input_tokens: ({ done }) => done.inputTokens,
+  output_tokens: ({ done }) => done.outputTokens,
+  total_tokens: ({ done }) => done.totalTokens,
+  cost_usd: ({ done }) => done.costUsd,
+  document_bytes: ({ done }) => done.documentBytes,
+  status: ({ done }) => done.status,
+  sets_output: ({ done }) => done.output !== undefined,
+  output: ({ done }) => done.output ?? null,
+  metadata: ({ done }) => done.metadata ?? null,
+  provider: ({ done }) => done.provider,
+  model: ({ done }) => done.model,
+  tags: ({ done }) => (done.tags.length === 0 ? null : done.tags)
+}
+
+export const endValues: ValuesFor<EndColumn, ChangedBy<Ending>> = {
+  ...doneValues,
+  end_hash: ({ done }) => done.endHash,
+  sets_metadata: ({ done }) => done.metadata !== undefined
+}
+
+export const growthValues: ValuesFor<GrowthColumn, ChangedBy<Growth>> = {
+  ...doneValues,
+  started_at: ({ done }) => done.startedAt,
+  body_hash: ({ done }) => done.bodyHash,
+  ranks: ({ done }) => JSON.stringify(done.ranks),
+  sets_input: ({ done }) => done.input !== undefined,
+  input: ({ done }) => done.input ?? null,
+  name: ({ done }) => done.name,
+  session_id: ({ done }) => done.sessionId,
+  user_id: ({ done }) => done.userId
 }

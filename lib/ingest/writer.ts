@@ -39,7 +39,8 @@ import {
 } from './pending.ts'
 import { renderAddedAsText, renderAsText, renderSpansAsText } from './ready.ts'
 import type { Remembered } from './remembered.ts'
-import { BatchRows, type ChangeTarget } from './rows.ts'
+import { BatchRows } from './rows.ts'
+import type { ChangeTarget } from './values.ts'
 
 /** What becomes of an operation that was neither answered nor failed: tried again, at once or after a pause. */
 export type Again = (pending: Pending, pauseMs: number) => void
@@ -220,9 +221,9 @@ export class Writer {
       const stamp = { seq: version, version, environment: environment ?? UNASSIGNED }
       this.#remembered.start(place, { ...started, ...stamp }, body.byteLength)
     } else if (decision.kind === 'change') {
-      const isKnown = state !== undefined && state === this.#remembered.get(place)
-      if (isKnown && decision.change.ending === undefined)
-        this.#remembered.change(place, changedState(state, decision.change, version))
+      const known = this.#remembered.get(place)
+      if (known !== undefined && known === state && decision.change.ending === undefined)
+        this.#remembered.change(place, changedState(known, decision.change, version))
       else this.#remembered.forget(place)
     }
   }

@@ -172,9 +172,9 @@ const DONE_COLUMNS = [
   plain('status', 'text')
 ] as const
 
-export const APPEND_COLUMNS: readonly Column[] = [...TARGET_COLUMNS, ...SUM_COLUMNS]
+export const APPEND_COLUMNS = [...TARGET_COLUMNS, ...SUM_COLUMNS] as const
 
-export const END_COLUMNS: readonly Column[] = [
+export const END_COLUMNS = [
   ...TARGET_COLUMNS,
   ...SUM_COLUMNS,
   ...DONE_COLUMNS,
@@ -186,10 +186,10 @@ export const END_COLUMNS: readonly Column[] = [
   quoted('provider'),
   quoted('model'),
   quoted('tags', 'text[]')
-]
+] as const
 
 /** Spans for a stored trace that is gathered from them: they may change nearly everything of it. */
-export const GROWTH_COLUMNS: readonly Column[] = [
+export const GROWTH_COLUMNS = [
   ...TARGET_COLUMNS,
   ...SUM_COLUMNS,
   ...DONE_COLUMNS,
@@ -207,7 +207,7 @@ export const GROWTH_COLUMNS: readonly Column[] = [
   quoted('session_id'),
   quoted('user_id'),
   quoted('tags', 'text[]')
-]
+] as const
 
 const SEPARATOR = '\u0001'
 const NULL_MARK = '\u0002'

@@ -216,6 +216,10 @@ function decideAppend(state: TraceState, append: Append & ByKey): Decision {
 const json = (value: string | number | null): string | undefined => (value === null ? undefined : JSON.stringify(value))
 const bytesOf = (text: string | null | undefined): number => (text == null ? 0 : Buffer.byteLength(text))
 
+/** By how much a document grows where one of its members changes. */
+const growthOf = (key: string, before: string | number | null, after: string | number | null): number =>
+  before === after ? 0 : memberBytes(key, json(after)) - memberBytes(key, json(before))
+
 function decideEnd(state: TraceState, end: End & ByKey): Decision {
   const forbidden = refuseKey(state, end.environment)
   if (forbidden) return forbidden
@@ -256,16 +260,12 @@ function decideEnd(state: TraceState, end: End & ByKey): Decision {
     state.documentBytes +
     memberBytes('endedAt', json(end.endedAt)) +
     memberBytes('status', json(end.status)) +
-    memberBytes('provider', json(after.provider)) -
-    memberBytes('provider', json(state.provider)) +
-    memberBytes('model', json(after.model)) -
-    memberBytes('model', json(state.model)) +
-    memberBytes('costUsd', json(after.costUsd)) -
-    memberBytes('costUsd', json(state.costUsd)) +
+    growthOf('provider', state.provider, after.provider) +
+    growthOf('model', state.model, after.model) +
+    growthOf('costUsd', state.costUsd, after.costUsd) +
     Buffer.byteLength(usageDocument(after)) -
     Buffer.byteLength(usageDocument(state)) +
-    bytesOf(JSON.stringify(tags)) -
-    bytesOf(JSON.stringify(state.tags)) +
+    (tags.length === state.tags.length ? 0 : bytesOf(JSON.stringify(tags)) - bytesOf(JSON.stringify(state.tags))) +
     output -
     state.outputBytes +
     (metadata === undefined ? 0 : bytesOf(metadata ?? '{}') - bytesOf(state.metadata ?? '{}'))

@@ -5,12 +5,19 @@ import { type PreparedTrace, type SpanHead, shortHash } from './prepared.ts'
 
 /** What the service adds to the state of a trace that it records. */
 type Stamp = Pick<TraceState, 'seq' | 'version' | 'environment'>
-export type StartedState = Omit<TraceState, keyof Stamp>
+/** A state that is kept from one change to the next, with its map of the spans. */
+export interface KeptState extends TraceState {
+  readonly spanHashes: Map<string, string>
+}
+export type StartedState = Omit<KeptState, keyof Stamp>
 
 const NULL_BYTES = Buffer.byteLength('null')
 /** Ids and hashes are copies: as parts of a longer text they would keep all of it. */
-const hashesOf = (spans: readonly SpanHead[]) => spans.map(span => [copyOf(span.id), copyOf(shortHash(span))] as const)
 const copyOf = (digits: string): string => Buffer.from(digits, 'latin1').toString('latin1')
+function addHashes(known: Map<string, string>, spans: readonly SpanHead[]): Map<string, string> {
+  for (const span of spans) known.set(copyOf(span.id), copyOf(shortHash(span)))
+  return known
+}
 
 /** A trace that was recorded and goes on; with a stamp, its whole state. */
 export function startedState(trace: PreparedTrace): StartedState {
@@ -33,15 +40,17 @@ export function startedState(trace: PreparedTrace): StartedState {
     estimatedBytes: trace.bytes + countBytes(spans),
     metadata: trace.metadata,
     outputBytes: trace.output === null ? NULL_BYTES : Buffer.byteLength(trace.output),
-    spanHashes: new Map(hashesOf(spans)),
+    spanHashes: addHashes(new Map(), spans),
     isGathered: false,
     gathered: undefined
   }
 }
 
-/** A trace that took a change and goes on. */
-export function changedState(state: TraceState, change: TraceChange, version: number): TraceState {
+/**
+ * A trace that took a change and goes on. The map of its spans goes over to it from the state before, which is over: a copy
+ * for every append would cost the square of how many there are.
+ */
+export function changedState(state: KeptState, change: TraceChange, version: number): KeptState {
   const { spanCount, errorCount, estimatedBytes, spans } = change
-  const spanHashes = new Map([...state.spanHashes, ...hashesOf(spans)])
-  return { ...state, version, spanCount, errorCount, estimatedBytes, spanHashes }
+  return { ...state, version, spanCount, errorCount, estimatedBytes, spanHashes: addHashes(state.spanHashes, spans) }
 }

@@ -1,15 +1,15 @@
 import t from 'tap'
 import { Remembered } from '../../../lib/ingest/remembered.ts'
-import type { TraceState } from '../../../lib/trace/decide.ts'
+import { decide } from '../../../lib/trace/decide.ts'
 import { prepare } from '../../../lib/trace/prepare.ts'
-import { startedState } from '../../../lib/trace/state-after.ts'
+import { changedState, type KeptState, startedState } from '../../../lib/trace/state-after.ts'
 import { endBody, span, spansBody, startBody } from '../../fixtures/bodies.ts'
 import { testDatabase } from '../../fixtures/database.ts'
 import { bytes, testWritePath, writer } from '../../fixtures/write-path.ts'
 
 const key = writer()
 
-function stateOf(spans: number): TraceState {
+function stateOf(spans: number): KeptState {
   const body = startBody({ tags: ['é', '"'], metadata: { k: 1 }, spans: Array.from({ length: spans }, () => span()) })
   const started = startedState(prepare('record', bytes(body)))
   return { ...started, seq: 7, version: 2 ** 53 - 1, environment: 'prod' }
@@ -44,6 +44,28 @@ t.test('what is unused the longest makes room, and a trace of too many spans is 
 
   remembered.change('1/0', { ...state, spanHashes: new Map([0, 1, 2].flatMap(() => [...stateOf(200).spanHashes])) })
   t.equal(remembered.get('1/0'), undefined, 'nor is its old state')
+})
+
+t.test('a trace that has grown makes as much room as it took', async t => {
+  const remembered = new Remembered()
+  const places = Array.from({ length: 2000 }, (_, i) => `1/${i}`)
+  const fill = () => {
+    for (const place of places) remembered.start(place, stateOf(0), 16_000)
+    return places.filter(place => remembered.get(place) !== undefined).length
+  }
+  const before = fill()
+  for (let i = 0; i < 500; i++) {
+    const state = stateOf(0)
+    const spans = Array.from({ length: 100 }, () => span())
+    const append = prepare('append', bytes(spansBody(...spans)))
+    const decision = decide(state, { ...append, environment: 'prod' })
+    if (decision.kind !== 'change') throw new Error(decision.kind)
+    remembered.start('1/grown', state, 100)
+    remembered.change('1/grown', changedState(state, decision.change, i))
+    t.equal(remembered.get('1/grown')?.spanHashes.size, 100)
+    remembered.forget('1/grown')
+  }
+  t.equal(fill(), before)
 })
 
 t.test('what is remembered serves appends and ends without a look; answers without a write take one', async t => {

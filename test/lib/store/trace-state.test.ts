@@ -4,7 +4,7 @@ import t from 'tap'
 import { readTraceStates } from '../../../lib/store/trace-state.ts'
 import { decide, type TraceState } from '../../../lib/trace/decide.ts'
 import { prepare } from '../../../lib/trace/prepare.ts'
-import { changedState, startedState } from '../../../lib/trace/state-after.ts'
+import { changedState, type KeptState, startedState } from '../../../lib/trace/state-after.ts'
 import { spans, start } from '../../fixtures/arbitrary-bodies.ts'
 import { spansBody, traceId } from '../../fixtures/bodies.ts'
 import { testDatabase } from '../../fixtures/database.ts'
@@ -40,7 +40,7 @@ t.test('a trace is stored in the state that its recording and its appends left i
       await path.record(principal, body)
       const { seq, version, ...first } = await readState(id)
       assert.equal(version, seq, 'the first version is the number of the trace')
-      let state: TraceState = { ...startedState(prepare('record', body)), seq, version, environment: 'prod' }
+      let state: KeptState = { ...startedState(prepare('record', body)), seq, version, environment: 'prod' }
       compare({ ...first, seq, version }, state)
       for (const list of appends.filter(list => list.length > 0)) {
         const body = bytes(spansBody(...list))
