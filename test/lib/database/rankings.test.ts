@@ -1,4 +1,4 @@
-/** 0003-rankings: a database of before becomes what a new one is, and its traces stay in every list. */
+/** 0003-rankings and 0004-room-for-updates: a database of before becomes what a new one is, and its traces stay in every list. */
 import type { Sql } from 'postgres'
 import t from 'tap'
 import { migrate } from '../../../lib/database/migrate.ts'
@@ -31,6 +31,8 @@ const OLD_INDEXES = TABLES.flatMap(({ table, prefix, column }) =>
 const indexesOf = (sql: Sql) =>
   sql`select indexname, indexdef from pg_indexes where schemaname = 'public' order by indexname`
 
+const optionsOf = (sql: Sql) => sql`select reloptions from pg_class where oid = 'traces'::regclass`
+
 t.test('a database of before is brought up to what a new one is', async t => {
   const database = await testDatabase(t)
   const body = () => bytes(ingestBody({ name: 'run', tags: ['a'], costUsd: 1 }))
@@ -39,6 +41,7 @@ t.test('a database of before is brought up to what a new one is', async t => {
   await before.close()
   await database.pool.run(async sql => {
     const wanted = await indexesOf(sql)
+    const options = await optionsOf(sql)
     await sql.unsafe(
       [
         'alter table traces drop column ranked',
@@ -46,15 +49,17 @@ t.test('a database of before is brought up to what a new one is', async t => {
         'drop table ranking_floors',
         'drop index traces_slowest, traces_costliest',
         ...OLD_INDEXES,
-        'delete from schema_migrations where version = 3'
+        'alter table traces set (fillfactor = 85)',
+        'delete from schema_migrations where version >= 3'
       ].join(';')
     )
     t.notSame(await indexesOf(sql), wanted)
-    t.strictSame(await migrate(database, createLog('silent')), [3])
+    t.strictSame(await migrate(database, createLog('silent')), [3, 4])
     t.same(await indexesOf(sql), wanted)
+    t.same(await optionsOf(sql), options)
     // As where it was broken off at its end.
-    await sql`delete from schema_migrations where version = 3`
-    t.strictSame(await migrate(database, createLog('silent')), [3])
+    await sql`delete from schema_migrations where version >= 3`
+    t.strictSame(await migrate(database, createLog('silent')), [3, 4])
     t.same(await indexesOf(sql), wanted)
   })
   await testWritePath(t, database).record(writer(), body())
