@@ -1,0 +1,42 @@
+/** What an end makes of a trace's document has as many bytes as the same trace recorded whole. */
+import assert from 'node:assert/strict'
+import fc from 'fast-check'
+import t from 'tap'
+import { decide } from '../../../lib/trace/decide.ts'
+import { prepare } from '../../../lib/trace/prepare.ts'
+import { startedState } from '../../../lib/trace/state-after.ts'
+import { endBody, ingestBody, startBody } from '../../fixtures/bodies.ts'
+
+const bytes = (body: object) => Buffer.from(JSON.stringify(body))
+const word = fc.constantFrom('a', 'é', 'openai', 'a "quoted" one')
+const either = {
+  provider: word,
+  model: word,
+  costUsd: fc.constantFrom(0, 0.5, 12),
+  usage: fc.record({ inputTokens: fc.nat(2000), totalTokens: fc.nat(9) }, { requiredKeys: [] }),
+  tags: fc.uniqueArray(word),
+  output: fc.jsonValue(),
+  metadata: fc.dictionary(fc.constantFrom('a', 'b', 'é'), fc.constantFrom(1, 'text', true))
+}
+const fields = fc.record(either, { requiredKeys: [] })
+
+t.test('the document of a trace that ended', async () => {
+  fc.assert(
+    fc.property(fields, fields, fc.constantFrom('ok', 'error'), (first, last, status) => {
+      const { trace } = startBody(first)
+      const started = startedState(prepare('record', bytes({ schemaVersion: 1, trace })))
+      const state = { ...started, seq: 1, version: 1, environment: null }
+      const end = prepare('end', bytes(endBody({ ...last, status })))
+      const decision = decide(state, { ...end, environment: null })
+      const tags = [...new Set([...(first.tags ?? []), ...(last.tags ?? [])])]
+      const metadata = { ...first.metadata, ...last.metadata }
+      const whole = ingestBody({ ...trace, ...last, status, tags, metadata })
+      assert.equal(decision.kind, 'change')
+      assert.equal(
+        decision.kind === 'change' && decision.change.ending?.documentBytes,
+        prepare('record', bytes(whole)).bytes
+      )
+    }),
+    { numRuns: 500 }
+  )
+})
