@@ -112,8 +112,8 @@ create table traces (
 )
 -- Room on each page for new versions of running traces: an append that finds some writes to no index. With 128 clients that
 -- stream typical traces 74 % do, 54 % with 85 in place of 75 (PostgreSQL's CPU 9 % more, its log 5 %, the disk that such a
--- trace takes 3.5 %) and 32 % where pages are full. One that is recorded whole takes 2 % more disk than there (typical), 8 %
--- (small). With 65, CPU is 2 % less, and disk 1 % and 3 % more.
+-- trace takes 3.5 %), and 32 % where pages are full (64 clients). One that is recorded whole takes 2 % more disk than there
+-- (typical), 8 % (small). With 65, CPU is 2 % less, and disk 1 % and 3 % more.
 with (fillfactor = 75);
 -- The indexes of the trace list; lib/store/trace-merge.ts says how they are used. What each costs is measured alone, on a
 -- busy machine, into an index of a million traces in batches of 64 (PostgreSQL 18): us of its CPU, and bytes on disk; 30

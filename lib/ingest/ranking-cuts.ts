@@ -7,7 +7,7 @@ import type { Sql } from 'postgres'
 import type { Database } from '../database/database.ts'
 import type { Logger } from '../log.ts'
 import { KnownFloors } from '../store/known-floors.ts'
-import { cutRanking, findFrequentLists, RANKING_SIZE, type RankingSize } from '../store/rankings.ts'
+import { cutRanking, findFrequentLists, RANKING_SIZE, RANKINGS, type RankingSize } from '../store/rankings.ts'
 
 /**
  * A project's rankings are looked at after so many operations on it, from the start of the process, and whenever there were so
@@ -73,7 +73,7 @@ export class RankingCuts {
     try {
       for (const projectId of due) {
         for (const list of await findFrequentLists(sql, projectId)) {
-          for (const ranking of ['slowest', 'costliest'] as const) {
+          for (const ranking of RANKINGS) {
             await cutRanking(sql, projectId, list, ranking, this.#options.size)
             await delay(PAUSE_MS)
           }

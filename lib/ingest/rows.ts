@@ -60,6 +60,21 @@ export interface RecordText {
   readonly past?: PastText
 }
 
+/** A function that gives the cells of an item, one for each column: the values are looked up once. */
+function cellsOf<T, N extends string>(
+  columns: readonly (Column & { readonly name: N })[],
+  values: Readonly<Record<N, (item: T) => Value>>
+): (item: T) => string[] {
+  const fields = columns.map(column => ({ column, value: values[column.name] }))
+  return item => fields.map(({ column, value }) => cell(column, value(item)))
+}
+
+const traceCells = cellsOf(TRACE_BODY_COLUMNS, traceValues)
+const pastCells = cellsOf(TRACE_PAST_COLUMNS, pastValues)
+const appendCells = cellsOf(APPEND_COLUMNS, appendValues)
+const endCells = cellsOf(END_COLUMNS, endValues)
+const growthCells = cellsOf(GROWTH_COLUMNS, growthValues)
+
 function renderRows<T, N extends string>(
   columns: readonly (Column & { readonly name: N })[],
   values: Readonly<Record<N, (item: T) => Value>>,
@@ -103,21 +118,6 @@ export function renderRestored(trace: RestoredTrace): RecordText {
     }
   }
 }
-
-/** A function that gives the cells of an item, one for each column: the values are looked up once. */
-function cellsOf<T, N extends string>(
-  columns: readonly (Column & { readonly name: N })[],
-  values: Readonly<Record<N, (item: T) => Value>>
-): (item: T) => string[] {
-  const fields = columns.map(column => ({ column, value: values[column.name] }))
-  return item => fields.map(({ column, value }) => cell(column, value(item)))
-}
-
-const traceCells = cellsOf(TRACE_BODY_COLUMNS, traceValues)
-const pastCells = cellsOf(TRACE_PAST_COLUMNS, pastValues)
-const appendCells = cellsOf(APPEND_COLUMNS, appendValues)
-const endCells = cellsOf(END_COLUMNS, endValues)
-const growthCells = cellsOf(GROWTH_COLUMNS, growthValues)
 
 /** The parameters of a list of columns from rows of cells (or of cells joined before); undefined for no rows. */
 function parameters(columns: readonly Column[], rows: readonly (readonly string[])[]): string[] | undefined {

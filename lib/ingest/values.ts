@@ -18,7 +18,12 @@ import type { Growth } from '../trace/gathered.ts'
 import { type Past, type PastScore, type PreparedSpan, type PreparedTrace, shortHash } from '../trace/prepared.ts'
 import { durationMs } from '../trace/timestamp.ts'
 
-export const spanValues: Record<(typeof SPAN_BODY_COLUMNS)[number]['name'], (span: PreparedSpan) => Value> = {
+/** For each column, how an item's value is had. */
+type ValuesFor<Columns extends readonly { readonly name: string }[], Item> = Readonly<
+  Record<Columns[number]['name'], (item: Item) => Value>
+>
+
+export const spanValues: ValuesFor<typeof SPAN_BODY_COLUMNS, PreparedSpan> = {
   id: span => span.id,
   parent_id: span => span.parentId,
   hash: shortHash,
@@ -43,7 +48,7 @@ export const spanValues: Record<(typeof SPAN_BODY_COLUMNS)[number]['name'], (spa
 export const traceDuration = ({ startedAt, endedAt }: PreparedTrace) =>
   endedAt === null ? null : durationMs(startedAt, endedAt)
 
-export const traceValues: Record<(typeof TRACE_BODY_COLUMNS)[number]['name'], (trace: PreparedTrace) => Value> = {
+export const traceValues: ValuesFor<typeof TRACE_BODY_COLUMNS, PreparedTrace> = {
   id: trace => trace.traceId,
   span_count: trace => trace.spans.length,
   error_count: trace => countErrors(trace.spans),
@@ -70,7 +75,7 @@ export const traceValues: Record<(typeof TRACE_BODY_COLUMNS)[number]['name'], (t
   tags: trace => (trace.tags.length === 0 ? null : trace.tags)
 }
 
-export const listValues: Record<(typeof LIST_COLUMNS)[number]['name'], (lists: TraceLists) => Value> = {
+export const listValues: ValuesFor<typeof LIST_COLUMNS, TraceLists> = {
   family: lists => lists.family,
   kind: lists => lists.kind,
   user_family: lists => lists.userFamily,
@@ -85,7 +90,7 @@ export interface Tagged {
   readonly tagLists: TagLists
 }
 
-export const tagValues: Record<(typeof TAG_BODY_COLUMNS)[number]['name'], (tagged: Tagged) => Value> = {
+export const tagValues: ValuesFor<typeof TAG_BODY_COLUMNS, Tagged> = {
   kind: ({ lists }) => lists.kind,
   family: ({ lists }) => lists.family,
   tag_family: ({ tagLists }) => tagLists.tagFamily,
@@ -99,7 +104,7 @@ export const tagValues: Record<(typeof TAG_BODY_COLUMNS)[number]['name'], (tagge
   tag: ({ tag }) => tag
 }
 
-export const scoreValues: Record<(typeof SCORE_BODY_COLUMNS)[number]['name'], (score: PastScore) => Value> = {
+export const scoreValues: ValuesFor<typeof SCORE_BODY_COLUMNS, PastScore> = {
   id: score => score.id,
   span_id: score => score.spanId,
   data_type: score => score.dataType,
@@ -112,7 +117,7 @@ export const scoreValues: Record<(typeof SCORE_BODY_COLUMNS)[number]['name'], (s
   run_id: score => score.runId
 }
 
-export const pastValues: Record<(typeof TRACE_PAST_COLUMNS)[number]['name'], (past: Past) => Value> = {
+export const pastValues: ValuesFor<typeof TRACE_PAST_COLUMNS, Past> = {
   score_count: past => past.scores.length,
   metadata_updated_at: past => past.metadataUpdatedAt,
   end_hash: past => past.endHash
@@ -138,12 +143,7 @@ interface ChangedBy<T extends Ending | Growth> extends Changed {
   readonly done: T
 }
 
-type NamesOf<C extends readonly { readonly name: string }[]> = C[number]['name']
-type ValuesFor<Names extends string, T> = Readonly<Record<Names, (item: T) => Value>>
-type EndColumn = NamesOf<typeof END_COLUMNS>
-type GrowthColumn = NamesOf<typeof GROWTH_COLUMNS>
-
-export const appendValues: ValuesFor<NamesOf<typeof APPEND_COLUMNS>, Changed> = {
+export const appendValues: ValuesFor<typeof APPEND_COLUMNS, Changed> = {
   project_id: ({ target }) => target.projectId,
   seq: ({ target }) => target.seq,
   old_version: ({ target }) => target.oldVersion,
@@ -156,7 +156,7 @@ export const appendValues: ValuesFor<NamesOf<typeof APPEND_COLUMNS>, Changed> = 
 }
 
 /** What an end and a growth have in common. */
-const doneValues: ValuesFor<EndColumn & GrowthColumn, ChangedBy<Ending | Growth>> = {
+const doneValues: Omit<ValuesFor<typeof END_COLUMNS, ChangedBy<Ending | Growth>>, 'end_hash' | 'sets_metadata'> = {
   ...appendValues,
   ended_at: ({ done }) => done.endedAt,
   duration_ms: ({ done }) => done.durationMs,
@@ -174,13 +174,13 @@ const doneValues: ValuesFor<EndColumn & GrowthColumn, ChangedBy<Ending | Growth>
   tags: ({ done }) => (done.tags.length === 0 ? null : done.tags)
 }
 
-export const endValues: ValuesFor<EndColumn, ChangedBy<Ending>> = {
+export const endValues: ValuesFor<typeof END_COLUMNS, ChangedBy<Ending>> = {
   ...doneValues,
   end_hash: ({ done }) => done.endHash,
   sets_metadata: ({ done }) => done.metadata !== undefined
 }
 
-export const growthValues: ValuesFor<GrowthColumn, ChangedBy<Growth>> = {
+export const growthValues: ValuesFor<typeof GROWTH_COLUMNS, ChangedBy<Growth>> = {
   ...doneValues,
   started_at: ({ done }) => done.startedAt,
   body_hash: ({ done }) => done.bodyHash,

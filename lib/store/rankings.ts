@@ -13,6 +13,7 @@ import { tagListsInSql } from './list-numbers.ts'
 import type { Sort } from './order.ts'
 
 export type Ranking = Exclude<Sort, 'newest'>
+export const RANKINGS: readonly Ranking[] = ['slowest', 'costliest']
 
 /** The bits of `ranked`, in traces and in trace_tags. */
 export const RANKED = {

@@ -1,6 +1,6 @@
 /** The tables between and around the measurements: emptied, and how much they take. */
 import type { Sql } from 'postgres'
-import { cutRanking, findFrequentLists } from '../../lib/store/rankings.ts'
+import { cutRanking, findFrequentLists, RANKINGS } from '../../lib/store/rankings.ts'
 
 /** Numbers that servers may have drawn and not used yet. */
 const DRAWN_NUMBERS = 100_000
@@ -18,7 +18,7 @@ export interface Storage {
 /** Does what the server does now and then while it records. It reads the floors within its next 16,384 operations. */
 export async function cutRankings(sql: Sql, projectId: number): Promise<void> {
   for (const list of await findFrequentLists(sql, projectId)) {
-    for (const ranking of ['slowest', 'costliest'] as const) await cutRanking(sql, projectId, list, ranking)
+    for (const ranking of RANKINGS) await cutRanking(sql, projectId, list, ranking)
   }
 }
 

@@ -2,7 +2,7 @@ import type { Sql } from 'postgres'
 import t from 'tap'
 import { READER_SETTINGS } from '../../lib/database/reader-settings.ts'
 import { edgeBelow, TRACE_ORDERS } from '../../lib/store/order.ts'
-import { cutRanking, findFrequentLists } from '../../lib/store/rankings.ts'
+import { cutRanking, findFrequentLists, RANKINGS } from '../../lib/store/rankings.ts'
 import { listScores, type ScoreQuery } from '../../lib/store/score-list.ts'
 import { DEPTH, readDeep } from '../../lib/store/trace-depth.ts'
 import { listTraces, type Start, type TraceQuery } from '../../lib/store/trace-list.ts'
@@ -179,7 +179,7 @@ t.test('no list sorts a project or passes over it', async t => {
   }
   await fillProject([sql], { projectId, traces: TRACES, firstNumber: 1 }, () => {})
   for (const list of await findFrequentLists(sql, projectId)) {
-    for (const ranking of ['slowest', 'costliest'] as const) await cutRanking(sql, projectId, list, ranking, SIZE)
+    for (const ranking of RANKINGS) await cutRanking(sql, projectId, list, ranking, SIZE)
   }
   await sql`analyze ranking_floors`
 

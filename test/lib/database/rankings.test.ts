@@ -1,4 +1,4 @@
-/** 0003-rankings and 0004-room-for-updates: a database of before becomes what a new one is, and its traces stay in every list. */
+/** 0003 and 0004: a database of before becomes what a new one is, and its traces stay in every list. */
 import type { Sql } from 'postgres'
 import t from 'tap'
 import { migrate } from '../../../lib/database/migrate.ts'

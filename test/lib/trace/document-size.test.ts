@@ -6,8 +6,8 @@ import { decide } from '../../../lib/trace/decide.ts'
 import { prepare } from '../../../lib/trace/prepare.ts'
 import { startedState } from '../../../lib/trace/state-after.ts'
 import { endBody, ingestBody, startBody } from '../../fixtures/bodies.ts'
+import { bytes } from '../../fixtures/write-path.ts'
 
-const bytes = (body: object) => Buffer.from(JSON.stringify(body))
 const word = fc.constantFrom('a', 'é', 'openai', 'a "quoted" one')
 const either = {
   provider: word,
