@@ -228,6 +228,9 @@ create table spans (
   output        json,
   attributes    json,
   events        json,
+  -- Where there was time to compress them, the four of all spans that came together: each row has a slice of that here, and null
+  -- in the four (lib/store/packed-texts.ts). `spoor export` shows them as they were sent.
+  packed        bytea,
   constraint spans_pkey primary key (project_id, trace_seq, id)
 )
 -- Rows of up to half a page (8 kB) stay as they are: 2 kB, from which on PostgreSQL would compress them, are too few. pglz

@@ -2,11 +2,11 @@
 import type { Group } from '../lib/ingest/preparation.ts'
 import { makeReady, type ReadyResult } from '../lib/ingest/ready.ts'
 
-export default function prepareGroup({ operations, environments, lengths, bytes }: Group): ReadyResult[] {
+export default function prepareGroup({ operations, environments, hurries, lengths, bytes }: Group): ReadyResult[] {
   let at = 0
   return operations.map((operation, i) => {
     const body = new Uint8Array(bytes, at, lengths[i])
     at += body.byteLength
-    return makeReady({ operation, body, environment: environments[i] ?? null })
+    return makeReady({ operation, body, environment: environments[i] ?? null, hurries: hurries[i] === true })
   })
 }

@@ -1,21 +1,26 @@
-/** Traces to record, and spans to add, as the rows that COPY takes, written where their body is prepared. */
+/**
+ * Traces to record, and spans to add, as the rows that COPY takes, written where their body is prepared. `hurries`: texts are
+ * packed only where that takes no time.
+ */
 import { UNASSIGNED } from '../environment.ts'
 import {
   LIST_COLUMNS,
   OWNER_COLUMNS,
-  SPAN_BODY_COLUMNS,
   SPAN_COLUMNS,
+  SPAN_HEAD_COLUMNS,
+  STORED_TEXT_COLUMNS,
   TAG_BODY_COLUMNS,
   TAG_COLUMNS,
   TAG_STAMP_COLUMNS,
   TRACE_BODY_COLUMNS
 } from '../store/columns.ts'
 import type { CopyRows, SpanRows } from '../store/copy-batch.ts'
-import { CopyWriter, fieldWriter } from '../store/copy-format.ts'
+import { CopyWriter, fieldWriter, readField } from '../store/copy-format.ts'
 import { familyText } from '../store/known-families.ts'
 import { listsOf, tagListsOf } from '../store/list-numbers.ts'
-import type { PreparedSpan, PreparedTrace } from '../trace/prepared.ts'
-import { listValues, spanValues, tagValues, traceDuration, traceValues } from './values.ts'
+import { packTexts, type StoredTexts, unpackTexts } from '../store/packed-texts.ts'
+import type { PreparedSpan, PreparedTrace, SpanHead } from '../trace/prepared.ts'
+import { listValues, spanHeadValues, tagValues, textValues, traceDuration, traceValues } from './values.ts'
 
 const rows = new CopyWriter()
 const writeLists = fieldWriter(LIST_COLUMNS, listValues)
@@ -24,10 +29,11 @@ const writeTrace = fieldWriter(TRACE_BODY_COLUMNS, traceValues)
 const writeTagStamp = fieldWriter(TAG_STAMP_COLUMNS, { project_id: () => 0, ranked: () => 0 })
 const writeOwner = fieldWriter(OWNER_COLUMNS, { project_id: () => 0, trace_seq: () => 0 })
 const writeTag = fieldWriter(TAG_BODY_COLUMNS, tagValues)
-const writeSpan = fieldWriter(SPAN_BODY_COLUMNS, spanValues)
+const writeTexts = fieldWriter(STORED_TEXT_COLUMNS, textValues)
+const writeHead = fieldWriter(SPAN_HEAD_COLUMNS, spanHeadValues)
 
 /** `environment`: of the key that records the trace. */
-export function renderCopyRows(trace: PreparedTrace, environment: string | null): CopyRows {
+export function renderCopyRows(trace: PreparedTrace, environment: string | null, hurries: boolean): CopyRows {
   const lists = listsOf(trace, environment ?? UNASSIGNED)
   writeLists(rows, lists)
   writeTrace(rows, trace)
@@ -38,35 +44,64 @@ export function renderCopyRows(trace: PreparedTrace, environment: string | null)
     writeTag(rows, { trace, lists, tag, tagLists: tagListsOf(tag, lists) })
     return from
   })
-  const spans = writeSpans(trace.spans)
+  const spans = writeSpans(trace.spans, hurries)
   const keys = { durationMs: traceDuration(trace), costUsd: trace.costUsd }
   return { bytes: rows.take(), tags, spans, family: familyText(lists), keys }
 }
 
-export function renderSpanRows(spans: readonly PreparedSpan[]): SpanRows {
-  const starts = writeSpans(spans)
+export function renderSpanRows(spans: readonly PreparedSpan[], hurries: boolean): SpanRows {
+  const starts = writeSpans(spans, hurries)
   return { bytes: rows.take(), spans: starts }
 }
 
 /** Gives where each row begins. */
-function writeSpans(spans: readonly PreparedSpan[]): number[] {
-  return spans.map(span => {
+function writeSpans(spans: readonly PreparedSpan[], hurries: boolean): number[] {
+  const texts: readonly StoredTexts[] = packTexts(spans, hurries)
+  return spans.map((span, i) => {
     const from = rows.length
     rows.int16(SPAN_COLUMNS.length)
     writeOwner(rows, undefined)
-    writeSpan(rows, span)
+    writeTexts(rows, texts[i] as StoredTexts)
+    writeHead(rows, span)
     return from
   })
 }
 
-/** The rows of some of the spans only. */
-export function pickRows({ bytes, spans }: SpanRows, isPicked: (index: number) => boolean): SpanRows {
-  const parts = spans.map((from, i) => bytes.subarray(from, spans[i + 1])).filter((_, i) => isPicked(i))
-  let length = 0
-  const starts = parts.map(part => {
-    const from = length
-    length += part.length
-    return from
-  })
-  return { bytes: Buffer.concat(parts), spans: starts }
+/** The rows of those spans that are `added`; where any were packed, they are not. */
+export function pickRows(
+  { bytes, spans }: SpanRows,
+  heads: readonly SpanHead[],
+  added: ReadonlySet<SpanHead>
+): SpanRows {
+  const from = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  const parts = spans.map((start, i) => from.subarray(start, spans[i + 1]))
+  const unpacked = unpackTexts(parts.flatMap(part => packedIn(part) ?? []))
+  const starts: number[] = []
+  for (const [i, part] of parts.entries()) {
+    const head = heads[i] as SpanHead
+    if (!added.has(head)) continue
+    starts.push(rows.length)
+    const texts = unpacked.get(head.id)
+    if (texts === undefined) {
+      rows.append(part)
+    } else {
+      rows.append(part.subarray(0, TEXTS_AT))
+      writeTexts(rows, texts)
+      rows.append(part.subarray(behindFields(part, STORED_TEXT_COLUMNS.length)))
+    }
+  }
+  return { bytes: rows.take(), spans: starts }
+}
+
+/** A row begins with how many fields it has, and its owner's, each behind its length. */
+const TEXTS_AT = 2 + (4 + 4) + (4 + 8)
+
+/** What a row holds in its column `packed`, behind the other texts. */
+const packedIn = (row: Buffer) => readField(row, behindFields(row, STORED_TEXT_COLUMNS.length - 1)).bytes
+
+/** Where so many fields end, from the texts on. */
+function behindFields(row: Buffer, count: number): number {
+  let at = TEXTS_AT
+  for (let i = 0; i < count; i++) at = readField(row, at).end
+  return at
 }

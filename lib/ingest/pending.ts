@@ -3,7 +3,6 @@ import type { TrialCharge } from '../store/batch.ts'
 import type { CopyRows, SpanRows } from '../store/copy-batch.ts'
 import type { Look } from '../store/trace-state.ts'
 import type { ByKey, Decision, TraceChange, TraceState } from '../trace/decide.ts'
-import type { SpanHead } from '../trace/prepared.ts'
 import { pickRows } from './copy-rows.ts'
 import type { Queued } from './queue.ts'
 import type { ReadyAppend, ReadyEnd, ReadyRecord, ReadySpans } from './ready.ts'
@@ -67,8 +66,7 @@ export function addedRows(pending: Pending, { spans }: TraceChange): SpanRows {
   const copy = copyOf(pending)
   if (!isChange(operation) || copy === undefined) throw new Error(`a ${operation.operation} cannot be copied`)
   if (spans.length === operation.spans.length) return copy
-  const added = new Set(spans)
-  return pickRows(copy, i => added.has(operation.spans[i] as SpanHead))
+  return pickRows(copy, operation.spans, new Set(spans))
 }
 
 /** What is ready for COPY: an append, an end, or a new trace that nobody is charged for. */

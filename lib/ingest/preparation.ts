@@ -19,6 +19,7 @@ const GROUP = { bodies: 8, bytes: 256 * 1024 }
 export interface Group {
   readonly operations: readonly Operation[]
   readonly environments: readonly (string | null)[]
+  readonly hurries: readonly boolean[]
   readonly lengths: readonly number[]
   readonly bytes: ArrayBufferLike
 }
@@ -107,8 +108,9 @@ export class Preparation {
     }
     const operations = group.map(({ task }) => task.operation)
     const environments = group.map(({ task }) => task.environment)
+    const hurries = group.map(({ task }) => task.hurries)
     return this.#pool.run(
-      { operations, environments, lengths, bytes: bytes.buffer },
+      { operations, environments, hurries, lengths, bytes: bytes.buffer },
       { transferList: moved(bytes.buffer) }
     )
   }

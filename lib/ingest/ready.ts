@@ -39,6 +39,8 @@ export interface ReadyTask {
   readonly body: Uint8Array
   /** Of the key that records. */
   readonly environment: string | null
+  /** Texts are packed only where that takes no time (lib/store/packed-texts.ts). */
+  readonly hurries: boolean
 }
 
 /** A trace to record or restore: what decide() and the answer need, and its rows in one form or the other. */
@@ -124,35 +126,35 @@ export function renderSpansAsText({ traceId, spans }: Pick<ReadySpans, 'traceId'
   return renderTrace(trace)
 }
 
-function prepareAndRender({ operation, body, environment }: ReadyTask): Ready {
+function prepareAndRender({ operation, body, environment, hurries }: ReadyTask): Ready {
   if (isReading(operation)) return { operation: 'read', value: read(operation, body) }
   switch (operation) {
     case 'record': {
       const trace = prepare('record', body)
-      return readyRecord(trace, renderCopyRows(trace, environment), undefined, startedOf(trace, body))
+      return readyRecord(trace, renderCopyRows(trace, environment, hurries), undefined, startedOf(trace, body))
     }
     case 'record text': {
       const trace = prepare('record', body)
-      return readyRecord(trace, undefined, renderTrace(trace), startedOf(trace, body))
+      return readyRecord(trace, undefined, renderTrace(trace, hurries), startedOf(trace, body))
     }
     case 'restore': {
       const trace = prepareRestore(body)
-      return readyRecord(trace, undefined, renderRestored(trace))
+      return readyRecord(trace, undefined, renderRestored(trace, hurries))
     }
     case 'append':
-      return withCopyRows(prepare('append', body))
+      return withCopyRows(prepare('append', body), hurries)
     case 'append text':
-      return withText(prepare('append', body))
+      return withText(prepare('append', body), hurries)
     case 'end':
-      return withCopyRows(prepare('end', body))
+      return withCopyRows(prepare('end', body), hurries)
     case 'end text':
-      return withText(prepare('end', body))
+      return withText(prepare('end', body), hurries)
     case 'export-json':
-      return readyExport(readExport(body, 'json'), environment)
+      return readyExport(readExport(body, 'json'), environment, hurries)
     case 'export-protobuf':
-      return readyExport(readExport(body, 'protobuf'), environment)
+      return readyExport(readExport(body, 'protobuf'), environment, hurries)
     case 'export-portion':
-      return readyExport(readPortion(body), environment)
+      return readyExport(readPortion(body), environment, hurries)
   }
 }
 
@@ -166,23 +168,29 @@ const headOf = (span: PreparedSpan): SpanHead => ({
 interface WithSpans {
   readonly spans: readonly PreparedSpan[]
 }
-const withCopyRows = <T extends WithSpans>(prepared: T) => ({
+const withCopyRows = <T extends WithSpans>(prepared: T, hurries: boolean) => ({
   ...prepared,
   spans: prepared.spans.map(headOf),
-  copy: renderSpanRows(prepared.spans),
+  copy: renderSpanRows(prepared.spans, hurries),
   text: undefined
 })
-const withText = <T extends WithSpans>(prepared: T) => ({
+const withText = <T extends WithSpans>(prepared: T, hurries: boolean) => ({
   ...prepared,
   spans: prepared.spans.map(headOf),
   copy: undefined,
-  text: renderSpans(prepared.spans)
+  text: renderSpans(prepared.spans, hurries)
 })
 
-function readyExport({ traces, portions, refusals }: Export, environment: string | null): ReadyExport {
+function readyExport(
+  { traces, portions, refusals }: Export,
+  environment: string | null,
+  hurries: boolean
+): ReadyExport {
   return {
     operation: 'export',
-    traces: Array.from(traces, ([traceId, mapped]) => readySpans(traceId, normaliseMapped(mapped), environment)),
+    traces: Array.from(traces, ([traceId, mapped]) =>
+      readySpans(traceId, normaliseMapped(mapped), environment, hurries)
+    ),
     portions,
     refusals
   }
@@ -194,9 +202,14 @@ function normaliseMapped(mapped: readonly MappedSpan[]): GatheredSpan[] {
   return spans.map((span, i) => ({ ...span, hints: (mapped[i] as MappedSpan).hints }))
 }
 
-function readySpans(traceId: string, spans: readonly GatheredSpan[], environment: string | null): ReadySpans {
+function readySpans(
+  traceId: string,
+  spans: readonly GatheredSpan[],
+  environment: string | null,
+  hurries: boolean
+): ReadySpans {
   const { trace, refusals } = gatherTrace(traceId, spans)
-  const first = trace && readyRecord(trace, renderCopyRows(trace, environment), undefined)
+  const first = trace && readyRecord(trace, renderCopyRows(trace, environment, hurries), undefined)
   return { operation: 'export', traceId, spans, first, refusals }
 }
 

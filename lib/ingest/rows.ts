@@ -16,14 +16,16 @@ import {
   RESTORED_COLUMNS,
   SCORE_BODY_COLUMNS,
   SCORE_COLUMNS,
-  SPAN_BODY_COLUMNS,
   SPAN_COLUMNS,
+  SPAN_HEAD_COLUMNS,
+  STORED_TEXT_COLUMNS,
   TRACE_BODY_COLUMNS,
   TRACE_COLUMNS,
   TRACE_PAST_COLUMNS,
   TRACE_SERVICE_COLUMNS,
   type Value
 } from '../store/columns.ts'
+import { packTexts } from '../store/packed-texts.ts'
 import type { TraceChange } from '../trace/decide.ts'
 import type { GatheredSpan, Growth } from '../trace/gathered.ts'
 import type { Past, PreparedSpan, PreparedTrace, RestoredTrace } from '../trace/prepared.ts'
@@ -34,7 +36,8 @@ import {
   growthValues,
   pastValues,
   scoreValues,
-  spanValues,
+  spanHeadValues,
+  textValues,
   traceValues
 } from './values.ts'
 
@@ -91,20 +94,23 @@ function renderRows<T, N extends string>(
   return { count: items.length, columns: texts }
 }
 
-export function renderSpans(spans: readonly PreparedSpan[]): RowsText {
-  return renderRows(SPAN_BODY_COLUMNS, spanValues, spans)
+/** `hurries`: texts are packed only where that takes no time. */
+export function renderSpans(spans: readonly PreparedSpan[], hurries = true): RowsText {
+  const texts = renderRows(STORED_TEXT_COLUMNS, textValues, packTexts(spans, hurries))
+  const heads = renderRows(SPAN_HEAD_COLUMNS, spanHeadValues, spans)
+  return { count: spans.length, columns: [...texts.columns, ...heads.columns] }
 }
 
-export function renderTrace(trace: PreparedTrace): RecordText {
+export function renderTrace(trace: PreparedTrace, hurries = true): RecordText {
   return {
     cells: traceCells(trace),
-    spans: renderSpans(trace.spans)
+    spans: renderSpans(trace.spans, hurries)
   }
 }
 
-export function renderRestored(trace: RestoredTrace): RecordText {
+export function renderRestored(trace: RestoredTrace, hurries: boolean): RecordText {
   const { past } = trace
-  const record = renderTrace(trace)
+  const record = renderTrace(trace, hurries)
   const estimate = TRACE_BODY_COLUMNS.findIndex(column => column.name === 'estimated_bytes')
   return {
     ...record,

@@ -5,13 +5,15 @@ import type {
   GROWTH_COLUMNS,
   LIST_COLUMNS,
   SCORE_BODY_COLUMNS,
-  SPAN_BODY_COLUMNS,
+  SPAN_HEAD_COLUMNS,
+  STORED_TEXT_COLUMNS,
   TAG_BODY_COLUMNS,
   TRACE_BODY_COLUMNS,
   TRACE_PAST_COLUMNS,
   Value
 } from '../store/columns.ts'
 import type { TagLists, TraceLists } from '../store/list-numbers.ts'
+import type { StoredTexts } from '../store/packed-texts.ts'
 import { countBytes, countErrors } from '../trace/count.ts'
 import type { Ending, TraceChange } from '../trace/decide.ts'
 import type { Growth } from '../trace/gathered.ts'
@@ -23,7 +25,15 @@ type ValuesFor<Columns extends readonly { readonly name: string }[], Item> = Rea
   Record<Columns[number]['name'], (item: Item) => Value>
 >
 
-export const spanValues: ValuesFor<typeof SPAN_BODY_COLUMNS, PreparedSpan> = {
+export const textValues: ValuesFor<typeof STORED_TEXT_COLUMNS, StoredTexts> = {
+  input: span => span.input,
+  output: span => span.output,
+  attributes: span => span.attributes,
+  events: span => span.events,
+  packed: span => span.packed ?? null
+}
+
+export const spanHeadValues: ValuesFor<typeof SPAN_HEAD_COLUMNS, PreparedSpan> = {
   id: span => span.id,
   parent_id: span => span.parentId,
   hash: shortHash,
@@ -35,10 +45,6 @@ export const spanValues: ValuesFor<typeof SPAN_BODY_COLUMNS, PreparedSpan> = {
   output_tokens: span => span.outputTokens,
   total_tokens: span => span.totalTokens,
   cost_usd: span => span.costUsd,
-  input: span => span.input,
-  output: span => span.output,
-  attributes: span => span.attributes,
-  events: span => span.events,
   name: span => span.name,
   provider: span => span.provider,
   model: span => span.model

@@ -86,9 +86,22 @@ export const RESTORED_COLUMNS: readonly Column[] = [...TRACE_COLUMNS, ...TRACE_P
 /** Which trace a span or a score belongs to. */
 export const OWNER_COLUMNS = [plain('project_id', 'int'), plain('trace_seq', 'bigint')] as const
 
-/** What the body says of a span. */
-export const SPAN_BODY_COLUMNS = [
-  plain('id', 'bytea'),
+/** The free JSON of a span. */
+export const SPAN_TEXT_COLUMNS = [
+  plain('input', 'json'),
+  plain('output', 'json'),
+  plain('attributes', 'json'),
+  plain('events', 'json')
+] as const
+
+/** How that is stored: in these, or with that of others in the last. */
+export const STORED_TEXT_COLUMNS = [...SPAN_TEXT_COLUMNS, plain('packed', 'bytea')] as const
+
+export const SPAN_ID_COLUMN = plain('id', 'bytea')
+
+/** What the body says of a span besides. */
+export const SPAN_HEAD_COLUMNS = [
+  SPAN_ID_COLUMN,
   plain('parent_id', 'bytea'),
   plain('hash', 'bytea'),
   plain('kind', 'text'),
@@ -99,15 +112,12 @@ export const SPAN_BODY_COLUMNS = [
   plain('output_tokens', 'bigint'),
   plain('total_tokens', 'bigint'),
   plain('cost_usd', 'float8'),
-  plain('input', 'json'),
-  plain('output', 'json'),
-  plain('attributes', 'json'),
-  plain('events', 'json'),
   quoted('name'),
   quoted('provider'),
   quoted('model')
 ] as const
 
+export const SPAN_BODY_COLUMNS = [...STORED_TEXT_COLUMNS, ...SPAN_HEAD_COLUMNS] as const
 export const SPAN_COLUMNS: readonly Column[] = [...OWNER_COLUMNS, ...SPAN_BODY_COLUMNS]
 
 /** What stands beside a trace for each of its tags. */
@@ -215,14 +225,15 @@ const NULL_MARK = '\u0002'
 const escaped = (text: string): string => (/["\\]/.test(text) ? text.replace(/["\\]/g, '\\$&') : text)
 const element = (text: string | null): string => (text === null ? 'null' : `"${escaped(text)}"`)
 
-/** A value of a column; bytea in hexadecimal, and a list's number only where it is copied. */
-export type Value = string | number | boolean | readonly string[] | ListNumber | null
+/** A value of a column; bytea in hexadecimal or as bytes, and a list's number only where it is copied. */
+export type Value = string | number | boolean | readonly string[] | Uint8Array | ListNumber | null
 
 /** One value as it stands in its column's parameter. */
 export function cell(column: Column, value: Value): string {
   if (column.type === 'text[]') return element(value === null ? null : arrayLiteral(value as readonly string[]))
   if (column.form === 'quoted') return element(value as string | null)
   if (value === null) return NULL_MARK
+  if (value instanceof Uint8Array) return `\\x${Buffer.from(value).toString('hex')}`
   return column.type === 'bytea' ? `\\x${value}` : String(value)
 }
 

@@ -171,7 +171,14 @@ const FIELDS: Readonly<Record<string, WriteField>> = {
     }
   },
   uuid: (rows, value: string) => rows.hex(value),
-  bytea: (rows, value: string) => rows.hex(value),
+  bytea(rows, value: string | Uint8Array) {
+    if (typeof value === 'string') {
+      rows.hex(value)
+    } else {
+      rows.int32(value.length)
+      rows.append(value)
+    }
+  },
   text: (rows, value: string) => rows.text(value),
   json: (rows, value: string) => rows.text(value),
   'text[]'(rows, value: readonly string[]) {
@@ -197,6 +204,14 @@ export function fieldWriter<T, N extends string>(
       else field.write(rows, value as never)
     }
   }
+}
+
+/** The field that begins here: its bytes, undefined for null, and where it ends. */
+export function readField(bytes: Buffer, at: number): { readonly bytes: Buffer | undefined; readonly end: number } {
+  const length = bytes.readInt32BE(at)
+  const from = at + 4
+  if (length === NULL_LENGTH) return { bytes: undefined, end: from }
+  return { bytes: bytes.subarray(from, from + length), end: from + length }
 }
 
 function fieldOf(type: string): WriteField {

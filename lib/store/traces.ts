@@ -1,13 +1,16 @@
 /** Reading whole traces: one for an answer, or page by page for an export. */
 import type { Sql } from 'postgres'
 import { type ExportedRow, renderExportLine } from './export-line.ts'
+import { unpackSpans } from './packed-texts.ts'
 import type { ScoreRow } from './score-json.ts'
 import { renderTraceDetail, type SpanRow, type TraceRow } from './trace-json.ts'
+
+type StoredSpanRow = SpanRow & { readonly packed: string | null }
 
 /** Each row is one of the three; the columns of the others are null. */
 type DetailRow<T extends TraceRow> =
   | ({ readonly part: 'trace' } & T)
-  | ({ readonly part: 'span' } & SpanRow)
+  | ({ readonly part: 'span' } & StoredSpanRow)
   | ({ readonly part: 'score' } & ScoreRow)
 
 /**
@@ -34,7 +37,7 @@ const DETAIL_COLUMNS = `
   t.environment, t.session_id as "sessionId", t.user_id as "userId", t.tags, t.span_count as "spanCount",
   t.error_count as "errorCount", t.estimated_bytes as "estimatedBytes", t.ingested_at as "ingestedAt",
   t.metadata, t.metadata_updated_at as "metadataUpdatedAt", t.body_hash as "bodyHash",
-  s.parent_id as "parentSpanId", s.kind, s.attributes, s.events,
+  s.parent_id as "parentSpanId", s.kind, s.attributes, s.events, s.packed,
   c.span_id as "spanId", c.data_type as "dataType", c.value, c.comment, c.source, c.evaluator_id as "evaluatorId",
   c.run_id as "runId", c.created_at as "createdAt"`
 
@@ -45,7 +48,7 @@ const DETAIL_ORDER = 's.started_at, s.id, c.created_at desc, c.seq desc'
 export async function readTraceDetail(sql: Sql, projectId: number, traceId: string): Promise<string | undefined> {
   const [trace, ...rest] = await selectTraceDetail(sql, projectId, traceId)
   if (trace?.part !== 'trace') return undefined
-  const spans = rest.filter(row => row.part === 'span')
+  const spans = unpackSpans(rest.filter(row => row.part === 'span'))
   const scores = rest.filter(row => row.part === 'score')
   return renderTraceDetail(trace, spans, scores)
 }
@@ -128,7 +131,7 @@ export async function readExportPage(
       select * from scores where project_id = ${projectId} and trace_seq = any (array(select seq from page))
     ) c on false
     order by t.started_at, t.id, ${sql.unsafe(DETAIL_ORDER)}`
-  const traces = new Map<number, { trace: ExportedRow; spans: SpanRow[]; scores: ScoreRow[] }>()
+  const traces = new Map<number, { trace: ExportedRow; spans: StoredSpanRow[]; scores: ScoreRow[] }>()
   for (const row of rows) {
     if (row.part === 'trace') traces.set(row.traceSeq, { trace: row, spans: [], scores: [] })
     else if (row.part === 'span') traces.get(row.traceSeq)!.spans.push(row)
@@ -136,5 +139,6 @@ export async function readExportPage(
   }
   const found = [...traces.values()]
   const last = found.at(-1)?.trace
-  return last && { lines: found.map(({ trace, spans, scores }) => renderExportLine(trace, spans, scores)), last }
+  const lines = found.map(({ trace, spans, scores }) => renderExportLine(trace, unpackSpans(spans), scores))
+  return last && { lines, last }
 }

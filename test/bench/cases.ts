@@ -43,9 +43,7 @@ export interface LatencyResult {
   readonly kind: WholeKind
   /** Traces a second: half of the top rate, or what the one client sends. */
   readonly rate: number
-  readonly connections: number
-  readonly p50: number
-  readonly p99: number
+  readonly load: LoadFigures
   /** Of the bare HTTP server at the same rate, in turns: what the machine makes of it. */
   readonly bare: { readonly p50: number; readonly p99: number }
 }
@@ -124,9 +122,8 @@ export class Cases {
       loads.push(await measureLoad(this.#bench, kind, settings))
       bares.push(await measureBareServer(this.#bench, kind, settings))
     })
-    const { p50, p99, connections } = medians(loads)
     const bare = { p50: median(bares.map(each => each.p50)), p99: median(bares.map(each => each.p99)) }
-    return { kind, rate: settings.rate, connections, p50, p99, bare }
+    return { kind, rate: settings.rate, load: medians(loads), bare }
   }
 
   /** What a tool call of list_traces costs beside the same GET; undefined where CPU times cannot be read. */

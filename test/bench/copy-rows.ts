@@ -1,9 +1,11 @@
 /**
  * Rows for COPY that are the service's own: each body is recorded through its API, and what it stored is read back as
- * COPY writes it, with the placeholders of template.ts where a row must be unique.
+ * COPY writes it, with the placeholders of template.ts where a row must be unique. Texts stand in
+ * their own columns, as the service writes them when it has much to do.
  */
 import type { Sql } from 'postgres'
 import { COPIED_TRACE_COLUMNS, type Column, SPAN_COLUMNS, TAG_COLUMNS } from '../../lib/store/columns.ts'
+import { unpackTexts } from '../../lib/store/packed-texts.ts'
 import { type BodyKind, ingestBody, SHAPES } from './bodies.ts'
 import { DURATION_PLACE, MINUTE_PLACE, NUMBER_PLACE, TRACE_ID_PLACE } from './template.ts'
 
@@ -49,22 +51,50 @@ async function readTrace(sql: Sql, id: string): Promise<CopyRows> {
   const { seq, ...counts } = row!
   const traceValues = COPIED_TRACE_COLUMNS.map(({ name }) => PLACES[name] ?? name)
   const spanValues = SPAN_COLUMNS.map(({ name }) => (name === 'trace_seq' ? NUMBER_PLACE : name))
+  const spans = await readValues(sql, spanValues, `spans where trace_seq = ${seq} order by started_at, id`)
   return {
-    trace: await readLines(sql, traceValues, `traces where id = '${id}'`),
-    tags: await readLines(
-      sql,
-      TAG_COLUMNS.map(({ name }) => PLACES[name] ?? name),
-      `trace_tags where id = '${id}' order by tag`
+    trace: toLines(await readValues(sql, traceValues, `traces where id = '${id}'`)),
+    tags: toLines(
+      await readValues(
+        sql,
+        TAG_COLUMNS.map(({ name }) => PLACES[name] ?? name),
+        `trace_tags where id = '${id}' order by tag`
+      )
     ),
-    spans: await readLines(sql, spanValues, `spans where trace_seq = ${seq} order by started_at, id`),
+    spans: toLines(withTexts(spans)),
     ...counts
   }
 }
 
-/** Rows in the text format of COPY. (The driver's own COPY TO may never end where a row is larger than 16 kB.) */
-async function readLines(sql: Sql, values: readonly string[], from: string): Promise<Buffer> {
-  const query = sql.unsafe(`select ${values.map(each => `(${each})::text`).join(', ')} from ${from}`)
-  const rows: (string | null)[][] = await query.values()
+/** A row's values as PostgreSQL's text, in the order of its columns. */
+type Values = readonly (string | null)[]
+
+/** (The driver's own COPY TO may never end where a row is larger than 16 kB.) */
+async function readValues(sql: Sql, values: readonly string[], from: string): Promise<Values[]> {
+  return sql.unsafe(`select ${values.map(each => `(${each})::text`).join(', ')} from ${from}`).values()
+}
+
+const bytesOf = (value: string | null | undefined) =>
+  value ? Buffer.from(value.slice('\\x'.length), 'hex') : undefined
+const [ID, PACKED] = ['id', 'packed'].map(each => SPAN_COLUMNS.findIndex(({ name }) => name === each)) as [
+  number,
+  number
+]
+
+/** Spans with their texts in their own columns. */
+function withTexts(rows: readonly Values[]): Values[] {
+  const texts = unpackTexts(rows.flatMap(row => bytesOf(row[PACKED]) ?? []))
+  return rows.map(row => {
+    const own = { ...texts.get(bytesOf(row[ID])!.toString('hex')), packed: null }
+    return row.map((value, i) => {
+      const { name } = SPAN_COLUMNS[i]!
+      return name in own ? own[name as keyof typeof own]! : value
+    })
+  })
+}
+
+/** Rows in the text format of COPY. */
+function toLines(rows: readonly Values[]): Buffer {
   const lines = rows.map(row => `${row.map(value => (value === null ? '\\N' : escaped(value))).join('\t')}\n`)
   // Times as clients write them are as wide, and read as well.
   return Buffer.from(lines.join('').replaceAll(MINUTE_PLACE.replace('T', ' '), MINUTE_PLACE))

@@ -137,10 +137,26 @@ function renderStreaming({ streaming }: Results): string {
 function renderLatency({ latency }: Results): string {
   if (latency === undefined) return ''
   return table(
-    ['latency at a fixed rate', 'traces/s', 'connections', 'p50 ms', 'p99 ms', 'bare node:http: p50 ms', 'p99 ms'],
-    latency.map(({ kind, rate, connections, p50, p99, bare }) => [
-      connections === 1 ? `${kind}, one idle client` : `${kind}, half of the top rate`,
-      ...[rate, connections, p50, p99, bare.p50, bare.p99].map(round)
+    [
+      'at a fixed rate',
+      'traces/s',
+      'connections',
+      'p50 ms',
+      'p99 ms',
+      'bare node:http: p50 ms',
+      'p99 ms',
+      'node µs',
+      'PostgreSQL µs',
+      'on disk',
+      'of the body',
+      'WAL'
+    ],
+    latency.map(({ kind, rate, load, bare }) => [
+      load.connections === 1 ? `${kind}, one idle client` : `${kind}, half of the top rate`,
+      ...[rate, load.connections, load.p50, load.p99, bare.p50, bare.p99, load.nodeCpu, load.postgresCpu].map(round),
+      round(load.diskBytes),
+      (load.diskBytes / SHAPES[kind].bytes).toFixed(2),
+      round(load.walBytes)
     ])
   )
 }

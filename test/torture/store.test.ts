@@ -5,7 +5,7 @@ import type { Sql } from 'postgres'
 import t, { type Test } from 'tap'
 import { connectTo } from '../../lib/database/connection.ts'
 import type { ConnectOptions } from '../../lib/database/database.ts'
-import { endBody, ingestBody, span, spansBody, startBody } from '../fixtures/bodies.ts'
+import { endBody, hexId, ingestBody, span, spansBody, startBody } from '../fixtures/bodies.ts'
 import { readTestServer, runOn, type TestDatabase, testClusterDatabase, testDatabase } from '../fixtures/database.ts'
 import { pgDataOf, withEmbedded } from '../fixtures/embedded.ts'
 import { checkLoad, startLoad } from '../fixtures/load.ts'
@@ -79,9 +79,9 @@ function checkRecovery(t: Test, tookMs: number, name: string): void {
 
 const REFUSED = { status: 429, headers: { 'retry-after': '1' }, body: { error: { code: 'quota_exhausted' } } }
 
-/** Together more than a page of PostgreSQL's. */
-const LARGE = { input: 'x'.repeat(1800) }
-const largeSpans = () => Array.from({ length: 6 }, () => span(LARGE))
+/** Together more than a page of PostgreSQL's, compressed as well. */
+const large = () => ({ input: hexId(1100) })
+const largeSpans = () => Array.from({ length: 9 }, () => span(large()))
 const largeBody = () => ingestBody({ spans: largeSpans() })
 
 type Start = ReturnType<typeof startBody>
@@ -93,7 +93,7 @@ interface Fresh {
 /** Writes of more than a page each: new traces, and changes of the trace that is there. */
 function largeWrites({ call }: TestService, { trace }: Start, { native, otlp }: Fresh): Promise<Answer>[] {
   const path = `/api/v1/traces/${trace.id}`
-  const exported = Array.from({ length: 6 }, () => otlpSpan({ traceId: otlp, attributes: LARGE }))
+  const exported = Array.from({ length: 9 }, () => otlpSpan({ traceId: otlp, attributes: large() }))
   return [
     call('POST', '/api/v1/traces', { body: native }),
     call('POST', '/api/v1/otlp/v1/traces', { body: exportOf(...exported) }),

@@ -1,7 +1,7 @@
 /** 0003 and 0004: a database of before becomes what a new one is, and its traces stay in every list. */
 import type { Sql } from 'postgres'
 import t from 'tap'
-import { migrate } from '../../../lib/database/migrate.ts'
+import { migrate, readMigrations } from '../../../lib/database/migrate.ts'
 import { createLog } from '../../../lib/log.ts'
 import { listTraces } from '../../../lib/store/trace-list.ts'
 import { ingestBody } from '../../fixtures/bodies.ts'
@@ -33,6 +33,8 @@ const indexesOf = (sql: Sql) =>
 
 const optionsOf = (sql: Sql) => sql`select reloptions from pg_class where oid = 'traces'::regclass`
 
+const LATER = (await readMigrations()).map(({ version }) => version).filter(version => version >= 3)
+
 t.test('a database of before is brought up to what a new one is', async t => {
   const database = await testDatabase(t)
   const body = () => bytes(ingestBody({ name: 'run', tags: ['a'], costUsd: 1 }))
@@ -54,12 +56,12 @@ t.test('a database of before is brought up to what a new one is', async t => {
       ].join(';')
     )
     t.notSame(await indexesOf(sql), wanted)
-    t.strictSame(await migrate(database, createLog('silent')), [3, 4])
+    t.strictSame(await migrate(database, createLog('silent')), LATER)
     t.same(await indexesOf(sql), wanted)
     t.same(await optionsOf(sql), options)
     // As where it was broken off at its end.
     await sql`delete from schema_migrations where version >= 3`
-    t.strictSame(await migrate(database, createLog('silent')), [3, 4])
+    t.strictSame(await migrate(database, createLog('silent')), LATER)
     t.same(await indexesOf(sql), wanted)
   })
   await testWritePath(t, database).record(writer(), body())

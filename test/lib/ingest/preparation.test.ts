@@ -12,10 +12,18 @@ t.test('prepares small bodies here and large ones on a thread, alike', async t =
   const preparation = new Preparation(1, log)
   t.teardown(() => preparation.close())
   for (const length of [10, 100_000]) {
-    t.match(await preparation.makeReady({ operation: 'record', body: bodyOf(length), environment: null }), {
-      operation: 'record'
+    t.match(
+      await preparation.makeReady({ operation: 'record', body: bodyOf(length), environment: null, hurries: false }),
+      {
+        operation: 'record'
+      }
+    )
+    const refused = preparation.makeReady({
+      operation: 'append',
+      body: bodyOf(length),
+      environment: null,
+      hurries: false
     })
-    const refused = preparation.makeReady({ operation: 'append', body: bodyOf(length), environment: null })
     await t.rejects(refused, { code: 'invalid_trace', message: 'spans: is required' })
   }
 })
@@ -29,11 +37,12 @@ t.test('makes the rows of all spans in the form that is asked for, and leaves ou
       ['append', spansBody(...spans)],
       ['end', endBody({ spans })]
     ] as const) {
-      const copied = await preparation.makeReady({ operation, body: bytes(body), environment: null })
+      const copied = await preparation.makeReady({ operation, body: bytes(body), environment: null, hurries: false })
       const stated = await preparation.makeReady({
         operation: `${operation} text`,
         body: bytes(body),
-        environment: null
+        environment: null,
+        hurries: false
       })
       t.match(copied, {
         operation,
@@ -49,7 +58,7 @@ t.test('makes the rows of all spans in the form that is asked for, and leaves ou
 
 t.test('waits for a thread that is loading, and for what that has to prepare', async t => {
   const preparation = new Preparation(1, log)
-  const made = preparation.makeReady({ operation: 'record', body: bodyOf(100_000), environment: null })
+  const made = preparation.makeReady({ operation: 'record', body: bodyOf(100_000), environment: null, hurries: false })
   await delay(1)
   await preparation.close()
   t.match(await made, { operation: 'record' })
@@ -58,7 +67,12 @@ t.test('waits for a thread that is loading, and for what that has to prepare', a
 t.test('ends cleanly at whatever moment of its threads’ start', async t => {
   for (let moment = 0; moment < 12; moment++) {
     const preparation = new Preparation(1, log)
-    const made = preparation.makeReady({ operation: 'record', body: bodyOf(100_000), environment: null })
+    const made = preparation.makeReady({
+      operation: 'record',
+      body: bodyOf(100_000),
+      environment: null,
+      hurries: false
+    })
     await delay(moment * 40)
     await Promise.all([made.catch(() => {}), preparation.close()])
   }

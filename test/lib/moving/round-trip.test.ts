@@ -5,6 +5,7 @@ import { exportLines, type Importer, testImporter } from '../../fixtures/moving.
 import { anyJson, anyObject, writeJson } from '../../fixtures/odd-json.ts'
 import { setEnvironment } from '../../fixtures/seed.ts'
 import { type TestService, testService } from '../../fixtures/service.ts'
+import { readStoredSpans } from '../../fixtures/stored-spans.ts'
 
 const some = <T extends Record<string, fc.Arbitrary<unknown>>>(fields: T) => fc.record(fields, { requiredKeys: [] })
 const hex = (digits: number) =>
@@ -151,9 +152,7 @@ async function rowsOf(service: TestService, projectId: number) {
   return service.database.pool.run(async sql => {
     const rows = {
       traces: await sql`select * from traces where project_id = ${projectId} order by id`,
-      spans: await sql`
-        select t.id as trace, s.* from spans s join traces t on t.seq = s.trace_seq
-        where s.project_id = ${projectId} order by t.id, s.id`,
+      spans: await readStoredSpans(sql, projectId),
       scores: await sql`
         select t.id as trace, s.* from scores s join traces t on t.seq = s.trace_seq
         where s.project_id = ${projectId} order by t.id, s.created_at, s.seq`,
@@ -161,7 +160,7 @@ async function rowsOf(service: TestService, projectId: number) {
         select sum(traces) as traces, sum(spans) as spans, sum(bytes) as bytes
         from project_totals where project_id = ${projectId}`
     }
-    for (const row of Object.values(rows).flat()) {
+    for (const row of Object.values<Record<string, unknown>[]>(rows).flat()) {
       for (const number of ['project_id', 'seq', 'version', 'trace_seq']) delete row[number]
     }
     return Object.values(rows).map(list => [...list])
