@@ -33,6 +33,10 @@ const indexesOf = (sql: Sql) =>
 
 const optionsOf = (sql: Sql) => sql`select reloptions from pg_class where oid = 'traces'::regclass`
 
+const columnsOf = (sql: Sql) =>
+  sql`select attname, atttypid, attstorage from pg_attribute
+    where attrelid = 'spans'::regclass and attnum > 0 and not attisdropped order by attname`
+
 const LATER = (await readMigrations()).map(({ version }) => version).filter(version => version >= 3)
 
 t.test('a database of before is brought up to what a new one is', async t => {
@@ -44,6 +48,7 @@ t.test('a database of before is brought up to what a new one is', async t => {
   await database.pool.run(async sql => {
     const wanted = await indexesOf(sql)
     const options = await optionsOf(sql)
+    const columns = await columnsOf(sql)
     await sql.unsafe(
       [
         'alter table traces drop column ranked',
@@ -52,6 +57,7 @@ t.test('a database of before is brought up to what a new one is', async t => {
         'drop index traces_slowest, traces_costliest',
         ...OLD_INDEXES,
         'alter table traces set (fillfactor = 85)',
+        'alter table spans drop column packed',
         'delete from schema_migrations where version >= 3'
       ].join(';')
     )
@@ -59,6 +65,7 @@ t.test('a database of before is brought up to what a new one is', async t => {
     t.strictSame(await migrate(database, createLog('silent')), LATER)
     t.same(await indexesOf(sql), wanted)
     t.same(await optionsOf(sql), options)
+    t.same(await columnsOf(sql), columns)
     // As where it was broken off at its end.
     await sql`delete from schema_migrations where version >= 3`
     t.strictSame(await migrate(database, createLog('silent')), LATER)
