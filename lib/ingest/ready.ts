@@ -71,6 +71,7 @@ export interface ReadySpans {
   readonly operation: 'export'
   readonly traceId: string
   readonly spans: readonly GatheredSpan[]
+  readonly hurries: boolean
   /** The trace that they make where there is none yet; undefined where none of them can be stored. */
   readonly first: ReadyRecord | undefined
   /** Spans that are not in it. */
@@ -126,7 +127,8 @@ export function renderSpansAsText({ traceId, spans }: Pick<ReadySpans, 'traceId'
   return renderTrace(trace)
 }
 
-function prepareAndRender({ operation, body, environment, hurries }: ReadyTask): Ready {
+function prepareAndRender(task: ReadyTask): Ready {
+  const { operation, body, environment, hurries } = task
   if (isReading(operation)) return { operation: 'read', value: read(operation, body) }
   switch (operation) {
     case 'record': {
@@ -150,11 +152,11 @@ function prepareAndRender({ operation, body, environment, hurries }: ReadyTask):
     case 'end text':
       return withText(prepare('end', body), hurries)
     case 'export-json':
-      return readyExport(readExport(body, 'json'), environment, hurries)
+      return readyExport(readExport(body, 'json'), task)
     case 'export-protobuf':
-      return readyExport(readExport(body, 'protobuf'), environment, hurries)
+      return readyExport(readExport(body, 'protobuf'), task)
     case 'export-portion':
-      return readyExport(readPortion(body), environment, hurries)
+      return readyExport(readPortion(body), task)
   }
 }
 
@@ -181,16 +183,10 @@ const withText = <T extends WithSpans>(prepared: T, hurries: boolean) => ({
   text: renderSpans(prepared.spans, hurries)
 })
 
-function readyExport(
-  { traces, portions, refusals }: Export,
-  environment: string | null,
-  hurries: boolean
-): ReadyExport {
+function readyExport({ traces, portions, refusals }: Export, task: ReadyTask): ReadyExport {
   return {
     operation: 'export',
-    traces: Array.from(traces, ([traceId, mapped]) =>
-      readySpans(traceId, normaliseMapped(mapped), environment, hurries)
-    ),
+    traces: Array.from(traces, ([traceId, mapped]) => readySpans(traceId, normaliseMapped(mapped), task)),
     portions,
     refusals
   }
@@ -202,15 +198,10 @@ function normaliseMapped(mapped: readonly MappedSpan[]): GatheredSpan[] {
   return spans.map((span, i) => ({ ...span, hints: (mapped[i] as MappedSpan).hints }))
 }
 
-function readySpans(
-  traceId: string,
-  spans: readonly GatheredSpan[],
-  environment: string | null,
-  hurries: boolean
-): ReadySpans {
+function readySpans(traceId: string, spans: readonly GatheredSpan[], { environment, hurries }: ReadyTask): ReadySpans {
   const { trace, refusals } = gatherTrace(traceId, spans)
   const first = trace && readyRecord(trace, renderCopyRows(trace, environment, hurries), undefined)
-  return { operation: 'export', traceId, spans, first, refusals }
+  return { operation: 'export', traceId, spans, hurries, first, refusals }
 }
 
 /** The trace that spans make where there is none yet. */

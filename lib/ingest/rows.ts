@@ -182,9 +182,9 @@ export class BatchRows {
     if (added !== undefined) addOwned(this.#spans, target.projectId, target.seq, added)
   }
 
-  grow(target: ChangeTarget, growth: Growth, added: readonly GatheredSpan[]): void {
+  grow(target: ChangeTarget, growth: Growth, added: readonly GatheredSpan[], hurries: boolean): void {
     this.#growths.push(growthCells({ target, sums: growth, added: added.length, done: growth }))
-    addOwned(this.#spans, target.projectId, target.seq, renderSpans(added))
+    addOwned(this.#spans, target.projectId, target.seq, renderSpans(added, hurries))
   }
 
   get parameters() {

@@ -269,8 +269,8 @@ export class Writer {
   #addRows(rows: BatchRows, { pending, state, decision }: Decided, ingestedAt: string): void {
     pending.decision = decision
     const { projectId, operation, environment, keyId, body } = pending
-    if (state !== undefined && decision.kind === 'grow') {
-      rows.grow(this.#targetOf(pending, state), decision.growth, decision.added)
+    if (state !== undefined && decision.kind === 'grow' && operation.operation === 'export') {
+      rows.grow(this.#targetOf(pending, state), decision.growth, decision.added, operation.hurries)
     } else if (state !== undefined && decision.kind === 'change' && isChange(operation)) {
       const added = renderAddedAsText(operation, body, decision.change.spans)
       rows.change(this.#targetOf(pending, state), decision.change, added)

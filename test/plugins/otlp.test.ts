@@ -80,6 +80,22 @@ async function assertCounted(t: Tap, { database }: TestService) {
 }
 type Tap = { same(found: unknown, wanted: unknown): unknown }
 
+t.test('long texts of each portion are packed, and read as they were sent', async t => {
+  const service = await testService(t)
+  const { send, read } = sendTo(service)
+  const { traceId, root, child } = family()
+  const said = Array.from({ length: 6 }, (_, i) => `${i}: ${'all work and no play '.repeat(70)}é😀`)
+  const children = said.map((text, start) => child({ start, attributes: { text } }))
+  for (const part of [children.slice(0, 3), [...children.slice(2), root]]) t.match(await send(...part), ALL_STORED)
+  const { spans } = await read(traceId)
+  const texts = spans.map(({ attributes }: { attributes: { text?: string } }) => attributes.text)
+  t.same(texts.filter(Boolean), said)
+  const [row] = await service.database.pool.run(
+    sql => sql`select count(distinct substr(packed, 3, 8))::int as groups, count(packed)::int as rows from spans`
+  )
+  t.same(row, { groups: 2, rows: 7 })
+})
+
 t.test('exports that race for a trace lose nothing', async t => {
   const service = await testService(t)
   const { send, read } = sendTo(service)

@@ -78,5 +78,8 @@ async function checkRows(t: Test, folder: string): Promise<void> {
   const [orphans, strays] = await withEmbedded(folder, async sql => [await countOrphans(sql), await countStrays(sql)])
   t.same(orphans, NO_ORPHANS, 'no row is without its trace, and every number is that of its rows')
   t.same(strays, NO_STRAYS)
-  figure('orphans: spans, scores, tags, families; counts and totals amiss', Object.values(orphans!).join(', '))
+  figure(
+    'orphans: spans, scores, tags, families; counts, packed texts and totals amiss',
+    Object.values(orphans!).join(', ')
+  )
 }
