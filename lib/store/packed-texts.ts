@@ -8,20 +8,13 @@
  * takes a fifth more of PostgreSQL's CPU for a typical trace. Where slices are too large for that, there is one only.
  */
 import { brotliCompressSync, brotliDecompressSync, constants } from 'node:zlib'
+import type { PreparedSpan } from '../trace/prepared.ts'
 import { SPAN_ID_COLUMN, SPAN_TEXT_COLUMNS } from './columns.ts'
 import { CopyWriter, fieldWriter, readField } from './copy-format.ts'
 
 /** JSON text, or null for what stands for it. */
-export interface SpanTexts {
-  readonly input: string | null
-  readonly output: string | null
-  readonly attributes: string | null
-  readonly events: string | null
-}
-
-interface Span extends SpanTexts {
-  readonly id: string
-}
+export type SpanTexts = Pick<PreparedSpan, 'input' | 'output' | 'attributes' | 'events'>
+type Span = SpanTexts & Pick<PreparedSpan, 'id'>
 
 /** As they are stored: all of them null where they are packed. */
 export interface StoredTexts extends SpanTexts {
