@@ -18,9 +18,9 @@ import type { CopyRows, SpanRows } from '../store/copy-batch.ts'
 import { CopyWriter, fieldWriter, readField } from '../store/copy-format.ts'
 import { familyText } from '../store/known-families.ts'
 import { listsOf, tagListsOf } from '../store/list-numbers.ts'
-import { packTexts, type StoredTexts, unpackTexts } from '../store/packed-texts.ts'
+import { packTexts, type StoredTexts, textValues, unpackTexts } from '../store/packed-texts.ts'
 import type { PreparedSpan, PreparedTrace, SpanHead } from '../trace/prepared.ts'
-import { listValues, spanHeadValues, tagValues, textValues, traceDuration, traceValues } from './values.ts'
+import { listValues, spanHeadValues, tagValues, traceDuration, traceValues } from './values.ts'
 
 const rows = new CopyWriter()
 const writeLists = fieldWriter(LIST_COLUMNS, listValues)
@@ -56,7 +56,7 @@ export function renderSpanRows(spans: readonly PreparedSpan[], hurries: boolean)
 
 /** Gives where each row begins. */
 function writeSpans(spans: readonly PreparedSpan[], hurries: boolean): number[] {
-  const texts: readonly StoredTexts[] = packTexts(spans, hurries)
+  const texts = packTexts(spans, hurries)
   return spans.map((span, i) => {
     const from = rows.length
     rows.int16(SPAN_COLUMNS.length)

@@ -25,7 +25,7 @@ import {
   TRACE_SERVICE_COLUMNS,
   type Value
 } from '../store/columns.ts'
-import { packTexts } from '../store/packed-texts.ts'
+import { packTexts, textValues } from '../store/packed-texts.ts'
 import type { TraceChange } from '../trace/decide.ts'
 import type { GatheredSpan, Growth } from '../trace/gathered.ts'
 import type { Past, PreparedSpan, PreparedTrace, RestoredTrace } from '../trace/prepared.ts'
@@ -37,7 +37,6 @@ import {
   pastValues,
   scoreValues,
   spanHeadValues,
-  textValues,
   traceValues
 } from './values.ts'
 

@@ -6,14 +6,12 @@ import type {
   LIST_COLUMNS,
   SCORE_BODY_COLUMNS,
   SPAN_HEAD_COLUMNS,
-  STORED_TEXT_COLUMNS,
   TAG_BODY_COLUMNS,
   TRACE_BODY_COLUMNS,
   TRACE_PAST_COLUMNS,
   Value
 } from '../store/columns.ts'
 import type { TagLists, TraceLists } from '../store/list-numbers.ts'
-import type { StoredTexts } from '../store/packed-texts.ts'
 import { countBytes, countErrors } from '../trace/count.ts'
 import type { Ending, TraceChange } from '../trace/decide.ts'
 import type { Growth } from '../trace/gathered.ts'
@@ -24,14 +22,6 @@ import { durationMs } from '../trace/timestamp.ts'
 type ValuesFor<Columns extends readonly { readonly name: string }[], Item> = Readonly<
   Record<Columns[number]['name'], (item: Item) => Value>
 >
-
-export const textValues: ValuesFor<typeof STORED_TEXT_COLUMNS, StoredTexts> = {
-  input: span => span.input,
-  output: span => span.output,
-  attributes: span => span.attributes,
-  events: span => span.events,
-  packed: span => span.packed ?? null
-}
 
 export const spanHeadValues: ValuesFor<typeof SPAN_HEAD_COLUMNS, PreparedSpan> = {
   id: span => span.id,

@@ -117,8 +117,7 @@ export const SPAN_HEAD_COLUMNS = [
   quoted('model')
 ] as const
 
-export const SPAN_BODY_COLUMNS = [...STORED_TEXT_COLUMNS, ...SPAN_HEAD_COLUMNS] as const
-export const SPAN_COLUMNS: readonly Column[] = [...OWNER_COLUMNS, ...SPAN_BODY_COLUMNS]
+export const SPAN_COLUMNS: readonly Column[] = [...OWNER_COLUMNS, ...STORED_TEXT_COLUMNS, ...SPAN_HEAD_COLUMNS]
 
 /** What stands beside a trace for each of its tags. */
 export const TAG_BODY_COLUMNS = [

@@ -7,9 +7,10 @@
  * number of the slice (2 bytes) and the id of the first span (8 bytes): in one value it would be moved out of the row, which
  * takes a fifth more of PostgreSQL's CPU for a typical trace. Where slices are too large for that, there is one only.
  */
-import { brotliCompressSync, brotliDecompressSync, constants } from 'node:zlib'
+import { promisify } from 'node:util'
+import { brotliCompressSync, brotliDecompress, brotliDecompressSync, constants } from 'node:zlib'
 import type { PreparedSpan } from '../trace/prepared.ts'
-import { SPAN_ID_COLUMN, SPAN_TEXT_COLUMNS } from './columns.ts'
+import { SPAN_ID_COLUMN, SPAN_TEXT_COLUMNS, type STORED_TEXT_COLUMNS, type Value } from './columns.ts'
 import { CopyWriter, fieldWriter, readField } from './copy-format.ts'
 
 /** JSON text, or null for what stands for it. */
@@ -40,25 +41,36 @@ const MAX_SLICE = 1800
 
 const NO_TEXTS: SpanTexts = { input: null, output: null, attributes: null, events: null }
 
+/** More compressed bytes than this are undone beside the main thread: 200 appends of 256 kB would hold it for 0.2 s. */
+const LARGE = 65_536
+
 /** In front of a slice: its number, and which span's is the first. */
 const GROUP_AT = 2
 const SLICE_AT = GROUP_AT + 8
 
+/** For each column that texts are stored in, how its value is had. */
+export const textValues: Readonly<Record<(typeof STORED_TEXT_COLUMNS)[number]['name'], (texts: StoredTexts) => Value>> =
+  {
+    input: texts => texts.input,
+    output: texts => texts.output,
+    attributes: texts => texts.attributes,
+    events: texts => texts.events,
+    packed: texts => texts.packed ?? null
+  }
+
 const fields = new CopyWriter()
-const writeFields = fieldWriter<Span, 'id' | keyof SpanTexts>([SPAN_ID_COLUMN, ...SPAN_TEXT_COLUMNS], {
-  id: span => span.id,
-  input: span => span.input,
-  output: span => span.output,
-  attributes: span => span.attributes,
-  events: span => span.events
-})
+const writeId = fieldWriter<Span, 'id'>([SPAN_ID_COLUMN], { id: span => span.id })
+const writeTexts = fieldWriter(SPAN_TEXT_COLUMNS, textValues)
 
 /** For each span what is stored in its row, packed where that is worth it; `hurries`: where it takes no time. */
 export function packTexts(spans: readonly Span[], hurries: boolean): readonly StoredTexts[] {
   const length = lengthOf(spans)
   const least = hurries ? LENGTH.compressed * spans.length : LENGTH.least
   if (spans.length === 0 || length < least || length > LENGTH.most) return spans
-  for (const span of spans) writeFields(fields, span)
+  for (const span of spans) {
+    writeId(fields, span)
+    writeTexts(fields, span)
+  }
   const packed = brotliCompressSync(fields.bytes.subarray(0, fields.length), COMPRESSION)
   fields.length = 0
   const count = packed.length > MAX_SLICE * spans.length ? 1 : spans.length
@@ -86,8 +98,8 @@ function sliceOf(group: string, number: number, part: Buffer): Uint8Array {
   return slice
 }
 
-/** The texts in slices, by the ids of their spans. Every slice of what was packed together must be there. */
-export function unpackTexts(slices: readonly Buffer[]): ReadonlyMap<string, SpanTexts> {
+/** What was packed together, out of its slices, all of which must be there. */
+function joinSlices(slices: readonly Buffer[]): Buffer[] {
   const groups = new Map<string, Buffer[]>()
   for (const slice of slices) {
     const name = slice.toString('hex', GROUP_AT, SLICE_AT)
@@ -95,8 +107,22 @@ export function unpackTexts(slices: readonly Buffer[]): ReadonlyMap<string, Span
     group[slice.readUInt16BE()] = slice.subarray(SLICE_AT)
     groups.set(name, group)
   }
+  return Array.from(groups.values(), group => Buffer.concat(group))
+}
+
+/** The texts in slices, by the ids of their spans. */
+export function unpackTexts(slices: readonly Buffer[]): ReadonlyMap<string, SpanTexts> {
   const texts = new Map<string, SpanTexts>()
-  for (const group of groups.values()) readFields(brotliDecompressSync(Buffer.concat(group)), texts)
+  for (const packed of joinSlices(slices)) readFields(brotliDecompressSync(packed), texts)
+  return texts
+}
+
+const decompress = promisify(brotliDecompress)
+
+/** The same, for as much as there may be, without holding up the thread. */
+async function unpackMuch(slices: readonly Buffer[]): Promise<ReadonlyMap<string, SpanTexts>> {
+  const texts = new Map<string, SpanTexts>()
+  for (const packed of joinSlices(slices)) readFields(await decompress(packed), texts)
   return texts
 }
 
@@ -119,9 +145,10 @@ interface StoredRow extends Span {
 }
 
 /** The spans of one trace, all of them, each with its texts. */
-export function unpackSpans<T extends StoredRow>(rows: readonly T[]): readonly T[] {
+export async function unpackSpans<T extends StoredRow>(rows: readonly T[]): Promise<readonly T[]> {
   const slices = rows.flatMap(({ packed }) => (packed === null ? [] : [Buffer.from(packed, 'hex')]))
   if (slices.length === 0) return rows
-  const texts = unpackTexts(slices)
+  const length = slices.reduce((sum, slice) => sum + slice.length, 0)
+  const texts = length > LARGE ? await unpackMuch(slices) : unpackTexts(slices)
   return rows.map(row => ({ ...row, ...texts.get(row.id) }))
 }

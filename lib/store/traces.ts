@@ -48,7 +48,7 @@ const DETAIL_ORDER = 's.started_at, s.id, c.created_at desc, c.seq desc'
 export async function readTraceDetail(sql: Sql, projectId: number, traceId: string): Promise<string | undefined> {
   const [trace, ...rest] = await selectTraceDetail(sql, projectId, traceId)
   if (trace?.part !== 'trace') return undefined
-  const spans = unpackSpans(rest.filter(row => row.part === 'span'))
+  const spans = await unpackSpans(rest.filter(row => row.part === 'span'))
   const scores = rest.filter(row => row.part === 'score')
   return renderTraceDetail(trace, spans, scores)
 }
@@ -139,6 +139,7 @@ export async function readExportPage(
   }
   const found = [...traces.values()]
   const last = found.at(-1)?.trace
-  const lines = found.map(({ trace, spans, scores }) => renderExportLine(trace, unpackSpans(spans), scores))
+  const lines: string[] = []
+  for (const { trace, spans, scores } of found) lines.push(renderExportLine(trace, await unpackSpans(spans), scores))
   return last && { lines, last }
 }

@@ -1,7 +1,7 @@
 /**
  * Rows for COPY that are the service's own: each body is recorded through its API, and what it stored is read back as
- * COPY writes it, with the placeholders of template.ts where a row must be unique. Texts stand in
- * their own columns, as the service writes them when it has much to do.
+ * COPY writes it, with the placeholders of template.ts where a row must be unique. Texts stand in their own
+ * columns, as the service writes them when it has much to do.
  */
 import type { Sql } from 'postgres'
 import { COPIED_TRACE_COLUMNS, type Column, SPAN_COLUMNS, TAG_COLUMNS } from '../../lib/store/columns.ts'

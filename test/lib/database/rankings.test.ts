@@ -1,4 +1,4 @@
-/** 0003 and 0004: a database of before becomes what a new one is, and its traces stay in every list. */
+/** From 0003 on: a database of before becomes what a new one is, and its traces stay in every list. */
 import type { Sql } from 'postgres'
 import t from 'tap'
 import { migrate, readMigrations } from '../../../lib/database/migrate.ts'

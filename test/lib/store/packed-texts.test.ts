@@ -31,15 +31,15 @@ const spans = fc.array(fc.record({ input: json, output: json, attributes: json, 
 })
 
 t.test('texts are read as they were, in whatever order their rows come', async () => {
-  fc.assert(
-    fc.property(
+  await fc.assert(
+    fc.asyncProperty(
       fc.array(fc.tuple(spans, fc.boolean()), { minLength: 1, maxLength: 3 }),
       fc.infiniteStream(fc.nat()),
-      (appends, order) => {
+      async (appends, order) => {
         const rows = appends
           .flatMap(([spans, hurries]) => store(spans, hurries))
           .map(row => ({ row, place: order.next().value as number }))
-        const read = unpackSpans(rows.sort((a, b) => a.place - b.place).map(({ row }) => row))
+        const read = await unpackSpans(rows.sort((a, b) => a.place - b.place).map(({ row }) => row))
         const texts = new Map(read.map(({ id, packed, ...texts }) => [id, texts]))
         for (const { id, ...expected } of appends.flatMap(([spans]) => spans)) assert.deepEqual(texts.get(id), expected)
       }
@@ -76,6 +76,16 @@ t.test('what each step repeats is stored once', async t => {
   const said = Array.from({ length: 8 }, () => `${hexId(150)} ${hexId(150)}`)
   const steps = said.map((_, i) => spanOf({ input: JSON.stringify(said.slice(0, i + 1)) }))
   t.ok(sum(lengthsOf(store(steps))) < 1.3 * sum(lengthsOf(store(steps.slice(-1)))))
+})
+
+t.test('much is read as little is', async t => {
+  const spans = Array.from({ length: 3 }, (_, i) => spanOf({ input: JSON.stringify(hexId(40_000 + i)), output: '"é"' }))
+  const read = await unpackSpans(spans.flatMap(span => store([span])))
+  t.same(
+    read.map(({ packed, ...texts }) => texts),
+    spans
+  )
+  t.ok(read.every(({ packed }) => packed !== null))
 })
 
 t.test('slices fill the rows evenly; where they would be large, one row has it all', async t => {
