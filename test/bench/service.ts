@@ -1,6 +1,7 @@
 /** What is measured: `spoor serve` as a process of its own, and an embedded PostgreSQL in a temporary folder. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { chmod, mkdir, mkdtemp, open, readFile, realpath, rm, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -33,6 +34,9 @@ interface Greeting {
 }
 
 export const PROGRAM = fileURLToPath(new URL('../../bin/spoor.js', import.meta.url))
+const { scripts } = JSON.parse(readFileSync(new URL(import.meta.resolve('#package.json')), 'utf8'))
+/** Those of \`npm start\`. */
+const NODE_FLAGS: readonly string[] = scripts.start.split(' ').filter((word: string) => word.startsWith('--'))
 const POLL_MS = 20
 const STOP_TIMEOUT_MS = 30_000
 
@@ -88,7 +92,7 @@ async function startServer(
   const { DATABASE_URL, KEY_DIGEST_SECRET, BASE_URL, KEY_PREFIX, ...env } = process.env
   const logFile = join(folder, 'server.log')
   const log = await open(logFile, 'w')
-  const child = spawn(process.execPath, [...profileFlags(profile), PROGRAM, 'serve', '--json'], {
+  const child = spawn(process.execPath, [...NODE_FLAGS, ...profileFlags(profile), PROGRAM, 'serve', '--json'], {
     env: { ...env, DATA_DIR: dataDir, HOST: '127.0.0.1', PORT: '0' },
     // Detached: the terminal's Ctrl-C is for us, who stop the server when the load has stopped.
     detached: true,
