@@ -55,7 +55,7 @@ export function median(values: readonly number[]): number {
 
 /**
  * As many as it takes to keep both cores busy: with 64, a fifth of them rests while a batch is committed. Of streams, whose
- * batches have 64 requests, a sixth rests with 128: 192 give 6 to 10 % more.
+ * batches have 64 requests, a sixth rests with 128: 192 give 6 to 13 % more.
  */
 const DEFAULT_CONNECTIONS: Readonly<Record<LoadKind, number>> = {
   small: 128,
