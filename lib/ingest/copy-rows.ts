@@ -68,13 +68,8 @@ function writeSpans(spans: readonly PreparedSpan[], hurries: boolean): number[] 
 }
 
 /** The rows of those spans that are `added`; where any were packed, they are not. */
-export function pickRows(
-  { bytes, spans }: SpanRows,
-  heads: readonly SpanHead[],
-  added: ReadonlySet<SpanHead>
-): SpanRows {
-  const from = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-  const parts = spans.map((start, i) => from.subarray(start, spans[i + 1]))
+export function pickRows(copy: SpanRows, heads: readonly SpanHead[], added: ReadonlySet<SpanHead>): SpanRows {
+  const parts = partsOf(copy)
   const unpacked = unpackTexts(parts.flatMap(part => packedIn(part) ?? []))
   const starts: number[] = []
   for (const [i, part] of parts.entries()) {
@@ -91,6 +86,17 @@ export function pickRows(
     }
   }
   return { bytes: rows.take(), spans: starts }
+}
+
+/** The slices that these rows have of packed texts, null where one has none; undefined where nothing is packed. */
+export function slicesOf(copy: SpanRows): readonly (Buffer | null)[] | undefined {
+  const slices = partsOf(copy).map(part => packedIn(part) ?? null)
+  return slices.some(slice => slice !== null) ? slices : undefined
+}
+
+function partsOf({ bytes, spans }: SpanRows): Buffer[] {
+  const from = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  return spans.map((start, i) => from.subarray(start, spans[i + 1]))
 }
 
 /** A row begins with how many fields it has, and its owner's, each behind its length. */

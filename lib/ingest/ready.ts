@@ -4,6 +4,7 @@ import { type Export, readExport, readPortion } from '../otlp/export.ts'
 import type { MappedSpan } from '../otlp/map-span.ts'
 import { isReading, type Reading, type Readings, read } from '../reading.ts'
 import type { CopyRows, SpanRows } from '../store/copy-batch.ts'
+import { packedAs } from '../store/packed-texts.ts'
 import { countBytes } from '../trace/count.ts'
 import { type Append, type End, oversizeMessage } from '../trace/decide.ts'
 import { decideExport, type SpanRefusal } from '../trace/decide-export.ts'
@@ -13,9 +14,9 @@ import { prepare } from '../trace/prepare.ts'
 import { type PreparedSpan, type PreparedTrace, type SpanHead, shortHash } from '../trace/prepared.ts'
 import { prepareRestore } from '../trace/restore.ts'
 import { type StartedState, startedState } from '../trace/state-after.ts'
-import { renderCopyRows, renderSpanRows } from './copy-rows.ts'
+import { renderCopyRows, renderSpanRows, slicesOf } from './copy-rows.ts'
 import { isMemorable } from './remembered.ts'
-import { type RecordText, type RowsText, renderRestored, renderSpans, renderTrace } from './rows.ts'
+import { type RecordText, type RowsText, renderRestored, renderSpans, renderStoredSpans, renderTrace } from './rows.ts'
 
 /**
  * `record`, `append` and `end` make the rows that COPY takes, and the same with `text` those for the statement: of all spans,
@@ -71,7 +72,6 @@ export interface ReadySpans {
   readonly operation: 'export'
   readonly traceId: string
   readonly spans: readonly GatheredSpan[]
-  readonly hurries: boolean
   /** The trace that they make where there is none yet; undefined where none of them can be stored. */
   readonly first: ReadyRecord | undefined
   /** Spans that are not in it. */
@@ -120,6 +120,11 @@ export function renderAddedAsText(
   if (added.length === 0) return renderSpans([])
   const ids = new Set(added.map(({ id }) => id))
   return renderSpans(prepare(operation, body).spans.filter(({ id }) => ids.has(id)))
+}
+/** The rows of spans that a trace grows by; where that is all of them, with their texts as they were packed for `first`. */
+export function renderGrowth({ first }: ReadySpans, added: readonly GatheredSpan[]): RowsText {
+  const slices = first?.copy !== undefined && first.spanCount === added.length ? slicesOf(first.copy) : undefined
+  return renderStoredSpans(added, slices?.map(packedAs) ?? added)
 }
 export function renderSpansAsText({ traceId, spans }: Pick<ReadySpans, 'traceId' | 'spans'>): RecordText {
   const { trace } = gatherTrace(traceId, spans)
@@ -201,7 +206,7 @@ function normaliseMapped(mapped: readonly MappedSpan[]): GatheredSpan[] {
 function readySpans(traceId: string, spans: readonly GatheredSpan[], { environment, hurries }: ReadyTask): ReadySpans {
   const { trace, refusals } = gatherTrace(traceId, spans)
   const first = trace && readyRecord(trace, renderCopyRows(trace, environment, hurries), undefined)
-  return { operation: 'export', traceId, spans, hurries, first, refusals }
+  return { operation: 'export', traceId, spans, first, refusals }
 }
 
 /** The trace that spans make where there is none yet. */

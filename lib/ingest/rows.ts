@@ -25,9 +25,9 @@ import {
   TRACE_SERVICE_COLUMNS,
   type Value
 } from '../store/columns.ts'
-import { packTexts, textValues } from '../store/packed-texts.ts'
+import { packTexts, type StoredTexts, textValues } from '../store/packed-texts.ts'
 import type { TraceChange } from '../trace/decide.ts'
-import type { GatheredSpan, Growth } from '../trace/gathered.ts'
+import type { Growth } from '../trace/gathered.ts'
 import type { Past, PreparedSpan, PreparedTrace, RestoredTrace } from '../trace/prepared.ts'
 import {
   appendValues,
@@ -95,7 +95,12 @@ function renderRows<T, N extends string>(
 
 /** `hurries`: texts are packed only where that takes no time. */
 export function renderSpans(spans: readonly PreparedSpan[], hurries = true): RowsText {
-  const texts = renderRows(STORED_TEXT_COLUMNS, textValues, packTexts(spans, hurries))
+  return renderStoredSpans(spans, packTexts(spans, hurries))
+}
+
+/** With the texts of each as they are stored. */
+export function renderStoredSpans(spans: readonly PreparedSpan[], stored: readonly StoredTexts[]): RowsText {
+  const texts = renderRows(STORED_TEXT_COLUMNS, textValues, stored)
   const heads = renderRows(SPAN_HEAD_COLUMNS, spanHeadValues, spans)
   return { count: spans.length, columns: [...texts.columns, ...heads.columns] }
 }
@@ -181,9 +186,9 @@ export class BatchRows {
     if (added !== undefined) addOwned(this.#spans, target.projectId, target.seq, added)
   }
 
-  grow(target: ChangeTarget, growth: Growth, added: readonly GatheredSpan[], hurries: boolean): void {
-    this.#growths.push(growthCells({ target, sums: growth, added: added.length, done: growth }))
-    addOwned(this.#spans, target.projectId, target.seq, renderSpans(added, hurries))
+  grow(target: ChangeTarget, growth: Growth, added: RowsText): void {
+    this.#growths.push(growthCells({ target, sums: growth, added: added.count, done: growth }))
+    addOwned(this.#spans, target.projectId, target.seq, added)
   }
 
   get parameters() {

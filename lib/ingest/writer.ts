@@ -37,7 +37,7 @@ import {
   trialLimitReached,
   WRITTEN
 } from './pending.ts'
-import { renderAddedAsText, renderAsText, renderSpansAsText } from './ready.ts'
+import { renderAddedAsText, renderAsText, renderGrowth, renderSpansAsText } from './ready.ts'
 import type { Remembered } from './remembered.ts'
 import { BatchRows } from './rows.ts'
 import type { ChangeTarget } from './values.ts'
@@ -270,7 +270,7 @@ export class Writer {
     pending.decision = decision
     const { projectId, operation, environment, keyId, body } = pending
     if (state !== undefined && decision.kind === 'grow' && operation.operation === 'export') {
-      rows.grow(this.#targetOf(pending, state), decision.growth, decision.added, operation.hurries)
+      rows.grow(this.#targetOf(pending, state), decision.growth, renderGrowth(operation, decision.added))
     } else if (state !== undefined && decision.kind === 'change' && isChange(operation)) {
       const added = renderAddedAsText(operation, body, decision.change.spans)
       rows.change(this.#targetOf(pending, state), decision.change, added)

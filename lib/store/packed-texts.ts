@@ -39,10 +39,12 @@ const COMPRESSION = { params: { [constants.BROTLI_PARAM_QUALITY]: 0, [constants.
 /** Bytes of a slice at most, unless it is the only one: four rows then fit on a page. */
 const MAX_SLICE = 1800
 
+/** Where it is packed, a text stands nowhere else. */
 const NO_TEXTS: SpanTexts = { input: null, output: null, attributes: null, events: null }
 
 /** More compressed bytes than this are undone beside the main thread: 200 appends of 256 kB would hold it for 0.2 s. */
 const LARGE = 65_536
+const decompress = promisify(brotliDecompress)
 
 /** In front of a slice: its number, and which span's is the first. */
 const GROUP_AT = 2
@@ -76,11 +78,11 @@ export function packTexts(spans: readonly Span[], hurries: boolean): readonly St
   const count = packed.length > MAX_SLICE * spans.length ? 1 : spans.length
   const each = Math.ceil(packed.length / count)
   const group = (spans[0] as Span).id
-  return spans.map((_, i) => ({
-    ...NO_TEXTS,
-    packed: i < count ? sliceOf(group, i, packed.subarray(i * each, (i + 1) * each)) : null
-  }))
+  return spans.map((_, i) => packedAs(i < count ? sliceOf(group, i, packed.subarray(i * each, (i + 1) * each)) : null))
 }
+
+/** What is stored in the row that has this slice, or none. */
+export const packedAs = (slice: Uint8Array | null): StoredTexts => ({ ...NO_TEXTS, packed: slice })
 
 function lengthOf(spans: readonly SpanTexts[]): number {
   let length = 0
@@ -117,15 +119,6 @@ export function unpackTexts(slices: readonly Buffer[]): ReadonlyMap<string, Span
   return texts
 }
 
-const decompress = promisify(brotliDecompress)
-
-/** The same, for as much as there may be, without holding up the thread. */
-async function unpackMuch(slices: readonly Buffer[]): Promise<ReadonlyMap<string, SpanTexts>> {
-  const texts = new Map<string, SpanTexts>()
-  for (const packed of joinSlices(slices)) readFields(await decompress(packed), texts)
-  return texts
-}
-
 function readFields(unpacked: Buffer, texts: Map<string, SpanTexts>): void {
   let at = 0
   const next = (encoding: 'hex' | 'utf8') => {
@@ -148,7 +141,10 @@ interface StoredRow extends Span {
 export async function unpackSpans<T extends StoredRow>(rows: readonly T[]): Promise<readonly T[]> {
   const slices = rows.flatMap(({ packed }) => (packed === null ? [] : [Buffer.from(packed, 'hex')]))
   if (slices.length === 0) return rows
-  const length = slices.reduce((sum, slice) => sum + slice.length, 0)
-  const texts = length > LARGE ? await unpackMuch(slices) : unpackTexts(slices)
+  const isLarge = slices.reduce((sum, slice) => sum + slice.length, 0) > LARGE
+  const texts = new Map<string, SpanTexts>()
+  for (const packed of joinSlices(slices)) {
+    readFields(isLarge ? await decompress(packed) : brotliDecompressSync(packed), texts)
+  }
   return rows.map(row => ({ ...row, ...texts.get(row.id) }))
 }
