@@ -35,7 +35,7 @@ interface Greeting {
 
 export const PROGRAM = fileURLToPath(new URL('../../bin/spoor.js', import.meta.url))
 const { scripts } = JSON.parse(readFileSync(new URL(import.meta.resolve('#package.json')), 'utf8'))
-/** Those of \`npm start\`. */
+/** Those of `npm start`. */
 const NODE_FLAGS: readonly string[] = scripts.start.split(' ').filter((word: string) => word.startsWith('--'))
 const POLL_MS = 20
 const STOP_TIMEOUT_MS = 30_000

@@ -7,22 +7,19 @@ import { bytes } from '../../fixtures/write-path.ts'
 
 const log = createLog('silent')
 const bodyOf = (length: number) => Buffer.from(JSON.stringify(ingestBody({ input: 'x'.repeat(length) })))
+const CALM = { environment: null, hurries: false }
 
 t.test('prepares small bodies here and large ones on a thread, alike', async t => {
   const preparation = new Preparation(1, log)
   t.teardown(() => preparation.close())
   for (const length of [10, 100_000]) {
-    t.match(
-      await preparation.makeReady({ operation: 'record', body: bodyOf(length), environment: null, hurries: false }),
-      {
-        operation: 'record'
-      }
-    )
+    t.match(await preparation.makeReady({ operation: 'record', body: bodyOf(length), ...CALM }), {
+      operation: 'record'
+    })
     const refused = preparation.makeReady({
       operation: 'append',
       body: bodyOf(length),
-      environment: null,
-      hurries: false
+      ...CALM
     })
     await t.rejects(refused, { code: 'invalid_trace', message: 'spans: is required' })
   }
@@ -37,12 +34,11 @@ t.test('makes the rows of all spans in the form that is asked for, and leaves ou
       ['append', spansBody(...spans)],
       ['end', endBody({ spans })]
     ] as const) {
-      const copied = await preparation.makeReady({ operation, body: bytes(body), environment: null, hurries: false })
+      const copied = await preparation.makeReady({ operation, body: bytes(body), ...CALM })
       const stated = await preparation.makeReady({
         operation: `${operation} text`,
         body: bytes(body),
-        environment: null,
-        hurries: false
+        ...CALM
       })
       t.match(copied, {
         operation,
@@ -58,7 +54,7 @@ t.test('makes the rows of all spans in the form that is asked for, and leaves ou
 
 t.test('waits for a thread that is loading, and for what that has to prepare', async t => {
   const preparation = new Preparation(1, log)
-  const made = preparation.makeReady({ operation: 'record', body: bodyOf(100_000), environment: null, hurries: false })
+  const made = preparation.makeReady({ operation: 'record', body: bodyOf(100_000), ...CALM })
   await delay(1)
   await preparation.close()
   t.match(await made, { operation: 'record' })
@@ -70,8 +66,7 @@ t.test('ends cleanly at whatever moment of its threads’ start', async t => {
     const made = preparation.makeReady({
       operation: 'record',
       body: bodyOf(100_000),
-      environment: null,
-      hurries: false
+      ...CALM
     })
     await delay(moment * 40)
     await Promise.all([made.catch(() => {}), preparation.close()])
