@@ -47,18 +47,13 @@ export interface IngestOptions {
 /** Statements under way at once: while one waits for its commit, another is being built and executed. */
 const LANES = 2
 /**
- * Bounds of one batch. Bytes are those of the bodies: larger batches of large rows gain nothing. With 64 clients that send
- * typical traces, 16 to a batch gave 1,000 traces/s where 128 gave 750: while one batch is written, the next is prepared.
- * Of small traces, 32 to a batch take 5 % less of node's CPU and 8 % less of PostgreSQL's than 16. Streamed in small requests,
- * typical traces take 8 % less of PostgreSQL's with 64 than with 32, and are 5 % more a second; 96 gain nothing more, and
- * recorded 4,600 small traces where 64 did 5,800.
+ * Bounds of one batch; bytes are those of the bodies. With 128 clients that send typical traces, 64 to a batch are 0 to 17 % more
+ * a second than 16 (by the hour: more where an fsync takes long), in 2 to 15 % less of node's CPU and of PostgreSQL's; 96
+ * and 128 gain nothing more, nor with 1,024 clients. With 64 clients or 32 there is no difference, since the other lane
+ * waits for what this one holds; by the statement, 64 clients are 8 % fewer, and 128 up to 25 % more. Small ones take 5 % less
+ * of node's CPU and 8 % less of PostgreSQL's with 32 than with 16; streamed ones 8 % less of PostgreSQL's with 64 than with 32.
  */
-const BATCH = { operations: 16, bytes: 2 * 1024 * 1024, orWhereSmall: { operations: 64, bytes: 256 * 1024 } }
-/**
- * Where more than so many wait, there is more to do than can be done, and the main thread comes back to a lane only after
- * long turns. With 16 to a batch, a server that was offered twice its load stored 617 typical traces/s, and stores 874 so.
- */
-const CROWD = { waiting: 128, batch: { operations: 128, bytes: BATCH.bytes } }
+const BATCH = { operations: 64, bytes: 2 * 1024 * 1024 }
 const UNBOUNDED = { operations: Number.POSITIVE_INFINITY, bytes: Number.POSITIVE_INFINITY }
 /** Bounds of everything admitted and not yet answered; beyond them, 429 before the body is read. */
 const PENDING = { requests: 4096, bytes: 192 * 1024 * 1024 }
@@ -313,7 +308,7 @@ export class WritePath implements Ingest {
 
   async #run(writer: Writer): Promise<void> {
     while (this.#queue.hasReady) {
-      const batch = this.#queue.take(this.#queue.ready > CROWD.waiting ? CROWD.batch : BATCH)
+      const batch = this.#queue.take(BATCH)
       const start = performance.now()
       const unreachable = await writer.process(batch)
       this.#metrics.countBatch(batch.length, performance.now() - start)

@@ -13,13 +13,6 @@ export interface Queued {
 export interface BatchBounds {
   readonly operations: number
   readonly bytes: number
-  /** Other bounds that do as well: more operations, in fewer bytes. */
-  readonly orWhereSmall?: BatchBounds
-}
-
-function isWithin({ operations, bytes, orWhereSmall }: BatchBounds, count: number, size: number): boolean {
-  if (count <= operations && size <= bytes) return true
-  return orWhereSmall !== undefined && isWithin(orWhereSmall, count, size)
 }
 
 export class Queue<T extends Queued> {
@@ -28,13 +21,9 @@ export class Queue<T extends Queued> {
   /** Every place that an operation holds, and who waits for it. */
   readonly #places = new Map<string, T[]>()
 
-  /** How many operations wait for nothing but a batch. */
-  get ready(): number {
-    return this.#ready.length - this.#first
-  }
-
+  /** Whether there are operations that wait for nothing but a batch. */
   get hasReady(): boolean {
-    return this.ready > 0
+    return this.#first < this.#ready.length
   }
 
   get isEmpty(): boolean {
@@ -58,7 +47,8 @@ export class Queue<T extends Queued> {
     while (this.hasReady) {
       const operation = this.#ready[this.#first] as T
       bytes += operation.bytes
-      if (batch.length > 0 && (operation.alone || !isWithin(bounds, batch.length + 1, bytes))) break
+      const isFull = batch.length === bounds.operations || bytes > bounds.bytes
+      if (batch.length > 0 && (operation.alone || isFull)) break
       batch.push(operation)
       this.#first++
       if (operation.alone) break

@@ -11,16 +11,6 @@ t.test('gives batches first in, first out, within both bounds', async t => {
   t.same([places(), places(), places(), places()], [['a', 'b'], ['c', 'd'], ['e'], []])
 })
 
-t.test('puts more operations into a batch where they are small', async t => {
-  const bounds = { operations: 2, bytes: 100, orWhereSmall: { operations: 4, bytes: 40 } }
-  const sizes = (...bytes: number[]) => {
-    const queue = new Queue<ReturnType<typeof operation>>()
-    for (const [i, each] of bytes.entries()) queue.add(operation(String(i), each))
-    return queue.take(bounds).length
-  }
-  t.same([sizes(50, 50, 1), sizes(10, 10, 10, 10, 10), sizes(20, 20, 20), sizes(90, 20)], [2, 4, 2, 1])
-})
-
 t.test('an operation over the bound of bytes is a batch by itself', async t => {
   const queue = new Queue<ReturnType<typeof operation>>()
   queue.add(operation('a', 500))
