@@ -17,6 +17,7 @@ import type { Reading, Readings } from '../reading.ts'
 import type { ByKey, Decision } from '../trace/decide.ts'
 import type { SpanRefusal } from '../trace/decide-export.ts'
 import { ExportOutcome } from './exported.ts'
+import { Packing } from './packing.ts'
 import type { Pending } from './pending.ts'
 import { Preparation } from './preparation.ts'
 import { Queue } from './queue.ts'
@@ -62,14 +63,6 @@ const PENDING = { requests: 4096, bytes: 192 * 1024 * 1024 }
  * room of the bodies, which wait as they came. Many times what two lanes write at once.
  */
 const MAX_PREPARED_BYTES = 8 * 1024 * 1024
-/**
- * With no more than this under way there is time to compress texts. At half of its top rate a server has 4 requests under way
- * at the median: there a typical trace takes 0.78 of its body on disk in place of 1.17, 15 kB of log in place of 22, and 90 us
- * more of node's CPU, 30 less of PostgreSQL's. With as many clients as make both cores busy, it would record 3 to 10 % fewer:
- * with every other 64 requests compressed there, too, a trace takes 0.97 of its body (1.16), 43 to 71 us more of node's CPU, and
- * 0.74 to 0.77 of the rate of COPY is reached in place of 0.81 to 0.83.
- */
-const CALM = { requests: 16, bytes: 2 * 1024 * 1024 }
 /** A write that takes longer is undone by the server, and refused. */
 const STATEMENT_TIMEOUT_MS = 30_000
 /**
@@ -90,6 +83,7 @@ export class WritePath implements Ingest {
   readonly #preparation: Preparation
   readonly #queue = new Queue<Pending>()
   readonly #admission = new Admission(PENDING)
+  readonly #packing = new Packing(this.#admission)
   readonly #gate = new Gate(MAX_PREPARED_BYTES)
   readonly #readGate = new Gate(MAX_PREPARED_BYTES)
   readonly #pool: Pool
@@ -226,14 +220,11 @@ export class WritePath implements Ingest {
   ): Promise<T> {
     await this.#gate.enter(body.byteLength)
     try {
-      return await write(await this.#preparation.makeReady({ operation, body, environment, hurries: this.#hurries }))
+      const hurries = this.#packing.hurries(body.byteLength)
+      return await write(await this.#preparation.makeReady({ operation, body, environment, hurries }))
     } finally {
       this.#gate.leave(body.byteLength)
     }
-  }
-
-  get #hurries(): boolean {
-    return this.#admission.requests > CALM.requests || this.#admission.bytes > CALM.bytes
   }
 
   /** All lanes write to the same server. */

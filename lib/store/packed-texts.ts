@@ -39,9 +39,6 @@ const COMPRESSION = { params: { [constants.BROTLI_PARAM_QUALITY]: 0, [constants.
 /** Bytes of a slice at most, unless it is the only one: four rows then fit on a page. */
 const MAX_SLICE = 1800
 
-/** Where it is packed, a text stands nowhere else. */
-const NO_TEXTS: SpanTexts = { input: null, output: null, attributes: null, events: null }
-
 /** More compressed bytes than this are undone beside the main thread: 200 appends of 256 kB would hold it for 0.2 s. */
 const LARGE = 65_536
 const decompress = promisify(brotliDecompress)
@@ -81,8 +78,14 @@ export function packTexts(spans: readonly Span[], hurries: boolean): readonly St
   return spans.map((_, i) => packedAs(i < count ? sliceOf(group, i, packed.subarray(i * each, (i + 1) * each)) : null))
 }
 
-/** What is stored in the row that has this slice, or none. */
-export const packedAs = (slice: Uint8Array | null): StoredTexts => ({ ...NO_TEXTS, packed: slice })
+/** What is stored in the row that has this slice, or none: where they are packed, texts stand nowhere else. */
+export const packedAs = (packed: Uint8Array | null): StoredTexts => ({
+  input: null,
+  output: null,
+  attributes: null,
+  events: null,
+  packed
+})
 
 function lengthOf(spans: readonly SpanTexts[]): number {
   let length = 0

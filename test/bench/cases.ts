@@ -2,6 +2,7 @@
 import { statfs } from 'node:fs/promises'
 import { SHAPES } from './bodies.ts'
 import { fillByCopy } from './copy-limit.ts'
+import { rowsUnderLoad } from './copy-rows.ts'
 import { readCpuTimes } from './cpu.ts'
 import type { LoadKind, LoadReport } from './load.ts'
 import { type ListCost, measureListCost } from './mcp.ts'
@@ -75,7 +76,7 @@ export class Cases {
 
   async whole(kind: WholeKind): Promise<WholeResult> {
     this.#progress.step = `${kind}: making the rows for COPY`
-    const rows = await prepareRows(this.#bench, kind)
+    const rows = rowsUnderLoad(await prepareRows(this.#bench, kind))
     this.#progress.step = `${kind}: a server that records nothing`
     const bare = await measureBareServer(this.#bench, kind)
     const loads: LoadFigures[] = []
@@ -178,8 +179,8 @@ export class Cases {
   async #fill(bench: Bench, spans: number): Promise<void> {
     const { sql, target, projectId } = bench.service
     this.#progress.step = 'making the rows to fill with'
-    const rows = await prepareRows(bench, 'stored')
-    const plan = { target, rows, projectId, firstNumber: await readFreeNumber(sql), connections: 2 }
+    const { plain } = await prepareRows(bench, 'stored')
+    const plan = { target, rows: plain, projectId, firstNumber: await readFreeNumber(sql), connections: 2 }
     const each = SHAPES.stored.spans
     await fillByCopy(plan, Math.ceil(spans / each), traces => {
       this.#progress.step = `filling: ${((traces * each) / 1e6).toFixed(1)} of ${spans / 1e6} million spans`

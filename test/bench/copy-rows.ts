@@ -1,9 +1,9 @@
 /**
  * Rows for COPY that are the service's own: each body is recorded through its API, and what it stored is read back as
- * COPY writes it, with the placeholders of template.ts where a row must be unique. Texts stand in their own
- * columns, as the service writes them when it has much to do.
+ * COPY writes it, with the placeholders of template.ts where a row must be unique.
  */
 import type { Sql } from 'postgres'
+import { TURN } from '../../lib/ingest/packing.ts'
 import { COPIED_TRACE_COLUMNS, type Column, SPAN_COLUMNS, TAG_COLUMNS } from '../../lib/store/columns.ts'
 import { unpackTexts } from '../../lib/store/packed-texts.ts'
 import { type BodyKind, ingestBody, SHAPES } from './bodies.ts'
@@ -18,6 +18,23 @@ export interface CopyRows {
   readonly estimatedBytes: number
 }
 
+/** The rows of every variant of a kind. */
+export interface KindRows {
+  /** With texts in their own columns. */
+  readonly plain: readonly CopyRows[]
+  /** Of those variants whose texts the service compresses, as it does. */
+  readonly packed: readonly CopyRows[]
+}
+
+/** As the service mixes them under full load. */
+export function rowsUnderLoad({ plain, packed }: KindRows): readonly CopyRows[] {
+  if (packed.length === 0) return plain
+  return Array.from({ length: TURN.requests }, (_, i) => {
+    const rows = i < TURN.packed ? packed : plain
+    return rows[i % rows.length]!
+  })
+}
+
 export const namesOf = (columns: readonly Column[]): string => columns.map(({ name }) => name).join(', ')
 
 /** What stands in place of a column's value. */
@@ -30,22 +47,26 @@ const PLACES: Readonly<Record<string, string>> = {
   ingested_at: 'started_at'
 }
 
-/** The rows of every variant of a kind. The tables must be empty, and are left with these traces in them. */
+/** The tables must be empty, and are left with these traces in them. */
 export async function readCopyRows(
   kind: BodyKind,
   sql: Sql,
   record: (body: string) => Promise<void>
-): Promise<CopyRows[]> {
-  const rows: CopyRows[] = []
+): Promise<KindRows> {
+  const plain: CopyRows[] = []
+  const packed: CopyRows[] = []
   for (let variant = 0; variant < SHAPES[kind].variants; variant++) {
     const id = variant.toString(16).padStart(TRACE_ID_PLACE.length, '0')
     await record(JSON.stringify(ingestBody(kind, variant)).replace(TRACE_ID_PLACE, id))
-    rows.push(await readTrace(sql, id))
+    const { spans, ...rest } = await readTrace(sql, id)
+    const unpacked = withTexts(spans)
+    plain.push({ ...rest, spans: toLines(unpacked) })
+    if (spans.some(row => row[PACKED] !== null)) packed.push({ ...rest, spans: toLines(spans) })
   }
-  return rows
+  return { plain, packed }
 }
 
-async function readTrace(sql: Sql, id: string): Promise<CopyRows> {
+async function readTrace(sql: Sql, id: string) {
   const [row] = await sql<{ seq: number; spanCount: number; estimatedBytes: number }[]>`
     select seq, span_count as "spanCount", estimated_bytes as "estimatedBytes" from traces where id = ${id}`
   const { seq, ...counts } = row!
@@ -61,7 +82,7 @@ async function readTrace(sql: Sql, id: string): Promise<CopyRows> {
         `trace_tags where id = '${id}' order by tag`
       )
     ),
-    spans: toLines(withTexts(spans)),
+    spans,
     ...counts
   }
 }

@@ -35,7 +35,7 @@ everything is measured. Give the machine nothing else to do meanwhile.
   --case NAME        ${CASES.join(', ')}; several with commas, or the flag again (default: all)
   --seconds N        how long each measurement takes (default: 4)
   --runs N           runs of each case, of which the median is printed (default: 3)
-  --connections N    connections of the load generator (default: 128, large 16, streaming 192)
+  --connections N    connections of the load generator (default: 256, large 16)
   --stored N         then fill a second server with so many spans (20M, 500k) and measure again; about 1 kB of disk each
   --folder DIR       where the database is put for the time (default: ${tmpdir()})
   --profile DIR      have the server write a CPU profile of all that was measured (node --cpu-prof) into DIR

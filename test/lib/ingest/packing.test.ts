@@ -1,0 +1,39 @@
+import t from 'tap'
+import { Admission } from '../../../lib/admission.ts'
+import { Packing } from '../../../lib/ingest/packing.ts'
+
+const LONG = 20_000
+
+t.test('with little under way, the texts of every body are packed', async t => {
+  const admission = new Admission({ requests: 100, bytes: 2 ** 30 })
+  const packing = new Packing(admission)
+  for (let i = 0; i < 16; i++) admission.admit(1000)
+  t.equal(packing.hurries(LONG), false)
+  admission.admit(1000)
+  for (let i = 0; i < 64; i++) packing.hurries(LONG)
+  t.equal(packing.hurries(LONG), true, 'one request more')
+})
+
+t.test('many bytes under way are much to do as well', async t => {
+  const admission = new Admission({ requests: 100, bytes: 2 ** 30 })
+  const packing = new Packing(admission)
+  admission.admit(2 ** 22)
+  const hurried = Array.from({ length: 128 }, () => packing.hurries(LONG))
+  t.ok(hurried.includes(true))
+})
+
+t.test('with much to do, those of 56 long bodies of each 128 are, in a row, and of no short one', async t => {
+  const admission = new Admission({ requests: 100, bytes: 2 ** 30 })
+  const packing = new Packing(admission)
+  for (let i = 0; i < 17; i++) admission.admit(1000)
+  const hurried = Array.from({ length: 256 }, () => {
+    t.equal(packing.hurries(5000), true)
+    return packing.hurries(LONG)
+  })
+  const turns = hurried.join().match(/(false,?)+|(true,?)+/g)!
+  t.same(
+    [hurried.slice(0, 128), hurried.slice(128)].map(half => half.filter(each => !each).length),
+    [56, 56]
+  )
+  t.equal(turns.length, 5, 'packed and others change places but once a turn')
+})
