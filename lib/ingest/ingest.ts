@@ -55,6 +55,13 @@ const LANES = 2
  * of node's CPU and 8 % less of PostgreSQL's with 32 than with 16; streamed ones 8 % less of PostgreSQL's with 64 than with 32.
  */
 const BATCH = { operations: 64, bytes: 2 * 1024 * 1024 }
+/**
+ * What arrives while one lane writes waits for it, and is its next batch: fewer commits. Another lane is started when so many
+ * wait, or the first takes longer. At half of the top rate that takes up to a third off p50, a quarter off p99 and a tenth off
+ * PostgreSQL's CPU; 4 and 16 clients record 5 to 20 % more small traces; under full load there is no difference. (8 or 32
+ * are like 16.)
+ */
+const GATHER = { operations: 16, ms: 4 }
 const UNBOUNDED = { operations: Number.POSITIVE_INFINITY, bytes: Number.POSITIVE_INFINITY }
 /** Bounds of everything admitted and not yet answered; beyond them, 429 before the body is read. */
 const PENDING = { requests: 4096, bytes: 192 * 1024 * 1024 }
@@ -94,6 +101,9 @@ export class WritePath implements Ingest {
   readonly #statistics: Statistics
   readonly #cuts: RankingCuts
   #scheduled = false
+  /** When the lanes that are at work began their batches. */
+  readonly #began = new Map<Writer, number>()
+  #gathering: NodeJS.Timeout | undefined
   #onEmpty: (() => void) | undefined
 
   constructor(database: Database, options: IngestOptions, log: Logger, metrics = new Metrics()) {
@@ -289,7 +299,7 @@ export class WritePath implements Ingest {
     this.#scheduled = true
     setImmediate(() => {
       this.#scheduled = false
-      while (this.#queue.hasReady) {
+      while (this.#queue.hasReady && !this.#waitForLane()) {
         const writer = this.#idle.pop()
         if (writer === undefined) return
         void this.#run(writer)
@@ -297,15 +307,29 @@ export class WritePath implements Ingest {
     })
   }
 
+  /** Whether what is ready had better wait for the lane that is at work; if so, it is looked at again in good time. */
+  #waitForLane(): boolean {
+    if (this.#began.size === 0 || this.#queue.ready >= GATHER.operations) return false
+    const leftMs = Math.min(...this.#began.values()) + GATHER.ms - performance.now()
+    if (leftMs <= 0) return false
+    this.#gathering ??= setTimeout(() => {
+      this.#gathering = undefined
+      this.#schedule()
+    }, leftMs)
+    return true
+  }
+
   async #run(writer: Writer): Promise<void> {
     while (this.#queue.hasReady) {
       const batch = this.#queue.take(BATCH)
       const start = performance.now()
+      this.#began.set(writer, start)
       const unreachable = await writer.process(batch)
       this.#metrics.countBatch(batch.length, performance.now() - start)
       if (unreachable === undefined) this.#count(batch)
       else await this.#failQueued(writer, unreachable)
     }
+    this.#began.delete(writer)
     this.#idle.push(writer)
   }
 

@@ -21,9 +21,13 @@ export class Queue<T extends Queued> {
   /** Every place that an operation holds, and who waits for it. */
   readonly #places = new Map<string, T[]>()
 
-  /** Whether there are operations that wait for nothing but a batch. */
+  /** How many operations wait for nothing but a batch. */
+  get ready(): number {
+    return this.#ready.length - this.#first
+  }
+
   get hasReady(): boolean {
-    return this.#first < this.#ready.length
+    return this.ready > 0
   }
 
   get isEmpty(): boolean {

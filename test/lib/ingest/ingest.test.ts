@@ -280,6 +280,25 @@ t.test('a store that refuses is 429 with nothing stored, and recovers by itself'
   await checkAudit(t, database)
 })
 
+t.test('what comes while one lane is held up is written by the other', async t => {
+  const { database, path } = await setUp(t)
+  const start = startBody()
+  await path.record(key, bytes(start))
+  const holder = database.connect()
+  t.teardown(() => holder.end())
+  await holder.unsafe('begin; select from traces for update')
+  const held = path.append(key, start.trace.id, bytes(spansBody(span())))
+  let waiting: readonly unknown[] = []
+  while (waiting.length === 0) {
+    waiting = await holder`select from pg_stat_activity
+      where datname = current_database() and application_name like '%writer' and wait_event_type = 'Lock'`
+  }
+  t.match(await path.record(key, bytes(ingestBody())), { duplicate: false })
+  await holder.unsafe('commit')
+  t.match(await held, { added: 1 })
+  await checkAudit(t, database)
+})
+
 t.test('a full queue refuses before anything is read', async t => {
   const { path } = await setUp(t)
   const rooms: { release(): void }[] = []
