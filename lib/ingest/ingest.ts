@@ -1,7 +1,8 @@
 /**
  * The write path. A body is admitted, made ready (lib/ingest/preparation.ts), queued behind others of its trace, and
- * written in a batch by whichever lane is free. Requests that arrive while the lanes are writing form the next batch:
- * group commit without a timer. 2xx means committed and readable.
+ * written in a batch by whichever lane is free. Requests that arrive while a lane is writing form its next batch, unless
+ * there are many or it takes long, when another lane takes them: group commit in which nobody waits for others to come. 2xx
+ * means committed and readable.
  */
 import { Admission } from '../admission.ts'
 import type { Appended, Ended, Exported, Ingest, Principal, Recorded } from '../app.ts'
@@ -50,16 +51,16 @@ const LANES = 2
 /**
  * Bounds of one batch; bytes are those of the bodies. With 128 clients that send typical traces, 64 to a batch are 0 to 17 % more
  * a second than 16 (by the hour: more where an fsync takes long), in 2 to 15 % less of node's CPU and of PostgreSQL's; 96
- * and 128 gain nothing more, nor with 1,024 clients. With 64 clients or 32 there is no difference, since the other lane
- * waits for what this one holds; by the statement, 64 clients are 8 % fewer, and 128 up to 25 % more. Small ones take 5 % less
- * of node's CPU and 8 % less of PostgreSQL's with 32 than with 16; streamed ones 8 % less of PostgreSQL's with 64 than with 32.
+ * and 128 gain nothing more, nor with 1,024 clients. With 64 clients or 32 there is no difference; by the statement, 64
+ * clients record 8 % fewer, and 128 up to 25 % more. Small ones take 5 % less of node's CPU and 8 % less of PostgreSQL's with
+ * 32 than with 16; streamed ones 8 % less of PostgreSQL's with 64 than with 32.
  */
 const BATCH = { operations: 64, bytes: 2 * 1024 * 1024 }
 /**
  * What arrives while one lane writes waits for it, and is its next batch: fewer commits. Another lane is started when so many
- * wait, or the first takes longer. At half of the top rate that takes up to a third off p50, a quarter off p99 and a tenth off
- * PostgreSQL's CPU; 4 and 16 clients record 5 to 20 % more small traces; under full load there is no difference. (8 or 32
- * are like 16.)
+ * wait, or the first takes longer. At half of the top rate that takes a third off p50 and p99 and a seventh off PostgreSQL's
+ * CPU (8 are like 16, and 8 ms gain less); 4 and 16 clients record 5 to 20 % more small traces; under full load there is
+ * no difference.
  */
 const GATHER = { operations: 16, ms: 4 }
 const UNBOUNDED = { operations: Number.POSITIVE_INFINITY, bytes: Number.POSITIVE_INFINITY }
@@ -299,10 +300,8 @@ export class WritePath implements Ingest {
     this.#scheduled = true
     setImmediate(() => {
       this.#scheduled = false
-      while (this.#queue.hasReady && !this.#waitForLane()) {
-        const writer = this.#idle.pop()
-        if (writer === undefined) return
-        void this.#run(writer)
+      while (this.#idle.length > 0 && this.#queue.hasReady && !this.#waitForLane()) {
+        void this.#run(this.#idle.pop() as Writer)
       }
     })
   }

@@ -12,9 +12,10 @@ import type { Admission } from '../admission.ts'
 const CALM = { requests: 16, bytes: 2 * 1024 * 1024 }
 /**
  * With more to do, it is done for so many of each `requests`, in a row: a typical trace then takes 0.99 of its body on disk and
- * 19 kB of log. In turns with none, medians of 6: 3,443 traces/s and 3,378, 286 us of node's CPU and 250, 213 of PostgreSQL's
- * and 242. Compressed and other rows by turns of 7 fill pages less well: 1 % more disk, 8 % more of PostgreSQL's CPU. Bodies
- * of fewer than `bytes` are not worth it: of 4 kB compressing takes off 85 bytes a microsecond, of 8 kB 107, of 16 kB 133.
+ * 19 kB of log. In turns with none (48 of 112, medians of 6): 3,443 traces/s and 3,378, 286 us of node's CPU and 250, 213 of
+ * PostgreSQL's and 242. With 3 of 7 in place of that, rows of two lengths fill pages less well: 0.6 % more disk, 9 % more of
+ * PostgreSQL's CPU. Bodies of fewer than `bytes` are not worth it: of 4 kB compressing takes off 85 bytes a microsecond, of
+ * 8 kB 107, of 16 kB 133.
  */
 export const TURN = { requests: 128, packed: 56, bytes: 8192 }
 

@@ -30,10 +30,7 @@ t.test('with much to do, those of 56 long bodies of each 128 are, in a row, and 
     t.equal(packing.hurries(5000), true)
     return packing.hurries(LONG)
   })
-  const turns = hurried.join().match(/(false,?)+|(true,?)+/g)!
-  t.same(
-    [hurried.slice(0, 128), hurried.slice(128)].map(half => half.filter(each => !each).length),
-    [56, 56]
-  )
-  t.equal(turns.length, 5, 'packed and others change places but once a turn')
+  for (const turn of [hurried.slice(0, 128), hurried.slice(128)]) t.equal(turn.filter(each => !each).length, 56)
+  const changes = hurried.filter((each, i) => i > 0 && each !== hurried[i - 1])
+  t.equal(changes.length, 4, 'packed and others change places but twice a turn')
 })

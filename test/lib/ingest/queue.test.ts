@@ -6,9 +6,10 @@ const wide = { operations: 100, bytes: 100 }
 
 t.test('gives batches first in, first out, within both bounds', async t => {
   const queue = new Queue<ReturnType<typeof operation>>()
-  for (const place of ['a', 'b', 'c', 'd', 'e']) queue.add(operation(place, 40))
-  const places = () => queue.take({ operations: 3, bytes: 100 }).map(each => each.place)
-  t.same([places(), places(), places(), places()], [['a', 'b'], ['c', 'd'], ['e'], []])
+  for (const place of ['a', 'b', 'c']) queue.add(operation(place, 40))
+  for (const place of ['d', 'e', 'f', 'g']) queue.add(operation(place))
+  const places = () => queue.take({ operations: 3, bytes: 81 }).map(each => each.place)
+  t.same([places(), places(), places(), places()], [['a', 'b'], ['c', 'd', 'e'], ['f', 'g'], []])
 })
 
 t.test('an operation over the bound of bytes is a batch by itself', async t => {
