@@ -88,6 +88,8 @@ export class Preparation {
     try {
       const results = await this.#run(group)
       for (const [i, result] of results.entries()) group[i]?.resolve(result)
+      // Piscina's own Map keeps the list for long after, and with it the rows (places.ts says how).
+      results.length = 0
     } catch (error) {
       // The thread died. Another takes over, once for each body, so that one which threads die of stands alone.
       for (const each of group) {

@@ -2,6 +2,8 @@
  * Operations on their way to the database: first in, first out, but one at a time for each place (a trace of a project).
  * An operation is ready, in a batch, or waiting behind another one of its place.
  */
+import { Places } from './places.ts'
+
 export interface Queued {
   /** What only one operation at a time may touch. */
   readonly place: string
@@ -16,14 +18,13 @@ export interface BatchBounds {
 }
 
 export class Queue<T extends Queued> {
-  #ready: T[] = []
-  #first = 0
+  readonly #ready: T[] = []
   /** Every place that an operation holds, and who waits for it. */
-  readonly #places = new Map<string, T[]>()
+  readonly #places = new Places<T>()
 
   /** How many operations wait for nothing but a batch. */
   get ready(): number {
-    return this.#ready.length - this.#first
+    return this.#ready.length
   }
 
   get hasReady(): boolean {
@@ -35,49 +36,39 @@ export class Queue<T extends Queued> {
   }
 
   add(operation: T): void {
-    const waiting = this.#places.get(operation.place)
-    if (waiting !== undefined) {
-      waiting.push(operation)
+    const held = this.#places.get(operation.place)
+    if (held !== undefined) {
+      held.waiting.push(operation)
     } else {
-      this.#places.set(operation.place, [])
+      this.#places.hold(operation.place)
       this.#ready.push(operation)
     }
   }
 
   /** The next batch; its operations hold their places until they are released. Empty where nothing is ready. */
   take(bounds: BatchBounds): T[] {
-    const batch: T[] = []
+    let count = 0
     let bytes = 0
-    while (this.hasReady) {
-      const operation = this.#ready[this.#first] as T
+    for (const operation of this.#ready) {
       bytes += operation.bytes
-      const isFull = batch.length === bounds.operations || bytes > bounds.bytes
-      if (batch.length > 0 && (operation.alone || isFull)) break
-      batch.push(operation)
-      this.#first++
+      const isFull = count === bounds.operations || bytes > bounds.bytes
+      if (count > 0 && (operation.alone || isFull)) break
+      count++
       if (operation.alone) break
     }
-    if (!this.hasReady) {
-      this.#ready = []
-      this.#first = 0
-    } else if (this.#first > 1024) {
-      this.#ready = this.#ready.slice(this.#first)
-      this.#first = 0
-    }
-    return batch
+    return this.#ready.splice(0, count)
   }
 
   /** Puts an operation that holds its place back in line, before all others. */
   retry(operation: T): void {
-    if (this.#first > 0) this.#ready[--this.#first] = operation
-    else this.#ready.unshift(operation)
+    this.#ready.unshift(operation)
   }
 
   /** Gives a place to the next one that waits for it. */
   release(operation: T): void {
-    const waiting = this.#places.get(operation.place)
-    const next = waiting?.shift()
-    if (next === undefined) this.#places.delete(operation.place)
-    else this.#ready.push(next)
+    const held = this.#places.get(operation.place)
+    const next = held?.waiting.shift()
+    if (next !== undefined) this.#ready.push(next)
+    else if (held !== undefined) this.#places.leave(held)
   }
 }

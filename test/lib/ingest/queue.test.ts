@@ -1,3 +1,5 @@
+import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import t from 'tap'
 import { Queue } from '../../../lib/ingest/queue.ts'
 
@@ -69,4 +71,29 @@ t.test('thousands pass through in order', async t => {
     Array.from({ length: 5000 }, (_, i) => String(i))
   )
   t.equal(queue.isEmpty, true)
+})
+
+t.test('what has left the queue goes with the young objects', t => {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as (options?: { type: 'minor' }) => void
+  const oldBytes = () => getHeapSpaceStatistics().find(space => space.space_name === 'old_space')!.space_used_size
+  const queue = new Queue<ReturnType<typeof operation>>()
+  const underWay: ReturnType<typeof operation>[] = []
+  const pass = (number: number) => {
+    // Ids are cut out of bodies, and keep them.
+    const body = Buffer.alloc(10_000, String(number)).toString('latin1')
+    queue.add(operation(`1/${body.slice(-32)}${number}`))
+    underWay.push(...queue.take(wide))
+    if (underWay.length > 5) queue.release(underWay.shift()!)
+  }
+  for (let i = 0; i < 100; i++) pass(i)
+  collect()
+  const before = oldBytes()
+  for (let i = 100; i < 5000; i++) {
+    pass(i)
+    if (i % 100 === 0) collect({ type: 'minor' })
+  }
+  const grown = oldBytes() - before
+  t.ok(grown < 5_000_000, `${grown} of 50 million bytes are kept`)
+  t.end()
 })
