@@ -14,8 +14,11 @@ export interface ConnectionEvents {
 }
 
 export class Connection {
-  readonly #socket: Socket
+  readonly #port: number
   readonly #events: ConnectionEvents
+  /** Undefined: the server closed it while it rested, which it may. */
+  #socket: Socket | undefined
+  #isResting = true
   /** The beginning of a head whose end has not come yet. */
   #head = ''
   #status = 0
@@ -23,9 +26,14 @@ export class Connection {
   #closing = false
 
   constructor(port: number, events: ConnectionEvents) {
+    this.#port = port
     this.#events = events
-    this.#socket = connect({
-      port,
+    this.#socket = this.#open()
+  }
+
+  #open(): Socket {
+    const socket = connect({
+      port: this.#port,
       host: '127.0.0.1',
       noDelay: true,
       onread: {
@@ -36,21 +44,29 @@ export class Connection {
         }
       }
     })
-    this.#socket.on('error', error => this.#lose(error.message))
-    this.#socket.on('close', () => this.#lose('the server closed the connection'))
+    const lose = (reason: string) => {
+      if (this.#socket === socket) this.#lose(reason)
+    }
+    socket.on('error', error => lose(error.message))
+    socket.on('close', () => lose('the server closed the connection'))
+    return socket
   }
 
   /** Writes a request. Its bytes may be changed when it has been answered. */
   send(request: Buffer): void {
+    this.#isResting = false
+    this.#socket ??= this.#open()
     this.#socket.write(request)
   }
 
   close(): void {
     this.#closing = true
-    this.#socket.destroy()
+    this.#socket?.destroy()
   }
 
   #read(length: number): void {
+    // A server may say why it closes.
+    if (this.#isResting) return
     let at = 0
     while (at < length) {
       if (this.#bodyLeft === 0) {
@@ -67,7 +83,10 @@ export class Connection {
       const part = Math.min(length - at, this.#bodyLeft)
       at += part
       this.#bodyLeft -= part
-      if (this.#bodyLeft === 0) this.#events.onAnswer(this.#status)
+      if (this.#bodyLeft === 0) {
+        this.#isResting = true
+        this.#events.onAnswer(this.#status)
+      }
     }
   }
 
@@ -82,6 +101,10 @@ export class Connection {
 
   #lose(reason: string): void {
     if (this.#closing) return
+    if (this.#isResting) {
+      this.#socket = undefined
+      return
+    }
     this.close()
     this.#events.onLost(reason)
   }
