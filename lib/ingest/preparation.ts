@@ -12,8 +12,12 @@ import { makeReady, type Operation, type Ready, type ReadyResult, type ReadyTask
 
 /** Bodies up to so many bytes are prepared on the main thread: a small one (2.3 kB) takes 44 µs, and gained nothing on a thread. */
 const INLINE_BYTES = 4096
-/** A group goes to a thread when it has so much, or when the requests that arrived together are all in it. */
-const GROUP = { bodies: 8, bytes: 256 * 1024 }
+/**
+ * A group goes to a thread when it would have more, or when the requests that arrived together are all in it. That is eight
+ * typical traces, or thirty appends of two spans: with eight of these at most, 6 % fewer streamed traces a second, in 8 % more
+ * of node's CPU (26 turns).
+ */
+const GROUP_BYTES = 160 * 1024
 
 /** Bodies on their way to a thread: one behind the other in one buffer. */
 export interface Group {
@@ -68,11 +72,10 @@ export class Preparation {
   /** Puts a body into the group that goes next. */
   #join(task: ReadyTask): Promise<ReadyResult> {
     return new Promise((resolve, reject) => {
-      if (this.#groupBytes + task.body.byteLength > GROUP.bytes) this.#send()
+      if (this.#groupBytes + task.body.byteLength > GROUP_BYTES) this.#send()
       this.#group.push({ task, resolve, reject })
       this.#groupBytes += task.body.byteLength
-      if (this.#group.length >= GROUP.bodies) this.#send()
-      else if (this.#group.length === 1) setImmediate(() => this.#send())
+      if (this.#group.length === 1) setImmediate(() => this.#send())
     })
   }
 
