@@ -52,6 +52,22 @@ t.test('makes the rows of all spans in the form that is asked for, and leaves ou
   }
 })
 
+t.test('of what comes at once, more than goes to a thread together, each gets what is its own', async t => {
+  const preparation = new Preparation(2, log)
+  t.teardown(() => preparation.close())
+  const lengths = Array.from({ length: 64 }, (_, i) => (i % 16 === 5 ? 200_000 : 5_000 + i))
+  const bodies = lengths.map((length, i) =>
+    ingestBody({ input: 'x'.repeat(length), ...(i % 7 === 3 && { status: `s${i}` }) })
+  )
+  const outcomes = await Promise.allSettled(
+    bodies.map(body => preparation.makeReady({ operation: 'record', body: bytes(body), ...CALM }))
+  )
+  for (const [i, outcome] of outcomes.entries()) {
+    if (i % 7 === 3) t.match(outcome, { reason: { code: 'invalid_trace', message: /^trace\.status: / } })
+    else t.match(outcome, { value: { operation: 'record', traceId: bodies[i]?.trace.id } })
+  }
+})
+
 t.test('waits for a thread that is loading, and for what that has to prepare', async t => {
   const preparation = new Preparation(1, log)
   const made = preparation.makeReady({ operation: 'record', body: bodyOf(100_000), ...CALM })
