@@ -8,13 +8,13 @@ export class Gate {
     this.#capacity = capacity
   }
 
-  /** Resolves once there is room. Something larger than the gate enters when it is alone. */
-  async enter(weight = 1): Promise<void> {
+  /** Resolves once there is room; undefined: there is. Something larger than the gate enters when it is alone. */
+  enter(weight = 1): Promise<void> | undefined {
     if (this.#waiting.length === 0 && this.#fits(weight)) {
       this.#inside += weight
-      return
+      return undefined
     }
-    await new Promise<void>(resolve => this.#waiting.push({ weight, enter: resolve }))
+    return new Promise(resolve => this.#waiting.push({ weight, enter: resolve }))
   }
 
   leave(weight = 1): void {

@@ -34,12 +34,21 @@ export interface RequestFields {
 export function logRequest(log: Logger, fields: RequestFields): void {
   if (!log.isLevelEnabled('info')) return
   const { requestId, method, path, route, status, ms, bytesIn, bytesOut, keyId, project } = fields
-  let line = `{"level":30,"time":"${new Date().toISOString()}","requestId":"${requestId}","method":"${method}","path":`
+  let line = `{"level":30,"time":"${isoTime()}","requestId":"${requestId}","method":"${method}","path":`
   line += JSON.stringify(path)
   if (route !== undefined) line += `,"route":"${route}"`
   line += `,"status":${status},"ms":${ms},"bytesIn":${bytesIn},"bytesOut":${bytesOut}`
   if (keyId !== undefined) line += `,"keyId":"${keyId}","project":${project}`
   destinationOf(log).write(`${line},"msg":"request"}\n`)
+}
+
+let spelled = { ms: Number.NaN, text: '' }
+
+/** Answers come in crowds: most of them share the millisecond, and so its text, which takes 1 us to make. */
+function isoTime(): string {
+  const ms = Date.now()
+  if (ms !== spelled.ms) spelled = { ms, text: new Date(ms).toISOString() }
+  return spelled.text
 }
 
 const destinationOf = (log: Logger): DestinationStream =>

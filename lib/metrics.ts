@@ -16,6 +16,8 @@ export class Metrics {
   readonly #duration: Histogram<'route'>
   readonly #refusals: Counter<'code'>
   readonly #batches: Histogram
+  /** Requests by route and status since the metrics were last read: the library takes long to find a counter by its labels. */
+  readonly #untold = new Map<string, Map<number, number>>()
   readonly #commits: Histogram
 
   constructor() {
@@ -25,7 +27,8 @@ export class Metrics {
       name: 'spoor_http_requests_total',
       help: 'Requests answered, by route and status.',
       labelNames: ['route', 'status'],
-      registers
+      registers,
+      collect: () => this.#tell()
     })
     this.#duration = new Histogram({
       name: 'spoor_http_request_duration_seconds',
@@ -56,8 +59,18 @@ export class Metrics {
 
   /** `route` is the operation's name, or the path of a route without one. */
   countRequest(route: string, status: number, milliseconds: number): void {
-    this.#requests.inc({ route, status })
+    const counts = this.#untold.get(route) ?? new Map<number, number>()
+    counts.set(status, (counts.get(status) ?? 0) + 1)
+    this.#untold.set(route, counts)
     this.#duration.observe({ route }, milliseconds / 1000)
+  }
+
+  /** Gives the counter what has been counted. */
+  #tell(): void {
+    for (const [route, counts] of this.#untold) {
+      for (const [status, count] of counts) this.#requests.inc({ route, status }, count)
+    }
+    this.#untold.clear()
   }
 
   countRefusal(code: string): void {

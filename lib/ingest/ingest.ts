@@ -130,7 +130,7 @@ export class WritePath implements Ingest {
     this.#idle = [...this.#writers]
   }
 
-  async record(key: Principal, body: Uint8Array): Promise<Recorded> {
+  record(key: Principal, body: Uint8Array): Promise<Recorded> {
     // Who is charged, is so by the statement.
     const operation = this.#copies && !this.#isCharged(key) ? 'record' : 'record text'
     return this.#prepared(operation, body, key, async ready => {
@@ -139,7 +139,7 @@ export class WritePath implements Ingest {
     })
   }
 
-  async append(key: Principal, traceId: string, body: Uint8Array): Promise<Appended> {
+  append(key: Principal, traceId: string, body: Uint8Array): Promise<Appended> {
     return this.#prepared(this.#copies ? 'append' : 'append text', body, key, async ready => {
       const operation = { ...(ready as ReadyAppend), environment: key.environment }
       const decision = ofChange(await this.#submit(key, traceId, operation, body))
@@ -148,7 +148,7 @@ export class WritePath implements Ingest {
     })
   }
 
-  async end(key: Principal, traceId: string, body: Uint8Array): Promise<Ended> {
+  end(key: Principal, traceId: string, body: Uint8Array): Promise<Ended> {
     return this.#prepared(this.#copies ? 'end' : 'end text', body, key, async ready => {
       const operation = { ...(ready as ReadyEnd), environment: key.environment }
       const decision = ofChange(await this.#submit(key, traceId, operation, body))
@@ -187,7 +187,7 @@ export class WritePath implements Ingest {
    * Stores a trace as a line of an export shows it, with the past that it has behind it, and charges nobody. Its id decides
    * as it does for `record`: what is there is never changed.
    */
-  async restore(projectId: number, line: Uint8Array): Promise<Recorded> {
+  restore(projectId: number, line: Uint8Array): Promise<Recorded> {
     const nobody = { projectId, keyId: null, environment: null, trialAccountId: null }
     return this.#prepared('restore', line, nobody, async ready => {
       const record = ready as ReadyRecord
@@ -229,7 +229,8 @@ export class WritePath implements Ingest {
     { environment }: Author,
     write: (ready: Ready) => Promise<T>
   ): Promise<T> {
-    await this.#gate.enter(body.byteLength)
+    const entered = this.#gate.enter(body.byteLength)
+    if (entered !== undefined) await entered
     try {
       const hurries = this.#packing.hurries(body.byteLength)
       return await write(await this.#preparation.makeReady({ operation, body, environment, hurries }))
@@ -248,7 +249,7 @@ export class WritePath implements Ingest {
   }
 
   /** Queues an operation; resolves with its decision once that is committed, throws a Refusal otherwise. */
-  async #submit(
+  #submit(
     key: Author,
     traceId: string,
     operation: Operation,
@@ -260,7 +261,7 @@ export class WritePath implements Ingest {
       makesTrace && this.#isCharged(key)
         ? { accountId: key.trialAccountId as number, limit: this.#trialTraces as number }
         : undefined
-    const decision = await new Promise<Decision>((resolve, reject) => {
+    return new Promise((resolve, reject) => {
       const pending: Pending = {
         place: `${key.projectId}/${traceId}`,
         bytes,
@@ -280,7 +281,8 @@ export class WritePath implements Ingest {
         settled: false,
         resolve: decision => {
           this.#settled(pending)
-          resolve(decision)
+          if (decision.kind === 'refused') reject(new Refusal(decision.code, decision.message))
+          else resolve(decision)
         },
         reject: error => {
           this.#settled(pending)
@@ -290,8 +292,6 @@ export class WritePath implements Ingest {
       this.#queue.add(pending)
       this.#schedule()
     })
-    if (decision.kind === 'refused') throw new Refusal(decision.code, decision.message)
-    return decision
   }
 
   /** Starts idle lanes once the requests that arrived together have all been queued. */

@@ -54,9 +54,13 @@ export class Remembered {
     if (bytes > MAX_BYTES_OF_TRACE) return
     this.#entries.set(place, { state, bodyBytes, bytes })
     this.#bytes += bytes
+    if (this.#bytes > MAX_BYTES) this.#makeRoom()
+  }
+
+  #makeRoom(): void {
     for (const oldest of this.#entries.keys()) {
-      if (this.#bytes <= MAX_BYTES) break
       this.forget(oldest)
+      if (this.#bytes <= MAX_BYTES) return
     }
   }
 }
