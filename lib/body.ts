@@ -53,23 +53,14 @@ export type Reserve = (bytes: number) => void
  * Reads the whole body and decodes it. Throws `payload_too_large` as soon as either the bytes that arrive or those that
  * come out of the decoder pass the limit, `invalid_json` for what cannot be decoded, and ClientGone.
  */
-export function receiveBody(
+export async function receiveBody(
   request: IncomingMessage,
   encoding: Encoding | undefined,
   reserve: Reserve,
   limit = MAX_BODY_BYTES
 ): Promise<Buffer> {
-  const bytes = readBytes(request, reserve, limit)
-  return encoding === undefined ? bytes : decodeOf(bytes, encoding, reserve, limit)
-}
-
-async function decodeOf(
-  received: Promise<Buffer>,
-  encoding: Encoding,
-  reserve: Reserve,
-  limit: number
-): Promise<Buffer> {
-  const bytes = await received
+  const bytes = await readBytes(request, reserve, limit)
+  if (encoding === undefined) return bytes
   await decoding.enter()
   try {
     const decoded = await decode(bytes, encoding, limit)

@@ -8,13 +8,13 @@ export class Gate {
     this.#capacity = capacity
   }
 
-  /** Resolves once there is room; undefined: there is. Something larger than the gate enters when it is alone. */
-  enter(weight = 1): Promise<void> | undefined {
+  /** Resolves once there is room. Something larger than the gate enters when it is alone. */
+  async enter(weight = 1): Promise<void> {
     if (this.#waiting.length === 0 && this.#fits(weight)) {
       this.#inside += weight
-      return undefined
+      return
     }
-    return new Promise(resolve => this.#waiting.push({ weight, enter: resolve }))
+    await new Promise<void>(resolve => this.#waiting.push({ weight, enter: resolve }))
   }
 
   leave(weight = 1): void {

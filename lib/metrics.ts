@@ -16,8 +16,6 @@ export class Metrics {
   readonly #duration: Histogram<'route'>
   readonly #refusals: Counter<'code'>
   readonly #batches: Histogram
-  /** Requests by route and status since the metrics were last read: the library takes long to find a counter by its labels. */
-  readonly #untold = new Map<string, Map<number, number>>()
   readonly #commits: Histogram
 
   constructor() {
@@ -27,8 +25,7 @@ export class Metrics {
       name: 'spoor_http_requests_total',
       help: 'Requests answered, by route and status.',
       labelNames: ['route', 'status'],
-      registers,
-      collect: () => this.#tell()
+      registers
     })
     this.#duration = new Histogram({
       name: 'spoor_http_request_duration_seconds',
@@ -59,18 +56,8 @@ export class Metrics {
 
   /** `route` is the operation's name, or the path of a route without one. */
   countRequest(route: string, status: number, milliseconds: number): void {
-    const counts = this.#untold.get(route) ?? new Map<number, number>()
-    counts.set(status, (counts.get(status) ?? 0) + 1)
-    this.#untold.set(route, counts)
+    this.#requests.inc({ route, status })
     this.#duration.observe({ route }, milliseconds / 1000)
-  }
-
-  /** Gives the counter what has been counted. */
-  #tell(): void {
-    for (const [route, counts] of this.#untold) {
-      for (const [status, count] of counts) this.#requests.inc({ route, status }, count)
-    }
-    this.#untold.clear()
   }
 
   countRefusal(code: string): void {

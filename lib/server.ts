@@ -152,15 +152,11 @@ export class HttpServer {
     const { route, readQuery } = endpoint
     exchange.route = route
     if (route.guard !== undefined) exchange.guardHeaders = route.guard(exchange)
-    if (route.access !== 'public') {
-      const key = this.#authenticate(request, route)
-      // One that is remembered is there already.
-      exchange.key = checkScope('then' in key ? await key : key, route)
-    }
+    if (route.access !== 'public') exchange.key = await this.#authorise(request, route)
     if (params.traceId !== undefined) exchange.traceId = readPathId('traceId', params.traceId)
     if (params.scoreId !== undefined) exchange.scoreId = readPathId('scoreId', params.scoreId)
     if (readQuery !== undefined) exchange.query = readQuery(querystring)
-    return route.prepared ? await this.#answerWithBody(exchange, route) : await route.handler(exchange)
+    return route.prepared ? this.#answerWithBody(exchange, route) : route.handler(exchange)
   }
 
   async #answerWithBody(exchange: Exchange, route: Route): Promise<Reply> {
@@ -190,11 +186,15 @@ export class HttpServer {
     throw new Refusal('method_not_allowed', `This address knows only ${Allow}.`, { Allow })
   }
 
-  #authenticate(request: IncomingMessage, { access }: Route): Principal | Promise<Principal> {
+  async #authorise(request: IncomingMessage, { access }: Route): Promise<Principal> {
     if (this.#options.notConfigured() !== undefined) {
       throw new Refusal('not_configured', 'This deployment is not configured; its log says what is missing.')
     }
-    return this.#options.keys.authenticate(request.headers.authorization, access)
+    const key = await this.#options.keys.authenticate(request.headers.authorization, access)
+    if (access !== 'public' && access !== 'key' && !key.scopes.includes(access)) {
+      throw new Refusal('insufficient_scope', `This key lacks the scope ${access}.`)
+    }
+    return key
   }
 
   #refuse(exchange: Exchange, error: unknown): void {
@@ -259,13 +259,6 @@ export class HttpServer {
 /** Whether a body waits in the queue of the write path, in which room must be had before it is read. */
 function isQueued({ access }: Route): boolean {
   return access === 'traces:write'
-}
-
-function checkScope(key: Principal, { access }: Route): Principal {
-  if (access !== 'public' && access !== 'key' && !key.scopes.includes(access)) {
-    throw new Refusal('insufficient_scope', `This key lacks the scope ${access}.`)
-  }
-  return key
 }
 
 function checkHost(request: IncomingMessage): void {

@@ -229,8 +229,7 @@ export class WritePath implements Ingest {
     { environment }: Author,
     write: (ready: Ready) => Promise<T>
   ): Promise<T> {
-    const entered = this.#gate.enter(body.byteLength)
-    if (entered !== undefined) await entered
+    await this.#gate.enter(body.byteLength)
     try {
       const hurries = this.#packing.hurries(body.byteLength)
       return await write(await this.#preparation.makeReady({ operation, body, environment, hurries }))

@@ -4,7 +4,7 @@ import { Gate } from '../../lib/gate.ts'
 t.test('lets in what fits, in order, and the rest when there is room', async t => {
   const gate = new Gate(10)
   const inside: string[] = []
-  const come = (name: string, bytes: number) => Promise.resolve(gate.enter(bytes)).then(() => inside.push(name))
+  const come = (name: string, bytes: number) => gate.enter(bytes).then(() => inside.push(name))
   const all = [come('a', 6), come('b', 4), come('c', 5), come('d', 1)]
   await Promise.all(all.slice(0, 2))
   t.same(inside, ['a', 'b'])
