@@ -5,13 +5,13 @@
  */
 import type { Sql } from 'postgres'
 import type { Static, TObject, TSchema } from 'typebox'
+import type { Scope } from './access/keys.ts'
 import type { Config } from './config.ts'
 import type { ErrorCode } from './errors.ts'
-import type { Scope } from './keys.ts'
 import type { Logger } from './log.ts'
 import type { Metrics } from './metrics.ts'
 import type { Encoding } from './otlp/request.ts'
-import type { Reading, Readings } from './reading.ts'
+import type { Reading, Readings } from './threads/reading.ts'
 
 /** Whom a request acts for: what its API key says. */
 export interface Principal {

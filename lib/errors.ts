@@ -30,7 +30,7 @@ export const ERROR_CODES = Object.keys(ERRORS) as readonly ErrorCode[]
 /** Seconds that a refused client is told to wait (Retry-After) with 429 and 503. */
 export const RETRY_AFTER_S = 1
 
-/** A refusal that the client is told of: thrown anywhere, answered in one place (lib/server.ts). */
+/** A refusal that the client is told of: thrown anywhere, answered in one place (lib/http/server.ts). */
 export class Refusal extends Error {
   override readonly name = 'Refusal'
   readonly code: ErrorCode

@@ -1,20 +1,20 @@
 /** The service in one process: the parts, put together, started and stopped in order. */
 import { plugins } from '../plugins/index.ts'
+import { KeyRing } from './access/auth.ts'
+import { listenForKeyChanges } from './access/key-notices.ts'
 import type { App, Plugin, Route, Store } from './app.ts'
-import { KeyRing } from './auth.ts'
 import type { Config } from './config.ts'
 import type { ConnectOptions, Database } from './database/database.ts'
 import { Pool } from './database/pool.ts'
 import { READER_SETTINGS } from './database/reader-settings.ts'
 import { createStore } from './database/store.ts'
-import { WritePath } from './ingest/ingest.ts'
-import { listenForKeyChanges } from './key-notices.ts'
+import { Readiness } from './health/readiness.ts'
+import { Setup } from './health/setup.ts'
+import { RouteTable } from './http/route-table.ts'
+import { HttpServer } from './http/server.ts'
+import { WritePath } from './ingest/write-path.ts'
 import type { Logger } from './log.ts'
 import { Metrics } from './metrics.ts'
-import { Readiness } from './readiness.ts'
-import { RouteTable } from './route-table.ts'
-import { HttpServer } from './server.ts'
-import { Setup } from './setup.ts'
 
 export interface Service {
   /** Where it listens: `http://<host>:<port>`. */

@@ -1,7 +1,7 @@
 /** The project that a key belongs to. */
 import { describeProject } from '../lib/admin/projects.ts'
 import type { App } from '../lib/app.ts'
-import { found } from '../lib/refuse.ts'
+import { found } from '../lib/http/refuse.ts'
 import { Project } from '../lib/schema/output.ts'
 import { readProject } from '../lib/store/projects.ts'
 

@@ -1,12 +1,12 @@
 /** Scores: verdicts given to a trace after its run. They are only ever added and deleted. */
 import { type App, JsonText } from '../lib/app.ts'
-import { readCursor, readTime, renderCursor } from '../lib/paging.ts'
-import { checkTexts, found, refuseField } from '../lib/refuse.ts'
+import { readCursor, readTime, renderCursor } from '../lib/http/paging.ts'
+import { checkTexts, found, refuseField } from '../lib/http/refuse.ts'
 import { ScoreInput, VALUE_TYPES } from '../lib/schema/input.ts'
 import { ScoreAdded, ScoreDeleted, ScoreList, TraceScores } from '../lib/schema/output.ts'
 import { pageSizeOf, ScoreListQuery } from '../lib/schema/query.ts'
-import { SCORE_ORDER } from '../lib/store/order.ts'
-import { listScores, MAX_EXAMINED, type ScoreQuery } from '../lib/store/score-list.ts'
+import { SCORE_ORDER } from '../lib/store/lists/order.ts'
+import { listScores, MAX_EXAMINED, type ScoreQuery } from '../lib/store/lists/score-list.ts'
 import { addScore, deleteScore, type NewScore, newScoreId, readTraceScores } from '../lib/store/scores.ts'
 
 export default function scores(app: App): void {

@@ -71,7 +71,7 @@ create table traces (
   cost_usd            float8,
   -- UTF-8 bytes of the trace document (its fields without spans), and of that together with its spans' documents.
   document_bytes      int not null,
-  -- In which rankings the trace is kept, in bits (lib/store/rankings.ts).
+  -- In which rankings the trace is kept, in bits (lib/store/rankings/rankings.ts).
   ranked              smallint not null default 15,
   estimated_bytes     bigint not null,
   -- The outer key: the client's 32 hexadecimal digits.
@@ -100,7 +100,7 @@ create table traces (
   input               json,
   output              json,
   metadata            json,
-  -- Numbers of the lists that the trace is in (lib/store/list-numbers.ts). The family stands for status, environment and
+  -- Numbers of the lists that the trace is in (lib/rows/list-numbers.ts). The family stands for status, environment and
   -- model together, and trace_families says which families there are; the kind for the family and the name; the last two
   -- for these and the user.
   family              bigint not null,
@@ -115,7 +115,7 @@ create table traces (
 -- trace takes 3.5 %), and 32 % where pages are full (64 clients). One that is recorded whole takes 2 % more disk than there
 -- (typical), 8 % (small). With 65, CPU is 2 % less, and disk 1 % and 3 % more.
 with (fillfactor = 75);
--- The indexes of the trace list; lib/store/trace-merge.ts says how they are used. What each costs is measured alone, on a
+-- The indexes of the trace list; lib/store/lists/trace-merge.ts says how they are used. What each costs is measured alone, on a
 -- busy machine, into an index of a million traces in batches of 64 (PostgreSQL 18): us of its CPU, and bytes on disk; 30
 -- to 240 bytes of its log besides. (A trace without them takes 8 us. Those by cost are low since 30 % have one. Those of users
 -- and tags were measured with the texts in their keys; numbers in place of these take 34 us less for a small trace with two
@@ -159,7 +159,7 @@ create table trace_families (
 );
 
 -- Where the rankings of long lists end: a trace with less than this is in the list, but need not be in its index of the
--- slowest or costliest. Floors only rise (lib/store/rankings.ts).
+-- slowest or costliest. Floors only rise (lib/store/rankings/rankings.ts).
 create table ranking_floors (
   project_id  int not null,
   list        bigint not null,
@@ -229,7 +229,7 @@ create table spans (
   attributes    json,
   events        json,
   -- Where there was time to compress them, the four of all spans that came together: each row has a slice of that here, and null
-  -- in the four (lib/store/packed-texts.ts). `spoor export` shows them as they were sent.
+  -- in the four (lib/rows/packed-texts.ts). `spoor export` shows them as they were sent.
   packed        bytea,
   constraint spans_pkey primary key (project_id, trace_seq, id)
 )

@@ -1,4 +1,4 @@
--- The numbers of lists were generated columns; they are written with the row now (lib/store/list-numbers.ts), which takes
+-- The numbers of lists were generated columns; they are written with the row now (lib/rows/list-numbers.ts), which takes
 -- PostgreSQL less. Their values stay. Nothing happens where 0001 made them as they are today. A server of before
 -- cannot write then: stop it first.
 alter table traces

@@ -3,9 +3,9 @@
  * tool there is, with ids of another project, without each scope, and with keys that are none.
  */
 import t from 'tap'
+import { SCOPES } from '../lib/access/keys.ts'
 import { revokeKey } from '../lib/admin/keys.ts'
 import type { Route } from '../lib/app.ts'
-import { SCOPES } from '../lib/keys.ts'
 import { ATTEMPTS, type Attempt, type Ids, KNOWN_TOOLS } from './fixtures/attempts.ts'
 import { hexId, spanId, startBody, traceId } from './fixtures/bodies.ts'
 import { ENDPOINT, mcpClient } from './fixtures/mcp.ts'

@@ -1,5 +1,5 @@
 import { applyBackfill, type BackfillPlan, planBackfill } from '../../lib/admin/environments.ts'
-import { UNASSIGNED } from '../../lib/environment.ts'
+import { UNASSIGNED } from '../../lib/trace/environment.ts'
 import { command } from '../command.ts'
 import { withDatabase } from '../database.ts'
 import { interruptible } from '../interrupt.ts'

@@ -66,7 +66,7 @@ async function importFile(session: Session, request: Request, progress: Progress
   const { database, config, log, sql } = session
   // Loaded only now: --help does without.
   const [{ WritePath }, { importTraces }, { convertLangfuse }] = await Promise.all([
-    import('../../lib/ingest/ingest.ts'),
+    import('../../lib/ingest/write-path.ts'),
     import('../../lib/moving/import.ts'),
     import('../../lib/moving/langfuse/convert.ts')
   ])

@@ -1,6 +1,6 @@
+import { DEFAULT_SCOPES, SCOPES, type Scope } from '../../lib/access/keys.ts'
 import type { IssuedKey, KeyListing } from '../../lib/admin/keys.ts'
 import { createKey, listKeys, revokeKey, rotateKey, setKeyEnvironment } from '../../lib/admin/keys.ts'
-import { DEFAULT_SCOPES, SCOPES, type Scope } from '../../lib/keys.ts'
 import { command, UsageError } from '../command.ts'
 import { withDatabase } from '../database.ts'
 import { table } from '../table.ts'

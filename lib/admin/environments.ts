@@ -2,9 +2,9 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Sql } from 'postgres'
 import { classifyFailure } from '../database/failure.ts'
-import { parseEnvironment, UNASSIGNED } from '../environment.ts'
 import { countEnvironments, type Relabelling, relabelTraces, type TraceSelection } from '../store/environments.ts'
 import { readKey } from '../store/keys.ts'
+import { parseEnvironment, UNASSIGNED } from '../trace/environment.ts'
 import { AdminError } from './admin-error.ts'
 import { requireProject } from './projects.ts'
 

@@ -1,9 +1,9 @@
 /** The work of `spoor key`: the only place where a whole key exists, for as long as it takes to show it once. */
 import type { Sql } from 'postgres'
-import { parseEnvironment, UNASSIGNED } from '../environment.ts'
-import { DEFAULT_SCOPES, digestSecret, effectiveScopes, generateKey, type Scope } from '../keys.ts'
+import { DEFAULT_SCOPES, digestSecret, effectiveScopes, generateKey, type Scope } from '../access/keys.ts'
 import type { KeyRow } from '../store/keys.ts'
 import * as store from '../store/keys.ts'
+import { parseEnvironment, UNASSIGNED } from '../trace/environment.ts'
 import { AdminError } from './admin-error.ts'
 import { requireProject } from './projects.ts'
 import { checkText } from './text.ts'

@@ -1,8 +1,8 @@
 /** The work of `spoor project`. */
 import type { Sql } from 'postgres'
-import { type StorageLevel, storageLevel } from '../storage.ts'
 import type { ProjectRow } from '../store/projects.ts'
 import * as store from '../store/projects.ts'
+import { type StorageLevel, storageLevel } from '../store/storage-level.ts'
 import { chooseAccount } from './accounts.ts'
 import { AdminError } from './admin-error.ts'
 import { checkText } from './text.ts'

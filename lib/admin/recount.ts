@@ -1,6 +1,6 @@
 /** The work of `spoor project recount`. */
 import type { Sql } from 'postgres'
-import { checkTotals, type Totals } from '../store/totals.ts'
+import { checkTotals, type Totals } from '../store/write/totals.ts'
 import { requireProject } from './projects.ts'
 
 export interface Recount {

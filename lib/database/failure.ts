@@ -89,10 +89,10 @@ export function isReadOnlyRefusal(error: unknown): boolean {
   return describe(error).code === SQLSTATE.readOnlyTransaction
 }
 
-/** COPY raises it where a trace exists, and so does a charged insert (lib/store/batch.ts). */
+/** COPY raises it where a trace exists, and so does a charged insert (lib/store/write/batch.ts). */
 export const isUniqueViolation = (error: unknown): boolean => describe(error).code === SQLSTATE.uniqueViolation
 
-/** The changes that go with a COPY raise it where a trace is not as it was when they were decided (lib/store/batch.ts). */
+/** The changes that go with a COPY raise it where a trace is not as it was when they were decided (lib/store/write/batch.ts). */
 export const isDivisionByZero = (error: unknown): boolean => describe(error).code === SQLSTATE.divisionByZero
 
 /** Whether the connection that gave this error is of no more use. */

@@ -2,8 +2,8 @@
 import type { CopyConnection } from '../database/copy-connection.ts'
 import { classifyFailure, isDivisionByZero, isUniqueViolation } from '../database/failure.ts'
 import type { Logger } from '../log.ts'
-import { type CopyBatch, CopyBatches } from '../store/copy-batch.ts'
-import type { KnownFloors } from '../store/known-floors.ts'
+import type { KnownFloors } from '../store/rankings/known-floors.ts'
+import { type CopyBatch, CopyBatches } from '../store/write/copy-batch.ts'
 
 /** Opens a connection for COPY; undefined where that cannot be had. */
 export type OpenCopy = () => Promise<CopyConnection | undefined>

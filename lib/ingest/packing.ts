@@ -1,8 +1,8 @@
 /**
- * Which requests have the texts of their spans compressed (lib/store/packed-texts.ts), by how much there is to do: it takes
+ * Which requests have the texts of their spans compressed (lib/rows/packed-texts.ts), by how much there is to do: it takes
  * disk, log and PostgreSQL's CPU off, and node's CPU to do so.
  */
-import type { Admission } from '../admission.ts'
+import type { Admission } from '../limits/admission.ts'
 
 /**
  * With no more than this under way there is time for it. At half of its top rate a server has 4 requests under way at the

@@ -1,11 +1,12 @@
 /** An operation on its way through a writer, and what can be said of it from what is known so far. */
-import type { TrialCharge } from '../store/batch.ts'
-import type { CopyRows, SpanRows } from '../store/copy-batch.ts'
-import type { Look } from '../store/trace-state.ts'
+
+import { pickRows } from '../rows/copy-rows.ts'
+import type { TrialCharge } from '../store/write/batch.ts'
+import type { CopyRows, SpanRows } from '../store/write/copy-batch.ts'
+import type { Look } from '../store/write/trace-state.ts'
+import type { ReadyAppend, ReadyEnd, ReadyRecord, ReadySpans } from '../threads/ready.ts'
 import type { ByKey, Decision, TraceChange, TraceState } from '../trace/decide.ts'
-import { pickRows } from './copy-rows.ts'
 import type { Queued } from './queue.ts'
-import type { ReadyAppend, ReadyEnd, ReadyRecord, ReadySpans } from './ready.ts'
 
 /** An operation under way. */
 export interface Pending extends Queued {

@@ -1,6 +1,6 @@
 /**
  * One lane of the write path: takes a batch, looks where a decision needs it, decides, writes it in one go, answers. Where
- * it can be copied it is (lib/store/copy-batch.ts), and else written by one statement (lib/store/batch.ts).
+ * it can be copied it is (lib/store/write/copy-batch.ts), and else written by one statement (lib/store/write/batch.ts).
  *
  * An operation is tried until it is decided. It looks before it writes if it is an append or an end, if an earlier
  * attempt did not take, or if the outcome of an earlier attempt is unknown because the connection went away: then the
@@ -8,16 +8,19 @@
  */
 import { classifyFailure, isReadOnlyRefusal, isUniqueViolation, isUnreachable } from '../database/failure.ts'
 import type { Pool } from '../database/pool.ts'
-import { UNASSIGNED } from '../environment.ts'
 import { Refusal } from '../errors.ts'
 import type { Logger } from '../log.ts'
+import { BatchRows } from '../rows/text-rows.ts'
+import type { ChangeTarget } from '../rows/values.ts'
 import { isUsedUp } from '../store/accounts.ts'
-import { writeBatch } from '../store/batch.ts'
-import type { CopyBatch } from '../store/copy-batch.ts'
-import type { KnownFloors } from '../store/known-floors.ts'
-import { TraceNumbers } from '../store/trace-numbers.ts'
-import { readTraceStates } from '../store/trace-state.ts'
+import type { KnownFloors } from '../store/rankings/known-floors.ts'
+import { writeBatch } from '../store/write/batch.ts'
+import type { CopyBatch } from '../store/write/copy-batch.ts'
+import { TraceNumbers } from '../store/write/trace-numbers.ts'
+import { readTraceStates } from '../store/write/trace-state.ts'
+import { renderAddedAsText, renderAsText, renderGrowth, renderSpansAsText } from '../threads/ready.ts'
 import { type Decision, decide, type TraceState } from '../trace/decide.ts'
+import { UNASSIGNED } from '../trace/environment.ts'
 import { changedState } from '../trace/state-after.ts'
 import { Copier, type OpenCopy } from './copier.ts'
 import {
@@ -37,10 +40,7 @@ import {
   trialLimitReached,
   WRITTEN
 } from './pending.ts'
-import { renderAddedAsText, renderAsText, renderGrowth, renderSpansAsText } from './ready.ts'
 import type { Remembered } from './remembered.ts'
-import { BatchRows } from './rows.ts'
-import type { ChangeTarget } from './values.ts'
 
 /** What becomes of an operation that was neither answered nor failed: tried again, at once or after a pause. */
 export type Again = (pending: Pending, pauseMs: number) => void

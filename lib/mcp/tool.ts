@@ -1,6 +1,7 @@
 /** A tool: what the protocol shows of it, and what it does. */
+
+import type { Scope } from '../access/keys.ts'
 import type { RequestOf } from '../app.ts'
-import type { Scope } from '../keys.ts'
 
 /** A tool as tools/list shows it. */
 export interface Listing {

@@ -1,7 +1,7 @@
 /** The work of `spoor export`. */
 import type { Sql } from 'postgres'
 import { requireProject } from '../admin/projects.ts'
-import { type ExportPage, type ExportPlace, type ExportWindow, readExportPage } from '../store/traces.ts'
+import { type ExportPage, type ExportPlace, type ExportWindow, readExportPage } from '../store/answers/traces.ts'
 
 /**
  * The traces of a project as lines, a page at a time, in the order of startedAt, then id. Each page is read by a statement

@@ -5,7 +5,7 @@
  */
 import { AdminError } from '../admin/admin-error.ts'
 import { Refusal } from '../errors.ts'
-import type { WritePath } from '../ingest/ingest.ts'
+import type { WritePath } from '../ingest/write-path.ts'
 import { splitValues, type Value } from './values.ts'
 
 /** A trace as a line of an export, or why it cannot be one. `mapped` counts what of another format became what. */

@@ -1,7 +1,7 @@
 /** What the service answers: specification 2.4 to 2.10 as typebox schemas. */
 import Type, { type Static, type TSchema } from 'typebox'
+import { SCOPES } from '../access/keys.ts'
 import { ERROR_CODES } from '../errors.ts'
-import { SCOPES } from '../keys.ts'
 import { DATA_TYPES, SPAN_KINDS, STATUSES } from './input.ts'
 import { closed, named } from './object.ts'
 

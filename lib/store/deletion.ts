@@ -1,8 +1,8 @@
 /** Deleting a trace with everything under it. */
 import type { Sql } from 'postgres'
 import type { Attempts } from '../app.ts'
-import { hashInSql } from './list-numbers.ts'
-import { addTotals } from './totals.ts'
+import { hashInSql } from '../rows/list-numbers.ts'
+import { addTotals } from './write/totals.ts'
 
 /**
  * Deletes a trace, its spans and its scores, and corrects the project's totals; false where there is no such trace.

@@ -1,7 +1,7 @@
 /** Relabelling stored traces (specification 2.10.8): the one way in which a trace's environment ever changes. */
 import type { Sql } from 'postgres'
-import { hashInSql, listsInSql, tagListsInSql } from './list-numbers.ts'
-import { RANKED_IN_ALL } from './rankings.ts'
+import { hashInSql, listsInSql, tagListsInSql } from '../rows/list-numbers.ts'
+import { RANKED_IN_ALL } from './rankings/rankings.ts'
 
 /** Which traces of a project: all that fit every condition given. */
 export interface TraceSelection {

@@ -1,6 +1,6 @@
 /** What a database without projects is given at the first start. */
 import type { Sql } from 'postgres'
-import { SCOPES } from '../keys.ts'
+import { SCOPES } from '../access/keys.ts'
 
 /** unique_violation: another start was quicker. */
 const UNIQUE_VIOLATION = '23505'

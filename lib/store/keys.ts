@@ -3,7 +3,7 @@
  * with what it remembers of the key. The notice is a hint: it is lost where a listener is just not connected.
  */
 import type { Sql } from 'postgres'
-import type { Scope } from '../keys.ts'
+import type { Scope } from '../access/keys.ts'
 
 /** The payload of a notice is the id of the key that changed. */
 export const KEYS_CHANNEL = 'spoor_keys'

@@ -4,7 +4,7 @@ import type { Attempts } from '../app.ts'
 import { Refusal } from '../errors.ts'
 import { MAX_DOCUMENT_BYTES } from '../schema/input.ts'
 import { type Merged, mergeMetadata } from '../trace/metadata.ts'
-import { addTotals } from './totals.ts'
+import { addTotals } from './write/totals.ts'
 
 export interface Patched {
   /** The whole merged metadata as JSON text. */

@@ -2,12 +2,13 @@
  * From a line of an export to the trace that it was made of: the same rules as for recording one, and the past that it
  * has behind it. Pure; runs where bodies are prepared.
  */
-import { EnvironmentError, parseEnvironment, UNASSIGNED } from '../environment.ts'
+
 import { Refusal } from '../errors.ts'
 import { checker } from '../schema/check.ts'
 import { type ExportedScore, ExportLine } from '../schema/export-line.ts'
 import { MAX_JSON_DEPTH, VALUE_TYPES } from '../schema/input.ts'
 import { type Body, parseBody, readText } from './body.ts'
+import { EnvironmentError, parseEnvironment, UNASSIGNED } from './environment.ts'
 import { checkTexts, refuse, timestamp } from './normalise.ts'
 import { prepareTrace } from './prepare.ts'
 import type { Past, PastScore, RestoredTrace } from './prepared.ts'

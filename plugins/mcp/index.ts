@@ -4,11 +4,11 @@
  */
 import type { App, Principal } from '../../lib/app.ts'
 import { Refusal } from '../../lib/errors.ts'
+import { envelope } from '../../lib/http/reply.ts'
 import { bodyOf, calledTools, exactArguments, readMessage } from '../../lib/mcp/message.ts'
 import { answerPreflight, originGuard } from '../../lib/mcp/origin.ts'
 import { answerUnreadable, answerWithTools, type ToolAnswer } from '../../lib/mcp/protocol.ts'
 import type { Tool, ToolCall } from '../../lib/mcp/tool.ts'
-import { envelope } from '../../lib/reply.ts'
 import { makeTools } from './tools.ts'
 
 type Tools = ReadonlyMap<unknown, Tool>

@@ -1,5 +1,5 @@
 import type { App } from '../../lib/app.ts'
-import { found } from '../../lib/refuse.ts'
+import { found } from '../../lib/http/refuse.ts'
 import { TraceDeleted } from '../../lib/schema/output.ts'
 import { deleteTrace } from '../../lib/store/deletion.ts'
 

@@ -1,7 +1,7 @@
 import { type App, JsonText } from '../../lib/app.ts'
-import { found } from '../../lib/refuse.ts'
+import { found } from '../../lib/http/refuse.ts'
 import { TraceDetail } from '../../lib/schema/output.ts'
-import { readTraceDetail } from '../../lib/store/traces.ts'
+import { readTraceDetail } from '../../lib/store/answers/traces.ts'
 
 export default function (app: App): void {
   app.route({

@@ -1,10 +1,10 @@
 import { type App, JsonText } from '../../lib/app.ts'
-import { readCursor, readTime, renderCursor } from '../../lib/paging.ts'
-import { checkTexts, refuseField } from '../../lib/refuse.ts'
+import { readCursor, readTime, renderCursor } from '../../lib/http/paging.ts'
+import { checkTexts, refuseField } from '../../lib/http/refuse.ts'
 import { TraceList } from '../../lib/schema/output.ts'
 import { pageSizeOf, TraceListQuery } from '../../lib/schema/query.ts'
-import { TRACE_ORDERS } from '../../lib/store/order.ts'
-import { listTraces, type TraceQuery } from '../../lib/store/trace-list.ts'
+import { TRACE_ORDERS } from '../../lib/store/lists/order.ts'
+import { listTraces, type TraceQuery } from '../../lib/store/lists/trace-list.ts'
 
 /** Parameters that do not go with the other sorts. */
 const NEWEST_ONLY = ['sessionId', 'userId', 'from', 'to'] as const

@@ -1,9 +1,9 @@
 import { type App, JsonText } from '../../lib/app.ts'
-import { found } from '../../lib/refuse.ts'
+import { found } from '../../lib/http/refuse.ts'
 import { MetadataPatch } from '../../lib/schema/input.ts'
 import { MetadataPatched } from '../../lib/schema/output.ts'
 import { type Merge, patchMetadata } from '../../lib/store/metadata.ts'
-import { textsOf } from '../../lib/texts.ts'
+import { textsOf } from '../../lib/threads/texts.ts'
 
 export default function (app: App): void {
   const merge: Merge = (stored, patch) => app.ingest.read('merge', textsOf(stored ?? '{}', patch))

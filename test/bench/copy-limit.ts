@@ -5,7 +5,7 @@
 import { performance } from 'node:perf_hooks'
 import { connectTo, type SocketTarget } from '../../lib/database/connection.ts'
 import { CopyConnection } from '../../lib/database/copy-connection.ts'
-import { COPIED_TRACE_COLUMNS, SPAN_COLUMNS, TAG_COLUMNS } from '../../lib/store/columns.ts'
+import { COPIED_TRACE_COLUMNS, SPAN_COLUMNS, TAG_COLUMNS } from '../../lib/rows/columns.ts'
 import { type CopyRows, namesOf } from './copy-rows.ts'
 import type { Window } from './load.ts'
 import { createIdentities, createTemplate, type Identities, type Template } from './template.ts'

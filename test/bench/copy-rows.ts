@@ -4,8 +4,8 @@
  */
 import type { Sql } from 'postgres'
 import { TURN } from '../../lib/ingest/packing.ts'
-import { COPIED_TRACE_COLUMNS, type Column, SPAN_COLUMNS, TAG_COLUMNS } from '../../lib/store/columns.ts'
-import { unpackTexts } from '../../lib/store/packed-texts.ts'
+import { COPIED_TRACE_COLUMNS, type Column, SPAN_COLUMNS, TAG_COLUMNS } from '../../lib/rows/columns.ts'
+import { unpackTexts } from '../../lib/rows/packed-texts.ts'
 import { type BodyKind, ingestBody, SHAPES } from './bodies.ts'
 import { DURATION_PLACE, MINUTE_PLACE, NUMBER_PLACE, TRACE_ID_PLACE } from './template.ts'
 

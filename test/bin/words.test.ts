@@ -2,7 +2,7 @@ import t from 'tap'
 import { nearest } from '../../bin/nearest.ts'
 import { alignColumns, table } from '../../bin/table.ts'
 import { relativeTime, size } from '../../bin/words.ts'
-import { listenAddress } from '../../lib/running-server.ts'
+import { listenAddress } from '../../lib/health/running-server.ts'
 
 t.test('times are said in the unit that fits', async t => {
   const now = Date.parse('2026-01-31T12:00:00Z')

@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib'
 import t from 'tap'
+import { SCOPES } from '../../lib/access/keys.ts'
 import { ERRORS, type ErrorCode } from '../../lib/errors.ts'
-import { SCOPES } from '../../lib/keys.ts'
 import { MAX_BODY_BYTES } from '../../lib/schema/input.ts'
 import { ingestBody } from '../fixtures/bodies.ts'
 import { testDatabase } from '../fixtures/database.ts'

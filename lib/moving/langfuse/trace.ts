@@ -1,6 +1,7 @@
 /** A trace of Langfuse's, with its observations and scores, as a line of an export. */
-import { EnvironmentError, parseEnvironment } from '../../environment.ts'
+
 import { MAX_SCORES, MAX_SPANS, MAX_TAGS } from '../../schema/input.ts'
+import { EnvironmentError, parseEnvironment } from '../../trace/environment.ts'
 import type { Json } from '../../trace/json.ts'
 import { isBefore, parseTimestamp } from '../../trace/timestamp.ts'
 import { Fields, isId, type JsonObject, keep, type Mapping, mapId, present, readNumber, refuse } from './fields.ts'

@@ -8,7 +8,7 @@ import type { AddressInfo } from 'node:net'
 import { connectTo, type SocketTarget } from '../../../lib/database/connection.ts'
 import { Pool } from '../../../lib/database/pool.ts'
 import { READER_SETTINGS } from '../../../lib/database/reader-settings.ts'
-import { selectTraceDetail } from '../../../lib/store/traces.ts'
+import { selectTraceDetail } from '../../../lib/store/answers/traces.ts'
 
 export interface BareDetail {
   readonly target: SocketTarget

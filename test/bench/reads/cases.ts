@@ -1,8 +1,8 @@
 /** What is asked of a project in the reads benchmark. */
 import type { Sql } from 'postgres'
-import { encodeCursor } from '../../../lib/cursor.ts'
-import { SCORE_ORDER, type Sort, TRACE_ORDERS } from '../../../lib/store/order.ts'
-import { SORT_COLUMNS } from '../../../lib/store/trace-statement.ts'
+import { encodeCursor } from '../../../lib/store/lists/cursor.ts'
+import { SCORE_ORDER, type Sort, TRACE_ORDERS } from '../../../lib/store/lists/order.ts'
+import { SORT_COLUMNS } from '../../../lib/store/lists/trace-statement.ts'
 
 export interface ReadCase {
   readonly name: string

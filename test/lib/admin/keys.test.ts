@@ -1,9 +1,9 @@
 import t from 'tap'
+import { digestSecret, parseKey } from '../../../lib/access/keys.ts'
 import { createAccount } from '../../../lib/admin/accounts.ts'
 import { prepareFirstStart } from '../../../lib/admin/first-start.ts'
 import * as keys from '../../../lib/admin/keys.ts'
 import { createProject, listProjects } from '../../../lib/admin/projects.ts'
-import { digestSecret, parseKey } from '../../../lib/keys.ts'
 import { readKeysForAuth } from '../../../lib/store/keys.ts'
 import { databaseAt, testDatabase } from '../../fixtures/database.ts'
 

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { Admission } from '../../../lib/admission.ts'
 import { Packing } from '../../../lib/ingest/packing.ts'
+import { Admission } from '../../../lib/limits/admission.ts'
 
 const LONG = 20_000
 

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
-import { digestSecret, generateKey } from '../../../lib/keys.ts'
+import { digestSecret, generateKey } from '../../../lib/access/keys.ts'
 import * as accounts from '../../../lib/store/accounts.ts'
 import * as keys from '../../../lib/store/keys.ts'
 import * as projects from '../../../lib/store/projects.ts'

@@ -1,7 +1,7 @@
 import t from 'tap'
 import type { ScoreOutput } from '../../../lib/schema/output.ts'
+import { readTraceDetail } from '../../../lib/store/answers/traces.ts'
 import { addScore, deleteScore, type NewScore, readTraceScores } from '../../../lib/store/scores.ts'
-import { readTraceDetail } from '../../../lib/store/traces.ts'
 import { testDatabase } from '../../fixtures/database.ts'
 import { freshId, seedProject, seedTraces } from '../../fixtures/seed.ts'
 

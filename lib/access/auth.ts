@@ -1,0 +1,208 @@
+/**
+ * Who a request acts for. A key that was verified is remembered for at most REMEMBERED_MS, under a hash of the whole
+ * token; every other token is looked up. One lookup is under way at a time, and tokens that arrive meanwhile share the
+ * next one, so that a flood of wrong keys makes few queries. There is no memory of wrong keys: whatever is wrong with a
+ * token, it takes the same way and the same time, and gets the same answer.
+ */
+import { hash, timingSafeEqual } from 'node:crypto'
+import type { Access, Principal, Store } from '../app.ts'
+import { Refusal } from '../errors.ts'
+import type { Logger } from '../log.ts'
+import { type KeyForAuth, readKeysForAuth, touchKeys } from '../store/keys.ts'
+import { digestSecret, effectiveScopes, parseKey } from './keys.ts'
+
+export interface KeyRingOptions {
+  readonly store: Store
+  readonly keyPrefix: string
+  readonly digestSecret: string
+  readonly log: Logger
+}
+
+const REMEMBERED_MS = 5000
+const MAX_REMEMBERED = 10_000
+/** Tokens of one lookup. */
+const MAX_BATCH = 1000
+/** lastUsedAt moves no more often. */
+const TOUCH_INTERVAL_MS = 5 * 60_000
+
+/** The id of no key: what a token without the form of a key is looked up under. */
+const NO_KEY_ID = ''
+const SECRET_LENGTH = 43
+const DUMMY_DIGEST = Buffer.alloc(32)
+
+interface Remembered {
+  readonly principal: Principal
+  /** As performance.now() has it. */
+  readonly until: number
+}
+
+interface Lookup {
+  readonly tokenHash: string
+  readonly keyId: string
+  readonly secret: string
+  resolve(principal: Principal | undefined): void
+  reject(error: unknown): void
+}
+
+export class KeyRing {
+  readonly #options: KeyRingOptions
+  /** In the order in which they were verified. */
+  readonly #remembered = new Map<string, Remembered>()
+  #waiting: Lookup[] = []
+  #lookingUp = false
+  /** Moves with each `forget`: what was read before is not remembered after it. */
+  #epoch = 0
+
+  constructor(options: KeyRingOptions) {
+    this.#options = options
+  }
+
+  /**
+   * Whom an Authorization header speaks for. Throws `invalid_api_key`; while the database is away, `unavailable`, or
+   * `quota_exhausted` where the access is to write.
+   */
+  authenticate(authorization: string | undefined, access: Access): Principal | Promise<Principal> {
+    const token = bearerToken(authorization)
+    const tokenHash = hash('sha256', token, 'base64')
+    const remembered = this.#remembered.get(tokenHash)
+    if (remembered !== undefined && performance.now() < remembered.until) return remembered.principal
+    return this.#verify(token, tokenHash, access)
+  }
+
+  /** Forgets every key: one of them may have changed. */
+  forget(): void {
+    this.#epoch++
+    this.#remembered.clear()
+  }
+
+  async #verify(token: string, tokenHash: string, access: Access): Promise<Principal> {
+    const parts = parseKey(this.#options.keyPrefix, token)
+    const { keyId, secret } = parts ?? { keyId: NO_KEY_ID, secret: token.slice(0, SECRET_LENGTH) }
+    const found = new Promise<Principal | undefined>((resolve, reject) => {
+      this.#waiting.push({ tokenHash, keyId, secret, resolve, reject })
+    })
+    if (!this.#lookingUp) void this.#lookUp()
+    const principal = await found.catch(error => {
+      // Without the form of a key it is wrong whatever the database would say.
+      if (parts === undefined) return undefined
+      throw isWrite(access) && isUnavailable(error) ? new Refusal('quota_exhausted', error.message) : error
+    })
+    if (principal === undefined) throw invalidKey()
+    return principal
+  }
+
+  async #lookUp(): Promise<void> {
+    this.#lookingUp = true
+    while (this.#waiting.length > 0) {
+      const batch = this.#waiting.splice(0, MAX_BATCH)
+      try {
+        await this.#answer(batch)
+      } catch (error) {
+        for (const lookup of batch) lookup.reject(error)
+      }
+    }
+    this.#lookingUp = false
+  }
+
+  async #answer(batch: readonly Lookup[]): Promise<void> {
+    const epoch = this.#epoch
+    const until = performance.now() + REMEMBERED_MS
+    const ids = [...new Set(batch.map(lookup => lookup.keyId))]
+    const rows = new Map((await this.#options.store.read(sql => readKeysForAuth(sql, ids))).map(row => [row.id, row]))
+    const firstUses: [Lookup, KeyForAuth][] = []
+    const stale = new Set<string>()
+    for (const lookup of batch) {
+      const row = rows.get(lookup.keyId)
+      if (!this.#isValid(lookup.secret, row)) {
+        lookup.resolve(undefined)
+        continue
+      }
+      if (isDue(row!.lastUsedAt)) stale.add(row!.id)
+      if (row!.lastUsedAt === null) firstUses.push([lookup, row!])
+      else this.#accept(lookup, row!, until, epoch)
+    }
+    if (stale.size > 0) void this.#touch([...stale], firstUses, until, epoch)
+  }
+
+  /**
+   * Marks keys as used. Nobody waits for this but the requests that are the first of their key, so that a key in use
+   * always has a time of last use.
+   */
+  async #touch(ids: string[], firstUses: [Lookup, KeyForAuth][], until: number, epoch: number): Promise<void> {
+    const lastUsed = new Map<string, string>()
+    try {
+      const touched = await this.#options.store.write(sql => touchKeys(sql, ids))
+      for (const row of touched) lastUsed.set(row.id, row.lastUsedAt)
+    } catch (error) {
+      // The keys are valid all the same, and the next lookup tries again.
+      this.#options.log.warn({ err: error }, 'the last use of a key could not be stored')
+    }
+    for (const [lookup, row] of firstUses) {
+      const lastUsedAt = lastUsed.get(row.id) ?? new Date().toISOString()
+      this.#accept(lookup, { ...row, lastUsedAt }, until, epoch)
+    }
+  }
+
+  #accept(lookup: Lookup, row: KeyForAuth, until: number, epoch: number): void {
+    const principal = toPrincipal(row)
+    if (epoch === this.#epoch) this.#remember(lookup.tokenHash, principal, until)
+    lookup.resolve(principal)
+  }
+
+  /** Takes the same time whether the key is unknown, its secret is wrong, or it is no longer valid. */
+  #isValid(secret: string, row: KeyForAuth | undefined): boolean {
+    const given = digestSecret(secret, this.#options.digestSecret)
+    const isSame = timingSafeEqual(given, row?.digest ?? DUMMY_DIGEST)
+    return isSame && row !== undefined && row.revokedAt === null && !isPast(row.expiresAt)
+  }
+
+  #remember(tokenHash: string, principal: Principal, until: number): void {
+    const { expiresAt } = principal
+    const left = expiresAt === null ? REMEMBERED_MS : Date.parse(expiresAt) - Date.now()
+    this.#remembered.delete(tokenHash)
+    this.#remembered.set(tokenHash, { principal, until: Math.min(until, performance.now() + left) })
+    if (this.#remembered.size <= MAX_REMEMBERED) return
+    for (const oldest of this.#remembered.keys()) {
+      this.#remembered.delete(oldest)
+      return
+    }
+  }
+}
+
+/** What follows the scheme `Bearer`, in any case; empty where there is none. */
+function bearerToken(authorization = ''): string {
+  return /^bearer +(\S+) *$/i.exec(authorization)?.[1] ?? ''
+}
+
+function toPrincipal(row: KeyForAuth): Principal {
+  return {
+    keyId: row.id,
+    projectId: row.projectId,
+    scopes: effectiveScopes(row.scopes),
+    environment: row.environment,
+    trialAccountId: row.accountKind === 'trial' ? row.accountId : null,
+    expiresAt: row.expiresAt,
+    lastUsedAt: row.lastUsedAt ?? new Date().toISOString()
+  }
+}
+
+function isPast(time: string | null): boolean {
+  return time !== null && Date.parse(time) <= Date.now()
+}
+
+/** Whether it is time to mark a key as used again. */
+function isDue(lastUsedAt: string | null): boolean {
+  return lastUsedAt === null || Date.parse(lastUsedAt) + TOUCH_INTERVAL_MS <= Date.now()
+}
+
+function isWrite(access: Access): boolean {
+  return access === 'traces:write' || access === 'traces:delete'
+}
+
+function isUnavailable(error: unknown): error is Refusal {
+  return error instanceof Refusal && error.code === 'unavailable'
+}
+
+function invalidKey(): Refusal {
+  return new Refusal('invalid_api_key', 'The API key is missing, malformed, unknown, expired or revoked.')
+}

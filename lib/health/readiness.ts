@@ -1,0 +1,124 @@
+/**
+ * Whether a write would be accepted now. As long as writes are accepted, the database is only asked for what it needs to
+ * take another one. When one has been refused, a write is tried and undone until it succeeds: no other evidence counts.
+ */
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Sql } from 'postgres'
+import type { Ingest, Store } from '../app.ts'
+import { SQLSTATE } from '../database/failure.ts'
+import { checkForRoom, isReadOnly, tryWrite } from '../store/trial-write.ts'
+import type { Setup } from './setup.ts'
+
+/** What takes longer is an obstacle: whoever asks must be answered. */
+const MOST_MS = 2500
+/** The database is not looked into more often, however many ask. */
+const INTERVAL_MS = 1000
+
+const AWAY = 'the database cannot be reached'
+const READ_ONLY = 'the database takes no writes'
+const STUCK = 'the database does not get a write done'
+const QUEUE_FULL = 'the write queue is full'
+/** What is said of SQLSTATEs; of all else, that the database cannot be reached. */
+const NAMES: Readonly<Record<string, string>> = {
+  [SQLSTATE.readOnlyTransaction]: READ_ONLY,
+  [SQLSTATE.diskFull]: 'the disk of the database is full',
+  [SQLSTATE.tooManyConnections]: 'the database has no connection left',
+  [SQLSTATE.lockNotAvailable]: STUCK,
+  [SQLSTATE.queryCanceled]: STUCK
+}
+
+/** Reasons against a write; empty: there are none. */
+type Obstacles = readonly string[]
+
+export class Readiness {
+  readonly #setup: Pick<Setup, 'lacking' | 'ready'>
+  /** Writes as small writes do. */
+  readonly #store: Store
+  readonly #ingest: Pick<Ingest, 'admit'>
+  readonly #access: Check
+  readonly #look: Check
+  /** A write was refused, and no trial has succeeded since. */
+  #isRefusing = false
+
+  constructor(setup: Pick<Setup, 'lacking' | 'ready'>, store: Store, ingest: Pick<Ingest, 'admit'>) {
+    this.#setup = setup
+    this.#store = store
+    this.#ingest = ingest
+    this.#access = new Check(() => this.#checkAccess(), 0)
+    this.#look = new Check(() => this.#lookInside(), INTERVAL_MS)
+  }
+
+  /** A write was refused with 429. */
+  noteRefusal(): void {
+    if (this.#isRefusing) return
+    this.#isRefusing = true
+    this.#look.forget()
+  }
+
+  /** A few words for each reason why a write would be refused. */
+  async findObstacles(): Promise<Obstacles> {
+    if (this.#setup.lacking !== undefined) return ['not configured', ...this.#findQueue()]
+    const access = this.#setup.ready ? await this.#access.outcome() : [AWAY]
+    const database = access.length > 0 ? access : await this.#look.outcome()
+    return [...database, ...this.#findQueue()]
+  }
+
+  async #checkAccess(): Promise<Obstacles> {
+    return (await this.#store.write(isReadOnly)) ? [READ_ONLY] : []
+  }
+
+  async #lookInside(): Promise<Obstacles> {
+    const isTrial = this.#isRefusing
+    await this.#store.write((sql: Sql) => (isTrial ? tryWrite(sql) : checkForRoom(sql)))
+    if (isTrial) this.#isRefusing = false
+    return []
+  }
+
+  #findQueue(): Obstacles {
+    try {
+      this.#ingest.admit(0).release()
+      return []
+    } catch {
+      return [QUEUE_FULL]
+    }
+  }
+}
+
+/** One look at the database, shared by all who ask while it is under way, and for a while afterwards. */
+class Check {
+  readonly #work: () => Promise<Obstacles>
+  readonly #keptMs: number
+  #outcome: Promise<Obstacles> | undefined
+  #isUnderWay = false
+  #endedAt = 0
+
+  constructor(work: () => Promise<Obstacles>, keptMs: number) {
+    this.#work = work
+    this.#keptMs = keptMs
+  }
+
+  /** What was found before says nothing any more. */
+  forget(): void {
+    this.#endedAt = Number.NEGATIVE_INFINITY
+  }
+
+  outcome(): Promise<Obstacles> {
+    const isOld = !this.#isUnderWay && performance.now() - this.#endedAt >= this.#keptMs
+    if (this.#outcome === undefined || isOld) {
+      this.#outcome = Promise.race([this.#run(), delay(MOST_MS, [STUCK], { ref: false })])
+    }
+    return this.#outcome
+  }
+
+  async #run(): Promise<Obstacles> {
+    this.#isUnderWay = true
+    try {
+      return await this.#work()
+    } catch (error) {
+      return [NAMES[String((error as { cause?: { code?: unknown } }).cause?.code)] ?? AWAY]
+    } finally {
+      this.#isUnderWay = false
+      this.#endedAt = performance.now()
+    }
+  }
+}

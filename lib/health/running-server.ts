@@ -1,0 +1,58 @@
+/** Where the server of a data folder listens: the file server.json in it, for commands that look for the server. */
+import { readFile, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Config } from '../config.ts'
+import { readHolder } from '../database/holder.ts'
+
+export interface RunningServer {
+  /** `http://127.0.0.1:8787` */
+  readonly address: string
+  /** Undefined: not known, where the database is a server of one's own. */
+  readonly pid: number | undefined
+}
+
+const PROBE_TIMEOUT_MS = 2000
+
+/** Leaves the address where commands find it; for the embedded database only, which has a folder. */
+export async function announceServer(dataDir: string, address: string): Promise<void> {
+  await writeFile(fileIn(dataDir), JSON.stringify({ pid: process.pid, address }), { mode: 0o600 })
+}
+
+export async function withdrawServer(dataDir: string): Promise<void> {
+  await rm(fileIn(dataDir), { force: true })
+}
+
+/** The server that answers for this configuration, or undefined where none does. */
+export async function findServer(config: Config): Promise<RunningServer | undefined> {
+  const server = config.databaseUrl === undefined ? await readAnnounced(config.dataDir) : undefined
+  const candidate = server ?? { address: listenAddress(config.host, config.port), pid: undefined }
+  return (await answers(candidate.address)) ? candidate : undefined
+}
+
+/** The address under which a server that listens there is reached from this machine. */
+export function listenAddress(host: string, port: number): string {
+  const everywhere = host === '0.0.0.0' || host === '::'
+  const name = everywhere ? 'localhost' : host.includes(':') ? `[${host}]` : host
+  return `http://${name}:${port}`
+}
+
+/** A file that a killed server left behind names a process that does not hold the folder any more. */
+async function readAnnounced(dataDir: string): Promise<RunningServer | undefined> {
+  const text = await readFile(fileIn(dataDir), 'utf8').catch(() => '{}')
+  const { pid, address } = JSON.parse(text || '{}')
+  return pid !== undefined && pid === (await readHolder(dataDir)) ? { pid, address } : undefined
+}
+
+/** Whether a spoor server, and not something else, answers there. */
+async function answers(address: string): Promise<boolean> {
+  try {
+    const response = await fetch(`${address}/api/v1`, { signal: AbortSignal.timeout(PROBE_TIMEOUT_MS) })
+    return ((await response.json()) as { name?: unknown }).name === 'spoor'
+  } catch {
+    return false
+  }
+}
+
+function fileIn(dataDir: string): string {
+  return join(dataDir, 'server.json')
+}

@@ -1,0 +1,104 @@
+/**
+ * Whether this deployment may serve: its digest secret is there, and its schema is what the code needs. Looked at before
+ * the first request, and again and again while something is wrong, so that a database that comes up late or a migration
+ * by hand needs no restart.
+ *
+ * States: `waiting` (the database has not answered yet), `lacking` (it has, and something is missing), `ready`.
+ */
+import { ConfigError } from '../config.ts'
+import type { Database } from '../database/database.ts'
+import { classifyFailure } from '../database/failure.ts'
+import { isBehind, migrate, readSchemaState, type SchemaState } from '../database/migrate.ts'
+import { Pool } from '../database/pool.ts'
+import type { Logger } from '../log.ts'
+
+type State = { readonly is: 'waiting' | 'ready' } | { readonly is: 'lacking'; readonly what: string }
+
+const RETRY_MS = 1000
+const AWAY = 'the database cannot be reached; trying again'
+
+export class Setup {
+  readonly #database: Database
+  readonly #autoMigrate: boolean
+  readonly #log: Logger
+  readonly #migrations: string | undefined
+  #state: State = { is: 'waiting' }
+  #timer: NodeJS.Timeout | undefined
+  #stopped = false
+
+  /** `migrations`: the folder of another version's. */
+  constructor(database: Database, autoMigrate: boolean, log: Logger, migrations?: string) {
+    this.#database = database
+    this.#autoMigrate = autoMigrate
+    this.#log = log
+    this.#migrations = migrations
+  }
+
+  /** What is missing, or undefined. A database that is only away is not missing. */
+  get lacking(): string | undefined {
+    return this.#state.is === 'lacking' ? this.#state.what : undefined
+  }
+
+  get ready(): boolean {
+    return this.#state.is === 'ready'
+  }
+
+  /** Looks once, and goes on looking in the background until all is well. */
+  async start(): Promise<void> {
+    const state = await this.#look()
+    this.#enter(state)
+    if (state.is !== 'ready' && !this.#stopped) {
+      this.#timer = setTimeout(() => void this.start(), RETRY_MS)
+    }
+  }
+
+  stop(): void {
+    this.#stopped = true
+    clearTimeout(this.#timer)
+  }
+
+  async #look(): Promise<State> {
+    if (this.#database.digestSecret === undefined) return { is: 'lacking', what: 'KEY_DIGEST_SECRET is not set' }
+    try {
+      const schema = await this.#readSchema()
+      if (!isBehind(schema)) return { is: 'ready' }
+      if (!this.#autoMigrate) return { is: 'lacking', what: `${describe(schema)}: run \`spoor migrate\`` }
+      await migrate(this.#database, this.#log, this.#migrations)
+      return { is: 'ready' }
+    } catch (error) {
+      const failure = classifyFailure(error)
+      if (failure === 'lost' || failure === 'refused') return { is: 'waiting' }
+      const { message } = error as Error
+      return {
+        is: 'lacking',
+        what: error instanceof ConfigError ? message : `the schema cannot be applied: ${message}`
+      }
+    }
+  }
+
+  async #readSchema(): Promise<SchemaState> {
+    const pool = new Pool(onClose => this.#database.connect({ applicationName: 'setup', onClose }), { size: 1 })
+    try {
+      return await pool.run(sql => readSchemaState(sql, this.#migrations))
+    } finally {
+      await pool.end()
+    }
+  }
+
+  /** Says each change once. */
+  #enter(state: State): void {
+    const before = this.#state
+    this.#state = state
+    if (state.is === 'lacking') {
+      if (before.is !== 'lacking' || before.what !== state.what) this.#log.error(`not configured: ${state.what}`)
+    } else if (state.is === 'waiting') {
+      if (this.#timer === undefined) this.#log.warn({ database: this.#database.location }, AWAY)
+    } else if (this.#timer !== undefined) {
+      this.#log.info('the database is there and configured')
+    }
+  }
+}
+
+function describe({ state, version, latest }: SchemaState): string {
+  return state === 'missing' ? 'the database has no schema yet' : `the schema is at ${version}, and ${latest} is needed`
+}

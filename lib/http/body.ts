@@ -1,0 +1,154 @@
+/** Request bodies: received and decoded up to the limit, and not a byte further. */
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import { promisify } from 'node:util'
+import { brotliDecompress, gunzip, inflate, inflateRaw, type ZlibOptions } from 'node:zlib'
+import { Refusal } from '../errors.ts'
+import { Gate } from '../limits/gate.ts'
+import { MAX_BODY_BYTES } from '../schema/input.ts'
+
+/** The client went away before its request was complete; nobody is there to be answered. */
+export class ClientGone extends Error {
+  override readonly name = 'ClientGone'
+}
+
+export type Encoding = 'gzip' | 'deflate' | 'br'
+
+type Decoder = (bytes: Uint8Array, options: ZlibOptions) => Promise<Buffer>
+const inflateZlib = promisify<Uint8Array, ZlibOptions, Buffer>(inflate)
+const inflateBare = promisify<Uint8Array, ZlibOptions, Buffer>(inflateRaw)
+const DECODERS: Readonly<Record<Encoding, Decoder>> = {
+  gzip: promisify<Uint8Array, ZlibOptions, Buffer>(gunzip),
+  // HTTP's deflate is the zlib format, whose first byte ends in 8; some clients leave its frame out.
+  deflate: (bytes, options) => ((bytes[0] ?? 0) % 16 === 8 ? inflateZlib : inflateBare)(bytes, options),
+  br: promisify<Uint8Array, ZlibOptions, Buffer>(brotliDecompress)
+}
+
+/** How the body is encoded; undefined: not at all. Throws `unsupported_encoding`. */
+export function contentEncoding(headers: IncomingHttpHeaders): Encoding | undefined {
+  const header = headers['content-encoding']
+  if (header === undefined) return undefined
+  const names = header
+    .split(',')
+    .map(name => name.trim().toLowerCase())
+    .filter(name => name !== '' && name !== 'identity')
+  const [name] = names
+  if (name === undefined) return undefined
+  if (names.length === 1 && Object.hasOwn(DECODERS, name)) return name as Encoding
+  throw new Refusal('unsupported_encoding', 'Content-Encoding: must be one of gzip, deflate and br')
+}
+
+/** The body's declared length; undefined: it comes in chunks. Throws `payload_too_large`. */
+export function contentLength(headers: IncomingHttpHeaders, limit = MAX_BODY_BYTES): number | undefined {
+  const header = headers['content-length']
+  if (header === undefined) return headers['transfer-encoding'] === undefined ? 0 : undefined
+  const length = Number(header)
+  if (length > limit) throw tooLarge(limit)
+  return length
+}
+
+/** Is told how many bytes a body has come to; throws where there is no room for them. */
+export type Reserve = (bytes: number) => void
+
+/**
+ * Reads the whole body and decodes it. Throws `payload_too_large` as soon as either the bytes that arrive or those that
+ * come out of the decoder pass the limit, `invalid_json` for what cannot be decoded, and ClientGone.
+ */
+export async function receiveBody(
+  request: IncomingMessage,
+  encoding: Encoding | undefined,
+  reserve: Reserve,
+  limit = MAX_BODY_BYTES
+): Promise<Buffer> {
+  const bytes = await readBytes(request, reserve, limit)
+  if (encoding === undefined) return bytes
+  await decoding.enter()
+  try {
+    const decoded = await decode(bytes, encoding, limit)
+    reserve(decoded.length)
+    return decoded
+  } finally {
+    decoding.leave()
+  }
+}
+
+/** How large a body becomes is not known before it is decoded: what is being decoded is all that no room was kept for. */
+const decoding = new Gate(8)
+
+function readBytes(request: IncomingMessage, reserve: Reserve, limit: number): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const chunks = new Chunks()
+    let length = 0
+    const take = (chunk: Buffer) => {
+      chunks.add(chunk)
+      length += chunk.length
+      try {
+        if (length > limit) throw tooLarge(limit)
+        reserve(length)
+      } catch (error) {
+        request.off('data', take).pause()
+        reject(error)
+      }
+    }
+    const leave = () => {
+      if (!request.complete) reject(new ClientGone('The client went away'))
+    }
+    // What has closed already says nothing any more.
+    if (request.destroyed) reject(new ClientGone('The client went away'))
+    request.on('data', take)
+    request.on('end', () => resolve(chunks.join(length)))
+    request.on('error', leave)
+    request.on('close', leave)
+  })
+}
+
+/** Less than this is copied: as a chunk of its own, a byte would take a hundred times its room. */
+const SMALL_CHUNK = 1024
+const TAIL_BYTES = 16_384
+
+/** What has come of a body, in few pieces, however small the chunks are that it comes in. */
+class Chunks {
+  readonly #pieces: Buffer[] = []
+  /** What small chunks are copied to, how much of it is taken, and where the part begins that is no piece yet. */
+  #tail = Buffer.alloc(0)
+  #end = 0
+  #start = 0
+
+  add(chunk: Buffer): void {
+    if (chunk.length >= SMALL_CHUNK || (this.#pieces.length === 0 && this.#end === 0)) {
+      this.#cut()
+      this.#pieces.push(chunk)
+      return
+    }
+    if (this.#end + chunk.length > this.#tail.length) {
+      this.#cut()
+      this.#tail = Buffer.allocUnsafeSlow(TAIL_BYTES)
+      this.#start = this.#end = 0
+    }
+    this.#end += chunk.copy(this.#tail, this.#end)
+  }
+
+  join(length: number): Buffer {
+    this.#cut()
+    return this.#pieces.length === 1 ? this.#pieces[0]! : Buffer.concat(this.#pieces, length)
+  }
+
+  #cut(): void {
+    if (this.#end > this.#start) this.#pieces.push(this.#tail.subarray(this.#start, this.#end))
+    this.#start = this.#end
+  }
+}
+
+async function decode(bytes: Buffer, encoding: Encoding, limit: number): Promise<Buffer> {
+  // The chunk of a small body is small too: it is kept for as long as the body is.
+  const chunkSize = Math.min(65_536, Math.max(1024, bytes.length * 8))
+  try {
+    return await DECODERS[encoding](bytes, { maxOutputLength: limit, chunkSize })
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE') throw tooLarge(limit)
+    throw new Refusal('invalid_json', `body: is not whole ${encoding} data`)
+  }
+}
+
+function tooLarge(limit: number): Refusal {
+  return new Refusal('payload_too_large', `body: must have at most ${limit} bytes, decoded`)
+}

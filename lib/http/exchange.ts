@@ -1,0 +1,95 @@
+/** One request on its way through the server: what handlers are given, and what is known for its log line. */
+import { randomBytes } from 'node:crypto'
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
+import type { Principal, RequestOf, Route } from '../app.ts'
+
+const NO_BYTES = new Uint8Array()
+
+/** 16 random characters of this process, and a counter: unique, and cheap to make. */
+const PROCESS_PREFIX = randomBytes(8).toString('hex')
+const COUNTER_LENGTH = 8
+let counter = 0
+
+/** Makes the X-Request-Id of the next request: 24 characters of [0-9a-z]. */
+export function nextRequestId(): string {
+  return PROCESS_PREFIX + (counter++).toString(36).padStart(COUNTER_LENGTH, '0')
+}
+
+export class Exchange implements RequestOf<Record<string, unknown>> {
+  readonly requestId = nextRequestId()
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  /** As performance.now() has it. */
+  readonly startedAt = performance.now()
+  /** Undefined until the route is known. */
+  route: Route | undefined
+  /** Undefined for public routes, which do not look at it. */
+  key!: Principal
+  traceId = ''
+  scoreId = ''
+  /** What the route's guard adds to the answer. */
+  guardHeaders: Readonly<Record<string, string>> = {}
+  query: Record<string, unknown> = {}
+  payload: Uint8Array = NO_BYTES
+  /** The client waits for leave before it sends the body (Expect: 100-continue). */
+  awaitsContinue: boolean
+  /** Bytes of the decoded body, and of the answer's body. */
+  bytesIn = 0
+  bytesOut = 0
+  readonly #publicUrl: string | undefined
+  #abort: AbortController | undefined
+
+  constructor(
+    request: IncomingMessage,
+    response: ServerResponse,
+    publicUrl: string | undefined,
+    awaitsContinue: boolean
+  ) {
+    this.request = request
+    this.response = response
+    this.#publicUrl = publicUrl
+    this.awaitsContinue = awaitsContinue
+  }
+
+  get headers(): IncomingHttpHeaders {
+    return this.request.headers
+  }
+
+  get localPort(): number {
+    return this.request.socket.localPort ?? 0
+  }
+
+  get baseUrl(): string {
+    if (this.#publicUrl !== undefined) return this.#publicUrl
+    const host = this.headers.host ?? ''
+    if (HOST.test(host)) return `http://${host}`
+    const { localAddress = '' } = this.request.socket
+    return `http://${localAddress.includes(':') ? `[${localAddress}]` : localAddress}:${this.localPort}`
+  }
+
+  /** Made when it is first asked for: most handlers never do. */
+  get signal(): AbortSignal {
+    if (this.#abort !== undefined) return this.#abort.signal
+    const abort = new AbortController()
+    this.#abort = abort
+    const leave = () => {
+      if (!this.response.writableFinished) abort.abort()
+    }
+    if (this.response.closed) leave()
+    else this.response.once('close', leave)
+    return abort.signal
+  }
+
+  /** The address without its query, which may hold what does not belong in a log. */
+  get path(): string {
+    const url = this.request.url ?? ''
+    const end = url.indexOf('?')
+    return maskSecrets(url.slice(0, Math.min(end === -1 ? url.length : end, MAX_LOGGED_PATH)))
+  }
+}
+
+const MAX_LOGGED_PATH = 200
+/** A name or an address, with a port or without: what may stand in an address that is sent back. */
+const HOST = /^(?:[\w.-]+|\[[\da-fA-F:.]+\])(?::\d{1,5})?$/
+
+import { maskSecrets } from '../access/keys.ts'

@@ -1,0 +1,22 @@
+/** The bounds and cursors of lists, as requests bring them and answers give them. */
+import { decodeCursor, type Edge, encodeCursor, type Order } from '../store/lists/cursor.ts'
+import { parseTimestamp } from '../trace/timestamp.ts'
+import { refuseField } from './refuse.ts'
+
+/** The canonical form of the time that parameter `name` gives. */
+export function readTime(name: string, text: string | undefined): string | undefined {
+  if (text === undefined) return undefined
+  return parseTimestamp(text) ?? refuseField(name, 'must be an ISO 8601 date and time, such as 2026-11-21T12:00:00Z')
+}
+
+/** The edge that the cursor in parameter `name` stands for. */
+export function readCursor(name: string, order: Order, text: string | undefined): Edge | undefined {
+  if (text === undefined) return undefined
+  return (
+    decodeCursor(order, text) ?? refuseField(name, 'must be a cursor from a page of this list, under the same sort')
+  )
+}
+
+/** A cursor as JSON text; null where there is nothing to go on to. */
+export const renderCursor = (order: Order, edge: Edge | undefined): string =>
+  edge === undefined ? 'null' : `"${encodeCursor(order, edge)}"`

@@ -1,0 +1,67 @@
+/** Query strings, read strictly: what a route does not take is refused by name, never passed over. */
+import type { TObject } from 'typebox'
+import { Refusal } from '../errors.ts'
+import { checker } from '../schema/check.ts'
+
+/** Turns a raw query string (without `?`) into the values that a route's query schema describes. */
+export type QueryReader = (text: string) => Record<string, unknown>
+
+/** Decimal, without a sign, leading zeros or an exponent, and exact as a double. */
+const INTEGER = /^(?:0|-?[1-9]\d{0,14})$/
+const MAX_SHOWN_NAME = 100
+
+/** Checks values that came typed, by the rules of the reader. Throws `invalid_request`. */
+export function queryCheck(schema: TObject): (values: Readonly<Record<string, unknown>>) => void {
+  const { check, explain } = checker(schema)
+  return values => {
+    for (const [name, value] of Object.entries(values)) checkParameter(schema, name, value)
+    if (!check(values)) throw new Refusal('invalid_request', explain(values, 'query'))
+  }
+}
+
+/** Makes the reader for a schema of strings and integers. It throws `invalid_request`. */
+export function queryReader(schema: TObject): QueryReader {
+  const checkAll = queryCheck(schema)
+  const integers = new Set(
+    Object.entries(schema.properties)
+      .filter(([, property]) => 'type' in property && property.type === 'integer')
+      .map(([name]) => name)
+  )
+  return text => {
+    const query: Record<string, unknown> = {}
+    for (const [name, value] of parameters(text)) {
+      checkParameter(schema, name, value)
+      if (Object.hasOwn(query, name)) throw refusal(name, 'must not be given more than once')
+      query[name] = integers.has(name) && INTEGER.test(value) ? Number(value) : value
+    }
+    checkAll(query)
+    return query
+  }
+}
+
+function checkParameter(schema: TObject, name: string, value: unknown): void {
+  if (!Object.hasOwn(schema.properties, name)) throw refusal(name, 'unknown parameter')
+  if (value === '') throw refusal(name, 'must not be empty')
+}
+
+function* parameters(text: string): Generator<[string, string]> {
+  for (const pair of text.split('&')) {
+    if (pair === '') continue
+    const end = pair.indexOf('=')
+    const name = end === -1 ? pair : pair.slice(0, end)
+    yield [decode(name, name), end === -1 ? '' : decode(pair.slice(end + 1), name)]
+  }
+}
+
+function decode(text: string, name: string): string {
+  try {
+    return decodeURIComponent(text.replaceAll('+', ' '))
+  } catch {
+    throw refusal(name, 'must be percent-encoded UTF-8')
+  }
+}
+
+function refusal(name: string, rule: string): Refusal {
+  const shown = name.length > MAX_SHOWN_NAME ? `${name.slice(0, MAX_SHOWN_NAME)}…` : name
+  return new Refusal('invalid_request', `${shown}: ${rule}`)
+}

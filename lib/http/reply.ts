@@ -1,0 +1,154 @@
+/** Answers, from a handler's value or a refusal to bytes on the socket. Every one carries the headers that all must. */
+import { type ServerResponse, STATUS_CODES } from 'node:http'
+import type { Socket } from 'node:net'
+import { Content, JsonText, type Reply } from '../app.ts'
+import { type ErrorCode, RETRY_AFTER_S, type Refusal } from '../errors.ts'
+import { MAX_BODY_BYTES } from '../schema/input.ts'
+import { type Exchange, nextRequestId } from './exchange.ts'
+
+const JSON_TYPE = 'application/json'
+
+/**
+ * For how long, and for how many bytes, a connection stays open for a client that is still sending what nobody reads any
+ * more, and how long it may be silent meanwhile.
+ */
+const LINGER = { ms: 20_000, bytes: 16 * 1024 * 1024, silenceMs: 2000 }
+
+const PIECE_BYTES = 65_536
+
+/** What every error of a code carries. */
+const ERROR_HEADERS: { readonly [code in ErrorCode]?: readonly string[] } = {
+  invalid_api_key: ['WWW-Authenticate', 'Bearer'],
+  quota_exhausted: ['Retry-After', String(RETRY_AFTER_S)],
+  unavailable: ['Retry-After', String(RETRY_AFTER_S)]
+}
+
+/** Sends what a handler returned. */
+export function sendReply(exchange: Exchange, reply: Reply): void {
+  const { status = 200, headers, body } = reply
+  const [type, bytes] = render(body)
+  write(exchange, status, type, bytes, headers)
+}
+
+/** Sends the error envelope; `status` stands for the few cases that keep one of HTTP's own. */
+export function sendRefusal(exchange: Exchange, refusal: Refusal, status: number = refusal.status): void {
+  const { code, message, headers } = refusal
+  write(exchange, status, JSON_TYPE, envelope(code, message, exchange.requestId), headers, ERROR_HEADERS[code])
+}
+
+/** Answers on a socket whose request node's parser refused, so that there is no response object, and closes it. */
+export function sendRawRefusal(socket: Socket, status: number, message: string): void {
+  if (!socket.writable) return
+  const requestId = nextRequestId()
+  const body = envelope('invalid_request', message, requestId)
+  const head = [
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
+    `X-Request-Id: ${requestId}`,
+    'Cache-Control: no-store',
+    `Content-Type: ${JSON_TYPE}`,
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    'Connection: close'
+  ]
+  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`)
+  setTimeout(() => socket.destroy(), LINGER.silenceMs).unref()
+}
+
+/** The error object of every refusal (specification, section 7), as JSON text. */
+export function envelope(code: ErrorCode, message: string, requestId: string): string {
+  return JSON.stringify({ error: { code, message, requestId } })
+}
+
+function render(body: unknown): [type: string | undefined, bytes: string | Uint8Array] {
+  if (body === undefined) return [undefined, '']
+  if (body instanceof JsonText) return [JSON_TYPE, body.text]
+  if (body instanceof Content) return [body.type, body.bytes]
+  return [JSON_TYPE, JSON.stringify(body)]
+}
+
+function write(
+  exchange: Exchange,
+  status: number,
+  type: string | undefined,
+  bytes: string | Uint8Array,
+  more: Readonly<Record<string, string>> = {},
+  fixed: readonly string[] = []
+): void {
+  const { response } = exchange
+  if (response.destroyed || response.headersSent) return
+  const length = typeof bytes === 'string' ? Buffer.byteLength(bytes) : bytes.length
+  const headers = ['X-Request-Id', exchange.requestId, ...fixed]
+  for (const name in exchange.guardHeaders) headers.push(name, exchange.guardHeaders[name]!)
+  let cacheControl = 'no-store'
+  for (const name in more) {
+    if (name.toLowerCase() === 'cache-control') cacheControl = more[name]!
+    else headers.push(name, more[name]!)
+  }
+  headers.push('Cache-Control', cacheControl)
+  if (type !== undefined) headers.push('Content-Type', type)
+  if (status !== 204 && status !== 304) headers.push('Content-Length', String(length))
+  exchange.bytesOut = exchange.request.method === 'HEAD' ? 0 : length
+
+  if (mustHangUp(exchange)) {
+    response.shouldKeepAlive = false
+    response.writeHead(status, headers)
+    response.write(bytes)
+    linger(exchange)
+  } else {
+    response.writeHead(status, headers)
+    end(response, bytes)
+  }
+}
+
+/** A large answer goes out in pieces, each when the one before has been taken: so it can be seen whether any of it is. */
+export function end(response: ServerResponse, bytes: string | Uint8Array): void {
+  if (bytes.length <= PIECE_BYTES) {
+    response.end(bytes)
+    return
+  }
+  // A string would be held twice as long as it waits: by node, and as bytes by the kernel's writer.
+  const whole = typeof bytes === 'string' ? Buffer.from(bytes) : bytes
+  let at = 0
+  const send = () => {
+    let isTaken = true
+    while (isTaken && whole.length - at > PIECE_BYTES) {
+      isTaken = response.write(whole.subarray(at, at + PIECE_BYTES))
+      at += PIECE_BYTES
+    }
+    if (isTaken) response.end(whole.subarray(at))
+    else response.once('drain', send)
+  }
+  send()
+}
+
+/**
+ * Whether more of the request may come than is worth reading away. Otherwise node reads what is left, at most a body of
+ * the allowed size, and the connection goes on.
+ */
+function mustHangUp({ request, awaitsContinue }: Exchange): boolean {
+  if (request.complete) return false
+  const { 'content-length': length, 'transfer-encoding': encoding } = request.headers
+  return awaitsContinue || encoding !== undefined || Number(length ?? 0) > MAX_BODY_BYTES
+}
+
+/**
+ * Closing a socket while the client is still sending makes its kernel throw away our answer. So the whole answer goes
+ * out first, what comes is read away, and only then the connection ends.
+ */
+function linger({ request, response }: Exchange): void {
+  let bytes = 0
+  const silence = setTimeout(hangUp, LINGER.silenceMs)
+  const limit = setTimeout(hangUp, LINGER.ms)
+  function hangUp(): void {
+    clearTimeout(silence)
+    clearTimeout(limit)
+    response.end()
+  }
+  request.on('data', (chunk: Buffer) => {
+    bytes += chunk.length
+    if (bytes > LINGER.bytes) hangUp()
+    else silence.refresh()
+  })
+  request.once('end', hangUp)
+  request.once('close', hangUp)
+  request.resume()
+}

@@ -1,0 +1,222 @@
+/**
+ * Rows in the binary format of COPY (https://www.postgresql.org/docs/current/sql-copy.html#SQL-COPY-FILE-FORMATS-BINARY):
+ * a count of fields, then each field as its length and its bytes; numbers big-endian, times as microseconds since 2000.
+ */
+
+import { epochMs, microsOf } from '../trace/timestamp.ts'
+import type { Column, Value } from './columns.ts'
+import type { ListNumber } from './list-numbers.ts'
+import { threadBytes } from './thread-bytes.ts'
+
+const FIRST_BYTES = 65_536
+/** Bytes that one UTF-16 code unit takes in UTF-8 at most. */
+const UNIT_BYTES = 3
+/** Up to here a loop beats a call. */
+const SHORT_TEXT = 64
+const NULL_LENGTH = -1
+const TWO_32 = 4_294_967_296
+/** 2000-01-01T00:00:00Z, where PostgreSQL's clock begins. */
+const POSTGRES_EPOCH_MS = 946_684_800_000
+const TEXT_OID = 25
+
+/** Writes one field with its length; the value is not null. */
+type WriteField = (rows: CopyWriter, value: never) => void
+
+/** Hexadecimal digits by their character codes. */
+const NIBBLES = Uint8Array.from({ length: 128 }, (_, code) => Number.parseInt(String.fromCharCode(code), 16))
+
+/**
+ * A buffer that rows are written into, one behind the other. Numbers, digits and short texts are put in byte by byte: a
+ * call of Buffer's own methods costs more than that.
+ */
+export class CopyWriter {
+  bytes = Buffer.allocUnsafe(FIRST_BYTES)
+  length = 0
+
+  /** Makes room for so many bytes more. */
+  makeRoom(count: number): void {
+    if (this.length + count <= this.bytes.length) return
+    const larger = Buffer.allocUnsafe((this.length + count) * 2)
+    this.bytes.copy(larger, 0, 0, this.length)
+    this.bytes = larger
+  }
+
+  byte(value: number): void {
+    this.makeRoom(1)
+    this.bytes[this.length++] = value
+  }
+
+  append(bytes: Uint8Array): void {
+    this.makeRoom(bytes.length)
+    this.bytes.set(bytes, this.length)
+    this.length += bytes.length
+  }
+
+  int16(value: number): void {
+    this.makeRoom(2)
+    this.bytes[this.length++] = value >> 8
+    this.bytes[this.length++] = value
+  }
+
+  int32(value: number): void {
+    this.makeRoom(4)
+    this.putInt32(value, this.length)
+    this.length += 4
+  }
+
+  int64(value: number): void {
+    this.makeRoom(8)
+    this.putInt64(value, this.length)
+    this.length += 8
+  }
+
+  float64(value: number): void {
+    this.makeRoom(8)
+    this.length = this.bytes.writeDoubleBE(value, this.length)
+  }
+
+  /** A text behind its length. */
+  text(text: string): void {
+    this.makeRoom(4 + text.length * UNIT_BYTES)
+    const from = this.length + 4
+    const end = this.#putAscii(text, from) ? from + text.length : from + this.bytes.write(text, from)
+    this.putInt32(end - from, this.length)
+    this.length = end
+  }
+
+  /** Hexadecimal digits as bytes, behind their length. */
+  hex(digits: string): void {
+    const count = digits.length / 2
+    this.int32(count)
+    this.makeRoom(count)
+    const { bytes, length } = this
+    for (let i = 0; i < count; i++) {
+      const high = NIBBLES[digits.charCodeAt(2 * i)] as number
+      bytes[length + i] = (high << 4) | (NIBBLES[digits.charCodeAt(2 * i + 1)] as number)
+    }
+    this.length += count
+  }
+
+  putInt16(value: number, at: number): void {
+    this.bytes[at] = value >> 8
+    this.bytes[at + 1] = value
+  }
+
+  putInt32(value: number, at: number): void {
+    const { bytes } = this
+    bytes[at] = value >> 24
+    bytes[at + 1] = value >> 16
+    bytes[at + 2] = value >> 8
+    bytes[at + 3] = value
+  }
+
+  /** Integers up to 2^53. */
+  putInt64(value: number, at: number): void {
+    const high = Math.floor(value / TWO_32)
+    this.putInt32(high, at)
+    this.putInt32(value - high * TWO_32, at + 4)
+  }
+
+  /** What was written, as bytes of its own; then it begins anew. */
+  take(): Uint8Array {
+    const taken = threadBytes(this.length)
+    taken.set(this.bytes.subarray(0, this.length))
+    this.length = 0
+    return taken
+  }
+
+  /** False where the text is long, or not ASCII. */
+  #putAscii(text: string, at: number): boolean {
+    if (text.length > SHORT_TEXT) return false
+    const { bytes } = this
+    for (let i = 0; i < text.length; i++) {
+      const code = text.charCodeAt(i)
+      if (code > 127) return false
+      bytes[at + i] = code
+    }
+    return true
+  }
+}
+
+const FIELDS: Readonly<Record<string, WriteField>> = {
+  smallint(rows, value: number) {
+    rows.int32(2)
+    rows.int16(value)
+  },
+  int(rows, value: number) {
+    rows.int32(4)
+    rows.int32(value)
+  },
+  bigint(rows, value: number | ListNumber) {
+    rows.int32(8)
+    if (typeof value === 'number') {
+      rows.int64(value)
+    } else {
+      rows.int32(value.high)
+      rows.int32(value.low)
+    }
+  },
+  float8(rows, value: number) {
+    rows.int32(8)
+    rows.float64(value)
+  },
+  timestamptz(rows, value: string) {
+    rows.int32(8)
+    const ms = epochMs(value) - POSTGRES_EPOCH_MS
+    const micros = microsOf(value)
+    if (Number.isSafeInteger(ms * 1000)) {
+      rows.int64(ms * 1000 + micros)
+    } else {
+      rows.makeRoom(8)
+      rows.length = rows.bytes.writeBigInt64BE(BigInt(ms) * 1000n + BigInt(micros), rows.length)
+    }
+  },
+  uuid: (rows, value: string) => rows.hex(value),
+  bytea(rows, value: string | Uint8Array) {
+    if (typeof value === 'string') {
+      rows.hex(value)
+    } else {
+      rows.int32(value.length)
+      rows.append(value)
+    }
+  },
+  text: (rows, value: string) => rows.text(value),
+  json: (rows, value: string) => rows.text(value),
+  'text[]'(rows, value: readonly string[]) {
+    const start = rows.length
+    // Length, which is filled in last; one dimension; no nulls; of text; so many, counted from 1.
+    for (const number of [0, 1, 0, TEXT_OID, value.length, 1]) rows.int32(number)
+    for (const text of value) rows.text(text)
+    rows.putInt32(rows.length - start - 4, start)
+  }
+}
+
+/** A function that writes the fields of these columns, in their order. */
+export function fieldWriter<T, N extends string>(
+  columns: readonly (Column & { readonly name: N })[],
+  values: Readonly<Record<N, (item: T) => Value>>
+): (rows: CopyWriter, item: T) => void {
+  const fields = columns.map(({ name, type }) => ({ value: values[name], write: fieldOf(type) }))
+  return (rows, item) => {
+    for (let i = 0; i < fields.length; i++) {
+      const field = fields[i] as (typeof fields)[number]
+      const value = field.value(item)
+      if (value === null) rows.int32(NULL_LENGTH)
+      else field.write(rows, value as never)
+    }
+  }
+}
+
+/** The field that begins here: its bytes, undefined for null, and where it ends. */
+export function readField(bytes: Buffer, at: number): { readonly bytes: Buffer | undefined; readonly end: number } {
+  const length = bytes.readInt32BE(at)
+  const from = at + 4
+  if (length === NULL_LENGTH) return { bytes: undefined, end: from }
+  return { bytes: bytes.subarray(from, from + length), end: from + length }
+}
+
+function fieldOf(type: string): WriteField {
+  const write = FIELDS[type]
+  if (write === undefined) throw new Error(`no binary form for ${type}`)
+  return write
+}

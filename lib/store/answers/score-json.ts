@@ -1,0 +1,78 @@
+/** Scores as answers show them: JSON text made of rows, without parsing what the rows hold as JSON. */
+import { MAX_SCORES } from '../../schema/input.ts'
+import { plain, type Texts, text } from './json.ts'
+
+/** The columns of a score in answers; ids are hexadecimal, `value` is JSON text. */
+export interface ScoreRow {
+  readonly id: string
+  readonly spanId: string | null
+  readonly name: string
+  readonly dataType: string
+  readonly value: string
+  readonly comment: string | null
+  readonly source: string
+  readonly evaluatorId: string | null
+  readonly runId: string | null
+  readonly createdAt: string
+}
+
+/** The score output object (specification 2.7). */
+export function renderScore(score: ScoreRow, traceId: string): string {
+  return (
+    `{"id":"${score.id}","traceId":"${traceId}","spanId":${plain(score.spanId)},"name":${text(score.name)}` +
+    `,"dataType":"${score.dataType}","value":${score.value},"comment":${text(score.comment)}` +
+    `,"source":"${score.source}","evaluatorId":${text(score.evaluatorId)},"runId":${text(score.runId)}` +
+    `,"createdAt":"${score.createdAt}"}`
+  )
+}
+
+/** A member of a trace summary's `scores`; name and evaluator are JSON text. */
+const summaryMember = (name: string, id: string, dataType: string, value: string, evaluatorId: string): string =>
+  `${name}:{"scoreId":"${id}","dataType":"${dataType}","value":${value},"evaluatorId":${evaluatorId}}`
+
+/** The `scores` of a trace summary: of one trace's scores, newest first, the first of each name. */
+export function renderScoreMap(scores: readonly ScoreRow[]): string {
+  const newest = new Map<string, ScoreRow>()
+  for (const score of scores) if (!newest.has(score.name)) newest.set(score.name, score)
+  const members = Array.from(newest.values(), ({ name, id, dataType, value, evaluatorId }) =>
+    summaryMember(text(name), id, dataType, value, text(evaluatorId))
+  )
+  return `{${members.join(',')}}`
+}
+
+/** Between values; to_json escapes it, and no other value of a score's can hold it. */
+const SEPARATOR = '\u0002'
+const SCORE_VALUES = [
+  'to_json(name)',
+  "encode(id, 'hex')",
+  'data_type',
+  'value',
+  "coalesce(to_json(evaluator_id), 'null')"
+] as const
+
+/**
+ * The scores in the summary of a trace, a row of traces as t in project $1, as one text; null where it has none. (They are
+ * asked for in order and with a limit that no trace reaches, so that only their key can seem good while the table is empty.)
+ */
+export const SCORE_MAP_TEXT = `case when t.score_count > 0 then (
+  select string_agg(concat_ws(E'\\x02', ${SCORE_VALUES.join(', ')}), E'\\x02' order by name)
+  from (
+    select distinct on (name) * from (
+      select * from scores where project_id = $1 and trace_seq = t.seq order by trace_seq, seq limit ${MAX_SCORES}
+    ) all_of_it order by name, created_at desc, seq desc
+  ) newest
+) end`
+
+/** What becomes of that text, '' for null. */
+export function readScoreMap(joined: string): string {
+  if (joined === '') return '{}'
+  const values = joined.split(SEPARATOR)
+  const each = SCORE_VALUES.length
+  const members = Array.from({ length: values.length / each }, (_, i) => {
+    const [name, id, dataType, value, evaluatorId] = values.slice(i * each, (i + 1) * each) as Texts<
+      typeof SCORE_VALUES
+    >
+    return summaryMember(name, id, dataType, value, evaluatorId)
+  })
+  return `{${members.join(',')}}`
+}

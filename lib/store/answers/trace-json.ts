@@ -1,0 +1,174 @@
+/**
+ * Traces and spans as answers show them: JSON text put together from columns. Free JSON is never parsed on its way out,
+ * which keeps it exact and costs little more than copying: 15 µs for a trace with 8 spans of 2 kB, 1 ms with 200.
+ */
+import { UNASSIGNED } from '../../trace/environment.ts'
+import type { UsageFields } from '../../trace/prepared.ts'
+import { list, plain, raw, text } from './json.ts'
+import { renderScore, renderScoreMap, type ScoreRow } from './score-json.ts'
+
+/** The columns of a trace's summary. */
+export interface SummaryRow extends UsageFields {
+  readonly id: string
+  readonly name: string
+  readonly status: string
+  /** A label, 'unassigned', or null where it was not recorded. */
+  readonly environment: string | null
+  readonly startedAt: string
+  readonly endedAt: string | null
+  readonly durationMs: number | null
+  readonly provider: string | null
+  readonly model: string | null
+  readonly sessionId: string | null
+  readonly userId: string | null
+  readonly tags: readonly string[] | null
+  readonly costUsd: number | null
+  readonly spanCount: number
+  readonly errorCount: number
+  readonly estimatedBytes: number
+  readonly ingestedAt: string | null
+}
+
+/** The columns of a trace in its detail; input, output and metadata are JSON text. */
+export interface TraceRow extends SummaryRow {
+  readonly input: string | null
+  readonly output: string | null
+  readonly metadata: string | null
+  readonly metadataUpdatedAt: string | null
+  readonly bodyHash: string
+}
+
+/** The columns of a span; input, output, attributes and events are JSON text. */
+export interface SpanRow extends UsageFields {
+  readonly id: string
+  readonly parentSpanId: string | null
+  readonly name: string
+  readonly kind: string
+  readonly status: string
+  readonly startedAt: string
+  readonly endedAt: string
+  readonly durationMs: number
+  readonly provider: string | null
+  readonly model: string | null
+  readonly input: string | null
+  readonly output: string | null
+  readonly attributes: string | null
+  readonly events: string | null
+  readonly costUsd: number | null
+}
+
+/** All three integers: a count that was not sent is 0, a total that was not sent is the sum, as far as it is exact. */
+export function renderUsage({ inputTokens, outputTokens, totalTokens }: UsageFields): string {
+  const input = inputTokens ?? 0
+  const output = outputTokens ?? 0
+  const total = totalTokens ?? Math.min(input + output, Number.MAX_SAFE_INTEGER)
+  return `{"inputTokens":${input},"outputTokens":${output},"totalTokens":${total}}`
+}
+
+/** A span recorded without usage has none. */
+function renderSpanUsage(span: UsageFields): string {
+  const absent = span.inputTokens === null && span.outputTokens === null && span.totalTokens === null
+  return absent ? 'null' : renderUsage(span)
+}
+
+/** The environment with the comma before it: a label, or null. */
+export function environmentMember({ environment }: Pick<SummaryRow, 'environment'>): string {
+  return `,"environment":${text(environment === UNASSIGNED ? null : environment)}`
+}
+
+/** The members of a summary (specification 2.4), without the braces; `scores` is the map as JSON text. */
+function summaryMembers(trace: SummaryRow, scores: string, environment = environmentMember(trace)): string {
+  return joinSummary(
+    {
+      id: trace.id,
+      name: text(trace.name),
+      status: trace.status,
+      environment,
+      startedAt: trace.startedAt,
+      endedAt: plain(trace.endedAt),
+      durationMs: trace.durationMs,
+      provider: text(trace.provider),
+      model: text(trace.model),
+      sessionId: text(trace.sessionId),
+      userId: text(trace.userId),
+      tags: trace.tags === null ? '[]' : JSON.stringify(trace.tags),
+      usage: renderUsage(trace),
+      costUsd: trace.costUsd,
+      spanCount: trace.spanCount,
+      errorCount: trace.errorCount,
+      estimatedBytes: trace.estimatedBytes,
+      ingestedAt: plain(trace.ingestedAt)
+    },
+    scores
+  )
+}
+
+/** What stands in the members of a summary: JSON text, but for id, status and startedAt, which lack their quotes. */
+export interface SummaryParts {
+  readonly id: string
+  readonly name: string
+  readonly status: string
+  /** The whole member, with the comma before it. */
+  readonly environment: string
+  readonly startedAt: string
+  readonly endedAt: string
+  readonly durationMs: number | string | null
+  readonly provider: string
+  readonly model: string
+  readonly sessionId: string
+  readonly userId: string
+  readonly tags: string
+  readonly usage: string
+  readonly costUsd: number | null
+  readonly spanCount: number | string
+  readonly errorCount: number | string
+  readonly estimatedBytes: number | string
+  readonly ingestedAt: string
+}
+
+/** The members of a summary, in the order of the specification. */
+export function joinSummary(trace: SummaryParts, scores: string): string {
+  return (
+    `"id":"${trace.id}","name":${trace.name},"status":"${trace.status}"${trace.environment}` +
+    `,"startedAt":"${trace.startedAt}","endedAt":${trace.endedAt},"durationMs":${trace.durationMs}` +
+    `,"provider":${trace.provider},"model":${trace.model},"sessionId":${trace.sessionId},"userId":${trace.userId}` +
+    `,"tags":${trace.tags},"usage":${trace.usage},"costUsd":${trace.costUsd},"spanCount":${trace.spanCount}` +
+    `,"errorCount":${trace.errorCount},"estimatedBytes":${trace.estimatedBytes}` +
+    `,"ingestedAt":${trace.ingestedAt},"scores":${scores}`
+  )
+}
+
+/** The span output object (specification 2.6). Events are stored in the form in which they are answered. */
+function renderSpan(span: SpanRow, traceId: string): string {
+  return (
+    `{"id":"${span.id}","traceId":"${traceId}","parentSpanId":${plain(span.parentSpanId)}` +
+    `,"name":${text(span.name)},"kind":"${span.kind}","status":"${span.status}"` +
+    `,"startedAt":"${span.startedAt}","endedAt":"${span.endedAt}","durationMs":${span.durationMs}` +
+    `,"provider":${text(span.provider)},"model":${text(span.model)}` +
+    `,"input":${raw(span.input, 'null')},"output":${raw(span.output, 'null')}` +
+    `,"attributes":${raw(span.attributes, '{}')},"events":${raw(span.events, '[]')}` +
+    `,"usage":${renderSpanUsage(span)},"costUsd":${span.costUsd}}`
+  )
+}
+
+/** The members of a detail's trace (specification 2.5), without the braces. Scores stand in the order of the answer. */
+export function detailMembers(trace: TraceRow, scores: readonly ScoreRow[], environment?: string): string {
+  return (
+    summaryMembers(trace, renderScoreMap(scores), environment) +
+    `,"input":${raw(trace.input, 'null')},"output":${raw(trace.output, 'null')}` +
+    `,"metadata":${raw(trace.metadata, '{}')},"metadataUpdatedAt":${plain(trace.metadataUpdatedAt)}` +
+    `,"bodyHash":"${trace.bodyHash}"`
+  )
+}
+
+/** The members of a detail besides its trace, without the braces. */
+export function partMembers(traceId: string, spans: readonly SpanRow[], scores: readonly ScoreRow[]): string {
+  const spanTexts = spans.map(span => renderSpan(span, traceId))
+  const scoreTexts = scores.map(score => renderScore(score, traceId))
+  return `"spans":${list(spanTexts)},"scores":${list(scoreTexts)}`
+}
+
+/** The trace detail. Spans and scores stand in the order of the answer. */
+export function renderTraceDetail(trace: TraceRow, spans: readonly SpanRow[], scores: readonly ScoreRow[]): string {
+  return `{"trace":{${detailMembers(trace, scores)}},${partMembers(trace.id, spans, scores)}}`
+}

@@ -1,0 +1,64 @@
+/** The orders of lists, and where in them a page begins. Every order is descending, and so is what breaks its ties. */
+
+import { isBefore, parseTimestamp } from '../../trace/timestamp.ts'
+import type { Edge, Order } from './cursor.ts'
+
+/** An order, what lies at or above everything in it, and what lies below everything. */
+export interface ListOrder extends Order {
+  readonly highestKey: string
+  readonly lowestKey: string
+  readonly highestTie: string
+  readonly lowestTie: string
+}
+
+const isTime = (text: string): boolean => parseTimestamp(text) === text
+const isCount = (text: string): boolean => /^(0|[1-9]\d{0,15})$/.test(text) && Number.isSafeInteger(Number(text))
+const isAmount = (text: string): boolean => {
+  const amount = Number(text)
+  return amount >= 0 && Number.isFinite(amount) && String(amount) === text
+}
+
+const TRACE_IDS = {
+  isTie: (text: string): boolean => /^[0-9a-f]{32}$/.test(text),
+  highestTie: 'f'.repeat(32),
+  lowestTie: '0'.repeat(32)
+}
+const HIGHEST_COUNT = String(Number.MAX_SAFE_INTEGER)
+
+/** The sorts of the trace list (specification 4.7). */
+export const TRACE_ORDERS = {
+  newest: { name: 'traces:newest', isKey: isTime, highestKey: 'infinity', lowestKey: '-infinity', ...TRACE_IDS },
+  slowest: { name: 'traces:slowest', isKey: isCount, highestKey: HIGHEST_COUNT, lowestKey: '-1', ...TRACE_IDS },
+  costliest: { name: 'traces:costliest', isKey: isAmount, highestKey: 'Infinity', lowestKey: '-1', ...TRACE_IDS }
+} as const satisfies Record<string, ListOrder>
+export type Sort = keyof typeof TRACE_ORDERS
+
+/** The list of scores: by createdAt, then by the number that counts insertions. */
+export const SCORE_ORDER: ListOrder = {
+  name: 'scores',
+  isKey: isTime,
+  isTie: isCount,
+  highestKey: 'infinity',
+  lowestKey: '-infinity',
+  highestTie: HIGHEST_COUNT,
+  lowestTie: '0'
+}
+
+/**
+ * Where a walk down the list begins: at its top, at the upper bound `to` (inclusive, for orders by time), or at the
+ * cursor, whichever is lowest. One edge instead of two conditions, because PostgreSQL enters an index at one of them
+ * only, and may choose the one that is further away.
+ */
+export function edgeBelow(order: ListOrder, cursor: Edge | undefined, to: string | undefined): Edge {
+  if (cursor !== undefined && (to === undefined || !isBefore(to, cursor.key))) return cursor
+  return { key: to ?? order.highestKey, tie: order.highestTie, inclusive: true }
+}
+
+/** Where a walk up the list begins: at the cursor, or at the lower bound `from` where that is higher. */
+export function edgeAbove(order: ListOrder, cursor: Edge, from: string | undefined): Edge {
+  if (from === undefined || !isBefore(cursor.key, from)) return cursor
+  return { key: from, tie: order.lowestTie, inclusive: true }
+}
+
+/** The edge of what lies on the other side of an edge. */
+export const behindEdge = (edge: Edge): Edge => ({ ...edge, inclusive: !edge.inclusive })

@@ -1,0 +1,87 @@
+/**
+ * The list of a project's scores (specification 4.14): newest first, by keyset on (created_at, seq).
+ */
+import type { Sql } from 'postgres'
+import { list } from '../answers/json.ts'
+import { renderScore, type ScoreRow } from '../answers/score-json.ts'
+import { SCORE_COLUMNS } from '../scores.ts'
+import type { Edge } from './cursor.ts'
+import { edgeBelow, SCORE_ORDER } from './order.ts'
+
+/** Scores that one call may look at when it filters by environment. */
+export const MAX_EXAMINED = 1000
+
+export interface ScoreQuery {
+  readonly name?: string | undefined
+  /** Of the score's trace; in lower case. */
+  readonly environment?: string | undefined
+  /** Canonical timestamps, inclusive bounds of createdAt. */
+  readonly from?: string | undefined
+  readonly to?: string | undefined
+  readonly limit: number
+  readonly after?: Edge | undefined
+}
+
+export interface ScorePage {
+  /** The scores, as the text of a JSON array. */
+  readonly scores: string
+  /** Where to go on; undefined: nothing is left. */
+  readonly next: Edge | undefined
+}
+
+interface Row extends ScoreRow {
+  readonly seq: number
+  /** Null: not of the page, but the last score that may be examined, or the one after it. */
+  readonly traceId: string | null
+}
+
+/**
+ * A score's trace. (It is asked for as if there could be several, in order, so that no other index of traces can seem as good
+ * while the tables are empty: the plan is kept.)
+ */
+const TRACE_OF_SCORE = `select id, environment from traces
+  where project_id = s.project_id and seq >= s.trace_seq and seq <= s.trace_seq order by seq limit 1`
+
+/** One page of a project's scores. With an environment it may be short, or empty, and still not be the last. */
+export async function listScores(sql: Sql, projectId: number, query: ScoreQuery): Promise<ScorePage> {
+  const { name, environment, from, limit } = query
+  const edge = edgeBelow(SCORE_ORDER, query.after, query.to)
+  const most = environment === undefined ? limit : MAX_EXAMINED
+  const values: (string | number)[] = []
+  const bind = (value: string | number) => `$${values.push(value)}`
+  const conditions = [`s.project_id = ${bind(projectId)}`]
+  if (name !== undefined) conditions.push(`s.name = ${bind(name)}`)
+  if (from !== undefined) conditions.push(`s.created_at >= ${bind(from)}`)
+  // "is true" keeps PostgreSQL from looking for the traces by their environment, which may be that of very many.
+  const inEnvironment = environment === undefined ? '' : `and (t.environment = ${bind(environment)}) is true`
+  const beyond = edge.inclusive ? '<=' : '<'
+  const found = await sql.unsafe<Row[]>(
+    `with examined as materialized (
+      select s.*, row_number() over (order by created_at desc, seq desc) as place
+      from scores s
+      where ${conditions.join(' and ')} and (s.created_at, s.seq) ${beyond} (${bind(edge.key)}, ${bind(edge.tie)})
+      order by created_at desc, seq desc
+      limit ${bind(most + 1)}
+    )
+    (
+      select ${SCORE_COLUMNS}, s.seq, t.id as "traceId"
+      from examined s cross join lateral (${TRACE_OF_SCORE}) t
+      where s.place <= ${bind(most)} ${inEnvironment}
+      order by s.place
+      limit ${bind(limit + 1)}
+    )
+    union all
+    (select ${SCORE_COLUMNS}, s.seq, null from examined s where s.place >= ${bind(most)} order by s.place)`,
+    values,
+    { prepare: true }
+  )
+  const matches = found.filter(row => row.traceId !== null)
+  const [lastExamined, beyondIt] = found.filter(row => row.traceId === null)
+  const rows = matches.slice(0, limit)
+  // Where more matches were found than fit, the last one that fits is the last one examined.
+  const last = matches.length > limit ? rows.at(-1) : beyondIt && lastExamined
+  return {
+    scores: list(rows.map(row => renderScore(row, row.traceId!))),
+    next: last && { key: last.createdAt, tie: String(last.seq), inclusive: false }
+  }
+}

@@ -1,0 +1,64 @@
+/**
+ * Pages of the slowest and costliest that lie deeper than a ranking goes (lib/store/rankings/rankings.ts), or that it cannot fill since
+ * traces of its top were deleted. They are found along the project's own ranking, which has every trace:
+ *
+ * 1. Where many match, the page is near.
+ * 2. Where few do, all of them are read, as the newest of their lists, and sorted.
+ * 3. Else it is walked to, however far that is: where one of 1,000 matches, a page of 50 looks at 50,000.
+ */
+import type { Sql } from 'postgres'
+import type { Found, Start, TraceQuery } from './trace-list.ts'
+import { familyFilters, findLists } from './trace-merge.ts'
+import { TraceStatement } from './trace-statement.ts'
+import { walkNear, walkTraces } from './trace-walk.ts'
+
+/** How many traces are looked at for a page that is near, and how many are sorted. */
+export const DEPTH = { near: 2_000, few: 2_000 }
+
+/** Reads the page. */
+export async function readDeep(
+  sql: Sql,
+  projectId: number,
+  query: TraceQuery,
+  start: Start,
+  { near, few }: typeof DEPTH
+): Promise<Found> {
+  return (
+    (await walkNear(sql, projectId, query, start, near)) ??
+    (await sortFew(sql, projectId, query, start, few)) ??
+    walkTraces(sql, projectId, query, start)
+  )
+}
+
+/** Undefined: more than a few match. */
+async function sortFew(
+  sql: Sql,
+  projectId: number,
+  query: TraceQuery,
+  { edge, down, isCursor, limit }: Start,
+  few: number
+): Promise<Found | undefined> {
+  const statement = new TraceStatement(projectId, query)
+  const { list, members, row } = findLists(statement, query)
+  const most = statement.bind(few)
+  const wanted = statement.bind(limit + 1)
+  const order = statement.order(down, 'm.key', 'm.id')
+  const [key, tie] = [statement.bind(edge.key), statement.bind(edge.tie)]
+  const ahead = `(key, id) ${down ? '<' : '>'}${edge.inclusive ? '=' : ''} (${key}, ${tie})`
+  const page = statement.pageOfRows(`(select t.* from picked m cross join lateral (${row('m')}) t ${order})`)
+  const behind = isCursor ? `exists (select from members where key is not null and not (${ahead}))` : 'false'
+  const [{ areFew, ...found }] = await sql.unsafe<[Found & { readonly areFew: boolean }]>(
+    `with lists as materialized (
+      select ${list} as list from trace_families where project_id = $1 ${familyFilters(statement, query)}
+    ), members as materialized (
+      select lists.list, m.key, m.id from lists cross join lateral (${members('lists.list', `${most} + 1`)}) m
+      limit ${most} + 1
+    ), picked as materialized (
+      select m.list, m.key, m.id from members m where key is not null and ${ahead} ${order} limit ${wanted}
+    )
+    select (select count(*) from members) <= ${most} as "areFew", ${page} as page, ${behind} as behind`,
+    statement.values,
+    { prepare: true }
+  )
+  return areFew ? found : undefined
+}

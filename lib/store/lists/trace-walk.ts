@@ -1,0 +1,59 @@
+/** Pages of traces along the index of their order. */
+import type { Sql } from 'postgres'
+import type { Edge } from './cursor.ts'
+import { behindEdge } from './order.ts'
+import type { Found, Start, TraceQuery } from './trace-list.ts'
+import { TraceStatement } from './trace-statement.ts'
+
+/** Reads the page, looking at each trace for what else is asked for. */
+export async function walkTraces(sql: Sql, projectId: number, query: TraceQuery, start: Start): Promise<Found> {
+  const { statement, filters, page, behind } = walkOf(projectId, query, start)
+  const [found] = await sql.unsafe<[Found]>(
+    `select ${statement.pageOfRows(`(${page()})`)} as page, ${behind} as behind`,
+    statement.values,
+    // More filters come in so many combinations that their statements are not worth keeping.
+    { prepare: filters < 2 }
+  )
+  return found
+}
+
+/** The same where a full page is among the next so many traces; undefined: it is not. */
+export async function walkNear(
+  sql: Sql,
+  projectId: number,
+  query: TraceQuery,
+  start: Start,
+  most: number
+): Promise<Found | undefined> {
+  const { statement, filters, wanted, order, page, behind } = walkOf(projectId, query, start)
+  const [{ isFull, ...found }] = await sql.unsafe<[Found & { readonly isFull: boolean }]>(
+    `with picked as materialized (${page(statement.bind(most))})
+    select (select count(*) from picked) = ${wanted} as "isFull",
+      ${statement.pageOfRows(`(select * from picked ${order})`)} as page, ${behind} as behind`,
+    statement.values,
+    { prepare: filters < 2 }
+  )
+  return isFull ? found : undefined
+}
+
+/** The pieces of the statement; a page may look at so many traces only. */
+function walkOf(projectId: number, query: TraceQuery, { edge, down, isCursor, limit }: Start) {
+  const statement = new TraceStatement(projectId, query)
+  const filters = statement.columnFilters()
+  const walk = (down: boolean, edge: Edge, limit: string, most?: string) => {
+    const next = `select * from traces where ${statement.beyond(down, edge)}`
+    const looked =
+      most === undefined ? next : `select * from (${next} ${statement.order(down)} limit ${most}) next where true`
+    return `${looked} ${filters.join(' ')} ${statement.order(down)} limit ${limit}`
+  }
+  // One trace more than asked for shows whether anything follows; one on the other side, whether anything precedes.
+  const wanted = statement.bind(limit + 1)
+  return {
+    statement,
+    filters: filters.length,
+    wanted,
+    order: statement.order(down),
+    page: (most?: string) => walk(down, edge, wanted, most),
+    behind: isCursor ? statement.hasRow(walk(!down, behindEdge(edge), '1')) : 'false'
+  }
+}

@@ -1,0 +1,91 @@
+/**
+ * Keeps rankings short while much is recorded (lib/store/rankings/rankings.ts): now and then, those of the lists that a project's
+ * newest traces are in are cut, one after the other, over a connection of its own.
+ */
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Sql } from 'postgres'
+import type { Database } from '../../database/database.ts'
+import type { Logger } from '../../log.ts'
+import { KnownFloors } from './known-floors.ts'
+import { cutRanking, findFrequentLists, RANKING_SIZE, RANKINGS, type RankingSize } from './rankings.ts'
+
+/**
+ * A project's rankings are looked at after so many operations on it, from the start of the process, and whenever there were so
+ * many more: of each, the entries of an index are read that lie above its floor, which are 20,000 at the most. What others
+ * have cut is read more often.
+ */
+const CUTS = { first: 4_096, each: 262_144, read: 16_384, size: RANKING_SIZE }
+const TIMEOUT_MS = 30_000
+/** Between one ranking and the next, so that recording has most of the processors. */
+const PAUSE_MS = 10
+
+export interface CutOptions {
+  readonly first: number
+  readonly each: number
+  readonly read: number
+  readonly size: RankingSize
+}
+
+export class RankingCuts {
+  readonly floors = new KnownFloors()
+  readonly #database: Pick<Database, 'connect'>
+  readonly #log: Logger
+  readonly #options: CutOptions
+  /** By project, how many operations there are to go. */
+  readonly #left = new Map<number, number>()
+  readonly #due = new Set<number>()
+  #unread = 0
+  #sql: Sql | undefined
+  #isClosing = false
+
+  constructor(database: Pick<Database, 'connect'>, log: Logger, options: CutOptions = CUTS) {
+    this.#database = database
+    this.#log = log
+    this.#options = options
+  }
+
+  /** So many operations more were written. */
+  count(projectId: number, operations: number): void {
+    const left = (this.#left.get(projectId) ?? this.#options.first) - operations
+    this.#left.set(projectId, left > 0 ? left : this.#options.each)
+    if (left <= 0) this.#due.add(projectId)
+    this.#unread += operations
+    if (left > 0 && this.#unread < this.#options.read) return
+    if (this.#sql === undefined && !this.#isClosing) void this.#work()
+  }
+
+  /** What is under way is given up. */
+  close(): void {
+    this.#isClosing = true
+    void this.#sql?.end({ timeout: 0 })
+  }
+
+  async #work(): Promise<void> {
+    const sql = this.#database.connect({
+      applicationName: 'rankings',
+      statementTimeoutMs: TIMEOUT_MS,
+      settings: { enable_seqscan: 'off' }
+    })
+    this.#sql = sql
+    this.#unread = 0
+    const due = [...this.#due]
+    this.#due.clear()
+    try {
+      for (const projectId of due) {
+        for (const list of await findFrequentLists(sql, projectId)) {
+          for (const ranking of RANKINGS) {
+            await cutRanking(sql, projectId, list, ranking, this.#options.size)
+            await delay(PAUSE_MS)
+          }
+        }
+      }
+      await this.floors.read(sql)
+    } catch (error) {
+      if (!this.#isClosing)
+        this.#log.warn({ err: error }, 'the rankings of traces could not be cut; they stay long for now')
+    } finally {
+      await sql.end({ timeout: 0 })
+      this.#sql = undefined
+    }
+  }
+}

@@ -1,0 +1,106 @@
+/** What the write path reads of stored traces before it decides. */
+import type { Sql } from 'postgres'
+import type { TraceState } from '../../trace/decide.ts'
+import type { GatheredState } from '../../trace/gathered.ts'
+import { SHORT_HASH_DIGITS } from '../../trace/prepared.ts'
+import type { Spending } from '../../trace/spending.ts'
+
+/** A trace to look at, and what the decision on it needs. */
+export interface Look {
+  readonly projectId: number
+  readonly traceId: string
+  /** Spans whose stored hashes are wanted. */
+  readonly spanIds: readonly string[]
+  /** What is read besides: an end may merge metadata and replace the output, an export may change nearly everything. */
+  readonly detail: 'end' | 'export' | 'none'
+}
+
+interface Row extends Omit<TraceState, 'running' | 'spanHashes' | 'tags' | 'gathered'> {
+  readonly n: number
+  readonly endedAt: string | null
+  readonly tags: string[] | null
+  readonly status: string
+  readonly name: string
+  readonly sessionId: string | null
+  readonly userId: string | null
+  readonly patched: boolean
+  readonly inputBytes: number
+  /** JSON text; null where it was not asked for. */
+  readonly ranks: string | null
+  readonly spending: string | null
+  /** Id and short hash of each stored span, without separators. */
+  readonly hashes: string | null
+}
+
+const SPAN_ID_DIGITS = 16
+
+function spanHashes(text: string | null): Map<string, string> {
+  const hashes = new Map<string, string>()
+  const step = SPAN_ID_DIGITS + SHORT_HASH_DIGITS
+  for (let i = 0; text !== null && i < text.length; i += step)
+    hashes.set(text.slice(i, i + SPAN_ID_DIGITS), text.slice(i + SPAN_ID_DIGITS, i + step))
+  return hashes
+}
+
+function gatheredOf(row: Row, tags: readonly string[]): GatheredState | undefined {
+  const { ranks, spending } = row
+  if (ranks === null) return undefined
+  return { ...row, tags, ranks: JSON.parse(ranks), spending: spending === null ? [] : readSpending(spending) }
+}
+
+type SpendingCells = [string, string | null, string, ...(number | null)[]]
+
+function readSpending(text: string): Spending[] {
+  return (JSON.parse(text) as SpendingCells[]).map(([id, parentId, kind, input, output, total, cost]) => ({
+    id,
+    parentId,
+    kind,
+    inputTokens: input ?? null,
+    outputTokens: output ?? null,
+    totalTokens: total ?? null,
+    costUsd: cost ?? null
+  }))
+}
+
+const SEPARATOR = '\u0001'
+const byteaArray = (ids: readonly string[]) => `{${ids.map(id => `"\\\\x${id}"`).join(',')}}`
+
+/** The states of many traces in one query; a trace that does not exist is undefined at its place. */
+export async function readTraceStates(sql: Sql, looks: readonly Look[]): Promise<(TraceState | undefined)[]> {
+  const list = (cell: (look: Look) => string | number | boolean) => looks.map(cell).join(SEPARATOR)
+  const rows = await sql<Row[]>`
+    select k.n, t.seq, t.version, t.ended_at as "endedAt", t.body_hash as "bodyHash", t.end_hash as "endHash",
+      t.environment, t.started_at as "startedAt", t.provider, t.model, t.cost_usd as "costUsd", t.tags,
+      t.input_tokens as "inputTokens", t.output_tokens as "outputTokens", t.total_tokens as "totalTokens",
+      t.span_count as "spanCount", t.error_count as "errorCount",
+      t.document_bytes as "documentBytes", t.estimated_bytes as "estimatedBytes",
+      t.ranks is not null as "isGathered", t.status, t.name, t.session_id as "sessionId", t.user_id as "userId",
+      t.metadata_updated_at is not null as patched,
+      case when k.detail <> 'none' then t.metadata end as metadata,
+      case when k.detail <> 'none' and t.output is not null then octet_length(t.output::text) else 4 end as "outputBytes",
+      case when k.detail = 'export' and t.input is not null then octet_length(t.input::text) else 4 end as "inputBytes",
+      case when k.detail = 'export' then t.ranks end as ranks,
+      case when k.detail = 'export' and t.ranks is not null then
+        (select json_agg(json_build_array(encode(s.id, 'hex'), encode(s.parent_id, 'hex'), s.kind,
+            s.input_tokens, s.output_tokens, s.total_tokens, s.cost_usd))
+          from spans s where s.project_id = t.project_id and s.trace_seq = t.seq
+            and num_nonnulls(s.input_tokens, s.output_tokens, s.total_tokens, s.cost_usd) > 0)
+      end as spending,
+      (select string_agg(encode(s.id, 'hex') || left(encode(s.hash, 'hex'), ${SHORT_HASH_DIGITS}), '') from spans s
+        where s.project_id = t.project_id and s.trace_seq = t.seq and s.id = any (k.span_ids::bytea[])) as hashes
+    from unnest(
+      string_to_array(${list(look => look.projectId)}::text, E'\\x01'),
+      string_to_array(${list(look => look.traceId)}::text, E'\\x01'),
+      string_to_array(${list(look => look.detail)}::text, E'\\x01'),
+      string_to_array(${list(look => byteaArray(look.spanIds))}::text, E'\\x01')
+    ) with ordinality as k (project_id, id, detail, span_ids, n)
+    join traces t on t.project_id = k.project_id::int and t.id = k.id::uuid`
+  const states: (TraceState | undefined)[] = looks.map(() => undefined)
+  for (const row of rows) {
+    const tags = row.tags ?? []
+    const running = row.endedAt === null
+    const known = spanHashes(row.hashes)
+    states[row.n - 1] = { ...row, running, tags, spanHashes: known, gathered: gatheredOf(row, tags) }
+  }
+  return states
+}

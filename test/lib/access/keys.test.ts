@@ -1,0 +1,59 @@
+import t from 'tap'
+import { digestSecret, effectiveScopes, generateKey, parseKey } from '../../../lib/access/keys.ts'
+
+t.test('a generated key is taken apart again, whatever the prefix', async t => {
+  for (const prefix of ['spoor', 'my_app', 'a_live_b', 'x-1', '_live_'.slice(1)]) {
+    const { key, keyId, secret } = generateKey(prefix)
+    t.match(keyId, /^[0-9A-Za-z]{16}$/)
+    t.match(secret, /^[0-9A-Za-z]{43}$/)
+    t.equal(key, `${prefix}_live_${keyId}_${secret}`)
+    t.same(parseKey(prefix, key), { keyId, secret })
+  }
+})
+
+t.test('text that has not the form of a key is no key', async t => {
+  const id = 'a'.repeat(16)
+  const secret = 'b'.repeat(43)
+  const refused: Record<string, string> = {
+    'empty text': '',
+    'another prefix': `other_live_${id}_${secret}`,
+    'the prefix in capitals': `SPOOR_live_${id}_${secret}`,
+    'another word than live': `spoor_test_${id}_${secret}`,
+    'a short key id': `spoor_live_${id.slice(1)}_${secret}`,
+    'a long key id': `spoor_live_${id}a_${secret}`,
+    'a short secret': `spoor_live_${id}_${secret.slice(1)}`,
+    'a long secret': `spoor_live_${id}_${secret}b`,
+    'a line end behind it': `spoor_live_${id}_${secret}\n`,
+    'a blank before it': ` spoor_live_${id}_${secret}`,
+    'an underscore in the secret': `spoor_live_${id}_${'_'.repeat(43)}`,
+    'letters that only look alike': `spoor_live_${'а'.repeat(16)}_${secret}`,
+    'U+0000 in the key id': `spoor_live_${'\0'.repeat(16)}_${secret}`
+  }
+  for (const [what, text] of Object.entries(refused)) t.equal(parseKey('spoor', text), undefined, what)
+})
+
+t.test('every letter of the alphabet comes about equally often', async t => {
+  const counts = new Map<string, number>()
+  for (let i = 0; i < 2000; i++) {
+    const { keyId, secret } = generateKey('spoor')
+    for (const letter of keyId + secret) counts.set(letter, (counts.get(letter) ?? 0) + 1)
+  }
+  // 118,000 letters: 1903 of each are expected, with a standard deviation of 43. A modulo without rejection would give
+  // the first eight letters a quarter more.
+  t.equal(counts.size, 62)
+  for (const [letter, count] of counts) t.ok(Math.abs(count - 1903) < 6.5 * 43, `${letter}: ${count}`)
+})
+
+t.test('the digest of a secret depends on the secret and on the deployment', async t => {
+  const digest = digestSecret('secret', 'deployment')
+  t.equal(digest.length, 32)
+  t.same(digestSecret('secret', 'deployment'), digest)
+  t.notSame(digestSecret('Secret', 'deployment'), digest)
+  t.notSame(digestSecret('secret', 'deployment2'), digest)
+})
+
+t.test('a key from before scopes existed may write, and nothing else', async t => {
+  t.same(effectiveScopes(null), ['traces:write'])
+  t.same(effectiveScopes([]), [])
+  t.same(effectiveScopes(['traces:read']), ['traces:read'])
+})

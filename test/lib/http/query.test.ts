@@ -1,0 +1,55 @@
+import t from 'tap'
+import Type from 'typebox'
+import { Refusal } from '../../../lib/errors.ts'
+import { queryReader } from '../../../lib/http/query.ts'
+
+const read = queryReader(
+  Type.Object(
+    {
+      name: Type.Optional(Type.String()),
+      sort: Type.Optional(Type.Enum(['newest', 'slowest'])),
+      limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200 })),
+      offset: Type.Optional(Type.Integer())
+    },
+    { additionalProperties: false }
+  )
+)
+
+t.test('reads strings and integers', async t => {
+  const accepted: [string, object][] = [
+    ['', {}],
+    ['&&', {}],
+    ['name=a+b%20c%2B%C3%A9', { name: 'a b c+\u00e9' }],
+    ['na%6De=x=y', { name: 'x=y' }],
+    ['limit=200&name=5', { limit: 200, name: '5' }],
+    ['offset=0', { offset: 0 }],
+    ['offset=-3', { offset: -3 }],
+    ['sort=slowest', { sort: 'slowest' }]
+  ]
+  for (const [text, query] of accepted) t.same(read(text), query, text)
+})
+
+t.test('refuses what it does not take, by name', async t => {
+  const refused: [string, string][] = [
+    ['nam=x', 'nam: unknown parameter'],
+    ['=x', ': unknown parameter'],
+    ['__proto__=x', '__proto__: unknown parameter'],
+    ['constructor=x', 'constructor: unknown parameter'],
+    [`${'x'.repeat(200)}=`, `${'x'.repeat(100)}\u2026: unknown parameter`],
+    ['name=a&name=a', 'name: must not be given more than once'],
+    ['name=', 'name: must not be empty'],
+    ['name', 'name: must not be empty'],
+    ['name=%zz', 'name: must be percent-encoded UTF-8'],
+    ['name=%ff', 'name: must be percent-encoded UTF-8'],
+    ['na%me=x', 'na%me: must be percent-encoded UTF-8'],
+    ['sort=Newest', 'sort: must be one of newest, slowest'],
+    ['limit=0', 'limit: must be at least 1'],
+    ['limit=201', 'limit: must be at most 200'],
+    ['limit=99999999999999999999', 'limit: must be an integer']
+  ]
+  const notIntegers = ['05', '%2B5', '+5', '1e1', '5.0', '0x5', '-0', ' 5', 'NaN', 'Infinity', '٥']
+  for (const text of notIntegers) refused.push([`limit=${text}`, 'limit: must be an integer'])
+  for (const [text, message] of refused) {
+    t.throws(() => read(text), new Refusal('invalid_request', message), text)
+  }
+})

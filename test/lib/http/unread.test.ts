@@ -1,0 +1,106 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import { type AddressInfo, connect, type Socket } from 'node:net'
+import t, { type Test } from 'tap'
+import { Exchange } from '../../../lib/http/exchange.ts'
+import { Line } from '../../../lib/http/line.ts'
+import { end } from '../../../lib/http/reply.ts'
+import { type Bounds, Unread } from '../../../lib/http/unread.ts'
+import { until } from '../../fixtures/until.ts'
+
+const ANSWER = Buffer.alloc(8 * 1024 * 1024)
+
+/** A server that answers with more than kernels keep, and clients that read nothing until they are told. */
+async function scene(t: Test, bounds: Partial<Bounds>) {
+  const unread = new Unread(bounds)
+  const line = new Line(unread)
+  let served = 0
+  const server = createServer((request, response) => {
+    line.enter(new Exchange(request, response, undefined, false), () => {
+      served++
+      end(response, ANSWER)
+      unread.watch(request.socket, response, ANSWER.length)
+    })
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  const sockets: Socket[] = []
+  t.teardown(() => {
+    for (const socket of sockets) socket.destroy()
+    server.close()
+    unread.close()
+  })
+  const send = (times: number) => {
+    const socket = connect(port, '127.0.0.1').on('error', () => {})
+    socket.pause().write('GET / HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(times))
+    sockets.push(socket)
+    return socket
+  }
+  return {
+    unread,
+    served: () => served,
+    send,
+    async ask(times = 1) {
+      const before = unread.bytes
+      const socket = send(times)
+      await until(() => unread.bytes > before)
+      return socket
+    }
+  }
+}
+
+t.test('counts what waits for a client, until it is taken, and serves no request before that', async t => {
+  const { unread, served, ask } = await scene(t, {})
+  const socket = await ask(15)
+  await until(() => unread.bytes > ANSWER.length)
+  t.ok(unread.bytes < 1.1 * ANSWER.length, 'one answer, and what waits behind it')
+  t.equal(served(), 1)
+  socket.resume()
+  await until(() => unread.bytes === 0)
+  t.equal(served(), 15)
+  t.equal(socket.destroyed, false)
+})
+
+t.test('closes a connection on which nothing moves', async t => {
+  const { unread, ask } = await scene(t, { idleMs: 100 })
+  await ask(2)
+  await until(() => unread.bytes === 0)
+  t.pass('it was let go')
+})
+
+t.test('keeps a connection on which something moves now and then', async t => {
+  const { unread, ask } = await scene(t, { idleMs: 1000 })
+  const socket = await ask(2)
+  let read = 0
+  socket.on('data', chunk => {
+    read += chunk.length
+    if (read < 2 ** 20) return
+    read = 0
+    socket.pause()
+    setTimeout(() => socket.resume(), 100)
+  })
+  socket.resume()
+  await until(() => unread.bytes === 0)
+  t.equal(socket.destroyed, false)
+})
+
+t.test('closes those on which nothing has moved for longest where all is too much', async t => {
+  const { unread, ask, send } = await scene(t, { bytes: ANSWER.length / 2 })
+  const first = await ask()
+  const second = send(1)
+  first.resume()
+  await once(first, 'close')
+  t.ok(unread.bytes > 0, 'the newer one goes on')
+  t.ok(unread.bytes < 2 * ANSWER.length)
+  second.resume()
+  await until(() => unread.bytes === 0)
+  t.equal(second.destroyed, false)
+})
+
+t.test('closes a connection that sends too many requests ahead', async t => {
+  const { unread, served, send } = await scene(t, { aheadBytes: 100_000 })
+  await once(send(100).resume(), 'close')
+  await until(() => unread.bytes === 0)
+  t.ok(served() < 100)
+})

@@ -1,0 +1,259 @@
+/** Traces are copied where that can be, and written by the statement otherwise: both must leave the same. */
+import assert from 'node:assert/strict'
+import fc from 'fast-check'
+import t from 'tap'
+import type { WritePath } from '../../../../lib/ingest/write-path.ts'
+import { COPIED_TRACE_COLUMNS, type Column } from '../../../../lib/rows/columns.ts'
+import { endBody, ingestBody, span, spanId, spansBody, startBody, traceId } from '../../../fixtures/bodies.ts'
+import { type TestDatabase, testDatabase } from '../../../fixtures/database.ts'
+import { anyJson, anyObject, writeJson } from '../../../fixtures/odd-json.ts'
+import { readStoredSpans } from '../../../fixtures/stored-spans.ts'
+import { bytes, testWritePath, withoutCopy, writer } from '../../../fixtures/write-path.ts'
+
+/** Everything that is stored for a project but its inner numbers and the moment of recording. */
+const readProject = (database: TestDatabase, projectId: number) =>
+  database.pool.run(async sql => {
+    const traces = await sql`
+      select ${sql(names(COPIED_TRACE_COLUMNS).map(name => `t.${name}`))}, t.input::text as input, t.output::text as output,
+        t.metadata::text as metadata, t.end_hash, t.version = t.seq as "isFresh",
+        t.ingested_at > now() - interval '1 minute' as "isRecent"
+      from traces t where project_id = ${projectId} order by id`
+    const spans = await readStoredSpans(sql, projectId)
+    return traces.map(trace => ({
+      ...trace,
+      spans: spans.filter(span => span.trace === trace.id).map(({ project_id, trace_seq, ...span }) => span)
+    }))
+  })
+
+/** What stands beside the traces of a project. */
+const readBeside = (database: TestDatabase, projectId: number) =>
+  database.pool.run(
+    sql => sql`
+      select array(select concat_ws('|', family, status, environment, model) from trace_families
+          where project_id = ${projectId} order by family) as families,
+        array(select concat_ws('|', id, tag, kind, family, tag_family, tag_kind, tag_user, started_at, duration_ms, cost_usd, user_id) from trace_tags
+          where project_id = ${projectId} order by id, tag) as tags`
+  )
+
+const readTotals = (database: TestDatabase, projectId: number) =>
+  database.pool.run(
+    sql => sql`select sum(traces) as traces, sum(spans) as spans, sum(bytes) as bytes
+      from project_totals where project_id = ${projectId}`
+  )
+
+const names = (columns: readonly Column[]) =>
+  columns.filter(({ name, type }) => type !== 'json' && !INNER.includes(name)).map(({ name }) => name)
+const INNER = ['project_id', 'seq', 'trace_seq', 'version', 'ingested_at']
+
+const text = (maxLength: number) =>
+  fc.oneof(
+    fc
+      .string({ minLength: 1, maxLength, unit: 'grapheme' })
+      .filter(each => !each.includes('\0') && each.isWellFormed()),
+    fc.constantFrom('"', '\\', '{}', 'null', 'NULL', '\\N', '\t', '\n', 'a,b', '\u0001', '\u0002', ' ', '😀', 'é')
+  )
+const fits = (maxLength: number) => (each: string) => [...each].length <= maxLength
+const time = fc.constantFrom(
+  '0001-01-01T00:00:00Z',
+  '1969-12-31T23:59:59.999999Z',
+  '1999-12-31T23:59:59.5Z',
+  '2026-11-21 12:00:00.000001+02:00',
+  '9999-12-31T23:59:59.999999Z'
+)
+const count = fc.oneof(fc.nat(), fc.constantFrom(0, 2 ** 31, 2 ** 32, Number.MAX_SAFE_INTEGER))
+const usage = fc.record({ inputTokens: count, outputTokens: count, totalTokens: count }, { requiredKeys: [] })
+const cost = fc.oneof(
+  fc.double({ min: 0, noNaN: true, noDefaultInfinity: true }),
+  fc.constantFrom(0, 5e-324, 1.7976931348623157e308, 0.1)
+)
+const optional = { name: text(40), provider: text(40).filter(fits(200)), model: text(40), costUsd: cost, usage }
+/** Worth compressing, and so long that PostgreSQL would. */
+const longText = fc.constantFrom(150, 1500).map(count => 'no play \u0000é 😀\n '.repeat(count))
+const spanOf = fc
+  .record(
+    { ...optional, input: fc.oneof(anyJson, longText), output: anyJson, attributes: anyObject, startedAt: time },
+    { requiredKeys: ['startedAt'] }
+  )
+  .map(over => span({ ...over, endedAt: over.startedAt, id: spanId(), parentSpanId: spanId() }))
+const traceOf = fc
+  .record(
+    {
+      ...optional,
+      input: anyJson,
+      output: anyJson,
+      metadata: anyObject,
+      tags: fc.array(text(20).filter(fits(64)), { maxLength: 4 }),
+      sessionId: text(20),
+      userId: text(20),
+      spans: fc.array(spanOf, { maxLength: 3 }),
+      startedAt: time,
+      runs: fc.boolean()
+    },
+    { requiredKeys: ['startedAt'] }
+  )
+  .map(({ runs, ...over }) => writeJson(runs ? startBody(over) : ingestBody({ ...over, endedAt: over.startedAt })))
+
+/** A running trace, two batches of spans for it that may have one in common, and its end. */
+const streamOf = fc
+  .record({
+    start: fc.record({ ...optional, metadata: anyObject, tags: fc.array(text(20).filter(fits(64)), { maxLength: 3 }) }),
+    spans: fc.array(spanOf, { minLength: 2, maxLength: 5 }),
+    cut: fc.nat({ max: 4 }),
+    isShared: fc.boolean(),
+    end: fc.record(
+      {
+        ...optional,
+        output: anyJson,
+        metadata: anyObject,
+        tags: fc.array(text(20).filter(fits(64)), { maxLength: 3 })
+      },
+      { requiredKeys: [] }
+    )
+  })
+  .map(({ start, spans, cut, isShared, end: { name, ...end } }) => {
+    const [first, second] = [spans.slice(0, cut + 1), spans.slice(isShared ? cut : cut + 1)]
+    const { trace } = startBody(start)
+    return {
+      id: trace.id,
+      start: writeJson({ schemaVersion: 1, trace }),
+      appends: [first, second].filter(each => each.length > 0).map(each => writeJson(spansBody(...each))),
+      end: writeJson(endBody({ ...end, spans: [span({ id: spanId() }), ...first.slice(0, 1)] }))
+    }
+  })
+
+const withNewId = (body: string) => body.replace(/"id":"[0-9a-f]{32}"/, `"id":"${traceId()}"`)
+
+t.test('copied or written by the statement, a trace leaves the same', async t => {
+  const database = await testDatabase(t)
+  const [copying, stating] = [testWritePath(t, database), testWritePath(t, withoutCopy(database))]
+  // With so much under way, it does not take the time to compress.
+  const hurrying = testWritePath(t, database)
+  hurrying.admit(0, 1000)
+  let round = 0
+  await fc.assert(
+    fc.asyncProperty(fc.array(traceOf, { minLength: 1, maxLength: 20 }), async bodies => {
+      const [first, second, other] = [++round, ++round, ++round]
+      const environment = round % 4 === 0 ? 'prod' : null
+      const record = (path: WritePath, project: number, bodies: readonly string[]) =>
+        bodies.map(body => path.record(writer({ projectId: project, environment }), Buffer.from(body)))
+      // The second time, the families of the traces are known.
+      for (const each of [bodies, bodies.map(withNewId)]) {
+        await Promise.all([
+          ...record(copying, first, each),
+          ...record(stating, second, each),
+          ...record(hurrying, other, each)
+        ])
+      }
+      const [copied, stated] = [await readProject(database, first), await readProject(database, second)]
+      assert.equal(copied.length, 2 * bodies.length)
+      assert.deepEqual(copied, stated)
+      assert.deepEqual(await readProject(database, other), stated)
+      const beside = await readBeside(database, second)
+      assert.deepEqual(await readBeside(database, first), beside)
+      assert.deepEqual(await readBeside(database, other), beside)
+      assert.deepEqual(await readTotals(database, first), await readTotals(database, second))
+    }),
+    { numRuns: 30 }
+  )
+  t.ok(await hasCopied(database, 'copy traces'), 'one of them copied')
+  const [packed] = await database.pool.run(
+    sql => sql`select count(packed) > 0 and count(*) filter (where length(input::text) > 1000) > 0 as both from spans`
+  )
+  t.equal(packed?.both, true, 'some texts are packed, and others are not')
+})
+
+t.test('copied or written by the statement, appends and ends leave the same', async t => {
+  const database = await testDatabase(t)
+  const paths = [testWritePath(t, database), testWritePath(t, withoutCopy(database))] as const
+  let round = 0
+  await fc.assert(
+    fc.asyncProperty(fc.array(streamOf, { minLength: 1, maxLength: 12 }), async streams => {
+      const projects = [++round, ++round] as const
+      const stages: ((path: WritePath, project: number, stream: (typeof streams)[number]) => unknown)[] = [
+        (path, projectId, { start }) => path.record(writer({ projectId }), Buffer.from(start)),
+        (path, projectId, { id, appends }) =>
+          Promise.all(appends.map(each => path.append(writer({ projectId }), id, Buffer.from(each)))),
+        (path, projectId, { id, end }) => path.end(writer({ projectId }), id, Buffer.from(end))
+      ]
+      for (const stage of stages) {
+        const [copied, stated] = await Promise.all(
+          paths.map((path, i) => Promise.all(streams.map(stream => stage(path, projects[i] as number, stream))))
+        )
+        assert.deepEqual(copied, stated)
+        const [first, second] = await Promise.all(projects.map(project => readProject(database, project)))
+        assert.equal(first?.length, streams.length)
+        assert.deepEqual(first, second)
+      }
+      for (const read of [readBeside, readTotals])
+        assert.deepEqual(await read(database, projects[0]), await read(database, projects[1]))
+    }),
+    { numRuns: 30 }
+  )
+  t.ok(await hasCopied(database, 'copy spans'), 'one of them copied')
+})
+
+t.test('large appends of two processes to the same traces are stored once each', async t => {
+  const database = await testDatabase(t)
+  const paths = [testWritePath(t, database), testWritePath(t, database)]
+  const starts = Array.from({ length: 3 }, () => startBody())
+  for (const start of starts) await paths[0]?.record(writer(), bytes(start))
+  const large = () => span({ output: 'all work and no play '.repeat(1500) })
+  const sent = Array.from({ length: 24 }, (_, i) => ({
+    id: (starts[i % 3] as (typeof starts)[number]).trace.id,
+    body: bytes(spansBody(large(), large(), large()))
+  }))
+  const answers = await Promise.all(
+    [...sent, ...sent].map(({ id, body }, i) => paths[(i + (i >= 24 ? 1 : 0)) % 2]?.append(writer(), id, body))
+  )
+  t.equal(
+    answers.reduce((sum, answer) => sum + (answer?.added ?? 0), 0),
+    72
+  )
+  t.match(
+    await database.pool.run(
+      sql => sql`select span_count, (select count(*)::int from spans s
+      where s.project_id = t.project_id and s.trace_seq = t.seq) as stored from traces t`
+    ),
+    [1, 2, 3].map(() => ({ span_count: 24, stored: 24 }))
+  )
+})
+
+async function hasCopied(database: TestDatabase, beginning: string): Promise<boolean> {
+  const writers = await database.pool.run(
+    sql => sql<{ query: string }[]>`select query from pg_stat_activity
+      where datname = current_database() and application_name like '%writer'`
+  )
+  return writers.some(({ query }) => query.startsWith(beginning))
+}
+
+t.test('a trace that is there undoes the copy of its neighbours, and the statement writes them', async t => {
+  const database = await testDatabase(t)
+  const path = testWritePath(t, database)
+  const body = (id: string) => bytes(ingestBody({ id, spans: [span()] }))
+  const known = body(traceId())
+  await path.record(writer(), known)
+  for (let round = 0; round < 12; round++) {
+    const bodies = [body(traceId()), known, body(traceId())]
+    const answers = await Promise.all(bodies.map(each => path.record(writer(), each)))
+    t.same(
+      answers.map(({ duplicate }) => duplicate),
+      [false, true, false]
+    )
+  }
+  t.equal((await readProject(database, 1)).length, 25)
+})
+
+t.test('a span that was stored with all of its hash is known by the half of it', async t => {
+  const database = await testDatabase(t)
+  const { trace } = startBody()
+  const sent = span()
+  const append = (path: WritePath, body: unknown) => path.append(writer(), trace.id, bytes(body))
+  const path = testWritePath(t, database)
+  await path.record(writer(), bytes({ schemaVersion: 1, trace }))
+  await append(path, spansBody(sent))
+  await database.pool.run(sql => sql`update spans set hash = hash || hash`)
+  // One that remembers nothing of the trace.
+  const other = testWritePath(t, database)
+  t.match(await append(other, spansBody(sent)), { added: 0, spanCount: 1 })
+  await t.rejects(append(other, spansBody({ ...sent, name: 'another' })), { code: 'span_conflict' })
+})

@@ -1,0 +1,61 @@
+import t from 'tap'
+import { createLog } from '../../../../lib/log.ts'
+import { ingestBody, span, spansBody, startBody } from '../../../fixtures/bodies.ts'
+import { testDatabase } from '../../../fixtures/database.ts'
+import { until } from '../../../fixtures/until.ts'
+import { bytes, testWritePath, writer } from '../../../fixtures/write-path.ts'
+
+const key = writer()
+
+t.test('a trace is found by its key also where the plan for that was made while nothing was stored', async t => {
+  const database = await testDatabase(t)
+  const path = testWritePath(t, database)
+  const running = startBody()
+  const body = bytes(spansBody(span()))
+  // What was appended before is looked for.
+  const append = () => path.append(key, running.trace.id, body)
+  /** How often traces were looked for by their keys; a connection's uses are counted within seconds. */
+  const uses = async (): Promise<number> => {
+    const [row] = await database.pool.run(
+      sql => sql`
+        select pg_stat_clear_snapshot(), idx_scan::int as uses from pg_stat_user_indexes where indexrelname = 'traces_id'`
+    )
+    return row?.uses
+  }
+  /** Autovacuum counts elsewhere. */
+  const isAnalyzed = async () => {
+    const [row] = await database.pool.run(
+      sql => sql`
+        select pg_stat_clear_snapshot(), analyze_count::int as times from pg_stat_user_tables where relname = 'traces'`
+    )
+    return row?.times > 0
+  }
+
+  await path.record(key, bytes(running))
+  await append()
+  await Promise.all(Array.from({ length: 200 }, () => path.record(key, bytes(ingestBody()))))
+  await until(isAnalyzed)
+  const before = await uses()
+  const appends = 20
+  for (let i = 0; i < appends; i++) await append()
+  await until(async () => (await uses()) >= before + appends)
+  t.pass('each resend looks once, by the key')
+})
+
+t.test('where tables cannot be analyzed the log says so, and writing goes on', async t => {
+  const database = await testDatabase(t)
+  const lines: string[] = []
+  const log = createLog('warn', { write: line => lines.push(line) })
+  const withoutTables = {
+    ...database,
+    connect: (...[options, open]: Parameters<typeof database.connect>) =>
+      options?.applicationName === 'statistics'
+        ? database.connect({ ...options, settings: { search_path: 'nowhere' } }, open)
+        : database.connect(options, open)
+  }
+  const path = testWritePath(t, withoutTables, {}, log)
+  await Promise.all(Array.from({ length: 120 }, () => path.record(key, bytes(ingestBody()))))
+  await until(() => lines.length > 0)
+  t.match(lines.join(''), /could not be analyzed/)
+  t.equal((await path.record(key, bytes(ingestBody()))).duplicate, false, 'and writing goes on')
+})

@@ -1,0 +1,56 @@
+import assert from 'node:assert/strict'
+import fc from 'fast-check'
+import t from 'tap'
+import { readTraceStates } from '../../../../lib/store/write/trace-state.ts'
+import { decide, type TraceState } from '../../../../lib/trace/decide.ts'
+import { prepare } from '../../../../lib/trace/prepare.ts'
+import { changedState, type KeptState, startedState } from '../../../../lib/trace/state-after.ts'
+import { spans, start } from '../../../fixtures/arbitrary-bodies.ts'
+import { spansBody, traceId } from '../../../fixtures/bodies.ts'
+import { testDatabase } from '../../../fixtures/database.ts'
+import { bytes, testWritePath, writer } from '../../../fixtures/write-path.ts'
+
+/** Those that the arbitrary spans have. */
+const SPAN_IDS = Array.from({ length: 8 }, (_, n) => `${n}`.padStart(16, '0'))
+
+t.test('a trace is stored in the state that its recording and its appends left it in', async t => {
+  const database = await testDatabase(t)
+  const path = testWritePath(t, database)
+  const [project] = await database.pool.run(sql => sql`select id from projects`)
+  const principal = writer({ projectId: project?.id ?? 1, environment: 'prod' })
+
+  async function readState(id: string): Promise<TraceState> {
+    const look = { traceId: id, projectId: principal.projectId, spanIds: SPAN_IDS, detail: 'end' } as const
+    const [state] = await database.pool.run(sql => readTraceStates(sql, [look]))
+    assert(state !== undefined)
+    return state
+  }
+
+  const compare = (stored: TraceState, state: TraceState) =>
+    assert.deepEqual(
+      Object.fromEntries(Object.keys(state).map(name => [name, stored[name as keyof TraceState]])),
+      state
+    )
+
+  const running = start.map(({ endedAt, status, ...trace }: Record<string, unknown>) => trace)
+  await fc.assert(
+    fc.asyncProperty(running, fc.array(spans, { maxLength: 3 }), async (trace, appends) => {
+      const id = traceId()
+      const body = bytes({ schemaVersion: 1, trace: { ...trace, id } })
+      await path.record(principal, body)
+      const { seq, version, ...first } = await readState(id)
+      assert.equal(version, seq, 'the first version is the number of the trace')
+      let state: KeptState = { ...startedState(prepare('record', body)), seq, version, environment: 'prod' }
+      compare({ ...first, seq, version }, state)
+      for (const list of appends.filter(list => list.length > 0)) {
+        const body = bytes(spansBody(...list))
+        const decision = decide(state, { ...prepare('append', body), environment: 'prod' })
+        await path.append(principal, id, body).catch(() => {})
+        const stored = await readState(id)
+        if (decision.kind === 'change') state = changedState(state, decision.change, stored.version)
+        compare(stored, state)
+      }
+    }),
+    { numRuns: 60 }
+  )
+})
