@@ -11,7 +11,7 @@ import type { ErrorCode } from './errors.ts'
 import type { Logger } from './log.ts'
 import type { Metrics } from './metrics.ts'
 import type { Encoding } from './otlp/request.ts'
-import type { Reading, Readings } from './threads/reading.ts'
+import type { Reading, Readings } from './threads/parsing.ts'
 
 /** Whom a request acts for: what its API key says. */
 export interface Principal {

@@ -1,6 +1,6 @@
 /** OpenTelemetry in: spans as its exporters send them, over HTTP, in protobuf or JSON. */
 import { type App, Content, JsonText } from '../lib/app.ts'
-import { encodeJson } from '../lib/otlp/json.ts'
+import { encodeJson } from '../lib/otlp/json-request.ts'
 import { encodeProtobuf } from '../lib/otlp/protobuf.ts'
 import { ExportReply, ExportRequest, MAX_EXPORT_BYTES, PROTOBUF_TYPE } from '../lib/schema/otlp.ts'
 

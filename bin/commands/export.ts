@@ -1,6 +1,6 @@
 import type { Sql } from 'postgres'
 import { AdminError } from '../../lib/admin/admin-error.ts'
-import { exportTraces } from '../../lib/moving/export.ts'
+import { exportTraces } from '../../lib/moving/export-project.ts'
 import { command } from '../command.ts'
 import { withDatabase } from '../database.ts'
 import { interruptible } from '../interrupt.ts'

@@ -3,7 +3,7 @@ import { stat } from 'node:fs/promises'
 import { addAbortSignal, type Readable } from 'node:stream'
 import { AdminError } from '../../lib/admin/admin-error.ts'
 import { requireProject } from '../../lib/admin/projects.ts'
-import type { ImportCounts, ImportResult } from '../../lib/moving/import.ts'
+import type { ImportCounts, ImportResult } from '../../lib/moving/import-file.ts'
 import { command, UsageError } from '../command.ts'
 import { type Session, withDatabase } from '../database.ts'
 import { interruptible } from '../interrupt.ts'
@@ -67,7 +67,7 @@ async function importFile(session: Session, request: Request, progress: Progress
   // Loaded only now: --help does without.
   const [{ WritePath }, { importTraces }, { convertLangfuse }] = await Promise.all([
     import('../../lib/ingest/write-path.ts'),
-    import('../../lib/moving/import.ts'),
+    import('../../lib/moving/import-file.ts'),
     import('../../lib/moving/langfuse/convert.ts')
   ])
   const projectId = await requireProject(sql, request.project)

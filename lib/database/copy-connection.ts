@@ -8,8 +8,8 @@
 import { connect as openSocket, type Socket } from 'node:net'
 import type { ConnectOptions, Database } from './database.ts'
 import { classifyFailure } from './failure.ts'
+import { pidOf, Silence, TICK_MS } from './hung-connection.ts'
 import { PoolError } from './pool.ts'
-import { pidOf, Silence, TICK_MS } from './silence.ts'
 
 /** Type and length of a message of the protocol. */
 const HEADER_BYTES = 5

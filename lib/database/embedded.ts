@@ -14,11 +14,12 @@ import type { Sql } from 'postgres'
 import { ConfigError } from '../config.ts'
 import type { Logger } from '../log.ts'
 import { findBinaries } from './binaries.ts'
+import { claimAlone, enter, leave } from './cluster-lock.ts'
 import { chooseSettings } from './cluster-settings.ts'
 import { connectTo, type SocketTarget } from './connection.ts'
+import { holdFolder, readHolder } from './data-dir-lock.ts'
 import { classifyFailure, SQLSTATE } from './failure.ts'
 import { type Home, prepareDataFolder, prepareHome, prepareSocketFolder } from './folders.ts'
-import { holdFolder, readHolder } from './holder.ts'
 import { type Release, tryLock } from './lock-file.ts'
 import {
   initializeCluster,
@@ -33,7 +34,6 @@ import {
   startPostmaster,
   stopPostmaster
 } from './postmaster.ts'
-import { claimAlone, enter, leave } from './presence.ts'
 import { readOrCreateSecret } from './secrets.ts'
 
 export type Role = 'serve' | 'command'

@@ -8,9 +8,9 @@
  * is given up, and what was asked on it is lost.
  */
 import type { Sql } from 'postgres'
-import { type Client, watchDeparture } from './departure.ts'
+import { type Client, watchDeparture } from './cancellation.ts'
 import { classifyFailure, endsConnection } from './failure.ts'
-import { type Connect, pidOf, Silence, TICK_MS } from './silence.ts'
+import { type Connect, pidOf, Silence, TICK_MS } from './hung-connection.ts'
 
 export interface PoolOptions {
   readonly size: number

@@ -13,13 +13,13 @@ import { Admission } from '../limits/admission.ts'
 import { type Logger, logRequest } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
 import { ClientGone, contentEncoding, contentLength, receiveBody } from './body.ts'
+import { Room } from './body-reservation.ts'
 import { Exchange } from './exchange.ts'
-import { Line } from './line.ts'
 import { readPathId } from './path-id.ts'
+import { Line } from './pipelining.ts'
 import { sendRawRefusal, sendRefusal, sendReply } from './reply.ts'
-import { Room } from './room.ts'
 import type { Match, RouteTable } from './route-table.ts'
-import { Unread } from './unread.ts'
+import { Unread } from './unsent-answers.ts'
 
 /** What the server is built on. */
 export interface ServerOptions {

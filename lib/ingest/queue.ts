@@ -2,7 +2,7 @@
  * Operations on their way to the database: first in, first out, but one at a time for each place (a trace of a project).
  * An operation is ready, in a batch, or waiting behind another one of its place.
  */
-import { Places } from './places.ts'
+import { Places } from './trace-locks.ts'
 
 export interface Queued {
   /** What only one operation at a time may touch. */

@@ -1,5 +1,5 @@
 /**
- * The write path. A body is admitted, made ready (lib/threads/preparation.ts), queued behind others of its trace, and
+ * The write path. A body is admitted, made ready (lib/threads/body-threads.ts), queued behind others of its trace, and
  * written in a batch by whichever lane is free. Requests that arrive while a lane is writing form its next batch, unless
  * there are many or it takes long, when another lane takes them: group commit in which nobody waits for others to come. 2xx
  * means committed and readable.
@@ -17,8 +17,8 @@ import { Metrics } from '../metrics.ts'
 import type { Encoding } from '../otlp/request.ts'
 import { type CutOptions, RankingCuts } from '../store/rankings/ranking-cuts.ts'
 import { Statistics } from '../store/write/statistics.ts'
-import { Preparation } from '../threads/preparation.ts'
-import type { Reading, Readings } from '../threads/reading.ts'
+import { Preparation } from '../threads/body-threads.ts'
+import type { Reading, Readings } from '../threads/parsing.ts'
 import type {
   Ready,
   ReadyAppend,
@@ -31,11 +31,11 @@ import type {
 } from '../threads/ready.ts'
 import type { ByKey, Decision } from '../trace/decide.ts'
 import type { SpanRefusal } from '../trace/decide-export.ts'
-import { ExportOutcome } from './exported.ts'
+import { ExportOutcome } from './export-outcome.ts'
 import { Packing } from './packing.ts'
 import type { Pending } from './pending.ts'
 import { Queue } from './queue.ts'
-import { Remembered } from './remembered.ts'
+import { Remembered } from './running-traces.ts'
 import { Writer } from './writer.ts'
 
 export interface IngestOptions {

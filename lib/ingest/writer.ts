@@ -10,8 +10,8 @@ import { classifyFailure, isReadOnlyRefusal, isUniqueViolation, isUnreachable } 
 import type { Pool } from '../database/pool.ts'
 import { Refusal } from '../errors.ts'
 import type { Logger } from '../log.ts'
-import { BatchRows } from '../rows/text-rows.ts'
-import type { ChangeTarget } from '../rows/values.ts'
+import { BatchRows } from '../rows/change-rows.ts'
+import type { ChangeTarget } from '../rows/column-values.ts'
 import { isUsedUp } from '../store/accounts.ts'
 import type { KnownFloors } from '../store/rankings/known-floors.ts'
 import { writeBatch } from '../store/write/batch.ts'
@@ -40,7 +40,7 @@ import {
   trialLimitReached,
   WRITTEN
 } from './pending.ts'
-import type { Remembered } from './remembered.ts'
+import type { Remembered } from './running-traces.ts'
 
 /** What becomes of an operation that was neither answered nor failed: tried again, at once or after a pause. */
 export type Again = (pending: Pending, pauseMs: number) => void

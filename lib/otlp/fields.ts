@@ -2,7 +2,7 @@
  * The attributes of one span, read by name. What a field of the span was made of as it stands is taken: it is there now,
  * and not kept a second time among the attributes.
  */
-import type { Json } from '../trace/json.ts'
+import type { Json } from '../trace/exact-json.ts'
 import type { Attributes } from './request.ts'
 
 export class Fields {

@@ -4,10 +4,11 @@
  * is written down elsewhere than in OTLP (`otel.scope.name` and the like).
  */
 import { MAX_EVENTS, MAX_NAME, MAX_TEXT, SPAN_KINDS, type SpanInput } from '../schema/input.ts'
+import type { Json } from '../trace/exact-json.ts'
 import type { FreeJson } from '../trace/free-json.ts'
 import type { SpanHints } from '../trace/gathered.ts'
-import type { Json } from '../trace/json.ts'
 import type { Reading } from '../trace/reader.ts'
+import { freeObject, freeOf } from './attribute-values.ts'
 import type { Source } from './dialect.ts'
 import { dialects, namesOf } from './dialects.ts'
 import { Fields } from './fields.ts'
@@ -17,7 +18,6 @@ import { cut, shortText, storable } from './text.ts'
 import { timestampOf } from './time.ts'
 import { readHints } from './trace-hints.ts'
 import { readCost, readUsage } from './usage.ts'
-import { freeObject, freeOf } from './values.ts'
 
 export interface MappedSpan {
   readonly span: Reading<SpanInput>

@@ -4,7 +4,7 @@
  */
 import protobuf from 'protobufjs'
 import { Refusal } from '../errors.ts'
-import type { Json } from '../trace/json.ts'
+import type { Json } from '../trace/exact-json.ts'
 import { setOwn } from '../trace/metadata.ts'
 import { Parts } from './parts.ts'
 import type { Attributes, Origin, OtlpEvent, OtlpLink, OtlpSpan, SpanGroup } from './request.ts'

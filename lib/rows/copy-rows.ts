@@ -7,6 +7,7 @@ import type { CopyRows, SpanRows } from '../store/write/copy-batch.ts'
 import { familyText } from '../store/write/known-families.ts'
 import { UNASSIGNED } from '../trace/environment.ts'
 import type { PreparedSpan, PreparedTrace, SpanHead } from '../trace/prepared.ts'
+import { listValues, spanHeadValues, tagValues, traceDuration, traceValues } from './column-values.ts'
 import {
   LIST_COLUMNS,
   OWNER_COLUMNS,
@@ -21,7 +22,6 @@ import {
 import { CopyWriter, fieldWriter, readField } from './copy-format.ts'
 import { listsOf, tagListsOf } from './list-numbers.ts'
 import { packTexts, type StoredTexts, textValues, unpackTexts } from './packed-texts.ts'
-import { listValues, spanHeadValues, tagValues, traceDuration, traceValues } from './values.ts'
 
 const rows = new CopyWriter()
 const writeLists = fieldWriter(LIST_COLUMNS, listValues)

@@ -7,7 +7,7 @@ import type { Sql } from 'postgres'
 import type { Attempts } from '../app.ts'
 import { Refusal } from '../errors.ts'
 import { MAX_SCORES } from '../schema/input.ts'
-import { list } from './answers/json.ts'
+import { list } from './answers/json-text.ts'
 import { renderScore, type ScoreRow } from './answers/score-json.ts'
 
 /** A score as it came in: checked, ids folded. */

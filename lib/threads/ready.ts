@@ -1,10 +1,8 @@
 /** A body made ready for the write path: prepared, and rendered where its rows are known already. */
 import { type ErrorCode, Refusal } from '../errors.ts'
-import { isMemorable } from '../ingest/remembered.ts'
-import { type Export, readExport, readPortion } from '../otlp/export.ts'
+import { isMemorable } from '../ingest/running-traces.ts'
 import type { MappedSpan } from '../otlp/map-span.ts'
-import { renderCopyRows, renderSpanRows, slicesOf } from '../rows/copy-rows.ts'
-import { packedAs } from '../rows/packed-texts.ts'
+import { type Export, readExport, readPortion } from '../otlp/read-export.ts'
 import {
   type RecordText,
   type RowsText,
@@ -12,9 +10,10 @@ import {
   renderSpans,
   renderStoredSpans,
   renderTrace
-} from '../rows/text-rows.ts'
+} from '../rows/change-rows.ts'
+import { renderCopyRows, renderSpanRows, slicesOf } from '../rows/copy-rows.ts'
+import { packedAs } from '../rows/packed-texts.ts'
 import type { CopyRows, SpanRows } from '../store/write/copy-batch.ts'
-import { countBytes } from '../trace/count.ts'
 import { type Append, type End, oversizeMessage } from '../trace/decide.ts'
 import { decideExport, type SpanRefusal } from '../trace/decide-export.ts'
 import type { GatheredSpan, Growth } from '../trace/gathered.ts'
@@ -22,8 +21,9 @@ import { normaliseSpans } from '../trace/normalise.ts'
 import { prepare } from '../trace/prepare.ts'
 import { type PreparedSpan, type PreparedTrace, type SpanHead, shortHash } from '../trace/prepared.ts'
 import { prepareRestore } from '../trace/restore.ts'
+import { countBytes } from '../trace/span-sums.ts'
 import { type StartedState, startedState } from '../trace/state-after.ts'
-import { isReading, type Reading, type Readings, read } from './reading.ts'
+import { isReading, type Reading, type Readings, read } from './parsing.ts'
 
 /**
  * `record`, `append` and `end` make the rows that COPY takes, and the same with `text` those for the statement: of all spans,

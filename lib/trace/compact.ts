@@ -1,5 +1,5 @@
 /** JSON without the white space between its parts, as many clients send it. */
-import { pastString } from './json.ts'
+import { pastString } from './exact-json.ts'
 
 const QUOTE = 34
 /** What white space may stand beside without keeping two values apart. */

@@ -4,7 +4,6 @@
  */
 import type { ErrorCode } from '../errors.ts'
 import { MAX_DOCUMENT_BYTES, MAX_SPANS, MAX_TAGS } from '../schema/input.ts'
-import { countBytes, countErrors } from './count.ts'
 import { decideExport, type ExportOperation, type SpanRefusal } from './decide-export.ts'
 import { memberBytes, usageDocument } from './document.ts'
 import type { GatheredSpan, GatheredState, Growth } from './gathered.ts'
@@ -17,6 +16,7 @@ import {
   shortHash,
   type UsageFields
 } from './prepared.ts'
+import { countBytes, countErrors } from './span-sums.ts'
 import { durationMs, isBefore } from './timestamp.ts'
 
 /** What is known of a stored trace before an operation on it is decided. */

@@ -1,5 +1,5 @@
 /** Free JSON of a body (input, output, attributes, metadata) in both its forms. */
-import { canonicalise, parseExact, stringifyExact } from './json.ts'
+import { canonicalise, parseExact, stringifyExact } from './exact-json.ts'
 import type { Scanner } from './scanner.ts'
 
 export interface FreeJson {

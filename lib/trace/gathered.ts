@@ -5,11 +5,11 @@
  * span of a better rank takes it over; so whatever has come so far, the trace is what these spans would make together.
  */
 import { MAX_DOCUMENT_BYTES, MAX_TAGS } from '../schema/input.ts'
-import { countBytes, countErrors } from './count.ts'
 import { traceDocument, usageDocument } from './document.ts'
 import { mergeMetadata } from './metadata.ts'
 import type { PreparedSpan, UsageFields } from './prepared.ts'
-import { type Spending, type Spent, sumSpending } from './spending.ts'
+import { countBytes, countErrors } from './span-sums.ts'
+import { type Spending, type Spent, sumSpending } from './span-usage.ts'
 import { durationMs, isBefore } from './timestamp.ts'
 
 /** How much a span has to say in its trace: the root the most, then the first span of a process that was called by another. */

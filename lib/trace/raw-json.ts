@@ -1,6 +1,7 @@
 /** JSON parsed but for its free values, which stay the text that they are, so that they can be stored as they were. */
+
+import { CONTROL } from './exact-json.ts'
 import { NULL, passFree, type RawJson } from './free-json.ts'
-import { CONTROL } from './json.ts'
 import { NOT_PLAIN, Scanner } from './scanner.ts'
 
 const OPEN_BRACKET = 91

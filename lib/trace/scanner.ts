@@ -8,7 +8,7 @@
  * object. For anything else, and for what is not JSON, a method throws NOT_PLAIN, and the body is read the long way,
  * which also finds the words for what is wrong with it.
  */
-import { canonicalNumber } from './json.ts'
+import { canonicalNumber } from './exact-json.ts'
 
 /** Thrown where a text is not plain. One for all: making an error costs more than reading a body. */
 export const NOT_PLAIN = new Error('not plain JSON')

@@ -1,6 +1,6 @@
 /** Scores as answers show them: JSON text made of rows, without parsing what the rows hold as JSON. */
 import { MAX_SCORES } from '../../schema/input.ts'
-import { plain, type Texts, text } from './json.ts'
+import { plain, type Texts, text } from './json-text.ts'
 
 /** The columns of a score in answers; ids are hexadecimal, `value` is JSON text. */
 export interface ScoreRow {

@@ -4,7 +4,7 @@
  */
 import { UNASSIGNED } from '../../trace/environment.ts'
 import type { UsageFields } from '../../trace/prepared.ts'
-import { list, plain, raw, text } from './json.ts'
+import { list, plain, raw, text } from './json-text.ts'
 import { renderScore, renderScoreMap, type ScoreRow } from './score-json.ts'
 
 /** The columns of a trace's summary. */

@@ -1,7 +1,7 @@
 /** Reading whole traces: one for an answer, or page by page for an export. */
 import type { Sql } from 'postgres'
 import { unpackSpans } from '../../rows/packed-texts.ts'
-import { type ExportedRow, renderExportLine } from './export-line.ts'
+import { type ExportedRow, renderExportLine } from './exported-trace.ts'
 import type { ScoreRow } from './score-json.ts'
 import { renderTraceDetail, type SpanRow, type TraceRow } from './trace-json.ts'
 

@@ -2,7 +2,7 @@
  * The list of a project's scores (specification 4.14): newest first, by keyset on (created_at, seq).
  */
 import type { Sql } from 'postgres'
-import { list } from '../answers/json.ts'
+import { list } from '../answers/json-text.ts'
 import { renderScore, type ScoreRow } from '../answers/score-json.ts'
 import { SCORE_COLUMNS } from '../scores.ts'
 import type { Edge } from './cursor.ts'

@@ -13,7 +13,7 @@
  * JSON made by PostgreSQL would have to be mended as well: it writes times and the exponents of doubles in its own way.
  */
 import { readTimestamp, readUuid } from '../../database/types.ts'
-import type { Texts } from '../answers/json.ts'
+import type { Texts } from '../answers/json-text.ts'
 import { readScoreMap, SCORE_MAP_TEXT } from '../answers/score-json.ts'
 import { environmentMember, joinSummary, renderUsage, type SummaryParts } from '../answers/trace-json.ts'
 

@@ -10,7 +10,7 @@
  * once a connection (plan_cache_mode of the readers), which saves 0.5 ms of PostgreSQL's CPU on each page.
  */
 import type { Sql } from 'postgres'
-import { list } from '../answers/json.ts'
+import { list } from '../answers/json-text.ts'
 import type { Edge } from './cursor.ts'
 import { behindEdge, edgeAbove, edgeBelow, type Sort, TRACE_ORDERS } from './order.ts'
 import { readSummaries, type Summary } from './summary-page.ts'

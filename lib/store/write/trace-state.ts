@@ -3,7 +3,7 @@ import type { Sql } from 'postgres'
 import type { TraceState } from '../../trace/decide.ts'
 import type { GatheredState } from '../../trace/gathered.ts'
 import { SHORT_HASH_DIGITS } from '../../trace/prepared.ts'
-import type { Spending } from '../../trace/spending.ts'
+import type { Spending } from '../../trace/span-usage.ts'
 
 /** A trace to look at, and what the decision on it needs. */
 export interface Look {

@@ -2,7 +2,7 @@ import type { Sql } from 'postgres'
 import t from 'tap'
 import { connectTo } from '../../../lib/database/connection.ts'
 import { Pool } from '../../../lib/database/pool.ts'
-import { createStore } from '../../../lib/database/store.ts'
+import { createStore } from '../../../lib/database/sql-access.ts'
 import { Refusal } from '../../../lib/errors.ts'
 import { testDatabase } from '../../fixtures/database.ts'
 

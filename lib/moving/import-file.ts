@@ -6,7 +6,7 @@
 import { AdminError } from '../admin/admin-error.ts'
 import { Refusal } from '../errors.ts'
 import type { WritePath } from '../ingest/write-path.ts'
-import { splitValues, type Value } from './values.ts'
+import { splitValues, type Value } from './json-splitter.ts'
 
 /** A trace as a line of an export, or why it cannot be one. `mapped` counts what of another format became what. */
 export type Converted =

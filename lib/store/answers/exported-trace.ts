@@ -4,7 +4,7 @@
  */
 import { usageDocument } from '../../trace/document.ts'
 import type { UsageFields } from '../../trace/prepared.ts'
-import { plain } from './json.ts'
+import { plain } from './json-text.ts'
 import type { ScoreRow } from './score-json.ts'
 import { detailMembers, environmentMember, partMembers, type SpanRow, type TraceRow } from './trace-json.ts'
 

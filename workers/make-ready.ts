@@ -1,5 +1,5 @@
 /** The task of the worker threads: a group of bodies, each made ready by the function that the main thread has too. Pure. */
-import type { Group } from '../lib/threads/preparation.ts'
+import type { Group } from '../lib/threads/body-threads.ts'
 import { makeReady, type ReadyResult } from '../lib/threads/ready.ts'
 
 export default function prepareGroup({ operations, environments, hurries, lengths, bytes }: Group): ReadyResult[] {

@@ -9,6 +9,16 @@ import { UNASSIGNED } from '../trace/environment.ts'
 import type { Growth } from '../trace/gathered.ts'
 import type { Past, PreparedSpan, PreparedTrace, RestoredTrace } from '../trace/prepared.ts'
 import {
+  appendValues,
+  type ChangeTarget,
+  endValues,
+  growthValues,
+  pastValues,
+  scoreValues,
+  spanHeadValues,
+  traceValues
+} from './column-values.ts'
+import {
   APPEND_COLUMNS,
   type Column,
   cell,
@@ -30,16 +40,6 @@ import {
   type Value
 } from './columns.ts'
 import { packTexts, type StoredTexts, textValues } from './packed-texts.ts'
-import {
-  appendValues,
-  type ChangeTarget,
-  endValues,
-  growthValues,
-  pastValues,
-  scoreValues,
-  spanHeadValues,
-  traceValues
-} from './values.ts'
 
 /** Spans, or scores, as text: per body column the cells of all of them, joined. None gives no columns. */
 export interface RowsText {

@@ -1,9 +1,9 @@
 /** What prepared traces, spans, scores and changes have for each column of their rows, however these travel. */
 
-import { countBytes, countErrors } from '../trace/count.ts'
 import type { Ending, TraceChange } from '../trace/decide.ts'
 import type { Growth } from '../trace/gathered.ts'
 import { type Past, type PastScore, type PreparedSpan, type PreparedTrace, shortHash } from '../trace/prepared.ts'
+import { countBytes, countErrors } from '../trace/span-sums.ts'
 import { durationMs } from '../trace/timestamp.ts'
 import type {
   APPEND_COLUMNS,

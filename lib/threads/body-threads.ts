@@ -45,7 +45,7 @@ export class Preparation {
 
   constructor(workers: number, log: Logger) {
     this.#pool = new Piscina({
-      filename: new URL('../../workers/prepare.js', import.meta.url).href,
+      filename: new URL('../../workers/make-ready.js', import.meta.url).href,
       // A thread starts when there is a body for it: its start costs 0.8 s of CPU, and many services never need one.
       minThreads: 0,
       maxThreads: workers,

@@ -2,7 +2,7 @@
 import { Refusal } from '../errors.ts'
 import { MAX_EXPORT_ORIGINS } from '../schema/otlp.ts'
 import { type SpanRefusal, sumRefusals } from '../trace/decide-export.ts'
-import { decodeJson } from './json.ts'
+import { decodeJson } from './json-request.ts'
 import { describeOrigin, lengthOfOrigin, type MappedSpan, mapSpan } from './map-span.ts'
 import { cut, type Divisible, decodePortion, type Placed, type Source } from './portion.ts'
 import { decodeProtobuf } from './protobuf.ts'

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { Places } from '../../../lib/ingest/places.ts'
+import { Places } from '../../../lib/ingest/trace-locks.ts'
 
 t.test('holds and gives up places as a Map does keys, where many share a bucket', t => {
   // Half as many places as there are buckets: in every history some share one.

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
-import { Room } from '../../../lib/http/room.ts'
+import { Room } from '../../../lib/http/body-reservation.ts'
 import { until } from '../../fixtures/until.ts'
 
 /** Keeps count of what is admitted. */

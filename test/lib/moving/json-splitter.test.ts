@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
-import { splitValues, type Value } from '../../../lib/moving/values.ts'
+import { splitValues, type Value } from '../../../lib/moving/json-splitter.ts'
 
 /** Splits a text that comes in pieces of so many bytes. */
 async function split(text: string | Uint8Array, piece = 7, maxBytes?: number): Promise<[string, string][]> {

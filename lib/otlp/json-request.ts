@@ -6,7 +6,7 @@
 import { LosslessNumber } from 'lossless-json'
 import { Refusal } from '../errors.ts'
 import { readBody } from '../trace/body.ts'
-import { type Json, stringifyExact } from '../trace/json.ts'
+import { type Json, stringifyExact } from '../trace/exact-json.ts'
 import { setOwn } from '../trace/metadata.ts'
 import { Parts } from './parts.ts'
 import type { Attributes, Origin, OtlpEvent, OtlpLink, OtlpSpan, SpanGroup } from './request.ts'

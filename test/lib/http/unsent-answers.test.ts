@@ -3,9 +3,9 @@ import { createServer } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import { Exchange } from '../../../lib/http/exchange.ts'
-import { Line } from '../../../lib/http/line.ts'
+import { Line } from '../../../lib/http/pipelining.ts'
 import { end } from '../../../lib/http/reply.ts'
-import { type Bounds, Unread } from '../../../lib/http/unread.ts'
+import { type Bounds, Unread } from '../../../lib/http/unsent-answers.ts'
 import { until } from '../../fixtures/until.ts'
 
 const ANSWER = Buffer.alloc(8 * 1024 * 1024)

@@ -5,7 +5,7 @@
  */
 import type { Socket } from 'node:net'
 import type { Exchange } from './exchange.ts'
-import type { Unread } from './unread.ts'
+import type { Unread } from './unsent-answers.ts'
 
 /** What a request takes that waits, about. */
 const REQUEST_BYTES = 8192

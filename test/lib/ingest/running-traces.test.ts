@@ -1,5 +1,5 @@
 import t from 'tap'
-import { Remembered } from '../../../lib/ingest/remembered.ts'
+import { Remembered } from '../../../lib/ingest/running-traces.ts'
 import { decide } from '../../../lib/trace/decide.ts'
 import { prepare } from '../../../lib/trace/prepare.ts'
 import { changedState, type KeptState, startedState } from '../../../lib/trace/state-after.ts'

@@ -1,8 +1,8 @@
 /** Attribute values as free JSON: as stored and in canonical form, made in one go wherever a value is simple. */
 import { LosslessNumber } from 'lossless-json'
 import Type from 'typebox'
+import { CONTROL, inspectText, type Json, parseInexact } from '../trace/exact-json.ts'
 import { EMPTY_OBJECT, type FreeJson, freeJsonOf } from '../trace/free-json.ts'
-import { CONTROL, inspectText, type Json, parseInexact } from '../trace/json.ts'
 import { reader } from '../trace/reader.ts'
 
 /** How the value of an attribute is written. */

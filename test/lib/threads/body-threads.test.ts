@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
 import { createLog } from '../../../lib/log.ts'
-import { Preparation } from '../../../lib/threads/preparation.ts'
+import { Preparation } from '../../../lib/threads/body-threads.ts'
 import { endBody, ingestBody, span, spansBody } from '../../fixtures/bodies.ts'
 import { bytes } from '../../fixtures/write-path.ts'
 

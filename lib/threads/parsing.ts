@@ -8,9 +8,9 @@ import { traceView } from '../mcp/trace-view.ts'
 import { checker } from '../schema/check.ts'
 import { MetadataPatch, ScoreInput } from '../schema/input.ts'
 import { readBody } from '../trace/body.ts'
-import { parseExact, stringifyExact } from '../trace/json.ts'
+import { parseExact, stringifyExact } from '../trace/exact-json.ts'
 import { type Merged, mergeMetadata } from '../trace/metadata.ts'
-import { splitTexts } from './texts.ts'
+import { splitTexts } from './text-pair.ts'
 
 /** What can be read, and what it comes to. */
 export interface Readings {

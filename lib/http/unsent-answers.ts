@@ -1,6 +1,6 @@
 /**
  * What waits in this process's memory because clients do not read: answers that do not fit into the kernel's buffers, and
- * requests that were sent ahead of them (lib/http/line.ts). A connection that takes nothing of its answer for a while is
+ * requests that were sent ahead of them (lib/http/pipelining.ts). A connection that takes nothing of its answer for a while is
  * closed; and where all that waits is too much, so is the one on which nothing has moved for longest.
  */
 import type { Socket } from 'node:net'
