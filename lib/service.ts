@@ -2,14 +2,16 @@
 import { plugins } from '../plugins/index.ts'
 import { KeyRing } from './access/auth.ts'
 import { listenForKeyChanges } from './access/key-notices.ts'
-import type { App, Plugin, Route, Store } from './app.ts'
+import type { App, Plugin } from './app.ts'
 import type { Config } from './config.ts'
 import type { ConnectOptions, Database } from './database/database.ts'
 import { Pool } from './database/pool.ts'
 import { READER_SETTINGS } from './database/reader-settings.ts'
-import { createStore } from './database/sql-access.ts'
+import type { SqlAccess } from './database/sql-access.ts'
+import { createSqlAccess } from './database/sql-access.ts'
 import { Readiness } from './health/readiness.ts'
 import { Setup } from './health/setup.ts'
+import type { Route } from './http/route.ts'
 import { RouteTable } from './http/route-table.ts'
 import { HttpServer } from './http/server.ts'
 import { WritePath } from './ingest/write-path.ts'
@@ -58,7 +60,7 @@ export async function startService(
 ): Promise<Service> {
   const readers = openPool(database, READERS)
   const writers = openPool(database, WRITERS)
-  const store = createStore(readers, writers)
+  const sql = createSqlAccess(readers, writers)
   const metrics = new Metrics()
   metrics.watch(
     'spoor_pool_waiting',
@@ -68,24 +70,24 @@ export async function startService(
   metrics.watch(
     'spoor_database_bytes',
     'Size of the database; 0 while it is away.',
-    rarely(() => readDatabaseSize(store))
+    rarely(() => readDatabaseSize(sql))
   )
   const ingest = new WritePath(database, config, log, metrics)
   const keyReaders = openPool(database, KEY_READERS)
   const keys = new KeyRing({
-    store: createStore(keyReaders, writers),
+    sql: createSqlAccess(keyReaders, writers),
     log,
     keyPrefix: config.keyPrefix,
     digestSecret: database.digestSecret ?? ''
   })
   const notices = listenForKeyChanges(database, () => keys.forget())
   const setup = new Setup(database, config.autoMigrate, log, migrations)
-  const readiness = new Readiness(setup, store, ingest)
+  const readiness = new Readiness(setup, sql, ingest)
   const routes = new RouteTable()
   const app: App = {
     config,
     log,
-    store,
+    sql,
     ingest,
     metrics,
     routes: routes.routes,
@@ -142,8 +144,8 @@ function rarely<T>(read: () => Promise<T>): () => Promise<T> {
   }
 }
 
-async function readDatabaseSize(store: Store): Promise<number | undefined> {
-  const rows = await store.read(sql => sql`select pg_database_size(current_database()) as bytes`).catch(() => [])
+async function readDatabaseSize(access: SqlAccess): Promise<number | undefined> {
+  const rows = await access.read(sql => sql`select pg_database_size(current_database()) as bytes`).catch(() => [])
   return rows[0]?.bytes
 }
 

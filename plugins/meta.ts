@@ -1,5 +1,6 @@
 /** The index of the API. */
-import type { App, Route } from '../lib/app.ts'
+import type { App } from '../lib/app.ts'
+import type { Route } from '../lib/http/route.ts'
 import { ApiIndex } from '../lib/schema/output.ts'
 
 export default function meta(app: App) {

@@ -1,5 +1,6 @@
 /** What is measured, for Prometheus. */
-import { type App, Content } from '../lib/app.ts'
+import type { App } from '../lib/app.ts'
+import { Content } from '../lib/http/route.ts'
 
 export default function metrics(app: App): void {
   app.route({

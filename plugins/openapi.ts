@@ -1,7 +1,8 @@
 /** The OpenAPI document, and the only answer of the service that may be cached. */
 import { createHash } from 'node:crypto'
 import Type from 'typebox'
-import { type App, JsonText, type Reply } from '../lib/app.ts'
+import type { App } from '../lib/app.ts'
+import { JsonText, type Reply } from '../lib/http/route.ts'
 import { describeApi } from '../lib/openapi/document.ts'
 
 interface Rendered {

@@ -1,5 +1,6 @@
 /** OpenTelemetry in: spans as its exporters send them, over HTTP, in protobuf or JSON. */
-import { type App, Content, JsonText } from '../lib/app.ts'
+import type { App } from '../lib/app.ts'
+import { Content, JsonText } from '../lib/http/route.ts'
 import { encodeJson } from '../lib/otlp/json-request.ts'
 import { encodeProtobuf } from '../lib/otlp/protobuf.ts'
 import { ExportReply, ExportRequest, MAX_EXPORT_BYTES, PROTOBUF_TYPE } from '../lib/schema/otlp.ts'
@@ -22,7 +23,7 @@ export default function otlp(app: App) {
       body: 'An `ExportTraceServiceRequest` of opentelemetry-proto.',
       reply: 'An `ExportTraceServiceResponse`, to a request in this encoding.'
     },
-    prepared: true,
+    takesBody: true,
     replies: { 200: ExportReply },
     outcomes: { 200: 'Every span is stored, or counted in `partialSuccess`.' },
     errors: ['invalid_request', 'trial_limit_reached'],

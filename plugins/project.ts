@@ -16,7 +16,7 @@ export default function project(app: App): void {
     replies: { 200: Project },
     async handler(request) {
       const { key } = request
-      const row = found(await app.store.read(sql => readProject(sql, key.projectId), request), 'project')
+      const row = found(await app.sql.read(sql => readProject(sql, key.projectId), request), 'project')
       const { accountId, ...project } = describeProject(row, app.config.storageLimitBytes)
       return { body: { ...project, keyScopes: key.scopes } }
     }

@@ -1,7 +1,8 @@
 /** Scores: verdicts given to a trace after its run. They are only ever added and deleted. */
-import { type App, JsonText } from '../lib/app.ts'
+import type { App } from '../lib/app.ts'
 import { readCursor, readTime, renderCursor } from '../lib/http/paging.ts'
 import { checkTexts, found, refuseField } from '../lib/http/refuse.ts'
+import { JsonText } from '../lib/http/route.ts'
 import { ScoreInput, VALUE_TYPES } from '../lib/schema/input.ts'
 import { ScoreAdded, ScoreDeleted, ScoreList, TraceScores } from '../lib/schema/output.ts'
 import { pageSizeOf, ScoreListQuery } from '../lib/schema/query.ts'
@@ -18,13 +19,13 @@ export default function scores(app: App): void {
     summary: 'Attach a score to a trace',
     description: 'A score with a name that the trace already has is a newer score; the summary shows the newest.',
     body: ScoreInput,
-    prepared: true,
+    takesBody: true,
     replies: { 201: ScoreAdded },
     errors: ['invalid_request', 'conflict', 'quota_exhausted'],
     async handler({ key, traceId, payload, requestId }) {
-      const input = { ...readScore(await app.ingest.read('score', payload)), id: newScoreId() }
+      const input = { ...readScore(await app.ingest.parse('score', payload)), id: newScoreId() }
       const score = found(
-        await app.store.write((sql, attempts) => addScore(sql, key.projectId, traceId, input, attempts))
+        await app.sql.write((sql, attempts) => addScore(sql, key.projectId, traceId, input, attempts))
       )
       return { status: 201, body: new JsonText(`{"ok":true,"score":${score},"requestId":"${requestId}"}`) }
     }
@@ -40,7 +41,7 @@ export default function scores(app: App): void {
     replies: { 200: TraceScores },
     async handler(request) {
       const { key, traceId } = request
-      const list = found(await app.store.read(sql => readTraceScores(sql, key.projectId, traceId), request))
+      const list = found(await app.sql.read(sql => readTraceScores(sql, key.projectId, traceId), request))
       return { body: new JsonText(`{"traceId":"${traceId}","scores":${list}}`) }
     }
   })
@@ -55,7 +56,7 @@ export default function scores(app: App): void {
     replies: { 200: ScoreDeleted },
     errors: ['quota_exhausted'],
     async handler({ key, traceId, scoreId }) {
-      const deleted = await app.store.write((sql, attempts) =>
+      const deleted = await app.sql.write((sql, attempts) =>
         deleteScore(sql, key.projectId, traceId, scoreId, attempts)
       )
       found(deleted, 'score on this trace')
@@ -77,7 +78,7 @@ export default function scores(app: App): void {
     async handler(request) {
       const { key, query } = request
       const asked = readScoreQuery(query)
-      const page = await app.store.read(sql => listScores(sql, key.projectId, asked), request)
+      const page = await app.sql.read(sql => listScores(sql, key.projectId, asked), request)
       const cursor = renderCursor(SCORE_ORDER, page.next)
       return { body: new JsonText(`{"scores":${page.scores},"nextCursor":${cursor},"pageSize":${asked.limit}}`) }
     }

@@ -9,7 +9,7 @@
 create table accounts (
   id         int generated always as identity constraint accounts_pkey primary key,
   name       text not null,
-  kind       text not null default 'owner' constraint accounts_kind check (kind in ('owner', 'trial')),
+  type       text not null default 'owner' constraint accounts_type check (type in ('owner', 'trial')),
   -- Traces charged to a trial account. Deleting a trace gives nothing back.
   trial_used bigint not null default 0,
   created_at timestamptz not null default now()
@@ -101,12 +101,12 @@ create table traces (
   output              json,
   metadata            json,
   -- Numbers of the lists that the trace is in (lib/rows/list-numbers.ts). The family stands for status, environment and
-  -- model together, and trace_families says which families there are; the kind for the family and the name; the last two
+  -- model together, and trace_families says which families there are; the named family for the family and the name; the last two
   -- for these and the user.
   family              bigint not null,
-  kind                bigint not null,
+  named_family        bigint not null,
   user_family         bigint,
-  user_kind           bigint,
+  user_named_family   bigint,
   constraint traces_pkey primary key (project_id, seq),
   constraint traces_id unique (project_id, id)
 )
@@ -133,16 +133,16 @@ create index traces_slowest_of_family on traces (project_id, family, duration_ms
   where duration_ms is not null and (ranked & 1) <> 0;
 create index traces_costliest_of_family on traces (project_id, family, cost_usd, id)
   where cost_usd is not null and (ranked & 2) <> 0;
--- The same with a filter by name: the kinds are merged that the name makes with those families. 8, 13 and 5 us; 60, 57
+-- The same with a filter by name: the named families are merged that the name makes with those families. 8, 13 and 5 us; 60, 57
 -- and 17 bytes.
-create index traces_of_kind_newest on traces (project_id, kind, started_at, id);
-create index traces_slowest_of_kind on traces (project_id, kind, duration_ms, id)
+create index traces_of_named_family_newest on traces (project_id, named_family, started_at, id);
+create index traces_slowest_of_named_family on traces (project_id, named_family, duration_ms, id)
   where duration_ms is not null and (ranked & 4) <> 0;
-create index traces_costliest_of_kind on traces (project_id, kind, cost_usd, id)
+create index traces_costliest_of_named_family on traces (project_id, named_family, cost_usd, id)
   where cost_usd is not null and (ranked & 8) <> 0;
--- The traces of a user, which are families and kinds as well, newest first: 16 us and 59 bytes each.
+-- The traces of a user, which are families and named families as well, newest first: 16 us and 59 bytes each.
 create index traces_of_user_family on traces (project_id, user_family, started_at, id) where user_family is not null;
-create index traces_of_user_kind on traces (project_id, user_kind, started_at, id) where user_kind is not null;
+create index traces_of_user_named_family on traces (project_id, user_named_family, started_at, id) where user_named_family is not null;
 -- The traces of a session, newest first: 11 us, 69 bytes. It is a conversation: other filters look at each of its traces.
 create index traces_of_session on traces (project_id, session_id, started_at, id) where session_id is not null;
 -- lastTraceAt of a project: 3 us, 32 bytes.
@@ -172,35 +172,35 @@ create table ranking_floors (
 -- A row for each tag of each trace, written and deleted in the statement that does so with the trace. (A GIN index on
 -- traces.tags has no order, and gives all that match or nothing.)
 create table trace_tags (
-  project_id  int not null,
+  project_id       int not null,
   -- As of traces, of the tag's own rankings.
-  ranked      smallint not null default 15,
-  kind        bigint not null,
-  family      bigint not null,
-  started_at  timestamptz not null,
-  duration_ms bigint,
-  cost_usd    float8,
-  id          uuid not null,
-  -- A tag in a family, in a kind, and of a user in a family, each as one number: what the indexes below begin with.
-  tag_family  bigint not null,
-  tag_kind    bigint not null,
-  tag_user    bigint,
-  user_id     text,
-  tag         text not null
+  ranked           smallint not null default 15,
+  named_family     bigint not null,
+  family           bigint not null,
+  started_at       timestamptz not null,
+  duration_ms      bigint,
+  cost_usd         float8,
+  id               uuid not null,
+  -- A tag in a family, in a named family, and of a user in a family, each as one number: what the indexes below begin with.
+  tag_family       bigint not null,
+  tag_named_family bigint not null,
+  tag_user         bigint,
+  user_id          text,
+  tag              text not null
 );
--- The filter by tag, alone and with others: as of traces, and of a user's. 11, 9 and 5 us by family, 12, 9 and 3 by kind,
+-- The filter by tag, alone and with others: as of traces, and of a user's. 11, 9 and 5 us by family, 12, 9 and 3 by named family,
 -- 10 by user, for each tag; 60, 57, 18, 60, 57, 18 and 67 bytes.
 create index tags_of_family_newest on trace_tags (project_id, tag_family, started_at, id);
 create index tags_slowest_of_family on trace_tags (project_id, tag_family, duration_ms, id)
   where duration_ms is not null and (ranked & 1) <> 0;
 create index tags_costliest_of_family on trace_tags (project_id, tag_family, cost_usd, id)
   where cost_usd is not null and (ranked & 2) <> 0;
-create index tags_of_kind_newest on trace_tags (project_id, tag_kind, started_at, id);
-create index tags_slowest_of_kind on trace_tags (project_id, tag_kind, duration_ms, id)
+create index tags_of_named_family_newest on trace_tags (project_id, tag_named_family, started_at, id);
+create index tags_slowest_of_named_family on trace_tags (project_id, tag_named_family, duration_ms, id)
   where duration_ms is not null and (ranked & 4) <> 0;
-create index tags_costliest_of_kind on trace_tags (project_id, tag_kind, cost_usd, id)
+create index tags_costliest_of_named_family on trace_tags (project_id, tag_named_family, cost_usd, id)
   where cost_usd is not null and (ranked & 8) <> 0;
-create index tags_of_user on trace_tags (project_id, tag_user, started_at, id) include (kind) where tag_user is not null;
+create index tags_of_user on trace_tags (project_id, tag_user, started_at, id) include (named_family) where tag_user is not null;
 
 -- Columns stand by their alignment: in front of the int, 4 bytes of each row would be lost.
 create table spans (

@@ -79,9 +79,9 @@ t.test('every code is answered with its status and the envelope', async t => {
     insufficient_scope: () => post(TRACES, ingestBody(), reader),
     trial_limit_reached: async () => {
       // The key has not been used yet: it is read as one of a trial account.
-      await database.pool.run(sql => sql`update accounts set kind = 'trial'`)
+      await database.pool.run(sql => sql`update accounts set type = 'trial'`)
       const answer = await post(TRACES, ingestBody(), trial)
-      await database.pool.run(sql => sql`update accounts set kind = 'owner'`)
+      await database.pool.run(sql => sql`update accounts set type = 'owner'`)
       return answer
     },
     forbidden: () => post(`${path}/spans`, spansBody(span()), elsewhere),

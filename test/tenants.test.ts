@@ -5,7 +5,7 @@
 import t from 'tap'
 import { SCOPES } from '../lib/access/keys.ts'
 import { revokeKey } from '../lib/admin/keys.ts'
-import type { Route } from '../lib/app.ts'
+import type { Route } from '../lib/http/route.ts'
 import { ATTEMPTS, type Attempt, type Ids, KNOWN_TOOLS } from './fixtures/attempts.ts'
 import { hexId, spanId, startBody, traceId } from './fixtures/bodies.ts'
 import { ENDPOINT, mcpClient } from './fixtures/mcp.ts'

@@ -5,14 +5,15 @@
  * token, it takes the same way and the same time, and gets the same answer.
  */
 import { hash, timingSafeEqual } from 'node:crypto'
-import type { Access, Principal, Store } from '../app.ts'
+import type { SqlAccess } from '../database/sql-access.ts'
 import { Refusal } from '../errors.ts'
 import type { Logger } from '../log.ts'
 import { type KeyForAuth, readKeysForAuth, touchKeys } from '../store/keys.ts'
 import { digestSecret, effectiveScopes, parseKey } from './keys.ts'
+import type { Access, Principal } from './principal.ts'
 
 export interface KeyRingOptions {
-  readonly store: Store
+  readonly sql: SqlAccess
   readonly keyPrefix: string
   readonly digestSecret: string
   readonly log: Logger
@@ -108,7 +109,7 @@ export class KeyRing {
     const epoch = this.#epoch
     const until = performance.now() + REMEMBERED_MS
     const ids = [...new Set(batch.map(lookup => lookup.keyId))]
-    const rows = new Map((await this.#options.store.read(sql => readKeysForAuth(sql, ids))).map(row => [row.id, row]))
+    const rows = new Map((await this.#options.sql.read(sql => readKeysForAuth(sql, ids))).map(row => [row.id, row]))
     const firstUses: [Lookup, KeyForAuth][] = []
     const stale = new Set<string>()
     for (const lookup of batch) {
@@ -131,7 +132,7 @@ export class KeyRing {
   async #touch(ids: string[], firstUses: [Lookup, KeyForAuth][], until: number, epoch: number): Promise<void> {
     const lastUsed = new Map<string, string>()
     try {
-      const touched = await this.#options.store.write(sql => touchKeys(sql, ids))
+      const touched = await this.#options.sql.write(sql => touchKeys(sql, ids))
       for (const row of touched) lastUsed.set(row.id, row.lastUsedAt)
     } catch (error) {
       // The keys are valid all the same, and the next lookup tries again.
@@ -180,7 +181,7 @@ function toPrincipal(row: KeyForAuth): Principal {
     projectId: row.projectId,
     scopes: effectiveScopes(row.scopes),
     environment: row.environment,
-    trialAccountId: row.accountKind === 'trial' ? row.accountId : null,
+    trialAccountId: row.accountType === 'trial' ? row.accountId : null,
     expiresAt: row.expiresAt,
     lastUsedAt: row.lastUsedAt ?? new Date().toISOString()
   }

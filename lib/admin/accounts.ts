@@ -1,6 +1,6 @@
 /** The work of `spoor account`. Ids are text here, as everywhere in answers. */
 import type { Sql } from 'postgres'
-import type { AccountKind, AccountRow } from '../store/accounts.ts'
+import type { AccountRow, AccountType } from '../store/accounts.ts'
 import * as store from '../store/accounts.ts'
 import { AdminError } from './admin-error.ts'
 import { checkText } from './text.ts'
@@ -8,12 +8,12 @@ import { checkText } from './text.ts'
 export interface Account {
   readonly id: string
   readonly name: string
-  readonly kind: AccountKind
+  readonly kind: AccountType
   readonly trialUsed: number
   readonly createdAt: string
 }
 
-export async function createAccount(sql: Sql, name: string, kind: AccountKind): Promise<Account> {
+export async function createAccount(sql: Sql, name: string, kind: AccountType): Promise<Account> {
   return present(await store.insertAccount(sql, checkText('the name', name, 1, 200), kind))
 }
 
@@ -24,7 +24,7 @@ export async function listAccounts(sql: Sql): Promise<Account[]> {
 /** The account of a new project: the one asked for, otherwise the oldest owner account. */
 export async function chooseAccount(sql: Sql, id: string | undefined): Promise<number> {
   const accounts = await store.listAccounts(sql)
-  const chosen = accounts.find(account => (id === undefined ? account.kind === 'owner' : String(account.id) === id))
+  const chosen = accounts.find(account => (id === undefined ? account.type === 'owner' : String(account.id) === id))
   if (chosen !== undefined) return chosen.id
   throw new AdminError(
     id === undefined
@@ -33,6 +33,6 @@ export async function chooseAccount(sql: Sql, id: string | undefined): Promise<n
   )
 }
 
-function present(row: AccountRow): Account {
-  return { ...row, id: String(row.id) }
+function present({ id, name, type, trialUsed, createdAt }: AccountRow): Account {
+  return { id: String(id), name, kind: type, trialUsed, createdAt }
 }

@@ -8,7 +8,7 @@
 import { connect as openSocket, type Socket } from 'node:net'
 import type { ConnectOptions, Database } from './database.ts'
 import { classifyFailure } from './failure.ts'
-import { pidOf, Silence, TICK_MS } from './hung-connection.ts'
+import { HungCheck, pidOf, TICK_MS } from './hung-connection.ts'
 import { PoolError } from './pool.ts'
 
 /** Type and length of a message of the protocol. */
@@ -54,7 +54,7 @@ export class CopyConnection {
   #answers = 0
   #dead = false
 
-  private constructor(socket: Socket, pid: number | undefined, silence: Silence) {
+  private constructor(socket: Socket, pid: number | undefined, silence: HungCheck) {
     this.#socket = socket
     const clock = setInterval(() => void this.#giveUpIfSilent(silence, pid), TICK_MS).unref()
     socket.on('data', received => this.#receive(received))
@@ -89,7 +89,7 @@ export class CopyConnection {
       return undefined
     }
     socket.removeAllListeners()
-    const silence = new Silence(onClose => connect({ ...options, onClose }), options.statementTimeoutMs)
+    const silence = new HungCheck(onClose => connect({ ...options, onClose }), options.statementTimeoutMs)
     return new CopyConnection(socket, pidOf(first), silence)
   }
 
@@ -151,7 +151,7 @@ export class CopyConnection {
     else batch?.reject(error)
   }
 
-  async #giveUpIfSilent(silence: Silence, pid: number | undefined): Promise<void> {
+  async #giveUpIfSilent(silence: HungCheck, pid: number | undefined): Promise<void> {
     const batch = this.#batch
     if ((await silence.hangs(batch, pid)) && batch !== undefined && batch === this.#batch) this.#socket.destroy()
   }

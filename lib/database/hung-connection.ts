@@ -21,7 +21,7 @@ const LOOK_MS = 4000
 const PATIENCE_MS = 5000
 
 /** What one connection waits for, and for how long. */
-export class Silence {
+export class HungCheck {
   readonly #connect: Connect
   readonly #mostTicks: number
   #awaited: object | undefined

@@ -10,7 +10,7 @@
 import type { Sql } from 'postgres'
 import { type Client, watchDeparture } from './cancellation.ts'
 import { classifyFailure, endsConnection } from './failure.ts'
-import { type Connect, pidOf, Silence, TICK_MS } from './hung-connection.ts'
+import { type Connect, HungCheck, pidOf, TICK_MS } from './hung-connection.ts'
 
 export interface PoolOptions {
   readonly size: number
@@ -38,7 +38,7 @@ interface Lease {
   readonly sql: Sql
   /** What work is given: throws instead of connecting anew, which would tear work, and transactions, apart. */
   readonly guarded: Sql
-  readonly silence: Silence
+  readonly silence: HungCheck
   dead: boolean
   /** Something was sent on it, so that what fails now may have been done. */
   used: boolean
@@ -210,7 +210,7 @@ export class Pool {
     const lease: Lease = {
       sql,
       guarded: guard(sql, () => lease),
-      silence: new Silence(this.#connect, this.#statementTimeoutMs),
+      silence: new HungCheck(this.#connect, this.#statementTimeoutMs),
       dead: false,
       used: false,
       abandoned: false,

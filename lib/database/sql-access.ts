@@ -11,10 +11,33 @@
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Sql } from 'postgres'
-import type { Attempts, Store } from '../app.ts'
 import { Refusal } from '../errors.ts'
+import type { Client } from './cancellation.ts'
 import { classifyFailure, isReadOnlyRefusal } from './failure.ts'
 import type { Pool } from './pool.ts'
+
+/** What the attempts at one write know of each other. */
+export interface Attempts {
+  /**
+   * Set while a statement that writes is under way. Where it is set when an attempt begins, the answer of an earlier one
+   * was lost with its connection, and what that should have done, and is done, it did.
+   */
+  sent: boolean
+}
+
+/** The database as handlers see it. Both turn the database's refusals into the answers that decisions.md gives. */
+export interface SqlAccess {
+  /**
+   * Runs queries that change nothing; tried again once on a lost connection, then 503 `unavailable`. Where a client is
+   * given, such as the request, its queries are cancelled when it goes away.
+   */
+  read<T>(work: (sql: Sql) => Promise<T>, client?: Client): Promise<T>
+  /**
+   * Runs work with one statement that writes, atomic by itself. After a lost connection it is tried again, and finds out
+   * what became of the statement; a refusal of the store is 429 `quota_exhausted`.
+   */
+  write<T>(work: (sql: Sql, attempts: Attempts) => Promise<T>): Promise<T>
+}
 
 const READ_ATTEMPTS = 2
 const WRITE_ATTEMPTS = 4
@@ -23,8 +46,8 @@ const RETRY_DELAY_MS = 5
 const LOST_LIMIT_MS = 5000
 const LOST_PAUSE_MS = 50
 
-/** A Store that reads through `readers` and writes through `writers`, so that neither waits for the other. */
-export function createStore(readers: Pool, writers: Pool = readers): Store {
+/** Access that reads through `readers` and writes through `writers`, so that neither waits for the other. */
+export function createSqlAccess(readers: Pool, writers: Pool = readers): SqlAccess {
   return {
     read: (work, client) =>
       withAttempts(READ_ATTEMPTS, ['lost', 'retry'], () => readers.run(work, client)).catch(refuseRead),
@@ -32,12 +55,12 @@ export function createStore(readers: Pool, writers: Pool = readers): Store {
   }
 }
 
-async function withAttempts<T>(attempts: number, kinds: readonly string[], work: () => Promise<T>): Promise<T> {
+async function withAttempts<T>(attempts: number, failures: readonly string[], work: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
       return await work()
     } catch (error) {
-      if (attempt === attempts || !kinds.includes(classifyFailure(error))) throw error
+      if (attempt === attempts || !failures.includes(classifyFailure(error))) throw error
     }
     // Apart by chance, or two that were in each other's way would meet again.
     await delay(RETRY_DELAY_MS * attempt * Math.random())

@@ -4,8 +4,9 @@
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Sql } from 'postgres'
-import type { Ingest, Store } from '../app.ts'
 import { SQLSTATE } from '../database/failure.ts'
+import type { SqlAccess } from '../database/sql-access.ts'
+import type { Ingest } from '../ingest/ingest.ts'
 import { checkForRoom, isReadOnly, tryWrite } from '../store/trial-write.ts'
 import type { Setup } from './setup.ts'
 
@@ -33,16 +34,16 @@ type Obstacles = readonly string[]
 export class Readiness {
   readonly #setup: Pick<Setup, 'lacking' | 'ready'>
   /** Writes as small writes do. */
-  readonly #store: Store
+  readonly #sql: SqlAccess
   readonly #ingest: Pick<Ingest, 'admit'>
   readonly #access: Check
   readonly #look: Check
   /** A write was refused, and no trial has succeeded since. */
   #isRefusing = false
 
-  constructor(setup: Pick<Setup, 'lacking' | 'ready'>, store: Store, ingest: Pick<Ingest, 'admit'>) {
+  constructor(setup: Pick<Setup, 'lacking' | 'ready'>, sql: SqlAccess, ingest: Pick<Ingest, 'admit'>) {
     this.#setup = setup
-    this.#store = store
+    this.#sql = sql
     this.#ingest = ingest
     this.#access = new Check(() => this.#checkAccess(), 0)
     this.#look = new Check(() => this.#lookInside(), INTERVAL_MS)
@@ -64,12 +65,12 @@ export class Readiness {
   }
 
   async #checkAccess(): Promise<Obstacles> {
-    return (await this.#store.write(isReadOnly)) ? [READ_ONLY] : []
+    return (await this.#sql.write(isReadOnly)) ? [READ_ONLY] : []
   }
 
   async #lookInside(): Promise<Obstacles> {
     const isTrial = this.#isRefusing
-    await this.#store.write((sql: Sql) => (isTrial ? tryWrite(sql) : checkForRoom(sql)))
+    await this.#sql.write((sql: Sql) => (isTrial ? tryWrite(sql) : checkForRoom(sql)))
     if (isTrial) this.#isRefusing = false
     return []
   }

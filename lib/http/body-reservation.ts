@@ -12,7 +12,7 @@ const STEP_BYTES = 131_072
 /** In each such time so much must come of a body. */
 const PACE = { ms: 5000, bytes: 512 * 1024 }
 
-export class Room {
+export class BodyReservation {
   readonly #admission: Pick<Admission, 'admit'>
   readonly #pace: typeof PACE
   readonly #clock: NodeJS.Timeout

@@ -11,12 +11,12 @@ export class ClientGone extends Error {
   override readonly name = 'ClientGone'
 }
 
-export type Encoding = 'gzip' | 'deflate' | 'br'
+export type ContentCoding = 'gzip' | 'deflate' | 'br'
 
 type Decoder = (bytes: Uint8Array, options: ZlibOptions) => Promise<Buffer>
 const inflateZlib = promisify<Uint8Array, ZlibOptions, Buffer>(inflate)
 const inflateBare = promisify<Uint8Array, ZlibOptions, Buffer>(inflateRaw)
-const DECODERS: Readonly<Record<Encoding, Decoder>> = {
+const DECODERS: Readonly<Record<ContentCoding, Decoder>> = {
   gzip: promisify<Uint8Array, ZlibOptions, Buffer>(gunzip),
   // HTTP's deflate is the zlib format, whose first byte ends in 8; some clients leave its frame out.
   deflate: (bytes, options) => ((bytes[0] ?? 0) % 16 === 8 ? inflateZlib : inflateBare)(bytes, options),
@@ -24,7 +24,7 @@ const DECODERS: Readonly<Record<Encoding, Decoder>> = {
 }
 
 /** How the body is encoded; undefined: not at all. Throws `unsupported_encoding`. */
-export function contentEncoding(headers: IncomingHttpHeaders): Encoding | undefined {
+export function contentEncoding(headers: IncomingHttpHeaders): ContentCoding | undefined {
   const header = headers['content-encoding']
   if (header === undefined) return undefined
   const names = header
@@ -33,7 +33,7 @@ export function contentEncoding(headers: IncomingHttpHeaders): Encoding | undefi
     .filter(name => name !== '' && name !== 'identity')
   const [name] = names
   if (name === undefined) return undefined
-  if (names.length === 1 && Object.hasOwn(DECODERS, name)) return name as Encoding
+  if (names.length === 1 && Object.hasOwn(DECODERS, name)) return name as ContentCoding
   throw new Refusal('unsupported_encoding', 'Content-Encoding: must be one of gzip, deflate and br')
 }
 
@@ -55,7 +55,7 @@ export type Reserve = (bytes: number) => void
  */
 export async function receiveBody(
   request: IncomingMessage,
-  encoding: Encoding | undefined,
+  encoding: ContentCoding | undefined,
   reserve: Reserve,
   limit = MAX_BODY_BYTES
 ): Promise<Buffer> {
@@ -138,7 +138,7 @@ class Chunks {
   }
 }
 
-async function decode(bytes: Buffer, encoding: Encoding, limit: number): Promise<Buffer> {
+async function decode(bytes: Buffer, encoding: ContentCoding, limit: number): Promise<Buffer> {
   // The chunk of a small body is small too: it is kept for as long as the body is.
   const chunkSize = Math.min(65_536, Math.max(1024, bytes.length * 8))
   try {

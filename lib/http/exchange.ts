@@ -1,7 +1,8 @@
 /** One request on its way through the server: what handlers are given, and what is known for its log line. */
 import { randomBytes } from 'node:crypto'
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
-import type { Principal, RequestOf, Route } from '../app.ts'
+import type { Principal } from '../access/principal.ts'
+import type { RequestOf, Route } from './route.ts'
 
 const NO_BYTES = new Uint8Array()
 

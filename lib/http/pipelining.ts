@@ -5,7 +5,7 @@
  */
 import type { Socket } from 'node:net'
 import type { Exchange } from './exchange.ts'
-import type { Unread } from './unsent-answers.ts'
+import type { UnsentAnswers } from './unsent-answers.ts'
 
 /** What a request takes that waits, about. */
 const REQUEST_BYTES = 8192
@@ -15,13 +15,13 @@ interface Place {
   start(): void
 }
 
-export class Line {
-  readonly #unread: Pick<Unread, 'countAhead'>
+export class Pipelining {
+  readonly #unsent: Pick<UnsentAnswers, 'countAhead'>
   readonly #newest = new WeakMap<Socket, Exchange>()
   readonly #waiting = new WeakMap<Socket, Place[]>()
 
-  constructor(unread: Pick<Unread, 'countAhead'>) {
-    this.#unread = unread
+  constructor(unsent: Pick<UnsentAnswers, 'countAhead'>) {
+    this.#unsent = unsent
   }
 
   /** Calls `start` when what was asked before on the same connection has been answered; never, where that is closed first. */
@@ -40,7 +40,7 @@ export class Line {
       this.#waiting.set(socket, [{ exchange, start }])
       this.#follow(socket, before)
     }
-    this.#unread.countAhead(socket, REQUEST_BYTES)
+    this.#unsent.countAhead(socket, REQUEST_BYTES)
   }
 
   /** What was asked last on a connection. */
@@ -63,7 +63,7 @@ export class Line {
       if (socket.destroyed || next === undefined) return
       if (waiting.length === 0) this.#waiting.delete(socket)
       else this.#follow(socket, next.exchange)
-      this.#unread.countAhead(socket, -REQUEST_BYTES)
+      this.#unsent.countAhead(socket, -REQUEST_BYTES)
       next.start()
     })
   }

@@ -1,10 +1,10 @@
 /** Answers, from a handler's value or a refusal to bytes on the socket. Every one carries the headers that all must. */
 import { type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
-import { Content, JsonText, type Reply } from '../app.ts'
 import { type ErrorCode, RETRY_AFTER_S, type Refusal } from '../errors.ts'
 import { MAX_BODY_BYTES } from '../schema/input.ts'
 import { type Exchange, nextRequestId } from './exchange.ts'
+import { Content, JsonText, type Reply } from './route.ts'
 
 const JSON_TYPE = 'application/json'
 

@@ -1,7 +1,7 @@
 /** The routes that plugins registered, compiled for requests: which one a request is for, and what it must satisfy. */
 import findMyWay, { type HTTPMethod } from 'find-my-way'
-import type { Route } from '../app.ts'
 import { type QueryReader, queryReader } from './query.ts'
+import type { Route } from './route.ts'
 
 /** A route and what was compiled from its schemas. */
 export interface Endpoint {

@@ -5,21 +5,23 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import type { KeyRing } from '../access/auth.ts'
-import type { Ingest, Principal, Reply, Route } from '../app.ts'
+import type { Principal } from '../access/principal.ts'
 import { ConfigError } from '../config.ts'
 import { Refusal } from '../errors.ts'
 import type { Readiness } from '../health/readiness.ts'
+import type { Ingest } from '../ingest/ingest.ts'
 import { Admission } from '../limits/admission.ts'
 import { type Logger, logRequest } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
 import { ClientGone, contentEncoding, contentLength, receiveBody } from './body.ts'
-import { Room } from './body-reservation.ts'
+import { BodyReservation } from './body-reservation.ts'
 import { Exchange } from './exchange.ts'
 import { readPathId } from './path-id.ts'
-import { Line } from './pipelining.ts'
+import { Pipelining } from './pipelining.ts'
 import { sendRawRefusal, sendRefusal, sendReply } from './reply.ts'
+import type { Reply, Route } from './route.ts'
 import type { Match, RouteTable } from './route-table.ts'
-import { Unread } from './unsent-answers.ts'
+import { UnsentAnswers } from './unsent-answers.ts'
 
 /** What the server is built on. */
 export interface ServerOptions {
@@ -66,8 +68,8 @@ export class HttpServer {
   readonly #broken = new WeakSet<Socket>()
   /** Bodies that do not wait in the queue of the write path: messages to the tools. */
   readonly #messages = new Admission({ requests: Number.POSITIVE_INFINITY, bytes: 64 * 1024 * 1024 })
-  readonly #unread = new Unread()
-  readonly #line = new Line(this.#unread)
+  readonly #unsent = new UnsentAnswers()
+  readonly #pipelining = new Pipelining(this.#unsent)
   #active = 0
   #closing = false
 
@@ -76,7 +78,7 @@ export class HttpServer {
     options.metrics.watch(
       'spoor_unread_bytes',
       'Bytes of answers that their clients have not taken yet, and of requests that wait behind them.',
-      () => this.#unread.bytes
+      () => this.#unsent.bytes
     )
     this.#server = createServer({
       keepAliveTimeout: KEEP_ALIVE_MS,
@@ -117,12 +119,12 @@ export class HttpServer {
     }, SWEEP_MS)
     await new Promise(resolve => this.#server.close(resolve))
     clearInterval(sweep)
-    this.#unread.close()
+    this.#unsent.close()
   }
 
   #take(request: IncomingMessage, response: ServerResponse, awaitsContinue: boolean): void {
     const exchange = new Exchange(request, response, this.#options.baseUrl, awaitsContinue)
-    this.#line.enter(exchange, () => {
+    this.#pipelining.enter(exchange, () => {
       // What followed it may have been no HTTP, which was answered while it waited.
       if (response.headersSent) this.#report(exchange)
       else void this.#serve(exchange)
@@ -141,7 +143,7 @@ export class HttpServer {
       this.#refuse(exchange, error)
     }
     this.#active--
-    this.#unread.watch(request.socket, response, exchange.bytesOut)
+    this.#unsent.watch(request.socket, response, exchange.bytesOut)
     this.#report(exchange)
   }
 
@@ -156,23 +158,23 @@ export class HttpServer {
     if (params.traceId !== undefined) exchange.traceId = readPathId('traceId', params.traceId)
     if (params.scoreId !== undefined) exchange.scoreId = readPathId('scoreId', params.scoreId)
     if (readQuery !== undefined) exchange.query = readQuery(querystring)
-    return route.prepared ? this.#answerWithBody(exchange, route) : route.handler(exchange)
+    return route.takesBody ? this.#answerWithBody(exchange, route) : route.handler(exchange)
   }
 
   async #answerWithBody(exchange: Exchange, route: Route): Promise<Reply> {
     const { request, response } = exchange
     const encoding = contentEncoding(request.headers)
     const length = contentLength(request.headers, route.maxBodyBytes)
-    const room = new Room(isQueued(route) ? this.#options.ingest : this.#messages, length)
+    const reservation = new BodyReservation(isQueued(route) ? this.#options.ingest : this.#messages, length)
     try {
       if (exchange.awaitsContinue) response.writeContinue()
       exchange.awaitsContinue = false
-      exchange.payload = await receiveBody(request, encoding, bytes => room.grow(bytes), route.maxBodyBytes)
+      exchange.payload = await receiveBody(request, encoding, bytes => reservation.grow(bytes), route.maxBodyBytes)
       exchange.bytesIn = exchange.payload.length
-      room.settle()
+      reservation.settle()
       return await route.handler(exchange)
     } finally {
-      room.release()
+      reservation.release()
     }
   }
 
@@ -225,22 +227,22 @@ export class HttpServer {
       return
     }
     const { status, message } = PARSER_REFUSALS[error.code ?? ''] ?? NOT_HTTP
-    const newest = this.#line.newest(socket)
+    const newest = this.#pipelining.newest(socket)
     if (newest === undefined || newest.request.complete) {
-      this.#line.afterAll(socket, () => sendRawRefusal(socket, status, message))
+      this.#pipelining.afterAll(socket, () => sendRawRefusal(socket, status, message))
       return
     }
     newest.response.shouldKeepAlive = false
     sendRefusal(newest, new Refusal('invalid_request', message), status)
     // Node forgets a request that was answered: whoever waits for the rest of its body would wait for ever.
-    this.#line.afterAll(socket, () => newest.request.destroy())
+    this.#pipelining.afterAll(socket, () => newest.request.destroy())
   }
 
   #refuseTunnel(socket: Socket): void {
     // Node listens no more: an error that nobody listens for would end the process.
     socket.on('error', () => {})
     const message = 'This server is not a proxy: CONNECT is not supported.'
-    this.#line.afterAll(socket, () => sendRawRefusal(socket, 400, message))
+    this.#pipelining.afterAll(socket, () => sendRawRefusal(socket, 400, message))
   }
 
   #report(exchange: Exchange): void {
@@ -256,7 +258,7 @@ export class HttpServer {
   }
 }
 
-/** Whether a body waits in the queue of the write path, in which room must be had before it is read. */
+/** Whether a body waits in the queue of the write path, in which reservation must be had before it is read. */
 function isQueued({ access }: Route): boolean {
   return access === 'traces:write'
 }

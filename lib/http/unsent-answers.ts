@@ -37,7 +37,7 @@ interface Waiting {
   movedAt: number
 }
 
-export class Unread {
+export class UnsentAnswers {
   readonly #bounds: Bounds
   readonly #clock: NodeJS.Timeout
   /** The connection on which nothing has moved for longest comes first. */

@@ -1,8 +1,9 @@
 /** What an export comes to, when each of its traces has been written by itself. */
-import type { Exported } from '../app.ts'
+
 import { Refusal } from '../errors.ts'
 import type { ReadySpans } from '../threads/ready.ts'
 import { type SpanRefusal, sumRefusals } from '../trace/decide-export.ts'
+import type { Exported } from './ingest.ts'
 
 /** Writes the spans of one trace and gives what was refused of them; throws a Refusal where nothing could be written. */
 export type WriteTrace = (trace: ReadySpans) => Promise<readonly SpanRefusal[]>

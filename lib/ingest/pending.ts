@@ -42,9 +42,9 @@ export interface Decided {
   readonly decision: Decision
 }
 
-export const INSERT: Decision = { kind: 'insert' }
+export const INSERT: Decision = { type: 'insert' }
 /** Decisions of which there is something to write. */
-export const WRITTEN: readonly Decision['kind'][] = ['insert', 'change', 'grow']
+export const WRITTEN: readonly Decision['type'][] = ['insert', 'change', 'grow']
 
 export type Copied = ReadyRecord & { readonly copy: CopyRows }
 
@@ -71,11 +71,11 @@ export function addedRows(pending: Pending, { spans }: TraceChange): SpanRows {
 }
 
 /** What is ready for COPY: an append, an end, or a new trace that nobody is charged for. */
-export type Copyable = Decided & { readonly decision: Extract<Decision, { kind: 'insert' | 'change' }> }
+export type Copyable = Decided & { readonly decision: Extract<Decision, { type: 'insert' | 'change' }> }
 
 export function isCopyable(each: Decided): each is Copyable {
   const { pending, decision } = each
-  const isOfKind = decision.kind === 'change' || (decision.kind === 'insert' && pending.charge === undefined)
+  const isOfKind = decision.type === 'change' || (decision.type === 'insert' && pending.charge === undefined)
   return isOfKind && copyOf(pending) !== undefined
 }
 
@@ -92,8 +92,8 @@ export const isLarge = (decided: readonly Decided[]): boolean =>
 
 export function lookOf({ projectId, traceId, operation }: Pending): Look {
   const spanIds = operation.operation === 'record' ? [] : operation.spans.map(span => span.id)
-  const { operation: kind } = operation
-  return { projectId, traceId, spanIds, detail: kind === 'end' || kind === 'export' ? kind : 'none' }
+  const { operation: name } = operation
+  return { projectId, traceId, spanIds, detail: name === 'end' || name === 'export' ? name : 'none' }
 }
 
 /** Whether an earlier attempt left its number on the row: an insert as the row's own, a change as its version. */
@@ -102,7 +102,7 @@ export const isOurs = ({ attempts }: Pending, { seq, version }: TraceState): boo
 
 export function trialLimitReached({ limit }: TrialCharge): Decision {
   const message = `the trial account has recorded its ${limit} traces; nothing more can be recorded with it`
-  return { kind: 'refused', code: 'trial_limit_reached', message }
+  return { type: 'refused', code: 'trial_limit_reached', message }
 }
 
 export function refusalMessage(pending: Pending): string {

@@ -2,7 +2,7 @@
  * Operations on their way to the database: first in, first out, but one at a time for each place (a trace of a project).
  * An operation is ready, in a batch, or waiting behind another one of its place.
  */
-import { Places } from './trace-locks.ts'
+import { TraceLocks } from './trace-locks.ts'
 
 export interface Queued {
   /** What only one operation at a time may touch. */
@@ -20,7 +20,7 @@ export interface BatchBounds {
 export class Queue<T extends Queued> {
   readonly #ready: T[] = []
   /** Every place that an operation holds, and who waits for it. */
-  readonly #places = new Places<T>()
+  readonly #locks = new TraceLocks<T>()
 
   /** How many operations wait for nothing but a batch. */
   get ready(): number {
@@ -32,15 +32,15 @@ export class Queue<T extends Queued> {
   }
 
   get isEmpty(): boolean {
-    return this.#places.size === 0
+    return this.#locks.size === 0
   }
 
   add(operation: T): void {
-    const held = this.#places.get(operation.place)
+    const held = this.#locks.get(operation.place)
     if (held !== undefined) {
       held.waiting.push(operation)
     } else {
-      this.#places.hold(operation.place)
+      this.#locks.hold(operation.place)
       this.#ready.push(operation)
     }
   }
@@ -66,9 +66,9 @@ export class Queue<T extends Queued> {
 
   /** Gives a place to the next one that waits for it. */
   release(operation: T): void {
-    const held = this.#places.get(operation.place)
+    const held = this.#locks.get(operation.place)
     const next = held?.waiting.shift()
     if (next !== undefined) this.#ready.push(next)
-    else if (held !== undefined) this.#places.leave(held)
+    else if (held !== undefined) this.#locks.leave(held)
   }
 }

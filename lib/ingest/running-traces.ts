@@ -21,7 +21,7 @@ interface Entry {
   readonly bytes: number
 }
 
-export class Remembered {
+export class RunningTraces {
   /** By place, the longest unused first. */
   readonly #entries = new Map<string, Entry>()
   #bytes = 0

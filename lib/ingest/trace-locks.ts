@@ -15,7 +15,7 @@ export interface Held<T> {
   next: Held<T> | undefined
 }
 
-export class Places<T> {
+export class TraceLocks<T> {
   readonly #buckets = new Array<Held<T> | undefined>(BUCKETS).fill(undefined)
   /** Other for each process, so that nobody can choose places that fall into one bucket. */
   readonly #seed = Math.floor(Math.random() * 2 ** 32)

@@ -5,7 +5,7 @@
  * means committed and readable.
  */
 
-import type { Appended, Ended, Exported, Ingest, Principal, Recorded } from '../app.ts'
+import type { Principal } from '../access/principal.ts'
 import { CopyConnection } from '../database/copy-connection.ts'
 import type { Database } from '../database/database.ts'
 import { Pool } from '../database/pool.ts'
@@ -14,11 +14,11 @@ import { Admission } from '../limits/admission.ts'
 import { Gate } from '../limits/gate.ts'
 import type { Logger } from '../log.ts'
 import { Metrics } from '../metrics.ts'
-import type { Encoding } from '../otlp/request.ts'
+import type { OtlpEncoding } from '../otlp/request.ts'
 import { type CutOptions, RankingCuts } from '../store/rankings/ranking-cuts.ts'
 import { Statistics } from '../store/write/statistics.ts'
-import { Preparation } from '../threads/body-threads.ts'
-import type { Reading, Readings } from '../threads/parsing.ts'
+import { BodyThreads } from '../threads/body-threads.ts'
+import type { Parsed, ParsedName } from '../threads/parsing.ts'
 import type {
   Ready,
   ReadyAppend,
@@ -27,15 +27,16 @@ import type {
   ReadyRecord,
   ReadySpans,
   ReadyValue,
-  Operation as TaskOperation
+  TaskName
 } from '../threads/ready.ts'
 import type { ByKey, Decision } from '../trace/decide.ts'
 import type { SpanRefusal } from '../trace/decide-export.ts'
 import { ExportOutcome } from './export-outcome.ts'
+import type { Appended, Ended, Exported, Ingest, Recorded } from './ingest.ts'
 import { Packing } from './packing.ts'
 import type { Pending } from './pending.ts'
 import { Queue } from './queue.ts'
-import { Remembered } from './running-traces.ts'
+import { RunningTraces } from './running-traces.ts'
 import { Writer } from './writer.ts'
 
 export interface IngestOptions {
@@ -83,18 +84,18 @@ const SETTINGS = { plan_cache_mode: 'force_generic_plan', enable_seqscan: 'off',
 /** Slots of project_totals, but for slot 0: each lane counts in one of its own, so that lanes do not wait for a row. */
 const SLOTS = 62
 
-type Done = Exclude<Decision, { kind: 'refused' }>
+type Done = Exclude<Decision, { type: 'refused' }>
 /** Who writes, as far as it is written down; nobody's key restores. */
 type Author = Pick<Principal, 'projectId' | 'environment' | 'trialAccountId'> & { readonly keyId: string | null }
 type Operation = ReadyRecord | (ReadyAppend & ByKey) | (ReadyEnd & ByKey) | (ReadySpans & ByKey)
 
 export class WritePath implements Ingest {
-  readonly #preparation: Preparation
+  readonly #threads: BodyThreads
   readonly #queue = new Queue<Pending>()
   readonly #admission = new Admission(PENDING)
   readonly #packing = new Packing(this.#admission)
   readonly #gate = new Gate(MAX_PREPARED_BYTES)
-  readonly #readGate = new Gate(MAX_PREPARED_BYTES)
+  readonly #parseGate = new Gate(MAX_PREPARED_BYTES)
   readonly #pool: Pool
   readonly #writers: readonly Writer[]
   readonly #idle: Writer[]
@@ -109,7 +110,7 @@ export class WritePath implements Ingest {
   #onEmpty: (() => void) | undefined
 
   constructor(database: Database, options: IngestOptions, log: Logger, metrics = new Metrics()) {
-    this.#preparation = new Preparation(options.workers, log)
+    this.#threads = new BodyThreads(options.workers, log)
     this.#trialTraces = options.trialTraces
     this.#metrics = metrics
     this.#statistics = new Statistics(database, log)
@@ -119,7 +120,7 @@ export class WritePath implements Ingest {
     const connect = (onClose: () => void) => database.connect({ ...connection, onClose })
     this.#pool = new Pool(connect, { size: LANES, statementTimeoutMs: STATEMENT_TIMEOUT_MS })
     const openCopy = () => CopyConnection.open(database.connect, connection)
-    const remembered = new Remembered()
+    const remembered = new RunningTraces()
     const { floors } = this.#cuts
     const first = Math.floor(Math.random() * SLOTS)
     const again = (pending: Pending, pauseMs: number) => this.#tryAgain(pending, pauseMs)
@@ -134,33 +135,33 @@ export class WritePath implements Ingest {
   record(key: Principal, body: Uint8Array): Promise<Recorded> {
     // Who is charged, is so by the statement.
     const operation = this.#copies && !this.#isCharged(key) ? 'record' : 'record text'
-    return this.#prepared(operation, body, key, async ready => {
+    return this.#whenReady(operation, body, key, async ready => {
       const record = ready as ReadyRecord
       return recorded(record, await this.#submit(key, record.traceId, record, body))
     })
   }
 
   append(key: Principal, traceId: string, body: Uint8Array): Promise<Appended> {
-    return this.#prepared(this.#copies ? 'append' : 'append text', body, key, async ready => {
+    return this.#whenReady(this.#copies ? 'append' : 'append text', body, key, async ready => {
       const operation = { ...(ready as ReadyAppend), environment: key.environment }
       const decision = ofChange(await this.#submit(key, traceId, operation, body))
-      const added = decision.kind === 'change' ? decision.added : 0
+      const added = decision.type === 'change' ? decision.added : 0
       return { traceId, added, duplicate: decision.duplicate, spanCount: spanCountAfter(decision) }
     })
   }
 
   end(key: Principal, traceId: string, body: Uint8Array): Promise<Ended> {
-    return this.#prepared(this.#copies ? 'end' : 'end text', body, key, async ready => {
+    return this.#whenReady(this.#copies ? 'end' : 'end text', body, key, async ready => {
       const operation = { ...(ready as ReadyEnd), environment: key.environment }
       const decision = ofChange(await this.#submit(key, traceId, operation, body))
-      return { traceId, duplicate: decision.kind === 'duplicate', spanCount: spanCountAfter(decision) }
+      return { traceId, duplicate: decision.type === 'duplicate', spanCount: spanCountAfter(decision) }
     })
   }
 
-  async export(key: Principal, body: Uint8Array, encoding: Encoding): Promise<Exported> {
+  async export(key: Principal, body: Uint8Array, encoding: OtlpEncoding): Promise<Exported> {
     const outcome = new ExportOutcome()
-    const write = async (operation: TaskOperation, part: Uint8Array) =>
-      this.#prepared(operation, part, key, async ready => {
+    const write = async (operation: TaskName, part: Uint8Array) =>
+      this.#whenReady(operation, part, key, async ready => {
         const { traces, portions, refusals } = ready as ReadyExport
         const bytes = part.byteLength / traces.length
         await outcome.write(traces, refusals, trace => this.#exportTrace(key, trace, part, bytes))
@@ -180,7 +181,7 @@ export class WritePath implements Ingest {
     if (trace.first === undefined) return trace.refusals
     const operation = { ...trace, environment: key.environment }
     const decision = await this.#submit(key, trace.traceId, operation, body, bytes)
-    if (decision.kind === 'insert') return trace.refusals
+    if (decision.type === 'insert') return trace.refusals
     return ('refusals' in decision && decision.refusals) || []
   }
 
@@ -190,19 +191,19 @@ export class WritePath implements Ingest {
    */
   restore(projectId: number, line: Uint8Array): Promise<Recorded> {
     const nobody = { projectId, keyId: null, environment: null, trialAccountId: null }
-    return this.#prepared('restore', line, nobody, async ready => {
+    return this.#whenReady('restore', line, nobody, async ready => {
       const record = ready as ReadyRecord
       return recorded(record, await this.#submit(nobody, record.traceId, record, line))
     })
   }
 
-  async read<K extends Reading>(kind: K, body: Uint8Array): Promise<Readings[K]> {
-    await this.#readGate.enter(body.byteLength)
+  async parse<K extends ParsedName>(name: K, body: Uint8Array): Promise<Parsed[K]> {
+    await this.#parseGate.enter(body.byteLength)
     try {
-      const ready = await this.#preparation.makeReady({ operation: kind, body, environment: null, hurries: false })
-      return (ready as ReadyValue).value as Readings[K]
+      const ready = await this.#threads.makeReady({ operation: name, body, environment: null, hurries: false })
+      return (ready as ReadyValue).value as Parsed[K]
     } finally {
-      this.#readGate.leave(body.byteLength)
+      this.#parseGate.leave(body.byteLength)
     }
   }
 
@@ -218,14 +219,14 @@ export class WritePath implements Ingest {
     }
     this.#statistics.close()
     this.#cuts.close()
-    await this.#preparation.close()
+    await this.#threads.close()
     for (const writer of this.#writers) writer.close()
     await this.#pool.end()
   }
 
   /** Prepares a body once there is room for its rows, which is given back when `write` is done with them. */
-  async #prepared<T>(
-    operation: TaskOperation,
+  async #whenReady<T>(
+    operation: TaskName,
     body: Uint8Array,
     { environment }: Author,
     write: (ready: Ready) => Promise<T>
@@ -233,7 +234,7 @@ export class WritePath implements Ingest {
     await this.#gate.enter(body.byteLength)
     try {
       const hurries = this.#packing.hurries(body.byteLength)
-      return await write(await this.#preparation.makeReady({ operation, body, environment, hurries }))
+      return await write(await this.#threads.makeReady({ operation, body, environment, hurries }))
     } finally {
       this.#gate.leave(body.byteLength)
     }
@@ -281,7 +282,7 @@ export class WritePath implements Ingest {
         settled: false,
         resolve: decision => {
           this.#settled(pending)
-          if (decision.kind === 'refused') reject(new Refusal(decision.code, decision.message))
+          if (decision.type === 'refused') reject(new Refusal(decision.code, decision.message))
           else resolve(decision)
         },
         reject: error => {
@@ -361,18 +362,18 @@ export class WritePath implements Ingest {
 }
 
 /** Of an append or an end: neither makes a trace. */
-function ofChange(decision: Done): Extract<Done, { kind: 'change' | 'duplicate' }> {
-  if (decision.kind === 'change' || decision.kind === 'duplicate') return decision
-  throw new Error(`an append or end was decided as ${decision.kind}`)
+function ofChange(decision: Done): Extract<Done, { type: 'change' | 'duplicate' }> {
+  if (decision.type === 'change' || decision.type === 'duplicate') return decision
+  throw new Error(`an append or end was decided as ${decision.type}`)
 }
 
 const spanCountAfter = (decision: ReturnType<typeof ofChange>): number =>
-  decision.kind === 'change' ? decision.change.spanCount : decision.spanCount
+  decision.type === 'change' ? decision.change.spanCount : decision.spanCount
 
 const recorded = (record: ReadyRecord, decision: Done): Recorded => ({
   traceId: record.traceId,
-  spanCount: decision.kind === 'duplicate' ? decision.spanCount : record.spanCount,
-  duplicate: decision.kind === 'duplicate',
+  spanCount: decision.type === 'duplicate' ? decision.spanCount : record.spanCount,
+  duplicate: decision.type === 'duplicate',
   running: record.running
 })
 

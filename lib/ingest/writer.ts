@@ -40,7 +40,7 @@ import {
   trialLimitReached,
   WRITTEN
 } from './pending.ts'
-import type { Remembered } from './running-traces.ts'
+import type { RunningTraces } from './running-traces.ts'
 
 /** What becomes of an operation that was neither answered nor failed: tried again, at once or after a pause. */
 export type Again = (pending: Pending, pauseMs: number) => void
@@ -54,7 +54,7 @@ const MAX_TRIES = 1000
 export interface WriterOptions {
   /** The slot of project_totals that this writer alone should use. */
   readonly slot: number
-  readonly remembered: Remembered
+  readonly remembered: RunningTraces
   readonly floors: KnownFloors
   readonly again: Again
 }
@@ -63,7 +63,7 @@ export class Writer {
   readonly #pool: Pool
   readonly #copier: Copier
   readonly #slot: number
-  readonly #remembered: Remembered
+  readonly #remembered: RunningTraces
   readonly #again: Again
   readonly #log: Logger
   readonly #numbers = new TraceNumbers()
@@ -160,7 +160,7 @@ export class Writer {
     for (const { pending, state, decision } of copyable) {
       pending.decision = decision
       const { projectId, environment, keyId } = pending
-      if (decision.kind === 'change' && state !== undefined) {
+      if (decision.type === 'change' && state !== undefined) {
         const { change } = decision
         rows.change(this.#targetOf(pending, state), change)
         changed.push({ projectId, seq: state.seq, addedBytes: change.addedBytes, rows: addedRows(pending, change) })
@@ -188,7 +188,7 @@ export class Writer {
       const ingestedAt = new Date().toISOString()
       for (const each of decided) this.#addRows(rows, each, ingestedAt)
       const [first] = decided
-      const charge = first?.decision.kind === 'insert' ? first.pending.charge : undefined
+      const charge = first?.decision.type === 'insert' ? first.pending.charge : undefined
       return writeBatch(sql, { ...rows.parameters, slot: this.#slot }, charge)
     })
     for (const each of decided) {
@@ -208,19 +208,19 @@ export class Writer {
   #recall(pending: Pending): Decided | undefined {
     const state = pending.tries === 0 ? this.#remembered.get(pending.place) : undefined
     const decision = state && decide(state, pending.operation)
-    return decision?.kind === 'change' ? { pending, state, decision } : undefined
+    return decision?.type === 'change' ? { pending, state, decision } : undefined
   }
 
   /** Remembers what this process knows all of: a trace that it recorded, and has changed by what it remembered of it. */
   #remember({ pending, state, decision }: Decided): void {
     const { place, attempts, environment, body } = pending
     const version = attempts.at(-1) as number
-    if (decision.kind === 'insert') {
+    if (decision.type === 'insert') {
       const started = recordOf(pending)?.started
       if (started === undefined) return
       const stamp = { seq: version, version, environment: environment ?? UNASSIGNED }
       this.#remembered.start(place, { ...started, ...stamp }, body.byteLength)
-    } else if (decision.kind === 'change') {
+    } else if (decision.type === 'change') {
       const known = this.#remembered.get(place)
       if (known !== undefined && known === state && decision.change.ending === undefined)
         this.#remembered.change(place, changedState(known, decision.change, version))
@@ -254,7 +254,7 @@ export class Writer {
         continue
       }
       const decision = decide(state, pending.operation)
-      if (WRITTEN.includes(decision.kind)) toWrite.push({ pending, state, decision })
+      if (WRITTEN.includes(decision.type)) toWrite.push({ pending, state, decision })
       else pending.resolve((state === undefined && (await this.#refuseCharge(pending))) || decision)
     }
     return toWrite
@@ -269,9 +269,9 @@ export class Writer {
   #addRows(rows: BatchRows, { pending, state, decision }: Decided, ingestedAt: string): void {
     pending.decision = decision
     const { projectId, operation, environment, keyId, body } = pending
-    if (state !== undefined && decision.kind === 'grow' && operation.operation === 'export') {
+    if (state !== undefined && decision.type === 'grow' && operation.operation === 'export') {
       rows.grow(this.#targetOf(pending, state), decision.growth, renderGrowth(operation, decision.added))
-    } else if (state !== undefined && decision.kind === 'change' && isChange(operation)) {
+    } else if (state !== undefined && decision.type === 'change' && isChange(operation)) {
       const added = renderAddedAsText(operation, body, decision.change.spans)
       rows.change(this.#targetOf(pending, state), decision.change, added)
     } else if (operation.operation === 'record' || operation.operation === 'export') {

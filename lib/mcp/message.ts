@@ -1,5 +1,5 @@
 /** A JSON-RPC message, or a batch of them, as far as it must be understood before the SDK is given it. */
-import type { Ingest } from '../app.ts'
+
 import { Refusal } from '../errors.ts'
 import { MAX_JSON_DEPTH } from '../schema/input.ts'
 import { type Body, parseBody, readBody } from '../trace/body.ts'
@@ -32,11 +32,16 @@ export interface LargeMessage {
   readonly bodies: readonly Uint8Array[]
 }
 
+/** Parses a large message on another thread (lib/threads). */
+export interface LargeMessageParser {
+  parse(name: 'message', bytes: Uint8Array): Promise<LargeMessage>
+}
+
 /** The message in a body, or why there is none: `invalid_json`, or what it is too deep, too many or too large for. */
-export async function readMessage(bytes: Uint8Array, ingest: Pick<Ingest, 'read'>): Promise<Message | Refusal> {
+export async function readMessage(bytes: Uint8Array, threads: LargeMessageParser): Promise<Message | Refusal> {
   try {
     if (bytes.length <= SMALL_BYTES) return checkBatch(readBody(bytes, 'invalid_request', MAX_DEPTH))
-    const { text, bodies } = await ingest.read('message', bytes)
+    const { text, bodies } = await threads.parse('message', bytes)
     return { ...parseBody(text, 'invalid_request', MAX_DEPTH), bodies }
   } catch (error) {
     if (error instanceof Refusal) return error

@@ -2,9 +2,10 @@
  * Which pages may call the endpoint from a browser. A page whose name was rebound to this machine's address says its own
  * origin all the same, so that the Origin header tells it apart; what is no browser sends none.
  */
-import type { RequestOf } from '../app.ts'
+
 import type { Config } from '../config.ts'
 import { Refusal } from '../errors.ts'
+import type { RequestOf } from '../http/route.ts'
 
 /** Names under which a browser on this machine reaches the server. */
 const LOOPBACK_HOSTS = ['localhost', '127.0.0.1', '[::1]']

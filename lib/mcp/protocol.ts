@@ -12,8 +12,8 @@ import {
   SUPPORTED_PROTOCOL_VERSIONS
 } from '@modelcontextprotocol/sdk/types.js'
 import { AjvJsonSchemaValidator } from '@modelcontextprotocol/sdk/validation/ajv'
-import { JsonText, type Reply } from '../app.ts'
 import type { Refusal } from '../errors.ts'
+import { JsonText, type Reply } from '../http/route.ts'
 import { VERSION } from '../version.ts'
 import { Splices } from './splices.ts'
 import type { Listing } from './tool.ts'

@@ -4,10 +4,11 @@
  */
 import Type, { type TObject, type TProperties, type TSchema } from 'typebox'
 import type { Scope } from '../access/keys.ts'
-import { type Ingest, JsonText, type RequestOf, type Route } from '../app.ts'
 import { Refusal } from '../errors.ts'
 import { readPathId } from '../http/path-id.ts'
 import { queryCheck } from '../http/query.ts'
+import { JsonText, type RequestOf, type Route } from '../http/route.ts'
+import type { Ingest } from '../ingest/ingest.ts'
 import { Gate } from '../limits/gate.ts'
 import { checker } from '../schema/check.ts'
 import { SpanId, TraceId } from '../schema/input.ts'
@@ -15,7 +16,7 @@ import { ErrorBody } from '../schema/output.ts'
 import { textsOf } from '../threads/text-pair.ts'
 import { stringifyExact } from '../trace/exact-json.ts'
 import { SMALL_BYTES } from './message.ts'
-import type { Annotations, Arguments, Tool, ToolCall } from './tool.ts'
+import type { Annotations, Arguments, Tool, ToolCall, View } from './tool.ts'
 
 /** What a tool says of itself. Its schemas come from its route. */
 export interface ToolText {
@@ -27,17 +28,6 @@ export interface ToolText {
   readonly examples?: readonly Arguments[]
 }
 
-/** Arguments of a tool beyond those of its route, and what they make of the route's answer. */
-export interface View<P extends TProperties = TProperties> {
-  readonly options: TObject<P>
-  /** Schemas of what it may make of the answer. */
-  readonly outputs: readonly TSchema[]
-  /** Whether the route's answer is the tool's, however long. */
-  isWhole(options: Arguments): boolean
-  /** From the text of the route's answer to that of the tool's. */
-  show(answer: string, options: Arguments): string
-}
-
 /** Answers of a route that are being made into those of its tool at a time: they may be large, and none is read to wait. */
 const MAX_VIEWS = 4
 
@@ -46,7 +36,7 @@ const PATH_IDS = { traceId: TraceId, scoreId: SpanId }
 const NO_PARAMETERS = Type.Object({}, { additionalProperties: false })
 
 /** Makes the tool of a route; the schemas are compiled here, once. */
-export function routeTool(ingest: Pick<Ingest, 'admit' | 'read'>, route: Route, text: ToolText, view?: View): Tool {
+export function routeTool(ingest: Pick<Ingest, 'admit' | 'parse'>, route: Route, text: ToolText, view?: View): Tool {
   const pathIds = pathIdsOf(route)
   const options = Object.keys(view?.options.properties ?? {})
   const checkOptions = view && argumentCheck(view.options)
@@ -72,7 +62,7 @@ export function routeTool(ingest: Pick<Ingest, 'admit' | 'read'>, route: Route, 
         const { body } = await route.handler(request)
         return body instanceof JsonText ? body.text : JSON.stringify(body)
       }
-      const room = route.prepared ? ingest.admit(request.payload.byteLength) : undefined
+      const room = route.takesBody ? ingest.admit(request.payload.byteLength) : undefined
       try {
         if (view === undefined || view.isWhole(chosen)) return await answer()
         return await show(view, chosen, answer)
@@ -87,7 +77,7 @@ export function routeTool(ingest: Pick<Ingest, 'admit' | 'read'>, route: Route, 
     try {
       const answer = await readAnswer()
       if (answer.length <= SMALL_BYTES) return view.show(answer, chosen)
-      return await ingest.read('view', textsOf(JSON.stringify(chosen), answer))
+      return await ingest.parse('view', textsOf(JSON.stringify(chosen), answer))
     } finally {
       views.leave()
     }

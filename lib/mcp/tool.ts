@@ -1,7 +1,8 @@
 /** A tool: what the protocol shows of it, and what it does. */
 
+import type { TObject, TProperties, TSchema } from 'typebox'
 import type { Scope } from '../access/keys.ts'
-import type { RequestOf } from '../app.ts'
+import type { RequestOf } from '../http/route.ts'
 
 /** A tool as tools/list shows it. */
 export interface Listing {
@@ -41,4 +42,15 @@ export interface Tool {
   readonly listing: Listing
   /** The result as the text of a JSON object. Throws a Refusal as a route's handler does. */
   call(call: ToolCall): Promise<string> | string
+}
+
+/** Arguments of a tool beyond those of its route, and what they make of the route's answer. */
+export interface View<P extends TProperties = TProperties> {
+  readonly options: TObject<P>
+  /** Schemas of what it may make of the answer. */
+  readonly outputs: readonly TSchema[]
+  /** Whether the route's answer is the tool's, however long. */
+  isWhole(options: Arguments): boolean
+  /** From the text of the route's answer to that of the tool's. */
+  show(answer: string, options: Arguments): string
 }

@@ -8,7 +8,7 @@ import { named } from '../schema/object.ts'
 import { SpanOutput } from '../schema/output.ts'
 import { inspectText, parseInexact, stringifyExact } from '../trace/exact-json.ts'
 import { type Detail, outlineTrace, TraceOutline } from './outline.ts'
-import type { View } from './route-tool.ts'
+import type { View } from './tool.ts'
 
 /** About 20,000 tokens; the usual clients cut at 25,000. */
 const MAX_SHOWN_BYTES = 60_000

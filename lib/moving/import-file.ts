@@ -40,9 +40,9 @@ export interface ImportResult extends ImportCounts {
 }
 
 type Outcome =
-  | { readonly kind: 'imported' | 'skipped' }
-  | { readonly kind: 'refused'; readonly reason: string }
-  | { readonly kind: 'failed'; readonly error: unknown }
+  | { readonly type: 'imported' | 'skipped' }
+  | { readonly type: 'refused'; readonly reason: string }
+  | { readonly type: 'failed'; readonly error: unknown }
 
 interface UnderWay {
   readonly place: string
@@ -140,10 +140,10 @@ class Import {
     const refused = 'refusal' in converted
     const bytes = refused ? 0 : converted.line.byteLength
     const outcome = refused
-      ? Promise.resolve<Outcome>({ kind: 'refused', reason: converted.refusal })
+      ? Promise.resolve<Outcome>({ type: 'refused', reason: converted.refusal })
       : this.#path
           .restore(this.#projectId, converted.line)
-          .then(({ duplicate }): Outcome => ({ kind: duplicate ? 'skipped' : 'imported' }), outcomeOf)
+          .then(({ duplicate }): Outcome => ({ type: duplicate ? 'skipped' : 'imported' }), outcomeOf)
     const mapped = refused ? NOTHING_MAPPED : (converted.mapped ?? NOTHING_MAPPED)
     this.#bytesUnderWay += bytes
     this.#underWay.push({ place, bytes, mapped, outcome })
@@ -153,13 +153,13 @@ class Import {
     const { place, bytes, mapped, outcome } = this.#underWay.shift()!
     const result = await outcome
     this.#bytesUnderWay -= bytes
-    if (result.kind === 'failed') {
+    if (result.type === 'failed') {
       this.#failure ??= { error: result.error }
       return
     }
     this.#counts.traces++
-    this.#counts[result.kind]++
-    if (result.kind === 'refused') this.#options.onProblem(place, result.reason)
+    this.#counts[result.type]++
+    if (result.type === 'refused') this.#options.onProblem(place, result.reason)
     else for (const [step, times] of mapped) this.#mapped.set(step, (this.#mapped.get(step) ?? 0) + times)
     this.#options.onProgress?.(this.#counts)
   }
@@ -167,11 +167,11 @@ class Import {
 
 /** A refusal belongs to its trace, unless it is the database that takes no writes at all. */
 function outcomeOf(error: unknown): Outcome {
-  if (error instanceof Refusal && error.code !== 'quota_exhausted') return { kind: 'refused', reason: error.message }
+  if (error instanceof Refusal && error.code !== 'quota_exhausted') return { type: 'refused', reason: error.message }
   // What PostgreSQL does not take of one trace; the write path has tried it alone.
   if ((error as { name?: unknown } | null)?.name === 'PostgresError')
-    return { kind: 'refused', reason: messageOf(error) }
-  return { kind: 'failed', error }
+    return { type: 'refused', reason: messageOf(error) }
+  return { type: 'failed', error }
 }
 
 function messageOf(error: unknown): string {

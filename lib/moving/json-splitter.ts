@@ -145,7 +145,7 @@ class LineSplitter implements Splitter {
 
 /** The elements of an array, or documents one after the other. */
 class NestedSplitter implements Splitter {
-  readonly #kind: 'element' | 'document'
+  readonly #unit: 'element' | 'document'
   readonly #parts: Parts
   #count = 0
   /** Between `[` and `]`, for elements. */
@@ -156,8 +156,8 @@ class NestedSplitter implements Splitter {
   #isInString = false
   #isEscaped = false
 
-  constructor(kind: 'element' | 'document', maxBytes: number) {
-    this.#kind = kind
+  constructor(unit: 'element' | 'document', maxBytes: number) {
+    this.#unit = unit
     this.#parts = new Parts(maxBytes)
   }
 
@@ -188,7 +188,7 @@ class NestedSplitter implements Splitter {
   /** Whether a value begins with this byte, which stands between values. */
   #begins(byte: number): boolean {
     if (isBlank(byte)) return false
-    if (this.#kind === 'document') return true
+    if (this.#unit === 'document') return true
     if (!this.#isOpen && this.#count === 0 && byte === OPEN_BRACKET) {
       this.#isOpen = true
       return false
@@ -216,8 +216,8 @@ class NestedSplitter implements Splitter {
         return 0
       }
       this.#depth--
-      if (this.#depth === 0 && this.#kind === 'document') return 1
-    } else if (this.#depth === 0 && byte === (this.#kind === 'element' ? COMMA : LF)) {
+      if (this.#depth === 0 && this.#unit === 'document') return 1
+    } else if (this.#depth === 0 && byte === (this.#unit === 'element' ? COMMA : LF)) {
       return 0
     }
     return undefined
@@ -227,7 +227,7 @@ class NestedSplitter implements Splitter {
     this.#isInValue = false
     this.#depth = 0
     this.#isInString = false
-    return this.#parts.take(`${this.#kind} ${this.#count}`, fault)
+    return this.#parts.take(`${this.#unit} ${this.#count}`, fault)
   }
 }
 

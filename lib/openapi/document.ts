@@ -2,8 +2,9 @@
  * The OpenAPI document, made from the route objects and schemas that requests are checked with. Only the wording is of
  * its own; what an operation takes and answers is said nowhere else.
  */
-import type { Route } from '../app.ts'
+
 import { ERRORS } from '../errors.ts'
+import type { Route } from '../http/route.ts'
 import { Components, type Json } from './components.ts'
 import { describeOperation, TAGS, templateOf } from './operation.ts'
 

@@ -1,6 +1,7 @@
 /** Which errors an operation may answer with, and how the document shows them. */
-import type { Route } from '../app.ts'
+
 import { ERROR_CODES, ERRORS, type ErrorCode, RETRY_AFTER_S } from '../errors.ts'
+import type { Route } from '../http/route.ts'
 import { ErrorBody } from '../schema/output.ts'
 import type { Components, Json, Ref } from './components.ts'
 import { REQUEST_ID } from './examples.ts'

@@ -1,5 +1,5 @@
 /** One route as an operation of the document. */
-import type { Route } from '../app.ts'
+import type { Route } from '../http/route.ts'
 import { MAX_BODY_BYTES } from '../schema/input.ts'
 import type { Components, Json } from './components.ts'
 import { errorResponses } from './errors.ts'

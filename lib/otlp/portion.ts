@@ -9,7 +9,7 @@ import { deserialize, serialize } from 'node:v8'
 import { decodeJsonSpans } from './json-request.ts'
 import type { DescribedOrigin } from './map-span.ts'
 import { decodeProtobufSpans } from './protobuf.ts'
-import type { Encoding, OtlpSpan, SpanGroup } from './request.ts'
+import type { OtlpEncoding, OtlpSpan, SpanGroup } from './request.ts'
 
 /** Spans of one origin. */
 export interface Source {
@@ -27,7 +27,7 @@ export interface Placed<S extends Source = Source> {
 }
 
 interface Portion {
-  readonly encoding: Encoding
+  readonly encoding: OtlpEncoding
   readonly runs: readonly { readonly from: DescribedOrigin; readonly spans: Uint8Array }[]
 }
 
@@ -37,7 +37,7 @@ const SPAN_DECODERS = { json: decodeJsonSpans, protobuf: decodeProtobufSpans }
 const PORTION_SPANS = 256
 
 /** Cuts spans, which are given by trace, into portions, in this order. */
-export function cut(traces: Iterable<readonly Placed<Divisible>[]>, encoding: Encoding): Uint8Array[] {
+export function cut(traces: Iterable<readonly Placed<Divisible>[]>, encoding: OtlpEncoding): Uint8Array[] {
   return Array.from(deal(traces), spans => serialize({ encoding, runs: runsOf(spans) } satisfies Portion))
 }
 

@@ -6,7 +6,7 @@ import { decodeJson } from './json-request.ts'
 import { describeOrigin, lengthOfOrigin, type MappedSpan, mapSpan } from './map-span.ts'
 import { cut, type Divisible, decodePortion, type Placed, type Source } from './portion.ts'
 import { decodeProtobuf } from './protobuf.ts'
-import type { Encoding, OtlpSpan, SpanGroup } from './request.ts'
+import type { OtlpEncoding, OtlpSpan, SpanGroup } from './request.ts'
 import { LAST_MICROS } from './time.ts'
 
 export interface Export {
@@ -23,7 +23,7 @@ const DECODERS = { json: decodeJson, protobuf: decodeProtobuf }
 const MAX_WHOLE_SPANS = 1024
 
 /** Decodes and maps a request. Throws a Refusal only where it cannot be decoded, or takes too much room. */
-export function readExport(bytes: Uint8Array, encoding: Encoding): Export {
+export function readExport(bytes: Uint8Array, encoding: OtlpEncoding): Export {
   const sources = describeGroups(DECODERS[encoding](bytes))
   const { traces, refusals } = sortSpans(sources)
   const count = sources.reduce((sum, { spans }) => sum + spans.length, 0)

@@ -4,7 +4,7 @@
  */
 import type { Json } from '../trace/exact-json.ts'
 
-export type Encoding = 'protobuf' | 'json'
+export type OtlpEncoding = 'protobuf' | 'json'
 
 /** Attributes in the order in which they were sent. Of a key that comes twice the last counts. */
 export type Attributes = ReadonlyMap<string, Json>

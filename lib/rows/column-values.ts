@@ -74,9 +74,9 @@ export const traceValues: ValuesFor<typeof TRACE_BODY_COLUMNS, PreparedTrace> = 
 
 export const listValues: ValuesFor<typeof LIST_COLUMNS, TraceLists> = {
   family: lists => lists.family,
-  kind: lists => lists.kind,
+  named_family: lists => lists.namedFamily,
   user_family: lists => lists.userFamily,
-  user_kind: lists => lists.userKind
+  user_named_family: lists => lists.userNamedFamily
 }
 
 /** A tag, and the trace that has it, with their lists. */
@@ -88,10 +88,10 @@ export interface Tagged {
 }
 
 export const tagValues: ValuesFor<typeof TAG_BODY_COLUMNS, Tagged> = {
-  kind: ({ lists }) => lists.kind,
+  named_family: ({ lists }) => lists.namedFamily,
   family: ({ lists }) => lists.family,
   tag_family: ({ tagLists }) => tagLists.tagFamily,
-  tag_kind: ({ tagLists }) => tagLists.tagKind,
+  tag_named_family: ({ tagLists }) => tagLists.tagNamedFamily,
   tag_user: ({ tagLists }) => tagLists.tagUser,
   started_at: ({ trace }) => trace.startedAt,
   duration_ms: ({ trace }) => traceDuration(trace),

@@ -61,9 +61,9 @@ export const TRACE_COLUMNS: readonly Column[] = [...TRACE_SERVICE_COLUMNS, ...TR
 /** What is computed of a trace: by the statement, or where the rows that are copied are made. */
 export const LIST_COLUMNS = [
   plain('family', 'bigint'),
-  plain('kind', 'bigint'),
+  plain('named_family', 'bigint'),
   plain('user_family', 'bigint'),
-  plain('user_kind', 'bigint')
+  plain('user_named_family', 'bigint')
 ] as const
 
 /** What the service adds to a row that is copied: besides, which rankings it is in. */
@@ -121,10 +121,10 @@ export const SPAN_COLUMNS: readonly Column[] = [...OWNER_COLUMNS, ...STORED_TEXT
 
 /** What stands beside a trace for each of its tags. */
 export const TAG_BODY_COLUMNS = [
-  plain('kind', 'bigint'),
+  plain('named_family', 'bigint'),
   plain('family', 'bigint'),
   plain('tag_family', 'bigint'),
-  plain('tag_kind', 'bigint'),
+  plain('tag_named_family', 'bigint'),
   plain('tag_user', 'bigint'),
   plain('started_at', 'timestamptz'),
   plain('duration_ms', 'bigint'),

@@ -1,6 +1,6 @@
 /**
  * The numbers that say which lists a trace is in (lib/store/lists/trace-merge.ts): of its family (status, environment and model
- * together), of its kind (the family and the name), and of both for its user and for each of its tags. Each number is the
+ * together), of its named family (the family and the name), and of both for its user and for each of its tags. Each number is the
  * hash of a text seeded with another number, hashtextextended in PostgreSQL.
  *
  * They are computed here for rows that are copied, and by the statement for others. Generated columns would compute them for
@@ -27,32 +27,32 @@ interface Listed {
 
 export interface TraceLists {
   readonly family: ListNumber
-  readonly kind: ListNumber
+  readonly namedFamily: ListNumber
   readonly userFamily: ListNumber | null
-  readonly userKind: ListNumber | null
+  readonly userNamedFamily: ListNumber | null
 }
 
 export interface TagLists {
   readonly tagFamily: ListNumber
-  readonly tagKind: ListNumber
+  readonly tagNamedFamily: ListNumber
   readonly tagUser: ListNumber | null
 }
 
 export function listsOf({ status, model, name, userId }: Listed, environment: string): TraceLists {
   const family = hashText(model ?? '', hashText(environment, hashText(status, NO_SEED)))
-  const kind = hashText(name, family)
+  const namedFamily = hashText(name, family)
   return {
     family,
-    kind,
+    namedFamily,
     userFamily: userId === null ? null : hashText(userId, family),
-    userKind: userId === null ? null : hashText(userId, kind)
+    userNamedFamily: userId === null ? null : hashText(userId, namedFamily)
   }
 }
 
-export function tagListsOf(tag: string, { family, kind, userFamily }: TraceLists): TagLists {
+export function tagListsOf(tag: string, { family, namedFamily, userFamily }: TraceLists): TagLists {
   return {
     tagFamily: hashText(tag, family),
-    tagKind: hashText(tag, kind),
+    tagNamedFamily: hashText(tag, namedFamily),
     tagUser: userFamily === null ? null : hashText(tag, userFamily)
   }
 }
@@ -66,16 +66,25 @@ export function listsInSql({
   userId
 }: Readonly<Record<keyof Listed | 'environment', string>>) {
   const family = hashInSql(`coalesce(${model}, '')`, hashInSql(`coalesce(${environment}, '')`, hashInSql(status, '0')))
-  const kind = hashInSql(name, family)
-  return { family, kind, user_family: hashInSql(userId, family), user_kind: hashInSql(userId, kind) }
+  const namedFamily = hashInSql(name, family)
+  return {
+    family,
+    named_family: namedFamily,
+    user_family: hashInSql(userId, family),
+    user_named_family: hashInSql(userId, namedFamily)
+  }
 }
 
 /** The same of a tag. */
 export function tagListsInSql(
   tag: string,
-  { family, kind, userFamily }: Readonly<Record<keyof Omit<TraceLists, 'userKind'>, string>>
+  { family, namedFamily, userFamily }: Readonly<Record<keyof Omit<TraceLists, 'userNamedFamily'>, string>>
 ) {
-  return { tag_family: hashInSql(tag, family), tag_kind: hashInSql(tag, kind), tag_user: hashInSql(tag, userFamily) }
+  return {
+    tag_family: hashInSql(tag, family),
+    tag_named_family: hashInSql(tag, namedFamily),
+    tag_user: hashInSql(tag, userFamily)
+  }
 }
 
 /** Null where the text is. */

@@ -2,20 +2,20 @@
 import type { Sql } from 'postgres'
 import type { TrialCharge } from './write/batch.ts'
 
-export type AccountKind = 'owner' | 'trial'
+export type AccountType = 'owner' | 'trial'
 
 export interface AccountRow {
   readonly id: number
   readonly name: string
-  readonly kind: AccountKind
+  readonly type: AccountType
   /** Traces charged to the account; only trial accounts are charged. */
   readonly trialUsed: number
   readonly createdAt: string
 }
 
-export async function insertAccount(sql: Sql, name: string, kind: AccountKind): Promise<AccountRow> {
+export async function insertAccount(sql: Sql, name: string, type: AccountType): Promise<AccountRow> {
   const [row] = await sql<[AccountRow]>`
-    insert into accounts (name, kind) values (${name}, ${kind}) returning ${accountColumns(sql)}`
+    insert into accounts (name, type) values (${name}, ${type}) returning ${accountColumns(sql)}`
   return row
 }
 
@@ -31,5 +31,5 @@ export async function isUsedUp(sql: Sql, { accountId, limit }: TrialCharge): Pro
 }
 
 function accountColumns(sql: Sql) {
-  return sql`id, name, kind, trial_used as "trialUsed", created_at as "createdAt"`
+  return sql`id, name, type, trial_used as "trialUsed", created_at as "createdAt"`
 }

@@ -1,6 +1,6 @@
 /** Deleting a trace with everything under it. */
 import type { Sql } from 'postgres'
-import type { Attempts } from '../app.ts'
+import type { Attempts } from '../database/sql-access.ts'
 import { hashInSql } from '../rows/list-numbers.ts'
 import { addTotals } from './write/totals.ts'
 

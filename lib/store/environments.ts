@@ -51,7 +51,7 @@ const SET_LISTS = assignments({
   ranked: String(RANKED_IN_ALL)
 })
 const SET_TAG_LISTS = assignments({
-  ...tagListsInSql('own.tag', { family: 'c.family', kind: 'c.kind', userFamily: 'c.user_family' }),
+  ...tagListsInSql('own.tag', { family: 'c.family', namedFamily: 'c.named_family', userFamily: 'c.user_family' }),
   ranked: String(RANKED_IN_ALL)
 })
 
@@ -90,14 +90,14 @@ export async function relabelTraces(
       from (select ${environment}::text as label) new
       where project_id = ${projectId} and seq > ${range.afterSeq} and seq <= (select last_seq from range)
         and (${changes} and ${selected(sql, projectId, selection)}) is true
-      returning seq, kind, family, user_family, id, started_at, tags, status, model
+      returning seq, named_family, family, user_family, id, started_at, tags, status, model
     ), new_families as (
       insert into trace_families (project_id, family, status, environment, model)
       select distinct on (family) ${projectId}::int, family, status, ${environment}, model from changed order by family
       on conflict (project_id, family) do nothing
     ), relabelled_tags as (
       -- The snapshot of the statement shows traces with the families that they had.
-      update trace_tags g set kind = c.kind, family = c.family, ${sql.unsafe(SET_TAG_LISTS)}
+      update trace_tags g set named_family = c.named_family, family = c.family, ${sql.unsafe(SET_TAG_LISTS)}
       from changed c join traces old on old.project_id = ${projectId} and old.seq = c.seq, unnest(c.tags) as own (tag)
       where g.project_id = ${projectId} and g.tag_family = ${sql.unsafe(hashInSql('own.tag', 'old.family'))}
         and g.started_at = c.started_at and g.id = c.id

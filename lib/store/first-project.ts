@@ -19,7 +19,7 @@ export async function insertFirstProject(
       with empty as (
         select 1 where not exists (select from projects)
       ), found as (
-        select id from accounts where kind = 'owner' order by id limit 1
+        select id from accounts where type = 'owner' order by id limit 1
       ), made as (
         insert into accounts (name) select 'owner' from empty where not exists (select from found) returning id
       ), project as (

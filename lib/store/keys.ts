@@ -20,7 +20,7 @@ export interface KeyForAuth {
   readonly revokedAt: string | null
   readonly lastUsedAt: string | null
   readonly accountId: number
-  readonly accountKind: 'owner' | 'trial'
+  readonly accountType: 'owner' | 'trial'
 }
 
 /** What is known of a key but for its digest. */
@@ -53,7 +53,7 @@ export interface NewKey {
 export async function readKeysForAuth(sql: Sql, keyIds: readonly string[]): Promise<KeyForAuth[]> {
   const rows = await sql<(Omit<KeyForAuth, 'digest'> & { digest: string })[]>`
     select k.id, k.project_id as "projectId", k.scopes, k.environment, k.digest, k.expires_at as "expiresAt",
-      k.revoked_at as "revokedAt", k.last_used_at as "lastUsedAt", a.id as "accountId", a.kind as "accountKind"
+      k.revoked_at as "revokedAt", k.last_used_at as "lastUsedAt", a.id as "accountId", a.type as "accountType"
     from api_keys k
     join projects p on p.id = k.project_id
     join accounts a on a.id = p.account_id

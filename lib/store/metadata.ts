@@ -1,6 +1,6 @@
 /** Changing the metadata of a stored trace, the one thing about it that may change after ingest. */
 import type { Sql } from 'postgres'
-import type { Attempts } from '../app.ts'
+import type { Attempts } from '../database/sql-access.ts'
 import { Refusal } from '../errors.ts'
 import { MAX_DOCUMENT_BYTES } from '../schema/input.ts'
 import { type Merged, mergeMetadata } from '../trace/metadata.ts'

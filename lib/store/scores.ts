@@ -4,7 +4,7 @@
  */
 import { randomBytes } from 'node:crypto'
 import type { Sql } from 'postgres'
-import type { Attempts } from '../app.ts'
+import type { Attempts } from '../database/sql-access.ts'
 import { Refusal } from '../errors.ts'
 import { MAX_SCORES } from '../schema/input.ts'
 import { list } from './answers/json-text.ts'

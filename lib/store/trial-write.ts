@@ -34,13 +34,13 @@ export async function tryWrite(sql: Sql): Promise<void> {
   const hash = `'\\x00'::bytea`
   await sql.unsafe(`do $$ begin
     insert into traces (project_id, seq, version, id, name, status, started_at, span_count, error_count, document_bytes,
-      estimated_bytes, body_hash, family, kind)
+      estimated_bytes, body_hash, family, named_family)
     values (${NO_PROJECT}, ${seq}, 0, ${id}, 'trial', 'ok', now(), 8, 0, 0, 0, ${hash}, 0, 0);
     insert into spans (project_id, trace_seq, id, started_at, ended_at, hash, name, kind, status, input)
     select ${NO_PROJECT}, ${seq}, int8send(n), now(), now(), ${hash}, 'trial', 'llm', 'ok', to_json(repeat('x', 1700))
     from generate_series(1, 8) n;
     insert into trace_families (project_id, family, status) values (${NO_PROJECT}, ${seq}, 'ok');
-    insert into trace_tags (project_id, kind, family, tag_family, tag_kind, started_at, id, tag)
+    insert into trace_tags (project_id, named_family, family, tag_family, tag_named_family, started_at, id, tag)
     values (${NO_PROJECT}, 0, 0, 0, 0, now(), ${id}, 'trial');
     insert into scores (project_id, trace_seq, seq, id, name, data_type, value, source)
     values (${NO_PROJECT}, ${seq}, 0, ${hash}, 'trial', 'numeric', '1', 'api');

@@ -8,7 +8,7 @@ import { Piscina } from 'piscina'
 import { Refusal } from '../errors.ts'
 import type { Logger } from '../log.ts'
 import { moved, threadBytes } from '../rows/thread-bytes.ts'
-import { makeReady, type Operation, type Ready, type ReadyResult, type ReadyTask } from './ready.ts'
+import { makeReady, type Ready, type ReadyResult, type ReadyTask, type TaskName } from './ready.ts'
 
 /** Bodies up to so many bytes are prepared on the main thread: a small one (2.3 kB) takes 44 µs, and gained nothing on a thread. */
 const INLINE_BYTES = 4096
@@ -21,7 +21,7 @@ const GROUP_BYTES = 160 * 1024
 
 /** Bodies on their way to a thread: one behind the other in one buffer. */
 export interface Group {
-  readonly operations: readonly Operation[]
+  readonly operations: readonly TaskName[]
   readonly environments: readonly (string | null)[]
   readonly hurries: readonly boolean[]
   readonly lengths: readonly number[]
@@ -36,7 +36,7 @@ interface Waiting {
   reject(error: unknown): void
 }
 
-export class Preparation {
+export class BodyThreads {
   readonly #pool: Piscina<Group, ReadyResult[]>
   /** The numbers of threads that have loaded their code. */
   readonly #loaded = new Set<number>()

@@ -13,7 +13,7 @@ import { type Merged, mergeMetadata } from '../trace/metadata.ts'
 import { splitTexts } from './text-pair.ts'
 
 /** What can be read, and what it comes to. */
-export interface Readings {
+export interface Parsed {
   /** The body of a patch: its metadata as exact JSON text. */
   patch: string
   score: ScoreInput
@@ -24,12 +24,12 @@ export interface Readings {
   /** Two texts, options of get_trace and the answer of getTrace: the answer of the tool. */
   view: string
 }
-export type Reading = keyof Readings
+export type ParsedName = keyof Parsed
 
 const patch = checker(MetadataPatch)
 const score = checker(ScoreInput)
 
-const READERS: { readonly [kind in Reading]: (body: Uint8Array) => Readings[kind] } = {
+const PARSERS: { readonly [name in ParsedName]: (body: Uint8Array) => Parsed[name] } = {
   patch(body) {
     const { value, exact, inexact } = readBody(body, 'invalid_request')
     if (!patch.check(value)) throw new Refusal('invalid_request', patch.explain(value))
@@ -48,7 +48,7 @@ const READERS: { readonly [kind in Reading]: (body: Uint8Array) => Readings[kind
   }
 }
 
-export const isReading = (operation: string): operation is Reading => operation in READERS
+export const isParsedName = (operation: string): operation is ParsedName => operation in PARSERS
 
 /** Throws a Refusal where the body is not what it should be. */
-export const read = <K extends Reading>(kind: K, body: Uint8Array): Readings[K] => READERS[kind](body)
+export const parse = <K extends ParsedName>(name: K, body: Uint8Array): Parsed[K] => PARSERS[name](body)

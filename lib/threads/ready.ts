@@ -23,13 +23,13 @@ import { type PreparedSpan, type PreparedTrace, type SpanHead, shortHash } from 
 import { prepareRestore } from '../trace/restore.ts'
 import { countBytes } from '../trace/span-sums.ts'
 import { type StartedState, startedState } from '../trace/state-after.ts'
-import { isReading, type Reading, type Readings, read } from './parsing.ts'
+import { isParsedName, type Parsed, type ParsedName, parse } from './parsing.ts'
 
 /**
  * `record`, `append` and `end` make the rows that COPY takes, and the same with `text` those for the statement: of all spans,
  * though which of an append's or an end's are written is yet to be decided.
  */
-export type Operation =
+export type TaskName =
   | 'record'
   | 'record text'
   | 'append'
@@ -40,10 +40,10 @@ export type Operation =
   | 'export-json'
   | 'export-protobuf'
   | 'export-portion'
-  | Reading
+  | ParsedName
 
 export interface ReadyTask {
-  readonly operation: Operation
+  readonly operation: TaskName
   readonly body: Uint8Array
   /** Of the key that records. */
   readonly environment: string | null
@@ -97,8 +97,8 @@ export interface ReadyExport {
 
 /** What is not for the queue. */
 export interface ReadyValue {
-  readonly operation: 'read'
-  readonly value: Readings[Reading]
+  readonly operation: 'parse'
+  readonly value: Parsed[ParsedName]
 }
 
 export type Ready = ReadyRecord | ReadyAppend | ReadyEnd | ReadyExport | ReadyValue
@@ -141,7 +141,7 @@ export function renderSpansAsText({ traceId, spans }: Pick<ReadySpans, 'traceId'
 
 function prepareAndRender(task: ReadyTask): Ready {
   const { operation, body, environment, hurries } = task
-  if (isReading(operation)) return { operation: 'read', value: read(operation, body) }
+  if (isParsedName(operation)) return { operation: 'parse', value: parse(operation, body) }
   switch (operation) {
     case 'record': {
       const trace = prepare('record', body)

@@ -101,15 +101,15 @@ export interface Ending extends UsageFields {
 }
 
 export type Decision =
-  | { readonly kind: 'insert' }
-  | { readonly kind: 'change'; readonly change: TraceChange; readonly added: number; readonly duplicate: number }
+  | { readonly type: 'insert' }
+  | { readonly type: 'change'; readonly change: TraceChange; readonly added: number; readonly duplicate: number }
   | GrowDecision
   | DuplicateDecision
-  | { readonly kind: 'refused'; readonly code: ErrorCode; readonly message: string }
+  | { readonly type: 'refused'; readonly code: ErrorCode; readonly message: string }
 
 /** An export adds to a trace that is there already. */
 interface GrowDecision {
-  readonly kind: 'grow'
+  readonly type: 'grow'
   readonly growth: Growth
   readonly added: readonly GatheredSpan[]
   readonly refusals: readonly SpanRefusal[]
@@ -117,14 +117,14 @@ interface GrowDecision {
 
 /** There is nothing to write. */
 interface DuplicateDecision {
-  readonly kind: 'duplicate'
+  readonly type: 'duplicate'
   readonly spanCount: number
   readonly duplicate: number
   /** Spans of an export that are not stored. */
   readonly refusals?: readonly SpanRefusal[]
 }
 
-const refused = (code: ErrorCode, message: string): Decision => ({ kind: 'refused', code, message })
+const refused = (code: ErrorCode, message: string): Decision => ({ type: 'refused', code, message })
 
 const tooLarge = (what: string, bytes: number): string =>
   `${what} has ${bytes} bytes, and at most ${MAX_DOCUMENT_BYTES} can be stored`
@@ -142,10 +142,10 @@ export function oversizeMessage(trace: Pick<PreparedTrace, 'bytes' | 'spans'>): 
 
 function decideRecord(state: TraceState | undefined, trace: RecordOperation): Decision {
   if (state === undefined) {
-    return trace.oversize === undefined ? { kind: 'insert' } : refused('payload_too_large', trace.oversize)
+    return trace.oversize === undefined ? { type: 'insert' } : refused('payload_too_large', trace.oversize)
   }
   if (state.bodyHash === trace.hash && !state.isGathered)
-    return { kind: 'duplicate', spanCount: state.spanCount, duplicate: 0 }
+    return { type: 'duplicate', spanCount: state.spanCount, duplicate: 0 }
   return refused('trace_id_conflict', `trace ${trace.traceId} exists with different content`)
 }
 
@@ -208,9 +208,9 @@ function decideAppend(state: TraceState, append: Append & ByKey): Decision {
   if (large !== undefined) return refused('payload_too_large', large)
 
   const duplicate = append.spans.length - fresh.length
-  if (fresh.length === 0) return { kind: 'duplicate', spanCount: state.spanCount, duplicate }
+  if (fresh.length === 0) return { type: 'duplicate', spanCount: state.spanCount, duplicate }
   const change = additionOf(state, fresh, 0)
-  return { kind: 'change', change, added: fresh.length, duplicate }
+  return { type: 'change', change, added: fresh.length, duplicate }
 }
 
 const json = (value: string | number | null): string | undefined => (value === null ? undefined : JSON.stringify(value))
@@ -226,7 +226,7 @@ function decideEnd(state: TraceState, end: End & ByKey): Decision {
   if (state.isGathered) return isGatheredTrace()
   if (!state.running) {
     if (state.endHash === end.hash)
-      return { kind: 'duplicate', spanCount: state.spanCount, duplicate: end.spans.length }
+      return { type: 'duplicate', spanCount: state.spanCount, duplicate: end.spans.length }
     return refused('trace_finished', 'the trace has already ended, with a different body')
   }
   const { conflict, fresh } = sortSpans(state, end.spans)
@@ -287,15 +287,15 @@ function decideEnd(state: TraceState, end: End & ByKey): Decision {
     metadata
   }
   const change = { ...additionOf(state, fresh, documentBytes - state.documentBytes), ending }
-  return { kind: 'change', change, added: fresh.length, duplicate: end.spans.length - fresh.length }
+  return { type: 'change', change, added: fresh.length, duplicate: end.spans.length - fresh.length }
 }
 
 function decideSpans(state: TraceState | undefined, operation: ExportOperation): Decision {
   // The trace that the spans make was prepared with them.
-  if (state === undefined) return { kind: 'insert' }
+  if (state === undefined) return { type: 'insert' }
   const { growth, added, duplicate, refusals } = decideExport(state, operation)
-  if (growth === undefined) return { kind: 'duplicate', spanCount: state.spanCount, duplicate, refusals }
-  return { kind: 'grow', growth, added, refusals }
+  if (growth === undefined) return { type: 'duplicate', spanCount: state.spanCount, duplicate, refusals }
+  return { type: 'grow', growth, added, refusals }
 }
 
 /** Decides an operation on a trace: `state` is undefined where the project has no trace of that id. */

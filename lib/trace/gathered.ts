@@ -9,7 +9,7 @@ import { traceDocument, usageDocument } from './document.ts'
 import { mergeMetadata } from './metadata.ts'
 import type { PreparedSpan, UsageFields } from './prepared.ts'
 import { countBytes, countErrors } from './span-sums.ts'
-import { type Spending, type Spent, sumSpending } from './span-usage.ts'
+import { type SpanUsage, type Spent, sumSpending } from './span-usage.ts'
 import { durationMs, isBefore } from './timestamp.ts'
 
 /** How much a span has to say in its trace: the root the most, then the first span of a process that was called by another. */
@@ -80,7 +80,7 @@ export interface GatheredState extends GatheredFields, Sums {
   /** Somebody patched the metadata: what stands there now stays. */
   readonly patched: boolean
   /** The stored spans that say what was used. */
-  readonly spending: readonly Spending[]
+  readonly spending: readonly SpanUsage[]
 }
 
 /** The trace with more spans. */

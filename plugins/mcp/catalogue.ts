@@ -1,7 +1,7 @@
 /** The tools, as they present themselves to an agent. What they do is the business of the routes they are made of. */
 
-import type { ToolText, View } from '../../lib/mcp/route-tool.ts'
-import type { Annotations } from '../../lib/mcp/tool.ts'
+import type { ToolText } from '../../lib/mcp/route-tool.ts'
+import type { Annotations, View } from '../../lib/mcp/tool.ts'
 import { traceView } from '../../lib/mcp/trace-view.ts'
 import { EXAMPLES, INGEST_EXAMPLES } from '../../lib/openapi/examples.ts'
 

@@ -2,7 +2,9 @@
  * The Model Context Protocol endpoint: the operations of the API as tools. This plugin comes after those whose routes
  * the tools are made of.
  */
-import type { App, Principal } from '../../lib/app.ts'
+
+import type { Principal } from '../../lib/access/principal.ts'
+import type { App } from '../../lib/app.ts'
 import { Refusal } from '../../lib/errors.ts'
 import { envelope } from '../../lib/http/reply.ts'
 import { bodyOf, calledTools, exactArguments, readMessage } from '../../lib/mcp/message.ts'
@@ -25,7 +27,7 @@ export default function mcp(app: App): void {
     access: 'key',
     guard,
     summary: 'Speak the Model Context Protocol',
-    prepared: true,
+    takesBody: true,
     replies: {},
     async handler(request) {
       const message = await readMessage(request.payload, app.ingest)

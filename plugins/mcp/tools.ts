@@ -1,6 +1,7 @@
 /** The tools of the service: those of the catalogue, each made of its route, and the one that has none. */
 import Type from 'typebox'
-import type { App, Route } from '../../lib/app.ts'
+import type { App } from '../../lib/app.ts'
+import type { Route } from '../../lib/http/route.ts'
 import { argumentCheck, outputSchema, plain, routeTool } from '../../lib/mcp/route-tool.ts'
 import type { Tool } from '../../lib/mcp/tool.ts'
 import { INGEST_EXAMPLES } from '../../lib/openapi/examples.ts'

@@ -14,7 +14,7 @@ export default function (app: App): void {
     replies: { 200: TraceDeleted },
     errors: ['quota_exhausted'],
     async handler({ key, traceId }) {
-      found(await app.store.write((sql, attempts) => deleteTrace(sql, key.projectId, traceId, attempts)))
+      found(await app.sql.write((sql, attempts) => deleteTrace(sql, key.projectId, traceId, attempts)))
       return { body: { ok: true, traceId } }
     }
   })

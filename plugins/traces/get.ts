@@ -1,5 +1,6 @@
-import { type App, JsonText } from '../../lib/app.ts'
+import type { App } from '../../lib/app.ts'
 import { found } from '../../lib/http/refuse.ts'
+import { JsonText } from '../../lib/http/route.ts'
 import { TraceDetail } from '../../lib/schema/output.ts'
 import { readTraceDetail } from '../../lib/store/answers/traces.ts'
 
@@ -14,7 +15,7 @@ export default function (app: App): void {
     replies: { 200: TraceDetail },
     async handler(request) {
       const { key, traceId } = request
-      const detail = await app.store.read(sql => readTraceDetail(sql, key.projectId, traceId), request)
+      const detail = await app.sql.read(sql => readTraceDetail(sql, key.projectId, traceId), request)
       return { body: new JsonText(found(detail)) }
     }
   })

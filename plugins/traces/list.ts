@@ -1,10 +1,12 @@
-import { type App, JsonText } from '../../lib/app.ts'
+import type { App } from '../../lib/app.ts'
 import { readCursor, readTime, renderCursor } from '../../lib/http/paging.ts'
 import { checkTexts, refuseField } from '../../lib/http/refuse.ts'
+import { JsonText } from '../../lib/http/route.ts'
 import { TraceList } from '../../lib/schema/output.ts'
 import { pageSizeOf, TraceListQuery } from '../../lib/schema/query.ts'
 import { TRACE_ORDERS } from '../../lib/store/lists/order.ts'
-import { listTraces, type TraceQuery } from '../../lib/store/lists/trace-list.ts'
+import { listTraces } from '../../lib/store/lists/trace-list.ts'
+import type { TraceQuery } from '../../lib/store/lists/trace-query.ts'
 
 /** Parameters that do not go with the other sorts. */
 const NEWEST_ONLY = ['sessionId', 'userId', 'from', 'to'] as const
@@ -23,7 +25,7 @@ export default function (app: App): void {
       const { key, query } = request
       const asked = readTraceQuery(query)
       const order = TRACE_ORDERS[asked.sort]
-      const page = await app.store.read(sql => listTraces(sql, key.projectId, asked), request)
+      const page = await app.sql.read(sql => listTraces(sql, key.projectId, asked), request)
       const cursors = `"nextCursor":${renderCursor(order, page.next)},"prevCursor":${renderCursor(order, page.previous)}`
       return { body: new JsonText(`{"traces":${page.traces},${cursors},"pageSize":${asked.limit}}`) }
     }

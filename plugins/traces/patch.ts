@@ -1,12 +1,13 @@
-import { type App, JsonText } from '../../lib/app.ts'
+import type { App } from '../../lib/app.ts'
 import { found } from '../../lib/http/refuse.ts'
+import { JsonText } from '../../lib/http/route.ts'
 import { MetadataPatch } from '../../lib/schema/input.ts'
 import { MetadataPatched } from '../../lib/schema/output.ts'
 import { type Merge, patchMetadata } from '../../lib/store/metadata.ts'
 import { textsOf } from '../../lib/threads/text-pair.ts'
 
 export default function (app: App): void {
-  const merge: Merge = (stored, patch) => app.ingest.read('merge', textsOf(stored ?? '{}', patch))
+  const merge: Merge = (stored, patch) => app.ingest.parse('merge', textsOf(stored ?? '{}', patch))
 
   app.route({
     method: 'PATCH',
@@ -18,13 +19,13 @@ export default function (app: App): void {
       'A key in the request replaces that top-level key outright; the others are untouched. Of two writers of one key, ' +
       'the last wins. The bodyHash stays, so resending the original trace is still a duplicate.',
     body: MetadataPatch,
-    prepared: true,
+    takesBody: true,
     replies: { 200: MetadataPatched },
     errors: ['invalid_request', 'payload_too_large', 'quota_exhausted'],
     async handler({ key, traceId, payload, requestId }) {
-      const patch = await app.ingest.read('patch', payload)
+      const patch = await app.ingest.parse('patch', payload)
       const { metadata, changed } = found(
-        await app.store.write((sql, attempts) => patchMetadata(sql, key.projectId, traceId, patch, attempts, merge))
+        await app.sql.write((sql, attempts) => patchMetadata(sql, key.projectId, traceId, patch, attempts, merge))
       )
       const merged = `"metadata":${metadata},"changed":${changed}`
       return { body: new JsonText(`{"ok":true,"traceId":"${traceId}",${merged},"requestId":"${requestId}"}`) }

@@ -21,7 +21,7 @@ export default function record(app: App) {
       'A body with `trace.endedAt` records a complete trace; one without starts a running trace, to which spans are ' +
       'appended until it is ended. An identical resend answers 200 with `duplicate: true`, other content 409.',
     body: IngestBody,
-    prepared: true,
+    takesBody: true,
     replies: { 200: TraceRecorded, 201: TraceRecorded },
     outcomes: { 200: 'An identical resend: nothing was written.', 201: 'Stored.' },
     errors: ['invalid_trace', 'trial_limit_reached', 'trace_id_conflict', 'payload_too_large', 'quota_exhausted'],
@@ -41,7 +41,7 @@ export default function record(app: App) {
     summary: 'Append finished spans to a running trace',
     description: 'Written whole or not at all. Spans that are stored already, identical, are counted as `duplicate`.',
     body: SpansBody,
-    prepared: true,
+    takesBody: true,
     replies: { 200: SpansAppended },
     errors: NO_CHANGE,
     async handler({ key, traceId, payload, requestId }) {
@@ -60,7 +60,7 @@ export default function record(app: App) {
       'Fields that are sent replace those given at the start; `metadata` is merged into it, `tags` are added, `spans` ' +
       'are a last batch. An identical resend answers 200 with `duplicate: true`.',
     body: EndBody,
-    prepared: true,
+    takesBody: true,
     replies: { 200: TraceEnded },
     errors: NO_CHANGE,
     async handler({ key, traceId, payload, requestId }) {

@@ -59,7 +59,7 @@ async function refuseAndReturn(t: Test, name: string, service: TestService, faul
   if (!fault.mayBeStored) await checkUntouched(t, name, service, there, fresh)
   if (isLong && !fault.takesSmallWrites) await checkReadiness(fault, ready)
   const { traceCount } = (await call('GET', '/api/v1/project')).body
-  const [row] = await database.store.read(sql => sql`select count(*) as n from traces`)
+  const [row] = await database.sqlAccess.read(sql => sql`select count(*) as n from traces`)
   t.equal(traceCount, row?.n, `${name}: the totals agree`)
   t.same(await database.pool.run(countStrays), NO_STRAYS)
 }

@@ -36,7 +36,7 @@ async function fillTraces({ pool }: TestDatabase): Promise<void> {
   await pool.run(
     sql => sql`
       insert into traces (project_id, span_count, error_count, seq, version, started_at, document_bytes, estimated_bytes,
-        id, name, status, body_hash, family, kind)
+        id, name, status, body_hash, family, named_family)
       select 1000, 0, 0, n, n, now(), 0, 0, gen_random_uuid(), 'old', 'ok', '', 0, 0 from generate_series(1, ${ROWS}::int) n`
   )
 }
@@ -164,10 +164,10 @@ t.test(
       await until(() => loads.every((load, i) => load.answered() >= enough[i]!))
     }
     const reads = new Set<number>()
-    let isReading = true
+    let isParsedName = true
     const reading = (async () => {
       const { traceId } = loads[0]!.told[0]!
-      while (isReading) {
+      while (isParsedName) {
         for (const path of [
           '/api/v1/traces?limit=200',
           `/api/v1/traces/${traceId}`,
@@ -201,7 +201,7 @@ t.test(
     )
     for (const { url } of [next, waiting, again]) loads.push(startLoad(url, old.key))
     await untilAllAnswered(isLong ? 400 : 40)
-    isReading = false
+    isParsedName = false
     await reading
     await Promise.all(loads.map(load => load.stop()))
     t.ok(

@@ -52,13 +52,13 @@ export const isId = (id: string, digits: 16 | 32): boolean => id.length === digi
 export class Fields {
   /** What it is, and where: `observation 3`. */
   readonly place: string
-  readonly #kind: string
+  readonly #noun: string
   readonly #object: JsonObject
   readonly #left: Set<string>
   readonly #mapping: Mapping
 
-  constructor(kind: 'trace' | 'observation' | 'score', place: string, object: JsonObject, mapping: Mapping) {
-    this.#kind = kind
+  constructor(noun: 'trace' | 'observation' | 'score', place: string, object: JsonObject, mapping: Mapping) {
+    this.#noun = noun
     this.place = place
     this.#object = object
     this.#left = new Set(Object.keys(object).filter(name => !isEmpty(object[name])))
@@ -72,7 +72,7 @@ export class Fields {
 
   /** Says that the value of this field has gone there. */
   took(name: string, to: string): void {
-    if (this.#left.delete(name)) this.#mapping.note(`${this.#kind}.${name}`, to)
+    if (this.#left.delete(name)) this.#mapping.note(`${this.#noun}.${name}`, to)
   }
 
   /** Says that the value of this field says nothing that is not said elsewhere. */
@@ -81,7 +81,7 @@ export class Fields {
   }
 
   note(from: string, to: string): void {
-    this.#mapping.note(`${this.#kind}.${from}`, to)
+    this.#mapping.note(`${this.#noun}.${from}`, to)
   }
 
   /** Any value. */

@@ -7,8 +7,8 @@
  * 3. Else it is walked to, however far that is: where one of 1,000 matches, a page of 50 looks at 50,000.
  */
 import type { Sql } from 'postgres'
-import type { Found, Start, TraceQuery } from './trace-list.ts'
 import { familyFilters, findLists } from './trace-merge.ts'
+import type { Found, Start, TraceQuery } from './trace-query.ts'
 import { TraceStatement } from './trace-statement.ts'
 import { walkNear, walkTraces } from './trace-walk.ts'
 

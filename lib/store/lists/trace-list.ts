@@ -12,34 +12,13 @@
 import type { Sql } from 'postgres'
 import { list } from '../answers/json-text.ts'
 import type { Edge } from './cursor.ts'
-import { behindEdge, edgeAbove, edgeBelow, type Sort, TRACE_ORDERS } from './order.ts'
+import { behindEdge, edgeAbove, edgeBelow, TRACE_ORDERS } from './order.ts'
 import { readSummaries, type Summary } from './summary-page.ts'
 import { DEPTH, readDeep } from './trace-depth.ts'
 import { MOST_FAMILIES, mergeLists } from './trace-merge.ts'
+import type { Found, Start, TraceQuery } from './trace-query.ts'
 import { FAMILY_FILTERS } from './trace-statement.ts'
 import { walkTraces } from './trace-walk.ts'
-
-/** Filters are exact and combine with AND; `from` and `to` (canonical timestamps) are for the newest-first order only. */
-export interface TraceFilters {
-  readonly status?: string | undefined
-  /** In lower case; 'unassigned' is what keys without an environment stamp. */
-  readonly environment?: string | undefined
-  readonly model?: string | undefined
-  readonly name?: string | undefined
-  readonly tag?: string | undefined
-  readonly sessionId?: string | undefined
-  readonly userId?: string | undefined
-  readonly from?: string | undefined
-  readonly to?: string | undefined
-}
-
-export interface TraceQuery extends TraceFilters {
-  readonly sort: Sort
-  readonly limit: number
-  /** At most one of the two. */
-  readonly after?: Edge | undefined
-  readonly before?: Edge | undefined
-}
 
 export interface TracePage {
   /** The summaries, as the text of a JSON array. */
@@ -48,24 +27,6 @@ export interface TracePage {
   readonly next: Edge | undefined
   /** Where the page before this one ends; undefined: this is the first. */
   readonly previous: Edge | undefined
-}
-
-/** Where a page begins, and which way it goes. */
-export interface Start {
-  readonly edge: Edge
-  /** Down the list; otherwise up. */
-  readonly down: boolean
-  /** The page begins at a cursor, so that there may be something on its other side. */
-  readonly isCursor: boolean
-  readonly limit: number
-}
-
-/** What a statement finds. */
-export interface Found {
-  /** The page, and one trace more if there is one, nearest the edge first: text for readSummaries. */
-  readonly page: string | null
-  /** Whether there is a trace on the other side of the edge. */
-  readonly behind: boolean
 }
 
 /** Up to how many what is merged, or sorted; see there. */

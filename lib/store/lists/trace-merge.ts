@@ -1,6 +1,6 @@
 /**
  * Pages of traces that filters select, and of the slowest and costliest. Every list that can be asked for is made of
- * families (status, environment and model together), or, where a name is asked for, of kinds (a family and a name); and of
+ * families (status, environment and model together), or, where a name is asked for, of named families (a family and a name); and of
  * each there is an index in every order, of all traces and of those of a tag or a user. So the page is the nearest of what
  * is nearest in each:
  *
@@ -12,7 +12,7 @@
  * 4. Of the lists that have the nearest of these, as many as the page has traces, the page is merged.
  *
  * None of it grows with the number of traces, whatever matches, and where nothing does. (But for a user, a tag and a name
- * together: there, the kinds of the traces of the list are looked at one by one.) Of the slowest and costliest of a long list
+ * together: there, the named families of the traces of the list are looked at one by one.) Of the slowest and costliest of a long list
  * only the top is in its index: what lies deeper is not found here (lib/store/lists/trace-depth.ts).
  */
 import type { Sql } from 'postgres'
@@ -20,7 +20,7 @@ import { hashInSql } from '../../rows/list-numbers.ts'
 import { isRanked } from '../rankings/rankings.ts'
 import type { Edge } from './cursor.ts'
 import { behindEdge } from './order.ts'
-import type { Found, Start, TraceQuery } from './trace-list.ts'
+import type { Found, Start, TraceQuery } from './trace-query.ts'
 import { FAMILY_FILTERS, TraceStatement } from './trace-statement.ts'
 
 /**
@@ -122,11 +122,11 @@ export function findLists(statement: TraceStatement, { sort, name, tag, userId }
     const text = value === undefined ? undefined : `${statement.bind(value)}::text`
     return (list: string) => (text === undefined ? list : hashInSql(text, list))
   }
-  const [kindIn, ofUser, ofTag] = [under(name), under(userId), under(tag)] as const
-  // Of a user's traces with a tag there are families only: their kinds stand beside them.
+  const [namedFamilyIn, ofUser, ofTag] = [under(name), under(userId), under(tag)] as const
+  // Of a user's traces with a tag there are families only: their named families stand beside them.
   const isBeside = name !== undefined && tag !== undefined && userId !== undefined
   const isFamily = name === undefined || isBeside
-  const base = isFamily ? 'family' : 'kind'
+  const base = isFamily ? 'family' : 'named_family'
   const column = userId === undefined ? base : `user_${base}`
   const [table, listed] =
     tag === undefined ? ['traces', column] : ['trace_tags', userId === undefined ? `tag_${base}` : 'tag_user']
@@ -134,7 +134,7 @@ export function findLists(statement: TraceStatement, { sort, name, tag, userId }
   const nearest: Lists['nearest'] = (list, down, edge, limit, bound = '') => `
     select ${statement.column} as key, id from ${table}
     where ${statement.beyond(down, edge)} ${bound} and ${listed} = ${ofTag(ofUser(list))} ${ranked}
-      ${isBeside ? `and kind = ${kindIn(list)}` : ''}
+      ${isBeside ? `and named_family = ${namedFamilyIn(list)}` : ''}
     ${statement.order(down)} limit ${limit}`
   const members: Lists['members'] = (list, limit) => `
     select ${statement.column} as key, id from ${table}
@@ -149,7 +149,13 @@ export function findLists(statement: TraceStatement, { sort, name, tag, userId }
       and ${place} >= ${wanted} and ${place} <= ${wanted} ${statement.hasKey}
       ${statement.order(true)} limit 1`
   }
-  return { list: isFamily ? 'family' : kindIn('family'), listed: list => ofTag(ofUser(list)), nearest, members, row }
+  return {
+    list: isFamily ? 'family' : namedFamilyIn('family'),
+    listed: list => ofTag(ofUser(list)),
+    nearest,
+    members,
+    row
+  }
 }
 
 /** All of them, so that the statement is the same whichever are asked for. */

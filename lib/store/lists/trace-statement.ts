@@ -4,7 +4,7 @@ import { RANKING_COLUMNS } from '../rankings/rankings.ts'
 import type { Edge } from './cursor.ts'
 import { type Sort, TRACE_ORDERS } from './order.ts'
 import { PAGE_TEXT } from './summary-page.ts'
-import type { TraceQuery } from './trace-list.ts'
+import type { TraceQuery } from './trace-query.ts'
 
 export const SORT_COLUMNS: Readonly<Record<Sort, string>> = { newest: 'started_at', ...RANKING_COLUMNS }
 

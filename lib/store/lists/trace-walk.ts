@@ -2,7 +2,7 @@
 import type { Sql } from 'postgres'
 import type { Edge } from './cursor.ts'
 import { behindEdge } from './order.ts'
-import type { Found, Start, TraceQuery } from './trace-list.ts'
+import type { Found, Start, TraceQuery } from './trace-query.ts'
 import { TraceStatement } from './trace-statement.ts'
 
 /** Reads the page, looking at each trace for what else is asked for. */

@@ -30,16 +30,16 @@ export class KnownFloors {
   }
 
   /**
-   * What `ranked` is of a trace with these keys, or of its tag; `familyAt` and `kindAt` say where in `bytes` the numbers of
+   * What `ranked` is of a trace with these keys, or of its tag; `familyAt` and `namedFamilyAt` say where in `bytes` the numbers of
    * its lists stand, big-endian.
    */
-  rank(projectId: number, keys: RankingKeys, bytes: Uint8Array, familyAt: number, kindAt: number): number {
+  rank(projectId: number, keys: RankingKeys, bytes: Uint8Array, familyAt: number, namedFamilyAt: number): number {
     const lists = this.#projects.get(projectId)
     if (lists === undefined) return RANKED_IN_ALL
     return (
       RANKED_IN_ALL -
       bitsBelow(RANKED.family, keys, find(lists, bytes, familyAt)) -
-      bitsBelow(RANKED.kind, keys, find(lists, bytes, kindAt))
+      bitsBelow(RANKED.named_family, keys, find(lists, bytes, namedFamilyAt))
     )
   }
 }

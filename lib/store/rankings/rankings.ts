@@ -18,7 +18,7 @@ export const RANKINGS: readonly Ranking[] = ['slowest', 'costliest']
 /** The bits of `ranked`, in traces and in trace_tags. */
 export const RANKED = {
   family: { slowest: 1, costliest: 2 },
-  kind: { slowest: 4, costliest: 8 }
+  named_family: { slowest: 4, costliest: 8 }
 } as const
 /** In all of them: the default of the column. */
 export const RANKED_IN_ALL = 15
@@ -32,7 +32,7 @@ export const isRanked = (base: keyof typeof RANKED, ranking: Ranking): string =>
 /** What `ranked` is, in SQL, of a row that is in these lists: expressions. */
 export function rankedInSql(
   projectId: string,
-  lists: { readonly family: string; readonly kind: string },
+  lists: { readonly family: string; readonly named_family: string },
   keys: { readonly duration: string; readonly cost: string }
 ): string {
   const below = (base: keyof typeof RANKED) => {
@@ -41,7 +41,7 @@ export function rankedInSql(
         + case when f.cost_usd > ${keys.cost} then ${costliest} else 0 end
       from ranking_floors f where f.project_id = ${projectId} and f.list = ${lists[base]}), 0)`
   }
-  return `(${RANKED_IN_ALL} - ${below('family')} - ${below('kind')})::smallint`
+  return `(${RANKED_IN_ALL} - ${below('family')} - ${below('named_family')})::smallint`
 }
 
 /** What traces are ranked by; or the floors of a list, where null is that everything is ranked. */
@@ -72,20 +72,20 @@ const SAMPLE = { traces: 2_000, least: 4 }
 
 /** The lists of a project that many of its newest traces are in. */
 export async function findFrequentLists(sql: Sql, projectId: number): Promise<RankedList[]> {
-  const { tag_family: tagFamily, tag_kind: tagKind } = tagListsInSql('own.tag', {
+  const { tag_family: tagFamily, tag_named_family: tagNamedFamily } = tagListsInSql('own.tag', {
     family: 'family',
-    kind: 'kind',
+    namedFamily: 'named_family',
     userFamily: 'family'
   })
   return sql.unsafe<RankedList[]>(
     `with newest as materialized (
-      select family, kind, tags from traces where project_id = $1 order by started_at desc, id desc limit ${SAMPLE.traces}
+      select family, named_family, tags from traces where project_id = $1 order by started_at desc, id desc limit ${SAMPLE.traces}
     )
     select "table", base, list::text from (
       select 'traces' as "table", 'family' as base, family as list from newest
-      union all select 'traces', 'kind', kind from newest
+      union all select 'traces', 'named_family', named_family from newest
       union all select 'trace_tags', 'family', ${tagFamily} from newest, unnest(tags) as own (tag)
-      union all select 'trace_tags', 'kind', ${tagKind} from newest, unnest(tags) as own (tag)
+      union all select 'trace_tags', 'named_family', ${tagNamedFamily} from newest, unnest(tags) as own (tag)
     ) listed group by "table", base, list having count(*) >= ${SAMPLE.least}`,
     [projectId]
   )

@@ -60,7 +60,7 @@ function listsFrom(columns: readonly Column[], alias: string) {
 const GUARDS = ['project_id', 'seq', 'old_version', 'added_spans', 'added_bytes']
 
 /** What the later steps need of a trace that took. */
-export const TAKEN = `t.project_id, t.seq, t.id, t.kind, t.family, t.user_family, t.status, t.environment, t.model, t.started_at,
+export const TAKEN = `t.project_id, t.seq, t.id, t.named_family, t.family, t.user_family, t.status, t.environment, t.model, t.started_at,
     t.duration_ms, t.cost_usd, t.user_id, t.tags`
 
 function insertTraces(columns: readonly Column[], first: number, charged: boolean): string {
@@ -112,8 +112,8 @@ export const ADD_FAMILIES = `insert into trace_families (project_id, family, sta
  */
 const RETAGGED = `select u.*, t.tags as old_tags, t.family as old_family, t.started_at as old_start from updated u
     join traces t on t.project_id = u.project_id and t.seq = u.seq
-    where (u.kind, u.started_at, u.duration_ms, u.cost_usd, u.user_id, u.tags)
-      is distinct from (t.kind, t.started_at, t.duration_ms, t.cost_usd, t.user_id, t.tags)`
+    where (u.named_family, u.started_at, u.duration_ms, u.cost_usd, u.user_id, u.tags)
+      is distinct from (t.named_family, t.started_at, t.duration_ms, t.cost_usd, t.user_id, t.tags)`
 
 const REMOVE_TAGS = `delete from trace_tags g using retagged r, unnest(r.old_tags) as old (tag)
     where g.project_id = r.project_id and g.tag_family = ${hashInSql('old.tag', 'r.old_family')}
@@ -121,11 +121,11 @@ const REMOVE_TAGS = `delete from trace_tags g using retagged r, unnest(r.old_tag
 
 /** The step that adds the tags of traces that took. */
 function addTags(sources: readonly string[]): string {
-  const lists = tagListsInSql('own.tag', { family: 'family', kind: 'kind', userFamily: 'user_family' })
-  const columns = 'project_id, kind, family, started_at, duration_ms, cost_usd, id, user_id'
+  const lists = tagListsInSql('own.tag', { family: 'family', namedFamily: 'named_family', userFamily: 'user_family' })
+  const columns = 'project_id, named_family, family, started_at, duration_ms, cost_usd, id, user_id'
   const ranked = rankedInSql(
     'own.project_id',
-    { family: 'own.tag_family', kind: 'own.tag_kind' },
+    { family: 'own.tag_family', named_family: 'own.tag_named_family' },
     { duration: 'own.duration_ms', cost: 'own.cost_usd' }
   )
   const selects = sources.map(

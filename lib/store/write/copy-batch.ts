@@ -77,10 +77,10 @@ const RANKED_AT = NUMBER_AT
 const TAG_LISTS_AT = RANKED_AT + 2
 const LIST_BYTES = 4 + 8
 const TAG_FAMILY_AT = TAG_LISTS_AT + 2 * LIST_BYTES + 4
-const TAG_KIND_AT = TAG_FAMILY_AT + LIST_BYTES
+const TAG_NAMED_FAMILY_AT = TAG_FAMILY_AT + LIST_BYTES
 /** The row of a trace begins with its lists. */
 const FAMILY_AT = 4
-const KIND_AT = FAMILY_AT + LIST_BYTES
+const NAMED_FAMILY_AT = FAMILY_AT + LIST_BYTES
 
 /** Room that is kept from one batch to the next. */
 const MAX_KEPT_BYTES = 4 * 1024 * 1024
@@ -162,7 +162,10 @@ export class CopyBatches {
   #trace(trace: NewTrace): void {
     const { bytes, tags, spans, keys } = trace.rows
     this.#messages.int16(COPIED_TRACE_COLUMNS.length)
-    writeStamp(this.#messages, { trace, ranked: this.#floors.rank(trace.projectId, keys, bytes, FAMILY_AT, KIND_AT) })
+    writeStamp(this.#messages, {
+      trace,
+      ranked: this.#floors.rank(trace.projectId, keys, bytes, FAMILY_AT, NAMED_FAMILY_AT)
+    })
     this.#messages.append(bytes.subarray(0, tags[0] ?? spans[0]))
   }
 
@@ -173,7 +176,7 @@ export class CopyBatches {
     messages.append(bytes.subarray(first, spans[0]))
     for (const tag of tags) {
       messages.putInt32(projectId, shift + tag + PROJECT_AT)
-      const ranked = this.#floors.rank(projectId, keys, bytes, tag + TAG_FAMILY_AT, tag + TAG_KIND_AT)
+      const ranked = this.#floors.rank(projectId, keys, bytes, tag + TAG_FAMILY_AT, tag + TAG_NAMED_FAMILY_AT)
       messages.putInt16(ranked, shift + tag + RANKED_AT)
     }
   }

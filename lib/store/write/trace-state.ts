@@ -3,7 +3,7 @@ import type { Sql } from 'postgres'
 import type { TraceState } from '../../trace/decide.ts'
 import type { GatheredState } from '../../trace/gathered.ts'
 import { SHORT_HASH_DIGITS } from '../../trace/prepared.ts'
-import type { Spending } from '../../trace/span-usage.ts'
+import type { SpanUsage } from '../../trace/span-usage.ts'
 
 /** A trace to look at, and what the decision on it needs. */
 export interface Look {
@@ -45,13 +45,13 @@ function spanHashes(text: string | null): Map<string, string> {
 function gatheredOf(row: Row, tags: readonly string[]): GatheredState | undefined {
   const { ranks, spending } = row
   if (ranks === null) return undefined
-  return { ...row, tags, ranks: JSON.parse(ranks), spending: spending === null ? [] : readSpending(spending) }
+  return { ...row, tags, ranks: JSON.parse(ranks), spending: spending === null ? [] : readSpanUsage(spending) }
 }
 
-type SpendingCells = [string, string | null, string, ...(number | null)[]]
+type UsageCells = [string, string | null, string, ...(number | null)[]]
 
-function readSpending(text: string): Spending[] {
-  return (JSON.parse(text) as SpendingCells[]).map(([id, parentId, kind, input, output, total, cost]) => ({
+function readSpanUsage(text: string): SpanUsage[] {
+  return (JSON.parse(text) as UsageCells[]).map(([id, parentId, kind, input, output, total, cost]) => ({
     id,
     parentId,
     kind,

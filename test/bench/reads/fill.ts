@@ -161,9 +161,9 @@ const insertBeside = (projectId: number): string[] => [
   insert into trace_families (project_id, family, status, environment, model)
   select ${projectId}, ${LISTS.family}, *
   from (select distinct status from seen) s, (select distinct environment from seen) e, (select distinct model from seen) m`,
-  `insert into trace_tags (project_id, kind, family, started_at, duration_ms, cost_usd, id, user_id, tag,
+  `insert into trace_tags (project_id, named_family, family, started_at, duration_ms, cost_usd, id, user_id, tag,
     ${Object.keys(TAG_LISTS).join(', ')})
-  select project_id, kind, family, started_at, duration_ms, cost_usd, id, user_id, tag,
+  select project_id, named_family, family, started_at, duration_ms, cost_usd, id, user_id, tag,
     ${Object.values(TAG_LISTS).join(', ')}
   from traces, unnest(tags) as own (tag) where project_id = ${projectId}`,
   `insert into scores (project_id, trace_seq, created_at, id, name, data_type, value, source)

@@ -1,8 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { KeyRing } from '../../../lib/access/auth.ts'
+import type { Principal } from '../../../lib/access/principal.ts'
 import { revokeKey, rotateKey } from '../../../lib/admin/keys.ts'
-import type { Principal, Store } from '../../../lib/app.ts'
+import type { SqlAccess } from '../../../lib/database/sql-access.ts'
 import { createLog } from '../../../lib/log.ts'
 import { type TestDatabase, testDatabase } from '../../fixtures/database.ts'
 import { testRelay } from '../../fixtures/relay.ts'
@@ -154,17 +155,17 @@ t.test('while the database is away: writes 429, reads 503, and what is no key 40
 })
 
 t.test('a flood of wrong keys makes few queries', async t => {
-  const { store, digestSecret } = await testDatabase(t)
+  const { sqlAccess, digestSecret } = await testDatabase(t)
   let reads = 0
-  const counting: Store = {
-    ...store,
+  const counting: SqlAccess = {
+    ...sqlAccess,
     read: work => {
       reads++
-      return store.read(work)
+      return sqlAccess.read(work)
     }
   }
   const log = createLog('silent')
-  const keys = new KeyRing({ store: counting, log, keyPrefix: 'spoor', digestSecret: digestSecret! })
+  const keys = new KeyRing({ sql: counting, log, keyPrefix: 'spoor', digestSecret: digestSecret! })
   const tokens = Array.from(
     { length: 3000 },
     (_, index) => `spoor_live_${String(index).padStart(16, '0')}_${'x'.repeat(43)}`

@@ -137,7 +137,7 @@ t.test('loses no change that is made at the same moment', async t => {
   })
   const patched = ids.filter((_, n) => n % 10 === 0).reverse()
   const patching = Promise.all(
-    patched.map(id => database.store.write(sql => patchMetadata(sql, projectId, id, '{"patched":true}')))
+    patched.map(id => database.sqlAccess.write(sql => patchMetadata(sql, projectId, id, '{"patched":true}')))
   )
   t.equal(await apply(database), 1200)
   t.ok((await patching).every(result => result?.changed))

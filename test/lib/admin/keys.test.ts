@@ -147,7 +147,7 @@ t.test('the first start makes an account, a project and a key, once', async t =>
     const [stored] = await readKeysForAuth(sql, [keyId])
     t.ok(stored!.digest.equals(digestSecret(secret, database.digestSecret!)))
     t.match(await listProjects(sql, 1000), [{ slug: 'default' }])
-    t.same([...(await sql`select kind from accounts`)], [{ kind: 'owner' }])
+    t.same([...(await sql`select type from accounts`)], [{ type: 'owner' }])
   })
 })
 

@@ -2,12 +2,12 @@ import type { Sql } from 'postgres'
 import t from 'tap'
 import { connectTo } from '../../../lib/database/connection.ts'
 import { Pool } from '../../../lib/database/pool.ts'
-import { createStore } from '../../../lib/database/sql-access.ts'
+import { createSqlAccess } from '../../../lib/database/sql-access.ts'
 import { Refusal } from '../../../lib/errors.ts'
 import { testDatabase } from '../../fixtures/database.ts'
 
 const database = await testDatabase(t)
-const { store } = database
+const { sqlAccess } = database
 const admin = database.connect({ applicationName: 'admin' })
 t.teardown(() => admin.end({ timeout: 1 }))
 
@@ -26,45 +26,45 @@ const raise = (state: string) => (sql: Sql) => sql.unsafe(`do $$ begin raise sql
 const lose = (sql: Sql) => sql`select pg_terminate_backend(pg_backend_pid()), pg_sleep(1)`
 
 t.test('gives the result of reads and writes', async t => {
-  t.match(await store.read(sql => sql`select 1 as one`), [{ one: 1 }])
-  t.match(await store.write(sql => sql`select 2 as two`), [{ two: 2 }])
+  t.match(await sqlAccess.read(sql => sql`select 1 as one`), [{ one: 1 }])
+  t.match(await sqlAccess.write(sql => sql`select 2 as two`), [{ two: 2 }])
 })
 
 t.test('reads again once when the connection was lost', async t => {
   const once = failing(1, lose)
-  t.match(await store.read(once.work), [{ one: 1 }])
+  t.match(await sqlAccess.read(once.work), [{ one: 1 }])
   t.equal(once.calls(), 2)
   const twice = failing(2, lose)
-  await t.rejects(store.read(twice.work), { code: 'unavailable', status: 503 })
+  await t.rejects(sqlAccess.read(twice.work), { code: 'unavailable', status: 503 })
   t.equal(twice.calls(), 2)
 })
 
 t.test('answers a refused read with 503', async t => {
   const refused = failing(1, raise('53300'))
-  await t.rejects(store.read(refused.work), { code: 'unavailable', cause: { code: '53300' } })
+  await t.rejects(sqlAccess.read(refused.work), { code: 'unavailable', cause: { code: '53300' } })
   t.equal(refused.calls(), 1)
 })
 
 t.test('writes again when the database undid it for another', async t => {
   for (const state of ['40001', '40P01']) {
     const thrice = failing(3, raise(state))
-    t.match(await store.write(thrice.work), [{ one: 1 }])
+    t.match(await sqlAccess.write(thrice.work), [{ one: 1 }])
     t.equal(thrice.calls(), 4)
-    await t.rejects(store.write(failing(4, raise(state)).work), { code: 'quota_exhausted' })
+    await t.rejects(sqlAccess.write(failing(4, raise(state)).work), { code: 'quota_exhausted' })
   }
 })
 
 t.test('answers a refused write with 429', async t => {
   for (const state of ['53100', '57P03', '25006', '57014', '55P03']) {
     const refused = failing(1, raise(state))
-    await t.rejects(store.write(refused.work), { code: 'quota_exhausted', status: 429, cause: { code: state } })
+    await t.rejects(sqlAccess.write(refused.work), { code: 'quota_exhausted', status: 429, cause: { code: state } })
     t.equal(refused.calls(), 1)
   }
 })
 
 t.test('tries a lost write again, which knows what was sent before', async t => {
   const told: boolean[] = []
-  const result = await store.write(async (sql, attempts) => {
+  const result = await sqlAccess.write(async (sql, attempts) => {
     told.push(attempts.sent)
     attempts.sent = true
     if (told.length < 3) await lose(sql)
@@ -76,7 +76,7 @@ t.test('tries a lost write again, which knows what was sent before', async t => 
 
 t.test('passes refusals and mistakes of the work on, untouched', async t => {
   const refusal = new Refusal('conflict', 'enough')
-  for (const run of [store.read, store.write]) {
+  for (const run of [sqlAccess.read, sqlAccess.write]) {
     await t.rejects(
       run(() => Promise.reject(refusal)),
       refusal
@@ -92,7 +92,7 @@ t.test('refuses while there is no server', async t => {
   const nowhere = { socketDir: '/nonexistent', port: 5432, user: 'x', password: 'x', database: 'x' }
   const pool = new Pool(onClose => connectTo(nowhere, { onClose }), { size: 1 })
   t.teardown(() => pool.end())
-  const away = createStore(pool)
+  const away = createSqlAccess(pool)
   await t.rejects(
     away.read(sql => sql`select 1`),
     { code: 'unavailable' }

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
-import { Room } from '../../../lib/http/body-reservation.ts'
+import { BodyReservation } from '../../../lib/http/body-reservation.ts'
 import { until } from '../../fixtures/until.ts'
 
 /** Keeps count of what is admitted. */
@@ -23,7 +23,7 @@ function counter() {
 
 t.test('keeps what a body announces, and lets it go when it is answered', t => {
   const ingest = counter()
-  const room = new Room(ingest, 500_000)
+  const room = new BodyReservation(ingest, 500_000)
   room.grow(100)
   room.grow(500_000)
   room.settle()
@@ -35,7 +35,7 @@ t.test('keeps what a body announces, and lets it go when it is answered', t => {
 
 t.test('grows with a body that announces nothing, and counts it once', t => {
   const ingest = counter()
-  const room = new Room(ingest, undefined)
+  const room = new BodyReservation(ingest, undefined)
   room.grow(1)
   t.same(ingest.held, { bytes: 131_072, requests: 1 })
   room.grow(200_000)
@@ -50,7 +50,7 @@ t.test('grows with a body that announces nothing, and counts it once', t => {
 t.test('keeps only what has come of a body that takes long', async t => {
   const ingest = counter()
   const pace = { ms: 5, bytes: 50_000 }
-  const [slow, silent] = [new Room(ingest, 2_000_000, pace), new Room(ingest, 1_000_000, pace)]
+  const [slow, silent] = [new BodyReservation(ingest, 2_000_000, pace), new BodyReservation(ingest, 1_000_000, pace)]
   slow.grow(10_000)
   await until(() => ingest.held.requests === 0)
   t.same(ingest.held, { bytes: 10_000, requests: 0 })
@@ -65,7 +65,7 @@ t.test('keeps only what has come of a body that takes long', async t => {
 
 t.test('keeps the room of a body that comes, however long it takes', async t => {
   const ingest = counter()
-  const room = new Room(ingest, 2_000_000, { ms: 20, bytes: 1 })
+  const room = new BodyReservation(ingest, 2_000_000, { ms: 20, bytes: 1 })
   for (let bytes = 100_000; bytes < 2_000_000; bytes += 100_000) {
     room.grow(bytes)
     await delay(5)

@@ -22,7 +22,7 @@ function echo(app: App) {
       path,
       access,
       summary: '',
-      prepared: true,
+      takesBody: true,
       replies: {},
       handler: ({ payload }) => ({ body: { bytes: payload.length, sha1: sha1(payload) } })
     })

@@ -3,7 +3,8 @@ import { connect } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
 import Type from 'typebox'
-import { type App, Content, JsonText, type Reply } from '../../../lib/app.ts'
+import type { App } from '../../../lib/app.ts'
+import { Content, JsonText, type Reply } from '../../../lib/http/route.ts'
 import { createLog } from '../../../lib/log.ts'
 import { endBody, span, spansBody, startBody } from '../../fixtures/bodies.ts'
 import { publicRoute } from '../../fixtures/public-route.ts'
@@ -23,7 +24,7 @@ function strict(app: App) {
     access: 'traces:delete',
     summary: 'Take everything',
     query: Type.Object({ limit: Type.Optional(Type.Integer({ minimum: 1 })) }, { additionalProperties: false }),
-    prepared: true,
+    takesBody: true,
     replies: {},
     handler: ({ traceId, query, payload }) => ({ body: { traceId, query, bytes: payload.length } })
   })
@@ -135,7 +136,7 @@ t.test('an unexpected error is a bare 500, told in the log without what the clie
       path: '/fail',
       access: 'key',
       summary: '',
-      prepared: true,
+      takesBody: true,
       replies: {},
       async handler() {
         throw Object.assign(new Error('broken'), { detail: 'Key (id)=(secret) exists' })

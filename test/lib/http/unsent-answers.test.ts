@@ -3,17 +3,17 @@ import { createServer } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import { Exchange } from '../../../lib/http/exchange.ts'
-import { Line } from '../../../lib/http/pipelining.ts'
+import { Pipelining } from '../../../lib/http/pipelining.ts'
 import { end } from '../../../lib/http/reply.ts'
-import { type Bounds, Unread } from '../../../lib/http/unsent-answers.ts'
+import { type Bounds, UnsentAnswers } from '../../../lib/http/unsent-answers.ts'
 import { until } from '../../fixtures/until.ts'
 
 const ANSWER = Buffer.alloc(8 * 1024 * 1024)
 
 /** A server that answers with more than kernels keep, and clients that read nothing until they are told. */
 async function scene(t: Test, bounds: Partial<Bounds>) {
-  const unread = new Unread(bounds)
-  const line = new Line(unread)
+  const unread = new UnsentAnswers(bounds)
+  const line = new Pipelining(unread)
   let served = 0
   const server = createServer((request, response) => {
     line.enter(new Exchange(request, response, undefined, false), () => {

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { Remembered } from '../../../lib/ingest/running-traces.ts'
+import { RunningTraces } from '../../../lib/ingest/running-traces.ts'
 import { decide } from '../../../lib/trace/decide.ts'
 import { prepare } from '../../../lib/trace/prepare.ts'
 import { changedState, type KeptState, startedState } from '../../../lib/trace/state-after.ts'
@@ -16,7 +16,7 @@ function stateOf(spans: number): KeptState {
 }
 
 t.test('a state is remembered until it is forgotten', async t => {
-  const remembered = new Remembered()
+  const remembered = new RunningTraces()
   const [first, second] = [stateOf(2), stateOf(0)]
   remembered.start('1/a', first, 100)
   remembered.start('1/b', second, 100)
@@ -31,7 +31,7 @@ t.test('a state is remembered until it is forgotten', async t => {
 })
 
 t.test('what is unused the longest makes room, and a trace of too many spans is not remembered', async t => {
-  const remembered = new Remembered()
+  const remembered = new RunningTraces()
   const places = Array.from({ length: 2000 }, (_, i) => `1/${i}`)
   const state = stateOf(200)
   for (const place of places) {
@@ -47,7 +47,7 @@ t.test('what is unused the longest makes room, and a trace of too many spans is 
 })
 
 t.test('a trace that has grown makes as much room as it took', async t => {
-  const remembered = new Remembered()
+  const remembered = new RunningTraces()
   const places = Array.from({ length: 2000 }, (_, i) => `1/${i}`)
   const fill = () => {
     for (const place of places) remembered.start(place, stateOf(0), 16_000)
@@ -59,7 +59,7 @@ t.test('a trace that has grown makes as much room as it took', async t => {
     const spans = Array.from({ length: 100 }, () => span())
     const append = prepare('append', bytes(spansBody(...spans)))
     const decision = decide(state, { ...append, environment: 'prod' })
-    if (decision.kind !== 'change') throw new Error(decision.kind)
+    if (decision.type !== 'change') throw new Error(decision.type)
     remembered.start('1/grown', state, 100)
     remembered.change('1/grown', changedState(state, decision.change, i))
     t.equal(remembered.get('1/grown')?.spanHashes.size, 100)

@@ -1,13 +1,13 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { Places } from '../../../lib/ingest/trace-locks.ts'
+import { TraceLocks } from '../../../lib/ingest/trace-locks.ts'
 
 t.test('holds and gives up places as a Map does keys, where many share a bucket', t => {
   // Half as many places as there are buckets: in every history some share one.
   const numbers = fc.array(fc.nat(2000), { minLength: 1000, maxLength: 8000 })
   fc.assert(
     fc.property(numbers, numbers => {
-      const places = new Places<number>()
+      const places = new TraceLocks<number>()
       const model = new Map<string, object>()
       for (const number of numbers) {
         const place = `1/${number}`

@@ -193,7 +193,7 @@ t.test('the last allowed trace of a trial account goes to exactly one of many', 
   const { database, path } = await setUp(t, 3)
   const other = testWritePath(t, database, { trialTraces: 3 })
   const [account] = await database.pool.run(
-    sql => sql<{ id: number }[]>`insert into accounts (name, kind) values ('trial', 'trial') returning id`
+    sql => sql<{ id: number }[]>`insert into accounts (name, type) values ('trial', 'trial') returning id`
   )
   const trial = writer({ trialAccountId: account?.id ?? 0 })
   const bodies = Array.from({ length: 12 }, () => startBody())

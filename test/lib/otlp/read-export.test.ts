@@ -9,14 +9,14 @@ import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import type { MappedSpan } from '../../../lib/otlp/map-span.ts'
 import { readExport, readPortion } from '../../../lib/otlp/read-export.ts'
-import type { Encoding } from '../../../lib/otlp/request.ts'
+import type { OtlpEncoding } from '../../../lib/otlp/request.ts'
 import { type OtlpRequest, otlpRequest, toProtobuf } from '../../fixtures/fuzz-otlp.ts'
 import { plain, readRequest } from '../../fixtures/mapped.ts'
 import { exportOf, keyValues, otlpSpan } from '../../fixtures/otlp.ts'
 
 /** Requests as the exporters put them on the wire. */
-async function capture(t: Test): Promise<Record<Encoding, Buffer>> {
-  const bodies: Partial<Record<Encoding, Buffer>> = {}
+async function capture(t: Test): Promise<Record<OtlpEncoding, Buffer>> {
+  const bodies: Partial<Record<OtlpEncoding, Buffer>> = {}
   const server = createServer(async (request, response) => {
     const chunks: Buffer[] = []
     for await (const chunk of request) chunks.push(chunk as Buffer)
@@ -49,7 +49,7 @@ async function capture(t: Test): Promise<Record<Encoding, Buffer>> {
   span.setStatus({ code: SpanStatusCode.ERROR, message: 'no' })
   span.end([1_795_259_522, 0])
   await provider.shutdown()
-  return bodies as Record<Encoding, Buffer>
+  return bodies as Record<OtlpEncoding, Buffer>
 }
 
 t.test('both encodings say the same', async t => {
@@ -130,7 +130,7 @@ const MOST_WHOLE = 1024
 
 t.test('a large request is cut, and says the same', async t => {
   const encoders = { json: (request: OtlpRequest) => Buffer.from(JSON.stringify(request)), protobuf: toProtobuf }
-  for (const [encoding, encode] of Object.entries(encoders) as [Encoding, (request: object) => Uint8Array][]) {
+  for (const [encoding, encode] of Object.entries(encoders) as [OtlpEncoding, (request: object) => Uint8Array][]) {
     let cut = 0
     const says = fc.property(otlpRequest, request => {
       const { resourceSpans } = request

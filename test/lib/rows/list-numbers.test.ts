@@ -19,10 +19,10 @@ const seeded = fc.record({
 const number = ({ high, low }: { high: number; low: number }) => (BigInt(high) << 32n) | BigInt(low >>> 0)
 
 t.test('a text is hashed as PostgreSQL hashes it', async t => {
-  const { store } = await testDatabase(t)
+  const { sqlAccess } = await testDatabase(t)
   await fc.assert(
     fc.asyncProperty(fc.array(seeded, { minLength: 1, maxLength: 50 }), async items => {
-      const rows = await store.read(
+      const rows = await sqlAccess.read(
         sql => sql`
           select hashtextextended(text, seed)::text as hash
           from unnest(${items.map(({ text }) => text)}::text[], ${items.map(item => String(number(item)))}::bigint[])

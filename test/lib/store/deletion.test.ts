@@ -1,6 +1,6 @@
 import type { Sql } from 'postgres'
 import t from 'tap'
-import type { Store } from '../../../lib/app.ts'
+import type { SqlAccess } from '../../../lib/database/sql-access.ts'
 import { deleteTrace } from '../../../lib/store/deletion.ts'
 import { patchMetadata } from '../../../lib/store/metadata.ts'
 import { readProject } from '../../../lib/store/projects.ts'
@@ -22,17 +22,17 @@ async function countRows(sql: Sql, projectId: number) {
 
 t.test('deleting a trace', async t => {
   const database = await testDatabase(t)
-  const { store } = database
+  const { sqlAccess } = database
   const totals = async (projectId: number) => {
-    const project = await store.read(sql => readProject(sql, projectId))
+    const project = await sqlAccess.read(sql => readProject(sql, projectId))
     return { traces: project?.traceCount, spans: project?.spanCount, bytes: project?.estimatedBytes }
   }
   /** A project with a trace of three spans and two scores, and another that stays. */
   const makeTraces = async () => {
-    const projectId = await store.write(seedProject)
+    const projectId = await sqlAccess.write(seedProject)
     const [id, other] = [freshId(32), freshId(32)]
     const seq = Number.parseInt(id, 16)
-    await store.write(async sql => {
+    await sqlAccess.write(async sql => {
       await seedTraces(sql, projectId, [
         {
           seq,
@@ -55,19 +55,19 @@ t.test('deleting a trace', async t => {
   await t.test('takes its spans and scores with it, and corrects the totals', async t => {
     const { projectId, id } = await makeTraces()
     t.strictSame(await totals(projectId), { traces: 2, spans: 4, bytes: 1300 })
-    t.equal(await store.write(sql => deleteTrace(sql, projectId, id)), true)
-    t.strictSame(await store.read(sql => countRows(sql, projectId)), { traces: 1, spans: 1, scores: 0 })
+    t.equal(await sqlAccess.write(sql => deleteTrace(sql, projectId, id)), true)
+    t.strictSame(await sqlAccess.read(sql => countRows(sql, projectId)), { traces: 1, spans: 1, scores: 0 })
     t.strictSame(await totals(projectId), { traces: 1, spans: 1, bytes: 300 })
-    t.strictSame(await store.read(countStrays), NO_STRAYS)
-    const project = await store.read(sql => readProject(sql, projectId))
+    t.strictSame(await sqlAccess.read(countStrays), NO_STRAYS)
+    const project = await sqlAccess.read(sql => readProject(sql, projectId))
     t.equal(project?.lastTraceAt, '2026-02-01T00:00:00.000Z', 'lastTraceAt falls back')
-    t.equal(await store.write(sql => deleteTrace(sql, projectId, id)), false, 'a second time finds nothing')
+    t.equal(await sqlAccess.write(sql => deleteTrace(sql, projectId, id)), false, 'a second time finds nothing')
     t.strictSame(await totals(projectId), { traces: 1, spans: 1, bytes: 300 })
   })
 
   await t.test('finds nothing in another project', async t => {
     const { projectId, id } = await makeTraces()
-    t.equal(await store.write(sql => deleteTrace(sql, projectId + 1000, id)), false)
+    t.equal(await sqlAccess.write(sql => deleteTrace(sql, projectId + 1000, id)), false)
     t.equal((await totals(projectId)).traces, 2)
   })
 
@@ -82,11 +82,11 @@ t.test('deleting a trace', async t => {
     await seedSpans(writer, projectId, seq, [freshId(16)])
     await seedScores(writer, projectId, [{ traceSeq: seq }])
     await writer`insert into project_totals values (${projectId}, 7, 0, 1, 500)`
-    const deletion = store.write(sql => deleteTrace(sql, projectId, id))
-    await untilSomeoneWaits(store)
+    const deletion = sqlAccess.write(sql => deleteTrace(sql, projectId, id))
+    await untilSomeoneWaits(sqlAccess)
     await writer`commit`
     t.equal(await deletion, true)
-    t.strictSame(await store.read(sql => countRows(sql, projectId)), { traces: 1, spans: 1, scores: 0 })
+    t.strictSame(await sqlAccess.read(sql => countRows(sql, projectId)), { traces: 1, spans: 1, scores: 0 })
     t.strictSame(await totals(projectId), { traces: 1, spans: 1, bytes: 300 })
   })
 
@@ -94,24 +94,24 @@ t.test('deleting a trace', async t => {
     for (let round = 0; round < 10; round++) {
       const { projectId, id } = await makeTraces()
       const work = [
-        ...Array.from({ length: 12 }, () => store.write(sql => addScore(sql, projectId, id, SCORE))),
-        ...Array.from({ length: 4 }, (_, i) => store.write(sql => patchMetadata(sql, projectId, id, `{"k${i}":1}`)))
+        ...Array.from({ length: 12 }, () => sqlAccess.write(sql => addScore(sql, projectId, id, SCORE))),
+        ...Array.from({ length: 4 }, (_, i) => sqlAccess.write(sql => patchMetadata(sql, projectId, id, `{"k${i}":1}`)))
       ]
       work.splice(
         round,
         0,
-        store.write(async sql => String(await deleteTrace(sql, projectId, id)))
+        sqlAccess.write(async sql => String(await deleteTrace(sql, projectId, id)))
       )
       await Promise.all(work)
-      t.strictSame(await store.read(sql => countRows(sql, projectId)), { traces: 1, spans: 1, scores: 0 })
+      t.strictSame(await sqlAccess.read(sql => countRows(sql, projectId)), { traces: 1, spans: 1, scores: 0 })
       t.strictSame(await totals(projectId), { traces: 1, spans: 1, bytes: 300 })
     }
   })
 })
 
 /** Resolves when a session of this database waits for a lock. */
-async function untilSomeoneWaits(store: Store): Promise<void> {
+async function untilSomeoneWaits(sqlAccess: SqlAccess): Promise<void> {
   const waiting = (sql: Sql) => sql`
     select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
-  await until(async () => (await store.read(waiting)).length > 0)
+  await until(async () => (await sqlAccess.read(waiting)).length > 0)
 }

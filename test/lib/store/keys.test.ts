@@ -7,7 +7,7 @@ import * as keys from '../../../lib/store/keys.ts'
 import * as projects from '../../../lib/store/projects.ts'
 import { type TestDatabase, testDatabase } from '../../fixtures/database.ts'
 
-async function makeProject({ pool }: TestDatabase, kind: accounts.AccountKind = 'owner'): Promise<number> {
+async function makeProject({ pool }: TestDatabase, kind: accounts.AccountType = 'owner'): Promise<number> {
   return pool.run(async sql => {
     const account = await accounts.insertAccount(sql, 'an account', kind)
     const project = {
@@ -44,7 +44,7 @@ t.test('authentication reads a key with its account, and leaves out what does no
     await keys.insertKey(sql, key)
     const [row, ...others] = await keys.readKeysForAuth(sql, [key.id, 'no-such-key'])
     t.same(others, [])
-    t.match(row, { id: key.id, projectId, scopes: ['traces:read'], environment: 'prod', accountKind: 'trial' })
+    t.match(row, { id: key.id, projectId, scopes: ['traces:read'], environment: 'prod', accountType: 'trial' })
     t.match(row, { revokedAt: null, lastUsedAt: null, accountId: Number })
     t.ok(row!.digest.equals(key.digest))
     t.match(row!.expiresAt, /^\d{4}-\d\d-\d\dT.*Z$/)

@@ -6,23 +6,23 @@ import { testDatabase } from '../../fixtures/database.ts'
 import { freshId, seedProject, seedTraces } from '../../fixtures/seed.ts'
 
 t.test('patching metadata', async t => {
-  const { store } = await testDatabase(t)
-  const projectId = await store.write(seedProject)
+  const { sqlAccess } = await testDatabase(t)
+  const projectId = await sqlAccess.write(seedProject)
   const makeTrace = async (metadata: string | null, documentBytes = 1000) => {
     const id = freshId(32)
-    await store.write(sql => seedTraces(sql, projectId, [{ id, metadata, documentBytes, estimatedBytes: 5000 }]))
+    await sqlAccess.write(sql => seedTraces(sql, projectId, [{ id, metadata, documentBytes, estimatedBytes: 5000 }]))
     return id
   }
-  const patch = (id: string, text: string) => store.write(sql => patchMetadata(sql, projectId, id, text))
+  const patch = (id: string, text: string) => sqlAccess.write(sql => patchMetadata(sql, projectId, id, text))
   const stored = (id: string) =>
-    store.read(async sql => {
+    sqlAccess.read(async sql => {
       const [row] = await sql`
         select metadata, version, document_bytes as "documentBytes", estimated_bytes as "estimatedBytes",
           metadata_updated_at as "updatedAt", body_hash as "bodyHash"
         from traces where project_id = ${projectId} and id = ${id}`
       return { ...row! }
     })
-  const totalBytes = async () => (await store.read(sql => readProject(sql, projectId)))?.estimatedBytes
+  const totalBytes = async () => (await sqlAccess.read(sql => readProject(sql, projectId)))?.estimatedBytes
 
   for (const [claim, before, change, after] of [
     ['adds keys to none', null, '{"a":1}', '{"a":1}'],
@@ -99,7 +99,7 @@ t.test('patching metadata', async t => {
   await t.test('finds no trace that is missing or in another project', async t => {
     const id = await makeTrace(null)
     t.equal(await patch('ee'.repeat(16), '{}'), undefined)
-    t.equal(await store.write(sql => patchMetadata(sql, projectId + 1, id, '{"a":1}')), undefined)
+    t.equal(await sqlAccess.write(sql => patchMetadata(sql, projectId + 1, id, '{"a":1}')), undefined)
     t.equal((await stored(id)).metadata, null)
   })
 })

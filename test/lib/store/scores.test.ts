@@ -8,22 +8,23 @@ import { freshId, seedProject, seedTraces } from '../../fixtures/seed.ts'
 const SCORE: NewScore = { name: 'quality', dataType: 'numeric', value: 0.5, comment: null, spanId: null }
 
 t.test('the scores of a trace', async t => {
-  const { store } = await testDatabase(t)
-  const projectId = await store.write(seedProject)
+  const { sqlAccess } = await testDatabase(t)
+  const projectId = await sqlAccess.write(seedProject)
   const makeTrace = async () => {
     const id = freshId(32)
-    await store.write(sql => seedTraces(sql, projectId, [{ id }]))
+    await sqlAccess.write(sql => seedTraces(sql, projectId, [{ id }]))
     return id
   }
   const add = async (traceId: string, score: Partial<NewScore> = {}): Promise<ScoreOutput> =>
-    JSON.parse((await store.write(sql => addScore(sql, projectId, traceId, { ...SCORE, ...score }))) ?? 'null')
+    JSON.parse((await sqlAccess.write(sql => addScore(sql, projectId, traceId, { ...SCORE, ...score }))) ?? 'null')
   const list = async (traceId: string): Promise<ScoreOutput[]> =>
-    JSON.parse((await store.read(sql => readTraceScores(sql, projectId, traceId))) ?? 'null')
-  const remove = (traceId: string, scoreId: string) => store.write(sql => deleteScore(sql, projectId, traceId, scoreId))
+    JSON.parse((await sqlAccess.read(sql => readTraceScores(sql, projectId, traceId))) ?? 'null')
+  const remove = (traceId: string, scoreId: string) =>
+    sqlAccess.write(sql => deleteScore(sql, projectId, traceId, scoreId))
   const summary = async (traceId: string) =>
-    JSON.parse((await store.read(sql => readTraceDetail(sql, projectId, traceId))) ?? '').trace.scores
+    JSON.parse((await sqlAccess.read(sql => readTraceDetail(sql, projectId, traceId))) ?? '').trace.scores
   const counted = (traceId: string) =>
-    store.read(async sql => {
+    sqlAccess.read(async sql => {
       const [row] = await sql<{ counted: number; real: number; version: number }[]>`
         select score_count as counted, version,
           (select count(*) from scores s where s.project_id = t.project_id and s.trace_seq = t.seq) as real
@@ -87,9 +88,9 @@ t.test('the scores of a trace', async t => {
     t.equal(await remove(missing, id), false)
     t.equal(await remove(await makeTrace(), id), false, 'a score of another trace')
     t.equal(await remove(traceId, 'ee'.repeat(8)), false)
-    t.equal(await store.write(sql => addScore(sql, projectId + 1, traceId, SCORE)), undefined, 'another project')
-    t.equal(await store.read(sql => readTraceScores(sql, projectId + 1, traceId)), undefined)
-    t.equal(await store.write(sql => deleteScore(sql, projectId + 1, traceId, id)), false)
+    t.equal(await sqlAccess.write(sql => addScore(sql, projectId + 1, traceId, SCORE)), undefined, 'another project')
+    t.equal(await sqlAccess.read(sql => readTraceScores(sql, projectId + 1, traceId)), undefined)
+    t.equal(await sqlAccess.write(sql => deleteScore(sql, projectId + 1, traceId, id)), false)
     t.equal((await counted(traceId)).real, 1)
   })
 

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
 import { createLog } from '../../../lib/log.ts'
-import { Preparation } from '../../../lib/threads/body-threads.ts'
+import { BodyThreads } from '../../../lib/threads/body-threads.ts'
 import { endBody, ingestBody, span, spansBody } from '../../fixtures/bodies.ts'
 import { bytes } from '../../fixtures/write-path.ts'
 
@@ -10,7 +10,7 @@ const bodyOf = (length: number) => Buffer.from(JSON.stringify(ingestBody({ input
 const CALM = { environment: null, hurries: false }
 
 t.test('prepares small bodies here and large ones on a thread, alike', async t => {
-  const preparation = new Preparation(1, log)
+  const preparation = new BodyThreads(1, log)
   t.teardown(() => preparation.close())
   for (const length of [10, 100_000]) {
     t.match(await preparation.makeReady({ operation: 'record', body: bodyOf(length), ...CALM }), {
@@ -26,7 +26,7 @@ t.test('prepares small bodies here and large ones on a thread, alike', async t =
 })
 
 t.test('makes the rows of all spans in the form that is asked for, and leaves out what they hold', async t => {
-  const preparation = new Preparation(1, log)
+  const preparation = new BodyThreads(1, log)
   t.teardown(() => preparation.close())
   for (const length of [10, 100_000]) {
     const spans = [span({ output: 'x'.repeat(length) }), span()]
@@ -53,7 +53,7 @@ t.test('makes the rows of all spans in the form that is asked for, and leaves ou
 })
 
 t.test('of what comes at once, more than goes to a thread together, each gets what is its own', async t => {
-  const preparation = new Preparation(2, log)
+  const preparation = new BodyThreads(2, log)
   t.teardown(() => preparation.close())
   const lengths = Array.from({ length: 64 }, (_, i) => (i % 16 === 5 ? 200_000 : 5_000 + i))
   const bodies = lengths.map((length, i) =>
@@ -69,7 +69,7 @@ t.test('of what comes at once, more than goes to a thread together, each gets wh
 })
 
 t.test('waits for a thread that is loading, and for what that has to prepare', async t => {
-  const preparation = new Preparation(1, log)
+  const preparation = new BodyThreads(1, log)
   const made = preparation.makeReady({ operation: 'record', body: bodyOf(100_000), ...CALM })
   await delay(1)
   await preparation.close()
@@ -78,7 +78,7 @@ t.test('waits for a thread that is loading, and for what that has to prepare', a
 
 t.test('ends cleanly at whatever moment of its threads’ start', async t => {
   for (let moment = 0; moment < 12; moment++) {
-    const preparation = new Preparation(1, log)
+    const preparation = new BodyThreads(1, log)
     const made = preparation.makeReady({
       operation: 'record',
       body: bodyOf(100_000),

@@ -83,7 +83,7 @@ const end = (over: Partial<Extract<Operation, { operation: 'end' }>> = {}): Oper
 })
 
 /** A decision in one word: the kind, or the code of a refusal. */
-const word = (decision: Decision) => (decision.kind === 'refused' ? decision.code : decision.kind)
+const word = (decision: Decision) => (decision.type === 'refused' ? decision.code : decision.type)
 
 t.test('every row of table 3.1, and the order of its refusals', async t => {
   const twentyOne = Array.from({ length: 21 }, (_, i) => `t${i}`)
@@ -198,7 +198,7 @@ t.test('an end replaces what it sends, unites tags and merges metadata', async t
     })
   )
   t.match(decision, {
-    kind: 'change',
+    type: 'change',
     added: 1,
     change: {
       ending: {
@@ -219,8 +219,8 @@ t.test('an end replaces what it sends, unites tags and merges metadata', async t
   })
   const unchanged = decide(started, end())
   t.match(unchanged, { change: { ending: { provider: 'p0', inputTokens: 5, costUsd: 1, tags: ['a', 'b'] } } })
-  t.equal(unchanged.kind === 'change' ? unchanged.change.ending?.metadata : '', undefined)
-  t.equal(unchanged.kind === 'change' ? unchanged.change.ending?.output : '', undefined)
+  t.equal(unchanged.type === 'change' ? unchanged.change.ending?.metadata : '', undefined)
+  t.equal(unchanged.type === 'change' ? unchanged.change.ending?.output : '', undefined)
 })
 
 /** What the specification says of a trace, in its plainest form. */
@@ -262,9 +262,9 @@ function expected(models: Map<string, Model>, id: string, operation: Operation):
 
 /** Stores a decision as the statement would. */
 function store(states: Map<string, TraceState>, id: string, operation: Operation, decision: Decision): void {
-  if (decision.kind === 'insert' && operation.operation === 'record') {
+  if (decision.type === 'insert' && operation.operation === 'record') {
     states.set(id, { ...running, bodyHash: operation.hash })
-  } else if (decision.kind === 'change') {
+  } else if (decision.type === 'change') {
     const state = states.get(id) as TraceState
     const { ending, spans, spanCount, errorCount, estimatedBytes } = decision.change
     const spanHashes = new Map([...state.spanHashes, ...spans.map(each => [each.id, shortHash(each)] as const)])
@@ -305,7 +305,7 @@ t.test('random histories agree with a model of the specification', async () => {
         const [state, model] = [states.get(id), models.get(id)]
         assert.equal(state?.spanCount, model?.spans.size)
         assert.equal(state?.errorCount, model?.errors)
-        if (decision.kind === 'duplicate') assert.equal(decision.spanCount, model?.spans.size)
+        if (decision.type === 'duplicate') assert.equal(decision.spanCount, model?.spans.size)
         if (state && !state.running) assert.deepEqual(new Set(state.tags), model?.tags)
       }
     }),

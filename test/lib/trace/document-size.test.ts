@@ -31,9 +31,9 @@ t.test('the document of a trace that ended', async () => {
       const tags = [...new Set([...(first.tags ?? []), ...(last.tags ?? [])])]
       const metadata = { ...first.metadata, ...last.metadata }
       const whole = ingestBody({ ...trace, ...last, status, tags, metadata })
-      assert.equal(decision.kind, 'change')
+      assert.equal(decision.type, 'change')
       assert.equal(
-        decision.kind === 'change' && decision.change.ending?.documentBytes,
+        decision.type === 'change' && decision.change.ending?.documentBytes,
         prepare('record', bytes(whole)).bytes
       )
     }),

@@ -18,15 +18,15 @@ const RAW = {
 }
 
 t.test('a trace detail', async t => {
-  const { store } = await testDatabase(t)
-  const projectId = await store.write(seedProject)
-  const read = async (id: string, project = projectId) => store.read(sql => readTraceDetail(sql, project, id))
+  const { sqlAccess } = await testDatabase(t)
+  const projectId = await sqlAccess.write(seedProject)
+  const read = async (id: string, project = projectId) => sqlAccess.read(sql => readTraceDetail(sql, project, id))
   const parsed = async (id: string) => JSON.parse((await read(id)) ?? 'null')
 
   await t.test(
     'gives free JSON as it is stored, byte for byte, and everything else in the form of answers',
     async t => {
-      await store.write(async sql => {
+      await sqlAccess.write(async sql => {
         await sql`insert into traces ${sql({
           project_id: projectId,
           span_count: 3,
@@ -173,7 +173,7 @@ t.test('a trace detail', async t => {
   )
 
   await t.test('of a bare running trace has nulls and empty values', async t => {
-    await store.write(sql =>
+    await sqlAccess.write(sql =>
       seedTraces(sql, projectId, [
         { seq: 2, id: '02'.repeat(16), status: 'running', durationMs: null, ingestedAt: null }
       ])
@@ -202,7 +202,7 @@ t.test('a trace detail', async t => {
 
   await t.test('caps a derived total at what a double holds exactly', async t => {
     const id = freshId(32)
-    await store.write(async sql => {
+    await sqlAccess.write(async sql => {
       await seedTraces(sql, projectId, [{ id, environment: null }])
       await sql`update traces set input_tokens = ${Number.MAX_SAFE_INTEGER}, output_tokens = 5 where id = ${id}`
     })
@@ -213,7 +213,7 @@ t.test('a trace detail', async t => {
 
   await t.test('lists scores newest first, ties by insertion, and sums up the newest of each name', async t => {
     const id = freshId(32)
-    await store.write(async sql => {
+    await sqlAccess.write(async sql => {
       await seedTraces(sql, projectId, [{ seq: 4, id, scoreCount: 5 }])
       const [early, late] = ['2026-02-01T00:00:00.000Z', '2026-02-02T00:00:00.000Z']
       await seedScores(sql, projectId, [

@@ -31,7 +31,7 @@ const readBeside = (database: TestDatabase, projectId: number) =>
     sql => sql`
       select array(select concat_ws('|', family, status, environment, model) from trace_families
           where project_id = ${projectId} order by family) as families,
-        array(select concat_ws('|', id, tag, kind, family, tag_family, tag_kind, tag_user, started_at, duration_ms, cost_usd, user_id) from trace_tags
+        array(select concat_ws('|', id, tag, named_family, family, tag_family, tag_named_family, tag_user, started_at, duration_ms, cost_usd, user_id) from trace_tags
           where project_id = ${projectId} order by id, tag) as tags`
   )
 

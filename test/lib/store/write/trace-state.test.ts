@@ -47,7 +47,7 @@ t.test('a trace is stored in the state that its recording and its appends left i
         const decision = decide(state, { ...prepare('append', body), environment: 'prod' })
         await path.append(principal, id, body).catch(() => {})
         const stored = await readState(id)
-        if (decision.kind === 'change') state = changedState(state, decision.change, stored.version)
+        if (decision.type === 'change') state = changedState(state, decision.change, stored.version)
         compare(stored, state)
       }
     }),
