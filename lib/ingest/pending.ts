@@ -1,12 +1,13 @@
 /** An operation on its way through a writer, and what can be said of it from what is known so far. */
-
-import { pickRows } from '../rows/copy-rows.ts'
-import type { TrialCharge } from '../store/write/batch.ts'
-import type { CopyRows, SpanRows } from '../store/write/copy-batch.ts'
+import { pickRows, type SpanRows } from '../rows/copy-rows.ts'
+import type { TrialCharge } from '../store/write/charge.ts'
 import type { Look } from '../store/write/trace-state.ts'
 import type { ReadyAppend, ReadyEnd, ReadyRecord, ReadySpans } from '../threads/ready.ts'
 import type { ByKey, Decision, TraceChange, TraceState } from '../trace/decide.ts'
+import type { GatheredSpan } from '../trace/gathered.ts'
 import type { Queued } from './queue.ts'
+
+export type Operation = ReadyRecord | (ReadyAppend & ByKey) | (ReadyEnd & ByKey) | (ReadySpans & ByKey)
 
 /** An operation under way. */
 export interface Pending extends Queued {
@@ -15,9 +16,7 @@ export interface Pending extends Queued {
   /** Stamped on recorded traces. */
   readonly keyId: string | null
   readonly environment: string | null
-  readonly operation: ReadyRecord | (ReadyAppend & ByKey) | (ReadyEnd & ByKey) | (ReadySpans & ByKey)
-  /** What it was made of. */
-  readonly body: Uint8Array
+  readonly operation: Operation
   /** Set where a new trace is charged to a trial account; such an operation is a batch by itself. */
   readonly charge: TrialCharge | undefined
   /** The state must be read before deciding. */
@@ -25,7 +24,7 @@ export interface Pending extends Queued {
   /** Numbers of attempts that may have taken, and what was decided for the last of them. */
   attempts: number[]
   decision: Decision | undefined
-  /** How often it was sent back in line. */
+  /** How often it was sent back to the queue. */
   tries: number
   /** When the connection went away during it, in ms of performance.now(). */
   lostSince: number | undefined
@@ -35,18 +34,18 @@ export interface Pending extends Queued {
   reject(error: unknown): void
 }
 
+/** A decision of which there is something to write. */
+export type Write = Extract<Decision, { type: 'insert' | 'change' | 'grow' }>
+
 /** What is decided for an operation. */
 export interface Decided {
   readonly pending: Pending
   readonly state: TraceState | undefined
-  readonly decision: Decision
+  readonly decision: Write
 }
 
-export const INSERT: Decision = { type: 'insert' }
-/** Decisions of which there is something to write. */
-export const WRITTEN: readonly Decision['type'][] = ['insert', 'change', 'grow']
-
-export type Copied = ReadyRecord & { readonly copy: CopyRows }
+export const isWrite = (decision: Decision): decision is Write =>
+  decision.type === 'insert' || decision.type === 'change' || decision.type === 'grow'
 
 /** The trace that an operation makes where there is none yet. */
 export function recordOf({ operation }: Pending): ReadyRecord | undefined {
@@ -54,46 +53,36 @@ export function recordOf({ operation }: Pending): ReadyRecord | undefined {
   return operation.operation === 'record' ? operation : undefined
 }
 
-export const isChange = (operation: Pending['operation']): operation is (ReadyAppend | ReadyEnd) & ByKey =>
-  operation.operation === 'append' || operation.operation === 'end'
-
-/** The rows that COPY takes of an operation's spans, or of the trace that it makes. */
-const copyOf = (pending: Pending): SpanRows | undefined =>
-  isChange(pending.operation) ? pending.operation.copy : recordOf(pending)?.copy
-
-/** The rows of those spans of a copyable append or end that are written. */
-export function addedRows(pending: Pending, { spans }: TraceChange): SpanRows {
-  const { operation } = pending
-  const copy = copyOf(pending)
-  if (!isChange(operation) || copy === undefined) throw new Error(`a ${operation.operation} cannot be copied`)
-  if (spans.length === operation.spans.length) return copy
-  return pickRows(copy, operation.spans, new Set(spans))
+/** The rows of those spans that are added to a stored trace. */
+export function addedRows(
+  { operation }: Pending,
+  added: TraceChange['spans'] | readonly GatheredSpan[]
+): SpanRows | undefined {
+  if (operation.operation === 'record' || added.length === 0) return undefined
+  if (operation.operation !== 'export') return pickRows(operation.rows, operation.spans, added)
+  return operation.first && pickRows(operation.first.rows, operation.storable, added)
 }
-
-/** What is ready for COPY: an append, an end, or a new trace that nobody is charged for. */
-export type Copyable = Decided & { readonly decision: Extract<Decision, { type: 'insert' | 'change' }> }
-
-export function isCopyable(each: Decided): each is Copyable {
-  const { pending, decision } = each
-  const isOfKind = decision.type === 'change' || (decision.type === 'insert' && pending.charge === undefined)
-  return isOfKind && copyOf(pending) !== undefined
-}
-
-/**
- * What could be copied, and is in a batch with what cannot, goes by the statement with it, which saves a commit. But to make
- * its text is to prepare it again, on this thread, which took 0.35 s where 2 MiB had many keys: more bytes than this are
- * copied, and where that fails, which of them can be is found out first.
- */
-const MAX_TEXT_BYTES = 64 * 1024
-
-/** Whether these are copied if they can be, whatever else is in their batch. */
-export const isLarge = (decided: readonly Decided[]): boolean =>
-  decided.reduce((sum, { pending }) => sum + pending.bytes, 0) > MAX_TEXT_BYTES
 
 export function lookOf({ projectId, traceId, operation }: Pending): Look {
   const spanIds = operation.operation === 'record' ? [] : operation.spans.map(span => span.id)
   const { operation: name } = operation
   return { projectId, traceId, spanIds, detail: name === 'end' || name === 'export' ? name : 'none' }
+}
+
+/**
+ * Whether the state must be read before the first attempt. A new trace is inserted without a look; one that cannot be stored
+ * is refused only if it does not exist. What may well be there is looked for: what is restored, when an import is run again,
+ * and a trace of which an export has no root.
+ */
+export function needsLook(operation: Operation): boolean {
+  switch (operation.operation) {
+    case 'record':
+      return operation.past !== undefined || operation.oversize !== undefined
+    case 'export':
+      return operation.first?.running === true
+    default:
+      return true
+  }
 }
 
 /** Whether an earlier attempt left its number on the row: an insert as the row's own, a change as its version. */

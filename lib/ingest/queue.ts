@@ -1,12 +1,12 @@
 /**
- * Operations on their way to the database: first in, first out, but one at a time for each place (a trace of a project).
- * An operation is ready, in a batch, or waiting behind another one of its place.
+ * Operations on their way to the database: first in, first out, but one at a time for each trace. An operation is runnable
+ * (it waits for nothing but a batch), in a batch, or waiting behind another one of its trace.
  */
 import { TraceLocks } from './trace-locks.ts'
 
 export interface Queued {
-  /** What only one operation at a time may touch. */
-  readonly place: string
+  /** The project and the trace, which only one operation at a time may touch. */
+  readonly key: string
   readonly bytes: number
   /** Must be a batch by itself. */
   readonly alone: boolean
@@ -18,17 +18,12 @@ export interface BatchBounds {
 }
 
 export class Queue<T extends Queued> {
-  readonly #ready: T[] = []
-  /** Every place that an operation holds, and who waits for it. */
+  readonly #runnable: T[] = []
   readonly #locks = new TraceLocks<T>()
 
-  /** How many operations wait for nothing but a batch. */
-  get ready(): number {
-    return this.#ready.length
-  }
-
-  get hasReady(): boolean {
-    return this.ready > 0
+  /** How many operations are runnable. */
+  get runnable(): number {
+    return this.#runnable.length
   }
 
   get isEmpty(): boolean {
@@ -36,39 +31,39 @@ export class Queue<T extends Queued> {
   }
 
   add(operation: T): void {
-    const held = this.#locks.get(operation.place)
-    if (held !== undefined) {
-      held.waiting.push(operation)
+    const lock = this.#locks.get(operation.key)
+    if (lock !== undefined) {
+      lock.waiting.push(operation)
     } else {
-      this.#locks.hold(operation.place)
-      this.#ready.push(operation)
+      this.#locks.acquire(operation.key)
+      this.#runnable.push(operation)
     }
   }
 
-  /** The next batch; its operations hold their places until they are released. Empty where nothing is ready. */
+  /** The next batch; its operations keep their traces locked until they are released. Empty where nothing is runnable. */
   take(bounds: BatchBounds): T[] {
     let count = 0
     let bytes = 0
-    for (const operation of this.#ready) {
+    for (const operation of this.#runnable) {
       bytes += operation.bytes
       const isFull = count === bounds.operations || bytes > bounds.bytes
       if (count > 0 && (operation.alone || isFull)) break
       count++
       if (operation.alone) break
     }
-    return this.#ready.splice(0, count)
+    return this.#runnable.splice(0, count)
   }
 
-  /** Puts an operation that holds its place back in line, before all others. */
+  /** Puts an operation whose trace is locked by it back into the queue, before all others. */
   retry(operation: T): void {
-    this.#ready.unshift(operation)
+    this.#runnable.unshift(operation)
   }
 
-  /** Gives a place to the next one that waits for it. */
+  /** Gives the trace to the next operation that waits for it. */
   release(operation: T): void {
-    const held = this.#locks.get(operation.place)
-    const next = held?.waiting.shift()
-    if (next !== undefined) this.#ready.push(next)
-    else if (held !== undefined) this.#locks.leave(held)
+    const lock = this.#locks.get(operation.key)
+    const next = lock?.waiting.shift()
+    if (next !== undefined) this.#runnable.push(next)
+    else if (lock !== undefined) this.#locks.release(lock)
   }
 }

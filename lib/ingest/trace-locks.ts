@@ -1,23 +1,23 @@
 /**
- * What operations are under way on, each held by one: a hash table. Not a Map, of which V8 makes a new table again and again
- * where as much is taken out as is put in, and leaves in the old one a pointer to the new one, for iterators. Once one of
- * them is with the old objects, every later one is kept with all that it held until the next full collection, dead or
- * not: of small traces half the bodies.
+ * The traces that operations are under way on, each locked by one operation, and who waits for it: a hash table. It is no
+ * Map, because V8 makes a new table for a Map again and again where as much is taken out as is put in, and the old table
+ * points to the new one, for iterators. Once one of them is among the old objects, all later ones are kept, with everything
+ * that they held, until the next full collection: half the bodies of small traces.
  */
 
 const BUCKETS = 4096
 
-/** A place that is held, and who waits for it. */
-export interface Held<T> {
-  readonly place: string
+/** A locked trace, and who waits for it. */
+export interface TraceLock<T> {
+  readonly key: string
   readonly waiting: T[]
   /** The next one of its bucket. */
-  next: Held<T> | undefined
+  next: TraceLock<T> | undefined
 }
 
 export class TraceLocks<T> {
-  readonly #buckets = new Array<Held<T> | undefined>(BUCKETS).fill(undefined)
-  /** Other for each process, so that nobody can choose places that fall into one bucket. */
+  readonly #buckets = new Array<TraceLock<T> | undefined>(BUCKETS).fill(undefined)
+  /** Other for each process, so that nobody can choose keys that fall into one bucket. */
   readonly #seed = Math.floor(Math.random() * 2 ** 32)
   #size = 0
 
@@ -25,37 +25,36 @@ export class TraceLocks<T> {
     return this.#size
   }
 
-  get(place: string): Held<T> | undefined {
-    let held = this.#buckets[this.#bucketOf(place)]
-    while (held !== undefined && held.place !== place) held = held.next
-    return held
+  get(key: string): TraceLock<T> | undefined {
+    let lock = this.#buckets[this.#bucketOf(key)]
+    while (lock !== undefined && lock.key !== key) lock = lock.next
+    return lock
   }
 
-  /** Holds a place that nobody holds. */
-  hold(place: string): void {
-    const bucket = this.#bucketOf(place)
-    this.#buckets[bucket] = { place, waiting: [], next: this.#buckets[bucket] }
+  /** Locks what is not locked. */
+  acquire(key: string): void {
+    const bucket = this.#bucketOf(key)
+    this.#buckets[bucket] = { key, waiting: [], next: this.#buckets[bucket] }
     this.#size++
   }
 
-  /** Gives up a place that is held. */
-  leave(held: Held<T>): void {
-    const bucket = this.#bucketOf(held.place)
+  release(lock: TraceLock<T>): void {
+    const bucket = this.#bucketOf(lock.key)
     const first = this.#buckets[bucket]
-    if (first === held) {
-      this.#buckets[bucket] = held.next
+    if (first === lock) {
+      this.#buckets[bucket] = lock.next
     } else {
-      let before = first as Held<T>
-      while (before.next !== held) before = before.next as Held<T>
-      before.next = held.next
+      let before = first as TraceLock<T>
+      while (before.next !== lock) before = before.next as TraceLock<T>
+      before.next = lock.next
     }
-    held.next = undefined
+    lock.next = undefined
     this.#size--
   }
 
-  #bucketOf(place: string): number {
+  #bucketOf(key: string): number {
     let hash = this.#seed
-    for (let i = 0; i < place.length; i++) hash = Math.imul(hash ^ place.charCodeAt(i), 0x01000193)
+    for (let i = 0; i < key.length; i++) hash = Math.imul(hash ^ key.charCodeAt(i), 0x01000193)
     return (hash ^ (hash >>> 16)) & (BUCKETS - 1)
   }
 }

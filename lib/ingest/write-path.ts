@@ -12,6 +12,7 @@ import { Pool } from '../database/pool.ts'
 import { Refusal } from '../errors.ts'
 import { Admission } from '../limits/admission.ts'
 import { Gate } from '../limits/gate.ts'
+import { parallelismOf } from '../limits/parallelism.ts'
 import type { Logger } from '../log.ts'
 import { Metrics } from '../metrics.ts'
 import type { OtlpEncoding } from '../otlp/request.ts'
@@ -29,12 +30,12 @@ import type {
   ReadyValue,
   TaskName
 } from '../threads/ready.ts'
-import type { ByKey, Decision } from '../trace/decide.ts'
+import type { Decision } from '../trace/decide.ts'
 import type { SpanRefusal } from '../trace/decide-export.ts'
 import { ExportOutcome } from './export-outcome.ts'
 import type { Appended, Ended, Exported, Ingest, Recorded } from './ingest.ts'
 import { Packing } from './packing.ts'
-import type { Pending } from './pending.ts'
+import { needsLook, type Operation, type Pending } from './pending.ts'
 import { Queue } from './queue.ts'
 import { RunningTraces } from './running-traces.ts'
 import { Writer } from './writer.ts'
@@ -48,21 +49,11 @@ export interface IngestOptions {
   readonly cuts?: CutOptions
 }
 
-/** Statements under way at once: while one waits for its commit, another is being built and executed. */
-const LANES = 2
-/**
- * Bounds of one batch; bytes are those of the bodies. With 128 clients that send typical traces, 64 to a batch are 0 to 17 % more
- * a second than 16 (by the hour: more where an fsync takes long), in 2 to 15 % less of node's CPU and of PostgreSQL's; 96
- * and 128 gain nothing more, nor with 1,024 clients. With 64 clients or 32 there is no difference; by the statement, 64
- * clients record 8 % fewer, and 128 up to 25 % more. Small ones take 5 % less of node's CPU and 8 % less of PostgreSQL's with
- * 32 than with 16; streamed ones 8 % less of PostgreSQL's with 64 than with 32.
- */
+/** Bounds of one batch; bytes are those of the bodies. More gains nothing (test/bench/RESULTS.md, "Size of batches"). */
 const BATCH = { operations: 64, bytes: 2 * 1024 * 1024 }
 /**
  * What arrives while one lane writes waits for it, and is its next batch: fewer commits. Another lane is started when so many
- * wait, or the first takes longer. At half of the top rate that takes a third off p50 and p99 and a seventh off PostgreSQL's
- * CPU (8 are like 16, and 8 ms gain less); 4 and 16 clients record 5 to 20 % more small traces; under full load there is
- * no difference.
+ * operations wait, or when the first lane takes longer (test/bench/RESULTS.md, "Size of batches").
  */
 const GATHER = { operations: 16, ms: 4 }
 const UNBOUNDED = { operations: Number.POSITIVE_INFINITY, bytes: Number.POSITIVE_INFINITY }
@@ -87,7 +78,6 @@ const SLOTS = 62
 type Done = Exclude<Decision, { type: 'refused' }>
 /** Who writes, as far as it is written down; nobody's key restores. */
 type Author = Pick<Principal, 'projectId' | 'environment' | 'trialAccountId'> & { readonly keyId: string | null }
-type Operation = ReadyRecord | (ReadyAppend & ByKey) | (ReadyEnd & ByKey) | (ReadySpans & ByKey)
 
 export class WritePath implements Ingest {
   readonly #threads: BodyThreads
@@ -118,42 +108,40 @@ export class WritePath implements Ingest {
     metrics.watchPending(() => this.#admission)
     const connection = { applicationName: 'writer', statementTimeoutMs: STATEMENT_TIMEOUT_MS, settings: SETTINGS }
     const connect = (onClose: () => void) => database.connect({ ...connection, onClose })
-    this.#pool = new Pool(connect, { size: LANES, statementTimeoutMs: STATEMENT_TIMEOUT_MS })
-    const openCopy = () => CopyConnection.open(database.connect, connection)
-    const remembered = new RunningTraces()
+    const { lanes } = parallelismOf()
+    this.#pool = new Pool(connect, { size: lanes, statementTimeoutMs: STATEMENT_TIMEOUT_MS })
+    const openCopy = () => CopyConnection.open(database.connect, connection) as Promise<CopyConnection>
+    const running = new RunningTraces()
     const { floors } = this.#cuts
     const first = Math.floor(Math.random() * SLOTS)
     const again = (pending: Pending, pauseMs: number) => this.#tryAgain(pending, pauseMs)
-    this.#writers = Array.from(
-      { length: LANES },
-      (_, lane) =>
-        new Writer(this.#pool, openCopy, { slot: 1 + ((first + lane) % SLOTS), remembered, floors, again }, log)
-    )
+    this.#writers = Array.from({ length: lanes }, (_, lane) => {
+      const slot = 1 + ((first + lane) % SLOTS)
+      return new Writer(this.#pool, openCopy, { slot, running, floors, again }, log)
+    })
     this.#idle = [...this.#writers]
   }
 
   record(key: Principal, body: Uint8Array): Promise<Recorded> {
-    // Who is charged, is so by the statement.
-    const operation = this.#copies && !this.#isCharged(key) ? 'record' : 'record text'
-    return this.#whenReady(operation, body, key, async ready => {
+    return this.#whenReady('record', body, key, async ready => {
       const record = ready as ReadyRecord
-      return recorded(record, await this.#submit(key, record.traceId, record, body))
+      return recorded(record, await this.#submit(key, record.traceId, record, body.byteLength))
     })
   }
 
   append(key: Principal, traceId: string, body: Uint8Array): Promise<Appended> {
-    return this.#whenReady(this.#copies ? 'append' : 'append text', body, key, async ready => {
+    return this.#whenReady('append', body, key, async ready => {
       const operation = { ...(ready as ReadyAppend), environment: key.environment }
-      const decision = ofChange(await this.#submit(key, traceId, operation, body))
+      const decision = ofChange(await this.#submit(key, traceId, operation, body.byteLength))
       const added = decision.type === 'change' ? decision.added : 0
       return { traceId, added, duplicate: decision.duplicate, spanCount: spanCountAfter(decision) }
     })
   }
 
   end(key: Principal, traceId: string, body: Uint8Array): Promise<Ended> {
-    return this.#whenReady(this.#copies ? 'end' : 'end text', body, key, async ready => {
+    return this.#whenReady('end', body, key, async ready => {
       const operation = { ...(ready as ReadyEnd), environment: key.environment }
-      const decision = ofChange(await this.#submit(key, traceId, operation, body))
+      const decision = ofChange(await this.#submit(key, traceId, operation, body.byteLength))
       return { traceId, duplicate: decision.type === 'duplicate', spanCount: spanCountAfter(decision) }
     })
   }
@@ -164,7 +152,7 @@ export class WritePath implements Ingest {
       this.#whenReady(operation, part, key, async ready => {
         const { traces, portions, refusals } = ready as ReadyExport
         const bytes = part.byteLength / traces.length
-        await outcome.write(traces, refusals, trace => this.#exportTrace(key, trace, part, bytes))
+        await outcome.write(traces, refusals, trace => this.#exportTrace(key, trace, bytes))
         return portions
       })
     for (const portion of await write(`export-${encoding}`, body)) await write('export-portion', portion)
@@ -172,15 +160,10 @@ export class WritePath implements Ingest {
   }
 
   /** Gives the refusals of a trace's spans. */
-  async #exportTrace(
-    key: Principal,
-    trace: ReadySpans,
-    body: Uint8Array,
-    bytes: number
-  ): Promise<readonly SpanRefusal[]> {
+  async #exportTrace(key: Principal, trace: ReadySpans, bytes: number): Promise<readonly SpanRefusal[]> {
     if (trace.first === undefined) return trace.refusals
     const operation = { ...trace, environment: key.environment }
-    const decision = await this.#submit(key, trace.traceId, operation, body, bytes)
+    const decision = await this.#submit(key, trace.traceId, operation, bytes)
     if (decision.type === 'insert') return trace.refusals
     return ('refusals' in decision && decision.refusals) || []
   }
@@ -193,7 +176,7 @@ export class WritePath implements Ingest {
     const nobody = { projectId, keyId: null, environment: null, trialAccountId: null }
     return this.#whenReady('restore', line, nobody, async ready => {
       const record = ready as ReadyRecord
-      return recorded(record, await this.#submit(nobody, record.traceId, record, line))
+      return recorded(record, await this.#submit(nobody, record.traceId, record, line.byteLength))
     })
   }
 
@@ -240,23 +223,12 @@ export class WritePath implements Ingest {
     }
   }
 
-  /** All lanes write to the same server. */
-  get #copies(): boolean {
-    return this.#writers.every(writer => writer.copies)
-  }
-
   #isCharged({ trialAccountId }: Author): boolean {
     return trialAccountId !== null && this.#trialTraces !== undefined
   }
 
-  /** Queues an operation; resolves with its decision once that is committed, throws a Refusal otherwise. */
-  #submit(
-    key: Author,
-    traceId: string,
-    operation: Operation,
-    body: Uint8Array,
-    bytes = body.byteLength
-  ): Promise<Done> {
+  /** Queues an operation of a body of so many bytes; resolves with its decision once that is committed, or throws a Refusal. */
+  #submit(key: Author, traceId: string, operation: Operation, bytes: number): Promise<Done> {
     const makesTrace = operation.operation === 'record' || operation.operation === 'export'
     const charge =
       makesTrace && this.#isCharged(key)
@@ -264,9 +236,8 @@ export class WritePath implements Ingest {
         : undefined
     return new Promise((resolve, reject) => {
       const pending: Pending = {
-        place: `${key.projectId}/${traceId}`,
+        key: `${key.projectId}/${traceId}`,
         bytes,
-        body,
         alone: charge !== undefined,
         projectId: key.projectId,
         traceId,
@@ -301,7 +272,7 @@ export class WritePath implements Ingest {
     this.#scheduled = true
     setImmediate(() => {
       this.#scheduled = false
-      while (this.#idle.length > 0 && this.#queue.hasReady && !this.#waitForLane()) {
+      while (this.#idle.length > 0 && this.#queue.runnable > 0 && !this.#waitForLane()) {
         void this.#run(this.#idle.pop() as Writer)
       }
     })
@@ -309,7 +280,7 @@ export class WritePath implements Ingest {
 
   /** Whether what is ready had better wait for the lane that is at work; if so, it is looked at again in good time. */
   #waitForLane(): boolean {
-    if (this.#began.size === 0 || this.#queue.ready >= GATHER.operations) return false
+    if (this.#began.size === 0 || this.#queue.runnable >= GATHER.operations) return false
     const leftMs = Math.min(...this.#began.values()) + GATHER.ms - performance.now()
     if (leftMs <= 0) return false
     this.#gathering ??= setTimeout(() => {
@@ -320,7 +291,7 @@ export class WritePath implements Ingest {
   }
 
   async #run(writer: Writer): Promise<void> {
-    while (this.#queue.hasReady) {
+    while (this.#queue.runnable > 0) {
       const batch = this.#queue.take(BATCH)
       const start = performance.now()
       this.#began.set(writer, start)
@@ -340,10 +311,10 @@ export class WritePath implements Ingest {
 
   /** What waits behind a batch for which there was no connection does not wait for another attempt, each of which takes seconds. */
   async #failQueued(writer: Writer, error: unknown): Promise<void> {
-    while (this.#queue.hasReady) await writer.fail(this.#queue.take(UNBOUNDED), error)
+    while (this.#queue.runnable > 0) await writer.fail(this.#queue.take(UNBOUNDED), error)
   }
 
-  /** Puts an operation back in line; it keeps its place, so nothing overtakes it on its trace. */
+  /** Puts an operation back into the queue; its trace stays locked by it, so that nothing overtakes it there. */
   #tryAgain(pending: Pending, pauseMs: number): void {
     if (pauseMs === 0) {
       this.#queue.retry(pending)
@@ -356,7 +327,7 @@ export class WritePath implements Ingest {
   #settled(pending: Pending): void {
     pending.settled = true
     this.#queue.release(pending)
-    if (this.#queue.hasReady) this.#schedule()
+    if (this.#queue.runnable > 0) this.#schedule()
     if (this.#queue.isEmpty) this.#onEmpty?.()
   }
 }
@@ -376,18 +347,3 @@ const recorded = (record: ReadyRecord, decision: Done): Recorded => ({
   duplicate: decision.type === 'duplicate',
   running: record.running
 })
-
-/**
- * A new trace is inserted without a look; one that cannot be stored is refused only if it does not exist. What may well be
- * there is looked for: what is restored, when an import is run again, and a trace of which an export has no root.
- */
-function needsLook(operation: Operation): boolean {
-  switch (operation.operation) {
-    case 'record':
-      return operation.text?.past !== undefined || operation.oversize !== undefined
-    case 'export':
-      return operation.first?.running === true
-    default:
-      return true
-  }
-}

@@ -1,44 +1,37 @@
 /**
- * One lane of the write path: takes a batch, looks where a decision needs it, decides, writes it in one go, answers. Where
- * it can be copied it is (lib/store/write/copy-batch.ts), and else written by one statement (lib/store/write/batch.ts).
+ * One lane of the write path: takes a batch, reads the states that a decision needs, decides (lib/trace/decide.ts), writes
+ * what is decided in one transaction (lib/store/write/copy-batch.ts), and answers.
  *
- * An operation is tried until it is decided. It looks before it writes if it is an append or an end, if an earlier
- * attempt did not take, or if the outcome of an earlier attempt is unknown because the connection went away: then the
- * number that the attempt would have left on the row tells whether it took.
+ * Where the transaction is undone because something is not as it was thought to be, the states of the whole batch are read,
+ * and it is decided anew. For a while the lane then looks before it writes, since resends come in crowds. Where the outcome
+ * of an attempt is unknown because the connection went away, the number that the attempt would have left on the row tells
+ * whether it took.
  */
 import { classifyFailure, isReadOnlyRefusal, isUniqueViolation, isUnreachable } from '../database/failure.ts'
 import type { Pool } from '../database/pool.ts'
 import { Refusal } from '../errors.ts'
 import type { Logger } from '../log.ts'
-import { BatchRows } from '../rows/change-rows.ts'
-import type { ChangeTarget } from '../rows/column-values.ts'
+import type { SpanRows } from '../rows/copy-rows.ts'
 import { isUsedUp } from '../store/accounts.ts'
 import type { KnownFloors } from '../store/rankings/known-floors.ts'
-import { writeBatch } from '../store/write/batch.ts'
-import type { CopyBatch } from '../store/write/copy-batch.ts'
+import { type ChangedTrace, changedTrace } from '../store/write/changes.ts'
+import type { Batch, RecordedTrace } from '../store/write/copy-batch.ts'
 import { TraceNumbers } from '../store/write/trace-numbers.ts'
 import { readTraceStates } from '../store/write/trace-state.ts'
-import { renderAddedAsText, renderAsText, renderGrowth, renderSpansAsText } from '../threads/ready.ts'
 import { type Decision, decide, type TraceState } from '../trace/decide.ts'
 import { UNASSIGNED } from '../trace/environment.ts'
 import { changedState } from '../trace/state-after.ts'
 import { Copier, type OpenCopy } from './copier.ts'
 import {
   addedRows,
-  type Copied,
-  type Copyable,
   type Decided,
-  INSERT,
-  isChange,
-  isCopyable,
-  isLarge,
   isOurs,
+  isWrite,
   lookOf,
   type Pending,
   recordOf,
   refusalMessage,
-  trialLimitReached,
-  WRITTEN
+  trialLimitReached
 } from './pending.ts'
 import type { RunningTraces } from './running-traces.ts'
 
@@ -50,11 +43,13 @@ const LOST_LIMIT_MS = 5000
 const PAUSE_MS = 50
 /** An operation whose trace changed under it this often is given up. */
 const MAX_TRIES = 1000
+/** So many batches after one that met a trace that was there, or had changed, states are read before anything is written. */
+const LOOKS_AFTER_CONFLICT = 8
 
 export interface WriterOptions {
   /** The slot of project_totals that this writer alone should use. */
   readonly slot: number
-  readonly remembered: RunningTraces
+  readonly running: RunningTraces
   readonly floors: KnownFloors
   readonly again: Again
 }
@@ -62,17 +57,17 @@ export interface WriterOptions {
 export class Writer {
   readonly #pool: Pool
   readonly #copier: Copier
-  readonly #slot: number
-  readonly #remembered: RunningTraces
+  readonly #running: RunningTraces
   readonly #again: Again
   readonly #log: Logger
   readonly #numbers = new TraceNumbers()
+  /** Batches of which all states are yet to be read before they are written. */
+  #looks = 0
 
-  constructor(pool: Pool, openCopy: OpenCopy, { slot, remembered, floors, again }: WriterOptions, log: Logger) {
+  constructor(pool: Pool, openCopy: OpenCopy, { slot, running, floors, again }: WriterOptions, log: Logger) {
     this.#pool = pool
-    this.#copier = new Copier(openCopy, slot, floors, log)
-    this.#remembered = remembered
-    this.#slot = slot
+    this.#copier = new Copier(openCopy, slot, floors)
+    this.#running = running
     this.#again = again
     this.#log = log
   }
@@ -83,7 +78,14 @@ export class Writer {
    */
   async process(batch: readonly Pending[]): Promise<unknown> {
     try {
-      await this.#decideAndWrite(batch)
+      const undone = await this.#decideAndWrite(batch)
+      if (undone.length === 0) return undefined
+      this.#looks = LOOKS_AFTER_CONFLICT
+      for (const pending of undone) this.#doubt(pending)
+      const again = await this.#decideAndWrite(undone)
+      // Others change these traces just now: the one that they meet on must not hold up its neighbours.
+      if (again.length === 1) this.#tryAgain(again[0] as Pending, 0)
+      else await this.#inHalves(again)
       return undefined
     } catch (error) {
       const open = batch.filter(pending => !pending.settled)
@@ -92,140 +94,112 @@ export class Writer {
     }
   }
 
-  /** Whether rows should be made for COPY: false where this server cannot be copied to. */
-  get copies(): boolean {
-    return this.#copier.isPossible
-  }
-
   close(): void {
     this.#copier.close()
   }
 
-  async #decideAndWrite(batch: readonly Pending[], isSecondTry = false): Promise<void> {
+  /** Gives what is undone, since something is not as it was thought to be. */
+  async #decideAndWrite(batch: readonly Pending[]): Promise<readonly Pending[]> {
     const decided = await this.#decide(batch)
-    const left = await this.#copy(decided, isSecondTry)
-    if (left === undefined) {
-      // Something is not as it was thought to be: what is not answered yet is looked for, once.
-      const open = decided.map(({ pending }) => pending)
-      for (const pending of open) this.#doubt(pending)
-      await this.#decideAndWrite(open, true)
-    } else if (left.length > 0) {
-      await this.#writeByStatement(left)
+    if (decided.length === 0) return []
+    if (!this.#numbers.has(decided.length)) {
+      await this.#pool.run(sql => this.#numbers.refill(sql, decided.length))
     }
+    if (!(await this.#copier.write(this.#batchOf(decided)))) return decided.map(({ pending }) => pending)
+    for (const each of decided) {
+      this.#remember(each)
+      each.pending.resolve(each.decision)
+    }
+    return []
   }
 
   /** Decides what can be decided, answers what needs no write, and gives the rest. */
   async #decide(batch: readonly Pending[]): Promise<Decided[]> {
+    const looksAtAll = this.#looks > 0
+    if (looksAtAll) this.#looks--
     const known: Decided[] = []
     const unknown: Pending[] = []
     for (const pending of batch) {
-      const each = pending.look ? this.#recall(pending) : { pending, state: undefined, decision: INSERT }
+      const each = looksAtAll ? undefined : this.#decideAtOnce(pending)
       if (each === undefined) unknown.push(pending)
       else known.push(each)
     }
-    return [...known, ...(await this.#look(unknown))]
+    return unknown.length === 0 ? known : [...known, ...(await this.#look(unknown))]
   }
 
-  #doubt(pending: Pending): void {
-    pending.look = true
-    this.#remembered.forget(pending.place)
-  }
-
-  /** Gives what the statement is to write; undefined where there is much to copy, and should be looked for first. */
-  async #copy(decided: readonly Decided[], isSecondTry: boolean): Promise<readonly Decided[] | undefined> {
-    const copyable = decided.filter(isCopyable)
-    const isMuch = this.#copier.isPossible && isLarge(copyable)
-    const isAll = copyable.length > 0 && copyable.length === decided.length
-    if (!isMuch && !isAll) return decided
-    if (!this.#copier.isNext() && !(isMuch && isSecondTry)) return isMuch ? undefined : decided
-    if (!(await this.#copier.isReady())) return decided
-    await this.#refillNumbers(copyable.length)
-    if (!(await this.#copier.write(this.#copyBatch(copyable)))) return isMuch && !isSecondTry ? undefined : decided
-    for (const each of copyable) {
-      this.#remember(each)
-      each.pending.resolve(each.decision)
-    }
-    return isAll ? [] : decided.filter(each => !isCopyable(each))
-  }
-
-  async #refillNumbers(count: number): Promise<void> {
-    if (!this.#numbers.has(count)) await this.#pool.run(sql => this.#numbers.refill(sql, count))
-  }
-
-  #copyBatch(copyable: readonly Copyable[]): CopyBatch {
-    const ingestedAt = new Date().toISOString()
-    const rows = new BatchRows()
-    const traces = []
-    const changed = []
-    for (const { pending, state, decision } of copyable) {
-      pending.decision = decision
-      const { projectId, environment, keyId } = pending
-      if (decision.type === 'change' && state !== undefined) {
-        const { change } = decision
-        rows.change(this.#targetOf(pending, state), change)
-        changed.push({ projectId, seq: state.seq, addedBytes: change.addedBytes, rows: addedRows(pending, change) })
-      } else {
-        const { estimatedBytes, copy } = recordOf(pending) as Copied
-        traces.push({
-          projectId,
-          environment,
-          keyId,
-          seq: this.#numberOf(pending),
-          ingestedAt,
-          estimatedBytes,
-          rows: copy
-        })
-      }
-    }
-    const { appends, ends } = rows.parameters
-    return { traces, changed, appends, ends }
-  }
-
-  async #writeByStatement(decided: readonly Decided[]): Promise<void> {
-    const taken = await this.#pool.run(async sql => {
-      await this.#numbers.refill(sql, decided.length)
-      const rows = new BatchRows()
-      const ingestedAt = new Date().toISOString()
-      for (const each of decided) this.#addRows(rows, each, ingestedAt)
-      const [first] = decided
-      const charge = first?.decision.type === 'insert' ? first.pending.charge : undefined
-      return writeBatch(sql, { ...rows.parameters, slot: this.#slot }, charge)
-    })
-    for (const each of decided) {
-      const { pending, state, decision } = each
-      const seq = state?.seq ?? pending.attempts[0]
-      if (seq !== undefined && taken.has(seq)) {
-        this.#remember(each)
-        pending.resolve(decision)
-      } else {
-        this.#remembered.forget(pending.place)
-        await this.#notTaken(pending, state)
-      }
-    }
-  }
-
-  /** Decides by what is remembered of a trace, where that gives something to write. */
-  #recall(pending: Pending): Decided | undefined {
-    const state = pending.tries === 0 ? this.#remembered.get(pending.place) : undefined
+  /** Undefined where the state must be read. */
+  #decideAtOnce(pending: Pending): Decided | undefined {
+    if (!pending.look) return { pending, state: undefined, decision: { type: 'insert' } }
+    const state = pending.tries === 0 ? this.#running.get(pending.key) : undefined
     const decision = state && decide(state, pending.operation)
     return decision?.type === 'change' ? { pending, state, decision } : undefined
   }
 
-  /** Remembers what this process knows all of: a trace that it recorded, and has changed by what it remembered of it. */
-  #remember({ pending, state, decision }: Decided): void {
-    const { place, attempts, environment, body } = pending
-    const version = attempts.at(-1) as number
-    if (decision.type === 'insert') {
-      const started = recordOf(pending)?.started
-      if (started === undefined) return
-      const stamp = { seq: version, version, environment: environment ?? UNASSIGNED }
-      this.#remembered.start(place, { ...started, ...stamp }, body.byteLength)
-    } else if (decision.type === 'change') {
-      const known = this.#remembered.get(place)
-      if (known !== undefined && known === state && decision.change.ending === undefined)
-        this.#remembered.change(place, changedState(known, decision.change, version))
-      else this.#remembered.forget(place)
+  #doubt(pending: Pending): void {
+    pending.look = true
+    this.#running.forget(pending.key)
+  }
+
+  /** Reads the states of these operations, answers what is decided already, and gives what is to be written. */
+  async #look(looking: readonly Pending[]): Promise<Decided[]> {
+    const states = await this.#pool.run(sql => readTraceStates(sql, looking.map(lookOf)))
+    const toWrite: Decided[] = []
+    for (const [i, pending] of looking.entries()) {
+      const state = states[i]
+      // It was written without need of a look, but for the resends around it.
+      if (state !== undefined && !pending.look) this.#looks = LOOKS_AFTER_CONFLICT
+      if (state !== undefined && pending.decision !== undefined && isOurs(pending, state)) {
+        pending.resolve(pending.decision)
+        continue
+      }
+      const refusal = state === undefined ? await this.#refuseCharge(pending) : undefined
+      const decision = refusal ?? decide(state, pending.operation)
+      if (isWrite(decision)) toWrite.push({ pending, state, decision })
+      else pending.resolve(decision)
     }
+    return toWrite
+  }
+
+  /** A new trace of a trial account that has recorded all it may; it meets this limit before that of its size. */
+  async #refuseCharge({ charge }: Pending): Promise<Decision | undefined> {
+    if (charge === undefined) return undefined
+    return (await this.#pool.run(sql => isUsedUp(sql, charge))) ? trialLimitReached(charge) : undefined
+  }
+
+  #batchOf(decided: readonly Decided[]): Batch {
+    const ingestedAt = new Date().toISOString()
+    const traces: RecordedTrace[] = []
+    const changed: ChangedTrace[] = []
+    for (const { pending, state, decision } of decided) {
+      pending.decision = decision
+      if (state === undefined || decision.type === 'insert') traces.push(this.#recorded(pending, ingestedAt))
+      else if (decision.type === 'change') {
+        const { change } = decision
+        changed.push(this.#changed(pending, state, change, addedRows(pending, change.spans)))
+      } else changed.push(this.#changed(pending, state, decision.growth, addedRows(pending, decision.added)))
+    }
+    return { traces, changed, charge: traces.length === 1 ? decided[0]?.pending.charge : undefined }
+  }
+
+  #recorded(pending: Pending, now: string): RecordedTrace {
+    const record = recordOf(pending)
+    if (record === undefined) throw new Error(`a ${pending.operation.operation} makes no trace`)
+    const { projectId, keyId, environment } = pending
+    const own = { environment: environment ?? UNASSIGNED, keyId, ingestedAt: now }
+    const { estimatedBytes, rows } = record
+    return { projectId, seq: this.#numberOf(pending), ...(record.past ?? own), estimatedBytes, rows }
+  }
+
+  #changed(
+    pending: Pending,
+    state: TraceState,
+    sums: Parameters<typeof changedTrace>[1],
+    spans: SpanRows | undefined
+  ): ChangedTrace {
+    const { projectId, traceId } = pending
+    const version = this.#numbers.take()
+    pending.attempts.push(version)
+    return changedTrace({ projectId, traceId, state, version }, sums, spans)
   }
 
   /** The same number at every attempt: whichever of them takes, it leaves one row. */
@@ -235,67 +209,23 @@ export class Writer {
     return seq
   }
 
-  /** A number for this attempt, which a change leaves on the row. */
-  #targetOf(pending: Pending, { seq, version: oldVersion }: TraceState): ChangeTarget {
-    const version = this.#numbers.take()
-    pending.attempts.push(version)
-    return { projectId: pending.projectId, seq, oldVersion, version }
-  }
-
-  /** Reads the states of these operations, answers what is decided already, and gives what is to be written. */
-  async #look(looking: readonly Pending[]): Promise<Decided[]> {
-    if (looking.length === 0) return []
-    const states = await this.#pool.run(sql => readTraceStates(sql, looking.map(lookOf)))
-    const toWrite: Decided[] = []
-    for (const [i, pending] of looking.entries()) {
-      const state = states[i]
-      if (state !== undefined && pending.decision !== undefined && isOurs(pending, state)) {
-        pending.resolve(pending.decision)
-        continue
-      }
-      const decision = decide(state, pending.operation)
-      if (WRITTEN.includes(decision.type)) toWrite.push({ pending, state, decision })
-      else pending.resolve((state === undefined && (await this.#refuseCharge(pending))) || decision)
-    }
-    return toWrite
-  }
-
-  /** A new trace that cannot be stored meets the limit of its account before that of its size. */
-  async #refuseCharge({ charge }: Pending): Promise<Decision | undefined> {
-    if (charge === undefined) return undefined
-    return (await this.#pool.run(sql => isUsedUp(sql, charge))) ? trialLimitReached(charge) : undefined
-  }
-
-  #addRows(rows: BatchRows, { pending, state, decision }: Decided, ingestedAt: string): void {
-    pending.decision = decision
-    const { projectId, operation, environment, keyId, body } = pending
-    if (state !== undefined && decision.type === 'grow' && operation.operation === 'export') {
-      rows.grow(this.#targetOf(pending, state), decision.growth, renderGrowth(operation, decision.added))
-    } else if (state !== undefined && decision.type === 'change' && isChange(operation)) {
-      const added = renderAddedAsText(operation, body, decision.change.spans)
-      rows.change(this.#targetOf(pending, state), decision.change, added)
-    } else if (operation.operation === 'record' || operation.operation === 'export') {
-      const seq = this.#numberOf(pending)
-      const text =
-        operation.operation === 'record' ? (operation.text ?? renderAsText(body)) : renderSpansAsText(operation)
-      rows.insert({ projectId, seq, environment, keyId, ingestedAt }, text)
-    }
-  }
-
-  /** The id exists, the version moved, or the trial allowance is used up: look, and decide again. */
-  async #notTaken(pending: Pending, state: TraceState | undefined): Promise<void> {
-    const { charge } = pending
-    // The trace may have come by another process, and have taken the last of the allowance: then this is a resend.
-    if (charge !== undefined && state === undefined && !(await this.#isThere(pending))) {
-      pending.resolve(trialLimitReached(charge))
+  /** Remembers what this process knows all of: a trace that it recorded, and has changed by what it remembered of it. */
+  #remember({ pending, state, decision }: Decided): void {
+    const { key, attempts, environment } = pending
+    const version = attempts.at(-1) as number
+    if (decision.type === 'insert') {
+      const started = recordOf(pending)?.started
+      const stamp = { seq: version, version, environment: environment ?? UNASSIGNED }
+      if (started !== undefined) this.#running.set(key, { ...started, ...stamp })
       return
     }
-    this.#tryAgain(pending, 0)
-  }
-
-  async #isThere(pending: Pending): Promise<boolean> {
-    const [state] = await this.#pool.run(sql => readTraceStates(sql, [lookOf(pending)]))
-    return state !== undefined
+    const known = this.#running.get(key)
+    const goesOn = decision.type === 'change' && decision.change.ending === undefined
+    if (goesOn && known !== undefined && known === state) {
+      this.#running.set(key, changedState(known, decision.change, version))
+    } else {
+      this.#running.forget(key)
+    }
   }
 
   #tryAgain(pending: Pending, pauseMs: number): void {
@@ -315,7 +245,8 @@ export class Writer {
       return
     }
     if (failure === 'bug') {
-      await this.#isolate(batch, error)
+      if (batch.length === 1) batch[0]?.reject(error)
+      else await this.#inHalves(batch)
       return
     }
     this.#log.warn({ err: error, operations: batch.length }, 'the database did not take a batch')
@@ -328,12 +259,9 @@ export class Writer {
     }
   }
 
-  /** An error that belongs to one operation must not fail its neighbours: halves are tried until it stands alone. */
-  async #isolate(batch: readonly Pending[], error: unknown): Promise<void> {
-    if (batch.length === 1) {
-      batch[0]?.reject(error)
-      return
-    }
+  /** What belongs to one operation must not fail its neighbours: halves are tried until it stands alone. */
+  async #inHalves(batch: readonly Pending[]): Promise<void> {
+    if (batch.length === 0) return
     const middle = Math.ceil(batch.length / 2)
     for (const half of [batch.slice(0, middle), batch.slice(middle)]) await this.process(half)
   }

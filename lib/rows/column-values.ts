@@ -1,6 +1,5 @@
-/** What prepared traces, spans, scores and changes have for each column of their rows, however these travel. */
-
-import type { Ending, TraceChange } from '../trace/decide.ts'
+/** What traces, spans, tags, scores and changes have for each column of their rows. */
+import type { Ending, TraceChange, TraceState } from '../trace/decide.ts'
 import type { Growth } from '../trace/gathered.ts'
 import { type Past, type PastScore, type PreparedSpan, type PreparedTrace, shortHash } from '../trace/prepared.ts'
 import { countBytes, countErrors } from '../trace/span-sums.ts'
@@ -14,7 +13,6 @@ import type {
   SPAN_HEAD_COLUMNS,
   TAG_BODY_COLUMNS,
   TRACE_BODY_COLUMNS,
-  TRACE_PAST_COLUMNS,
   Value
 } from './columns.ts'
 import type { TagLists, TraceLists } from './list-numbers.ts'
@@ -42,24 +40,34 @@ export const spanHeadValues: ValuesFor<typeof SPAN_HEAD_COLUMNS, PreparedSpan> =
 }
 
 /** In ms; null while it is running. */
-export const traceDuration = ({ startedAt, endedAt }: PreparedTrace) =>
+export const traceDuration = ({ startedAt, endedAt }: Pick<PreparedTrace, 'startedAt' | 'endedAt'>) =>
   endedAt === null ? null : durationMs(startedAt, endedAt)
 
-export const traceValues: ValuesFor<typeof TRACE_BODY_COLUMNS, PreparedTrace> = {
+/** A trace to record, or to restore with its past. */
+export type NewTrace = PreparedTrace & { readonly past?: Past }
+
+/** Bytes of its documents, its spans' among them. */
+export const estimatedBytes = ({ past, bytes, spans }: NewTrace): number =>
+  past?.estimatedBytes ?? bytes + countBytes(spans)
+
+export const traceValues: ValuesFor<typeof TRACE_BODY_COLUMNS, NewTrace> = {
   id: trace => trace.traceId,
   span_count: trace => trace.spans.length,
   error_count: trace => countErrors(trace.spans),
+  score_count: trace => trace.past?.scores.length ?? 0,
   started_at: trace => trace.startedAt,
   ended_at: trace => trace.endedAt,
+  metadata_updated_at: trace => trace.past?.metadataUpdatedAt ?? null,
   duration_ms: traceDuration,
   input_tokens: trace => trace.inputTokens,
   output_tokens: trace => trace.outputTokens,
   total_tokens: trace => trace.totalTokens,
   cost_usd: trace => trace.costUsd,
   document_bytes: trace => trace.bytes,
-  estimated_bytes: trace => trace.bytes + countBytes(trace.spans),
+  estimated_bytes: estimatedBytes,
   status: trace => trace.status,
   body_hash: trace => trace.hash,
+  end_hash: trace => trace.past?.endHash ?? null,
   ranks: trace => trace.ranks ?? null,
   input: trace => trace.input,
   output: trace => trace.output,
@@ -69,8 +77,10 @@ export const traceValues: ValuesFor<typeof TRACE_BODY_COLUMNS, PreparedTrace> = 
   model: trace => trace.model,
   session_id: trace => trace.sessionId,
   user_id: trace => trace.userId,
-  tags: trace => (trace.tags.length === 0 ? null : trace.tags)
+  tags: trace => orNull(trace.tags)
 }
+
+const orNull = (tags: readonly string[]) => (tags.length === 0 ? null : tags)
 
 export const listValues: ValuesFor<typeof LIST_COLUMNS, TraceLists> = {
   family: lists => lists.family,
@@ -79,19 +89,32 @@ export const listValues: ValuesFor<typeof LIST_COLUMNS, TraceLists> = {
   user_named_family: lists => lists.userNamedFamily
 }
 
+/** What its lists, its tags and their lists show of a trace. */
+export interface ListedTrace {
+  readonly traceId: string
+  readonly status: string
+  readonly model: string | null
+  readonly name: string
+  readonly userId: string | null
+  readonly startedAt: string
+  readonly endedAt: string | null
+  readonly costUsd: number | null
+  readonly tags: readonly string[]
+}
+
 /** A tag, and the trace that has it, with their lists. */
-export interface Tagged {
-  readonly trace: PreparedTrace
+export interface TaggedTrace {
+  readonly trace: ListedTrace
   readonly lists: TraceLists
   readonly tag: string
   readonly tagLists: TagLists
 }
 
-export const tagValues: ValuesFor<typeof TAG_BODY_COLUMNS, Tagged> = {
-  named_family: ({ lists }) => lists.namedFamily,
-  family: ({ lists }) => lists.family,
+export const tagValues: ValuesFor<typeof TAG_BODY_COLUMNS, TaggedTrace> = {
   tag_family: ({ tagLists }) => tagLists.tagFamily,
   tag_named_family: ({ tagLists }) => tagLists.tagNamedFamily,
+  named_family: ({ lists }) => lists.namedFamily,
+  family: ({ lists }) => lists.family,
   tag_user: ({ tagLists }) => tagLists.tagUser,
   started_at: ({ trace }) => trace.startedAt,
   duration_ms: ({ trace }) => traceDuration(trace),
@@ -114,47 +137,37 @@ export const scoreValues: ValuesFor<typeof SCORE_BODY_COLUMNS, PastScore> = {
   run_id: score => score.runId
 }
 
-export const pastValues: ValuesFor<typeof TRACE_PAST_COLUMNS, Past> = {
-  score_count: past => past.scores.length,
-  metadata_updated_at: past => past.metadataUpdatedAt,
-  end_hash: past => past.endHash
-}
-
-/** Which trace a change is for, and the numbers that guard and mark it. */
-export interface ChangeTarget {
-  readonly projectId: number
-  readonly seq: number
-  readonly oldVersion: number
+/** An append, an end or a growth of a stored trace. */
+export interface Changed<Sums = TraceChange | Growth> {
+  readonly state: Pick<TraceState, 'seq' | 'version'>
+  /** The number that the change leaves on the row. */
   readonly version: number
+  readonly sums: Sums
 }
-
-/** What an append, an end and a growth by an export change. */
-interface Changed {
-  readonly target: ChangeTarget
-  readonly sums: TraceChange | Growth
-  /** How many spans come to it. */
-  readonly added: number
-}
-/** An end or a growth, with what it sets besides. */
-interface ChangedBy<T extends Ending | Growth> extends Changed {
+/** An end or a growth, what it sets besides, and the lists that the trace is in then. */
+export interface Done<T extends Ending | Growth> extends Changed {
   readonly done: T
+  readonly lists: TraceLists
+  readonly ranked: number
 }
 
 export const appendValues: ValuesFor<typeof APPEND_COLUMNS, Changed> = {
-  project_id: ({ target }) => target.projectId,
-  seq: ({ target }) => target.seq,
-  old_version: ({ target }) => target.oldVersion,
-  version: ({ target }) => target.version,
-  added_spans: ({ added }) => added,
-  added_bytes: ({ sums }) => sums.addedBytes,
+  seq: ({ state }) => state.seq,
+  old_version: ({ state }) => state.version,
+  version: ({ version }) => version,
   span_count: ({ sums }) => sums.spanCount,
   error_count: ({ sums }) => sums.errorCount,
   estimated_bytes: ({ sums }) => sums.estimatedBytes
 }
 
 /** What an end and a growth have in common. */
-const doneValues: Omit<ValuesFor<typeof END_COLUMNS, ChangedBy<Ending | Growth>>, 'end_hash' | 'sets_metadata'> = {
+const doneValues: Omit<ValuesFor<typeof END_COLUMNS, Done<Ending | Growth>>, 'end_hash' | 'sets_metadata'> = {
   ...appendValues,
+  family: ({ lists }) => lists.family,
+  named_family: ({ lists }) => lists.namedFamily,
+  user_family: ({ lists }) => lists.userFamily,
+  user_named_family: ({ lists }) => lists.userNamedFamily,
+  ranked: ({ ranked }) => ranked,
   ended_at: ({ done }) => done.endedAt,
   duration_ms: ({ done }) => done.durationMs,
   input_tokens: ({ done }) => done.inputTokens,
@@ -168,16 +181,16 @@ const doneValues: Omit<ValuesFor<typeof END_COLUMNS, ChangedBy<Ending | Growth>>
   metadata: ({ done }) => done.metadata ?? null,
   provider: ({ done }) => done.provider,
   model: ({ done }) => done.model,
-  tags: ({ done }) => (done.tags.length === 0 ? null : done.tags)
+  tags: ({ done }) => orNull(done.tags)
 }
 
-export const endValues: ValuesFor<typeof END_COLUMNS, ChangedBy<Ending>> = {
+export const endValues: ValuesFor<typeof END_COLUMNS, Done<Ending>> = {
   ...doneValues,
   end_hash: ({ done }) => done.endHash,
   sets_metadata: ({ done }) => done.metadata !== undefined
 }
 
-export const growthValues: ValuesFor<typeof GROWTH_COLUMNS, ChangedBy<Growth>> = {
+export const growthValues: ValuesFor<typeof GROWTH_COLUMNS, Done<Growth>> = {
   ...doneValues,
   started_at: ({ done }) => done.startedAt,
   body_hash: ({ done }) => done.bodyHash,

@@ -33,6 +33,11 @@ export class CopyWriter {
   bytes = Buffer.allocUnsafe(FIRST_BYTES)
   length = 0
 
+  /** Forgets what was written, and what a failure may have left half written. */
+  begin(): void {
+    this.length = 0
+  }
+
   /** Makes room for so many bytes more. */
   makeRoom(count: number): void {
     if (this.length + count <= this.bytes.length) return
@@ -117,11 +122,10 @@ export class CopyWriter {
     this.putInt32(value - high * TWO_32, at + 4)
   }
 
-  /** What was written, as bytes of its own; then it begins anew. */
+  /** What was written, as bytes of its own. */
   take(): Uint8Array {
     const taken = threadBytes(this.length)
     taken.set(this.bytes.subarray(0, this.length))
-    this.length = 0
     return taken
   }
 

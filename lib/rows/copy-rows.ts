@@ -1,16 +1,27 @@
 /**
- * Traces to record, and spans to add, as the rows that COPY takes, written where their body is prepared. `hurries`: texts are
- * packed only where that takes no time.
+ * Rows as COPY takes them: of a trace to record, of spans to add, and of the tags of a trace that changed. What is known
+ * only when they are written (whose they are, their numbers) is left open, and filled in by lib/store/write/copy-batch.ts.
+ * `hurries`: texts are compressed only where that takes no time (lib/rows/packed-texts.ts).
  */
-
-import type { CopyRows, SpanRows } from '../store/write/copy-batch.ts'
-import { familyText } from '../store/write/known-families.ts'
 import { UNASSIGNED } from '../trace/environment.ts'
-import type { PreparedSpan, PreparedTrace, SpanHead } from '../trace/prepared.ts'
-import { listValues, spanHeadValues, tagValues, traceDuration, traceValues } from './column-values.ts'
+import type { PreparedSpan, SpanHead } from '../trace/prepared.ts'
 import {
+  type ListedTrace,
+  listValues,
+  type NewTrace,
+  scoreValues,
+  spanHeadValues,
+  tagValues,
+  traceDuration,
+  traceValues
+} from './column-values.ts'
+import {
+  type Column,
   LIST_COLUMNS,
   OWNER_COLUMNS,
+  offsetIn,
+  SCORE_BODY_COLUMNS,
+  SCORE_COLUMNS,
   SPAN_COLUMNS,
   SPAN_HEAD_COLUMNS,
   STORED_TEXT_COLUMNS,
@@ -20,8 +31,37 @@ import {
   TRACE_BODY_COLUMNS
 } from './columns.ts'
 import { CopyWriter, fieldWriter, readField } from './copy-format.ts'
-import { listsOf, tagListsOf } from './list-numbers.ts'
+import { listsOf, type TraceLists, tagListsOf } from './list-numbers.ts'
 import { packTexts, type StoredTexts, textValues, unpackTexts } from './packed-texts.ts'
+
+/** Rows of spans, one behind the other, and where each begins. */
+export interface SpanRows {
+  readonly bytes: Uint8Array
+  readonly spans: readonly number[]
+}
+
+/** What a trace is ranked by; null: it is not in that ranking. */
+export interface RankingKeys {
+  readonly durationMs: number | null
+  readonly costUsd: number | null
+}
+
+/** The fields of a trace's lists, and behind them (or behind all fields of its row) the rows of its tags. */
+export interface ListedRows {
+  readonly bytes: Uint8Array
+  /** Where the row of each tag begins, and where the last one ends. */
+  readonly tags: readonly number[]
+  readonly tagsEnd: number
+  /** The trace's family, as a text that tells it from others. */
+  readonly family: string
+  readonly keys: RankingKeys
+}
+
+/** A new trace: the fields of its row from its lists on, and the rows of its tags, of its scores and of its spans. */
+export interface TraceRows extends ListedRows, SpanRows {
+  readonly scores: readonly number[]
+  readonly scoresEnd: number
+}
 
 const rows = new CopyWriter()
 const writeLists = fieldWriter(LIST_COLUMNS, listValues)
@@ -30,37 +70,69 @@ const writeTrace = fieldWriter(TRACE_BODY_COLUMNS, traceValues)
 const writeTagStamp = fieldWriter(TAG_STAMP_COLUMNS, { project_id: () => 0, ranked: () => 0 })
 const writeOwner = fieldWriter(OWNER_COLUMNS, { project_id: () => 0, trace_seq: () => 0 })
 const writeTag = fieldWriter(TAG_BODY_COLUMNS, tagValues)
+const writeScore = fieldWriter(SCORE_BODY_COLUMNS, scoreValues)
 const writeTexts = fieldWriter(STORED_TEXT_COLUMNS, textValues)
 const writeHead = fieldWriter(SPAN_HEAD_COLUMNS, spanHeadValues)
 
-/** `environment`: of the key that records the trace. */
-export function renderCopyRows(trace: PreparedTrace, environment: string | null, hurries: boolean): CopyRows {
-  const lists = listsOf(trace, environment ?? UNASSIGNED)
+/** `environment`: of the key that records the trace; null: unassigned. */
+export function renderTraceRows(trace: NewTrace, environment: string | null, hurries: boolean): TraceRows {
+  rows.begin()
+  const lists = listsOf(trace, trace.past === undefined ? (environment ?? UNASSIGNED) : (trace.past.environment ?? ''))
   writeLists(rows, lists)
   writeTrace(rows, trace)
-  const tags = trace.tags.map(tag => {
-    const from = rows.length
-    rows.int16(TAG_COLUMNS.length)
-    writeTagStamp(rows, undefined)
-    writeTag(rows, { trace, lists, tag, tagLists: tagListsOf(tag, lists) })
+  const tags = writeTags(trace, lists)
+  const tagsEnd = rows.length
+  const scores = (trace.past?.scores ?? []).map(score => {
+    const from = beginRow(SCORE_COLUMNS)
+    writeOwner(rows, undefined)
+    writeScore(rows, score)
     return from
   })
+  const scoresEnd = rows.length
   const spans = writeSpans(trace.spans, hurries)
-  const keys = { durationMs: traceDuration(trace), costUsd: trace.costUsd }
-  return { bytes: rows.take(), tags, spans, family: familyText(lists), keys }
+  return { ...listed(trace, lists), tags, tagsEnd, scores, scoresEnd, spans, bytes: rows.take() }
 }
 
 export function renderSpanRows(spans: readonly PreparedSpan[], hurries: boolean): SpanRows {
+  rows.begin()
   const starts = writeSpans(spans, hurries)
   return { bytes: rows.take(), spans: starts }
 }
 
-/** Gives where each row begins. */
+/** Of a stored trace that has come to be in these lists. */
+export function renderListedRows(trace: ListedTrace, lists: TraceLists): ListedRows {
+  rows.begin()
+  writeLists(rows, lists)
+  const tags = writeTags(trace, lists)
+  const tagsEnd = rows.length
+  return { ...listed(trace, lists), tags, tagsEnd, bytes: rows.take() }
+}
+
+const listed = (trace: ListedTrace, { family: { high, low } }: TraceLists) => ({
+  family: `${high},${low}`,
+  keys: { durationMs: traceDuration(trace), costUsd: trace.costUsd }
+})
+
+/** Gives where the row begins. */
+function beginRow(columns: readonly Column[]): number {
+  const from = rows.length
+  rows.int16(columns.length)
+  return from
+}
+
+function writeTags(trace: ListedTrace, lists: TraceLists): number[] {
+  return trace.tags.map(tag => {
+    const from = beginRow(TAG_COLUMNS)
+    writeTagStamp(rows, undefined)
+    writeTag(rows, { trace, lists, tag, tagLists: tagListsOf(tag, lists) })
+    return from
+  })
+}
+
 function writeSpans(spans: readonly PreparedSpan[], hurries: boolean): number[] {
   const texts = packTexts(spans, hurries)
   return spans.map((span, i) => {
-    const from = rows.length
-    rows.int16(SPAN_COLUMNS.length)
+    const from = beginRow(SPAN_COLUMNS)
     writeOwner(rows, undefined)
     writeTexts(rows, texts[i] as StoredTexts)
     writeHead(rows, span)
@@ -68,14 +140,17 @@ function writeSpans(spans: readonly PreparedSpan[], hurries: boolean): number[] 
   })
 }
 
-/** The rows of those spans that are `added`; where any were packed, they are not. */
-export function pickRows(copy: SpanRows, heads: readonly SpanHead[], added: ReadonlySet<SpanHead>): SpanRows {
-  const parts = partsOf(copy)
+/** The rows of the `added` spans, of rows of all `heads`; where any of them were compressed, they no longer are. */
+export function pickRows(all: SpanRows, heads: readonly SpanHead[], added: readonly SpanHead[]): SpanRows {
+  if (added.length === heads.length) return all
+  const parts = partsOf(all)
   const unpacked = unpackTexts(parts.flatMap(part => packedIn(part) ?? []))
+  const isAdded = new Set(added)
   const starts: number[] = []
+  rows.begin()
   for (const [i, part] of parts.entries()) {
     const head = heads[i] as SpanHead
-    if (!added.has(head)) continue
+    if (!isAdded.has(head)) continue
     starts.push(rows.length)
     const texts = unpacked.get(head.id)
     if (texts === undefined) {
@@ -83,16 +158,10 @@ export function pickRows(copy: SpanRows, heads: readonly SpanHead[], added: Read
     } else {
       rows.append(part.subarray(0, TEXTS_AT))
       writeTexts(rows, texts)
-      rows.append(part.subarray(behindFields(part, STORED_TEXT_COLUMNS.length)))
+      rows.append(part.subarray(endOfFields(part, STORED_TEXT_COLUMNS.length)))
     }
   }
   return { bytes: rows.take(), spans: starts }
-}
-
-/** The slices that these rows have of packed texts, null where one has none; undefined where nothing is packed. */
-export function slicesOf(copy: SpanRows): readonly (Buffer | null)[] | undefined {
-  const slices = partsOf(copy).map(part => packedIn(part) ?? null)
-  return slices.some(slice => slice !== null) ? slices : undefined
 }
 
 function partsOf({ bytes, spans }: SpanRows): Buffer[] {
@@ -100,14 +169,14 @@ function partsOf({ bytes, spans }: SpanRows): Buffer[] {
   return spans.map((start, i) => from.subarray(start, spans[i + 1]))
 }
 
-/** A row begins with how many fields it has, and its owner's, each behind its length. */
-const TEXTS_AT = 2 + (4 + 4) + (4 + 8)
+/** Where the field of the first text begins, with its length. */
+const TEXTS_AT = offsetIn(SPAN_COLUMNS, STORED_TEXT_COLUMNS[0].name) - 4
 
 /** What a row holds in its column `packed`, behind the other texts. */
-const packedIn = (row: Buffer) => readField(row, behindFields(row, STORED_TEXT_COLUMNS.length - 1)).bytes
+const packedIn = (row: Buffer) => readField(row, endOfFields(row, STORED_TEXT_COLUMNS.length - 1)).bytes
 
 /** Where so many fields end, from the texts on. */
-function behindFields(row: Buffer, count: number): number {
+function endOfFields(row: Buffer, count: number): number {
   let at = TEXTS_AT
   for (let i = 0; i < count; i++) at = readField(row, at).end
   return at

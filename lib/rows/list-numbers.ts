@@ -17,6 +17,9 @@ export interface ListNumber {
 
 const NO_SEED: ListNumber = { high: 0, low: 0 }
 
+/** The number in decimal digits. */
+export const digitsOf = ({ high, low }: ListNumber): string => String((BigInt(high) << 32n) | BigInt(low >>> 0))
+
 /** What a trace's lists are made from, beside its environment. */
 interface Listed {
   readonly status: string

@@ -66,12 +66,12 @@ export function packTexts(spans: readonly Span[], hurries: boolean): readonly St
   const length = lengthOf(spans)
   const least = hurries ? LENGTH.compressed * spans.length : LENGTH.least
   if (spans.length === 0 || length < least || length > LENGTH.most) return spans
+  fields.begin()
   for (const span of spans) {
     writeId(fields, span)
     writeTexts(fields, span)
   }
   const packed = brotliCompressSync(fields.bytes.subarray(0, fields.length), COMPRESSION)
-  fields.length = 0
   const count = packed.length > MAX_SLICE * spans.length ? 1 : spans.length
   const each = Math.ceil(packed.length / count)
   const group = (spans[0] as Span).id

@@ -1,6 +1,6 @@
 /** Accounts: who owns projects. An owner account is never limited; a trial account may record so many traces. */
 import type { Sql } from 'postgres'
-import type { TrialCharge } from './write/batch.ts'
+import type { TrialCharge } from './write/charge.ts'
 
 export type AccountType = 'owner' | 'trial'
 

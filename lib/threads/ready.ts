@@ -1,41 +1,26 @@
-/** A body made ready for the write path: prepared, and rendered where its rows are known already. */
+/**
+ * A body made ready for the write path: prepared, and rendered as the rows that COPY takes. Of an append's, an end's and an
+ * export's spans all rows are made, though which of them are written is yet to be decided.
+ */
 import { type ErrorCode, Refusal } from '../errors.ts'
-import { isMemorable } from '../ingest/running-traces.ts'
 import type { MappedSpan } from '../otlp/map-span.ts'
 import { type Export, readExport, readPortion } from '../otlp/read-export.ts'
-import {
-  type RecordText,
-  type RowsText,
-  renderRestored,
-  renderSpans,
-  renderStoredSpans,
-  renderTrace
-} from '../rows/change-rows.ts'
-import { renderCopyRows, renderSpanRows, slicesOf } from '../rows/copy-rows.ts'
-import { packedAs } from '../rows/packed-texts.ts'
-import type { CopyRows, SpanRows } from '../store/write/copy-batch.ts'
+import { estimatedBytes, type NewTrace } from '../rows/column-values.ts'
+import { renderSpanRows, renderTraceRows, type SpanRows, type TraceRows } from '../rows/copy-rows.ts'
 import { type Append, type End, oversizeMessage } from '../trace/decide.ts'
 import { decideExport, type SpanRefusal } from '../trace/decide-export.ts'
 import type { GatheredSpan, Growth } from '../trace/gathered.ts'
 import { normaliseSpans } from '../trace/normalise.ts'
 import { prepare } from '../trace/prepare.ts'
-import { type PreparedSpan, type PreparedTrace, type SpanHead, shortHash } from '../trace/prepared.ts'
+import { type Past, type PreparedSpan, type PreparedTrace, type SpanHead, shortHash } from '../trace/prepared.ts'
 import { prepareRestore } from '../trace/restore.ts'
-import { countBytes } from '../trace/span-sums.ts'
 import { type StartedState, startedState } from '../trace/state-after.ts'
 import { isParsedName, type Parsed, type ParsedName, parse } from './parsing.ts'
 
-/**
- * `record`, `append` and `end` make the rows that COPY takes, and the same with `text` those for the statement: of all spans,
- * though which of an append's or an end's are written is yet to be decided.
- */
 export type TaskName =
   | 'record'
-  | 'record text'
   | 'append'
-  | 'append text'
   | 'end'
-  | 'end text'
   | 'restore'
   | 'export-json'
   | 'export-protobuf'
@@ -47,11 +32,11 @@ export interface ReadyTask {
   readonly body: Uint8Array
   /** Of the key that records. */
   readonly environment: string | null
-  /** Texts are packed only where that takes no time (lib/rows/packed-texts.ts). */
+  /** Texts are compressed only where that takes no time (lib/rows/packed-texts.ts). */
   readonly hurries: boolean
 }
 
-/** A trace to record or restore: what decide() and the answer need, and its rows in one form or the other. */
+/** A trace to record or restore: what decide() and the answer need, and its rows. */
 export interface ReadyRecord {
   readonly operation: 'record'
   readonly traceId: string
@@ -60,19 +45,16 @@ export interface ReadyRecord {
   readonly oversize: string | undefined
   readonly spanCount: number
   readonly estimatedBytes: number
-  /** Set where the trace is running, and so small that its state is remembered. */
+  /** Set where a body of POST /api/v1/traces started the trace. */
   readonly started: StartedState | undefined
-  readonly copy: CopyRows | undefined
-  readonly text: RecordText | undefined
+  /** Set where the trace is restored: who recorded it, and when. */
+  readonly past: Pick<Past, 'environment' | 'keyId' | 'ingestedAt'> | undefined
+  readonly rows: TraceRows
 }
 
-/** An append or an end: what decide() needs, and the rows of all its spans in one form or the other. */
-export type ReadyAppend = Append & AddedRows
-export type ReadyEnd = End & AddedRows
-interface AddedRows {
-  readonly copy: SpanRows | undefined
-  readonly text: RowsText | undefined
-}
+/** An append or an end: what decide() needs, and the rows of all its spans. */
+export type ReadyAppend = Append & { readonly rows: SpanRows }
+export type ReadyEnd = End & { readonly rows: SpanRows }
 
 /** Spans of an export for one trace. */
 export interface ReadySpans {
@@ -81,6 +63,8 @@ export interface ReadySpans {
   readonly spans: readonly GatheredSpan[]
   /** The trace that they make where there is none yet; undefined where none of them can be stored. */
   readonly first: ReadyRecord | undefined
+  /** The spans that `first` has rows of: no others can be stored, whatever is there. */
+  readonly storable: readonly GatheredSpan[]
   /** Spans that are not in it. */
   readonly refusals: readonly SpanRefusal[]
 }
@@ -115,60 +99,50 @@ export function makeReady(task: ReadyTask): ReadyResult {
   }
 }
 
-/** The rows for the statement of what was made ready for COPY: of a body, or of spans that make a trace. */
-export const renderAsText = (body: Uint8Array): RecordText => renderTrace(prepare('record', body))
-/** The same of those spans of an append's or an end's body that are written. */
-export function renderAddedAsText(
-  { operation, spans, text }: ReadyAppend | ReadyEnd,
-  body: Uint8Array,
-  added: readonly SpanHead[]
-): RowsText {
-  if (text !== undefined && added.length === spans.length) return text
-  if (added.length === 0) return renderSpans([])
-  const ids = new Set(added.map(({ id }) => id))
-  return renderSpans(prepare(operation, body).spans.filter(({ id }) => ids.has(id)))
-}
-/** The rows of spans that a trace grows by; where that is all of them, with their texts as they were packed for `first`. */
-export function renderGrowth({ first }: ReadySpans, added: readonly GatheredSpan[]): RowsText {
-  const slices = first?.copy !== undefined && first.spanCount === added.length ? slicesOf(first.copy) : undefined
-  return renderStoredSpans(added, slices?.map(packedAs) ?? added)
-}
-export function renderSpansAsText({ traceId, spans }: Pick<ReadySpans, 'traceId' | 'spans'>): RecordText {
-  const { trace } = gatherTrace(traceId, spans)
-  if (trace === undefined) throw new Error('none of the spans can be stored')
-  return renderTrace(trace)
-}
-
 function prepareAndRender(task: ReadyTask): Ready {
   const { operation, body, environment, hurries } = task
   if (isParsedName(operation)) return { operation: 'parse', value: parse(operation, body) }
   switch (operation) {
     case 'record': {
       const trace = prepare('record', body)
-      return readyRecord(trace, renderCopyRows(trace, environment, hurries), undefined, startedOf(trace, body))
+      return readyRecord(trace, environment, hurries, trace.endedAt === null ? startedState(trace) : undefined)
     }
-    case 'record text': {
-      const trace = prepare('record', body)
-      return readyRecord(trace, undefined, renderTrace(trace, hurries), startedOf(trace, body))
-    }
-    case 'restore': {
-      const trace = prepareRestore(body)
-      return readyRecord(trace, undefined, renderRestored(trace, hurries))
-    }
+    case 'restore':
+      return readyRecord(prepareRestore(body), environment, hurries)
     case 'append':
-      return withCopyRows(prepare('append', body), hurries)
-    case 'append text':
-      return withText(prepare('append', body), hurries)
+      return withRows(prepare('append', body), hurries)
     case 'end':
-      return withCopyRows(prepare('end', body), hurries)
-    case 'end text':
-      return withText(prepare('end', body), hurries)
+      return withRows(prepare('end', body), hurries)
     case 'export-json':
       return readyExport(readExport(body, 'json'), task)
     case 'export-protobuf':
       return readyExport(readExport(body, 'protobuf'), task)
     case 'export-portion':
       return readyExport(readPortion(body), task)
+  }
+}
+
+function readyRecord(
+  trace: NewTrace,
+  environment: string | null,
+  hurries: boolean,
+  started?: StartedState
+): ReadyRecord {
+  return {
+    operation: 'record',
+    traceId: trace.traceId,
+    hash: trace.hash,
+    running: trace.endedAt === null,
+    oversize: oversizeMessage(trace),
+    spanCount: trace.spans.length,
+    estimatedBytes: estimatedBytes(trace),
+    started,
+    past: trace.past && {
+      environment: trace.past.environment,
+      keyId: trace.past.keyId,
+      ingestedAt: trace.past.ingestedAt
+    },
+    rows: renderTraceRows(trace, environment, hurries)
   }
 }
 
@@ -179,20 +153,10 @@ const headOf = (span: PreparedSpan): SpanHead => ({
   bytes: span.bytes
 })
 
-interface WithSpans {
-  readonly spans: readonly PreparedSpan[]
-}
-const withCopyRows = <T extends WithSpans>(prepared: T, hurries: boolean) => ({
+const withRows = <T extends { readonly spans: readonly PreparedSpan[] }>(prepared: T, hurries: boolean) => ({
   ...prepared,
   spans: prepared.spans.map(headOf),
-  copy: renderSpanRows(prepared.spans, hurries),
-  text: undefined
-})
-const withText = <T extends WithSpans>(prepared: T, hurries: boolean) => ({
-  ...prepared,
-  spans: prepared.spans.map(headOf),
-  copy: undefined,
-  text: renderSpans(prepared.spans, hurries)
+  rows: renderSpanRows(prepared.spans, hurries)
 })
 
 function readyExport({ traces, portions, refusals }: Export, task: ReadyTask): ReadyExport {
@@ -210,21 +174,12 @@ function normaliseMapped(mapped: readonly MappedSpan[]): GatheredSpan[] {
   return spans.map((span, i) => ({ ...span, hints: (mapped[i] as MappedSpan).hints }))
 }
 
+/** With the trace that the spans make where there is none yet. */
 function readySpans(traceId: string, spans: readonly GatheredSpan[], { environment, hurries }: ReadyTask): ReadySpans {
-  const { trace, refusals } = gatherTrace(traceId, spans)
-  const first = trace && readyRecord(trace, renderCopyRows(trace, environment, hurries), undefined)
-  return { operation: 'export', traceId, spans, first, refusals }
-}
-
-/** The trace that spans make where there is none yet. */
-function gatherTrace(traceId: string, spans: readonly GatheredSpan[]) {
-  const { growth, added, refusals } = decideExport(undefined, {
-    operation: 'export',
-    traceId,
-    spans,
-    environment: null
-  })
-  return { trace: growth && asRecorded(traceId, growth, added), refusals }
+  const operation = { operation: 'export' as const, traceId, spans, environment: null }
+  const { growth, added: storable, refusals } = decideExport(undefined, operation)
+  const first = growth && readyRecord(asRecorded(traceId, growth, storable), environment, hurries)
+  return { operation: 'export', traceId, spans, first, storable, refusals }
 }
 
 function asRecorded(traceId: string, growth: Growth, spans: readonly GatheredSpan[]): PreparedTrace {
@@ -239,28 +194,4 @@ function asRecorded(traceId: string, growth: Growth, spans: readonly GatheredSpa
     bytes: growth.documentBytes,
     ranks: JSON.stringify(growth.ranks)
   }
-}
-
-function readyRecord(
-  trace: PreparedTrace,
-  copy: CopyRows | undefined,
-  text: RecordText | undefined,
-  started?: StartedState
-): ReadyRecord {
-  return {
-    operation: 'record',
-    traceId: trace.traceId,
-    hash: trace.hash,
-    running: trace.endedAt === null,
-    oversize: oversizeMessage(trace),
-    spanCount: trace.spans.length,
-    estimatedBytes: trace.bytes + countBytes(trace.spans),
-    started,
-    copy,
-    text
-  }
-}
-
-function startedOf(trace: PreparedTrace, body: Uint8Array): StartedState | undefined {
-  return trace.endedAt === null && isMemorable(trace, body.byteLength) ? startedState(trace) : undefined
 }

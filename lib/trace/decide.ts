@@ -29,6 +29,8 @@ export interface TraceState extends UsageFields {
   readonly endHash: string | null
   /** A label, 'unassigned', or null where it was not recorded. */
   readonly environment: string | null
+  readonly name: string
+  readonly userId: string | null
   readonly startedAt: string
   readonly provider: string | null
   readonly model: string | null

@@ -22,11 +22,26 @@ function addHashes(known: Map<string, string>, spans: readonly SpanHead[]): Map<
 
 /** A trace that was recorded and goes on; with a stamp, its whole state. */
 export function startedState(trace: PreparedTrace): StartedState {
-  const { hash, startedAt, provider, model, costUsd, inputTokens, outputTokens, totalTokens, tags, spans } = trace
+  const {
+    hash,
+    name,
+    userId,
+    startedAt,
+    provider,
+    model,
+    costUsd,
+    inputTokens,
+    outputTokens,
+    totalTokens,
+    tags,
+    spans
+  } = trace
   return {
     running: true,
     bodyHash: hash,
     endHash: null,
+    name,
+    userId,
     startedAt,
     provider,
     model,

@@ -5,7 +5,7 @@
 import { performance } from 'node:perf_hooks'
 import { connectTo, type SocketTarget } from '../../lib/database/connection.ts'
 import { CopyConnection } from '../../lib/database/copy-connection.ts'
-import { COPIED_TRACE_COLUMNS, SPAN_COLUMNS, TAG_COLUMNS } from '../../lib/rows/columns.ts'
+import { SPAN_COLUMNS, TAG_COLUMNS, TRACE_COLUMNS } from '../../lib/rows/columns.ts'
 import { type CopyRows, namesOf } from './copy-rows.ts'
 import type { Window } from './load.ts'
 import { createIdentities, createTemplate, type Identities, type Template } from './template.ts'
@@ -154,7 +154,7 @@ function buildBatch(projectId: number, slot: number, rows: readonly CopyRows[]):
 function statements(projectId: number, slot: number, rows: readonly CopyRows[]): string {
   const sum = (count: (rows: CopyRows) => number) => rows.reduce((total, each) => total + count(each), 0)
   const totals = [projectId, slot, rows.length, sum(each => each.spanCount), sum(each => each.estimatedBytes)]
-  return `copy traces (${namesOf(COPIED_TRACE_COLUMNS)}) from stdin;
+  return `copy traces (${namesOf(TRACE_COLUMNS)}) from stdin;
     copy spans (${namesOf(SPAN_COLUMNS)}) from stdin;
     copy trace_tags (${namesOf(TAG_COLUMNS)}) from stdin;
     insert into project_totals as p (project_id, slot, traces, spans, bytes) values (${totals.join(', ')})

@@ -4,7 +4,7 @@
  */
 import type { Sql } from 'postgres'
 import { TURN } from '../../lib/ingest/packing.ts'
-import { COPIED_TRACE_COLUMNS, type Column, SPAN_COLUMNS, TAG_COLUMNS } from '../../lib/rows/columns.ts'
+import { type Column, SPAN_COLUMNS, TAG_COLUMNS, TRACE_COLUMNS } from '../../lib/rows/columns.ts'
 import { unpackTexts } from '../../lib/rows/packed-texts.ts'
 import { type BodyKind, ingestBody, SHAPES } from './bodies.ts'
 import { DURATION_PLACE, MINUTE_PLACE, NUMBER_PLACE, TRACE_ID_PLACE } from './template.ts'
@@ -70,7 +70,7 @@ async function readTrace(sql: Sql, id: string) {
   const [row] = await sql<{ seq: number; spanCount: number; estimatedBytes: number }[]>`
     select seq, span_count as "spanCount", estimated_bytes as "estimatedBytes" from traces where id = ${id}`
   const { seq, ...counts } = row!
-  const traceValues = COPIED_TRACE_COLUMNS.map(({ name }) => PLACES[name] ?? name)
+  const traceValues = TRACE_COLUMNS.map(({ name }) => PLACES[name] ?? name)
   const spanValues = SPAN_COLUMNS.map(({ name }) => (name === 'trace_seq' ? NUMBER_PLACE : name))
   const spans = await readValues(sql, spanValues, `spans where trace_seq = ${seq} order by started_at, id`)
   return {

@@ -1,110 +1,91 @@
 /**
- * The quick way for a batch of new and changed traces: what changes, COPY of the new rows and of their spans', and the
- * project totals, sent in one go as one transaction. COPY puts many rows
- * on a page at once where a statement inserts one after the other, and takes binary values as they are: a typical trace
- * (18 kB) takes 500 µs of PostgreSQL's CPU instead of 620, a small one 142 instead of 200. It knows no `on conflict`: where
- * a new trace exists, or a changed one has moved, all of the batch is undone, and lib/store/write/batch.ts writes it instead.
+ * A batch of new and changed traces, written as one transaction whose messages are sent in one go: what changes
+ * (lib/store/write/changes.ts), COPY of all new rows, and the project totals. COPY knows no `on conflict`: where a new trace
+ * exists, or a changed one is not as it was, the whole batch is undone, and whoever sent it looks before it tries again.
  */
 import type { CopyConnection } from '../../database/copy-connection.ts'
 import {
-  COPIED_TRACE_COLUMNS,
   type Column,
+  LIST_COLUMNS,
+  offsetIn,
+  SCORE_COLUMNS,
   SPAN_COLUMNS,
   TAG_COLUMNS,
+  TRACE_COLUMNS,
   TRACE_STAMP_COLUMNS,
   type Value
 } from '../../rows/columns.ts'
 import { fieldWriter } from '../../rows/copy-format.ts'
-import { UNASSIGNED } from '../../trace/environment.ts'
+import type { ListedRows, SpanRows, TraceRows } from '../../rows/copy-rows.ts'
 import type { KnownFloors } from '../rankings/known-floors.ts'
-import type { RankingKeys } from '../rankings/rankings.ts'
-import { ADD_FAMILIES, changeStatement, type Rows, TAKEN } from './batch.ts'
+import { type ChangedTrace, changesOf, PREPARED_CHANGES } from './changes.ts'
+import { CHARGE, chargeOf, type TrialCharge } from './charge.ts'
 import { CopyMessages } from './copy-messages.ts'
 import { KnownFamilies } from './known-families.ts'
 import { ADD_UP } from './totals.ts'
 
-/** Rows of spans but for whose they are, which is known only when they are written. */
-export interface SpanRows {
-  /** The rows, one behind the other, to the end. */
-  readonly bytes: Uint8Array
-  /** Where each begins. */
-  readonly spans: readonly number[]
-}
-
-/** A trace's rows but for what is known only when they are written: `bytes` has its fields, its tags and its spans. */
-export interface CopyRows extends SpanRows {
-  /** Where the row of each tag begins. */
-  readonly tags: readonly number[]
-  /** Of familyText. */
-  readonly family: string
-  /** What it is ranked by. */
-  readonly keys: RankingKeys
-}
-
 /** A new trace, with what the service adds to it. */
-export interface NewTrace {
+export interface RecordedTrace {
   readonly projectId: number
   readonly seq: number
+  /** A label, 'unassigned', or null for history without one. */
   readonly environment: string | null
   readonly keyId: string | null
-  readonly ingestedAt: string
+  readonly ingestedAt: string | null
   readonly estimatedBytes: number
-  readonly rows: CopyRows
-}
-
-/** A stored trace to which an append or an end adds. */
-export interface ChangedTrace {
-  readonly projectId: number
-  readonly seq: number
-  readonly addedBytes: number
-  readonly rows: SpanRows
+  readonly rows: TraceRows
 }
 
 /** What is written together. */
-export interface CopyBatch {
-  readonly traces: readonly NewTrace[]
+export interface Batch {
+  readonly traces: readonly RecordedTrace[]
   readonly changed: readonly ChangedTrace[]
-  /** What becomes of the changed ones' own rows, as parameters of the statement. */
-  readonly appends: Rows
-  readonly ends: Rows
+  readonly charge: TrialCharge | undefined
 }
 
-/** In front of the row of a span or tag: how many fields it has, the project and its length; of a span a number and its length. */
-const PROJECT_AT = 2 + 4
-const NUMBER_AT = PROJECT_AT + 4 + 4
-/** In front of the row of a tag, the rankings follow, and then four numbers of lists, of which these are its own. */
-const RANKED_AT = NUMBER_AT
-const TAG_LISTS_AT = RANKED_AT + 2
-const LIST_BYTES = 4 + 8
-const TAG_FAMILY_AT = TAG_LISTS_AT + 2 * LIST_BYTES + 4
-const TAG_NAMED_FAMILY_AT = TAG_FAMILY_AT + LIST_BYTES
-/** The row of a trace begins with its lists. */
-const FAMILY_AT = 4
-const NAMED_FAMILY_AT = FAMILY_AT + LIST_BYTES
+/** Rows that are written for a trace; `rows` are undefined where it has no such rows. */
+interface RowsOf<T> {
+  readonly projectId: number
+  readonly seq: number
+  readonly rows: T
+}
 
-/** Room that is kept from one batch to the next. */
+const OWNER_AT = { project: offsetIn(SPAN_COLUMNS, 'project_id'), trace: offsetIn(SPAN_COLUMNS, 'trace_seq') }
+const TAG_AT = {
+  project: offsetIn(TAG_COLUMNS, 'project_id'),
+  ranked: offsetIn(TAG_COLUMNS, 'ranked'),
+  family: offsetIn(TAG_COLUMNS, 'tag_family'),
+  namedFamily: offsetIn(TAG_COLUMNS, 'tag_named_family')
+}
+const LIST_AT = {
+  family: offsetIn(LIST_COLUMNS, 'family', true),
+  namedFamily: offsetIn(LIST_COLUMNS, 'named_family', true)
+}
+
+/** The memory for messages is kept from one batch to the next, unless it has grown beyond this. */
 const MAX_KEPT_BYTES = 4 * 1024 * 1024
 
 interface Stamped {
-  readonly trace: NewTrace
+  readonly trace: RecordedTrace
   readonly ranked: number
 }
 const stampValues: Readonly<Record<(typeof TRACE_STAMP_COLUMNS)[number]['name'], (stamped: Stamped) => Value>> = {
   project_id: ({ trace }) => trace.projectId,
   seq: ({ trace }) => trace.seq,
   version: ({ trace }) => trace.seq,
-  environment: ({ trace }) => trace.environment ?? UNASSIGNED,
+  environment: ({ trace }) => trace.environment,
   key_id: ({ trace }) => trace.keyId,
   ingested_at: ({ trace }) => trace.ingestedAt,
   ranked: ({ ranked }) => ranked
 }
 const writeStamp = fieldWriter(TRACE_STAMP_COLUMNS, stampValues)
 
-const copyOf = (table: string, columns: readonly Column[]) =>
+const copyInto = (table: string, columns: readonly Column[]) =>
   `copy ${table} (${columns.map(({ name }) => name).join(', ')}) from stdin (format binary)`
-const COPY_TRACES = copyOf('traces', COPIED_TRACE_COLUMNS)
-const COPY_SPANS = copyOf('spans', SPAN_COLUMNS)
-const COPY_TAGS = copyOf('trace_tags', TAG_COLUMNS)
+const COPY_TRACES = copyInto('traces', TRACE_COLUMNS)
+const COPY_SPANS = copyInto('spans', SPAN_COLUMNS)
+const COPY_TAGS = copyInto('trace_tags', TAG_COLUMNS)
+const COPY_SCORES = copyInto('scores', SCORE_COLUMNS)
 
 /** Builds the messages of one batch after the other in the same memory. */
 export class CopyBatches {
@@ -119,123 +100,147 @@ export class CopyBatches {
   }
 
   /** Writes all of the batch, or none: then it rejects with what PostgreSQL or the connection said. */
-  async write(connection: CopyConnection, batch: CopyBatch, slot: number): Promise<void> {
+  async write(connection: CopyConnection, batch: Batch, slot: number): Promise<void> {
     const messages = this.#messages
     if (connection !== this.#prepared) {
-      messages.length = 0
-      messages.query([PREPARE_TOTALS, ...PREPARE_CHANGES])
+      messages.begin()
+      messages.query([PREPARE_TOTALS, CHARGE, ...PREPARED_CHANGES])
       await connection.send(messages.written)
       this.#prepared = connection
     }
-    const answers = this.#build(batch, slot)
+    const listed = [...batch.traces, ...batch.changed.flatMap(listedRows)]
+    const strange = listed.filter(trace => !this.#families.has(trace))
+    const answers = this.#build(batch, listed, strange, slot)
     await connection.send(messages.written, answers)
-    for (const trace of batch.traces) if (!this.#families.has(trace)) this.#families.add(trace)
+    for (const trace of strange) this.#families.add(trace)
     if (messages.bytes.length > MAX_KEPT_BYTES) this.#messages = new CopyMessages()
   }
 
   /** Gives how many answers there will be. */
-  #build(batch: CopyBatch, slot: number): number {
-    const { traces, changed } = batch
+  #build(
+    batch: Batch,
+    listed: readonly RowsOf<ListedRows>[],
+    strange: readonly RowsOf<ListedRows>[],
+    slot: number
+  ): number {
+    const { traces, changed, charge } = batch
     const messages = this.#messages
-    messages.length = 0
-    const strange = traces.filter(trace => !this.#families.has(trace))
-    const tagged = traces.filter(trace => trace.rows.tags.length > 0)
-    const withSpans = [...traces, ...changed].filter(({ rows }) => rows.spans.length > 0)
+    messages.begin()
+    const tagged = listed.filter(({ rows }) => rows.tags.length > 0)
+    const scored = traces.filter(({ rows }) => rows.scores.length > 0)
+    const withSpans = [...traces, ...changed.flatMap(spanRows)].filter(({ rows }) => rows.spans.length > 0)
     const statements: string[] = []
     if (traces.length > 0) statements.push(COPY_TRACES)
     if (withSpans.length > 0) statements.push(COPY_SPANS)
     if (tagged.length > 0) statements.push(COPY_TAGS)
-    if (strange.length > 0) statements.push(addFamilies(strange))
-    statements.push(...addTotals(batch, slot))
-    if (changed.length > 0) {
-      // First, since it is what most likely fails.
-      messages.beginWith(nameOfChange(batch.appends !== undefined, batch.ends !== undefined), changes(batch))
+    if (scored.length > 0) statements.push(COPY_SCORES)
+    statements.push(...addFamilies(strange), ...addTotals(batch, slot))
+    // First, since it is what most likely fails.
+    const first = [
+      ...(charge === undefined ? [] : [chargeOf(charge)]),
+      ...changesOf(changed, trace => this.#rank(trace))
+    ]
+    if (first.length > 0) {
+      messages.beginTransaction(first)
       statements.push('commit')
     }
     messages.query(statements)
     if (traces.length > 0) messages.copy(traces, trace => this.#trace(trace))
     if (withSpans.length > 0) messages.copy(withSpans, trace => this.#spans(trace))
     if (tagged.length > 0) messages.copy(tagged, trace => this.#tags(trace))
-    return changed.length > 0 ? 2 : 1
+    if (scored.length > 0) messages.copy(scored, trace => this.#scores(trace))
+    return first.length > 0 ? 2 : 1
   }
 
-  #trace(trace: NewTrace): void {
-    const { bytes, tags, spans, keys } = trace.rows
-    this.#messages.int16(COPIED_TRACE_COLUMNS.length)
-    writeStamp(this.#messages, {
-      trace,
-      ranked: this.#floors.rank(trace.projectId, keys, bytes, FAMILY_AT, NAMED_FAMILY_AT)
-    })
-    this.#messages.append(bytes.subarray(0, tags[0] ?? spans[0]))
+  #rank({ projectId, listed }: ChangedTrace): number {
+    const { keys, bytes } = (listed as NonNullable<typeof listed>).rows
+    return this.#floors.rank(projectId, keys, bytes, LIST_AT.family, LIST_AT.namedFamily)
   }
 
-  #tags({ projectId, rows: { bytes, tags, spans, keys } }: NewTrace): void {
-    const messages = this.#messages
-    const first = tags[0] as number
-    const shift = messages.length - first
-    messages.append(bytes.subarray(first, spans[0]))
+  #trace(trace: RecordedTrace): void {
+    const { bytes, keys, tags, tagsEnd } = trace.rows
+    const ranked = this.#floors.rank(trace.projectId, keys, bytes, LIST_AT.family, LIST_AT.namedFamily)
+    this.#messages.int16(TRACE_COLUMNS.length)
+    writeStamp(this.#messages, { trace, ranked })
+    this.#messages.append(bytes.subarray(0, tags[0] ?? tagsEnd))
+  }
+
+  #tags({ projectId, rows: { bytes, tags, tagsEnd, keys } }: RowsOf<ListedRows>): void {
+    const shift = this.#append(bytes, tags, tagsEnd)
     for (const tag of tags) {
-      messages.putInt32(projectId, shift + tag + PROJECT_AT)
-      const ranked = this.#floors.rank(projectId, keys, bytes, tag + TAG_FAMILY_AT, tag + TAG_NAMED_FAMILY_AT)
-      messages.putInt16(ranked, shift + tag + RANKED_AT)
+      this.#messages.putInt32(projectId, shift + tag + TAG_AT.project)
+      const ranked = this.#floors.rank(projectId, keys, bytes, tag + TAG_AT.family, tag + TAG_AT.namedFamily)
+      this.#messages.putInt16(ranked, shift + tag + TAG_AT.ranked)
     }
   }
 
-  #spans({ projectId, seq, rows }: NewTrace | ChangedTrace): void {
-    const messages = this.#messages
-    const first = rows.spans[0] as number
-    const shift = messages.length - first
-    messages.append(rows.bytes.subarray(first))
-    for (const span of rows.spans) {
-      messages.putInt32(projectId, shift + span + PROJECT_AT)
-      messages.putInt64(seq, shift + span + NUMBER_AT)
+  #scores({ projectId, seq, rows: { bytes, scores, scoresEnd } }: RecordedTrace): void {
+    this.#own(projectId, seq, scores, this.#append(bytes, scores, scoresEnd))
+  }
+
+  #spans({ projectId, seq, rows: { bytes, spans } }: RowsOf<SpanRows>): void {
+    this.#own(projectId, seq, spans, this.#append(bytes, spans, bytes.length))
+  }
+
+  /** Appends rows, and gives by how much they are moved. */
+  #append(bytes: Uint8Array, starts: readonly number[], end: number): number {
+    const [first] = starts as [number]
+    const shift = this.#messages.length - first
+    this.#messages.append(bytes.subarray(first, end))
+    return shift
+  }
+
+  #own(projectId: number, seq: number, starts: readonly number[], shift: number): void {
+    for (const start of starts) {
+      this.#messages.putInt32(projectId, shift + start + OWNER_AT.project)
+      this.#messages.putInt64(seq, shift + start + OWNER_AT.trace)
     }
   }
 }
 
-/** Adds the families of traces, made of the rows that were just copied. */
-function addFamilies(traces: readonly NewTrace[]): string {
-  const projects = traces.map(({ projectId }) => projectId).join(',')
-  const numbers = traces.map(({ seq }) => seq).join(',')
-  return `with taken as materialized (
-      select ${TAKEN} from unnest('{${projects}}'::int[], '{${numbers}}'::bigint[]) as n (project_id, seq)
-      join traces t on t.project_id = n.project_id and t.seq = n.seq
-    ) ${ADD_FAMILIES}`
+const listedRows = ({ projectId, seq, listed }: ChangedTrace): RowsOf<ListedRows>[] =>
+  listed === undefined ? [] : [{ projectId, seq, rows: listed.rows }]
+
+const spanRows = ({ projectId, seq, spans }: ChangedTrace): RowsOf<SpanRows>[] =>
+  spans === undefined ? [] : [{ projectId, seq, rows: spans }]
+
+/** Adds the families of traces, made of their rows, which are there by now; in order, so that two batches wait in no circle. */
+function addFamilies(traces: readonly RowsOf<ListedRows>[]): string[] {
+  const projects = new Map<number, number[]>()
+  for (const { projectId, seq } of traces) projects.set(projectId, [...(projects.get(projectId) ?? []), seq])
+  return [...projects]
+    .sort(([a], [b]) => a - b)
+    .map(
+      ([projectId, numbers]) => `insert into trace_families (project_id, family, status, environment, model)
+      select distinct on (family) project_id, family, status, environment, model from traces
+      where project_id = ${projectId} and seq = any ('{${numbers.join(',')}}'::bigint[]) order by family
+      on conflict (project_id, family) do nothing`
+    )
 }
 
-/** Parsed and planned once: 7 us less of PostgreSQL's CPU for each small trace. */
+/** Parsed and planned once a connection. */
 const PREPARE_TOTALS = `prepare add_totals (int, smallint, bigint, bigint, bigint) as
     insert into project_totals as p (project_id, slot, traces, spans, bytes) values ($1, $2, $3, $4, $5)
     ${ADD_UP}`
 
-function addTotals({ traces, changed }: CopyBatch, slot: number): string[] {
+function addTotals({ traces, changed }: Batch, slot: number): string[] {
   const totals = new Map<number, { traces: number; spans: number; bytes: number }>()
-  const add = (projectId: number, newTraces: number, { spans }: SpanRows, bytes: number) => {
+  const add = (projectId: number, newTraces: number, rows: SpanRows | undefined, bytes: number) => {
     const sum = totals.get(projectId) ?? { traces: 0, spans: 0, bytes: 0 }
     sum.traces += newTraces
-    sum.spans += spans.length
+    sum.spans += rows?.spans.length ?? 0
     sum.bytes += bytes
     totals.set(projectId, sum)
   }
   for (const { projectId, rows, estimatedBytes } of traces) add(projectId, 1, rows, estimatedBytes)
-  for (const { projectId, rows, addedBytes } of changed) add(projectId, 0, rows, addedBytes)
+  for (const {
+    projectId,
+    spans,
+    changed: { sums }
+  } of changed)
+    add(projectId, 0, spans, sums.addedBytes)
   // In one order, so that two batches never wait for each other's rows.
   return [...totals]
     .sort(([a], [b]) => a - b)
     .map(([id, { traces, spans, bytes }]) => `execute add_totals (${id}, ${slot}, ${traces}, ${spans}, ${bytes})`)
 }
-
-const nameOfChange = (appends: boolean, ends: boolean) => `change${appends ? '_appends' : ''}${ends ? '_ends' : ''}`
-
-const PREPARE_CHANGES = [
-  { appends: true, ends: false },
-  { appends: false, ends: true },
-  { appends: true, ends: true }
-].map(has => `prepare ${nameOfChange(has.appends, has.ends)} as ${changeStatement(has)}`)
-
-/** How many must take, and what becomes of them. */
-const changes = ({ changed, appends, ends }: CopyBatch): string[] => [
-  String(changed.length),
-  ...(appends ?? []),
-  ...(ends ?? [])
-]

@@ -3,6 +3,7 @@
  * (https://www.postgresql.org/docs/current/protocol-message-formats.html): a type, the length without it, and the content.
  */
 import { CopyWriter } from '../../rows/copy-format.ts'
+import type { Execution } from './changes.ts'
 
 const SIGNATURE = Buffer.from('PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0', 'latin1')
 const END_OF_ROWS = -1
@@ -20,14 +21,14 @@ export class CopyMessages extends CopyWriter {
     this.#message(QUERY, () => this.#texts(statements.join(';')))
   }
 
-  /** Begins a transaction and executes a prepared statement in it. Parameters, unlike literals, come into no server's log. */
-  beginWith(name: string, parameters: readonly string[]): void {
+  /** Begins a transaction with prepared statements. Their parameters, unlike literals, come into no server's log. */
+  beginTransaction(executions: readonly Execution[]): void {
     this.#message(PARSE, () => {
       this.#texts('', 'begin')
       this.int16(0)
     })
     this.#execute('', [])
-    this.#execute(name, parameters)
+    for (const { name, parameters } of executions) this.#execute(name, parameters)
     this.#message(SYNC, () => {})
   }
 

@@ -20,9 +20,7 @@ interface Row extends Omit<TraceState, 'running' | 'spanHashes' | 'tags' | 'gath
   readonly endedAt: string | null
   readonly tags: string[] | null
   readonly status: string
-  readonly name: string
   readonly sessionId: string | null
-  readonly userId: string | null
   readonly patched: boolean
   readonly inputBytes: number
   /** JSON text; null where it was not asked for. */

@@ -3,14 +3,14 @@ import { runInNewContext } from 'node:vm'
 import t from 'tap'
 import { Queue } from '../../../lib/ingest/queue.ts'
 
-const operation = (place: string, bytes = 1, alone = false) => ({ place, bytes, alone })
+const operation = (key: string, bytes = 1, alone = false) => ({ key, bytes, alone })
 const wide = { operations: 100, bytes: 100 }
 
 t.test('gives batches first in, first out, within both bounds', async t => {
   const queue = new Queue<ReturnType<typeof operation>>()
-  for (const place of ['a', 'b', 'c']) queue.add(operation(place, 40))
-  for (const place of ['d', 'e', 'f', 'g']) queue.add(operation(place))
-  const places = () => queue.take({ operations: 3, bytes: 81 }).map(each => each.place)
+  for (const key of ['a', 'b', 'c']) queue.add(operation(key, 40))
+  for (const key of ['d', 'e', 'f', 'g']) queue.add(operation(key))
+  const places = () => queue.take({ operations: 3, bytes: 81 }).map(each => each.key)
   t.same([places(), places(), places(), places()], [['a', 'b'], ['c', 'd', 'e'], ['f', 'g'], []])
 })
 
@@ -22,7 +22,7 @@ t.test('an operation over the bound of bytes is a batch by itself', async t => {
   t.equal(queue.take(wide).length, 1)
 })
 
-t.test('one operation at a time for each place', async t => {
+t.test('one operation at a time for each key', async t => {
   const queue = new Queue<ReturnType<typeof operation>>()
   const [first, second, other] = [operation('a'), operation('a'), operation('b')]
   for (const each of [first, second, other]) queue.add(each)
@@ -35,7 +35,7 @@ t.test('one operation at a time for each place', async t => {
   t.equal(queue.isEmpty, true)
 })
 
-t.test('what is tried again comes first and keeps its place', async t => {
+t.test('what is tried again comes first and keeps its key', async t => {
   const queue = new Queue<ReturnType<typeof operation>>()
   const [first, second, other] = [operation('a'), operation('a'), operation('b')]
   queue.add(first)
@@ -57,12 +57,12 @@ t.test('thousands pass through in order', async t => {
   const queue = new Queue<ReturnType<typeof operation>>()
   for (let i = 0; i < 5000; i++) queue.add(operation(String(i)))
   const seen: string[] = []
-  while (queue.hasReady) {
+  while (queue.runnable > 0) {
     const batch = queue.take({ operations: 7, bytes: 1000 })
     const again = batch.length === 7 && seen.length % 3 === 0 ? batch.pop() : undefined
     if (again) queue.retry(again)
     for (const each of batch) {
-      seen.push(each.place)
+      seen.push(each.key)
       queue.release(each)
     }
   }

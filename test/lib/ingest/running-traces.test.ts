@@ -16,54 +16,58 @@ function stateOf(spans: number): KeptState {
 }
 
 t.test('a state is remembered until it is forgotten', async t => {
-  const remembered = new RunningTraces()
+  const running = new RunningTraces()
   const [first, second] = [stateOf(2), stateOf(0)]
-  remembered.start('1/a', first, 100)
-  remembered.start('1/b', second, 100)
-  t.equal(remembered.get('1/a'), first)
-  remembered.change('1/a', second)
-  t.equal(remembered.get('1/a'), second, 'a later state takes its place')
-  remembered.forget('1/a')
-  t.equal(remembered.get('1/a'), undefined)
-  remembered.change('1/a', first)
-  t.equal(remembered.get('1/a'), undefined, 'what is not remembered does not become so by a change')
-  t.equal(remembered.get('1/b'), second)
+  running.set('1/a', first)
+  running.set('1/b', second)
+  t.equal(running.get('1/a'), first)
+  running.set('1/a', second)
+  t.equal(running.get('1/a'), second, 'a later state takes its place')
+  running.forget('1/a')
+  t.equal(running.get('1/a'), undefined)
+  t.equal(running.get('1/b'), second)
 })
 
-t.test('what is unused the longest makes room, and a trace of too many spans is not remembered', async t => {
-  const remembered = new RunningTraces()
-  const places = Array.from({ length: 2000 }, (_, i) => `1/${i}`)
-  const state = stateOf(200)
-  for (const place of places) {
-    remembered.start(place, state, 1000)
-    remembered.change('1/0', state)
+t.test(
+  'the longest unused is forgotten, and a trace of too many spans or too much metadata is not remembered',
+  async t => {
+    const running = new RunningTraces()
+    const keys = Array.from({ length: 2000 }, (_, i) => `1/${i}`)
+    const state = stateOf(200)
+    for (const key of keys) {
+      running.set(key, state)
+      running.set('1/0', state)
+    }
+    const known = keys.filter(key => running.get(key) !== undefined)
+    t.ok(known.length > 500 && known.length < 2000, `${known.length} of 2000 are remembered`)
+    t.same(known, ['1/0', ...keys.slice(2001 - known.length)])
+
+    running.set('1/0', { ...state, spanHashes: new Map([0, 1, 2].flatMap(() => [...stateOf(200).spanHashes])) })
+    t.equal(running.get('1/0'), undefined, 'nor is its old state')
+    running.set('1/0', { ...state, metadata: `{"k":"${'x'.repeat(50_000)}"}` })
+    t.equal(running.get('1/0'), undefined)
   }
-  const known = places.filter(place => remembered.get(place) !== undefined)
-  t.ok(known.length > 500 && known.length < 2000, `${known.length} of 2000 are remembered`)
-  t.same(known, ['1/0', ...places.slice(2001 - known.length)])
+)
 
-  remembered.change('1/0', { ...state, spanHashes: new Map([0, 1, 2].flatMap(() => [...stateOf(200).spanHashes])) })
-  t.equal(remembered.get('1/0'), undefined, 'nor is its old state')
-})
-
-t.test('a trace that has grown makes as much room as it took', async t => {
-  const remembered = new RunningTraces()
-  const places = Array.from({ length: 2000 }, (_, i) => `1/${i}`)
+t.test('a trace that has grown gives back as much as it took', async t => {
+  const running = new RunningTraces()
+  const keys = Array.from({ length: 8000 }, (_, i) => `1/${i}`)
   const fill = () => {
-    for (const place of places) remembered.start(place, stateOf(0), 16_000)
-    return places.filter(place => remembered.get(place) !== undefined).length
+    for (const key of keys) running.set(key, stateOf(0))
+    return keys.filter(key => running.get(key) !== undefined).length
   }
   const before = fill()
+  t.ok(before < keys.length)
   for (let i = 0; i < 500; i++) {
     const state = stateOf(0)
     const spans = Array.from({ length: 100 }, () => span())
     const append = prepare('append', bytes(spansBody(...spans)))
     const decision = decide(state, { ...append, environment: 'prod' })
     if (decision.type !== 'change') throw new Error(decision.type)
-    remembered.start('1/grown', state, 100)
-    remembered.change('1/grown', changedState(state, decision.change, i))
-    t.equal(remembered.get('1/grown')?.spanHashes.size, 100)
-    remembered.forget('1/grown')
+    running.set('1/grown', state)
+    running.set('1/grown', changedState(state, decision.change, i))
+    t.equal(running.get('1/grown')?.spanHashes.size, 100)
+    running.forget('1/grown')
   }
   t.equal(fill(), before)
 })
@@ -91,6 +95,16 @@ t.test('what is remembered serves appends and ends without a look; answers witho
   t.equal(looks, 1)
   t.match(await path.end(key, start.trace.id, bytes(endBody())), { duplicate: true })
   t.equal(looks, 2, 'what has ended')
+})
+
+t.test('a large start is remembered like any other', async t => {
+  const database = await testDatabase(t)
+  const path = testWritePath(t, database)
+  const { trace } = startBody({ input: 'x'.repeat(100_000) })
+  await path.record(key, bytes({ schemaVersion: 1, trace }))
+  // What nobody but a look would see: the append is decided by what is remembered, and undone by the version.
+  await database.pool.run(sql => sql`delete from traces`)
+  await t.rejects(path.append(key, trace.id, bytes(spansBody(span()))), { code: 'not_found' })
 })
 
 t.test('what another process has added since is not overwritten by what is remembered here', async t => {

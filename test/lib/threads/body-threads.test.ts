@@ -10,13 +10,13 @@ const bodyOf = (length: number) => Buffer.from(JSON.stringify(ingestBody({ input
 const CALM = { environment: null, hurries: false }
 
 t.test('prepares small bodies here and large ones on a thread, alike', async t => {
-  const preparation = new BodyThreads(1, log)
-  t.teardown(() => preparation.close())
+  const threads = new BodyThreads(1, log)
+  t.teardown(() => threads.close())
   for (const length of [10, 100_000]) {
-    t.match(await preparation.makeReady({ operation: 'record', body: bodyOf(length), ...CALM }), {
+    t.match(await threads.makeReady({ operation: 'record', body: bodyOf(length), ...CALM }), {
       operation: 'record'
     })
-    const refused = preparation.makeReady({
+    const refused = threads.makeReady({
       operation: 'append',
       body: bodyOf(length),
       ...CALM
@@ -25,42 +25,31 @@ t.test('prepares small bodies here and large ones on a thread, alike', async t =
   }
 })
 
-t.test('makes the rows of all spans in the form that is asked for, and leaves out what they hold', async t => {
-  const preparation = new BodyThreads(1, log)
-  t.teardown(() => preparation.close())
+t.test('makes the rows of all spans, and leaves out what they hold', async t => {
+  const threads = new BodyThreads(1, log)
+  t.teardown(() => threads.close())
   for (const length of [10, 100_000]) {
     const spans = [span({ output: 'x'.repeat(length) }), span()]
     for (const [operation, body] of [
       ['append', spansBody(...spans)],
       ['end', endBody({ spans })]
     ] as const) {
-      const copied = await preparation.makeReady({ operation, body: bytes(body), ...CALM })
-      const stated = await preparation.makeReady({
-        operation: `${operation} text`,
-        body: bytes(body),
-        ...CALM
-      })
-      t.match(copied, {
-        operation,
-        spans: spans.map(({ id }) => ({ id })),
-        copy: { spans: [0, Number] },
-        text: undefined
-      })
-      t.match(stated, { operation, spans: spans.map(({ id }) => ({ id })), copy: undefined, text: { count: 2 } })
-      t.notMatch(copied, { spans: [{ output: String }] })
+      const ready = await threads.makeReady({ operation, body: bytes(body), ...CALM })
+      t.match(ready, { operation, spans: spans.map(({ id }) => ({ id })), rows: { spans: [0, Number] } })
+      t.notMatch(ready, { spans: [{ output: String }] })
     }
   }
 })
 
 t.test('of what comes at once, more than goes to a thread together, each gets what is its own', async t => {
-  const preparation = new BodyThreads(2, log)
-  t.teardown(() => preparation.close())
+  const threads = new BodyThreads(2, log)
+  t.teardown(() => threads.close())
   const lengths = Array.from({ length: 64 }, (_, i) => (i % 16 === 5 ? 200_000 : 5_000 + i))
   const bodies = lengths.map((length, i) =>
     ingestBody({ input: 'x'.repeat(length), ...(i % 7 === 3 && { status: `s${i}` }) })
   )
   const outcomes = await Promise.allSettled(
-    bodies.map(body => preparation.makeReady({ operation: 'record', body: bytes(body), ...CALM }))
+    bodies.map(body => threads.makeReady({ operation: 'record', body: bytes(body), ...CALM }))
   )
   for (const [i, outcome] of outcomes.entries()) {
     if (i % 7 === 3) t.match(outcome, { reason: { code: 'invalid_trace', message: /^trace\.status: / } })
@@ -69,23 +58,23 @@ t.test('of what comes at once, more than goes to a thread together, each gets wh
 })
 
 t.test('waits for a thread that is loading, and for what that has to prepare', async t => {
-  const preparation = new BodyThreads(1, log)
-  const made = preparation.makeReady({ operation: 'record', body: bodyOf(100_000), ...CALM })
+  const threads = new BodyThreads(1, log)
+  const made = threads.makeReady({ operation: 'record', body: bodyOf(100_000), ...CALM })
   await delay(1)
-  await preparation.close()
+  await threads.close()
   t.match(await made, { operation: 'record' })
 })
 
 t.test('ends cleanly at whatever moment of its threads’ start', async t => {
   for (let moment = 0; moment < 12; moment++) {
-    const preparation = new BodyThreads(1, log)
-    const made = preparation.makeReady({
+    const threads = new BodyThreads(1, log)
+    const made = threads.makeReady({
       operation: 'record',
       body: bodyOf(100_000),
       ...CALM
     })
     await delay(moment * 40)
-    await Promise.all([made.catch(() => {}), preparation.close()])
+    await Promise.all([made.catch(() => {}), threads.close()])
   }
   t.pass('the process lives')
 })

@@ -37,6 +37,8 @@ const running: TraceState = {
   bodyHash: 'body',
   endHash: null,
   environment: 'unassigned',
+  name: 'n',
+  userId: null,
   startedAt: AT,
   provider: null,
   model: null,

@@ -56,7 +56,7 @@ t.test('a trace detail', async t => {
           tags: ['one', 'two, "three"', 'null'],
           body_hash: 'ab'.repeat(32),
           family: 0,
-          kind: 0,
+          named_family: 0,
           input: RAW.input,
           output: RAW.output,
           metadata: RAW.metadata

@@ -8,7 +8,7 @@ import { AT, endBody, ingestBody, startBody } from '../../../fixtures/bodies.ts'
 import { testDatabase } from '../../../fixtures/database.ts'
 import { countStrays, NO_STRAYS } from '../../../fixtures/seed.ts'
 import { until } from '../../../fixtures/until.ts'
-import { bytes, testWritePath, withoutCopy, writer } from '../../../fixtures/write-path.ts'
+import { bytes, testWritePath, writer } from '../../../fixtures/write-path.ts'
 
 const CUTS = { first: 30, each: 30, read: 10, size: { most: 10, kept: 5 } }
 const LISTED = { name: 'run', model: 'm', tags: ['a', 'b'] }
@@ -37,10 +37,7 @@ async function walk(sql: Sql, query: Omit<Parameters<typeof listTraces>[2], 'lim
 
 t.test('what is not at the top of a long list is no longer ranked, and found all the same', async t => {
   const database = await testDatabase(t)
-  const paths = [
-    testWritePath(t, database, { cuts: CUTS }),
-    testWritePath(t, withoutCopy(database), { cuts: CUTS })
-  ] as const
+  const paths = [testWritePath(t, database, { cuts: CUTS }), testWritePath(t, database, { cuts: CUTS })] as const
   const ranked = async () => {
     const [row] = await database.pool.run(
       sql => sql`select count(*) filter (where ranked = 0)::int as none, count(*) filter (where ranked = 15)::int as "all"

@@ -1,0 +1,50 @@
+/**
+ * How many values of a column travel as one text parameter of a statement, which takes them apart.
+ *
+ * - Numbers, times, JSON and hexadecimal digits never hold a control character: they are joined by U+0001, null is U+0002,
+ *   and nothing is escaped on either side. That takes PostgreSQL and node less than array literals (test/bench/RESULTS.md,
+ *   "How parameters travel").
+ * - Texts in which a client may put any character are elements of an array literal.
+ */
+import type { Column, Value } from './columns.ts'
+import { digitsOf } from './list-numbers.ts'
+
+const SEPARATOR = '\u0001'
+const NULL_MARK = '\u0002'
+
+const isQuoted = ({ type }: Column): boolean => type === 'text' || type === 'text[]'
+
+const escaped = (text: string): string => (/["\\]/.test(text) ? text.replace(/["\\]/g, '\\$&') : text)
+const element = (text: string | null): string => (text === null ? 'null' : `"${escaped(text)}"`)
+const arrayLiteral = (texts: readonly string[]): string => `{${texts.map(element).join(',')}}`
+
+function textOf(value: Exclude<Value, readonly string[] | null>): string {
+  if (value instanceof Uint8Array) return Buffer.from(value).toString('hex')
+  return typeof value === 'object' ? digitsOf(value as Parameters<typeof digitsOf>[0]) : String(value)
+}
+
+function cell(column: Column, value: Value): string {
+  if (column.type === 'text[]') return element(value === null ? null : arrayLiteral(value as readonly string[]))
+  if (column.type === 'text') return element(value as string | null)
+  if (value === null) return NULL_MARK
+  const text = textOf(value as Exclude<Value, readonly string[] | null>)
+  return column.type === 'bytea' ? `\\x${text}` : text
+}
+
+/** The parameter of a column, made of its values. */
+export function parameter(column: Column, values: readonly Value[]): string {
+  const cells = values.map(value => cell(column, value))
+  return isQuoted(column) ? `{${cells.join(',')}}` : cells.join(SEPARATOR)
+}
+
+/** The rows of `columns` as a source for `from`, their parameters numbered from `first`. */
+export function rowSource(columns: readonly Column[], first: number, alias: string): string {
+  const arrays = columns.map((column, i) =>
+    isQuoted(column) ? `$${first + i}::text[]` : `string_to_array($${first + i}::text, E'\\x01', E'\\x02')`
+  )
+  return `unnest(${arrays.join(', ')}) as ${alias} (${columns.map(({ name }) => name).join(', ')})`
+}
+
+/** A column of such a source in its own type. */
+export const typed = ({ name, type }: Column, alias: string): string =>
+  type === 'text' ? `${alias}.${name}` : `${alias}.${name}::${type}`

@@ -1,0 +1,212 @@
+/**
+ * What an append, an end and a growth by OpenTelemetry do to the stored row of a trace, and to the rows of its tags: new
+ * rows are copied, but COPY cannot change rows. So these statements are fed by arrays, a parameter for each column, and each
+ * is for the traces of one project. Each has one step that modifies, and fails (22012, division by zero) where a trace is not
+ * as it was: then the transaction that it belongs to is undone.
+ */
+import {
+  appendValues,
+  type Changed,
+  type Done,
+  endValues,
+  growthValues,
+  type ListedTrace
+} from '../../rows/column-values.ts'
+import {
+  APPEND_COLUMNS,
+  type Column,
+  END_COLUMNS,
+  GROWTH_COLUMNS,
+  TARGET_COLUMNS,
+  type Value
+} from '../../rows/columns.ts'
+import { type ListedRows, renderListedRows, type SpanRows } from '../../rows/copy-rows.ts'
+import { type ListNumber, listsOf, type TraceLists, tagListsOf } from '../../rows/list-numbers.ts'
+import { parameter, rowSource, typed } from '../../rows/text-arrays.ts'
+import type { Ending, TraceChange, TraceState } from '../../trace/decide.ts'
+import type { Growth } from '../../trace/gathered.ts'
+
+/** A stored trace to which spans are added, and of which more may be set. */
+export interface ChangedTrace {
+  readonly projectId: number
+  readonly traceId: string
+  readonly seq: number
+  readonly changed: Changed
+  /** What it sets besides; undefined where the trace just goes on. */
+  readonly done: { readonly ending: Ending } | { readonly growth: Growth } | undefined
+  /** Undefined where the trace stays in its lists. */
+  readonly listed: Listed | undefined
+  readonly spans: SpanRows | undefined
+}
+
+/** The lists that a trace has come to, and the rows of its tags; and the old rows of its tags, which are deleted. */
+interface Listed {
+  readonly lists: TraceLists
+  readonly rows: ListedRows
+  readonly removed: readonly RemovedTag[]
+}
+
+/** A row of trace_tags, as its index finds it. */
+interface RemovedTag {
+  readonly tagFamily: ListNumber
+  readonly startedAt: string
+  readonly traceId: string
+}
+
+interface Target {
+  readonly projectId: number
+  readonly traceId: string
+  readonly state: TraceState
+  /** The number that the change leaves on the row. */
+  readonly version: number
+}
+
+/** `spans`: the rows of those that are added. */
+export function changedTrace(
+  { projectId, traceId, state, version }: Target,
+  sums: TraceChange | Growth,
+  spans: SpanRows | undefined
+): ChangedTrace {
+  const ending = 'ending' in sums ? sums.ending : undefined
+  const growth = 'ending' in sums ? undefined : sums
+  const done = growth !== undefined ? { growth } : ending && { ending }
+  const after = growth ?? ending
+  const listed = after && listedAfter(traceId, state, after)
+  return { projectId, traceId, seq: state.seq, changed: { state, version, sums }, done, listed, spans }
+}
+
+function listedAfter(traceId: string, state: TraceState, change: Ending | Growth): Listed {
+  const { name, userId, startedAt, costUsd, model, tags } = state.gathered ?? state
+  const { status, endedAt } = state.gathered ?? { status: 'running', endedAt: null }
+  const before: ListedTrace = { traceId, name, userId, startedAt, costUsd, model, tags, status, endedAt }
+  const kept = 'startedAt' in change ? change : before
+  const after: ListedTrace = {
+    traceId,
+    name: kept.name,
+    userId: kept.userId,
+    startedAt: kept.startedAt,
+    costUsd: change.costUsd,
+    model: change.model,
+    tags: change.tags,
+    status: change.status,
+    endedAt: change.endedAt
+  }
+  const environment = state.environment ?? ''
+  const lists = listsOf(after, environment)
+  if (isSame(before, after)) return { lists, rows: renderListedRows({ ...after, tags: [] }, lists), removed: [] }
+  return { lists, rows: renderListedRows(after, lists), removed: rowsOfTags(before, environment) }
+}
+
+function rowsOfTags(trace: ListedTrace, environment: string): RemovedTag[] {
+  const { traceId, startedAt, tags } = trace
+  if (tags.length === 0) return []
+  const lists = listsOf(trace, environment)
+  return tags.map(tag => ({ tagFamily: tagListsOf(tag, lists).tagFamily, startedAt, traceId }))
+}
+
+/** Whether the rows of the tags of a trace stay as they are. */
+const isSame = ({ tags, ...before }: ListedTrace, after: ListedTrace): boolean =>
+  tags.length === after.tags.length &&
+  tags.every((tag, i) => tag === after.tags[i]) &&
+  Object.entries(before).every(([name, value]) => after[name as keyof ListedTrace] === value)
+
+/** A prepared statement, and its parameters behind the project's number and the number of its rows. */
+interface Statement<T> {
+  readonly name: string
+  readonly text: string
+  readonly parameters: (items: readonly T[]) => string[]
+}
+
+const isTarget = (name: string) => TARGET_COLUMNS.some(column => column.name === name)
+
+function updateOf<T, N extends string>(
+  name: string,
+  columns: readonly (Column & { readonly name: N })[],
+  values: Readonly<Record<N, (item: T) => Value>>
+): Statement<T> {
+  const source = new Map<string, string>(columns.map(column => [column.name, typed(column, 'c')]))
+  const sets = [...source]
+    .filter(([name]) => !isTarget(name) && !name.startsWith('sets_'))
+    .map(([name, value]) => {
+      const isSet = source.get(`sets_${name}`)
+      return `${name} = ${isSet === undefined ? value : `case when ${isSet} then ${value} else t.${name} end`}`
+    })
+  const text = `with changed as (
+      update traces as t set ${sets.join(', ')} from ${rowSource(columns, 3, 'c')}
+      where t.project_id = $1::int and t.seq = ${source.get('seq')} and t.version = ${source.get('old_version')}
+      returning 1
+    ) select 1 / (count(*) = $2::bigint)::int from changed`
+  return { name, text, parameters: items => columns.map(column => parameter(column, items.map(values[column.name]))) }
+}
+
+const UPDATES = {
+  append: updateOf('change_append', APPEND_COLUMNS, appendValues),
+  end: updateOf('change_end', END_COLUMNS, endValues),
+  growth: updateOf('change_growth', GROWTH_COLUMNS, growthValues)
+}
+
+const REMOVED_COLUMNS: readonly Column[] = [
+  { name: 'tag_family', type: 'bigint' },
+  { name: 'started_at', type: 'timestamptz' },
+  { name: 'id', type: 'uuid' }
+]
+const REMOVE_TAGS: Statement<RemovedTag> = {
+  name: 'remove_tags',
+  text: `delete from trace_tags g using ${rowSource(REMOVED_COLUMNS, 3, 'r')}
+    where g.project_id = $1::int and $2::bigint > 0 and g.tag_family = r.tag_family::bigint
+      and g.started_at = r.started_at::timestamptz and g.id = r.id::uuid`,
+  parameters: tags =>
+    [tags.map(tag => tag.tagFamily), tags.map(tag => tag.startedAt), tags.map(tag => tag.traceId)].map((values, i) =>
+      parameter(REMOVED_COLUMNS[i] as Column, values)
+    )
+}
+
+/** What a connection must have prepared for `changesOf`. */
+export const PREPARED_CHANGES: readonly string[] = [...Object.values(UPDATES), REMOVE_TAGS].map(
+  ({ name, text }) => `prepare ${name} as ${text}`
+)
+
+/** A prepared statement to execute. */
+export interface Execution {
+  readonly name: string
+  readonly parameters: readonly string[]
+}
+
+/** The statements for these traces, project by project. `rank` says which rankings a trace is in by then. */
+export function changesOf(all: readonly ChangedTrace[], rank: (trace: ChangedTrace) => number): Execution[] {
+  const projects = new Map<number, ChangedTrace[]>()
+  for (const trace of all) {
+    const traces = projects.get(trace.projectId)
+    if (traces === undefined) projects.set(trace.projectId, [trace])
+    else traces.push(trace)
+  }
+  // In one order, so that two batches never wait for each other's rows.
+  return [...projects]
+    .sort(([a], [b]) => a - b)
+    .flatMap(([projectId, traces]) => changesOfProject(projectId, traces, rank))
+}
+
+function changesOfProject(
+  projectId: number,
+  traces: readonly ChangedTrace[],
+  rank: (trace: ChangedTrace) => number
+): Execution[] {
+  const appends: Changed[] = []
+  const ends: Done<Ending>[] = []
+  const growths: Done<Growth>[] = []
+  for (const trace of traces) {
+    const { changed, done, listed } = trace
+    if (done === undefined || listed === undefined) appends.push(changed)
+    else if ('ending' in done) ends.push({ ...changed, done: done.ending, lists: listed.lists, ranked: rank(trace) })
+    else growths.push({ ...changed, done: done.growth, lists: listed.lists, ranked: rank(trace) })
+  }
+  const removed = traces.flatMap(({ listed }) => listed?.removed ?? [])
+  const execute = <T>({ name, parameters }: Statement<T>, items: readonly T[]): Execution[] =>
+    items.length === 0 ? [] : [{ name, parameters: [String(projectId), String(items.length), ...parameters(items)] }]
+  return [
+    ...execute(UPDATES.append, appends),
+    ...execute(UPDATES.end, ends),
+    ...execute(UPDATES.growth, growths),
+    ...execute(REMOVE_TAGS, removed)
+  ]
+}
