@@ -1,6 +1,6 @@
 /** Configuration: environment variables, read and checked once at start (decisions.md, "Names and configuration"). */
-import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
+import { parallelismOf } from './limits/parallelism.ts'
 
 export interface Config {
   /** Undefined: an embedded PostgreSQL under dataDir. */
@@ -92,7 +92,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     keyDigestSecret: secret,
     trialTraces: integer('TRIAL_TRACES', 0, Number.MAX_SAFE_INTEGER),
     storageLimitBytes: integer('STORAGE_LIMIT_BYTES', 1, Number.MAX_SAFE_INTEGER) ?? 10 * 1024 ** 3,
-    workers: integer('WORKERS', 1, 256) ?? Math.max(1, availableParallelism() - 1),
+    workers: integer('WORKERS', 1, 256) ?? parallelismOf().workers,
     processes: integer('PROCESSES', 1, 256) ?? 1,
     allowedOrigins,
     logLevel,

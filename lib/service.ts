@@ -15,6 +15,7 @@ import type { Route } from './http/route.ts'
 import { RouteTable } from './http/route-table.ts'
 import { HttpServer } from './http/server.ts'
 import { WritePath } from './ingest/write-path.ts'
+import { parallelismOf } from './limits/parallelism.ts'
 import type { Logger } from './log.ts'
 import { Metrics } from './metrics.ts'
 
@@ -40,9 +41,13 @@ const READERS: PoolOptions = {
   applicationName: 'reader',
   statementTimeoutMs: 15_000,
   settings: READER_SETTINGS,
-  size: 6
+  size: parallelismOf().readers
 }
-const WRITERS: PoolOptions = { applicationName: 'small writer', statementTimeoutMs: 15_000, size: 2 }
+const WRITERS: PoolOptions = {
+  applicationName: 'small writer',
+  statementTimeoutMs: 15_000,
+  size: parallelismOf().writers
+}
 /** One lookup of keys is under way at a time, and it never waits behind what requests do. */
 const KEY_READERS: PoolOptions = { applicationName: 'keys', statementTimeoutMs: 5000, size: 1 }
 /** How long requests under way, and then the write queue, may take to finish when the service closes. */

@@ -6,9 +6,17 @@
  * `begin` ends the process or lets the rest commit alone, and a refused row in a copy never answers. A single statement
  * is atomic by itself; Pool.transaction stands in where maintenance needs several.
  */
-import { connect as openSocket, type Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import postgres, { type Sql } from 'postgres'
-import type { ConnectOptions, OpenSocket } from './database.ts'
+import type { ConnectOptions, OnSocket } from './database.ts'
+import {
+  type Address,
+  CONNECT_TIMEOUT_MS,
+  describeTransport,
+  readTlsMode,
+  socketOpener,
+  type TlsMode
+} from './open-socket.ts'
 import { TYPES } from './types.ts'
 
 /** A postgres:// address, or a server's Unix socket. */
@@ -22,21 +30,19 @@ export interface SocketTarget {
   readonly database: string
 }
 
-const CONNECT_TIMEOUT_S = 5
-
 /** Begins the name of every connection in pg_stat_activity; the process id tells the service's processes apart. */
 export const APPLICATION = 'spoor'
 
 /**
- * Makes an instance of the driver for one connection, which opens at its first query. `open` is asked for its socket,
- * unless only the driver can use that: what is inside TLS, or goes to the one of several hosts that answers.
+ * Makes an instance of the driver for one connection, which opens at its first query. `onSocket` is given the socket that
+ * it goes over, before the driver has it, and another one where the driver opens another.
  */
-export function connectTo(target: Target, options: ConnectOptions = {}, open: OpenSocket = openSocket): Sql {
+export function connectTo(target: Target, options: ConnectOptions = {}, onSocket?: OnSocket): Sql {
   const settings = {
     max: 1,
     idle_timeout: undefined,
     max_lifetime: null,
-    connect_timeout: CONNECT_TIMEOUT_S,
+    connect_timeout: CONNECT_TIMEOUT_MS / 1000,
     onnotice: () => {},
     // See array-text.ts.
     fetch_types: false,
@@ -48,27 +54,36 @@ export function connectTo(target: Target, options: ConnectOptions = {}, open: Op
       ...options.settings,
       ...(options.statementTimeoutMs !== undefined && { statement_timeout: options.statementTimeoutMs })
     },
-    types: TYPES
+    types: TYPES,
+    // TLS is ours (open-socket.ts).
+    ssl: false
   }
-  if (typeof target !== 'string') {
-    const { socketDir, port, user, password, database } = target
-    const path = `${socketDir}/.s.PGSQL.${port}`
-    return postgres({
-      ...settings,
-      path,
-      user,
-      password,
-      database,
-      socket: () => breakAtEnd(open({ path }))
-    } as never) as unknown as Sql
+  const open = socketOpener(tlsModeOf(target))
+  const socket = async (address: Address) => {
+    const opened = breakAtEnd(await open(address))
+    onSocket?.(opened)
+    return opened
   }
-  // The driver's own socket tries several hosts in turn; ours knows one.
-  const openPlain = mayUseTls(target) ? openSocket : open
-  const opener: OpenSocket = address => breakAtEnd(openPlain(address))
-  const socket = hasSeveralHosts(target)
-    ? {}
-    : { socket: (options: SocketOptions) => openPromptSocket(options, opener) }
-  return postgres(target, { ...settings, ...socket }) as unknown as Sql
+  if (typeof target === 'string')
+    return postgres(withoutCertificates(target), { ...settings, socket } as never) as unknown as Sql
+  const { socketDir, port, user, password, database } = target
+  const path = `${socketDir}/.s.PGSQL.${port}`
+  return postgres({ ...settings, path, user, password, database, socket } as never) as unknown as Sql
+}
+
+function tlsModeOf(target: Target): TlsMode | undefined {
+  return typeof target === 'string' ? readTlsMode(target, postgres(target).options as never) : undefined
+}
+
+/** How connections to a target are made, for people. */
+export function transportOf(target: Target): string {
+  const isLocal = typeof target !== 'string' || Boolean(postgres(target).options.path)
+  return describeTransport(tlsModeOf(target), isLocal)
+}
+
+/** The driver would send what it does not know to the server, as a setting. */
+function withoutCertificates(url: string): string {
+  return url.replace(/([?&])sslrootcert=[^&]*&?/, '$1').replace(/[?&]$/, '')
 }
 
 /**
@@ -96,32 +111,4 @@ export function describeTarget(target: Target): string {
   if (typeof target !== 'string') return `${target.socketDir}/.s.PGSQL.${target.port}`
   const url = new URL(target)
   return `${url.host === '' ? 'localhost' : url.host}${url.pathname}`
-}
-
-function hasSeveralHosts(url: string): boolean {
-  return decodeURIComponent(new URL(url).host).includes(',')
-}
-
-const TLS_PARAMETERS = ['ssl', 'sslmode', 'sslrootcert', 'sslnegotiation']
-
-function mayUseTls(url: string): boolean {
-  const { searchParams } = new URL(url)
-  return process.env.PGSSLMODE !== undefined || TLS_PARAMETERS.some(name => searchParams.has(name))
-}
-
-interface SocketOptions {
-  readonly host: readonly string[]
-  readonly port: readonly number[]
-  readonly path: string | false
-}
-
-/**
- * The driver leaves Nagle's algorithm on, which held a batch back for up to 88 ms over TCP. A socket that is still
- * connecting may be handed over: what is written to it waits.
- */
-function openPromptSocket({ host, port, path }: SocketOptions, open: OpenSocket): Socket {
-  if (path !== false) return open({ path })
-  // The driver takes the name that a TLS certificate must have from these two.
-  const address = { host: host[0]!, port: port[0]! }
-  return Object.assign(open({ ...address, noDelay: true }), address)
 }

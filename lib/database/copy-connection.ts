@@ -5,7 +5,7 @@
  *
  * States: open; busy (a batch under way, one at a time); dead, for good, once the socket closed or said nonsense.
  */
-import { connect as openSocket, type Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import type { ConnectOptions, Database } from './database.ts'
 import { classifyFailure } from './failure.ts'
 import { HungCheck, pidOf, TICK_MS } from './hung-connection.ts'
@@ -54,9 +54,9 @@ export class CopyConnection {
   #answers = 0
   #dead = false
 
-  private constructor(socket: Socket, pid: number | undefined, silence: HungCheck) {
+  private constructor(socket: Socket, pid: number | undefined, hungCheck: HungCheck) {
     this.#socket = socket
-    const clock = setInterval(() => void this.#giveUpIfSilent(silence, pid), TICK_MS).unref()
+    const clock = setInterval(() => void this.#giveUpIfHung(hungCheck, pid), TICK_MS).unref()
     socket.on('data', received => this.#receive(received))
     socket.on('error', error => this.#die(error))
     socket.on('close', () => {
@@ -65,15 +65,13 @@ export class CopyConnection {
     })
   }
 
-  /**
-   * Undefined where only the driver can use its socket (TLS, several hosts). Rejects as the Pool does where the server
-   * cannot be reached or does not let us in.
-   */
-  static async open(connect: Database['connect'], options: ConnectOptions): Promise<CopyConnection | undefined> {
+  /** Rejects as the Pool does where the server cannot be reached or does not let us in. */
+  static async open(connect: Database['connect'], options: ConnectOptions): Promise<CopyConnection> {
     let socket: Socket | undefined
-    const sql = connect(options, address => {
-      socket = openSocket(address)
-      return socket
+    let own: ListenersBefore | undefined
+    const sql = connect(options, opened => {
+      socket = opened
+      own = listenersOf(opened)
     })
     const first = sql`select`
     try {
@@ -84,13 +82,10 @@ export class CopyConnection {
         ? new PoolError('NOT_CONNECTED', 'No connection could be had', error)
         : error
     }
-    if (socket === undefined) {
-      await sql.end({ timeout: 0 })
-      return undefined
-    }
-    socket.removeAllListeners()
-    const silence = new HungCheck(onClose => connect({ ...options, onClose }), options.statementTimeoutMs)
-    return new CopyConnection(socket, pidOf(first), silence)
+    if (socket === undefined || own === undefined) throw new Error('the driver answered without a socket')
+    takeFromDriver(socket, own)
+    const hungCheck = new HungCheck(onClose => connect({ ...options, onClose }), options.statementTimeoutMs)
+    return new CopyConnection(socket, pidOf(first), hungCheck)
   }
 
   get isDead(): boolean {
@@ -151,9 +146,9 @@ export class CopyConnection {
     else batch?.reject(error)
   }
 
-  async #giveUpIfSilent(silence: HungCheck, pid: number | undefined): Promise<void> {
+  async #giveUpIfHung(hungCheck: HungCheck, pid: number | undefined): Promise<void> {
     const batch = this.#batch
-    if ((await silence.hangs(batch, pid)) && batch !== undefined && batch === this.#batch) this.#socket.destroy()
+    if ((await hungCheck.hangs(batch, pid)) && batch !== undefined && batch === this.#batch) this.#socket.destroy()
   }
 
   #die(error?: unknown): void {
@@ -169,4 +164,19 @@ export class CopyConnection {
 function readFields(content: Buffer): Map<string, string> {
   const texts = content.toString('utf8').split('\0')
   return new Map(texts.filter(text => text !== '').map(text => [text.charAt(0), text.slice(1)]))
+}
+
+/** What listens to a socket, by event. */
+type ListenersBefore = ReadonlyMap<string, readonly unknown[]>
+const DRIVER_EVENTS = ['data', 'drain', 'error', 'close']
+const listenersOf = (socket: Socket): ListenersBefore =>
+  new Map(DRIVER_EVENTS.map(event => [event, socket.rawListeners(event)]))
+
+/** Ends what the driver listens for. What listened before it had the socket is node's own. */
+function takeFromDriver(socket: Socket, before: ListenersBefore): void {
+  for (const [event, own] of before) {
+    for (const listener of socket.rawListeners(event)) {
+      if (!own.includes(listener)) socket.off(event, listener as () => void)
+    }
+  }
 }

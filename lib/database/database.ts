@@ -1,5 +1,5 @@
 /** What the rest of the code knows of the database: how to get a connection, and how to let go of it. */
-import type { NetConnectOpts, Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import type { Sql } from 'postgres'
 
 export interface ConnectOptions {
@@ -12,17 +12,18 @@ export interface ConnectOptions {
   readonly onClose?: () => void
 }
 
-/** Opens the socket that the driver shall use. */
-export type OpenSocket = (address: NetConnectOpts) => Socket
+/** Is given the socket of a connection before the driver has it. */
+export type OnSocket = (socket: Socket) => void
 
 export interface Database {
   /**
-   * Makes an instance of the driver that holds exactly one connection (max: 1), opened at its first query; with `open`
-   * over a socket that the caller sees, where that is possible.
+   * Makes an instance of the driver that holds exactly one connection (max: 1), opened at its first query.
    */
-  connect(options?: ConnectOptions, open?: OpenSocket): Sql
+  connect(options?: ConnectOptions, onSocket?: OnSocket): Sql
   /** Where it is, for people: without a password. */
   readonly location: string
+  /** How it is reached, for people: whether over TLS. */
+  readonly transport: string
   readonly embedded: boolean
   /** The secret of the keyed digest; undefined: not configured. */
   readonly digestSecret: string | undefined

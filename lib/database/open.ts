@@ -1,7 +1,7 @@
 /** The database that the configuration names: a server of one's own (DATABASE_URL), or the embedded one. */
 import type { Config } from '../config.ts'
 import type { Logger } from '../log.ts'
-import { connectTo, describeTarget } from './connection.ts'
+import { connectTo, describeTarget, transportOf } from './connection.ts'
 import type { Database } from './database.ts'
 import { openEmbedded, type Role } from './embedded.ts'
 
@@ -18,8 +18,9 @@ export async function openDatabase(config: Config, log: Logger, { role }: OpenOp
   const { databaseUrl, dataDir, keyDigestSecret } = config
   if (databaseUrl !== undefined) {
     return {
-      connect: (options, open) => connectTo(databaseUrl, options, open),
+      connect: (options, onSocket) => connectTo(databaseUrl, options, onSocket),
       location: `PostgreSQL at ${describeTarget(databaseUrl)}`,
+      transport: transportOf(databaseUrl),
       embedded: false,
       digestSecret: keyDigestSecret,
       async close() {}
@@ -27,8 +28,9 @@ export async function openDatabase(config: Config, log: Logger, { role }: OpenOp
   }
   const cluster = await openEmbedded(dataDir, role, log)
   return {
-    connect: (options, open) => connectTo(cluster.target, options, open),
+    connect: (options, onSocket) => connectTo(cluster.target, options, onSocket),
     location: `embedded PostgreSQL in ${dataDir}`,
+    transport: transportOf(cluster.target),
     embedded: true,
     digestSecret: keyDigestSecret ?? cluster.digestSecret,
     close: cluster.close

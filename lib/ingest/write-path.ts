@@ -110,7 +110,7 @@ export class WritePath implements Ingest {
     const connect = (onClose: () => void) => database.connect({ ...connection, onClose })
     const { lanes } = parallelismOf()
     this.#pool = new Pool(connect, { size: lanes, statementTimeoutMs: STATEMENT_TIMEOUT_MS })
-    const openCopy = () => CopyConnection.open(database.connect, connection) as Promise<CopyConnection>
+    const openCopy = () => CopyConnection.open(database.connect, connection)
     const running = new RunningTraces()
     const { floors } = this.#cuts
     const first = Math.floor(Math.random() * SLOTS)

@@ -100,5 +100,7 @@ t.test('clients cannot add labels: what is unknown shares one', async t => {
   await series()
   const before = await series()
   await abuse()
-  t.same([...(await series())].sort(), [...before].sort())
+  // Node's own come when they have something to tell, such as the first collection of garbage.
+  const own = (names: Iterable<string>) => [...names].filter(name => !name.startsWith('nodejs_')).sort()
+  t.same(own(await series()), own(before))
 })

@@ -1,4 +1,4 @@
-import { connect, type NetConnectOpts, type Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import { setImmediate as turn } from 'node:timers/promises'
 import type { Sql } from 'postgres'
 import t, { type Test } from 'tap'
@@ -107,11 +107,10 @@ t.test('replaces a connection that was killed while idle', async t => {
 
 t.test('what is asked on a connection that has failed and is not closed yet is lost when it closes', async t => {
   let socket: Socket | undefined
-  const open = (address: NetConnectOpts) => {
-    socket = connect(address)
-    return socket
+  const onSocket = (opened: Socket) => {
+    socket = opened
   }
-  const pool = new Pool(onClose => database.connect({ onClose }, open), { size: 1 })
+  const pool = new Pool(onClose => database.connect({ onClose }, onSocket), { size: 1 })
   t.teardown(() => pool.end())
   const pid = await pool.run(readPid)
   let outcome = 'not answered'
