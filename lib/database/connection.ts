@@ -59,17 +59,26 @@ export function connectTo(target: Target, options: ConnectOptions = {}, onSocket
     ssl: false
   }
   const open = socketOpener(tlsModeOf(target))
-  const socket = async (address: Address) => {
+  const openAt = async (address: Address) => {
     const opened = breakAtEnd(await open(address))
     onSocket?.(opened)
     return opened
   }
-  if (typeof target === 'string')
-    return postgres(withoutCertificates(target), { ...settings, socket } as never) as unknown as Sql
+  if (typeof target === 'string') {
+    const address = addressOf(target)
+    // The driver is told of one host: it would try for ever to reach one of several (postgres 3.4.9).
+    const first = { host: address.host[0], port: address.port[0] }
+    const socket = () => openAt(address)
+    return postgres(withoutCertificates(target), { ...settings, ...first, socket } as never) as unknown as Sql
+  }
+  const socket = openAt
   const { socketDir, port, user, password, database } = target
   const path = `${socketDir}/.s.PGSQL.${port}`
   return postgres({ ...settings, path, user, password, database, socket } as never) as unknown as Sql
 }
+
+/** Where an address leads to, as the driver reads it: the variables of libpq's environment count too. */
+const addressOf = (url: string): Address => postgres(url).options as unknown as Address
 
 function tlsModeOf(target: Target): TlsMode | undefined {
   return typeof target === 'string' ? readTlsMode(target, postgres(target).options as never) : undefined
@@ -77,7 +86,7 @@ function tlsModeOf(target: Target): TlsMode | undefined {
 
 /** How connections to a target are made, for people. */
 export function transportOf(target: Target): string {
-  const isLocal = typeof target !== 'string' || Boolean(postgres(target).options.path)
+  const isLocal = typeof target !== 'string' || Boolean(addressOf(target).path)
   return describeTransport(tlsModeOf(target), isLocal)
 }
 

@@ -104,7 +104,8 @@ export class CopyBatches {
     const messages = this.#messages
     if (connection !== this.#prepared) {
       messages.begin()
-      messages.query([PREPARE_TOTALS, CHARGE, ...PREPARED_CHANGES])
+      // An attempt that met a lock time-out has left some of them prepared: a transaction does not undo that.
+      messages.query(['deallocate all', PREPARE_TOTALS, CHARGE, ...PREPARED_CHANGES])
       await connection.send(messages.written)
       this.#prepared = connection
     }

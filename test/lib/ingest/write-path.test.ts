@@ -312,3 +312,18 @@ t.test('a full queue refuses before anything is read', async t => {
   }
   t.doesNotThrow(() => path.admit(2 * 1024 * 1024).release())
 })
+
+t.test('a connection whose first batch met a lock time-out takes the next ones', async t => {
+  const database = await testDatabase(t)
+  const settings = { lock_timeout: '100ms' }
+  const connect: TestDatabase['connect'] = (options, onSocket) =>
+    database.connect({ ...options, settings: { ...options?.settings, ...settings } }, onSocket)
+  const path = testWritePath(t, { ...database, connect })
+  const holder = database.connect({ applicationName: 'holder of locks' })
+  t.teardown(() => holder.end({ timeout: 1 }))
+  await holder.unsafe('begin; lock table traces in exclusive mode')
+  const record = () => path.record(key, bytes(ingestBody()))
+  for (let i = 0; i < 3; i++) t.equal(await outcome(record()), 'quota_exhausted')
+  await holder.unsafe('rollback')
+  for (let i = 0; i < 3; i++) t.match(await record(), { duplicate: false })
+})
