@@ -1,12 +1,14 @@
 /**
  * Brings the schema up to what this version of the code needs: the files of sql/, in the order of their numbers, each
- * exactly once and forward only. schema_migrations says which have been applied.
+ * exactly once and forward only. schema_migrations says which have been applied, and keeps the SHA-256 of each: a file
+ * never changes once it has landed, and a database that was made from another text is refused.
  *
  * A file is one transaction. Where `create index concurrently` forbids that, its first line is `--! no-transaction`:
  * then its statements run one by one, each ending in a semicolon at the end of a line, and each must bear being repeated
  * (`if not exists`), since a failure half-way leaves the earlier ones done. An index that was left half built is there,
  * but not valid, and would be taken for the finished one: it is dropped, and made again.
  */
+import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { readdir, readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
@@ -23,6 +25,8 @@ export interface Migration {
   readonly version: number
   readonly name: string
   readonly text: string
+  /** Of the text, as 64 hexadecimal digits. */
+  readonly sha256: string
   readonly transactional: boolean
 }
 
@@ -49,7 +53,10 @@ const LOCK_TIMEOUT_MS = 1000
 const LOCK_PAUSE_MS = 2000
 const LOCK_ATTEMPTS = 100
 
-/** Applies what is missing, and returns the versions that were applied. Several processes may call this at once. */
+/**
+ * Applies what is missing, and returns the versions that were applied. Several processes may call this at once. Throws a
+ * ConfigError where the server is too old, or the database was made from other files than these.
+ */
 export async function migrate(database: Database, log: Logger, folder?: string): Promise<number[]> {
   const migrations = await readMigrations(folder)
   // One connection holds the lock while the other migrates. If the first is lost, the primary key of
@@ -61,7 +68,7 @@ export async function migrate(database: Database, log: Logger, folder?: string):
       await checkServerVersion(lock)
       await acquireLock(lock, log)
       await createHistory(lock)
-      const applied = new Set(await readAppliedVersions(lock))
+      const applied = new Set(await readAppliedVersions(lock, migrations))
       const missing = migrations.filter(migration => !applied.has(migration.version))
       for (const migration of missing) {
         await applyPatiently(pool, migration, log)
@@ -75,20 +82,18 @@ export async function migrate(database: Database, log: Logger, folder?: string):
   }
 }
 
-/** Compares the schema with the code. */
+/** Compares the schema with the code. Throws a ConfigError where the schema was made from other files than these. */
 export async function readSchemaState(sql: Sql, folder?: string): Promise<SchemaState> {
-  const latest = (await readMigrations(folder)).length
+  const migrations = await readMigrations(folder)
+  const latest = migrations.length
   const [history] = await sql`select to_regclass('schema_migrations') is not null as present`
-  const version = history?.present ? Math.max(0, ...(await readAppliedVersions(sql))) : 0
+  const version = history?.present ? Math.max(0, ...(await readAppliedVersions(sql, migrations))) : 0
   if (version === latest) return { state: 'current', version, latest }
   if (version === 0) return { state: 'missing', version, latest }
   return { state: version < latest ? 'older' : 'newer', version, latest }
 }
 
-/**
- * Whether the code must wait for migrations. A newer schema is one that it can use: they only go forward, and only add (but
- * for 0002, before which there was no release).
- */
+/** Whether the code must wait for migrations. A newer schema is one that it can use: they only go forward, and only add. */
 export function isBehind({ state }: SchemaState): boolean {
   return state === 'missing' || state === 'older'
 }
@@ -106,7 +111,8 @@ async function readMigration(folder: string, fileName: string, expected: number)
     throw new Error(`sql/${fileName} stands where a file numbered ${String(expected).padStart(4, '0')} should`)
   }
   const text = await readFile(join(folder, fileName), 'utf8')
-  return { version, name, text, transactional: !text.startsWith(NO_TRANSACTION) }
+  const sha256 = createHash('sha256').update(text).digest('hex')
+  return { version, name, text, sha256, transactional: !text.startsWith(NO_TRANSACTION) }
 }
 
 /** The compiled code lies deeper than its sources, so sql/ is looked for upwards. */
@@ -141,12 +147,23 @@ async function createHistory(sql: Sql): Promise<void> {
     create table if not exists schema_migrations (
       version    int constraint schema_migrations_pkey primary key,
       name       text not null,
+      sha256     text not null,
       applied_at timestamptz not null default now()
     )`
 }
 
-async function readAppliedVersions(sql: Sql): Promise<number[]> {
-  const rows = await sql<{ version: number }[]>`select version from schema_migrations order by version`
+/** The stored hash is looked for in the row: the first builds kept none. */
+async function readAppliedVersions(sql: Sql, migrations: readonly Migration[]): Promise<number[]> {
+  const rows = await sql<{ version: number; sha256: string | null }[]>`
+    select version, to_jsonb(m) ->> 'sha256' as sha256 from schema_migrations m order by version`
+  for (const { version, sha256 } of rows) {
+    const known = migrations[version - 1]
+    if (known === undefined || known.sha256 === sha256) continue
+    throw new ConfigError(
+      `the database was made by an unreleased build, whose migration ${version} was another: export with that build, ` +
+        'import with this one into a new database'
+    )
+  }
   return rows.map(row => row.version)
 }
 
@@ -209,6 +226,6 @@ async function dropHalfBuilt(sql: Sql, name: string): Promise<void> {
   }
 }
 
-async function recordApplied(sql: Sql, { version, name }: Migration): Promise<void> {
-  await sql`insert into schema_migrations (version, name) values (${version}, ${name})`
+async function recordApplied(sql: Sql, { version, name, sha256 }: Migration): Promise<void> {
+  await sql`insert into schema_migrations (version, name, sha256) values (${version}, ${name}, ${sha256})`
 }

@@ -103,7 +103,9 @@ t.test('status says what is amiss, and migrate mends a schema', async t => {
   const problems = async (more: NodeJS.ProcessEnv) => (await jsonHere(['status'], { ...env, ...more })).problems
   t.match((await problems({ KEY_DIGEST_SECRET: '' })).join('\n'), /KEY_DIGEST_SECRET is not set/)
 
-  await database.pool.run(sql => sql`insert into schema_migrations (version, name) values (9999, 'from-the-future')`)
+  await database.pool.run(
+    sql => sql`insert into schema_migrations (version, name, sha256) values (9999, 'from-the-future', '')`
+  )
   t.match((await problems({})).join('\n'), /version 9999.*update spoor/)
   t.match(await runHere(['key', 'list'], env), { code: 1, err: /version 9999.*update spoor/ })
 

@@ -35,8 +35,8 @@ t.test('brings an empty database up to date, once', async t => {
   )
   t.strictSame(await readSchemaState(sql), { state: 'current', version: latest, latest })
   t.strictSame(await migrate(database, log), [])
-  const [row] = await sql`select name, applied_at from schema_migrations where version = 1`
-  t.match(row, { name: 'data-model', applied_at: /Z$/ })
+  const [row] = await sql`select name, sha256, applied_at from schema_migrations where version = 1`
+  t.match(row, { name: 'data-model', sha256: /^[0-9a-f]{64}$/, applied_at: /Z$/ })
 })
 
 t.test('applies each migration once, however many processes start together', async t => {
@@ -46,14 +46,40 @@ t.test('applies each migration once, however many processes start together', asy
   t.match(await readSchemaState(sql), { state: 'current' })
 })
 
-t.test('tells a schema that is older or newer than the code', async t => {
+t.test('tells a schema that is newer than the code', async t => {
   const { database, sql } = await emptyDatabase(t)
   await migrate(database, log)
   await sql`update schema_migrations set version = ${latest + 1} where version = ${latest}`
   t.strictSame(await readSchemaState(sql), { state: 'newer', version: latest + 1, latest })
-  const folder = await writeMigrations(t, { '0001-a.sql': 'select 1', '0002-b.sql': 'select 1', '0003-c.sql': '' })
-  await sql`delete from schema_migrations where version > 2`
+})
+
+t.test('tells a schema that is older than the code', async t => {
+  const { database, sql } = await emptyDatabase(t)
+  const files = { '0001-a.sql': 'select 1', '0002-b.sql': 'select 1' }
+  await migrate(database, log, await writeMigrations(t, files))
+  const folder = await writeMigrations(t, { ...files, '0003-c.sql': '' })
   t.strictSame(await readSchemaState(sql, folder), { state: 'older', version: 2, latest: 3 })
+})
+
+t.test('refuses a database that was made from another file, or from one whose hash was not kept', async t => {
+  const { database, sql } = await emptyDatabase(t)
+  await migrate(database, log, await writeMigrations(t, { '0001-a.sql': 'create table a ();' }))
+  const changed = await writeMigrations(t, {
+    '0001-a.sql': 'create table a (b int);',
+    '0002-b.sql': 'create table b ();'
+  })
+  const refusal = {
+    name: 'ConfigError',
+    message:
+      /^the database was made by an unreleased build, whose migration 1 was another: export with that build, import/
+  }
+  await t.rejects(readSchemaState(sql, changed), refusal)
+  await t.rejects(migrate(database, log, changed), refusal)
+  await sql`alter table schema_migrations drop column sha256`
+  await t.rejects(readSchemaState(sql), refusal)
+  await t.rejects(migrate(database, log), refusal)
+  const [row] = await sql`select to_regclass('b') is null as untouched`
+  t.ok(row?.untouched)
 })
 
 t.test('applies what is missing, a file in a transaction or its statements one by one', async t => {
