@@ -1,8 +1,8 @@
 /** OpenTelemetry in: spans as its exporters send them, over HTTP, in protobuf or JSON. */
 import type { App } from '../lib/app.ts'
 import { Content, JsonText } from '../lib/http/route.ts'
-import { encodeJson } from '../lib/otlp/json-request.ts'
-import { encodeProtobuf } from '../lib/otlp/protobuf.ts'
+import { encodeJson } from '../lib/otlp/wire/json-request.ts'
+import { encodeProtobuf } from '../lib/otlp/wire/protobuf.ts'
 import { ExportReply, ExportRequest, MAX_EXPORT_BYTES, PROTOBUF_TYPE } from '../lib/schema/otlp.ts'
 
 export default function otlp(app: App) {

@@ -93,7 +93,7 @@ create table traces (
   body_hash           bytea not null,
   end_hash            bytea,
   -- Set where OpenTelemetry recorded the trace: the rank of the span that each field was taken from, which a span of a
-  -- better rank takes over when it comes (lib/trace/gathered.ts).
+  -- better rank takes over when it comes (lib/trace/states/gathered.ts).
   ranks               json,
   -- Free JSON is json, not jsonb: it keeps U+0000, key order and numbers as they were written. Null stands for the
   -- JSON value null in input and output, and for {} in metadata.

@@ -3,7 +3,7 @@ import type { Config } from '../config.ts'
 import type { Logger } from '../log.ts'
 import { connectTo, describeTarget, transportOf } from './connection.ts'
 import type { Database } from './database.ts'
-import { openEmbedded, type Role } from './embedded.ts'
+import { openEmbedded, type Role } from './embedded/embedded.ts'
 
 export interface OpenOptions {
   /** A server holds an embedded database for itself; commands come and go beside it. */

@@ -2,7 +2,7 @@
 import { readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Config } from '../config.ts'
-import { readHolder } from '../database/data-dir-lock.ts'
+import { readHolder } from '../database/embedded/data-dir-lock.ts'
 
 export interface RunningServer {
   /** `http://127.0.0.1:8787` */

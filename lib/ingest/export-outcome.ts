@@ -2,7 +2,7 @@
 
 import { Refusal } from '../errors.ts'
 import type { ReadySpans } from '../threads/ready.ts'
-import { type SpanRefusal, sumRefusals } from '../trace/decide-export.ts'
+import { type SpanRefusal, sumRefusals } from '../trace/states/decide-export.ts'
 import type { Exported } from './ingest.ts'
 
 /** Writes the spans of one trace and gives what was refused of them; throws a Refusal where nothing could be written. */

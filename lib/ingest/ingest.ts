@@ -1,6 +1,6 @@
 /** What the write path (lib/ingest/write-path.ts) offers to routes, and what it answers. */
 import type { Principal } from '../access/principal.ts'
-import type { OtlpEncoding } from '../otlp/request.ts'
+import type { OtlpEncoding } from '../otlp/wire/request.ts'
 import type { Parsed, ParsedName } from '../threads/parsing.ts'
 
 export interface Recorded {

@@ -3,8 +3,8 @@ import { pickRows, type SpanRows } from '../rows/copy-rows.ts'
 import type { TrialCharge } from '../store/write/charge.ts'
 import type { Look } from '../store/write/trace-state.ts'
 import type { ReadyAppend, ReadyEnd, ReadyRecord, ReadySpans } from '../threads/ready.ts'
-import type { ByKey, Decision, TraceChange, TraceState } from '../trace/decide.ts'
-import type { GatheredSpan } from '../trace/gathered.ts'
+import type { ByKey, Decision, TraceChange, TraceState } from '../trace/states/decide.ts'
+import type { GatheredSpan } from '../trace/states/gathered.ts'
 import type { Queued } from './queue.ts'
 
 export type Operation = ReadyRecord | (ReadyAppend & ByKey) | (ReadyEnd & ByKey) | (ReadySpans & ByKey)

@@ -3,7 +3,7 @@
  * is remembered may be old: others patch a trace, score it, delete it, or add to it through another process. So nothing is
  * answered by it. It decides what is written, and that takes only where the trace still has the remembered version.
  */
-import type { KeptState } from '../trace/state-after.ts'
+import type { KeptState } from '../trace/states/state-after.ts'
 
 /** Estimated bytes of memory in all, and of one trace. */
 const MAX_BYTES = 32 * 1024 * 1024

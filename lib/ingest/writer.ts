@@ -1,5 +1,5 @@
 /**
- * One lane of the write path: takes a batch, reads the states that a decision needs, decides (lib/trace/decide.ts), writes
+ * One lane of the write path: takes a batch, reads the states that a decision needs, decides (lib/trace/states/decide.ts), writes
  * what is decided in one transaction (lib/store/write/copy-batch.ts), and answers.
  *
  * Where the transaction is undone because something is not as it was thought to be, the states of the whole batch are read,
@@ -18,9 +18,9 @@ import { type ChangedTrace, changedTrace } from '../store/write/changes.ts'
 import type { Batch, RecordedTrace } from '../store/write/copy-batch.ts'
 import { TraceNumbers } from '../store/write/trace-numbers.ts'
 import { readTraceStates } from '../store/write/trace-state.ts'
-import { type Decision, decide, type TraceState } from '../trace/decide.ts'
 import { UNASSIGNED } from '../trace/environment.ts'
-import { changedState } from '../trace/state-after.ts'
+import { type Decision, decide, type TraceState } from '../trace/states/decide.ts'
+import { changedState } from '../trace/states/state-after.ts'
 import { Copier, type OpenCopy } from './copier.ts'
 import {
   addedRows,

@@ -3,7 +3,7 @@
 import { Refusal } from '../errors.ts'
 import { MAX_JSON_DEPTH } from '../schema/input.ts'
 import { type Body, parseBody, readBody } from '../trace/body.ts'
-import { stringifyExact } from '../trace/exact-json.ts'
+import { stringifyExact } from '../trace/json/exact-json.ts'
 import type { Arguments } from './tool.ts'
 
 /** Levels around the arguments of a call: the batch, the message and its parameters. */

@@ -6,7 +6,7 @@ import Type, { type Static } from 'typebox'
 import { SPAN_KINDS, STATUSES } from '../schema/input.ts'
 import { closed, named } from '../schema/object.ts'
 import { SpanOutput, TraceDetail } from '../schema/output.ts'
-import { stringifyExact } from '../trace/exact-json.ts'
+import { stringifyExact } from '../trace/json/exact-json.ts'
 import { inTreeOrder, type Placed } from './span-tree.ts'
 
 /** The answer of getTrace, parsed; free JSON in it may hold LosslessNumbers. */

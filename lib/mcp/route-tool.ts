@@ -14,7 +14,7 @@ import { checker } from '../schema/check.ts'
 import { SpanId, TraceId } from '../schema/input.ts'
 import { ErrorBody } from '../schema/output.ts'
 import { textsOf } from '../threads/text-pair.ts'
-import { stringifyExact } from '../trace/exact-json.ts'
+import { stringifyExact } from '../trace/json/exact-json.ts'
 import { SMALL_BYTES } from './message.ts'
 import type { Annotations, Arguments, Tool, ToolCall, View } from './tool.ts'
 

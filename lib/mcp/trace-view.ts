@@ -6,7 +6,7 @@ import Type, { type Static } from 'typebox'
 import { MAX_SPANS, SpanId } from '../schema/input.ts'
 import { named } from '../schema/object.ts'
 import { SpanOutput } from '../schema/output.ts'
-import { inspectText, parseInexact, stringifyExact } from '../trace/exact-json.ts'
+import { inspectText, parseInexact, stringifyExact } from '../trace/json/exact-json.ts'
 import { type Detail, outlineTrace, TraceOutline } from './outline.ts'
 import type { View } from './tool.ts'
 

@@ -3,11 +3,11 @@
  * something wins. Dialects are tables; lib/otlp/dialects.ts puts them in order, lib/otlp/map-span.ts reads by them.
  */
 import type { SPAN_KINDS } from '../schema/input.ts'
-import type { Json } from '../trace/exact-json.ts'
-import type { FreeJson } from '../trace/free-json.ts'
-import { type Form, freeForm, freeOf } from './attribute-values.ts'
+import type { Json } from '../trace/json/exact-json.ts'
+import type { FreeJson } from '../trace/json/free-json.ts'
 import type { Fields } from './fields.ts'
-import type { OtlpEvent } from './request.ts'
+import { type Form, freeForm, freeOf } from './wire/attribute-values.ts'
+import type { OtlpEvent } from './wire/request.ts'
 
 export type SpanKind = (typeof SPAN_KINDS)[number]
 

@@ -2,8 +2,8 @@
  * The attributes of one span, read by name. What a field of the span was made of as it stands is taken: it is there now,
  * and not kept a second time among the attributes.
  */
-import type { Json } from '../trace/exact-json.ts'
-import type { Attributes } from './request.ts'
+import type { Json } from '../trace/json/exact-json.ts'
+import type { Attributes } from './wire/request.ts'
 
 export class Fields {
   readonly #attributes: Attributes

@@ -4,20 +4,20 @@
  * is written down elsewhere than in OTLP (`otel.scope.name` and the like).
  */
 import { MAX_EVENTS, MAX_NAME, MAX_TEXT, SPAN_KINDS, type SpanInput } from '../schema/input.ts'
-import type { Json } from '../trace/exact-json.ts'
-import type { FreeJson } from '../trace/free-json.ts'
-import type { SpanHints } from '../trace/gathered.ts'
-import type { Reading } from '../trace/reader.ts'
-import { freeObject, freeOf } from './attribute-values.ts'
+import type { Json } from '../trace/json/exact-json.ts'
+import type { FreeJson } from '../trace/json/free-json.ts'
+import type { Reading } from '../trace/json/reader.ts'
+import type { SpanHints } from '../trace/states/gathered.ts'
 import type { Source } from './dialect.ts'
 import { dialects, namesOf } from './dialects.ts'
 import { Fields } from './fields.ts'
 import { readKind } from './kind.ts'
-import type { Attributes, Origin, OtlpEvent, OtlpLink, OtlpSpan } from './request.ts'
 import { cut, shortText, storable } from './text.ts'
-import { timestampOf } from './time.ts'
 import { readHints } from './trace-hints.ts'
 import { readCost, readUsage } from './usage.ts'
+import { freeObject, freeOf } from './wire/attribute-values.ts'
+import type { Attributes, Origin, OtlpEvent, OtlpLink, OtlpSpan } from './wire/request.ts'
+import { timestampOf } from './wire/time.ts'
 
 export interface MappedSpan {
   readonly span: Reading<SpanInput>

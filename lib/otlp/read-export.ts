@@ -1,13 +1,13 @@
 /** One export request: its spans, by the traces they belong to, and those of them that no trace can take. */
 import { Refusal } from '../errors.ts'
 import { MAX_EXPORT_ORIGINS } from '../schema/otlp.ts'
-import { type SpanRefusal, sumRefusals } from '../trace/decide-export.ts'
-import { decodeJson } from './json-request.ts'
+import { type SpanRefusal, sumRefusals } from '../trace/states/decide-export.ts'
 import { describeOrigin, lengthOfOrigin, type MappedSpan, mapSpan } from './map-span.ts'
-import { cut, type Divisible, decodePortion, type Placed, type Source } from './portion.ts'
-import { decodeProtobuf } from './protobuf.ts'
-import type { OtlpEncoding, OtlpSpan, SpanGroup } from './request.ts'
-import { LAST_MICROS } from './time.ts'
+import { decodeJson } from './wire/json-request.ts'
+import { cut, type Divisible, decodePortion, type Placed, type Source } from './wire/portion.ts'
+import { decodeProtobuf } from './wire/protobuf.ts'
+import type { OtlpEncoding, OtlpSpan, SpanGroup } from './wire/request.ts'
+import { LAST_MICROS } from './wire/time.ts'
 
 export interface Export {
   /** In the order in which the request names them; the spans of each in the order of the request. */

@@ -1,5 +1,5 @@
 /** Texts for columns: no U+0000 and no half of a surrogate pair, which PostgreSQL cannot keep as text, and not too long. */
-import type { Json } from '../trace/exact-json.ts'
+import type { Json } from '../trace/json/exact-json.ts'
 
 const REPLACEMENT = '\ufffd'
 

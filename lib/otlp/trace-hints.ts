@@ -1,14 +1,14 @@
 /** What a span says of the trace that it belongs to. All of it stays among the span's attributes, which have no other place. */
 import { MAX_NAME, MAX_TAG, MAX_TEXT } from '../schema/input.ts'
-import type { Json } from '../trace/exact-json.ts'
-import type { FreeJson } from '../trace/free-json.ts'
-import { INNER, type Level, PROCESS_ROOT, ROOT, type SpanHints } from '../trace/gathered.ts'
+import type { Json } from '../trace/json/exact-json.ts'
+import type { FreeJson } from '../trace/json/free-json.ts'
 import { setOwn } from '../trace/metadata.ts'
-import { freeForm, freeOf, parseJson, readForm } from './attribute-values.ts'
+import { INNER, type Level, PROCESS_ROOT, ROOT, type SpanHints } from '../trace/states/gathered.ts'
 import { traceNamesOf } from './dialects.ts'
 import type { Fields } from './fields.ts'
-import type { OtlpSpan } from './request.ts'
 import { shortText } from './text.ts'
+import { freeForm, freeOf, parseJson, readForm } from './wire/attribute-values.ts'
+import type { OtlpSpan } from './wire/request.ts'
 
 const NAMES = traceNamesOf(({ name }) => name)
 const ROOT_NAMES = traceNamesOf(({ rootName }) => rootName)

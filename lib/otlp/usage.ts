@@ -1,9 +1,9 @@
 /** Token counts and cost of a span. What does not fit a count or a cost stays an attribute. */
 import type { SpanInput } from '../schema/input.ts'
-import type { Json } from '../trace/exact-json.ts'
-import { readForm } from './attribute-values.ts'
+import type { Json } from '../trace/json/exact-json.ts'
 import { dialects, namesOf } from './dialects.ts'
 import type { Fields } from './fields.ts'
+import { readForm } from './wire/attribute-values.ts'
 
 type Usage = NonNullable<SpanInput['usage']>
 

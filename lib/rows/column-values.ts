@@ -1,8 +1,9 @@
 /** What traces, spans, tags, scores and changes have for each column of their rows. */
-import type { Ending, TraceChange, TraceState } from '../trace/decide.ts'
-import type { Growth } from '../trace/gathered.ts'
+
 import { type Past, type PastScore, type PreparedSpan, type PreparedTrace, shortHash } from '../trace/prepared.ts'
 import { countBytes, countErrors } from '../trace/span-sums.ts'
+import type { Ending, TraceChange, TraceState } from '../trace/states/decide.ts'
+import type { Growth } from '../trace/states/gathered.ts'
 import { durationMs } from '../trace/timestamp.ts'
 import type {
   APPEND_COLUMNS,

@@ -53,7 +53,7 @@ export const ExportLine = closed({
       spanUsage: Type.Optional(Type.Object({})),
       /** Of the end body, where the trace was streamed. */
       endHash: Type.Optional(Hash),
-      /** Where OpenTelemetry recorded the trace: the ranks of its fields (lib/trace/gathered.ts). */
+      /** Where OpenTelemetry recorded the trace: the ranks of its fields (lib/trace/states/gathered.ts). */
       ranks: Type.Optional(Type.Object({}))
     })
   )

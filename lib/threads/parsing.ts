@@ -8,7 +8,7 @@ import { traceView } from '../mcp/trace-view.ts'
 import { checker } from '../schema/check.ts'
 import { MetadataPatch, ScoreInput } from '../schema/input.ts'
 import { readBody } from '../trace/body.ts'
-import { parseExact, stringifyExact } from '../trace/exact-json.ts'
+import { parseExact, stringifyExact } from '../trace/json/exact-json.ts'
 import { type Merged, mergeMetadata } from '../trace/metadata.ts'
 import { splitTexts } from './text-pair.ts'
 

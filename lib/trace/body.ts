@@ -1,7 +1,7 @@
-/** Bodies parsed into values: whatever is not the plain body of a write route (lib/trace/reader.ts) is read here. */
+/** Bodies parsed into values: whatever is not the plain body of a write route (lib/trace/json/reader.ts) is read here. */
 import { type ErrorCode, Refusal } from '../errors.ts'
 import { MAX_JSON_DEPTH } from '../schema/input.ts'
-import { decodeText, inspectText, parseInexact } from './exact-json.ts'
+import { decodeText, inspectText, parseInexact } from './json/exact-json.ts'
 
 /** A parsed body. */
 export interface Body {

@@ -1,5 +1,5 @@
 /** Merging metadata: shallow, exact, last writer wins. */
-import { canonicalise, type Json, parseExact, stringifyExact } from './exact-json.ts'
+import { canonicalise, type Json, parseExact, stringifyExact } from './json/exact-json.ts'
 
 export interface Merged {
   /** The whole merged object as JSON text; null for {}. */

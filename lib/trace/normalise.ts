@@ -4,11 +4,11 @@
  */
 import { Refusal } from '../errors.ts'
 import type { EndBody, IngestBody, SpanInput, SpansBody } from '../schema/input.ts'
-import { CanonicalBytes } from './canonical.ts'
 import { endDocument, spanDocument, traceDocument, usageDocument } from './document.ts'
-import { EMPTY_LIST, EMPTY_OBJECT, type FreeJson, NULL } from './free-json.ts'
+import { CanonicalBytes } from './json/canonical.ts'
+import { EMPTY_LIST, EMPTY_OBJECT, type FreeJson, NULL } from './json/free-json.ts'
+import type { Reading } from './json/reader.ts'
 import type { PreparedAppend, PreparedEnd, PreparedSpan, PreparedTrace, UsageFields } from './prepared.ts'
-import type { Reading } from './reader.ts'
 import { isBefore, parseTimestamp } from './timestamp.ts'
 
 /** Of a body's text, as far as it matters for what the body means. */

@@ -6,11 +6,11 @@ import { Refusal } from '../errors.ts'
 import { checker } from '../schema/check.ts'
 import { EndBody, IngestBody, MAX_JSON_DEPTH, SpansBody } from '../schema/input.ts'
 import { type Body, mayHoldOddText, parseBody, readText } from './body.ts'
-import { compactText } from './compact.ts'
-import { CONTROL, holdsControls } from './exact-json.ts'
+import { compactText } from './json/compact.ts'
+import { CONTROL, holdsControls } from './json/exact-json.ts'
+import { type Reader, reader } from './json/reader.ts'
 import { type Checked, normaliseEnd, normaliseSpans, normaliseTrace } from './normalise.ts'
 import type { Prepared, PreparedAppend, PreparedEnd, PreparedTrace } from './prepared.ts'
-import { type Reader, reader } from './reader.ts'
 
 const checks = { record: checker(IngestBody), append: checker(SpansBody), end: checker(EndBody) }
 const readers = { record: reader(IngestBody), append: reader(SpansBody), end: reader(EndBody) }

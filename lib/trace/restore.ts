@@ -9,10 +9,10 @@ import { type ExportedScore, ExportLine } from '../schema/export-line.ts'
 import { MAX_JSON_DEPTH, VALUE_TYPES } from '../schema/input.ts'
 import { type Body, parseBody, readText } from './body.ts'
 import { EnvironmentError, parseEnvironment, UNASSIGNED } from './environment.ts'
+import { parseKeeping } from './json/raw-json.ts'
 import { checkTexts, refuse, timestamp } from './normalise.ts'
 import { prepareTrace } from './prepare.ts'
 import type { Past, PastScore, RestoredTrace } from './prepared.ts'
-import { parseKeeping } from './raw-json.ts'
 
 /** Metadata that came by PATCH, or an output that came with the end, stands one level deeper in a line than it did there. */
 const MAX_LINE_DEPTH = MAX_JSON_DEPTH + 1

@@ -5,7 +5,7 @@
 import { randomBytes } from 'node:crypto'
 import protobuf from 'protobufjs'
 import { Pool } from 'undici'
-import { SCHEMA } from '../../lib/otlp/protobuf.ts'
+import { SCHEMA } from '../../lib/otlp/wire/protobuf.ts'
 import type { SpanInput, TraceInput } from '../../lib/schema/input.ts'
 import { ingestBody, SHAPES } from './bodies.ts'
 import { addTimes, type CpuTimes, divideTimes, NO_TIMES, subtractTimes } from './cpu.ts'

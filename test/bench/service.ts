@@ -8,7 +8,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { Sql } from 'postgres'
 import { connectTo, type SocketTarget } from '../../lib/database/connection.ts'
-import { openEmbedded } from '../../lib/database/embedded.ts'
+import { openEmbedded } from '../../lib/database/embedded/embedded.ts'
 import { createLog } from '../../lib/log.ts'
 import type { Undo } from './undo.ts'
 

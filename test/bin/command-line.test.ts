@@ -77,7 +77,7 @@ t.test('help may be asked for in other words', async t => {
     [['key', '--help'], /Usage: spoor key <command>/],
     [['key', 'create', '--project', '-h'], /Usage: spoor key create/],
     [['help', 'key', 'rotate'], /Usage: spoor key rotate KEYID/],
-    [['--version'], /^\d+\.\d+\.\d+(-rc\.\d+)?\n$/],
+    [['--version'], /^\d+\.\d+\.\d+(-rc\.\d+)?\n$/]
   ]
   for (const [args, text] of asked) t.match(await runHere(args), { code: 0, out: text, err: '' }, args.join(' '))
   t.match(await runHere(['help', 'frobnicate']), { code: 2, out: '' })

@@ -5,7 +5,7 @@
 import { Refusal } from '../../errors.ts'
 import { MAX_JSON_DEPTH } from '../../schema/input.ts'
 import { readBody } from '../../trace/body.ts'
-import { type Json, stringifyExact } from '../../trace/exact-json.ts'
+import { type Json, stringifyExact } from '../../trace/json/exact-json.ts'
 import type { Converted } from '../import-file.ts'
 import { isObject, type JsonObject, Mapping, refuse } from './fields.ts'
 import { convertTrace } from './trace.ts'

@@ -2,7 +2,7 @@
 import { LosslessNumber } from 'lossless-json'
 import { Refusal } from '../../errors.ts'
 import { sha256 } from '../../trace/document.ts'
-import { type Json, stringifyExact } from '../../trace/exact-json.ts'
+import { type Json, stringifyExact } from '../../trace/json/exact-json.ts'
 import { parseTimestamp } from '../../trace/timestamp.ts'
 
 export type JsonObject = Readonly<Record<string, Json>>

@@ -1,5 +1,5 @@
 /** An observation of Langfuse's as a span. */
-import type { Json } from '../../trace/exact-json.ts'
+import type { Json } from '../../trace/json/exact-json.ts'
 import { Fields, isId, type JsonObject, keep, type Mapping, mapId } from './fields.ts'
 import { readCost, readUsage, type Usage } from './usage.ts'
 

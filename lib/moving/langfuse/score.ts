@@ -1,5 +1,5 @@
 /** A score of Langfuse's as one of ours. */
-import type { Json } from '../../trace/exact-json.ts'
+import type { Json } from '../../trace/json/exact-json.ts'
 import { Fields, isId, isSame, type JsonObject, mapId, readNumber } from './fields.ts'
 import type { Surroundings } from './observation.ts'
 

@@ -2,7 +2,7 @@
 
 import { MAX_SCORES, MAX_SPANS, MAX_TAGS } from '../../schema/input.ts'
 import { EnvironmentError, parseEnvironment } from '../../trace/environment.ts'
-import type { Json } from '../../trace/exact-json.ts'
+import type { Json } from '../../trace/json/exact-json.ts'
 import { isBefore, parseTimestamp } from '../../trace/timestamp.ts'
 import { Fields, isId, type JsonObject, keep, type Mapping, mapId, present, readNumber, refuse } from './fields.ts'
 import { convertObservation, type SpanOfLine, type Surroundings } from './observation.ts'

@@ -2,11 +2,11 @@
  * OpenTelemetry's conventions for generative AI, the names of today and those of before: libraries go on sending what they
  * were made for.
  */
-import type { Json } from '../../trace/exact-json.ts'
-import { readForm } from '../attribute-values.ts'
+import type { Json } from '../../trace/json/exact-json.ts'
 import { composed, type Dialect, indexed, json, kindBy, loose, type Source } from '../dialect.ts'
 import type { Fields } from '../fields.ts'
-import type { OtlpEvent } from '../request.ts'
+import { readForm } from '../wire/attribute-values.ts'
+import type { OtlpEvent } from '../wire/request.ts'
 
 const byOperation = kindBy(
   'gen_ai.operation.name',

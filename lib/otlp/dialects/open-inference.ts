@@ -1,7 +1,7 @@
 /** OpenInference: Arize's conventions, in Phoenix and in instrumentations of many frameworks. */
 
-import { freeForm } from '../attribute-values.ts'
 import { type Dialect, indexed, kindBy, loose, type Source } from '../dialect.ts'
+import { freeForm } from '../wire/attribute-values.ts'
 
 export const openInference: Dialect = {
   kind: kindBy(

@@ -1,7 +1,7 @@
 /** The Vercel AI SDK up to version 6; version 7 speaks OpenTelemetry's own names. */
-import type { Json } from '../../trace/exact-json.ts'
-import { readForm } from '../attribute-values.ts'
+import type { Json } from '../../trace/json/exact-json.ts'
 import { composed, type Dialect, json, type Source } from '../dialect.ts'
+import { readForm } from '../wire/attribute-values.ts'
 
 export const vercelAi: Dialect = {
   /** The outer spans repeat the usage of what they wrap, so they are never llm. */

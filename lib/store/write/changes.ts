@@ -23,8 +23,8 @@ import {
 import { type ListedRows, renderListedRows, type SpanRows } from '../../rows/copy-rows.ts'
 import { type ListNumber, listsOf, type TraceLists, tagListsOf } from '../../rows/list-numbers.ts'
 import { parameter, rowSource, typed } from '../../rows/text-arrays.ts'
-import type { Ending, TraceChange, TraceState } from '../../trace/decide.ts'
-import type { Growth } from '../../trace/gathered.ts'
+import type { Ending, TraceChange, TraceState } from '../../trace/states/decide.ts'
+import type { Growth } from '../../trace/states/gathered.ts'
 
 /** A stored trace to which spans are added, and of which more may be set. */
 export interface ChangedTrace {

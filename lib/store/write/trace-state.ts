@@ -1,9 +1,9 @@
 /** What the write path reads of stored traces before it decides. */
 import type { Sql } from 'postgres'
-import type { TraceState } from '../../trace/decide.ts'
-import type { GatheredState } from '../../trace/gathered.ts'
 import { SHORT_HASH_DIGITS } from '../../trace/prepared.ts'
 import type { SpanUsage } from '../../trace/span-usage.ts'
+import type { TraceState } from '../../trace/states/decide.ts'
+import type { GatheredState } from '../../trace/states/gathered.ts'
 
 /** A trace to look at, and what the decision on it needs. */
 export interface Look {

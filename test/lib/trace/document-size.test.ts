@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
-import { decide } from '../../../lib/trace/decide.ts'
 import { prepare } from '../../../lib/trace/prepare.ts'
-import { startedState } from '../../../lib/trace/state-after.ts'
+import { decide } from '../../../lib/trace/states/decide.ts'
+import { startedState } from '../../../lib/trace/states/state-after.ts'
 import { endBody, ingestBody, startBody } from '../../fixtures/bodies.ts'
 import { bytes } from '../../fixtures/write-path.ts'
 

@@ -2,12 +2,10 @@
  * The state machine of specification 3.1: what an operation does to a trace in a given state. Pure: it knows neither
  * SQL nor HTTP. A trace is absent, running or complete; every row of the table is a branch below.
  */
-import type { ErrorCode } from '../errors.ts'
-import { MAX_DOCUMENT_BYTES, MAX_SPANS, MAX_TAGS } from '../schema/input.ts'
-import { decideExport, type ExportOperation, type SpanRefusal } from './decide-export.ts'
-import { memberBytes, usageDocument } from './document.ts'
-import type { GatheredSpan, GatheredState, Growth } from './gathered.ts'
-import { mergeMetadata } from './metadata.ts'
+import type { ErrorCode } from '../../errors.ts'
+import { MAX_DOCUMENT_BYTES, MAX_SPANS, MAX_TAGS } from '../../schema/input.ts'
+import { memberBytes, usageDocument } from '../document.ts'
+import { mergeMetadata } from '../metadata.ts'
 import {
   type PreparedAppend,
   type PreparedEnd,
@@ -15,9 +13,11 @@ import {
   type SpanHead,
   shortHash,
   type UsageFields
-} from './prepared.ts'
-import { countBytes, countErrors } from './span-sums.ts'
-import { durationMs, isBefore } from './timestamp.ts'
+} from '../prepared.ts'
+import { countBytes, countErrors } from '../span-sums.ts'
+import { durationMs, isBefore } from '../timestamp.ts'
+import { decideExport, type ExportOperation, type SpanRefusal } from './decide-export.ts'
+import type { GatheredSpan, GatheredState, Growth } from './gathered.ts'
 
 /** What is known of a stored trace before an operation on it is decided. */
 export interface TraceState extends UsageFields {

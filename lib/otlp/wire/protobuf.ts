@@ -3,9 +3,9 @@
  * stable; what later versions add is passed over.
  */
 import protobuf from 'protobufjs'
-import { Refusal } from '../errors.ts'
-import type { Json } from '../trace/exact-json.ts'
-import { setOwn } from '../trace/metadata.ts'
+import { Refusal } from '../../errors.ts'
+import type { Json } from '../../trace/json/exact-json.ts'
+import { setOwn } from '../../trace/metadata.ts'
 import { Parts } from './parts.ts'
 import type { Attributes, Origin, OtlpEvent, OtlpLink, OtlpSpan, SpanGroup } from './request.ts'
 import { type Int64, integerOf, microsOf } from './time.ts'

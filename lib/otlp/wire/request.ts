@@ -2,7 +2,7 @@
  * What an export request says, whichever of OTLP's two encodings it came in: ids as lower-case hexadecimal text, times as
  * microseconds since 1970, attributes as JSON values. What is not there is the empty text, 0, or an empty list.
  */
-import type { Json } from '../trace/exact-json.ts'
+import type { Json } from '../../trace/json/exact-json.ts'
 
 export type OtlpEncoding = 'protobuf' | 'json'
 

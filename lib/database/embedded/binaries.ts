@@ -3,8 +3,8 @@ import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync, realpathSync } from 'node:fs'
 import { chmod, cp, mkdir, readdir, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { ConfigError } from '../config.ts'
-import type { Logger } from '../log.ts'
+import { ConfigError } from '../../config.ts'
+import type { Logger } from '../../log.ts'
 import { type ClusterUser, isReachable } from './cluster-user.ts'
 
 export interface Binaries {

@@ -4,10 +4,10 @@
  * another type than its field has makes the whole request undecodable.
  */
 import { LosslessNumber } from 'lossless-json'
-import { Refusal } from '../errors.ts'
-import { readBody } from '../trace/body.ts'
-import { type Json, stringifyExact } from '../trace/exact-json.ts'
-import { setOwn } from '../trace/metadata.ts'
+import { Refusal } from '../../errors.ts'
+import { readBody } from '../../trace/body.ts'
+import { type Json, stringifyExact } from '../../trace/json/exact-json.ts'
+import { setOwn } from '../../trace/metadata.ts'
 import { Parts } from './parts.ts'
 import type { Attributes, Origin, OtlpEvent, OtlpLink, OtlpSpan, SpanGroup } from './request.ts'
 import { microsOfText } from './time.ts'

@@ -4,13 +4,13 @@
  * the spans, never on the order in which they came. Each field remembers the rank of the span that it was taken from, and a
  * span of a better rank takes it over; so whatever has come so far, the trace is what these spans would make together.
  */
-import { MAX_DOCUMENT_BYTES, MAX_TAGS } from '../schema/input.ts'
-import { traceDocument, usageDocument } from './document.ts'
-import { mergeMetadata } from './metadata.ts'
-import type { PreparedSpan, UsageFields } from './prepared.ts'
-import { countBytes, countErrors } from './span-sums.ts'
-import { type SpanUsage, type Spent, sumSpending } from './span-usage.ts'
-import { durationMs, isBefore } from './timestamp.ts'
+import { MAX_DOCUMENT_BYTES, MAX_TAGS } from '../../schema/input.ts'
+import { traceDocument, usageDocument } from '../document.ts'
+import { mergeMetadata } from '../metadata.ts'
+import type { PreparedSpan, UsageFields } from '../prepared.ts'
+import { countBytes, countErrors } from '../span-sums.ts'
+import { type SpanUsage, type Spent, sumSpending } from '../span-usage.ts'
+import { durationMs, isBefore } from '../timestamp.ts'
 
 /** How much a span has to say in its trace: the root the most, then the first span of a process that was called by another. */
 export const ROOT = 1

@@ -2,7 +2,13 @@ import assert from 'node:assert/strict'
 import canonicalizeOracle from 'canonicalize'
 import fc from 'fast-check'
 import t from 'tap'
-import { canonicalise, decodeText, inspectText, parseExact, stringifyExact } from '../../../lib/trace/exact-json.ts'
+import {
+  canonicalise,
+  decodeText,
+  inspectText,
+  parseExact,
+  stringifyExact
+} from '../../../../lib/trace/json/exact-json.ts'
 
 const json = fc.jsonValue({ maxDepth: 5, stringUnit: 'grapheme' })
 

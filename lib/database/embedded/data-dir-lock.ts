@@ -1,6 +1,6 @@
 /** Which server holds a data folder: only one may at a time. The file spoor.pid in the folder names it. */
 import { join } from 'node:path'
-import { ConfigError } from '../config.ts'
+import { ConfigError } from '../../config.ts'
 import { type Release, readLock, tryLock } from './lock-file.ts'
 
 /** Takes the folder for this process, or refuses where a living server holds it. */

@@ -1,7 +1,7 @@
 /** Secrets that are made once and kept in the data folder, readable by their owner only. */
 import { randomBytes } from 'node:crypto'
 import { chmod, link, open, readFile, rm, stat } from 'node:fs/promises'
-import type { Logger } from '../log.ts'
+import type { Logger } from '../../log.ts'
 
 const SECRET_BYTES = 32
 const OWNER_ONLY = 0o600

@@ -2,7 +2,7 @@
  * The canonical bytes of one body, as they are put together: the documents of its spans are measured and hashed where they
  * stand, so that every text is made into bytes once.
  */
-import { sha256 } from './document.ts'
+import { sha256 } from '../document.ts'
 
 const FIRST_BYTES = 65_536
 /** Bytes that one UTF-16 code unit takes in UTF-8 at most. */

@@ -4,7 +4,7 @@
  * of 18 kB, its rows included, takes 150 µs, where JSON.parse, JSON.stringify and a canonical form made from the objects
  * took 435 (Node 20).
  *
- * Only plain text is read: no white space outside strings (lib/trace/compact.ts takes it out), and no name twice in an
+ * Only plain text is read: no white space outside strings (lib/trace/json/compact.ts takes it out), and no name twice in an
  * object. For anything else, and for what is not JSON, a method throws NOT_PLAIN, and the body is read the long way,
  * which also finds the words for what is wrong with it.
  */

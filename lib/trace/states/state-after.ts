@@ -1,8 +1,8 @@
 /** The states that traces are in after what was decided is written: what is known so need not be read. */
 
+import { type PreparedTrace, type SpanHead, shortHash } from '../prepared.ts'
+import { countBytes, countErrors } from '../span-sums.ts'
 import type { TraceChange, TraceState } from './decide.ts'
-import { type PreparedTrace, type SpanHead, shortHash } from './prepared.ts'
-import { countBytes, countErrors } from './span-sums.ts'
 
 /** What the service adds to the state of a trace that it records. */
 type Stamp = Pick<TraceState, 'seq' | 'version' | 'environment'>

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
-import { MAX_DOCUMENT_BYTES, MAX_SPANS } from '../../../lib/schema/input.ts'
-import { decideExport, type ExportState } from '../../../lib/trace/decide-export.ts'
+import { MAX_DOCUMENT_BYTES, MAX_SPANS } from '../../../../lib/schema/input.ts'
+import { shortHash } from '../../../../lib/trace/prepared.ts'
+import { decideExport, type ExportState } from '../../../../lib/trace/states/decide-export.ts'
 import {
   type GatheredSpan,
   type GatheredState,
@@ -11,8 +12,7 @@ import {
   PROCESS_ROOT,
   ROOT,
   type SpanHints
-} from '../../../lib/trace/gathered.ts'
-import { shortHash } from '../../../lib/trace/prepared.ts'
+} from '../../../../lib/trace/states/gathered.ts'
 
 const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736'
 const BASE = Date.parse('2026-11-21T12:00:00Z')

@@ -4,7 +4,7 @@
  * schema, which has words for what is wrong, and brought into the same form here. A test holds both ways together.
  */
 import type { Static, TSchema } from 'typebox'
-import type { Rules } from '../schema/check.ts'
+import type { Rules } from '../../schema/check.ts'
 import { EMPTY_OBJECT, type FreeJson, freeJsonOf, NULL, passFree } from './free-json.ts'
 import { NOT_PLAIN, Scanner } from './scanner.ts'
 

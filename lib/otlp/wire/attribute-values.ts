@@ -1,9 +1,9 @@
 /** Attribute values as free JSON: as stored and in canonical form, made in one go wherever a value is simple. */
 import { LosslessNumber } from 'lossless-json'
 import Type from 'typebox'
-import { CONTROL, inspectText, type Json, parseInexact } from '../trace/exact-json.ts'
-import { EMPTY_OBJECT, type FreeJson, freeJsonOf } from '../trace/free-json.ts'
-import { reader } from '../trace/reader.ts'
+import { CONTROL, inspectText, type Json, parseInexact } from '../../trace/json/exact-json.ts'
+import { EMPTY_OBJECT, type FreeJson, freeJsonOf } from '../../trace/json/free-json.ts'
+import { reader } from '../../trace/json/reader.ts'
 
 /** How the value of an attribute is written. */
 export type Form =

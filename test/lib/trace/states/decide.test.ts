@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
-import { type Decision, decide, type Operation, type TraceState } from '../../../lib/trace/decide.ts'
-import { type PreparedSpan, shortHash } from '../../../lib/trace/prepared.ts'
+import { type PreparedSpan, shortHash } from '../../../../lib/trace/prepared.ts'
+import { type Decision, decide, type Operation, type TraceState } from '../../../../lib/trace/states/decide.ts'
 
 const AT = '2026-11-21T12:00:00.000Z'
 const LATER = '2026-11-21T12:00:01.000Z'

@@ -1,6 +1,6 @@
 /** Times and whole numbers of 64 bits, as the two encodings give them, without going through a double that cannot hold them. */
 import { LosslessNumber } from 'lossless-json'
-import type { Json } from '../trace/exact-json.ts'
+import type { Json } from '../../trace/json/exact-json.ts'
 
 /** 64 bits in two halves; protobufjs gives a plain number where nothing was sent. */
 export type Int64 = { readonly low: number; readonly high: number; readonly unsigned: boolean } | number

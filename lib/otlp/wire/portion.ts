@@ -6,8 +6,8 @@
  * A portion holds spans in the encoding that they came in, by where they come from, and crosses threads as bytes.
  */
 import { deserialize, serialize } from 'node:v8'
+import type { DescribedOrigin } from '../map-span.ts'
 import { decodeJsonSpans } from './json-request.ts'
-import type { DescribedOrigin } from './map-span.ts'
 import { decodeProtobufSpans } from './protobuf.ts'
 import type { OtlpEncoding, OtlpSpan, SpanGroup } from './request.ts'
 

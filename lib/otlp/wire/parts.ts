@@ -1,6 +1,6 @@
 /** Counts what an export is made of, so that few bytes cannot take much memory. */
-import { Refusal } from '../errors.ts'
-import { MAX_EXPORT_PARTS } from '../schema/otlp.ts'
+import { Refusal } from '../../errors.ts'
+import { MAX_EXPORT_PARTS } from '../../schema/otlp.ts'
 
 export class Parts {
   #left = MAX_EXPORT_PARTS

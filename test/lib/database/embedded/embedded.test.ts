@@ -6,17 +6,17 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
-import { findBinaries, REACHABLE_FOLDER } from '../../../lib/database/binaries.ts'
-import { isRoot } from '../../../lib/database/cluster-user.ts'
-import { connectTo } from '../../../lib/database/connection.ts'
-import { type EmbeddedCluster, openEmbedded, type Role } from '../../../lib/database/embedded.ts'
-import { inspectPostmaster } from '../../../lib/database/postmaster.ts'
-import { isAlive, readBirth } from '../../../lib/database/process-identity.ts'
-import { createLog } from '../../../lib/log.ts'
-import { testFolder } from '../../fixtures/folder.ts'
-import { spawnNode } from '../../fixtures/node.ts'
+import { connectTo } from '../../../../lib/database/connection.ts'
+import { findBinaries, REACHABLE_FOLDER } from '../../../../lib/database/embedded/binaries.ts'
+import { isRoot } from '../../../../lib/database/embedded/cluster-user.ts'
+import { type EmbeddedCluster, openEmbedded, type Role } from '../../../../lib/database/embedded/embedded.ts'
+import { inspectPostmaster } from '../../../../lib/database/embedded/postmaster.ts'
+import { isAlive, readBirth } from '../../../../lib/database/embedded/process-identity.ts'
+import { createLog } from '../../../../lib/log.ts'
+import { testFolder } from '../../../fixtures/folder.ts'
+import { spawnNode } from '../../../fixtures/node.ts'
 
-const OPENER = fileURLToPath(new URL('../../fixtures/opener.js', import.meta.url))
+const OPENER = fileURLToPath(new URL('../../../fixtures/opener.js', import.meta.url))
 const log = createLog('silent')
 
 // One cluster for most of the tests: making one takes most of a second.

@@ -3,9 +3,9 @@
  * order, and whole exports are sent again: a span that is there, identical, is nothing new; everything that can be stored is
  * stored, and what cannot is counted and said, for nobody would send it again in another form.
  */
-import { MAX_DOCUMENT_BYTES, MAX_SPANS } from '../schema/input.ts'
+import { MAX_DOCUMENT_BYTES, MAX_SPANS } from '../../schema/input.ts'
+import { shortHash } from '../prepared.ts'
 import { type GatheredSpan, type GatheredState, type Growth, gather, INNER } from './gathered.ts'
-import { shortHash } from './prepared.ts'
 
 /** Why spans were refused, how many for this reason, and one of them to look at. */
 export interface SpanRefusal {
