@@ -3,7 +3,9 @@
  * the arguments given here, and ends with the line `N passed, N failed, N skipped`. Single files may be named, which then
  * run in a process each; coverage is measured for all tests only.
  */
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type Target, withDatabase } from '../lib/database/connection.ts'
 import { migrate } from '../lib/database/migrate.ts'
@@ -16,14 +18,21 @@ import { writeSuites } from './suites.ts'
 /** Not through npx, which keeps signals to itself. */
 const TAP = fileURLToPath(new URL('../../node_modules/.bin/tap', import.meta.url))
 
-// Ctrl-C reaches tap as well, and ends it: what was started here is stopped afterwards.
-for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => {})
+/** Ends tap with all that it has started; what was started here is stopped afterwards. */
+let endTests = () => {}
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => endTests())
 
-// Whoever has said where temporary files belong is heeded.
-process.env.TMPDIR ??= await temporaryFolder()
+/** All that the run writes; whoever has said where temporary files belong is heeded. */
+const folder = mkdtempSync(join(process.env.TMPDIR ?? (await temporaryFolder()), 'spoor-run-'))
+chmodSync(folder, 0o755)
+process.env.TMPDIR = folder
+/** How long tests that are ended may take to clear up. */
+const END_MS = 3000
+
 process.exitCode = await main(process.argv.slice(2))
 
 async function main(parameters: readonly string[]): Promise<number> {
+  buildTap()
   const given = process.env.TEST_DATABASE_URL
   const cluster = given === undefined ? await startTestCluster() : undefined
   const target = cluster?.target ?? given!
@@ -35,6 +44,27 @@ async function main(parameters: readonly string[]): Promise<number> {
     // A server of one's own goes with all that is on it.
     if (cluster === undefined) await runOn(target, `drop database if exists ${template}`)
     else await cluster.stop()
+    stopServers()
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+/** tap is put together with the plugins that package.json names, once: as it is installed, it cannot run with this compiler. */
+function buildTap(): void {
+  const built = fileURLToPath(new URL('../../node_modules/@tapjs/test/test-built/dist/esm/index.js', import.meta.url))
+  if (readFileSync(built, 'utf8').includes('@tapjs/typescript')) spawnSync(TAP, ['build'], { stdio: 'inherit' })
+}
+
+/** Stops each PostgreSQL that a test has left behind, since it was ended in the middle. */
+function stopServers(): void {
+  for (const name of readdirSync(folder, { recursive: true, encoding: 'utf8' })) {
+    if (!name.endsWith('postmaster.pid')) continue
+    const pid = Number.parseInt(readFileSync(join(folder, name), 'utf8'), 10)
+    try {
+      process.kill(pid, 'SIGQUIT')
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
+    }
   }
 }
 
@@ -49,10 +79,15 @@ async function runTap(server: TestServer, parameters: readonly string[]): Promis
   const more = single ? ['--disable-coverage'] : await writeSuites()
   const child = spawn(TAP, ['--reporter=terse', ...more, ...parameters], {
     stdio: ['inherit', 'pipe', 'inherit'],
+    // A process group of its own: the processes of the tests, and what these have started, end with it.
+    detached: true,
     // CI: no animation, whose frames would all stay in a file.
     env: { CI: 'true', ...process.env, [TEST_SERVER_VARIABLE]: JSON.stringify(server) }
   })
-  process.on('SIGTERM', () => child.kill())
+  endTests = () => {
+    killGroup(child.pid, 'SIGTERM')
+    setTimeout(() => killGroup(child.pid, 'SIGKILL'), END_MS).unref()
+  }
   let output = ''
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
     process.stdout.write(text)
@@ -60,11 +95,21 @@ async function runTap(server: TestServer, parameters: readonly string[]): Promis
   })
   return new Promise((resolve, reject) => {
     child.on('error', reject)
+    child.on('exit', () => killGroup(child.pid, 'SIGKILL'))
     child.on('close', code => {
       console.log(summarise(output))
       resolve(code ?? 1)
     })
   })
+}
+
+/** Nobody may be left in the group. */
+function killGroup(leader: number | undefined, signal: NodeJS.Signals): void {
+  try {
+    if (leader !== undefined) process.kill(-leader, signal)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
+  }
 }
 
 /** tap's last line of counts is `# { total: 6, pass: 3, fail: 1, todo: 1, skip: 1 }`; counts of 0 are left out. */

@@ -1,4 +1,4 @@
-/** Lets so much in at a time, by weight (bytes, or one for each); who comes when it is full waits in line. */
+/** Lets so much in at a time, by weight (bytes, or one for each). When it is full, the next one waits for its turn. */
 export class Gate {
   readonly #capacity: number
   readonly #waiting: { weight: number; enter: () => void }[] = []

@@ -3,8 +3,8 @@
  * together), of its named family (the family and the name), and of both for its user and for each of its tags. Each number is the
  * hash of a text seeded with another number, hashtextextended in PostgreSQL.
  *
- * They are computed here for rows that are copied, and by the statement for others. Generated columns would compute them for
- * all, but PostgreSQL reads and plans their expressions anew for every COPY and every update, needed or not: where typical
+ * The write path computes them here; maintenance that changes many rows has PostgreSQL compute them. Generated columns would
+ * serve both, but PostgreSQL reads and plans their expressions anew for every COPY and every update, needed or not: where typical
  * traces are streamed, 20 % of its CPU (820 us a trace, 655 without). Two families of a project that share a number would
  * be found by each other's filters; among 1,000 the odds are 1 in 10^13.
  */
@@ -60,7 +60,10 @@ export function tagListsOf(tag: string, { family, namedFamily, userFamily }: Tra
   }
 }
 
-/** The same in SQL, by columns: made from expressions. An environment may be null here: of traces that never had one. */
+/**
+ * SQL that computes the numbers of `listsOf` from SQL expressions: for statements that change stored traces. An environment
+ * may be null here: that of a trace that never had one.
+ */
 export function listsInSql({
   status,
   environment,
@@ -78,7 +81,7 @@ export function listsInSql({
   }
 }
 
-/** The same of a tag. */
+/** SQL that computes the numbers of `tagListsOf`. */
 export function tagListsInSql(
   tag: string,
   { family, namedFamily, userFamily }: Readonly<Record<keyof Omit<TraceLists, 'userNamedFamily'>, string>>

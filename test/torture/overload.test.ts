@@ -190,12 +190,14 @@ async function check(t: Test, name: string, plan: Omit<FloodPlan, 'port' | 'key'
   )
   t.ok(report.refused > 0, 'it was more than could be served')
   t.ok(announcedMs.length > 0, 'who sent no body was refused as well')
+  t.ok(most < MOST_MIB, `${most} MiB`)
+  // Times say something only of a machine that has time.
+  if (!isLong) return
   // What the server holds at most is written in so long a time; and it has to arrive.
   const held = Math.min(MOST_PENDING, MOST_PENDING_BYTES / SHAPES[plan.kind].bytes)
   const bound = 3 * Math.min(1, held / report.stored.length) * SECONDS * 1000
   t.ok(at(report.storedMs, 0.99) < bound, `${at(report.storedMs, 0.99)} of ${bound} ms`)
   t.ok(slowest < QUICK_MS, `health after ${slowest} ms`)
-  t.ok(most < MOST_MIB, `${most} MiB`)
   t.ok(later < 3 * quiet + 20, `${quiet} ms before, ${later} ms afterwards`)
 }
 
