@@ -96,6 +96,7 @@ async function measureCases(bench: Bench, progress: Progress): Promise<Results> 
   }
   const streaming = options.cases.includes('streaming') ? await cases.streaming() : undefined
   if (streaming !== undefined) emptyRates.set('streaming', streaming.load.tracesPerSecond)
+  const resends = options.cases.includes('resends') ? await cases.resends() : undefined
   const topRates = Object.fromEntries(emptyRates)
   const latency = options.cases.includes('latency') ? await cases.latency(topRates) : undefined
   const mcp = options.cases.includes('mcp') ? await cases.mcp() : undefined
@@ -106,6 +107,7 @@ async function measureCases(bench: Bench, progress: Progress): Promise<Results> 
     options: { runs: options.runs, seconds: options.seconds },
     whole,
     ...(streaming && { streaming }),
+    ...(resends && { resends }),
     ...(latency && { latency }),
     ...(mcp && { mcp }),
     ...(otlp && { otlp }),

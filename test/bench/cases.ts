@@ -40,6 +40,16 @@ export interface StreamingResult {
   readonly ratio: number
 }
 
+/** Loads of which a share is sent again, in the order of RESENDS. */
+export interface ResendsResult {
+  readonly share: number
+  readonly load: LoadFigures
+  /** node's CPU for a trace, to that of a load without resends in the same run. */
+  readonly cost: number
+  /** Of traces a second, likewise. */
+  readonly rate: number
+}
+
 export interface LatencyResult {
   readonly kind: WholeKind
   /** Traces a second: half of the top rate, or what the one client sends. */
@@ -58,6 +68,7 @@ export interface StoredResult {
 
 /** Exports of so many traces each, and the same traces recorded one by one. */
 const EXPORTS = { traces: 64, exports: 8, rounds: 5 }
+const RESENDS = [0, 0.03, 0.3, 1]
 /** Pages of the trace list, asked for by GET and by a tool. */
 const LISTINGS = { requests: 400, rounds: 3 }
 const IDLE_CLIENT = { connections: 1, rate: 20 }
@@ -101,6 +112,26 @@ export class Cases {
       wholes.push(await measureLoad(this.#bench, 'typical'))
     })
     return { load: medians(loads), whole: medians(wholes), ratio: medianRatio(loads, wholes) }
+  }
+
+  async resends(): Promise<ResendsResult[]> {
+    const runs: LoadFigures[][] = []
+    await this.#repeat(async run => {
+      const loads: LoadFigures[] = []
+      for (const share of RESENDS) {
+        this.#progress.step = `typical, ${share * 100} % sent again, ${run}`
+        loads.push(await measureLoad(this.#bench, 'typical', { resends: share }))
+      }
+      runs.push(loads)
+    })
+    const ratioOf = (i: number, figure: 'nodeCpu' | 'tracesPerSecond') =>
+      median(runs.map(loads => loads[i]![figure] / loads[0]![figure]))
+    return RESENDS.map((share, i) => ({
+      share,
+      load: medians(runs.map(loads => loads[i]!)),
+      cost: ratioOf(i, 'nodeCpu'),
+      rate: ratioOf(i, 'tracesPerSecond')
+    }))
   }
 
   /** `topRates`: of the kinds that were measured before. */

@@ -15,6 +15,8 @@ export interface LoadPlan {
   readonly firstNumber: number
   /** Traces a second, begun whether or not earlier ones were answered; left out: each connection begins the next at once. */
   readonly rate?: number
+  /** So many of all traces, 0 to 1, are sent again as they are by who has just sent them; left out: none. */
+  readonly resends?: number
   readonly warmUpMs: number
   readonly measureMs: number
 }

@@ -76,6 +76,8 @@ export interface Bench {
 export interface LoadSettings {
   readonly connections?: number
   readonly rate?: number
+  /** The share of traces that are sent again. */
+  readonly resends?: number
   /** Leaves in the tables what is there. */
   readonly keep?: boolean
 }
@@ -88,7 +90,7 @@ export async function measureLoad(bench: Bench, kind: LoadKind, settings: LoadSe
   await settle(sql)
   const before = await readStorage(sql)
   const cpu = watchCpu(service)
-  const { rate } = settings
+  const { rate, resends } = settings
   const connections = settings.connections ?? connectionsFor(kind, options)
   const load = {
     port,
@@ -99,7 +101,8 @@ export async function measureLoad(bench: Bench, kind: LoadKind, settings: LoadSe
     warmUpMs: WARM_UP_MS,
     measureMs: options.seconds * 1_000
   }
-  const report = await sender.run(rate === undefined ? load : { ...load, rate }, cpu.window)
+  const plan = { ...load, ...(rate !== undefined && { rate }), ...(resends !== undefined && { resends }) }
+  const report = await sender.run(plan, cpu.window)
   const stored = subtractStorage(await readStorage(sql), before)
   if (!settings.keep) await checkTotals(sql)
   const { node, main, postgres } = cpu.used

@@ -1,6 +1,6 @@
 /** The results as Markdown that can be pasted into the README. */
 import { SHAPES } from './bodies.ts'
-import type { LatencyResult, StoredResult, StreamingResult, WholeKind, WholeResult } from './cases.ts'
+import type { LatencyResult, ResendsResult, StoredResult, StreamingResult, WholeKind, WholeResult } from './cases.ts'
 import type { LoadKind } from './load.ts'
 import type { Machine } from './machine.ts'
 import type { ListCost } from './mcp.ts'
@@ -12,6 +12,7 @@ export interface Results {
   readonly options: Pick<Options, 'runs' | 'seconds'>
   readonly whole: Partial<Record<WholeKind, WholeResult>>
   readonly streaming?: StreamingResult
+  readonly resends?: readonly ResendsResult[]
   readonly latency?: readonly LatencyResult[]
   readonly mcp?: ListCost
   readonly otlp?: OtlpCost
@@ -20,8 +21,14 @@ export interface Results {
 
 /** Renders whatever was measured. */
 export function renderReport(results: Results): string {
-  const parts = [renderMachine(results), ...renderWhole(results), renderStreaming(results), renderLatency(results)]
-  parts.push(renderListCost(results), renderOtlpCost(results), renderStored(results), renderRefused(results))
+  const parts = [renderMachine(results), ...renderWhole(results), renderStreaming(results), renderResends(results)]
+  parts.push(
+    renderLatency(results),
+    renderListCost(results),
+    renderOtlpCost(results),
+    renderStored(results),
+    renderRefused(results)
+  )
   return `${parts.filter(part => part !== '').join('\n\n')}\n`
 }
 
@@ -161,6 +168,21 @@ function renderLatency({ latency }: Results): string {
   )
 }
 
+function renderResends({ resends }: Results): string {
+  if (resends === undefined) return ''
+  return table(
+    ['typical traces, sent again as they are', 'traces/s', 'of none', 'p99 ms', 'node µs', 'of none', 'PostgreSQL µs'],
+    resends.map(({ share, load, cost, rate }) => [
+      `${round(share * 100)} %`,
+      round(load.tracesPerSecond),
+      `**${rate.toFixed(2)}**`,
+      ...[load.p99, load.nodeCpu].map(round),
+      `**${cost.toFixed(2)}**`,
+      round(load.postgresCpu)
+    ])
+  )
+}
+
 function renderListCost({ mcp }: Results): string {
   if (mcp === undefined) return ''
   const { get, call } = mcp
@@ -210,8 +232,8 @@ function renderStored({ stored }: Results): string {
 }
 
 /** Figures with refusals in them mean something else. */
-function renderRefused({ whole, streaming, stored }: Results): string {
-  const loads = [...Object.values(whole), streaming, ...Object.values(stored ?? {})].map(
+function renderRefused({ whole, streaming, resends, stored }: Results): string {
+  const loads = [...Object.values(whole), streaming, ...(resends ?? []), ...Object.values(stored ?? {})].map(
     result => result?.load.refused ?? 0
   )
   return loads.some(refused => refused > 0) ? '**Some requests were refused: these figures are no measurement.**' : ''

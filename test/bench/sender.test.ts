@@ -57,6 +57,13 @@ t.test('every trace is sent once, and is another one', async t => {
   t.ok(report.p50 > 0 && report.p50 <= report.p99 && report.p99 <= report.max)
 })
 
+t.test('of all traces the wanted share is sent again as it was', async t => {
+  const { seen, port } = await startReceiver(t)
+  await send(t, { port, resends: 0.25 })
+  const share = 1 - new Set(seen.map(({ traceId }) => traceId)).size / seen.length
+  t.ok(Math.abs(share - 0.25) <= 4 / seen.length, `${share} of ${seen.length}`)
+})
+
 t.test('a refused trace is counted by its status only', async t => {
   const { port } = await startReceiver(t, { refusesSome: true })
   const { statuses, traces, requests } = await send(t, { port })

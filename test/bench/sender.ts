@@ -23,6 +23,8 @@ process.on('SIGINT', () => {})
 interface Track {
   readonly connection: Connection
   readonly script: Script
+  /** A trace of it has been sent. */
+  isStamped: boolean
   /** The request of the script that is under way. */
   step: number
   /** When it was sent, or due. */
@@ -40,6 +42,8 @@ class Load {
   readonly #overdue: number[] = []
   #timer: NodeJS.Timeout | undefined
   #ending = false
+  /** Resends that are due, as a fraction of one. */
+  #resendsDue = 0
   #measured = { traces: 0, requests: 0, bodyBytes: 0, statuses: {} as Record<string, number> }
 
   constructor(plan: LoadPlan) {
@@ -54,6 +58,7 @@ class Load {
           onLost: reason => this.#fail(reason)
         }),
         script: buildScript(kind, i % variants, port, key),
+        isStamped: false,
         step: 0,
         since: 0,
         refused: false
@@ -125,11 +130,21 @@ class Load {
   }
 
   #begin(track: Track, since: number): void {
-    this.#identities.next()
-    for (const request of track.script.requests) this.#identities.stamp(request)
+    if (!this.#isResend(track)) {
+      this.#identities.next()
+      for (const request of track.script.requests) this.#identities.stamp(request)
+      track.isStamped = true
+    }
     track.step = 0
     track.refused = false
     this.#send(track, since)
+  }
+
+  #isResend({ isStamped }: Track): boolean {
+    this.#resendsDue += this.#plan.resends ?? 0
+    if (!isStamped || this.#resendsDue < 1) return false
+    this.#resendsDue -= 1
+    return true
   }
 
   #send(track: Track, since: number): void {
