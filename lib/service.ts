@@ -18,6 +18,7 @@ import { WritePath } from './ingest/write-path.ts'
 import { parallelismOf } from './limits/parallelism.ts'
 import type { Logger } from './log.ts'
 import { Metrics } from './metrics.ts'
+import { measureDatabase } from './store/database-size.ts'
 
 export interface Service {
   /** Where it listens: `http://<host>:<port>`. */
@@ -117,6 +118,8 @@ export async function startService(
   })
 
   try {
+    const { location, transport } = database
+    log.info({ database: location, transport }, 'writes go to the database by COPY')
     for (const plugin of list) await plugin(app)
     await setup.start()
     const { address, port } = await server.listen(config.host, config.port)
@@ -150,8 +153,7 @@ function rarely<T>(read: () => Promise<T>): () => Promise<T> {
 }
 
 async function readDatabaseSize(access: SqlAccess): Promise<number | undefined> {
-  const rows = await access.read(sql => sql`select pg_database_size(current_database()) as bytes`).catch(() => [])
-  return rows[0]?.bytes
+  return access.read(measureDatabase).catch(() => undefined)
 }
 
 /** The same promise, however often it is asked for. */
