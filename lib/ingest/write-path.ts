@@ -37,6 +37,7 @@ import type { Appended, Ended, Exported, Ingest, Recorded } from './ingest.ts'
 import { Packing } from './packing.ts'
 import { needsLook, type Operation, type Pending } from './pending.ts'
 import { Queue } from './queue.ts'
+import { Resends } from './resends.ts'
 import { RunningTraces } from './running-traces.ts'
 import { Writer } from './writer.ts'
 
@@ -87,6 +88,7 @@ export class WritePath implements Ingest {
   readonly #gate = new Gate(MAX_PREPARED_BYTES)
   readonly #parseGate = new Gate(MAX_PREPARED_BYTES)
   readonly #pool: Pool
+  readonly #resends: Resends
   readonly #writers: readonly Writer[]
   readonly #idle: Writer[]
   readonly #trialTraces: number | undefined
@@ -110,6 +112,7 @@ export class WritePath implements Ingest {
     const connect = (onClose: () => void) => database.connect({ ...connection, onClose })
     const { lanes } = parallelismOf()
     this.#pool = new Pool(connect, { size: lanes, statementTimeoutMs: STATEMENT_TIMEOUT_MS })
+    this.#resends = new Resends(this.#pool)
     const openCopy = () => CopyConnection.open(database.connect, connection)
     const running = new RunningTraces()
     const { floors } = this.#cuts
@@ -122,10 +125,15 @@ export class WritePath implements Ingest {
     this.#idle = [...this.#writers]
   }
 
-  record(key: Principal, body: Uint8Array): Promise<Recorded> {
+  async record(key: Principal, body: Uint8Array): Promise<Recorded> {
+    const name = this.#resends.keyOf(key.projectId, body)
+    const known = name && (await this.#resends.find(key.projectId, name))
+    if (known) return known
     return this.#whenReady('record', body, key, async ready => {
       const record = ready as ReadyRecord
-      return recorded(record, await this.#submit(key, record.traceId, record, body.byteLength))
+      const answer = recorded(record, await this.#submit(key, record.traceId, record, body.byteLength))
+      if (name !== undefined) this.#resends.remember(name, record)
+      return answer
     })
   }
 

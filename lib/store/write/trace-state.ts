@@ -5,10 +5,13 @@ import type { SpanUsage } from '../../trace/span-usage.ts'
 import type { TraceState } from '../../trace/states/decide.ts'
 import type { GatheredState } from '../../trace/states/gathered.ts'
 
-/** A trace to look at, and what the decision on it needs. */
-export interface Look {
+export interface TraceKey {
   readonly projectId: number
   readonly traceId: string
+}
+
+/** A trace to look at, and what the decision on it needs. */
+export interface Look extends TraceKey {
   /** Spans whose stored hashes are wanted. */
   readonly spanIds: readonly string[]
   /** What is read besides: an end may merge metadata and replace the output, an export may change nearly everything. */
@@ -100,5 +103,22 @@ export async function readTraceStates(sql: Sql, looks: readonly Look[]): Promise
     const known = spanHashes(row.hashes)
     states[row.n - 1] = { ...row, running, tags, spanHashes: known, gathered: gatheredOf(row, tags) }
   }
+  return states
+}
+
+/** What tells whether a trace is the one that a body holds. */
+export type RecordedState = Pick<TraceState, 'bodyHash' | 'spanCount' | 'isGathered'>
+
+/** For many traces in one query; a trace that does not exist is undefined at its place. */
+export async function readRecordedStates(sql: Sql, keys: readonly TraceKey[]): Promise<(RecordedState | undefined)[]> {
+  const rows = await sql<(RecordedState & { readonly n: number })[]>`
+    select k.n, t.body_hash as "bodyHash", t.span_count as "spanCount", t.ranks is not null as "isGathered"
+    from unnest(
+      string_to_array(${keys.map(key => key.projectId).join(SEPARATOR)}::text, E'\\x01'),
+      string_to_array(${keys.map(key => key.traceId).join(SEPARATOR)}::text, E'\\x01')
+    ) with ordinality as k (project_id, id, n)
+    join traces t on t.project_id = k.project_id::int and t.id = k.id::uuid`
+  const states: (RecordedState | undefined)[] = keys.map(() => undefined)
+  for (const row of rows) states[row.n - 1] = row
   return states
 }

@@ -1,0 +1,87 @@
+import t, { type Test } from 'tap'
+import { MAX_BODIES, MAX_BYTES, Resends } from '../../../lib/ingest/resends.ts'
+import { deleteTrace } from '../../../lib/store/deletion.ts'
+import { makeReady, type ReadyRecord } from '../../../lib/threads/ready.ts'
+import { endBody, ingestBody, span, startBody } from '../../fixtures/bodies.ts'
+import { testDatabase } from '../../fixtures/database.ts'
+import { bytes, testWritePath, writer } from '../../fixtures/write-path.ts'
+
+const key = writer()
+
+async function setUp(t: Test) {
+  const database = await testDatabase(t)
+  return { database, path: testWritePath(t, database), resends: new Resends(database.pool) }
+}
+
+t.test('a body that was recorded is answered without a write', async t => {
+  const { database, path } = await setUp(t)
+  const body = bytes(ingestBody({ spans: [span()] }))
+  const { traceId } = await path.record(key, body)
+  await database.pool.run(sql =>
+    sql.begin(async sql => {
+      // Whoever inserts waits for the end of this transaction.
+      await sql`lock table traces in share mode`
+      t.same(await path.record(key, body), { traceId, spanCount: 1, duplicate: true, running: false })
+    })
+  )
+})
+
+t.test('the database says what became of the trace', async t => {
+  const { database, path } = await setUp(t)
+  const body = startBody()
+  const traceId = body.trace.id
+  await path.record(key, bytes(body))
+  await path.end(key, traceId, bytes(endBody({ spans: [span()] })))
+  t.match(await path.record(key, bytes(body)), { duplicate: true, running: true, spanCount: 1 }, 'it has grown')
+  t.match(await path.record(writer({ projectId: 2 }), bytes(body)), { duplicate: false }, 'of another project')
+
+  await database.pool.run(sql => deleteTrace(sql, key.projectId, traceId))
+  t.match(await path.record(key, bytes(body)), { duplicate: false, spanCount: 0 }, 'deleted: recorded anew')
+  await database.pool.run(sql => deleteTrace(sql, key.projectId, traceId))
+  await path.record(key, bytes(ingestBody({ id: traceId })))
+  await t.rejects(path.record(key, bytes(body)), { code: 'trace_id_conflict' }, 'another one took its id')
+})
+
+/** A body, and what was made ready of it. */
+function recordedBody(spans: number) {
+  const body = bytes(ingestBody({ spans: Array.from({ length: spans }, () => span()) }))
+  const result = makeReady({ operation: 'record', body, environment: null, hurries: true }) as { ready: ReadyRecord }
+  return { body, ready: result.ready }
+}
+
+t.test('answers many that come at once, each with its own; what is not there is not found', async t => {
+  const { path, resends } = await setUp(t)
+  const all = Array.from({ length: 40 }, (_, i) => recordedBody(i % 3))
+  const isStored = (i: number) => i % 4 > 0
+  await Promise.all(all.filter((_, i) => isStored(i)).map(({ body }) => path.record(key, body)))
+  const find = (body: Uint8Array) => resends.find(key.projectId, resends.keyOf(key.projectId, body) as string)
+  t.equal(await find(all[1]!.body), undefined, 'unknown')
+  for (const { body, ready } of all) resends.remember(resends.keyOf(key.projectId, body) as string, ready)
+  const found = await Promise.all(all.map(({ body }) => find(body)))
+  for (const [i, answer] of found.entries()) {
+    const { traceId } = all[i]!.ready
+    t.same(answer, isStored(i) ? { traceId, spanCount: i % 3, duplicate: true, running: false } : undefined)
+  }
+})
+
+t.test('forgets the oldest, and digests no large body', async t => {
+  const { path, resends } = await setUp(t)
+  const [first, second] = [recordedBody(0), recordedBody(1)]
+  for (const { body } of [first, second]) await path.record(key, body)
+  const keyOf = ({ body }: { body: Uint8Array }) => resends.keyOf(key.projectId, body) as string
+  resends.remember(keyOf(first), first.ready)
+  resends.remember(keyOf(second), second.ready)
+  for (let i = 0; i < MAX_BODIES - 1; i++) resends.remember(`other ${i}`, first.ready)
+  t.equal(await resends.find(key.projectId, keyOf(first)), undefined)
+  t.match(await resends.find(key.projectId, keyOf(second)), { duplicate: true })
+  t.equal(resends.keyOf(1, Buffer.alloc(MAX_BYTES + 1)), undefined)
+})
+
+t.test('where the database cannot be read, nothing is found', async t => {
+  const { database, resends } = await setUp(t)
+  const { body, ready } = recordedBody(0)
+  const name = resends.keyOf(key.projectId, body) as string
+  resends.remember(name, ready)
+  await database.pool.end()
+  t.equal(await resends.find(key.projectId, name), undefined)
+})
