@@ -2,6 +2,7 @@
 import type { Sql } from 'postgres'
 import type { Attempts } from '../database/sql-access.ts'
 import { hashInSql } from '../rows/list-numbers.ts'
+import { CHANGED, compareAndSet } from './compare-and-set.ts'
 import { addTotals } from './write/totals.ts'
 
 /**
@@ -16,30 +17,32 @@ export async function deleteTrace(
   traceId: string,
   attempts: Attempts = { sent: false }
 ): Promise<boolean> {
-  for (;;) {
+  return compareAndSet(attempts, async send => {
     // Looked for beforehand, so that a later attempt knows that there was something to delete.
     const [present] = await sql`select from traces where project_id = ${projectId} and id = ${traceId}`
     if (present === undefined) return attempts.sent
-    const { sent } = attempts
-    attempts.sent = true
-    const [row] = await sql<{ readonly deleted: boolean }[]>`
-      with found as materialized (
-        select seq, version from traces where project_id = ${projectId} and id = ${traceId}
-      ), gone as (
-        delete from traces t using found
-        where t.project_id = ${projectId} and t.seq = found.seq and t.version = found.version
-        returning t.seq, t.id, t.family, t.started_at, t.tags, -1 as traces, -t.span_count as spans, -t.estimated_bytes as bytes
-      ), tags_gone as (
-        delete from trace_tags g using gone, unnest(gone.tags) as own (tag)
-        where g.project_id = ${projectId} and g.tag_family = ${sql.unsafe(hashInSql('own.tag', 'gone.family'))}
-          and g.started_at = gone.started_at and g.id = gone.id
-      ), spans_gone as (
-        delete from spans s using gone where s.project_id = ${projectId} and s.trace_seq = gone.seq
-      ), scores_gone as (
-        delete from scores s using gone where s.project_id = ${projectId} and s.trace_seq = gone.seq
-      ), totals as (${addTotals(sql, projectId, sql`gone`)})
-      select exists (select from gone) as deleted`
-    if (row?.deleted) return true
-    attempts.sent = sent
-  }
+    return (await send(() => removeTrace(sql, projectId, traceId))) || CHANGED
+  })
+}
+
+/** False: the trace is gone, or has changed since the statement began. */
+async function removeTrace(sql: Sql, projectId: number, traceId: string): Promise<boolean> {
+  const [row] = await sql<{ readonly deleted: boolean }[]>`
+    with found as materialized (
+      select seq, version from traces where project_id = ${projectId} and id = ${traceId}
+    ), gone as (
+      delete from traces t using found
+      where t.project_id = ${projectId} and t.seq = found.seq and t.version = found.version
+      returning t.seq, t.id, t.family, t.started_at, t.tags, -1 as traces, -t.span_count as spans, -t.estimated_bytes as bytes
+    ), tags_gone as (
+      delete from trace_tags g using gone, unnest(gone.tags) as own (tag)
+      where g.project_id = ${projectId} and g.tag_family = ${sql.unsafe(hashInSql('own.tag', 'gone.family'))}
+        and g.started_at = gone.started_at and g.id = gone.id
+    ), spans_gone as (
+      delete from spans s using gone where s.project_id = ${projectId} and s.trace_seq = gone.seq
+    ), scores_gone as (
+      delete from scores s using gone where s.project_id = ${projectId} and s.trace_seq = gone.seq
+    ), totals as (${addTotals(sql, projectId, sql`gone`)})
+    select exists (select from gone) as deleted`
+  return row?.deleted === true
 }

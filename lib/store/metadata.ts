@@ -4,6 +4,7 @@ import type { Attempts } from '../database/sql-access.ts'
 import { Refusal } from '../errors.ts'
 import { MAX_DOCUMENT_BYTES } from '../schema/input.ts'
 import { type Merged, mergeMetadata } from '../trace/metadata.ts'
+import { CHANGED, compareAndSet } from './compare-and-set.ts'
 import { addTotals } from './write/totals.ts'
 
 export interface Patched {
@@ -30,8 +31,7 @@ const bytesOf = (metadata: string | null): number => Buffer.byteLength(metadata 
  * Merges `patch`, an object as JSON text, into a trace's metadata; undefined where there is no such trace, a
  * `payload_too_large` where its document would be too large.
  *
- * Compare and set: merged on what was read, written only while that is what is stored, otherwise read and merged again.
- * Each round that one writer loses another one won.
+ * It is merged on what was read, and written only while that is what is stored; otherwise it is read and merged again.
  */
 export async function patchMetadata(
   sql: Sql,
@@ -41,7 +41,7 @@ export async function patchMetadata(
   attempts: Attempts = { sent: false },
   merge: Merge = mergeMetadata
 ): Promise<Patched | undefined> {
-  for (;;) {
+  return compareAndSet(attempts, async send => {
     const [stored] = await sql<Stored[]>`
       select seq, version, document_bytes as "documentBytes", metadata
       from traces where project_id = ${projectId} and id = ${traceId}`
@@ -54,13 +54,9 @@ export async function patchMetadata(
       const rule = `the trace document would be ${bytes} bytes, and at most ${MAX_DOCUMENT_BYTES} can be stored`
       throw new Refusal('payload_too_large', rule)
     }
-    const { sent } = attempts
-    attempts.sent = true
-    if (await replaceMetadata(sql, projectId, stored, merged.text, added)) {
-      return { metadata: merged.text ?? '{}', changed: true }
-    }
-    attempts.sent = sent
-  }
+    const isTaken = await send(() => replaceMetadata(sql, projectId, stored, merged.text, added))
+    return isTaken ? { metadata: merged.text ?? '{}', changed: true } : CHANGED
+  })
 }
 
 /** Writes the merged metadata where the trace has not changed since it was read, and says whether it took. */

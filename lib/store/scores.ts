@@ -9,6 +9,7 @@ import { Refusal } from '../errors.ts'
 import { MAX_SCORES } from '../schema/input.ts'
 import { list } from './answers/json-text.ts'
 import { renderScore, type ScoreRow } from './answers/score-json.ts'
+import { CHANGED, compareAndSet } from './compare-and-set.ts'
 
 /** A score as it came in: checked, ids folded. */
 export interface NewScore {
@@ -50,37 +51,40 @@ export async function addScore(
   attempts: Attempts = { sent: false }
 ): Promise<string | undefined> {
   const { id = newScoreId() } = score
-  for (;;) {
+  return compareAndSet(attempts, async send => {
     if (attempts.sent) {
       const added = await readScore(sql, projectId, traceId, id)
       if (added !== undefined) return renderScore(added, traceId)
     }
-    const { sent } = attempts
-    attempts.sent = true
-    const [row] = await sql<((ScoreRow | { readonly id: null }) & { readonly scoreCount: number })[]>`
-      with found as materialized (
-        select seq, version, score_count from traces where project_id = ${projectId} and id = ${traceId}
-      ), counted as (
-        update traces t set score_count = t.score_count + 1, version = nextval('trace_numbers')
-        from found
-        where t.project_id = ${projectId} and t.seq = found.seq and t.version = found.version
-          and t.score_count < ${MAX_SCORES}
-        returning t.seq
-      ), added as (
-        -- Not now(): the statement may have waited for the trace, and the newest score is the one that came last.
-        insert into scores (project_id, trace_seq, created_at, id, span_id, name, data_type, value, comment, source)
-        select ${projectId}, seq, clock_timestamp(), ${id}, ${score.spanId},
-          ${score.name}, ${score.dataType}, ${JSON.stringify(score.value)}::json, ${score.comment}, 'api'
-        from counted
-        returning *
-      )
-      select found.score_count as "scoreCount", ${sql.unsafe(SCORE_COLUMNS)} from found left join added s on true`
-    attempts.sent = sent
+    const row = await send(() => insertScore(sql, projectId, traceId, { ...score, id }))
     if (row === undefined) return undefined
     if (row.id !== null) return renderScore(row, traceId)
-    if (row.scoreCount >= MAX_SCORES) throw new Refusal('conflict', `the trace already holds ${MAX_SCORES} scores`)
-    // Something changed the trace since the statement began: look again.
-  }
+    if (row.scoreCount < MAX_SCORES) return CHANGED
+    throw new Refusal('conflict', `the trace already holds ${MAX_SCORES} scores`)
+  })
+}
+
+/** A row without id: the trace is full, or has changed since the statement began. Undefined: there is no such trace. */
+async function insertScore(sql: Sql, projectId: number, traceId: string, score: NewScore & { readonly id: string }) {
+  const [row] = await sql<((ScoreRow | { readonly id: null }) & { readonly scoreCount: number })[]>`
+    with found as materialized (
+      select seq, version, score_count from traces where project_id = ${projectId} and id = ${traceId}
+    ), counted as (
+      update traces t set score_count = t.score_count + 1, version = nextval('trace_numbers')
+      from found
+      where t.project_id = ${projectId} and t.seq = found.seq and t.version = found.version
+        and t.score_count < ${MAX_SCORES}
+      returning t.seq
+    ), added as (
+      -- Not now(): the statement may have waited for the trace, and the newest score is the one that came last.
+      insert into scores (project_id, trace_seq, created_at, id, span_id, name, data_type, value, comment, source)
+      select ${projectId}, seq, clock_timestamp(), ${score.id}, ${score.spanId},
+        ${score.name}, ${score.dataType}, ${JSON.stringify(score.value)}::json, ${score.comment}, 'api'
+      from counted
+      returning *
+    )
+    select found.score_count as "scoreCount", ${sql.unsafe(SCORE_COLUMNS)} from found left join added s on true`
+  return row
 }
 
 async function readScore(sql: Sql, projectId: number, traceId: string, id: string): Promise<ScoreRow | undefined> {
@@ -99,29 +103,30 @@ export async function deleteScore(
   scoreId: string,
   attempts: Attempts = { sent: false }
 ): Promise<boolean> {
-  for (;;) {
+  return compareAndSet(attempts, async send => {
     if ((await readScore(sql, projectId, traceId, scoreId)) === undefined) return attempts.sent
-    const { sent } = attempts
-    attempts.sent = true
-    const [row] = await sql<{ readonly deleted: boolean }[]>`
-      with found as materialized (
-        select t.seq, t.version, s.seq as score_seq
-        from traces t
-        join scores s on s.project_id = t.project_id and s.trace_seq = t.seq
-        where t.project_id = ${projectId} and t.id = ${traceId} and s.id = ${scoreId}
-      ), counted as (
-        update traces t set score_count = t.score_count - 1, version = nextval('trace_numbers')
-        from found
-        where t.project_id = ${projectId} and t.seq = found.seq and t.version = found.version
-        returning t.seq, found.score_seq
-      ), gone as (
-        delete from scores s using counted
-        where s.project_id = ${projectId} and s.trace_seq = counted.seq and s.seq = counted.score_seq
-        returning s.seq
-      )
-      select exists (select from gone) as deleted`
-    if (row?.deleted) return true
-    attempts.sent = sent
-    // Something changed the trace since the statement began: look again.
-  }
+    return (await send(() => removeScore(sql, projectId, traceId, scoreId))) || CHANGED
+  })
+}
+
+/** False: the score is gone, or the trace has changed since the statement began. */
+async function removeScore(sql: Sql, projectId: number, traceId: string, scoreId: string): Promise<boolean> {
+  const [row] = await sql<{ readonly deleted: boolean }[]>`
+    with found as materialized (
+      select t.seq, t.version, s.seq as score_seq
+      from traces t
+      join scores s on s.project_id = t.project_id and s.trace_seq = t.seq
+      where t.project_id = ${projectId} and t.id = ${traceId} and s.id = ${scoreId}
+    ), counted as (
+      update traces t set score_count = t.score_count - 1, version = nextval('trace_numbers')
+      from found
+      where t.project_id = ${projectId} and t.seq = found.seq and t.version = found.version
+      returning t.seq, found.score_seq
+    ), gone as (
+      delete from scores s using counted
+      where s.project_id = ${projectId} and s.trace_seq = counted.seq and s.seq = counted.score_seq
+      returning s.seq
+    )
+    select exists (select from gone) as deleted`
+  return row?.deleted === true
 }
