@@ -33,7 +33,7 @@ export async function writeSuites(): Promise<string[]> {
 
 async function writeSuite(name: string, files: readonly string[]): Promise<string> {
   const path = join(SUITES, `${name}.js`)
-  const list = JSON.stringify(files.map(file => `../${file}`))
-  await writeFile(path, `import { runSuite } from '../fixtures/suite.js'\n\nrunSuite(${list})\n`)
+  const list = JSON.stringify(files.map(file => `./${file}`))
+  await writeFile(path, `import { runSuite } from '../suite.js'\n\nrunSuite(${list})\n`)
   return relative(process.cwd(), path)
 }

@@ -2,10 +2,10 @@ import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import t from 'tap'
-import { guideCommands, guideExamples } from '../fixtures/guide.ts'
 import { NODE } from '../fixtures/node.ts'
 import { testService } from '../fixtures/service.ts'
 import { configurationFor, runForJson } from '../fixtures/spoor.ts'
+import { guideCommands, guideExamples } from './guide.ts'
 
 const run = promisify(execFile)
 const TSC = fileURLToPath(new URL('bin/tsc', import.meta.resolve('typescript/package.json')))

@@ -16,8 +16,8 @@ import { embedMany, generateText, stepCountIs, tool } from 'ai'
 import OpenAI from 'openai'
 import t from 'tap'
 import { z } from 'zod'
-import { fakeModel, USED } from '../fixtures/fake-model.ts'
 import { type TestService, testService } from '../fixtures/service.ts'
+import { fakeModel, USED } from './fake-model.ts'
 
 type ExporterOptions = ConstructorParameters<typeof ProtobufExporter>[0]
 

@@ -1,6 +1,7 @@
 /**
  * Connections over TLS, to several hosts and over Unix sockets, for queries and for COPY. PostgreSQL's side of TLS is played
- * by a server in front of the real one. The keys beside the certificates (test/fixtures/tls) secure nothing but these tests.
+ * by a server in front of the real one. The keys beside the certificates (test/lib/database/tls) secure nothing but these
+ * tests.
  */
 import { readFileSync } from 'node:fs'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
@@ -23,7 +24,8 @@ function readTarget(): SocketTarget {
   return target
 }
 
-const certificate = (file: string) => fileURLToPath(new URL(`../../../../test/fixtures/tls/${file}`, import.meta.url))
+const certificate = (file: string) =>
+  fileURLToPath(new URL(`../../../../test/lib/database/tls/${file}`, import.meta.url))
 const CA = certificate('ca.pem')
 
 interface Front {

@@ -1,12 +1,13 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
-import { mapAttributes, mapOne, spansOf } from '../../fixtures/mapped.ts'
 import { keyValues } from '../../fixtures/otlp.ts'
+import { mapAttributes, mapOne, spansOf } from './mapped.ts'
 
 const ROOT = new URL('../../../../', import.meta.url)
 
 t.test('payloads that were captured from real senders', async t => {
-  const payload = (name: string) => JSON.parse(readFileSync(new URL(`test/fixtures/otlp/${name}.json`, ROOT), 'utf8'))
+  const payload = (name: string) =>
+    JSON.parse(readFileSync(new URL(`test/lib/otlp/exports/${name}.json`, ROOT), 'utf8'))
   const outline = (name: string) =>
     spansOf(payload(name).request).map(({ kind, name, status, model, usage, input, output }) =>
       [kind, name, status, model, usage?.inputTokens, input !== undefined, output !== undefined].join(' ')

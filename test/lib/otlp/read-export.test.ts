@@ -11,8 +11,8 @@ import type { MappedSpan } from '../../../lib/otlp/map-span.ts'
 import { readExport, readPortion } from '../../../lib/otlp/read-export.ts'
 import type { OtlpEncoding } from '../../../lib/otlp/wire/request.ts'
 import { type OtlpRequest, otlpRequest, toProtobuf } from '../../fixtures/fuzz-otlp.ts'
-import { plain, readRequest } from '../../fixtures/mapped.ts'
 import { exportOf, keyValues, otlpSpan } from '../../fixtures/otlp.ts'
+import { plain, readRequest } from './mapped.ts'
 
 /** Requests as the exporters put them on the wire. */
 async function capture(t: Test): Promise<Record<OtlpEncoding, Buffer>> {

@@ -16,7 +16,7 @@ import { createLog } from '../../../../lib/log.ts'
 import { testFolder } from '../../../fixtures/folder.ts'
 import { spawnNode } from '../../../fixtures/node.ts'
 
-const OPENER = fileURLToPath(new URL('../../../fixtures/opener.js', import.meta.url))
+const OPENER = fileURLToPath(new URL('opener.js', import.meta.url))
 const log = createLog('silent')
 
 // One cluster for most of the tests: making one takes most of a second.

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import t from 'tap'
 import { convertLangfuse } from '../../../../lib/moving/langfuse/convert.ts'
 import { prepareRestore } from '../../../../lib/trace/restore.ts'
-import { WHOLE } from '../../../fixtures/langfuse.ts'
+import { WHOLE } from './api-trace.ts'
 
 const hashed = (id: string, digits: number) => createHash('sha256').update(id).digest('hex').slice(0, digits)
 

@@ -1,9 +1,9 @@
 import t from 'tap'
-import { authorisingProxy } from '../fixtures/authorising-proxy.ts'
-import { runScenario, runSuite } from '../fixtures/conformance.ts'
-import { CONFORMANCE_PATH, conformancePlugin } from '../fixtures/conformance-server.ts'
-import { ENDPOINT } from '../fixtures/mcp.ts'
-import { testService } from '../fixtures/service.ts'
+import { ENDPOINT } from '../../fixtures/mcp.ts'
+import { testService } from '../../fixtures/service.ts'
+import { authorisingProxy } from './authorising-proxy.ts'
+import { runScenario, runSuite } from './conformance.ts'
+import { CONFORMANCE_PATH, conformancePlugin } from './conformance-server.ts'
 
 /** What can be asked of any server. The others call tools, prompts and resources that they know by name. */
 const SCENARIOS = ['server-initialize', 'ping', 'tools-list', 'server-sse-multiple-streams', 'dns-rebinding-protection']

@@ -1,13 +1,13 @@
 /** A connection that is cut between the commit of a write and its answer: the client gets the true answer all the same. */
 import t from 'tap'
-import { SQLSTATE } from '../lib/database/failure.ts'
-import { createLog } from '../lib/log.ts'
-import { endBody, ingestBody, span, spansBody, startBody } from './fixtures/bodies.ts'
-import { type TestDatabase, testDatabase } from './fixtures/database.ts'
-import { exportOf, otlpSpan } from './fixtures/otlp.ts'
-import { type Relay, testRelay } from './fixtures/relay.ts'
-import { testService } from './fixtures/service.ts'
-import { until } from './fixtures/until.ts'
+import { SQLSTATE } from '../../lib/database/failure.ts'
+import { createLog } from '../../lib/log.ts'
+import { endBody, ingestBody, span, spansBody, startBody } from '../fixtures/bodies.ts'
+import { type TestDatabase, testDatabase } from '../fixtures/database.ts'
+import { exportOf, otlpSpan } from '../fixtures/otlp.ts'
+import { type Relay, testRelay } from '../fixtures/relay.ts'
+import { testService } from '../fixtures/service.ts'
+import { until } from '../fixtures/until.ts'
 
 t.test('every write is answered truly when its answer is lost on the way from the database', async t => {
   const database = await testDatabase(t)

@@ -3,13 +3,13 @@
  * tool there is, with ids of another project, without each scope, and with keys that are none.
  */
 import t from 'tap'
-import { SCOPES } from '../lib/access/keys.ts'
-import { revokeKey } from '../lib/admin/keys.ts'
-import type { Route } from '../lib/http/route.ts'
-import { ATTEMPTS, type Attempt, type Ids, KNOWN_TOOLS } from './fixtures/attempts.ts'
-import { hexId, spanId, startBody, traceId } from './fixtures/bodies.ts'
-import { ENDPOINT, mcpClient } from './fixtures/mcp.ts'
-import { type Answer, testService } from './fixtures/service.ts'
+import { SCOPES } from '../../lib/access/keys.ts'
+import { revokeKey } from '../../lib/admin/keys.ts'
+import type { Route } from '../../lib/http/route.ts'
+import { hexId, spanId, startBody, traceId } from '../fixtures/bodies.ts'
+import { ENDPOINT, mcpClient } from '../fixtures/mcp.ts'
+import { type Answer, testService } from '../fixtures/service.ts'
+import { ATTEMPTS, type Attempt, type Ids, KNOWN_TOOLS } from './attempts.ts'
 
 const service = await testService(t)
 const { call, makeKey, makeProject, database, app } = service
@@ -98,7 +98,7 @@ t.test('every route and every tool is gone through here', async t => {
   t.same(
     guarded.map(nameOf).sort(),
     Object.keys(ATTEMPTS).sort(),
-    'a route that needs a key stands in test/fixtures/attempts.ts'
+    'a route that needs a key stands in test/whole/attempts.ts'
   )
   t.same(
     app.routes
