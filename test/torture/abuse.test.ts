@@ -4,11 +4,11 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
 import { Agent, request } from 'undici'
-import { largeBody, MIB, startBesieged } from '../fixtures/besieged.ts'
 import { ingestBody } from '../fixtures/bodies.ts'
 import { parseRaw, sendRaw } from '../fixtures/raw.ts'
-import { figure, isLong } from '../fixtures/torture.ts'
 import { until } from '../fixtures/until.ts'
+import { largeBody, MIB, startBesieged } from './load/besieged.ts'
+import { figure, isLong } from './orders.ts'
 
 const IDLE = isLong ? 5000 : 300
 const WRONG_KEYS = isLong ? 100_000 : 2000

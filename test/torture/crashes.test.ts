@@ -4,9 +4,9 @@ import t, { type Test } from 'tap'
 import { readPostmaster, withEmbedded } from '../fixtures/embedded.ts'
 import { countOrphans, countStrays, NO_ORPHANS, NO_STRAYS } from '../fixtures/seed.ts'
 import { dataFolder, serve } from '../fixtures/spoor.ts'
-import { figure, isLong, randomNumbers, rounds } from '../fixtures/torture.ts'
 import { until } from '../fixtures/until.ts'
-import { Witness } from '../fixtures/witness.ts'
+import { Witness } from './load/witness.ts'
+import { figure, isLong, randomNumbers, rounds } from './orders.ts'
 
 /** 2xx answers before each kill. */
 const ENOUGH = 60

@@ -11,15 +11,15 @@ import { ERROR_CODES } from '../../lib/errors.ts'
 import { createLog } from '../../lib/log.ts'
 import { testDatabase } from '../fixtures/database.ts'
 import { testFolder } from '../fixtures/folder.ts'
-import { encodeBody, type FuzzRequest, fuzzRequest } from '../fixtures/fuzz.ts'
-import { fuzzBytes } from '../fixtures/fuzz-bytes.ts'
-import { HEAVY_TRACES, type Heavy, heavyRequests } from '../fixtures/heavy.ts'
 import { ENDPOINT } from '../fixtures/mcp.ts'
 import { parseRaw } from '../fixtures/raw.ts'
 import { type Answer, testService } from '../fixtures/service.ts'
 import { configurationFor, serve } from '../fixtures/spoor.ts'
-import { STALLS_VARIABLE } from '../fixtures/stalls.ts'
-import { figure, isLong, randomNumbers, rounds, runs } from '../fixtures/torture.ts'
+import { encodeBody, type FuzzRequest, fuzzRequest } from './input/fuzz.ts'
+import { fuzzBytes } from './input/fuzz-bytes.ts'
+import { HEAVY_TRACES, type Heavy, heavyRequests } from './input/heavy.ts'
+import { STALLS_VARIABLE } from './input/stalls.ts'
+import { figure, isLong, randomNumbers, rounds, runs } from './orders.ts'
 
 /** How long the event loop of the server may stand still. */
 const MOST_STALL_MS = 100
@@ -35,9 +35,7 @@ t.test('no request holds the server up', async t => {
   const database = await testDatabase(t)
   const stalls = join(await testFolder(t), 'stalls')
   const env = { ...configurationFor(database), [STALLS_VARIABLE]: stalls }
-  const { address, key, serving } = await serve(t, env, [
-    `--import=${new URL('../fixtures/stalls.js', import.meta.url)}`
-  ])
+  const { address, key, serving } = await serve(t, env, [`--import=${new URL('input/stalls.js', import.meta.url)}`])
   const send = async ({ method, path, headers }: Omit<Heavy, 'name'>, body: string | Uint8Array | null = null) => {
     const answer = await request(address + path, {
       method: method ?? (body === null ? 'GET' : 'POST'),

@@ -10,7 +10,7 @@ import { cutRanking, findFrequentLists, RANKINGS } from '../../lib/store/ranking
 import { fillProject } from '../bench/reads/fill.ts'
 import { testDatabase } from '../fixtures/database.ts'
 import { seedProject } from '../fixtures/seed.ts'
-import { figure, isLong } from '../fixtures/torture.ts'
+import { figure, isLong } from './orders.ts'
 
 const TRACES = isLong ? 1_000_000 : 50_000
 /** Of rankings that are cut, so that the places in the middle lie below them. */

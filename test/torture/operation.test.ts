@@ -1,11 +1,11 @@
 import type { Worker } from 'node:worker_threads'
 import t from 'tap'
 import { ingestBody } from '../fixtures/bodies.ts'
-import { checkLoad, type Load, startLoad } from '../fixtures/load.ts'
 import { testService } from '../fixtures/service.ts'
 import { dataFolder, serve, stop } from '../fixtures/spoor.ts'
-import { figure, rounds } from '../fixtures/torture.ts'
 import { until } from '../fixtures/until.ts'
+import { checkLoad, type Load, startLoad } from './load/load.ts'
+import { figure, rounds } from './orders.ts'
 
 /** What a server is given to answer what is under way and to write what is queued, and its PostgreSQL to stop. */
 const GRACE_MS = 30_000

@@ -5,12 +5,12 @@ import t, { type Test } from 'tap'
 import { request } from 'undici'
 import { SHAPES } from '../bench/bodies.ts'
 import { startSender } from '../bench/load.ts'
-import { largeBody, MIB, startBesieged } from '../fixtures/besieged.ts'
 import { ingestBody } from '../fixtures/bodies.ts'
-import { at, type FloodPlan, type FloodReport, runFlood } from '../fixtures/flood.ts'
 import { testService } from '../fixtures/service.ts'
-import { figure, isLong } from '../fixtures/torture.ts'
 import { until } from '../fixtures/until.ts'
+import { largeBody, MIB, startBesieged } from './load/besieged.ts'
+import { at, type FloodPlan, type FloodReport, runFlood } from './load/flood.ts'
+import { figure, isLong } from './orders.ts'
 
 /** Clients with large bodies: together more bytes than there is room for. */
 const CLIENTS = isLong ? 200 : 16

@@ -5,7 +5,7 @@ import { ingestBody, traceId } from '../fixtures/bodies.ts'
 import { testDatabase } from '../fixtures/database.ts'
 import { testService } from '../fixtures/service.ts'
 import { configurationFor, runHere } from '../fixtures/spoor.ts'
-import { figure, isLong } from '../fixtures/torture.ts'
+import { figure, isLong } from './orders.ts'
 
 const unknownKey = (n: number) => `spoor_live_${String(n).padStart(16, '0')}_${'x'.repeat(43)}`
 

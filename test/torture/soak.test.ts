@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
 import { request, WebSocket } from 'undici'
-import { checkLoad, startLoad } from '../fixtures/load.ts'
 import { dataFolder, type Serving, serve } from '../fixtures/spoor.ts'
-import { figure, isLong, minutes } from '../fixtures/torture.ts'
 import { until } from '../fixtures/until.ts'
+import { checkLoad, startLoad } from './load/load.ts'
+import { figure, isLong, minutes } from './orders.ts'
 
 /** How long the server shows what it can do, and how long it then does half of that. */
 const FULL_MS = isLong ? 20_000 : 500

@@ -8,14 +8,14 @@ import type { ConnectOptions } from '../../lib/database/database.ts'
 import { endBody, hexId, ingestBody, span, spansBody, startBody } from '../fixtures/bodies.ts'
 import { readTestServer, runOn, type TestDatabase, testClusterDatabase, testDatabase } from '../fixtures/database.ts'
 import { pgDataOf, withEmbedded } from '../fixtures/embedded.ts'
-import { checkLoad, startLoad } from '../fixtures/load.ts'
 import { exportOf, otlpSpan } from '../fixtures/otlp.ts'
 import { testRelay } from '../fixtures/relay.ts'
 import { countOrphans, countStrays, freshId, NO_ORPHANS, NO_STRAYS } from '../fixtures/seed.ts'
 import { type Answer, type TestService, testService } from '../fixtures/service.ts'
 import { dataFolder, runHere, serve } from '../fixtures/spoor.ts'
-import { figure, isLong, rounds } from '../fixtures/torture.ts'
 import { until } from '../fixtures/until.ts'
+import { checkLoad, startLoad } from './load/load.ts'
+import { figure, isLong, rounds } from './orders.ts'
 
 /** The promise: so long after the store's return, everything is as before. */
 const RECOVERY_MS = 5000

@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { readFlags, UsageError } from '../bench/options.ts'
-import { type Figure, ORDERS_VARIABLE, type Orders } from '../fixtures/torture.ts'
+import { type Figure, ORDERS_VARIABLE, type Orders } from './orders.ts'
 
 /** Name, and what is promised. */
 const PARTS = {

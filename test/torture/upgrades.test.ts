@@ -7,11 +7,11 @@ import { createLog } from '../../lib/log.ts'
 import { ingestBody } from '../fixtures/bodies.ts'
 import { type TestDatabase, testDatabase } from '../fixtures/database.ts'
 import { testFolder } from '../fixtures/folder.ts'
-import { checkLoad, startLoad } from '../fixtures/load.ts'
 import { countOrphans, NO_ORPHANS } from '../fixtures/seed.ts'
 import { type TestService, testService } from '../fixtures/service.ts'
-import { figure, isLong } from '../fixtures/torture.ts'
 import { until } from '../fixtures/until.ts'
+import { checkLoad, startLoad } from './load/load.ts'
+import { figure, isLong } from './orders.ts'
 
 const ROWS = isLong ? 200_000 : 20_000
 
