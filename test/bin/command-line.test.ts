@@ -1,5 +1,5 @@
 import t from 'tap'
-import { runHere, runSpoor } from '../fixtures/spoor.ts'
+import { runHere, runSpoor } from '../fixtures/service/spoor.ts'
 
 t.test('a wrong command line is one line on stderr that says what there is, and exit code 2', async t => {
   const wrong: [string[], RegExp][] = [

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { testDatabase } from '../fixtures/database.ts'
-import { configurationFor, jsonHere, runForJson, runHere, runSpoor } from '../fixtures/spoor.ts'
+import { testDatabase } from '../fixtures/database/database.ts'
+import { configurationFor, jsonHere, runForJson, runHere, runSpoor } from '../fixtures/service/spoor.ts'
 
 t.test('accounts, projects and keys from scripts, in JSON', async t => {
   const env = configurationFor(await testDatabase(t))

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import t from 'tap'
-import { runHere } from '../fixtures/spoor.ts'
+import { runHere } from '../fixtures/service/spoor.ts'
 
 t.test('bash completes commands, verbs and flags by the script', async t => {
   const { out } = await runHere(['completion'])

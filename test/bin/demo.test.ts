@@ -1,7 +1,7 @@
 import t from 'tap'
 import { demoTraces } from '../../lib/demo/traces.ts'
-import { testDatabase } from '../fixtures/database.ts'
-import { configurationFor, jsonHere, runForJson, runHere, serve } from '../fixtures/spoor.ts'
+import { testDatabase } from '../fixtures/database/database.ts'
+import { configurationFor, jsonHere, runForJson, runHere, serve } from '../fixtures/service/spoor.ts'
 
 interface Listed {
   readonly id: string

@@ -2,10 +2,10 @@ import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { ingestBody, span } from '../fixtures/bodies.ts'
-import { type TestDatabase, testDatabase } from '../fixtures/database.ts'
+import { ingestBody, span } from '../fixtures/bodies/bodies.ts'
+import { type TestDatabase, testDatabase } from '../fixtures/database/database.ts'
 import { testFolder } from '../fixtures/folder.ts'
-import { configurationFor, jsonHere, runHere, runSpoor, runWith, start } from '../fixtures/spoor.ts'
+import { configurationFor, jsonHere, runHere, runSpoor, runWith, start } from '../fixtures/service/spoor.ts'
 import { until } from '../fixtures/until.ts'
 
 async function setUp(t: Test) {

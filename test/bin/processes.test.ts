@@ -1,6 +1,6 @@
 import t from 'tap'
-import { type TestDatabase, testDatabase } from '../fixtures/database.ts'
-import { configurationFor, runSpoor, serve, stop, takenPort, tryKey } from '../fixtures/spoor.ts'
+import { type TestDatabase, testDatabase } from '../fixtures/database/database.ts'
+import { configurationFor, runSpoor, serve, stop, takenPort, tryKey } from '../fixtures/service/spoor.ts'
 import { until } from '../fixtures/until.ts'
 
 t.test('several processes share the port, a dead one is replaced, and all stop together', async t => {

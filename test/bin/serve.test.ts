@@ -3,7 +3,16 @@ import { existsSync, readFileSync } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
-import { dataFolder, runForJson, runSpoor, serve, startSpoor, stop, takenPort, tryKey } from '../fixtures/spoor.ts'
+import {
+  dataFolder,
+  runForJson,
+  runSpoor,
+  serve,
+  startSpoor,
+  stop,
+  takenPort,
+  tryKey
+} from '../fixtures/service/spoor.ts'
 import { until } from '../fixtures/until.ts'
 
 /** The process of the embedded PostgreSQL in a data folder, or undefined where it has stopped. */

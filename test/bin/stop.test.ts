@@ -2,8 +2,8 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
-import { testDatabase } from '../fixtures/database.ts'
-import { configurationFor, serve } from '../fixtures/spoor.ts'
+import { testDatabase } from '../fixtures/database/database.ts'
+import { configurationFor, serve } from '../fixtures/service/spoor.ts'
 
 t.test('a Ctrl-C that npm passes on a second time does not cut the stop short', async t => {
   const { serving } = await serve(t, configurationFor(await testDatabase(t)))

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { testDatabase } from '../fixtures/database.ts'
-import { configurationFor, serve, startSpoor, stop, tryKey } from '../fixtures/spoor.ts'
+import { testDatabase } from '../fixtures/database/database.ts'
+import { configurationFor, serve, startSpoor, stop, tryKey } from '../fixtures/service/spoor.ts'
 
 t.test("a database of one's own gets its first key at the first start as well", async t => {
   const env = configurationFor(await testDatabase(t))

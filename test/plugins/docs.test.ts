@@ -1,7 +1,7 @@
 import { gunzipSync } from 'node:zlib'
 import t from 'tap'
 import { request } from 'undici'
-import { testService } from '../fixtures/service.ts'
+import { testService } from '../fixtures/service/service.ts'
 import { hasChromium, openPage } from './browser.ts'
 
 const ASSETS: [name: string, type: string][] = [

@@ -3,8 +3,8 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import t from 'tap'
 import { NODE } from '../fixtures/node.ts'
-import { testService } from '../fixtures/service.ts'
-import { configurationFor, runForJson } from '../fixtures/spoor.ts'
+import { testService } from '../fixtures/service/service.ts'
+import { configurationFor, runForJson } from '../fixtures/service/spoor.ts'
 import { guideCommands, guideExamples } from './guide.ts'
 
 const run = promisify(execFile)

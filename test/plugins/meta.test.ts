@@ -1,7 +1,7 @@
 import t from 'tap'
 import { checker } from '../../lib/schema/check.ts'
 import { ApiIndex } from '../../lib/schema/output.ts'
-import { testService } from '../fixtures/service.ts'
+import { testService } from '../fixtures/service/service.ts'
 
 t.test('the index lists every operation, and needs no key', async t => {
   const { call, url, app } = await testService(t)

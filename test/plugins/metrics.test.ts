@@ -1,7 +1,7 @@
 import t from 'tap'
-import { ingestBody, traceId } from '../fixtures/bodies.ts'
-import { sendRaw } from '../fixtures/raw.ts'
-import { testService } from '../fixtures/service.ts'
+import { ingestBody, traceId } from '../fixtures/bodies/bodies.ts'
+import { sendRaw } from '../fixtures/service/raw.ts'
+import { testService } from '../fixtures/service/service.ts'
 import { until } from '../fixtures/until.ts'
 
 t.test('counts requests by route and status, refusals by code, and batches, without a key', async t => {

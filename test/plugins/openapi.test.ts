@@ -6,7 +6,7 @@ import { Validator } from '@seriousme/openapi-schema-validator'
 import t from 'tap'
 import { describeApi } from '../../lib/openapi/document.ts'
 import { spawnNode } from '../fixtures/node.ts'
-import { testService } from '../fixtures/service.ts'
+import { testService } from '../fixtures/service/service.ts'
 
 const PATH = '/api/v1/openapi.json'
 const REDOCLY = fileURLToPath(import.meta.resolve('@redocly/cli/bin/cli.js'))

@@ -16,7 +16,7 @@ import { embedMany, generateText, stepCountIs, tool } from 'ai'
 import OpenAI from 'openai'
 import t from 'tap'
 import { z } from 'zod'
-import { type TestService, testService } from '../fixtures/service.ts'
+import { type TestService, testService } from '../fixtures/service/service.ts'
 import { fakeModel, USED } from './fake-model.ts'
 
 type ExporterOptions = ConstructorParameters<typeof ProtobufExporter>[0]

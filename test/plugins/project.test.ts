@@ -1,8 +1,8 @@
 import t from 'tap'
 import { checker } from '../../lib/schema/check.ts'
 import { Project } from '../../lib/schema/output.ts'
-import { ingestBody, span } from '../fixtures/bodies.ts'
-import { testService } from '../fixtures/service.ts'
+import { ingestBody, span } from '../fixtures/bodies/bodies.ts'
+import { testService } from '../fixtures/service/service.ts'
 
 t.test('GET /api/v1/project', async t => {
   const { call, makeKey, database, config } = await testService(t)

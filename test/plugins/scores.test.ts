@@ -1,8 +1,8 @@
 import t from 'tap'
 import { checker } from '../../lib/schema/check.ts'
 import { ScoreAdded, ScoreList, TraceScores } from '../../lib/schema/output.ts'
-import { ingestBody, spanId, traceId } from '../fixtures/bodies.ts'
-import { testService } from '../fixtures/service.ts'
+import { ingestBody, spanId, traceId } from '../fixtures/bodies/bodies.ts'
+import { testService } from '../fixtures/service/service.ts'
 
 t.test('scores', async t => {
   const { call, makeKey } = await testService(t)

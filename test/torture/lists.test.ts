@@ -8,8 +8,8 @@ import { listTraces } from '../../lib/store/lists/trace-list.ts'
 import type { Start, TraceQuery } from '../../lib/store/lists/trace-query.ts'
 import { cutRanking, findFrequentLists, RANKINGS } from '../../lib/store/rankings/rankings.ts'
 import { fillProject } from '../bench/reads/fill.ts'
-import { testDatabase } from '../fixtures/database.ts'
-import { seedProject } from '../fixtures/seed.ts'
+import { testDatabase } from '../fixtures/database/database.ts'
+import { seedProject } from '../fixtures/database/seed.ts'
 import { figure, isLong } from './orders.ts'
 
 const TRACES = isLong ? 1_000_000 : 50_000

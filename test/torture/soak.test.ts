@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
 import { request, WebSocket } from 'undici'
-import { dataFolder, type Serving, serve } from '../fixtures/spoor.ts'
+import { dataFolder, type Serving, serve } from '../fixtures/service/spoor.ts'
 import { until } from '../fixtures/until.ts'
 import { checkLoad, startLoad } from './load/load.ts'
 import { figure, isLong, minutes } from './orders.ts'

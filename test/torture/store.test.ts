@@ -5,14 +5,20 @@ import type { Sql } from 'postgres'
 import t, { type Test } from 'tap'
 import { connectTo } from '../../lib/database/connection.ts'
 import type { ConnectOptions } from '../../lib/database/database.ts'
-import { endBody, hexId, ingestBody, span, spansBody, startBody } from '../fixtures/bodies.ts'
-import { readTestServer, runOn, type TestDatabase, testClusterDatabase, testDatabase } from '../fixtures/database.ts'
-import { pgDataOf, withEmbedded } from '../fixtures/embedded.ts'
-import { exportOf, otlpSpan } from '../fixtures/otlp.ts'
-import { testRelay } from '../fixtures/relay.ts'
-import { countOrphans, countStrays, freshId, NO_ORPHANS, NO_STRAYS } from '../fixtures/seed.ts'
-import { type Answer, type TestService, testService } from '../fixtures/service.ts'
-import { dataFolder, runHere, serve } from '../fixtures/spoor.ts'
+import { endBody, hexId, ingestBody, span, spansBody, startBody } from '../fixtures/bodies/bodies.ts'
+import { exportOf, otlpSpan } from '../fixtures/bodies/otlp.ts'
+import {
+  readTestServer,
+  runOn,
+  type TestDatabase,
+  testClusterDatabase,
+  testDatabase
+} from '../fixtures/database/database.ts'
+import { pgDataOf, withEmbedded } from '../fixtures/database/embedded.ts'
+import { testRelay } from '../fixtures/database/relay.ts'
+import { countOrphans, countStrays, freshId, NO_ORPHANS, NO_STRAYS } from '../fixtures/database/seed.ts'
+import { type Answer, type TestService, testService } from '../fixtures/service/service.ts'
+import { dataFolder, runHere, serve } from '../fixtures/service/spoor.ts'
 import { until } from '../fixtures/until.ts'
 import { checkLoad, startLoad } from './load/load.ts'
 import { figure, isLong, rounds } from './orders.ts'

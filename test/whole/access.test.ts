@@ -1,8 +1,8 @@
 /** Who may do what: the tables of specification 4 and 5, every route with every kind of key, over HTTP. */
 import t from 'tap'
 import { DEFAULT_SCOPES, SCOPES } from '../../lib/access/keys.ts'
-import { hexId, ingestBody, startBody, traceId } from '../fixtures/bodies.ts'
-import { testService } from '../fixtures/service.ts'
+import { hexId, ingestBody, startBody, traceId } from '../fixtures/bodies/bodies.ts'
+import { testService } from '../fixtures/service/service.ts'
 
 const TRACES = '/api/v1/traces'
 

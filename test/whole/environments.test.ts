@@ -1,9 +1,9 @@
 /** The rules of specification 2.10, in its order, over HTTP. */
 import t from 'tap'
 import { revokeKey, setKeyEnvironment } from '../../lib/admin/keys.ts'
-import { endBody, ingestBody, span, spansBody, startBody, traceId } from '../fixtures/bodies.ts'
-import { setEnvironment } from '../fixtures/seed.ts'
-import { testService } from '../fixtures/service.ts'
+import { endBody, ingestBody, span, spansBody, startBody, traceId } from '../fixtures/bodies/bodies.ts'
+import { setEnvironment } from '../fixtures/database/seed.ts'
+import { testService } from '../fixtures/service/service.ts'
 import { until } from '../fixtures/until.ts'
 
 const TRACES = '/api/v1/traces'

@@ -2,10 +2,10 @@
 import t from 'tap'
 import type { App } from '../../lib/app.ts'
 import { ERROR_CODES, ERRORS, type ErrorCode } from '../../lib/errors.ts'
-import { endBody, ingestBody, span, spansBody, startBody, traceId } from '../fixtures/bodies.ts'
-import { testDatabase } from '../fixtures/database.ts'
-import { testRelay } from '../fixtures/relay.ts'
-import { type Answer, testService } from '../fixtures/service.ts'
+import { endBody, ingestBody, span, spansBody, startBody, traceId } from '../fixtures/bodies/bodies.ts'
+import { testDatabase } from '../fixtures/database/database.ts'
+import { testRelay } from '../fixtures/database/relay.ts'
+import { type Answer, testService } from '../fixtures/service/service.ts'
 
 const TRACES = '/api/v1/traces'
 const SCORE = { name: 'quality', dataType: 'numeric', value: 1 }

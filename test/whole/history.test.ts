@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
-import { end, label, object, some, span, start } from '../fixtures/arbitrary-bodies.ts'
-import { Model, type Told } from '../fixtures/model.ts'
-import { exportOf, otlpSpan } from '../fixtures/otlp.ts'
-import { countOrphans, countStrays, NO_ORPHANS, NO_STRAYS } from '../fixtures/seed.ts'
-import { type Answer, type TestService, testService } from '../fixtures/service.ts'
+import { end, label, object, some, span, start } from '../fixtures/bodies/arbitrary-bodies.ts'
+import { Model, type Told } from '../fixtures/bodies/model.ts'
+import { exportOf, otlpSpan } from '../fixtures/bodies/otlp.ts'
+import { countOrphans, countStrays, NO_ORPHANS, NO_STRAYS } from '../fixtures/database/seed.ts'
+import { type Answer, type TestService, testService } from '../fixtures/service/service.ts'
 
 const IDS = ['a'.repeat(32), 'b'.repeat(32)]
 const otlp = fc

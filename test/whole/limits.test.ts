@@ -1,7 +1,17 @@
 /** Every limit of the specification's section 8, on both sides, over HTTP. */
 import t from 'tap'
-import { AT, endBody, hexId, ingestBody, LATER, span, spansBody, startBody, traceId } from '../fixtures/bodies.ts'
-import { type TestService, testService } from '../fixtures/service.ts'
+import {
+  AT,
+  endBody,
+  hexId,
+  ingestBody,
+  LATER,
+  span,
+  spansBody,
+  startBody,
+  traceId
+} from '../fixtures/bodies/bodies.ts'
+import { type TestService, testService } from '../fixtures/service/service.ts'
 
 const MAX_DOCUMENT = 768_000
 const MAX_BODY = 2_097_152

@@ -2,11 +2,11 @@
 import t from 'tap'
 import { SQLSTATE } from '../../lib/database/failure.ts'
 import { createLog } from '../../lib/log.ts'
-import { endBody, ingestBody, span, spansBody, startBody } from '../fixtures/bodies.ts'
-import { type TestDatabase, testDatabase } from '../fixtures/database.ts'
-import { exportOf, otlpSpan } from '../fixtures/otlp.ts'
-import { type Relay, testRelay } from '../fixtures/relay.ts'
-import { testService } from '../fixtures/service.ts'
+import { endBody, ingestBody, span, spansBody, startBody } from '../fixtures/bodies/bodies.ts'
+import { exportOf, otlpSpan } from '../fixtures/bodies/otlp.ts'
+import { type TestDatabase, testDatabase } from '../fixtures/database/database.ts'
+import { type Relay, testRelay } from '../fixtures/database/relay.ts'
+import { testService } from '../fixtures/service/service.ts'
 import { until } from '../fixtures/until.ts'
 
 t.test('every write is answered truly when its answer is lost on the way from the database', async t => {

@@ -1,8 +1,8 @@
 /** Long lists over HTTP: whole pages at the largest limits, and the rule of the 1000 scores (specification 4.14). */
 import t from 'tap'
-import { ingestBody } from '../fixtures/bodies.ts'
-import { freshId, type SeedScore, seedScores, seedTraces } from '../fixtures/seed.ts'
-import { testService } from '../fixtures/service.ts'
+import { ingestBody } from '../fixtures/bodies/bodies.ts'
+import { freshId, type SeedScore, seedScores, seedTraces } from '../fixtures/database/seed.ts'
+import { testService } from '../fixtures/service/service.ts'
 
 t.test('pages', async t => {
   const { call, makeKey, database } = await testService(t)

@@ -3,8 +3,8 @@
  * required, and of what type they are. Lengths and counts are in limits.test.ts.
  */
 import t from 'tap'
-import { AT, hexId, LATER, traceId } from '../fixtures/bodies.ts'
-import { testService } from '../fixtures/service.ts'
+import { AT, hexId, LATER, traceId } from '../fixtures/bodies/bodies.ts'
+import { testService } from '../fixtures/service/service.ts'
 
 const TRACES = '/api/v1/traces'
 

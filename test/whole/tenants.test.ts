@@ -6,9 +6,9 @@ import t from 'tap'
 import { SCOPES } from '../../lib/access/keys.ts'
 import { revokeKey } from '../../lib/admin/keys.ts'
 import type { Route } from '../../lib/http/route.ts'
-import { hexId, spanId, startBody, traceId } from '../fixtures/bodies.ts'
-import { ENDPOINT, mcpClient } from '../fixtures/mcp.ts'
-import { type Answer, testService } from '../fixtures/service.ts'
+import { hexId, spanId, startBody, traceId } from '../fixtures/bodies/bodies.ts'
+import { ENDPOINT, mcpClient } from '../fixtures/service/mcp.ts'
+import { type Answer, testService } from '../fixtures/service/service.ts'
 import { ATTEMPTS, type Attempt, type Ids, KNOWN_TOOLS } from './attempts.ts'
 
 const service = await testService(t)

@@ -3,8 +3,8 @@ import t, { type Test } from 'tap'
 import { createAccount } from '../../lib/admin/accounts.ts'
 import { createProject } from '../../lib/admin/projects.ts'
 import type { Config } from '../../lib/config.ts'
-import { endBody, ingestBody, span, spansBody, startBody } from '../fixtures/bodies.ts'
-import { testService } from '../fixtures/service.ts'
+import { endBody, ingestBody, span, spansBody, startBody } from '../fixtures/bodies/bodies.ts'
+import { testService } from '../fixtures/service/service.ts'
 
 const TRACES = '/api/v1/traces'
 const LIMIT = { status: 403, body: { error: { code: 'trial_limit_reached', message: String } } }

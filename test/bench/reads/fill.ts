@@ -7,7 +7,7 @@
  * cut at the end, so what lies below their floors is found as it is where a server has recorded it; it stays in the indexes.
  */
 import type { Sql } from 'postgres'
-import { LISTS, TAG_LISTS } from '../../fixtures/lists.ts'
+import { LISTS, TAG_LISTS } from '../../fixtures/database/lists.ts'
 import { UsageError } from '../options.ts'
 import { cutRankings } from '../tables.ts'
 

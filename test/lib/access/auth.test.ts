@@ -5,9 +5,9 @@ import type { Principal } from '../../../lib/access/principal.ts'
 import { revokeKey, rotateKey } from '../../../lib/admin/keys.ts'
 import type { SqlAccess } from '../../../lib/database/sql-access.ts'
 import { createLog } from '../../../lib/log.ts'
-import { type TestDatabase, testDatabase } from '../../fixtures/database.ts'
-import { testRelay } from '../../fixtures/relay.ts'
-import { type TestService, testService } from '../../fixtures/service.ts'
+import { type TestDatabase, testDatabase } from '../../fixtures/database/database.ts'
+import { testRelay } from '../../fixtures/database/relay.ts'
+import { type TestService, testService } from '../../fixtures/service/service.ts'
 import { until } from '../../fixtures/until.ts'
 
 const wrongSecret = (key: string) => key.slice(0, -1) + (key.endsWith('A') ? 'B' : 'A')

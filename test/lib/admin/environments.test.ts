@@ -3,8 +3,8 @@ import t, { type Test } from 'tap'
 import { applyBackfill, type BackfillRequest, planBackfill } from '../../../lib/admin/environments.ts'
 import { insertKey } from '../../../lib/store/keys.ts'
 import { patchMetadata } from '../../../lib/store/metadata.ts'
-import { type TestDatabase, testDatabase } from '../../fixtures/database.ts'
-import { countStrays, NO_STRAYS, seedProject, seedTraces } from '../../fixtures/seed.ts'
+import { type TestDatabase, testDatabase } from '../../fixtures/database/database.ts'
+import { countStrays, NO_STRAYS, seedProject, seedTraces } from '../../fixtures/database/seed.ts'
 
 const id = (n: number) => n.toString(16).padStart(32, '0')
 

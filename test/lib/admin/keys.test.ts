@@ -5,7 +5,7 @@ import { prepareFirstStart } from '../../../lib/admin/first-start.ts'
 import * as keys from '../../../lib/admin/keys.ts'
 import { createProject, listProjects } from '../../../lib/admin/projects.ts'
 import { readKeysForAuth } from '../../../lib/store/keys.ts'
-import { databaseAt, testDatabase } from '../../fixtures/database.ts'
+import { databaseAt, testDatabase } from '../../fixtures/database/database.ts'
 
 const making = { keyPrefix: 'my_app', digestSecret: 'the secret of a deployment' }
 

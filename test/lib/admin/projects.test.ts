@@ -1,7 +1,7 @@
 import t from 'tap'
 import * as accounts from '../../../lib/admin/accounts.ts'
 import * as projects from '../../../lib/admin/projects.ts'
-import { testDatabase } from '../../fixtures/database.ts'
+import { testDatabase } from '../../fixtures/database/database.ts'
 
 const LIMIT_BYTES = 1000
 

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { recountProject } from '../../../lib/admin/recount.ts'
-import { ingestBody, span } from '../../fixtures/bodies.ts'
-import { testService } from '../../fixtures/service.ts'
+import { ingestBody, span } from '../../fixtures/bodies/bodies.ts'
+import { testService } from '../../fixtures/service/service.ts'
 
 t.test('compares the totals with the traces, and repairs them while others write', async t => {
   const service = await testService(t)

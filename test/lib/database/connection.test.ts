@@ -1,7 +1,7 @@
 import { connect, createServer, type Server } from 'node:net'
 import t, { type Test } from 'tap'
 import { connectTo, type SocketTarget, withDatabase } from '../../../lib/database/connection.ts'
-import { readTestServer, testDatabase } from '../../fixtures/database.ts'
+import { readTestServer, testDatabase } from '../../fixtures/database/database.ts'
 
 const database = await testDatabase(t)
 const sql = database.connect({ applicationName: 'test', statementTimeoutMs: 60_000 })

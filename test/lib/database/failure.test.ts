@@ -2,7 +2,7 @@ import { createServer } from 'node:net'
 import t from 'tap'
 import { connectTo } from '../../../lib/database/connection.ts'
 import { classifyFailure, endsConnection } from '../../../lib/database/failure.ts'
-import { readTestServer, testDatabase } from '../../fixtures/database.ts'
+import { readTestServer, testDatabase } from '../../fixtures/database/database.ts'
 
 const database = await testDatabase(t)
 

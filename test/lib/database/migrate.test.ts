@@ -4,7 +4,7 @@ import t, { type Test } from 'tap'
 import { connectTo } from '../../../lib/database/connection.ts'
 import { migrate, readMigrations, readSchemaState } from '../../../lib/database/migrate.ts'
 import { createLog } from '../../../lib/log.ts'
-import { testDatabase } from '../../fixtures/database.ts'
+import { testDatabase } from '../../fixtures/database/database.ts'
 import { testFolder } from '../../fixtures/folder.ts'
 
 const log = createLog('silent')

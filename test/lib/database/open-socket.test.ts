@@ -11,9 +11,9 @@ import t, { type Test } from 'tap'
 import { type SocketTarget, transportOf } from '../../../lib/database/connection.ts'
 import { CopyConnection } from '../../../lib/database/copy-connection.ts'
 import { classifyFailure } from '../../../lib/database/failure.ts'
-import { ingestBody, span, traceId } from '../../fixtures/bodies.ts'
-import { databaseAt, readTestServer, testDatabase } from '../../fixtures/database.ts'
-import { bytes, testWritePath, writer } from '../../fixtures/write-path.ts'
+import { ingestBody, span, traceId } from '../../fixtures/bodies/bodies.ts'
+import { databaseAt, readTestServer, testDatabase } from '../../fixtures/database/database.ts'
+import { bytes, testWritePath, writer } from '../../fixtures/database/write-path.ts'
 
 const database = await testDatabase(t)
 const { user, password, socketDir, port: socketPort, database: name } = readTarget()

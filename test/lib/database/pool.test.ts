@@ -4,8 +4,8 @@ import type { Sql } from 'postgres'
 import t, { type Test } from 'tap'
 import { classifyFailure } from '../../../lib/database/failure.ts'
 import { Pool } from '../../../lib/database/pool.ts'
-import { testDatabase } from '../../fixtures/database.ts'
-import { testRelay } from '../../fixtures/relay.ts'
+import { testDatabase } from '../../fixtures/database/database.ts'
+import { testRelay } from '../../fixtures/database/relay.ts'
 
 const database = await testDatabase(t)
 const admin = database.connect({ applicationName: 'admin' })

@@ -4,7 +4,7 @@ import { connectTo } from '../../../lib/database/connection.ts'
 import { Pool } from '../../../lib/database/pool.ts'
 import { createSqlAccess } from '../../../lib/database/sql-access.ts'
 import { Refusal } from '../../../lib/errors.ts'
-import { testDatabase } from '../../fixtures/database.ts'
+import { testDatabase } from '../../fixtures/database/database.ts'
 
 const database = await testDatabase(t)
 const { sqlAccess } = database

@@ -7,8 +7,8 @@ import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:
 import t from 'tap'
 import type { App } from '../../../lib/app.ts'
 import { ClientGone, receiveBody } from '../../../lib/http/body.ts'
-import { parseRaw, sendRaw } from '../../fixtures/raw.ts'
-import { testService } from '../../fixtures/service.ts'
+import { parseRaw, sendRaw } from '../../fixtures/service/raw.ts'
+import { testService } from '../../fixtures/service/service.ts'
 
 const LIMIT = 2_097_152
 

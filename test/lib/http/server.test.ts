@@ -6,10 +6,10 @@ import Type from 'typebox'
 import type { App } from '../../../lib/app.ts'
 import { Content, JsonText, type Reply } from '../../../lib/http/route.ts'
 import { createLog } from '../../../lib/log.ts'
-import { endBody, span, spansBody, startBody } from '../../fixtures/bodies.ts'
-import { publicRoute } from '../../fixtures/public-route.ts'
-import { parseRaw, sendRaw, statuses } from '../../fixtures/raw.ts'
-import { type Answer, testService } from '../../fixtures/service.ts'
+import { endBody, span, spansBody, startBody } from '../../fixtures/bodies/bodies.ts'
+import { publicRoute } from '../../fixtures/service/public-route.ts'
+import { parseRaw, sendRaw, statuses } from '../../fixtures/service/raw.ts'
+import { type Answer, testService } from '../../fixtures/service/service.ts'
 
 const TRACE_ID = 'ab'.repeat(16)
 const MIB2 = 2_097_152

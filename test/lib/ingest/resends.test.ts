@@ -2,9 +2,9 @@ import t, { type Test } from 'tap'
 import { MAX_BODIES, MAX_BYTES, Resends } from '../../../lib/ingest/resends.ts'
 import { deleteTrace } from '../../../lib/store/deletion.ts'
 import { makeReady, type ReadyRecord } from '../../../lib/threads/ready.ts'
-import { endBody, ingestBody, span, startBody } from '../../fixtures/bodies.ts'
-import { testDatabase } from '../../fixtures/database.ts'
-import { bytes, testWritePath, writer } from '../../fixtures/write-path.ts'
+import { endBody, ingestBody, span, startBody } from '../../fixtures/bodies/bodies.ts'
+import { testDatabase } from '../../fixtures/database/database.ts'
+import { bytes, testWritePath, writer } from '../../fixtures/database/write-path.ts'
 
 const key = writer()
 

@@ -3,9 +3,9 @@ import { RunningTraces } from '../../../lib/ingest/running-traces.ts'
 import { prepare } from '../../../lib/trace/prepare.ts'
 import { decide } from '../../../lib/trace/states/decide.ts'
 import { changedState, type KeptState, startedState } from '../../../lib/trace/states/state-after.ts'
-import { endBody, span, spansBody, startBody } from '../../fixtures/bodies.ts'
-import { testDatabase } from '../../fixtures/database.ts'
-import { bytes, testWritePath, writer } from '../../fixtures/write-path.ts'
+import { endBody, span, spansBody, startBody } from '../../fixtures/bodies/bodies.ts'
+import { testDatabase } from '../../fixtures/database/database.ts'
+import { bytes, testWritePath, writer } from '../../fixtures/database/write-path.ts'
 
 const key = writer()
 

@@ -1,9 +1,9 @@
 import t, { type Test } from 'tap'
 import { Refusal } from '../../../lib/errors.ts'
-import { endBody, ingestBody, LATER, span, spanId, spansBody, startBody } from '../../fixtures/bodies.ts'
-import { type TestDatabase, testDatabase } from '../../fixtures/database.ts'
-import { countStrays, NO_STRAYS } from '../../fixtures/seed.ts'
-import { bytes, testWritePath, writer } from '../../fixtures/write-path.ts'
+import { endBody, ingestBody, LATER, span, spanId, spansBody, startBody } from '../../fixtures/bodies/bodies.ts'
+import { type TestDatabase, testDatabase } from '../../fixtures/database/database.ts'
+import { countStrays, NO_STRAYS } from '../../fixtures/database/seed.ts'
+import { bytes, testWritePath, writer } from '../../fixtures/database/write-path.ts'
 
 const text = (length: number) =>
   'all work and no play makes Jack a dull boy. '.repeat(Math.ceil(length / 44)).slice(0, length)

@@ -1,9 +1,9 @@
 import t from 'tap'
 import { checker } from '../../../lib/schema/check.ts'
 import { ExportLine } from '../../../lib/schema/export-line.ts'
-import { testDatabase } from '../../fixtures/database.ts'
-import { exportLines } from '../../fixtures/moving.ts'
-import { type SeedTrace, seedProject, seedScores, seedSpans, seedTraces } from '../../fixtures/seed.ts'
+import { testDatabase } from '../../fixtures/database/database.ts'
+import { exportLines } from '../../fixtures/database/moving.ts'
+import { type SeedTrace, seedProject, seedScores, seedSpans, seedTraces } from '../../fixtures/database/seed.ts'
 
 const id = (n: number) => n.toString(16).padStart(32, '0')
 const second = (n: number) =>

@@ -1,9 +1,9 @@
 import t, { type Test } from 'tap'
 import { createAccount } from '../../../lib/admin/accounts.ts'
 import { createProject } from '../../../lib/admin/projects.ts'
-import { ingestBody, span, startBody } from '../../fixtures/bodies.ts'
-import { type TestDatabase, testDatabase } from '../../fixtures/database.ts'
-import { exportLines, testImporter } from '../../fixtures/moving.ts'
+import { ingestBody, span, startBody } from '../../fixtures/bodies/bodies.ts'
+import { type TestDatabase, testDatabase } from '../../fixtures/database/database.ts'
+import { exportLines, testImporter } from '../../fixtures/database/moving.ts'
 
 async function setUp(t: Test) {
   const database = await testDatabase(t)

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
-import { exportLines, type Importer, testImporter } from '../../fixtures/moving.ts'
-import { anyJson, anyObject, writeJson } from '../../fixtures/odd-json.ts'
-import { setEnvironment } from '../../fixtures/seed.ts'
-import { type TestService, testService } from '../../fixtures/service.ts'
-import { readStoredSpans } from '../../fixtures/stored-spans.ts'
+import { anyJson, anyObject, writeJson } from '../../fixtures/bodies/odd-json.ts'
+import { exportLines, type Importer, testImporter } from '../../fixtures/database/moving.ts'
+import { setEnvironment } from '../../fixtures/database/seed.ts'
+import { readStoredSpans } from '../../fixtures/database/stored-spans.ts'
+import { type TestService, testService } from '../../fixtures/service/service.ts'
 
 const some = <T extends Record<string, fc.Arbitrary<unknown>>>(fields: T) => fc.record(fields, { requiredKeys: [] })
 const hex = (digits: number) =>

@@ -8,7 +8,7 @@ import { errorCodesOf } from '../../../lib/openapi/errors.ts'
 import { EXAMPLES } from '../../../lib/openapi/examples.ts'
 import { templateOf } from '../../../lib/openapi/operation.ts'
 import { closed, named } from '../../../lib/schema/object.ts'
-import { testService } from '../../fixtures/service.ts'
+import { testService } from '../../fixtures/service/service.ts'
 
 const OPTIONS = { baseUrl: 'http://127.0.0.1:8787', keyPrefix: 'spoor' }
 

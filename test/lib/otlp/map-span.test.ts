@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
-import { keyValues } from '../../fixtures/otlp.ts'
+import { keyValues } from '../../fixtures/bodies/otlp.ts'
 import { mapAttributes, mapOne, spansOf } from './mapped.ts'
 
 const ROOT = new URL('../../../../', import.meta.url)

@@ -10,8 +10,8 @@ import t, { type Test } from 'tap'
 import type { MappedSpan } from '../../../lib/otlp/map-span.ts'
 import { readExport, readPortion } from '../../../lib/otlp/read-export.ts'
 import type { OtlpEncoding } from '../../../lib/otlp/wire/request.ts'
-import { type OtlpRequest, otlpRequest, toProtobuf } from '../../fixtures/fuzz-otlp.ts'
-import { exportOf, keyValues, otlpSpan } from '../../fixtures/otlp.ts'
+import { type OtlpRequest, otlpRequest, toProtobuf } from '../../fixtures/bodies/fuzz-otlp.ts'
+import { exportOf, keyValues, otlpSpan } from '../../fixtures/bodies/otlp.ts'
 import { plain, readRequest } from './mapped.ts'
 
 /** Requests as the exporters put them on the wire. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
 import { hashText } from '../../../lib/rows/list-numbers.ts'
-import { testDatabase } from '../../fixtures/database.ts'
+import { testDatabase } from '../../fixtures/database/database.ts'
 
 const half = fc.oneof(fc.integer(), fc.constantFrom(0, -1, 2 ** 31 - 1, -(2 ** 31)))
 const text = fc.oneof(

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
 import { packTexts, type SpanTexts, unpackSpans } from '../../../lib/rows/packed-texts.ts'
-import { hexId } from '../../fixtures/bodies.ts'
+import { hexId } from '../../fixtures/bodies/bodies.ts'
 
 const NONE: SpanTexts = { input: null, output: null, attributes: null, events: null }
 const spanOf = (over: Partial<SpanTexts> = {}) => ({ id: hexId(8), ...NONE, ...over })

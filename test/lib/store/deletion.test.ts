@@ -5,8 +5,16 @@ import { deleteTrace } from '../../../lib/store/deletion.ts'
 import { patchMetadata } from '../../../lib/store/metadata.ts'
 import { readProject } from '../../../lib/store/projects.ts'
 import { addScore } from '../../../lib/store/scores.ts'
-import { testDatabase } from '../../fixtures/database.ts'
-import { countStrays, freshId, NO_STRAYS, seedProject, seedScores, seedSpans, seedTraces } from '../../fixtures/seed.ts'
+import { testDatabase } from '../../fixtures/database/database.ts'
+import {
+  countStrays,
+  freshId,
+  NO_STRAYS,
+  seedProject,
+  seedScores,
+  seedSpans,
+  seedTraces
+} from '../../fixtures/database/seed.ts'
 import { until } from '../../fixtures/until.ts'
 
 const SCORE = { name: 'quality', dataType: 'numeric', value: 1, comment: null, spanId: null }

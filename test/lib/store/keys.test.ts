@@ -5,7 +5,7 @@ import { digestSecret, generateKey } from '../../../lib/access/keys.ts'
 import * as accounts from '../../../lib/store/accounts.ts'
 import * as keys from '../../../lib/store/keys.ts'
 import * as projects from '../../../lib/store/projects.ts'
-import { type TestDatabase, testDatabase } from '../../fixtures/database.ts'
+import { type TestDatabase, testDatabase } from '../../fixtures/database/database.ts'
 
 async function makeProject({ pool }: TestDatabase, kind: accounts.AccountType = 'owner'): Promise<number> {
   return pool.run(async sql => {

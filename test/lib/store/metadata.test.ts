@@ -2,8 +2,8 @@ import t from 'tap'
 import { MAX_DOCUMENT_BYTES } from '../../../lib/schema/input.ts'
 import { patchMetadata } from '../../../lib/store/metadata.ts'
 import { readProject } from '../../../lib/store/projects.ts'
-import { testDatabase } from '../../fixtures/database.ts'
-import { freshId, seedProject, seedTraces } from '../../fixtures/seed.ts'
+import { testDatabase } from '../../fixtures/database/database.ts'
+import { freshId, seedProject, seedTraces } from '../../fixtures/database/seed.ts'
 
 t.test('patching metadata', async t => {
   const { sqlAccess } = await testDatabase(t)

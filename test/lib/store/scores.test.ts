@@ -2,8 +2,8 @@ import t from 'tap'
 import type { ScoreOutput } from '../../../lib/schema/output.ts'
 import { readTraceDetail } from '../../../lib/store/answers/traces.ts'
 import { addScore, deleteScore, type NewScore, readTraceScores } from '../../../lib/store/scores.ts'
-import { testDatabase } from '../../fixtures/database.ts'
-import { freshId, seedProject, seedTraces } from '../../fixtures/seed.ts'
+import { testDatabase } from '../../fixtures/database/database.ts'
+import { freshId, seedProject, seedTraces } from '../../fixtures/database/seed.ts'
 
 const SCORE: NewScore = { name: 'quality', dataType: 'numeric', value: 0.5, comment: null, spanId: null }
 

@@ -2,8 +2,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
 import { createLog } from '../../../lib/log.ts'
 import { BodyThreads } from '../../../lib/threads/body-threads.ts'
-import { endBody, ingestBody, span, spansBody } from '../../fixtures/bodies.ts'
-import { bytes } from '../../fixtures/write-path.ts'
+import { endBody, ingestBody, span, spansBody } from '../../fixtures/bodies/bodies.ts'
+import { bytes } from '../../fixtures/database/write-path.ts'
 
 const log = createLog('silent')
 const bodyOf = (length: number) => Buffer.from(JSON.stringify(ingestBody({ input: 'x'.repeat(length) })))

@@ -5,8 +5,8 @@ import t from 'tap'
 import { prepare } from '../../../lib/trace/prepare.ts'
 import { decide } from '../../../lib/trace/states/decide.ts'
 import { startedState } from '../../../lib/trace/states/state-after.ts'
-import { endBody, ingestBody, startBody } from '../../fixtures/bodies.ts'
-import { bytes } from '../../fixtures/write-path.ts'
+import { endBody, ingestBody, startBody } from '../../fixtures/bodies/bodies.ts'
+import { bytes } from '../../fixtures/database/write-path.ts'
 
 const word = fc.constantFrom('a', 'é', 'openai', 'a "quoted" one')
 const either = {

@@ -3,7 +3,7 @@ import { Refusal } from '../../../lib/errors.ts'
 import { readBody } from '../../../lib/trace/body.ts'
 import { prepareTrace } from '../../../lib/trace/prepare.ts'
 import { prepareRestore } from '../../../lib/trace/restore.ts'
-import { AT, ingestBody, LATER, span, spanId, startBody } from '../../fixtures/bodies.ts'
+import { AT, ingestBody, LATER, span, spanId, startBody } from '../../fixtures/bodies/bodies.ts'
 
 const restore = (line: unknown) => prepareRestore(Buffer.from(typeof line === 'string' ? line : JSON.stringify(line)))
 const { trace } = ingestBody({ id: 'a'.repeat(32) })

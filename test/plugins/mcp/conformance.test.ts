@@ -1,6 +1,6 @@
 import t from 'tap'
-import { ENDPOINT } from '../../fixtures/mcp.ts'
-import { testService } from '../../fixtures/service.ts'
+import { ENDPOINT } from '../../fixtures/service/mcp.ts'
+import { testService } from '../../fixtures/service/service.ts'
 import { authorisingProxy } from './authorising-proxy.ts'
 import { runScenario, runSuite } from './conformance.ts'
 import { CONFORMANCE_PATH, conformancePlugin } from './conformance-server.ts'

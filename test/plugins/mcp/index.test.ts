@@ -2,9 +2,9 @@ import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import t from 'tap'
 import { SCOPES, type Scope } from '../../../lib/access/keys.ts'
 import { EXAMPLES, INGEST_EXAMPLES } from '../../../lib/openapi/examples.ts'
-import { hexId, ingestBody, span, spanId, traceId } from '../../fixtures/bodies.ts'
-import { callMessage, mcpClient, post } from '../../fixtures/mcp.ts'
-import { testService } from '../../fixtures/service.ts'
+import { hexId, ingestBody, span, spanId, traceId } from '../../fixtures/bodies/bodies.ts'
+import { callMessage, mcpClient, post } from '../../fixtures/service/mcp.ts'
+import { testService } from '../../fixtures/service/service.ts'
 
 const service = await testService(t)
 const { client, use } = await mcpClient(t, service)

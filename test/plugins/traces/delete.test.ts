@@ -1,6 +1,6 @@
 import t from 'tap'
-import { ingestBody, span, spansBody, startBody, traceId } from '../../fixtures/bodies.ts'
-import { testService } from '../../fixtures/service.ts'
+import { ingestBody, span, spansBody, startBody, traceId } from '../../fixtures/bodies/bodies.ts'
+import { testService } from '../../fixtures/service/service.ts'
 
 const SCORE = { name: 'quality', dataType: 'numeric', value: 1 }
 

@@ -1,8 +1,8 @@
 import t from 'tap'
 import { checker } from '../../../lib/schema/check.ts'
 import { TraceDetail } from '../../../lib/schema/output.ts'
-import { AT, ingestBody, LATER, span, spanId, spansBody, startBody, traceId } from '../../fixtures/bodies.ts'
-import { testService } from '../../fixtures/service.ts'
+import { AT, ingestBody, LATER, span, spanId, spansBody, startBody, traceId } from '../../fixtures/bodies/bodies.ts'
+import { testService } from '../../fixtures/service/service.ts'
 
 t.test('GET /api/v1/traces/{traceId}', async t => {
   const { call, makeKey, makeProject } = await testService(t)

@@ -1,8 +1,8 @@
 import t from 'tap'
 import { checker } from '../../../lib/schema/check.ts'
 import { TraceList } from '../../../lib/schema/output.ts'
-import { ingestBody, startBody } from '../../fixtures/bodies.ts'
-import { testService } from '../../fixtures/service.ts'
+import { ingestBody, startBody } from '../../fixtures/bodies/bodies.ts'
+import { testService } from '../../fixtures/service/service.ts'
 import { until } from '../../fixtures/until.ts'
 
 const LIST = '/api/v1/traces'

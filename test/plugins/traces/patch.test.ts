@@ -1,8 +1,8 @@
 import t from 'tap'
 import { checker } from '../../../lib/schema/check.ts'
 import { MetadataPatched } from '../../../lib/schema/output.ts'
-import { ingestBody, startBody, traceId } from '../../fixtures/bodies.ts'
-import { testService } from '../../fixtures/service.ts'
+import { ingestBody, startBody, traceId } from '../../fixtures/bodies/bodies.ts'
+import { testService } from '../../fixtures/service/service.ts'
 
 t.test('PATCH /api/v1/traces/{traceId}', async t => {
   const { call, makeKey } = await testService(t)

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { AT, endBody, ingestBody, LATER, span, spansBody, startBody, traceId } from '../../fixtures/bodies.ts'
-import { testService } from '../../fixtures/service.ts'
+import { AT, endBody, ingestBody, LATER, span, spansBody, startBody, traceId } from '../../fixtures/bodies/bodies.ts'
+import { testService } from '../../fixtures/service/service.ts'
 
 const TRACES = '/api/v1/traces'
 

@@ -2,8 +2,8 @@ import t from 'tap'
 import { checker } from '../../../../lib/schema/check.ts'
 import { TraceDetail } from '../../../../lib/schema/output.ts'
 import { readTraceDetail } from '../../../../lib/store/answers/traces.ts'
-import { testDatabase } from '../../../fixtures/database.ts'
-import { freshId, seedProject, seedScores, seedTraces } from '../../../fixtures/seed.ts'
+import { testDatabase } from '../../../fixtures/database/database.ts'
+import { freshId, seedProject, seedScores, seedTraces } from '../../../fixtures/database/seed.ts'
 
 const TRACE = 'a0'.repeat(16)
 const SPANS = ['00000000000000b1', '00000000000000b2', '00000000000000b0']

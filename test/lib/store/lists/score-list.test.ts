@@ -4,8 +4,8 @@ import type { Sql } from 'postgres'
 import t from 'tap'
 import type { Edge } from '../../../../lib/store/lists/cursor.ts'
 import { listScores, MAX_EXAMINED, type ScoreQuery } from '../../../../lib/store/lists/score-list.ts'
-import { testDatabase } from '../../../fixtures/database.ts'
-import { freshId, seedProject, seedScores, seedTraces } from '../../../fixtures/seed.ts'
+import { testDatabase } from '../../../fixtures/database/database.ts'
+import { freshId, seedProject, seedScores, seedTraces } from '../../../fixtures/database/seed.ts'
 
 interface Page {
   readonly ids: string[]

@@ -7,8 +7,15 @@ import type { Edge } from '../../../../lib/store/lists/cursor.ts'
 import type { Sort } from '../../../../lib/store/lists/order.ts'
 import { listTraces } from '../../../../lib/store/lists/trace-list.ts'
 import type { TraceFilters, TraceQuery } from '../../../../lib/store/lists/trace-query.ts'
-import { testDatabase } from '../../../fixtures/database.ts'
-import { cutRankings, freshId, type SeedTrace, seedProject, seedScores, seedTraces } from '../../../fixtures/seed.ts'
+import { testDatabase } from '../../../fixtures/database/database.ts'
+import {
+  cutRankings,
+  freshId,
+  type SeedTrace,
+  seedProject,
+  seedScores,
+  seedTraces
+} from '../../../fixtures/database/seed.ts'
 
 interface Page {
   readonly ids: string[]

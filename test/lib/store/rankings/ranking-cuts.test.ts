@@ -4,11 +4,11 @@ import t from 'tap'
 import type { WritePath } from '../../../../lib/ingest/write-path.ts'
 import { createLog } from '../../../../lib/log.ts'
 import { listTraces } from '../../../../lib/store/lists/trace-list.ts'
-import { AT, endBody, ingestBody, startBody } from '../../../fixtures/bodies.ts'
-import { testDatabase } from '../../../fixtures/database.ts'
-import { countStrays, NO_STRAYS } from '../../../fixtures/seed.ts'
+import { AT, endBody, ingestBody, startBody } from '../../../fixtures/bodies/bodies.ts'
+import { testDatabase } from '../../../fixtures/database/database.ts'
+import { countStrays, NO_STRAYS } from '../../../fixtures/database/seed.ts'
+import { bytes, testWritePath, writer } from '../../../fixtures/database/write-path.ts'
 import { until } from '../../../fixtures/until.ts'
-import { bytes, testWritePath, writer } from '../../../fixtures/write-path.ts'
 
 const CUTS = { first: 30, each: 30, read: 10, size: { most: 10, kept: 5 } }
 const LISTED = { name: 'run', model: 'm', tags: ['a', 'b'] }

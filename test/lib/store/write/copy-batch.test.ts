@@ -7,12 +7,12 @@ import { createLog } from '../../../../lib/log.ts'
 import { traceValues } from '../../../../lib/rows/column-values.ts'
 import { type Column, TRACE_BODY_COLUMNS, TRACE_COLUMNS } from '../../../../lib/rows/columns.ts'
 import { prepare } from '../../../../lib/trace/prepare.ts'
-import { endBody, ingestBody, span, spanId, spansBody, startBody, traceId } from '../../../fixtures/bodies.ts'
-import { type TestDatabase, testDatabase } from '../../../fixtures/database.ts'
-import { anyJson, anyObject, writeJson } from '../../../fixtures/odd-json.ts'
-import { countStrays, NO_STRAYS } from '../../../fixtures/seed.ts'
-import { readStoredSpans } from '../../../fixtures/stored-spans.ts'
-import { bytes, testWritePath, writer } from '../../../fixtures/write-path.ts'
+import { endBody, ingestBody, span, spanId, spansBody, startBody, traceId } from '../../../fixtures/bodies/bodies.ts'
+import { anyJson, anyObject, writeJson } from '../../../fixtures/bodies/odd-json.ts'
+import { type TestDatabase, testDatabase } from '../../../fixtures/database/database.ts'
+import { countStrays, NO_STRAYS } from '../../../fixtures/database/seed.ts'
+import { readStoredSpans } from '../../../fixtures/database/stored-spans.ts'
+import { bytes, testWritePath, writer } from '../../../fixtures/database/write-path.ts'
 
 /** Everything that is stored for a project but its inner numbers and the moment of recording. */
 const readProject = (database: TestDatabase, projectId: number) =>

@@ -1,9 +1,9 @@
 import t from 'tap'
 import { createLog } from '../../../../lib/log.ts'
-import { ingestBody, span, spansBody, startBody } from '../../../fixtures/bodies.ts'
-import { testDatabase } from '../../../fixtures/database.ts'
+import { ingestBody, span, spansBody, startBody } from '../../../fixtures/bodies/bodies.ts'
+import { testDatabase } from '../../../fixtures/database/database.ts'
+import { bytes, testWritePath, writer } from '../../../fixtures/database/write-path.ts'
 import { until } from '../../../fixtures/until.ts'
-import { bytes, testWritePath, writer } from '../../../fixtures/write-path.ts'
 
 const key = writer()
 

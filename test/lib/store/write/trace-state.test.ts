@@ -5,10 +5,10 @@ import { readTraceStates } from '../../../../lib/store/write/trace-state.ts'
 import { prepare } from '../../../../lib/trace/prepare.ts'
 import { decide, type TraceState } from '../../../../lib/trace/states/decide.ts'
 import { changedState, type KeptState, startedState } from '../../../../lib/trace/states/state-after.ts'
-import { spans, start } from '../../../fixtures/arbitrary-bodies.ts'
-import { spansBody, traceId } from '../../../fixtures/bodies.ts'
-import { testDatabase } from '../../../fixtures/database.ts'
-import { bytes, testWritePath, writer } from '../../../fixtures/write-path.ts'
+import { spans, start } from '../../../fixtures/bodies/arbitrary-bodies.ts'
+import { spansBody, traceId } from '../../../fixtures/bodies/bodies.ts'
+import { testDatabase } from '../../../fixtures/database/database.ts'
+import { bytes, testWritePath, writer } from '../../../fixtures/database/write-path.ts'
 
 /** Those that the arbitrary spans have. */
 const SPAN_IDS = Array.from({ length: 8 }, (_, n) => `${n}`.padStart(16, '0'))
