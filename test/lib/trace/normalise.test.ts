@@ -1,0 +1,170 @@
+/** What a checked body means: the body is read as the routes read it, since only that makes what is normalised. */
+import { createHash } from 'node:crypto'
+import canonicalizeOracle from 'canonicalize'
+import fc from 'fast-check'
+import t from 'tap'
+import { unstorable } from '../../../lib/trace/normalise.ts'
+import { prepare } from '../../../lib/trace/prepare.ts'
+
+const AT = '2026-11-21T12:00:00.000Z'
+const LATER = '2026-11-21T12:00:01.000Z'
+const ID = '0123456789abcdef0123456789abcdef'
+const SPAN = '0123456789abcdef'
+
+const span = (over: object = {}) => ({ id: SPAN, name: 's', startedAt: AT, endedAt: LATER, ...over })
+const trace = (over: object = {}) => ({ id: ID, name: 'n', startedAt: AT, endedAt: LATER, ...over })
+const ingest = (over: object = {}) => ({ schemaVersion: 1, trace: trace(over) })
+const bytes = (body: unknown) => Buffer.from(typeof body === 'string' ? body : JSON.stringify(body))
+const record = (body: unknown) => prepare('record', bytes(body))
+const end = (over: object = {}) => prepare('end', bytes({ schemaVersion: 1, endedAt: AT, ...over }))
+
+t.test('applies defaults, folds ids and normalises times', async t => {
+  const body = ingest({
+    id: ID.toUpperCase(),
+    startedAt: '2026-11-21 12:00:00',
+    endedAt: '2026-11-21T13:00:00.1234567+01:00',
+    tags: ['b', 'a', 'b'],
+    spans: [span({ id: SPAN.toUpperCase(), parentSpanId: 'ABCDEF0123456789', usage: {}, events: [] })]
+  })
+  t.match(record(body), {
+    traceId: ID,
+    status: 'unset',
+    startedAt: AT,
+    endedAt: '2026-11-21T12:00:00.123456Z',
+    tags: ['b', 'a'],
+    input: null,
+    metadata: null,
+    spans: [
+      { id: SPAN, parentId: 'abcdef0123456789', kind: 'custom', status: 'unset', events: null, inputTokens: null }
+    ]
+  })
+  t.match(record(ingest({ endedAt: undefined })), { status: 'running', endedAt: null })
+})
+
+t.test('keeps free JSON exactly as sent', async t => {
+  const value = '{"z":[1e400,-0.10000000000000000001,12345678901234567890],"__proto__":{"":"\\u0000\\ud800"},"a":null}'
+  const sent = JSON.stringify(
+    ingest({ input: 'IN', metadata: { m: 'IN' }, spans: [span({ attributes: { a: 'IN' } })] })
+  )
+  const kept = record(sent.replaceAll('"IN"', value))
+  t.equal(kept.input, value)
+  t.equal(kept.metadata, `{"m":${value}}`)
+  t.equal(kept.spans[0]?.attributes, `{"a":${value}}`)
+})
+
+t.test('identical means: what would be stored is identical', async t => {
+  const { hash } = record(ingest())
+  const same = [
+    ingest({
+      id: ID.toUpperCase(),
+      status: 'unset',
+      tags: [],
+      metadata: {},
+      usage: {},
+      spans: [],
+      input: null,
+      output: null
+    }),
+    ingest({ startedAt: '2026-11-21T13:00:00+01:00' }),
+    JSON.stringify(ingest(), null, 2),
+    `\ufeff${JSON.stringify(ingest())}`,
+    JSON.stringify(ingest()).replace('"name":"n"', '"name":"x","name":"\\u006e"')
+  ]
+  for (const body of same) t.equal(record(body).hash, hash)
+  const different = [
+    ingest({ name: 'N' }),
+    ingest({ status: 'ok' }),
+    ingest({ endedAt: undefined }),
+    ingest({ input: {} }),
+    ingest({ usage: { inputTokens: 0 } }),
+    ingest({ tags: ['a'] }),
+    ingest({ costUsd: 0 }),
+    ingest({ spans: [span()] })
+  ]
+  const hashes = new Set([hash, ...different.map(body => record(body).hash)])
+  t.equal(hashes.size, different.length + 1)
+})
+
+t.test('reordered keys are the same body, reordered spans another', async t => {
+  const first = span({ id: '1'.repeat(16), attributes: { a: 1, b: { c: 1, d: 2 } } })
+  const second = span({ id: '2'.repeat(16) })
+  const reverse = (value: object): object => Object.fromEntries(Object.entries(value).reverse())
+  const body = record(ingest({ spans: [first, second] }))
+  t.equal(
+    record(ingest({ spans: [reverse({ ...first, attributes: { b: { d: 2, c: 1 }, a: 1 } }), second] })).hash,
+    body.hash
+  )
+  t.not(record(ingest({ spans: [second, first] })).hash, body.hash)
+})
+
+t.test('bodyHash is the SHA-256 of the canonical normalised body, and sizes are those of its documents', async () => {
+  fc.assert(
+    fc.property(fc.jsonValue(), fc.dictionary(fc.string(), fc.jsonValue()), (input, metadata) => {
+      const sent = span({ input, attributes: metadata })
+      const { hash, bytes, spans } = record(ingest({ input, metadata, spans: [sent] }))
+      const spanDocument = {
+        attributes: metadata,
+        events: [],
+        input,
+        kind: 'custom',
+        output: null,
+        parentSpanId: null,
+        status: 'unset',
+        ...sent
+      }
+      spanDocument.attributes = metadata
+      const document = { input, metadata, output: null, status: 'unset', tags: [], usage: {}, ...trace(), id: ID }
+      const canonical = (value: unknown) => canonicalizeOracle(JSON.parse(JSON.stringify(value))) as string
+      const whole = canonical({ schemaVersion: 1, trace: { ...document, spans: [spanDocument] } })
+      const sha = (text: string) => createHash('sha256').update(text).digest('hex')
+      return (
+        hash === sha(whole) &&
+        bytes === Buffer.byteLength(canonical(document)) &&
+        spans[0]?.hash === sha(canonical(spanDocument)) &&
+        spans[0]?.bytes === Buffer.byteLength(canonical(spanDocument))
+      )
+    })
+  )
+})
+
+t.test('an end says what was sent, and nothing of what was not', async t => {
+  t.match(end(), { status: 'unset', tags: [], usage: undefined, metadata: undefined, output: undefined, spans: [] })
+  t.equal(end({ metadata: {} }).hash, end().hash, 'merging nothing is not merging')
+  t.match(end({ output: null }), { output: null })
+  t.match(end({ usage: {} }), { usage: { inputTokens: null, outputTokens: null, totalTokens: null } })
+  t.match(end({ tags: ['b', 'a', 'b'], metadata: { k: 1 } }), { tags: ['b', 'a'], metadata: '{"k":1}' })
+  const different = [{ output: null }, { usage: {} }, { status: 'ok' }, { tags: ['a'] }, { spans: [span()] }]
+  const hashes = new Set([end().hash, ...different.map(over => end(over).hash)])
+  t.equal(hashes.size, different.length + 1)
+})
+
+t.test('a span has the same identity in whichever body it comes, beside whatever others', async t => {
+  const other = span({ id: 'f'.repeat(16), input: '\u00e9'.repeat(100_000) })
+  const { hash, bytes: size } = record(ingest({ spans: [span()] })).spans[0]!
+  const appended = prepare('append', bytes({ schemaVersion: 1, spans: [other, span()] }))
+  for (const { spans } of [record(ingest({ spans: [other, span()] })), end({ spans: [other, span()] }), appended]) {
+    t.match(spans[1], { hash, bytes: size })
+  }
+})
+
+t.test('refuses what no schema can say, naming the field', async t => {
+  const events = [{ name: 'a\ud800', timestamp: AT }]
+  const table: [unknown, RegExp][] = [
+    [ingest({ endedAt: undefined, status: 'ok' }), /^trace\.status: must be absent/],
+    [ingest({ startedAt: LATER, endedAt: AT }), /^trace\.endedAt: must not be before startedAt/],
+    [ingest({ startedAt: '2026-02-30T00:00:00Z' }), /^trace\.startedAt: must be an ISO 8601/],
+    [ingest({ sessionId: 'a\u0000' }), /^trace\.sessionId: must not contain U\+0000/],
+    [ingest({ tags: ['a', '\udc00'] }), /^trace\.tags\[1\]: must not contain unpaired/],
+    [ingest({ spans: [span(), span({ id: SPAN.toUpperCase() })] }), /^trace\.spans\[1\]\.id: must not repeat/],
+    [ingest({ spans: [span({ startedAt: LATER, endedAt: AT })] }), /^trace\.spans\[0\]\.endedAt: must not be before/],
+    [ingest({ spans: [span({ events })] }), /^trace\.spans\[0\]\.events\[0\]\.name: must not contain unpaired/]
+  ]
+  for (const [body, message] of table) t.throws(() => record(body), { code: 'invalid_trace', message })
+  t.ok(record(ingest({ startedAt: LATER, endedAt: LATER })), 'an end at the start is fine')
+})
+
+t.test('says why a text cannot be kept in a column of text', async t => {
+  t.equal(unstorable('plain \ud83d\ude00'), undefined)
+  t.match(unstorable('a\u0000'), /U\+0000/)
+  t.match(unstorable('\ude00\ud83d'), /unpaired/)
+})

@@ -1,0 +1,110 @@
+/** Spans as exports bring them, and a store of one trace that takes them as the service does. */
+import { shortHash } from '../../../../lib/trace/prepared.ts'
+import { decideExport, type ExportState } from '../../../../lib/trace/states/decide-export.ts'
+import {
+  type GatheredSpan,
+  type GatheredState,
+  INNER,
+  ROOT,
+  type SpanHints
+} from '../../../../lib/trace/states/gathered.ts'
+
+export const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736'
+const BASE = Date.parse('2026-11-21T12:00:00Z')
+export const at = (second: number) => new Date(BASE + second * 1000).toISOString()
+export const idOf = (number: number) => number.toString(16).padStart(16, '0')
+export const hashOf = (text: string) => Buffer.from(text).toString('hex').padStart(64, '0').slice(-64)
+const none = { inputTokens: null, outputTokens: null, totalTokens: null }
+
+export type Given = Partial<Omit<GatheredSpan, 'hints' | 'id'>> & { hints?: Partial<SpanHints> }
+
+/** A span that begins and ends at these seconds; the hash tells apart what stands under one id. */
+export function span(id: number, start: number, end: number, { hints, ...over }: Given = {}): GatheredSpan {
+  const given = {
+    ...none,
+    parentId: hints?.level === ROOT ? null : idOf(999),
+    name: `span ${id}`,
+    kind: 'custom',
+    status: 'unset',
+    provider: null,
+    model: null,
+    input: null,
+    output: null,
+    attributes: null,
+    events: null,
+    costUsd: null,
+    bytes: 100,
+    ...over
+  }
+  return {
+    id: idOf(id),
+    startedAt: at(start),
+    endedAt: at(end),
+    hash: hashOf(`${id} ${JSON.stringify(given)}`),
+    ...given,
+    hints: {
+      level: INNER,
+      startMicros: start * 1_000_000,
+      endMicros: end * 1_000_000,
+      name: undefined,
+      ownName: given.name,
+      input: undefined,
+      output: undefined,
+      sessionId: undefined,
+      userId: undefined,
+      tags: [],
+      metadata: {},
+      ...hints
+    }
+  }
+}
+
+/** A store that holds one trace, and takes exports as the service does. */
+export class Store {
+  state: ExportState | undefined
+  input: string | null = null
+  output: string | null = null
+  readonly spans = new Map<string, GatheredSpan>()
+
+  export(spans: readonly GatheredSpan[], environment: string | null = null) {
+    const asked = new Set(spans.map(({ id }) => id))
+    const held = [...this.spans.values()].filter(({ id }) => asked.has(id))
+    const looked = this.state && { ...this.state, spanHashes: new Map(held.map(span => [span.id, shortHash(span)])) }
+    const decision = decideExport(looked, { operation: 'export', traceId: TRACE, spans, environment })
+    const { growth, added } = decision
+    for (const each of added) this.spans.set(each.id, each)
+    if (growth === undefined) return decision
+    const { input, output, changed, durationMs, addedBytes, ...fields } = growth
+    if (input !== undefined) this.input = input
+    if (output !== undefined) this.output = output
+    const gathered: GatheredState = {
+      ...fields,
+      inputBytes: Buffer.byteLength(this.input ?? 'null'),
+      outputBytes: Buffer.byteLength(this.output ?? 'null'),
+      patched: this.state?.gathered?.patched ?? false,
+      spending: [...this.spans.values()]
+    }
+    this.state = {
+      gathered,
+      environment: this.state?.environment ?? environment ?? 'unassigned',
+      spanHashes: new Map()
+    }
+    return decision
+  }
+
+  get gathered(): GatheredState {
+    if (this.state?.gathered === undefined) throw new Error('there is no trace')
+    return this.state.gathered
+  }
+
+  get trace() {
+    const { ranks, spending, inputBytes, outputBytes, ...trace } = this.gathered
+    return { ...trace, metadata: JSON.parse(trace.metadata ?? '{}'), input: this.input, output: this.output }
+  }
+}
+
+export const exported = (...exports: GatheredSpan[][]) => {
+  const store = new Store()
+  for (const spans of exports) store.export(spans)
+  return store
+}
