@@ -1,11 +1,14 @@
 /**
- * One lane of the write path: takes a batch, reads the states that a decision needs, decides (lib/trace/states/decide.ts), writes
- * what is decided in one transaction (lib/store/write/copy-batch.ts), and answers.
+ * One lane of the write path. It takes a batch of operations, reads the stored states that the decisions need, decides
+ * each operation (lib/trace/states/decide.ts), writes all decisions in one transaction
+ * (lib/store/write/copy-batch.ts), and answers the operations.
  *
- * Where the transaction is undone because something is not as it was thought to be, the states of the whole batch are read,
- * and it is decided anew. For a while the lane then looks before it writes, since resends come in crowds. Where the outcome
- * of an attempt is unknown because the connection went away, the number that the attempt would have left on the row tells
- * whether it took.
+ * PostgreSQL undoes the transaction if a stored trace is not in the state that the lane assumed. The lane then reads
+ * the states of the whole batch and decides again. Resends come in crowds, so it also reads the states of the next few
+ * batches before it writes them.
+ *
+ * If the connection breaks during a write, the lane cannot know whether PostgreSQL committed it. Every write puts a
+ * number into the trace's row that no other operation uses. The lane reads the row and finds out by that number.
  */
 import { classifyFailure, isReadOnlyRefusal, isUniqueViolation, isUnreachable } from '../database/failure.ts'
 import type { Pool } from '../database/pool.ts'
@@ -35,19 +38,20 @@ import {
 } from './pending.ts'
 import type { RunningTraces } from './running-traces.ts'
 
-/** What becomes of an operation that was neither answered nor failed: tried again, at once or after a pause. */
+/** Puts an operation that is still without an answer back into the queue, at once or after a pause. */
 export type Again = (pending: Pending, pauseMs: number) => void
 
-/** How long the outcome of a lost attempt is looked for before the client is told to send again. */
+/** How long a lane looks for the outcome of a lost write. After that the client is told to send the request again. */
 const LOST_LIMIT_MS = 5000
+/** The pause before each of these looks. */
 const PAUSE_MS = 50
-/** An operation whose trace changed under it this often is given up. */
+/** An operation is refused after so many tries, in each of which somebody else changed its trace. */
 const MAX_TRIES = 1000
-/** So many batches after one that met a trace that was there, or had changed, states are read before anything is written. */
+/** How many batches are looked up before they are written, once a stored trace was not in the assumed state. */
 const LOOKS_AFTER_CONFLICT = 8
 
 export interface WriterOptions {
-  /** The slot of project_totals that this writer alone should use. */
+  /** The row of project_totals in which this writer counts; the other writers count in other rows. */
   readonly slot: number
   readonly running: RunningTraces
   readonly floors: KnownFloors
@@ -61,7 +65,7 @@ export class Writer {
   readonly #again: Again
   readonly #log: Logger
   readonly #numbers = new TraceNumbers()
-  /** Batches of which all states are yet to be read before they are written. */
+  /** How many of the next batches have all their states read before they are written. */
   #looks = 0
 
   constructor(pool: Pool, openCopy: OpenCopy, { slot, running, floors, again }: WriterOptions, log: Logger) {
@@ -73,8 +77,8 @@ export class Writer {
   }
 
   /**
-   * Answers every operation of the batch, or hands it on to be tried again. Never rejects; resolves to the error where no
-   * connection was to be had.
+   * Answers every operation of the batch, or puts it back into the queue. Never rejects. Resolves to the error if the
+   * database could not be reached, and to undefined otherwise.
    */
   async process(batch: readonly Pending[]): Promise<unknown> {
     try {
@@ -83,7 +87,8 @@ export class Writer {
       this.#looks = LOOKS_AFTER_CONFLICT
       for (const pending of undone) this.#doubt(pending)
       const again = await this.#decideAndWrite(undone)
-      // Others change these traces just now: the one that they meet on must not hold up its neighbours.
+      // Others are changing some of these traces right now. Halves single out the contended trace, so that its
+      // neighbours need not wait for it.
       if (again.length === 1) this.#tryAgain(again[0] as Pending, 0)
       else await this.#inHalves(again)
       return undefined
@@ -98,7 +103,7 @@ export class Writer {
     this.#copier.close()
   }
 
-  /** Gives what is undone, since something is not as it was thought to be. */
+  /** Returns the operations whose write was undone because a stored trace was not in the assumed state. */
   async #decideAndWrite(batch: readonly Pending[]): Promise<readonly Pending[]> {
     const decided = await this.#decide(batch)
     if (decided.length === 0) return []
@@ -113,7 +118,7 @@ export class Writer {
     return []
   }
 
-  /** Decides what can be decided, answers what needs no write, and gives the rest. */
+  /** Decides all operations, answers those that need no write, and returns the others. */
   async #decide(batch: readonly Pending[]): Promise<Decided[]> {
     const looksAtAll = this.#looks > 0
     if (looksAtAll) this.#looks--
@@ -127,7 +132,7 @@ export class Writer {
     return unknown.length === 0 ? known : [...known, ...(await this.#look(unknown))]
   }
 
-  /** Undefined where the state must be read. */
+  /** Decides without reading the database. Undefined if the stored state must be read first. */
   #decideAtOnce(pending: Pending): Decided | undefined {
     if (!pending.look) return { pending, state: undefined, decision: { type: 'insert' } }
     const state = pending.tries === 0 ? this.#running.get(pending.key) : undefined
@@ -140,13 +145,13 @@ export class Writer {
     this.#running.forget(pending.key)
   }
 
-  /** Reads the states of these operations, answers what is decided already, and gives what is to be written. */
+  /** Reads the states of these operations, decides, answers those that need no write, and returns the others. */
   async #look(looking: readonly Pending[]): Promise<Decided[]> {
     const states = await this.#pool.run(sql => readTraceStates(sql, looking.map(lookOf)))
     const toWrite: Decided[] = []
     for (const [i, pending] of looking.entries()) {
       const state = states[i]
-      // It was written without need of a look, but for the resends around it.
+      // This trace was looked up only because resends came before it, and it is a resend as well: keep looking.
       if (state !== undefined && !pending.look) this.#looks = LOOKS_AFTER_CONFLICT
       if (state !== undefined && pending.decision !== undefined && isOurs(pending, state)) {
         pending.resolve(pending.decision)
@@ -160,7 +165,7 @@ export class Writer {
     return toWrite
   }
 
-  /** A new trace of a trial account that has recorded all it may; it meets this limit before that of its size. */
+  /** Refuses a new trace of a used-up trial account. This limit comes before the size limit, which decide() checks. */
   async #refuseCharge({ charge }: Pending): Promise<Decision | undefined> {
     if (charge === undefined) return undefined
     return (await this.#pool.run(sql => isUsedUp(sql, charge))) ? trialLimitReached(charge) : undefined
@@ -202,14 +207,17 @@ export class Writer {
     return changedTrace({ projectId, traceId, state, version }, sums, spans)
   }
 
-  /** The same number at every attempt: whichever of them takes, it leaves one row. */
+  /** A new trace keeps its number through all attempts: whichever of them is committed, the row has this number. */
   #numberOf(pending: Pending): number {
     const seq = pending.attempts[0] ?? this.#numbers.take()
     pending.attempts = [seq]
     return seq
   }
 
-  /** Remembers what this process knows all of: a trace that it recorded, and has changed by what it remembered of it. */
+  /**
+   * Remembers a running trace while this process knows its whole state: it recorded the trace, and decided every change
+   * since from the remembered state. Any other trace is forgotten.
+   */
   #remember({ pending, state, decision }: Decided): void {
     const { key, attempts, environment } = pending
     const version = attempts.at(-1) as number
@@ -237,7 +245,7 @@ export class Writer {
     this.#again(pending, pauseMs)
   }
 
-  /** Answers operations that met this error, or would, or hands them on to be tried again. */
+  /** Answers operations that met this error, or would meet it, or puts them back into the queue. */
   async fail(batch: readonly Pending[], error: unknown): Promise<void> {
     const failure = classifyFailure(error)
     if (failure === 'retry' || isUniqueViolation(error)) {
@@ -259,7 +267,7 @@ export class Writer {
     }
   }
 
-  /** What belongs to one operation must not fail its neighbours: halves are tried until it stands alone. */
+  /** An error of one operation must not fail its neighbours: halves are tried until that operation stands alone. */
   async #inHalves(batch: readonly Pending[]): Promise<void> {
     if (batch.length === 0) return
     const middle = Math.ceil(batch.length / 2)

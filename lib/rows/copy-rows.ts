@@ -1,7 +1,9 @@
 /**
- * Rows as COPY takes them: of a trace to record, of spans to add, and of the tags of a trace that changed. What is known
- * only when they are written (whose they are, their numbers) is left open, and filled in by lib/store/write/copy-batch.ts.
- * `hurries`: texts are compressed only where that takes no time (lib/rows/packed-texts.ts).
+ * Renders rows in the format of COPY: those of a trace to record, of spans to add, and of the tags of a changed trace.
+ * Some fields are known only when a row is written, such as the project and the number of the trace. They are left
+ * blank here, and lib/store/write/copy-batch.ts fills them in.
+ *
+ * `hurries` says that only those texts are packed that PostgreSQL would compress otherwise (lib/rows/packed-texts.ts).
  */
 import { UNASSIGNED } from '../trace/environment.ts'
 import type { PreparedSpan, SpanHead } from '../trace/prepared.ts'
@@ -34,30 +36,34 @@ import { CopyWriter, fieldWriter, readField } from './copy-format.ts'
 import { listsOf, type TraceLists, tagListsOf } from './list-numbers.ts'
 import { packTexts, type StoredTexts, textValues, unpackTexts } from './packed-texts.ts'
 
-/** Rows of spans, one behind the other, and where each begins. */
+/** Rows of spans, one behind the other, and the offset in `bytes` at which each begins. */
 export interface SpanRows {
   readonly bytes: Uint8Array
   readonly spans: readonly number[]
 }
 
-/** What a trace is ranked by; null: it is not in that ranking. */
+/** The values that a trace is ranked by. A trace is not in a ranking whose value is null. */
 export interface RankingKeys {
   readonly durationMs: number | null
   readonly costUsd: number | null
 }
 
-/** The fields of a trace's lists, and behind them (or behind all fields of its row) the rows of its tags. */
+/**
+ * `bytes` begins with the fields of the trace's lists (in TraceRows: with all fields from the lists on). The rows of
+ * the trace's tags follow.
+ */
 export interface ListedRows {
   readonly bytes: Uint8Array
-  /** Where the row of each tag begins, and where the last one ends. */
+  /** The offset at which the row of each tag begins. */
   readonly tags: readonly number[]
+  /** The offset at which the last of them ends. */
   readonly tagsEnd: number
-  /** The trace's family, as a text that tells it from others. */
+  /** The number of the trace's family, as a text for use as a key. */
   readonly family: string
   readonly keys: RankingKeys
 }
 
-/** A new trace: the fields of its row from its lists on, and the rows of its tags, of its scores and of its spans. */
+/** A new trace: the fields of its row from the lists on, then the rows of its tags, its scores and its spans. */
 export interface TraceRows extends ListedRows, SpanRows {
   readonly scores: readonly number[]
   readonly scoresEnd: number
@@ -66,7 +72,7 @@ export interface TraceRows extends ListedRows, SpanRows {
 const rows = new CopyWriter()
 const writeLists = fieldWriter(LIST_COLUMNS, listValues)
 const writeTrace = fieldWriter(TRACE_BODY_COLUMNS, traceValues)
-/** Filled in when the batch is written. */
+/** These zeros are filled in when the batch is written. */
 const writeTagStamp = fieldWriter(TAG_STAMP_COLUMNS, { project_id: () => 0, ranked: () => 0 })
 const writeOwner = fieldWriter(OWNER_COLUMNS, { project_id: () => 0, trace_seq: () => 0 })
 const writeTag = fieldWriter(TAG_BODY_COLUMNS, tagValues)
@@ -74,7 +80,7 @@ const writeScore = fieldWriter(SCORE_BODY_COLUMNS, scoreValues)
 const writeTexts = fieldWriter(STORED_TEXT_COLUMNS, textValues)
 const writeHead = fieldWriter(SPAN_HEAD_COLUMNS, spanHeadValues)
 
-/** `environment`: of the key that records the trace; null: unassigned. */
+/** `environment` is that of the key that records the trace; null if the key has none. A restored trace has its own. */
 export function renderTraceRows(trace: NewTrace, environment: string | null, hurries: boolean): TraceRows {
   rows.begin()
   const lists = listsOf(trace, trace.past === undefined ? (environment ?? UNASSIGNED) : (trace.past.environment ?? ''))
@@ -93,13 +99,14 @@ export function renderTraceRows(trace: NewTrace, environment: string | null, hur
   return { ...listed(trace, lists), tags, tagsEnd, scores, scoresEnd, spans, bytes: rows.take() }
 }
 
+/** The rows of spans that are added to a stored trace. */
 export function renderSpanRows(spans: readonly PreparedSpan[], hurries: boolean): SpanRows {
   rows.begin()
   const starts = writeSpans(spans, hurries)
   return { bytes: rows.take(), spans: starts }
 }
 
-/** Of a stored trace that has come to be in these lists. */
+/** The list fields and the tags of a stored trace that a change has moved to these lists. */
 export function renderListedRows(trace: ListedTrace, lists: TraceLists): ListedRows {
   rows.begin()
   writeLists(rows, lists)
@@ -113,7 +120,7 @@ const listed = (trace: ListedTrace, { family: { high, low } }: TraceLists) => ({
   keys: { durationMs: traceDuration(trace), costUsd: trace.costUsd }
 })
 
-/** Gives where the row begins. */
+/** Returns the offset at which the row begins. */
 function beginRow(columns: readonly Column[]): number {
   const from = rows.length
   rows.int16(columns.length)
@@ -140,7 +147,10 @@ function writeSpans(spans: readonly PreparedSpan[], hurries: boolean): number[] 
   })
 }
 
-/** The rows of the `added` spans, of rows of all `heads`; where any of them were compressed, they no longer are. */
+/**
+ * Picks the rows of the `added` spans from the rows of all `heads`. Spans that were packed together can be read only
+ * together, so the picked rows have their texts unpacked.
+ */
 export function pickRows(all: SpanRows, heads: readonly SpanHead[], added: readonly SpanHead[]): SpanRows {
   if (added.length === heads.length) return all
   const parts = partsOf(all)
@@ -169,13 +179,13 @@ function partsOf({ bytes, spans }: SpanRows): Buffer[] {
   return spans.map((start, i) => from.subarray(start, spans[i + 1]))
 }
 
-/** Where the field of the first text begins, with its length. */
+/** The offset at which the field of the first text begins; a field begins with its length. */
 const TEXTS_AT = offsetIn(SPAN_COLUMNS, STORED_TEXT_COLUMNS[0].name) - 4
 
-/** What a row holds in its column `packed`, behind the other texts. */
+/** The value of a row's column `packed`, which is the last of the text columns. */
 const packedIn = (row: Buffer) => readField(row, endOfFields(row, STORED_TEXT_COLUMNS.length - 1)).bytes
 
-/** Where so many fields end, from the texts on. */
+/** The offset at which so many fields end, counted from the first text. */
 function endOfFields(row: Buffer, count: number): number {
   let at = TEXTS_AT
   for (let i = 0; i < count; i++) at = readField(row, at).end

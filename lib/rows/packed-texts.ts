@@ -1,11 +1,15 @@
 /**
- * The free JSON of spans that were recorded together, compressed as one: steps of a run repeat what was said before, which is
- * then stored once, and a span of 2 kB alone is too short for PostgreSQL to compress.
+ * Packs the texts of spans: compresses the free JSON of all spans that were recorded together as one. The steps of a
+ * run repeat what was said before, and packed together the repeated text is stored once. A span alone is often too
+ * short for PostgreSQL to compress.
  *
- * What is compressed (Brotli, RFC 7932) are fields as COPY has them (lib/rows/copy-format.ts), five for each span: id, input,
- * output, attributes and events. The result is cut into equal slices, one for the row of each span (`packed`), behind the
- * number of the slice (2 bytes) and the id of the first span (8 bytes): in one value it would be moved out of the row, which
- * takes a fifth more of PostgreSQL's CPU for a typical trace. Where slices are too large for that, there is one only.
+ * The compressed data (Brotli, RFC 7932) are fields in the format of COPY (lib/rows/copy-format.ts), five for each
+ * span: id, input, output, attributes and events. They are cut into slices of equal length, one for each span's row,
+ * in the column `packed`. A slice begins with its number (2 bytes) and the id of the first span (8 bytes), which names
+ * the group.
+ *
+ * The reason for slices is that PostgreSQL moves a long value out of its row, which costs CPU (test/bench/RESULTS.md,
+ * "Packed texts"). If even the slices would be too long for a row, there is only one.
  */
 import { promisify } from 'node:util'
 import { brotliCompressSync, brotliDecompress, brotliDecompressSync, constants } from 'node:zlib'
@@ -13,41 +17,48 @@ import type { PreparedSpan } from '../trace/prepared.ts'
 import { SPAN_ID_COLUMN, SPAN_TEXT_COLUMNS, type STORED_TEXT_COLUMNS, type Value } from './columns.ts'
 import { CopyWriter, fieldWriter, readField } from './copy-format.ts'
 
-/** JSON text, or null for what stands for it. */
+/** The free JSON of a span, each value as JSON text. Null is the value that the answer shows without it. */
 export type SpanTexts = Pick<PreparedSpan, 'input' | 'output' | 'attributes' | 'events'>
 type Span = SpanTexts & Pick<PreparedSpan, 'id'>
 
-/** As they are stored: all of them null where they are packed. */
+/** The texts as a row stores them. All of them are null if they are packed. */
 export interface StoredTexts extends SpanTexts {
   readonly packed?: Uint8Array | null
 }
 
 /**
- * Characters of all texts together. Fewer than `least` are not worth it: a small trace (1 span of 1.2 kB) would take 8 % less
- * disk and 25 us more of the main thread. So many to a span as `compressed` PostgreSQL would compress, which takes longer: of
- * traces with 30 spans of 6 kB 304 are recorded a second so, and 415 packed. More than `most` are left to it nevertheless, since
- * it undoes that beside the main thread: packed, 55 large traces (200 spans of 8 kB) are recorded in place of 35 and take 0.56 of
- * their bodies on disk in place of 0.89; but of their details 53 are answered a second in place of 84.
+ * Which texts are packed, by their length in characters (test/bench/RESULTS.md, "Packed texts").
+ *
+ * - Fewer than `least` in all are not packed: they would save little disk.
+ * - With `compressed` or more for each span, PostgreSQL would compress the texts, and would take longer than packing
+ *   does. So they are packed even in a hurry.
+ * - More than `most` in all are left to PostgreSQL, although packed they would be recorded faster: a read of them
+ *   would be slower, because PostgreSQL undoes its own compression in its own processes, not in node.
  */
 const LENGTH = { least: 2048, compressed: 4096, most: 262_144 }
 /**
- * Of a typical trace (8 spans, 15 kB of prose) quality 0 leaves 0.51 in 56 us and is undone in 53; of a conversation that
- * each step repeats, 0.17 in 27 us. Quality 1 takes 81 us and leaves 0.50, 2 136 us and 0.47; deflate 150 us and 0.47, undone
- * in 38 (Node 20). zstd came to Node with 22.15.
+ * Brotli at its fastest. Higher qualities and deflate take much longer and leave only a little less
+ * (test/bench/RESULTS.md, "Packed texts"). Node has zstd only from 22.15 on.
  */
 const COMPRESSION = { params: { [constants.BROTLI_PARAM_QUALITY]: 0, [constants.BROTLI_PARAM_LGWIN]: 18 } }
-/** Bytes of a slice at most, unless it is the only one: four rows then fit on a page. */
+/**
+ * The most bytes of a slice, unless it is the only one: four such rows fit on a page, and PostgreSQL leaves their
+ * values in the row.
+ */
 const MAX_SLICE = 1800
 
-/** More compressed bytes than this are undone beside the main thread: 200 appends of 256 kB would hold it for 0.2 s. */
+/**
+ * More compressed bytes than this are unpacked on another thread, since they would hold up the main thread for too
+ * long.
+ */
 const LARGE = 65_536
 const decompress = promisify(brotliDecompress)
 
-/** In front of a slice: its number, and which span's is the first. */
+/** Offsets in a slice: behind its number stands the id of the first span, and behind that the compressed bytes. */
 const GROUP_AT = 2
 const SLICE_AT = GROUP_AT + 8
 
-/** For each column that texts are stored in, how its value is had. */
+/** For each column that stores texts, the function that gives its value. */
 export const textValues: Readonly<Record<(typeof STORED_TEXT_COLUMNS)[number]['name'], (texts: StoredTexts) => Value>> =
   {
     input: texts => texts.input,
@@ -61,7 +72,10 @@ const fields = new CopyWriter()
 const writeId = fieldWriter<Span, 'id'>([SPAN_ID_COLUMN], { id: span => span.id })
 const writeTexts = fieldWriter(SPAN_TEXT_COLUMNS, textValues)
 
-/** For each span what is stored in its row, packed where that is worth it; `hurries`: where it takes no time. */
+/**
+ * Returns what the row of each span stores: packed if that is worth it, the texts themselves otherwise. With
+ * `hurries`, texts are packed only if PostgreSQL would compress them otherwise.
+ */
 export function packTexts(spans: readonly Span[], hurries: boolean): readonly StoredTexts[] {
   const length = lengthOf(spans)
   const least = hurries ? LENGTH.compressed * spans.length : LENGTH.least
@@ -78,7 +92,7 @@ export function packTexts(spans: readonly Span[], hurries: boolean): readonly St
   return spans.map((_, i) => packedAs(i < count ? sliceOf(group, i, packed.subarray(i * each, (i + 1) * each)) : null))
 }
 
-/** What is stored in the row that has this slice, or none: where they are packed, texts stand nowhere else. */
+/** What a row stores if the texts are packed. `packed` is its slice; null if the row has none. */
 export const packedAs = (packed: Uint8Array | null): StoredTexts => ({
   input: null,
   output: null,
@@ -103,7 +117,7 @@ function sliceOf(group: string, number: number, part: Buffer): Uint8Array {
   return slice
 }
 
-/** What was packed together, out of its slices, all of which must be there. */
+/** Joins the slices of each group. All slices of a group must be there, in any order. */
 function joinSlices(slices: readonly Buffer[]): Buffer[] {
   const groups = new Map<string, Buffer[]>()
   for (const slice of slices) {
@@ -115,7 +129,7 @@ function joinSlices(slices: readonly Buffer[]): Buffer[] {
   return Array.from(groups.values(), group => Buffer.concat(group))
 }
 
-/** The texts in slices, by the ids of their spans. */
+/** The texts that these slices hold, by the ids of their spans. */
 export function unpackTexts(slices: readonly Buffer[]): ReadonlyMap<string, SpanTexts> {
   const texts = new Map<string, SpanTexts>()
   for (const packed of joinSlices(slices)) readFields(brotliDecompressSync(packed), texts)
@@ -135,12 +149,12 @@ function readFields(unpacked: Buffer, texts: Map<string, SpanTexts>): void {
   }
 }
 
-/** A row as it is read; `packed` in hexadecimal digits. */
+/** A row as it is read from the database; `packed` is in hexadecimal digits. */
 interface StoredRow extends Span {
   readonly packed: string | null
 }
 
-/** The spans of one trace, all of them, each with its texts. */
+/** Unpacks the texts of spans. `rows` must be all spans of one trace. */
 export async function unpackSpans<T extends StoredRow>(rows: readonly T[]): Promise<readonly T[]> {
   const slices = rows.flatMap(({ packed }) => (packed === null ? [] : [Buffer.from(packed, 'hex')]))
   if (slices.length === 0) return rows

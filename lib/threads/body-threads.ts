@@ -1,6 +1,6 @@
 /**
- * Where bodies are made ready: small ones at once on the main thread, others on worker threads, to which those that came
- * together go in groups: what a message between threads costs is shared by all in it.
+ * Chooses where a body is made ready: a small one on the main thread at once, any other on a worker thread. Bodies that
+ * arrive together go to a thread in one message, because a message costs about the same however many bodies are in it.
  */
 import { once } from 'node:events'
 import type { Worker } from 'node:worker_threads'
@@ -10,16 +10,19 @@ import type { Logger } from '../log.ts'
 import { moved, threadBytes } from '../rows/thread-bytes.ts'
 import { makeReady, type Ready, type ReadyResult, type ReadyTask, type TaskName } from './ready.ts'
 
-/** Bodies up to so many bytes are prepared on the main thread: a small one (2.3 kB) takes 44 µs, and gained nothing on a thread. */
+/**
+ * Bodies up to this size are made ready on the main thread: for so little work the way to another thread does not pay
+ * (test/bench/RESULTS.md, "Worker threads").
+ */
 const INLINE_BYTES = 4096
 /**
- * A group goes to a thread when it would have more, or when the requests that arrived together are all in it. That is eight
- * typical traces, or thirty appends of two spans: with eight of these at most, 6 % fewer streamed traces a second, in 8 % more
- * of node's CPU (26 turns).
+ * A group is sent to a thread when the next body would make it larger than this, or when all requests that arrived
+ * together are in it. The bound is one of bytes, because a bound on the number of bodies would spread small ones over
+ * many messages (test/bench/RESULTS.md, "Worker threads").
  */
 const GROUP_BYTES = 160 * 1024
 
-/** Bodies on their way to a thread: one behind the other in one buffer. */
+/** Bodies on their way to a thread, one behind the other in `bytes`. The arrays have an element for each body. */
 export interface Group {
   readonly operations: readonly TaskName[]
   readonly environments: readonly (string | null)[]
@@ -30,7 +33,7 @@ export interface Group {
 
 interface Waiting {
   readonly task: ReadyTask
-  /** A thread has died with it already. */
+  /** Set if a thread has died once while it had this body. */
   readonly retried?: true
   resolve(result: ReadyResult): void
   reject(error: unknown): void
@@ -38,7 +41,7 @@ interface Waiting {
 
 export class BodyThreads {
   readonly #pool: Piscina<Group, ReadyResult[]>
-  /** The numbers of threads that have loaded their code. */
+  /** The ids of threads that have loaded their code. */
   readonly #loaded = new Set<number>()
   #group: Waiting[] = []
   #groupBytes = 0
@@ -46,11 +49,12 @@ export class BodyThreads {
   constructor(workers: number, log: Logger) {
     this.#pool = new Piscina({
       filename: new URL('../../workers/make-ready.js', import.meta.url).href,
-      // A thread starts when there is a body for it: its start costs 0.8 s of CPU, and many services never need one.
+      // A thread starts when there is a body for it: the start costs much CPU, and many services never need a thread.
       minThreads: 0,
       maxThreads: workers,
       idleTimeout: Number.POSITIVE_INFINITY,
-      // So many groups wait at a thread, which has them done before the main thread looks again, however much that has to do.
+      // A busy main thread does not hand out the next group at once. A thread has up to eight, so that it need not
+      // wait.
       concurrentTasksPerWorker: 8,
       // The queue is bounded where requests are admitted.
       maxQueue: Number.POSITIVE_INFINITY,
@@ -58,11 +62,11 @@ export class BodyThreads {
     })
     // Without a listener an error of a worker ends the process; its task is answered through its promise.
     this.#pool.on('error', error => log.error({ err: error }, 'a worker thread failed'))
-    // Is said of a thread when it has loaded its code.
+    // Piscina emits this once the thread has loaded its code.
     this.#pool.on('workerCreate', ({ id }: { id: number }) => this.#loaded.add(id))
   }
 
-  /** Prepares and renders a body. Throws a Refusal where it is not valid. */
+  /** Makes a body ready: prepares it and renders its rows. Throws a Refusal if the body is not valid. */
   async makeReady(task: ReadyTask): Promise<Ready> {
     const result = task.body.byteLength <= INLINE_BYTES ? makeReady(task) : await this.#join(task)
     if ('refusal' in result) throw new Refusal(result.refusal.code, result.refusal.message)
@@ -91,10 +95,12 @@ export class BodyThreads {
     try {
       const results = await this.#run(group)
       for (const [i, result] of results.entries()) group[i]?.resolve(result)
-      // Piscina's own Map keeps the list for long after, and with it the rows (places.ts says how).
+      // Piscina's Map of tasks keeps this list, and with it the rows, for long after (lib/ingest/trace-locks.ts says
+      // why).
       results.length = 0
     } catch (error) {
-      // The thread died. Another takes over, once for each body, so that one which threads die of stands alone.
+      // The thread died. Each body is tried once more, in a group of its own, so that the others do not fail with the
+      // body that kills threads.
       for (const each of group) {
         if (each.retried) each.reject(error)
         else void this.#prepare([{ ...each, retried: true }])
@@ -120,10 +126,13 @@ export class BodyThreads {
     )
   }
 
-  /** Threads are not ended while they load: node 20 aborts the whole process then (v8::Module::IsGraphAsync). */
+  /**
+   * Ends the threads. Waits for threads that are loading their code, because node 20 aborts the whole process
+   * (v8::Module::IsGraphAsync) when a thread is ended while it loads.
+   */
   async close(): Promise<void> {
     for (let thread = this.#findLoading(); thread !== undefined; thread = this.#findLoading()) {
-      // Its first message says that it has loaded.
+      // The first message of a thread says that it has loaded its code.
       await Promise.race([once(thread, 'message'), once(thread, 'exit')]).catch(() => {})
     }
     await this.#pool.close()

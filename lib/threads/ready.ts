@@ -1,6 +1,7 @@
 /**
- * A body made ready for the write path: prepared, and rendered as the rows that COPY takes. Of an append's, an end's and an
- * export's spans all rows are made, though which of them are written is yet to be decided.
+ * Makes a body ready for the write path: prepares it, and renders the rows that COPY takes. An append, an end and an
+ * export get the rows of all their spans here. Which of these rows are written is decided later, when the stored state
+ * is known.
  */
 import { type ErrorCode, Refusal } from '../errors.ts'
 import type { MappedSpan } from '../otlp/map-span.ts'
@@ -30,9 +31,9 @@ export type TaskName =
 export interface ReadyTask {
   readonly operation: TaskName
   readonly body: Uint8Array
-  /** Of the key that records. */
+  /** The environment of the key that records; null if the key has none. */
   readonly environment: string | null
-  /** Texts are compressed only where that takes no time (lib/rows/packed-texts.ts). */
+  /** Whether only those texts are packed that PostgreSQL would compress otherwise (lib/rows/packed-texts.ts). */
   readonly hurries: boolean
 }
 
@@ -42,44 +43,47 @@ export interface ReadyRecord {
   readonly traceId: string
   readonly hash: string
   readonly running: boolean
+  /** The message of the refusal if a document is too large to be stored. */
   readonly oversize: string | undefined
   readonly spanCount: number
   readonly estimatedBytes: number
-  /** Set where a body of POST /api/v1/traces started the trace. */
+  /** Set if a body of POST /api/v1/traces started the trace without ending it. */
   readonly started: StartedState | undefined
-  /** Set where the trace is restored: who recorded it, and when. */
+  /** Set if the trace is restored: who recorded it, and when. */
   readonly past: Pick<Past, 'environment' | 'keyId' | 'ingestedAt'> | undefined
   readonly rows: TraceRows
 }
 
-/** An append or an end: what decide() needs, and the rows of all its spans. */
+/** An append or an end: what decide() needs, and the rows of all the spans in the body. */
 export type ReadyAppend = Append & { readonly rows: SpanRows }
 export type ReadyEnd = End & { readonly rows: SpanRows }
 
-/** Spans of an export for one trace. */
+/** The spans that an export has for one trace. */
 export interface ReadySpans {
   readonly operation: 'export'
   readonly traceId: string
   readonly spans: readonly GatheredSpan[]
-  /** The trace that they make where there is none yet; undefined where none of them can be stored. */
+  /** The trace that these spans make if none is stored yet; undefined if none of the spans can be stored. */
   readonly first: ReadyRecord | undefined
-  /** The spans that `first` has rows of: no others can be stored, whatever is there. */
+  /** The spans that `first` has rows of. No other span can be stored, whatever the database holds. */
   readonly storable: readonly GatheredSpan[]
-  /** Spans that are not in it. */
+  /** Why the other spans cannot be stored. */
   readonly refusals: readonly SpanRefusal[]
 }
 
-/** An export, by the traces that it has spans of. */
+/** An export, split by trace. */
 export interface ReadyExport {
   readonly operation: 'export'
   readonly traces: readonly ReadySpans[]
-  /** Bodies of the operation `export-portion`, in their order: what a large export has instead of traces. */
+  /**
+   * A large export has no traces but portions: bodies of the operation `export-portion`, in the order to write them.
+   */
   readonly portions: readonly Uint8Array[]
-  /** Spans that belong to none of them. */
+  /** Why some spans belong to no trace. */
   readonly refusals: readonly SpanRefusal[]
 }
 
-/** What is not for the queue. */
+/** The value of a body that was only parsed (lib/threads/parsing.ts). It does not go through the queue. */
 export interface ReadyValue {
   readonly operation: 'parse'
   readonly value: Parsed[ParsedName]
@@ -87,9 +91,10 @@ export interface ReadyValue {
 
 export type Ready = ReadyRecord | ReadyAppend | ReadyEnd | ReadyExport | ReadyValue
 
-/** A refusal is a value here: an error's code does not survive the way between threads. */
+/** A refusal travels as a value, because an error loses its code on the way from thread to thread. */
 export type ReadyResult = { readonly ready: Ready } | { readonly refusal: { code: ErrorCode; message: string } }
 
+/** Makes one body ready. Throws nothing but faults of the server: a body that is not valid gives a refusal. */
 export function makeReady(task: ReadyTask): ReadyResult {
   try {
     return { ready: prepareAndRender(task) }
@@ -174,7 +179,10 @@ function normaliseMapped(mapped: readonly MappedSpan[]): GatheredSpan[] {
   return spans.map((span, i) => ({ ...span, hints: (mapped[i] as MappedSpan).hints }))
 }
 
-/** With the trace that the spans make where there is none yet. */
+/**
+ * Decides the spans as if no trace were stored yet: the queue needs that trace, and it tells which spans can be
+ * stored.
+ */
 function readySpans(traceId: string, spans: readonly GatheredSpan[], { environment, hurries }: ReadyTask): ReadySpans {
   const operation = { operation: 'export' as const, traceId, spans, environment: null }
   const { growth, added: storable, refusals } = decideExport(undefined, operation)
