@@ -1,4 +1,4 @@
-/** The task of the worker threads: a group of bodies, each made ready by the function that the main thread has too. Pure. */
+/** The task of a worker thread: makes a group of bodies ready, by the same function that the main thread uses. */
 import type { Group } from '../lib/threads/body-threads.ts'
 import { makeReady, type ReadyResult } from '../lib/threads/ready.ts'
 

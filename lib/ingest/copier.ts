@@ -1,15 +1,15 @@
-/** One lane's connection for COPY: opened when it is needed, and again when it has died. */
+/** The connection that one lane uses for COPY. It is opened when it is needed, and again after it has died. */
 import type { CopyConnection } from '../database/copy-connection.ts'
 import { isDivisionByZero, isUniqueViolation } from '../database/failure.ts'
 import type { KnownFloors } from '../store/rankings/known-floors.ts'
 import { type Batch, CopyBatches } from '../store/write/copy-batch.ts'
 
-/** Rejects where the server cannot be reached. */
+/** Opens a connection. Rejects if PostgreSQL cannot be reached. */
 export type OpenCopy = () => Promise<CopyConnection>
 
 export class Copier {
   readonly #open: OpenCopy
-  /** The slot of project_totals that this lane alone should use. */
+  /** The row of project_totals in which this lane counts; the other lanes count in other rows. */
   readonly #slot: number
   readonly #batches: CopyBatches
   #connection: CopyConnection | undefined
@@ -21,8 +21,9 @@ export class Copier {
   }
 
   /**
-   * Writes all or nothing; false: nothing, since a new trace is there already, a changed one is not as it was thought to be,
-   * or an allowance is used up. Rejects where the connection is lost or PostgreSQL refuses.
+   * Writes the whole batch or nothing. Resolves to false, having written nothing, if a new trace exists already, if
+   * the trace of a change is not in the assumed state, or if the allowance of a trial account is used up. Rejects if
+   * the connection breaks or PostgreSQL refuses the write for another reason.
    */
   async write(batch: Batch): Promise<boolean> {
     if (this.#connection === undefined || this.#connection.isDead) this.#connection = await this.#open()

@@ -1,11 +1,13 @@
-/** What an export comes to, when each of its traces has been written by itself. */
+/** The outcome of an export, summed over its traces, each of which is written by itself. */
 
 import { Refusal } from '../errors.ts'
 import type { ReadySpans } from '../threads/ready.ts'
 import { type SpanRefusal, sumRefusals } from '../trace/states/decide-export.ts'
 import type { Exported } from './ingest.ts'
 
-/** Writes the spans of one trace and gives what was refused of them; throws a Refusal where nothing could be written. */
+/**
+ * Writes the spans of one trace and returns why some were refused. Rejects with a Refusal if nothing could be written.
+ */
 export type WriteTrace = (trace: ReadySpans) => Promise<readonly SpanRefusal[]>
 
 export class ExportOutcome {
@@ -14,8 +16,8 @@ export class ExportOutcome {
   #written = 0
 
   /**
-   * Writes traces of the export. Where the store refuses one, the whole export is refused, once all of these are done, and
-   * may be sent again: what was written is known then.
+   * Writes these traces of the export. If the database refuses one, the method rejects after all of them are done, and
+   * the client may send the whole export again: spans that are stored already count as duplicates then.
    */
   async write(traces: readonly ReadySpans[], refusals: readonly SpanRefusal[], writeTrace: WriteTrace): Promise<void> {
     const outcomes = await Promise.allSettled(traces.map(writeTrace))
@@ -34,7 +36,10 @@ export class ExportOutcome {
     this.#refusals = sumRefusals(found)
   }
 
-  /** When all is written. A used-up trial account is refused as such where it could record nothing at all. */
+  /**
+   * The outcome after the last write. Throws the refusal of a used-up trial account if nothing at all could be
+   * written.
+   */
   get exported(): Exported {
     if (this.#limit !== undefined && this.#written === 0) throw this.#limit
     const rejectedSpans = this.#refusals.reduce((sum, { count }) => sum + count, 0)
@@ -48,7 +53,7 @@ const beyondTrial = ({ traceId, spans }: ReadySpans): SpanRefusal => ({
   example: `trace ${traceId}`
 })
 
-/** One sentence for the sender's log; empty where nothing was refused. */
+/** One sentence for the sender's log; empty if nothing was refused. */
 function explain(refusals: readonly SpanRefusal[]): string {
   return refusals
     .map(({ reason, count, example }) => `${count} refused: spans ${reason} (such as ${example})`)

@@ -3,12 +3,14 @@ import type { Principal } from '../access/principal.ts'
 import type { OtlpEncoding } from '../otlp/wire/request.ts'
 import type { Parsed, ParsedName } from '../threads/parsing.ts'
 
+/** `running` says that the trace was recorded without an end. */
 export interface Recorded {
   readonly traceId: string
   readonly spanCount: number
   readonly duplicate: boolean
   readonly running: boolean
 }
+/** `added` and `duplicate` count the spans of the batch, `spanCount` those of the trace. */
 export interface Appended {
   readonly traceId: string
   readonly added: number
@@ -21,26 +23,30 @@ export interface Ended {
   readonly spanCount: number
 }
 
-/** What became of an export: 2xx whatever was refused of it. */
+/** What became of an export. It is answered 2xx even if some of its spans were refused. */
 export interface Exported {
   readonly rejectedSpans: number
-  /** Why, in a sentence; empty where nothing was refused. */
+  /** Why they were refused, in one sentence; empty if none was. */
   readonly message: string
 }
 
-/** The write path (lib/ingest): bodies as decoded bytes in, committed outcomes out; refusals are thrown. */
+/**
+ * The write path. Its methods take bodies as decoded bytes, and resolve once the outcome is committed. They reject
+ * with a Refusal if the body or the database refuses the write.
+ */
 export interface Ingest {
   record(key: Principal, body: Uint8Array): Promise<Recorded>
   append(key: Principal, traceId: string, body: Uint8Array): Promise<Appended>
   end(key: Principal, traceId: string, body: Uint8Array): Promise<Ended>
-  /** Spans in OTLP: each trace by itself, whatever the others meet. */
+  /** Writes spans in OTLP. Each trace is a write of its own, whatever becomes of the others. */
   export(key: Principal, body: Uint8Array, encoding: OtlpEncoding): Promise<Exported>
-  /** Reads JSON that is not a trace, on another thread where it is large. Throws a Refusal where it is not right. */
+  /** Reads JSON that is not a trace, on another thread if it is large. Rejects with a Refusal if it is not valid. */
   parse<K extends ParsedName>(name: K, body: Uint8Array): Promise<Parsed[K]>
   /**
-   * Reserves room for a body of so many bytes, and for so many requests (1 where it is left out); throws
-   * `quota_exhausted` where the queue is full.
+   * Reserves room for a body of so many bytes and for so many requests (1 by default), until `release` is called.
+   * Throws the Refusal `quota_exhausted` if the queue is full.
    */
   admit(bytes: number, requests?: number): { release(): void }
+  /** Writes what is queued, then ends the threads and the connections. */
   close(): Promise<void>
 }

@@ -1,4 +1,6 @@
-/** An operation on its way through a writer, and what can be said of it from what is known so far. */
+/**
+ * An operation on its way through a lane, and what follows from the operation itself without a look at the database.
+ */
 import { pickRows, type SpanRows } from '../rows/copy-rows.ts'
 import type { TrialCharge } from '../store/write/charge.ts'
 import type { Look } from '../store/write/trace-state.ts'
@@ -13,31 +15,33 @@ export type Operation = ReadyRecord | (ReadyAppend & ByKey) | (ReadyEnd & ByKey)
 export interface Pending extends Queued {
   readonly projectId: number
   readonly traceId: string
-  /** Stamped on recorded traces. */
+  /** The key that sent the operation; it is stored with a new trace. Null where a command restores the trace. */
   readonly keyId: string | null
+  /** The environment of that key; null if it has none. */
   readonly environment: string | null
   readonly operation: Operation
-  /** Set where a new trace is charged to a trial account; such an operation is a batch by itself. */
+  /** Set if a new trace is charged to a trial account. Such an operation is a batch by itself. */
   readonly charge: TrialCharge | undefined
-  /** The state must be read before deciding. */
+  /** Whether the stored state must be read before the decision. */
   look: boolean
-  /** Numbers of attempts that may have taken, and what was decided for the last of them. */
+  /** The numbers that the attempts so far put into the trace's row, if they were committed. */
   attempts: number[]
+  /** What was decided for the last of these attempts. */
   decision: Decision | undefined
-  /** How often it was sent back to the queue. */
+  /** How often the operation was put back into the queue. */
   tries: number
-  /** When the connection went away during it, in ms of performance.now(). */
+  /** When the connection first broke during an attempt, in ms of performance.now(). */
   lostSince: number | undefined
-  /** Answered, by resolve or reject. */
+  /** Whether the operation is answered, by resolve or reject. */
   settled: boolean
   resolve(decision: Decision): void
   reject(error: unknown): void
 }
 
-/** A decision of which there is something to write. */
+/** A decision that changes what is stored. */
 export type Write = Extract<Decision, { type: 'insert' | 'change' | 'grow' }>
 
-/** What is decided for an operation. */
+/** An operation with its decision, and the state that it was decided on. */
 export interface Decided {
   readonly pending: Pending
   readonly state: TraceState | undefined
@@ -47,13 +51,13 @@ export interface Decided {
 export const isWrite = (decision: Decision): decision is Write =>
   decision.type === 'insert' || decision.type === 'change' || decision.type === 'grow'
 
-/** The trace that an operation makes where there is none yet. */
+/** The trace that an operation stores if the project has no trace of that id. Undefined for an append and an end. */
 export function recordOf({ operation }: Pending): ReadyRecord | undefined {
   if (operation.operation === 'export') return operation.first
   return operation.operation === 'record' ? operation : undefined
 }
 
-/** The rows of those spans that are added to a stored trace. */
+/** The rows of the spans that a decision adds to a stored trace; undefined if it adds none. */
 export function addedRows(
   { operation }: Pending,
   added: TraceChange['spans'] | readonly GatheredSpan[]
@@ -63,6 +67,7 @@ export function addedRows(
   return operation.first && pickRows(operation.first.rows, operation.storable, added)
 }
 
+/** What a lane must read before it can decide this operation. */
 export function lookOf({ projectId, traceId, operation }: Pending): Look {
   const spanIds = operation.operation === 'record' ? [] : operation.spans.map(span => span.id)
   const { operation: name } = operation
@@ -70,9 +75,12 @@ export function lookOf({ projectId, traceId, operation }: Pending): Look {
 }
 
 /**
- * Whether the state must be read before the first attempt. A new trace is inserted without a look; one that cannot be stored
- * is refused only if it does not exist. What may well be there is looked for: what is restored, when an import is run again,
- * and a trace of which an export has no root.
+ * Whether the stored state must be read before the first attempt. An append and an end change a stored trace, so their
+ * state must be read. A new trace is inserted without a look, but for three cases:
+ *
+ * - It is too large. Then it is refused, unless it is stored already, which makes it a duplicate or a conflict.
+ * - It is restored. An import may be run a second time, and would find all its traces stored.
+ * - It comes from an export without the root span. Other spans of the trace have often come before.
  */
 export function needsLook(operation: Operation): boolean {
   switch (operation.operation) {
@@ -85,7 +93,9 @@ export function needsLook(operation: Operation): boolean {
   }
 }
 
-/** Whether an earlier attempt left its number on the row: an insert as the row's own, a change as its version. */
+/**
+ * Whether an earlier attempt was committed. An insert leaves its number as the row's `seq`, a change as its `version`.
+ */
 export const isOurs = ({ attempts }: Pending, { seq, version }: TraceState): boolean =>
   attempts.includes(seq) || attempts.includes(version)
 

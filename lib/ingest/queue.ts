@@ -1,14 +1,15 @@
 /**
- * Operations on their way to the database: first in, first out, but one at a time for each trace. An operation is runnable
- * (it waits for nothing but a batch), in a batch, or waiting behind another one of its trace.
+ * The queue of operations on their way to the database: first in, first out, but only one operation at a time for each
+ * trace. An operation is runnable (it waits for nothing but a batch), in a batch, or waiting for another one on its
+ * trace.
  */
 import { TraceLocks } from './trace-locks.ts'
 
 export interface Queued {
-  /** The project and the trace, which only one operation at a time may touch. */
+  /** Names the project and the trace. Only one operation at a time may touch them. */
   readonly key: string
   readonly bytes: number
-  /** Must be a batch by itself. */
+  /** Whether the operation must be a batch by itself. */
   readonly alone: boolean
 }
 
@@ -40,7 +41,10 @@ export class Queue<T extends Queued> {
     }
   }
 
-  /** The next batch; its operations keep their traces locked until they are released. Empty where nothing is runnable. */
+  /**
+   * Takes the next batch out of the queue; it is empty if nothing is runnable. Its operations keep their traces locked
+   * until they are released. An operation larger than the bounds is a batch by itself.
+   */
   take(bounds: BatchBounds): T[] {
     let count = 0
     let bytes = 0
@@ -54,7 +58,7 @@ export class Queue<T extends Queued> {
     return this.#runnable.splice(0, count)
   }
 
-  /** Puts an operation whose trace is locked by it back into the queue, before all others. */
+  /** Puts an operation that still has its trace locked back into the queue, in front of all others. */
   retry(operation: T): void {
     this.#runnable.unshift(operation)
   }

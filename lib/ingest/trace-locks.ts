@@ -1,23 +1,25 @@
 /**
- * The traces that operations are under way on, each locked by one operation, and who waits for it: a hash table. It is no
- * Map, because V8 makes a new table for a Map again and again where as much is taken out as is put in, and the old table
- * points to the new one, for iterators. Once one of them is among the old objects, all later ones are kept, with everything
- * that they held, until the next full collection: half the bodies of small traces.
+ * The locks of traces: each trace that has operations under way is locked by one of them, and the others wait for it.
+ *
+ * The locks stand in a hash table of our own instead of a Map, because a Map would keep answered operations in memory.
+ * When as many keys are deleted as are added, V8 gives a Map one new table after the other, and each old table points
+ * to the next one for the sake of iterators. Once an old table is among the old objects of the heap, all later tables
+ * stay until the next full collection, with the bodies that their operations held.
  */
 
 const BUCKETS = 4096
 
-/** A locked trace, and who waits for it. */
+/** A locked trace, and the operations that wait for it, first come first. */
 export interface TraceLock<T> {
   readonly key: string
   readonly waiting: T[]
-  /** The next one of its bucket. */
+  /** The next lock in the same bucket. */
   next: TraceLock<T> | undefined
 }
 
 export class TraceLocks<T> {
   readonly #buckets = new Array<TraceLock<T> | undefined>(BUCKETS).fill(undefined)
-  /** Other for each process, so that nobody can choose keys that fall into one bucket. */
+  /** Random for each process, so that a client cannot choose trace ids that all fall into one bucket. */
   readonly #seed = Math.floor(Math.random() * 2 ** 32)
   #size = 0
 
@@ -31,7 +33,7 @@ export class TraceLocks<T> {
     return lock
   }
 
-  /** Locks what is not locked. */
+  /** Locks a trace; it must not be locked already. */
   acquire(key: string): void {
     const bucket = this.#bucketOf(key)
     this.#buckets[bucket] = { key, waiting: [], next: this.#buckets[bucket] }

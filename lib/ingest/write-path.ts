@@ -1,8 +1,9 @@
 /**
- * The write path. A body is admitted, made ready (lib/threads/body-threads.ts), queued behind others of its trace, and
- * written in a batch by whichever lane is free. Requests that arrive while a lane is writing form its next batch, unless
- * there are many or it takes long, when another lane takes them: group commit in which nobody waits for others to come. 2xx
- * means committed and readable.
+ * The write path. A body is admitted, made ready (lib/threads/body-threads.ts), queued behind other operations on its
+ * trace, and written in a batch by a lane that is free. Operations that arrive while a lane is writing form its next
+ * batch, so that many share a commit. Another lane takes them if they are many or if the first lane takes long. While
+ * every lane is idle, an operation is written at once: it never waits for others to arrive. A 2xx answer means that
+ * the write is committed and can be read.
  */
 
 import type { Principal } from '../access/principal.ts'
@@ -42,42 +43,53 @@ import { RunningTraces } from './running-traces.ts'
 import { Writer } from './writer.ts'
 
 export interface IngestOptions {
-  /** Worker threads that prepare large bodies. */
+  /** How many worker threads may make bodies ready. */
   readonly workers: number
-  /** Traces that a trial account may record; undefined: trial mode is off. */
+  /** How many traces a trial account may record; undefined if trial mode is off. */
   readonly trialTraces: number | undefined
-  /** When rankings are cut, and to what. */
+  /** When rankings are cut, and to which length. */
   readonly cuts?: CutOptions
 }
 
-/** Bounds of one batch; bytes are those of the bodies. More gains nothing (test/bench/RESULTS.md, "Size of batches"). */
+/**
+ * Bounds of one batch; the bytes are those of the bodies. Larger batches gain nothing (test/bench/RESULTS.md, "Size of
+ * batches").
+ */
 const BATCH = { operations: 64, bytes: 2 * 1024 * 1024 }
 /**
- * What arrives while one lane writes waits for it, and is its next batch: fewer commits. Another lane is started when so many
- * operations wait, or when the first lane takes longer (test/bench/RESULTS.md, "Size of batches").
+ * Operations that arrive while a lane writes wait for it and form its next batch, which saves commits. Another lane
+ * starts when so many operations wait, or when the first lane has been writing for so long (test/bench/RESULTS.md,
+ * "Size of batches").
  */
 const GATHER = { operations: 16, ms: 4 }
 const UNBOUNDED = { operations: Number.POSITIVE_INFINITY, bytes: Number.POSITIVE_INFINITY }
-/** Bounds of everything admitted and not yet answered; beyond them, 429 before the body is read. */
+/**
+ * Bounds of all requests that are admitted and not yet answered. Beyond them a request gets 429 before its body is
+ * read.
+ */
 const PENDING = { requests: 4096, bytes: 192 * 1024 * 1024 }
 /**
- * Bodies, in bytes, that are being prepared or are prepared and not yet written: their rows take two to three times the
- * room of the bodies, which wait as they came. Many times what two lanes write at once.
+ * Bound of the bodies, in bytes, that are being made ready or whose rows are not yet written. Rows take several times
+ * the memory of their bodies, so a body beyond the bound waits as it came. Two full batches fit into the bound twice.
  */
 const MAX_PREPARED_BYTES = 8 * 1024 * 1024
-/** A write that takes longer is undone by the server, and refused. */
+/** PostgreSQL undoes a write that takes longer, and the request is refused. */
 const STATEMENT_TIMEOUT_MS = 30_000
 /**
- * The few statements of the write path are planned once a connection, not at every execution: the rows come from arrays,
- * and there is nothing that a plan made for their values would do better. A plan made for a few rows is kept when there are
- * many, so no table is scanned, however small it is (lib/store/write/statistics.ts). work_mem holds the rows of a batch.
+ * Settings of the lanes' connections. The few statements of the write path are planned once for each connection, not
+ * at every execution: their rows come from arrays, and a plan made for certain values would be no better. A plan made
+ * while a table is small is kept when the table is large, so no plan may scan a whole table
+ * (lib/store/write/statistics.ts). work_mem holds the rows of a batch.
  */
 const SETTINGS = { plan_cache_mode: 'force_generic_plan', enable_seqscan: 'off', work_mem: '32MB' }
-/** Slots of project_totals, but for slot 0: each lane counts in one of its own, so that lanes do not wait for a row. */
+/**
+ * How many slots (rows) of project_totals lanes count in; slot 0 is not among them. Each lane has a slot of its own,
+ * so that no lane waits for the row that another one has locked.
+ */
 const SLOTS = 62
 
 type Done = Exclude<Decision, { type: 'refused' }>
-/** Who writes, as far as it is written down; nobody's key restores. */
+/** Who writes, as far as that is stored. `keyId` is null where a command restores traces. */
 type Author = Pick<Principal, 'projectId' | 'environment' | 'trialAccountId'> & { readonly keyId: string | null }
 
 export class WritePath implements Ingest {
@@ -96,7 +108,7 @@ export class WritePath implements Ingest {
   readonly #statistics: Statistics
   readonly #cuts: RankingCuts
   #scheduled = false
-  /** When the lanes that are at work began their batches. */
+  /** When each lane that is at work began its batch, in ms of performance.now(). */
   readonly #began = new Map<Writer, number>()
   #gathering: NodeJS.Timeout | undefined
   #onEmpty: (() => void) | undefined
@@ -167,7 +179,7 @@ export class WritePath implements Ingest {
     return outcome.exported
   }
 
-  /** Gives the refusals of a trace's spans. */
+  /** Writes the spans of one trace and returns why some of them were refused. */
   async #exportTrace(key: Principal, trace: ReadySpans, bytes: number): Promise<readonly SpanRefusal[]> {
     if (trace.first === undefined) return trace.refusals
     const operation = { ...trace, environment: key.environment }
@@ -177,8 +189,8 @@ export class WritePath implements Ingest {
   }
 
   /**
-   * Stores a trace as a line of an export shows it, with the past that it has behind it, and charges nobody. Its id decides
-   * as it does for `record`: what is there is never changed.
+   * Stores a trace from a line of an export file, with its past: when and by whom it was recorded, and its scores. No
+   * trial account is charged. As with `record`, a trace that is already stored is never changed.
    */
   restore(projectId: number, line: Uint8Array): Promise<Recorded> {
     const nobody = { projectId, keyId: null, environment: null, trialAccountId: null }
@@ -215,7 +227,7 @@ export class WritePath implements Ingest {
     await this.#pool.end()
   }
 
-  /** Prepares a body once there is room for its rows, which is given back when `write` is done with them. */
+  /** Waits until there is room for the rows of a body, makes it ready, and gives the room back when `write` is done. */
   async #whenReady<T>(
     operation: TaskName,
     body: Uint8Array,
@@ -235,7 +247,10 @@ export class WritePath implements Ingest {
     return trialAccountId !== null && this.#trialTraces !== undefined
   }
 
-  /** Queues an operation of a body of so many bytes; resolves with its decision once that is committed, or throws a Refusal. */
+  /**
+   * Queues an operation whose body has so many bytes. Resolves to its decision once that is committed; rejects with a
+   * Refusal if it is refused.
+   */
   #submit(key: Author, traceId: string, operation: Operation, bytes: number): Promise<Done> {
     const makesTrace = operation.operation === 'record' || operation.operation === 'export'
     const charge =
@@ -286,7 +301,10 @@ export class WritePath implements Ingest {
     })
   }
 
-  /** Whether what is ready had better wait for the lane that is at work; if so, it is looked at again in good time. */
+  /**
+   * Whether the runnable operations had better wait for a lane that is at work. If so, a timer asks again when the
+   * lane has been writing for GATHER.ms.
+   */
   #waitForLane(): boolean {
     if (this.#began.size === 0 || this.#queue.runnable >= GATHER.operations) return false
     const leftMs = Math.min(...this.#began.values()) + GATHER.ms - performance.now()
@@ -317,12 +335,15 @@ export class WritePath implements Ingest {
     for (const { projectId } of batch) this.#cuts.count(projectId, 1)
   }
 
-  /** What waits behind a batch for which there was no connection does not wait for another attempt, each of which takes seconds. */
+  /**
+   * Fails whatever waits behind a batch for which there was no connection: every further attempt to connect would take
+   * seconds.
+   */
   async #failQueued(writer: Writer, error: unknown): Promise<void> {
     while (this.#queue.runnable > 0) await writer.fail(this.#queue.take(UNBOUNDED), error)
   }
 
-  /** Puts an operation back into the queue; its trace stays locked by it, so that nothing overtakes it there. */
+  /** Puts an operation back into the queue. It keeps its trace locked, so that no other operation on it overtakes. */
   #tryAgain(pending: Pending, pauseMs: number): void {
     if (pauseMs === 0) {
       this.#queue.retry(pending)
@@ -340,7 +361,7 @@ export class WritePath implements Ingest {
   }
 }
 
-/** Of an append or an end: neither makes a trace. */
+/** Narrows the decision of an append or an end. Neither of them makes a trace. */
 function ofChange(decision: Done): Extract<Done, { type: 'change' | 'duplicate' }> {
   if (decision.type === 'change' || decision.type === 'duplicate') return decision
   throw new Error(`an append or end was decided as ${decision.type}`)

@@ -1,4 +1,7 @@
-/** What traces, spans, tags, scores and changes have for each column of their rows. */
+/**
+ * The value of each column (lib/rows/columns.ts), as a function of the trace, span, tag, score or change that is
+ * written.
+ */
 
 import { type Past, type PastScore, type PreparedSpan, type PreparedTrace, shortHash } from '../trace/prepared.ts'
 import { countBytes, countErrors } from '../trace/span-sums.ts'
@@ -18,7 +21,7 @@ import type {
 } from './columns.ts'
 import type { TagLists, TraceLists } from './list-numbers.ts'
 
-/** For each column, how an item's value is had. */
+/** For each column, the function that gives an item's value. */
 type ValuesFor<Columns extends readonly { readonly name: string }[], Item> = Readonly<
   Record<Columns[number]['name'], (item: Item) => Value>
 >
@@ -40,14 +43,14 @@ export const spanHeadValues: ValuesFor<typeof SPAN_HEAD_COLUMNS, PreparedSpan> =
   model: span => span.model
 }
 
-/** In ms; null while it is running. */
+/** The duration in ms; null while the trace is running. */
 export const traceDuration = ({ startedAt, endedAt }: Pick<PreparedTrace, 'startedAt' | 'endedAt'>) =>
   endedAt === null ? null : durationMs(startedAt, endedAt)
 
 /** A trace to record, or to restore with its past. */
 export type NewTrace = PreparedTrace & { readonly past?: Past }
 
-/** Bytes of its documents, its spans' among them. */
+/** The bytes of the trace's document and of its spans' documents. */
 export const estimatedBytes = ({ past, bytes, spans }: NewTrace): number =>
   past?.estimatedBytes ?? bytes + countBytes(spans)
 
@@ -90,7 +93,7 @@ export const listValues: ValuesFor<typeof LIST_COLUMNS, TraceLists> = {
   user_named_family: lists => lists.userNamedFamily
 }
 
-/** What its lists, its tags and their lists show of a trace. */
+/** The fields of a trace that its lists, its tags and their lists are made of. */
 export interface ListedTrace {
   readonly traceId: string
   readonly status: string
@@ -103,7 +106,7 @@ export interface ListedTrace {
   readonly tags: readonly string[]
 }
 
-/** A tag, and the trace that has it, with their lists. */
+/** A tag and the trace that has it, with the lists of both. */
 export interface TaggedTrace {
   readonly trace: ListedTrace
   readonly lists: TraceLists
@@ -141,11 +144,11 @@ export const scoreValues: ValuesFor<typeof SCORE_BODY_COLUMNS, PastScore> = {
 /** An append, an end or a growth of a stored trace. */
 export interface Changed<Sums = TraceChange | Growth> {
   readonly state: Pick<TraceState, 'seq' | 'version'>
-  /** The number that the change leaves on the row. */
+  /** The version that the trace has after the change. */
   readonly version: number
   readonly sums: Sums
 }
-/** An end or a growth, what it sets besides, and the lists that the trace is in then. */
+/** An end or a growth: what it sets besides, and the lists that the trace is in afterwards. */
 export interface Done<T extends Ending | Growth> extends Changed {
   readonly done: T
   readonly lists: TraceLists

@@ -1,20 +1,21 @@
 /**
- * The columns that the write path fills: the one list from which COPY's rows, the statements that change a trace and the
- * places of fields in a row follow. A new field of a trace is a line here, beside one in column-values.ts and in sql/.
+ * The columns that the write path fills. The rows of COPY, the statements that change a trace and the offsets of
+ * fields in a row all follow from these lists. A new field of a trace is a line here, one in column-values.ts and one
+ * in sql/.
  */
 import type { ListNumber } from './list-numbers.ts'
 
 export interface Column {
   readonly name: string
   readonly type: string
-  /** Never null, and of a fixed width: what stands behind it in a row has a fixed place. */
+  /** The value is never null and always of one width, so that the next column begins at a fixed offset. */
   readonly fixed?: true
 }
 
 const column = <N extends string>(name: N, type: string) => ({ name, type })
 const fixed = <N extends string>(name: N, type: keyof typeof WIDTHS) => ({ name, type, fixed: true as const })
 
-/** A value of a column: bytea in hexadecimal or as bytes, json as its text, a time in canonical form. */
+/** A value of a column: bytea as hexadecimal digits or bytes, json as its text, a time in canonical form. */
 export type Value = string | number | boolean | readonly string[] | Uint8Array | ListNumber | null
 
 /** The numbers of the lists that a trace is in (lib/rows/list-numbers.ts). */
@@ -25,7 +26,7 @@ export const LIST_COLUMNS = [
   column('user_named_family', 'bigint')
 ] as const
 
-/** What is known of a new trace only when it is written; `ranked` says which rankings it is in. */
+/** The columns of a new trace that are known only when it is written. `ranked` says which rankings the trace is in. */
 export const TRACE_STAMP_COLUMNS = [
   column('project_id', 'int'),
   column('seq', 'bigint'),
@@ -36,7 +37,7 @@ export const TRACE_STAMP_COLUMNS = [
   column('ranked', 'smallint')
 ] as const
 
-/** What its body says of a trace, and its past where it is restored. */
+/** The columns of a new trace that follow from its body, and from its past if the trace is restored. */
 export const TRACE_BODY_COLUMNS = [
   column('id', 'uuid'),
   column('span_count', 'int'),
@@ -69,7 +70,7 @@ export const TRACE_BODY_COLUMNS = [
 
 export const TRACE_COLUMNS: readonly Column[] = [...TRACE_STAMP_COLUMNS, ...LIST_COLUMNS, ...TRACE_BODY_COLUMNS]
 
-/** Which trace a span or a score belongs to: known only when it is written. */
+/** The trace that a span or a score belongs to. It is known only when the row is written. */
 export const OWNER_COLUMNS = [fixed('project_id', 'int'), fixed('trace_seq', 'bigint')] as const
 
 /** The free JSON of a span. */
@@ -80,12 +81,15 @@ export const SPAN_TEXT_COLUMNS = [
   column('events', 'json')
 ] as const
 
-/** How that is stored: in these four, or compressed with that of other spans in the last (lib/rows/packed-texts.ts). */
+/**
+ * The texts are stored in their four columns, or packed with those of other spans in the fifth
+ * (lib/rows/packed-texts.ts).
+ */
 export const STORED_TEXT_COLUMNS = [...SPAN_TEXT_COLUMNS, column('packed', 'bytea')] as const
 
 export const SPAN_ID_COLUMN = column('id', 'bytea')
 
-/** What the body says of a span besides. */
+/** The other columns of a span that follow from its body. */
 export const SPAN_HEAD_COLUMNS = [
   SPAN_ID_COLUMN,
   column('parent_id', 'bytea'),
@@ -105,10 +109,10 @@ export const SPAN_HEAD_COLUMNS = [
 
 export const SPAN_COLUMNS: readonly Column[] = [...OWNER_COLUMNS, ...STORED_TEXT_COLUMNS, ...SPAN_HEAD_COLUMNS]
 
-/** What is known of the row of a tag only when it is written. */
+/** The columns of a tag's row that are known only when it is written. */
 export const TAG_STAMP_COLUMNS = [fixed('project_id', 'int'), fixed('ranked', 'smallint')] as const
 
-/** What stands beside a trace for each of its tags. */
+/** The other columns of a tag's row: the tag, its lists, and what lists show of the trace that has the tag. */
 export const TAG_BODY_COLUMNS = [
   fixed('tag_family', 'bigint'),
   fixed('tag_named_family', 'bigint'),
@@ -125,7 +129,7 @@ export const TAG_BODY_COLUMNS = [
 
 export const TAG_COLUMNS: readonly Column[] = [...TAG_STAMP_COLUMNS, ...TAG_BODY_COLUMNS]
 
-/** A score of a restored trace; its number, which counts insertions, is the table's default. */
+/** A score of a restored trace. Its number counts insertions and comes from the table's default. */
 export const SCORE_BODY_COLUMNS = [
   column('id', 'bytea'),
   column('span_id', 'bytea'),
@@ -141,7 +145,7 @@ export const SCORE_BODY_COLUMNS = [
 
 export const SCORE_COLUMNS: readonly Column[] = [...OWNER_COLUMNS, ...SCORE_BODY_COLUMNS]
 
-/** Which stored trace of a project a change is for, and the version that it holds for. */
+/** The stored trace that a change is for, and the version that the trace must still have. */
 export const TARGET_COLUMNS = [column('seq', 'bigint'), column('old_version', 'bigint')] as const
 
 /** What every change sets. */
@@ -153,7 +157,7 @@ export const APPEND_COLUMNS = [
   column('estimated_bytes', 'bigint')
 ] as const
 
-/** What an end and a growth set besides. A column `sets_x` says whether x is set at all. */
+/** What an end and a growth set besides. A column `sets_x` says whether x is set or keeps its stored value. */
 const DONE_COLUMNS = [
   ...APPEND_COLUMNS,
   ...LIST_COLUMNS,
@@ -176,7 +180,9 @@ const DONE_COLUMNS = [
 
 export const END_COLUMNS = [...DONE_COLUMNS, column('end_hash', 'bytea'), column('sets_metadata', 'boolean')] as const
 
-/** What spans of OpenTelemetry set of a stored trace that is gathered from them: nearly everything. */
+/**
+ * What a growth sets: further spans of OpenTelemetry can change nearly every field of the trace that they belong to.
+ */
 export const GROWTH_COLUMNS = [
   ...DONE_COLUMNS,
   column('started_at', 'timestamptz'),
@@ -192,13 +198,13 @@ export const GROWTH_COLUMNS = [
 /** Bytes of a value in COPY's binary format. */
 const WIDTHS = { smallint: 2, int: 4, bigint: 8 } as const
 
-/** A row begins with the number of its fields, and a field with its length. */
+/** A row begins with the number of its fields, and a field begins with its length. */
 const COUNT_BYTES = 2
 const LENGTH_BYTES = 4
 
 /**
- * Where the value of a column begins in a row of these columns, in bytes; `fields` are rows that go without the number of
- * fields in front. Throws where what stands before it has no fixed width.
+ * The offset, in bytes, at which the value of a column begins in a row of these columns. With `fields`, the row has no
+ * number of fields in front. Throws if a column before it has no fixed width.
  */
 export function offsetIn(columns: readonly Column[], name: string, fields = false): number {
   let at = fields ? 0 : COUNT_BYTES

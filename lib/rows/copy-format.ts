@@ -1,6 +1,7 @@
 /**
- * Rows in the binary format of COPY (https://www.postgresql.org/docs/current/sql-copy.html#SQL-COPY-FILE-FORMATS-BINARY):
- * a count of fields, then each field as its length and its bytes; numbers big-endian, times as microseconds since 2000.
+ * Writes rows in the binary format of COPY
+ * (https://www.postgresql.org/docs/current/sql-copy.html#SQL-COPY-FILE-FORMATS-BINARY). A row is a count of fields,
+ * then each field as its length and its bytes. Numbers are big-endian, times are microseconds since 2000.
  */
 
 import { epochMs, microsOf } from '../trace/timestamp.ts'
@@ -11,29 +12,30 @@ import { threadBytes } from './thread-bytes.ts'
 const FIRST_BYTES = 65_536
 /** Bytes that one UTF-16 code unit takes in UTF-8 at most. */
 const UNIT_BYTES = 3
-/** Up to here a loop beats a call. */
+/** A text of up to so many characters is written by a loop, which is faster than a call of Buffer's own method. */
 const SHORT_TEXT = 64
 const NULL_LENGTH = -1
 const TWO_32 = 4_294_967_296
-/** 2000-01-01T00:00:00Z, where PostgreSQL's clock begins. */
+/** PostgreSQL counts time from 2000-01-01T00:00:00Z. */
 const POSTGRES_EPOCH_MS = 946_684_800_000
+/** PostgreSQL's number for the type text, which an array names as the type of its elements. */
 const TEXT_OID = 25
 
-/** Writes one field with its length; the value is not null. */
+/** Writes one field with its length. The value must not be null. */
 type WriteField = (rows: CopyWriter, value: never) => void
 
-/** Hexadecimal digits by their character codes. */
+/** The values of hexadecimal digits, by their character codes. */
 const NIBBLES = Uint8Array.from({ length: 128 }, (_, code) => Number.parseInt(String.fromCharCode(code), 16))
 
 /**
- * A buffer that rows are written into, one behind the other. Numbers, digits and short texts are put in byte by byte: a
- * call of Buffer's own methods costs more than that.
+ * A buffer that rows are written into, one behind the other. Numbers, digits and short texts are written byte by byte,
+ * which is faster than a call of Buffer's own methods.
  */
 export class CopyWriter {
   bytes = Buffer.allocUnsafe(FIRST_BYTES)
   length = 0
 
-  /** Forgets what was written, and what a failure may have left half written. */
+  /** Forgets what was written before, also what an error may have left half written. */
   begin(): void {
     this.length = 0
   }
@@ -80,7 +82,7 @@ export class CopyWriter {
     this.length = this.bytes.writeDoubleBE(value, this.length)
   }
 
-  /** A text behind its length. */
+  /** Writes a text as a field: its length in bytes, then UTF-8. */
   text(text: string): void {
     this.makeRoom(4 + text.length * UNIT_BYTES)
     const from = this.length + 4
@@ -89,7 +91,7 @@ export class CopyWriter {
     this.length = end
   }
 
-  /** Hexadecimal digits as bytes, behind their length. */
+  /** Writes hexadecimal digits as a field: their length in bytes, then the bytes. */
   hex(digits: string): void {
     const count = digits.length / 2
     this.int32(count)
@@ -115,21 +117,21 @@ export class CopyWriter {
     bytes[at + 3] = value
   }
 
-  /** Integers up to 2^53. */
+  /** Integers from -2^53 to 2^53. */
   putInt64(value: number, at: number): void {
     const high = Math.floor(value / TWO_32)
     this.putInt32(high, at)
     this.putInt32(value - high * TWO_32, at + 4)
   }
 
-  /** What was written, as bytes of its own. */
+  /** Returns a copy of what was written. */
   take(): Uint8Array {
     const taken = threadBytes(this.length)
     taken.set(this.bytes.subarray(0, this.length))
     return taken
   }
 
-  /** False where the text is long, or not ASCII. */
+  /** Writes a short ASCII text. False if the text is long or not ASCII; what was written then does not count. */
   #putAscii(text: string, at: number): boolean {
     if (text.length > SHORT_TEXT) return false
     const { bytes } = this
@@ -188,14 +190,15 @@ const FIELDS: Readonly<Record<string, WriteField>> = {
   json: (rows, value: string) => rows.text(value),
   'text[]'(rows, value: readonly string[]) {
     const start = rows.length
-    // Length, which is filled in last; one dimension; no nulls; of text; so many, counted from 1.
+    // The length, filled in at the end; one dimension; no nulls; the type of the elements; how many; the first index
+    // is 1.
     for (const number of [0, 1, 0, TEXT_OID, value.length, 1]) rows.int32(number)
     for (const text of value) rows.text(text)
     rows.putInt32(rows.length - start - 4, start)
   }
 }
 
-/** A function that writes the fields of these columns, in their order. */
+/** Returns a function that writes the fields of these columns, in their order. */
 export function fieldWriter<T, N extends string>(
   columns: readonly (Column & { readonly name: N })[],
   values: Readonly<Record<N, (item: T) => Value>>
@@ -211,7 +214,7 @@ export function fieldWriter<T, N extends string>(
   }
 }
 
-/** The field that begins here: its bytes, undefined for null, and where it ends. */
+/** The field that begins at this offset: its bytes (undefined for null), and the offset at which it ends. */
 export function readField(bytes: Buffer, at: number): { readonly bytes: Buffer | undefined; readonly end: number } {
   const length = bytes.readInt32BE(at)
   const from = at + 4

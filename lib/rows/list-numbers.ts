@@ -1,15 +1,18 @@
 /**
- * The numbers that say which lists a trace is in (lib/store/lists/trace-merge.ts): of its family (status, environment and model
- * together), of its named family (the family and the name), and of both for its user and for each of its tags. Each number is the
- * hash of a text seeded with another number, hashtextextended in PostgreSQL.
+ * Computes the numbers of the lists that a trace is in (lib/store/lists/trace-merge.ts). A trace has the number of its
+ * family (status, environment and model together) and of its named family (the family and the name). With its user,
+ * and with each of its tags, it has a number of both again. A number is the hash of a text, seeded with another
+ * number: hashtextextended in PostgreSQL.
  *
- * The write path computes them here; maintenance that changes many rows has PostgreSQL compute them. Generated columns would
- * serve both, but PostgreSQL reads and plans their expressions anew for every COPY and every update, needed or not: where typical
- * traces are streamed, 20 % of its CPU (820 us a trace, 655 without). Two families of a project that share a number would
- * be found by each other's filters; among 1,000 the odds are 1 in 10^13.
+ * The write path computes the numbers here. Maintenance that changes many rows has PostgreSQL compute them. Generated
+ * columns would serve both, but PostgreSQL plans their expressions anew for every COPY and every update, even if no
+ * column they depend on changes (test/bench/RESULTS.md, "Generated columns").
+ *
+ * If two families of a project shared a number, each would be found by the filters of the other. Among 1,000 families
+ * the odds of that are 1 in 10^13.
  */
 
-/** A signed number of 64 bits, as its halves, each signed. */
+/** A signed number of 64 bits as its two halves of 32 bits, each signed. */
 export interface ListNumber {
   readonly high: number
   readonly low: number
@@ -20,7 +23,7 @@ const NO_SEED: ListNumber = { high: 0, low: 0 }
 /** The number in decimal digits. */
 export const digitsOf = ({ high, low }: ListNumber): string => String((BigInt(high) << 32n) | BigInt(low >>> 0))
 
-/** What a trace's lists are made from, beside its environment. */
+/** The fields that determine a trace's lists, together with its environment. */
 interface Listed {
   readonly status: string
   readonly model: string | null
@@ -61,8 +64,8 @@ export function tagListsOf(tag: string, { family, namedFamily, userFamily }: Tra
 }
 
 /**
- * SQL that computes the numbers of `listsOf` from SQL expressions: for statements that change stored traces. An environment
- * may be null here: that of a trace that never had one.
+ * SQL that computes the numbers of `listsOf`, for statements that change stored traces. The arguments are SQL
+ * expressions. The environment may be null: it was not recorded with every restored trace.
  */
 export function listsInSql({
   status,
@@ -93,19 +96,19 @@ export function tagListsInSql(
   }
 }
 
-/** Null where the text is. */
+/** SQL of the hash; it is null if the text is null. */
 export const hashInSql = (text: string, seed: string): string => `hashtextextended(${text}, ${seed})`
 
-/** The text that is hashed, in UTF-8, and zeros behind it. */
+/** The text that is being hashed, in UTF-8, with zeros behind it. */
 let bytes = Buffer.alloc(1024)
 /** Bytes that one UTF-16 code unit takes in UTF-8 at most. */
 const UNIT_BYTES = 3
-/** Bytes that are taken in together, as three words. */
+/** The hash takes in so many bytes at a time, as three words. */
 const BLOCK = 12
 
 /**
- * Bob Jenkins's lookup3 as PostgreSQL has it on little-endian machines (hash_bytes_extended in its src/common/hashfn.c; the
- * algorithm: https://burtleburtle.net/bob/c/lookup3.c).
+ * PostgreSQL's hashtextextended: Bob Jenkins's lookup3 (https://burtleburtle.net/bob/c/lookup3.c) as
+ * hash_bytes_extended in src/common/hashfn.c computes it on little-endian machines.
  */
 export function hashText(text: string, seed: ListNumber): ListNumber {
   const length = encode(text)
@@ -133,7 +136,7 @@ export function hashText(text: string, seed: ListNumber): ListNumber {
   }
   a = (a + word(at)) | 0
   b = (b + word(at + 4)) | 0
-  // The lowest byte of the last word stays free.
+  // As in PostgreSQL, the lowest byte of the last word stays free.
   c = (c + (word(at + 8) << 8)) | 0
   c = ((c ^ b) - rotated(b, 14)) | 0
   a = ((a ^ c) - rotated(c, 11)) | 0
@@ -145,7 +148,7 @@ export function hashText(text: string, seed: ListNumber): ListNumber {
   return { high: b, low: c }
 }
 
-/** Gives the length in bytes. */
+/** Puts the text into `bytes`, and returns its length there. */
 function encode(text: string): number {
   const most = text.length * UNIT_BYTES + BLOCK
   if (bytes.length < most) bytes = Buffer.alloc(2 * most)

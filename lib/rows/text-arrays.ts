@@ -1,10 +1,11 @@
 /**
- * How many values of a column travel as one text parameter of a statement, which takes them apart.
+ * Joins the values of a column into one text, which travels as one parameter of a statement. The statement takes it
+ * apart.
  *
- * - Numbers, times, JSON and hexadecimal digits never hold a control character: they are joined by U+0001, null is U+0002,
- *   and nothing is escaped on either side. That takes PostgreSQL and node less than array literals (test/bench/RESULTS.md,
+ * - Numbers, times, JSON and hexadecimal digits never hold a control character. They are joined by U+0001, null is
+ *   U+0002, and nothing is escaped on either side, which costs less CPU than an array literal (test/bench/RESULTS.md,
  *   "How parameters travel").
- * - Texts in which a client may put any character are elements of an array literal.
+ * - Other texts can hold any character that a client sends. They are elements of an array literal.
  */
 import type { Column, Value } from './columns.ts'
 import { digitsOf } from './list-numbers.ts'
@@ -31,13 +32,13 @@ function cell(column: Column, value: Value): string {
   return column.type === 'bytea' ? `\\x${text}` : text
 }
 
-/** The parameter of a column, made of its values. */
+/** The values of a column as one parameter. */
 export function parameter(column: Column, values: readonly Value[]): string {
   const cells = values.map(value => cell(column, value))
   return isQuoted(column) ? `{${cells.join(',')}}` : cells.join(SEPARATOR)
 }
 
-/** The rows of `columns` as a source for `from`, their parameters numbered from `first`. */
+/** SQL for a `from` clause that gives the rows of `columns`. Their parameters are numbered from `first`. */
 export function rowSource(columns: readonly Column[], first: number, alias: string): string {
   const arrays = columns.map((column, i) =>
     isQuoted(column) ? `$${first + i}::text[]` : `string_to_array($${first + i}::text, E'\\x01', E'\\x02')`
@@ -45,6 +46,6 @@ export function rowSource(columns: readonly Column[], first: number, alias: stri
   return `unnest(${arrays.join(', ')}) as ${alias} (${columns.map(({ name }) => name).join(', ')})`
 }
 
-/** A column of such a source in its own type. */
+/** SQL for a column of such a source, cast to its own type. */
 export const typed = ({ name, type }: Column, alias: string): string =>
   type === 'text' ? `${alias}.${name}` : `${alias}.${name}::${type}`

@@ -1,6 +1,7 @@
 /**
- * JSON that is not a trace and may be large all the same: read where the bodies of traces are made ready, so that none
- * holds up the requests of others. 2 MiB of short numbers took the main thread 0.9 s.
+ * Reads JSON that is not a trace and can be just as large. It is read on the threads that make traces ready, because
+ * parsing a large body on the main thread would hold up the requests of others (test/bench/RESULTS.md, "Worker
+ * threads").
  */
 import { Refusal } from '../errors.ts'
 import { type LargeMessage, readLargeMessage } from '../mcp/message.ts'
@@ -12,16 +13,17 @@ import { parseExact, stringifyExact } from '../trace/json/exact-json.ts'
 import { type Merged, mergeMetadata } from '../trace/metadata.ts'
 import { splitTexts } from './text-pair.ts'
 
-/** What can be read, and what it comes to. */
+/** The names of what can be read, and the type of each result. */
 export interface Parsed {
-  /** The body of a patch: its metadata as exact JSON text. */
+  /** From the body of a PATCH: its metadata as exact JSON text. */
   patch: string
+  /** From the body of POST …/scores. */
   score: ScoreInput
-  /** Two texts (`textsOf`), the stored metadata and the patch. */
+  /** From two texts (`textsOf`), the stored metadata and the patch: the merged metadata. */
   merge: Merged
-  /** A message of the Model Context Protocol. */
+  /** From a message of the Model Context Protocol. */
   message: LargeMessage
-  /** Two texts, options of get_trace and the answer of getTrace: the answer of the tool. */
+  /** From two texts, the options of the tool get_trace and the answer of the operation getTrace: the tool's answer. */
   view: string
 }
 export type ParsedName = keyof Parsed
@@ -50,5 +52,5 @@ const PARSERS: { readonly [name in ParsedName]: (body: Uint8Array) => Parsed[nam
 
 export const isParsedName = (operation: string): operation is ParsedName => operation in PARSERS
 
-/** Throws a Refusal where the body is not what it should be. */
+/** Reads a body. Throws a Refusal if it is not valid. */
 export const parse = <K extends ParsedName>(name: K, body: Uint8Array): Parsed[K] => PARSERS[name](body)

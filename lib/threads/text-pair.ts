@@ -1,9 +1,10 @@
-/** Two texts on their way to another thread, which takes bytes. */
+/** Packs two texts into one body, because a worker thread is given a body of bytes. */
 
-/** Two texts as one body. */
+/** The two texts as one body: the byte length of the first, a line break, and both texts. */
 export const textsOf = (one: string, other: string): Uint8Array =>
   Buffer.from(`${Buffer.byteLength(one)}\n${one}${other}`)
 
+/** The two texts of a body that `textsOf` made. */
 export function splitTexts(body: Uint8Array): [one: string, other: string] {
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
   const start = bytes.indexOf('\n') + 1
