@@ -1,4 +1,4 @@
-/** Accounts: who owns projects. An owner account is never limited; a trial account may record so many traces. */
+/** Accounts own projects. An owner account is never limited; a trial account may record a limited number of traces. */
 import type { Sql } from 'postgres'
 import type { TrialCharge } from './write/charge.ts'
 
@@ -8,7 +8,7 @@ export interface AccountRow {
   readonly id: number
   readonly name: string
   readonly type: AccountType
-  /** Traces charged to the account; only trial accounts are charged. */
+  /** How many traces were charged to the account. Only trial accounts are charged. */
   readonly trialUsed: number
   readonly createdAt: string
 }
@@ -19,7 +19,7 @@ export async function insertAccount(sql: Sql, name: string, type: AccountType): 
   return row
 }
 
-/** Every account, in the order they were made. */
+/** All accounts, in the order in which they were made. */
 export async function listAccounts(sql: Sql): Promise<AccountRow[]> {
   return sql<AccountRow[]>`select ${accountColumns(sql)} from accounts order by id`
 }

@@ -1,7 +1,7 @@
-/** How much disk the database takes. */
+/** The size of the database on disk. */
 import type { Sql } from 'postgres'
 
-/** In bytes, indexes and all; PostgreSQL looks at every file for it. */
+/** The size in bytes, indexes included. PostgreSQL looks at every file of the database to find it. */
 export async function measureDatabase(sql: Sql): Promise<number | undefined> {
   const [row] = await sql<{ bytes: number }[]>`select pg_database_size(current_database()) as bytes`
   return row?.bytes

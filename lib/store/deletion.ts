@@ -1,4 +1,4 @@
-/** Deleting a trace with everything under it. */
+/** Deletes a trace with everything under it. */
 import type { Sql } from 'postgres'
 import type { Attempts } from '../database/sql-access.ts'
 import { hashInSql } from '../rows/list-numbers.ts'
@@ -6,10 +6,12 @@ import { CHANGED, compareAndSet } from './compare-and-set.ts'
 import { addTotals } from './write/totals.ts'
 
 /**
- * Deletes a trace, its spans and its scores, and corrects the project's totals; false where there is no such trace.
+ * Deletes a trace, its spans, its scores and its tags, and corrects the project's totals. False if there is no such
+ * trace.
  *
- * The spans and scores that the statement sees are those of the version that it found, and it takes only while that is
- * still the version: what arrives at the same moment makes it look again, and is never left behind.
+ * A span or score that arrives at the same moment must not be left behind. So the statement deletes only if the trace
+ * still has the version that the statement found; any write moves the version. If it has moved, the statement is sent
+ * again.
  */
 export async function deleteTrace(
   sql: Sql,
@@ -18,7 +20,8 @@ export async function deleteTrace(
   attempts: Attempts = { sent: false }
 ): Promise<boolean> {
   return compareAndSet(attempts, async send => {
-    // Looked for beforehand, so that a later attempt knows that there was something to delete.
+    // The trace is looked for first. If a later attempt finds it gone after one was sent, the earlier one has deleted
+    // it.
     const [present] = await sql`select from traces where project_id = ${projectId} and id = ${traceId}`
     if (present === undefined) return attempts.sent
     return (await send(() => removeTrace(sql, projectId, traceId))) || CHANGED

@@ -1,9 +1,9 @@
-/** Relabelling stored traces (specification 2.10.8): the one way in which a trace's environment ever changes. */
+/** Relabels stored traces (specification 2.10.8). Nothing else ever changes the environment of a trace. */
 import type { Sql } from 'postgres'
 import { hashInSql, listsInSql, tagListsInSql } from '../rows/list-numbers.ts'
 import { RANKED_IN_ALL } from './rankings/rankings.ts'
 
-/** Which traces of a project: all that fit every condition given. */
+/** Selects the traces of a project that meet every condition that is set. */
 export interface TraceSelection {
   /** The key that recorded them. */
   readonly keyId?: string | undefined
@@ -17,19 +17,21 @@ export interface TraceSelection {
 export interface Relabelling {
   /** A label, or 'unassigned', as it is stored. */
   readonly environment: string
-  /** Change recorded environments too, 'unassigned' among them; otherwise only what was never recorded. */
+  /**
+   * Whether recorded environments ('unassigned' is one) are changed too; otherwise only those never recorded are set.
+   */
   readonly overwrite: boolean
 }
 
 export interface EnvironmentCount {
-  /** As stored; null: never recorded. */
+  /** As it is stored; null if it was never recorded. */
   readonly environment: string | null
   readonly traces: number
   /** The highest inner number among them. */
   readonly lastSeq: number
 }
 
-/** How many of the selected traces are in which environment. */
+/** Counts the selected traces by environment. */
 export async function countEnvironments(
   sql: Sql,
   projectId: number,
@@ -57,17 +59,17 @@ const SET_TAG_LISTS = assignments({
 
 export interface RelabelledBatch {
   readonly changed: number
-  /** The inner number up to which everything is done; null: nothing is left. */
+  /** All traces up to this inner number are done; null if nothing is left to do. */
   readonly lastSeq: number | null
 }
 
 /**
- * Relabels, among the next `limit` traces of the project by their inner numbers, those that are selected and would change.
- * One statement, so a batch is done as a whole or not at all, and locks no more than its own traces. Each gets a new
- * version: whoever is just deciding on what it was before decides again.
+ * Takes the next `limit` traces of the project by their inner numbers, and relabels those that are selected and would
+ * change. A batch is one statement, so it is done as a whole or not at all, and locks only its own traces. Each
+ * relabelled trace gets a new version, so that a write that was decided on the old state is decided again.
  *
- * `is true` keeps PostgreSQL on the primary key: an index of one of the conditions would find all of the project's traces
- * that fit it, for every batch anew.
+ * `is true` makes PostgreSQL use the primary key. The index of one of the conditions would find all traces of the
+ * project that meet it, again for every batch.
  */
 export async function relabelTraces(
   sql: Sql,

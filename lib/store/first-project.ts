@@ -1,14 +1,14 @@
-/** What a database without projects is given at the first start. */
+/** Makes the first project of a database, at the first start. */
 import type { Sql } from 'postgres'
 import { SCOPES } from '../access/keys.ts'
 
-/** unique_violation: another start was quicker. */
+/** The SQLSTATE unique_violation: another process was quicker. */
 const UNIQUE_VIOLATION = '23505'
 
 /**
- * Where there is no project at all: makes the project `default`, an owner account for it if there is none, and a key
- * with every scope, in one statement, and returns the project's id. Undefined, and nothing made, where a project exists.
- * Of two starts at the same moment the slower one fails as a whole on the project's slug, its account included.
+ * Makes the project `default`, an owner account for it if there is none, and a key with every scope, in one statement.
+ * Returns the project's id. Undefined, and nothing is made, if any project exists. If two processes start at the same
+ * moment, the slower statement fails as a whole, because the slug is taken.
  */
 export async function insertFirstProject(
   sql: Sql,

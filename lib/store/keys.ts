@@ -1,6 +1,7 @@
 /**
- * API keys. Whatever changes a key tells every server process in the same statement (`pg_notify`), so that none goes on
- * with what it remembers of the key. The notice is a hint: it is lost where a listener is just not connected.
+ * API keys. Every statement that changes a key also notifies all server processes (`pg_notify`), so that they forget
+ * what they remember of the key. The notice is only a hint: a process that is not connected at that moment does not
+ * get it.
  */
 import type { Sql } from 'postgres'
 import type { Scope } from '../access/keys.ts'
@@ -11,7 +12,7 @@ export const KEYS_CHANNEL = 'spoor_keys'
 export interface KeyForAuth {
   readonly id: string
   readonly projectId: number
-  /** Null: a key from before scopes existed. */
+  /** Null for a key from before scopes existed. */
   readonly scopes: Scope[] | null
   readonly environment: string | null
   readonly digest: Buffer
@@ -23,7 +24,7 @@ export interface KeyForAuth {
   readonly accountType: 'owner' | 'trial'
 }
 
-/** What is known of a key but for its digest. */
+/** A key as commands show it: all fields but the digest. */
 export interface KeyRow {
   readonly id: string
   readonly projectId: number
@@ -45,11 +46,11 @@ export interface NewKey {
   readonly label: string
   readonly scopes: readonly Scope[]
   readonly environment: string | null
-  /** Days from now; null: never. */
+  /** Days from now; null if the key never expires. */
   readonly expiresInDays: number | null
 }
 
-/** What authentication needs to know of the keys that exist among these; the others are left out. */
+/** Reads what authentication needs of these keys. Ids of keys that do not exist are left out. */
 export async function readKeysForAuth(sql: Sql, keyIds: readonly string[]): Promise<KeyForAuth[]> {
   const rows = await sql<(Omit<KeyForAuth, 'digest'> & { digest: string })[]>`
     select k.id, k.project_id as "projectId", k.scopes, k.environment, k.digest, k.expires_at as "expiresAt",
@@ -62,8 +63,9 @@ export async function readKeysForAuth(sql: Sql, keyIds: readonly string[]): Prom
 }
 
 /**
- * Marks keys as used now, unless another process did so in the last five minutes, and returns when each was last used.
- * The rows are locked in the order of their ids, so that two processes with the same keys do not block each other.
+ * Marks keys as used now, unless another process did so in the last five minutes, and returns when each key was last
+ * used. The rows are locked in the order of their ids, so that two processes with the same keys never wait for each
+ * other.
  */
 export async function touchKeys(sql: Sql, keyIds: readonly string[]): Promise<{ id: string; lastUsedAt: string }[]> {
   return sql<{ id: string; lastUsedAt: string }[]>`
@@ -92,13 +94,13 @@ export async function insertKey(sql: Sql, key: NewKey): Promise<KeyRow> {
   return row
 }
 
-/** The key, revoked or not, or undefined where there is none. */
+/** The key with this id, revoked or not; undefined if there is none. */
 export async function readKey(sql: Sql, keyId: string): Promise<KeyRow | undefined> {
   const [row] = await sql<KeyRow[]>`${keyRows(sql, sql`api_keys`)} where k.id = ${keyId}`
   return row
 }
 
-/** Every key of one project, or of all, in the order they were made. */
+/** All keys of one project, or of all projects, in the order in which they were made. */
 export async function listKeys(sql: Sql, projectId?: number): Promise<KeyRow[]> {
   return sql<KeyRow[]>`
     ${keyRows(sql, sql`api_keys`)}
@@ -107,8 +109,8 @@ export async function listKeys(sql: Sql, projectId?: number): Promise<KeyRow[]> 
 }
 
 /**
- * Revokes a key and stores another with the same label, scopes, environment and expiry, both or neither. Undefined,
- * and nothing changed, where the key does not exist, is revoked or has expired.
+ * Revokes a key and stores another with the same label, scopes, environment and expiry: both or neither. Undefined, and
+ * nothing is changed, if the key does not exist, is revoked or has expired.
  */
 export async function rotateKey(
   sql: Sql,
@@ -129,7 +131,7 @@ export async function rotateKey(
   return row
 }
 
-/** Revokes a key; one that was revoked before keeps that moment. Undefined where there is no such key. */
+/** Revokes a key. A key that was revoked before keeps the time of that. Undefined if there is no such key. */
 export async function revokeKey(sql: Sql, keyId: string): Promise<KeyRow | undefined> {
   const [row] = await sql<KeyRow[]>`
     with changed as (

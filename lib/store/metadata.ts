@@ -1,4 +1,4 @@
-/** Changing the metadata of a stored trace, the one thing about it that may change after ingest. */
+/** Patches the metadata of a stored trace, the only part of a trace that may change after ingest. */
 import type { Sql } from 'postgres'
 import type { Attempts } from '../database/sql-access.ts'
 import { Refusal } from '../errors.ts'
@@ -10,11 +10,11 @@ import { addTotals } from './write/totals.ts'
 export interface Patched {
   /** The whole merged metadata as JSON text. */
   readonly metadata: string
-  /** False: it was the same before, and nothing was written. */
+  /** False if the metadata was the same before, and nothing was written. */
   readonly changed: boolean
 }
 
-/** How a patch is merged into what is stored. */
+/** Merges a patch into the stored metadata. */
 export type Merge = (stored: string | null, patch: string) => Merged | Promise<Merged>
 
 interface Stored {
@@ -28,10 +28,11 @@ interface Stored {
 const bytesOf = (metadata: string | null): number => Buffer.byteLength(metadata ?? '{}')
 
 /**
- * Merges `patch`, an object as JSON text, into a trace's metadata; undefined where there is no such trace, a
- * `payload_too_large` where its document would be too large.
+ * Merges `patch`, an object as JSON text, into a trace's metadata. Undefined if there is no such trace. Throws the
+ * Refusal `payload_too_large` if the trace document would become too large.
  *
- * It is merged on what was read, and written only while that is what is stored; otherwise it is read and merged again.
+ * This is compare and set: the merged metadata is written only if the trace still has the version that was read.
+ * Otherwise the trace is read and merged again.
  */
 export async function patchMetadata(
   sql: Sql,
@@ -59,7 +60,7 @@ export async function patchMetadata(
   })
 }
 
-/** Writes the merged metadata where the trace has not changed since it was read, and says whether it took. */
+/** Writes the merged metadata if the trace has not changed since it was read. Returns whether it was written. */
 async function replaceMetadata(sql: Sql, projectId: number, stored: Stored, metadata: string | null, added: number) {
   const [row] = await sql<{ readonly taken: boolean }[]>`
     with taken as (

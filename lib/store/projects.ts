@@ -1,4 +1,4 @@
-/** Projects: what keys belong to and traces are recorded in; with their totals, summed over the slots. */
+/** Projects, which have keys and traces. The totals of a project are summed over its slots. */
 import type { Sql } from 'postgres'
 
 export interface ProjectRow {
@@ -7,7 +7,7 @@ export interface ProjectRow {
   readonly name: string
   readonly slug: string
   readonly description: string
-  /** Bytes; null: the server's STORAGE_LIMIT_BYTES. */
+  /** In bytes; null if the server's STORAGE_LIMIT_BYTES applies. */
   readonly storageLimit: number | null
   readonly createdAt: string
   readonly traceCount: number
@@ -24,7 +24,7 @@ export interface NewProject {
   readonly storageLimit: number | null
 }
 
-/** Stores a new project and returns its id; undefined, and nothing stored, where the slug is taken. */
+/** Stores a new project and returns its id. Undefined, and nothing is stored, if the slug is taken. */
 export async function insertProject(sql: Sql, project: NewProject): Promise<number | undefined> {
   const [row] = await sql<{ id: number }[]>`
     insert into projects (account_id, name, slug, description, storage_limit)
@@ -34,7 +34,7 @@ export async function insertProject(sql: Sql, project: NewProject): Promise<numb
   return row?.id
 }
 
-/** The project with its totals, or undefined where there is none. */
+/** The project with its totals; undefined if there is none. */
 export async function readProject(sql: Sql, id: number): Promise<ProjectRow | undefined> {
   const [row] = await sql<ProjectRow[]>`${projectRows(sql)} where p.id = ${id}`
   return row
@@ -46,12 +46,12 @@ export async function findProject(sql: Sql, slug: string): Promise<number | unde
   return row?.id
 }
 
-/** Every project with its totals, in the order they were made. */
+/** All projects with their totals, in the order in which they were made. */
 export async function listProjects(sql: Sql): Promise<ProjectRow[]> {
   return sql<ProjectRow[]>`${projectRows(sql)} order by p.id`
 }
 
-/** The sum of bigints is numeric, which the driver would give as text. */
+/** The sums are cast to bigint, because a sum of bigints is numeric, which the driver returns as text. */
 function projectRows(sql: Sql) {
   return sql`
     select p.id, p.account_id as "accountId", p.name, p.slug, p.description, p.storage_limit as "storageLimit",

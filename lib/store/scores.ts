@@ -1,6 +1,7 @@
 /**
- * The scores of a trace. Adding and deleting one changes the trace's row first and goes on only where that took: the
- * row's lock puts all writers of one trace in a line, in the same order of locks for all of them.
+ * The scores of a trace. A statement that adds or deletes a score changes the row of the trace first, and goes on only
+ * if the trace still had the version that was read. The lock of that row lets the writers of a trace go one after the
+ * other, and since all of them lock it first, they never wait for each other in a circle.
  */
 import { randomBytes } from 'node:crypto'
 import type { Sql } from 'postgres'
@@ -11,7 +12,7 @@ import { list } from './answers/json-text.ts'
 import { renderScore, type ScoreRow } from './answers/score-json.ts'
 import { CHANGED, compareAndSet } from './compare-and-set.ts'
 
-/** A score as it came in: checked, ids folded. */
+/** A score that was received, with its rules checked and its ids in lower case. */
 export interface NewScore {
   readonly name: string
   readonly dataType: string
@@ -20,12 +21,12 @@ export interface NewScore {
   readonly spanId: string | null
 }
 
-/** The columns of a ScoreRow, of scores as s. */
+/** SQL for the columns of a ScoreRow, over scores as s. */
 export const SCORE_COLUMNS = `
   s.id, s.span_id as "spanId", s.name, s.data_type as "dataType", s.value, s.comment, s.source,
   s.evaluator_id as "evaluatorId", s.run_id as "runId", s.created_at as "createdAt"`
 
-/** The scores of a trace, newest first, as the text of a JSON array; undefined where there is no such trace. */
+/** The scores of a trace, newest first, as the text of a JSON array; undefined if there is no such trace. */
 export async function readTraceScores(sql: Sql, projectId: number, traceId: string): Promise<string | undefined> {
   const rows = await sql<(ScoreRow | { readonly id: null })[]>`
     select ${sql.unsafe(SCORE_COLUMNS)}
@@ -37,12 +38,18 @@ export async function readTraceScores(sql: Sql, projectId: number, traceId: stri
   return list(rows.filter(row => row.id !== null).map(row => renderScore(row, traceId)))
 }
 
-/** Made before the first attempt to add a score, so that a later attempt knows what an earlier one added. */
+/**
+ * The id is made before the first attempt to add a score, so that a later attempt recognises what an earlier one
+ * added.
+ */
 export function newScoreId(): string {
   return randomBytes(8).toString('hex')
 }
 
-/** Adds a score and gives it as JSON text; undefined where there is no such trace, a `conflict` where it is full. */
+/**
+ * Adds a score and returns it as JSON text. Undefined if there is no such trace. Throws the Refusal `conflict` if the
+ * trace has all the scores that it may have.
+ */
 export async function addScore(
   sql: Sql,
   projectId: number,
@@ -95,7 +102,7 @@ async function readScore(sql: Sql, projectId: number, traceId: string, id: strin
   return row
 }
 
-/** Deletes a score; false where the trace has no such score. */
+/** Deletes a score. False if the trace has no such score. */
 export async function deleteScore(
   sql: Sql,
   projectId: number,

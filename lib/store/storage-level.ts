@@ -1,4 +1,4 @@
-/** How full a project is, in words. */
+/** How full a project is, as one of three words. */
 
 export type StorageLevel = 'ok' | 'warning' | 'critical'
 

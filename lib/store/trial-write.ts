@@ -1,15 +1,16 @@
-/** Whether the database would take a write, found out without leaving anything. */
+/** Finds out whether the database would take a write, without leaving anything in it. */
 import type { Sql } from 'postgres'
 
-/** Whether this connection may write at all: not on a standby, nor where the server was told to be read-only. */
+/** Whether the server refuses every write: it is a standby, or was told to be read-only. */
 export async function isReadOnly(sql: Sql): Promise<boolean> {
   const [row] = await sql`select current_setting('transaction_read_only')::bool as "isReadOnly"`
   return row?.isReadOnly
 }
 
 /**
- * Rejects where the disk is full, or somebody has locked the tables against writers: it asks for their locks, and fills
- * a file that PostgreSQL takes away by itself, so that it costs no room however often it is asked.
+ * Rejects if the disk is full, or if somebody has locked the tables against writers. It takes the locks of a writer,
+ * and sorts enough numbers for PostgreSQL to write a temporary file. PostgreSQL removes that file at once, so the
+ * check takes no room however often it is made.
  */
 export async function checkForRoom(sql: Sql): Promise<void> {
   await sql.unsafe(`do $$ begin
@@ -19,14 +20,14 @@ export async function checkForRoom(sql: Sql): Promise<void> {
   end $$`)
 }
 
-/** No project has it. */
+/** An id that no project has. */
 const NO_PROJECT = 0
-/** Ends a trial; nothing else raises it. */
+/** The SQLSTATE that ends the trial. Nothing else raises it. */
 const UNDO = 'TRIAL'
 
 /**
- * Writes a typical trace and undoes that; rejects as a write would. What was written and undone takes room until
- * PostgreSQL clears it away, so this is for when writes have failed.
+ * Writes a typical trace and undoes the write. Rejects if a write would. The undone rows take room until PostgreSQL's
+ * vacuum removes them, so this trial is only for the time after a write has failed.
  */
 export async function tryWrite(sql: Sql): Promise<void> {
   const id = 'gen_random_uuid()'

@@ -1,6 +1,7 @@
 /**
- * The line of an export: the trace detail, so that whoever reads answers can read exports, with the key that recorded the
- * trace and, under `recorded`, what only a restore needs. lib/schema/export-line.ts says how it is read.
+ * Renders a line of an export. It is the trace detail, so that a program that reads answers can read exports, with two
+ * additions: the id of the key that recorded the trace, and under `recorded` what only a restore needs.
+ * lib/schema/export-line.ts says how a line is read.
  */
 import { usageDocument } from '../../trace/document.ts'
 import type { UsageFields } from '../../trace/prepared.ts'
@@ -16,15 +17,18 @@ export interface ExportedRow extends TraceRow {
   readonly ranks: string | null
 }
 
-/** One line, without the line break: free JSON is stored compact, so there is none in it. */
+/**
+ * One line, without the line break at its end. Free JSON is stored compact, so there is no line break inside either.
+ */
 export function renderExportLine(trace: ExportedRow, spans: readonly SpanRow[], scores: readonly ScoreRow[]): string {
-  // Left out where it was never recorded, so that it still is not after a restore; answers show null for both.
+  // A trace whose environment was never recorded has no such member, so that a restore can tell it from "unassigned",
+  // for which answers show null as well.
   const environment = trace.environment === null ? '' : environmentMember(trace)
   const members = `${detailMembers(trace, scores, environment)},"keyId":${plain(trace.keyId)}`
   return `{"trace":{${members}},${partMembers(trace.id, spans, scores)}${recordedMember(trace, spans)}}`
 }
 
-/** What was recorded and the detail does not show, with the comma before it; nothing where it shows everything. */
+/** The member `recorded`, with a comma in front; empty if the detail shows everything that was recorded. */
 function recordedMember(trace: ExportedRow, spans: readonly SpanRow[]): string {
   const members: string[] = []
   if (!isShownAsSent(trace)) members.push(`"usage":${usageDocument(trace)}`)
@@ -37,12 +41,12 @@ function recordedMember(trace: ExportedRow, spans: readonly SpanRow[]): string {
   return members.length === 0 ? '' : `,"recorded":{${members.join(',')}}`
 }
 
-/** Answers derive what was not sent. */
+/** Whether the detail shows the usage as it was sent: an answer fills in counts that were not sent. */
 function isShownAsSent({ inputTokens, outputTokens, totalTokens }: UsageFields): boolean {
   return inputTokens !== null && outputTokens !== null && totalTokens !== null
 }
 
-/** A span without any usage shows null. */
+/** Whether the span has no usage at all, which the detail shows as null. */
 function isAbsent({ inputTokens, outputTokens, totalTokens }: UsageFields): boolean {
   return inputTokens === null && outputTokens === null && totalTokens === null
 }

@@ -1,20 +1,23 @@
-/** Writing JSON by hand, where columns already hold it or are known to need no escaping. */
+/** Writes JSON by hand. Many columns hold JSON already, or texts that need no escaping. */
 
-/** Any text, or null. */
+/** Any text, or null, as JSON. */
 export const text = (value: string | null): string => (value === null ? 'null' : JSON.stringify(value))
 
-/** Ids, times and words of ours: texts in which nothing needs escaping. */
+/** A text that needs no escaping, or null, as JSON: an id, a time, or one of our own words. */
 export const plain = (value: string | null): string => (value === null ? 'null' : `"${value}"`)
 
-/** What a json column holds goes out as it is; `absent` is what null stands for there. */
+/** The value of a json column goes out as it is; a null is written as `absent`. */
 export const raw = (value: string | null, absent: 'null' | '{}' | '[]'): string => value ?? absent
 
-/** Added up, not joined, so that the text is copied only once: 1.0 instead of 1.5 ms for 200 spans of 2 kB (Node 20). */
+/**
+ * A JSON array. `+=` is faster than `join`, because V8 then copies the text only once (test/bench/RESULTS.md, "JSON
+ * text").
+ */
 export function list(items: readonly string[]): string {
   let members = ''
   for (const item of items) members += members === '' ? item : `,${item}`
   return `[${members}]`
 }
 
-/** A text for each of a list's elements. */
+/** A tuple type with a text for each element of the tuple T. */
 export type Texts<T> = { -readonly [i in keyof T]: string }

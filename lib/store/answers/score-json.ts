@@ -1,8 +1,8 @@
-/** Scores as answers show them: JSON text made of rows, without parsing what the rows hold as JSON. */
+/** Renders scores as answers show them: JSON text from rows, without parsing the JSON that is in the rows. */
 import { MAX_SCORES } from '../../schema/input.ts'
 import { plain, type Texts, text } from './json-text.ts'
 
-/** The columns of a score in answers; ids are hexadecimal, `value` is JSON text. */
+/** The columns of a score in answers. Ids are hexadecimal, `value` is JSON text. */
 export interface ScoreRow {
   readonly id: string
   readonly spanId: string | null
@@ -30,7 +30,10 @@ export function renderScore(score: ScoreRow, traceId: string): string {
 const summaryMember = (name: string, id: string, dataType: string, value: string, evaluatorId: string): string =>
   `${name}:{"scoreId":"${id}","dataType":"${dataType}","value":${value},"evaluatorId":${evaluatorId}}`
 
-/** The `scores` of a trace summary: of one trace's scores, newest first, the first of each name. */
+/**
+ * The member `scores` of a trace summary: the newest score of each name. The argument has one trace's scores, newest
+ * first.
+ */
 export function renderScoreMap(scores: readonly ScoreRow[]): string {
   const newest = new Map<string, ScoreRow>()
   for (const score of scores) if (!newest.has(score.name)) newest.set(score.name, score)
@@ -40,7 +43,7 @@ export function renderScoreMap(scores: readonly ScoreRow[]): string {
   return `{${members.join(',')}}`
 }
 
-/** Between values; to_json escapes it, and no other value of a score's can hold it. */
+/** Stands between values. to_json escapes this character, and the values without to_json cannot hold it. */
 const SEPARATOR = '\u0002'
 const SCORE_VALUES = [
   'to_json(name)',
@@ -51,8 +54,9 @@ const SCORE_VALUES = [
 ] as const
 
 /**
- * The scores in the summary of a trace, a row of traces as t in project $1, as one text; null where it has none. (They are
- * asked for in order and with a limit that no trace reaches, so that only their key can seem good while the table is empty.)
+ * SQL for the scores in a trace's summary as one text, where the trace is a row of traces as t in project $1; null if
+ * it has no scores. The inner query has `order by`, and a limit that no trace exceeds, so that the planner takes the
+ * index of the key even while the table is empty.
  */
 export const SCORE_MAP_TEXT = `case when t.score_count > 0 then (
   select string_agg(concat_ws(E'\\x02', ${SCORE_VALUES.join(', ')}), E'\\x02' order by name)
@@ -63,7 +67,7 @@ export const SCORE_MAP_TEXT = `case when t.score_count > 0 then (
   ) newest
 ) end`
 
-/** What becomes of that text, '' for null. */
+/** Renders the member `scores` from such a text; an empty text stands for null. */
 export function readScoreMap(joined: string): string {
   if (joined === '') return '{}'
   const values = joined.split(SEPARATOR)

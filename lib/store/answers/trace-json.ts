@@ -1,6 +1,6 @@
 /**
- * Traces and spans as answers show them: JSON text put together from columns. Free JSON is never parsed on its way out,
- * which keeps it exact and costs little more than copying: 15 µs for a trace with 8 spans of 2 kB, 1 ms with 200.
+ * Renders traces and spans as answers show them: JSON text put together from columns. Free JSON is never parsed on its
+ * way out. That keeps it exact, and costs little more than copying (test/bench/RESULTS.md, "JSON text").
  */
 import { UNASSIGNED } from '../../trace/environment.ts'
 import type { UsageFields } from '../../trace/prepared.ts'
@@ -12,7 +12,7 @@ export interface SummaryRow extends UsageFields {
   readonly id: string
   readonly name: string
   readonly status: string
-  /** A label, 'unassigned', or null where it was not recorded. */
+  /** A label, 'unassigned', or null if the environment was never recorded. */
   readonly environment: string | null
   readonly startedAt: string
   readonly endedAt: string | null
@@ -57,7 +57,9 @@ export interface SpanRow extends UsageFields {
   readonly costUsd: number | null
 }
 
-/** All three integers: a count that was not sent is 0, a total that was not sent is the sum, as far as it is exact. */
+/**
+ * Usage with all three counts. A count that was not sent is 0. A total that was not sent is the sum, up to 2^53 - 1.
+ */
 export function renderUsage({ inputTokens, outputTokens, totalTokens }: UsageFields): string {
   const input = inputTokens ?? 0
   const output = outputTokens ?? 0
@@ -65,13 +67,13 @@ export function renderUsage({ inputTokens, outputTokens, totalTokens }: UsageFie
   return `{"inputTokens":${input},"outputTokens":${output},"totalTokens":${total}}`
 }
 
-/** A span recorded without usage has none. */
+/** The usage of a span; null if it was recorded without. */
 function renderSpanUsage(span: UsageFields): string {
   const absent = span.inputTokens === null && span.outputTokens === null && span.totalTokens === null
   return absent ? 'null' : renderUsage(span)
 }
 
-/** The environment with the comma before it: a label, or null. */
+/** The member `environment` with a comma in front. Its value is a label, or null. */
 export function environmentMember({ environment }: Pick<SummaryRow, 'environment'>): string {
   return `,"environment":${text(environment === UNASSIGNED ? null : environment)}`
 }
@@ -103,12 +105,12 @@ function summaryMembers(trace: SummaryRow, scores: string, environment = environ
   )
 }
 
-/** What stands in the members of a summary: JSON text, but for id, status and startedAt, which lack their quotes. */
+/** The values of a summary's members as JSON text. Only id, status and startedAt come without quotes. */
 export interface SummaryParts {
   readonly id: string
   readonly name: string
   readonly status: string
-  /** The whole member, with the comma before it. */
+  /** The whole member, with a comma in front. */
   readonly environment: string
   readonly startedAt: string
   readonly endedAt: string
@@ -151,7 +153,9 @@ function renderSpan(span: SpanRow, traceId: string): string {
   )
 }
 
-/** The members of a detail's trace (specification 2.5), without the braces. Scores stand in the order of the answer. */
+/**
+ * The members of a detail's trace (specification 2.5), without the braces. The scores are in the order of the answer.
+ */
 export function detailMembers(trace: TraceRow, scores: readonly ScoreRow[], environment?: string): string {
   return (
     summaryMembers(trace, renderScoreMap(scores), environment) +
@@ -168,7 +172,7 @@ export function partMembers(traceId: string, spans: readonly SpanRow[], scores: 
   return `"spans":${list(spanTexts)},"scores":${list(scoreTexts)}`
 }
 
-/** The trace detail. Spans and scores stand in the order of the answer. */
+/** The trace detail as JSON text. Spans and scores are in the order of the answer. */
 export function renderTraceDetail(trace: TraceRow, spans: readonly SpanRow[], scores: readonly ScoreRow[]): string {
   return `{"trace":{${detailMembers(trace, scores)}},${partMembers(trace.id, spans, scores)}}`
 }

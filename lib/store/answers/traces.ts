@@ -1,4 +1,4 @@
-/** Reading whole traces: one for an answer, or page by page for an export. */
+/** Reads whole traces: a single one for an answer, or page after page for an export. */
 import type { Sql } from 'postgres'
 import { unpackSpans } from '../../rows/packed-texts.ts'
 import { type ExportedRow, renderExportLine } from './exported-trace.ts'
@@ -7,16 +7,17 @@ import { renderTraceDetail, type SpanRow, type TraceRow } from './trace-json.ts'
 
 type StoredSpanRow = SpanRow & { readonly packed: string | null }
 
-/** Each row is one of the three; the columns of the others are null. */
+/** A row is a trace, a span or a score. Columns that belong to another part are null. */
 type DetailRow<T extends TraceRow> =
   | ({ readonly part: 'trace' } & T)
   | ({ readonly part: 'span' } & StoredSpanRow)
   | ({ readonly part: 'score' } & ScoreRow)
 
 /**
- * The columns of whole traces from three tables, whose rows full joins on false put one below the other: t, s and c are
- * aliases of traces, spans and scores. One statement is one snapshot: no writer can come between a trace and its spans;
- * and three statements take twice PostgreSQL's time (0.44 ms against 0.23 for 8 spans).
+ * The columns of whole traces from the three tables traces as t, spans as s and scores as c. A `full join on false`
+ * puts the rows of the three tables one below the other. One statement reads them all, because one statement sees one
+ * snapshot: no writer can come between a trace and its spans. Three statements would also take more of PostgreSQL's
+ * time (test/bench/RESULTS.md, "JSON text").
  */
 const DETAIL_COLUMNS = `
   case when t.seq is not null then 'trace' when s.id is not null then 'span' else 'score' end as part,
@@ -41,10 +42,10 @@ const DETAIL_COLUMNS = `
   c.span_id as "spanId", c.data_type as "dataType", c.value, c.comment, c.source, c.evaluator_id as "evaluatorId",
   c.run_id as "runId", c.created_at as "createdAt"`
 
-/** The order of spans in a trace, and of scores: newest first. */
+/** The order of answers: spans by their start, scores newest first. */
 const DETAIL_ORDER = 's.started_at, s.id, c.created_at desc, c.seq desc'
 
-/** The detail of a trace as JSON text; undefined where the project has no such trace. */
+/** The detail of a trace as JSON text; undefined if the project has no such trace. */
 export async function readTraceDetail(sql: Sql, projectId: number, traceId: string): Promise<string | undefined> {
   const [trace, ...rest] = await selectTraceDetail(sql, projectId, traceId)
   if (trace?.part !== 'trace') return undefined
@@ -53,7 +54,7 @@ export async function readTraceDetail(sql: Sql, projectId: number, traceId: stri
   return renderTraceDetail(trace, spans, scores)
 }
 
-/** The rows of a trace, the trace first, then its spans and its scores, each in the order of the answer. */
+/** The rows of one trace: first the trace, then its spans, then its scores, in the order of the answer. */
 export async function selectTraceDetail(
   sql: Sql,
   projectId: number,
@@ -70,7 +71,7 @@ export async function selectTraceDetail(
     order by t.seq, ${sql.unsafe(DETAIL_ORDER)}`
 }
 
-/** Where in an export a page begins: behind this trace. Traces stand in the order of startedAt, then id. */
+/** A trace of an export, behind which the next page begins. The order of an export is startedAt, then id. */
 export interface ExportPlace {
   readonly startedAt: string
   readonly id: string
@@ -83,12 +84,12 @@ export interface ExportWindow {
 }
 
 export interface ExportPage {
-  /** One for each trace, without line breaks. */
+  /** One line for each trace, without line breaks. */
   readonly lines: readonly string[]
   readonly last: ExportPlace
 }
 
-/** Bounds of one page: traces, and the bytes of their documents, unless a single trace has more. */
+/** Bounds of one page: the number of its traces, and the bytes of their documents. A single larger trace is a page. */
 const PAGE_TRACES = 250
 const PAGE_BYTES = 4 * 1024 * 1024
 
@@ -97,8 +98,8 @@ const LOWEST_ID = '0'.repeat(32)
 type ExportRow = DetailRow<ExportedRow> & { readonly traceSeq: number }
 
 /**
- * A page of an export, each trace in it as it stands at this moment: the one behind `after`, or the first. Undefined:
- * there are no more.
+ * Reads the page of an export that begins behind `after`, or the first page. Each trace is shown as it is now, at the
+ * moment of reading. Undefined if there are no more traces.
  */
 export async function readExportPage(
   sql: Sql,

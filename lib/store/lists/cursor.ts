@@ -1,20 +1,24 @@
 /**
- * Cursors: where a page of a list ended, as opaque text. A cursor is a place in the order of one list under one sort, not
- * a page: it holds with whatever filters and limit come with it, and stays right when rows come or go.
+ * Cursors say, as opaque text, where a page of a list ended. A cursor is a position in the order of one list under one
+ * sort, not a page. So a cursor can be used with other filters and another limit, and stays valid when rows are added
+ * or deleted.
  */
 
-/** Where to go on in a list: from a row, by its sort key and what breaks ties. The row itself need not exist any more. */
+/**
+ * A position in a list: that of a row with this sort key and this id or number, which breaks ties. The row itself need
+ * not exist any more.
+ */
 export interface Edge {
-  /** As exact text: a canonical timestamp, an integer, or the shortest text of a double. */
+  /** The sort key as exact text: a canonical timestamp, an integer, or the shortest text of a double. */
   readonly key: string
   readonly tie: string
-  /** Whether that row itself belongs to what follows. */
+  /** Whether the row at the edge belongs to the page that begins there. */
   readonly inclusive: boolean
 }
 
 /** An order that cursors can point into. */
 export interface Order {
-  /** List and sort, such as `traces:newest`: a cursor of another order is refused. */
+  /** The list and the sort, such as `traces:newest`. A cursor of another order is refused. */
   readonly name: string
   isKey(text: string): boolean
   isTie(text: string): boolean
@@ -29,11 +33,15 @@ export function encodeCursor(order: Order, { key, tie, inclusive }: Edge): strin
   return Buffer.from(text, 'latin1').toString('base64url')
 }
 
-/** The edge that a cursor of this order stands for; undefined for anything that `encodeCursor` did not make. */
+/**
+ * The edge that a cursor of this order stands for. Undefined for any text that `encodeCursor` did not make for this
+ * order.
+ */
 export function decodeCursor(order: Order, cursor: string): Edge | undefined {
   const [, , side, key = '', tie = ''] = Buffer.from(cursor, 'base64url').toString('latin1').split(' ')
   if (!order.isKey(key) || !order.isTie(tie)) return undefined
   const edge = { key, tie, inclusive: side === AT }
-  // Whatever else is in the text, and whatever base64url decoding overlooked, there is one right spelling of an edge.
+  // The decoder overlooks characters that are not base64url, so only the one spelling that encodeCursor makes is
+  // accepted.
   return encodeCursor(order, edge) === cursor ? edge : undefined
 }

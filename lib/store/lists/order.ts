@@ -1,9 +1,11 @@
-/** The orders of lists, and where in them a page begins. Every order is descending, and so is what breaks its ties. */
+/**
+ * The orders of lists, and the edge at which a page begins. Every order is descending, and so are ids that break ties.
+ */
 
 import { isBefore, parseTimestamp } from '../../trace/timestamp.ts'
 import type { Edge, Order } from './cursor.ts'
 
-/** An order, what lies at or above everything in it, and what lies below everything. */
+/** An order with its bounds: no row lies above the highest key and tie, and none below the lowest. */
 export interface ListOrder extends Order {
   readonly highestKey: string
   readonly lowestKey: string
@@ -33,7 +35,7 @@ export const TRACE_ORDERS = {
 } as const satisfies Record<string, ListOrder>
 export type Sort = keyof typeof TRACE_ORDERS
 
-/** The list of scores: by createdAt, then by the number that counts insertions. */
+/** The order of the list of scores: by createdAt, then by the number that counts insertions. */
 export const SCORE_ORDER: ListOrder = {
   name: 'scores',
   isKey: isTime,
@@ -45,20 +47,20 @@ export const SCORE_ORDER: ListOrder = {
 }
 
 /**
- * Where a walk down the list begins: at its top, at the upper bound `to` (inclusive, for orders by time), or at the
- * cursor, whichever is lowest. One edge instead of two conditions, because PostgreSQL enters an index at one of them
- * only, and may choose the one that is further away.
+ * The edge at which a walk down a list begins: its top, the upper bound `to` (inclusive, for orders by time) or the
+ * cursor, whichever is lowest. The statement has one edge instead of two conditions, because PostgreSQL enters an
+ * index at only one of two conditions, and may choose the one that is further away.
  */
 export function edgeBelow(order: ListOrder, cursor: Edge | undefined, to: string | undefined): Edge {
   if (cursor !== undefined && (to === undefined || !isBefore(to, cursor.key))) return cursor
   return { key: to ?? order.highestKey, tie: order.highestTie, inclusive: true }
 }
 
-/** Where a walk up the list begins: at the cursor, or at the lower bound `from` where that is higher. */
+/** The edge at which a walk up a list begins: the cursor, or the lower bound `from` if that is higher. */
 export function edgeAbove(order: ListOrder, cursor: Edge, from: string | undefined): Edge {
   if (from === undefined || !isBefore(cursor.key, from)) return cursor
   return { key: from, tie: order.lowestTie, inclusive: true }
 }
 
-/** The edge of what lies on the other side of an edge. */
+/** The same position, but the edge of the rows on its other side. */
 export const behindEdge = (edge: Edge): Edge => ({ ...edge, inclusive: !edge.inclusive })

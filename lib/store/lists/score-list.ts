@@ -1,5 +1,5 @@
 /**
- * The list of a project's scores (specification 4.14): newest first, by keyset on (created_at, seq).
+ * The list of a project's scores (specification 4.14), newest first. Pages are found by keyset on (created_at, seq).
  */
 import type { Sql } from 'postgres'
 import { list } from '../answers/json-text.ts'
@@ -8,12 +8,12 @@ import { SCORE_COLUMNS } from '../scores.ts'
 import type { Edge } from './cursor.ts'
 import { edgeBelow, SCORE_ORDER } from './order.ts'
 
-/** Scores that one call may look at when it filters by environment. */
+/** How many scores one call may look at when it filters by environment. */
 export const MAX_EXAMINED = 1000
 
 export interface ScoreQuery {
   readonly name?: string | undefined
-  /** Of the score's trace; in lower case. */
+  /** The environment of the score's trace, in lower case. */
   readonly environment?: string | undefined
   /** Canonical timestamps, inclusive bounds of createdAt. */
   readonly from?: string | undefined
@@ -25,24 +25,25 @@ export interface ScoreQuery {
 export interface ScorePage {
   /** The scores, as the text of a JSON array. */
   readonly scores: string
-  /** Where to go on; undefined: nothing is left. */
+  /** Where the next page begins; undefined if this is the last page. */
   readonly next: Edge | undefined
 }
 
 interface Row extends ScoreRow {
   readonly seq: number
-  /** Null: not of the page, but the last score that may be examined, or the one after it. */
+  /** Null in rows that are not of the page: that of the last score that may be examined, and of the score after it. */
   readonly traceId: string | null
 }
 
 /**
- * A score's trace. (It is asked for as if there could be several, in order, so that no other index of traces can seem as good
- * while the tables are empty: the plan is kept.)
+ * The trace of a score. The query has `order by` and `limit` although there is one trace, so that PostgreSQL takes the
+ * index of `seq`. While the tables are empty, other indexes seem just as good to the planner, and a connection keeps
+ * its plan.
  */
 const TRACE_OF_SCORE = `select id, environment from traces
   where project_id = s.project_id and seq >= s.trace_seq and seq <= s.trace_seq order by seq limit 1`
 
-/** One page of a project's scores. With an environment it may be short, or empty, and still not be the last. */
+/** One page of a project's scores. With an environment, a page can be short or empty without being the last. */
 export async function listScores(sql: Sql, projectId: number, query: ScoreQuery): Promise<ScorePage> {
   const { name, environment, from, limit } = query
   const edge = edgeBelow(SCORE_ORDER, query.after, query.to)
@@ -52,7 +53,7 @@ export async function listScores(sql: Sql, projectId: number, query: ScoreQuery)
   const conditions = [`s.project_id = ${bind(projectId)}`]
   if (name !== undefined) conditions.push(`s.name = ${bind(name)}`)
   if (from !== undefined) conditions.push(`s.created_at >= ${bind(from)}`)
-  // "is true" keeps PostgreSQL from looking for the traces by their environment, which may be that of very many.
+  // "is true" keeps PostgreSQL from finding traces by their environment, in which there can be very many.
   const inEnvironment = environment === undefined ? '' : `and (t.environment = ${bind(environment)}) is true`
   const beyond = edge.inclusive ? '<=' : '<'
   const found = await sql.unsafe<Row[]>(
@@ -78,7 +79,7 @@ export async function listScores(sql: Sql, projectId: number, query: ScoreQuery)
   const matches = found.filter(row => row.traceId !== null)
   const [lastExamined, beyondIt] = found.filter(row => row.traceId === null)
   const rows = matches.slice(0, limit)
-  // Where more matches were found than fit, the last one that fits is the last one examined.
+  // If more matches were found than fit on the page, the last one that fits counts as the last one examined.
   const last = matches.length > limit ? rows.at(-1) : beyondIt && lastExamined
   return {
     scores: list(rows.map(row => renderScore(row, row.traceId!))),

@@ -1,26 +1,20 @@
 /**
- * The traces of a list's page as one text: PostgreSQL joins what a summary shows of each trace, and node puts the JSON
- * together. Measured for a page of 50 (PostgreSQL 18, µs of CPU on a busy machine; a prepared statement in each case):
- *
- * | what PostgreSQL sends                       | PostgreSQL | node |
- * |---------------------------------------------|-----------:|-----:|
- * | 22 columns a row, decoded by the driver     |        400 | 1300 |
- * | one text a row                              |        725 |  400 |
- * | one text a page (this)                      |        700 |  350 |
- * | one text a page, JSON made by row_to_json   |       1000 |  320 |
- * | one text a page, JSON made by concat        |       1100 |  350 |
- *
- * JSON made by PostgreSQL would have to be mended as well: it writes times and the exponents of doubles in its own way.
+ * Reads the summaries of a list's page as one text. PostgreSQL joins the values of all traces of the page, and node
+ * makes JSON of them. This takes the least CPU of the ways that were measured (test/bench/RESULTS.md, "The text of a
+ * page"): the driver takes long to decode single columns, and PostgreSQL takes long to make JSON. Moreover, PostgreSQL
+ * writes times and the exponents of doubles in JSON in another way than answers do.
  */
 import { readTimestamp, readUuid } from '../../database/types.ts'
 import type { Texts } from '../answers/json-text.ts'
 import { readScoreMap, SCORE_MAP_TEXT } from '../answers/score-json.ts'
 import { environmentMember, joinSummary, renderUsage, type SummaryParts } from '../answers/trace-json.ts'
 
-/** Between values; to_json escapes it, and no other value can hold it. */
+/** Stands between values. to_json escapes this character, and the values without to_json cannot hold it. */
 const SEPARATOR = '\u0001'
 
-/** What is sent of a trace, the columns of traces as t: null is nothing. readSummary takes them in this order. */
+/**
+ * The values of a trace, over a row of traces as t; null becomes the empty text. readSummary takes them in this order.
+ */
 const VALUES = [
   't.id',
   'to_json(t.name)',
@@ -46,21 +40,24 @@ const VALUES = [
 ] as const
 type Values = Texts<typeof VALUES>
 
-/** The aggregate of a page, over rows of traces of project $1 as t in the order of the page; null where there are none. */
+/**
+ * SQL of the aggregate that makes the text of a page. Its rows are traces of project $1 as t, in the order of the
+ * page. The text is null if there are no rows.
+ */
 export const PAGE_TEXT = `string_agg(concat(${VALUES.join(", E'\\x01', ")}), E'\\x01')`
 
-/** A trace of a page. */
+/** One trace of a page. */
 export interface Summary {
   readonly id: string
-  /** What lists are sorted by, as cursors have it; empty where the trace has none. */
+  /** The three sort keys, as cursors have them; empty if the trace has no such key. */
   readonly startedAt: string
   readonly durationMs: string
   readonly costUsd: string
-  /** As JSON text. */
+  /** The summary as JSON text. */
   render(): string
 }
 
-/** Takes a page's text apart. */
+/** Takes the text of a page apart. */
 export function readSummaries(page: string | null): Summary[] {
   const values = page === null ? [] : page.split(SEPARATOR)
   const each = VALUES.length

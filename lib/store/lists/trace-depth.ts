@@ -1,10 +1,12 @@
 /**
- * Pages of the slowest and costliest that lie deeper than a ranking goes (lib/store/rankings/rankings.ts), or that it cannot fill since
- * traces of its top were deleted. They are found along the project's own ranking, which has every trace:
+ * Finds pages of the slowest and costliest that lie deeper than a ranking goes (lib/store/rankings/rankings.ts), or
+ * that a ranking cannot fill because traces of its top were deleted. Three ways are tried:
  *
- * 1. Where many match, the page is near.
- * 2. Where few do, all of them are read, as the newest of their lists, and sorted.
- * 3. Else it is walked to, however far that is: where one of 1,000 matches, a page of 50 looks at 50,000.
+ * 1. The index of all of the project's slowest or costliest traces, which has no floor, is walked for a short way. If
+ *    many traces match, that fills the page.
+ * 2. If few traces match, all of them are read and sorted.
+ * 3. Otherwise that index is walked until the page is full, however far that is. If one trace of 1,000 matches, a page
+ *    of 50 looks at 50,000 traces.
  */
 import type { Sql } from 'postgres'
 import { familyFilters, findLists } from './trace-merge.ts'
@@ -12,7 +14,7 @@ import type { Found, Start, TraceQuery } from './trace-query.ts'
 import { TraceStatement } from './trace-statement.ts'
 import { walkNear, walkTraces } from './trace-walk.ts'
 
-/** How many traces are looked at for a page that is near, and how many are sorted. */
+/** How many traces the first way looks at, and how many the second way sorts at most. */
 export const DEPTH = { near: 2_000, few: 2_000 }
 
 /** Reads the page. */
@@ -30,7 +32,7 @@ export async function readDeep(
   )
 }
 
-/** Undefined: more than a few match. */
+/** Reads the page by sorting all traces that match. Undefined if more than `few` match. */
 async function sortFew(
   sql: Sql,
   projectId: number,

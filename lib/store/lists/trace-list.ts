@@ -1,13 +1,14 @@
 /**
- * The trace list (specification 4.7): pages found by keyset on (sort key, id), at any depth. The bodies of traces are
- * never read.
+ * The trace list (specification 4.7). Pages are found by keyset on (sort key, id), at any depth. The bodies of traces
+ * are never read. There are three ways to a page:
  *
- * A list without filters, and a session's, is found along one index (lib/store/lists/trace-walk.ts), others by merging the lists of
- * what matches (lib/store/lists/trace-merge.ts), and deep in the slowest and costliest of these in other ways
- * (lib/store/lists/trace-depth.ts).
+ * - The list without filters, and that of a session, is read along one index (lib/store/lists/trace-walk.ts).
+ * - A list with filters is merged from the lists of the families that match (lib/store/lists/trace-merge.ts).
+ * - Pages deep in the slowest and costliest with filters are found in other ways (lib/store/lists/trace-depth.ts).
  *
- * Which way a statement goes is written in it, and never left to what the planner knows of the values: all are planned
- * once a connection (plan_cache_mode of the readers), which saves 0.5 ms of PostgreSQL's CPU on each page.
+ * The text of a statement fixes the indexes that it uses, whatever the values are. So each statement can be planned
+ * once for each connection (plan_cache_mode of the readers), which saves CPU on every page (test/bench/RESULTS.md,
+ * "Reading lists").
  */
 import type { Sql } from 'postgres'
 import { list } from '../answers/json-text.ts'
@@ -23,18 +24,18 @@ import { walkTraces } from './trace-walk.ts'
 export interface TracePage {
   /** The summaries, as the text of a JSON array. */
   readonly traces: string
-  /** Where the page after this one begins; undefined: this is the last. */
+  /** Where the page after this one begins; undefined if this is the last. */
   readonly next: Edge | undefined
-  /** Where the page before this one ends; undefined: this is the first. */
+  /** Where the page before this one ends; undefined if this is the first. */
   readonly previous: Edge | undefined
 }
 
-/** Up to how many what is merged, or sorted; see there. */
+/** The bounds of merging and sorting; the files that define them say what they mean. */
 const BOUNDS = { mostFamilies: MOST_FAMILIES, ...DEPTH }
 
 const SORT_FIELDS = { newest: 'startedAt', slowest: 'durationMs', costliest: 'costUsd' } as const
 
-/** One page of a project's traces. */
+/** Reads one page of a project's traces. `bounds` is for tests. */
 export async function listTraces(sql: Sql, projectId: number, query: TraceQuery, bounds = BOUNDS): Promise<TracePage> {
   const { after, before, sort, limit } = query
   const order = TRACE_ORDERS[sort]
@@ -46,7 +47,7 @@ export async function listTraces(sql: Sql, projectId: number, query: TraceQuery,
   const traces = found.slice(0, limit)
   if (!down) traces.reverse()
   const follows = found.length > limit
-  // An empty page leads back to what lies behind its own cursor, the row at the cursor included.
+  // From an empty page the way back leads to the rows behind its own cursor, the row at the cursor included.
   const edgeAt = (trace: Summary | undefined): Edge =>
     trace === undefined ? behindEdge(edge) : { key: trace[SORT_FIELDS[sort]], tie: trace.id, inclusive: false }
   return {
@@ -56,7 +57,10 @@ export async function listTraces(sql: Sql, projectId: number, query: TraceQuery,
   }
 }
 
-/** More than any project has; the statement adds one to it, which must still be an int of PostgreSQL's. */
+/**
+ * More families than any project has. The statement adds one to this number, which must still be an int of
+ * PostgreSQL's.
+ */
 const ALL_FAMILIES = 2 ** 31 - 2
 
 const MERGED_FILTERS = [...FAMILY_FILTERS, 'name', 'tag', 'userId'] as const
@@ -70,7 +74,7 @@ async function findPage(
 ): Promise<Found> {
   const isNewest = query.sort === 'newest'
   const isMerged = query.sessionId === undefined && MERGED_FILTERS.some(name => query[name] !== undefined)
-  // Only the newest are walked instead.
+  // Only in the order newest can a page be walked to instead, so only there is the number of merged families bounded.
   const page = isMerged && (await mergeLists(sql, projectId, query, start, isNewest ? mostFamilies : ALL_FAMILIES))
   if (page) return page
   return isMerged && !isNewest

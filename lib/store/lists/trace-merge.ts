@@ -1,19 +1,24 @@
 /**
- * Pages of traces that filters select, and of the slowest and costliest. Every list that can be asked for is made of
- * families (status, environment and model together), or, where a name is asked for, of named families (a family and a name); and of
- * each there is an index in every order, of all traces and of those of a tag or a user. So the page is the nearest of what
- * is nearest in each:
+ * Finds pages of traces that filters select, in any order, by merging lists.
  *
- * 1. The families that match are read: as many as the project has models, times its environments, times four.
- * 2. Of the lists of a few frequent families, a page each is read and merged. Where that fills the page, its last trace
- *    bounds what is looked for in the others. (PostgreSQL reads all of an index page that may be asked for: a look into a
- *    long list takes 14 us, and 4 where the bound ends it.)
- * 3. In each of the others, the trace nearest the edge is looked up. These may bound the page more narrowly.
- * 4. Of the lists that have the nearest of these, as many as the page has traces, the page is merged.
+ * A list has the traces of one family (status, environment and model together). If the query has a name, a list has
+ * those of one named family (a family and a name) instead. If it has a tag or a user, a list has only the traces of
+ * the family with that tag or user. An index holds every list, sorted in every order. The traces that match a query
+ * are some of these lists together, so a page is merged from the traces of each list that lie nearest the edge where
+ * the page begins:
  *
- * None of it grows with the number of traces, whatever matches, and where nothing does. (But for a user, a tag and a name
- * together: there, the named families of the traces of the list are looked at one by one.) Of the slowest and costliest of a long list
- * only the top is in its index: what lies deeper is not found here (lib/store/lists/trace-depth.ts).
+ * 1. The families that match are read. A project has at most as many as it has models, times its environments, times
+ *    four.
+ * 2. From the lists of a few frequent families, a page each is read, and these are merged. If they fill the page, its
+ *    last trace is a bound: whatever lies further from the edge is not on the page. The bound makes looks into the
+ *    other lists cheaper, because it ends them early (test/bench/RESULTS.md, "Reading lists").
+ * 3. In each of the other lists, the trace nearest the edge is looked up. These traces may make the bound narrower.
+ * 4. A page of n traces can have traces of no more than n lists: those whose nearest trace is nearest. It is merged
+ *    from them.
+ *
+ * The cost does not grow with the number of traces, whatever matches. There is one exception: for a user, a tag and a
+ * name together, the traces of the user with the tag are looked at one by one. The index of a long list has only the
+ * top of its slowest and costliest, so deeper pages are not found here (lib/store/lists/trace-depth.ts).
  */
 import type { Sql } from 'postgres'
 import { hashInSql } from '../../rows/list-numbers.ts'
@@ -24,16 +29,18 @@ import type { Found, Start, TraceQuery } from './trace-query.ts'
 import { FAMILY_FILTERS, TraceStatement } from './trace-statement.ts'
 
 /**
- * The most families that are merged for the newest traces, which can be walked as well: 20 to 45 ms. A project has more only
- * where its clients make up models.
+ * The most families that are merged for a page of the newest traces (test/bench/RESULTS.md, "Reading lists"). With
+ * more, the index of all traces is walked instead. A project has more families only if its clients make up models.
  */
 export const MOST_FAMILIES = 5000
 
-/** How many families are read to find the bound, and of how many of the newest traces they are the most frequent. */
+/**
+ * How many lists are read to find the first bound: those of the most frequent families among the newest SAMPLE traces.
+ */
 const FREQUENT = 4
 const SAMPLE = 100
 
-/** Reads the page; undefined: too many families match, or it lies too deep. */
+/** Reads the page. Undefined if too many families match, or if the page lies deeper than the rankings go. */
 export async function mergeLists(
   sql: Sql,
   projectId: number,
@@ -44,7 +51,8 @@ export async function mergeLists(
   const statement = new TraceStatement(projectId, query)
   const { list, listed, nearest, row } = findLists(statement, query)
   const most = statement.bind(mostFamilies)
-  // One trace more than asked for shows whether anything follows; one on the other side, whether anything precedes.
+  // One trace more than asked for shows whether anything follows. One on the other side shows whether anything
+  // precedes.
   const wanted = statement.bind(limit + 1)
   const areFew = `(select count(*) from lists) <= ${most}`
   const order = statement.order(down, 'm.key', 'm.id')
@@ -53,7 +61,7 @@ export async function mergeLists(
   const before = () => `select from lists cross join lateral (${nearest('lists.list', !down, behindEdge(edge), '1')}) m
     where ${areFew} limit 1`
   const behind = isCursor ? statement.hasRow(before()) : 'false'
-  // Everything above the highest floor is in the rankings. The newest have none.
+  // Everything above the highest floor is in the rankings. The order newest has no floors.
   const hasFloor = query.sort !== 'newest'
   const floor = `(select max(f.${statement.column}) from lists join ranking_floors f
       on f.project_id = $1 and f.list = ${listed('lists.list')})`
@@ -99,31 +107,32 @@ export async function mergeLists(
   return fits ? found : undefined
 }
 
-/** Which lists are merged. */
+/** SQL for the lists that are merged. */
 interface Lists {
-  /** The number of a family's list, as an expression over trace_families. */
+  /** The number of a family or named family, as an expression over trace_families. */
   readonly list: string
-  /** The number by which the traces of a list are found. */
+  /** The number by which the traces of a list are found: that of the family, with the tag and the user of the query. */
   listed(list: string): string
-  /** The (key, id) of the traces of a list that lie nearest an edge, and within a bound if there is one, as a query. */
+  /** A query for the (key, id) of the traces of a list that lie nearest an edge, and within a bound if one is given. */
   nearest(list: string, down: boolean, edge: Edge, limit: string, bound?: string): string
-  /** The (key, id) of the newest traces of a list, as a query; the key may be null. */
+  /** A query for the (key, id) of the newest traces of a list. The key may be null. */
   members(list: string, limit: string): string
   /**
-   * The trace of the (list, key, id) of a table's row, as a query. It is found in the list once more, where an index by id
-   * would read another page for each. (It is asked for in order, so that no other list can seem as good while the tables
-   * are empty.)
+   * A query for the trace of which a row of `table` has (list, key, id). The trace is looked up in its list again,
+   * whose index pages have just been read; an index by id would have to read another page for each trace. The query
+   * has `order by`, so that the planner does not take another index while the tables are empty.
    */
   row(table: string): string
 }
 
+/** The lists that make up the result of a query. */
 export function findLists(statement: TraceStatement, { sort, name, tag, userId }: TraceQuery): Lists {
   const under = (value: string | undefined) => {
     const text = value === undefined ? undefined : `${statement.bind(value)}::text`
     return (list: string) => (text === undefined ? list : hashInSql(text, list))
   }
   const [namedFamilyIn, ofUser, ofTag] = [under(name), under(userId), under(tag)] as const
-  // Of a user's traces with a tag there are families only: their named families stand beside them.
+  // With both a tag and a user there are lists of families only. A name is a condition on the rows of such a list.
   const isBeside = name !== undefined && tag !== undefined && userId !== undefined
   const isFamily = name === undefined || isBeside
   const base = isFamily ? 'family' : 'named_family'
@@ -143,7 +152,7 @@ export function findLists(statement: TraceStatement, { sort, name, tag, userId }
   const row: Lists['row'] = found => {
     const place = `(${statement.column}, id)`
     const wanted = `(${found}.key, ${found}.id)`
-    // The index of all of the project's slowest or costliest has every trace; among its newest, another list is as near.
+    // The index of all of the project's slowest or costliest traces has each of them, also those that are not ranked.
     const inList = sort === 'newest' ? `and ${column} = ${ofUser(`${found}.list`)}` : ''
     return `select * from traces where project_id = $1 ${inList}
       and ${place} >= ${wanted} and ${place} <= ${wanted} ${statement.hasKey}
@@ -158,7 +167,7 @@ export function findLists(statement: TraceStatement, { sort, name, tag, userId }
   }
 }
 
-/** All of them, so that the statement is the same whichever are asked for. */
+/** Conditions for all three filters, set or not, so that the statement is the same whichever of them are set. */
 export function familyFilters(statement: TraceStatement, query: TraceQuery): string {
   return FAMILY_FILTERS.map(column => {
     const value = statement.bind(query[column] ?? null)

@@ -1,11 +1,14 @@
-/** What is asked of the trace list, and what its statements find. */
+/** A query of the trace list, and what a statement finds for it. */
 import type { Edge } from './cursor.ts'
 import type { Sort } from './order.ts'
 
-/** Filters are exact and combine with AND; `from` and `to` (canonical timestamps) are for the newest-first order only. */
+/**
+ * Filters are exact and combine with AND. `from` and `to` are canonical timestamps, and allowed only in the order
+ * newest.
+ */
 export interface TraceFilters {
   readonly status?: string | undefined
-  /** In lower case; 'unassigned' is what keys without an environment stamp. */
+  /** In lower case. 'unassigned' selects traces that were recorded by a key without an environment. */
   readonly environment?: string | undefined
   readonly model?: string | undefined
   readonly name?: string | undefined
@@ -19,24 +22,24 @@ export interface TraceFilters {
 export interface TraceQuery extends TraceFilters {
   readonly sort: Sort
   readonly limit: number
-  /** At most one of the two. */
+  /** At most one of `after` and `before` is set. */
   readonly after?: Edge | undefined
   readonly before?: Edge | undefined
 }
 
-/** Where a page begins, and which way it goes. */
+/** Where a page begins, and in which direction it goes. */
 export interface Start {
   readonly edge: Edge
-  /** Down the list; otherwise up. */
+  /** Whether the page goes down the list; otherwise it goes up. */
   readonly down: boolean
-  /** The page begins at a cursor, so that there may be something on its other side. */
+  /** Whether the page begins at a cursor, so that there may be traces on the other side of the edge. */
   readonly isCursor: boolean
   readonly limit: number
 }
 
 /** What a statement finds. */
 export interface Found {
-  /** The page, and one trace more if there is one, nearest the edge first: text for readSummaries. */
+  /** The page and, if there is one, the trace after it: text for readSummaries, the trace nearest the edge first. */
   readonly page: string | null
   /** Whether there is a trace on the other side of the edge. */
   readonly behind: boolean

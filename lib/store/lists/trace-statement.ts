@@ -1,4 +1,4 @@
-/** The text of a statement that reads a page of traces, put together from fixed pieces; every value is a parameter. */
+/** Puts the text of a statement that reads a page of traces together from fixed pieces. Every value is a parameter. */
 
 import { RANKING_COLUMNS } from '../rankings/rankings.ts'
 import type { Edge } from './cursor.ts'
@@ -8,7 +8,7 @@ import type { TraceQuery } from './trace-query.ts'
 
 export const SORT_COLUMNS: Readonly<Record<Sort, string>> = { newest: 'started_at', ...RANKING_COLUMNS }
 
-/** Filters by what makes a trace's family. */
+/** The filters by the three fields that make up a trace's family. */
 export const FAMILY_FILTERS = ['status', 'environment', 'model'] as const
 
 export class TraceStatement {
@@ -22,29 +22,33 @@ export class TraceStatement {
     this.#query = query
   }
 
+  /** Adds a parameter, and returns its placeholder. */
   bind(value: string | number | null): string {
     return `$${this.values.push(value)}`
   }
 
-  /** The project, and everything from an edge on, down the order or up, as far as `from` and `to` let it go. */
+  /** The condition of the project's traces from an edge on, down or up the order, as far as `from` and `to` allow. */
   beyond(down: boolean, edge: Edge): string {
     const { from, to } = this.#query
     const way = `${down ? '<' : '>'}${edge.inclusive ? '=' : ''}`
     const conditions = [
       `project_id = $1 and (${this.column}, id) ${way} (${this.bind(edge.key)}, ${this.bind(edge.tie)})`
     ]
-    // The bound that lies ahead; the one behind is in the edge.
+    // Only the bound that lies ahead; the edge takes care of the other one.
     if (down && from !== undefined) conditions.push(`started_at >= ${this.bind(from)}`)
     if (!down && to !== undefined) conditions.push(`started_at <= ${this.bind(to)}`)
     return `${conditions.join(' and ')} ${this.hasKey}`
   }
 
-  /** The indexes of the other sorts hold only the rows that have the key. */
+  /** A condition for slowest and costliest: their indexes hold only rows that have the sort key. */
   get hasKey(): string {
     return this.#query.sort === 'newest' ? '' : `and ${this.column} is not null`
   }
 
-  /** Nothing that lies further from the edge than the row of (key, id) that a table has; everything where it has none. */
+  /**
+   * The condition of traces that lie no further from the edge than the one row of `table`, which has (key, id). If the
+   * table is empty, every trace meets it.
+   */
   within(down: boolean, table: string): string {
     const { lowestKey, lowestTie, highestKey, highestTie } = TRACE_ORDERS[this.#query.sort]
     const [key, tie] = down ? [lowestKey, lowestTie] : [highestKey, highestTie]
@@ -52,13 +56,13 @@ export class TraceStatement {
     return `and (${this.column}, id) ${down ? '>=' : '<='} (${or('key', key)}, ${or('id', tie)})`
   }
 
-  /** `order by`, nearest the edge first. */
+  /** The clause `order by`, with the trace nearest the edge first. */
   order(down: boolean, column = this.column, id = 'id'): string {
     const way = down ? 'desc' : 'asc'
     return `order by ${column} ${way}, ${id} ${way}`
   }
 
-  /** The filters as conditions on traces, each with `and` before it. */
+  /** The filters as conditions on traces, each with `and` in front. */
   columnFilters(): string[] {
     const { name, sessionId, userId, tag } = this.#query
     const equal = [
@@ -73,12 +77,15 @@ export class TraceStatement {
     return tag === undefined ? conditions : [...conditions, `and tags @> array[${this.bind(tag)}]`]
   }
 
-  /** Whether a query that gives one row at the most gives one. "exists" would forget its order, and with it its index. */
+  /**
+   * An expression that says whether a query of at most one row has one. `exists` would ignore the query's order, and
+   * PostgreSQL might then take another index.
+   */
   hasRow(query: string): string {
     return `coalesce((select true from (${query}) found), false)`
   }
 
-  /** The page of rows of traces. */
+  /** An expression for the text of a page of these traces. */
   pageOfRows(rows: string): string {
     return `(select ${PAGE_TEXT} from ${rows} t)`
   }

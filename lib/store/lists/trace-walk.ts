@@ -1,23 +1,23 @@
-/** Pages of traces along the index of their order. */
+/** Finds pages of traces by walking along the index of their order. */
 import type { Sql } from 'postgres'
 import type { Edge } from './cursor.ts'
 import { behindEdge } from './order.ts'
 import type { Found, Start, TraceQuery } from './trace-query.ts'
 import { TraceStatement } from './trace-statement.ts'
 
-/** Reads the page, looking at each trace for what else is asked for. */
+/** Reads the page. Other filters are checked on each trace on the way. */
 export async function walkTraces(sql: Sql, projectId: number, query: TraceQuery, start: Start): Promise<Found> {
   const { statement, filters, page, behind } = walkOf(projectId, query, start)
   const [found] = await sql.unsafe<[Found]>(
     `select ${statement.pageOfRows(`(${page()})`)} as page, ${behind} as behind`,
     statement.values,
-    // More filters come in so many combinations that their statements are not worth keeping.
+    // Two and more filters come in so many combinations that their statements are not worth keeping.
     { prepare: filters < 2 }
   )
   return found
 }
 
-/** The same where a full page is among the next so many traces; undefined: it is not. */
+/** Reads the page, but walks past `most` traces at most. Undefined if these do not fill the page. */
 export async function walkNear(
   sql: Sql,
   projectId: number,
@@ -36,7 +36,9 @@ export async function walkNear(
   return isFull ? found : undefined
 }
 
-/** The pieces of the statement; a page may look at so many traces only. */
+/**
+ * The pieces of the statement. `page` takes the number of traces that may be looked at; without it there is no bound.
+ */
 function walkOf(projectId: number, query: TraceQuery, { edge, down, isCursor, limit }: Start) {
   const statement = new TraceStatement(projectId, query)
   const filters = statement.columnFilters()
@@ -46,7 +48,8 @@ function walkOf(projectId: number, query: TraceQuery, { edge, down, isCursor, li
       most === undefined ? next : `select * from (${next} ${statement.order(down)} limit ${most}) next where true`
     return `${looked} ${filters.join(' ')} ${statement.order(down)} limit ${limit}`
   }
-  // One trace more than asked for shows whether anything follows; one on the other side, whether anything precedes.
+  // One trace more than asked for shows whether anything follows. One on the other side shows whether anything
+  // precedes.
   const wanted = statement.bind(limit + 1)
   return {
     statement,

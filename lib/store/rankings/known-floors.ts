@@ -1,6 +1,7 @@
 /**
- * The floors of rankings that are stored for sure: they are read when PostgreSQL has committed them, and only rise. One that is
- * not known yet costs no more than a trace that is ranked without need.
+ * Remembers the floors of rankings (lib/store/rankings/rankings.ts) that PostgreSQL has committed. A writer leaves a
+ * trace out of a ranking only if the trace lies below a remembered floor. Floors never fall, so a remembered floor
+ * stays valid. A floor that is not remembered yet does no harm: a few traces are ranked without need.
  */
 import type { Sql } from 'postgres'
 import { RANKED, RANKED_IN_ALL, type Ranking, type RankingKeys } from './rankings.ts'
@@ -13,9 +14,10 @@ interface StoredFloors extends RankingKeys {
 }
 
 export class KnownFloors {
-  /** By project, and by the lower half of a list's number. */
+  /** The floors by project, and then by the lower half of the list's number. */
   #projects = new Map<number, Map<number, StoredFloors[]>>()
 
+  /** Reads the floors of all projects, and remembers them in place of those of before. */
   async read(sql: Sql): Promise<void> {
     const rows = await sql<StoredFloors[]>`
       select project_id as "projectId", (list >> 32)::int as high, ((list << 32) >> 32)::int as low,
@@ -30,8 +32,8 @@ export class KnownFloors {
   }
 
   /**
-   * What `ranked` is of a trace with these keys, or of its tag; `familyAt` and `namedFamilyAt` say where in `bytes` the numbers of
-   * its lists stand, big-endian.
+   * The value of the column `ranked` for a trace with these keys, or for one of its tags. The numbers of its lists
+   * stand in `bytes`, big-endian, at the offsets `familyAt` and `namedFamilyAt`.
    */
   rank(projectId: number, keys: RankingKeys, bytes: Uint8Array, familyAt: number, namedFamilyAt: number): number {
     const lists = this.#projects.get(projectId)

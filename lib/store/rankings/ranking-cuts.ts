@@ -1,6 +1,6 @@
 /**
- * Keeps rankings short while much is recorded (lib/store/rankings/rankings.ts): now and then, those of the lists that a project's
- * newest traces are in are cut, one after the other, over a connection of its own.
+ * Keeps rankings short while much is recorded (lib/store/rankings/rankings.ts). Now and then it takes the lists that a
+ * project's newest traces are in, and cuts their rankings, one after the other, over a connection of its own.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Sql } from 'postgres'
@@ -10,13 +10,14 @@ import { KnownFloors } from './known-floors.ts'
 import { cutRanking, findFrequentLists, RANKING_SIZE, RANKINGS, type RankingSize } from './rankings.ts'
 
 /**
- * A project's rankings are looked at after so many operations on it, from the start of the process, and whenever there were so
- * many more: of each, the entries of an index are read that lie above its floor, which are 20,000 at the most. What others
- * have cut is read more often.
+ * When the rankings of a project are cut: after `first` operations on the project since the process started, and again
+ * after every `each` more. To cut a ranking, PostgreSQL reads the index entries above its floor, but no more than
+ * `size.most` and one. The floors that other processes have raised are read more often: after every `read` operations
+ * of all projects.
  */
 const CUTS = { first: 4_096, each: 262_144, read: 16_384, size: RANKING_SIZE }
 const TIMEOUT_MS = 30_000
-/** Between one ranking and the next, so that recording has most of the processors. */
+/** The pause between one ranking and the next, so that recording has the processors for most of the time. */
 const PAUSE_MS = 10
 
 export interface CutOptions {
@@ -31,7 +32,7 @@ export class RankingCuts {
   readonly #database: Pick<Database, 'connect'>
   readonly #log: Logger
   readonly #options: CutOptions
-  /** By project, how many operations there are to go. */
+  /** How many operations on a project are left until its rankings are cut, by project. */
   readonly #left = new Map<number, number>()
   readonly #due = new Set<number>()
   #unread = 0
@@ -44,7 +45,7 @@ export class RankingCuts {
     this.#options = options
   }
 
-  /** So many operations more were written. */
+  /** Counts operations that were written, and starts the work that has become due. */
   count(projectId: number, operations: number): void {
     const left = (this.#left.get(projectId) ?? this.#options.first) - operations
     this.#left.set(projectId, left > 0 ? left : this.#options.each)
@@ -54,7 +55,7 @@ export class RankingCuts {
     if (this.#sql === undefined && !this.#isClosing) void this.#work()
   }
 
-  /** What is under way is given up. */
+  /** Gives up the work that is under way, and does no more. */
   close(): void {
     this.#isClosing = true
     void this.#sql?.end({ timeout: 0 })

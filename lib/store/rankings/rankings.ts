@@ -1,12 +1,17 @@
 /**
- * The rankings of a list: its slowest and its costliest traces, each found along an index. Where in it a trace stands has
- * nothing to do with time, so that every new one goes to another page; with 20 million spans stored, those pages are most of
- * what recording costs. So of a long list only the top is ranked. Its floor, a row of ranking_floors, says from where down
- * a trace need not be in the index; the row of a trace, or of its tag, says in bits which of its rankings it is in. Pages
- * that begin above the floor are read as of any list, deeper ones otherwise (lib/store/lists/trace-depth.ts).
+ * The two rankings of a list: its slowest and its costliest traces, each in the order of an index.
  *
- * Floors only rise, and are used by writers when they are committed: whoever sees a trace that is not ranked sees the
- * floor that it lies below.
+ * The place of a trace in a ranking has nothing to do with time, so each new trace goes to some other page of the
+ * index. With many traces stored, the writing of these pages is most of the cost of recording (test/bench/RESULTS.md,
+ * "With traces stored"). So only the top of a long list is ranked, that is, in the index.
+ *
+ * The floor of a ranking is a duration or a cost, stored in ranking_floors. Traces below the floor need not be in the
+ * index. The column `ranked` of a trace, and of each of its tags, says in bits which rankings the row is in. A page
+ * that begins above the floor is read from the index; a deeper page is found in other ways
+ * (lib/store/lists/trace-depth.ts).
+ *
+ * Floors only rise, and a writer uses a floor only after it is committed. So a reader that sees a trace that is not
+ * ranked also sees the floor that the trace lies below.
  */
 import type { Sql } from 'postgres'
 import { tagListsInSql } from '../../rows/list-numbers.ts'
@@ -20,16 +25,17 @@ export const RANKED = {
   family: { slowest: 1, costliest: 2 },
   named_family: { slowest: 4, costliest: 8 }
 } as const
-/** In all of them: the default of the column. */
+/** The row is in all four rankings. This is the default of the column `ranked`. */
 export const RANKED_IN_ALL = 15
 
+/** The column that each ranking is sorted by. */
 export const RANKING_COLUMNS: Readonly<Record<Ranking, string>> = { slowest: 'duration_ms', costliest: 'cost_usd' }
 
-/** The condition of the index of a ranking; queries must have it as it stands there. */
+/** The condition of a ranking's index. PostgreSQL uses that index only for queries that have the same condition. */
 export const isRanked = (base: keyof typeof RANKED, ranking: Ranking): string =>
   `${RANKING_COLUMNS[ranking]} is not null and (ranked & ${RANKED[base][ranking]}) <> 0`
 
-/** What `ranked` is, in SQL, of a row that is in these lists: expressions. */
+/** SQL for the value of `ranked` of a row with these lists and keys. All arguments are SQL expressions. */
 export function rankedInSql(
   projectId: string,
   lists: { readonly family: string; readonly named_family: string },
@@ -44,22 +50,24 @@ export function rankedInSql(
   return `(${RANKED_IN_ALL} - ${below('family')} - ${below('named_family')})::smallint`
 }
 
-/** What traces are ranked by; or the floors of a list, where null is that everything is ranked. */
+/**
+ * The keys of a trace in the two rankings; or the floors of a list's rankings, where null says that there is no floor.
+ */
 export interface RankingKeys {
   readonly durationMs: number | null
   readonly costUsd: number | null
 }
 
-/** When a ranking is cut, and to how many. */
+/** A ranking of more than `most` traces is cut to the top `kept`. */
 export interface RankingSize {
   readonly most: number
   readonly kept: number
 }
 
-/** A hundred pages of 50; cutting reads as many index entries as there are at most. */
+/** A cut ranking has a hundred pages of 50. `most` bounds the index entries that a cut reads. */
 export const RANKING_SIZE: RankingSize = { most: 20_000, kept: 5_000 }
 
-/** A list, as a condition says which. */
+/** A list: the rows of `table` in which the column of `base` has the number `list`. */
 export interface RankedList {
   readonly table: 'traces' | 'trace_tags'
   readonly base: keyof typeof RANKED
@@ -67,10 +75,10 @@ export interface RankedList {
   readonly list: string
 }
 
-/** Of so many of a project's newest traces, the lists that so many of them are in are looked at. */
+/** A list is frequent if at least `least` of the newest `traces` traces of the project are in it. */
 const SAMPLE = { traces: 2_000, least: 4 }
 
-/** The lists of a project that many of its newest traces are in. */
+/** Finds the lists that many of a project's newest traces are in. */
 export async function findFrequentLists(sql: Sql, projectId: number): Promise<RankedList[]> {
   const { tag_family: tagFamily, tag_named_family: tagNamedFamily } = tagListsInSql('own.tag', {
     family: 'family',
@@ -91,7 +99,10 @@ export async function findFrequentLists(sql: Sql, projectId: number): Promise<Ra
   )
 }
 
-/** Raises the floor of a list's ranking where it has become long. Whoever writes meanwhile ranks by the floor of before. */
+/**
+ * Raises the floor of a list's ranking if the ranking is too long. Writers go on using the old floor until they read
+ * it.
+ */
 export async function cutRanking(
   sql: Sql,
   projectId: number,

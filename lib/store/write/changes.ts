@@ -1,8 +1,9 @@
 /**
- * What an append, an end and a growth by OpenTelemetry do to the stored row of a trace, and to the rows of its tags: new
- * rows are copied, but COPY cannot change rows. So these statements are fed by arrays, a parameter for each column, and each
- * is for the traces of one project. Each has one step that modifies, and fails (22012, division by zero) where a trace is not
- * as it was: then the transaction that it belongs to is undone.
+ * The statements by which an append, an end and a growth by OpenTelemetry change the stored rows of traces and of
+ * their tags. New rows are written by COPY, but COPY cannot change a row.
+ *
+ * Each statement changes many traces of one project, and takes an array for each column. It fails (22012, division by
+ * zero) if a trace no longer has the version that the change was decided on, which undoes the whole transaction.
  */
 import {
   appendValues,
@@ -26,27 +27,31 @@ import { parameter, rowSource, typed } from '../../rows/text-arrays.ts'
 import type { Ending, TraceChange, TraceState } from '../../trace/states/decide.ts'
 import type { Growth } from '../../trace/states/gathered.ts'
 
-/** A stored trace to which spans are added, and of which more may be set. */
+/** A stored trace with the change that is to be written. */
 export interface ChangedTrace {
   readonly projectId: number
   readonly traceId: string
   readonly seq: number
   readonly changed: Changed
-  /** What it sets besides; undefined where the trace just goes on. */
+  /** What an end or a growth sets; undefined for an append. */
   readonly done: { readonly ending: Ending } | { readonly growth: Growth } | undefined
-  /** Undefined where the trace stays in its lists. */
+  /** The lists after an end or a growth; undefined for an append, which moves no trace to other lists. */
   readonly listed: Listed | undefined
+  /** The rows of the spans that are added. */
   readonly spans: SpanRows | undefined
 }
 
-/** The lists that a trace has come to, and the rows of its tags; and the old rows of its tags, which are deleted. */
+/**
+ * The lists that the trace is in after the change. If that changes the rows of its tags, `rows` has the new ones and
+ * `removed` names the old ones, which are deleted.
+ */
 interface Listed {
   readonly lists: TraceLists
   readonly rows: ListedRows
   readonly removed: readonly RemovedTag[]
 }
 
-/** A row of trace_tags, as its index finds it. */
+/** A row of trace_tags, by the columns of the index that finds it. */
 interface RemovedTag {
   readonly tagFamily: ListNumber
   readonly startedAt: string
@@ -57,11 +62,11 @@ interface Target {
   readonly projectId: number
   readonly traceId: string
   readonly state: TraceState
-  /** The number that the change leaves on the row. */
+  /** The version that the trace has after the change. */
   readonly version: number
 }
 
-/** `spans`: the rows of those that are added. */
+/** Makes what is written of a decided change. `spans` are the rows of the spans that are added. */
 export function changedTrace(
   { projectId, traceId, state, version }: Target,
   sums: TraceChange | Growth,
@@ -104,13 +109,16 @@ function rowsOfTags(trace: ListedTrace, environment: string): RemovedTag[] {
   return tags.map(tag => ({ tagFamily: tagListsOf(tag, lists).tagFamily, startedAt, traceId }))
 }
 
-/** Whether the rows of the tags of a trace stay as they are. */
+/** Whether a change leaves the rows of a trace's tags as they are. */
 const isSame = ({ tags, ...before }: ListedTrace, after: ListedTrace): boolean =>
   tags.length === after.tags.length &&
   tags.every((tag, i) => tag === after.tags[i]) &&
   Object.entries(before).every(([name, value]) => after[name as keyof ListedTrace] === value)
 
-/** A prepared statement, and its parameters behind the project's number and the number of its rows. */
+/**
+ * A prepared statement. Its first two parameters are the project's id and the number of rows; `parameters` are the
+ * others.
+ */
 interface Statement<T> {
   readonly name: string
   readonly text: string
@@ -161,18 +169,18 @@ const REMOVE_TAGS: Statement<RemovedTag> = {
     )
 }
 
-/** What a connection must have prepared for `changesOf`. */
+/** The statements that a connection must have prepared before it executes those of `changesOf`. */
 export const PREPARED_CHANGES: readonly string[] = [...Object.values(UPDATES), REMOVE_TAGS].map(
   ({ name, text }) => `prepare ${name} as ${text}`
 )
 
-/** A prepared statement to execute. */
+/** One execution of a prepared statement. */
 export interface Execution {
   readonly name: string
   readonly parameters: readonly string[]
 }
 
-/** The statements for these traces, project by project. `rank` says which rankings a trace is in by then. */
+/** The executions that write these changes, project by project. `rank` gives the value of `ranked` after the change. */
 export function changesOf(all: readonly ChangedTrace[], rank: (trace: ChangedTrace) => number): Execution[] {
   const projects = new Map<number, ChangedTrace[]>()
   for (const trace of all) {
@@ -180,7 +188,7 @@ export function changesOf(all: readonly ChangedTrace[], rank: (trace: ChangedTra
     if (traces === undefined) projects.set(trace.projectId, [trace])
     else traces.push(trace)
   }
-  // In one order, so that two batches never wait for each other's rows.
+  // Every batch locks projects in the same order, so that two batches never wait for each other's rows.
   return [...projects]
     .sort(([a], [b]) => a - b)
     .flatMap(([projectId, traces]) => changesOfProject(projectId, traces, rank))

@@ -1,4 +1,4 @@
-/** A trial account is charged for a new trace in the transaction that writes it. */
+/** Charges a trial account for a new trace, in the transaction that writes the trace. */
 import type { Execution } from './changes.ts'
 
 /** Whom to charge, and how many traces the account may record. */
@@ -7,7 +7,7 @@ export interface TrialCharge {
   readonly limit: number
 }
 
-/** To prepare; it fails (22012, division by zero) where the allowance is used up. */
+/** Prepares the statement that charges. It fails (22012, division by zero) if the allowance is used up. */
 export const CHARGE = `prepare charge as with charged as (
     update accounts set trial_used = trial_used + 1 where id = $1::int and trial_used < $2::bigint returning 1
   ) select 1 / (count(*) = 1)::int from charged`

@@ -1,7 +1,9 @@
 /**
- * A batch of new and changed traces, written as one transaction whose messages are sent in one go: what changes
- * (lib/store/write/changes.ts), COPY of all new rows, and the project totals. COPY knows no `on conflict`: where a new trace
- * exists, or a changed one is not as it was, the whole batch is undone, and whoever sent it looks before it tries again.
+ * Writes a batch of new and changed traces as one transaction, whose messages are sent in one go: the changes of
+ * stored rows (lib/store/write/changes.ts), COPY of all new rows, and the totals of projects.
+ *
+ * COPY has no `on conflict`. If a new trace exists already, or a changed trace no longer has the expected version,
+ * PostgreSQL undoes the whole batch. The lane (lib/ingest/writer.ts) then reads the states and decides again.
  */
 import type { CopyConnection } from '../../database/copy-connection.ts'
 import {
@@ -24,11 +26,11 @@ import { CopyMessages } from './copy-messages.ts'
 import { KnownFamilies } from './known-families.ts'
 import { ADD_UP } from './totals.ts'
 
-/** A new trace, with what the service adds to it. */
+/** A new trace: its rows, and the fields that the service adds. */
 export interface RecordedTrace {
   readonly projectId: number
   readonly seq: number
-  /** A label, 'unassigned', or null for history without one. */
+  /** A label, 'unassigned', or null for a restored trace whose environment was never recorded. */
   readonly environment: string | null
   readonly keyId: string | null
   readonly ingestedAt: string | null
@@ -36,14 +38,16 @@ export interface RecordedTrace {
   readonly rows: TraceRows
 }
 
-/** What is written together. */
+/**
+ * Everything that one transaction writes. `charge` is set only if the batch is a single new trace of a trial account.
+ */
 export interface Batch {
   readonly traces: readonly RecordedTrace[]
   readonly changed: readonly ChangedTrace[]
   readonly charge: TrialCharge | undefined
 }
 
-/** Rows that are written for a trace; `rows` are undefined where it has no such rows. */
+/** Rows that are written for one trace. */
 interface RowsOf<T> {
   readonly projectId: number
   readonly seq: number
@@ -62,7 +66,7 @@ const LIST_AT = {
   namedFamily: offsetIn(LIST_COLUMNS, 'named_family', true)
 }
 
-/** The memory for messages is kept from one batch to the next, unless it has grown beyond this. */
+/** The memory for messages is used for the next batch again, unless it has grown beyond this. */
 const MAX_KEPT_BYTES = 4 * 1024 * 1024
 
 interface Stamped {
@@ -87,10 +91,10 @@ const COPY_SPANS = copyInto('spans', SPAN_COLUMNS)
 const COPY_TAGS = copyInto('trace_tags', TAG_COLUMNS)
 const COPY_SCORES = copyInto('scores', SCORE_COLUMNS)
 
-/** Builds the messages of one batch after the other in the same memory. */
+/** Writes one batch after the other over the connection of a lane. */
 export class CopyBatches {
   #messages = new CopyMessages()
-  /** The connection on which the statements are prepared. */
+  /** The connection on which the statements have been prepared. */
   #prepared: CopyConnection | undefined
   readonly #families = new KnownFamilies()
   readonly #floors: KnownFloors
@@ -99,12 +103,15 @@ export class CopyBatches {
     this.#floors = floors
   }
 
-  /** Writes all of the batch, or none: then it rejects with what PostgreSQL or the connection said. */
+  /**
+   * Writes the whole batch, or nothing and rejects with the error of PostgreSQL or of the connection. `slot` is the
+   * row of project_totals to count in.
+   */
   async write(connection: CopyConnection, batch: Batch, slot: number): Promise<void> {
     const messages = this.#messages
     if (connection !== this.#prepared) {
       messages.begin()
-      // An attempt that met a lock time-out has left some of them prepared: a transaction does not undo that.
+      // An earlier attempt may have failed halfway and left statements prepared: rolling back does not undo `prepare`.
       messages.query(['deallocate all', PREPARE_TOTALS, CHARGE, ...PREPARED_CHANGES])
       await connection.send(messages.written)
       this.#prepared = connection
@@ -117,7 +124,10 @@ export class CopyBatches {
     if (messages.bytes.length > MAX_KEPT_BYTES) this.#messages = new CopyMessages()
   }
 
-  /** Gives how many answers there will be. */
+  /**
+   * Builds the messages of a batch. Returns how many times PostgreSQL will say that it is ready. `strange` are the
+   * traces whose families may not be stored yet.
+   */
   #build(
     batch: Batch,
     listed: readonly RowsOf<ListedRows>[],
@@ -136,7 +146,7 @@ export class CopyBatches {
     if (tagged.length > 0) statements.push(COPY_TAGS)
     if (scored.length > 0) statements.push(COPY_SCORES)
     statements.push(...addFamilies(strange), ...addTotals(batch, slot))
-    // First, since it is what most likely fails.
+    // These come first, because they are the most likely to fail.
     const first = [
       ...(charge === undefined ? [] : [chargeOf(charge)]),
       ...changesOf(changed, trace => this.#rank(trace))
@@ -183,7 +193,7 @@ export class CopyBatches {
     this.#own(projectId, seq, spans, this.#append(bytes, spans, bytes.length))
   }
 
-  /** Appends rows, and gives by how much they are moved. */
+  /** Appends rows, and returns by how much their offsets have moved. */
   #append(bytes: Uint8Array, starts: readonly number[], end: number): number {
     const [first] = starts as [number]
     const shift = this.#messages.length - first
@@ -205,7 +215,10 @@ const listedRows = ({ projectId, seq, listed }: ChangedTrace): RowsOf<ListedRows
 const spanRows = ({ projectId, seq, spans }: ChangedTrace): RowsOf<SpanRows>[] =>
   spans === undefined ? [] : [{ projectId, seq, rows: spans }]
 
-/** Adds the families of traces, made of their rows, which are there by now; in order, so that two batches wait in no circle. */
+/**
+ * Statements that add the families of traces. They read the families from the rows of the traces, which have been
+ * written by then. Every batch adds them in the same order, so that two batches never wait for each other's rows.
+ */
 function addFamilies(traces: readonly RowsOf<ListedRows>[]): string[] {
   const projects = new Map<number, number[]>()
   for (const { projectId, seq } of traces) projects.set(projectId, [...(projects.get(projectId) ?? []), seq])
@@ -219,7 +232,7 @@ function addFamilies(traces: readonly RowsOf<ListedRows>[]): string[] {
     )
 }
 
-/** Parsed and planned once a connection. */
+/** Prepared, so that PostgreSQL parses and plans it once for each connection. */
 const PREPARE_TOTALS = `prepare add_totals (int, smallint, bigint, bigint, bigint) as
     insert into project_totals as p (project_id, slot, traces, spans, bytes) values ($1, $2, $3, $4, $5)
     ${ADD_UP}`
@@ -240,7 +253,7 @@ function addTotals({ traces, changed }: Batch, slot: number): string[] {
     changed: { sums }
   } of changed)
     add(projectId, 0, spans, sums.addedBytes)
-  // In one order, so that two batches never wait for each other's rows.
+  // Every batch locks projects in the same order, so that two batches never wait for each other's rows.
   return [...totals]
     .sort(([a], [b]) => a - b)
     .map(([id, { traces, spans, bytes }]) => `execute add_totals (${id}, ${slot}, ${traces}, ${spans}, ${bytes})`)

@@ -1,6 +1,7 @@
 /**
- * Messages of PostgreSQL's protocol, written one behind the other
- * (https://www.postgresql.org/docs/current/protocol-message-formats.html): a type, the length without it, and the content.
+ * Writes messages of PostgreSQL's protocol, one behind the other
+ * (https://www.postgresql.org/docs/current/protocol-message-formats.html). A message is a byte for its type, its length
+ * without that byte, and its content.
  */
 import { CopyWriter } from '../../rows/copy-format.ts'
 import type { Execution } from './changes.ts'
@@ -21,7 +22,10 @@ export class CopyMessages extends CopyWriter {
     this.#message(QUERY, () => this.#texts(statements.join(';')))
   }
 
-  /** Begins a transaction with prepared statements. Their parameters, unlike literals, come into no server's log. */
+  /**
+   * Begins a transaction and executes prepared statements in it. Values travel as parameters, because literals would
+   * appear in PostgreSQL's log.
+   */
   beginTransaction(executions: readonly Execution[]): void {
     this.#message(PARSE, () => {
       this.#texts('', 'begin')
@@ -32,7 +36,7 @@ export class CopyMessages extends CopyWriter {
     this.#message(SYNC, () => {})
   }
 
-  /** What a COPY takes: the rows of these items. */
+  /** Sends the rows of these items to a COPY. */
   copy<T>(items: readonly T[], write: (item: T) => void): void {
     this.#message(COPY_DATA, () => this.append(SIGNATURE))
     for (const item of items) this.#message(COPY_DATA, () => write(item))
@@ -43,7 +47,7 @@ export class CopyMessages extends CopyWriter {
   #execute(name: string, parameters: readonly string[]): void {
     this.#message(BIND, () => {
       this.#texts('', name)
-      // All of them as text.
+      // All parameters are text.
       this.int16(0)
       this.int16(parameters.length)
       for (const parameter of parameters) this.text(parameter)
@@ -51,7 +55,7 @@ export class CopyMessages extends CopyWriter {
     })
     this.#message(EXECUTE, () => {
       this.#texts('')
-      // All rows.
+      // Fetch all rows.
       this.int32(0)
     })
   }

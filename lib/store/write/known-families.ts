@@ -1,16 +1,19 @@
 /**
- * The families of traces that are in trace_families for sure: they are remembered when PostgreSQL has committed them, and
- * nothing removes them there. For a trace of another family the row is made when the trace is written, which costs a third
- * of what the rest of a small trace costs PostgreSQL.
+ * Remembers families that are certainly in trace_families: PostgreSQL has committed them, and nothing removes them
+ * there. The statement that adds a family costs a good deal beside a small trace (test/bench/RESULTS.md, "Families of
+ * a batch"), so it is sent only for families that are not remembered.
  */
 
-/** Of a trace: its project, and a text that tells its family from the project's others. */
+/** The family of a trace: its project, and the number of the family as a text. */
 export interface FamilyOf {
   readonly projectId: number
   readonly rows: { readonly family: string }
 }
 
-/** Bounds the memory. Beyond it the oldest go, which happens only where every trace has a model of its own. */
+/**
+ * Bounds the memory. Beyond it the oldest families are forgotten, which happens only if clients make up a model for
+ * nearly every trace.
+ */
 const MAX_FAMILIES = 10_000
 
 export class KnownFamilies {

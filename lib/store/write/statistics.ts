@@ -1,14 +1,17 @@
 /**
- * Statistics for PostgreSQL's planner while a database is young. A plan made for tables of which nothing is known may take
- * any index for that of the key, and a connection keeps it: an append then passed over all traces of its project (51
- * streamed traces/s and falling, in place of 306). Autovacuum looks once a minute; until it has, the tables are analyzed
- * here, after which every connection plans anew.
+ * Gives PostgreSQL's planner statistics while a database is young. Without them the planner may take any index instead
+ * of the one of the key, and a connection keeps that plan: an append then reads all traces of its project
+ * (test/bench/RESULTS.md, "Statistics of a young database"). Autovacuum analyzes tables, but looks only once a minute.
+ * Until then the tables are analyzed here, after which every connection plans anew.
  */
 import type { Sql } from 'postgres'
 import type { Database } from '../../database/database.ts'
 import type { Logger } from '../../log.ts'
 
-/** After so many operations, from the start of the process; a table that is known to have as many rows is left alone. */
+/**
+ * The tables are analyzed after so many operations since the start of the process, unless PostgreSQL already knows the
+ * table of traces to have that many rows.
+ */
 const STEPS = [100, 1000, 10_000] as const
 const TIMEOUT_MS = 30_000
 
@@ -17,7 +20,7 @@ export class Statistics {
   readonly #log: Logger
   #steps: readonly number[] = STEPS
   #operations = 0
-  /** The connection over which the tables are being analyzed. */
+  /** The connection over which the tables are being analyzed; undefined if they are not. */
   #sql: Sql | undefined
   #isClosing = false
 
@@ -26,7 +29,7 @@ export class Statistics {
     this.#log = log
   }
 
-  /** So many operations more were written. */
+  /** Counts operations that were written, and analyzes the tables when a step is reached. */
   count(operations: number): void {
     this.#operations += operations
     const [step, ...others] = this.#steps
@@ -35,7 +38,7 @@ export class Statistics {
     void this.#analyze(step)
   }
 
-  /** What is being analyzed is given up. */
+  /** Gives up what is under way, and does no more. */
   close(): void {
     this.#isClosing = true
     this.#steps = []
@@ -49,7 +52,7 @@ export class Statistics {
       const [row] = await sql<
         { known: number }[]
       >`select reltuples as known from pg_class where oid = 'traces'::regclass`
-      // What another process, or a migration, is at is left to it.
+      // skip_locked: a table that another process or a migration is working on is left to them.
       if (row !== undefined && row.known < step) {
         await sql`analyze (skip_locked) traces, spans, trace_tags, trace_families, scores`
       }

@@ -1,14 +1,20 @@
-/** A project's counters, corrected in the very statement that changes what they count; and counted anew. */
+/**
+ * The counters of a project: how a statement that changes traces corrects them, and how they are compared with the
+ * stored traces.
+ */
 import type { Sql } from 'postgres'
 
-/** Corrections are rare, so all go to one slot, which may well be negative: only the sum means something. */
+/**
+ * Corrections are rare, so all of them count in one slot. It may become negative: only the sum of all slots has a
+ * meaning.
+ */
 const SLOT = 0
 
-/** The end of every insert into project_totals as p: what is counted is added to what was counted before. */
+/** The end of every insert into project_totals as p: adds the new counts to the stored ones. */
 export const ADD_UP = `on conflict (project_id, slot) do update
     set traces = p.traces + excluded.traces, spans = p.spans + excluded.spans, bytes = p.bytes + excluded.bytes`
 
-/** The step of a statement that adds up `rows` (traces, spans, bytes), the name of an earlier step. */
+/** A step of a statement that adds counts. `rows` names an earlier step with the columns traces, spans and bytes. */
 export function addTotals(sql: Sql, projectId: number, rows: ReturnType<Sql>) {
   return sql`
     insert into project_totals as p (project_id, slot, traces, spans, bytes)
@@ -22,7 +28,7 @@ export interface Totals {
   readonly bytes: number
 }
 
-/** A project's totals, as its traces make them and as the counters have them. */
+/** The totals of a project: as its stored traces add up, and as its counters say. */
 export interface TotalsCheck {
   readonly rows: Totals
   readonly counters: Totals
@@ -38,13 +44,13 @@ interface Row {
 }
 
 /**
- * Compares a project's counters with its traces, and with `repair` adds the difference to them.
+ * Compares a project's counters with its traces. With `repair`, adds the difference to the counters.
  *
- * That is exact while others write. Whatever changes traces changes the counters in the same statement, by the same
- * amount, so in every snapshot the two are the same distance apart; only something that went around the service can have
- * moved them. The one statement here reads both from one snapshot, and adds that distance, which no writer in between can
- * have changed, to whatever the counter is by then. Two repairs at once would add it twice: the advisory lock, taken
- * before the snapshot, puts them in line.
+ * The repair is exact even while others write. Every write changes traces and counters by the same amount in one
+ * transaction, so the difference between the two is the same in every snapshot, whatever is being written. This one
+ * statement reads both from one snapshot, and adds the difference to whatever the counter is by then. Two repairs at
+ * the same moment would add the difference twice, so an advisory lock, taken before the snapshot, lets only one repair
+ * run at a time.
  */
 export async function checkTotals(sql: Sql, projectId: number, repair: boolean): Promise<TotalsCheck> {
   if (repair) await sql`select pg_advisory_lock(${REPAIR_LOCK}, ${projectId})`
@@ -75,5 +81,5 @@ export async function checkTotals(sql: Sql, projectId: number, repair: boolean):
   }
 }
 
-/** The first of the two keys of the advisory lock: any number that nothing else uses. */
+/** The first of the two keys of the advisory lock. It can be any number that no other lock uses. */
 const REPAIR_LOCK = 0x726563

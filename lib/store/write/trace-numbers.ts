@@ -1,16 +1,20 @@
-/** Numbers for new rows and new versions, drawn from the database in blocks, so that a row's number is known before it. */
+/**
+ * Numbers for new rows and new versions. They are drawn from the database in blocks, so that a lane knows the number
+ * of a row before it writes the row.
+ */
 import type { Sql } from 'postgres'
 
 /** The increment of the sequence trace_numbers. */
 const BLOCK = 256
-/** Blocks drawn at once: a round trip for every 4096 numbers. */
+/** How many blocks are drawn at once: one round trip for 4096 numbers. */
 const BLOCKS = 16
 
 export class TraceNumbers {
-  /** Numbers left: [next, end) pairs, the current one last. */
+  /** The numbers that are left, as ranges of [next, end). The range in use is the last one. */
   #ranges: { next: number; end: number }[] = []
   #left = 0
 
+  /** Whether `count` numbers can be taken without a refill. */
   has(count: number): boolean {
     return this.#left >= count
   }
@@ -25,7 +29,7 @@ export class TraceNumbers {
     }
   }
 
-  /** Takes one of the numbers that are there. */
+  /** Takes one number. Throws if none is left. */
   take(): number {
     const range = this.#ranges.at(-1)
     if (range === undefined) throw new Error('take() without refill()')

@@ -1,4 +1,4 @@
-/** What the write path reads of stored traces before it decides. */
+/** Reads the states of stored traces, on which the write path decides. */
 import type { Sql } from 'postgres'
 import { SHORT_HASH_DIGITS } from '../../trace/prepared.ts'
 import type { SpanUsage } from '../../trace/span-usage.ts'
@@ -10,11 +10,11 @@ export interface TraceKey {
   readonly traceId: string
 }
 
-/** A trace to look at, and what the decision on it needs. */
+/** A trace whose state is to be read, and what the decision needs of it. */
 export interface Look extends TraceKey {
-  /** Spans whose stored hashes are wanted. */
+  /** The spans whose stored hashes are read. */
   readonly spanIds: readonly string[]
-  /** What is read besides: an end may merge metadata and replace the output, an export may change nearly everything. */
+  /** What is read besides. An end may merge metadata and replace the output, an export may change nearly everything. */
   readonly detail: 'end' | 'export' | 'none'
 }
 
@@ -26,10 +26,10 @@ interface Row extends Omit<TraceState, 'running' | 'spanHashes' | 'tags' | 'gath
   readonly sessionId: string | null
   readonly patched: boolean
   readonly inputBytes: number
-  /** JSON text; null where it was not asked for. */
+  /** JSON text; null if the look does not ask for it. */
   readonly ranks: string | null
   readonly spending: string | null
-  /** Id and short hash of each stored span, without separators. */
+  /** The id and the short hash of each stored span, without separators. */
   readonly hashes: string | null
 }
 
@@ -66,7 +66,10 @@ function readSpanUsage(text: string): SpanUsage[] {
 const SEPARATOR = '\u0001'
 const byteaArray = (ids: readonly string[]) => `{${ids.map(id => `"\\\\x${id}"`).join(',')}}`
 
-/** The states of many traces in one query; a trace that does not exist is undefined at its place. */
+/**
+ * Reads the states of many traces in one query. The result has a state for each look, undefined if there is no such
+ * trace.
+ */
 export async function readTraceStates(sql: Sql, looks: readonly Look[]): Promise<(TraceState | undefined)[]> {
   const list = (cell: (look: Look) => string | number | boolean) => looks.map(cell).join(SEPARATOR)
   const rows = await sql<Row[]>`
