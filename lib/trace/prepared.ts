@@ -39,10 +39,8 @@ export type SpanHead = Pick<PreparedSpan, 'id' | 'status' | 'hash' | 'bytes'>
 export const shortHash = ({ hash }: Pick<PreparedSpan, 'hash'>): string => hash.slice(0, SHORT_HASH_DIGITS)
 export const SHORT_HASH_DIGITS = 32
 
-/** A trace as it is recorded: the body of POST /api/v1/traces. */
-export interface PreparedTrace extends UsageFields {
-  readonly operation: 'record'
-  readonly traceId: string
+/** What a trace document says, but for input and output. */
+export interface TraceFields extends UsageFields {
   readonly name: string
   /** 'running' where endedAt is null. */
   readonly status: string
@@ -53,11 +51,17 @@ export interface PreparedTrace extends UsageFields {
   readonly sessionId: string | null
   readonly userId: string | null
   readonly tags: readonly string[]
+  readonly costUsd: number | null
+  /** An object as JSON text; null for {}. */
+  readonly metadata: string | null
+}
+
+/** A trace as it is recorded: the body of POST /api/v1/traces. */
+export interface PreparedTrace extends TraceFields {
+  readonly operation: 'record'
+  readonly traceId: string
   readonly input: string | null
   readonly output: string | null
-  /** Null for {}. */
-  readonly metadata: string | null
-  readonly costUsd: number | null
   readonly spans: readonly PreparedSpan[]
   /** SHA-256 of the canonical body, spans included. */
   readonly hash: string

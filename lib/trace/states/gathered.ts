@@ -7,7 +7,7 @@
 import { MAX_DOCUMENT_BYTES, MAX_TAGS } from '../../schema/input.ts'
 import { traceDocument, usageDocument } from '../document.ts'
 import { mergeMetadata } from '../metadata.ts'
-import type { PreparedSpan, UsageFields } from '../prepared.ts'
+import type { PreparedSpan, TraceFields } from '../prepared.ts'
 import { countBytes, countErrors } from '../span-sums.ts'
 import { type SpanUsage, type Spent, sumSpending } from '../span-usage.ts'
 import { durationMs, isBefore } from '../timestamp.ts'
@@ -44,23 +44,6 @@ export type Rank = readonly [grade: number, order: number, id: string]
 /** The ranks of a trace's fields. `times` stands for status too; metadata has one for each key, behind a prefix. */
 export type Ranks = Readonly<Record<string, Rank>>
 
-/** The fields of a gathered trace, but for input and output. */
-export interface GatheredFields extends UsageFields {
-  readonly name: string
-  /** 'running' until a root has come. */
-  readonly status: string
-  readonly startedAt: string
-  readonly endedAt: string | null
-  readonly provider: string | null
-  readonly model: string | null
-  readonly sessionId: string | null
-  readonly userId: string | null
-  readonly tags: readonly string[]
-  readonly costUsd: number | null
-  /** An object as JSON text; null: {}. */
-  readonly metadata: string | null
-}
-
 /** What is counted of a gathered trace, and remembered for the spans to come. */
 interface Sums {
   readonly ranks: Ranks
@@ -73,7 +56,7 @@ interface Sums {
 }
 
 /** A gathered trace as it is stored. */
-export interface GatheredState extends GatheredFields, Sums {
+export interface GatheredState extends TraceFields, Sums {
   /** UTF-8 bytes of the stored input and output (4 for null). */
   readonly inputBytes: number
   readonly outputBytes: number
@@ -84,7 +67,7 @@ export interface GatheredState extends GatheredFields, Sums {
 }
 
 /** The trace with more spans. */
-export interface Growth extends GatheredFields, Sums {
+export interface Growth extends TraceFields, Sums {
   /** Undefined: as it was. */
   readonly input: string | null | undefined
   readonly output: string | null | undefined
@@ -186,7 +169,7 @@ function takeFields(
   before: GatheredState | undefined,
   claims: Claims,
   speakers: readonly GatheredSpan[]
-): Omit<GatheredFields, keyof Spent> {
+): Omit<TraceFields, keyof Spent> {
   const taken = (field: 'provider' | 'model' | 'sessionId' | 'userId') =>
     claims.get(field)?.value ?? before?.[field] ?? null
   const times = claims.get('times')?.span ?? (before?.ranks.times === undefined ? undefined : before)
@@ -225,7 +208,7 @@ interface Free {
  * Input, output and metadata, as far as they fit into one document: what does not is left out here, the output first. The
  * spans have it all.
  */
-function fit(traceId: string, fields: GatheredFields, claims: Claims, before: GatheredState | undefined): Free {
+function fit(traceId: string, fields: TraceFields, claims: Claims, before: GatheredState | undefined): Free {
   const stored = before === undefined ? null : undefined
   const input = claims.get('input')?.value ?? stored
   const output = claims.get('output')?.value ?? stored
@@ -252,7 +235,7 @@ function fit(traceId: string, fields: GatheredFields, claims: Claims, before: Ga
 }
 
 /** UTF-8 bytes of the trace's document without the values of input and output. */
-function measure(id: string, fields: GatheredFields): number {
+function measure(id: string, fields: TraceFields): number {
   const { metadata, status, tags } = fields
   const { head, tail } = traceDocument({
     ...fields,

@@ -22,34 +22,21 @@ function addHashes(known: Map<string, string>, spans: readonly SpanHead[]): Map<
 
 /** A trace that was recorded and goes on; with a stamp, its whole state. */
 export function startedState(trace: PreparedTrace): StartedState {
-  const {
-    hash,
-    name,
-    userId,
-    startedAt,
-    provider,
-    model,
-    costUsd,
-    inputTokens,
-    outputTokens,
-    totalTokens,
-    tags,
-    spans
-  } = trace
+  const { spans } = trace
   return {
     running: true,
-    bodyHash: hash,
+    bodyHash: trace.hash,
     endHash: null,
-    name,
-    userId,
-    startedAt,
-    provider,
-    model,
-    costUsd,
-    inputTokens,
-    outputTokens,
-    totalTokens,
-    tags,
+    name: trace.name,
+    userId: trace.userId,
+    startedAt: trace.startedAt,
+    provider: trace.provider,
+    model: trace.model,
+    costUsd: trace.costUsd,
+    inputTokens: trace.inputTokens,
+    outputTokens: trace.outputTokens,
+    totalTokens: trace.totalTokens,
+    tags: trace.tags,
     spanCount: spans.length,
     errorCount: countErrors(spans),
     documentBytes: trace.bytes,
