@@ -1,4 +1,5 @@
 /** `npm run bench`: starts a server and a database of its own, measures, prints, and leaves nothing behind. */
+import { join } from 'node:path'
 import { Cases, type WholeKind, type WholeResult } from './cases.ts'
 import { type LoadKind, startSender } from './load.ts'
 import { readMachine } from './machine.ts'
@@ -9,7 +10,8 @@ import { READS_HELP, readReadsOptions } from './reads/options.ts'
 import { measureAllReads } from './reads/reads.ts'
 import { renderReads } from './reads/report.ts'
 import { type Results, renderReport } from './report.ts'
-import { type Place, type Service, startService } from './service.ts'
+import { type Place, type Service, startService, startServiceAt } from './service.ts'
+import { startTcpDatabase } from './tcp-database.ts'
 import { Undo } from './undo.ts'
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
@@ -34,8 +36,11 @@ async function runIngest(parameters: readonly string[]): Promise<string> {
   const options = readOptions(parameters)
   if (options.help) return HELP
   const sender = startSender()
-  const work = (service: Service, progress: Progress, startAnother: () => Promise<Service>) =>
-    measureCases({ service, sender, options, startAnother }, progress)
+  const work: Work<Results> = (service, progress, undo) => {
+    const startAnother = () => startService(options, undo)
+    const startPair = () => startTlsPair(service.folder, undo)
+    return measureCases({ service, sender, options, startAnother, startPair }, progress)
+  }
   const results = await withService(options, () => sender.stop(), work)
   return options.json ? toJson(results) : renderReport(results)
 }
@@ -52,15 +57,20 @@ function toJson(results: object): string {
   return `${JSON.stringify(results, null, 2)}\n`
 }
 
+async function startTlsPair(folder: string, undo: Undo): Promise<{ tls: Service; plain: Service }> {
+  const database = await startTcpDatabase(folder, undo)
+  const start = async (name: string, sslmode: 'disable' | 'require') =>
+    startServiceAt(await database.create(name, sslmode), database.postmasterPid, join(folder, name), undo)
+  return { tls: await start('with_tls', 'require'), plain: await start('without_tls', 'disable') }
+}
+
+type Work<T> = (service: Service, progress: Progress, undo: Undo) => Promise<T>
+
 /**
  * Does `work` with a service of its own, and another if it starts one; `stop` ends what else is under way, at the end and on
  * a signal.
  */
-async function withService<T>(
-  place: Place,
-  stop: () => void,
-  work: (service: Service, progress: Progress, startAnother: () => Promise<Service>) => Promise<T>
-): Promise<T> {
+async function withService<T>(place: Place, stop: () => void, work: Work<T>): Promise<T> {
   const undo = new Undo()
   const progress = new Progress()
   undo.add(stop)
@@ -72,7 +82,7 @@ async function withService<T>(
   for (const signal of SIGNALS) process.on(signal, interrupt)
   try {
     progress.step = 'starting the server'
-    return await work(await startService(place, undo), progress, () => startService(place, undo))
+    return await work(await startService(place, undo), progress, undo)
   } catch (error) {
     throw progress.isInterrupted ? new Interrupted() : error
   } finally {
@@ -97,6 +107,7 @@ async function measureCases(bench: Bench, progress: Progress): Promise<Results> 
   const streaming = options.cases.includes('streaming') ? await cases.streaming() : undefined
   if (streaming !== undefined) emptyRates.set('streaming', streaming.load.tracesPerSecond)
   const resends = options.cases.includes('resends') ? await cases.resends() : undefined
+  const tls = options.cases.includes('tls') ? await cases.tls() : undefined
   const topRates = Object.fromEntries(emptyRates)
   const latency = options.cases.includes('latency') ? await cases.latency(topRates) : undefined
   const mcp = options.cases.includes('mcp') ? await cases.mcp() : undefined
@@ -108,6 +119,7 @@ async function measureCases(bench: Bench, progress: Progress): Promise<Results> 
     whole,
     ...(streaming && { streaming }),
     ...(resends && { resends }),
+    ...(tls && { tls }),
     ...(latency && { latency }),
     ...(mcp && { mcp }),
     ...(otlp && { otlp }),

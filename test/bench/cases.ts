@@ -50,6 +50,14 @@ export interface ResendsResult {
   readonly rate: number
 }
 
+/** Typical traces, recorded over a connection to the database with TLS and over one without, in turns. */
+export interface TlsResult {
+  readonly tls: LoadFigures
+  readonly plain: LoadFigures
+  /** Of traces a second. */
+  readonly ratio: number
+}
+
 export interface LatencyResult {
   readonly kind: WholeKind
   /** Traces a second: half of the top rate, or what the one client sends. */
@@ -132,6 +140,20 @@ export class Cases {
       cost: ratioOf(i, 'nodeCpu'),
       rate: ratioOf(i, 'tracesPerSecond')
     }))
+  }
+
+  async tls(): Promise<TlsResult> {
+    this.#progress.step = 'starting a database with TLS'
+    const pair = await this.#bench.startPair()
+    const tls: LoadFigures[] = []
+    const plain: LoadFigures[] = []
+    await this.#repeat(async run => {
+      this.#progress.step = `typical, over TLS, ${run}`
+      tls.push(await measureLoad({ ...this.#bench, service: pair.tls }, 'typical'))
+      this.#progress.step = `typical, without TLS, ${run}`
+      plain.push(await measureLoad({ ...this.#bench, service: pair.plain }, 'typical'))
+    })
+    return { tls: medians(tls), plain: medians(plain), ratio: medianRatio(tls, plain) }
   }
 
   /** `topRates`: of the kinds that were measured before. */

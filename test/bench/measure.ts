@@ -71,6 +71,8 @@ export interface Bench {
   readonly options: Options
   /** A second server with a database of its own. */
   startAnother(): Promise<Service>
+  /** Two servers of one PostgreSQL, which they reach over TCP: with TLS, and without. */
+  startPair(): Promise<{ readonly tls: Service; readonly plain: Service }>
 }
 
 export interface LoadSettings {

@@ -2,7 +2,7 @@
 import { availableParallelism, tmpdir } from 'node:os'
 import { type ParseArgsConfig, parseArgs } from 'node:util'
 
-export const CASES = ['small', 'typical', 'large', 'streaming', 'resends', 'latency', 'mcp', 'otlp'] as const
+export const CASES = ['small', 'typical', 'large', 'streaming', 'resends', 'tls', 'latency', 'mcp', 'otlp'] as const
 export type Case = (typeof CASES)[number]
 
 export interface Options {

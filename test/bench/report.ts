@@ -1,9 +1,18 @@
 /** The results as Markdown that can be pasted into the README. */
 import { SHAPES } from './bodies.ts'
-import type { LatencyResult, ResendsResult, StoredResult, StreamingResult, WholeKind, WholeResult } from './cases.ts'
+import type {
+  LatencyResult,
+  ResendsResult,
+  StoredResult,
+  StreamingResult,
+  TlsResult,
+  WholeKind,
+  WholeResult
+} from './cases.ts'
 import type { LoadKind } from './load.ts'
 import type { Machine } from './machine.ts'
 import type { ListCost } from './mcp.ts'
+import type { LoadFigures } from './measure.ts'
 import type { Options } from './options.ts'
 import type { OtlpCost } from './otlp.ts'
 
@@ -13,6 +22,7 @@ export interface Results {
   readonly whole: Partial<Record<WholeKind, WholeResult>>
   readonly streaming?: StreamingResult
   readonly resends?: readonly ResendsResult[]
+  readonly tls?: TlsResult
   readonly latency?: readonly LatencyResult[]
   readonly mcp?: ListCost
   readonly otlp?: OtlpCost
@@ -23,6 +33,7 @@ export interface Results {
 export function renderReport(results: Results): string {
   const parts = [renderMachine(results), ...renderWhole(results), renderStreaming(results), renderResends(results)]
   parts.push(
+    renderTls(results),
     renderLatency(results),
     renderListCost(results),
     renderOtlpCost(results),
@@ -165,6 +176,29 @@ function renderLatency({ latency }: Results): string {
       (load.diskBytes / SHAPES[kind].bytes).toFixed(2),
       round(load.walBytes)
     ])
+  )
+}
+
+function renderTls({ tls: result }: Results): string {
+  if (result === undefined) return ''
+  const { tls, plain, ratio } = result
+  const row = (name: string, load: LoadFigures, share: number) => [
+    name,
+    ...[load.tracesPerSecond].map(round),
+    share.toFixed(2),
+    ...[load.p99, load.nodeCpu, load.mainThreadCpu, load.postgresCpu].map(round)
+  ]
+  return table(
+    [
+      'typical traces, the database over TCP',
+      'traces/s',
+      'of without',
+      'p99 ms',
+      'node µs',
+      'its main thread',
+      'PostgreSQL µs'
+    ],
+    [row('with TLS', tls, ratio), row('without', plain, 1)]
   )
 }
 

@@ -7,7 +7,7 @@ import { join, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { Sql } from 'postgres'
-import { connectTo, type SocketTarget } from '../../lib/database/connection.ts'
+import { connectTo, type Target } from '../../lib/database/connection.ts'
 import { openEmbedded } from '../../lib/database/embedded/embedded.ts'
 import { createLog } from '../../lib/log.ts'
 import type { Undo } from './undo.ts'
@@ -19,7 +19,7 @@ export interface Service {
   readonly key: string
   readonly projectId: number
   /** The database, for COPY and for looking at it. */
-  readonly target: SocketTarget
+  readonly target: Target
   readonly sql: Sql
   /** Where everything is, and in it the server's own. */
   readonly folder: string
@@ -66,7 +66,7 @@ export async function startService({ folder: parent, kept, profile }: Place, und
   undo.add(() => cluster.close())
   const sql = connectTo(cluster.target, { applicationName: 'bench' })
   undo.add(() => sql.end({ timeout: 1 }))
-  const { pid, greeting } = await startServer(folder, dataDir, profile, undo)
+  const { pid, greeting } = await startServer(folder, { DATA_DIR: dataDir }, profile, undo)
   const key = await keepKey(join(folder, 'key'), greeting.key)
   const [row] = await sql<{ postmasterPid: number; projectId: number }[]>`
     select split_part(pg_read_file('postmaster.pid'), E'\n', 1)::int as "postmasterPid",
@@ -83,9 +83,21 @@ export async function startService({ folder: parent, kept, profile }: Place, und
   }
 }
 
+/** Starts a server of an empty database that runs already; `undo` ends the server. */
+export async function startServiceAt(url: string, postmasterPid: number, folder: string, undo: Undo): Promise<Service> {
+  await mkdir(folder)
+  const sql = connectTo(url, { applicationName: 'bench' })
+  undo.add(() => sql.end({ timeout: 1 }))
+  const env = { DATABASE_URL: url, KEY_DIGEST_SECRET: 'a secret of the benchmark', DATA_DIR: folder }
+  const { pid, greeting } = await startServer(folder, env, undefined, undo)
+  const port = Number(new URL(greeting.address).port)
+  const key = await keepKey(join(folder, 'key'), greeting.key)
+  return { pid, postmasterPid, port, key, projectId: 1, target: url, sql, folder, dataDir: folder }
+}
+
 async function startServer(
   folder: string,
-  dataDir: string,
+  own: NodeJS.ProcessEnv,
   profile: string | undefined,
   undo: Undo
 ): Promise<{ pid: number; greeting: Greeting }> {
@@ -93,7 +105,7 @@ async function startServer(
   const logFile = join(folder, 'server.log')
   const log = await open(logFile, 'w')
   const child = spawn(process.execPath, [...NODE_FLAGS, ...profileFlags(profile), PROGRAM, 'serve', '--json'], {
-    env: { ...env, DATA_DIR: dataDir, HOST: '127.0.0.1', PORT: '0' },
+    env: { ...env, ...own, HOST: '127.0.0.1', PORT: '0' },
     // Detached: the terminal's Ctrl-C is for us, who stop the server when the load has stopped.
     detached: true,
     stdio: ['ignore', 'pipe', log.fd]

@@ -1,0 +1,95 @@
+/** A PostgreSQL that is reached over TCP, with TLS or without: with the settings of an embedded one, in a folder beside it. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmod, copyFile, mkdir } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { connectTo } from '../../lib/database/connection.ts'
+import { findBinaries } from '../../lib/database/embedded/binaries.ts'
+import { chooseSettings } from '../../lib/database/embedded/cluster-settings.ts'
+import { findClusterUser, giveTo, identityOf } from '../../lib/database/embedded/cluster-user.ts'
+import { initializeCluster, MAIN_DATABASE, SUPERUSER, stopPostmaster } from '../../lib/database/embedded/postmaster.ts'
+import { createLog } from '../../lib/log.ts'
+import type { Undo } from './undo.ts'
+
+export interface TcpDatabase {
+  readonly postmasterPid: number
+  /** The address of a new, empty database of it. */
+  create(name: string, sslmode: 'disable' | 'require'): Promise<string>
+}
+
+const PASSWORD = 'pass-phrase-of-the-benchmark'
+/** In the tree of sources: what is built has no certificates. */
+const CERTIFICATES = fileURLToPath(new URL('../../../test/lib/database/tls/', import.meta.url))
+const POLL_MS = 50
+
+/** Starts it in a folder that PostgreSQL's user can reach; `undo` ends it. */
+export async function startTcpDatabase(folder: string, undo: Undo): Promise<TcpDatabase> {
+  const user = findClusterUser()
+  const binaries = await findBinaries(user, createLog('warn'))
+  const home = join(folder, 'tcp')
+  await mkdir(home)
+  await giveTo(user, home)
+  const dataDir = join(home, 'data')
+  await initializeCluster({ user, binaries }, dataDir, PASSWORD)
+  for (const name of ['localhost.pem', 'localhost.key']) {
+    await copyFile(join(CERTIFICATES, name), join(dataDir, name))
+    await chmod(join(dataDir, name), 0o600)
+    await giveTo(user, join(dataDir, name))
+  }
+  const port = await findFreePort()
+  const settings: Record<string, string> = {
+    ...chooseSettings(),
+    listen_addresses: '127.0.0.1',
+    unix_socket_directories: '',
+    ssl: 'on',
+    ssl_cert_file: 'localhost.pem',
+    ssl_key_file: 'localhost.key'
+  }
+  const flags = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
+  const child = spawn(binaries.postgres, ['-D', dataDir, '-p', String(port), ...flags], {
+    ...identityOf(user),
+    cwd: dataDir,
+    detached: true,
+    stdio: 'ignore'
+  })
+  undo.add(() => stopPostmaster(child.pid!, dataDir))
+  const urlOf = (name: string, sslmode: string) =>
+    `postgres://${SUPERUSER}:${PASSWORD}@127.0.0.1:${port}/${name}?sslmode=${sslmode}`
+  await untilItAnswers(urlOf(MAIN_DATABASE, 'require'), () => child.exitCode === null)
+  return {
+    postmasterPid: child.pid!,
+    async create(name, sslmode) {
+      const sql = connectTo(urlOf(MAIN_DATABASE, sslmode))
+      await sql.unsafe(`create database ${name}`)
+      await sql.end()
+      return urlOf(name, sslmode)
+    }
+  }
+}
+
+async function untilItAnswers(url: string, isAlive: () => boolean): Promise<void> {
+  while (isAlive()) {
+    const sql = connectTo(url)
+    try {
+      await sql`select`
+      return
+    } catch {
+      await delay(POLL_MS)
+    } finally {
+      await sql.end({ timeout: 1 })
+    }
+  }
+  throw new Error('PostgreSQL did not start with TLS')
+}
+
+async function findFreePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as { port: number }
+  server.close()
+  await once(server, 'close')
+  return port
+}
