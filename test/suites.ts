@@ -3,13 +3,18 @@
  * seconds, which is more than most files need for their tests. More suites run at once than there are cores (`jobs` in
  * package.json), because much of what is tested is how long somebody waits, and for whom.
  */
+import { existsSync } from 'node:fs'
 import { mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, join, relative, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const TESTS = fileURLToPath(new URL('.', import.meta.url))
 const SUITES = join(TESTS, 'suites')
+const SOURCES = fileURLToPath(new URL('../../test', import.meta.url))
 const TEST_FILE = /\.test\.js$/
+/** What was built of a test that has been moved since stays in `build`, and would be run twice. */
+const isTest = (name: string) => TEST_FILE.test(name) && existsSync(join(SOURCES, name.replace(/js$/, 'ts')))
+
 /**
  * Writes a file to run for each suite; the largest suites come first, so that the last one to end is a small one. Their
  * names begin with their place, because tap runs them by their names.
@@ -18,7 +23,7 @@ export async function writeSuites(): Promise<string[]> {
   await rm(SUITES, { recursive: true, force: true })
   await mkdir(SUITES)
   const suites = new Map<string, { bytes: number; files: string[] }>()
-  for (const file of (await readdir(TESTS, { recursive: true })).filter(name => TEST_FILE.test(name)).sort()) {
+  for (const file of (await readdir(TESTS, { recursive: true })).filter(isTest).sort()) {
     const [name = ''] = dirname(file).split(sep)
     const suite = suites.get(name) ?? { bytes: 0, files: [] }
     suite.bytes += (await stat(join(TESTS, file))).size
