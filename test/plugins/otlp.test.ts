@@ -252,7 +252,10 @@ t.test('a trace belongs to the route that it began on', async t => {
   t.match(await service.call('POST', `${TRACES}/${traceId}/spans`, { body: spansBody(nativeSpan()) }), conflict)
   t.match(await service.call('POST', `${TRACES}/${traceId}/end`, { body: endBody() }), conflict)
   await send(root)
-  t.match(await service.call('POST', `${TRACES}/${traceId}/spans`, { body: spansBody(nativeSpan()) }), conflict)
+  const finished = { status: 409, body: { error: { code: 'trace_finished', message: /recorded by OpenTelemetry/ } } }
+  t.match(await service.call('POST', TRACES, { body: ingestBody({ id: traceId }) }), conflict)
+  t.match(await service.call('POST', `${TRACES}/${traceId}/spans`, { body: spansBody(nativeSpan()) }), finished)
+  t.match(await service.call('POST', `${TRACES}/${traceId}/end`, { body: endBody() }), finished)
   t.match((await read(traceId)).trace, { name: 'root', spanCount: 2 })
 
   for (const body of [startBody(), ingestBody()]) {

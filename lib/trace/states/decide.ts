@@ -172,8 +172,12 @@ function refuseKey(state: TraceState, environment: string | null): Decision | un
 }
 
 /** A trace belongs to the route that it began on: what OpenTelemetry gathers has no end, and is nobody's to end. */
-const isGatheredTrace = () =>
-  refused('trace_id_conflict', 'the trace is recorded by OpenTelemetry; it takes spans only from there')
+function refuseGathered({ isGathered, running }: TraceState): Decision | undefined {
+  if (!isGathered) return undefined
+  return running
+    ? refused('trace_id_conflict', 'the trace is recorded by OpenTelemetry; it takes spans only from there')
+    : refused('trace_finished', 'the trace was recorded by OpenTelemetry and has ended; it takes spans only from there')
+}
 
 const spanConflict = (id: string) =>
   refused('span_conflict', `span ${id} exists with different content; nothing was written`)
@@ -198,9 +202,8 @@ function additionOf(state: TraceState, fresh: readonly SpanHead[], documentBytes
 }
 
 function decideAppend(state: TraceState, append: Append & ByKey): Decision {
-  const forbidden = refuseKey(state, append.environment)
-  if (forbidden) return forbidden
-  if (state.isGathered) return isGatheredTrace()
+  const closed = refuseKey(state, append.environment) ?? refuseGathered(state)
+  if (closed) return closed
   if (!state.running) return refused('trace_finished', 'the trace has already ended')
   const { conflict, fresh } = sortSpans(state, append.spans)
   if (conflict !== undefined) return spanConflict(conflict)
@@ -223,9 +226,8 @@ const growthOf = (key: string, before: string | number | null, after: string | n
   before === after ? 0 : memberBytes(key, json(after)) - memberBytes(key, json(before))
 
 function decideEnd(state: TraceState, end: End & ByKey): Decision {
-  const forbidden = refuseKey(state, end.environment)
-  if (forbidden) return forbidden
-  if (state.isGathered) return isGatheredTrace()
+  const closed = refuseKey(state, end.environment) ?? refuseGathered(state)
+  if (closed) return closed
   if (!state.running) {
     if (state.endHash === end.hash)
       return { type: 'duplicate', spanCount: state.spanCount, duplicate: end.spans.length }

@@ -55,6 +55,8 @@ const running: TraceState = {
   gathered: undefined
 }
 const complete: TraceState = { ...running, running: false, endHash: 'end' }
+const gathered: TraceState = { ...running, isGathered: true }
+const whole: TraceState = { ...gathered, running: false }
 const holding = (state: TraceState, ...held: [string, string][]): TraceState => ({
   ...state,
   spanCount: held.length,
@@ -174,7 +176,14 @@ t.test('every row of table 3.1, and the order of its refusals', async t => {
     ['history counts as unassigned', { ...running, environment: null }, append([span('a')]), 'change'],
     ['a label does not append to history', { ...running, environment: null }, append([span('a')], 'prod'), 'forbidden'],
     ['forbidden comes before finished', complete, append([span('a')], 'prod'), 'forbidden'],
-    ['a resent end from another environment', complete, end({ environment: 'prod' }), 'forbidden']
+    ['a resent end from another environment', complete, end({ environment: 'prod' }), 'forbidden'],
+    ['gathered, running: a record of its id conflicts', gathered, record(), 'trace_id_conflict'],
+    ['gathered, running: append conflicts', gathered, append([span('a')]), 'trace_id_conflict'],
+    ['gathered, running: end conflicts', gathered, end(), 'trace_id_conflict'],
+    ['gathered, complete: a record of its id conflicts', whole, record(), 'trace_id_conflict'],
+    ['gathered, complete: append is refused', whole, append([span('a')]), 'trace_finished'],
+    ['gathered, complete: end is refused', whole, end(), 'trace_finished'],
+    ['gathered: forbidden comes first', whole, end({ environment: 'prod' }), 'forbidden']
   ]
   for (const [what, state, operation, expected] of table) t.equal(word(decide(state, operation)), expected, what)
 })
