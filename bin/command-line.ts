@@ -1,11 +1,12 @@
 /**
- * From the words of a command line to a command and its exit code: 0 done, 1 refused, 2 wrong usage. Whatever goes
- * wrong is one line on stderr.
+ * From the words of a command line to a command and its exit code: 0 done, 1 refused or something amiss, 2 wrong usage,
+ * 130 or 143 interrupted. Whatever goes wrong is one line on stderr.
  */
 import { parseArgs } from 'node:util'
 import { VERSION } from '../lib/version.ts'
-import { type Call, type Command, UsageError } from './command.ts'
+import { type Call, type Command, type Flags, UsageError } from './command.ts'
 import { commandHelp, overview, usageLine } from './help.ts'
+import { Interrupted } from './interrupt.ts'
 import { nearest } from './nearest.ts'
 import { Progress, type Terminal } from './progress.ts'
 import { type Output, streamTo } from './stream.ts'
@@ -39,8 +40,13 @@ export async function runCommandLine(
     return 0
   } catch (error) {
     progress.say(`spoor: ${messageOf(error, env)}`)
-    return error instanceof UsageError ? 2 : 1
+    return exitCodeOf(error)
   }
+}
+
+function exitCodeOf(error: unknown): number {
+  if (error instanceof Interrupted) return error.exitCode
+  return error instanceof UsageError ? 2 : 1
 }
 
 /** The name of the command, one or two words, and the words behind it. */
@@ -105,11 +111,23 @@ function parseCall(name: string, command: Command, words: string[], write: (text
   }
 }
 
-function parseWords(words: string[], flags: Command['usage']['flags'], refuse: (problem: string) => never) {
+/** A negative number behind a flag is its value: what the flag may be, says the command. */
+function joinNegativeNumbers(words: readonly string[], flags: Flags): string[] {
+  const joined: string[] = []
+  for (const word of words) {
+    const flag = joined.at(-1) ?? ''
+    const isValue = /^-\d/.test(word) && flags[flag.replace(/^--/, '')]?.type === 'string' && flag.startsWith('--')
+    if (isValue) joined[joined.length - 1] = `${flag}=${word}`
+    else joined.push(word)
+  }
+  return joined
+}
+
+function parseWords(words: readonly string[], flags: Flags, refuse: (problem: string) => never) {
   const options = Object.fromEntries(Object.entries(flags).map(([flag, { type }]) => [flag, { type }]))
   try {
     return parseArgs({
-      args: words,
+      args: joinNegativeNumbers(words, flags),
       options: { ...options, json: { type: 'boolean' } },
       allowPositionals: true,
       tokens: true
@@ -120,6 +138,12 @@ function parseWords(words: string[], flags: Command['usage']['flags'], refuse: (
     if (code === 'ERR_PARSE_ARGS_UNKNOWN_OPTION') {
       const known = [...Object.keys(flags), 'json', 'help'].map(name => `--${name}`)
       throw new UsageError(unknown('flag', flag, known, nearest(flag, known)))
+    }
+    if (code === 'ERR_PARSE_ARGS_INVALID_OPTION_VALUE' && message.includes('ambiguous')) {
+      const value = words[words.indexOf(flag) + 1] ?? ''
+      return refuse(
+        `${flag} is followed by ${JSON.stringify(value)}: a value that begins with a dash is written ${flag}=${value}`
+      )
     }
     // Its first line says what is wrong, such as a value that is missing; the others advise.
     return refuse(message.split('\n')[0]!.replace(/\.$/, ''))

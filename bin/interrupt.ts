@@ -1,15 +1,29 @@
 /** Long work that Ctrl-C stops in good order: between two of its steps. A second one ends the process where it stands. */
+import { constants } from 'node:os'
 
 const SIGNALS = ['SIGINT', 'SIGTERM'] as const
 
-/** Runs `work` with a signal that aborts when the process is told to end. */
+/** Work that was told to end before it was done. The exit code is what a shell gives to a process that the signal ended. */
+export class Interrupted extends Error {
+  override readonly name = 'Interrupted'
+  readonly exitCode: number
+  constructor(message: string, signal: (typeof SIGNALS)[number]) {
+    super(message)
+    this.exitCode = 128 + constants.signals[signal]
+  }
+}
+
+/** Runs `work` with a signal that aborts when the process is told to end. Throws Interrupted if the work fails then. */
 export async function interruptible<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const controller = new AbortController()
-  const abort = () => controller.abort()
-  for (const signal of SIGNALS) process.once(signal, abort)
+  const listeners = SIGNALS.map(signal => [signal, () => controller.abort(signal)] as const)
+  for (const [signal, abort] of listeners) process.once(signal, abort)
   try {
     return await work(controller.signal)
+  } catch (error) {
+    if (!controller.signal.aborted) throw error
+    throw new Interrupted(error instanceof Error ? error.message : String(error), controller.signal.reason)
   } finally {
-    for (const signal of SIGNALS) process.off(signal, abort)
+    for (const [signal, abort] of listeners) process.off(signal, abort)
   }
 }

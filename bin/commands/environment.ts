@@ -1,6 +1,7 @@
 import { applyBackfill, type BackfillPlan, planBackfill } from '../../lib/admin/environments.ts'
+import { MAX_TAG } from '../../lib/schema/input.ts'
 import { UNASSIGNED } from '../../lib/trace/environment.ts'
-import { command } from '../command.ts'
+import { command, UsageError } from '../command.ts'
 import { withDatabase } from '../database.ts'
 import { interruptible } from '../interrupt.ts'
 import { parseTimes, TIME_FLAGS } from '../times.ts'
@@ -31,7 +32,7 @@ export const backfill = command({
   },
   async run({ flags, env, print, progress }) {
     const { project, environment, key: keyId, tag, overwrite, apply } = flags
-    const request = { project, environment, keyId, tag, ...parseTimes(flags), overwrite }
+    const request = { project, environment, keyId, tag: parseTag(tag), ...parseTimes(flags), overwrite }
     await withDatabase(env, async ({ sql }) => {
       const plan = await planBackfill(sql, request)
       if (!apply) {
@@ -41,16 +42,19 @@ export const backfill = command({
       progress.say(summarise(plan))
       const onProgress = (changed: number) =>
         progress.show(() => `${bar(changed, plan.changing)}  ${count(changed)} of ${counted(plan.changing, 'trace')}`)
-      const changed = await interruptible(signal => applyBackfill(sql, plan, { onProgress, signal }))
+      const { matched, changed } = await interruptible(signal => applyBackfill(sql, plan, { onProgress, signal }))
       progress.clear()
       const label = plan.relabelling.environment
-      print(
-        { matched: plan.matched, changing: changed, applied: true },
-        `${counted(changed, 'trace')} changed to ${label}`
-      )
+      print({ matched, changing: changed, applied: true }, `${counted(changed, 'trace')} changed to ${label}`)
     })
   }
 })
+
+function parseTag(text: string | undefined): string | undefined {
+  const length = text === undefined ? 1 : [...text].length
+  if (length >= 1 && length <= MAX_TAG) return text
+  throw new UsageError(`--tag must have 1 to ${MAX_TAG} characters, but is ${JSON.stringify(text)}`)
+}
 
 function describePlan(plan: BackfillPlan): string {
   const advice = plan.changing > 0 ? 'Nothing has changed: give --apply to do it.' : 'There is nothing to do.'

@@ -1,3 +1,4 @@
+import { AdminError } from '../../lib/admin/admin-error.ts'
 import { createProject, listProjects, type Project } from '../../lib/admin/projects.ts'
 import { type Recount, recountProject } from '../../lib/admin/recount.ts'
 import { command, UsageError } from '../command.ts'
@@ -49,12 +50,18 @@ export const recount = command({
   usage: {
     parameters: ['SLUG'],
     flags: { apply: { type: 'boolean', about: 'repair the totals; without, they are only compared' } },
-    details: 'The totals are kept with every write; this is for what went around the service. Writes go on meanwhile.',
+    details: [
+      'The totals are kept with every write; this is for what went around the service. Writes go on meanwhile. The exit',
+      'code is 1 where they do not agree and are not repaired.'
+    ].join('\n'),
     examples: ['project recount default', 'project recount default --apply']
   },
   async run({ parameters, flags, env, print }) {
     const recount = await withDatabase(env, ({ sql }) => recountProject(sql, parameters.SLUG, flags.apply))
     print(recount, describeRecount(recount))
+    if (!recount.agree && !recount.applied) {
+      throw new AdminError(`the totals of ${recount.project} do not agree with its traces: see above`)
+    }
   }
 })
 

@@ -61,12 +61,24 @@ export interface BackfillOptions {
   readonly signal?: AbortSignal
 }
 
+/** What a backfill did: others write meanwhile, so it need not be what was planned. */
+export interface BackfillResult {
+  /** Traces that were selected when their batch came, or are beyond all that were to change: never fewer than changed. */
+  readonly matched: number
+  readonly changed: number
+}
+
 /**
- * Does what was planned, batch by batch, and returns how many traces have changed. What is done stays done: after an
- * interruption, a new plan has only the rest to do.
+ * Does what was planned, batch by batch. What is done stays done: after an interruption, a new plan has only the rest to
+ * do.
  */
-export async function applyBackfill(sql: Sql, plan: BackfillPlan, options: BackfillOptions = {}): Promise<number> {
+export async function applyBackfill(
+  sql: Sql,
+  plan: BackfillPlan,
+  options: BackfillOptions = {}
+): Promise<BackfillResult> {
   const { projectId, selection, relabelling, upToSeq } = plan
+  let matched = 0
   let changed = 0
   let afterSeq = 0
   for (;;) {
@@ -75,11 +87,13 @@ export async function applyBackfill(sql: Sql, plan: BackfillPlan, options: Backf
     }
     const range = { afterSeq, upToSeq, limit: BATCH_TRACES }
     const batch = await retried(() => relabelTraces(sql, projectId, selection, relabelling, range))
-    if (batch.lastSeq === null) return changed
+    if (batch.lastSeq === null) break
+    matched += batch.matched
     changed += batch.changed
     options.onProgress?.(changed)
     afterSeq = batch.lastSeq
   }
+  return { matched: matched + sum(await countEnvironments(sql, projectId, selection, upToSeq)), changed }
 }
 
 /** Ingest changes traces in an order of its own: where the two lock each other out, PostgreSQL undoes one of them. */

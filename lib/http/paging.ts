@@ -6,7 +6,11 @@ import { refuseField } from './refuse.ts'
 /** The canonical form of the time that parameter `name` gives. */
 export function readTime(name: string, text: string | undefined): string | undefined {
   if (text === undefined) return undefined
-  return parseTimestamp(text) ?? refuseField(name, 'must be an ISO 8601 date and time, such as 2026-11-21T12:00:00Z')
+  const time = parseTimestamp(text)
+  if (time !== undefined) return time
+  const lostPlus = parseTimestamp(text.replace(/ (?=[\d:]+$)/, '+')) !== undefined
+  const hint = lostPlus ? '; a + in a query is a space: write it as %2B' : ''
+  return refuseField(name, `must be an ISO 8601 date and time, such as 2026-11-21T12:00:00Z${hint}`)
 }
 
 /** The edge that the cursor in parameter `name` stands for. */

@@ -40,6 +40,7 @@ export function queryReader(schema: TObject): QueryReader {
 }
 
 function checkParameter(schema: TObject, name: string, value: unknown): void {
+  if (name === '') throw refusal('query', 'every parameter must have a name')
   if (!Object.hasOwn(schema.properties, name)) throw refusal(name, 'unknown parameter')
   if (value === '') throw refusal(name, 'must not be empty')
 }

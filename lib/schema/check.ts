@@ -124,6 +124,8 @@ function faultOfString(rules: Rules, value: string): Fault | undefined {
 function faultOfNumber({ minimum, maximum }: Rules, value: number): Fault | undefined {
   if (minimum !== undefined && value < minimum) return here(`must be at least ${minimum}`)
   if (maximum !== undefined && value > maximum) return here(`must be at most ${maximum}`)
+  if (value > Number.MAX_VALUE) return here(`must be at most ${Number.MAX_VALUE}, as a double is`)
+  if (value < -Number.MAX_VALUE) return here(`must be at least ${-Number.MAX_VALUE}, as a double is`)
   return undefined
 }
 
@@ -166,10 +168,11 @@ function isOfType(type: TypeName, value: unknown): boolean {
       return Array.isArray(value)
     case 'null':
       return value === null
+    // JSON.parse makes an infinity of what a double cannot hold: it is a number, and too large.
     case 'integer':
-      return Number.isInteger(value)
+      return Number.isInteger(value) || value === Infinity || value === -Infinity
     case 'number':
-      return Number.isFinite(value)
+      return typeof value === 'number' && !Number.isNaN(value)
     default:
       return typeof value === type
   }

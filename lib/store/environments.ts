@@ -31,15 +31,16 @@ export interface EnvironmentCount {
   readonly lastSeq: number
 }
 
-/** Counts the selected traces by environment. */
+/** Counts, by environment, the selected traces whose inner number is higher than `afterSeq`. */
 export async function countEnvironments(
   sql: Sql,
   projectId: number,
-  selection: TraceSelection
+  selection: TraceSelection,
+  afterSeq = 0
 ): Promise<EnvironmentCount[]> {
   return sql<EnvironmentCount[]>`
     select environment, count(*) as traces, max(seq) as "lastSeq"
-    from traces where ${selected(sql, projectId, selection)}
+    from traces where ${selected(sql, projectId, selection)} and seq > ${afterSeq}
     group by environment
     order by environment nulls first`
 }
@@ -58,6 +59,8 @@ const SET_TAG_LISTS = assignments({
 })
 
 export interface RelabelledBatch {
+  /** Traces that were selected, and those of them that changed, by one snapshot. */
+  readonly matched: number
   readonly changed: number
   /** All traces up to this inner number are done; null if nothing is left to do. */
   readonly lastSeq: number | null
@@ -104,7 +107,10 @@ export async function relabelTraces(
       where g.project_id = ${projectId} and g.tag_family = ${sql.unsafe(hashInSql('own.tag', 'old.family'))}
         and g.started_at = c.started_at and g.id = c.id
     )
-    select (select count(*) from changed) as changed, (select last_seq from range) as "lastSeq"`
+    select (select count(*) from changed) as changed, (select last_seq from range) as "lastSeq",
+      (select count(*) from traces
+        where project_id = ${projectId} and seq > ${range.afterSeq} and seq <= (select last_seq from range)
+          and (${selected(sql, projectId, selection)}) is true) as matched`
   return row
 }
 

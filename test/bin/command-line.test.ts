@@ -1,6 +1,8 @@
 import t from 'tap'
 import { runHere, runSpoor } from '../fixtures/service/spoor.ts'
 
+const BACKFILL = ['environment', 'backfill', '--project', 'a', '--environment', 'e']
+
 t.test('a wrong command line is one line on stderr that says what there is, and exit code 2', async t => {
   const wrong: [string[], RegExp][] = [
     [[], /which command\? There are serve, .*spoor --help/],
@@ -33,7 +35,12 @@ t.test('a wrong command line is one line on stderr that says what there is, and 
     [['key', 'set-environment', 'someKey'], /E is missing/],
     [['account', 'create', 'a', 'b'], /"b" is one word too many/],
     [['project', 'create', 'a', '--storage-limit', '10GB'], /--storage-limit must be a whole number of bytes/],
-    [['project', 'create', 'a', '--storage-limit', '0'], /--storage-limit must be/]
+    [['project', 'create', 'a', '--storage-limit', '0'], /--storage-limit must be/],
+    [['project', 'create', 'a', '--storage-limit', '-1'], /--storage-limit must be .* at least 1, but is "-1"/],
+    [['project', 'create', 'a', '--slug', '-x'], /--slug is followed by "-x": .* dash is written --slug=-x; usage: /],
+    [['project', 'create', '-1'], /no flag "-1"/],
+    [[...BACKFILL, '--tag', ''], /--tag must have 1 to 64 characters, but is ""/],
+    [[...BACKFILL, '--tag', 'x'.repeat(65)], /--tag must have 1 to 64 characters/]
   ]
   for (const [args, message] of wrong) {
     const result = await runHere(args)

@@ -124,7 +124,11 @@ t.test('recount says what does not agree, and repairs it', async t => {
   await importHere(folder, [line()], env)
   t.match(await runHere(['project', 'recount', 'default'], env), { code: 0, out: /\nThey agree\.\n$/ })
   await database.pool.run(sql => sql`update project_totals set spans = 7`)
-  t.match(await runHere(['project', 'recount', 'default'], env), { out: /\nThey do not agree: give --apply to repair/ })
+  t.match(await runHere(['project', 'recount', 'default'], env), {
+    code: 1,
+    out: /\nThey do not agree: give --apply to repair/,
+    err: /^spoor: the totals of default do not agree with its traces: see above\n$/
+  })
   t.match(await jsonHere(['project', 'recount', 'default', '--apply'], env), {
     ...{ project: 'default', agree: false, applied: true },
     ...{ rows: { traces: 1, spans: 1 }, counters: { traces: 1, spans: 7 } }
@@ -178,5 +182,5 @@ t.test('Ctrl-C stops an import in good order, and it goes on when run again', as
   await until(async () => (await environments(database)).length > 0)
   child.kill('SIGINT')
   const [code] = await once(child, 'close')
-  t.match({ code, err }, { code: 1, err: /^spoor: interrupted: 1 imported so far; run it again to go on\n$/m })
+  t.match({ code, err }, { code: 130, err: /^spoor: interrupted: 1 imported so far; run it again to go on\n$/m })
 })

@@ -179,6 +179,13 @@ function refuseGathered({ isGathered, running }: TraceState): Decision | undefin
     : refused('trace_finished', 'the trace was recorded by OpenTelemetry and has ended; it takes spans only from there')
 }
 
+/** What was recorded whole never ended by a request, and nobody who looks for that end would find it. */
+const finished = ({ endHash }: TraceState, ended: string): Decision =>
+  refused(
+    'trace_finished',
+    endHash === null ? 'the trace was recorded whole: it takes neither spans nor an end' : ended
+  )
+
 const spanConflict = (id: string) =>
   refused('span_conflict', `span ${id} exists with different content; nothing was written`)
 
@@ -204,7 +211,7 @@ function additionOf(state: TraceState, fresh: readonly SpanHead[], documentBytes
 function decideAppend(state: TraceState, append: Append & ByKey): Decision {
   const closed = refuseKey(state, append.environment) ?? refuseGathered(state)
   if (closed) return closed
-  if (!state.running) return refused('trace_finished', 'the trace has already ended')
+  if (!state.running) return finished(state, 'the trace has already ended')
   const { conflict, fresh } = sortSpans(state, append.spans)
   if (conflict !== undefined) return spanConflict(conflict)
   const limit = tooManySpans(state, fresh)
@@ -231,7 +238,7 @@ function decideEnd(state: TraceState, end: End & ByKey): Decision {
   if (!state.running) {
     if (state.endHash === end.hash)
       return { type: 'duplicate', spanCount: state.spanCount, duplicate: end.spans.length }
-    return refused('trace_finished', 'the trace has already ended, with a different body')
+    return finished(state, 'the trace has already ended, with a different body')
   }
   const { conflict, fresh } = sortSpans(state, end.spans)
   if (conflict !== undefined) return spanConflict(conflict)

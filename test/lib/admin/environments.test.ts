@@ -38,7 +38,7 @@ const plan = (database: TestDatabase, over?: Partial<BackfillRequest>) =>
   database.pool.run(sql => planBackfill(sql, request(over)))
 
 const apply = (database: TestDatabase, over?: Partial<BackfillRequest>) =>
-  database.pool.run(async sql => applyBackfill(sql, await planBackfill(sql, request(over))))
+  database.pool.run(async sql => (await applyBackfill(sql, await planBackfill(sql, request(over)))).changed)
 
 /** Each trace's; what stands beside the traces says the same. */
 const environments = async (database: TestDatabase) => {
@@ -87,6 +87,21 @@ t.test('changes only what was never recorded; with overwrite, everything selecte
   t.same(await environments(database), ['unassigned', 'production', 'unassigned', 'staging', 'staging', null])
   t.equal(await apply(database, { tag: 'nightly', environment: 'staging', overwrite: true }), 2)
   t.same(await environments(database), ['staging', 'production', 'staging', 'staging', 'staging', null])
+})
+
+t.test('says of what it has changed how many were selected by then', async t => {
+  const database = await setUp(t)
+  const tagged = (seq: number) => database.pool.run(sql => sql`update traces set tags = '{late}' where seq = ${seq}`)
+  await tagged(2)
+  await tagged(4)
+  const planned = await plan(database, { tag: 'late' })
+  t.match(planned, { matched: 2, changing: 1 })
+  await tagged(1)
+  t.same(await database.pool.run(sql => applyBackfill(sql, planned)), { matched: 3, changed: 2 })
+  t.same(await database.pool.run(async sql => applyBackfill(sql, await planBackfill(sql, request({ tag: 'late' })))), {
+    matched: 3,
+    changed: 0
+  })
 })
 
 t.test('works in batches, stops between two when it is told to, and goes on when run again', async t => {

@@ -86,7 +86,18 @@ t.test('names the field and the rule', async t => {
     ],
     [ingest, withTrace({ usage: { total: 1 } }), 'trace.usage.total: unknown field'],
     [ingest, withTrace({ costUsd: -0.01 }), 'trace.costUsd: must be at least 0'],
-    [ingest, withTrace({ costUsd: Infinity }), 'trace.costUsd: must be a number'],
+    [
+      ingest,
+      withTrace({ costUsd: Infinity }),
+      'trace.costUsd: must be at most 1.7976931348623157e+308, as a double is'
+    ],
+    [ingest, withTrace({ costUsd: -Infinity }), 'trace.costUsd: must be at least 0'],
+    [ingest, withTrace({ costUsd: '1' }), 'trace.costUsd: must be a number'],
+    [
+      ingest,
+      withTrace({ usage: { inputTokens: Infinity } }),
+      'trace.usage.inputTokens: must be at most 9007199254740991'
+    ],
     [ingest, withTrace({ spans: {} }), 'trace.spans: must be an array'],
     [ingest, withTrace({ spans: Array(201).fill(SPAN) }), 'trace.spans: must have at most 200 items'],
     [ingest, withSpan({ name: 'x'.repeat(501) }), 'trace.spans[3].name: must have at most 500 characters'],
@@ -102,6 +113,16 @@ t.test('names the field and the rule', async t => {
     [end, { schemaVersion: 1 }, 'endedAt: is required'],
     [score, { name: 'a b', dataType: 'numeric', value: 1 }, 'name: must be letters, digits, underscores and hyphens'],
     [score, { name: 'a', dataType: 'numeric', value: null }, 'value: must be a number, a string or a boolean'],
+    [
+      score,
+      { name: 'a', dataType: 'numeric', value: Infinity },
+      'value: must be at most 1.7976931348623157e+308, as a double is'
+    ],
+    [
+      score,
+      { name: 'a', dataType: 'numeric', value: -Infinity },
+      'value: must be at least -1.7976931348623157e+308, as a double is'
+    ],
     [score, { name: 'a', dataType: 'categorical', value: 'x'.repeat(201) }, 'value: must have at most 200 characters'],
     [patch, { metadata: null }, 'metadata: must be an object']
   ]
