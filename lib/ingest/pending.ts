@@ -2,6 +2,7 @@
  * An operation on its way through a lane, and what follows from the operation itself without a look at the database.
  */
 import { pickRows, type SpanRows } from '../rows/copy-rows.ts'
+import { pickScores, type ScoreRows } from '../rows/score-rows.ts'
 import type { TrialCharge } from '../store/write/charge.ts'
 import type { Look } from '../store/write/trace-state.ts'
 import type { ReadyAppend, ReadyEnd, ReadyRecord, ReadySpans } from '../threads/ready.ts'
@@ -39,7 +40,7 @@ export interface Pending extends Queued {
 }
 
 /** A decision that changes what is stored. */
-export type Write = Extract<Decision, { type: 'insert' | 'change' | 'grow' }>
+export type Write = Extract<Decision, { type: 'insert' | 'change' | 'grow' | 'advance' }>
 
 /** An operation with its decision, and the state that it was decided on. */
 export interface Decided {
@@ -49,7 +50,7 @@ export interface Decided {
 }
 
 export const isWrite = (decision: Decision): decision is Write =>
-  decision.type === 'insert' || decision.type === 'change' || decision.type === 'grow'
+  decision.type !== 'duplicate' && decision.type !== 'refused'
 
 /** The trace that an operation stores if the project has no trace of that id. Undefined for an append and an end. */
 export function recordOf({ operation }: Pending): ReadyRecord | undefined {
@@ -62,16 +63,28 @@ export function addedRows(
   { operation }: Pending,
   added: TraceChange['spans'] | readonly GatheredSpan[]
 ): SpanRows | undefined {
-  if (operation.operation === 'record' || added.length === 0) return undefined
+  if (added.length === 0) return undefined
+  if (operation.operation === 'record')
+    return operation.restored && pickRows(operation.rows, operation.restored.spans, added)
   if (operation.operation !== 'export') return pickRows(operation.rows, operation.spans, added)
   return operation.first && pickRows(operation.first.rows, operation.storable, added)
 }
 
+/** The rows of those scores, of a restored trace, that are added to the stored one. */
+export function addedScores({ operation }: Pending, added: readonly number[]): ScoreRows | undefined {
+  if (operation.operation !== 'record' || added.length === 0) return undefined
+  return pickScores(operation.rows, added)
+}
+
 /** What a lane must read before it can decide this operation. */
 export function lookOf({ projectId, traceId, operation }: Pending): Look {
-  const spanIds = operation.operation === 'record' ? [] : operation.spans.map(span => span.id)
-  const { operation: name } = operation
-  return { projectId, traceId, spanIds, detail: name === 'end' || name === 'export' ? name : 'none' }
+  const spans = operation.operation === 'record' ? (operation.restored?.spans ?? []) : operation.spans
+  return { projectId, traceId, spanIds: spans.map(span => span.id), detail: detailOf(operation) }
+}
+
+function detailOf(operation: Operation): Look['detail'] {
+  if (operation.operation === 'record') return operation.restored === undefined ? 'none' : 'restore'
+  return operation.operation === 'append' ? 'none' : operation.operation
 }
 
 /**
@@ -85,7 +98,7 @@ export function lookOf({ projectId, traceId, operation }: Pending): Look {
 export function needsLook(operation: Operation): boolean {
   switch (operation.operation) {
     case 'record':
-      return operation.past !== undefined || operation.oversize !== undefined
+      return operation.restored !== undefined || operation.oversize !== undefined
     case 'export':
       return operation.first?.running === true
     default:

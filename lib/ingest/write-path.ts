@@ -88,6 +88,8 @@ const SETTINGS = { plan_cache_mode: 'force_generic_plan', enable_seqscan: 'off',
  */
 const SLOTS = 62
 
+/** What became of a line of an export. */
+type Restored = 'insert' | 'advance' | 'duplicate'
 type Done = Exclude<Decision, { type: 'refused' }>
 /** Who writes, as far as that is stored. `keyId` is null where a command restores traces. */
 type Author = Pick<Principal, 'projectId' | 'environment' | 'trialAccountId'> & { readonly keyId: string | null }
@@ -190,13 +192,15 @@ export class WritePath implements Ingest {
 
   /**
    * Stores a trace from a line of an export file, with its past: when and by whom it was recorded, and its scores. No
-   * trial account is charged. As with `record`, a trace that is already stored is never changed.
+   * trial account is charged. A stored trace of which the line is a later state is advanced to that state. 'duplicate': the
+   * trace is stored as the line has it, or in a later state.
    */
-  restore(projectId: number, line: Uint8Array): Promise<Recorded> {
+  restore(projectId: number, line: Uint8Array): Promise<Restored> {
     const nobody = { projectId, keyId: null, environment: null, trialAccountId: null }
     return this.#whenReady('restore', line, nobody, async ready => {
       const record = ready as ReadyRecord
-      return recorded(record, await this.#submit(nobody, record.traceId, record, line.byteLength))
+      const { type } = await this.#submit(nobody, record.traceId, record, line.byteLength)
+      return type === 'insert' || type === 'advance' ? type : 'duplicate'
     })
   }
 

@@ -27,6 +27,7 @@ import { changedState } from '../trace/states/state-after.ts'
 import { Copier, type OpenCopy } from './copier.ts'
 import {
   addedRows,
+  addedScores,
   type Decided,
   isOurs,
   isWrite,
@@ -135,7 +136,9 @@ export class Writer {
   /** Decides without reading the database. Undefined if the stored state must be read first. */
   #decideAtOnce(pending: Pending): Decided | undefined {
     if (!pending.look) return { pending, state: undefined, decision: { type: 'insert' } }
-    const state = pending.tries === 0 ? this.#running.get(pending.key) : undefined
+    // What is remembered says all that appends and ends need, and no more.
+    const isKnown = pending.tries === 0 && pending.operation.operation !== 'record'
+    const state = isKnown ? this.#running.get(pending.key) : undefined
     const decision = state && decide(state, pending.operation)
     return decision?.type === 'change' ? { pending, state, decision } : undefined
   }
@@ -181,6 +184,12 @@ export class Writer {
       else if (decision.type === 'change') {
         const { change } = decision
         changed.push(this.#changed(pending, state, change, addedRows(pending, change.spans)))
+      } else if (decision.type === 'advance') {
+        const { advance } = decision
+        changed.push({
+          ...this.#changed(pending, state, advance, addedRows(pending, advance.spans)),
+          scores: addedScores(pending, advance.scores)
+        })
       } else changed.push(this.#changed(pending, state, decision.growth, addedRows(pending, decision.added)))
     }
     return { traces, changed, charge: traces.length === 1 ? decided[0]?.pending.charge : undefined }
@@ -192,7 +201,7 @@ export class Writer {
     const { projectId, keyId, environment } = pending
     const own = { environment: environment ?? UNASSIGNED, keyId, ingestedAt: now }
     const { estimatedBytes, rows } = record
-    return { projectId, seq: this.#numberOf(pending), ...(record.past ?? own), estimatedBytes, rows }
+    return { projectId, seq: this.#numberOf(pending), ...(record.restored?.past ?? own), estimatedBytes, rows }
   }
 
   #changed(

@@ -17,7 +17,9 @@ export interface ImportCounts {
   /** Traces that the file held, whatever became of them. */
   traces: number
   imported: number
-  /** They were stored already, from the very same body. */
+  /** They were stored in an earlier state, and went on to that of the file. */
+  advanced: number
+  /** They were stored already, in this state or a later one. */
   skipped: number
   refused: number
   /** Of the file, as far as it was read. */
@@ -40,7 +42,7 @@ export interface ImportResult extends ImportCounts {
 }
 
 type Outcome =
-  | { readonly type: 'imported' | 'skipped' }
+  | { readonly type: 'imported' | 'advanced' | 'skipped' }
   | { readonly type: 'refused'; readonly reason: string }
   | { readonly type: 'failed'; readonly error: unknown }
 
@@ -54,6 +56,8 @@ interface UnderWay {
 /** Bounds of what is read and not yet stored: a few batches of the write path. */
 const MAX_UNDER_WAY = 512
 const MAX_BYTES_UNDER_WAY = 16 * 1024 * 1024
+
+const OUTCOMES = { insert: 'imported', advance: 'advanced', duplicate: 'skipped' } as const
 
 const NOTHING_MAPPED: ReadonlyMap<string, number> = new Map()
 
@@ -76,7 +80,7 @@ class Import {
   readonly #path: WritePath
   readonly #projectId: number
   readonly #options: ImportOptions
-  readonly #counts: ImportCounts = { traces: 0, imported: 0, skipped: 0, refused: 0, bytes: 0 }
+  readonly #counts: ImportCounts = { traces: 0, imported: 0, advanced: 0, skipped: 0, refused: 0, bytes: 0 }
   readonly #mapped = new Map<string, number>()
   /** In the order of the file. */
   readonly #underWay: UnderWay[] = []
@@ -143,7 +147,7 @@ class Import {
       ? Promise.resolve<Outcome>({ type: 'refused', reason: converted.refusal })
       : this.#path
           .restore(this.#projectId, converted.line)
-          .then(({ duplicate }): Outcome => ({ type: duplicate ? 'skipped' : 'imported' }), outcomeOf)
+          .then((became): Outcome => ({ type: OUTCOMES[became] }), outcomeOf)
     const mapped = refused ? NOTHING_MAPPED : (converted.mapped ?? NOTHING_MAPPED)
     this.#bytesUnderWay += bytes
     this.#underWay.push({ place, bytes, mapped, outcome })

@@ -6,9 +6,11 @@
 import { type Past, type PastScore, type PreparedSpan, type PreparedTrace, shortHash } from '../trace/prepared.ts'
 import { countBytes, countErrors } from '../trace/span-sums.ts'
 import type { Ending, TraceChange, TraceState } from '../trace/states/decide.ts'
+import type { Advance } from '../trace/states/decide-restore.ts'
 import type { Growth } from '../trace/states/gathered.ts'
 import { durationMs } from '../trace/timestamp.ts'
 import type {
+  ADVANCE_COLUMNS,
   APPEND_COLUMNS,
   END_COLUMNS,
   GROWTH_COLUMNS,
@@ -141,15 +143,15 @@ export const scoreValues: ValuesFor<typeof SCORE_BODY_COLUMNS, PastScore> = {
   run_id: score => score.runId
 }
 
-/** An append, an end or a growth of a stored trace. */
-export interface Changed<Sums = TraceChange | Growth> {
+/** An append, an end, a growth or an advance of a stored trace. */
+export interface Changed<Sums = TraceChange | Growth | Advance> {
   readonly state: Pick<TraceState, 'seq' | 'version'>
   /** The version that the trace has after the change. */
   readonly version: number
   readonly sums: Sums
 }
-/** An end or a growth: what it sets besides, and the lists that the trace is in afterwards. */
-export interface Done<T extends Ending | Growth> extends Changed {
+/** An end, a growth or an advance: what it sets besides, and the lists that the trace is in afterwards. */
+export interface Done<T extends Ending | Growth | Advance> extends Changed {
   readonly done: T
   readonly lists: TraceLists
   readonly ranked: number
@@ -164,8 +166,8 @@ export const appendValues: ValuesFor<typeof APPEND_COLUMNS, Changed> = {
   estimated_bytes: ({ sums }) => sums.estimatedBytes
 }
 
-/** What an end and a growth have in common. */
-const doneValues: Omit<ValuesFor<typeof END_COLUMNS, Done<Ending | Growth>>, 'end_hash' | 'sets_metadata'> = {
+/** What they have in common. */
+const doneValues: Omit<ValuesFor<typeof END_COLUMNS, Done<Ending | Growth | Advance>>, 'end_hash' | 'sets_metadata'> = {
   ...appendValues,
   family: ({ lists }) => lists.family,
   named_family: ({ lists }) => lists.namedFamily,
@@ -194,14 +196,27 @@ export const endValues: ValuesFor<typeof END_COLUMNS, Done<Ending>> = {
   sets_metadata: ({ done }) => done.metadata !== undefined
 }
 
-export const growthValues: ValuesFor<typeof GROWTH_COLUMNS, Done<Growth>> = {
+/** What a growth and an advance have in common. */
+const allValues: Omit<ValuesFor<typeof GROWTH_COLUMNS, Done<Growth | Advance>>, 'ranks'> = {
   ...doneValues,
   started_at: ({ done }) => done.startedAt,
   body_hash: ({ done }) => done.bodyHash,
-  ranks: ({ done }) => JSON.stringify(done.ranks),
   sets_input: ({ done }) => done.input !== undefined,
   input: ({ done }) => done.input ?? null,
   name: ({ done }) => done.name,
   session_id: ({ done }) => done.sessionId,
   user_id: ({ done }) => done.userId
+}
+
+export const growthValues: ValuesFor<typeof GROWTH_COLUMNS, Done<Growth>> = {
+  ...allValues,
+  ranks: ({ done }) => JSON.stringify(done.ranks)
+}
+
+export const advanceValues: ValuesFor<typeof ADVANCE_COLUMNS, Done<Advance>> = {
+  ...allValues,
+  ranks: ({ done }) => done.ranks ?? null,
+  end_hash: ({ done }) => done.endHash,
+  metadata_updated_at: ({ done }) => done.metadataUpdatedAt,
+  score_count: ({ done }) => done.scoreCount
 }

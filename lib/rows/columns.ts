@@ -195,6 +195,14 @@ export const GROWTH_COLUMNS = [
   column('user_id', 'text')
 ] as const
 
+/** What a later line of an export sets of a stored trace. */
+export const ADVANCE_COLUMNS = [
+  ...GROWTH_COLUMNS,
+  column('end_hash', 'bytea'),
+  column('metadata_updated_at', 'timestamptz'),
+  column('score_count', 'int')
+] as const
+
 /** Bytes of a value in COPY's binary format. */
 const WIDTHS = { smallint: 2, int: 4, bigint: 8 } as const
 

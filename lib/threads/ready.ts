@@ -10,10 +10,11 @@ import { estimatedBytes, type NewTrace } from '../rows/column-values.ts'
 import { renderSpanRows, renderTraceRows, type SpanRows, type TraceRows } from '../rows/copy-rows.ts'
 import { normaliseSpans } from '../trace/normalise.ts'
 import { prepare } from '../trace/prepare.ts'
-import { type Past, type PreparedSpan, type PreparedTrace, type SpanHead, shortHash } from '../trace/prepared.ts'
+import { type PreparedSpan, type PreparedTrace, type SpanHead, shortHash } from '../trace/prepared.ts'
 import { prepareRestore } from '../trace/restore.ts'
 import { type Append, type End, oversizeMessage } from '../trace/states/decide.ts'
 import { decideExport, type SpanRefusal } from '../trace/states/decide-export.ts'
+import type { RestoredHead } from '../trace/states/decide-restore.ts'
 import type { GatheredSpan, Growth } from '../trace/states/gathered.ts'
 import { type StartedState, startedState } from '../trace/states/state-after.ts'
 import { isParsedName, type Parsed, type ParsedName, parse } from './parsing.ts'
@@ -49,8 +50,8 @@ export interface ReadyRecord {
   readonly estimatedBytes: number
   /** Set if a body of POST /api/v1/traces started the trace without ending it. */
   readonly started: StartedState | undefined
-  /** Set if the trace is restored: who recorded it, and when. */
-  readonly past: Pick<Past, 'environment' | 'keyId' | 'ingestedAt'> | undefined
+  /** Set where the trace is restored: all that it may be compared with, and who recorded it, and when. */
+  readonly restored: RestoredHead | undefined
   readonly rows: TraceRows
 }
 
@@ -142,11 +143,7 @@ function readyRecord(
     spanCount: trace.spans.length,
     estimatedBytes: estimatedBytes(trace),
     started,
-    past: trace.past && {
-      environment: trace.past.environment,
-      keyId: trace.past.keyId,
-      ingestedAt: trace.past.ingestedAt
-    },
+    restored: trace.past && { ...trace, past: trace.past, spans: trace.spans.map(headOf) },
     rows: renderTraceRows(trace, environment, hurries)
   }
 }

@@ -1,11 +1,12 @@
 /**
- * The statements by which an append, an end and a growth by OpenTelemetry change the stored rows of traces and of
- * their tags. New rows are written by COPY, but COPY cannot change a row.
+ * The statements by which an append, an end, a growth by OpenTelemetry and a later line of an export change the stored
+ * rows of traces and of their tags. New rows are written by COPY, but COPY cannot change a row.
  *
  * Each statement changes many traces of one project, and takes an array for each column. It fails (22012, division by
  * zero) if a trace no longer has the version that the change was decided on, which undoes the whole transaction.
  */
 import {
+  advanceValues,
   appendValues,
   type Changed,
   type Done,
@@ -14,6 +15,7 @@ import {
   type ListedTrace
 } from '../../rows/column-values.ts'
 import {
+  ADVANCE_COLUMNS,
   APPEND_COLUMNS,
   type Column,
   END_COLUMNS,
@@ -23,8 +25,10 @@ import {
 } from '../../rows/columns.ts'
 import { type ListedRows, renderListedRows, type SpanRows } from '../../rows/copy-rows.ts'
 import { type ListNumber, listsOf, type TraceLists, tagListsOf } from '../../rows/list-numbers.ts'
+import type { ScoreRows } from '../../rows/score-rows.ts'
 import { parameter, rowSource, typed } from '../../rows/text-arrays.ts'
 import type { Ending, TraceChange, TraceState } from '../../trace/states/decide.ts'
+import type { Advance } from '../../trace/states/decide-restore.ts'
 import type { Growth } from '../../trace/states/gathered.ts'
 
 /** A stored trace with the change that is to be written. */
@@ -33,12 +37,14 @@ export interface ChangedTrace {
   readonly traceId: string
   readonly seq: number
   readonly changed: Changed
-  /** What an end or a growth sets; undefined for an append. */
-  readonly done: { readonly ending: Ending } | { readonly growth: Growth } | undefined
-  /** The lists after an end or a growth; undefined for an append, which moves no trace to other lists. */
+  /** What an end, a growth or an advance sets; undefined for an append. */
+  readonly done: { readonly ending: Ending } | { readonly growth: Growth } | { readonly advance: Advance } | undefined
+  /** The lists afterwards; undefined for an append, which moves no trace to other lists. */
   readonly listed: Listed | undefined
   /** The rows of the spans that are added. */
   readonly spans: SpanRows | undefined
+  /** The rows of the scores that are added. */
+  readonly scores?: ScoreRows | undefined
 }
 
 /**
@@ -69,20 +75,22 @@ interface Target {
 /** Makes what is written of a decided change. `spans` are the rows of the spans that are added. */
 export function changedTrace(
   { projectId, traceId, state, version }: Target,
-  sums: TraceChange | Growth,
+  sums: TraceChange | Growth | Advance,
   spans: SpanRows | undefined
 ): ChangedTrace {
-  const ending = 'ending' in sums ? sums.ending : undefined
-  const growth = 'ending' in sums ? undefined : sums
-  const done = growth !== undefined ? { growth } : ending && { ending }
-  const after = growth ?? ending
-  const listed = after && listedAfter(traceId, state, after)
+  const done = doneOf(sums)
+  const listed = done && listedAfter(traceId, state, Object.values(done)[0] as Ending | Growth | Advance)
   return { projectId, traceId, seq: state.seq, changed: { state, version, sums }, done, listed, spans }
 }
 
-function listedAfter(traceId: string, state: TraceState, change: Ending | Growth): Listed {
+function doneOf(sums: TraceChange | Growth | Advance): ChangedTrace['done'] {
+  if ('ending' in sums) return sums.ending && { ending: sums.ending }
+  return 'scores' in sums ? { advance: sums } : { growth: sums }
+}
+
+function listedAfter(traceId: string, state: TraceState, change: Ending | Growth | Advance): Listed {
   const { name, userId, startedAt, costUsd, model, tags } = state.gathered ?? state
-  const { status, endedAt } = state.gathered ?? { status: 'running', endedAt: null }
+  const { status, endedAt } = state.gathered ?? state.copy ?? { status: 'running', endedAt: null }
   const before: ListedTrace = { traceId, name, userId, startedAt, costUsd, model, tags, status, endedAt }
   const kept = 'startedAt' in change ? change : before
   const after: ListedTrace = {
@@ -150,7 +158,8 @@ function updateOf<T, N extends string>(
 const UPDATES = {
   append: updateOf('change_append', APPEND_COLUMNS, appendValues),
   end: updateOf('change_end', END_COLUMNS, endValues),
-  growth: updateOf('change_growth', GROWTH_COLUMNS, growthValues)
+  growth: updateOf('change_growth', GROWTH_COLUMNS, growthValues),
+  advance: updateOf('change_advance', ADVANCE_COLUMNS, advanceValues)
 }
 
 const REMOVED_COLUMNS: readonly Column[] = [
@@ -202,11 +211,13 @@ function changesOfProject(
   const appends: Changed[] = []
   const ends: Done<Ending>[] = []
   const growths: Done<Growth>[] = []
+  const advances: Done<Advance>[] = []
   for (const trace of traces) {
     const { changed, done, listed } = trace
     if (done === undefined || listed === undefined) appends.push(changed)
     else if ('ending' in done) ends.push({ ...changed, done: done.ending, lists: listed.lists, ranked: rank(trace) })
-    else growths.push({ ...changed, done: done.growth, lists: listed.lists, ranked: rank(trace) })
+    else if ('growth' in done) growths.push({ ...changed, done: done.growth, lists: listed.lists, ranked: rank(trace) })
+    else advances.push({ ...changed, done: done.advance, lists: listed.lists, ranked: rank(trace) })
   }
   const removed = traces.flatMap(({ listed }) => listed?.removed ?? [])
   const execute = <T>({ name, parameters }: Statement<T>, items: readonly T[]): Execution[] =>
@@ -215,6 +226,7 @@ function changesOfProject(
     ...execute(UPDATES.append, appends),
     ...execute(UPDATES.end, ends),
     ...execute(UPDATES.growth, growths),
+    ...execute(UPDATES.advance, advances),
     ...execute(REMOVE_TAGS, removed)
   ]
 }

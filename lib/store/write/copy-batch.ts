@@ -19,6 +19,7 @@ import {
 } from '../../rows/columns.ts'
 import { fieldWriter } from '../../rows/copy-format.ts'
 import type { ListedRows, SpanRows, TraceRows } from '../../rows/copy-rows.ts'
+import type { ScoreRows } from '../../rows/score-rows.ts'
 import type { KnownFloors } from '../rankings/known-floors.ts'
 import { type ChangedTrace, changesOf, PREPARED_CHANGES } from './changes.ts'
 import { CHARGE, chargeOf, type TrialCharge } from './charge.ts'
@@ -138,7 +139,7 @@ export class CopyBatches {
     const messages = this.#messages
     messages.begin()
     const tagged = listed.filter(({ rows }) => rows.tags.length > 0)
-    const scored = traces.filter(({ rows }) => rows.scores.length > 0)
+    const scored = [...traces, ...changed.flatMap(scoreRows)].filter(({ rows }) => rows.scores.length > 0)
     const withSpans = [...traces, ...changed.flatMap(spanRows)].filter(({ rows }) => rows.spans.length > 0)
     const statements: string[] = []
     if (traces.length > 0) statements.push(COPY_TRACES)
@@ -185,7 +186,7 @@ export class CopyBatches {
     }
   }
 
-  #scores({ projectId, seq, rows: { bytes, scores, scoresEnd } }: RecordedTrace): void {
+  #scores({ projectId, seq, rows: { bytes, scores, scoresEnd } }: RowsOf<ScoreRows>): void {
     this.#own(projectId, seq, scores, this.#append(bytes, scores, scoresEnd))
   }
 
@@ -214,6 +215,9 @@ const listedRows = ({ projectId, seq, listed }: ChangedTrace): RowsOf<ListedRows
 
 const spanRows = ({ projectId, seq, spans }: ChangedTrace): RowsOf<SpanRows>[] =>
   spans === undefined ? [] : [{ projectId, seq, rows: spans }]
+
+const scoreRows = ({ projectId, seq, scores }: ChangedTrace): RowsOf<ScoreRows>[] =>
+  scores === undefined ? [] : [{ projectId, seq, rows: scores }]
 
 /**
  * Statements that add the families of traces. They read the families from the rows of the traces, which have been

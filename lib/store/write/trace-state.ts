@@ -1,9 +1,11 @@
 /** Reads the states of stored traces, on which the write path decides. */
 import type { Sql } from 'postgres'
-import { SHORT_HASH_DIGITS } from '../../trace/prepared.ts'
+import { type PastScore, SHORT_HASH_DIGITS } from '../../trace/prepared.ts'
 import type { SpanUsage } from '../../trace/span-usage.ts'
 import type { TraceState } from '../../trace/states/decide.ts'
+import type { CopyState } from '../../trace/states/decide-restore.ts'
 import type { GatheredState } from '../../trace/states/gathered.ts'
+import { parseTimestamp } from '../../trace/timestamp.ts'
 
 export interface TraceKey {
   readonly projectId: number
@@ -14,21 +16,25 @@ export interface TraceKey {
 export interface Look extends TraceKey {
   /** The spans whose stored hashes are read. */
   readonly spanIds: readonly string[]
-  /** What is read besides. An end may merge metadata and replace the output, an export may change nearly everything. */
-  readonly detail: 'end' | 'export' | 'none'
+  /**
+   * What is read besides. An end may merge metadata and replace the output, an export may change nearly everything, and
+   * a line of an export file is compared with all that is stored.
+   */
+  readonly detail: 'end' | 'export' | 'restore' | 'none'
 }
 
-interface Row extends Omit<TraceState, 'running' | 'spanHashes' | 'tags' | 'gathered'> {
+interface Row extends Omit<TraceState, 'running' | 'spanHashes' | 'tags' | 'gathered' | 'copy'> {
   readonly n: number
   readonly endedAt: string | null
   readonly tags: string[] | null
   readonly status: string
   readonly sessionId: string | null
-  readonly patched: boolean
+  readonly metadataUpdatedAt: string | null
   readonly inputBytes: number
   /** JSON text; null if the look does not ask for it. */
   readonly ranks: string | null
   readonly spending: string | null
+  readonly scores: string | null
   /** The id and the short hash of each stored span, without separators. */
   readonly hashes: string | null
 }
@@ -46,7 +52,37 @@ function spanHashes(text: string | null): Map<string, string> {
 function gatheredOf(row: Row, tags: readonly string[]): GatheredState | undefined {
   const { ranks, spending } = row
   if (ranks === null) return undefined
-  return { ...row, tags, ranks: JSON.parse(ranks), spending: spending === null ? [] : readSpanUsage(spending) }
+  const patched = row.metadataUpdatedAt !== null
+  return { ...row, tags, patched, ranks: JSON.parse(ranks), spending: spending === null ? [] : readSpanUsage(spending) }
+}
+
+function copyOf({ status, endedAt, metadataUpdatedAt, ranks, scores }: Row): CopyState {
+  return {
+    status,
+    endedAt,
+    metadataUpdatedAt,
+    ranks: ranks === null ? undefined : JSON.parse(ranks),
+    scores: scores === null ? [] : readScores(scores)
+  }
+}
+
+type ScoreCells = [string, string | null, string, string, number | string | boolean, ...(string | null)[]]
+
+function readScores(text: string): PastScore[] {
+  return (JSON.parse(text) as ScoreCells[]).map(
+    ([id, spanId, name, dataType, value, comment, source, evaluatorId, runId, createdAt]) => ({
+      id,
+      spanId,
+      name,
+      dataType,
+      value,
+      comment: comment ?? null,
+      source: source as string,
+      evaluatorId: evaluatorId ?? null,
+      runId: runId ?? null,
+      createdAt: parseTimestamp(createdAt as string) as string
+    })
+  )
 }
 
 type UsageCells = [string, string | null, string, ...(number | null)[]]
@@ -66,6 +102,12 @@ function readSpanUsage(text: string): SpanUsage[] {
 const SEPARATOR = '\u0001'
 const byteaArray = (ids: readonly string[]) => `{${ids.map(id => `"\\\\x${id}"`).join(',')}}`
 
+/** The scores of the trace t as ScoreCells. */
+const scoresOfTrace = (sql: Sql) => sql`
+  select json_agg(json_build_array(encode(c.id, 'hex'), encode(c.span_id, 'hex'), c.name, c.data_type, c.value, c.comment,
+    c.source, c.evaluator_id, c.run_id, to_char(c.created_at at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.US')))
+  from scores c where c.project_id = t.project_id and c.trace_seq = t.seq`
+
 /**
  * Reads the states of many traces in one query. The result has a state for each look, undefined if there is no such
  * trace.
@@ -79,11 +121,12 @@ export async function readTraceStates(sql: Sql, looks: readonly Look[]): Promise
       t.span_count as "spanCount", t.error_count as "errorCount",
       t.document_bytes as "documentBytes", t.estimated_bytes as "estimatedBytes",
       t.ranks is not null as "isGathered", t.status, t.name, t.session_id as "sessionId", t.user_id as "userId",
-      t.metadata_updated_at is not null as patched,
+      t.metadata_updated_at as "metadataUpdatedAt",
       case when k.detail <> 'none' then t.metadata end as metadata,
-      case when k.detail <> 'none' and t.output is not null then octet_length(t.output::text) else 4 end as "outputBytes",
+      case when k.detail in ('end', 'export') and t.output is not null then octet_length(t.output::text) else 4 end as "outputBytes",
       case when k.detail = 'export' and t.input is not null then octet_length(t.input::text) else 4 end as "inputBytes",
-      case when k.detail = 'export' then t.ranks end as ranks,
+      case when k.detail in ('export', 'restore') then t.ranks end as ranks,
+      case when k.detail = 'restore' and t.score_count > 0 then (${scoresOfTrace(sql)}) end as scores,
       case when k.detail = 'export' and t.ranks is not null then
         (select json_agg(json_build_array(encode(s.id, 'hex'), encode(s.parent_id, 'hex'), s.kind,
             s.input_tokens, s.output_tokens, s.total_tokens, s.cost_usd))
@@ -104,7 +147,10 @@ export async function readTraceStates(sql: Sql, looks: readonly Look[]): Promise
     const tags = row.tags ?? []
     const running = row.endedAt === null
     const known = spanHashes(row.hashes)
-    states[row.n - 1] = { ...row, running, tags, spanHashes: known, gathered: gatheredOf(row, tags) }
+    const { detail } = looks[row.n - 1] as Look
+    const gathered = detail === 'export' ? gatheredOf(row, tags) : undefined
+    const copy = detail === 'restore' ? copyOf(row) : undefined
+    states[row.n - 1] = { ...row, running, tags, spanHashes: known, gathered, copy }
   }
   return states
 }

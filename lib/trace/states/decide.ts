@@ -17,6 +17,7 @@ import {
 import { countBytes, countErrors } from '../span-sums.ts'
 import { durationMs, isBefore } from '../timestamp.ts'
 import { decideExport, type ExportOperation, type SpanRefusal } from './decide-export.ts'
+import { type Advance, type CopyState, decideRestore, type RestoredHead } from './decide-restore.ts'
 import type { GatheredSpan, GatheredState, Growth } from './gathered.ts'
 
 /** What is known of a stored trace before an operation on it is decided. */
@@ -50,6 +51,8 @@ export interface TraceState extends UsageFields {
   readonly isGathered: boolean
   /** What an export must know of such a trace. */
   readonly gathered: GatheredState | undefined
+  /** What a line of an export is compared with. */
+  readonly copy: CopyState | undefined
 }
 
 /** What deciding needs to know of a trace to record. */
@@ -59,6 +62,8 @@ export interface RecordOperation {
   readonly hash: string
   /** Why one of its documents cannot be stored; undefined where all can. */
   readonly oversize: string | undefined
+  /** Set where the trace is not recorded, but restored. */
+  readonly restored?: RestoredHead | undefined
 }
 
 /** What deciding needs to know of an append, and of an end. */
@@ -106,6 +111,7 @@ export type Decision =
   | { readonly type: 'insert' }
   | { readonly type: 'change'; readonly change: TraceChange; readonly added: number; readonly duplicate: number }
   | GrowDecision
+  | { readonly type: 'advance'; readonly advance: Advance }
   | DuplicateDecision
   | { readonly type: 'refused'; readonly code: ErrorCode; readonly message: string }
 
@@ -146,9 +152,20 @@ function decideRecord(state: TraceState | undefined, trace: RecordOperation): De
   if (state === undefined) {
     return trace.oversize === undefined ? { type: 'insert' } : refused('payload_too_large', trace.oversize)
   }
-  if (state.bodyHash === trace.hash && !state.isGathered)
-    return { type: 'duplicate', spanCount: state.spanCount, duplicate: 0 }
+  if (trace.restored !== undefined) return decideLine(state, trace, trace.restored)
+  if (state.bodyHash === trace.hash && !state.isGathered) return alreadyThere(state)
   return refused('trace_id_conflict', `trace ${trace.traceId} exists with different content`)
+}
+
+const alreadyThere = ({ spanCount }: TraceState): Decision => ({ type: 'duplicate', spanCount, duplicate: 0 })
+
+function decideLine(state: TraceState, { oversize }: RecordOperation, line: RestoredHead): Decision {
+  const { copy } = state
+  if (copy === undefined) throw new Error('a line is decided on what was read for it')
+  const decision = decideRestore({ ...state, copy }, line)
+  if (decision.type === 'known') return alreadyThere(state)
+  if (decision.type === 'contradiction') return refused('trace_id_conflict', decision.reason)
+  return oversize === undefined ? decision : refused('payload_too_large', oversize)
 }
 
 /** The batch's spans that are not stored yet, each once; or the id of one that is stored, or sent, with other content. */

@@ -160,7 +160,7 @@ function* claimsOf(span: GatheredSpan): Generator<[field: string, grade: number,
   for (const [key, value] of Object.entries(hints.metadata)) yield [KEY + key, level, startMicros, value]
 }
 
-const isBetter = (a: Rank, b: Rank | undefined): boolean =>
+export const isBetter = (a: Rank, b: Rank | undefined): boolean =>
   b === undefined || a[0] < b[0] || (a[0] === b[0] && (a[1] < b[1] || (a[1] === b[1] && a[2] < b[2])))
 
 const ranksOf = (claims: Claims): Ranks => Object.fromEntries([...claims].map(([field, { rank }]) => [field, rank]))

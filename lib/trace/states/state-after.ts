@@ -45,7 +45,8 @@ export function startedState(trace: PreparedTrace): StartedState {
     outputBytes: trace.output === null ? NULL_BYTES : Buffer.byteLength(trace.output),
     spanHashes: addHashes(new Map(), spans),
     isGathered: false,
-    gathered: undefined
+    gathered: undefined,
+    copy: undefined
   }
 }
 

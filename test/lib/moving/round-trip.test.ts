@@ -2,9 +2,8 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
 import { anyJson, anyObject, writeJson } from '../../fixtures/bodies/odd-json.ts'
-import { exportLines, type Importer, testImporter } from '../../fixtures/database/moving.ts'
+import { exportLines, type Importer, projectRows, testImporter } from '../../fixtures/database/moving.ts'
 import { setEnvironment } from '../../fixtures/database/seed.ts'
-import { readStoredSpans } from '../../fixtures/database/stored-spans.ts'
 import { type TestService, testService } from '../../fixtures/service/service.ts'
 
 const some = <T extends Record<string, fc.Arbitrary<unknown>>>(fields: T) => fc.record(fields, { requiredKeys: [] })
@@ -147,26 +146,6 @@ async function live(service: TestService, project: string, life: Life): Promise<
   })
 }
 
-/** The rows of a project, in the order of the traces' ids, without the numbers that differ from project to project. */
-async function rowsOf(service: TestService, projectId: number) {
-  return service.database.pool.run(async sql => {
-    const rows = {
-      traces: await sql`select * from traces where project_id = ${projectId} order by id`,
-      spans: await readStoredSpans(sql, projectId),
-      scores: await sql`
-        select t.id as trace, s.* from scores s join traces t on t.seq = s.trace_seq
-        where s.project_id = ${projectId} order by t.id, s.created_at, s.seq`,
-      totals: await sql`
-        select sum(traces) as traces, sum(spans) as spans, sum(bytes) as bytes
-        from project_totals where project_id = ${projectId}`
-    }
-    for (const row of Object.values<Record<string, unknown>[]>(rows).flat()) {
-      for (const number of ['project_id', 'seq', 'version', 'trace_seq']) delete row[number]
-    }
-    return Object.values(rows).map(list => [...list])
-  })
-}
-
 const LAST_END = {
   schemaVersion: 1,
   endedAt: '2026-01-01T12:00:09.5Z',
@@ -193,7 +172,7 @@ async function checkRoundTrip(service: TestService, importInto: Importer, lives:
   const lines = await exportLines(service.database, original.slug)
   const first = await importInto(copy.id, lines.join('\n'))
   assert.deepEqual([first.imported, first.problems], [lives.length, []])
-  assert.deepEqual(await rowsOf(service, copy.id), await rowsOf(service, original.id))
+  assert.deepEqual(await projectRows(service.database, copy.id), await projectRows(service.database, original.id))
   assert.deepEqual(await exportLines(service.database, copy.slug), lines)
   const second = await importInto(copy.id, `[${lines.join(',')}]`)
   assert.deepEqual([second.imported, second.skipped, second.problems], [0, lives.length, []])
@@ -225,7 +204,7 @@ async function checkRoundTrip(service: TestService, importInto: Importer, lives:
       await send(service, (await keyOf(slug)).key, 'POST', `/${recording.id}/end`, LAST_END)
     }
   }
-  assert.deepEqual(await rowsOf(service, copy.id), await rowsOf(service, original.id))
+  assert.deepEqual(await projectRows(service.database, copy.id), await projectRows(service.database, original.id))
 }
 
 interface Place {

@@ -52,7 +52,8 @@ const running: TraceState = {
   outputBytes: 4,
   spanHashes: new Map(),
   isGathered: false,
-  gathered: undefined
+  gathered: undefined,
+  copy: undefined
 }
 const complete: TraceState = { ...running, running: false, endHash: 'end' }
 const gathered: TraceState = { ...running, isGathered: true }

@@ -1,0 +1,241 @@
+/**
+ * What a line of an export does to a trace that is there already. Both are states of one trace, which only ever grows: spans
+ * and scores come to it, it ends once, its metadata is patched at later and later times, and what OpenTelemetry records is
+ * taken from better and better spans. So of two states one is the later if it has all that the other has. A later line
+ * advances the stored trace to it; an earlier one is no news; and where each has what the other lacks, or they say different
+ * things of the same, they contradict each other, which is reported and changes nothing.
+ *
+ * Who recorded a trace, when, and in which environment are no states of it: they stay as they are stored.
+ */
+import { canonicalise, parseExact } from '../json/exact-json.ts'
+import { type PastScore, type RestoredTrace, type SpanHead, shortHash } from '../prepared.ts'
+import { countBytes, countErrors } from '../span-sums.ts'
+import { durationMs, isBefore } from '../timestamp.ts'
+import { isBetter, type Rank, type Ranks } from './gathered.ts'
+
+/** A line as far as it is needed to decide: without the texts of its spans. */
+export type RestoredHead = Omit<RestoredTrace, 'spans'> & { readonly spans: readonly SpanHead[] }
+
+/** What only this decision must know of a stored trace. */
+export interface CopyState {
+  readonly status: string
+  readonly endedAt: string | null
+  readonly metadataUpdatedAt: string | null
+  /** Where OpenTelemetry recorded the trace: where its fields were taken from. */
+  readonly ranks: Ranks | undefined
+  readonly scores: readonly PastScore[]
+}
+
+/** A stored trace, as far as a line can tell of it. */
+export interface CopiedState {
+  readonly running: boolean
+  readonly bodyHash: string
+  readonly endHash: string | null
+  readonly startedAt: string
+  readonly tags: readonly string[]
+  readonly spanCount: number
+  readonly estimatedBytes: number
+  readonly metadata: string | null
+  /** Of those of the line's spans that are stored. */
+  readonly spanHashes: ReadonlyMap<string, string>
+  readonly copy: CopyState
+}
+
+/** The trace as the line has it. */
+export interface Advance
+  extends Omit<RestoredHead, 'spans' | 'past' | 'operation' | 'hash' | 'bytes' | 'input' | 'output'> {
+  readonly spanCount: number
+  readonly errorCount: number
+  readonly documentBytes: number
+  readonly estimatedBytes: number
+  /** What estimatedBytes grows by. */
+  readonly addedBytes: number
+  readonly durationMs: number | null
+  /** Undefined: as it was. */
+  readonly input: string | null | undefined
+  readonly output: string | null | undefined
+  readonly bodyHash: string
+  readonly endHash: string | null
+  readonly metadataUpdatedAt: string | null
+  readonly scoreCount: number
+  /** Spans to insert, and places of those scores in the past of the line that are to be inserted, the oldest first. */
+  readonly spans: readonly SpanHead[]
+  readonly scores: readonly number[]
+}
+
+export type RestoreDecision =
+  | { readonly type: 'known' }
+  | { readonly type: 'advance'; readonly advance: Advance }
+  | { readonly type: 'contradiction'; readonly reason: string }
+
+/** How the line stands to the stored trace in one respect. */
+interface Comparison {
+  /** What the one has and the other lacks, as a sentence says it. */
+  readonly what: string
+  readonly ahead: boolean
+  readonly behind: boolean
+  /** Why the two cannot be states of one trace. */
+  readonly contradiction?: string | undefined
+}
+
+export function decideRestore(state: CopiedState, line: RestoredHead): RestoreDecision {
+  const ranks = line.ranks == null ? undefined : (JSON.parse(line.ranks) as Ranks)
+  const stored = state.copy.ranks
+  if ((ranks === undefined) !== (stored === undefined) || (ranks === undefined && state.bodyHash !== line.hash)) {
+    return { type: 'contradiction', reason: `trace ${line.traceId} exists with different content` }
+  }
+  const spans = line.spans.filter(({ id }) => !state.spanHashes.has(id))
+  const scores = newScores(state.copy, line)
+  const fields = ranks === undefined ? [compareEnds(state, line)] : compareGathered(state, line, stored ?? {}, ranks)
+  const patches = comparePatches(state.copy, line)
+  const all = [
+    compareSpans(state, line, spans),
+    compareScores(state.copy, line, scores),
+    ...fields,
+    patches,
+    compareMetadata(state, line, [...fields, patches])
+  ]
+  const reason = all.find(each => each.contradiction !== undefined)?.contradiction ?? mixed(all)
+  if (reason !== undefined) return { type: 'contradiction', reason }
+  if (!all.some(each => each.ahead)) return { type: 'known' }
+  const setsFields = fields.some(each => each.ahead)
+  return { type: 'advance', advance: advanceOf(state, line, spans, scores, setsFields) }
+}
+
+/** Why neither of the two is the later state. */
+function mixed(comparisons: readonly Comparison[]): string | undefined {
+  const listed = (some: readonly Comparison[]) => [...new Set(some.map(({ what }) => what))].join(' and ')
+  const ahead = listed(comparisons.filter(each => each.ahead))
+  const behind = listed(comparisons.filter(each => each.behind))
+  if (ahead === '' || behind === '') return undefined
+  return `the stored trace lacks ${ahead} of this line, and this line lacks ${behind} of the stored trace`
+}
+
+/** Whether there are stored ones that a line lacks, whose others are new. */
+const lacks = (stored: number, all: readonly unknown[], fresh: readonly unknown[]): boolean =>
+  stored > all.length - fresh.length
+
+function compareSpans({ spanHashes, spanCount }: CopiedState, { spans }: RestoredHead, fresh: readonly SpanHead[]) {
+  const other = spans.find(span => (spanHashes.get(span.id) ?? shortHash(span)) !== shortHash(span))
+  return {
+    what: 'spans',
+    ahead: fresh.length > 0,
+    behind: lacks(spanCount, spans, fresh),
+    contradiction: other && `span ${other.id} is stored with different content`
+  }
+}
+
+/** Their places. */
+function newScores({ scores }: CopyState, { past }: RestoredHead): number[] {
+  const stored = new Set(scores.map(({ id }) => id))
+  return past.scores.flatMap(({ id }, i) => (stored.has(id) ? [] : [i]))
+}
+
+function compareScores(copy: CopyState, { past }: RestoredHead, fresh: readonly number[]): Comparison {
+  const stored = new Map(copy.scores.map(score => [score.id, textOf(score)]))
+  const other = past.scores.find(score => (stored.get(score.id) ?? textOf(score)) !== textOf(score))
+  return {
+    what: 'scores',
+    ahead: fresh.length > 0,
+    behind: lacks(copy.scores.length, past.scores, fresh),
+    contradiction: other && `score ${other.id} is stored with different content`
+  }
+}
+
+const textOf = ({ spanId, name, dataType, value, comment, source, evaluatorId, runId, createdAt }: PastScore): string =>
+  JSON.stringify([spanId, name, dataType, value, comment, source, evaluatorId, runId, createdAt])
+
+function compareEnds(state: CopiedState, line: RestoredHead): Comparison {
+  const { running, copy } = state
+  const goesOn = line.endedAt === null
+  const isOther = !running && !goesOn && !isSameEnd(state, line, copy)
+  return {
+    what: 'the end',
+    ahead: running && !goesOn,
+    behind: !running && goesOn,
+    contradiction: isOther ? 'its end is stored with different content' : undefined
+  }
+}
+
+/** A line that somebody else wrote need not have the hash of the end. */
+function isSameEnd({ endHash }: CopiedState, { endedAt, status, past }: RestoredHead, copy: CopyState): boolean {
+  if (endHash !== null && past.endHash !== null) return endHash === past.endHash
+  return copy.endedAt === endedAt && copy.status === status
+}
+
+/** Each patch that changes something is later than the one before it. */
+function comparePatches({ metadataUpdatedAt: stored }: CopyState, { past }: RestoredHead): Comparison {
+  const { metadataUpdatedAt: other } = past
+  return { what: 'the last patch', ahead: isLater(other, stored), behind: isLater(stored, other) }
+}
+
+const isLater = (time: string | null, other: string | null): boolean =>
+  time !== null && (other === null || isBefore(other, time))
+
+/** The fields of a gathered trace: each is taken from the best span so far; and what has no rank only grows. */
+function compareGathered(state: CopiedState, line: RestoredHead, stored: Ranks, sent: Ranks): Comparison[] {
+  const fields = new Set([...Object.keys(stored), ...Object.keys(sent)])
+  const isAhead = (rank: Rank | undefined, other: Rank | undefined) => rank !== undefined && isBetter(rank, other)
+  const ranks = [...fields].map(field => ({
+    what: 'fields',
+    ahead: isAhead(sent[field], stored[field]),
+    behind: isAhead(stored[field], sent[field])
+  }))
+  const isTimed = stored.times !== undefined || sent.times !== undefined
+  const start = {
+    what: 'an earlier start',
+    ahead: !isTimed && isBefore(line.startedAt, state.startedAt),
+    behind: !isTimed && isBefore(state.startedAt, line.startedAt)
+  }
+  return [...ranks, start, compareTags(state.tags, line.tags)]
+}
+
+/** Of too many the first are kept: then neither need have all of the other's, and nothing follows from it. */
+function compareTags(stored: readonly string[], sent: readonly string[]): Comparison {
+  const ahead = sent.some(tag => !stored.includes(tag))
+  const behind = stored.some(tag => !sent.includes(tag))
+  return { what: 'tags', ahead: ahead && !behind, behind: behind && !ahead }
+}
+
+/** Where neither patches nor what else sets metadata tell the two apart, it must be the same. */
+function compareMetadata(state: CopiedState, line: RestoredHead, causes: readonly Comparison[]): Comparison {
+  const isExplained = causes.some(each => each.ahead || each.behind)
+  const isOther = !isExplained && !isSameJson(state.metadata, line.metadata)
+  return {
+    what: 'metadata',
+    ahead: false,
+    behind: false,
+    contradiction: isOther ? 'its metadata is stored with different values' : undefined
+  }
+}
+
+const isSameJson = (one: string | null, other: string | null): boolean =>
+  one === other || canonicalise(parseExact(one ?? '{}')) === canonicalise(parseExact(other ?? '{}'))
+
+function advanceOf(
+  state: CopiedState,
+  line: RestoredHead,
+  spans: readonly SpanHead[],
+  scores: readonly number[],
+  setsFields: boolean
+): Advance {
+  const { past, spans: all, hash, bytes, input, output, operation: _, ...fields } = line
+  const estimatedBytes = past.estimatedBytes ?? bytes + countBytes(all)
+  return {
+    ...fields,
+    spanCount: all.length,
+    errorCount: countErrors(all),
+    documentBytes: bytes,
+    estimatedBytes,
+    addedBytes: estimatedBytes - state.estimatedBytes,
+    durationMs: line.endedAt === null ? null : durationMs(line.startedAt, line.endedAt),
+    input: setsFields ? input : undefined,
+    output: setsFields ? output : undefined,
+    bodyHash: hash,
+    endHash: past.endHash,
+    metadataUpdatedAt: past.metadataUpdatedAt,
+    scoreCount: past.scores.length,
+    spans,
+    scores
+  }
+}
