@@ -23,10 +23,14 @@ export default command({
       format: { type: 'string', value: FORMATS.join('|'), about: 'whose export the file is; spoor if not given' }
     },
     details: [
-      'FILE is what `spoor export` wrote, or - for stdin. Ids, times, scores, environments and keys stay as they are; an',
-      'environment that was not recorded stays not recorded. Nothing is overwritten: a trace that is stored already is',
-      'skipped, so that an import may be run again, and one with the same id and another content is reported. A line that',
-      'cannot be imported is reported with its number and stops no other; the exit code is 1 then.',
+      'FILE is what `spoor export` wrote, gzipped or not, or - for stdin. Ids, times, scores, environments and keys stay as',
+      'they are; an environment that was not recorded stays not recorded.',
+      '',
+      'An import may be run again, and later exports may follow: a stored trace goes on to the state that the file has (more',
+      'spans, its end, a later patch of its metadata, more scores), and is left alone where that is the same or an earlier',
+      'one. Its environment and its key stay as they are stored, and nothing is deleted: a score that was deleted where the',
+      'export comes from is not deleted here. What contradicts the stored trace, or cannot be imported, is reported with its',
+      'line and stops no other; the exit code is 1 then.',
       '',
       'With --format langfuse, FILE holds what GET /api/public/traces/{id} of Langfuse answers: traces with their',
       'observations and scores, one a line, in an array, or a single one. What has no place in a trace is kept in metadata',
@@ -34,7 +38,7 @@ export default command({
     ].join('\n'),
     examples: [
       'import --project default traces.ndjson',
-      'import --project archive - < traces.ndjson',
+      'import --project archive - < traces.ndjson.gz',
       'import --project default --format langfuse langfuse.json'
     ]
   },
@@ -110,8 +114,9 @@ function describeProgress({ traces, bytes }: ImportCounts, length: number | unde
   return length === undefined ? done : `${bar(bytes, length)}  ${done}`
 }
 
-function describe({ traces, imported, skipped, refused, mapped }: ImportResult): string {
-  const counts = `${counted(traces, 'trace')} read: ${count(imported)} imported, ${count(skipped)} there already`
+function describe({ traces, imported, advanced, skipped, refused, mapped }: ImportResult): string {
+  const news = [`${count(imported)} imported`, ...(advanced === 0 ? [] : [`${count(advanced)} brought up to date`])]
+  const counts = `${counted(traces, 'trace')} read: ${news.join(', ')}, ${count(skipped)} there already`
   const rows = [...mapped].sort().map(([step, times]) => [count(times).padStart(8), step])
   return [
     `${counts}${refused === 0 ? '' : `, ${count(refused)} refused`}`,

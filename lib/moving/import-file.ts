@@ -1,11 +1,12 @@
 /**
- * The work of `spoor import`: values out of a file, each a trace, through the batches of the write path. A value that
- * cannot be stored is reported and stops no other. Only so much is under way at once, so a file of any size takes the
+ * The work of `spoor import`: values out of a file, gzipped or not, each a trace, through the batches of the write path. A
+ * value that cannot be stored is reported and stops no other. Only so much is under way at once, so a file of any size takes the
  * same memory.
  */
 import { AdminError } from '../admin/admin-error.ts'
 import { Refusal } from '../errors.ts'
 import type { WritePath } from '../ingest/write-path.ts'
+import { GzipError, unpacked } from './gunzip.ts'
 import { splitValues, type Value } from './json-splitter.ts'
 
 /** A trace as a line of an export, or why it cannot be one. `mapped` counts what of another format became what. */
@@ -22,7 +23,7 @@ export interface ImportCounts {
   /** They were stored already, in this state or a later one. */
   skipped: number
   refused: number
-  /** Of the file, as far as it was read. */
+  /** Of the file, as far as it was read; packed, where it is gzip. */
   bytes: number
 }
 
@@ -95,17 +96,18 @@ class Import {
 
   async run(source: AsyncIterable<Uint8Array>): Promise<ImportResult> {
     try {
-      for await (const value of splitValues(this.#counted(source))) {
+      for await (const value of splitValues(unpacked(this.#counted(source)))) {
         if (this.#isStopped) break
         await this.#take(value)
       }
     } catch (error) {
-      if (!this.#options.signal?.aborted) throw error
+      if (error instanceof GzipError) this.#failure ??= { error }
+      else if (!this.#options.signal?.aborted) throw error
     } finally {
       while (this.#underWay.length > 0) await this.#settleFirst()
     }
-    const { imported } = this.#counts
-    const advice = `${imported} imported so far; run it again to go on`
+    const { imported, advanced } = this.#counts
+    const advice = `${imported + advanced} imported so far; run it again to go on`
     if (this.#failure !== undefined) throw new AdminError(`${messageOf(this.#failure.error)}; ${advice}`)
     if (this.#options.signal?.aborted) throw new AdminError(`interrupted: ${advice}`)
     return { ...this.#counts, mapped: this.#mapped }

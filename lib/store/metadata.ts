@@ -64,7 +64,9 @@ export async function patchMetadata(
 async function replaceMetadata(sql: Sql, projectId: number, stored: Stored, metadata: string | null, added: number) {
   const [row] = await sql<{ readonly taken: boolean }[]>`
     with taken as (
-      update traces set metadata = ${metadata}::json, metadata_updated_at = now(),
+      -- Later than any patch before it, whatever a clock says: an import tells by it which state is the later.
+      update traces set metadata = ${metadata}::json,
+        metadata_updated_at = greatest(now(), metadata_updated_at + interval '1 microsecond'),
         document_bytes = document_bytes + ${added}, estimated_bytes = estimated_bytes + ${added},
         version = nextval('trace_numbers')
       where project_id = ${projectId} and seq = ${stored.seq} and version = ${stored.version}

@@ -1,8 +1,9 @@
 import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
-import { ingestBody, span } from '../fixtures/bodies/bodies.ts'
+import { ingestBody, LATER, span, startBody } from '../fixtures/bodies/bodies.ts'
 import { type TestDatabase, testDatabase } from '../fixtures/database/database.ts'
 import { testFolder } from '../fixtures/folder.ts'
 import { configurationFor, jsonHere, runHere, runSpoor, runWith, start } from '../fixtures/service/spoor.ts'
@@ -63,9 +64,34 @@ t.test('import, export, and import again, through files and pipes', async t => {
     'one array with --json'
   )
   const again = await runWith(JSON.stringify(array), ['import', '--project', 'copy', '--json', '-'], env)
-  t.match(JSON.parse(again.out), { imported: 0, skipped: 2 })
+  t.match(JSON.parse(again.out), { imported: 0, advanced: 0, skipped: 2 })
+  const packed = join(folder, 'traces.gz')
+  await writeFile(packed, gzipSync(exported.out))
+  t.match(await runHere(['import', '--project', 'copy', packed], env), { code: 0, out: /2 there already/ })
   t.same(await jsonHere(['export', '--project', 'default', '--from', '2030-01-01 00:00:00'], env), [])
   t.match(await runHere(['project', 'list'], env), { out: /copy +copy +2 +2 / })
+})
+
+t.test('a copy is kept up to date by exports that follow, and what contradicts it is reported', async t => {
+  const { env, folder } = await setUp(t)
+  const known = { ...startBody().trace, bodyHash: 'ab'.repeat(32) }
+  const file = join(folder, 'traces.ndjson')
+  const importLine = async (trace: object) => {
+    await writeFile(file, JSON.stringify({ trace }))
+    return runHere(['import', '--project', 'default', file], env)
+  }
+  t.match(await importLine(known), { code: 0, out: /^1 trace read: 1 imported, 0 there already\n$/ })
+  const ended = { ...known, status: 'ok', endedAt: LATER }
+  t.match(await importLine(ended), {
+    code: 0,
+    out: /^1 trace read: 0 imported, 1 brought up to date, 0 there already\n$/
+  })
+  t.match(await importLine(known), { code: 0, out: /0 imported, 1 there already/ })
+  t.match(await importLine({ ...ended, status: 'error' }), {
+    code: 1,
+    out: /1 refused/,
+    err: /^line 1: its end is stored with different content\nspoor: 1 of 1 trace could not be imported: see above\n$/
+  })
 })
 
 t.test('traces of Langfuse come in with a summary of what became what', async t => {

@@ -1,7 +1,8 @@
+import { gzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
 import { createAccount } from '../../../lib/admin/accounts.ts'
 import { createProject } from '../../../lib/admin/projects.ts'
-import { ingestBody, span, startBody } from '../../fixtures/bodies/bodies.ts'
+import { AT, ingestBody, LATER, span, startBody } from '../../fixtures/bodies/bodies.ts'
 import { type TestDatabase, testDatabase } from '../../fixtures/database/database.ts'
 import { exportLines, testImporter } from '../../fixtures/database/moving.ts'
 
@@ -81,6 +82,63 @@ t.test('an import may be run again, and goes on where another was interrupted', 
   t.match(again, { traces: 1500, imported: 1500 - before.traces, skipped: before.traces, refused: 0 })
   t.match(await importInto(projectId, text), { imported: 0, skipped: 1500 })
   t.same(await totals(database), { traces: 1500, spans: 15, traceRows: 1500, spanRows: 15, charged: 0 })
+})
+
+t.test('a later line advances what is stored; what contradicts it is reported, and changes nothing', async t => {
+  const { database, projectId, importInto } = await setUp(t)
+  const start = { ...startBody().trace, bodyHash: 'ab'.repeat(32) }
+  const [one, two] = [span(), span({ status: 'error' })]
+  const score = { id: 'a'.repeat(16), name: 'quality', dataType: 'numeric', value: 1, createdAt: AT }
+  const ended = { ...start, endedAt: LATER, status: 'ok', environment: 'prod', keyId: 'other', model: 'm', tags: ['x'] }
+  const recorded = { endHash: 'cd'.repeat(32) }
+  const write = (...lines: object[]) => importInto(projectId, lines.map(each => JSON.stringify(each)).join('\n'))
+  t.match(await write({ trace: start, spans: [one] }), { imported: 1, advanced: 0, problems: [] })
+  const whole = { trace: ended, spans: [one, two], scores: [score], recorded }
+  t.match(await write(whole), { imported: 0, advanced: 1, skipped: 0, problems: [] })
+  const after = await exportLines(database, 'default')
+  t.match(JSON.parse(after[0] as string), {
+    trace: { status: 'ok', endedAt: LATER, model: 'm', tags: ['x'], spanCount: 2, errorCount: 1, keyId: null },
+    scores: [score]
+  })
+  t.equal(JSON.parse(after[0] as string).trace.environment, undefined, 'the environment is no state of a trace')
+  const result = await write(
+    { trace: start, spans: [one] },
+    whole,
+    { ...whole, spans: [one, { ...two, name: 'other' }] },
+    { ...whole, scores: [{ ...score, value: 2 }] },
+    { ...whole, recorded: { endHash: 'ef'.repeat(32) } },
+    { ...whole, trace: { ...ended, metadata: { a: 1 } } },
+    { ...whole, spans: [one], scores: [score, { ...score, id: 'b'.repeat(16) }] },
+    { ...whole, trace: { ...ended, bodyHash: 'ef'.repeat(32) } }
+  )
+  t.match(result, { traces: 8, imported: 0, advanced: 0, skipped: 2, refused: 6 })
+  t.match(result.problems, [
+    /^line 3: span [0-9a-f]{16} is stored with different content$/,
+    /^line 4: score a{16} is stored with different content$/,
+    /^line 5: its end is stored with different content$/,
+    /^line 6: its metadata is stored with different values$/,
+    /^line 7: the stored trace lacks scores of this line, and this line lacks spans of the stored trace$/,
+    /^line 8: trace [0-9a-f]{32} exists with different content$/
+  ])
+  t.same(await exportLines(database, 'default'), after)
+  t.match(await totals(database), { traces: 1, spans: 2, traceRows: 1, spanRows: 2 })
+})
+
+t.test('what is gzipped is unpacked, in whatever pieces it comes', async t => {
+  const { projectId, importInto } = await setUp(t)
+  const lines = Array.from({ length: 40 }, () => line())
+  const parts = [gzipSync(lines.slice(0, 20).join('\n')), gzipSync(`\n${lines.slice(20).join('\n')}\n`)]
+  const packed = Buffer.concat(parts)
+  t.match(await importInto(projectId, packed), { imported: 40, problems: [], bytes: packed.length })
+  t.match(await importInto(projectId, packed, { piece: 1 }), { skipped: 40, problems: [] })
+  for (const [broken, message] of [
+    [packed.subarray(0, -9), /gzip of the file cannot be unpacked: unexpected end of file; \d+ imported so far/],
+    [Buffer.from('1f8bff', 'hex'), /gzip of the file cannot be unpacked: .*; 0 imported so far/]
+  ] as const) {
+    await t.rejects(importInto(projectId, broken), { name: 'AdminError', message })
+  }
+  t.match(await importInto(projectId, ''), { traces: 0 })
+  t.match(await importInto(projectId, Buffer.from([0x1f])), { refused: 1 }, 'one byte is no gzip')
 })
 
 t.test('stops where the database takes no writes, and says how far it came', async t => {

@@ -1,0 +1,45 @@
+/** Files that may be gzipped: unpacked where their first two bytes say so, whatever they are called. */
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { createGunzip } from 'node:zlib'
+
+/** The rest of a gzipped file cannot be unpacked: it is cut off, or not whole. */
+export class GzipError extends Error {
+  override readonly name = 'GzipError'
+}
+
+const MAGIC = Buffer.from([0x1f, 0x8b])
+
+/** The bytes of a source, unpacked where they are gzip. Throws a GzipError where that ends in the middle. */
+export async function* unpacked(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void, undefined> {
+  const chunks = source[Symbol.asyncIterator]()
+  let head = Buffer.alloc(0)
+  while (head.length < MAGIC.length) {
+    const { done, value } = await chunks.next()
+    if (done) break
+    head = Buffer.concat([head, value])
+  }
+  const whole = joined(head, chunks)
+  yield* MAGIC.equals(head.subarray(0, MAGIC.length)) ? gunzip(whole) : whole
+}
+
+async function* joined(head: Uint8Array, rest: AsyncIterator<Uint8Array>): AsyncGenerator<Uint8Array> {
+  try {
+    if (head.length > 0) yield head
+    for (let next = await rest.next(); !next.done; next = await rest.next()) yield next.value
+  } finally {
+    await rest.return?.()
+  }
+}
+
+async function* gunzip(source: AsyncGenerator<Uint8Array>): AsyncGenerator<Uint8Array> {
+  const unpacking = createGunzip()
+  // Its errors are those of `unpacking`, which whoever reads that meets.
+  pipeline(Readable.from(source, { objectMode: false }), unpacking).catch(() => {})
+  try {
+    for await (const chunk of unpacking) yield chunk
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException
+    throw code?.startsWith('Z_') ? new GzipError(`the gzip of the file cannot be unpacked: ${message}`) : error
+  }
+}

@@ -1,0 +1,171 @@
+import t from 'tap'
+import type { PastScore } from '../../../../lib/trace/prepared.ts'
+import { type CopiedState, decideRestore, type RestoredHead } from '../../../../lib/trace/states/decide-restore.ts'
+import type { Ranks } from '../../../../lib/trace/states/gathered.ts'
+
+const AT = '2026-11-21T12:00:00.000Z'
+const LATER = '2026-11-21T12:00:01.000Z'
+const LAST = '2026-11-21T12:00:01.000001Z'
+
+const score = (id: string, over: Partial<PastScore> = {}): PastScore => ({
+  ...{ id, spanId: null, name: 'quality', dataType: 'numeric', value: 1, comment: null, source: 'api' },
+  ...{ evaluatorId: null, runId: null, createdAt: AT, ...over }
+})
+
+/** A trace at one moment, as both sides of a comparison have it. */
+interface Moment {
+  readonly hash: string
+  readonly endedAt: string | null
+  readonly status: string
+  readonly endHash: string | null
+  readonly metadata: string | null
+  readonly patchedAt: string | null
+  /** Ids and hashes. */
+  readonly spans: readonly (readonly [string, string])[]
+  readonly scores: readonly PastScore[]
+  readonly ranks: Ranks | undefined
+  readonly startedAt: string
+  readonly tags: readonly string[]
+}
+
+const running: Moment = {
+  ...{ hash: 'body', endedAt: null, status: 'running', endHash: null, metadata: '{"a":1}', patchedAt: null },
+  ...{ spans: [['a', 'h']], scores: [score('1')], ranks: undefined, startedAt: AT, tags: [] }
+}
+const ended: Moment = { ...running, endedAt: LATER, status: 'ok', endHash: 'end' }
+const gathered: Moment = { ...running, ranks: { name: [3, 5, 'a'] } }
+const rooted: Moment = { ...gathered, endedAt: LATER, status: 'ok', ranks: { name: [1, 4, 'b'], times: [1, 4, 'b'] } }
+
+function stored(moment: Moment, sent: Moment): CopiedState {
+  const { hash, endedAt, status, endHash, metadata, patchedAt, spans, scores, ranks, startedAt, tags } = moment
+  const wanted = new Set(sent.spans.map(([id]) => id))
+  return {
+    running: endedAt === null,
+    bodyHash: hash,
+    endHash,
+    startedAt,
+    tags,
+    spanCount: spans.length,
+    estimatedBytes: 100,
+    metadata,
+    spanHashes: new Map(spans.filter(([id]) => wanted.has(id))),
+    copy: { status, endedAt, metadataUpdatedAt: patchedAt, ranks, scores }
+  }
+}
+
+function line(moment: Moment): RestoredHead {
+  const { hash, endedAt, status, endHash, metadata, patchedAt, spans, scores, ranks, startedAt, tags } = moment
+  return {
+    ...{ operation: 'record', traceId: 't', name: 'n', provider: null, model: null, sessionId: null, userId: null },
+    ...{ inputTokens: null, outputTokens: null, totalTokens: null, costUsd: null, input: '"in"', output: '"out"' },
+    ...{ status, startedAt, endedAt, tags, metadata, hash, bytes: 50 },
+    spans: spans.map(([id, hash]) => ({ id, hash, status: 'error', bytes: 10 })),
+    ranks: ranks === undefined ? null : JSON.stringify(ranks),
+    past: {
+      ...{ environment: null, keyId: null, ingestedAt: null, estimatedBytes: undefined },
+      ...{ metadataUpdatedAt: patchedAt, endHash, scores }
+    }
+  }
+}
+
+/** What is decided, in a word or in the reason. */
+function decided(before: Moment, sent: Moment): string {
+  const decision = decideRestore(stored(before, sent), line(sent))
+  return decision.type === 'contradiction' ? decision.reason : decision.type
+}
+
+t.test('the later of two states is where the trace goes, whichever is stored', async t => {
+  const two = { spans: [...running.spans, ['b', 'h'] as const] }
+  const scored = { scores: [...running.scores, score('2')] }
+  const patched = { metadata: '{"b":2}', patchedAt: LATER }
+  const pairs: [string, Moment, Moment][] = [
+    ['spans', running, { ...running, ...two }],
+    ['the first span', { ...running, spans: [] }, running],
+    ['an end', running, ended],
+    ['an end that sets metadata', running, { ...ended, metadata: '{"a":1,"end":true}' }],
+    ['scores', ended, { ...ended, ...scored }],
+    ['a patch', ended, { ...ended, ...patched }],
+    ['another patch', { ...ended, ...patched }, { ...ended, metadata: null, patchedAt: LAST }],
+    ['all of it', running, { ...ended, ...two, ...scored, ...patched }],
+    ['gathered: a better name', gathered, { ...gathered, ranks: { name: [3, 4, 'c'] } }],
+    [
+      'gathered: a field that was not there',
+      gathered,
+      { ...gathered, ranks: { ...gathered.ranks, model: [2, 1, 'a'] } }
+    ],
+    [
+      'gathered: metadata with a rank',
+      gathered,
+      {
+        ...gathered,
+        metadata: '{"a":1,"b":2}',
+        ranks: { ...gathered.ranks, 'metadata.b': [1, 1, 'a'] }
+      }
+    ],
+    ['gathered: a root, and another hash', gathered, { ...rooted, ...two, hash: 'more' }],
+    ['gathered: an earlier start', { ...gathered, startedAt: LATER }, gathered],
+    ['gathered: the start of a root', gathered, { ...rooted, startedAt: LATER }],
+    ['gathered: tags', gathered, { ...gathered, tags: ['x'] }]
+  ]
+  for (const [what, early, late] of pairs) {
+    t.equal(decided(early, late), 'advance', `${what}: the line has more`)
+    t.equal(decided(late, early), 'known', `${what}: the line has less`)
+    t.equal(decided(late, late), 'known', `${what}: the line has the same`)
+  }
+  const tags = { ...gathered, tags: ['a', 'b'] }
+  t.equal(decided(tags, { ...gathered, tags: ['b', 'c'] }), 'known', 'of too many tags nothing follows')
+  const reordered = { ...ended, metadata: '{"b":1.0,"a":2}' }
+  t.equal(decided({ ...ended, metadata: '{"a":2,"b":1}' }, reordered), 'known', 'metadata is compared by values')
+})
+
+t.test('what contradicts is told in words', async t => {
+  const other = (over: Partial<Moment>) => ({ ...ended, ...over })
+  const table: [string, Moment, Moment, string][] = [
+    ['another start', ended, other({ hash: 'x' }), 'trace t exists with different content'],
+    ['a gathered trace for a native one', ended, rooted, 'trace t exists with different content'],
+    ['a native trace for a gathered one', rooted, ended, 'trace t exists with different content'],
+    ['another span', ended, other({ spans: [['a', 'x']] }), 'span a is stored with different content'],
+    ['another score', ended, other({ scores: [score('1', { value: 2 })] }), 'score 1 is stored with different content'],
+    ['another end', ended, other({ endHash: 'x' }), 'its end is stored with different content'],
+    [
+      'another status, without a hash',
+      ended,
+      other({ endHash: null, status: 'error' }),
+      'its end is stored with different content'
+    ],
+    ['the same end, without a hash', ended, other({ endHash: null }), 'known'],
+    ['other metadata', ended, other({ metadata: '{"a":2}' }), 'its metadata is stored with different values'],
+    [
+      'a patch that the line has not, and an end that it has',
+      { ...running, patchedAt: AT },
+      ended,
+      'the stored trace lacks the end of this line, and this line lacks the last patch of the stored trace'
+    ],
+    [
+      'spans on both sides',
+      running,
+      { ...running, spans: [['b', 'h']] },
+      'the stored trace lacks spans of this line, and this line lacks spans of the stored trace'
+    ],
+    [
+      'better fields on both sides',
+      { ...gathered, ranks: { name: [1, 1, 'a'], model: [3, 1, 'a'] } },
+      { ...gathered, ranks: { name: [2, 1, 'a'], model: [2, 1, 'a'] } },
+      'the stored trace lacks fields of this line, and this line lacks fields of the stored trace'
+    ]
+  ]
+  for (const [what, before, sent, expected] of table) t.equal(decided(before, sent), expected, what)
+})
+
+t.test('an advance is the trace of the line, with what is new in it', async t => {
+  const sent = { ...ended, spans: [...ended.spans, ['b', 'h'] as const], scores: [score('0'), score('1'), score('2')] }
+  t.match(decideRestore(stored(running, sent), line(sent)), {
+    advance: {
+      ...{ status: 'ok', endedAt: LATER, durationMs: 1000, endHash: 'end', bodyHash: 'body', documentBytes: 50 },
+      ...{ estimatedBytes: 70, addedBytes: -30, spanCount: 2, errorCount: 2, scoreCount: 3, output: '"out"' },
+      ...{ spans: [{ id: 'b' }], scores: [0, 2] }
+    }
+  })
+  const scored = { ...ended, scores: [...ended.scores, score('2')] }
+  t.match(decideRestore(stored(ended, scored), line(scored)), { advance: { input: undefined, output: undefined } })
+})
