@@ -1,5 +1,4 @@
 import t from 'tap'
-import { demoTraces } from '../../lib/demo/traces.ts'
 import { testDatabase } from '../fixtures/database/database.ts'
 import { configurationFor, jsonHere, runForJson, runHere, serve } from '../fixtures/service/spoor.ts'
 
@@ -52,11 +51,4 @@ t.test('the demo records through the API what can be read back', async t => {
   for (const [args, message] of refused) {
     t.match(await runHere(['demo', ...args], at), { code: 1, out: '', err: message }, args.join(' '))
   }
-})
-
-t.test('the demo has every kind of span that an application of this kind has', async t => {
-  const kinds = demoTraces(Date.now()).flatMap(({ body, appended = [], end }) =>
-    [...(body.trace.spans ?? []), ...appended, ...(end?.spans ?? [])].map(span => span.kind)
-  )
-  t.same(new Set(kinds), new Set(['agent', 'llm', 'retriever', 'tool', 'chain', 'embedding', 'reranker']))
 })

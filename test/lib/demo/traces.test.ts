@@ -1,0 +1,56 @@
+import t from 'tap'
+import { demoTraces } from '../../../lib/demo/traces.ts'
+import { checker } from '../../../lib/schema/check.ts'
+import { ScoreInput } from '../../../lib/schema/input.ts'
+import { prepare } from '../../../lib/trace/prepare.ts'
+
+const NOW = Date.parse('2026-11-21T12:00:00Z')
+const bytes = (body: object) => Buffer.from(JSON.stringify(body))
+/** What is recorded of each trace: bodies as the routes read them. */
+const recorded = (now = NOW) =>
+  demoTraces(now).map(({ body, appended = [], end, scores = [] }) => {
+    const trace = prepare('record', bytes(body))
+    const append = appended.length === 0 ? [] : prepare('append', bytes({ schemaVersion: 1, spans: appended })).spans
+    const ended = end && prepare('end', bytes(end))
+    return { trace, ended, scores, spans: [...trace.spans, ...append, ...(ended?.spans ?? [])] }
+  })
+
+t.test('the demo has every kind of span that an application of this kind has', async t => {
+  const kinds = recorded().flatMap(({ spans }) => spans.map(({ kind }) => kind))
+  t.same(new Set(kinds), new Set(['agent', 'llm', 'retriever', 'tool', 'chain', 'embedding', 'reranker']))
+})
+
+t.test('all of it lies shortly before now, in the order of time, and one trace is running', async t => {
+  const traces = recorded()
+  const starts = traces.map(({ trace }) => trace.startedAt)
+  t.strictSame(starts, starts.toSorted())
+  for (const { trace, ended, spans } of traces) {
+    const last = ended?.endedAt ?? trace.endedAt ?? new Date(NOW).toISOString()
+    t.ok(Date.parse(trace.startedAt) > NOW - 3_600_000 && Date.parse(last) <= NOW, trace.name)
+    for (const { name, startedAt, endedAt } of spans) t.ok(startedAt >= trace.startedAt && endedAt <= last, name)
+  }
+  t.equal(traces.filter(({ trace, ended }) => trace.status === 'running' && ended === undefined).length, 1)
+})
+
+t.test('each span has its parent in its trace, and no two have the same id', async t => {
+  for (const { trace, spans } of recorded()) {
+    const ids = new Set(spans.map(({ id }) => id))
+    t.equal(ids.size, spans.length, trace.name)
+    for (const { name, parentId } of spans) t.ok(parentId === null || ids.has(parentId), name)
+  }
+})
+
+t.test('every run adds traces', async t => {
+  const ids = [...recorded(), ...recorded()].map(({ trace }) => trace.traceId)
+  t.equal(new Set(ids).size, ids.length)
+})
+
+t.test('the scores are what the route takes, and judge spans that are there', async t => {
+  const { check } = checker(ScoreInput)
+  for (const { scores, spans } of recorded()) {
+    for (const score of scores) {
+      t.ok(check(score), score.name)
+      t.ok(score.spanId === undefined || spans.some(({ id }) => id === score.spanId), score.name)
+    }
+  }
+})

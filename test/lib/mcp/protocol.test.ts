@@ -1,0 +1,124 @@
+/** A call that is answered by hand is answered as the SDK would; the SDK is made to look at it by a field of its own. */
+import t from 'tap'
+import { Refusal } from '../../../lib/errors.ts'
+import { JsonText, type Reply } from '../../../lib/http/route.ts'
+import { answerUnreadable, answerWithTools, type Toolbox } from '../../../lib/mcp/protocol.ts'
+
+const EXACT = '{"n":12345678901234567890,"text":"\\u0000 \\"quoted\\" \\ud800","empty":{}}'
+const LISTING = {
+  ...{
+    name: 'echo',
+    title: 'Echo',
+    description: 'Says what it was given.',
+    annotations: { readOnlyHint: true } as never
+  },
+  ...{ inputSchema: { type: 'object' }, outputSchema: { type: 'object' } }
+}
+
+/** Tools that note what they are called with. */
+function toolbox() {
+  const calls: unknown[][] = []
+  const box: Toolbox = {
+    listings: [LISTING],
+    async call(name, args, id) {
+      calls.push([name, args, id])
+      if (name === 'broken') throw new Error('the store is away')
+      if (name === 'refuse') return { text: '{"error":{}}', isError: true }
+      return name === 'echo' ? { text: EXACT } : undefined
+    }
+  }
+  return { box, calls }
+}
+
+const request = (method: string, params: object | undefined, id: unknown = 1) => ({
+  jsonrpc: '2.0',
+  id,
+  method,
+  params
+})
+const callOf = (name: string, args: unknown = { a: 1 }) => request('tools/call', { name, arguments: args })
+const bySdk = (message: ReturnType<typeof request>) => ({ ...message, params: { ...message.params, _meta: {} } })
+
+const textOf = ({ body }: Reply): string => (body instanceof JsonText ? body.text : JSON.stringify(body))
+async function ask(message: unknown, headers: NodeJS.Dict<string> = {}) {
+  const { box, calls } = toolbox()
+  const reply = await answerWithTools(message, headers, box)
+  return { status: reply.status ?? 200, text: textOf(reply), calls }
+}
+
+t.test('both ways call the tool alike, and answer alike', async t => {
+  for (const message of [callOf('echo'), callOf('refuse'), { ...callOf('echo'), id: 'seven' }]) {
+    const [byHand, sdk] = [await ask(message), await ask(bySdk(message))]
+    t.strictSame(JSON.parse(byHand.text), JSON.parse(sdk.text))
+    t.strictSame([byHand.status, byHand.calls], [sdk.status, sdk.calls])
+    t.strictSame(byHand.calls, [
+      [message.params && 'name' in message.params && message.params.name, { a: 1 }, message.id]
+    ])
+  }
+  t.match(JSON.parse((await ask(callOf('refuse'))).text), {
+    result: { isError: true, structuredContent: { error: {} } }
+  })
+})
+
+t.test('what a tool says goes out exactly, as text and as it is', async t => {
+  for (const message of [callOf('echo'), bySdk(callOf('echo'))]) {
+    const { text } = await ask(message)
+    t.match(text, `"structuredContent":${EXACT}`)
+    t.match(text, `"text":${JSON.stringify(EXACT)}`)
+  }
+})
+
+t.test('arguments that were left out are none', async t => {
+  const { calls } = await ask(request('tools/call', { name: 'echo' }))
+  t.strictSame(calls, [['echo', {}, 1]])
+})
+
+t.test('what fails in a tool fails the whole message', async t => {
+  for (const message of [callOf('broken'), bySdk(callOf('broken')), [callOf('echo'), callOf('broken')]]) {
+    await t.rejects(ask(message), { message: 'the store is away' })
+  }
+})
+
+t.test('wrong calls are errors of the protocol', async t => {
+  const table: [unknown, number, RegExp][] = [
+    [callOf('unknown'), -32602, /Unknown tool: unknown/],
+    [request('tools/call', { arguments: {} }), -32602, /params\.name: must be a string/],
+    [request('tools/call', undefined), -32602, /params\.name: must be a string/],
+    [callOf('echo', []), -32602, /params\.arguments: must be an object/],
+    [callOf('echo', null), -32602, /params\.arguments: must be an object/],
+    [request('tools/list', { cursor: 'x' }), -32602, /one page only/],
+    [request('resources/list', {}), -32601, /Method not found/]
+  ]
+  for (const [message, code, said] of table) {
+    t.match(JSON.parse((await ask(message)).text), { jsonrpc: '2.0', id: 1, error: { code, message: said } })
+  }
+})
+
+t.test('lists the tools as they are', async t => {
+  t.strictSame(JSON.parse((await ask(request('tools/list', undefined))).text).result, { tools: [LISTING] })
+})
+
+t.test('a notification is taken without an answer, and of a batch each request has its own', async t => {
+  const cancelled = { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1, reason: 'late' } }
+  t.match(await ask(cancelled), { status: 202 })
+  const { text } = await ask([callOf('echo'), cancelled, { ...callOf('unknown'), id: 2 }])
+  const answers = JSON.parse(text).sort((a: { id: number }, b: { id: number }) => a.id - b.id)
+  t.match(answers, [
+    { id: 1, result: {} },
+    { id: 2, error: { code: -32602 } }
+  ])
+})
+
+t.test('a client that takes no JSON, or speaks an unknown version, is told so', async t => {
+  t.match(await ask(callOf('echo'), { accept: 'text/html' }), { status: 406, calls: [] })
+  t.match(await ask(callOf('echo'), { 'mcp-protocol-version': '1999-01-01' }), { status: 400, calls: [] })
+  for (const accept of ['*/*', 'application/*', 'text/event-stream, application/json;q=0.5']) {
+    t.match(await ask(callOf('echo'), { accept, 'mcp-protocol-version': '2025-06-18' }), { status: 200 }, accept)
+  }
+})
+
+t.test('what is no message is answered as the protocol says', async t => {
+  const unreadable = (code: 'invalid_json' | 'payload_too_large') => answerUnreadable(new Refusal(code, 'why'))
+  t.match(unreadable('invalid_json'), { status: 400, body: { id: null, error: { code: -32700, message: 'why' } } })
+  t.match(unreadable('payload_too_large'), { status: 400, body: { id: null, error: { code: -32600, message: 'why' } } })
+})

@@ -1,0 +1,147 @@
+import { LosslessNumber } from 'lossless-json'
+import t from 'tap'
+import Type from 'typebox'
+import { JsonText, type RequestOf, type Route } from '../../../lib/http/route.ts'
+import { Admission } from '../../../lib/limits/admission.ts'
+import { routeTool } from '../../../lib/mcp/route-tool.ts'
+import type { Arguments } from '../../../lib/mcp/tool.ts'
+import { traceView } from '../../../lib/mcp/trace-view.ts'
+import { parse } from '../../../lib/threads/parsing.ts'
+import { writer } from '../../fixtures/database/write-path.ts'
+import { answer } from './trace-answer.ts'
+
+const ID = '0af7651916cd43dd8448eb211c80319c'
+const TEXT = {
+  name: 'do_it',
+  title: 'Do it',
+  description: 'Does it.',
+  annotations: { readOnlyHint: false, openWorldHint: false }
+} as const
+const Thing = Type.Object({ thing: Type.String() }, { additionalProperties: false })
+
+/** A route that notes what it is given, and its tool. */
+function scene(over: Partial<Route>, view?: typeof traceView) {
+  const seen: RequestOf<unknown>[] = []
+  const admission = new Admission({ requests: 1, bytes: 1000 })
+  const route: Route = {
+    ...{
+      method: 'POST',
+      path: '/api/v1/things/:traceId',
+      access: 'traces:write',
+      summary: 'Do it',
+      replies: { 200: Thing }
+    },
+    handler(request) {
+      seen.push(request)
+      return { body: { thing: `${admission.bytes} bytes` } }
+    },
+    ...over
+  }
+  const ingest = {
+    admit: (bytes: number, requests?: number) => admission.admit(bytes, requests),
+    parse: async (...[name, body]: Parameters<typeof parse>) => parse(name, body)
+  }
+  const tool = routeTool(
+    ingest as Parameters<typeof routeTool>[0],
+    route,
+    { ...TEXT, examples: [{ traceId: ID }] },
+    view
+  )
+  const request = {
+    requestId: 'r1',
+    key: writer(),
+    headers: { accept: '*/*' },
+    localPort: 8787,
+    baseUrl: 'http://here',
+    signal: new AbortController().signal
+  }
+  const call = async (args: Arguments, more: { exactArgs?: Arguments; payload?: Uint8Array } = {}) =>
+    tool.call({
+      args,
+      exactArgs: args,
+      inexact: more.exactArgs !== undefined,
+      payload: undefined,
+      request: request as never,
+      ...more
+    })
+  return { tool, call, seen, admission }
+}
+
+const query = Type.Object({ limit: Type.Optional(Type.Integer({ minimum: 1 })) }, { additionalProperties: false })
+const body = Type.Object({ name: Type.String(), value: Type.Unknown() }, { additionalProperties: false })
+
+t.test('takes the fields of its route as one object, and returns what that returns', async t => {
+  const { tool } = scene({ query, replies: { 200: Thing, 201: Thing } }, traceView)
+  const { inputSchema, outputSchema, ...rest } = tool.listing
+  t.match(inputSchema, {
+    type: 'object',
+    additionalProperties: false,
+    required: ['traceId'],
+    examples: [{ traceId: ID }]
+  })
+  t.strictSame(Object.keys((inputSchema as typeof query).properties), ['traceId', 'limit', 'detail', 'spanIds'])
+  const { anyOf } = outputSchema as { anyOf: object[] }
+  t.equal(anyOf.length, 1 + traceView.outputs.length + 1, 'each answer once, and the error')
+  t.strictSame(rest, TEXT)
+  t.equal(tool.scope, 'traces:write')
+  t.strictSame(Object.keys((scene({ body }).tool.listing.inputSchema as typeof body).properties), [
+    'traceId',
+    'name',
+    'value'
+  ])
+})
+
+t.test('a route without a body is given its parameters, checked, and its folded id', async t => {
+  const { call, seen } = scene({ query })
+  t.equal(await call({ traceId: ID.toUpperCase(), limit: 3 }), '{"thing":"0 bytes"}')
+  t.match(seen, [
+    { traceId: ID, query: { limit: 3 }, requestId: 'r1', key: writer(), localPort: 8787, baseUrl: 'http://here' }
+  ])
+  t.equal(seen[0]?.payload.length, 0)
+  const refused: [Arguments, string, RegExp][] = [
+    [{}, 'invalid_request', /^traceId: is required$/],
+    [{ traceId: 7 }, 'invalid_request', /^traceId: must be a string$/],
+    [{ traceId: 'x' }, 'not_found', /no such trace/],
+    [{ traceId: ID, limit: 0 }, 'invalid_request', /limit/],
+    [{ traceId: ID, other: 1 }, 'invalid_request', /other/]
+  ]
+  for (const [args, code, message] of refused) await t.rejects(call(args), { code, message }, JSON.stringify(args))
+  t.equal(seen.length, 1)
+})
+
+t.test('a route with a body is given it exactly, or the text that stands for it', async t => {
+  const { call, seen } = scene({ body })
+  const exact = { traceId: ID, name: 'n', value: [new LosslessNumber('12345678901234567890')] }
+  await call({ traceId: ID, name: 'n', value: [1] }, { exactArgs: exact })
+  const payload = Buffer.from('{"name":"large"}')
+  await call({ traceId: ID }, { payload })
+  const bodies = seen.map(request => Buffer.from(request.payload).toString())
+  t.strictSame(bodies, ['{"name":"n","value":[12345678901234567890]}', '{"name":"large"}'])
+})
+
+t.test('room is held for a body while it is worked on, and given back whatever comes of it', async t => {
+  const { call, admission } = scene({ body, takesBody: true })
+  t.equal(await call({ traceId: ID, name: 'n' }), '{"thing":"12 bytes"}')
+  t.equal(admission.bytes, 0)
+  await t.rejects(call({ traceId: ID, name: 'n'.repeat(1000) }), { code: 'quota_exhausted' })
+  const failing = scene({ body, takesBody: true, handler: () => Promise.reject(new Error('away')) })
+  await t.rejects(failing.call({ traceId: ID, name: 'n' }), { message: 'away' })
+  t.equal(failing.admission.requests, 0)
+})
+
+t.test('a view shows the answer as its options say, long or short', async t => {
+  for (const spans of [1, 300]) {
+    const whole = answer({ spans })
+    const { call, seen } = scene({ handler: () => ({ body: new JsonText(whole) }) }, traceView)
+    t.equal(await call({ traceId: ID, detail: 'full' }), whole)
+    for (const options of [{}, { detail: 'outline' }, { spanIds: ['0'.repeat(16)] }]) {
+      t.equal(await call({ traceId: ID, ...options }), traceView.show(whole, options), JSON.stringify(options))
+    }
+    t.strictSame(seen, [])
+    await t.rejects(call({ traceId: ID, detail: 'half' }), {
+      code: 'invalid_request',
+      message: /^detail: must be one of/
+    })
+    await t.rejects(call({ traceId: ID, limit: 1 }), { code: 'invalid_request', message: /limit/ })
+  }
+})
