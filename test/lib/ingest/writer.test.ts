@@ -1,0 +1,156 @@
+/** One lane by itself, with a real database and nobody else's queue before it. */
+import t, { type Test } from 'tap'
+import { CopyConnection } from '../../../lib/database/copy-connection.ts'
+import { Pool } from '../../../lib/database/pool.ts'
+import type { Operation, Pending } from '../../../lib/ingest/pending.ts'
+import { needsLook } from '../../../lib/ingest/pending.ts'
+import { RunningTraces } from '../../../lib/ingest/running-traces.ts'
+import { Writer } from '../../../lib/ingest/writer.ts'
+import { createLog } from '../../../lib/log.ts'
+import { KnownFloors } from '../../../lib/store/rankings/known-floors.ts'
+import { makeReady } from '../../../lib/threads/ready.ts'
+import { endBody, ingestBody, span, spansBody, startBody } from '../../fixtures/bodies/bodies.ts'
+import { testDatabase } from '../../fixtures/database/database.ts'
+import { testRelay } from '../../fixtures/database/relay.ts'
+import { seedProject } from '../../fixtures/database/seed.ts'
+import { bytes } from '../../fixtures/database/write-path.ts'
+
+const database = await testDatabase(t)
+const projectId = await database.pool.run(seedProject)
+const stored = (traceId: string) =>
+  database.pool.run(async sql => {
+    const [row] = await sql`
+      select status, span_count as spans, name from traces where project_id = ${projectId} and id = ${traceId}`
+    return row && { ...row }
+  })
+
+/** A lane, and what it has sent back to the queue. */
+function lane(t: Test, connect = database.connect) {
+  const pool = new Pool(onClose => connect({ onClose }), { size: 1 })
+  const sentBack: [Pending, number][] = []
+  const again = (pending: Pending, pauseMs: number) => void sentBack.push([pending, pauseMs])
+  const options = { slot: 1, running: new RunningTraces(), floors: new KnownFloors(), again }
+  const writer = new Writer(pool, () => CopyConnection.open(connect, {}), options, createLog('silent'))
+  t.teardown(() => writer.close())
+  t.teardown(() => pool.end())
+  return { writer, sentBack }
+}
+
+/** An operation as the queue brings it, and what it is answered: a decision, or the code of a refusal. */
+function pendingOf(name: 'record' | 'append' | 'end', traceId: string, body: object) {
+  const result = makeReady({ operation: name, body: bytes(body), environment: null, hurries: false })
+  if ('refusal' in result) throw new Error(result.refusal.message)
+  const operation = { ...result.ready, environment: null } as unknown as Operation
+  let answer: unknown
+  const settle = (value: unknown) => {
+    pending.settled = true
+    answer = value
+  }
+  const pending: Pending = {
+    ...{
+      key: `${projectId} ${traceId}`,
+      bytes: 1000,
+      alone: false,
+      projectId,
+      traceId,
+      keyId: null,
+      environment: null
+    },
+    ...{ operation, charge: undefined, look: needsLook(operation), attempts: [], decision: undefined, tries: 0 },
+    ...{ lostSince: undefined, settled: false, resolve: settle, reject: settle }
+  }
+  return { pending, answer: () => answer }
+}
+const recording = (body = ingestBody()) => pendingOf('record', body.trace.id, body)
+const pendings = (list: readonly { readonly pending: Pending }[]) => list.map(({ pending }) => pending)
+
+t.test('new traces of a batch are all written', async t => {
+  const { writer, sentBack } = lane(t)
+  const batch = Array.from({ length: 20 }, () => recording(ingestBody({ spans: [span()] })))
+  t.equal(await writer.process(pendings(batch)), undefined)
+  for (const { pending, answer } of batch) {
+    t.match(answer(), { type: 'insert' })
+    t.match(await stored(pending.traceId), { status: 'unset', spans: 1 })
+  }
+  t.strictSame(sentBack, [])
+})
+
+t.test('a trace that is there is answered by what it is, and its neighbours are written all the same', async t => {
+  const { writer } = lane(t)
+  const body = ingestBody()
+  await writer.process([recording(body).pending])
+  const other = { ...body, trace: { ...body.trace, name: 'other' } }
+  // One trace of a batch at a time, as the queue sees to it.
+  for (const [again, expected] of [
+    [recording(body), { type: 'duplicate' }],
+    [recording(other), { type: 'refused', code: 'trace_id_conflict' }]
+  ] as const) {
+    const neighbours = [recording(), recording()]
+    await writer.process([neighbours[0]!.pending, again.pending, neighbours[1]!.pending])
+    t.match(again.answer(), expected)
+    for (const { pending, answer } of neighbours) {
+      t.match(answer(), { type: 'insert' })
+      t.ok(await stored(pending.traceId))
+    }
+  }
+  t.match(await stored(body.trace.id), { name: 'run' })
+})
+
+t.test('a trace goes on and ends, also where another lane has changed it meanwhile', async t => {
+  const [here, there] = [lane(t).writer, lane(t).writer]
+  const body = startBody()
+  const { id } = body.trace
+  const step = async (writer: Writer, name: 'append' | 'end', sent: object) => {
+    const { pending, answer } = pendingOf(name, id, sent)
+    await writer.process([pending])
+    return answer()
+  }
+  await here.process([recording(body as never).pending])
+  t.match(await step(here, 'append', spansBody(span())), { type: 'change', added: 1 }, 'by what is remembered')
+  t.match(await step(there, 'append', spansBody(span())), { type: 'change', added: 1 }, 'by what is read')
+  const last = spansBody(span(), span())
+  t.match(await step(here, 'append', last), { type: 'change', added: 2 }, 'what was remembered is old, and is read')
+  t.match(await stored(id), { status: 'running', spans: 4 })
+  t.match(await step(there, 'append', last), { type: 'duplicate', duplicate: 2 })
+  t.match(await step(there, 'end', endBody({ status: 'ok' })), { type: 'change' })
+  t.match(await step(here, 'append', spansBody(span())), { type: 'refused', code: 'trace_finished' })
+  t.match(await stored(id), { status: 'ok', spans: 4 })
+})
+
+t.test('without a trace there is nothing to append to', async t => {
+  const { writer } = lane(t)
+  const { pending, answer } = pendingOf('append', 'f'.repeat(32), spansBody(span()))
+  await writer.process([pending])
+  t.match(answer(), { type: 'refused', code: 'not_found' })
+})
+
+t.test('where no connection is to be had the whole batch is refused, and the lane says so', async t => {
+  const relay = await testRelay(t, database.target)
+  const { writer, sentBack } = lane(t, relay.connect)
+  relay.cut()
+  const batch = [recording(), recording()]
+  t.match(await writer.process(pendings(batch)), { code: 'NOT_CONNECTED' })
+  for (const { pending, answer } of batch) {
+    t.match(answer(), { code: 'quota_exhausted', message: /nothing was stored/ })
+    t.equal(await stored(pending.traceId), undefined)
+  }
+  t.strictSame(sentBack, [])
+  relay.mend()
+  const later = recording()
+  t.equal(await writer.process([later.pending]), undefined)
+  t.match(later.answer(), { type: 'insert' })
+})
+
+t.test('an attempt that was lost is sent back, and tried again it is found where it took', async t => {
+  const { writer, sentBack } = lane(t)
+  const { pending, answer } = recording()
+  await writer.process([pending])
+  // As if the answer to the first attempt had never come.
+  const lost = recording({ schemaVersion: 1, trace: { ...ingestBody().trace, id: pending.traceId } })
+  lost.pending.attempts = pending.attempts
+  lost.pending.decision = answer() as NonNullable<Pending['decision']>
+  await writer.fail([lost.pending], Object.assign(new Error('closed'), { code: 'CONNECTION_CLOSED' }))
+  t.match(sentBack, [[{ look: true, tries: 1, settled: false }, Number]])
+  await writer.process([lost.pending])
+  t.match(lost.answer(), { type: 'insert' }, 'answered as the attempt would have been')
+})

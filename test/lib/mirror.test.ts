@@ -1,0 +1,40 @@
+/** Every file of lib that is more than a page has a test of its own, in the same place under test/lib. */
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import t from 'tap'
+
+const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
+/** A shorter file is tested by way of what uses it. */
+const MAX_LINES = 150
+
+/** Files of nothing but data, and what holds them right. */
+const DATA: Readonly<Record<string, string>> = {
+  'lib/schema/input.ts':
+    'schemas: test/lib/schema/check.test.ts and test/lib/trace/prepare.test.ts try each rule of theirs',
+  'lib/schema/output.ts':
+    'schemas: test/fixtures/service/openapi-check.ts holds every answer of every test against them',
+  'lib/openapi/examples.ts': 'examples: test/lib/openapi/document.test.ts holds each against the schema of its place'
+}
+
+const files = readdirSync(join(ROOT, 'lib'), { recursive: true, encoding: 'utf8' })
+  .filter(name => name.endsWith('.ts'))
+  .map(name => join('lib', name))
+const isLong = (file: string) => readFileSync(join(ROOT, file), 'utf8').split('\n').length - 1 > MAX_LINES
+const mirrorOf = (file: string) => join('test', file.replace(/\.ts$/, '.test.ts'))
+
+t.test(`every file of lib of more than ${MAX_LINES} lines has a test in its place`, t => {
+  const long = files.filter(isLong)
+  t.ok(long.length > 20)
+  for (const file of long) if (!(file in DATA)) t.ok(existsSync(join(ROOT, mirrorOf(file))), mirrorOf(file))
+  t.end()
+})
+
+t.test('what is excepted is a long file still, without a test, and is held right by what it says', t => {
+  for (const [file, reason] of Object.entries(DATA)) {
+    t.ok(files.includes(file) && isLong(file), file)
+    t.notOk(existsSync(join(ROOT, mirrorOf(file))), mirrorOf(file))
+    for (const [path] of reason.matchAll(/test\/\S+\.ts/g)) t.ok(existsSync(join(ROOT, path)), path)
+  }
+  t.end()
+})

@@ -1,0 +1,104 @@
+import t from 'tap'
+import { MAX_DOCUMENT_BYTES } from '../../../lib/schema/input.ts'
+import { makeReady, type ReadyTask, type TaskName } from '../../../lib/threads/ready.ts'
+import { stringifyExact } from '../../../lib/trace/json/exact-json.ts'
+import { prepare } from '../../../lib/trace/prepare.ts'
+import { endBody, ingestBody, span, spansBody, startBody } from '../../fixtures/bodies/bodies.ts'
+import { exportOf, otlpSpan } from '../../fixtures/bodies/otlp.ts'
+import { bytes } from '../../fixtures/database/write-path.ts'
+
+const taskOf = (operation: TaskName, body: Uint8Array, over: Partial<ReadyTask> = {}): ReadyTask => ({
+  ...{ operation, body, environment: null, hurries: false },
+  ...over
+})
+
+// biome-ignore lint/suspicious/noExplicitAny: what is ready depends on the operation.
+function ready(operation: TaskName, body: object, over: Partial<ReadyTask> = {}): any {
+  const result = makeReady(taskOf(operation, bytes(body), over))
+  if ('refusal' in result) throw new Error(JSON.stringify(result.refusal))
+  return result.ready
+}
+
+t.test('a recording has what is decided by, and its rows', async t => {
+  const body = ingestBody({ spans: [span(), span()], tags: ['x'] })
+  const trace = prepare('record', bytes(body))
+  const made = ready('record', body)
+  t.match(made, { operation: 'record', traceId: body.trace.id, hash: trace.hash, running: false, spanCount: 2 })
+  t.strictSame([made.started, made.oversize], [undefined, undefined])
+  t.strictSame([made.rows.tags.length, made.rows.spans.length], [1, 2])
+  t.equal(made.estimatedBytes, trace.bytes + trace.spans[0]!.bytes + trace.spans[1]!.bytes)
+  t.not(
+    ready('record', body, { environment: 'production' }).rows.family,
+    made.rows.family,
+    'in the lists of its environment'
+  )
+})
+
+t.test('a start brings the state that its appends are decided by', async t => {
+  const spans = [span()]
+  const made = ready('record', startBody({ spans, metadata: { k: 1 } }))
+  t.match(made, { running: true, started: { spanCount: 1 } })
+  t.strictSame([...made.started.spanHashes.keys()], [spans[0]!.id])
+})
+
+t.test('appends and ends bring the heads of their spans, and a row for each', async t => {
+  const spans = [span({ status: 'error' }), span()]
+  for (const [operation, body] of [
+    ['append', spansBody(...spans)],
+    ['end', endBody({ spans })]
+  ] as const) {
+    const made = ready(operation, body)
+    const prepared = prepare(operation, bytes(body)).spans
+    const heads = prepared.map(({ id, status, hash, bytes }) => ({ id, status, hash: hash.slice(0, 32), bytes }))
+    t.strictSame(made.spans, heads, operation)
+    t.equal(made.rows.spans.length, 2)
+  }
+})
+
+t.test('of an export each trace has its spans, and the trace that they would make by themselves', async t => {
+  const [one, two] = ['1'.repeat(32), '2'.repeat(32)]
+  const inner = otlpSpan({ traceId: one, parentSpanId: 'f'.repeat(16), name: 'inner' })
+  const root = otlpSpan({ traceId: two, name: 'root' })
+  const large = otlpSpan({ traceId: two, parentSpanId: root.spanId, attributes: { x: 'x'.repeat(MAX_DOCUMENT_BYTES) } })
+  const { traces, portions, refusals } = ready('export-json', exportOf(inner, root, large))
+  t.match(traces, [
+    { traceId: one, first: { running: true, spanCount: 1 }, storable: { length: 1 }, refusals: [] },
+    {
+      traceId: two,
+      first: { running: false, spanCount: 1 },
+      spans: { length: 2 },
+      storable: { length: 1 },
+      refusals: [{ count: 1 }]
+    }
+  ])
+  t.equal(traces[1].first.rows.spans.length, 1, 'rows of what can be stored')
+  t.strictSame([portions, refusals], [[], []])
+  t.equal(traces[0].first.started, undefined, 'a gathered trace is not one that appends go to')
+})
+
+t.test('other JSON is read, and nothing else is made of it', async t => {
+  t.strictSame(ready('patch', { metadata: { k: 1 } }), { operation: 'parse', value: '{"k":1}' })
+  const score = { name: 'q', dataType: 'boolean', value: true }
+  t.strictSame(ready('score', score), { operation: 'parse', value: score })
+  t.equal(stringifyExact(ready('score', { name: 'q', dataType: 'numeric', value: 0.5 }).value.value), '0.5')
+})
+
+t.test('a refusal is a value, and a fault of ours is not', async t => {
+  const table: [TaskName, Uint8Array, object][] = [
+    ['record', Buffer.from('{'), { code: 'invalid_json' }],
+    ['append', bytes({ schemaVersion: 1 }), { code: 'invalid_trace', message: /^spans: is required/ }],
+    ['end', bytes({ schemaVersion: 1, endedAt: 'x' }), { code: 'invalid_trace', message: /^endedAt: / }],
+    ['restore', bytes([]), { code: String }],
+    ['export-json', bytes({ resourceSpans: 1 }), { code: 'invalid_request', message: /^resourceSpans: / }],
+    ['export-protobuf', Buffer.from('x'), { code: 'invalid_request' }],
+    ['patch', bytes({ metadata: [] }), { code: 'invalid_request' }]
+  ]
+  for (const [operation, body, refusal] of table) t.match(makeReady(taskOf(operation, body)), { refusal }, operation)
+  const large = ingestBody({ input: 'x'.repeat(MAX_DOCUMENT_BYTES) })
+  t.match(
+    ready('record', large).oversize,
+    /768000/,
+    'a document that is too large is refused only where its trace is new'
+  )
+  t.throws(() => makeReady(taskOf('record', undefined as never)), TypeError)
+})
