@@ -23,19 +23,19 @@ export async function* splitValues(
   maxBytes = MAX_VALUE_BYTES
 ): AsyncGenerator<Value, void, undefined> {
   let splitter: Splitter | undefined
-  let head = Buffer.alloc(0)
+  const beginning = new Beginning()
+  const held: Uint8Array[] = []
   for await (const chunk of source) {
-    if (splitter !== undefined) {
-      yield* splitter.push(chunk)
-      continue
-    }
-    head = Buffer.concat([head, chunk])
-    splitter = chooseSplitter(head, maxBytes)
-    if (splitter !== undefined) yield* splitter.push(head)
+    if (splitter === undefined) {
+      held.push(chunk)
+      splitter = beginning.chooseSplitter(chunk, maxBytes)
+      if (splitter === undefined) continue
+      for (const part of held) yield* splitter.push(part)
+    } else yield* splitter.push(chunk)
   }
   if (splitter === undefined) {
     splitter = new LineSplitter(maxBytes)
-    yield* splitter.push(head)
+    for (const part of held) yield* splitter.push(part)
   }
   yield* splitter.end()
 }
@@ -57,17 +57,26 @@ const isSpace = (byte: number): boolean => byte === 32 || (byte >= 9 && byte <= 
 /** The byte-order mark of UTF-8 is passed over like space. */
 const isBlank = (byte: number): boolean => isSpace(byte) || byte === 0xef || byte === 0xbb || byte === 0xbf
 
-/** Undefined where more must come to tell. */
-function chooseSplitter(head: Uint8Array, maxBytes: number): Splitter | undefined {
-  const first = head.findIndex(byte => !isBlank(byte))
-  if (first === -1) return undefined
-  if (head[first] === OPEN_BRACKET) return new NestedSplitter('element', maxBytes)
-  if (head[first] !== OPEN_BRACE) return new LineSplitter(maxBytes)
-  for (const byte of head.subarray(first + 1)) {
-    if (byte === LF) return new NestedSplitter('document', maxBytes)
-    if (!isSpace(byte)) return new LineSplitter(maxBytes)
+/** Looks at each byte of the beginning once, however many chunks of white space it comes in. */
+class Beginning {
+  #isInBrace = false
+
+  /** Undefined where more must come to tell. */
+  chooseSplitter(chunk: Uint8Array, maxBytes: number): Splitter | undefined {
+    for (const byte of chunk) {
+      if (this.#isInBrace) {
+        if (byte === LF) return new NestedSplitter('document', maxBytes)
+        if (!isSpace(byte)) return new LineSplitter(maxBytes)
+      } else if (byte === OPEN_BRACKET) {
+        return new NestedSplitter('element', maxBytes)
+      } else if (byte === OPEN_BRACE) {
+        this.#isInBrace = true
+      } else if (!isBlank(byte)) {
+        return new LineSplitter(maxBytes)
+      }
+    }
+    return undefined
   }
-  return undefined
 }
 
 /**

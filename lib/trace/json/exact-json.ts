@@ -9,6 +9,7 @@ import { LosslessNumber, parse as parseLossless } from 'lossless-json'
 export type Json = unknown
 
 const QUOTE = 34
+const ZERO = 48
 const BACKSLASH = 92
 
 /** The text of a body without its byte-order mark, or undefined where it is not UTF-8. */
@@ -64,9 +65,16 @@ function decimal(literal: string): string {
   const [mantissa = '', exponent = '0'] = literal.toLowerCase().split('e')
   const [whole = '', fraction = ''] = mantissa.replace('-', '').split('.')
   const digits = (whole + fraction).replace(/^0+/, '')
-  const significant = digits.replace(/0+$/, '')
+  const significant = withoutLastZeros(digits)
   if (significant === '') return '0'
   return `${significant}e${Number(exponent) - fraction.length + digits.length - significant.length}`
+}
+
+/** A regular expression would look from each zero on: quadratic where many stand before a last digit. */
+function withoutLastZeros(digits: string): string {
+  let end = digits.length
+  while (digits.charCodeAt(end - 1) === ZERO) end--
+  return digits.slice(0, end)
 }
 
 /** Whether a double holds the number that a JSON literal spells. */

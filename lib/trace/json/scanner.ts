@@ -8,6 +8,7 @@
  * object. For anything else, and for what is not JSON, a method throws NOT_PLAIN, and the body is read the long way,
  * which also finds the words for what is wrong with it.
  */
+import { Escapes } from './escapes.ts'
 import { canonicalNumber } from './exact-json.ts'
 
 /** Thrown where a text is not plain. One for all: making an error costs more than reading a body. */
@@ -53,7 +54,9 @@ export class Scanner {
   text = ''
   /** Where the next value begins. */
   at = 0
-  /** The first backslash at or behind `at`, as far as it has been looked for. */
+  readonly #escapes = new Escapes()
+  /** Which of them is the first at or behind `at`, and where it is. */
+  #nextEscape = 0
   #escape = 0
   /** Of the name that was passed last: its canonical form with quotes, or nothing where that is how it stands. */
   nameCanonical = ''
@@ -69,7 +72,9 @@ export class Scanner {
     this.at = 0
     this.#level = 0
     this.#maxLevel = maxDepth
-    this.#escape = -1
+    this.#escapes.find(text)
+    this.#nextEscape = 0
+    this.#escape = this.#escapes.places[0] as number
     this.#escapedAt = -1
   }
 
@@ -155,7 +160,7 @@ export class Scanner {
     if (text.charCodeAt(at) !== QUOTE) throw NOT_PLAIN
     const close = text.indexOf('"', at + 1)
     if (close < 0) throw NOT_PLAIN
-    if (this.#escapeFrom(at) > close) {
+    if (this.#escape > close) {
       this.at = close + 1
       return ''
     }
@@ -164,25 +169,40 @@ export class Scanner {
 
   #escapedString(open: number, firstQuote: number): string {
     const { text } = this
-    let close = firstQuote
+    const { places } = this.#escapes
+    const first = this.#nextEscape
+    const close = this.#passEscapedQuotes(firstQuote)
     let isCanonical = true
-    for (let backslash = this.#escapeFrom(open); backslash < close; ) {
+    for (let i = first; i < this.#nextEscape; i++) {
+      const backslash = places[i] as number
       const code = text.charCodeAt(backslash + 1)
       if (code === SMALL_U) {
         if (!HEX.test(text.slice(backslash + 2, backslash + 6))) throw NOT_PLAIN
         isCanonical = false
       } else if (!ESCAPED.test(text.charAt(backslash + 1))) throw NOT_PLAIN
       else if (code === 47) isCanonical = false
-      const past = backslash + (code === SMALL_U ? 6 : 2)
-      if (past > close) close = text.indexOf('"', past)
-      if (close < 0) throw NOT_PLAIN
-      backslash = this.#escapeFrom(past)
     }
     this.at = close + 1
     this.#escapedAt = open
     if (isCanonical) return ''
     this.isRespelt = true
     return JSON.stringify(JSON.parse(text.slice(open, close + 1)))
+  }
+
+  /** The quote that ends a string, which may be the first in it or a later one. Passes the escapes before it. */
+  #passEscapedQuotes(firstQuote: number): number {
+    const { text } = this
+    const { places } = this.#escapes
+    let next = this.#nextEscape
+    for (let quote = firstQuote; quote >= 0; quote = text.indexOf('"', quote + 1)) {
+      let last = -1
+      for (; (places[next] as number) < quote; next++) last = places[next] as number
+      if (last === quote - 1) continue
+      this.#nextEscape = next
+      this.#escape = places[next] as number
+      return quote
+    }
+    throw NOT_PLAIN
   }
 
   number(): string {
@@ -265,15 +285,6 @@ export class Scanner {
       canonical += canonicalMember(text, member)
     }
     return `${canonical}}`
-  }
-
-  /** Where the first backslash at or behind a place is; past the end of the text if there is none. */
-  #escapeFrom(at: number): number {
-    if (this.#escape < at) {
-      const found = this.text.indexOf('\\', at)
-      this.#escape = found < 0 ? this.text.length : found
-    }
-    return this.#escape
   }
 }
 

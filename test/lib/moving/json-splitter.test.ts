@@ -117,3 +117,31 @@ t.test('any values come out as they went in, wherever the pieces are cut', async
     })
   )
 })
+
+t.test('looks at a long blank beginning once, whatever chunks it comes in', async t => {
+  let looked = 0
+  class Watched extends Uint8Array {
+    override *[Symbol.iterator]() {
+      for (let i = 0; i < this.length; i++) {
+        looked++
+        yield this[i] as number
+      }
+      return undefined
+    }
+  }
+  async function* pieces() {
+    for (let i = 0; i < 500; i++) yield new Watched(10).fill(32)
+    yield new Watched(Buffer.from('[1,2]'))
+  }
+  const { concat } = Buffer
+  t.intercept(Buffer, 'concat', {
+    value: (list: Uint8Array[]) => {
+      for (const each of list) looked += each.length
+      return concat(list)
+    }
+  })
+  const values: string[] = []
+  for await (const { place } of splitValues(pieces())) values.push(place)
+  t.same(values, ['element 1', 'element 2'])
+  t.ok(looked <= 2 * 5005, `${looked} bytes looked at or copied, of 5005`)
+})
