@@ -16,6 +16,7 @@ import type { Metrics } from '../metrics.ts'
 import { ClientGone, contentEncoding, contentLength, receiveBody } from './body.ts'
 import { BodyReservation } from './body-reservation.ts'
 import { Exchange } from './exchange.ts'
+import { findHeadFault } from './head.ts'
 import { readPathId } from './path-id.ts'
 import { Pipelining } from './pipelining.ts'
 import { sendRawRefusal, sendRefusal, sendReply } from './reply.ts'
@@ -87,6 +88,8 @@ export class HttpServer {
       // Node would answer a missing Host itself, without our headers.
       requireHostHeader: false
     })
+    // Node would drop what is beyond, Content-Length among it. How large all of them may be, it bounds all the same.
+    this.#server.maxHeadersCount = 0
     const serve = (request: IncomingMessage, response: ServerResponse) => this.#take(request, response, false)
     this.#server.on('request', serve)
     this.#server.on('checkContinue', (request, response) => this.#take(request, response, true))
@@ -134,13 +137,15 @@ export class HttpServer {
   async #serve(exchange: Exchange): Promise<void> {
     const { request, response } = exchange
     this.#active++
+    const fault = findHeadFault(request)
     try {
+      if (fault !== undefined) throw new Refusal('invalid_request', fault.message)
       const reply = await this.#answer(exchange)
       if (this.#closing) response.shouldKeepAlive = false
       sendReply(exchange, reply)
     } catch (error) {
       if (this.#closing) response.shouldKeepAlive = false
-      this.#refuse(exchange, error)
+      this.#refuse(exchange, error, fault?.status)
     }
     this.#active--
     this.#unsent.watch(request.socket, response, exchange.bytesOut)
@@ -149,7 +154,6 @@ export class HttpServer {
 
   async #answer(exchange: Exchange): Promise<Reply> {
     const { request } = exchange
-    checkHost(request)
     const { endpoint, params, querystring } = this.#match(request)
     const { route, readQuery } = endpoint
     exchange.route = route
@@ -199,12 +203,13 @@ export class HttpServer {
     return key
   }
 
-  #refuse(exchange: Exchange, error: unknown): void {
+  /** `status` stands for one of HTTP's own. */
+  #refuse(exchange: Exchange, error: unknown, status?: number): void {
     if (error instanceof ClientGone || exchange.response.destroyed) return
     if (error instanceof Refusal) {
       this.#options.metrics.countRefusal(error.code)
       if (error.code === 'quota_exhausted') this.#options.readiness.noteRefusal()
-      sendRefusal(exchange, error)
+      sendRefusal(exchange, error, status)
       return
     }
     this.#options.log.error({ requestId: exchange.requestId, err: describe(error) }, 'unexpected error')
@@ -261,12 +266,6 @@ export class HttpServer {
 /** Whether a body waits in the queue of the write path, in which reservation must be had before it is read. */
 function isQueued({ access }: Route): boolean {
   return access === 'traces:write'
-}
-
-function checkHost(request: IncomingMessage): void {
-  if (request.headers.host === undefined && request.httpVersion === '1.1') {
-    throw new Refusal('invalid_request', 'The request has no Host header.')
-  }
 }
 
 /** An error for the log. Only these fields: the others of a database error may hold what clients sent. */

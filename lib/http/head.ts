@@ -1,0 +1,45 @@
+/**
+ * What node's parser lets pass, and two readers of one request may understand in two ways: whoever stands before this
+ * server may have acted on another reading than its own.
+ */
+import type { IncomingMessage } from 'node:http'
+
+/** So many at most are looked at by node, unless it is told otherwise; what came behind them would be dropped. */
+const MAX_HEADERS = 2000
+/** Node joins or drops repetitions of these, by rules of its own. */
+const SINGLE = ['host', 'authorization'] as const
+
+export interface HeadFault {
+  readonly status: 400 | 431
+  readonly message: string
+}
+
+/** Why a request is not served, whatever it asks for; undefined where nothing is wrong with it. */
+export function findHeadFault(request: Pick<IncomingMessage, 'rawHeaders' | 'headers' | 'httpVersion'>) {
+  const { rawHeaders, headers, httpVersion } = request
+  if (rawHeaders.length > 2 * MAX_HEADERS) {
+    return fault(431, `The request has ${rawHeaders.length / 2} headers, and at most ${MAX_HEADERS} are read.`)
+  }
+  for (const name of SINGLE) {
+    if (isRepeated(name, rawHeaders)) return fault(400, `The request has more than one ${nameOf[name]} header: send one.`)
+  }
+  if (headers.host === undefined && httpVersion === '1.1') return fault(400, 'The request has no Host header.')
+  const coding = headers['transfer-encoding']
+  if (coding === undefined || coding.toLowerCase() === 'chunked') return undefined
+  return fault(400, 'Transfer-Encoding must be chunked alone: say in Content-Encoding how the body is compressed.')
+}
+
+const nameOf = { host: 'Host', authorization: 'Authorization' }
+
+const fault = (status: HeadFault['status'], message: string): HeadFault => ({ status, message })
+
+/** Names and values stand in turns. */
+function isRepeated(name: string, rawHeaders: readonly string[]): boolean {
+  let count = 0
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const sent = rawHeaders[i] as string
+    // Lengths are compared first: most headers need no more.
+    if (sent.length === name.length && sent.toLowerCase() === name && ++count > 1) return true
+  }
+  return false
+}
