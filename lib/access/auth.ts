@@ -109,12 +109,13 @@ export class KeyRing {
     const epoch = this.#epoch
     const until = performance.now() + REMEMBERED_MS
     const ids = [...new Set(batch.map(lookup => lookup.keyId))]
-    const rows = new Map((await this.#options.sql.read(sql => readKeysForAuth(sql, ids))).map(row => [row.id, row]))
+    const found = await this.#options.sql.read(sql => readKeysForAuth(sql, ids))
+    const rows = new Map(found.map(({ wanted, key }) => [wanted, key]))
     const firstUses: [Lookup, KeyForAuth][] = []
     const stale = new Set<string>()
     for (const lookup of batch) {
       const row = rows.get(lookup.keyId)
-      if (!this.#isValid(lookup.secret, row)) {
+      if (!this.#isValid(lookup, row)) {
         lookup.resolve(undefined)
         continue
       }
@@ -150,11 +151,14 @@ export class KeyRing {
     lookup.resolve(principal)
   }
 
-  /** Takes the same time whether the key is unknown, its secret is wrong, or it is no longer valid. */
-  #isValid(secret: string, row: KeyForAuth | undefined): boolean {
+  /**
+   * Takes the same time whether the key is unknown, its secret is wrong, or it is no longer valid. The row of an unknown key
+   * is another's; there is none only where there are no keys at all.
+   */
+  #isValid({ keyId, secret }: Lookup, row: KeyForAuth | undefined): boolean {
     const given = digestSecret(secret, this.#options.digestSecret)
     const isSame = timingSafeEqual(given, row?.digest ?? DUMMY_DIGEST)
-    return isSame && row !== undefined && row.revokedAt === null && !isPast(row.expiresAt)
+    return isSame && row !== undefined && row.id === keyId && row.revokedAt === null && !isPast(row.expiresAt)
   }
 
   #remember(tokenHash: string, principal: Principal, until: number): void {

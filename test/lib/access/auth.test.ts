@@ -1,3 +1,5 @@
+import crypto from 'node:crypto'
+import { syncBuiltinESMExports } from 'node:module'
 import { setTimeout as delay } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { KeyRing } from '../../../lib/access/auth.ts'
@@ -47,6 +49,72 @@ t.test('a key that is missing, malformed, unknown, wrong, expired or revoked get
     const answer = await call('GET', PATH, { key: null, headers: { authorization: `${scheme} ${key}` } })
     t.equal(answer.status, 200, scheme)
   }
+})
+
+t.test('every 401 takes the same work: queries, rows, digests and comparisons', async t => {
+  const { key, makeKey, database } = await testService(t)
+  const { pool, sqlAccess, digestSecret } = database
+  const revoked = await makeKey()
+  await pool.run(sql => revokeKey(sql, revoked.keyId))
+  const expired = await makeKey({ expiresInDays: 1 })
+  await pool.run(sql => sql`update api_keys set expires_at = now() where id = ${expired.keyId}`)
+  const ids = await pool.run(sql => sql`select id from api_keys`)
+  const work = { queries: 0, rows: 0, digests: 0, comparisons: 0 }
+  const counting: SqlAccess = {
+    ...sqlAccess,
+    async read(ask) {
+      const answer = await sqlAccess.read(ask)
+      work.queries++
+      work.rows += (answer as unknown[]).length
+      return answer
+    }
+  }
+  const { createHmac, timingSafeEqual } = crypto
+  Object.assign(crypto, {
+    createHmac: (...args: Parameters<typeof createHmac>) => {
+      work.digests++
+      return createHmac(...args)
+    },
+    timingSafeEqual: (...args: Parameters<typeof timingSafeEqual>) => {
+      work.comparisons++
+      return timingSafeEqual(...args)
+    }
+  })
+  syncBuiltinESMExports()
+  t.teardown(() => {
+    Object.assign(crypto, { createHmac, timingSafeEqual })
+    syncBuiltinESMExports()
+  })
+  const keys = new KeyRing({ sql: counting, log: createLog('silent'), keyPrefix: 'spoor', digestSecret: digestSecret! })
+  const unknown = (id: string) => `spoor_live_${id}_${'0'.repeat(43)}`
+  const tokens: [string, string][] = [
+    ['a wrong secret', wrongSecret(key)],
+    ['an unknown id before all others', unknown('0'.repeat(16))],
+    ['an unknown id behind all others', unknown('z'.repeat(16))],
+    ['an unknown id beside one that is known', unknown(ids[0]!.id.replace(/.$/, (last: string) => (last === 'Q' ? 'R' : 'Q')))],
+    ['a revoked key', revoked.key],
+    ['a revoked key with a wrong secret', wrongSecret(revoked.key)],
+    ['an expired key', expired.key],
+    ['another prefix', `other${key.slice(5)}`],
+    ['a key that is too short', key.slice(0, -1)],
+    ['no key', 'nonsense']
+  ]
+  for (const [title, token] of tokens) {
+    Object.assign(work, { queries: 0, rows: 0, digests: 0, comparisons: 0 })
+    await t.rejects(async () => keys.authenticate(`Bearer ${token}`, 'key'), { code: 'invalid_api_key' })
+    t.same(work, { queries: 1, rows: 1, digests: 1, comparisons: 1 }, title)
+  }
+})
+
+t.test('the secret of one key opens no other, whichever row is read for it', async t => {
+  const { call, key, database } = await testService(t)
+  const secret = key.slice(-43)
+  for (const id of ['0'.repeat(16), 'z'.repeat(16), '']) {
+    const answer = await call('GET', PATH, { key: `spoor_live_${id}_${secret}` })
+    t.equal(answer.status, 401, id)
+  }
+  await database.pool.run(sql => sql`delete from api_keys`)
+  t.equal((await call('GET', PATH, { key: wrongSecret(key) })).status, 401, 'nor where there are no keys')
 })
 
 t.test('describes the calling key', async t => {

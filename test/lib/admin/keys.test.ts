@@ -26,7 +26,7 @@ t.test('a key may write and read unless it is told otherwise, and only its diges
     t.match(key, { label: '', scopes: ['traces:write', 'traces:read'], environment: null, expiresAt: null })
     const parts = parseKey('my_app', key.key)!
     t.equal(parts.keyId, key.keyId)
-    const [stored] = await readKeysForAuth(sql, [key.keyId])
+    const [{ key: stored } = {}] = await readKeysForAuth(sql, [key.keyId])
     t.ok(stored!.digest.equals(digestSecret(parts.secret, making.digestSecret)))
     const [row] = await sql`select api_keys::text as everything from api_keys`
     t.notMatch(row!.everything, parts.secret)
@@ -144,7 +144,7 @@ t.test('the first start makes an account, a project and a key, once', async t =>
     const { keyId, secret } = parseKey('my_app', key!)!
     const scopes = ['traces:write', 'traces:read', 'traces:delete']
     t.match(await keys.listKeys(sql), [{ keyId, project: 'default', scopes, state: 'active', expiresAt: null }])
-    const [stored] = await readKeysForAuth(sql, [keyId])
+    const [{ key: stored } = {}] = await readKeysForAuth(sql, [keyId])
     t.ok(stored!.digest.equals(digestSecret(secret, database.digestSecret!)))
     t.match(await listProjects(sql, 1000), [{ slug: 'default' }])
     t.same([...(await sql`select type from accounts`)], [{ type: 'owner' }])

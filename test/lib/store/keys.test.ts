@@ -36,20 +36,23 @@ function newKey(projectId: number, more: Partial<keys.NewKey> = {}): keys.NewKey
   }
 }
 
-t.test('authentication reads a key with its account, and leaves out what does not exist', async t => {
+t.test('authentication reads a key with its account, and as much for an id that no key has', async t => {
   const database = await testDatabase(t)
   const projectId = await makeProject(database, 'trial')
   const key = newKey(projectId, { environment: 'prod', expiresInDays: 30 })
   await database.pool.run(async sql => {
+    t.same(await keys.readKeysForAuth(sql, ['no-such-key']), [], 'there is no key at all')
     await keys.insertKey(sql, key)
-    const [row, ...others] = await keys.readKeysForAuth(sql, [key.id, 'no-such-key'])
-    t.same(others, [])
+    const rows = await keys.readKeysForAuth(sql, [key.id, 'no-such-key', ''])
+    t.same(new Set(rows.map(({ wanted }) => wanted)), new Set([key.id, 'no-such-key', '']))
+    for (const each of rows) t.equal(each.key.id, key.id, 'the only one that there is')
+    const row = rows.find(({ wanted }) => wanted === key.id)?.key
     t.match(row, { id: key.id, projectId, scopes: ['traces:read'], environment: 'prod', accountType: 'trial' })
     t.match(row, { revokedAt: null, lastUsedAt: null, accountId: Number })
     t.ok(row!.digest.equals(key.digest))
     t.match(row!.expiresAt, /^\d{4}-\d\d-\d\dT.*Z$/)
     await sql`update api_keys set scopes = null`
-    t.equal((await keys.readKeysForAuth(sql, [key.id]))[0]!.scopes, null, 'a key from before scopes existed')
+    t.equal((await keys.readKeysForAuth(sql, [key.id]))[0]!.key.scopes, null, 'a key from before scopes existed')
   })
 })
 
@@ -103,7 +106,7 @@ t.test('rotation keeps label, scopes, environment and expiry, and revokes the ol
       revokedAt: null
     })
     t.ok((await keys.readKey(sql, old.id))!.revokedAt)
-    t.ok((await keys.readKeysForAuth(sql, [made!.id]))[0]!.digest.equals(replacement.digest))
+    t.ok((await keys.readKeysForAuth(sql, [made!.id]))[0]!.key.digest.equals(replacement.digest))
   })
 })
 
