@@ -1,8 +1,9 @@
 /** Where the server of a data folder listens: the file server.json in it, for commands that look for the server. */
-import { readFile, rm, writeFile } from 'node:fs/promises'
+import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Config } from '../config.ts'
 import { readHolder } from '../database/embedded/data-dir-lock.ts'
+import { readOwnFile, replaceFile } from '../database/embedded/own-file.ts'
 
 export interface RunningServer {
   /** `http://127.0.0.1:8787` */
@@ -15,7 +16,7 @@ const PROBE_TIMEOUT_MS = 2000
 
 /** Leaves the address where commands find it; for the embedded database only, which has a folder. */
 export async function announceServer(dataDir: string, address: string): Promise<void> {
-  await writeFile(fileIn(dataDir), JSON.stringify({ pid: process.pid, address }), { mode: 0o600 })
+  await replaceFile(fileIn(dataDir), JSON.stringify({ pid: process.pid, address }))
 }
 
 export async function withdrawServer(dataDir: string): Promise<void> {
@@ -38,7 +39,7 @@ export function listenAddress(host: string, port: number): string {
 
 /** A file that a killed server left behind names a process that does not hold the folder any more. */
 async function readAnnounced(dataDir: string): Promise<RunningServer | undefined> {
-  const text = await readFile(fileIn(dataDir), 'utf8').catch(() => '{}')
+  const text = await readOwnFile(fileIn(dataDir)).catch(() => undefined)
   const { pid, address } = JSON.parse(text || '{}')
   return pid !== undefined && pid === (await readHolder(dataDir)) ? { pid, address } : undefined
 }

@@ -3,7 +3,7 @@
  * who must then be able to reach both the binaries and the data. Everybody else runs it as themselves.
  */
 import { readFileSync, statSync } from 'node:fs'
-import { chown } from 'node:fs/promises'
+import { lchown } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 
 export interface ClusterUser {
@@ -36,9 +36,9 @@ export function identityOf(user: ClusterUser | undefined): { uid?: number; gid?:
   return user === undefined ? {} : { uid: user.uid, gid: user.gid }
 }
 
-/** Makes a file or folder the cluster user's, where that is not ourselves. */
+/** Makes a folder that was just made here the cluster user's, where that is not ourselves. */
 export async function giveTo(user: ClusterUser | undefined, path: string): Promise<void> {
-  if (user !== undefined) await chown(path, user.uid, user.gid)
+  if (user !== undefined) await lchown(path, user.uid, user.gid)
 }
 
 /** Whether `user` may pass through every folder on the way to `path`, and enter or execute that itself. */

@@ -176,7 +176,7 @@ class Cluster {
       this.#log.info({ folder: this.#pgData }, 'making a new database')
       await initializeCluster(runner, this.#pgData, this.#password)
     }
-    await removeStaleFile(this.#pgData)
+    await removeStaleFile(this.#pgData, user)
     const socketDir = await prepareSocketFolder(this.#home)
     const onLine = (line: string) => logLine(this.#log, line)
     this.#child = await startPostmaster(runner, {

@@ -4,16 +4,16 @@
  *     spoor.pid           the server that holds the folder
  *     database-password   } made once, readable by their owner only
  *     key-digest-secret   }
- *     postgres/           the cluster's home, which belongs to the user that PostgreSQL runs as
+ *     postgres/           the cluster's home: this alone belongs to the user that PostgreSQL runs as
  *       data/             PostgreSQL's data folder
  *       .s.PGSQL.5432     the socket, where its path is short enough
  *
- * Where a root process's PostgreSQL, running as another user, could not reach it, `postgres` is a link to a home
- * elsewhere.
+ * A root process's PostgreSQL runs as another user, who may pass through the data folder but change nothing in it: what
+ * root opens there nobody else has put there. Where that user could not reach it, `postgres` is a link to a home elsewhere.
  */
 import { createHash } from 'node:crypto'
-import { existsSync } from 'node:fs'
-import { chmod, lstat, mkdir, mkdtemp, readdir, realpath, rmdir, stat, symlink } from 'node:fs/promises'
+import { constants, existsSync } from 'node:fs'
+import { lstat, mkdir, mkdtemp, open, readdir, realpath, rmdir, stat, symlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { ConfigError } from '../../config.ts'
@@ -36,15 +36,26 @@ const MAX_SOCKET_PATH_BYTES = process.platform === 'linux' ? 107 : 103
 const OWN_NAMES =
   /^(?:postgres|(?:spoor|starting)\.pid|server\.json|database-password|key-digest-secret)(?:-[\da-f-]+)?$/
 
-/** Makes the data folder, 0700, and its parents; one that has become open to others is closed again. */
+/**
+ * Makes the data folder and its parents. Nobody else may look into it: root lets others pass through it, to the home. One
+ * that has become open to others is closed again, and one that an earlier version gave to the cluster's user is taken back.
+ */
 export async function prepareDataFolder(dataDir: string): Promise<void> {
   await mkdir(dirname(dataDir), { recursive: true })
   await mkdir(dataDir, { mode: 0o700 }).catch(ignoreExisting)
   const names = await readdir(dataDir)
   // A folder that holds somebody else's files is left as it is: the secrets in it are their owner's alone all the same.
   if (!names.every(name => OWN_NAMES.test(name))) return
-  if (((await stat(dataDir)).mode & 0o777) !== 0o700) await chmod(dataDir, 0o700)
-  if (names.length === 0) await giveTo(findClusterUser(), dataDir)
+  // The folder that was opened is the one that is changed, whatever takes its place meanwhile.
+  const folder = await open(await realpath(dataDir), constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW)
+  try {
+    const { uid, mode } = await folder.stat()
+    if (uid === findClusterUser()?.uid) await folder.chown(0, 0)
+    const own = isRoot() && (uid === 0 || uid === findClusterUser()?.uid) ? 0o711 : 0o700
+    if ((mode & 0o777) !== own) await folder.chmod(own)
+  } finally {
+    await folder.close()
+  }
 }
 
 /** Finds the cluster's home in the data folder, or makes one. */
@@ -52,6 +63,7 @@ export async function prepareHome(dataDir: string, log: Logger): Promise<Home> {
   const path = join(dataDir, 'postgres')
   const user = findClusterUser()
   if (!existsSync(path)) await makeHome(path, user, log)
+  await checkLink(path)
   const folder = await realpath(path)
   const home = { folder, user: isRoot() ? await ownerOf(folder) : undefined }
   if (!isReachable(folder, home.user)) {
@@ -98,9 +110,17 @@ async function makeHome(path: string, user: ClusterUser | undefined, log: Logger
   }
 }
 
+/** Root goes only where root has laid the link, or the owner of the folder that it is in. */
+async function checkLink(path: string): Promise<void> {
+  const link = await lstat(path)
+  if (!isRoot() || !link.isSymbolicLink() || link.uid === 0 || link.uid === (await stat(dirname(path))).uid) return
+  throw new ConfigError(`DATA_DIR: ${path} must be a folder, or a link that this user has made: remove it`)
+}
+
 /** A cluster stays its owner's: also where that is the ordinary user who made it before. */
 async function ownerOf(folder: string): Promise<ClusterUser> {
   const { uid, gid } = await stat(folder)
+  if (uid === 0) throw new ConfigError(`DATA_DIR: ${folder} is root's, and PostgreSQL does not run as root: remove it`)
   const user = findClusterUser()
   return user?.uid === uid ? user : { name: String(uid), uid, gid }
 }

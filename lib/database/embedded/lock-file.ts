@@ -3,7 +3,9 @@
  * again. A file that a killed process left behind is recognised and replaced.
  */
 import { randomUUID } from 'node:crypto'
-import { link, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { link, rename, rm, writeFile } from 'node:fs/promises'
+import { ConfigError } from '../../config.ts'
+import { readOwnFile } from './own-file.ts'
 import { isAlive, readBirth } from './process-identity.ts'
 
 /** Gives a lock back. */
@@ -12,7 +14,7 @@ export type Release = () => Promise<void>
 /** Takes the lock, or says which living process has it. */
 export async function tryLock(path: string): Promise<Release | number> {
   const draft = `${path}-${randomUUID()}`
-  await writeFile(draft, `${process.pid}\n${readBirth(process.pid) ?? ''}\n`, { mode: 0o600 })
+  await writeFile(draft, `${process.pid}\n${readBirth(process.pid) ?? ''}\n`, { mode: 0o600, flag: 'wx' })
   try {
     while (!(await linkUnlessTaken(draft, path))) {
       const holder = (await readLock(path)) ?? (await setAside(path))
@@ -24,13 +26,13 @@ export async function tryLock(path: string): Promise<Release | number> {
   }
 }
 
-/** The living process that holds the lock. */
+/** The living process that holds the lock. A link, or a stranger's file, holds nothing: it is replaced. */
 export async function readLock(path: string): Promise<number | undefined> {
-  const text = await readFile(path, 'utf8').catch(error => {
-    if (error.code === 'ENOENT') return ''
+  const text = await readOwnFile(path).catch(error => {
+    if (error instanceof ConfigError) return undefined
     throw error
   })
-  const [digits, birth] = text.split('\n')
+  const [digits, birth] = (text ?? '').split('\n')
   const pid = Number(digits || Number.NaN)
   return isAlive(pid) && (readBirth(pid) ?? '') === birth ? pid : undefined
 }

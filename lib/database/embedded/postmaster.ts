@@ -4,13 +4,16 @@
  * killed.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { randomUUID } from 'node:crypto'
+import { constants, existsSync } from 'node:fs'
+import { open, readdir, rename, rm } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { basename, dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Binaries } from './binaries.ts'
-import { type ClusterUser, giveTo, identityOf } from './cluster-user.ts'
+import { type ClusterUser, identityOf } from './cluster-user.ts'
+import { createFile } from './own-file.ts'
 import { isAlive, readCommandLine } from './process-identity.ts'
 
 /** The number in the name of the socket; there is no TCP port. */
@@ -61,19 +64,20 @@ export class PostmasterError extends Error {
  */
 const WAL_SEGMENT_MIB = 4
 
-/** Makes a new cluster in `dataDir`, which appears when it is whole. */
+/**
+ * Makes a new cluster in `dataDir`, which appears when it is whole. The folder that it is in is the user's, who could put a
+ * link there at any time: what is made or removed in it is so by that user. The password's file is beside that folder.
+ */
 export async function initializeCluster(
   { binaries, user }: Runner,
   dataDir: string,
   password: string,
   durable = true
 ): Promise<void> {
-  await removeAbandonedDrafts(dataDir)
-  const draft = await mkdtemp(`${dataDir}-`)
-  const passwordFile = `${draft}.password`
-  await writeFile(passwordFile, password, { mode: 0o600 })
-  await giveTo(user, draft)
-  await giveTo(user, passwordFile)
+  await removeAbandonedDrafts(dataDir, user)
+  const draft = `${dataDir}-${randomUUID()}`
+  const passwordFile = `${dirname(dataDir)}-${randomUUID()}`
+  await writePassword(passwordFile, password, user)
   const child = spawn(
     binaries.initdb,
     [
@@ -99,11 +103,33 @@ export async function initializeCluster(
   await rename(draft, dataDir)
 }
 
+async function writePassword(path: string, password: string, user: ClusterUser | undefined): Promise<void> {
+  const file = await createFile(path)
+  await file.writeFile(password)
+  if (user !== undefined) await file.chown(user.uid, user.gid)
+  await file.close()
+}
+
+const RANDOM = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/
+
 /** What a process that was killed left of its attempt. */
-async function removeAbandonedDrafts(dataDir: string): Promise<void> {
-  const names = await readdir(dirname(dataDir))
-  const drafts = names.filter(name => name.startsWith(`${basename(dataDir)}-`))
-  for (const name of drafts) await rm(join(dirname(dataDir), name), { recursive: true, force: true })
+async function removeAbandonedDrafts(dataDir: string, user: ClusterUser | undefined): Promise<void> {
+  const home = dirname(dataDir)
+  const drafts = (await readdir(home)).filter(name => name.startsWith(`${basename(dataDir)}-`))
+  if (drafts.length > 0) await removeAs(
+    user,
+    drafts.map(name => join(home, name))
+  )
+  const passwords = (await readdir(dirname(home))).filter(
+    name => name.startsWith(`${basename(home)}-`) && RANDOM.test(name.slice(basename(home).length + 1))
+  )
+  for (const name of passwords) await rm(join(dirname(home), name))
+}
+
+/** As root, Node's own removing could be led out of the folder by whoever may change it meanwhile. */
+async function removeAs(user: ClusterUser | undefined, paths: readonly string[]): Promise<void> {
+  const child = spawn('rm', ['-rf', '--', ...paths], { ...spawnOptions(user, '/'), stdio: 'ignore' })
+  await exitOf(child)
 }
 
 export interface StartOptions {
@@ -163,8 +189,9 @@ export async function inspectPostmaster(dataDir: string): Promise<PostmasterStat
 }
 
 /** Removes a postmaster.pid that nobody stands behind: postgres itself does not start where the file is empty. */
-export async function removeStaleFile(dataDir: string): Promise<void> {
-  await rm(join(dataDir, 'postmaster.pid'), { force: true })
+export async function removeStaleFile(dataDir: string, user: ClusterUser | undefined): Promise<void> {
+  const path = join(dataDir, 'postmaster.pid')
+  if (existsSync(path)) await removeAs(user, [path])
 }
 
 /** Whether `pid`, as seen from here, is a postmaster of `dataDir`. */
@@ -193,13 +220,24 @@ interface PostmasterFile {
 
 /** Lines: pid, data folder, start, port, socket folder, address, shared memory, status. Undefined: no file. */
 async function readPostmasterFile(dataDir: string): Promise<PostmasterFile | undefined> {
-  const text = await readFile(join(dataDir, 'postmaster.pid'), 'utf8').catch(error => {
-    if (error.code === 'ENOENT') return undefined
-    throw error
-  })
+  const text = await readUnlinked(join(dataDir, 'postmaster.pid'))
   if (text === undefined) return undefined
   const lines = text.split('\n').map(line => line.trim())
   return { pid: Number(lines[0] || Number.NaN), socketDir: lines[4] ?? '', status: lines[7] ?? '' }
+}
+
+/** The text of a file that PostgreSQL's user writes; no link is followed, and no pipe is waited for. */
+async function readUnlinked(path: string): Promise<string | undefined> {
+  const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants
+  const file = await open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK).catch(error => {
+    if (error.code === 'ENOENT') return undefined
+    throw error
+  })
+  try {
+    return await file?.readFile('utf8')
+  } finally {
+    await file?.close()
+  }
 }
 
 /** Whether somebody accepts connections on the socket. */

@@ -24,6 +24,9 @@ const root = await testFolder(t)
 const dataDir = join(root, 'data')
 const pgData = join(dataDir, 'postgres', 'data')
 
+/** As root, others may pass through the data folder. */
+const OWN = isRoot() ? 0o711 : 0o700
+
 /** Opens the cluster in this process, for the time of the test. */
 async function open(t: Test, role: Role = 'command', folder = dataDir): Promise<EmbeddedCluster> {
   const cluster = await openEmbedded(folder, role, log)
@@ -72,7 +75,7 @@ t.test(
   async t => {
     const cluster = await openEmbedded(dataDir, 'serve', log)
     const folders = ['', 'postgres', 'postgres/data'].map(name => join(dataDir, name))
-    for (const folder of folders) t.equal(statSync(folder).mode & 0o777, 0o700, folder)
+    for (const folder of folders) t.equal(statSync(folder).mode & 0o777, folder === dataDir ? OWN : 0o700, folder)
     const secrets = ['database-password', 'key-digest-secret', 'spoor.pid'].map(name => join(dataDir, name))
     for (const file of secrets) t.equal(statSync(file).mode & 0o777, 0o600, file)
     t.strictSame(readdirSync(join(dataDir, 'postgres')).sort(), ['.s.PGSQL.5432', '.s.PGSQL.5432.lock', 'data'])
@@ -85,7 +88,7 @@ t.test(
     t.notOk(existsSync(join(dataDir, 'spoor.pid')))
     for (const path of [dataDir, ...secrets.slice(0, 2)]) chmodSync(path, 0o755)
     const again = await open(t)
-    t.equal(statSync(dataDir).mode & 0o777, 0o700, 'what others could read is closed to them again')
+    t.equal(statSync(dataDir).mode & 0o777, OWN, 'what others could read is closed to them again')
     for (const file of secrets.slice(0, 2)) t.equal(statSync(file).mode & 0o777, 0o600, file)
     t.equal(again.digestSecret, cluster.digestSecret)
     t.equal(await ask(again, 'select count(*) from notes'), 0)

@@ -1,0 +1,151 @@
+/**
+ * What the user that runs PostgreSQL can put in the way of a process that is root. Where the tests do not run as root, all
+ * belongs to one user: then only the links are tested.
+ */
+import { existsSync, lstatSync, readFileSync, statSync } from 'node:fs'
+import { chmod, chown, lchown, mkdir, readdir, rm, symlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import t from 'tap'
+import { findClusterUser, isRoot } from '../../../../lib/database/embedded/cluster-user.ts'
+import { openEmbedded } from '../../../../lib/database/embedded/embedded.ts'
+import { prepareDataFolder } from '../../../../lib/database/embedded/folders.ts'
+import { tryLock } from '../../../../lib/database/embedded/lock-file.ts'
+import { readOrCreateSecret } from '../../../../lib/database/embedded/secrets.ts'
+import { announceServer } from '../../../../lib/health/running-server.ts'
+import { createLog } from '../../../../lib/log.ts'
+import { testFolder } from '../../../fixtures/folder.ts'
+
+const log = createLog('silent')
+const SECRETS = ['database-password', 'key-digest-secret']
+
+t.test('what is written goes into the folder, also where a link stands in its place', async t => {
+  const folder = await testFolder(t)
+  const victim = join(folder, 'victim')
+  await writeFile(victim, 'precious')
+  const dataDir = join(folder, 'data')
+  await mkdir(dataDir)
+  for (const name of ['server.json', 'spoor.pid']) await symlink(victim, join(dataDir, name))
+  await announceServer(dataDir, 'http://127.0.0.1:1')
+  const release = await tryLock(join(dataDir, 'spoor.pid'))
+  t.type(release, 'function', 'a link holds nothing')
+  for (const name of ['server.json', 'spoor.pid']) t.ok(lstatSync(join(dataDir, name)).isFile(), name)
+  t.equal(readFileSync(victim, 'utf8'), 'precious')
+})
+
+t.test('a secret that is a link, or a folder, is not read, and nothing is done to what it names', async t => {
+  const folder = await testFolder(t)
+  const victim = join(folder, 'victim')
+  await writeFile(victim, 'precious')
+  await chmod(victim, 0o644)
+  const path = join(folder, 'key-digest-secret')
+  for (const place of [() => symlink(victim, path), () => symlink(join(folder, 'nowhere'), path), () => mkdir(path)]) {
+    await place()
+    await t.rejects(readOrCreateSecret(path, log), { name: 'ConfigError', message: /must be a file, no link/ })
+    await rm(path, { recursive: true })
+  }
+  t.equal(statSync(victim).mode & 0o777, 0o644)
+  t.notOk(existsSync(join(folder, 'nowhere')))
+})
+
+t.test('a draft is made under a name that nobody can know before', async t => {
+  const folder = await testFolder(t)
+  const victim = join(folder, 'victim')
+  await writeFile(victim, 'precious')
+  const path = join(folder, 'database-password')
+  await symlink(victim, `${path}-${process.pid}`)
+  const secret = await readOrCreateSecret(path, log)
+  t.equal(readFileSync(path, 'utf8').trim(), secret)
+  t.equal(readFileSync(victim, 'utf8'), 'precious')
+})
+
+if (isRoot()) {
+  const user = findClusterUser()!
+
+  t.test('the data folder is root’s, and only the home is handed over', async t => {
+    const dataDir = join(await testFolder(t), 'data')
+    const cluster = await openEmbedded(dataDir, 'serve', log)
+    t.match(statSync(dataDir), { uid: 0 })
+    t.equal(statSync(dataDir).mode & 0o777, 0o711)
+    for (const name of await readdir(dataDir)) {
+      const { uid, mode } = statSync(join(dataDir, name))
+      t.equal(uid, name === 'postgres' ? user.uid : 0, name)
+      t.equal(mode & 0o077, 0, name)
+    }
+    await cluster.close()
+  })
+
+  t.test('a folder that an earlier version gave away is taken back, with its database and its secrets', async t => {
+    const dataDir = join(await testFolder(t), 'data')
+    const before = await openEmbedded(dataDir, 'serve', log)
+    await before.close()
+    await chown(dataDir, user.uid, user.gid)
+    await chmod(dataDir, 0o700)
+    const victim = join(dataDir, '..', 'victim')
+    await writeFile(victim, 'precious')
+    for (const name of ['server.json', 'spoor.pid', 'starting.pid']) {
+      await symlink(victim, join(dataDir, name))
+      await lchown(join(dataDir, name), user.uid, user.gid)
+    }
+    const after = await openEmbedded(dataDir, 'serve', log)
+    await announceServer(dataDir, 'http://127.0.0.1:1')
+    t.equal(after.digestSecret, before.digestSecret)
+    t.match(statSync(dataDir), { uid: 0 })
+    t.equal(statSync(dataDir).mode & 0o777, 0o711)
+    await after.close()
+    t.equal(readFileSync(victim, 'utf8'), 'precious')
+    t.equal(statSync(victim).uid, 0)
+  })
+
+  t.test('a secret that the database’s user has put there is refused', async t => {
+    for (const name of SECRETS) {
+      const dataDir = join(await testFolder(t), 'data')
+      await mkdir(dataDir)
+      await chown(dataDir, user.uid, user.gid)
+      await writeFile(join(dataDir, name), 'chosen by somebody else')
+      await chown(join(dataDir, name), user.uid, user.gid)
+      const message = new RegExp(`${name} must be a file, no link, that belongs to this user`)
+      await t.rejects(openEmbedded(dataDir, 'serve', log), { name: 'ConfigError', message })
+    }
+  })
+
+  t.test('a home that is a link of the database’s user, or root’s, is refused', async t => {
+    const folder = await testFolder(t)
+    const elsewhere = join(folder, 'elsewhere')
+    await mkdir(elsewhere)
+    const dataDir = join(folder, 'data')
+    await mkdir(dataDir)
+    await chown(dataDir, user.uid, user.gid)
+    const home = join(dataDir, 'postgres')
+    await symlink(elsewhere, home)
+    await lchown(home, user.uid, user.gid)
+    await t.rejects(openEmbedded(dataDir, 'serve', log), { name: 'ConfigError', message: /or a link that this user/ })
+    await rm(home)
+    await symlink(elsewhere, home)
+    await t.rejects(openEmbedded(dataDir, 'serve', log), { name: 'ConfigError', message: /is root's/ })
+    t.equal(statSync(elsewhere).uid, 0)
+  })
+
+  t.test('what the database’s user put into its home leads nowhere when a database is made there', async t => {
+    const folder = await testFolder(t)
+    const victim = join(folder, 'victim')
+    await mkdir(victim)
+    await writeFile(join(victim, 'kept'), 'precious')
+    const dataDir = join(folder, 'data')
+    await prepareDataFolder(dataDir)
+    const home = join(dataDir, 'postgres')
+    await mkdir(home, { mode: 0o700 })
+    // An attempt that was left over, with links in it and beside it.
+    await mkdir(join(home, 'data-abandoned'))
+    for (const name of ['data-link', 'data-abandoned/link', 'data-abandoned.password']) {
+      await symlink(victim, join(home, name))
+      await lchown(join(home, name), user.uid, user.gid)
+    }
+    for (const path of [home, join(home, 'data-abandoned')]) await chown(path, user.uid, user.gid)
+    const cluster = await openEmbedded(dataDir, 'serve', log)
+    await cluster.close()
+    t.same((await readdir(home)).filter(name => name.startsWith('data-')), [])
+    t.same((await readdir(dataDir)).sort(), ['database-password', 'key-digest-secret', 'postgres'])
+    t.equal(readFileSync(join(victim, 'kept'), 'utf8'), 'precious')
+    t.equal(statSync(victim).uid, 0)
+  })
+}
