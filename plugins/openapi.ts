@@ -13,8 +13,9 @@ interface Rendered {
 /** The address is the client's to choose where BASE_URL is unset: as many as a server has names are kept. */
 const MAX_KEPT = 8
 
+const Part = Type.Object({}, { additionalProperties: true })
 const OpenApiDocument = Type.Object(
-  { openapi: Type.String(), info: Type.Object({}), paths: Type.Object({}), components: Type.Object({}) },
+  { openapi: Type.String(), info: Part, paths: Part, components: Part },
   { description: 'An OpenAPI 3.1 document.' }
 )
 

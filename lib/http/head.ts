@@ -21,7 +21,8 @@ export function findHeadFault(request: Pick<IncomingMessage, 'rawHeaders' | 'hea
     return fault(431, `The request has ${rawHeaders.length / 2} headers, and at most ${MAX_HEADERS} are read.`)
   }
   for (const name of SINGLE) {
-    if (isRepeated(name, rawHeaders)) return fault(400, `The request has more than one ${nameOf[name]} header: send one.`)
+    if (isRepeated(name, rawHeaders))
+      return fault(400, `The request has more than one ${nameOf[name]} header: send one.`)
   }
   if (headers.host === undefined && httpVersion === '1.1') return fault(400, 'The request has no Host header.')
   const coding = headers['transfer-encoding']

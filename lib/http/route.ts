@@ -75,6 +75,11 @@ export interface RouteOptions<Q extends TObject = TObject> {
   readonly replies: Readonly<Record<number, TSchema>>
   /** What a success status means, where that is not plain. A status that stands only here has no body. */
   readonly outcomes?: Readonly<Record<number, string>>
+  /**
+   * Operations that take what a success reply holds: the operation, its parameter, and where in the reply the value of
+   * the parameter stands (a JSON pointer).
+   */
+  readonly links?: Readonly<Record<string, Readonly<Record<string, string>>>>
   /** Headers of the success replies, name to description: those beyond, or instead of, what every answer carries. */
   readonly headers?: Readonly<Record<string, string>>
   /** What may be refused beyond what every route shares (not_found of the path id, 401, 403 scope, 500 …). */

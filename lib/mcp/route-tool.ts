@@ -13,6 +13,7 @@ import { Gate } from '../limits/gate.ts'
 import { checker } from '../schema/check.ts'
 import { SpanId, TraceId } from '../schema/input.ts'
 import { ErrorBody } from '../schema/output.ts'
+import { fieldsOf } from '../schema/variants.ts'
 import { textsOf } from '../threads/text-pair.ts'
 import { stringifyExact } from '../trace/json/exact-json.ts'
 import { SMALL_BYTES } from './message.ts'
@@ -107,7 +108,7 @@ function pathIdsOf({ path }: Route): PathId[] {
 
 function inputSchema({ query, body }: Route, pathIds: readonly PathId[], view: View | undefined): TObject {
   const ids = Object.fromEntries(pathIds.map(name => [name, PATH_IDS[name]]))
-  const bodyFields = (body as TObject | undefined)?.properties
+  const bodyFields = body && fieldsOf(body)
   const properties: TProperties = { ...ids, ...query?.properties, ...bodyFields, ...view?.options.properties }
   return Type.Object(properties, { additionalProperties: false })
 }

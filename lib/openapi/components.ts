@@ -4,6 +4,7 @@
  */
 import { isDeepStrictEqual } from 'node:util'
 import type { TSchema } from 'typebox'
+import { tagOf } from '../schema/variants.ts'
 
 /** A part of the document. */
 export type Json = { readonly [key: string]: unknown }
@@ -37,17 +38,26 @@ export class Components {
     return this.#families
   }
 
-  #convert({ title, ...schema }: Json): Json {
+  #convert({ title, properties, anyOf, ...schema }: Json): Json {
     const converted = withTypes({
       ...schema,
-      ...(isJson(schema.properties) && { properties: this.#convertEach(schema.properties) }),
+      ...(isJson(properties) && Object.keys(properties).length > 0 && { properties: this.#convertEach(properties) }),
       ...(isJson(schema.additionalProperties) && {
         additionalProperties: this.#convert(schema.additionalProperties)
       }),
       ...(isJson(schema.items) && { items: this.#convert(schema.items) }),
-      ...(Array.isArray(schema.anyOf) && { anyOf: schema.anyOf.map(branch => this.#convert(branch)) })
+      ...(Array.isArray(anyOf) && this.#convertUnion(anyOf))
     })
     return typeof title === 'string' ? { ...this.add('schemas', title, converted) } : converted
+  }
+
+  /** Variants, which exclude each other, are told apart by their tag. */
+  #convertUnion(branches: readonly Json[]): Json {
+    const converted = branches.map(branch => this.#convert(branch))
+    const tag = tagOf(branches)
+    if (tag === undefined) return { anyOf: converted }
+    const mapping = branches.map(({ properties }, i) => [(properties as Tagged)[tag]?.const, converted[i]?.$ref])
+    return { oneOf: converted, discriminator: { propertyName: tag, mapping: Object.fromEntries(mapping) } }
   }
 
   #convertEach(schemas: Json): Json {
@@ -66,6 +76,8 @@ function withTypes(schema: Json): Json {
   const { type, ...rules } = anyOf[0]
   return typeof type === 'string' && type !== 'object' ? { type: [type, 'null'], ...rules, ...rest } : schema
 }
+
+type Tagged = Readonly<Record<string, { readonly const: string }>>
 
 function isJson(value: unknown): value is Json {
   return typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -1,5 +1,6 @@
 /** Which errors an operation may answer with, and how the document shows them. */
 
+import { STATUS_CODES } from 'node:http'
 import { ERROR_CODES, ERRORS, type ErrorCode, RETRY_AFTER_S } from '../errors.ts'
 import type { Route } from '../http/route.ts'
 import { ErrorBody } from '../schema/output.ts'
@@ -44,39 +45,37 @@ function* sharedCodes({ access, path, query, body }: Route): Generator<ErrorCode
   if (body !== undefined) yield* ['invalid_json', 'unsupported_encoding', 'payload_too_large'] as const
 }
 
-/** The error responses of an operation, by status. Those of the same codes are one component. */
+/**
+ * The error responses of an operation, by status. A status is one component, so that generators make one type of it; the
+ * reference says which of its codes the operation may have.
+ */
 export function errorResponses(route: Route, components: Components): Readonly<Record<string, Ref>> {
   const codes = errorCodesOf(route)
   const statuses = [...new Set(codes.map(code => ERRORS[code].status))].sort()
   return Object.fromEntries(
-    statuses.map(status => [
-      status,
-      errorResponse(
-        status,
-        codes.filter(code => ERRORS[code].status === status),
-        components
-      )
-    ])
+    statuses.map(status => [status, { ...errorResponse(status, components), description: meanings(codes, status) }])
   )
 }
 
-function errorResponse(status: number, codes: readonly ErrorCode[], components: Components): Ref {
-  const code = codes.length === 1 ? { const: codes[0] } : { enum: codes }
-  return components.add('responses', codes.map(pascalCase).join('Or'), {
-    description: codes.map(code => `\`${code}\`: ${ERRORS[code].meaning}`).join('\n\n'),
+function errorResponse(status: number, components: Components): Ref {
+  const examples = codesOf(ERROR_CODES, status).map(code => [code, { value: example(code) }])
+  return components.add('responses', nameOf(status), {
+    description: meanings(ERROR_CODES, status),
     headers: { ...everyHeader(components), ...STATUS_HEADERS[status] },
     content: {
-      'application/json': {
-        schema: {
-          allOf: [
-            components.schema(ErrorBody),
-            { type: 'object', properties: { error: { type: 'object', properties: { code } } } }
-          ]
-        },
-        examples: Object.fromEntries(codes.map(code => [code, { value: example(code) }]))
-      }
+      'application/json': { schema: components.schema(ErrorBody), examples: Object.fromEntries(examples) }
     }
   })
+}
+
+function codesOf(codes: readonly ErrorCode[], status: number): ErrorCode[] {
+  return codes.filter(code => ERRORS[code].status === status)
+}
+
+function meanings(codes: readonly ErrorCode[], status: number): string {
+  return codesOf(codes, status)
+    .map(code => `\`${code}\`: ${ERRORS[code].meaning}`)
+    .join('\n\n')
 }
 
 function example(code: ErrorCode): Json {
@@ -92,7 +91,7 @@ function retryAfter(): Json {
   }
 }
 
-/** `not_found` to `NotFound`. */
-function pascalCase(code: string): string {
-  return code.replace(/(?:^|_)(\w)/g, (_, letter: string) => letter.toUpperCase())
+/** `NotFound` for 404. */
+function nameOf(status: number): string {
+  return String(STATUS_CODES[status]).replaceAll(' ', '')
 }

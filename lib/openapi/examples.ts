@@ -14,6 +14,7 @@ export interface Examples {
 export const REQUEST_ID = '9f86d081884c7d6500000042'
 
 const TRACE_ID = '4bf92f3577b34da6a3ce929d0e0e4736'
+const MINIMAL_ID = '7d1c5f0e9b2a48c6a1f3d8e4b6709c25'
 const STREAMED_ID = '0af7651916cd43dd8448eb211c80319c'
 const LLM_SPAN_ID = '00f067aa0ba902b7'
 const TOOL_SPAN_ID = 'b7ad6b7169203331'
@@ -23,7 +24,12 @@ const CURSOR = 'bjoxNzYzNzIzNTIyNTAwMDAwOjQy'
 
 const minimal: IngestBody = {
   schemaVersion: 1,
-  trace: { id: TRACE_ID, name: 'answer-question', startedAt: '2026-11-21T11:12:00Z', endedAt: '2026-11-21T11:12:02.5Z' }
+  trace: {
+    id: MINIMAL_ID,
+    name: 'answer-question',
+    startedAt: '2026-11-21T11:12:00Z',
+    endedAt: '2026-11-21T11:12:02.5Z'
+  }
 }
 
 const lookup: SpanInput = {
@@ -59,6 +65,7 @@ const full: IngestBody = {
   schemaVersion: 1,
   trace: {
     ...minimal.trace,
+    id: TRACE_ID,
     status: 'ok',
     provider: 'anthropic',
     model: 'claude-sonnet-4-5',

@@ -95,8 +95,17 @@ function describeBinary(type: string, description: string): Json {
   return { [type]: { schema: { description } } }
 }
 
+function describeLinks(links: NonNullable<Route['links']>): Json {
+  return Object.fromEntries(
+    Object.entries(links).map(([operationId, pointers]) => {
+      const parameters = Object.entries(pointers).map(([name, pointer]) => [name, `$response.body#${pointer}`])
+      return [operationId, { operationId, parameters: Object.fromEntries(parameters) }]
+    })
+  )
+}
+
 function successResponses(route: Route, components: Components): Json {
-  const { operation = '', replies, outcomes = {}, headers, binary } = route
+  const { operation = '', replies, outcomes = {}, headers, binary, links } = route
   const examples = EXAMPLES[operation]?.replies
   const statuses = new Set([...Object.keys(replies), ...Object.keys(outcomes)].map(Number))
   return Object.fromEntries(
@@ -110,7 +119,8 @@ function successResponses(route: Route, components: Components): Json {
           content: {
             'application/json': { schema, ...(example !== undefined && { example }) },
             ...(binary && describeBinary(binary.type, binary.reply))
-          }
+          },
+          ...(links && { links: describeLinks(links) })
         })
       }
       return [status, response]

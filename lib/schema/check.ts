@@ -8,6 +8,7 @@
  */
 import type { Static, TSchema } from 'typebox'
 import { Compile } from 'typebox/compile'
+import { tagOf } from './variants.ts'
 
 export interface Checker<T> {
   check(value: unknown): value is T
@@ -96,6 +97,8 @@ function fault(rules: Rules, value: unknown): Fault | undefined {
 
 /** Where one branch has the value's type, its rule is the useful one; otherwise the types are named. */
 function faultOfUnion(branches: readonly Rules[], value: unknown): Fault | undefined {
+  const tag = tagOf(branches)
+  if (tag !== undefined) return faultOfVariants(branches, tag, value)
   const near = branches.filter(branch => branch.type === undefined || isOfType(branch.type, value))
   if (near.some(branch => fault(branch, value) === undefined)) return undefined
   const first = near[0] && fault(near[0], value)
@@ -105,6 +108,26 @@ function faultOfUnion(branches: readonly Rules[], value: unknown): Fault | undef
   const others = branches.filter(branch => branch !== near[0])
   const nullable = others.length === 1 && others[0]?.type === 'null'
   return nullable ? { path: first.path, rule: `${first.rule}, or null` } : first
+}
+
+/** The rule of the variant that the value says it is; where the others have another rule, the sentence says why this one. */
+function faultOfVariants(variants: readonly Rules[], tag: string, value: unknown): Fault | undefined {
+  const tags = variants.map(({ properties }) => properties?.[tag]?.const)
+  const fields = isOfType('object', value) ? (value as Record<string, unknown>) : {}
+  const index = tags.indexOf(fields[tag])
+  const variant = variants[Math.max(index, 0)] as Rules
+  const found = fault(withField(variant, tag, { enum: tags }), value)
+  const name = /^\.(\w+)/.exec(found?.path ?? '')?.[1] ?? ''
+  if (found === undefined || index < 0 || !Object.hasOwn(fields, name)) return found
+  const isShared = variants.every(({ properties }) => {
+    const rules = properties?.[name]
+    return rules === undefined || fault(rules, fields[name])?.rule === found.rule
+  })
+  return isShared ? found : { path: found.path, rule: `${found.rule}, as ${tag} is ${tags[index]}` }
+}
+
+function withField(rules: Rules, name: string, field: Rules): Rules {
+  return { ...rules, properties: { ...rules.properties, [name]: field } }
 }
 
 function faultOfString(rules: Rules, value: string): Fault | undefined {

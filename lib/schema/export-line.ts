@@ -5,7 +5,7 @@
  * not read.
  */
 import Type, { type Static, type TSchema } from 'typebox'
-import { DATA_TYPES, MAX_SCORES, MAX_SPANS, ScoreInput, SpanId, SpanInput, Timestamp } from './input.ts'
+import { DATA_TYPES, MAX_SCORES, MAX_SPANS, SCORE_VALUES, ScoreName, SpanId, SpanInput, Timestamp } from './input.ts'
 import { closed } from './object.ts'
 
 const orNull = <T extends TSchema>(schema: T) => Type.Optional(Type.Union([schema, Type.Null()]))
@@ -28,9 +28,9 @@ const ExportedScore = closed({
   id: SpanId,
   traceId: Derived,
   spanId: orNull(SpanId),
-  name: ScoreInput.properties.name,
+  name: ScoreName,
   dataType: Type.Enum([...DATA_TYPES]),
-  value: ScoreInput.properties.value,
+  value: Type.Union(Object.values(SCORE_VALUES)),
   comment: orNull(Type.String({ maxLength: 2000 })),
   source: Type.Optional(Type.Enum(['api', 'annotation', 'eval'])),
   evaluatorId: orNull(Type.String()),

@@ -24,6 +24,7 @@ export const MAX_JSON_DEPTH = 100
 export const SPAN_KINDS = ['llm', 'agent', 'tool', 'chain', 'retriever', 'embedding', 'reranker', 'custom'] as const
 export const STATUSES = ['ok', 'error', 'unset'] as const
 export const DATA_TYPES = ['numeric', 'categorical', 'boolean'] as const
+type DataType = (typeof DATA_TYPES)[number]
 /** What a score's value must be, as typeof says it. */
 export const VALUE_TYPES = { numeric: 'number', categorical: 'string', boolean: 'boolean' } as const
 
@@ -33,7 +34,10 @@ const text = (maxLength: number, description: string) => Type.String({ minLength
 const json = (description: string) =>
   Type.Unknown({ description: `${description} Any JSON value, kept exactly as sent.` })
 const jsonObject = (description: string) =>
-  Type.Object({}, { description: `${description} An object of any JSON values, kept exactly as sent.` })
+  Type.Object(
+    {},
+    { additionalProperties: true, description: `${description} An object of any JSON values, kept exactly as sent.` }
+  )
 const timestamp = (description = '') =>
   Type.String({
     format: 'date-time',
@@ -76,8 +80,8 @@ export const SpanInput = named('SpanInput', {
     Type.Union([spanId(), Type.Null()], { description: 'The span that this one is part of; it may arrive later.' })
   ),
   name: text(MAX_NAME, 'What the step is called.'),
-  kind: Type.Optional(Type.Enum([...SPAN_KINDS], { default: 'custom', description: 'What the step does.' })),
-  status: Type.Optional(Type.Enum([...STATUSES], { default: 'unset', description: 'How the step ended.' })),
+  kind: Type.Optional(Type.Enum([...SPAN_KINDS], { description: 'What the step does; left out: `custom`.' })),
+  status: Type.Optional(Type.Enum([...STATUSES], { description: 'How the step ended; left out: `unset`.' })),
   startedAt: timestamp(),
   endedAt: timestamp('Not before `startedAt`.'),
   provider: Type.Optional(Provider),
@@ -127,7 +131,7 @@ export type SpansBody = Static<typeof SpansBody>
 export const EndBody = named('EndBody', {
   schemaVersion: SchemaVersion,
   endedAt: timestamp("Not before the trace's `startedAt`."),
-  status: Type.Optional(Type.Enum([...STATUSES], { default: 'unset', description: 'How the run ended.' })),
+  status: Type.Optional(Type.Enum([...STATUSES], { description: 'How the run ended; left out: `unset`.' })),
   provider: Type.Optional(Provider),
   model: Type.Optional(Model),
   output: Type.Optional(json('What the run gave.')),
@@ -144,17 +148,30 @@ export const MetadataPatch = named('MetadataPatch', {
 })
 export type MetadataPatch = Static<typeof MetadataPatch>
 
-export const ScoreInput = named('ScoreInput', {
-  name: Type.String({
-    pattern: '^[A-Za-z0-9_-]+$',
-    maxLength: 64,
-    description: 'What is judged. A name may be scored again: the newest score counts.'
-  }),
-  dataType: Type.Enum([...DATA_TYPES]),
-  value: Type.Union([Type.Number(), Type.String({ maxLength: 200 }), Type.Boolean()], {
-    description: 'A number for `numeric`, a string for `categorical`, a boolean for `boolean`.'
-  }),
+export const ScoreName = Type.String({
+  pattern: '^[A-Za-z0-9_-]+$',
+  maxLength: 64,
+  description: 'What is judged. A name may be scored again: the newest score counts.'
+})
+/** What a score's value must be, by its data type. */
+export const SCORE_VALUES = {
+  numeric: Type.Number(),
+  categorical: Type.String({ maxLength: 200 }),
+  boolean: Type.Boolean()
+}
+const scoreMore = {
   comment: Type.Optional(Type.String({ maxLength: 2000 })),
   spanId: Type.Optional(spanId('The span that is judged; left out: the whole trace.'))
-})
+}
+const scoreInput = <D extends DataType>(title: string, dataType: D) =>
+  named(title, { name: ScoreName, dataType: Type.Literal(dataType), value: SCORE_VALUES[dataType], ...scoreMore })
+
+export const ScoreInput = Type.Union(
+  [
+    scoreInput('NumericScoreInput', 'numeric'),
+    scoreInput('CategoricalScoreInput', 'categorical'),
+    scoreInput('BooleanScoreInput', 'boolean')
+  ],
+  { title: 'ScoreInput' }
+)
 export type ScoreInput = Static<typeof ScoreInput>

@@ -24,7 +24,7 @@ export const PROTOBUF_TYPE = 'application/x-protobuf'
 export const ExportRequest = Type.Object(
   {
     resourceSpans: Type.Optional(
-      Type.Array(Type.Object({}), {
+      Type.Array(Type.Object({}, { additionalProperties: true }), {
         description: 'Spans, by the process and by the library that made them: `ResourceSpans` of opentelemetry-proto.'
       })
     )

@@ -11,7 +11,7 @@ const nullable = <T extends TSchema>(schema: T, description?: string) =>
 const count = (description: string) => Type.Integer({ minimum: 0, description })
 const Count = Type.Integer({ minimum: 0 })
 const Json = Type.Unknown({ description: 'Any JSON value.' })
-const JsonObject = Type.Object({}, { description: 'An object of any JSON values.' })
+const JsonObject = Type.Object({}, { additionalProperties: true, description: 'An object of any JSON values.' })
 const DateTime = Type.String({
   format: 'date-time',
   pattern: '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.(\\d{3}|\\d{6})Z$',
@@ -160,7 +160,7 @@ export const MetadataPatched = named('MetadataPatched', {
 export const TraceDeleted = named('TraceDeleted', { ok: Type.Boolean(), traceId: TraceId })
 export const ScoreAdded = named('ScoreAdded', { ok: Type.Boolean(), score: ScoreOutput, requestId: RequestId })
 export const ScoreDeleted = named('ScoreDeleted', { ok: Type.Boolean(), traceId: TraceId, scoreId: SpanId })
-export const TraceScores = named('TraceScores', { traceId: TraceId, scores: Type.Array(ScoreOutput) })
+export const TraceScoreList = named('TraceScoreList', { traceId: TraceId, scores: Type.Array(ScoreOutput) })
 export const ScoreList = named('ScoreList', {
   scores: Type.Array(ScoreOutput),
   nextCursor: nullable(Type.String(), 'Pass as `after` for the next page; null: this is the last.'),

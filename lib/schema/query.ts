@@ -10,7 +10,7 @@ const Environment = Type.String({
 })
 const limitUpTo = (maximum: number) =>
   Type.Integer({ minimum: 1, maximum, default: DEFAULT_LIMIT, description: 'How many a page has at most.' })
-const text = (description: string) => Type.Optional(Type.String({ description }))
+const text = (description: string) => Type.Optional(Type.String({ minLength: 1, description }))
 const time = (description: string) => Type.Optional(Type.String({ ...Timestamp, description }))
 
 export const TraceListQuery = Type.Object(

@@ -12,7 +12,7 @@ export interface CatalogueEntry extends ToolText {
 }
 
 const READS: Annotations = { readOnlyHint: true, openWorldHint: false }
-const TRACE_ID = INGEST_EXAMPLES.minimal.trace.id
+const TRACE_ID = INGEST_EXAMPLES.full.trace.id
 
 export const INGEST_SCHEMA: ToolText = {
   name: 'get_ingest_schema',

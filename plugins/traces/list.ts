@@ -21,6 +21,7 @@ export default function (app: App): void {
     description: 'Newest first, or by another sort, in pages. Filters combine with AND.',
     query: TraceListQuery,
     replies: { 200: TraceList },
+    links: { getTrace: { traceId: '/traces/0/id' } },
     async handler(request) {
       const { key, query } = request
       const asked = readTraceQuery(query)

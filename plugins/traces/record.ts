@@ -24,6 +24,7 @@ export default function record(app: App) {
     takesBody: true,
     replies: { 200: TraceRecorded, 201: TraceRecorded },
     outcomes: { 200: 'An identical resend: nothing was written.', 201: 'Stored.' },
+    links: { getTrace: { traceId: '/traceId' } },
     errors: ['invalid_trace', 'trial_limit_reached', 'trace_id_conflict', 'payload_too_large', 'quota_exhausted'],
     async handler({ key, payload, requestId }) {
       const { traceId, spanCount, duplicate, running } = await app.ingest.record(key, payload)

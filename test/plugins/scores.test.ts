@@ -1,6 +1,6 @@
 import t from 'tap'
 import { checker } from '../../lib/schema/check.ts'
-import { ScoreAdded, ScoreList, TraceScores } from '../../lib/schema/output.ts'
+import { ScoreAdded, ScoreList, TraceScoreList } from '../../lib/schema/output.ts'
 import { ingestBody, spanId, traceId } from '../fixtures/bodies/bodies.ts'
 import { testService } from '../fixtures/service/service.ts'
 
@@ -28,7 +28,7 @@ t.test('scores', async t => {
 
     const listed = await call('GET', `/api/v1/traces/${id}/scores`)
     t.strictSame([listed.status, listed.body], [200, { traceId: id, scores: [score] }])
-    t.ok(checker(TraceScores).check(listed.body))
+    t.ok(checker(TraceScoreList).check(listed.body))
     const all = await list()
     t.strictSame([all.status, all.body], [200, { scores: [score], nextCursor: null, pageSize: 50 }])
     t.ok(checker(ScoreList).check(all.body))

@@ -116,10 +116,11 @@ const RANDOM = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/
 async function removeAbandonedDrafts(dataDir: string, user: ClusterUser | undefined): Promise<void> {
   const home = dirname(dataDir)
   const drafts = (await readdir(home)).filter(name => name.startsWith(`${basename(dataDir)}-`))
-  if (drafts.length > 0) await removeAs(
-    user,
-    drafts.map(name => join(home, name))
-  )
+  if (drafts.length > 0)
+    await removeAs(
+      user,
+      drafts.map(name => join(home, name))
+    )
   const passwords = (await readdir(dirname(home))).filter(
     name => name.startsWith(`${basename(home)}-`) && RANDOM.test(name.slice(basename(home).length + 1))
   )

@@ -91,7 +91,10 @@ t.test('every 401 takes the same work: queries, rows, digests and comparisons', 
     ['a wrong secret', wrongSecret(key)],
     ['an unknown id before all others', unknown('0'.repeat(16))],
     ['an unknown id behind all others', unknown('z'.repeat(16))],
-    ['an unknown id beside one that is known', unknown(ids[0]!.id.replace(/.$/, (last: string) => (last === 'Q' ? 'R' : 'Q')))],
+    [
+      'an unknown id beside one that is known',
+      unknown(ids[0]!.id.replace(/.$/, (last: string) => (last === 'Q' ? 'R' : 'Q')))
+    ],
     ['a revoked key', revoked.key],
     ['a revoked key with a wrong secret', wrongSecret(revoked.key)],
     ['an expired key', expired.key],

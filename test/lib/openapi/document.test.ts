@@ -151,22 +151,154 @@ t.test('the document of the service', async t => {
   t.test('has request examples that the service accepts', async t => {
     const send = async (operation: string, path: string) => {
       for (const [name, body] of Object.entries(EXAMPLES[operation]?.body ?? {})) {
-        // The examples tell of one trace: each body of it is another form.
-        if (name === 'full') continue
         const { status, text } = await call(operation === 'patchTraceMetadata' ? 'PATCH' : 'POST', path, { body })
         t.ok(status < 300, `${operation} ${name}: ${status} ${text}`)
       }
     }
-    const { minimal, running, full } = EXAMPLES.recordTrace!.body as Record<string, { trace: { id: string } }>
+    const { running, full } = EXAMPLES.recordTrace!.body as Record<string, { trace: { id: string } }>
     await send('recordTrace', '/api/v1/traces')
     await send('appendSpans', `/api/v1/traces/${running?.trace.id}/spans`)
     await send('endTrace', `/api/v1/traces/${running?.trace.id}/end`)
-    await send('patchTraceMetadata', `/api/v1/traces/${minimal?.trace.id}`)
-    await send('addScore', `/api/v1/traces/${minimal?.trace.id}/scores`)
-    await call('DELETE', `/api/v1/traces/${minimal?.trace.id}`)
-    t.equal((await call('POST', '/api/v1/traces', { body: full })).status, 201, 'recordTrace full')
+    await send('patchTraceMetadata', `/api/v1/traces/${full?.trace.id}`)
+    await send('addScore', `/api/v1/traces/${full?.trace.id}/scores`)
+  })
+
+  t.test('gives generators of clients no name twice', async t => {
+    const names = Object.entries(document.components.schemas).flatMap(([name, schema]) => [
+      name,
+      ...inner(name, schema)
+    ])
+    t.same(
+      names.filter((name, i) => names.indexOf(name) !== i),
+      []
+    )
+  })
+
+  t.test('says of objects of free JSON that anything may be in them', async t => {
+    for (const { path, value } of parts(document)) {
+      if (value.type !== 'object' || path.includes('examples')) continue
+      t.ok('properties' in value || 'additionalProperties' in value, path)
+      t.not(JSON.stringify(value.properties), '{}', path)
+    }
+    const free = { type: 'object', additionalProperties: true }
+    t.match(document.components.schemas.TraceInput.properties.metadata, free)
+    t.match(document.components.schemas.Trace.properties.metadata, free)
+  })
+
+  t.test('has no default in what is sent: generators would ask for the field', async t => {
+    const { schemas } = document.components
+    for (const { path, value } of parts(schemas)) t.notOk('default' in value, path)
+    t.match(schemas.SpanInput.properties.kind.description, '`custom`')
+    t.match(schemas.SpanInput.properties.status.description, '`unset`')
+    t.match(schemas.EndBody.properties.status.description, '`unset`')
+  })
+
+  t.test('says that a parameter may not be empty', async t => {
+    for (const { query } of documented) {
+      for (const [name, { type, enum: words, pattern, format, minLength }] of Object.entries<Json>(
+        JSON.parse(JSON.stringify(query?.properties ?? {}))
+      )) {
+        const isText = type === 'string' && !words && !pattern && !format
+        if (isText) t.equal(minLength, 1, name)
+      }
+    }
+  })
+
+  t.test('tells the three kinds of score apart by their data type', async t => {
+    const { schemas } = document.components
+    t.same(schemas.ScoreInput.oneOf, [
+      { $ref: '#/components/schemas/NumericScoreInput' },
+      { $ref: '#/components/schemas/CategoricalScoreInput' },
+      { $ref: '#/components/schemas/BooleanScoreInput' }
+    ])
+    t.same(schemas.ScoreInput.discriminator, {
+      propertyName: 'dataType',
+      mapping: {
+        numeric: '#/components/schemas/NumericScoreInput',
+        categorical: '#/components/schemas/CategoricalScoreInput',
+        boolean: '#/components/schemas/BooleanScoreInput'
+      }
+    })
+    t.match(schemas.NumericScoreInput.properties, { dataType: { const: 'numeric' }, value: { type: 'number' } })
+    t.match(schemas.CategoricalScoreInput.properties.value, { type: 'string', maxLength: 200 })
+    t.match(schemas.BooleanScoreInput.properties.value, { type: 'boolean' })
+  })
+
+  t.test('has one error for each status, and says for each operation which codes it may have', async t => {
+    const statuses = [...new Set(documented.flatMap(errorCodesOf).map(code => ERRORS[code].status))]
+    t.equal(Object.keys(document.components.responses).length, statuses.length)
+    for (const route of documented) {
+      const codes = errorCodesOf(route)
+      for (const status of new Set(codes.map(code => ERRORS[code].status))) {
+        const { description } = operationOf(route).responses[status]
+        const said = [...description.matchAll(/^`(\w+)`:/gm)].map(match => match[1])
+        t.same(
+          said,
+          codes.filter(code => ERRORS[code].status === status),
+          `${route.operation} ${status}`
+        )
+      }
+    }
+  })
+
+  t.test('links what is recorded or listed to where it can be read', async t => {
+    for (const route of documented) {
+      for (const status of Object.keys(route.replies)) {
+        const { links = {} } = operationOf(route).responses[status]
+        for (const [name, { operationId, parameters }] of Object.entries<Json>(links)) {
+          const target = documented.find(({ operation }) => operation === operationId)!
+          t.same(
+            Object.keys(parameters),
+            [...target.path.matchAll(/:(\w+)/g)].map(match => match[1]),
+            name
+          )
+          for (const expression of Object.values<string>(parameters)) {
+            const [, pointer = ''] = expression.match(/^\$response\.body#(.*)$/) ?? []
+            t.match(at(EXAMPLES[route.operation]?.replies[Number(status)], pointer), /^[0-9a-f]{32}$/, expression)
+          }
+        }
+      }
+    }
+    const linksOf = (operation: string, status: number) =>
+      Object.keys(operationOf(documented.find(route => route.operation === operation)!).responses[status].links)
+    t.same(linksOf('recordTrace', 201), ['getTrace'])
+    t.same(linksOf('recordTrace', 200), ['getTrace'])
+    t.same(linksOf('listTraces', 200), ['getTrace'])
+  })
+
+  t.test('has examples that can be sent one after the other', async t => {
+    const ids = Object.values(EXAMPLES.recordTrace!.body!).map(body => (body as { trace: { id: string } }).trace.id)
+    t.equal(new Set(ids).size, 3)
   })
 })
+
+// biome-ignore lint/suspicious/noExplicitAny: see above.
+type Json = any
+
+/** Every object in a part of the document, with where it stands. */
+function* parts(value: Json, path = '#'): Generator<{ path: string; value: Json }> {
+  if (typeof value !== 'object' || value === null) return
+  if (!Array.isArray(value)) yield { path, value }
+  for (const [name, part] of Object.entries(value)) yield* parts(part, `${path}/${name}`)
+}
+
+/** The names that generators make for what stands within a component: its name, and that of the member. */
+function inner(name: string, schema: Json): string[] {
+  return Object.entries<Json>(schema.properties ?? {}).flatMap(([member, part]) => {
+    const own = name + member.charAt(0).toUpperCase() + member.slice(1)
+    const isNamed = part.type === 'object' || part.enum !== undefined || (part.anyOf ?? part.oneOf) !== undefined
+    const item = part.items?.$ref === undefined && part.items?.enum !== undefined ? [`${own}Item`] : []
+    return [...(isNamed ? [own] : []), ...item, ...inner(own, part)]
+  })
+}
+
+/** What a JSON pointer points at. */
+function at(value: Json, pointer: string): Json {
+  return pointer
+    .split('/')
+    .slice(1)
+    .reduce((part, step) => part?.[step], value)
+}
 
 t.test('a named schema stands once, and is referred to', async t => {
   const Inner = named('Inner', { text: Type.String() })

@@ -39,6 +39,8 @@ t.test('accepts what the specification allows', async t => {
   t.ok(spans.check({ schemaVersion: 1, spans: [SPAN] }))
   t.ok(end.check({ schemaVersion: 1, endedAt: TIME }))
   t.ok(score.check({ name: 'a-b_c', dataType: 'boolean', value: false, comment: '' }))
+  t.ok(score.check({ name: 'a', dataType: 'numeric', value: -1.5, spanId: 'C'.repeat(16) }))
+  t.ok(score.check({ name: 'a', dataType: 'categorical', value: '' }))
   t.ok(patch.check({ metadata: {} }))
 })
 
@@ -112,7 +114,13 @@ t.test('names the field and the rule', async t => {
     [spans, { schemaVersion: 1, spans: [] }, 'spans: must have at least 1 item'],
     [end, { schemaVersion: 1 }, 'endedAt: is required'],
     [score, { name: 'a b', dataType: 'numeric', value: 1 }, 'name: must be letters, digits, underscores and hyphens'],
-    [score, { name: 'a', dataType: 'numeric', value: null }, 'value: must be a number, a string or a boolean'],
+    [score, 'numeric', 'body: must be an object'],
+    [score, {}, 'name: is required'],
+    [score, { name: 'a', value: 1 }, 'dataType: is required'],
+    [score, { name: 'a', dataType: 'integer', value: 1 }, 'dataType: must be one of numeric, categorical, boolean'],
+    [score, { name: 'a', dataType: ['numeric'], value: 1 }, 'dataType: must be one of numeric, categorical, boolean'],
+    [score, { name: 'a', dataType: 'numeric' }, 'value: is required'],
+    [score, { name: 'a', dataType: 'numeric', value: null }, 'value: must be a number, as dataType is numeric'],
     [
       score,
       { name: 'a', dataType: 'numeric', value: Infinity },
@@ -123,7 +131,14 @@ t.test('names the field and the rule', async t => {
       { name: 'a', dataType: 'numeric', value: -Infinity },
       'value: must be at least -1.7976931348623157e+308, as a double is'
     ],
-    [score, { name: 'a', dataType: 'categorical', value: 'x'.repeat(201) }, 'value: must have at most 200 characters'],
+    [score, { name: 'a', dataType: 'boolean', value: 'true' }, 'value: must be a boolean, as dataType is boolean'],
+    [
+      score,
+      { name: 'a', dataType: 'categorical', value: 'x'.repeat(201) },
+      'value: must have at most 200 characters, as dataType is categorical'
+    ],
+    [score, { name: 'a', dataType: 'boolean', value: true, comment: 5 }, 'comment: must be a string'],
+    [score, { name: 'a', dataType: 'boolean', value: true, more: 5 }, 'more: unknown field'],
     [patch, { metadata: null }, 'metadata: must be an object']
   ]
   for (const [checker, value, sentence] of refused) {
@@ -180,6 +195,15 @@ t.test('explains exactly what the compiled check refuses', async () => {
     fc.property(trace, value => {
       const body = { schemaVersion: 1, trace: value }
       return ingest.check(body) === (ingest.explain(body) === GENERIC)
+    }),
+    { numRuns: 500 }
+  )
+  const field = fc.constantFrom('name', 'dataType', 'value', 'comment', 'spanId', 'x')
+  const given = fc.oneof(leaf, fc.constantFrom('numeric', 'categorical', 'boolean'))
+  fc.assert(
+    fc.property(fc.dictionary(field, given), fields => {
+      const body = { name: 'a', dataType: 'numeric', value: 1, ...fields }
+      return score.check(body) === (score.explain(body) === GENERIC)
     }),
     { numRuns: 500 }
   )

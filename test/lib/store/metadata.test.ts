@@ -99,7 +99,7 @@ t.test('patching metadata', async t => {
   await t.test('is later than the patch before it, whatever the clocks have said', async t => {
     const id = await makeTrace(null)
     const ahead = '2999-01-01T00:00:00.000Z'
-    await pool.run(sql => sql`update traces set metadata_updated_at = ${ahead} where id = ${id}`)
+    await sqlAccess.write(sql => sql`update traces set metadata_updated_at = ${ahead} where id = ${id}`)
     await patch(id, '{"a":1}')
     t.equal((await stored(id)).updatedAt, '2999-01-01T00:00:00.000001Z')
   })

@@ -143,7 +143,10 @@ if (isRoot()) {
     for (const path of [home, join(home, 'data-abandoned')]) await chown(path, user.uid, user.gid)
     const cluster = await openEmbedded(dataDir, 'serve', log)
     await cluster.close()
-    t.same((await readdir(home)).filter(name => name.startsWith('data-')), [])
+    t.same(
+      (await readdir(home)).filter(name => name.startsWith('data-')),
+      []
+    )
     t.same((await readdir(dataDir)).sort(), ['database-password', 'key-digest-secret', 'postgres'])
     t.equal(readFileSync(join(victim, 'kept'), 'utf8'), 'precious')
     t.equal(statSync(victim).uid, 0)

@@ -95,9 +95,9 @@ t.test('a file that nobody stands behind is no postmaster', async t => {
     await writeFile(file, content)
     t.strictSame(await inspectPostmaster(dataDir), { state: 'stopped' }, content)
   }
-  await removeStaleFile(dataDir)
+  await removeStaleFile(dataDir, user)
   t.notOk(existsSync(file))
-  await removeStaleFile(dataDir)
+  await removeStaleFile(dataDir, user)
   t.strictSame(await inspectPostmaster(join(folder, 'nowhere')), { state: 'stopped' })
   await rm(dataDir, { recursive: true })
 })

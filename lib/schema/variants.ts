@@ -1,0 +1,52 @@
+/**
+ * Unions of objects that are told apart by a tag: a field that is a constant in each of them, another one in every
+ * variant (`dataType` of a score).
+ */
+import Type, { type TObject, type TProperties, type TSchema } from 'typebox'
+
+interface Variant {
+  readonly properties?: Readonly<Record<string, { readonly const?: unknown }>>
+}
+
+/** The name of the tag; undefined where the branches of a union are no variants. */
+export function tagOf(branches: readonly Variant[]): string | undefined {
+  return Object.keys(branches[0]?.properties ?? {}).find(name => {
+    const constants = branches.map(({ properties }) => properties?.[name]?.const)
+    return !constants.includes(undefined) && new Set(constants).size === constants.length
+  })
+}
+
+/**
+ * The fields of an object, or of all variants together: for those who cannot read unions, as the models that call tools.
+ * What differs between the variants may be that of any.
+ */
+export function fieldsOf(schema: TSchema): TProperties {
+  if (!('anyOf' in schema)) return (schema as TObject).properties
+  const variants = schema.anyOf as TObject[]
+  const tag = tagOf(variants)
+  if (tag === undefined) throw new Error('only a union of variants has fields')
+  const [first] = variants
+  return Object.fromEntries(
+    Object.entries(first?.properties ?? {}).map(([name, field]) => [
+      name,
+      name === tag ? tags() : together(name, field)
+    ])
+  )
+
+  function tags(): TSchema {
+    return Type.Enum(constants())
+  }
+
+  function constants(): string[] {
+    return variants.map(({ properties }) => String((properties[tag!] as { const?: unknown }).const))
+  }
+
+  function together(name: string, field: TSchema): TSchema {
+    const fields = variants.map(({ properties }) => properties[name] as TSchema & { type?: string })
+    if (fields.every(other => other === field)) return field
+    const description = `As \`${tag}\` says: ${constants()
+      .map((tag, i) => `${tag} ${fields[i]?.type}`)
+      .join(', ')}.`
+    return Type.Union(fields, { description })
+  }
+}
