@@ -86,8 +86,12 @@ export async function startService(
     keyPrefix: config.keyPrefix,
     digestSecret: database.digestSecret ?? ''
   })
-  const notices = listenForKeyChanges(database, () => keys.forget())
   const setup = new Setup(database, config.autoMigrate, log, migrations)
+  const notices = listenForKeyChanges(
+    database,
+    () => keys.forget(),
+    () => setup.lookAgain()
+  )
   const readiness = new Readiness(setup, sql, ingest)
   const routes = new RouteTable()
   const app: App = {

@@ -27,6 +27,7 @@ export const commands: Commands = {
   'key rotate': key.rotate,
   'key revoke': key.revoke,
   'key set-environment': key.setEnvironment,
+  'key replace-secret': key.replaceSecret,
   'environment backfill': environment.backfill,
   export: exportTraces,
   import: importTraces,

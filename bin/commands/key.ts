@@ -1,6 +1,6 @@
 import { DEFAULT_SCOPES, SCOPES, type Scope } from '../../lib/access/keys.ts'
-import type { IssuedKey, KeyListing } from '../../lib/admin/keys.ts'
-import { createKey, listKeys, revokeKey, rotateKey, setKeyEnvironment } from '../../lib/admin/keys.ts'
+import type { IssuedKey, KeyListing, SecretReplacement } from '../../lib/admin/keys.ts'
+import { createKey, listKeys, replaceKeySecret, revokeKey, rotateKey, setKeyEnvironment } from '../../lib/admin/keys.ts'
 import { command, UsageError } from '../command.ts'
 import { withDatabase } from '../database.ts'
 import { table } from '../table.ts'
@@ -100,6 +100,29 @@ export const setEnvironment = command({
     print(key, `key ${key.keyId} now records in ${key.environment ?? 'no environment (unassigned)'}`)
   }
 })
+
+export const replaceSecret = command({
+  summary: 'Go on with another KEY_DIGEST_SECRET: revoke every key',
+  usage: {
+    parameters: [],
+    flags: { apply: { type: 'boolean', about: 'do it; without, say how many keys would stop working' } },
+    details: [
+      'For a secret that was lost or seen. Stop the servers, set the new KEY_DIGEST_SECRET here and where they run, start',
+      'them again when this is done, and make new keys. What was recorded stays as it is.'
+    ].join('\n'),
+    examples: ['key replace-secret', 'key replace-secret --apply']
+  },
+  async run({ flags, env, print }) {
+    const replacement = await withDatabase(env, ({ sql, making }) => replaceKeySecret(sql, making, flags.apply))
+    print(replacement, describeReplacement(replacement))
+  }
+})
+
+function describeReplacement({ keys, differs, applied }: SecretReplacement): string {
+  if (!differs) return 'the keys were made with this KEY_DIGEST_SECRET: there is nothing to replace'
+  if (!applied) return `keys that would stop working: ${keys}. Give --apply to revoke them and go on with this secret.`
+  return `revoked ${keys} keys. Make new ones with \`spoor key create --project SLUG\`.`
+}
 
 function parseScopes(text: string | undefined): Scope[] | undefined {
   if (text === undefined) return undefined

@@ -1,6 +1,7 @@
 import type { Database } from '../database/database.ts'
 import { isBehind, readSchemaState } from '../database/migrate.ts'
 import { insertFirstProject } from '../store/first-project.ts'
+import { AdminError } from './admin-error.ts'
 import { makeKey } from './keys.ts'
 
 export interface FirstStart {
@@ -20,10 +21,11 @@ export async function prepareFirstStart(database: Database, keyPrefix: string): 
   try {
     const schema = await readSchemaState(sql)
     if (isBehind(schema)) return hindered(`the schema is ${schema.state}: run \`spoor migrate\``)
-    const { key, stored } = makeKey({ keyPrefix, digestSecret: database.digestSecret })
+    const { key, stored } = await makeKey(sql, { keyPrefix, digestSecret: database.digestSecret })
     const projectId = await insertFirstProject(sql, stored)
     return { key: projectId === undefined ? undefined : key, obstacle: undefined }
   } catch (error) {
+    if (error instanceof AdminError) return hindered(error.message)
     return hindered(`the database cannot be used: ${(error as Error).message || (error as { code?: string }).code}`)
   } finally {
     await sql.end({ timeout: 1 })

@@ -1,7 +1,8 @@
 /** The work of `spoor key`: the only place where a whole key exists, for as long as it takes to show it once. */
 import type { Sql } from 'postgres'
+import { claimSecret, isOtherSecret, OTHER_SECRET, replaceSecret } from '../access/digest-secret.ts'
 import { DEFAULT_SCOPES, digestSecret, effectiveScopes, generateKey, type Scope } from '../access/keys.ts'
-import type { KeyRow } from '../store/keys.ts'
+import type { KeyRow, NewKey } from '../store/keys.ts'
 import * as store from '../store/keys.ts'
 import { parseEnvironment, UNASSIGNED } from '../trace/environment.ts'
 import { AdminError } from './admin-error.ts'
@@ -24,6 +25,9 @@ export interface IssuedKey {
   readonly environment: string | null
   readonly expiresAt: string | null
 }
+
+/** What is stored of a key that is just made. */
+export type MadeKey = Pick<NewKey, 'id' | 'digest'>
 
 /** Everything about a key but its secret. */
 export interface KeyListing extends Omit<IssuedKey, 'key'> {
@@ -48,7 +52,7 @@ export async function createKey(sql: Sql, making: KeyMaking, request: KeyRequest
   const label = checkText('the label', request.label ?? '', 0, 200)
   const environment = request.environment === undefined ? null : parseEnvironment(request.environment)
   const projectId = await requireProject(sql, request.project)
-  const { key, stored } = makeKey(making)
+  const { key, stored } = await makeKey(sql, making)
   const row = await store.insertKey(sql, {
     ...stored,
     projectId,
@@ -69,7 +73,7 @@ export async function listKeys(sql: Sql, project?: string): Promise<KeyListing[]
 
 /** Revokes a key and makes its replacement, with an id of its own and everything else the same. */
 export async function rotateKey(sql: Sql, making: KeyMaking, keyId: string): Promise<IssuedKey> {
-  const { key, stored } = makeKey(making)
+  const { key, stored } = await makeKey(sql, making)
   const row = await store.rotateKey(sql, keyId, stored)
   return issued(key, row ?? (await refuseKey(sql, keyId)))
 }
@@ -85,13 +89,38 @@ export async function setKeyEnvironment(sql: Sql, keyId: string, environment: st
   return listing((await store.setKeyEnvironment(sql, keyId, label)) ?? (await refuseKey(sql, keyId)), Date.now())
 }
 
-/** Makes a key, and what is stored of it. */
-export function makeKey(making: KeyMaking): { key: string; stored: { id: string; digest: Buffer } } {
-  if (making.digestSecret === undefined) {
+/** What became, or would become, of the keys where the secret is replaced. */
+export interface SecretReplacement {
+  /** Keys that have stopped, or would stop, working. */
+  readonly keys: number
+  /** False: they were made with this secret, so that nothing is to be done. */
+  readonly differs: boolean
+  readonly applied: boolean
+}
+
+/** Goes on with another KEY_DIGEST_SECRET than the keys were made with: revokes them all. Without `apply` only looks. */
+export async function replaceKeySecret(sql: Sql, making: KeyMaking, apply: boolean): Promise<SecretReplacement> {
+  const secret = requireSecret(making)
+  const differs = await isOtherSecret(sql, secret)
+  if (differs && apply) return { keys: await replaceSecret(sql, secret), differs, applied: true }
+  const now = Date.now()
+  const working = (await store.listKeys(sql)).filter(row => stateOf(row, now) === 'active')
+  return { keys: differs ? working.length : 0, differs, applied: false }
+}
+
+/** Makes a key, and what is stored of it; refused where the other keys were made with another secret. */
+export async function makeKey(sql: Sql, making: KeyMaking): Promise<{ key: string; stored: MadeKey }> {
+  const own = requireSecret(making)
+  if (!(await claimSecret(sql, own))) throw new AdminError(OTHER_SECRET)
+  const { key, keyId, secret } = generateKey(making.keyPrefix)
+  return { key, stored: { id: keyId, digest: digestSecret(secret, own) } }
+}
+
+function requireSecret({ digestSecret }: KeyMaking): string {
+  if (digestSecret === undefined) {
     throw new AdminError('KEY_DIGEST_SECRET is not set: keys need the same secret as the server')
   }
-  const { key, keyId, secret } = generateKey(making.keyPrefix)
-  return { key, stored: { id: keyId, digest: digestSecret(secret, making.digestSecret) } }
+  return digestSecret
 }
 
 /** Says why a key could not be changed. */

@@ -1,5 +1,6 @@
 /** The work of `spoor status`: what there is, and what is amiss with what to do about it. */
 import type { Sql } from 'postgres'
+import { isOtherSecret, OTHER_SECRET } from '../access/digest-secret.ts'
 import type { Config } from '../config.ts'
 import type { Database } from '../database/database.ts'
 import { readSchemaState, type SchemaState } from '../database/migrate.ts'
@@ -34,9 +35,7 @@ export async function readStatus(config: Config, database: Database, sql: Sql): 
     problems: [
       ...schemaProblems(schema),
       ...(isCurrent ? projectProblems(projects) : []),
-      ...(database.digestSecret === undefined
-        ? ['KEY_DIGEST_SECRET is not set: the server answers not_configured until it is, the same for every process.']
-        : []),
+      ...(await secretProblems(sql, database.digestSecret, isCurrent)),
       ...(hasTrials && config.trialTraces === undefined
         ? ['There are trial accounts, but TRIAL_TRACES is not set: they are not limited. Set it where the server runs.']
         : []),
@@ -60,6 +59,13 @@ function schemaProblems({ state, version, latest }: SchemaState): string[] {
   if (state === 'missing') return ['The database has no schema yet: start a server, or run `spoor migrate`.']
   if (state === 'older') return [`The schema is at version ${version} of ${latest}: run \`spoor migrate\`.`]
   return [`The schema is at version ${version}, which this spoor, knowing ${latest}, cannot serve: update spoor.`]
+}
+
+async function secretProblems(sql: Sql, secret: string | undefined, isCurrent: boolean): Promise<string[]> {
+  if (secret === undefined) {
+    return ['KEY_DIGEST_SECRET is not set: the server answers not_configured until it is, the same for every process.']
+  }
+  return isCurrent && (await isOtherSecret(sql, secret)) ? [`${OTHER_SECRET}.`] : []
 }
 
 function projectProblems(projects: readonly Project[]): string[] {

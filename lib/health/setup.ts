@@ -1,10 +1,12 @@
 /**
- * Whether this deployment may serve: its digest secret is there, and its schema is what the code needs. Looked at before
+ * Whether this deployment may serve: its digest secret is that of its keys, and its schema is what the code needs. Looked at before
  * the first request, and again and again while something is wrong, so that a database that comes up late or a migration
  * by hand needs no restart.
  *
  * States: `waiting` (the database has not answered yet), `lacking` (it has, and something is missing), `ready`.
  */
+import type { Sql } from 'postgres'
+import { claimSecret, OTHER_SECRET } from '../access/digest-secret.ts'
 import { ConfigError } from '../config.ts'
 import type { Database } from '../database/database.ts'
 import { classifyFailure } from '../database/failure.ts'
@@ -25,6 +27,7 @@ export class Setup {
   #state: State = { is: 'waiting' }
   #timer: NodeJS.Timeout | undefined
   #stopped = false
+  #looking = false
 
   /** `migrations`: the folder of another version's. */
   constructor(database: Database, autoMigrate: boolean, log: Logger, migrations?: string) {
@@ -43,9 +46,16 @@ export class Setup {
     return this.#state.is === 'ready'
   }
 
+  /** Something has changed that may not be well any more. */
+  lookAgain(): void {
+    if (this.ready && !this.#looking) void this.start()
+  }
+
   /** Looks once, and goes on looking in the background until all is well. */
   async start(): Promise<void> {
+    this.#looking = true
     const state = await this.#look()
+    this.#looking = false
     this.#enter(state)
     if (state.is !== 'ready' && !this.#stopped) {
       this.#timer = setTimeout(() => void this.start(), RETRY_MS)
@@ -58,13 +68,16 @@ export class Setup {
   }
 
   async #look(): Promise<State> {
-    if (this.#database.digestSecret === undefined) return { is: 'lacking', what: 'KEY_DIGEST_SECRET is not set' }
+    const { digestSecret } = this.#database
+    if (digestSecret === undefined) return { is: 'lacking', what: 'KEY_DIGEST_SECRET is not set' }
     try {
-      const schema = await this.#readSchema()
-      if (!isBehind(schema)) return { is: 'ready' }
-      if (!this.#autoMigrate) return { is: 'lacking', what: `${describe(schema)}: run \`spoor migrate\`` }
-      await migrate(this.#database, this.#log, this.#migrations)
-      return { is: 'ready' }
+      const schema = await this.#ask(sql => readSchemaState(sql, this.#migrations))
+      if (isBehind(schema)) {
+        if (!this.#autoMigrate) return { is: 'lacking', what: `${describe(schema)}: run \`spoor migrate\`` }
+        await migrate(this.#database, this.#log, this.#migrations)
+      }
+      const isOurs = await this.#ask(sql => claimSecret(sql, digestSecret))
+      return isOurs ? { is: 'ready' } : { is: 'lacking', what: OTHER_SECRET }
     } catch (error) {
       const failure = classifyFailure(error)
       if (failure === 'lost' || failure === 'refused') return { is: 'waiting' }
@@ -76,10 +89,10 @@ export class Setup {
     }
   }
 
-  async #readSchema(): Promise<SchemaState> {
+  async #ask<T>(work: (sql: Sql) => Promise<T>): Promise<T> {
     const pool = new Pool(onClose => this.#database.connect({ applicationName: 'setup', onClose }), { size: 1 })
     try {
-      return await pool.run(sql => readSchemaState(sql, this.#migrations))
+      return await pool.run(work)
     } finally {
       await pool.end()
     }

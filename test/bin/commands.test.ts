@@ -116,7 +116,30 @@ t.test('status says what is amiss, and migrate mends a schema', async t => {
   await database.pool.run(sql => sql.unsafe('drop schema public cascade; create schema public'))
   t.match((await problems({})).join('\n'), /no schema yet.*spoor migrate/)
   t.match(await runHere(['key', 'list'], env), { code: 1, err: /no schema yet: run `spoor migrate`/ })
-  t.match(await jsonHere(['migrate'], env), { applied: [1] })
+  t.match(await jsonHere(['migrate'], env), { applied: [1, 2] })
   t.match(await jsonHere(['migrate'], env), { applied: [] })
   t.same(await jsonHere(['key', 'list'], env), [])
+})
+
+t.test('a secret that is not that of the keys is refused, and may be replaced', async t => {
+  const env = configurationFor(await testDatabase(t))
+  const other = { ...env, KEY_DIGEST_SECRET: 'a secret of somebody else' }
+  const create = ['key', 'create', '--project', 'default']
+  await jsonHere(['account', 'create', 'owner'], env)
+  await jsonHere(['project', 'create', 'Default'], env)
+  const { keyId } = await jsonHere(create, env)
+  t.notMatch((await jsonHere(['status'], env)).problems.join(), /KEY_DIGEST_SECRET/)
+  t.match((await jsonHere(['status'], other)).problems.join(), /not the one that the keys.*key replace-secret/)
+  for (const args of [create, ['key', 'rotate', keyId]]) {
+    t.match(await runHere(args, other), { code: 1, out: '', err: /not the one that the keys.*key replace-secret/ })
+  }
+  const replace = ['key', 'replace-secret']
+  t.same(await jsonHere([...replace, '--apply'], env), { keys: 0, differs: false, applied: false })
+  t.same(await jsonHere(replace, other), { keys: 1, differs: true, applied: false })
+  t.match(await jsonHere(['key', 'list'], env), [{ keyId, state: 'active' }], 'nothing was changed yet')
+  t.match(await runHere(replace, other), { code: 0, out: /would stop working: 1\..*--apply/ })
+  t.same(await jsonHere([...replace, '--apply'], other), { keys: 1, differs: true, applied: true })
+  t.match(await jsonHere(['key', 'list'], env), [{ keyId, state: 'revoked' }])
+  t.match(await runHere(create, other), { code: 0 })
+  t.match(await runHere(create, env), { code: 1, err: /not the one that the keys/ })
 })

@@ -3,7 +3,7 @@ import { connect } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { request } from 'undici'
-import { revokeKey } from '../../lib/admin/keys.ts'
+import { replaceKeySecret, revokeKey } from '../../lib/admin/keys.ts'
 import { ConfigError, readConfig } from '../../lib/config.ts'
 import { withDatabase } from '../../lib/database/connection.ts'
 import { createLog } from '../../lib/log.ts'
@@ -26,6 +26,25 @@ t.test('without a digest secret the service starts, says so once, and refuses wh
   await delay(1500)
   t.equal(lines.length, 1)
   t.match(lines[0], /not configured: KEY_DIGEST_SECRET is not set/)
+})
+
+t.test('with another digest secret than that of the keys the service starts, says so once, and refuses', async t => {
+  const { database, call, key } = await testService(t)
+  const lines: string[] = []
+  const log = createLog('warn', { write: line => lines.push(line) })
+  const config = readConfig({ PORT: '0', WORKERS: '1' })
+  const other = await startService(config, log, { ...database, digestSecret: 'the secret of somebody else' })
+  t.teardown(() => other.close())
+  await assertUnconfigured(t, (method, path) => get(other, path, method))
+  t.equal(lines.length, 1)
+  t.match(lines[0], /not configured: KEY_DIGEST_SECRET is not the one that the keys of this database were made with/)
+  t.equal((await call('GET', '/api/v1/key', { key })).status, 200)
+
+  const making = { keyPrefix: 'spoor', digestSecret: 'the secret of somebody else' }
+  await database.pool.run(sql => replaceKeySecret(sql, making, true))
+  await until(async () => (await get(other, '/readyz')).status === 200)
+  await until(async () => (await call('GET', '/api/v1/key', { key })).status === 500)
+  await assertUnconfigured(t, call)
 })
 
 t.test('without a schema the service waits for one, unless it may make it', async t => {
