@@ -3,8 +3,8 @@
 
 create table key_digest_secret (
   -- There is one row at most.
-  only        boolean not null default true constraint key_digest_secret_pkey primary key
-              constraint key_digest_secret_only check (only),
+  single      boolean not null default true constraint key_digest_secret_pkey primary key
+              constraint key_digest_secret_single check (single),
   -- Random, so that two deployments with one secret cannot be told to have it.
   salt        bytea not null,
   -- scrypt of the secret and the salt (lib/access/digest-secret.ts).

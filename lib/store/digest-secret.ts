@@ -27,7 +27,7 @@ export async function replaceFingerprint(sql: Sql, { salt, fingerprint }: Finger
   const [row] = await sql<[{ revoked: number }]>`
     with stored as (
       insert into key_digest_secret (salt, fingerprint) values (${salt}, ${fingerprint})
-      on conflict (only) do update set salt = excluded.salt, fingerprint = excluded.fingerprint, made_at = now()
+      on conflict (single) do update set salt = excluded.salt, fingerprint = excluded.fingerprint, made_at = now()
     ), revoked as (
       update api_keys set revoked_at = now() where revoked_at is null returning id
     )
