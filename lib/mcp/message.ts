@@ -3,7 +3,7 @@
 import { Refusal } from '../errors.ts'
 import { MAX_JSON_DEPTH } from '../schema/input.ts'
 import { type Body, parseBody, readBody } from '../trace/body.ts'
-import { stringifyExact } from '../trace/json/exact-json.ts'
+import { plainNumber, stringifyExact } from '../trace/json/exact-json.ts'
 import type { Arguments } from './tool.ts'
 
 /** Levels around the arguments of a call: the batch, the message and its parameters. */
@@ -85,7 +85,7 @@ export function calledTools({ value }: Body): unknown[] {
 
 /** The arguments of the call with this id, every number as it was sent. */
 export function exactArguments({ exact }: Body, id: unknown): Arguments | undefined {
-  return callsIn(exact).find(call => call.id === id)?.params?.arguments ?? undefined
+  return callsIn(exact).find(call => plainNumber(call.id) === id)?.params?.arguments ?? undefined
 }
 
 function callsIn(value: unknown): Call[] {

@@ -1,5 +1,5 @@
 /** Texts for columns: no U+0000 and no half of a surrogate pair, which PostgreSQL cannot keep as text, and not too long. */
-import type { Json } from '../trace/json/exact-json.ts'
+import { type Json, plainNumber } from '../trace/json/exact-json.ts'
 
 const REPLACEMENT = '\ufffd'
 
@@ -15,7 +15,8 @@ export function cut(text: string, length: number): string {
 
 /** The value as a text of 1 to so many characters; undefined where it is none, or would have to be changed. */
 export function shortText(value: Json, length: number): string | undefined {
-  if (typeof value === 'number') return String(value)
+  const plain = plainNumber(value)
+  if (typeof plain === 'number') return String(plain)
   if (typeof value !== 'string' || value === '') return undefined
   return cut(value, length) === value && storable(value) === value ? value : undefined
 }

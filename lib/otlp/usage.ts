@@ -1,6 +1,6 @@
 /** Token counts and cost of a span. What does not fit a count or a cost stays an attribute. */
 import type { SpanInput } from '../schema/input.ts'
-import type { Json } from '../trace/json/exact-json.ts'
+import { type Json, plainNumber } from '../trace/json/exact-json.ts'
 import { dialects, namesOf } from './dialects.ts'
 import type { Fields } from './fields.ts'
 import { readForm } from './wire/attribute-values.ts'
@@ -68,8 +68,11 @@ function sumOf(values: readonly Json[]): number | undefined {
 }
 
 /** Some senders write numbers as text. */
-const numberOf = (value: Json): number =>
-  typeof value === 'number' ? value : typeof value === 'string' && value.trim() !== '' ? Number(value) : Number.NaN
+function numberOf(value: Json): number {
+  const plain = plainNumber(value)
+  if (typeof plain === 'number') return plain
+  return typeof plain === 'string' && plain.trim() !== '' ? Number(plain) : Number.NaN
+}
 
 function countOf(value: Json): number | undefined {
   const count = numberOf(value)

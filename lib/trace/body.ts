@@ -6,7 +6,7 @@ import { decodeText, inspectText, parseInexact } from './json/exact-json.ts'
 /** A parsed body. */
 export interface Body {
   readonly value: unknown
-  /** The same value with LosslessNumbers where a double cannot hold a number; `value` itself where there are none. */
+  /** The same value with LosslessNumbers where JavaScript would write a number otherwise; `value` itself where it has none. */
   readonly exact: unknown
   readonly inexact: boolean
   /** Strings may hold U+0000 or unpaired surrogates. */

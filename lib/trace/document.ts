@@ -1,7 +1,7 @@
 /**
- * Documents: the canonical JSON of what a client recorded, normalised. Their bytes are what the size limits and
- * estimatedBytes count (the order of keys does not change a length), and their SHA-256 is identity. Members stand in
- * the order that RFC 8785 demands.
+ * Documents: the canonical JSON of what a client recorded, normalised. Their SHA-256 is identity, and their bytes, with
+ * numbers as they were sent, are what the size limits and estimatedBytes count (the order of keys does not change a
+ * length). Members stand in the order that RFC 8785 demands.
  */
 import { hash } from 'node:crypto'
 import type { UsageFields } from './prepared.ts'

@@ -86,6 +86,7 @@ function normaliseSpan(body: TextFacts, span: Span, path: string): PreparedSpan 
   const parentId = span.parentSpanId?.toLowerCase() ?? null
   const { name, kind = 'custom', status = 'unset', provider = null, model = null, costUsd = null } = span
   const from = canonical.length
+  const sizeFrom = canonical.size
   const document = spanDocument({
     attributes: attributes.canonical,
     costUsd,
@@ -104,6 +105,7 @@ function normaliseSpan(body: TextFacts, span: Span, path: string): PreparedSpan 
     usage: usageText === '{}' ? undefined : usageText
   })
   canonical.write(document)
+  canonical.resize(attributes, events, input, output)
   return {
     id,
     parentId,
@@ -123,7 +125,7 @@ function normaliseSpan(body: TextFacts, span: Span, path: string): PreparedSpan 
     totalTokens: usage.totalTokens,
     costUsd,
     hash: canonical.hash(from),
-    bytes: canonical.length - from
+    bytes: canonical.size - sizeFrom
   }
 }
 
@@ -185,6 +187,7 @@ export function normaliseTrace(body: Checked<IngestBody>): PreparedTrace {
   const spans = normaliseSpanList(body, trace.spans, 'trace.spans')
   refuseRepeatedIds(spans)
   canonical.write(tail + BODY_TAIL)
+  canonical.resize(input, output, metadata)
   return {
     operation: 'record',
     traceId: id,
@@ -206,7 +209,7 @@ export function normaliseTrace(body: Checked<IngestBody>): PreparedTrace {
     costUsd,
     spans,
     hash: canonical.hash(),
-    bytes: canonical.length - BODY_HEAD.length - BODY_TAIL.length - spanListBytes(spans)
+    bytes: canonical.size - BODY_HEAD.length - BODY_TAIL.length - spanListBytes(spans)
   }
 }
 
@@ -221,7 +224,7 @@ function refuseRepeatedIds(spans: readonly PreparedSpan[]): void {
   }
 }
 
-/** UTF-8 bytes that the member `spans` takes in a trace's canonical document. */
+/** UTF-8 bytes that the member `spans` takes in a trace's document. */
 function spanListBytes(spans: readonly PreparedSpan[]): number {
   const commas = Math.max(0, spans.length - 1)
   return '"spans":[],'.length + commas + spans.reduce((sum, span) => sum + span.bytes, 0)

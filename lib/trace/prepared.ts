@@ -28,7 +28,7 @@ export interface PreparedSpan extends UsageFields {
   readonly costUsd: number | null
   /** SHA-256 of the canonical document, 64 hexadecimal digits. */
   readonly hash: string
-  /** UTF-8 bytes of the document. */
+  /** UTF-8 bytes of the document, numbers as they were sent. */
   readonly bytes: number
 }
 

@@ -6,7 +6,7 @@
 import { LosslessNumber } from 'lossless-json'
 import { Refusal } from '../../errors.ts'
 import { readBody } from '../../trace/body.ts'
-import { type Json, stringifyExact } from '../../trace/json/exact-json.ts'
+import { type Json, plainNumber, stringifyExact } from '../../trace/json/exact-json.ts'
 import { setOwn } from '../../trace/metadata.ts'
 import { Parts } from './parts.ts'
 import type { Attributes, Origin, OtlpEvent, OtlpLink, OtlpSpan, SpanGroup } from './request.ts'
@@ -104,7 +104,7 @@ function attributesOf(object: JsonObject, path: string): Attributes {
   return attributes
 }
 
-/** The JSON value that an AnyValue stands for. */
+/** The JSON value that an AnyValue stands for. Its numbers are integers and doubles, however they are written. */
 function readValue(any: unknown, path: string): Json {
   if (any === undefined || any === null) return null
   const value = objectOf(any, path)
@@ -128,7 +128,7 @@ function readValue(any: unknown, path: string): Json {
 }
 
 function integerOf(value: unknown, path: string): Json {
-  if (typeof value === 'number' || value instanceof LosslessNumber) return value
+  if (typeof value === 'number' || value instanceof LosslessNumber) return plainNumber(value)
   if (typeof value !== 'string' || !/^-?\d{1,20}$/.test(value)) return refuse(path, 'must be a whole number')
   const number = Number(value)
   return Number.isSafeInteger(number) ? number : new LosslessNumber(BigInt(value).toString())
@@ -136,7 +136,7 @@ function integerOf(value: unknown, path: string): Json {
 
 /** NaN and the infinities come as text, and stay text. */
 function doubleOf(value: unknown): Json {
-  if (typeof value !== 'string') return value
+  if (typeof value !== 'string') return plainNumber(value)
   const number = Number(value)
   return value.trim() !== '' && Number.isFinite(number) ? number : value
 }
@@ -154,12 +154,12 @@ function enumOf(object: JsonObject, field: string, path: string, names: readonly
 }
 
 function countOf(object: JsonObject, field: string, path: string): number {
-  const value = object[field] ?? 0
+  const value = plainNumber(object[field] ?? 0)
   return Number.isInteger(value) ? (value as number) : refuse(`${path}.${field}`, 'must be a whole number')
 }
 
 function microsOf(object: JsonObject, field: string, path: string): number {
-  const value = object[field] ?? '0'
+  const value = plainNumber(object[field] ?? '0')
   const text = value instanceof LosslessNumber ? value.value : String(value)
   return /^\d{1,20}$/.test(text) ? microsOfText(text) : refuse(`${path}.${field}`, 'must be nanoseconds since 1970')
 }

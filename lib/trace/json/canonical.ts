@@ -1,8 +1,9 @@
 /**
  * The canonical bytes of one body, as they are put together: the documents of its spans are measured and hashed where they
- * stand, so that every text is made into bytes once.
+ * stand, so that every text is made into bytes once. What is measured is what is stored, which may write numbers otherwise.
  */
 import { sha256 } from '../document.ts'
+import { type FreeJson, surplusOf } from './free-json.ts'
 
 const FIRST_BYTES = 65_536
 /** Bytes that one UTF-16 code unit takes in UTF-8 at most. */
@@ -11,9 +12,22 @@ const UNIT_BYTES = 3
 export class CanonicalBytes {
   #bytes = Buffer.allocUnsafe(FIRST_BYTES)
   length = 0
+  /** What the stored texts have more than the canonical ones. */
+  #surplus = 0
 
   restart(): void {
     this.length = 0
+    this.#surplus = 0
+  }
+
+  /** Bytes of what is stored so far. */
+  get size(): number {
+    return this.length + this.#surplus
+  }
+
+  /** Counts what was written as free JSON by the bytes that are stored of it. */
+  resize(...written: readonly FreeJson[]): void {
+    for (const json of written) this.#surplus += surplusOf(json)
   }
 
   write(text: string): void {

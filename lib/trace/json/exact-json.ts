@@ -5,7 +5,7 @@
 import { isAscii, isUtf8 } from 'node:buffer'
 import { LosslessNumber, parse as parseLossless } from 'lossless-json'
 
-/** A parsed JSON value. Where a double cannot hold a number, it is a LosslessNumber. */
+/** A parsed JSON value. A number that JavaScript would write otherwise than it was sent is a LosslessNumber. */
 export type Json = unknown
 
 const QUOTE = 34
@@ -88,6 +88,14 @@ export function canonicalNumber(literal: string): string {
   return isShort(literal) || isHeld(literal) ? String(Number(literal)) : literal
 }
 
+/** Whether JavaScript writes the number of a JSON literal as the literal does: not so 1.0, -0, 1E2 and 1e400. */
+const isWrittenSo = (literal: string): boolean => String(Number(literal)) === literal
+
+/** A number whose text does not matter: a LosslessNumber is a plain one wherever a double holds it. */
+export function plainNumber(value: Json): Json {
+  return value instanceof LosslessNumber && isHeld(value.value) ? Number(value.value) : value
+}
+
 /** Up to 15 significant digits always survive a double. */
 const isShort = (literal: string): boolean => literal.length <= 15 && !/e/i.test(literal)
 
@@ -95,7 +103,7 @@ const isShort = (literal: string): boolean => literal.length <= 15 && !/e/i.test
 export interface TextFacts {
   /** Levels of nesting; the outermost object or array is level 1. */
   readonly depth: number
-  /** Some number would come back from a double as another number. */
+  /** Some number would come back from a double with another text. */
   readonly inexact: boolean
 }
 
@@ -113,14 +121,15 @@ export function inspectText(text: string): TextFacts {
       i = pastString(text, i)
     } else if (code === 45 || (code >= 48 && code <= 57)) {
       const start = i
-      let exponent = false
+      let hasOnlyDigits = code !== 45
       for (i++; i < text.length; i++) {
         const next = text.charCodeAt(i)
-        if (next === 69 || next === 101) exponent = true
-        else if (next !== 43 && next !== 45 && next !== 46 && !(next >= 48 && next <= 57)) break
+        if (next >= 48 && next <= 57) continue
+        if (next !== 43 && next !== 45 && next !== 46 && next !== 69 && next !== 101) break
+        hasOnlyDigits = false
       }
-      // Up to 15 significant digits always survive a double.
-      if ((exponent || i - start > 15) && !inexact) inexact = !isHeld(text.slice(start, i))
+      // Up to 15 digits always survive a double, and are written in one way.
+      if (!inexact && (!hasOnlyDigits || i - start > 15)) inexact = !isWrittenSo(text.slice(start, i))
     } else {
       if (code === 123 || code === 91) {
         if (++level > depth) depth = level
@@ -131,9 +140,9 @@ export function inspectText(text: string): TextFacts {
   return { depth, inexact }
 }
 
-const readNumber = (literal: string): unknown => (isHeld(literal) ? Number(literal) : new LosslessNumber(literal))
+const readNumber = (literal: string): unknown => (isWrittenSo(literal) ? Number(literal) : new LosslessNumber(literal))
 
-/** Parses valid JSON text so that no number is changed: slower than JSON.parse, for texts that inspectText calls inexact. */
+/** Parses valid JSON text so that every number keeps its text: slower than JSON.parse, for texts that inspectText calls inexact. */
 export function parseInexact(text: string): Json {
   return parseLossless(text, null, { parseNumber: readNumber, onDuplicateKey: ({ newValue }) => newValue })
 }
@@ -154,7 +163,7 @@ const isIntegerLike = (key: string): boolean => {
 
 /**
  * The same value with every object's keys in order of their UTF-16 code units: itself where they already are, and
- * undefined where no JavaScript object can have that order (integer-like keys, `__proto__`) or a number is inexact.
+ * undefined where no JavaScript object can have that order (integer-like keys, `__proto__`) or a number has a text of its own.
  */
 function inKeyOrder(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value
@@ -191,7 +200,8 @@ function inKeyOrder(value: unknown): unknown {
 
 /** Writes any value key by key; `sorted` gives the canonical form, otherwise keys stand as they are. */
 function write(value: unknown, sorted: boolean): string {
-  if (!isObject(value)) return value instanceof LosslessNumber ? value.value : JSON.stringify(value)
+  if (value instanceof LosslessNumber) return sorted ? canonicalNumber(value.value) : value.value
+  if (!isObject(value)) return JSON.stringify(value)
   if (Array.isArray(value)) return `[${value.map(item => write(item, sorted)).join(',')}]`
   const keys = Object.keys(value)
   if (sorted) keys.sort()

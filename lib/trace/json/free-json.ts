@@ -3,15 +3,25 @@ import { canonicalise, parseExact, stringifyExact } from './exact-json.ts'
 import type { Scanner } from './scanner.ts'
 
 export interface FreeJson {
-  /** Compact JSON text, as it is stored; null where the column's default says the same. */
+  /**
+   * Compact JSON text, as it is stored, every number with the text that it was sent with; null where the column's default
+   * says the same.
+   */
   readonly stored: string | null
-  /** RFC 8785 canonical JSON, by which it is identified and measured. */
+  /** RFC 8785 canonical JSON, by which it is identified. */
   readonly canonical: string
 }
 
 export const NULL: FreeJson = { stored: null, canonical: 'null' }
 export const EMPTY_OBJECT: FreeJson = { stored: null, canonical: '{}' }
 export const EMPTY_LIST: FreeJson = { stored: null, canonical: '[]' }
+
+/**
+ * Bytes that the stored text has more than the canonical one, or, below 0, fewer. They differ in the order of keys and in
+ * how numbers are written, so as many bytes as UTF-16 code units.
+ */
+export const surplusOf = ({ stored, canonical }: FreeJson): number =>
+  stored === null ? 0 : stored.length - canonical.length
 
 /** Free JSON within a value that was parsed otherwise (raw-json.ts). */
 export class RawJson implements FreeJson {
@@ -24,8 +34,8 @@ export class RawJson implements FreeJson {
 }
 
 /**
- * A value that a scanner passes, stored as the text that it is. Where the canonical form writes a text or a number
- * otherwise, it is stored as that writes it, in the order sent: what is stored is always as long as what is measured.
+ * A value that a scanner passes, stored as the text that it is. Strings that the canonical form writes otherwise are stored
+ * as that writes them; numbers keep their text, and keys their order.
  */
 export function passFree(scanner: Scanner, pass: () => string): RawJson {
   const from = scanner.at

@@ -60,7 +60,7 @@ export class Scanner {
   #escape = 0
   /** Of the name that was passed last: its canonical form with quotes, or nothing where that is how it stands. */
   nameCanonical = ''
-  /** Whether a text or a number was passed that the canonical form writes otherwise. */
+  /** Whether a string was passed that the canonical form writes otherwise. */
   isRespelt = false
   #escapedAt = -1
   #level = 0
@@ -227,9 +227,7 @@ export class Scanner {
     this.at = NUMBER.lastIndex
     const literal = text.slice(at, this.at)
     const canonical = canonicalNumber(literal)
-    if (canonical === literal) return ''
-    this.isRespelt = true
-    return canonical
+    return canonical === literal ? '' : canonical
   }
 
   null(): void {

@@ -6,8 +6,9 @@ import { prepare } from '../../../lib/trace/prepare.ts'
 import { decide } from '../../../lib/trace/states/decide.ts'
 import { startedState } from '../../../lib/trace/states/state-after.ts'
 import { endBody, ingestBody, startBody } from '../../fixtures/bodies/bodies.ts'
-import { bytes } from '../../fixtures/database/write-path.ts'
+import { anyJson, Raw, writeJson } from '../../fixtures/bodies/odd-json.ts'
 
+const bytes = (body: unknown) => Buffer.from(writeJson(body))
 const word = fc.constantFrom('a', 'é', 'openai', 'a "quoted" one')
 const either = {
   provider: word,
@@ -15,8 +16,11 @@ const either = {
   costUsd: fc.constantFrom(0, 0.5, 12),
   usage: fc.record({ inputTokens: fc.nat(2000), totalTokens: fc.nat(9) }, { requiredKeys: [] }),
   tags: fc.uniqueArray(word),
-  output: fc.jsonValue(),
-  metadata: fc.dictionary(fc.constantFrom('a', 'b', 'é'), fc.constantFrom(1, 'text', true))
+  output: anyJson,
+  metadata: fc.dictionary(
+    fc.constantFrom('a', 'b', 'é'),
+    fc.constantFrom(1, 'text', true, new Raw('1.50'), new Raw('-0'))
+  )
 }
 const fields = fc.record(either, { requiredKeys: [] })
 

@@ -45,11 +45,33 @@ t.test('keeps numbers that a double cannot hold as they were written', async t =
   }
 })
 
-t.test('takes the fast way for numbers that a double holds, and for digits in strings', async t => {
+t.test('keeps numbers as they were written, and compares them by what they are', async t => {
+  const literals: [string, string][] = [
+    ['1.0', '1'],
+    ['-0', '0'],
+    ['0.0', '0'],
+    ['-1.50', '-1.5'],
+    ['1E2', '100'],
+    ['1e+21', '1e+21'],
+    ['0.0000001', '1e-7'],
+    ['100000000000000000000', '100000000000000000000'],
+    [`${'1'.repeat(100)}`, `${'1'.repeat(100)}`],
+    [`1${'0'.repeat(40)}`, '1e+40'],
+    [`0.5${'0'.repeat(98)}`, '0.5']
+  ]
+  for (const [literal, canonical] of literals) {
+    const text = `{"a":${literal},"b":[${literal}]}`
+    t.equal(inspectText(text).inexact, String(Number(literal)) !== literal, literal)
+    t.equal(stringifyExact(parseExact(text)), text)
+    t.equal(canonicalise(parseExact(text)), `{"a":${canonical},"b":[${canonical}]}`)
+  }
+})
+
+t.test('takes the fast way for numbers that JavaScript writes so, and for digits in strings', async t => {
   const texts = [
     '[0.012345678901234567]',
-    '[100000000000000000000,1e21,1.5e300,-0,0.0,1.0000]',
-    '{"a\\\\":"12345678901234567890"}'
+    '[100000000000000000000,1e+21,1.5e+300,-7,0,0.25,123456789012345]',
+    '{"a\\\\":"12345678901234567890","b":"1.0"}'
   ]
   for (const text of texts) t.equal(inspectText(text).inexact, false, text)
 })
