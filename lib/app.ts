@@ -19,6 +19,8 @@ export interface App {
   readonly routes: readonly Route[]
   /** Why a write would be refused now, a few words for each reason; empty: writes are accepted. */
   readiness(): Promise<readonly string[]>
+  /** What this process goes on without, a few words for each: it does what it is asked for, but more slowly. */
+  lacks(): readonly string[]
   route<Q extends TObject>(route: RouteOptions<Q>): void
 }
 

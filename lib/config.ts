@@ -17,6 +17,8 @@ export interface Config {
   readonly trialTraces: number | undefined
   readonly storageLimitBytes: number
   readonly workers: number
+  /** The most that one process opens to the database. */
+  readonly databaseConnections: number
   readonly processes: number
   readonly allowedOrigins: readonly string[]
   readonly logLevel: string
@@ -93,6 +95,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     trialTraces: integer('TRIAL_TRACES', 0, Number.MAX_SAFE_INTEGER),
     storageLimitBytes: integer('STORAGE_LIMIT_BYTES', 1, Number.MAX_SAFE_INTEGER) ?? 10 * 1024 ** 3,
     workers: integer('WORKERS', 1, 256) ?? parallelismOf().workers,
+    databaseConnections: parallelismOf(undefined, integer('DATABASE_CONNECTIONS', 3, 1000)).connections,
     processes: integer('PROCESSES', 1, 256) ?? 1,
     allowedOrigins,
     logLevel,

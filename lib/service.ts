@@ -9,6 +9,7 @@ import { Pool } from './database/pool.ts'
 import { READER_SETTINGS } from './database/reader-settings.ts'
 import type { SqlAccess } from './database/sql-access.ts'
 import { createSqlAccess } from './database/sql-access.ts'
+import { describeShortage } from './health/connection-room.ts'
 import { Readiness } from './health/readiness.ts'
 import { Setup } from './health/setup.ts'
 import type { Route } from './http/route.ts'
@@ -37,20 +38,11 @@ export interface ServiceParts {
   readonly migrations?: string | undefined
 }
 
-type PoolOptions = ConnectOptions & { readonly size: number }
-const READERS: PoolOptions = {
-  applicationName: 'reader',
-  statementTimeoutMs: 15_000,
-  settings: READER_SETTINGS,
-  size: parallelismOf().readers
-}
-const WRITERS: PoolOptions = {
-  applicationName: 'small writer',
-  statementTimeoutMs: 15_000,
-  size: parallelismOf().writers
-}
+/** How requests read, and how small writes are done. */
+const READERS: ConnectOptions = { applicationName: 'reader', statementTimeoutMs: 15_000, settings: READER_SETTINGS }
+const WRITERS: ConnectOptions = { applicationName: 'small writer', statementTimeoutMs: 15_000 }
 /** One lookup of keys is under way at a time, and it never waits behind what requests do. */
-const KEY_READERS: PoolOptions = { applicationName: 'keys', statementTimeoutMs: 5000, size: 1 }
+const KEY_READERS: ConnectOptions = { applicationName: 'keys', statementTimeoutMs: 5000 }
 /** How long requests under way, and then the write queue, may take to finish when the service closes. */
 const GRACE_MS = 10_000
 
@@ -64,8 +56,9 @@ export async function startService(
   database: Database,
   { plugins: list = plugins, migrations }: ServiceParts = {}
 ): Promise<Service> {
-  const readers = openPool(database, READERS)
-  const writers = openPool(database, WRITERS)
+  const parallelism = parallelismOf(undefined, config.databaseConnections)
+  const readers = openPool(database, READERS, parallelism.readers)
+  const writers = openPool(database, WRITERS, parallelism.writers)
   const sql = createSqlAccess(readers, writers)
   const metrics = new Metrics()
   metrics.watch(
@@ -78,8 +71,8 @@ export async function startService(
     'Size of the database; 0 while it is away.',
     rarely(() => readDatabaseSize(sql))
   )
-  const ingest = new WritePath(database, config, log, metrics)
-  const keyReaders = openPool(database, KEY_READERS)
+  const ingest = new WritePath(database, { ...config, lanes: parallelism.lanes }, log, metrics)
+  const keyReaders = openPool(database, KEY_READERS, 1)
   const keys = new KeyRing({
     sql: createSqlAccess(keyReaders, writers),
     log,
@@ -102,7 +95,8 @@ export async function startService(
     metrics,
     routes: routes.routes,
     route: route => routes.add(route as unknown as Route),
-    readiness: () => readiness.findObstacles()
+    readiness: () => readiness.findObstacles(),
+    lacks: () => describeShortage(database.limit.shortage)
   }
   const server = new HttpServer({
     routes,
@@ -135,9 +129,9 @@ export async function startService(
   }
 }
 
-function openPool(database: Database, { size, ...options }: PoolOptions): Pool {
+function openPool({ connect, limit }: Database, options: ConnectOptions, size: number): Pool {
   const { statementTimeoutMs } = options
-  return new Pool(onClose => database.connect({ ...options, onClose }), { size, statementTimeoutMs })
+  return new Pool(onClose => connect({ ...options, onClose }), { size, statementTimeoutMs, limit })
 }
 
 /** Measuring looks at every file of the database, so no more often than this. */

@@ -1,10 +1,16 @@
-/** For whatever supervises the process: is it alive, and would it accept a write? */
+/** For whatever supervises the process: is it alive, and would it accept a write, and what does it lack? */
 import Type from 'typebox'
 import type { App } from '../lib/app.ts'
 
 const Health = Type.Object({ ok: Type.Boolean() }, { additionalProperties: false })
 const Readiness = Type.Object(
-  { ready: Type.Boolean(), reasons: Type.Array(Type.String()) },
+  {
+    ready: Type.Boolean(),
+    reasons: Type.Array(Type.String()),
+    lacks: Type.Optional(
+      Type.Array(Type.String(), { description: 'What the process goes on without; absent where it lacks nothing.' })
+    )
+  },
   { additionalProperties: false }
 )
 
@@ -27,7 +33,9 @@ export default function health(app: App) {
     async handler() {
       const reasons = await app.readiness()
       const ready = reasons.length === 0
-      return { status: ready ? 200 : 503, body: { ready, reasons } }
+      const lacks = app.lacks()
+      const body = { ready, reasons, ...(lacks.length > 0 && { lacks }) }
+      return { status: ready ? 200 : 503, body }
     }
   })
 }

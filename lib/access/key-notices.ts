@@ -1,25 +1,59 @@
 /** Hears of changed keys from whatever process changed them (lib/store/keys.ts says so to every listener). */
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Sql } from 'postgres'
 import type { Database } from '../database/database.ts'
+import { openOnce } from '../database/pooled/single-connection.ts'
 import { SECRET_REPLACED } from '../store/digest-secret.ts'
-import { KEYS_CHANNEL } from '../store/keys.ts'
+import { listenToKeys } from '../store/keys.ts'
+
+/** Between the end of a connection, or an attempt to open one, and the next attempt. */
+const RETRY_MS = 500
 
 /**
  * Calls `onChange` for every notice, and each time that the connection stands anew, because what was said in between is
- * lost; and `onOtherSecret` where KEY_DIGEST_SECRET was replaced. The driver connects again by itself, also where the
- * database was away at first.
+ * lost; and `onOtherSecret` where KEY_DIGEST_SECRET was replaced. Connects again for ever, also where the database was away
+ * at first.
  */
 export function listenForKeyChanges(
-  database: Database,
+  { connect, limit }: Database,
   onChange: () => void,
   onOtherSecret: () => void
 ): { close(): Promise<void> } {
-  const sql = database.connect({ applicationName: 'key notices' })
-  const hear = (notice: string) => {
+  let isClosed = false
+  let listening: Sql | undefined
+  const onNotice = (_channel: string, notice: string) => {
     onChange()
     if (notice === SECRET_REPLACED) onOtherSecret()
   }
-  sql.listen(KEYS_CHANNEL, hear, onChange).catch(() => {})
+  const listen = async () => {
+    let onClose = () => {}
+    const closed = new Promise<void>(resolve => {
+      onClose = resolve
+    })
+    const options = { applicationName: 'key notices', onNotice, onClose }
+    const sql = await limit.openForGood(() => openOnce(connect, options))
+    listening = sql
+    try {
+      if (isClosed) return
+      await listenToKeys(sql)
+      onChange()
+      await closed
+    } finally {
+      sql.end({ timeout: 0 }).catch(() => {})
+      limit.leaveForGood()
+    }
+  }
+  const goOn = async () => {
+    while (!isClosed) {
+      await listen().catch(() => {})
+      await delay(RETRY_MS, undefined, { ref: false })
+    }
+  }
+  void goOn()
   return {
-    close: () => sql.end({ timeout: 1 })
+    async close() {
+      isClosed = true
+      await listening?.end({ timeout: 1 })
+    }
   }
 }

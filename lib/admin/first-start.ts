@@ -1,8 +1,10 @@
+import type { Sql } from 'postgres'
 import type { Database } from '../database/database.ts'
 import { isBehind, readSchemaState } from '../database/migrate.ts'
+import { Pool } from '../database/pool.ts'
 import { insertFirstProject } from '../store/first-project.ts'
 import { AdminError } from './admin-error.ts'
-import { makeKey } from './keys.ts'
+import { type KeyMaking, makeKey } from './keys.ts'
 
 export interface FirstStart {
   /** The whole key, where one was made. */
@@ -17,19 +19,25 @@ export interface FirstStart {
  */
 export async function prepareFirstStart(database: Database, keyPrefix: string): Promise<FirstStart> {
   if (database.digestSecret === undefined) return hindered('KEY_DIGEST_SECRET is not set')
-  const sql = database.connect({ applicationName: 'first start' })
+  const { connect, limit } = database
+  const making = { keyPrefix, digestSecret: database.digestSecret }
+  const pool = new Pool(onClose => connect({ applicationName: 'first start', onClose }), { size: 1, limit })
   try {
-    const schema = await readSchemaState(sql)
-    if (isBehind(schema)) return hindered(`the schema is ${schema.state}: run \`spoor migrate\``)
-    const { key, stored } = await makeKey(sql, { keyPrefix, digestSecret: database.digestSecret })
-    const projectId = await insertFirstProject(sql, stored)
-    return { key: projectId === undefined ? undefined : key, obstacle: undefined }
+    return await pool.run(sql => makeFirst(sql, making))
   } catch (error) {
     if (error instanceof AdminError) return hindered(error.message)
     return hindered(`the database cannot be used: ${(error as Error).message || (error as { code?: string }).code}`)
   } finally {
-    await sql.end({ timeout: 1 })
+    await pool.end()
   }
+}
+
+async function makeFirst(sql: Sql, making: KeyMaking): Promise<FirstStart> {
+  const schema = await readSchemaState(sql)
+  if (isBehind(schema)) return hindered(`the schema is ${schema.state}: run \`spoor migrate\``)
+  const { key, stored } = await makeKey(sql, making)
+  const projectId = await insertFirstProject(sql, stored)
+  return { key: projectId === undefined ? undefined : key, obstacle: undefined }
 }
 
 function hindered(obstacle: string): FirstStart {

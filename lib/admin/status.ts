@@ -4,7 +4,9 @@ import { isOtherSecret, OTHER_SECRET } from '../access/digest-secret.ts'
 import type { Config } from '../config.ts'
 import type { Database } from '../database/database.ts'
 import { readSchemaState, type SchemaState } from '../database/migrate.ts'
+import { findShortage } from '../health/connection-room.ts'
 import { findServer, type RunningServer } from '../health/running-server.ts'
+import { readConnectionRoom } from '../store/connection-room.ts'
 import { VERSION } from '../version.ts'
 import { listAccounts } from './accounts.ts'
 import { listProjects, type Project } from './projects.ts'
@@ -39,6 +41,7 @@ export async function readStatus(config: Config, database: Database, sql: Sql): 
       ...(hasTrials && config.trialTraces === undefined
         ? ['There are trial accounts, but TRIAL_TRACES is not set: they are not limited. Set it where the server runs.']
         : []),
+      ...findShortage(await readConnectionRoom(sql), config.processes, config.databaseConnections),
       ...settings.careless.map(
         name => `PostgreSQL runs with ${name} = off: a crash may lose what was acknowledged. Turn it on.`
       )

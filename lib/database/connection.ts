@@ -17,6 +17,7 @@ import {
   socketOpener,
   type TlsMode
 } from './open-socket.ts'
+import { setSession } from './session.ts'
 import { TYPES } from './types.ts'
 
 /** A postgres:// address, or a server's Unix socket. */
@@ -38,6 +39,12 @@ export const APPLICATION = 'spoor'
  * it goes over, before the driver has it, and another one where the driver opens another.
  */
 export function connectTo(target: Target, options: ConnectOptions = {}, onSocket?: OnSocket): Sql {
+  const sql = connectUnset(target, options, onSocket)
+  setSession(sql, options)
+  return sql
+}
+
+function connectUnset(target: Target, options: ConnectOptions, onSocket?: OnSocket): Sql {
   const settings = {
     max: 1,
     idle_timeout: undefined,
@@ -47,12 +54,11 @@ export function connectTo(target: Target, options: ConnectOptions = {}, onSocket
     // See array-text.ts.
     fetch_types: false,
     ...(options.onClose !== undefined && { onclose: options.onClose }),
+    ...(options.onNotice !== undefined && { onnotify: options.onNotice }),
     connection: {
       application_name: [`${APPLICATION}[${process.pid}]`, options.applicationName].join(' ').trim(),
       TimeZone: 'UTC',
-      DateStyle: 'ISO',
-      ...options.settings,
-      ...(options.statementTimeoutMs !== undefined && { statement_timeout: options.statementTimeoutMs })
+      DateStyle: 'ISO'
     },
     types: TYPES,
     // TLS is ours (open-socket.ts).

@@ -8,8 +8,9 @@
 import type { Socket } from 'node:net'
 import type { ConnectOptions, Database } from './database.ts'
 import { classifyFailure } from './failure.ts'
-import { HungCheck, pidOf, TICK_MS } from './hung-connection.ts'
-import { PoolError } from './pool.ts'
+import { HungCheck, pidOf, TICK_MS } from './pooled/hung-connection.ts'
+import { PoolError } from './pooled/pool-error.ts'
+import { openSession } from './session.ts'
 
 /** Type and length of a message of the protocol. */
 const HEADER_BYTES = 5
@@ -45,6 +46,8 @@ interface Batch {
 }
 
 export class CopyConnection {
+  /** Resolves when it has closed, whoever closed it. */
+  readonly closed: Promise<void>
   readonly #socket: Socket
   #unread: Buffer = Buffer.alloc(0)
   #error: CopyError | undefined
@@ -59,9 +62,14 @@ export class CopyConnection {
     const clock = setInterval(() => void this.#giveUpIfHung(hungCheck, pid), TICK_MS).unref()
     socket.on('data', received => this.#receive(received))
     socket.on('error', error => this.#die(error))
-    socket.on('close', () => {
-      clearInterval(clock)
-      this.#die()
+    this.closed = new Promise(resolve => {
+      const close = () => {
+        clearInterval(clock)
+        this.#die()
+        resolve()
+      }
+      if (socket.closed) close()
+      else socket.on('close', close)
     })
   }
 
@@ -73,7 +81,7 @@ export class CopyConnection {
       socket = opened
       own = listenersOf(opened)
     })
-    const first = sql`select`
+    const first = openSession(sql)
     try {
       await first
     } catch (error) {
@@ -86,6 +94,11 @@ export class CopyConnection {
     takeFromDriver(socket, own)
     const hungCheck = new HungCheck(onClose => connect({ ...options, onClose }), options.statementTimeoutMs)
     return new CopyConnection(socket, pidOf(first), hungCheck)
+  }
+
+  /** Whether a batch is under way. */
+  get isBusy(): boolean {
+    return this.#batch !== undefined
   }
 
   get isDead(): boolean {

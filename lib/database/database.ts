@@ -1,15 +1,16 @@
 /** What the rest of the code knows of the database: how to get a connection, and how to let go of it. */
 import type { Socket } from 'node:net'
 import type { Sql } from 'postgres'
+import type { ConnectionLimit } from './pooled/connection-limit.ts'
+import type { SessionSettings } from './session.ts'
 
-export interface ConnectOptions {
+/** The settings hold once the connection is opened by openSession (session.ts). */
+export interface ConnectOptions extends SessionSettings {
   /** Shown in pg_stat_activity. */
   readonly applicationName?: string
-  /** Milliseconds; undefined: the server's own. */
-  readonly statementTimeoutMs?: number
-  /** Settings of PostgreSQL for this connection. */
-  readonly settings?: Readonly<Record<string, string>>
   readonly onClose?: () => void
+  /** Is told what comes on the channels that the connection listens to. */
+  readonly onNotice?: (channel: string, text: string) => void
 }
 
 /** Is given the socket of a connection before the driver has it. */
@@ -20,6 +21,8 @@ export interface Database {
    * Makes an instance of the driver that holds exactly one connection (max: 1), opened at its first query.
    */
   connect(options?: ConnectOptions, onSocket?: OnSocket): Sql
+  /** What connections of this process are opened within; those of commands need not be. */
+  readonly limit: ConnectionLimit
   /** Where it is, for people: without a password. */
   readonly location: string
   /** How it is reached, for people: whether over TLS. */

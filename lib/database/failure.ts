@@ -95,6 +95,9 @@ export const isUniqueViolation = (error: unknown): boolean => describe(error).co
 /** The changes that go with a COPY raise it where a trace is not as it was when they were decided (lib/store/write/batch.ts). */
 export const isDivisionByZero = (error: unknown): boolean => describe(error).code === SQLSTATE.divisionByZero
 
+/** Whether PostgreSQL has as many connections as it, the database or the role may have. */
+export const isTooManyConnections = (error: unknown): boolean => describe(error).code === SQLSTATE.tooManyConnections
+
 /** Whether the connection that gave this error is of no more use. */
 export function endsConnection(error: unknown): boolean {
   const { name, code, severity } = describe(error)

@@ -62,9 +62,10 @@ export async function migrate(database: Database, log: Logger, folder?: string):
   // One connection holds the lock while the other migrates. If the first is lost, the primary key of
   // schema_migrations still keeps a migration from being applied twice.
   const connect = (onClose: () => void) => database.connect({ applicationName: 'migrate', onClose })
-  const pool = new Pool(connect, { size: 2 })
+  const { limit } = database
+  const [holder, pool] = [new Pool(connect, { size: 1, limit }), new Pool(connect, { size: 1, limit })]
   try {
-    return await pool.run(async lock => {
+    return await holder.run(async lock => {
       await checkServerVersion(lock)
       await acquireLock(lock, log)
       await createHistory(lock)
@@ -77,8 +78,9 @@ export async function migrate(database: Database, log: Logger, folder?: string):
       return missing.map(migration => migration.version)
     })
   } finally {
-    // Ending the connection lets go of the lock.
     await pool.end()
+    // Ending the connection lets go of the lock.
+    await holder.end()
   }
 }
 

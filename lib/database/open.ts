@@ -4,6 +4,9 @@ import type { Logger } from '../log.ts'
 import { connectTo, describeTarget, transportOf } from './connection.ts'
 import type { Database } from './database.ts'
 import { openEmbedded, type Role } from './embedded/embedded.ts'
+import { ConnectionLimit } from './pooled/connection-limit.ts'
+
+const TOO_FEW = 'PostgreSQL allows fewer connections than this process would use; it goes on with those'
 
 export interface OpenOptions {
   /** A server holds an embedded database for itself; commands come and go beside it. */
@@ -16,9 +19,11 @@ export interface OpenOptions {
  */
 export async function openDatabase(config: Config, log: Logger, { role }: OpenOptions): Promise<Database> {
   const { databaseUrl, dataDir, keyDigestSecret } = config
+  const limit = new ConnectionLimit(config.databaseConnections, shortage => log.warn(shortage, TOO_FEW))
   if (databaseUrl !== undefined) {
     return {
       connect: (options, onSocket) => connectTo(databaseUrl, options, onSocket),
+      limit,
       location: `PostgreSQL at ${describeTarget(databaseUrl)}`,
       transport: transportOf(databaseUrl),
       embedded: false,
@@ -29,6 +34,7 @@ export async function openDatabase(config: Config, log: Logger, { role }: OpenOp
   const cluster = await openEmbedded(dataDir, role, log)
   return {
     connect: (options, onSocket) => connectTo(cluster.target, options, onSocket),
+    limit,
     location: `embedded PostgreSQL in ${dataDir}`,
     transport: transportOf(cluster.target),
     embedded: true,

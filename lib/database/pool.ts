@@ -3,14 +3,19 @@
  * died it hands out stale errors, and its transactions can end the process (see connection.ts). Here a connection that
  * ever closed, or gave an error that ends connections, is thrown away and a new one takes its place.
  *
- * A lease is free (waiting for work), busy (leased) or dead (thrown away when it comes back). When all are busy, work
- * waits in line; when the line is full, or no connection is to be had, it is refused. A connection that hangs (silence.ts)
- * is given up, and what was asked on it is lost.
+ * A lease is opening, free (waiting for work), busy (leased) or dead (thrown away when it comes back). When all are busy,
+ * work waits in line, and so it does while a connection opens; when the line is full, or no connection is to be had, it is
+ * refused. Where others of this process need the place of a connection more (pooled/connection-limit.ts), a free one is
+ * closed. A connection that hangs (pooled/hung-connection.ts) is given up, and what was asked on it is lost.
  */
 import type { Sql } from 'postgres'
-import { type Client, watchDeparture } from './cancellation.ts'
 import { classifyFailure, endsConnection } from './failure.ts'
-import { type Connect, HungCheck, pidOf, TICK_MS } from './hung-connection.ts'
+import { type Client, watchDeparture } from './pooled/cancellation.ts'
+import { ConnectionLimit, type Holder } from './pooled/connection-limit.ts'
+import { type Connect, TICK_MS } from './pooled/hung-connection.ts'
+import { abandon, failIfLost, forgetRows, giveUpIfHung, giveUpOpening, type Lease, makeLease } from './pooled/lease.ts'
+import { PoolError } from './pooled/pool-error.ts'
+import { openSession } from './session.ts'
 
 export interface PoolOptions {
   readonly size: number
@@ -18,76 +23,59 @@ export interface PoolOptions {
   readonly statementTimeoutMs?: number | undefined
   /** How much work may wait for a connection before more of it is refused. */
   readonly maxWaiting?: number
-}
-
-/** An error of the pool itself, or of its transactions. */
-export class PoolError extends Error {
-  override readonly name = 'PoolError'
-  readonly code: 'POOL_FULL' | 'POOL_CLOSED' | 'NOT_CONNECTED' | 'CONNECTION_LOST' | 'TX_ABORTED' | 'CLIENT_GONE'
-  constructor(code: PoolError['code'], message: string, cause?: unknown) {
-    super(message, { cause })
-    this.code = code
-  }
+  /** Shared with others that open connections. */
+  readonly limit?: ConnectionLimit
 }
 
 const MAX_WAITING = 1000
 /** How long `end` waits for work under way, and then for connections to close. */
 const GRACE_MS = 2000
 
-interface Lease {
-  readonly sql: Sql
-  /** What work is given: throws instead of connecting anew, which would tear work, and transactions, apart. */
-  readonly guarded: Sql
-  readonly silence: HungCheck
-  dead: boolean
-  /** Something was sent on it, so that what fails now may have been done. */
-  used: boolean
-  /** It was given up because a client went away, and not because anything is wrong with it. */
-  abandoned: boolean
-  /** What was asked by the work under way, parts of statements included; the newest is the last. */
-  asked: Query[]
-}
-/** Of the driver's. */
-interface Query {
-  /** It is the one that the connection waits for. */
-  readonly active: boolean
-  /** Null: it was not sent yet. */
-  readonly state: object | null
-  /** What its cancel() calls, and drops the promise of: where the server cannot be told, nobody would take the rejection. */
-  canceller(query: Query): Promise<void>
-  reject(error: Error): void
-}
 interface Waiter {
   resolve(lease: Lease): void
   reject(error: Error): void
 }
 
-export class Pool {
+export class Pool implements Holder {
   readonly #connect: Connect
   readonly #size: number
   readonly #maxWaiting: number
   readonly #statementTimeoutMs: number | undefined
+  readonly #limit: ConnectionLimit
   readonly #clock: NodeJS.Timeout
   readonly #leases = new Set<Lease>()
+  /** The one that was used last is the last. */
   readonly #free: Lease[] = []
   readonly #waiting: Waiter[] = []
+  #opening = 0
   #busy = 0
   #closed = false
   #onQuiet = () => {}
 
-  constructor(connect: Connect, { size, maxWaiting = MAX_WAITING, statementTimeoutMs }: PoolOptions) {
+  constructor(connect: Connect, { size, maxWaiting = MAX_WAITING, statementTimeoutMs, limit }: PoolOptions) {
     this.#connect = connect
     this.#size = size
     this.#maxWaiting = maxWaiting
     this.#statementTimeoutMs = statementTimeoutMs
+    this.#limit = limit ?? new ConnectionLimit()
+    this.#limit.join(this)
     this.#clock = setInterval(() => {
-      for (const lease of this.#leases) void giveUpIfSilent(lease)
+      for (const lease of this.#leases) void giveUpIfHung(lease)
     }, TICK_MS).unref()
   }
 
-  /** How much work is waiting for a connection. */
+  /** How much work is waiting for a connection, but for what one is being opened for. */
   get waiting(): number {
-    return this.#waiting.length
+    return Math.max(0, this.#waiting.length - this.#opening)
+  }
+
+  get idleSince(): number | undefined {
+    return this.#free[0]?.idleSince
+  }
+
+  async closeIdle(): Promise<void> {
+    const lease = this.#free.shift()
+    if (lease !== undefined) await this.#giveUp(lease)
   }
 
   /**
@@ -103,7 +91,7 @@ export class Pool {
     } catch (error) {
       if (endsConnection(error)) lease.dead = true
       else await forgetRows(lease)
-      throw this.#explain(lease, error)
+      throw error
     } finally {
       endWatch?.()
       this.#release(lease)
@@ -127,7 +115,7 @@ export class Pool {
       return result
     } catch (error) {
       if (endsConnection(error)) lease.dead = true
-      throw this.#explain(lease, error)
+      throw error
     } finally {
       this.#release(lease)
     }
@@ -135,10 +123,13 @@ export class Pool {
 
   /** Refuses new work, waits a moment for what is under way, and closes every connection. */
   async end(graceMs = GRACE_MS): Promise<void> {
+    if (this.#closed) return
     this.#closed = true
     clearInterval(this.#clock)
-    for (const waiter of this.#waiting.splice(0)) waiter.reject(poolClosed())
-    if (this.#busy > 0) {
+    this.#limit.part(this)
+    // What a connection is being opened for is under way.
+    this.#refuseWaiting(poolClosed(), this.#opening)
+    if (this.#busy > 0 || this.#waiting.length > 0) {
       await within(
         graceMs,
         new Promise<void>(resolve => {
@@ -146,9 +137,10 @@ export class Pool {
         })
       )
     }
+    this.#refuseWaiting(poolClosed())
     const living = [...this.#leases].filter(lease => !lease.dead)
     // Ending an instance whose server went away may never come back, hence the limit.
-    await within(graceMs, Promise.allSettled(living.map(lease => lease.sql.end({ timeout: graceMs / 1000 }))))
+    await within(graceMs, Promise.allSettled(living.map(lease => this.#giveUp(lease, graceMs))))
   }
 
   async #workOrRollBack<T>(lease: Lease, work: (sql: Sql) => Promise<T>): Promise<T> {
@@ -171,12 +163,13 @@ export class Pool {
 
   async #lease(client?: Client): Promise<Lease> {
     if (this.#closed) throw poolClosed()
-    const lease = this.#takeFree() ?? (this.#leases.size < this.#size ? this.#open() : undefined)
+    const lease = this.#takeFree()
     if (lease !== undefined) {
       this.#busy++
       return lease
     }
-    if (this.#waiting.length >= this.#maxWaiting) {
+    if (this.#canGrow()) void this.#grow()
+    else if (this.waiting >= this.#maxWaiting) {
       throw new PoolError('POOL_FULL', `${this.#maxWaiting} others are waiting for a connection`)
     }
     return this.#wait(client)
@@ -205,126 +198,117 @@ export class Pool {
     return undefined
   }
 
-  #open(): Lease {
-    const sql = this.#connect(() => lose(lease))
-    const lease: Lease = {
-      sql,
-      guarded: guard(sql, () => lease),
-      silence: new HungCheck(this.#connect, this.#statementTimeoutMs),
-      dead: false,
-      used: false,
-      abandoned: false,
-      asked: []
+  #canGrow(): boolean {
+    return this.#leases.size + this.#opening < this.#size
+  }
+
+  /** Opens one connection more, for whoever is first in line when it is open. */
+  async #grow(): Promise<void> {
+    this.#opening++
+    try {
+      const open = () => this.#open()
+      const isFirst = this.#leases.size + this.#opening === 1
+      const lease = isFirst ? await this.#limit.open(open) : await this.#limit.openIfFree(open)
+      this.#opening--
+      if (lease === undefined) this.#growIfBare()
+      else this.#take(lease)
+    } catch (error) {
+      this.#opening--
+      this.#failWaiting(error)
     }
+  }
+
+  async #open(): Promise<Lease> {
+    const lease = makeLease(this.#connect, this.#statementTimeoutMs, lost => this.#forget(lost))
+    const opening = openSession(lease.sql)
+    const clock = setInterval(() => void giveUpOpening(lease, opening), TICK_MS).unref()
+    try {
+      await opening
+      failIfLost(lease)
+      return lease
+    } catch (error) {
+      lease.sql.end({ timeout: 0 }).catch(() => {})
+      throw error
+    } finally {
+      clearInterval(clock)
+    }
+  }
+
+  #take(lease: Lease): void {
     this.#leases.add(lease)
-    return lease
+    if (this.#closed && this.#waiting.length === 0) {
+      void this.#giveUp(lease)
+      return
+    }
+    this.#busy++
+    this.#release(lease)
   }
 
-  #drop(lease: Lease): void {
-    this.#leases.delete(lease)
-    // Not awaited: ending an instance that lost its server may never come back.
-    lease.sql.end({ timeout: 0 }).catch(() => {})
+  /** A connection has closed that nobody used just then. */
+  #forget(lease: Lease): void {
+    const at = this.#free.indexOf(lease)
+    if (at < 0) return
+    this.#free.splice(at, 1)
+    this.#drop(lease)
   }
 
-  /** Where a connection could not be had, nothing was sent; then those in line need not try in their turn. */
-  #explain(lease: Lease, error: unknown): unknown {
-    noteUse(lease)
-    if (lease.used || lease.abandoned || lease.asked.length === 0 || !lease.dead) return error
+  /** Those who wait for a connection that there will not be. */
+  #growIfBare(): void {
+    if (this.#waiting.length > 0 && this.#leases.size + this.#opening === 0) void this.#grow()
+  }
+
+  /**
+   * No connection could be had, and nothing was sent: those in line need not try in their turn. Where there are others,
+   * they wait for those.
+   */
+  #failWaiting(error: unknown): void {
+    if (this.#opening > 0 || [...this.#leases].some(lease => !lease.dead)) return
     const refused =
       classifyFailure(error) === 'lost' ? new PoolError('NOT_CONNECTED', 'No connection could be had', error) : error
-    const hasOther = [...this.#leases].some(other => other.used && !other.dead)
-    if (!hasOther) for (const waiter of this.#waiting.splice(0)) waiter.reject(refused as Error)
-    return refused
+    this.#refuseWaiting(refused as Error)
+    this.#noteQuiet()
+  }
+
+  /** All who wait, but for so many. */
+  #refuseWaiting(error: Error, but = 0): void {
+    for (const waiter of this.#waiting.splice(but)) waiter.reject(error)
+  }
+
+  /** Forgets a connection that is dead. */
+  #drop(lease: Lease): void {
+    if (!this.#leases.delete(lease)) return
+    // Not awaited: ending an instance that lost its server may never come back.
+    lease.sql.end({ timeout: 0 }).catch(() => {})
+    this.#limit.leave()
+  }
+
+  /** Closes a connection that is free, whose place is somebody else's then. */
+  #giveUp(lease: Lease, graceMs = GRACE_MS): Promise<void> {
+    this.#leases.delete(lease)
+    lease.dead = true
+    return this.#limit.leaveAfter(within(graceMs, lease.sql.end({ timeout: graceMs / 1000 })))
   }
 
   /** Passes a connection on to whoever waits longest: the lease stays busy then. */
   #release(lease: Lease): void {
-    noteUse(lease)
     lease.asked = []
+    lease.idleSince = performance.now()
     if (lease.dead) this.#drop(lease)
-    const waiter = this.#waiting.shift()
+    else if (this.#limit.isWanted && !this.#closed) void this.#giveUp(lease)
+    const waiter = lease.dead ? undefined : this.#waiting.shift()
     if (waiter !== undefined) {
-      waiter.resolve(lease.dead ? this.#open() : lease)
+      waiter.resolve(lease)
       return
     }
     this.#busy--
     if (!lease.dead) this.#free.push(lease)
-    if (this.#busy === 0) this.#onQuiet()
+    else if (this.#waiting.length > 0 && this.#canGrow()) void this.#grow()
+    this.#noteQuiet()
   }
-}
 
-/** An instance of the driver that fails where the connection is lost, and keeps the queries in its lease. */
-function guard(sql: Sql, lease: () => Lease): Sql {
-  const keep = <T>(query: T): T => {
-    lease().asked.push(query as Query)
-    return query
+  #noteQuiet(): void {
+    if (this.#busy === 0 && this.#waiting.length === 0) this.#onQuiet()
   }
-  const unsafe = (...parameters: Parameters<Sql['unsafe']>) => keep(sql.unsafe(...parameters))
-  return new Proxy(sql, {
-    apply(target, self, parameters) {
-      failIfLost(lease())
-      return keep(Reflect.apply(target, self, parameters))
-    },
-    get(target, property) {
-      failIfLost(lease())
-      return property === 'unsafe' ? unsafe : Reflect.get(target, property)
-    }
-  })
-}
-
-/** Cancels what a lease is doing. A cancellation that comes late would hit the next query, so there is none. */
-function abandon(lease: Lease): void {
-  lease.dead = true
-  lease.abandoned = true
-  const query = lease.asked.find(query => query.active) ?? lease.asked.at(-1)
-  query?.canceller(query).catch(() => {
-    // The connection is given up in any case.
-  })
-}
-
-function noteUse(lease: Lease): void {
-  lease.used ||= lease.asked.some(query => query.state !== null)
-}
-
-/** At each tick: ends a connection that hangs, with which the driver rejects what was asked on it. */
-async function giveUpIfSilent(lease: Lease): Promise<void> {
-  noteUse(lease)
-  const active = lease.asked.find(query => query.active)
-  // Where nothing is active all that was sent has been answered.
-  if (active === undefined && lease.used) lease.asked = []
-  const awaited = lease.used ? active : lease.asked[0]
-  const hangs = await lease.silence.hangs(awaited, pidOf(active))
-  if (!hangs || (lease.used && !active?.active)) return
-  lease.dead = true
-  lease.sql.end({ timeout: 0 }).catch(() => {})
-}
-
-/**
- * The driver (postgres 3.4.9) keeps count of the rows of a query that fails half-way, and the next query on the connection
- * gets as many empty rows in front of its own: one whose rows nobody reads takes them.
- */
-async function forgetRows(lease: Lease): Promise<void> {
-  if (lease.dead) return
-  await lease.guarded`select`.catch(() => {
-    lease.dead = true
-  })
-}
-
-/**
- * A connection has closed. When its socket failed, a moment before, the driver (postgres 3.4.9) rejected what it waited
- * for; what was sent since then, it would never answer.
- */
-function lose(lease: Lease): void {
-  lease.dead = true
-  for (const query of lease.asked) if (query.state !== null) query.reject(connectionLost())
-}
-
-function failIfLost(lease: Lease): void {
-  if (lease.dead) throw connectionLost()
-}
-
-function connectionLost(): PoolError {
-  return new PoolError('CONNECTION_LOST', 'The connection was lost while it was in use')
 }
 
 function poolClosed(): PoolError {

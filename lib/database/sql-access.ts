@@ -12,9 +12,9 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Sql } from 'postgres'
 import { Refusal } from '../errors.ts'
-import type { Client } from './cancellation.ts'
 import { classifyFailure, isReadOnlyRefusal } from './failure.ts'
 import type { Pool } from './pool.ts'
+import type { Client } from './pooled/cancellation.ts'
 
 /** What the attempts at one write know of each other. */
 export interface Attempts {

@@ -90,7 +90,8 @@ export class Setup {
   }
 
   async #ask<T>(work: (sql: Sql) => Promise<T>): Promise<T> {
-    const pool = new Pool(onClose => this.#database.connect({ applicationName: 'setup', onClose }), { size: 1 })
+    const { connect, limit } = this.#database
+    const pool = new Pool(onClose => connect({ applicationName: 'setup', onClose }), { size: 1, limit })
     try {
       return await pool.run(work)
     } finally {

@@ -1,23 +1,44 @@
-/** The connection that one lane uses for COPY. It is opened when it is needed, and again after it has died. */
+/**
+ * The connection that one lane uses for COPY. It is opened when it is needed, and again after it has died or was given up
+ * for others.
+ */
 import type { CopyConnection } from '../database/copy-connection.ts'
 import { isDivisionByZero, isUniqueViolation } from '../database/failure.ts'
+import type { ConnectionLimit, Holder } from '../database/pooled/connection-limit.ts'
 import type { KnownFloors } from '../store/rankings/known-floors.ts'
 import { type Batch, CopyBatches } from '../store/write/copy-batch.ts'
 
 /** Opens a connection. Rejects if PostgreSQL cannot be reached. */
 export type OpenCopy = () => Promise<CopyConnection>
 
-export class Copier {
+export class Copier implements Holder {
   readonly #open: OpenCopy
+  readonly #limit: ConnectionLimit
   /** The row of project_totals in which this lane counts; the other lanes count in other rows. */
   readonly #slot: number
   readonly #batches: CopyBatches
   #connection: CopyConnection | undefined
+  #idleSince: number | undefined
 
-  constructor(open: OpenCopy, slot: number, floors: KnownFloors) {
+  constructor(open: OpenCopy, limit: ConnectionLimit, slot: number, floors: KnownFloors) {
     this.#open = open
+    this.#limit = limit
     this.#slot = slot
     this.#batches = new CopyBatches(floors)
+    limit.join(this)
+  }
+
+  get idleSince(): number | undefined {
+    return this.#connection?.isDead === false ? this.#idleSince : undefined
+  }
+
+  async closeIdle(): Promise<void> {
+    const connection = this.#connection
+    this.#connection = undefined
+    this.#idleSince = undefined
+    if (connection === undefined) return
+    connection.close()
+    await this.#limit.leaveAfter(connection.closed)
   }
 
   /**
@@ -26,17 +47,35 @@ export class Copier {
    * the connection breaks or PostgreSQL refuses the write for another reason.
    */
   async write(batch: Batch): Promise<boolean> {
-    if (this.#connection === undefined || this.#connection.isDead) this.#connection = await this.#open()
+    const connection = await this.#connect()
     try {
-      await this.#batches.write(this.#connection, batch, this.#slot)
+      await this.#batches.write(connection, batch, this.#slot)
       return true
     } catch (error) {
       if (isUniqueViolation(error) || isDivisionByZero(error)) return false
       throw error
+    } finally {
+      this.#idleSince = performance.now()
+      if (this.#limit.isWanted) void this.closeIdle()
     }
   }
 
   close(): void {
-    this.#connection?.close()
+    this.#limit.part(this)
+    void this.closeIdle()
+  }
+
+  async #connect(): Promise<CopyConnection> {
+    this.#idleSince = undefined
+    if (this.#connection?.isDead === false) return this.#connection
+    const connection = await this.#limit.open(this.#open)
+    this.#connection = connection
+    void connection.closed.then(() => {
+      // One that was given up has left its place already.
+      if (this.#connection !== connection) return
+      this.#connection = undefined
+      this.#limit.leave()
+    })
+    return connection
   }
 }

@@ -47,6 +47,8 @@ export interface IngestOptions {
   readonly workers: number
   /** How many traces a trial account may record; undefined if trial mode is off. */
   readonly trialTraces: number | undefined
+  /** How many batches are under way at once; undefined: as lib/limits/parallelism.ts has it. */
+  readonly lanes?: number
   /** When rankings are cut, and to which length. */
   readonly cuts?: CutOptions
 }
@@ -124,8 +126,9 @@ export class WritePath implements Ingest {
     metrics.watchPending(() => this.#admission)
     const connection = { applicationName: 'writer', statementTimeoutMs: STATEMENT_TIMEOUT_MS, settings: SETTINGS }
     const connect = (onClose: () => void) => database.connect({ ...connection, onClose })
-    const { lanes } = parallelismOf()
-    this.#pool = new Pool(connect, { size: lanes, statementTimeoutMs: STATEMENT_TIMEOUT_MS })
+    const { lanes = parallelismOf().lanes } = options
+    const { limit } = database
+    this.#pool = new Pool(connect, { size: lanes, statementTimeoutMs: STATEMENT_TIMEOUT_MS, limit })
     this.#resends = new Resends(this.#pool)
     const openCopy = () => CopyConnection.open(database.connect, connection)
     const running = new RunningTraces()
@@ -134,7 +137,7 @@ export class WritePath implements Ingest {
     const again = (pending: Pending, pauseMs: number) => this.#tryAgain(pending, pauseMs)
     this.#writers = Array.from({ length: lanes }, (_, lane) => {
       const slot = 1 + ((first + lane) % SLOTS)
-      return new Writer(this.#pool, openCopy, { slot, running, floors, again }, log)
+      return new Writer(this.#pool, openCopy, { slot, limit, running, floors, again }, log)
     })
     this.#idle = [...this.#writers]
   }

@@ -12,6 +12,7 @@
  */
 import { classifyFailure, isReadOnlyRefusal, isUniqueViolation, isUnreachable } from '../database/failure.ts'
 import type { Pool } from '../database/pool.ts'
+import type { ConnectionLimit } from '../database/pooled/connection-limit.ts'
 import { Refusal } from '../errors.ts'
 import type { Logger } from '../log.ts'
 import type { SpanRows } from '../rows/copy-rows.ts'
@@ -54,6 +55,7 @@ const LOOKS_AFTER_CONFLICT = 8
 export interface WriterOptions {
   /** The row of project_totals in which this writer counts; the other writers count in other rows. */
   readonly slot: number
+  readonly limit: ConnectionLimit
   readonly running: RunningTraces
   readonly floors: KnownFloors
   readonly again: Again
@@ -69,11 +71,11 @@ export class Writer {
   /** How many of the next batches have all their states read before they are written. */
   #looks = 0
 
-  constructor(pool: Pool, openCopy: OpenCopy, { slot, running, floors, again }: WriterOptions, log: Logger) {
+  constructor(pool: Pool, openCopy: OpenCopy, options: WriterOptions, log: Logger) {
     this.#pool = pool
-    this.#copier = new Copier(openCopy, slot, floors)
-    this.#running = running
-    this.#again = again
+    this.#copier = new Copier(openCopy, options.limit, options.slot, options.floors)
+    this.#running = options.running
+    this.#again = options.again
     this.#log = log
   }
 

@@ -1,11 +1,14 @@
 /**
- * How much is done at once, by the number of cores: the one place where that is chosen.
+ * How much is done at once, by the number of cores and of connections: the one place where that is chosen.
  *
  * Measured on two cores: two lanes, each a connection that writes a batch while the other waits for its commit; more gained
  * nothing. With more cores PostgreSQL can write as many batches at once as it has cores, and the main thread of a process
  * feeds about eight of them. Reads take six connections on two cores and wait for PostgreSQL, not for node, so they grow
  * with its cores as well. Small writes (scores, patches, deletions) are rare. A worker thread needs a core of its own beside
  * the main thread.
+ *
+ * A process would use a connection for each of these, and can do with fewer: then whoever needs one is given that of somebody
+ * who does not just then (lib/database/pooled/connection-limit.ts). With few, a second lane would take the first one's.
  */
 import { availableParallelism } from 'node:os'
 
@@ -17,13 +20,26 @@ export interface Parallelism {
   /** Connections for reads, and for small writes. */
   readonly readers: number
   readonly writers: number
+  /** All connections of one process. */
+  readonly connections: number
 }
 
-export function parallelismOf(cores: number = availableParallelism()): Parallelism {
+/** A lane looks and copies: a connection each. */
+const PER_LANE = 2
+/** One for keys, one for notices of keys, and one for each of what is done now and then beside: statistics, and rankings. */
+const OTHERS = 4
+/** With fewer connections there is one lane. */
+const LEAST_FOR_LANES = 10
+
+export function parallelismOf(cores: number = availableParallelism(), most = Number.POSITIVE_INFINITY): Parallelism {
+  const lanes = most < LEAST_FOR_LANES ? 1 : Math.min(8, Math.max(2, cores))
+  const readers = Math.min(16, Math.max(6, 2 * cores))
+  const writers = 2
   return {
-    lanes: Math.min(8, Math.max(2, cores)),
+    lanes,
     workers: Math.max(1, cores - 1),
-    readers: Math.min(16, Math.max(6, 2 * cores)),
-    writers: 2
+    readers,
+    writers,
+    connections: Math.min(most, PER_LANE * lanes + readers + writers + OTHERS)
   }
 }

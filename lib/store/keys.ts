@@ -172,6 +172,11 @@ export async function setKeyEnvironment(
   return row
 }
 
+/** From now on the connection is told what is announced. */
+export async function listenToKeys(sql: Sql): Promise<void> {
+  await sql.unsafe(`listen ${KEYS_CHANNEL}`)
+}
+
 /** Tells the listeners, from the `returning` list of a statement, which key it changed. */
 function announcement(sql: Sql) {
   return sql`pg_notify(${KEYS_CHANNEL}, id) as announced`

@@ -2,6 +2,7 @@ import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
 import t from 'tap'
 import { readConfig } from '../../lib/config.ts'
+import { parallelismOf } from '../../lib/limits/parallelism.ts'
 
 t.test('has a default for everything', t => {
   t.strictSame(readConfig({}), {
@@ -16,6 +17,7 @@ t.test('has a default for everything', t => {
     storageLimitBytes: 10 * 1024 ** 3,
     workers: Math.max(1, availableParallelism() - 1),
     processes: 1,
+    databaseConnections: parallelismOf().connections,
     allowedOrigins: [],
     logLevel: 'info',
     autoMigrate: true
@@ -42,6 +44,7 @@ t.test('takes every value', t => {
     ['STORAGE_LIMIT_BYTES', '1', 'storageLimitBytes', 1],
     ['WORKERS', '256', 'workers', 256],
     ['PROCESSES', '2', 'processes', 2],
+    ['DATABASE_CONNECTIONS', '5', 'databaseConnections', 5],
     ['ALLOWED_ORIGINS', 'https://a.example.com, http://localhost:3000,', 'allowedOrigins', null],
     ['LOG_LEVEL', 'silent', 'logLevel', undefined],
     ['AUTO_MIGRATE', 'false', 'autoMigrate', false]
@@ -68,6 +71,7 @@ t.test('refuses every bad value in one line that names the variable', t => {
     ['STORAGE_LIMIT_BYTES', ['0', '10GB', '-5']],
     ['WORKERS', ['0', '257', 'all']],
     ['PROCESSES', ['0', '257', '1.5']],
+    ['DATABASE_CONNECTIONS', ['2', '1001', 'all']],
     ['ALLOWED_ORIGINS', ['*', 'example.com', 'https://example.com/', 'https://example.com/path', 'https://a.com,*']],
     ['LOG_LEVEL', ['loud', 'INFO', 'warning']],
     ['AUTO_MIGRATE', ['yes', '1', 'TRUE']]

@@ -1,6 +1,7 @@
 import type { Sql } from 'postgres'
 import t from 'tap'
 import { READER_SETTINGS } from '../../lib/database/reader-settings.ts'
+import { openSession } from '../../lib/database/session.ts'
 import { edgeBelow, TRACE_ORDERS } from '../../lib/store/lists/order.ts'
 import { listScores, type ScoreQuery } from '../../lib/store/lists/score-list.ts'
 import { DEPTH, readDeep } from '../../lib/store/lists/trace-depth.ts'
@@ -154,6 +155,7 @@ const shapeOf = (plan: readonly Plan[]) =>
 t.test('no list sorts a project or passes over it', async t => {
   const database = await testDatabase(t)
   const sql = database.connect({ settings: READER_SETTINGS })
+  await openSession(sql)
   t.teardown(() => sql.end())
   const projectId = await seedProject(sql)
   const reads = [

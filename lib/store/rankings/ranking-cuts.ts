@@ -5,6 +5,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Sql } from 'postgres'
 import type { Database } from '../../database/database.ts'
+import { closeSingle, openSingle } from '../../database/pooled/single-connection.ts'
 import type { Logger } from '../../log.ts'
 import { KnownFloors } from './known-floors.ts'
 import { cutRanking, findFrequentLists, RANKING_SIZE, RANKINGS, type RankingSize } from './rankings.ts'
@@ -29,17 +30,18 @@ export interface CutOptions {
 
 export class RankingCuts {
   readonly floors = new KnownFloors()
-  readonly #database: Pick<Database, 'connect'>
+  readonly #database: Pick<Database, 'connect' | 'limit'>
   readonly #log: Logger
   readonly #options: CutOptions
   /** How many operations on a project are left until its rankings are cut, by project. */
   readonly #left = new Map<number, number>()
   readonly #due = new Set<number>()
   #unread = 0
+  #isAtWork = false
   #sql: Sql | undefined
   #isClosing = false
 
-  constructor(database: Pick<Database, 'connect'>, log: Logger, options: CutOptions = CUTS) {
+  constructor(database: Pick<Database, 'connect' | 'limit'>, log: Logger, options: CutOptions = CUTS) {
     this.#database = database
     this.#log = log
     this.#options = options
@@ -52,7 +54,7 @@ export class RankingCuts {
     if (left <= 0) this.#due.add(projectId)
     this.#unread += operations
     if (left > 0 && this.#unread < this.#options.read) return
-    if (this.#sql === undefined && !this.#isClosing) void this.#work()
+    if (!this.#isAtWork && !this.#isClosing) void this.#work()
   }
 
   /** Gives up the work that is under way, and does no more. */
@@ -62,16 +64,16 @@ export class RankingCuts {
   }
 
   async #work(): Promise<void> {
-    const sql = this.#database.connect({
-      applicationName: 'rankings',
-      statementTimeoutMs: TIMEOUT_MS,
-      settings: { enable_seqscan: 'off' }
-    })
-    this.#sql = sql
+    this.#isAtWork = true
     this.#unread = 0
     const due = [...this.#due]
     this.#due.clear()
     try {
+      const settings = { enable_seqscan: 'off' }
+      const connection = { applicationName: 'rankings', statementTimeoutMs: TIMEOUT_MS, settings }
+      const sql = await openSingle(this.#database, connection)
+      this.#sql = sql
+      if (this.#isClosing) return
       for (const projectId of due) {
         for (const list of await findFrequentLists(sql, projectId)) {
           for (const ranking of RANKINGS) {
@@ -85,8 +87,9 @@ export class RankingCuts {
       if (!this.#isClosing)
         this.#log.warn({ err: error }, 'the rankings of traces could not be cut; they stay long for now')
     } finally {
-      await sql.end({ timeout: 0 })
+      if (this.#sql !== undefined) await closeSingle(this.#database, this.#sql)
       this.#sql = undefined
+      this.#isAtWork = false
     }
   }
 }

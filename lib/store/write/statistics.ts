@@ -6,6 +6,7 @@
  */
 import type { Sql } from 'postgres'
 import type { Database } from '../../database/database.ts'
+import { closeSingle, openSingle } from '../../database/pooled/single-connection.ts'
 import type { Logger } from '../../log.ts'
 
 /**
@@ -16,15 +17,16 @@ const STEPS = [100, 1000, 10_000] as const
 const TIMEOUT_MS = 30_000
 
 export class Statistics {
-  readonly #database: Pick<Database, 'connect'>
+  readonly #database: Pick<Database, 'connect' | 'limit'>
   readonly #log: Logger
   #steps: readonly number[] = STEPS
   #operations = 0
+  #isAtWork = false
   /** The connection over which the tables are being analyzed; undefined if they are not. */
   #sql: Sql | undefined
   #isClosing = false
 
-  constructor(database: Pick<Database, 'connect'>, log: Logger) {
+  constructor(database: Pick<Database, 'connect' | 'limit'>, log: Logger) {
     this.#database = database
     this.#log = log
   }
@@ -33,7 +35,7 @@ export class Statistics {
   count(operations: number): void {
     this.#operations += operations
     const [step, ...others] = this.#steps
-    if (step === undefined || this.#operations < step || this.#sql !== undefined) return
+    if (step === undefined || this.#operations < step || this.#isAtWork) return
     this.#steps = others
     void this.#analyze(step)
   }
@@ -46,9 +48,11 @@ export class Statistics {
   }
 
   async #analyze(step: number): Promise<void> {
-    const sql = this.#database.connect({ applicationName: 'statistics', statementTimeoutMs: TIMEOUT_MS })
-    this.#sql = sql
+    this.#isAtWork = true
     try {
+      const sql = await openSingle(this.#database, { applicationName: 'statistics', statementTimeoutMs: TIMEOUT_MS })
+      this.#sql = sql
+      if (this.#isClosing) return
       const [row] = await sql<
         { known: number }[]
       >`select reltuples as known from pg_class where oid = 'traces'::regclass`
@@ -59,8 +63,9 @@ export class Statistics {
     } catch (error) {
       if (!this.#isClosing) this.#log.warn({ err: error }, 'the tables could not be analyzed; autovacuum will do it')
     } finally {
-      await sql.end({ timeout: 0 })
+      if (this.#sql !== undefined) await closeSingle(this.#database, this.#sql)
       this.#sql = undefined
+      this.#isAtWork = false
     }
   }
 }

@@ -1,11 +1,13 @@
 import { connect, createServer, type Server } from 'node:net'
 import t, { type Test } from 'tap'
 import { connectTo, type SocketTarget, withDatabase } from '../../../lib/database/connection.ts'
+import { openSession } from '../../../lib/database/session.ts'
 import { readTestServer, testDatabase } from '../../fixtures/database/database.ts'
 
 const database = await testDatabase(t)
 const sql = database.connect({ applicationName: 'test', statementTimeoutMs: 60_000 })
 t.teardown(() => sql.end({ timeout: 1 }))
+await openSession(sql)
 
 const UUID = '0af7651916cd43dd8448eb211c80319c'
 

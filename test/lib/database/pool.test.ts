@@ -45,7 +45,11 @@ t.test('uses one connection again and again, and no more than its size', async t
   const pool = makePool(t, 2)
   const alone = [await pool.run(readPid), await pool.run(readPid)]
   t.equal(new Set(alone).size, 1)
-  const together = await Promise.all([1, 2, 3, 4, 5].map(() => pool.run(readPid)))
+  const slowly = async (sql: Sql) => {
+    await sql`select pg_sleep(0.1)`
+    return readPid(sql)
+  }
+  const together = await Promise.all([1, 2, 3, 4, 5].map(() => pool.run(slowly)))
   t.equal(new Set(together).size, 2)
 })
 

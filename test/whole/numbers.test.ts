@@ -1,8 +1,8 @@
 /** Numbers in free JSON come back with the text that they were sent with, wherever it stands; identity compares values. */
 import t from 'tap'
-import { AT, LATER, spanId, traceId } from './fixtures/bodies/bodies.ts'
-import { exportLines, testImporter } from './fixtures/database/moving.ts'
-import { testService } from './fixtures/service/service.ts'
+import { AT, LATER, spanId, traceId } from '../fixtures/bodies/bodies.ts'
+import { exportLines, testImporter } from '../fixtures/database/moving.ts'
+import { testService } from '../fixtures/service/service.ts'
 
 const TRACES = '/api/v1/traces'
 const ODD = `[1.0,-0,0.0,1E2,1.50,0.0000001,1e400,${'1234567890'.repeat(10)},0.${'3'.repeat(99)}0]`

@@ -1,0 +1,188 @@
+/**
+ * How many connections a process has at once, whoever in it holds them. A connection is opened in a place; where all places
+ * are taken, that of the connection that has been idle for longest is given up for it, or the next one that becomes idle.
+ *
+ * PostgreSQL may allow fewer than there are places (the limit of a role, a database or the server), and says so only when one
+ * is opened. From then on there are as many places as there are connections, and now and then one more is tried.
+ */
+import { setTimeout as delay } from 'node:timers/promises'
+import { isTooManyConnections } from '../failure.ts'
+
+/** Has connections that it could do without for a while. */
+export interface Holder {
+  /** When the one that it needs least became idle, as performance.now() has it; undefined: all are busy. */
+  readonly idleSince: number | undefined
+  /** Closes that one; resolves when it is closed. */
+  closeIdle(): Promise<void>
+}
+
+/** What a process lacks: it has been allowed fewer connections than it would use. */
+export interface Shortage {
+  readonly allowed: number
+  readonly wanted: number
+}
+
+/**
+ * A connection that was just closed counts until its backend has ended, which takes a moment; so a refusal is believed only
+ * when it has been repeated so often.
+ */
+const ATTEMPTS = 4
+const ATTEMPT_PAUSE_MS = 25
+/** How long somebody without any connection goes on trying, while this process has none to give up. */
+const PATIENCE_MS = 3000
+const PAUSE_MS = 100
+/** After so long without a refusal one connection more is tried. */
+const RAISE_AFTER_MS = 10_000
+
+export class ConnectionLimit {
+  readonly #wanted: number
+  readonly #onShortage: (shortage: Shortage) => void
+  readonly #holders = new Set<Holder>()
+  readonly #waiting: (() => void)[] = []
+  #allowed: number
+  #held = 0
+  /** Held for good: nobody can have them. */
+  #kept = 0
+  #closing = 0
+  #refusedAt = 0
+  /** The fewest that were told of since there were enough. */
+  #told = Number.POSITIVE_INFINITY
+
+  /** `onShortage` is told when PostgreSQL allows fewer than before. */
+  constructor(most = Number.POSITIVE_INFINITY, onShortage: (shortage: Shortage) => void = () => {}) {
+    this.#wanted = most
+    this.#allowed = most
+    this.#onShortage = onShortage
+  }
+
+  /** Undefined: PostgreSQL has allowed all that were asked for. */
+  get shortage(): Shortage | undefined {
+    return this.#allowed < this.#wanted ? { allowed: this.#allowed, wanted: this.#wanted } : undefined
+  }
+
+  /** Whether somebody waits for a place that is not about to be free: a connection that becomes idle should be closed. */
+  get isWanted(): boolean {
+    return this.#waiting.length > this.#closing
+  }
+
+  join(holder: Holder): void {
+    this.#holders.add(holder)
+  }
+
+  part(holder: Holder): void {
+    this.#holders.delete(holder)
+  }
+
+  /** Opens a connection that somebody cannot do without; waits for a place. The place is the caller's until `leave`. */
+  async open<T>(connect: () => Promise<T>): Promise<T> {
+    let end = Number.POSITIVE_INFINITY
+    for (;;) {
+      await this.#enter()
+      try {
+        return await this.#attempt(connect)
+      } catch (error) {
+        this.leave()
+        if (!isTooManyConnections(error) || performance.now() > end) throw error
+        end = Math.min(end, performance.now() + PATIENCE_MS)
+        this.#noteRefusal()
+      }
+      await delay(PAUSE_MS)
+    }
+  }
+
+  /** The same for a connection that is never given up. */
+  async openForGood<T>(connect: () => Promise<T>): Promise<T> {
+    const connection = await this.open(connect)
+    this.#kept++
+    return connection
+  }
+
+  leaveForGood(): void {
+    this.#kept--
+    this.leave()
+  }
+
+  /** Opens a connection that somebody could do without; undefined: there is no place for it. */
+  async openIfFree<T>(connect: () => Promise<T>): Promise<T | undefined> {
+    if (!this.#hasRoom() || this.#waiting.length > 0) return undefined
+    this.#held++
+    try {
+      return await connect()
+    } catch (error) {
+      this.leave()
+      if (!isTooManyConnections(error)) throw error
+      this.#noteRefusal()
+      return undefined
+    }
+  }
+
+  /** A connection has closed: its place is free. */
+  leave(): void {
+    this.#held--
+    if (this.#hasRoom()) this.#pass()
+  }
+
+  /** Gives the place of a connection back once that has closed. */
+  leaveAfter(closed: Promise<unknown>): Promise<void> {
+    this.#closing++
+    const leave = () => {
+      this.#closing--
+      this.leave()
+    }
+    return closed.then(leave, leave)
+  }
+
+  async #enter(): Promise<void> {
+    if (this.#waiting.length === 0 && this.#hasRoom()) {
+      this.#held++
+      return
+    }
+    const turn = new Promise<void>(resolve => this.#waiting.push(resolve))
+    if (this.isWanted) this.#closeIdlest()
+    await turn
+  }
+
+  #pass(): void {
+    const next = this.#waiting.shift()
+    if (next === undefined) return
+    this.#held++
+    next()
+  }
+
+  #closeIdlest(): void {
+    const idle = [...this.#holders].filter(holder => holder.idleSince !== undefined)
+    const [idlest] = idle.sort((one, other) => one.idleSince! - other.idleSince!)
+    void idlest?.closeIdle()
+  }
+
+  async #attempt<T>(connect: () => Promise<T>): Promise<T> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await connect()
+      } catch (error) {
+        if (attempt === ATTEMPTS || !isTooManyConnections(error)) throw error
+      }
+      await delay(ATTEMPT_PAUSE_MS)
+    }
+  }
+
+  #hasRoom(): boolean {
+    const isDue = this.shortage !== undefined && performance.now() - this.#refusedAt > RAISE_AFTER_MS
+    if (this.#held >= this.#allowed && isDue) {
+      this.#allowed++
+      if (this.shortage === undefined) this.#told = Number.POSITIVE_INFINITY
+      this.#refusedAt = performance.now()
+    }
+    // Somebody must always be able to try.
+    return this.#held < Math.max(this.#allowed, this.#kept + 1)
+  }
+
+  #noteRefusal(): void {
+    this.#refusedAt = performance.now()
+    const allowed = Math.max(1, this.#held)
+    this.#allowed = Math.min(this.#allowed, allowed)
+    if (this.#allowed >= this.#told) return
+    this.#told = this.#allowed
+    this.#onShortage({ allowed, wanted: this.#wanted })
+  }
+}

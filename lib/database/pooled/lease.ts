@@ -1,0 +1,120 @@
+/** A connection of a Pool, as it is leased to one piece of work after the other. */
+import type { Sql } from 'postgres'
+import { type Connect, HungCheck, pidOf } from './hung-connection.ts'
+import { PoolError } from './pool-error.ts'
+
+export interface Lease {
+  readonly sql: Sql
+  /** What work is given: throws instead of connecting anew, which would tear work, and transactions, apart. */
+  readonly guarded: Sql
+  readonly hungCheck: HungCheck
+  dead: boolean
+  /** What was asked by the work under way, parts of statements included; the newest is the last. */
+  asked: Query[]
+  /** When its last work ended, as performance.now() has it. */
+  idleSince: number
+}
+
+/** Of the driver's. */
+export interface Query {
+  /** It is the one that the connection waits for. */
+  readonly active: boolean
+  /** Null: it was not sent yet. */
+  readonly state: object | null
+  /** What its cancel() calls, and drops the promise of: where the server cannot be told, nobody would take the rejection. */
+  canceller(query: Query): Promise<void>
+  reject(error: Error): void
+}
+
+/** `onLost` is told when the connection has closed. */
+export function makeLease(
+  connect: Connect,
+  statementTimeoutMs: number | undefined,
+  onLost: (lease: Lease) => void
+): Lease {
+  const sql = connect(() => {
+    lose(lease)
+    onLost(lease)
+  })
+  const lease: Lease = {
+    sql,
+    guarded: guard(sql, () => lease),
+    hungCheck: new HungCheck(connect, statementTimeoutMs),
+    dead: false,
+    asked: [],
+    idleSince: 0
+  }
+  return lease
+}
+
+/** An instance of the driver that fails where the connection is lost, and keeps the queries in its lease. */
+function guard(sql: Sql, lease: () => Lease): Sql {
+  const keep = <T>(query: T): T => {
+    lease().asked.push(query as Query)
+    return query
+  }
+  const unsafe = (...parameters: Parameters<Sql['unsafe']>) => keep(sql.unsafe(...parameters))
+  return new Proxy(sql, {
+    apply(target, self, parameters) {
+      failIfLost(lease())
+      return keep(Reflect.apply(target, self, parameters))
+    },
+    get(target, property) {
+      failIfLost(lease())
+      return property === 'unsafe' ? unsafe : Reflect.get(target, property)
+    }
+  })
+}
+
+/** Cancels what a lease is doing. A cancellation that comes late would hit the next query, so there is none. */
+export function abandon(lease: Lease): void {
+  lease.dead = true
+  const query = lease.asked.find(query => query.active) ?? lease.asked.at(-1)
+  query?.canceller(query).catch(() => {
+    // The connection is given up in any case.
+  })
+}
+
+/** At each tick: ends a connection that hangs, with which the driver rejects what was asked on it. */
+export async function giveUpIfHung(lease: Lease): Promise<void> {
+  const active = lease.asked.find(query => query.active)
+  // Where nothing is active all that was sent has been answered.
+  if (active === undefined) lease.asked = []
+  const hangs = await lease.hungCheck.hangs(active, pidOf(active))
+  if (!hangs || !active?.active) return
+  lease.dead = true
+  lease.sql.end({ timeout: 0 }).catch(() => {})
+}
+
+/** At each tick while a connection opens: the same. Its statement time-out does not hold yet. */
+export async function giveUpOpening(lease: Lease, opening: object): Promise<void> {
+  if (await lease.hungCheck.hangs(opening, pidOf(opening))) lease.sql.end({ timeout: 0 }).catch(() => {})
+}
+
+/**
+ * The driver (postgres 3.4.9) keeps count of the rows of a query that fails half-way, and the next query on the connection
+ * gets as many empty rows in front of its own: one whose rows nobody reads takes them.
+ */
+export async function forgetRows(lease: Lease): Promise<void> {
+  if (lease.dead) return
+  await lease.guarded`select`.catch(() => {
+    lease.dead = true
+  })
+}
+
+/**
+ * A connection has closed. When its socket failed, a moment before, the driver (postgres 3.4.9) rejected what it waited
+ * for; what was sent since then, it would never answer.
+ */
+function lose(lease: Lease): void {
+  lease.dead = true
+  for (const query of lease.asked) if (query.state !== null) query.reject(connectionLost())
+}
+
+export function failIfLost(lease: Lease): void {
+  if (lease.dead) throw connectionLost()
+}
+
+function connectionLost(): PoolError {
+  return new PoolError('CONNECTION_LOST', 'The connection was lost while it was in use')
+}

@@ -1,0 +1,20 @@
+/** Whether PostgreSQL allows as many connections as the processes of a server would use. */
+import type { Shortage } from '../database/pooled/connection-limit.ts'
+import type { ConnectionRoom } from '../store/connection-room.ts'
+
+/** What one process has found out. */
+export function describeShortage(shortage: Shortage | undefined): string[] {
+  if (shortage === undefined) return []
+  const { allowed, wanted } = shortage
+  return [`connections: the database allows this process ${allowed} of ${wanted}`]
+}
+
+/** What can be known beforehand, as sentences that say what to do. */
+export function findShortage(room: ConnectionRoom, processes: number, perProcess: number): string[] {
+  const wanted = processes * perProcess
+  if (room.most >= wanted) return []
+  return [
+    `${room.setBy} allows ${room.most} connections, and the server would use up to ${wanted} (${perProcess} for each ` +
+      'process): it works with fewer, more slowly. Raise the limit, or set DATABASE_CONNECTIONS and PROCESSES to what fits.'
+  ]
+}

@@ -1,0 +1,72 @@
+import { setImmediate as turn } from 'node:timers/promises'
+import t from 'tap'
+import { ConnectionLimit, type Holder } from '../../../lib/database/pooled/connection-limit.ts'
+
+const open = async () => 'connection'
+const tooMany = async () => {
+  throw Object.assign(new Error('too many connections'), { name: 'PostgresError', code: '53300' })
+}
+
+/** Somebody with idle connections, the oldest first. */
+function holderOf(limit: ConnectionLimit, since: number[]): Holder & { readonly left: number[] } {
+  return {
+    left: since,
+    get idleSince() {
+      return since[0]
+    },
+    async closeIdle() {
+      since.shift()
+      await limit.leaveAfter(Promise.resolve())
+    }
+  }
+}
+
+t.test('what has been idle for longest is closed for whoever has none', async t => {
+  const limit = new ConnectionLimit(3)
+  const [one, other] = [holderOf(limit, [20, 30]), holderOf(limit, [10])]
+  for (const holder of [one, other]) limit.join(holder)
+  for (let i = 0; i < 3; i++) await limit.open(open)
+  t.equal(await limit.openIfFree(open), undefined, 'nothing is taken from others for what is not needed')
+  await limit.open(open)
+  t.same([one.left, other.left], [[20, 30], []])
+  await limit.open(open)
+  t.same(one.left, [30])
+})
+
+t.test('while all are busy the next one that is free is wanted, and one only', async t => {
+  const limit = new ConnectionLimit(2)
+  await limit.open(open)
+  await limit.open(open)
+  t.notOk(limit.isWanted)
+  let isOpen = false
+  const waiting = limit.open(open).then(() => {
+    isOpen = true
+  })
+  await turn()
+  t.ok(limit.isWanted)
+  const left = limit.leaveAfter(turn())
+  t.notOk(limit.isWanted, 'a place is about to be free')
+  t.notOk(isOpen)
+  await left
+  await waiting
+  t.ok(isOpen)
+})
+
+t.test('a refusal is learned from: so many places as there are connections, until more are let in', async t => {
+  const told: object[] = []
+  const limit = new ConnectionLimit(10, shortage => told.push(shortage))
+  for (let i = 0; i < 4; i++) await limit.open(open)
+  t.equal(limit.shortage, undefined)
+  t.equal(await limit.openIfFree(tooMany), undefined)
+  t.same(limit.shortage, { allowed: 4, wanted: 10 })
+  t.equal(await limit.openIfFree(open), undefined, 'not tried again at once')
+  t.same(told, [{ allowed: 4, wanted: 10 }])
+})
+
+t.test('what is kept for good is no place for others', async t => {
+  const limit = new ConnectionLimit(3)
+  await limit.openForGood(open)
+  await t.rejects(limit.open(tooMany), { code: '53300' })
+  t.equal(await limit.open(open), 'connection', 'somebody must always be able to try')
+  limit.leaveForGood()
+})
