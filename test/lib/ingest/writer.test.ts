@@ -29,7 +29,8 @@ function lane(t: Test, connect = database.connect) {
   const pool = new Pool(onClose => connect({ onClose }), { size: 1 })
   const sentBack: [Pending, number][] = []
   const again = (pending: Pending, pauseMs: number) => void sentBack.push([pending, pauseMs])
-  const options = { slot: 1, running: new RunningTraces(), floors: new KnownFloors(), again }
+  const { limit } = database
+  const options = { slot: 1, limit, running: new RunningTraces(), floors: new KnownFloors(), again }
   const writer = new Writer(pool, () => CopyConnection.open(connect, {}), options, createLog('silent'))
   t.teardown(() => writer.close())
   t.teardown(() => pool.end())
