@@ -1,6 +1,6 @@
 /**
- * The contract between the service and its plugins. A plugin is a function that is given the App and registers routes on
- * it (lib/http/route.ts).
+ * The contract between the service and its plugins. A plugin is a function that gets the App and registers routes on it
+ * (lib/http/route.ts).
  */
 import type { TObject } from 'typebox'
 import type { Config } from './config.ts'
@@ -17,7 +17,7 @@ export interface App {
   readonly ingest: Ingest
   readonly metrics: Metrics
   readonly routes: readonly Route[]
-  /** Why a write would be refused now, a few words for each reason; empty: writes are accepted. */
+  /** Resolves to the reasons why a write would be refused now, a few words each; empty if writes are accepted. */
   readiness(): Promise<readonly string[]>
   /** What this process goes on without, a few words for each: it does what it is asked for, but more slowly. */
   lacks(): readonly string[]

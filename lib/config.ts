@@ -1,19 +1,21 @@
-/** Configuration: environment variables, read and checked once at start (decisions.md, "Names and configuration"). */
+/** The configuration: environment variables, read and checked once at the start. README.md lists them. */
 import { resolve } from 'node:path'
 import { parallelismOf } from './limits/parallelism.ts'
 
 export interface Config {
-  /** Undefined: an embedded PostgreSQL under dataDir. */
+  /** Undefined for an embedded PostgreSQL under dataDir. */
   readonly databaseUrl: string | undefined
   readonly dataDir: string
   readonly host: string
   readonly port: number
-  /** Without a trailing slash; undefined: from the request's Host. */
+  /** Without a trailing slash; undefined if the address follows from the request's Host header. */
   readonly baseUrl: string | undefined
   readonly keyPrefix: string
-  /** Undefined: generated in dataDir when embedded, otherwise not configured. */
+  /**
+   * Undefined if it is not set: then an embedded database generates one in dataDir, and any other is not configured.
+   */
   readonly keyDigestSecret: string | undefined
-  /** Undefined: trial mode is off. */
+  /** Undefined if trial mode is off. */
   readonly trialTraces: number | undefined
   readonly storageLimitBytes: number
   readonly workers: number
@@ -25,7 +27,9 @@ export interface Config {
   readonly autoMigrate: boolean
 }
 
-/** A configuration value that cannot be used; the message is one line that names the variable and the rule. */
+/**
+ * Thrown for a configuration value that cannot be used. The message is one line that names the variable and the rule.
+ */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError'
 }
@@ -53,7 +57,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     if (value === undefined) return undefined
     const parsed = URL.canParse(value) ? new URL(value) : undefined
     if (parsed !== undefined && protocols.includes(parsed.protocol)) return parsed
-    // The value may hold a password: it is not repeated.
+    // The value may hold a password, so the message does not repeat it.
     throw new ConfigError(`${name} must be an address that begins with ${protocols.map(p => `${p}//`).join(' or ')}`)
   }
 
@@ -103,7 +107,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
   }
 }
 
-/** An address, or several, without the name and password that may stand in front of the host. */
+/** The text without user names and passwords in front of the hosts of addresses. */
 function withoutUsers(text: string): string {
   return text.replace(/\/\/[^/?#\s,]*@/g, '//')
 }

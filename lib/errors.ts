@@ -1,6 +1,7 @@
 /**
- * Every error that a client can get, in one table: code, status and what it means. The codes of the specification's
- * section 7 are stable; what decisions.md adds stands below them.
+ * Every error that a client can get, in one table: code, status and meaning. Codes are stable. Most are those of
+ * section 7 of the specification; method_not_allowed, unsupported_encoding and unavailable are additions of this
+ * service.
  */
 export const ERRORS = {
   invalid_json: { status: 400, meaning: 'The body is not valid JSON.' },
@@ -27,17 +28,18 @@ export const ERRORS = {
 export type ErrorCode = keyof typeof ERRORS
 export const ERROR_CODES = Object.keys(ERRORS) as readonly ErrorCode[]
 
-/** Seconds that a refused client is told to wait (Retry-After) with 429 and 503. */
+/** How many seconds a client is told to wait by the header Retry-After, which comes with 429 and 503. */
 export const RETRY_AFTER_S = 1
 
-/** A refusal that the client is told of: thrown anywhere, answered in one place (lib/http/server.ts). */
+/** A refusal that the client is told of. Any code may throw it; lib/http/server.ts answers it. */
 export class Refusal extends Error {
   override readonly name = 'Refusal'
   readonly code: ErrorCode
-  /** Sent with the answer, besides what every answer of this code carries. */
+  /** Headers of the answer, besides those that every answer of this code carries. */
   readonly headers: Readonly<Record<string, string>>
   constructor(code: ErrorCode, message: string, headers: Readonly<Record<string, string>> = {}) {
-    // Nobody reads where a refusal comes from, and to find that out took a tenth of the CPU of a server under a flood.
+    // Nobody reads the stack of a refusal, and making it takes much of the CPU of a server that is flooded with bad
+    // requests.
     const { stackTraceLimit } = Error
     Error.stackTraceLimit = 0
     super(message)

@@ -1,16 +1,16 @@
 /**
- * The log: pino lines on stderr, one per request; never a key, a secret or a body. stdout belongs to what commands print,
- * the address and the first key of `spoor serve` among it.
+ * The log: pino's JSON lines on stderr, one for each request. A line never holds a secret, a key or a body. stdout is
+ * left to what commands print, such as the address and the first key of `spoor serve`.
  */
 import { type DestinationStream, type Logger, pino } from 'pino'
 
 export type { Logger }
 
-/** How long lines are gathered, and how many characters of them at most, before they are written. */
+/** Lines are gathered for so long, or up to so many characters, and then written together. */
 const GATHER_MS = 50
 const GATHER_LENGTH = 32_768
 
-/** A logger of the given pino level (`silent` included) that writes to stderr, or to `destination`. */
+/** Makes a logger that writes to stderr, or to `destination`. `level` is one of pino's, `silent` included. */
 export function createLog(level: string, destination?: DestinationStream): Logger {
   const stream = destination ?? stderr()
   const log = pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, stream)
@@ -18,15 +18,15 @@ export function createLog(level: string, destination?: DestinationStream): Logge
   return log
 }
 
-/** Where the lines of each log go. */
+/** The destination of each log that createLog made. */
 const destinations = new WeakMap<Logger, DestinationStream>()
 
-/** What the log tells of a request. */
+/** The fields of a request's line. */
 export interface RequestFields {
   readonly requestId: string
   readonly method: string | undefined
   readonly path: string
-  /** The operation's name. */
+  /** The name of the operation; undefined if no route matched. */
   readonly route: string | undefined
   readonly status: number
   readonly ms: number
@@ -37,8 +37,8 @@ export interface RequestFields {
 }
 
 /**
- * Writes the line of a request to a log that createLog made, as pino would, which takes twice as long to find out what these
- * fields are.
+ * Writes the line of a request to a log that createLog made. The line is as pino would write it, but put together by
+ * hand: pino does not know the fields beforehand, and takes twice as long.
  */
 export function logRequest(log: Logger, fields: RequestFields): void {
   if (!log.isLevelEnabled('info')) return
@@ -53,7 +53,7 @@ export function logRequest(log: Logger, fields: RequestFields): void {
 
 let spelled = { ms: Number.NaN, text: '' }
 
-/** Answers come in crowds: most of them share the millisecond, and so its text, which takes 1 us to make. */
+/** The time as text. Many requests are answered in the same millisecond, so the text is kept for as long. */
 function isoTime(): string {
   const ms = Date.now()
   if (ms !== spelled.ms) spelled = { ms, text: new Date(ms).toISOString() }
@@ -63,10 +63,8 @@ function isoTime(): string {
 let gathered: DestinationStream | undefined
 
 /**
- * Lines go to stderr together, and no request waits for the terminal or the disk. A write of its own for each line wakes a
- * thread for it: two servers side by side with 32 clients each, 4 % of node's CPU under small traces and 6 % under typical
- * ones; with 64 clients, whose answers come in crowds, less. Gathered as one text, and the line of a request by hand: 6 to 8
- * % less of node under small traces, with 64 clients.
+ * The stream to stderr, which gathers lines and writes them together. No request waits for the terminal or the disk. A
+ * write for each line would wake a thread each time, which costs CPU (test/bench/RESULTS.md, "Writing the log").
  */
 function stderr(): DestinationStream {
   gathered ??= gather()

@@ -1,10 +1,10 @@
 /**
- * What is measured while the service runs, for Prometheus. Labels come from routes, codes and statuses only: nothing that
- * a client sends becomes one.
+ * The metrics of the running service, for Prometheus. Labels are routes, codes and statuses only. Nothing that a
+ * client sends becomes a label, so that clients cannot add time series.
  */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 
-/** What the write path holds at this moment. */
+/** The requests that the write path has admitted and not yet answered. */
 export interface PendingWrites {
   readonly requests: number
   readonly bytes: number
@@ -69,13 +69,13 @@ export class Metrics {
     this.#commits.observe(milliseconds / 1000)
   }
 
-  /** Shows what the write path holds. */
+  /** Adds the metrics of pending writes, which are read whenever the metrics are. */
   watchPending(read: () => PendingWrites): void {
     this.watch('spoor_pending_writes', 'Writes admitted and not yet answered.', () => read().requests)
     this.watch('spoor_pending_write_bytes', 'Bytes of their bodies.', () => read().bytes)
   }
 
-  /** Shows a number that is asked for whenever the metrics are read; undefined: it is not known now. */
+  /** Adds a number that is read whenever the metrics are. `read` gives undefined if the number is not known then. */
   watch(name: string, help: string, read: () => number | undefined | Promise<number | undefined>): void {
     new Gauge({
       name,

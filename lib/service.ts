@@ -1,4 +1,4 @@
-/** The service in one process: the parts, put together, started and stopped in order. */
+/** Puts the parts of the service together in one process, and starts and stops them in order. */
 import { plugins } from '../plugins/index.ts'
 import { KeyRing } from './access/auth.ts'
 import { listenForKeyChanges } from './access/key-notices.ts'
@@ -22,19 +22,21 @@ import { Metrics } from './metrics.ts'
 import { measureDatabase } from './store/database-size.ts'
 
 export interface Service {
-  /** Where it listens: `http://<host>:<port>`. */
+  /** The address at which it listens: `http://<host>:<port>`. */
   readonly url: string
   readonly host: string
   readonly port: number
   readonly app: App
-  /** Answers what is under way, writes what is queued, and lets go of the database, which stays the caller's. */
+  /**
+   * Answers the requests under way, writes what is queued, and closes its connections. The caller closes the database.
+   */
   close(): Promise<void>
 }
 
-/** What a test may exchange. */
+/** Parts that a test can replace. */
 export interface ServiceParts {
   readonly plugins?: readonly Plugin[]
-  /** A folder of migrations, such as the next version will have. */
+  /** A folder of migrations in place of sql/, such as the next version will have. */
   readonly migrations?: string | undefined
 }
 
@@ -47,8 +49,8 @@ const KEY_READERS: ConnectOptions = { applicationName: 'keys', statementTimeoutM
 const GRACE_MS = 10_000
 
 /**
- * Starts the service. It also starts where the database is away or the deployment is not configured, and answers so
- * until that has changed. Throws a ConfigError where it cannot listen.
+ * Starts the service. It starts even if the database is away or the deployment is not configured, and answers requests
+ * with that error until it has changed. Throws a ConfigError if it cannot listen.
  */
 export async function startService(
   config: Config,
@@ -134,10 +136,10 @@ function openPool({ connect, limit }: Database, options: ConnectOptions, size: n
   return new Pool(onClose => connect({ ...options, onClose }), { size, statementTimeoutMs, limit })
 }
 
-/** Measuring looks at every file of the database, so no more often than this. */
+/** The size of the database is measured no more often than this, because PostgreSQL looks at every file for it. */
 const SIZE_INTERVAL_MS = 60_000
 
-/** The same value for SIZE_INTERVAL_MS, however often it is asked for. */
+/** Reads a value, and gives it again for SIZE_INTERVAL_MS. */
 function rarely<T>(read: () => Promise<T>): () => Promise<T> {
   let value: Promise<T> | undefined
   let readAt = 0
@@ -154,7 +156,7 @@ async function readDatabaseSize(access: SqlAccess): Promise<number | undefined> 
   return access.read(measureDatabase).catch(() => undefined)
 }
 
-/** The same promise, however often it is asked for. */
+/** Does the work once. Later calls get the promise of the first. */
 function once(work: () => Promise<void>): () => Promise<void> {
   let result: Promise<void> | undefined
   return () => {

@@ -1,6 +1,7 @@
 /** One request on its way through the server: what handlers are given, and what is known for its log line. */
 import { randomBytes } from 'node:crypto'
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
+import { maskSecrets } from '../access/keys.ts'
 import type { Principal } from '../access/principal.ts'
 import type { RequestOf, Route } from './route.ts'
 
@@ -92,5 +93,3 @@ export class Exchange implements RequestOf<Record<string, unknown>> {
 const MAX_LOGGED_PATH = 200
 /** A name or an address, with a port or without: what may stand in an address that is sent back. */
 const HOST = /^(?:[\w.-]+|\[[\da-fA-F:.]+\])(?::\d{1,5})?$/
-
-import { maskSecrets } from '../access/keys.ts'

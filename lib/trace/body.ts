@@ -1,4 +1,4 @@
-/** Bodies parsed into values: whatever is not the plain body of a write route (lib/trace/json/reader.ts) is read here. */
+/** Parses bodies into values. The plain bodies of the write routes are read without this (lib/trace/json/reader.ts). */
 import { type ErrorCode, Refusal } from '../errors.ts'
 import { MAX_JSON_DEPTH } from '../schema/input.ts'
 import { decodeText, inspectText, parseInexact } from './json/exact-json.ts'
@@ -8,24 +8,28 @@ export interface Body {
   readonly value: unknown
   /** The same value with LosslessNumbers where JavaScript would write a number otherwise; `value` itself where it has none. */
   readonly exact: unknown
+  /** Whether there is such a number. */
   readonly inexact: boolean
-  /** Strings may hold U+0000 or unpaired surrogates. */
+  /** Whether strings may hold U+0000 or unpaired surrogates. */
   readonly escapes: boolean
 }
 
-/** Parses a body, or refuses it as `invalid_json`, or for its depth (the outermost level is 1) as `tooDeep`. */
+/**
+ * Parses a body. Refuses what is not JSON as `invalid_json`, and deeper nesting than `maxDepth` with the code
+ * `tooDeep`.
+ */
 export function readBody(bytes: Uint8Array, tooDeep: ErrorCode, maxDepth?: number): Body {
   return parseBody(readText(bytes), tooDeep, maxDepth)
 }
 
-/** The text of a body; what is not UTF-8 is `invalid_json`. */
+/** The text of a body. Refuses what is not UTF-8 as `invalid_json`. */
 export function readText(bytes: Uint8Array): string {
   const text = decodeText(bytes)
   if (text === undefined) throw new Refusal('invalid_json', 'the body is not UTF-8 text')
   return text
 }
 
-/** The same as readBody, of a body's text. */
+/** The same as readBody, for a text. The outermost object or array is level 1. */
 export function parseBody(text: string, tooDeep: ErrorCode, maxDepth = MAX_JSON_DEPTH): Body {
   let value: unknown
   try {

@@ -8,9 +8,9 @@ import type { UsageFields } from './prepared.ts'
 
 export const sha256 = (data: string | Uint8Array): string => hash('sha256', data)
 
-/** A member of an object with the comma after it, or nothing where the value is absent. */
+/** A member of an object with a comma behind it; empty if the value is absent. */
 const member = (key: string, json: string | undefined): string => (json === undefined ? '' : `"${key}":${json},`)
-/** The same with the comma before it. */
+/** The same with the comma in front. */
 const next = (key: string, json: string | undefined): string => (json === undefined ? '' : `,"${key}":${json}`)
 const text = (value: string | null): string | undefined => (value === null ? undefined : JSON.stringify(value))
 /** A finite number as JSON.stringify writes it. */
@@ -19,7 +19,7 @@ const object = (members: string): string => `{${members.slice(0, -1)}}`
 
 export function usageDocument(usage: UsageFields): string {
   const { inputTokens, outputTokens, totalTokens } = usage
-  // Most send all of them.
+  // Most clients send all of them.
   if (inputTokens !== null && outputTokens !== null && totalTokens !== null) {
     return `{"inputTokens":${inputTokens},"outputTokens":${outputTokens},"totalTokens":${totalTokens}}`
   }
@@ -46,7 +46,7 @@ export interface SpanDocument {
   readonly provider: string | null
   readonly startedAt: string
   readonly status: string
-  /** Undefined where the span has none. */
+  /** Undefined if the span has none. */
   readonly usage: string | undefined
 }
 
@@ -65,13 +65,13 @@ export function spanDocument(span: SpanDocument): string {
   )
 }
 
-/** A document that spans belong to: what stands before and behind the members of its list of spans. */
+/** A document with a list of spans, cut in two: what stands in front of the members of that list, and behind them. */
 export interface Frame {
   readonly head: string
   readonly tail: string
 }
 
-/** Fields of a trace in canonical form; free JSON as canonical text. Null: absent. */
+/** Fields of a trace in canonical form; free JSON as canonical text. A null field is absent. */
 export interface TraceDocument {
   readonly costUsd: number | null
   readonly endedAt: string | null
@@ -90,7 +90,7 @@ export interface TraceDocument {
   readonly userId: string | null
 }
 
-/** A trace's document, with an empty list of spans in it. */
+/** The document of a trace. */
 export function traceDocument(trace: TraceDocument): Frame {
   return {
     head:
@@ -112,7 +112,7 @@ export function traceDocument(trace: TraceDocument): Frame {
   }
 }
 
-/** Fields of an end body in canonical form; undefined: not sent. */
+/** Fields of an end body in canonical form; undefined if not sent. */
 export interface EndDocument {
   readonly costUsd: number | undefined
   readonly endedAt: string

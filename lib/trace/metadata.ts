@@ -1,10 +1,10 @@
-/** Merging metadata: shallow, exact, last writer wins. */
+/** Merges metadata: shallow, with exact values, and the last writer wins. */
 import { canonicalise, type Json, parseExact, stringifyExact } from './json/exact-json.ts'
 
 export interface Merged {
   /** The whole merged object as JSON text; null for {}. */
   readonly text: string | null
-  /** Whether any value differs from what was stored, blind to the order of keys. */
+  /** Whether any value differs from what was stored. The order of keys does not count. */
   readonly changed: boolean
 }
 

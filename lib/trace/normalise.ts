@@ -1,6 +1,6 @@
 /**
- * What a checked body means: defaults applied, ids folded, times in one form, the rules that a schema cannot say, and
- * the documents that decide identity and size.
+ * Normalises a checked body: applies defaults, folds ids to lower case, brings times into one form, checks the rules
+ * that a schema cannot express, and makes the documents that decide identity and size.
  */
 import { Refusal } from '../errors.ts'
 import type { EndBody, IngestBody, SpanInput, SpansBody } from '../schema/input.ts'
@@ -11,9 +11,9 @@ import type { Reading } from './json/reader.ts'
 import type { PreparedAppend, PreparedEnd, PreparedSpan, PreparedTrace, UsageFields } from './prepared.ts'
 import { isBefore, parseTimestamp } from './timestamp.ts'
 
-/** Of a body's text, as far as it matters for what the body means. */
+/** What must be known of a body's text. */
 export interface TextFacts {
-  /** Strings may hold U+0000 or unpaired surrogates. */
+  /** Whether strings may hold U+0000 or unpaired surrogates. */
   readonly escapes: boolean
 }
 
@@ -28,7 +28,7 @@ export const refuse = (field: string, rule: string): never => {
   throw new Refusal('invalid_trace', `${field}: ${rule}`)
 }
 
-/** Why PostgreSQL could not keep this as text, or undefined. Free JSON keeps both; text columns cannot. */
+/** Why a text column cannot store this text; undefined if it can. Free JSON can hold either character. */
 export function unstorable(text: string): string | undefined {
   if (text.includes('\u0000')) return 'must not contain U+0000'
   return text.isWellFormed() ? undefined : 'must not contain unpaired surrogates'
@@ -42,7 +42,9 @@ export function checkTexts(body: TextFacts, path: string, fields: Readonly<Recor
   }
 }
 
-/** `path` ends where the field's name begins. */
+/**
+ * The canonical form of a time. Refuses what is none. `path` is what stands in front of the field's name in messages.
+ */
 export const timestamp = (text: string, path: string, field: string): string =>
   parseTimestamp(text) ?? refuse(path + field, 'must be an ISO 8601 date and time, such as 2026-11-21T12:00:00.123Z')
 
@@ -69,10 +71,10 @@ function normaliseEvents(body: TextFacts, events: Span['events'], path: string):
   }
 }
 
-/** The canonical form of the body that is being prepared: one at a time. */
+/** The canonical bytes of the body that is being prepared. A thread prepares one body at a time. */
 const canonical = new CanonicalBytes()
 
-/** Prepares one span, and writes its canonical form. `path` ends where the field's name begins. */
+/** Prepares one span, and appends its document to `canonical`. */
 function normaliseSpan(body: TextFacts, span: Span, path: string): PreparedSpan {
   checkTexts(body, path, { name: span.name, provider: span.provider, model: span.model })
   const startedAt = timestamp(span.startedAt, path, 'startedAt')
@@ -136,7 +138,7 @@ function normaliseSpanList(body: TextFacts, spans: readonly Span[] | undefined, 
   })
 }
 
-/** Tags without repetitions, the first occurrence kept. */
+/** The tags without repetitions; the first occurrence is kept. */
 function normaliseTags(body: TextFacts, tags: readonly string[] | undefined, path: string): string[] {
   if (tags === undefined || tags.length === 0) return []
   if (body.escapes) checkTexts(body, path, Object.fromEntries(tags.map((tag, i) => [`[${i}]`, tag])))

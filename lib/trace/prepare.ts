@@ -1,6 +1,6 @@
 /**
- * From the bytes of a body to what is stored of it: read, check, normalise, identify, measure. Pure; runs on worker
- * threads and on the main thread alike.
+ * Prepares a body: from its bytes to what is stored of it. It reads, checks, normalises, hashes and measures the body.
+ * It is pure, and runs on worker threads and on the main thread alike.
  */
 import { Refusal } from '../errors.ts'
 import { checker } from '../schema/check.ts'
@@ -33,12 +33,12 @@ export function prepare(operation: Prepared['operation'], bytes: Uint8Array): Pr
   }
 }
 
-/** Prepares what is the body of a recording, wherever it was parsed from. */
+/** Prepares the parsed body of a trace to record. */
 export function prepareTrace(body: Body): PreparedTrace {
   return normaliseTrace(checkTrace(body))
 }
 
-/** The short way; undefined where it is not open to a body. */
+/** The fast way, for plain and valid bodies. Undefined for any other body. */
 function readPlain<T>(reader: Reader<T>, bytes: Uint8Array, text: string): Checked<T> | undefined {
   const value = (holdsControls(bytes) ? undefined : reader.read(text, MAX_JSON_DEPTH)) ?? readSpaced(reader, text)
   return value === undefined ? undefined : { value, escapes: mayHoldOddText(text) }
@@ -52,7 +52,7 @@ function readSpaced<T>(reader: Reader<T>, text: string) {
 
 const checkTrace = (body: Body): Checked<IngestBody> => check('record', body)
 
-/** The long way: a body that was parsed is checked, and what breaks a rule is refused in words. */
+/** The slow way: checks a parsed body, and refuses a violation with a message that names the field and the rule. */
 function check<T extends Prepared['operation']>(operation: T, { value, exact, inexact, escapes }: Body) {
   const schema = checks[operation]
   if (!schema.check(value)) throw new Refusal('invalid_trace', schema.explain(value))

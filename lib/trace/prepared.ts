@@ -1,9 +1,9 @@
 /**
- * What preparing a body yields: everything the write path needs to know of it, as plain values that cross threads.
- * Times are canonical text (UTC, `Z`, three or six fraction digits); JSON is compact text with keys in the order sent.
+ * What preparing a body yields: everything that the write path needs of it, as plain values that can cross threads.
+ * Times are canonical text (UTC, `Z`, three or six fraction digits). JSON is compact text with keys in the order sent.
  */
 
-/** Token counts as the client sent them; null: not sent. */
+/** Token counts as the client sent them; null if not sent. */
 export interface UsageFields {
   readonly inputTokens: number | null
   readonly outputTokens: number | null
@@ -32,17 +32,20 @@ export interface PreparedSpan extends UsageFields {
   readonly bytes: number
 }
 
-/** What deciding needs of a span, whose hash may be the short one. */
+/** What a decision needs of a span. The hash may be the short one. */
 export type SpanHead = Pick<PreparedSpan, 'id' | 'status' | 'hash' | 'bytes'>
 
-/** What is stored of a span's hash, and compared: 128 bits. All of it would take 16 bytes more in every row. */
+/**
+ * The part of a span's hash that is stored and compared: 128 bits. The whole hash would make every row 16 bytes
+ * longer.
+ */
 export const shortHash = ({ hash }: Pick<PreparedSpan, 'hash'>): string => hash.slice(0, SHORT_HASH_DIGITS)
 export const SHORT_HASH_DIGITS = 32
 
 /** What a trace document says, but for input and output. */
 export interface TraceFields extends UsageFields {
   readonly name: string
-  /** 'running' where endedAt is null. */
+  /** 'running' if endedAt is null. */
   readonly status: string
   readonly startedAt: string
   readonly endedAt: string | null
@@ -67,7 +70,7 @@ export interface PreparedTrace extends TraceFields {
   readonly hash: string
   /** UTF-8 bytes of the trace document, spans left out. */
   readonly bytes: number
-  /** Of a trace that is gathered from spans: where its fields were taken from, as JSON text. */
+  /** Only for a trace that is gathered from spans: which span each field was taken from, as JSON text. */
   readonly ranks?: string | null
 }
 
@@ -85,15 +88,15 @@ export interface PastScore {
   readonly createdAt: string
 }
 
-/** What a restored trace has behind it, and recording it anew would not give. */
+/** What a restored trace brings along that recording it anew would not give. */
 export interface Past {
-  /** As stored: a label, 'unassigned', or null where it was never recorded. */
+  /** As stored: a label, 'unassigned', or null if it was never recorded. */
   readonly environment: string | null
   readonly keyId: string | null
   readonly ingestedAt: string | null
   readonly metadataUpdatedAt: string | null
   readonly endHash: string | null
-  /** Undefined: as made from its documents. */
+  /** Undefined if it follows from the documents. */
   readonly estimatedBytes: number | undefined
   /** Oldest first, the order in which they are inserted. */
   readonly scores: readonly PastScore[]

@@ -1,6 +1,6 @@
 /**
- * From a line of an export to the trace that it was made of: the same rules as for recording one, and the past that it
- * has behind it. Pure; runs where bodies are prepared.
+ * Prepares a line of an export to be stored again: by the rules of recording, and with the past that the trace brings
+ * along. It is pure, and runs where bodies are prepared.
  */
 
 import { Refusal } from '../errors.ts'
@@ -14,17 +14,19 @@ import { checkTexts, refuse, timestamp } from './normalise.ts'
 import { prepareTrace } from './prepare.ts'
 import type { Past, PastScore, RestoredTrace } from './prepared.ts'
 
-/** Metadata that came by PATCH, or an output that came with the end, stands one level deeper in a line than it did there. */
+/**
+ * A line nests one level deeper: metadata of a PATCH, or the output of an end, stood one level higher in its own body.
+ */
 const MAX_LINE_DEPTH = MAX_JSON_DEPTH + 1
 
-/** Fields of `trace` and of spans that the service adds. */
+/** Fields that the service adds to `trace` and to spans. */
 const ADDED_TO_TRACE: readonly string[] = [
   ...['environment', 'keyId', 'ingestedAt', 'metadataUpdatedAt', 'bodyHash', 'estimatedBytes'],
   ...['durationMs', 'spanCount', 'errorCount', 'scores']
 ]
 const ADDED_TO_SPAN: readonly string[] = ['traceId', 'durationMs']
 
-/** Fields of traces, spans and events that hold any JSON: restored as they are written. */
+/** Fields of traces, spans and events that can hold any JSON. Their text is restored as it stands in the line. */
 const FREE_FIELDS = ['input', 'output', 'metadata', 'attributes']
 
 const lines = checker(ExportLine)
@@ -42,7 +44,7 @@ export function prepareRestore(bytes: Uint8Array): RestoredTrace {
   return { ...trace, hash: line.trace.bodyHash ?? trace.hash, ranks, past: readPast(body, line) }
 }
 
-/** The body that would record what the line shows: whatever the service adds, and every null, is left out. */
+/** The body that would record the trace of this line. Fields that the service adds, and nulls, are left out. */
 function recordingOf({ trace, spans = [], recorded }: ExportLine): unknown {
   const { status, usage, ...fields } = presentFields(trace, ADDED_TO_TRACE)
   const isRunning = status === 'running' && fields.endedAt === undefined
@@ -67,7 +69,7 @@ function eventsOf(events: unknown): unknown {
   return events.map(event => (typeof event === 'object' && event !== null ? presentFields(event) : event))
 }
 
-/** The fields that are neither null nor undefined nor among those to leave out. */
+/** The fields that are neither null nor undefined nor in `without`. */
 function presentFields(object: object, without: readonly string[] = []): Record<string, unknown> {
   const present = ([name, value]: [string, unknown]) => value != null && !without.includes(name)
   return Object.fromEntries(Object.entries(object).filter(present))
@@ -105,7 +107,7 @@ function readEnvironment(label: string | null | undefined): string | null {
   }
 }
 
-/** Each is a grade, a place in time and the id of a span. */
+/** Checks the ranks of a gathered trace. Each is a grade, a time and the id of a span. */
 function readRanks(ranks: object | undefined): string | null {
   if (ranks === undefined) return null
   for (const [field, rank] of Object.entries(ranks)) {

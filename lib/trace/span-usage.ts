@@ -1,7 +1,7 @@
-/** What a gathered trace has used: the sum over its calls of models, none of them counted twice. */
+/** Sums what a gathered trace has used over its calls of models, so that no call counts twice. */
 import type { UsageFields } from './prepared.ts'
 
-/** A span that says what was used. */
+/** A span that reports usage or cost. */
 export interface SpanUsage extends UsageFields {
   readonly id: string
   readonly parentId: string | null
@@ -18,12 +18,12 @@ const hasUsage = (span: UsageFields): boolean =>
 const hasCost = ({ costUsd }: SpanUsage): boolean => costUsd !== null
 
 /**
- * Sums llm and embedding spans. Agents and chains repeat what their calls used, so they count for nothing; where one call
- * is made by another (two libraries that both report it), the outer one counts. A trace whose root alone says what was
- * used has used that.
+ * Sums llm and embedding spans. Agents and chains repeat what their calls used, so they do not count. If one call is
+ * the parent of another (two libraries report the same call), only the outer one counts. If no call reports usage,
+ * that of the root counts.
  */
 export function sumSpending(spans: readonly SpanUsage[], rootId: string | undefined): Spent {
-  // In one order, whatever the order of arrival: a sum of floating-point numbers depends on it.
+  // A sum of floating-point numbers depends on the order, so the order must not depend on the arrival of spans.
   const sorted = spans.toSorted((a, b) => (a.id < b.id ? -1 : 1))
   const used = countedOf(sorted, hasUsage, rootId)
   return {
@@ -34,7 +34,7 @@ export function sumSpending(spans: readonly SpanUsage[], rootId: string | undefi
   }
 }
 
-/** The spans that count: calls that say something, and are not part of another one that does. */
+/** The spans that count: calls that report something and have no parent that is such a call; else the root. */
 function countedOf(spans: readonly SpanUsage[], says: (span: SpanUsage) => boolean, rootId: string | undefined) {
   const calls = spans.filter(span => isCall(span) && says(span))
   const ids = new Set(calls.map(({ id }) => id))
@@ -45,7 +45,7 @@ function countedOf(spans: readonly SpanUsage[], says: (span: SpanUsage) => boole
 const totalOf = ({ inputTokens, outputTokens, totalTokens }: SpanUsage): number =>
   totalTokens ?? (inputTokens ?? 0) + (outputTokens ?? 0)
 
-/** Null where none of them says it; never more than a number can hold exactly. */
+/** The sum, up to 2^53 - 1; null if no span reports a value. */
 function sumOf(spans: readonly SpanUsage[], of: (span: SpanUsage) => number | null): number | null {
   const values = spans.map(of).filter(value => value !== null)
   return values.length === 0

@@ -1,6 +1,6 @@
 /**
- * Timestamps: what is accepted, and the one form in which they are kept, compared and answered: UTC with `Z`, three
- * fraction digits, six where the microseconds are not zero (`2026-11-21T12:00:00.123Z`).
+ * Reads timestamps, and brings them into the one form in which they are stored, compared and answered: UTC with `Z`,
+ * and three fraction digits, or six if the microseconds are not zero (`2026-11-21T12:00:00.123Z`).
  */
 
 const DASH = 45
@@ -34,7 +34,7 @@ function daysFromEpoch(year: number, month: number, day: number): number {
   return era * 146_097 + dayOfEra - 719_468
 }
 
-/** Minutes east of UTC that the zone at `at` means (nothing is UTC), or undefined. */
+/** The zone that begins at `at`, in minutes east of UTC. No zone means UTC. Undefined if it is not valid. */
 function offsetMinutes(text: string, at: number): number | undefined {
   if (at === text.length) return 0
   const sign = text.charAt(at)
@@ -55,15 +55,16 @@ function offsetMinutes(text: string, at: number): number | undefined {
 }
 
 const MINUTE_MS = 60_000
-/** What the last digit of a fraction counts in microseconds, by how many digits there are. */
+/** The value of the last digit of a fraction in microseconds, by the number of digits. */
 const DIGIT_MICROS = [1_000_000, 100_000, 10_000, 1000, 100, 10, 1]
 /** 0001-01-01T00:00:00Z and 10000-01-01T00:00:00Z. */
 const FIRST_MS = -62_135_596_800_000
 const PAST_LAST_MS = 253_402_300_800_000
 
 /**
- * Reads an ISO 8601 date and time (`T` or space between, seconds required, a fraction of 1 to 9 digits cut to
- * microseconds, `Z`, an offset or nothing, which is UTC) and gives its canonical form; undefined for anything else.
+ * Reads an ISO 8601 date and time, and returns its canonical form; undefined for anything else. Date and time are
+ * separated by `T` or a space, seconds are required, a fraction of 1 to 9 digits is cut to microseconds, and the zone
+ * is `Z`, an offset or nothing, which means UTC.
  */
 export function parseTimestamp(text: string): string | undefined {
   const year = digits(text, 0, 4)
@@ -117,14 +118,14 @@ export function epochMs(canonical: string): number {
 
 /** Whether the first of two canonical timestamps is earlier than the second. */
 export function isBefore(first: string, second: string): boolean {
-  // With as many digits each, the texts stand in the order of the times.
+  // Texts of the same length have the order of the times.
   if (first.length === second.length) return first < second
   const a = epochMs(first)
   const b = epochMs(second)
   return a < b || (a === b && microsOf(first) < microsOf(second))
 }
 
-/** Milliseconds from one canonical timestamp to another, microseconds counted, half a millisecond rounded up. */
+/** Milliseconds from one canonical timestamp to another. Microseconds count; half a millisecond is rounded up. */
 export function durationMs(from: string, to: string): number {
   const micros = microsOf(to) - microsOf(from)
   return epochMs(to) - epochMs(from) + (micros >= 500 ? 1 : micros < -500 ? -1 : 0)

@@ -36,7 +36,7 @@ export class CanonicalBytes {
     this.length += this.#bytes.write(text, this.length)
   }
 
-  /** SHA-256, in 64 hexadecimal digits, of what was written from a place on. */
+  /** The SHA-256, in 64 hexadecimal digits, of everything written from the offset `from` on. */
   hash(from = 0): string {
     return sha256(this.#bytes.subarray(from, this.length))
   }

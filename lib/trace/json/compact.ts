@@ -1,15 +1,15 @@
-/** JSON without the white space between its parts, as many clients send it. */
+/** Takes the white space between its parts out of JSON: many clients send it, and only plain text can be read fast. */
 import { pastString } from './exact-json.ts'
 
 const QUOTE = 34
-/** What white space may stand beside without keeping two values apart. */
+/** Brackets, commas and colons. White space beside one of them separates nothing, and can be taken out. */
 const isStructural = (code: number): boolean =>
   code === 123 || code === 125 || code === 91 || code === 93 || code === 44 || code === 58
 const isSpace = (code: number): boolean => code === 32 || code === 10 || code === 13 || code === 9
 
 /**
- * The text without its white space outside strings; undefined where that would make another text of it, which then is
- * not JSON. Whether it is JSON otherwise is not looked at.
+ * The text without the white space outside its strings. Undefined if that would join two values, or if a string does
+ * not end: then the text is not JSON. It may not be JSON for other reasons, which are not looked for.
  */
 export function compactText(text: string): string | undefined {
   let compact = ''

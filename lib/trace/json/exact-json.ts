@@ -1,6 +1,7 @@
 /**
- * JSON as spoor keeps it: every value exactly as sent (numbers that a double cannot hold, `__proto__` and empty keys,
- * U+0000 and unpaired surrogates included), and its RFC 8785 canonical form, which decides what is identical.
+ * JSON as spoor keeps it: every value exactly as sent. That includes numbers that a double cannot hold, keys that are
+ * empty or `__proto__`, U+0000 and unpaired surrogates. The RFC 8785 canonical form of a value decides what is
+ * identical.
  */
 import { isAscii, isUtf8 } from 'node:buffer'
 import { LosslessNumber, parse as parseLossless } from 'lossless-json'
@@ -12,10 +13,10 @@ const QUOTE = 34
 const ZERO = 48
 const BACKSLASH = 92
 
-/** The text of a body without its byte-order mark, or undefined where it is not UTF-8. */
+/** The text of a body without its byte-order mark; undefined if the body is not UTF-8. */
 export function decodeText(bytes: Uint8Array): string | undefined {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-  // Latin-1 decoding of ASCII gives a one-byte string, which everything after handles at twice the speed.
+  // ASCII is decoded as Latin-1: V8 then has one byte for each character, which makes all further work much faster.
   if (isAscii(buffer)) return buffer.toString('latin1')
   if (!isUtf8(buffer)) return undefined
   const text = buffer.toString('utf8')
@@ -25,13 +26,13 @@ export function decodeText(bytes: Uint8Array): string | undefined {
 /** A character below U+0020, which JSON allows only between values. */
 export const CONTROL = /[\u0000-\u001f]/
 
-/** Whether UTF-8 text holds such a character: 16 bytes at a time, in 4 µs for 18 kB, where CONTROL takes 24. */
+/** Whether UTF-8 text holds such a character. Faster than CONTROL, because it looks at 16 bytes at a time. */
 export function holdsControls(bytes: Uint8Array): boolean {
   const { buffer, byteOffset, byteLength } = bytes
   const head = Math.min((4 - (byteOffset % 4)) % 4, byteLength)
   const words = new Uint32Array(buffer, byteOffset + head, (byteLength - head) >> 2)
   let found = 0
-  // Taking 0x20 away borrows from a byte's highest bit where the byte is less, and had not set that bit itself.
+  // Subtracting 0x20 sets the highest bit of a byte that is less than 0x20. `& ~a` drops bytes that had the bit before.
   const { length } = words
   let at = 0
   for (; at + 4 <= length; at += 4) {
@@ -48,7 +49,7 @@ export function holdsControls(bytes: Uint8Array): boolean {
   return false
 }
 
-/** Position just past the string whose opening quote is at `open`; 0 where it does not end. */
+/** The position just past the string whose opening quote is at `open`; 0 if the string does not end. */
 export function pastString(text: string, open: number): number {
   let close = text.indexOf('"', open + 1)
   while (text.charCodeAt(close - 1) === BACKSLASH) {
@@ -60,7 +61,7 @@ export function pastString(text: string, open: number): number {
   return close + 1
 }
 
-/** A number's significant digits and the power of ten of the last of them: the same for all ways to write a number. */
+/** A number's significant digits, and the power of ten of the last one. All spellings of a number have the same. */
 function decimal(literal: string): string {
   const [mantissa = '', exponent = '0'] = literal.toLowerCase().split('e')
   const [whole = '', fraction = ''] = mantissa.replace('-', '').split('.')
@@ -83,7 +84,7 @@ function isHeld(literal: string): boolean {
   return Number.isFinite(number) && decimal(literal) === decimal(String(number))
 }
 
-/** A number in its RFC 8785 form; one that a double cannot hold stands as it was written. */
+/** A number in its RFC 8785 form. A number that a double cannot hold stays as it was written. */
 export function canonicalNumber(literal: string): string {
   return isShort(literal) || isHeld(literal) ? String(Number(literal)) : literal
 }
@@ -99,7 +100,7 @@ export function plainNumber(value: Json): Json {
 /** Up to 15 significant digits always survive a double. */
 const isShort = (literal: string): boolean => literal.length <= 15 && !/e/i.test(literal)
 
-/** What JSON.parse cannot tell of a text that it accepted. */
+/** What JSON.parse does not tell of a text that it accepts. */
 export interface TextFacts {
   /** Levels of nesting; the outermost object or array is level 1. */
   readonly depth: number
@@ -108,8 +109,8 @@ export interface TextFacts {
 }
 
 /**
- * Looks at everything outside strings, once: 9 µs for 17 kB of typical content, where a regular expression for long
- * numbers alone takes 38 µs (Node 20).
+ * Looks once at everything outside strings. That is faster than a regular expression for long numbers
+ * (test/bench/RESULTS.md, "Reading bodies").
  */
 export function inspectText(text: string): TextFacts {
   let level = 0
@@ -147,7 +148,7 @@ export function parseInexact(text: string): Json {
   return parseLossless(text, null, { parseNumber: readNumber, onDuplicateKey: ({ newValue }) => newValue })
 }
 
-/** Parses valid JSON text exactly, as fast as its numbers allow. The text must not be nested deeper than the limit. */
+/** Parses valid JSON text exactly, by JSON.parse if its numbers allow that. The nesting must have been checked. */
 export function parseExact(text: string): Json {
   return inspectText(text).inexact ? parseInexact(text) : JSON.parse(text)
 }
@@ -155,7 +156,7 @@ export function parseExact(text: string): Json {
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !(value instanceof LosslessNumber)
 
-/** Whether JSON.stringify would write this object's keys in another order than it was told, or lose one. */
+/** Whether the key begins with a digit. JavaScript puts integer-like keys first, whatever the order of insertion. */
 const isIntegerLike = (key: string): boolean => {
   const first = key.charCodeAt(0)
   return first >= 48 && first <= 57
@@ -198,7 +199,7 @@ function inKeyOrder(value: unknown): unknown {
   return copy
 }
 
-/** Writes any value key by key; `sorted` gives the canonical form, otherwise keys stand as they are. */
+/** Writes any value key by key. With `sorted` that is the canonical form; otherwise keys keep their order. */
 function write(value: unknown, sorted: boolean): string {
   if (value instanceof LosslessNumber) return sorted ? canonicalNumber(value.value) : value.value
   if (!isObject(value)) return JSON.stringify(value)
@@ -208,14 +209,14 @@ function write(value: unknown, sorted: boolean): string {
   return `{${keys.map(key => `${JSON.stringify(key)}:${write(value[key], sorted)}`).join(',')}}`
 }
 
-/** Compact JSON text of a value, keys in the order sent. `inexact`: it may hold LosslessNumbers. */
+/** Compact JSON text of a value, with keys in the order sent. `inexact` says that it may hold LosslessNumbers. */
 export function stringifyExact(value: Json, inexact = true): string {
   return inexact ? write(value, false) : JSON.stringify(value)
 }
 
 /**
- * RFC 8785 canonical JSON of a value; numbers that a double cannot hold stand as they were written. `text` is the
- * value's own compact text, which is the answer where the keys are in order already.
+ * RFC 8785 canonical JSON of a value. Numbers that a double cannot hold stay as they were written. `text` is the
+ * compact text of the value, if there is one; it is returned if it is canonical already.
  */
 export function canonicalise(value: Json, text?: string): string {
   const ordered = inKeyOrder(value)

@@ -1,4 +1,4 @@
-/** Free JSON of a body (input, output, attributes, metadata) in both its forms. */
+/** The free JSON of a body (input, output, attributes, metadata), in two forms: as it is stored, and canonical. */
 import { canonicalise, parseExact, stringifyExact } from './exact-json.ts'
 import type { Scanner } from './scanner.ts'
 
@@ -46,7 +46,7 @@ export function passFree(scanner: Scanner, pass: () => string): RawJson {
   return new RawJson(stored, canonical === '' ? stored : canonical)
 }
 
-/** A value that was parsed. `inexact`: it may hold LosslessNumbers. */
+/** The free JSON of a parsed value. `inexact` says that it may hold LosslessNumbers. */
 export function freeJsonOf(value: unknown, inexact: boolean): FreeJson {
   if (value === null) return NULL
   if (value instanceof RawJson) return value

@@ -1,4 +1,4 @@
-/** JSON parsed but for its free values, which stay the text that they are, so that they can be stored as they were. */
+/** Parses JSON except for its free values. These stay texts, so that they can be stored exactly as they were. */
 
 import { CONTROL } from './exact-json.ts'
 import { NULL, passFree, type RawJson } from './free-json.ts'
@@ -10,8 +10,8 @@ const OPEN_BRACE = 123
 const CLOSE_BRACE = 125
 
 /**
- * The value of a text with a RawJson for every member that has one of these names, and null for its null; undefined where
- * the text is not plain (scanner.ts).
+ * Parses a text. Every member with one of these names becomes a RawJson, or null if it is null. Undefined if the text
+ * is not plain (scanner.ts).
  */
 export function parseKeeping(names: readonly string[], text: string, maxDepth: number): unknown {
   const scanner = new Scanner()

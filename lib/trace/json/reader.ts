@@ -1,14 +1,15 @@
 /**
- * Readers of bodies, made from their schemas: a plain text is read and checked in one pass, with free JSON as the text
- * that it is. What a reader does not accept is read the long way (lib/trace/prepare.ts): parsed, checked by the compiled
- * schema, which has words for what is wrong, and brought into the same form here. A test holds both ways together.
+ * Makes readers of bodies from their schemas. A reader reads and checks a plain text in one pass, and keeps free JSON
+ * as text. A body that a reader does not accept is read the slow way (lib/trace/prepare.ts): it is parsed, checked by
+ * the compiled schema, which has messages for what is wrong, and brought into the same form by `adapt`. A test
+ * compares the two ways.
  */
 import type { Static, TSchema } from 'typebox'
 import type { Rules } from '../../schema/check.ts'
 import { EMPTY_OBJECT, type FreeJson, freeJsonOf, NULL, passFree } from './free-json.ts'
 import { NOT_PLAIN, Scanner } from './scanner.ts'
 
-/** A checked body of type T, with FreeJson wherever the schema lets any JSON stand. */
+/** A checked body of type T, with FreeJson wherever the schema allows any JSON. */
 export type Reading<T> = unknown extends T
   ? FreeJson
   : T extends readonly (infer Item)[]
@@ -20,9 +21,9 @@ export type Reading<T> = unknown extends T
       : T
 
 export interface Reader<T> {
-  /** Undefined where the text is not plain, or the value breaks a rule. The text must not hold characters below U+0020. */
+  /** Undefined if the text is not plain, or breaks a rule. The text must not hold characters below U+0020. */
   read(text: string, maxDepth: number): Reading<T> | undefined
-  /** The same of a value that was parsed and checked; `exact` is it with LosslessNumbers where it has such. */
+  /** Makes the same of a parsed and checked value. `exact` is that value with its LosslessNumbers, if it has any. */
   adapt(value: T, exact: unknown, inexact: boolean): Reading<T>
 }
 
@@ -47,7 +48,7 @@ export function reader<T extends TSchema>(schema: T): Reader<Static<T>> {
   }
 }
 
-/** How the values of one part of a schema are read, and adapted where they were parsed. */
+/** Reads the values of one part of a schema, and adapts values that were parsed. */
 interface Part {
   read(): unknown
   adapt(value: unknown, exact: unknown, inexact: boolean): unknown
@@ -81,7 +82,7 @@ function partOf(rules: Rules): Part {
   }
 }
 
-/** Free JSON; `none` is what a column's default says. */
+/** Free JSON. `none` is the value that a null in the column stands for. */
 function free(pass: () => string, none: FreeJson): Part {
   const orNone = (json: FreeJson) => (json.canonical === none.canonical ? none : json)
   return {
@@ -120,7 +121,7 @@ function words(known: readonly unknown[]): Part {
   return {
     read() {
       const text = readString()
-      // The known word, not the slice, which would keep the body in memory.
+      // Returns the known word: the slice of the text would keep the whole body in memory.
       const index = known.indexOf(text)
       if (index < 0) throw NOT_PLAIN
       return known[index]
@@ -129,7 +130,7 @@ function words(known: readonly unknown[]): Part {
   }
 }
 
-/** Lengths count code points: a text of fewer UTF-16 code units than the limit is never too long. */
+/** Lengths count code points, which are never more than the UTF-16 code units: only a longer text must be counted. */
 function string({ minLength = 0, maxLength = Number.POSITIVE_INFINITY, pattern }: Rules): Part {
   const form = pattern === undefined ? undefined : new RegExp(pattern, 'u')
   return {
@@ -184,28 +185,33 @@ function list({ items = {}, minItems = 0, maxItems = Number.POSITIVE_INFINITY }:
 
 /** A field of an object. */
 interface Field {
-  /** Its place among the fields of its object. */
+  /** The index of the field among those of its object. */
   readonly index: number
   readonly part: Part
-  /** The name as it stands in a text, with its colon. */
+  /** The name as it stands in a text, with quotes and colon. */
   readonly token: string
-  /** The bit at that place. */
+  /** The bit at the position `index`. */
   readonly bit: number
-  /** The field that came behind it last time: clients send fields in one order, and trying it saves a look-up. */
+  /**
+   * The field that followed this one last time. Clients send fields in one order, so trying it first saves a look-up.
+   */
   next: Field | undefined
 }
 
 /**
- * Makes objects with these fields of a list of their values, undefined where there is none. A function for each kind of
- * object lays it out at once, and who reads it finds the fields quicker: preparing a typical trace took 164 µs where the
- * fields were spread and then set by name, and takes 150 so.
+ * Returns a function that makes objects with these fields from a list of their values; the value of a field that was
+ * not sent is undefined. V8 lays such an object out at once, and finds its fields faster than those of an object whose
+ * fields were set one by one (test/bench/RESULTS.md, "Reading bodies").
  */
 function makerOf(names: readonly string[]): (values: readonly unknown[]) => Record<string, unknown> {
   const members = names.map((name, i) => `${JSON.stringify(name)}:values[${i}]`)
   return new Function('values', `return {${members}}`) as ReturnType<typeof makerOf>
 }
 
-/** An object of known fields. All are there from the start, so that objects of one kind have one shape. */
+/**
+ * An object with known fields. Every object has all of them, sent or not, so that all objects of a kind have one
+ * shape.
+ */
 function fields({ properties = {}, required = [] }: Rules): Part {
   const known = new Map<string, Field>()
   const names = Object.keys(properties)

@@ -1,17 +1,21 @@
 /**
- * Reads compact JSON as text. Each value is checked and passed over where it stands, and its RFC 8785 canonical form is
- * made of pieces of the text itself: nothing is parsed into objects and written again. With that, preparing a typical body
- * of 18 kB, its rows included, takes 150 µs, where JSON.parse, JSON.stringify and a canonical form made from the objects
- * took 435 (Node 20).
+ * Reads compact JSON as text. The scanner checks each value and passes over it, and makes its RFC 8785 canonical form
+ * from pieces of the text. Nothing is parsed into objects and written again, which takes several times as long
+ * (test/bench/RESULTS.md, "Reading bodies").
  *
- * Only plain text is read: no white space outside strings (lib/trace/json/compact.ts takes it out), and no name twice in an
- * object. For anything else, and for what is not JSON, a method throws NOT_PLAIN, and the body is read the long way,
- * which also finds the words for what is wrong with it.
+ * The scanner reads only plain text: without white space outside strings (lib/trace/json/compact.ts takes it out), and
+ * without a name that an object has twice. For any other text, JSON or not, its methods throw NOT_PLAIN, and the body
+ * is read the slow way, which also finds the message for what is wrong.
+ *
+ * A canonical form that a method returns is empty if it is the very text that was passed.
  */
 import { Escapes } from './escapes.ts'
 import { canonicalNumber } from './exact-json.ts'
 
-/** Thrown where a text is not plain. One for all: making an error costs more than reading a body. */
+/**
+ * Thrown if a text is not plain. There is one error for all texts, because making an error costs more than reading a
+ * body.
+ */
 export const NOT_PLAIN = new Error('not plain JSON')
 
 const QUOTE = 34
@@ -29,36 +33,38 @@ const SMALL_U = 117
 const OPEN_BRACE = 123
 const CLOSE_BRACE = 125
 
-/** Digits that a double always holds. */
+/** A double holds every number of so many digits. */
 const EXACT_DIGITS = 15
-/** A number with a fraction as JavaScript writes it: no zero at its end, and not so small that it takes an exponent. */
+/**
+ * A number with a fraction in canonical form: no zero at its end, and not so small that JavaScript writes an exponent.
+ */
 const CANONICAL_FRACTION = /-?(?:[1-9]\d*|0(?!\.0{6}))\.\d*[1-9](?=[,}\]])/y
 const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y
 const ESCAPED = /["\\/bfnrt]/
 const HEX = /^[\da-fA-F]{4}$/
 
-/** A member of an object: where it and its value begin and end. */
+/** A member of an object: the positions at which it and its value begin and end. */
 interface Member {
-  /** Its name, or nothing where that stands in the text without an escape. */
+  /** Its name if the text has it with an escape; empty otherwise. */
   readonly name: string
-  /** Empty, as `canonical` is: the name stands in its canonical form already. */
+  /** Empty if the name is in canonical form already. */
   readonly nameCanonical: string
   readonly from: number
   readonly valueFrom: number
   readonly end: number
-  /** Empty: the value stands in its canonical form already. */
+  /** Empty if the value is in canonical form already. */
   readonly canonical: string
 }
 
 export class Scanner {
   text = ''
-  /** Where the next value begins. */
+  /** The position at which the next value begins. */
   at = 0
   readonly #escapes = new Escapes()
   /** Which of them is the first at or behind `at`, and where it is. */
   #nextEscape = 0
   #escape = 0
-  /** Of the name that was passed last: its canonical form with quotes, or nothing where that is how it stands. */
+  /** The canonical form, with quotes, of the name that was passed last; empty if the text has it in that form. */
   nameCanonical = ''
   /** Whether a string was passed that the canonical form writes otherwise. */
   isRespelt = false
@@ -66,7 +72,7 @@ export class Scanner {
   #level = 0
   #maxLevel = 0
 
-  /** The text must not hold characters below U+0020 (json.ts, holdsControls). */
+  /** Begins with a text, which must not hold characters below U+0020 (holdsControls in exact-json.ts tells). */
   start(text: string, maxDepth: number): void {
     this.text = text
     this.at = 0
@@ -78,7 +84,7 @@ export class Scanner {
     this.#escapedAt = -1
   }
 
-  /** The text is over, and is let go of. */
+  /** Checks that the text is at its end, and lets go of it. */
   end(): void {
     if (this.at !== this.text.length) throw NOT_PLAIN
     this.text = ''
@@ -103,7 +109,7 @@ export class Scanner {
     if (!this.passes(code) || ++this.#level > this.#maxLevel) throw NOT_PLAIN
   }
 
-  /** Passes a comma, or the bracket `code` that closes what was opened: true where it is the end. */
+  /** Passes a comma, or the closing bracket `code`. Returns true for the bracket. */
   closes(code: number): boolean {
     const next = this.text.charCodeAt(this.at++)
     if (next === COMMA) return false
@@ -112,21 +118,21 @@ export class Scanner {
     return true
   }
 
-  /** Whether an object or array that was just opened holds nothing; passes its closing bracket then. */
+  /** Whether the object or array that was just opened is empty; if so, passes its closing bracket. */
   isEmpty(code: number): boolean {
     if (!this.passes(code)) return false
     this.#level--
     return true
   }
 
-  /** Passes a name with its colon. */
+  /** Passes a name with its colon, and returns the name. */
   name(): string {
     const from = this.at
     const escaped = this.#escapedName()
     return escaped === '' ? this.text.slice(from + 1, this.at - 2) : escaped
   }
 
-  /** Passes a name with its colon; gives it only where there are escapes in it. */
+  /** Passes a name with its colon. Returns the name if it has escapes, and the empty text otherwise. */
   #escapedName(): string {
     const from = this.at
     this.nameCanonical = this.string()
@@ -135,7 +141,7 @@ export class Scanner {
     return this.#escapedAt === from ? JSON.parse(this.text.slice(from, end)) : ''
   }
 
-  /** Passes any value. Gives its canonical form, or nothing where that is how it stands. */
+  /** Passes any value, and returns its canonical form; empty if the text has it in that form. */
   value(): string {
     switch (this.text.charCodeAt(this.at)) {
       case QUOTE:
@@ -242,7 +248,7 @@ export class Scanner {
   #array(): string {
     this.open(OPEN_BRACKET)
     if (this.isEmpty(CLOSE_BRACKET)) return ''
-    // What of the text is in `canonical` already.
+    // The text in front of this position is in `canonical` already.
     let done = this.at - 1
     let canonical = ''
     do {
@@ -292,8 +298,8 @@ function canonicalMember(text: string, { nameCanonical, from, valueFrom, end, ca
 }
 
 /**
- * Sorts by UTF-16 code units, as RFC 8785 has it; a name that stands twice is not plain. Insertion is the quickest for the
- * few members that objects have; of many, it would be the slowest.
+ * Sorts members by the UTF-16 code units of their names, as RFC 8785 demands. Throws NOT_PLAIN if a name stands twice.
+ * Insertion sort is the fastest for the few members that most objects have, and the slowest for many members.
  */
 function sortMembers(text: string, members: Member[]): void {
   if (members.length > 24) members.sort((a, b) => compareNames(text, a, b))
@@ -309,7 +315,7 @@ function sortMembers(text: string, members: Member[]): void {
   }
 }
 
-/** Less than 0 where the first name comes first, 0 where they are the same. Names are compared where they stand. */
+/** Less than 0 if the first name comes first, 0 if they are the same. Names are compared inside the text. */
 function compareNames(text: string, a: Member, b: Member): number {
   if (a.name !== '' || b.name !== '') return compareTexts(nameOf(text, a), nameOf(text, b))
   for (let i = 1; ; i++) {

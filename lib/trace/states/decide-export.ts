@@ -1,13 +1,14 @@
 /**
- * What the spans of an export do to one trace. A trace that OpenTelemetry records has no end message, its spans come in any
- * order, and whole exports are sent again: a span that is there, identical, is nothing new; everything that can be stored is
- * stored, and what cannot is counted and said, for nobody would send it again in another form.
+ * Decides what the spans of an export do to one trace. A trace from OpenTelemetry has no end message, its spans arrive
+ * in any order, and exporters send whole exports again. So an identical span that is stored already is a duplicate.
+ * Every span that can be stored is stored. The others are counted and reported instead of failing the export, because
+ * no exporter would send it again in another form.
  */
 import { MAX_DOCUMENT_BYTES, MAX_SPANS } from '../../schema/input.ts'
 import { shortHash } from '../prepared.ts'
 import { type GatheredSpan, type GatheredState, type Growth, gather, INNER } from './gathered.ts'
 
-/** Why spans were refused, how many for this reason, and one of them to look at. */
+/** Why spans were refused, how many for this reason, and one of them as an example. */
 export interface SpanRefusal {
   readonly reason: string
   readonly count: number
@@ -16,11 +17,11 @@ export interface SpanRefusal {
 
 /** What is known of a stored trace before spans are added to it. */
 export interface ExportState {
-  /** Undefined: the trace was recorded by other routes than OpenTelemetry's. */
+  /** Undefined if the trace was not recorded by OpenTelemetry. */
   readonly gathered: GatheredState | undefined
-  /** A label, 'unassigned', or null where it was not recorded. */
+  /** A label, 'unassigned', or null if it was never recorded. */
   readonly environment: string | null
-  /** Hashes of those of the export's spans that are stored, by span id. */
+  /** The hashes of spans of the export that are stored already, by span id. */
   readonly spanHashes: ReadonlyMap<string, string>
 }
 
@@ -33,7 +34,7 @@ export interface ExportOperation {
 }
 
 export interface ExportDecision {
-  /** Undefined: there is nothing to write. */
+  /** Undefined if there is nothing to write. */
   readonly growth: Growth | undefined
   /** Spans to insert. */
   readonly added: readonly GatheredSpan[]
@@ -41,7 +42,7 @@ export interface ExportDecision {
   readonly refusals: readonly SpanRefusal[]
 }
 
-/** `state` is undefined where the project has no trace of that id. */
+/** Decides an export for one trace. `state` is undefined if the project has no trace of that id. */
 export function decideExport(state: ExportState | undefined, operation: ExportOperation): ExportDecision {
   const reason = state && closedTo(state, operation)
   if (reason !== undefined) return refuseAll(operation, reason)
@@ -52,17 +53,18 @@ export function decideExport(state: ExportState | undefined, operation: ExportOp
   return { growth: writes ? growth : undefined, added, duplicate, refusals }
 }
 
-/** Why a trace takes none of these spans. */
+/** Why the trace takes none of these spans; undefined if it takes spans. */
 function closedTo(state: ExportState, { environment }: ExportOperation): string | undefined {
   if (state.gathered === undefined) return 'of a trace that was not recorded by OpenTelemetry'
-  // History without a recorded environment counts as unassigned.
+  // A trace whose environment was never recorded counts as unassigned.
   const isSame = (state.environment ?? 'unassigned') === (environment ?? 'unassigned')
   return isSame ? undefined : 'of a trace that was recorded in another environment than the one of this key'
 }
 
 /**
- * The spans that are new and can be stored, and why others cannot. A root that cannot be stored, because it comes last and
- * the trace is full, or because it is too large, speaks for its trace all the same: otherwise that would never be complete.
+ * Finds the spans that are new and can be stored, and the reasons why others cannot. A root may not be storable
+ * because the trace is full, or because the root is too large. Its claims count all the same: otherwise the trace
+ * would never be complete.
  */
 function sortSpans(state: ExportState | undefined, spans: readonly GatheredSpan[]) {
   const fresh = new Map<string, GatheredSpan>()
@@ -102,7 +104,7 @@ function refuseAll(operation: ExportOperation, reason: string): ExportDecision {
   return { growth: undefined, added: [], duplicate: 0, refusals }
 }
 
-/** The same refusals, those for one reason together: the first example stands for all. */
+/** Sums refusals by reason. The first example of a reason is kept. */
 export function sumRefusals(refusals: Iterable<SpanRefusal>): SpanRefusal[] {
   const sums = new Map<string, SpanRefusal>()
   for (const refusal of refusals) {

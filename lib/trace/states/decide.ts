@@ -1,6 +1,7 @@
 /**
- * The state machine of specification 3.1: what an operation does to a trace in a given state. Pure: it knows neither
- * SQL nor HTTP. A trace is absent, running or complete; every row of the table is a branch below.
+ * The state machine of specification 3.1: decides what an operation does to a trace in a given state. A trace is
+ * absent, running or complete. It is pure: it knows neither SQL nor HTTP. Every row of the specification's table is a
+ * branch below.
  */
 import type { ErrorCode } from '../../errors.ts'
 import { MAX_DOCUMENT_BYTES, MAX_SPANS, MAX_TAGS } from '../../schema/input.ts'
@@ -23,12 +24,12 @@ import type { GatheredSpan, GatheredState, Growth } from './gathered.ts'
 /** What is known of a stored trace before an operation on it is decided. */
 export interface TraceState extends UsageFields {
   readonly seq: number
-  /** Moves with every change: a decision holds only for the version that it was made on. */
+  /** Every change gives the trace a new version. A decision holds only for the version that it was made on. */
   readonly version: number
   readonly running: boolean
   readonly bodyHash: string
   readonly endHash: string | null
-  /** A label, 'unassigned', or null where it was not recorded. */
+  /** A label, 'unassigned', or null if it was never recorded. */
   readonly environment: string | null
   readonly name: string
   readonly userId: string | null
@@ -41,13 +42,13 @@ export interface TraceState extends UsageFields {
   readonly errorCount: number
   readonly documentBytes: number
   readonly estimatedBytes: number
-  /** JSON text; null: {}. Known only where an end may merge into it. */
+  /** JSON text; null for {}. Known only if an end may merge into it. */
   readonly metadata: string | null
   /** UTF-8 bytes of the stored output (4 for null). */
   readonly outputBytes: number
-  /** Hashes of those of the operation's spans that are stored, by span id. */
+  /** The hashes of spans of the operation that are stored already, by span id. */
   readonly spanHashes: ReadonlyMap<string, string>
-  /** OpenTelemetry recorded the trace: no other route adds to it or ends it. */
+  /** Whether OpenTelemetry recorded the trace. Then no other route can add to it or end it. */
   readonly isGathered: boolean
   /** What an export must know of such a trace. */
   readonly gathered: GatheredState | undefined
@@ -55,18 +56,18 @@ export interface TraceState extends UsageFields {
   readonly copy: CopyState | undefined
 }
 
-/** What deciding needs to know of a trace to record. */
+/** What a decision needs of a trace to record. */
 export interface RecordOperation {
   readonly operation: 'record'
   readonly traceId: string
   readonly hash: string
-  /** Why one of its documents cannot be stored; undefined where all can. */
+  /** Why one of its documents cannot be stored; undefined if all can. */
   readonly oversize: string | undefined
   /** Set where the trace is not recorded, but restored. */
   readonly restored?: RestoredHead | undefined
 }
 
-/** What deciding needs to know of an append, and of an end. */
+/** What a decision needs of an append, and of an end. */
 export type Append = HeadsOf<PreparedAppend>
 export type End = HeadsOf<PreparedEnd>
 type HeadsOf<T> = Omit<T, 'spans'> & { readonly spans: readonly SpanHead[] }
@@ -79,7 +80,7 @@ export interface ByKey {
   readonly environment: string | null
 }
 
-/** What changes on a stored trace: the spans that come to it, and what they add up to; and more where it ends. */
+/** The change of a stored trace: the spans that are added, the new sums, and what an end sets besides. */
 export interface TraceChange {
   readonly spanCount: number
   readonly errorCount: number
@@ -88,11 +89,11 @@ export interface TraceChange {
   readonly addedBytes: number
   /** Spans to insert: those of the operation that are not stored yet. */
   readonly spans: readonly SpanHead[]
-  /** Undefined: the trace goes on. */
+  /** Undefined if the trace goes on. */
   readonly ending: Ending | undefined
 }
 
-/** What an end sets. Scalars are the whole new values; undefined JSON keeps what is stored. */
+/** What an end sets. The other fields are the whole new values; JSON that is undefined keeps its stored value. */
 export interface Ending extends UsageFields {
   readonly status: string
   readonly endedAt: string
@@ -115,7 +116,7 @@ export type Decision =
   | DuplicateDecision
   | { readonly type: 'refused'; readonly code: ErrorCode; readonly message: string }
 
-/** An export adds to a trace that is there already. */
+/** An export adds spans to a stored trace. */
 interface GrowDecision {
   readonly type: 'grow'
   readonly growth: Growth
@@ -180,9 +181,9 @@ function sortSpans(state: TraceState, spans: readonly SpanHead[]) {
   return { conflict: undefined, fresh: [...fresh.values()] }
 }
 
-/** Refusals that appending and ending share, in the order of decisions.md: environment, then conflicts. */
+/** Refuses an append or an end by a key of another environment. This check comes before those for conflicts. */
 function refuseKey(state: TraceState, environment: string | null): Decision | undefined {
-  // History without a recorded environment counts as unassigned.
+  // A trace whose environment was never recorded counts as unassigned.
   const recorded = state.environment ?? 'unassigned'
   if (recorded === (environment ?? 'unassigned')) return undefined
   return refused('forbidden', 'the trace was recorded in another environment than the one of this key')
@@ -212,7 +213,7 @@ function tooManySpans(state: TraceState, fresh: readonly SpanHead[]): Decision |
   return refused('invalid_trace', `spans: the trace would have ${total} spans, and at most ${MAX_SPANS} are allowed`)
 }
 
-/** Spans that come to a trace whose own document grows by so many bytes. */
+/** The change that adds these spans. `documentBytes` is how much the trace's own document grows. */
 function additionOf(state: TraceState, fresh: readonly SpanHead[], documentBytes: number): TraceChange {
   const addedBytes = documentBytes + countBytes(fresh)
   return {
@@ -245,7 +246,7 @@ function decideAppend(state: TraceState, append: Append & ByKey): Decision {
 const json = (value: string | number | null): string | undefined => (value === null ? undefined : JSON.stringify(value))
 const bytesOf = (text: string | null | undefined): number => (text == null ? 0 : Buffer.byteLength(text))
 
-/** By how much a document grows where one of its members changes. */
+/** By how many bytes a document grows when one of its members changes. */
 const growthOf = (key: string, before: string | number | null, after: string | number | null): number =>
   before === after ? 0 : memberBytes(key, json(after)) - memberBytes(key, json(before))
 
@@ -319,14 +320,14 @@ function decideEnd(state: TraceState, end: End & ByKey): Decision {
 }
 
 function decideSpans(state: TraceState | undefined, operation: ExportOperation): Decision {
-  // The trace that the spans make was prepared with them.
+  // The trace that these spans make has been prepared with them (lib/threads/ready.ts).
   if (state === undefined) return { type: 'insert' }
   const { growth, added, duplicate, refusals } = decideExport(state, operation)
   if (growth === undefined) return { type: 'duplicate', spanCount: state.spanCount, duplicate, refusals }
   return { type: 'grow', growth, added, refusals }
 }
 
-/** Decides an operation on a trace: `state` is undefined where the project has no trace of that id. */
+/** Decides an operation on a trace. `state` is undefined if the project has no trace of that id. */
 export function decide(state: TraceState | undefined, operation: Operation): Decision {
   if (operation.operation === 'record') return decideRecord(state, operation)
   if (operation.operation === 'export') return decideSpans(state, operation)

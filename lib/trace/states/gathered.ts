@@ -1,8 +1,10 @@
 /**
- * A trace gathered from spans that come one by one, in any order, as OpenTelemetry sends them. Nothing says when it is
- * done, and nobody sends the trace itself: every field of it is taken from a span, and which span that is depends only on
- * the spans, never on the order in which they came. Each field remembers the rank of the span that it was taken from, and a
- * span of a better rank takes it over; so whatever has come so far, the trace is what these spans would make together.
+ * Makes a trace of spans that arrive one by one and in any order, as OpenTelemetry sends them.
+ *
+ * Nobody sends the trace itself, and no message says that it is complete. So every field of the trace is taken from a
+ * span. For each field, every span that has a value for it has a rank, and the span with the best rank gives the
+ * value. The ranks are stored with the trace. When a span with a better rank arrives, the field takes its value. So
+ * the trace depends only on the spans that have arrived, and never on the order of their arrival.
  */
 import { MAX_DOCUMENT_BYTES, MAX_TAGS } from '../../schema/input.ts'
 import { traceDocument, usageDocument } from '../document.ts'
@@ -12,21 +14,25 @@ import { countBytes, countErrors } from '../span-sums.ts'
 import { type SpanUsage, type Spent, sumSpending } from '../span-usage.ts'
 import { durationMs, isBefore } from '../timestamp.ts'
 
-/** How much a span has to say in its trace: the root the most, then the first span of a process that was called by another. */
+/**
+ * The level of a span decides how good its claims are: the root first, then the first span of a process that another
+ * called.
+ */
 export const ROOT = 1
 export const PROCESS_ROOT = 2
 export const INNER = 3
 export type Level = typeof ROOT | typeof PROCESS_ROOT | typeof INNER
 
-/** What a span says of its trace. JSON is text; undefined: nothing. */
+/** What a span says about its trace. JSON is text; a field that the span does not have is undefined. */
 export interface SpanHints {
   readonly level: Level
   readonly startMicros: number
   readonly endMicros: number
-  /** What the trace is called, whichever span says so; and what it is called after this span. */
+  /** The name of the trace, if the span states one. */
   readonly name: string | undefined
+  /** The name that the trace gets from this span otherwise. */
   readonly ownName: string
-  /** Said of the trace; otherwise the span's own stand for it. */
+  /** Input and output of the trace, if the span states them. Otherwise those of the span itself count. */
   readonly input: string | undefined
   readonly output: string | undefined
   readonly sessionId: string | undefined
@@ -39,15 +45,18 @@ export interface GatheredSpan extends PreparedSpan {
   readonly hints: SpanHints
 }
 
-/** Where a field was taken from: grade, place in time, span id. The least is the best. */
+/** The rank of a claim: its grade, a time, and the id of the span. The least rank is the best. */
 export type Rank = readonly [grade: number, order: number, id: string]
-/** The ranks of a trace's fields. `times` stands for status too; metadata has one for each key, behind a prefix. */
+/**
+ * The ranks of a trace's fields. `times` counts for the status too. Each key of the metadata has a rank, with a
+ * prefix.
+ */
 export type Ranks = Readonly<Record<string, Rank>>
 
 /** What is counted of a gathered trace, and remembered for the spans to come. */
 interface Sums {
   readonly ranks: Ranks
-  /** The identity hashes of its spans, exclusive-or: the same for the same spans, in whatever order they came. */
+  /** The exclusive-or of the hashes of its spans, which does not depend on the order of their arrival. */
   readonly bodyHash: string
   readonly spanCount: number
   readonly errorCount: number
@@ -60,9 +69,9 @@ export interface GatheredState extends TraceFields, Sums {
   /** UTF-8 bytes of the stored input and output (4 for null). */
   readonly inputBytes: number
   readonly outputBytes: number
-  /** Somebody patched the metadata: what stands there now stays. */
+  /** Whether somebody has patched the metadata. The keys that it has now then stay as they are. */
   readonly patched: boolean
-  /** The stored spans that say what was used. */
+  /** The stored spans that report usage or cost. */
   readonly spending: readonly SpanUsage[]
 }
 
@@ -78,7 +87,7 @@ export interface Growth extends TraceFields, Sums {
   readonly changed: boolean
 }
 
-/** What a span wants a field to be. */
+/** The value that a span has for a field, and the rank of that claim. */
 interface Claim {
   readonly rank: Rank
   readonly value: string
@@ -86,20 +95,22 @@ interface Claim {
 }
 type Claims = Map<string, Claim>
 
-/** Said of the trace in so many words: before all levels. */
+/** The grade of what a span states about the trace: better than all levels. */
 const SAID = 0
-/** A model that is not the root's: better the one that was called. */
+/**
+ * The grades of a model that is not the root's: an llm span was called with its model, another span only mentions one.
+ */
 const CALLED = 2
 const NOT_CALLED = 3
-/** What stands before the keys of metadata in the names of ranks. */
+/** The prefix of metadata's keys in the names of ranks. */
 const KEY = 'metadata.'
 const NO_SPANS = '0'.repeat(64)
-/** What a trace's document does not count. */
+/** The size of a trace's document does not count this member. */
 const EMPTY_SPANS = '"spans":[],'
 
 /**
- * The trace with these spans; `before` is undefined where there is none yet. `speakers` are the spans that it takes its
- * fields from: those that are added, and roots that cannot be.
+ * Makes the trace with these spans added. `before` is undefined if none is stored yet. `speakers` are the spans whose
+ * claims count: those that are added, and roots that cannot be stored.
  */
 export function gather(
   traceId: string,
@@ -128,7 +139,7 @@ export function gather(
   }
 }
 
-/** The claims that are better than what the trace has, the best for each field. */
+/** The best claim for each field, if it is better than the one that the trace has its value from. */
 function settle(before: GatheredState | undefined, speakers: readonly GatheredSpan[]): Claims {
   const best: Claims = new Map()
   const fixed = before?.patched === true ? Object.keys(JSON.parse(before.metadata ?? '{}')) : []
@@ -142,7 +153,9 @@ function settle(before: GatheredState | undefined, speakers: readonly GatheredSp
   return best
 }
 
-/** Of two rows of the same level the one that began first comes first; of outputs the one that was given last. */
+/**
+ * The claims of a span. At the same grade, the span that began first is better; for outputs, the one that ended last.
+ */
 function* claimsOf(span: GatheredSpan): Generator<[field: string, grade: number, order: number, value: string]> {
   const { hints, provider, model, kind } = span
   const { level, startMicros, endMicros } = hints
@@ -192,7 +205,7 @@ function earliest(before: GatheredState | undefined, speakers: readonly Gathered
   return times.reduce((first, time) => (isBefore(time, first) ? time : first))
 }
 
-/** In alphabetical order, and of too many the first: so that the order of arrival makes no difference. */
+/** All tags in alphabetical order. If there are too many, the first are kept, whatever the order of arrival. */
 function unite(tags: readonly string[], speakers: readonly GatheredSpan[]): readonly string[] {
   return [...new Set([...tags, ...speakers.flatMap(({ hints }) => hints.tags)])].toSorted().slice(0, MAX_TAGS)
 }
@@ -205,8 +218,8 @@ interface Free {
 }
 
 /**
- * Input, output and metadata, as far as they fit into one document: what does not is left out here, the output first. The
- * spans have it all.
+ * Input, output and metadata, as far as they fit into one document. If they do not, the trace goes without the output,
+ * then without the input, then without the new metadata. The spans keep all of them.
  */
 function fit(traceId: string, fields: TraceFields, claims: Claims, before: GatheredState | undefined): Free {
   const stored = before === undefined ? null : undefined

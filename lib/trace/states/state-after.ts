@@ -1,4 +1,4 @@
-/** The states that traces are in after what was decided is written: what is known so need not be read. */
+/** Computes the state of a trace after a decision is written, so that it need not be read from the database. */
 
 import { type PreparedTrace, type SpanHead, shortHash } from '../prepared.ts'
 import { countBytes, countErrors } from '../span-sums.ts'
@@ -6,21 +6,21 @@ import type { TraceChange, TraceState } from './decide.ts'
 
 /** What the service adds to the state of a trace that it records. */
 type Stamp = Pick<TraceState, 'seq' | 'version' | 'environment'>
-/** A state that is kept from one change to the next, with its map of the spans. */
+/** A state that is kept from one change to the next, with the hashes of all its spans. */
 export interface KeptState extends TraceState {
   readonly spanHashes: Map<string, string>
 }
 export type StartedState = Omit<KeptState, keyof Stamp>
 
 const NULL_BYTES = Buffer.byteLength('null')
-/** Ids and hashes are copies: as parts of a longer text they would keep all of it. */
+/** Copies an id or a hash: V8 has a part of a longer text refer to that text, which would keep all of it in memory. */
 const copyOf = (digits: string): string => Buffer.from(digits, 'latin1').toString('latin1')
 function addHashes(known: Map<string, string>, spans: readonly SpanHead[]): Map<string, string> {
   for (const span of spans) known.set(copyOf(span.id), copyOf(shortHash(span)))
   return known
 }
 
-/** A trace that was recorded and goes on; with a stamp, its whole state. */
+/** The state of a running trace that was just recorded, without what the service adds (Stamp). */
 export function startedState(trace: PreparedTrace): StartedState {
   const { spans } = trace
   return {
@@ -51,8 +51,8 @@ export function startedState(trace: PreparedTrace): StartedState {
 }
 
 /**
- * A trace that took a change and goes on. The map of its spans goes over to it from the state before, which is over: a copy
- * for every append would cost the square of how many there are.
+ * The state of a running trace after a change. It takes over the map of span hashes from the state before, which must
+ * not be used any more: a copy for every append would make the cost of a trace grow with the square of its appends.
  */
 export function changedState(state: KeptState, change: TraceChange, version: number): KeptState {
   const { spanCount, errorCount, estimatedBytes, spans } = change
