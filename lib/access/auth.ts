@@ -1,8 +1,8 @@
 /**
- * Who a request acts for. A key that was verified is remembered for at most REMEMBERED_MS, under a hash of the whole
- * token; every other token is looked up. One lookup is under way at a time, and tokens that arrive meanwhile share the
- * next one, so that a flood of wrong keys makes few queries. There is no memory of wrong keys: whatever is wrong with a
- * token, it takes the same way and the same time, and gets the same answer.
+ * Finds out whom a request acts for. A verified key is remembered for at most REMEMBERED_MS, under a hash of the whole
+ * token. Every other token is looked up in the database. Only one lookup is under way at a time, and tokens that
+ * arrive meanwhile share the next one, so that a flood of wrong keys makes few queries. Wrong keys are not remembered:
+ * whatever is wrong with a token, it goes the same way, takes the same time and gets the same answer.
  */
 import { hash, timingSafeEqual } from 'node:crypto'
 import type { SqlAccess } from '../database/sql-access.ts'
@@ -21,19 +21,19 @@ export interface KeyRingOptions {
 
 const REMEMBERED_MS = 5000
 const MAX_REMEMBERED = 10_000
-/** Tokens of one lookup. */
+/** The most tokens of one lookup. */
 const MAX_BATCH = 1000
-/** lastUsedAt moves no more often. */
+/** lastUsedAt is written no more often than this (specification, section 5). */
 const TOUCH_INTERVAL_MS = 5 * 60_000
 
-/** The id of no key: what a token without the form of a key is looked up under. */
+/** An id that no key has. A token without the form of a key is looked up under it, so that it takes the same time. */
 const NO_KEY_ID = ''
 const SECRET_LENGTH = 43
 const DUMMY_DIGEST = Buffer.alloc(32)
 
 interface Remembered {
   readonly principal: Principal
-  /** As performance.now() has it. */
+  /** In ms of performance.now(). */
   readonly until: number
 }
 
@@ -47,11 +47,11 @@ interface Lookup {
 
 export class KeyRing {
   readonly #options: KeyRingOptions
-  /** In the order in which they were verified. */
+  /** The keys in the order in which they were verified. */
   readonly #remembered = new Map<string, Remembered>()
   #waiting: Lookup[] = []
   #lookingUp = false
-  /** Moves with each `forget`: what was read before is not remembered after it. */
+  /** Each `forget` raises it, so that a key that was read before is not remembered afterwards. */
   #epoch = 0
 
   constructor(options: KeyRingOptions) {
@@ -59,8 +59,8 @@ export class KeyRing {
   }
 
   /**
-   * Whom an Authorization header speaks for. Throws `invalid_api_key`; while the database is away, `unavailable`, or
-   * `quota_exhausted` where the access is to write.
+   * Finds out whom an Authorization header speaks for. Throws `invalid_api_key`. While the database is away, throws
+   * `unavailable`, or `quota_exhausted` if the access is to write or to delete.
    */
   authenticate(authorization: string | undefined, access: Access): Principal | Promise<Principal> {
     const token = bearerToken(authorization)
@@ -84,7 +84,7 @@ export class KeyRing {
     })
     if (!this.#lookingUp) void this.#lookUp()
     const principal = await found.catch(error => {
-      // Without the form of a key it is wrong whatever the database would say.
+      // A token without the form of a key is wrong, whatever the database would say.
       if (parts === undefined) return undefined
       throw isWrite(access) && isUnavailable(error) ? new Refusal('quota_exhausted', error.message) : error
     })
@@ -127,8 +127,8 @@ export class KeyRing {
   }
 
   /**
-   * Marks keys as used. Nobody waits for this but the requests that are the first of their key, so that a key in use
-   * always has a time of last use.
+   * Marks keys as used. Only the first request of a key waits for this, so that a key that was used always has a time
+   * of its last use.
    */
   async #touch(ids: string[], firstUses: [Lookup, KeyForAuth][], until: number, epoch: number): Promise<void> {
     const lastUsed = new Map<string, string>()
@@ -136,7 +136,7 @@ export class KeyRing {
       const touched = await this.#options.sql.write(sql => touchKeys(sql, ids))
       for (const row of touched) lastUsed.set(row.id, row.lastUsedAt)
     } catch (error) {
-      // The keys are valid all the same, and the next lookup tries again.
+      // The keys are valid all the same, and the next lookup tries to mark them again.
       this.#options.log.warn({ err: error }, 'the last use of a key could not be stored')
     }
     for (const [lookup, row] of firstUses) {
@@ -174,7 +174,7 @@ export class KeyRing {
   }
 }
 
-/** What follows the scheme `Bearer`, in any case; empty where there is none. */
+/** The token behind the scheme `Bearer`, which can be in any letter case; empty if there is none. */
 function bearerToken(authorization = ''): string {
   return /^bearer +(\S+) *$/i.exec(authorization)?.[1] ?? ''
 }

@@ -1,6 +1,6 @@
 /**
- * API keys as text: `<KEY_PREFIX>_live_<keyId>_<secret>`. The key id names the key and may be shown; the secret is known
- * only to whoever was given the key, and only its keyed digest is stored.
+ * API keys as text: `<KEY_PREFIX>_live_<keyId>_<secret>`. The key id names the key and may be shown. The secret is
+ * known only to the person who was given the key; the database has only its keyed digest.
  */
 import { createHmac, randomBytes } from 'node:crypto'
 
@@ -14,7 +14,9 @@ const KEY_ID_LENGTH = 16
 const SECRET_LENGTH = 43
 const KEY_REST = new RegExp(`^([0-9A-Za-z]{${KEY_ID_LENGTH}})_([0-9A-Za-z]{${SECRET_LENGTH}})$`)
 const SECRET_IN_TEXT = new RegExp(`(_live_[0-9A-Za-z]{${KEY_ID_LENGTH}}_)[0-9A-Za-z]+`, 'g')
-/** The largest multiple of 62 in a byte: what lies above is thrown away, or the first letters would come more often. */
+/**
+ * The largest multiple of 62 up to 256. Larger bytes are dropped, because the first characters would come more often.
+ */
 const UNBIASED_BELOW = 256 - (256 % ALPHABET.length)
 
 export interface KeyParts {
@@ -22,22 +24,22 @@ export interface KeyParts {
   readonly secret: string
 }
 
-/** What a new key may do where nothing else is asked for. */
+/** The scopes of a new key, unless others are asked for. */
 export const DEFAULT_SCOPES: readonly Scope[] = ['traces:write', 'traces:read']
 
-/** What a key may do: one from before scopes existed has none stored, and may write. */
+/** The scopes of a key. A key from before scopes existed has none stored, and may only write. */
 export function effectiveScopes(stored: readonly Scope[] | null): readonly Scope[] {
   return stored ?? ['traces:write']
 }
 
-/** Makes a key: the whole text, which nobody can make again, and its parts. */
+/** Makes a key: the whole text, which cannot be had a second time, and its parts. */
 export function generateKey(prefix: string): KeyParts & { readonly key: string } {
   const keyId = randomText(KEY_ID_LENGTH)
   const secret = randomText(SECRET_LENGTH)
   return { key: `${prefix}_live_${keyId}_${secret}`, keyId, secret }
 }
 
-/** Takes a key apart; undefined where it has not the form. The prefix may itself contain `_`. */
+/** Takes a key apart; undefined if the text does not have the form of a key. The prefix may itself contain `_`. */
 export function parseKey(prefix: string, token: string): KeyParts | undefined {
   const start = `${prefix}_live_`
   if (!token.startsWith(start)) return undefined
@@ -45,7 +47,7 @@ export function parseKey(prefix: string, token: string): KeyParts | undefined {
   return parts === null ? undefined : { keyId: parts[1]!, secret: parts[2]! }
 }
 
-/** A text that may hold keys, such as an address into which a client put one, without their secrets. */
+/** The text without the secrets of keys: a client may have put a key into an address, for example. */
 export function maskSecrets(text: string): string {
   return text.includes('_live_') ? text.replaceAll(SECRET_IN_TEXT, '$1…') : text
 }

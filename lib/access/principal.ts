@@ -1,19 +1,19 @@
-/** Whom a request acts for, and what a route asks of its key. */
+/** Whom a request acts for, and which key a route asks for. */
 import type { Scope } from './keys.ts'
 
-/** Whom a request acts for: what its API key says. */
+/** Whom a request acts for, as its API key says. */
 export interface Principal {
   readonly keyId: string
   readonly projectId: number
   readonly scopes: readonly Scope[]
-  /** The environment label stamped on what the key records; null: unassigned. */
+  /** The environment label that is stored with what the key records; null for unassigned. */
   readonly environment: string | null
-  /** Set where the project's account is a trial account. */
+  /** The project's account if that is a trial account, otherwise null. */
   readonly trialAccountId: number | null
-  /** ISO 8601, as in answers; null: never. */
+  /** ISO 8601, as in answers; null if the key never expires. */
   readonly expiresAt: string | null
   readonly lastUsedAt: string
 }
 
-/** `public`: no key; `key`: any valid key; otherwise the scope that the key must have. */
+/** `public` asks for no key, `key` for any valid key, and a scope for a key that has it. */
 export type Access = 'public' | 'key' | Scope

@@ -1,4 +1,4 @@
-/** A maintenance command that is refused; the message is one line that says why and what to do. */
+/** Thrown if a maintenance command is refused. The message is one line that says why and what to do. */
 export class AdminError extends Error {
   override readonly name = 'AdminError'
 }

@@ -1,4 +1,4 @@
-/** The work of `spoor environment backfill`: giving history an environment. */
+/** The work of `spoor environment backfill`: gives stored traces an environment. */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Sql } from 'postgres'
 import { classifyFailure } from '../database/failure.ts'
@@ -12,7 +12,7 @@ export interface BackfillRequest extends TraceSelection {
   readonly project: string
   /** A label, in any case, or `unassigned`. */
   readonly environment: string
-  /** Change traces that have an environment, or are unassigned, too. */
+  /** Whether traces that have an environment, or are unassigned, are changed too. */
   readonly overwrite: boolean
 }
 
@@ -21,21 +21,21 @@ export interface BackfillPlan {
   readonly projectId: number
   readonly selection: TraceSelection
   readonly relabelling: Relabelling
-  /** Traces that were selected, and those among them whose environment is to change. */
+  /** How many traces are selected, and how many of them would get another environment. */
   readonly matched: number
   readonly changing: number
-  /** How many of the selected are in which environment; null: never recorded. */
+  /** The selected traces by environment; null is that of traces whose environment was never recorded. */
   readonly environments: readonly { readonly environment: string | null; readonly traces: number }[]
-  /** Traces stored later than the counting are left alone. */
+  /** The highest inner number that is changed: traces that are stored after the counting are left alone. */
   readonly upToSeq: number
 }
 
-/** Some milliseconds of work, in which the traces of a batch can be read but not changed by others. */
+/** A batch takes some milliseconds, in which others can read its traces but not change them. */
 const BATCH_TRACES = 500
 const BATCH_ATTEMPTS = 10
 const RETRY_DELAY_MS = 20
 
-/** Counts what is to be done; changes nothing. */
+/** Counts what is to be done, and changes nothing. */
 export async function planBackfill(sql: Sql, request: BackfillRequest): Promise<BackfillPlan> {
   const { project, environment, overwrite, ...selection } = request
   const label = environment.toLowerCase() === UNASSIGNED ? UNASSIGNED : parseEnvironment(environment)
@@ -55,9 +55,9 @@ export async function planBackfill(sql: Sql, request: BackfillRequest): Promise<
 }
 
 export interface BackfillOptions {
-  /** Told after every batch how many traces have changed so far. */
+  /** Called after every batch with the number of traces changed so far. */
   readonly onProgress?: (changed: number) => void
-  /** Asks to stop after the batch under way. */
+  /** Aborts after the batch under way. */
   readonly signal?: AbortSignal
 }
 
@@ -96,7 +96,9 @@ export async function applyBackfill(
   return { matched: matched + sum(await countEnvironments(sql, projectId, selection, upToSeq)), changed }
 }
 
-/** Ingest changes traces in an order of its own: where the two lock each other out, PostgreSQL undoes one of them. */
+/**
+ * Tries a batch again if PostgreSQL undid it to end a deadlock: ingest locks traces in another order than a backfill.
+ */
 async function retried<T>(work: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
@@ -108,7 +110,10 @@ async function retried<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Refuses a key that is unknown: imported traces may name keys that never were in this database. */
+/**
+ * Refuses a key that the project does not have, unless traces name it: imported traces may name keys of other
+ * databases.
+ */
 async function requireKey(sql: Sql, projectId: number, project: string, keyId: string | undefined): Promise<void> {
   if (keyId === undefined || (await readKey(sql, keyId))?.projectId === projectId) return
   if ((await countEnvironments(sql, projectId, { keyId })).length > 0) return

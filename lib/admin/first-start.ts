@@ -7,15 +7,15 @@ import { AdminError } from './admin-error.ts'
 import { type KeyMaking, makeKey } from './keys.ts'
 
 export interface FirstStart {
-  /** The whole key, where one was made. */
+  /** The whole key, if one was made. */
   readonly key: string | undefined
-  /** Why there cannot be one: what keeps this deployment from serving. */
+  /** What keeps this deployment from serving, so that no key can be made; undefined if nothing does. */
   readonly obstacle: string | undefined
 }
 
 /**
- * Makes the owner account, the project `default` and one key with every scope: once, in a database that holds no
- * project, be it embedded or one's own.
+ * Makes the owner account, the project `default` and one key with every scope, if the database has no project. It does
+ * so for an embedded database and for one of the user's own alike.
  */
 export async function prepareFirstStart(database: Database, keyPrefix: string): Promise<FirstStart> {
   if (database.digestSecret === undefined) return hindered('KEY_DIGEST_SECRET is not set')

@@ -1,4 +1,4 @@
-/** The work of `spoor key`: the only place where a whole key exists, for as long as it takes to show it once. */
+/** The work of `spoor key`. Only here does a whole key exist, until it has been shown once. */
 import type { Sql } from 'postgres'
 import { claimSecret, isOtherSecret, OTHER_SECRET, replaceSecret } from '../access/digest-secret.ts'
 import { DEFAULT_SCOPES, digestSecret, effectiveScopes, generateKey, type Scope } from '../access/keys.ts'
@@ -15,7 +15,7 @@ export interface KeyMaking {
   readonly digestSecret: string | undefined
 }
 
-/** A key that was just made. `key` is the whole key; nobody can show it again. */
+/** A key that was just made. `key` is the whole key, which cannot be shown again. */
 export interface IssuedKey {
   readonly key: string
   readonly keyId: string
@@ -42,9 +42,9 @@ export interface KeyRequest {
   readonly project: string
   readonly label?: string | undefined
   readonly scopes?: readonly Scope[] | undefined
-  /** Undefined: none, so that its traces are unassigned. */
+  /** Undefined for a key without environment, whose traces are unassigned. */
   readonly environment?: string | undefined
-  /** Days; undefined: never. */
+  /** In days; undefined if the key never expires. */
   readonly expiresInDays?: number | undefined
 }
 
@@ -83,7 +83,7 @@ export async function revokeKey(sql: Sql, keyId: string): Promise<KeyListing> {
   return listing((await store.revokeKey(sql, keyId)) ?? (await refuseKey(sql, keyId)), Date.now())
 }
 
-/** Changes the label that a key stamps on what it records from now on; `unassigned` takes it away. */
+/** Changes the environment of what a key records from now on; `unassigned` takes it away. */
 export async function setKeyEnvironment(sql: Sql, keyId: string, environment: string): Promise<KeyListing> {
   const label = environment.toLowerCase() === UNASSIGNED ? null : parseEnvironment(environment)
   return listing((await store.setKeyEnvironment(sql, keyId, label)) ?? (await refuseKey(sql, keyId)), Date.now())

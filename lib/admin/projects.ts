@@ -24,12 +24,12 @@ export interface Project {
 
 export interface ProjectRequest {
   readonly name: string
-  /** Undefined: made from the name. */
+  /** Made from the name if it is undefined. */
   readonly slug?: string | undefined
   readonly description?: string | undefined
-  /** Undefined: the oldest owner account. */
+  /** The oldest owner account if it is undefined. */
   readonly accountId?: string | undefined
-  /** Undefined: the server's STORAGE_LIMIT_BYTES. */
+  /** The server's STORAGE_LIMIT_BYTES if it is undefined. */
   readonly storageLimitBytes?: number | undefined
 }
 
@@ -57,14 +57,14 @@ export async function listProjects(sql: Sql, defaultLimitBytes: number): Promise
   return (await store.listProjects(sql)).map(row => describeProject(row, defaultLimitBytes))
 }
 
-/** The id of the project with this slug, or a refusal that says where to look. */
+/** The id of the project with this slug. Throws an AdminError that says where to look. */
 export async function requireProject(sql: Sql, slug: string): Promise<number> {
   const id = await store.findProject(sql, slug)
   if (id === undefined) throw new AdminError(`there is no project ${JSON.stringify(slug)}: see \`spoor project list\``)
   return id
 }
 
-/** `Köln Süd, 2` becomes `koln-sud-2`; empty where the name has neither letters of a to z nor digits. */
+/** `Köln Süd, 2` becomes `koln-sud-2`. Empty if the name has neither letters of a to z nor digits. */
 function slugOf(name: string): string {
   return name
     .normalize('NFKD')
@@ -75,7 +75,7 @@ function slugOf(name: string): string {
     .replace(/^-+|-+$/g, '')
 }
 
-/** A stored project as the API and the commands show it; `defaultLimitBytes` stands where it has no limit of its own. */
+/** A project as the API and the commands show it. `defaultLimitBytes` counts if the project has no limit of its own. */
 export function describeProject(row: ProjectRow, defaultLimitBytes: number): Project {
   const limitBytes = row.storageLimit ?? defaultLimitBytes
   return {

@@ -5,17 +5,19 @@ import { requireProject } from './projects.ts'
 
 export interface Recount {
   readonly project: string
-  /** What the traces of the project add up to. */
+  /** The sums over the stored traces of the project. */
   readonly rows: Totals
-  /** What the counters said. */
+  /** The counters as they were. */
   readonly counters: Totals
-  /** The two are the same. */
+  /** Whether the two are the same. */
   readonly agree: boolean
-  /** The counters were repaired. */
+  /** Whether the counters were repaired. */
   readonly applied: boolean
 }
 
-/** Compares a project's totals with its traces; with `apply`, repairs them while the project is written to. */
+/**
+ * Compares a project's totals with its traces. With `apply`, repairs them; others may write to the project meanwhile.
+ */
 export async function recountProject(sql: Sql, project: string, apply: boolean): Promise<Recount> {
   const projectId = await requireProject(sql, project)
   const { rows, counters } = await checkTotals(sql, projectId, apply)

@@ -1,4 +1,4 @@
-/** The work of `spoor status`: what there is, and what is amiss with what to do about it. */
+/** The work of `spoor status`: shows what there is, what is wrong, and what to do about it. */
 import type { Sql } from 'postgres'
 import { isOtherSecret, OTHER_SECRET } from '../access/digest-secret.ts'
 import type { Config } from '../config.ts'
@@ -16,9 +16,9 @@ export interface Status {
   readonly server: RunningServer | null
   readonly database: { readonly location: string; readonly embedded: boolean; readonly serverVersion: string }
   readonly schema: SchemaState
-  /** Empty where the schema is not current. */
+  /** Empty if the schema is not current. */
   readonly projects: readonly Project[]
-  /** What is amiss: sentences that say what to do. Empty: all is well. */
+  /** What is wrong, in sentences that say what to do; empty if all is well. */
   readonly problems: readonly string[]
 }
 

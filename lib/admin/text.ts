@@ -1,6 +1,6 @@
 import { AdminError } from './admin-error.ts'
 
-/** Refuses names and labels that are too long, or hold what would break a line or PostgreSQL's text (U+0000). */
+/** Returns the text. Refuses one that is too short or too long, or has control characters (U+0000, line breaks). */
 export function checkText(what: string, text: string, least: number, most: number): string {
   const length = [...text].length
   if (length < least) throw new AdminError(`${what} must not be empty`)

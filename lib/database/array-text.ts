@@ -1,12 +1,13 @@
 /**
- * PostgreSQL's text of one-dimensional arrays: `{a,"b \"c\"",NULL}`. The driver's own is not used: it reads null as the
- * text 'NULL', and knows array types only after a query of its own at the start of every connection, whose failure (a
- * backend that ends just then) nothing can catch and which so ends the process.
+ * Reads and writes PostgreSQL's text of one-dimensional arrays: `{a,"b \"c\"",NULL}`. The driver's own code is not
+ * used for two reasons. It reads null as the text 'NULL'. And it learns the types of arrays by a query of its own at
+ * the start of every connection; if a backend ends just then, nothing can catch the failure of that query, and the
+ * process ends.
  */
 
 const NEEDS_ESCAPE = /["\\]/g
 
-/** Text that is an array already, rendered elsewhere, goes as it is. An element that is undefined goes as null. */
+/** The text of an array. A value that is no array must be such a text already. An undefined element becomes null. */
 export function writeArray(values: unknown, write: (value: unknown) => string): string {
   if (!Array.isArray(values)) return String(values)
   const element = (value: unknown) => (value === null || value === undefined ? 'NULL' : quote(write(value)))
@@ -19,7 +20,7 @@ function quote(text: string): string {
 
 export function readArray(text: string, read: (text: string) => unknown): unknown[] {
   const values: unknown[] = []
-  // Between the braces; each round takes one element and the comma, or the closing brace, behind it.
+  // `at` is between the braces. Each round takes one element, and the comma or the closing brace behind it.
   for (let at = 1; at < text.length - 1; ) {
     const quoted = text[at] === '"'
     const end = quoted ? findClosingQuote(text, at + 1) : findEnd(text, at)

@@ -1,10 +1,11 @@
 /**
- * One connection to PostgreSQL, as every part of the service uses it: exactly one socket, UTC, and values read in the
- * form in which answers give them (types.ts).
+ * Makes a connection to PostgreSQL, as every part of the service uses it: with exactly one socket, in UTC, and with
+ * values in the form in which answers give them (types.ts).
  *
- * Never use `sql.begin`, `sql.reserve` or COPY FROM STDIN of the driver (postgres 3.4.9): a backend that dies inside
- * `begin` ends the process or lets the rest commit alone, and a refused row in a copy never answers. A single statement
- * is atomic by itself; Pool.transaction stands in where maintenance needs several.
+ * Never use `sql.begin`, `sql.reserve` or COPY FROM STDIN of the driver (postgres 3.4.9). If a backend dies inside
+ * `begin`, the process ends, or the rest of the transaction is committed alone. If a row of a COPY is refused, the
+ * driver never answers. A single statement is atomic by itself. Maintenance that needs several statements uses
+ * Pool.transaction.
  */
 import type { Socket } from 'node:net'
 import postgres, { type Sql } from 'postgres'
@@ -31,12 +32,12 @@ export interface SocketTarget {
   readonly database: string
 }
 
-/** Begins the name of every connection in pg_stat_activity; the process id tells the service's processes apart. */
+/** The beginning of every connection's name in pg_stat_activity. The process id follows. */
 export const APPLICATION = 'spoor'
 
 /**
- * Makes an instance of the driver for one connection, which opens at its first query. `onSocket` is given the socket that
- * it goes over, before the driver has it, and another one where the driver opens another.
+ * Makes an instance of the driver for one connection, which opens at its first query. `onSocket` is called with every
+ * socket that the driver opens, before the driver gets it.
  */
 export function connectTo(target: Target, options: ConnectOptions = {}, onSocket?: OnSocket): Sql {
   const sql = connectUnset(target, options, onSocket)
@@ -61,7 +62,7 @@ function connectUnset(target: Target, options: ConnectOptions, onSocket?: OnSock
       DateStyle: 'ISO'
     },
     types: TYPES,
-    // TLS is ours (open-socket.ts).
+    // open-socket.ts does TLS.
     ssl: false
   }
   const open = socketOpener(tlsModeOf(target))
@@ -72,7 +73,7 @@ function connectUnset(target: Target, options: ConnectOptions, onSocket?: OnSock
   }
   if (typeof target === 'string') {
     const address = addressOf(target)
-    // The driver is told of one host: it would try for ever to reach one of several (postgres 3.4.9).
+    // The driver is told of only one host: with several, it would try for ever to reach one (postgres 3.4.9).
     const first = { host: address.host[0], port: address.port[0] }
     const socket = () => openAt(address)
     return postgres(withoutCertificates(target), { ...settings, ...first, socket } as never) as unknown as Sql
@@ -83,27 +84,27 @@ function connectUnset(target: Target, options: ConnectOptions, onSocket?: OnSock
   return postgres({ ...settings, path, user, password, database, socket } as never) as unknown as Sql
 }
 
-/** Where an address leads to, as the driver reads it: the variables of libpq's environment count too. */
+/** The hosts and ports of an address, as the driver reads it. The environment variables of libpq count too. */
 const addressOf = (url: string): Address => postgres(url).options as unknown as Address
 
 function tlsModeOf(target: Target): TlsMode | undefined {
   return typeof target === 'string' ? readTlsMode(target, postgres(target).options as never) : undefined
 }
 
-/** How connections to a target are made, for people. */
+/** How connections to a target are made, in words for people. */
 export function transportOf(target: Target): string {
   const isLocal = typeof target !== 'string' || Boolean(addressOf(target).path)
   return describeTransport(tlsModeOf(target), isLocal)
 }
 
-/** The driver would send what it does not know to the server, as a setting. */
+/** The address without sslrootcert, which the driver does not know and would send to the server as a setting. */
 function withoutCertificates(url: string): string {
   return url.replace(/([?&])sslrootcert=[^&]*&?/, '$1').replace(/[?&]$/, '')
 }
 
 /**
- * Where a server closes in good order before it is ready (a proxy without servers behind it does), the driver connects
- * again at once, and for ever; an error ends that.
+ * Turns the orderly end of a socket into an error. If a server closes a connection before it is ready, as a proxy
+ * without servers behind it does, the driver would connect again at once, and for ever. An error stops it.
  */
 function breakAtEnd(socket: Socket): Socket {
   return socket.once('end', () => {
@@ -121,7 +122,7 @@ export function withDatabase(target: Target, database: string): Target {
   return url.href
 }
 
-/** Where a target is, for people: without user and password. */
+/** The address of a target, in words for people: without user and password. */
 export function describeTarget(target: Target): string {
   if (typeof target !== 'string') return `${target.socketDir}/.s.PGSQL.${target.port}`
   const url = new URL(target)

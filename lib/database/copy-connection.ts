@@ -1,9 +1,10 @@
 /**
- * A connection on which batches are copied: the statements with all their rows right behind them, and one answer. The
- * driver opens it and authenticates; from then on the socket is ours. The driver's own COPY is not used: it asks back
- * before every row and every statement, and where a row is refused it never answers (postgres 3.4.9, issue 1173).
+ * A connection that writes batches by COPY. All statements and their rows are sent in one go, and answered together.
+ * The driver opens the connection and authenticates; then this class takes the socket over. The driver's own COPY is
+ * not used, because it waits for an answer before every statement and its rows, and never answers if a row is refused
+ * (postgres 3.4.9, issue 1173).
  *
- * States: open; busy (a batch under way, one at a time); dead, for good, once the socket closed or said nonsense.
+ * States: open; busy (one batch is under way); dead (the socket has closed; a dead connection is never used again).
  */
 import type { Socket } from 'node:net'
 import type { ConnectOptions, Database } from './database.ts'
@@ -16,11 +17,11 @@ import { openSession } from './session.ts'
 const HEADER_BYTES = 5
 const READY_FOR_QUERY = 'Z'.charCodeAt(0)
 const ERROR_RESPONSE = 'E'.charCodeAt(0)
-/** What PostgreSQL says with READY_FOR_QUERY of a transaction that is left open, and only waits to be undone. */
+/** The state in READY_FOR_QUERY of a transaction that has failed, and must be rolled back. */
 const FAILED = 'E'.charCodeAt(0)
 const ROLLBACK = Buffer.from('Q\0\0\0\x0drollback\0', 'latin1')
 
-/** What PostgreSQL said, in the shape of the driver's errors (failure.ts). */
+/** An error of PostgreSQL, in the shape of the driver's errors (failure.ts). */
 class CopyError extends Error {
   override readonly name = 'PostgresError'
   readonly code: string
@@ -32,7 +33,7 @@ class CopyError extends Error {
   }
 }
 
-/** The connection is gone; whether a batch under way was committed is unknown. */
+/** The connection has closed. Whether the batch under way was committed is unknown. */
 class ConnectionLost extends Error {
   readonly code = 'CONNECTION_CLOSED'
   constructor(cause?: unknown) {
@@ -53,7 +54,7 @@ export class CopyConnection {
   #error: CopyError | undefined
   #batch: Batch | undefined
   #isWriting = false
-  /** How often PostgreSQL will yet say that it is ready. */
+  /** How many more times PostgreSQL will say that it is ready. */
   #answers = 0
   #dead = false
 
@@ -73,7 +74,7 @@ export class CopyConnection {
     })
   }
 
-  /** Rejects as the Pool does where the server cannot be reached or does not let us in. */
+  /** Opens a connection. Rejects as the Pool does if the server cannot be reached or does not let us in. */
   static async open(connect: Database['connect'], options: ConnectOptions): Promise<CopyConnection> {
     let socket: Socket | undefined
     let own: ListenersBefore | undefined
@@ -106,9 +107,10 @@ export class CopyConnection {
   }
 
   /**
-   * Sends messages that PostgreSQL answers so many times, and that are one transaction; resolves when
-   * PostgreSQL has committed it all, rejects with the first error when it has undone it all. What statements give is passed
-   * over. The memory is the caller's again when this is settled.
+   * Sends messages that make up one transaction. PostgreSQL says `answers` times that it is ready. Resolves when
+   * PostgreSQL has committed everything; rejects with the first error when it has undone everything. Rows that
+   * statements return are ignored. The caller must not change the memory of the messages before the promise is
+   * settled.
    */
   send(messages: Buffer, answers = 1): Promise<void> {
     return new Promise((resolve, reject) => {
@@ -141,7 +143,10 @@ export class CopyConnection {
     this.#unread = bytes
   }
 
-  /** A batch is refused before all of it is read, and the rest is still on its way from the caller's memory. */
+  /**
+   * PostgreSQL has said that it is ready. It refuses a batch before it has read all of it, so the rest may still be on
+   * its way from the caller's memory: then the batch is settled later.
+   */
   #answered(hasFailed: boolean): void {
     if (this.#answers === 1 && hasFailed) {
       this.#socket.write(ROLLBACK)
@@ -168,24 +173,24 @@ export class CopyConnection {
     this.#dead = true
     const batch = this.#batch
     this.#batch = undefined
-    // A server that ends says why before it closes.
+    // A server that shuts down sends the reason before it closes.
     batch?.reject(this.#error ?? new ConnectionLost(error))
   }
 }
 
-/** The fields of an error: a letter and a text each. */
+/** The fields of an error message; each is a letter and a text. */
 function readFields(content: Buffer): Map<string, string> {
   const texts = content.toString('utf8').split('\0')
   return new Map(texts.filter(text => text !== '').map(text => [text.charAt(0), text.slice(1)]))
 }
 
-/** What listens to a socket, by event. */
+/** The listeners of a socket, by event. */
 type ListenersBefore = ReadonlyMap<string, readonly unknown[]>
 const DRIVER_EVENTS = ['data', 'drain', 'error', 'close']
 const listenersOf = (socket: Socket): ListenersBefore =>
   new Map(DRIVER_EVENTS.map(event => [event, socket.rawListeners(event)]))
 
-/** Ends what the driver listens for. What listened before it had the socket is node's own. */
+/** Removes the driver's listeners. Those that the socket had before the driver got it are node's own, and stay. */
 function takeFromDriver(socket: Socket, before: ListenersBefore): void {
   for (const [event, own] of before) {
     for (const listener of socket.rawListeners(event)) {

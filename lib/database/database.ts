@@ -1,4 +1,4 @@
-/** What the rest of the code knows of the database: how to get a connection, and how to let go of it. */
+/** The database as the rest of the code sees it: how to get a connection, and how to close the database. */
 import type { Socket } from 'node:net'
 import type { Sql } from 'postgres'
 import type { ConnectionLimit } from './pooled/connection-limit.ts'
@@ -13,7 +13,7 @@ export interface ConnectOptions extends SessionSettings {
   readonly onNotice?: (channel: string, text: string) => void
 }
 
-/** Is given the socket of a connection before the driver has it. */
+/** Called with the socket of a connection before the driver gets it. */
 export type OnSocket = (socket: Socket) => void
 
 export interface Database {
@@ -25,11 +25,11 @@ export interface Database {
   readonly limit: ConnectionLimit
   /** Where it is, for people: without a password. */
   readonly location: string
-  /** How it is reached, for people: whether over TLS. */
+  /** How the database is reached, in words for people: whether over TLS. */
   readonly transport: string
   readonly embedded: boolean
-  /** The secret of the keyed digest; undefined: not configured. */
+  /** The secret of the keyed digest; undefined if it is not configured. */
   readonly digestSecret: string | undefined
-  /** Lets go; stops an embedded PostgreSQL that this process started. */
+  /** Stops an embedded PostgreSQL, unless others still use it. A database of the user's own is left as it is. */
   close(): Promise<void>
 }

@@ -1,9 +1,9 @@
-/** What a failed query means for whoever asked: was something written, is it worth another try, is it our mistake? */
+/** Tells what a failed query means: was something written, is another try worth it, or is it a fault of the code? */
 
 /**
- * - `lost`: the connection went away with the question; whether it was answered by a commit is unknown.
- * - `refused`: the database surely did not do it, and may do it later.
- * - `retry`: the database undid it for the sake of another; the same again will do.
+ * - `lost`: the connection broke during the query. Whether it was committed is unknown.
+ * - `refused`: the database certainly did not do it, but may do it later.
+ * - `retry`: the database undid it in favour of another transaction. Another try will succeed.
  * - `bug`: everything else.
  */
 export type Failure = 'lost' | 'refused' | 'retry' | 'bug'
@@ -61,11 +61,11 @@ const REFUSING_CLASSES: readonly string[] = [
   SQLSTATE_CLASS.systemError
 ]
 
-/** Codes of the driver's and the pool's own errors, raised before anything was sent. */
+/** Codes of errors of the driver and of the pool that are raised before anything was sent. */
 const NEVER_SENT = ['CONNECT_TIMEOUT', 'POOL_FULL', 'POOL_CLOSED', 'NOT_CONNECTED', 'CLIENT_GONE']
 /** System calls that fail only before a connection stands. */
 const CONNECTING = ['connect', 'getaddrinfo']
-/** The driver's CONNECTION_CLOSED and its like, the pool's CONNECTION_LOST, and what is said of a socket. */
+/** Codes of a broken connection: of the driver (such as CONNECTION_CLOSED), of the pool, and of node's sockets. */
 const LOST = /^(CONNECTION_|ECONN|EPIPE$|ETIMEDOUT$|EHOSTUNREACH$|ENETUNREACH$|ENETDOWN$|ERR_STREAM_|ERR_SOCKET_)/
 
 interface DatabaseError {
@@ -75,7 +75,7 @@ interface DatabaseError {
   readonly syscall?: unknown
 }
 
-/** Says which of the four kinds a rejection of the driver or of the Pool is. */
+/** Tells which of the four kinds an error of the driver or of the Pool is. */
 export function classifyFailure(error: unknown): Failure {
   const { name, code, severity, syscall } = describe(error)
   if (typeof code !== 'string') return 'bug'
@@ -84,15 +84,18 @@ export function classifyFailure(error: unknown): Failure {
   return LOST.test(code) ? 'lost' : 'bug'
 }
 
-/** Whether the database takes no writes at all, which no other attempt within seconds will change. */
+/** Whether the database takes no writes at all. Another attempt within seconds would fare no better. */
 export function isReadOnlyRefusal(error: unknown): boolean {
   return describe(error).code === SQLSTATE.readOnlyTransaction
 }
 
-/** COPY raises it where a trace exists, and so does a charged insert (lib/store/write/batch.ts). */
+/** COPY raises it if a new trace exists already (lib/store/write/copy-batch.ts). */
 export const isUniqueViolation = (error: unknown): boolean => describe(error).code === SQLSTATE.uniqueViolation
 
-/** The changes that go with a COPY raise it where a trace is not as it was when they were decided (lib/store/write/batch.ts). */
+/**
+ * A change raises it if the trace has changed since it was decided (lib/store/write/changes.ts), and so does a charge
+ * that exceeds the allowance of a trial account (lib/store/write/charge.ts).
+ */
 export const isDivisionByZero = (error: unknown): boolean => describe(error).code === SQLSTATE.divisionByZero
 
 /** Whether PostgreSQL has as many connections as it, the database or the role may have. */
@@ -106,7 +109,7 @@ export function endsConnection(error: unknown): boolean {
   return failure === 'lost' || failure === 'refused'
 }
 
-/** Whether no connection was to be had: what waits behind this would fare no better. */
+/** Whether no connection could be had. Work that waits behind this would fare no better. */
 export function isUnreachable(error: unknown): boolean {
   return classifyFailure(error) === 'refused' && endsConnection(error)
 }
@@ -124,7 +127,7 @@ function isFatal(severity: unknown): boolean {
 }
 
 function describe(error: unknown): DatabaseError {
-  // Node tries every address of a name and, where all fail, gives their errors together.
+  // Node tries every address of a name. If all fail, it gives their errors together.
   const one: unknown = error instanceof AggregateError ? error.errors[0] : error
   return one !== null && typeof one === 'object' ? one : {}
 }

@@ -1,12 +1,12 @@
 /**
- * Brings the schema up to what this version of the code needs: the files of sql/, in the order of their numbers, each
- * exactly once and forward only. schema_migrations says which have been applied, and keeps the SHA-256 of each: a file
- * never changes once it has landed, and a database that was made from another text is refused.
+ * Migrates the schema to what this version of the code needs: applies the files of sql/ in the order of their numbers,
+ * each exactly once, and forward only. The table schema_migrations says which files have been applied, and has the
+ * SHA-256 of each. A file never changes once it has landed; a database that was made from another text is refused.
  *
- * A file is one transaction. Where `create index concurrently` forbids that, its first line is `--! no-transaction`:
- * then its statements run one by one, each ending in a semicolon at the end of a line, and each must bear being repeated
- * (`if not exists`), since a failure half-way leaves the earlier ones done. An index that was left half built is there,
- * but not valid, and would be taken for the finished one: it is dropped, and made again.
+ * A file is one transaction. `create index concurrently` does not allow that, so a file with it has the first line
+ * `--! no-transaction`. Its statements run one by one, each ending in a semicolon at the end of a line. If one fails,
+ * the earlier ones stay done, so each must allow to be repeated (`if not exists`). An index that was left half built
+ * exists but is not valid, and `if not exists` would take it for the finished one. So it is dropped and made again.
  */
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
@@ -25,15 +25,15 @@ export interface Migration {
   readonly version: number
   readonly name: string
   readonly text: string
-  /** Of the text, as 64 hexadecimal digits. */
+  /** The SHA-256 of the text, as 64 hexadecimal digits. */
   readonly sha256: string
   readonly transactional: boolean
 }
 
-/** `missing`: no migration was ever applied; `older`, `newer`: than the code. */
+/** The schema compared with the code. `missing`: no migration was ever applied. */
 export interface SchemaState {
   readonly state: 'current' | 'missing' | 'older' | 'newer'
-  /** The newest migration applied; 0: none. */
+  /** The newest migration that was applied; 0 if none was. */
   readonly version: number
   /** The newest migration that the code knows. */
   readonly latest: number
@@ -42,20 +42,20 @@ export interface SchemaState {
 const LEAST_SERVER_VERSION = 15
 const FILE_NAME = /^(\d{4})-([a-z0-9-]+)\.sql$/
 const NO_TRANSACTION = '--! no-transaction'
-/** Any number that nobody else uses for an advisory lock in this database. */
+/** The key of the advisory lock. It can be any number that no other lock of this database uses. */
 const MIGRATION_LOCK = 5_700_100
 const LOCK_POLL_MS = 200
 /**
- * A migration that waits for others' locks makes every writer behind it wait as well. So it waits for no longer than this,
- * lets the writers go on for a while, and tries again.
+ * A migration that waits for a lock makes every writer behind it wait as well. So it waits for no longer than this,
+ * lets the writers go on for LOCK_PAUSE_MS, and tries again.
  */
 const LOCK_TIMEOUT_MS = 1000
 const LOCK_PAUSE_MS = 2000
 const LOCK_ATTEMPTS = 100
 
 /**
- * Applies what is missing, and returns the versions that were applied. Several processes may call this at once. Throws a
- * ConfigError where the server is too old, or the database was made from other files than these.
+ * Applies the migrations that are missing, and returns their versions. Several processes may call this at once. Throws
+ * a ConfigError if the server is too old, or if the database was made from other files than these.
  */
 export async function migrate(database: Database, log: Logger, folder?: string): Promise<number[]> {
   const migrations = await readMigrations(folder)
@@ -84,7 +84,7 @@ export async function migrate(database: Database, log: Logger, folder?: string):
   }
 }
 
-/** Compares the schema with the code. Throws a ConfigError where the schema was made from other files than these. */
+/** Compares the schema with the code. Throws a ConfigError if the schema was made from other files than these. */
 export async function readSchemaState(sql: Sql, folder?: string): Promise<SchemaState> {
   const migrations = await readMigrations(folder)
   const latest = migrations.length
@@ -95,12 +95,12 @@ export async function readSchemaState(sql: Sql, folder?: string): Promise<Schema
   return { state: version < latest ? 'older' : 'newer', version, latest }
 }
 
-/** Whether the code must wait for migrations. A newer schema is one that it can use: they only go forward, and only add. */
+/** Whether the code must wait for migrations. It can use a newer schema, because migrations only add. */
 export function isBehind({ state }: SchemaState): boolean {
   return state === 'missing' || state === 'older'
 }
 
-/** Reads the files of `folder` (sql/ of this package), and refuses a gap or a repetition in their numbers. */
+/** Reads the files of `folder` (by default sql/ of this package). Throws if a number is missing or repeated. */
 export async function readMigrations(folder: string = findMigrations()): Promise<Migration[]> {
   const names = (await readdir(folder)).filter(name => name.endsWith('.sql')).sort()
   return Promise.all(names.map((name, index) => readMigration(folder, name, index + 1)))
@@ -117,7 +117,7 @@ async function readMigration(folder: string, fileName: string, expected: number)
   return { version, name, text, sha256, transactional: !text.startsWith(NO_TRANSACTION) }
 }
 
-/** The compiled code lies deeper than its sources, so sql/ is looked for upwards. */
+/** Looks for sql/ in this folder and those above it: compiled code lies deeper than its sources. */
 function findMigrations(): string {
   let folder = dirname(fileURLToPath(import.meta.url))
   while (!existsSync(join(folder, 'sql')) && folder !== dirname(folder)) folder = dirname(folder)
@@ -134,7 +134,7 @@ async function checkServerVersion(sql: Sql): Promise<void> {
   }
 }
 
-/** Asks again and again: a session that waits in pg_advisory_lock deadlocks with `create index concurrently`. */
+/** Takes the lock by asking again and again: waiting in pg_advisory_lock deadlocks with `create index concurrently`. */
 async function acquireLock(sql: Sql, log: Logger): Promise<void> {
   for (let polls = 0; ; polls++) {
     const [row] = await sql`select pg_try_advisory_lock(${MIGRATION_LOCK}) as held`
@@ -154,7 +154,7 @@ async function createHistory(sql: Sql): Promise<void> {
     )`
 }
 
-/** The stored hash is looked for in the row: the first builds kept none. */
+/** Reads the hash by way of JSON, because the first builds had no such column. */
 async function readAppliedVersions(sql: Sql, migrations: readonly Migration[]): Promise<number[]> {
   const rows = await sql<{ version: number; sha256: string | null }[]>`
     select version, to_jsonb(m) ->> 'sha256' as sha256 from schema_migrations m order by version`
@@ -202,7 +202,9 @@ async function apply(pool: Pool, migration: Migration): Promise<void> {
 const CONCURRENTLY = /^\s*(?:create(?: unique)?|drop) index concurrently\b/im
 const CREATED_INDEX = /^\s*create(?: unique)? index concurrently (?:if not exists )?(\w+)/im
 
-/** Only a statement that is done concurrently may wait for others for long: nobody waits behind it. */
+/**
+ * Runs a statement. Only a `concurrently` statement may wait for others without limit, because nobody waits behind it.
+ */
 async function runAlone(sql: Sql, statement: string): Promise<void> {
   const index = CREATED_INDEX.exec(statement)?.[1]
   if (index !== undefined) await dropHalfBuilt(sql, index)
@@ -211,8 +213,9 @@ async function runAlone(sql: Sql, statement: string): Promise<void> {
 }
 
 /**
- * Drops an index that an interrupted attempt has left. Its backend may go on for a while after its client was killed, and
- * that is polled for: a statement that waits behind it would deadlock with it.
+ * Drops an index that an interrupted attempt has left half built. The backend of that attempt may go on for a while
+ * after its client was killed. A statement that waits behind it would deadlock with it, so this function polls until
+ * it is done.
  */
 async function dropHalfBuilt(sql: Sql, name: string): Promise<void> {
   for (;;) {

@@ -1,6 +1,6 @@
 /**
- * Opens the sockets of all connections, TLS included, so that every connection is ours to take over (copy-connection.ts).
- * `sslmode` means what it means to the driver (postgres 3.4.9, `secure` in its connection.js):
+ * Opens the sockets of all connections, TLS included. The driver could do that, but copy-connection.ts must be able to
+ * take every socket over. `sslmode` means what it means to the driver (postgres 3.4.9):
  *
  * | sslmode                 | TLS                                  | certificate and host name |
  * |-------------------------|--------------------------------------|---------------------------|
@@ -9,15 +9,15 @@
  * | allow, require          | yes                                  | not checked               |
  * | verify-ca, verify-full  | yes                                  | both checked              |
  *
- * `sslrootcert` names a file of certificates to trust in place of those of Node, or is `system`; `sslnegotiation=direct`
- * begins with TLS at once.
+ * `sslrootcert` names a file of certificates to trust in place of those of Node, or is `system`;
+ * `sslnegotiation=direct` begins with TLS at once.
  */
 import { readFileSync } from 'node:fs'
 import { connect, isIP, Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import { ConfigError } from '../config.ts'
 
-/** What the driver knows of where to connect to; `path` is that of a Unix socket. */
+/** Where to connect to, as the driver has it. `path` is that of a Unix socket. */
 export interface Address {
   readonly host: readonly string[]
   readonly port: readonly number[]
@@ -26,10 +26,11 @@ export interface Address {
 
 /** How a connection is to be secured. */
 export interface TlsMode {
-  /** As in `sslmode`. */
+  /** The value of `sslmode`. */
   readonly mode: string
+  /** Whether TLS begins at once (`sslnegotiation=direct`). */
   readonly isDirect: boolean
-  /** Certificates to trust, in PEM; undefined: those of Node. */
+  /** The certificates to trust, in PEM; those of Node if it is undefined. */
   readonly ca: Buffer | undefined
 }
 
@@ -38,7 +39,7 @@ export const CONNECT_TIMEOUT_MS = 5000
 const SSL_REQUEST = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47])
 const YES = 'S'.charCodeAt(0)
 
-/** Undefined: no TLS. Throws a ConfigError where sslrootcert cannot be read. */
+/** How an address asks for TLS; undefined if it does not. Throws a ConfigError if sslrootcert cannot be read. */
 export function readTlsMode(
   url: string,
   driver: { readonly ssl: unknown; readonly sslnegotiation: unknown }
@@ -60,7 +61,10 @@ function readCertificates(file: string): Buffer {
   }
 }
 
-/** Gives a function that opens the socket of a connection, each time to the next of several hosts that answers. */
+/**
+ * Returns a function that opens the socket of a connection. Of several hosts, each call takes the next one that
+ * answers.
+ */
 export function socketOpener(tls: TlsMode | undefined): (address: Address) => Socket | Promise<Socket> {
   let turn = 0
   return address => {
@@ -87,14 +91,14 @@ async function openFirst(
 }
 
 /**
- * A socket that may still be connecting: what is written to it waits. The driver leaves Nagle's algorithm on, which held a
- * batch back for up to 88 ms over TCP.
+ * Opens a socket. It may still be connecting when it is returned; what is written to it waits. Nagle's algorithm is
+ * off, because it holds batches back over TCP (test/bench/RESULTS.md, "The embedded PostgreSQL and its connections").
  */
 function openPlain({ host, port, path }: Address, i: number): Socket {
   return path !== false ? connect({ path }) : connect({ host: host[i]!, port: port[i]!, noDelay: true })
 }
 
-/** Resolves when the socket is connected, and secured where it shall be. */
+/** Resolves when the socket is connected and, if that is asked for, secured by TLS. */
 async function openSecure(address: Address, i: number, tls: TlsMode | undefined): Promise<Socket> {
   const plain = openPlain(address, i)
   await settled(plain, 'connect')
@@ -120,10 +124,10 @@ async function openSecure(address: Address, i: number, tls: TlsMode | undefined)
   return secure
 }
 
-/** Modes in which whoever answers is trusted. */
+/** Modes that do not check the server's certificate. */
 const UNCHECKED = ['prefer', 'allow', 'require']
 
-/** Waits for an event, but no longer than CONNECT_TIMEOUT_MS, nor beyond the end of the socket. */
+/** Waits for an event of a socket. Rejects after CONNECT_TIMEOUT_MS, or when the socket closes. */
 function settled(socket: Socket, event: string): Promise<unknown[]> {
   return new Promise((resolve, reject) => {
     const fail = (error: unknown) => {
@@ -148,7 +152,7 @@ function settled(socket: Socket, event: string): Promise<unknown[]> {
   })
 }
 
-/** Nothing was sent yet that could have been done (failure.ts). */
+/** Marks an error as one of connecting: failure.ts then knows that nothing was sent that PostgreSQL could have done. */
 const CONNECTING = { syscall: 'connect' }
 const connectError = (code: string, message: string): Error =>
   Object.assign(new Error(message), { code, ...CONNECTING })
@@ -158,14 +162,14 @@ function refuse(socket: Socket, message: string): Error {
   return connectError('NO_TLS', message)
 }
 
-/** The driver learns of a failure only from a socket: this one fails when the driver listens. */
+/** A socket that fails as soon as the driver listens to it: the driver learns of a failure only from a socket. */
 function failedSocket(error: Error): Socket {
   const socket = new Socket()
   setImmediate(() => socket.destroy(error))
   return socket
 }
 
-/** How a connection is made, for the log. */
+/** How a connection is made, in words for the log. */
 export function describeTransport(tls: TlsMode | undefined, isLocal: boolean): string {
   if (tls !== undefined) return `TLS (sslmode=${tls.mode})`
   return isLocal ? 'a Unix socket' : 'TCP without TLS'

@@ -1,4 +1,4 @@
-/** The database that the configuration names: a server of one's own (DATABASE_URL), or the embedded one. */
+/** Opens the database that the configuration names: a server of the user's own (DATABASE_URL), or the embedded one. */
 import type { Config } from '../config.ts'
 import type { Logger } from '../log.ts'
 import { connectTo, describeTarget, transportOf } from './connection.ts'
@@ -9,13 +9,13 @@ import { ConnectionLimit } from './pooled/connection-limit.ts'
 const TOO_FEW = 'PostgreSQL allows fewer connections than this process would use; it goes on with those'
 
 export interface OpenOptions {
-  /** A server holds an embedded database for itself; commands come and go beside it. */
+  /** Only one server at a time can have an embedded database open. Commands can open it beside the server. */
   readonly role: Role
 }
 
 /**
- * Opens the database. An embedded one is started where it does not run, and answers when this resolves; a server of
- * one's own is not even looked at: it may be down now and up later.
+ * Opens the database. An embedded one is started if it does not run, and takes connections when this resolves. A
+ * server of the user's own is not contacted yet: it may be down now and up later.
  */
 export async function openDatabase(config: Config, log: Logger, { role }: OpenOptions): Promise<Database> {
   const { databaseUrl, dataDir, keyDigestSecret } = config

@@ -1,7 +1,7 @@
 /**
- * A few connections, each leased to one piece of work at a time. The driver's own pool is not used: after a backend has
- * died it hands out stale errors, and its transactions can end the process (see connection.ts). Here a connection that
- * ever closed, or gave an error that ends connections, is thrown away and a new one takes its place.
+ * A pool of a few connections, each leased to one piece of work at a time. The driver's own pool is not used: after a
+ * backend has died it hands out old errors, and its transactions can end the process (connection.ts). Here a
+ * connection that has closed, or that gave an error which ends connections, is thrown away and replaced by a new one.
  *
  * A lease is opening, free (waiting for work), busy (leased) or dead (thrown away when it comes back). When all are busy,
  * work waits in line, and so it does while a connection opens; when the line is full, or no connection is to be had, it is
@@ -19,7 +19,7 @@ import { openSession } from './session.ts'
 
 export interface PoolOptions {
   readonly size: number
-  /** That of the connections, in milliseconds, where they have one. */
+  /** The statement time-out of the connections in ms; undefined if they have none. */
   readonly statementTimeoutMs?: number | undefined
   /** How much work may wait for a connection before more of it is refused. */
   readonly maxWaiting?: number
@@ -28,7 +28,7 @@ export interface PoolOptions {
 }
 
 const MAX_WAITING = 1000
-/** How long `end` waits for work under way, and then for connections to close. */
+/** How long `end` waits for the work under way, and then again for the connections to close. */
 const GRACE_MS = 2000
 
 interface Waiter {
@@ -79,9 +79,9 @@ export class Pool implements Holder {
   }
 
   /**
-   * Runs `work` on a connection of its own. Queries in it may be sent without awaiting each, but must all be awaited. Once
-   * the connection is lost, every further query of the same work is too: none moves to another connection. Where the
-   * client goes away meanwhile, its place in line is given up, or the query under way is cancelled.
+   * Runs `work` on a connection of its own. Its queries may be sent without awaiting each, but must all be awaited in
+   * the end. After the connection is lost, every further query of the same work fails: none moves to another
+   * connection. If the client goes away meanwhile, the work gives up its turn, or its query is cancelled.
    */
   async run<T>(work: (sql: Sql) => Promise<T>, client?: Client): Promise<T> {
     const lease = await this.#lease(client)
@@ -99,9 +99,9 @@ export class Pool implements Holder {
   }
 
   /**
-   * Runs `work` between begin and commit; a throw in it rolls back. For maintenance only: on the path of requests, a
-   * single statement does it. Queries in it must be awaited one after another. `mode` follows `begin`
-   * (`isolation level repeatable read read only`). Where the connection goes while the commit is under way, the
+   * Runs `work` between begin and commit; if it throws, the transaction is rolled back. This is for maintenance only:
+   * requests use single statements. The queries of the work must be awaited one after another. `mode` is what follows
+   * `begin`, such as `isolation level repeatable read read only`. If the connection breaks during the commit, the
    * rejection is classified as `lost`: the outcome is unknown.
    */
   async transaction<T>(work: (sql: Sql) => Promise<T>, mode = ''): Promise<T> {
@@ -110,7 +110,7 @@ export class Pool implements Holder {
       await lease.guarded.unsafe(`begin ${mode}`)
       const result = await this.#workOrRollBack(lease, work)
       const { command } = await lease.guarded.unsafe('commit')
-      // The answer to the commit of a transaction in which a query failed, although `work` did not mind.
+      // PostgreSQL answers the commit so if a query of the transaction failed and `work` caught the error.
       if (command === 'ROLLBACK') throw new PoolError('TX_ABORTED', 'A query failed inside the transaction')
       return result
     } catch (error) {
@@ -121,7 +121,7 @@ export class Pool implements Holder {
     }
   }
 
-  /** Refuses new work, waits a moment for what is under way, and closes every connection. */
+  /** Refuses new work, waits a moment for the work under way, and closes all connections. */
   async end(graceMs = GRACE_MS): Promise<void> {
     if (this.#closed) return
     this.#closed = true
@@ -152,7 +152,7 @@ export class Pool implements Holder {
       if (endsConnection(error)) lease.dead = true
       // A rollback sent to a dying connection may never be answered.
       if (!lease.dead) {
-        // Takes the rows of what failed, too (forgetRows).
+        // The rollback also takes the stray rows of the failed query (forgetRows).
         await lease.guarded.unsafe('rollback').catch(() => {
           lease.dead = true
         })
@@ -289,7 +289,7 @@ export class Pool implements Holder {
     return this.#limit.leaveAfter(within(graceMs, lease.sql.end({ timeout: graceMs / 1000 })))
   }
 
-  /** Passes a connection on to whoever waits longest: the lease stays busy then. */
+  /** Passes a connection on to the work that waits longest, in which case the lease stays busy; otherwise frees it. */
   #release(lease: Lease): void {
     lease.asked = []
     lease.idleSince = performance.now()

@@ -1,6 +1,6 @@
 /**
- * The database as request handlers see it: what goes wrong there becomes the answer that decisions.md gives, so that no
- * trouble of the database is ever a 500.
+ * The database as request handlers see it. Its failures become refusals, so that no trouble of the database is ever a
+ * 500:
  *
  * | failure | read                          | write                                            |
  * |---------|-------------------------------|--------------------------------------------------|
@@ -16,25 +16,25 @@ import { classifyFailure, isReadOnlyRefusal } from './failure.ts'
 import type { Pool } from './pool.ts'
 import type { Client } from './pooled/cancellation.ts'
 
-/** What the attempts at one write know of each other. */
+/** What an attempt at a write must know of the attempts before it. */
 export interface Attempts {
   /**
-   * Set while a statement that writes is under way. Where it is set when an attempt begins, the answer of an earlier one
-   * was lost with its connection, and what that should have done, and is done, it did.
+   * Set while a statement that writes is under way. If it is set when an attempt begins, the answer to an earlier
+   * attempt was lost with its connection. If the work is found done then, the earlier attempt did it.
    */
   sent: boolean
 }
 
-/** The database as handlers see it. Both turn the database's refusals into the answers that decisions.md gives. */
+/** The database as handlers see it. Both methods turn failures into the refusals of the table above. */
 export interface SqlAccess {
   /**
-   * Runs queries that change nothing; tried again once on a lost connection, then 503 `unavailable`. Where a client is
-   * given, such as the request, its queries are cancelled when it goes away.
+   * Runs queries that change nothing. They are tried once more after a lost connection, and then refused as 503
+   * `unavailable`. If a client is given, such as the request, the queries are cancelled when it goes away.
    */
   read<T>(work: (sql: Sql) => Promise<T>, client?: Client): Promise<T>
   /**
-   * Runs work with one statement that writes, atomic by itself. After a lost connection it is tried again, and finds out
-   * what became of the statement; a refusal of the store is 429 `quota_exhausted`.
+   * Runs work with one statement that writes, which is atomic by itself. After a lost connection the work is run
+   * again, and must find out what became of the statement. A refusal of the database becomes 429 `quota_exhausted`.
    */
   write<T>(work: (sql: Sql, attempts: Attempts) => Promise<T>): Promise<T>
 }
@@ -42,11 +42,11 @@ export interface SqlAccess {
 const READ_ATTEMPTS = 2
 const WRITE_ATTEMPTS = 4
 const RETRY_DELAY_MS = 5
-/** How long the outcome of a lost write is looked for before the client is told to send again. */
+/** How long the outcome of a lost write is looked for. After that the client is told to look for itself. */
 const LOST_LIMIT_MS = 5000
 const LOST_PAUSE_MS = 50
 
-/** Access that reads through `readers` and writes through `writers`, so that neither waits for the other. */
+/** Makes the access. Reads go through `readers` and writes through `writers`, so that neither wait for the others. */
 export function createSqlAccess(readers: Pool, writers: Pool = readers): SqlAccess {
   return {
     read: (work, client) =>
@@ -62,7 +62,7 @@ async function withAttempts<T>(attempts: number, failures: readonly string[], wo
     } catch (error) {
       if (attempt === attempts || !failures.includes(classifyFailure(error))) throw error
     }
-    // Apart by chance, or two that were in each other's way would meet again.
+    // The pause is random, because two that were in each other's way would meet again after equal pauses.
     await delay(RETRY_DELAY_MS * attempt * Math.random())
   }
 }
@@ -75,7 +75,7 @@ function refuseRead(error: unknown): never {
   throw refusalWith(error, 'unavailable', 'The database cannot be reached; retry later.')
 }
 
-/** A write whose answer was lost was committed whole or not at all: the next attempt finds out which. */
+/** A write whose answer was lost is committed as a whole or not at all. The next attempt finds out which. */
 async function write<T>(pool: Pool, work: (sql: Sql, attempts: Attempts) => Promise<T>): Promise<T> {
   const attempts = { sent: false }
   const attempt = async () => {

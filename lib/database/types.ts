@@ -1,5 +1,5 @@
 /**
- * How the driver reads and writes values:
+ * Tells the driver how to read and write values:
  *
  * | column      | read as                                             | a parameter may be                        |
  * |-------------|-----------------------------------------------------|-------------------------------------------|
@@ -9,8 +9,9 @@
  * | bytea       | lower-case hexadecimal digits                       | hexadecimal digits, or bytes              |
  * | uuid        | 32 hexadecimal digits                               | hexadecimal digits, dashes or not         |
  *
- * An array of any of these, of text, numbers or booleans is read as an array, null elements as null. A parameter may be
- * an array (cast it in the query: `${ids}::uuid[]`; an array of booleans as text[]) or the array's text.
+ * An array of any of these, of text, numbers or booleans is read as an array, and null elements as null. A parameter
+ * may be an array or the text of one. The query must cast it (`${ids}::uuid[]`); an array of booleans is cast to
+ * text[].
  */
 import type postgres from 'postgres'
 import { readArray, writeArray } from './array-text.ts'
@@ -51,7 +52,7 @@ const TYPES_BY_NAME: Record<string, Type> = {
   jsonb: { oid: 3802, arrayOid: 3807, read: asText, write: writeJson }
 }
 
-/** The same in the driver's form, each type followed by its array. The names become properties of the driver's instance. */
+/** The types in the driver's form, each followed by its array. The names become properties of the driver's instance. */
 export const TYPES: Record<string, postgres.PostgresType> = Object.fromEntries(
   Object.entries(TYPES_BY_NAME).flatMap(([name, { oid, arrayOid, read, write }]) => [
     [`${name} value`, { to: oid, from: [oid], parse: read, serialize: write }],
@@ -71,8 +72,8 @@ export const TYPES: Record<string, postgres.PostgresType> = Object.fromEntries(
 const SECONDS_LENGTH = 19
 
 /**
- * PostgreSQL's text of a timestamptz in UTC (`2026-11-21 12:00:00.12+00`) in the form of answers. Only the years 0001 to
- * 9999 come here: nothing else is let in.
+ * Brings PostgreSQL's text of a timestamptz in UTC (`2026-11-21 12:00:00.12+00`) into the form of answers. Only the
+ * years 0001 to 9999 are stored, so only they are read.
  */
 export function readTimestamp(text: string): string {
   const fraction = text.slice(SECONDS_LENGTH + 1, -'+00'.length)

@@ -1,6 +1,7 @@
 /**
- * Whether a write would be accepted now. As long as writes are accepted, the database is only asked for what it needs to
- * take another one. When one has been refused, a write is tried and undone until it succeeds: no other evidence counts.
+ * Finds out whether a write would be accepted now. As long as writes are accepted, it only checks what the next one
+ * needs. Once a write has been refused, it tries a write and undoes it, until one succeeds: no other check proves that
+ * writes work again.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Sql } from 'postgres'
@@ -10,16 +11,16 @@ import type { Ingest } from '../ingest/ingest.ts'
 import { checkForRoom, isReadOnly, tryWrite } from '../store/trial-write.ts'
 import type { Setup } from './setup.ts'
 
-/** What takes longer is an obstacle: whoever asks must be answered. */
+/** A check that takes longer counts as an obstacle, so that the question is answered in time. */
 const MOST_MS = 2500
-/** The database is not looked into more often, however many ask. */
+/** The database is checked no more often than this, however often the question is asked. */
 const INTERVAL_MS = 1000
 
 const AWAY = 'the database cannot be reached'
 const READ_ONLY = 'the database takes no writes'
 const STUCK = 'the database does not get a write done'
 const QUEUE_FULL = 'the write queue is full'
-/** What is said of SQLSTATEs; of all else, that the database cannot be reached. */
+/** The words for SQLSTATEs. For every other error they are that the database cannot be reached. */
 const NAMES: Readonly<Record<string, string>> = {
   [SQLSTATE.readOnlyTransaction]: READ_ONLY,
   [SQLSTATE.diskFull]: 'the disk of the database is full',
@@ -28,17 +29,17 @@ const NAMES: Readonly<Record<string, string>> = {
   [SQLSTATE.queryCanceled]: STUCK
 }
 
-/** Reasons against a write; empty: there are none. */
+/** The reasons why a write would be refused; empty if it would be accepted. */
 type Obstacles = readonly string[]
 
 export class Readiness {
   readonly #setup: Pick<Setup, 'lacking' | 'ready'>
-  /** Writes as small writes do. */
+  /** The access through which small writes go. */
   readonly #sql: SqlAccess
   readonly #ingest: Pick<Ingest, 'admit'>
   readonly #access: Check
   readonly #look: Check
-  /** A write was refused, and no trial has succeeded since. */
+  /** Whether a write was refused and no trial has succeeded since. */
   #isRefusing = false
 
   constructor(setup: Pick<Setup, 'lacking' | 'ready'>, sql: SqlAccess, ingest: Pick<Ingest, 'admit'>) {
@@ -49,7 +50,7 @@ export class Readiness {
     this.#look = new Check(() => this.#lookInside(), INTERVAL_MS)
   }
 
-  /** A write was refused with 429. */
+  /** Notes that a write was refused with 429. */
   noteRefusal(): void {
     if (this.#isRefusing) return
     this.#isRefusing = true
@@ -85,7 +86,7 @@ export class Readiness {
   }
 }
 
-/** One look at the database, shared by all who ask while it is under way, and for a while afterwards. */
+/** A check of the database. All who ask while it is under way, and for a while afterwards, share its outcome. */
 class Check {
   readonly #work: () => Promise<Obstacles>
   readonly #keptMs: number
@@ -98,7 +99,7 @@ class Check {
     this.#keptMs = keptMs
   }
 
-  /** What was found before says nothing any more. */
+  /** Makes the next question start a new check. */
   forget(): void {
     this.#endedAt = Number.NEGATIVE_INFINITY
   }

@@ -29,7 +29,7 @@ export class Setup {
   #stopped = false
   #looking = false
 
-  /** `migrations`: the folder of another version's. */
+  /** `migrations` is a folder of migrations in place of sql/, for tests. */
   constructor(database: Database, autoMigrate: boolean, log: Logger, migrations?: string) {
     this.#database = database
     this.#autoMigrate = autoMigrate
@@ -37,7 +37,7 @@ export class Setup {
     this.#migrations = migrations
   }
 
-  /** What is missing, or undefined. A database that is only away is not missing. */
+  /** What is missing; undefined if nothing is. A database that is away is not missing. */
   get lacking(): string | undefined {
     return this.#state.is === 'lacking' ? this.#state.what : undefined
   }
@@ -99,7 +99,7 @@ export class Setup {
     }
   }
 
-  /** Says each change once. */
+  /** Enters a state, and logs it if it is another one than before. */
   #enter(state: State): void {
     const before = this.#state
     this.#state = state

@@ -1,15 +1,17 @@
 /**
- * Room for one body, from before it is read until its request is answered. What a body announces is kept free for it, so
- * that one which cannot be held is refused before it is read; but only as long as it comes. One that comes too slowly
- * keeps room for what there is of it: otherwise a hundred clients that announce much and send nothing would keep all
- * others out. One that comes, however long it takes, keeps its room: or else under a load that fills the network those
- * that are half read would have to make way for others that fare no better.
+ * Reserves room for one body, from before the body is read until its request is answered.
+ *
+ * The announced length is reserved first, so that a body for which there is no room is refused before it is read. If a
+ * body arrives too slowly, only the bytes that have arrived stay reserved: otherwise a hundred clients that announce
+ * much and send nothing would keep everybody else out. A body that arrives at a fair pace keeps its whole room,
+ * however long it takes: otherwise half-read bodies would be refused while the network is full, and their resends
+ * would fare no better.
  */
 import type { Admission } from '../limits/admission.ts'
 
-/** Room kept for a body that comes in chunks, and by how much it grows. */
+/** The room that is first reserved for a body that comes in chunks, and by which it grows. */
 const STEP_BYTES = 131_072
-/** In each such time so much must come of a body. */
+/** The fair pace: so many bytes must arrive in each period of so many milliseconds. */
 const PACE = { ms: 5000, bytes: 512 * 1024 }
 
 export class BodyReservation {
@@ -17,14 +19,14 @@ export class BodyReservation {
   readonly #pace: typeof PACE
   readonly #clock: NodeJS.Timeout
   #parts: { release(): void }[]
-  /** Bytes that there is room for, that have come, and that had come when it was last looked. */
+  /** The bytes that are reserved; that have arrived; and that had arrived at the last look. */
   #bytes: number
   #received = 0
   #seen = 0
-  /** It counts as a request, not with its bytes alone. */
+  /** Whether the body counts as a request as well, and not only by its bytes. */
   #isCounted = true
 
-  /** `announced` is undefined for a body that comes in chunks. Throws `quota_exhausted` where there is no room. */
+  /** `announced` is undefined for a body that comes in chunks. Throws `quota_exhausted` if there is no room. */
   constructor(admission: Pick<Admission, 'admit'>, announced: number | undefined, pace = PACE) {
     this.#admission = admission
     this.#pace = pace
@@ -33,7 +35,7 @@ export class BodyReservation {
     this.#clock = setInterval(() => this.#look(), pace.ms).unref()
   }
 
-  /** So many bytes have come. Throws `quota_exhausted` where there is no room for them. */
+  /** Notes how many bytes have arrived in all. Throws `quota_exhausted` if there is no room for them. */
   grow(bytes: number): void {
     this.#received = bytes
     if (bytes <= this.#bytes) return
@@ -42,7 +44,9 @@ export class BodyReservation {
     this.#bytes += more
   }
 
-  /** The body has come whole, and is a request like any other. Throws `quota_exhausted` where there are too many. */
+  /**
+   * The whole body has arrived, and counts as a request from now on. Throws `quota_exhausted` if there are too many.
+   */
   settle(): void {
     clearInterval(this.#clock)
     if (this.#isCounted) return

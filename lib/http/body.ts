@@ -1,4 +1,4 @@
-/** Request bodies: received and decoded up to the limit, and not a byte further. */
+/** Receives and decodes request bodies, up to the limit and not a byte further. */
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { promisify } from 'node:util'
 import { brotliDecompress, gunzip, inflate, inflateRaw, type ZlibOptions } from 'node:zlib'
@@ -6,7 +6,7 @@ import { Refusal } from '../errors.ts'
 import { Gate } from '../limits/gate.ts'
 import { MAX_BODY_BYTES } from '../schema/input.ts'
 
-/** The client went away before its request was complete; nobody is there to be answered. */
+/** Thrown if the client went away before its request was complete, so that nobody is left to be answered. */
 export class ClientGone extends Error {
   override readonly name = 'ClientGone'
 }
@@ -23,7 +23,7 @@ const DECODERS: Readonly<Record<ContentCoding, Decoder>> = {
   br: promisify<Uint8Array, ZlibOptions, Buffer>(brotliDecompress)
 }
 
-/** How the body is encoded; undefined: not at all. Throws `unsupported_encoding`. */
+/** How the body is encoded; undefined if it is not. Throws `unsupported_encoding`. */
 export function contentEncoding(headers: IncomingHttpHeaders): ContentCoding | undefined {
   const header = headers['content-encoding']
   if (header === undefined) return undefined
@@ -37,7 +37,7 @@ export function contentEncoding(headers: IncomingHttpHeaders): ContentCoding | u
   throw new Refusal('unsupported_encoding', 'Content-Encoding: must be one of gzip, deflate and br')
 }
 
-/** The body's declared length; undefined: it comes in chunks. Throws `payload_too_large`. */
+/** The declared length of the body; undefined if it comes in chunks. Throws `payload_too_large`. */
 export function contentLength(headers: IncomingHttpHeaders, limit = MAX_BODY_BYTES): number | undefined {
   const header = headers['content-length']
   if (header === undefined) return headers['transfer-encoding'] === undefined ? 0 : undefined
@@ -46,7 +46,7 @@ export function contentLength(headers: IncomingHttpHeaders, limit = MAX_BODY_BYT
   return length
 }
 
-/** Is told how many bytes a body has come to; throws where there is no room for them. */
+/** Is called with the number of bytes that a body has so far. Throws if there is no room for them. */
 export type Reserve = (bytes: number) => void
 
 /**
@@ -71,7 +71,10 @@ export async function receiveBody(
   }
 }
 
-/** How large a body becomes is not known before it is decoded: what is being decoded is all that no room was kept for. */
+/**
+ * Bounds how many bodies are decoded at once. The length of a decoded body is not known beforehand, so no room can be
+ * reserved while it is being decoded.
+ */
 const decoding = new Gate(8)
 
 function readBytes(request: IncomingMessage, reserve: Reserve, limit: number): Promise<Buffer> {
@@ -92,7 +95,7 @@ function readBytes(request: IncomingMessage, reserve: Reserve, limit: number): P
     const leave = () => {
       if (!request.complete) reject(new ClientGone('The client went away'))
     }
-    // What has closed already says nothing any more.
+    // A request that has closed already emits no more events.
     if (request.destroyed) reject(new ClientGone('The client went away'))
     request.on('data', take)
     request.on('end', () => resolve(chunks.join(length)))
@@ -101,14 +104,17 @@ function readBytes(request: IncomingMessage, reserve: Reserve, limit: number): P
   })
 }
 
-/** Less than this is copied: as a chunk of its own, a byte would take a hundred times its room. */
+/**
+ * A smaller chunk is copied behind others: as a Buffer of its own, a chunk of a byte would take a hundred times as
+ * much.
+ */
 const SMALL_CHUNK = 1024
 const TAIL_BYTES = 16_384
 
-/** What has come of a body, in few pieces, however small the chunks are that it comes in. */
+/** The bytes of a body that have arrived, in few pieces, however small the chunks are. */
 class Chunks {
   readonly #pieces: Buffer[] = []
-  /** What small chunks are copied to, how much of it is taken, and where the part begins that is no piece yet. */
+  /** The memory that small chunks are copied to; up to where it is used; and from where on it is not yet a piece. */
   #tail = Buffer.alloc(0)
   #end = 0
   #start = 0
@@ -139,7 +145,7 @@ class Chunks {
 }
 
 async function decode(bytes: Buffer, encoding: ContentCoding, limit: number): Promise<Buffer> {
-  // The chunk of a small body is small too: it is kept for as long as the body is.
+  // The decoder's memory stays for as long as the body does, so a small body gets a small one.
   const chunkSize = Math.min(65_536, Math.max(1024, bytes.length * 8))
   try {
     return await DECODERS[encoding](bytes, { maxOutputLength: limit, chunkSize })

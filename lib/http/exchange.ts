@@ -1,4 +1,4 @@
-/** One request on its way through the server: what handlers are given, and what is known for its log line. */
+/** One request on its way through the server: what its handler is given, and what its log line says. */
 import { randomBytes } from 'node:crypto'
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import { maskSecrets } from '../access/keys.ts'
@@ -7,7 +7,7 @@ import type { RequestOf, Route } from './route.ts'
 
 const NO_BYTES = new Uint8Array()
 
-/** 16 random characters of this process, and a counter: unique, and cheap to make. */
+/** A request id is made of 16 random characters for the process and a counter, so it is unique and cheap to make. */
 const PROCESS_PREFIX = randomBytes(8).toString('hex')
 const COUNTER_LENGTH = 8
 let counter = 0
@@ -21,19 +21,19 @@ export class Exchange implements RequestOf<Record<string, unknown>> {
   readonly requestId = nextRequestId()
   readonly request: IncomingMessage
   readonly response: ServerResponse
-  /** As performance.now() has it. */
+  /** In ms of performance.now(). */
   readonly startedAt = performance.now()
   /** Undefined until the route is known. */
   route: Route | undefined
-  /** Undefined for public routes, which do not look at it. */
+  /** Undefined for public routes, which do not use it. */
   key!: Principal
   traceId = ''
   scoreId = ''
-  /** What the route's guard adds to the answer. */
+  /** Headers that the route's guard adds to the answer. */
   guardHeaders: Readonly<Record<string, string>> = {}
   query: Record<string, unknown> = {}
   payload: Uint8Array = NO_BYTES
-  /** The client waits for leave before it sends the body (Expect: 100-continue). */
+  /** Whether the client waits for permission before it sends the body (Expect: 100-continue). */
   awaitsContinue: boolean
   /** Bytes of the decoded body, and of the answer's body. */
   bytesIn = 0
@@ -69,7 +69,7 @@ export class Exchange implements RequestOf<Record<string, unknown>> {
     return `http://${localAddress.includes(':') ? `[${localAddress}]` : localAddress}:${this.localPort}`
   }
 
-  /** Made when it is first asked for: most handlers never do. */
+  /** Aborts when the client goes away. The signal is made when it is first asked for, which most handlers never do. */
   get signal(): AbortSignal {
     if (this.#abort !== undefined) return this.#abort.signal
     const abort = new AbortController()
@@ -82,7 +82,7 @@ export class Exchange implements RequestOf<Record<string, unknown>> {
     return abort.signal
   }
 
-  /** The address without its query, which may hold what does not belong in a log. */
+  /** The path for the log, without the secrets of keys and without the query, which can hold what is private. */
   get path(): string {
     const url = this.request.url ?? ''
     const end = url.indexOf('?')
@@ -91,5 +91,5 @@ export class Exchange implements RequestOf<Record<string, unknown>> {
 }
 
 const MAX_LOGGED_PATH = 200
-/** A name or an address, with a port or without: what may stand in an address that is sent back. */
+/** A host name or an address, with or without a port. No other Host header is repeated in an answer. */
 const HOST = /^(?:[\w.-]+|\[[\da-fA-F:.]+\])(?::\d{1,5})?$/

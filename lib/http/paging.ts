@@ -1,9 +1,9 @@
-/** The bounds and cursors of lists, as requests bring them and answers give them. */
+/** Reads times and cursors from the parameters of lists, and writes cursors for answers. */
 import { decodeCursor, type Edge, encodeCursor, type Order } from '../store/lists/cursor.ts'
 import { parseTimestamp } from '../trace/timestamp.ts'
 import { refuseField } from './refuse.ts'
 
-/** The canonical form of the time that parameter `name` gives. */
+/** The canonical form of the time in the parameter `name`. Throws `invalid_request`. */
 export function readTime(name: string, text: string | undefined): string | undefined {
   if (text === undefined) return undefined
   const time = parseTimestamp(text)
@@ -13,7 +13,7 @@ export function readTime(name: string, text: string | undefined): string | undef
   return refuseField(name, `must be an ISO 8601 date and time, such as 2026-11-21T12:00:00Z${hint}`)
 }
 
-/** The edge that the cursor in parameter `name` stands for. */
+/** The edge that the cursor in the parameter `name` stands for. Throws `invalid_request`. */
 export function readCursor(name: string, order: Order, text: string | undefined): Edge | undefined {
   if (text === undefined) return undefined
   return (
@@ -21,6 +21,6 @@ export function readCursor(name: string, order: Order, text: string | undefined)
   )
 }
 
-/** A cursor as JSON text; null where there is nothing to go on to. */
+/** A cursor as JSON text; null if there is no further page. */
 export const renderCursor = (order: Order, edge: Edge | undefined): string =>
   edge === undefined ? 'null' : `"${encodeCursor(order, edge)}"`

@@ -1,13 +1,13 @@
 /**
- * Requests that a client sends ahead, without waiting for the answers to those before them: each is served when the answer
- * before it has been taken. So a connection has one reader of the database and one answer at a time, whatever it sends, and
- * what it changes is changed in the order in which it asked for it.
+ * Orders the requests of a client that sends further ones before the earlier are answered. A request is served when
+ * the client has taken the answer before it. So a connection has only one query and one answer at a time, whatever the
+ * client sends, and its changes are made in the order in which it asked for them.
  */
 import type { Socket } from 'node:net'
 import type { Exchange } from './exchange.ts'
 import type { UnsentAnswers } from './unsent-answers.ts'
 
-/** What a request takes that waits, about. */
+/** An estimate of the memory that a waiting request takes. */
 const REQUEST_BYTES = 8192
 
 interface Place {
@@ -24,7 +24,7 @@ export class Pipelining {
     this.#unsent = unsent
   }
 
-  /** Calls `start` when what was asked before on the same connection has been answered; never, where that is closed first. */
+  /** Calls `start` when all earlier requests of the connection are answered; never, if the connection closes before. */
   enter(exchange: Exchange, start: () => void): void {
     const { socket } = exchange.request
     const before = this.#newest.get(socket)
@@ -43,19 +43,19 @@ export class Pipelining {
     this.#unsent.countAhead(socket, REQUEST_BYTES)
   }
 
-  /** What was asked last on a connection. */
+  /** The newest request of a connection. */
   newest(socket: Socket): Exchange | undefined {
     return this.#newest.get(socket)
   }
 
-  /** Calls `then` when all that was asked on the connection has been answered. */
+  /** Calls `then` when all requests of the connection are answered. */
   afterAll(socket: Socket, then: () => void): void {
     const newest = this.#newest.get(socket)
     if (newest === undefined || newest.response.closed) then()
     else newest.response.once('close', then)
   }
 
-  /** Lets the next one begin when this one's answer has been taken. */
+  /** Starts the next request of the connection when the client has taken the answer to this one. */
   #follow(socket: Socket, { response }: Exchange): void {
     response.once('close', () => {
       const waiting = this.#waiting.get(socket) ?? []

@@ -1,4 +1,4 @@
-/** Query strings, read strictly: what a route does not take is refused by name, never passed over. */
+/** Reads query strings strictly: a parameter that the route does not take is refused by name, never ignored. */
 import type { TObject } from 'typebox'
 import { Refusal } from '../errors.ts'
 import { checker } from '../schema/check.ts'
@@ -6,11 +6,11 @@ import { checker } from '../schema/check.ts'
 /** Turns a raw query string (without `?`) into the values that a route's query schema describes. */
 export type QueryReader = (text: string) => Record<string, unknown>
 
-/** Decimal, without a sign, leading zeros or an exponent, and exact as a double. */
+/** A decimal integer without `+`, leading zeros or an exponent, and small enough to be exact as a double. */
 const INTEGER = /^(?:0|-?[1-9]\d{0,14})$/
 const MAX_SHOWN_NAME = 100
 
-/** Checks values that came typed, by the rules of the reader. Throws `invalid_request`. */
+/** Makes a check of values that have their types already, by the rules of the reader. It throws `invalid_request`. */
 export function queryCheck(schema: TObject): (values: Readonly<Record<string, unknown>>) => void {
   const { check, explain } = checker(schema)
   return values => {

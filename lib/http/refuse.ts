@@ -2,7 +2,7 @@
 import { Refusal } from '../errors.ts'
 import { unstorable } from '../trace/normalise.ts'
 
-/** What a store function gave, or `not_found` where it gave nothing. */
+/** Passes on what a store function returned. Throws `not_found` if it returned undefined or false. */
 export function found<T>(value: T | undefined | false, what = 'trace in this project'): T {
   if (value === undefined || value === false) throw new Refusal('not_found', `There is no such ${what}.`)
   return value
@@ -13,7 +13,7 @@ export function refuseField(name: string, rule: string): never {
   throw new Refusal('invalid_request', `${name}: ${rule}`)
 }
 
-/** Refuses a text that no text column can hold. What is not a text passes. */
+/** Refuses fields whose text no text column can store. Values that are not texts pass. */
 export function checkTexts(fields: Readonly<Record<string, unknown>>): void {
   for (const [name, value] of Object.entries(fields)) {
     const rule = typeof value === 'string' ? unstorable(value) : undefined

@@ -1,4 +1,6 @@
-/** Answers, from a handler's value or a refusal to bytes on the socket. Every one carries the headers that all must. */
+/**
+ * Sends answers: from a handler's value or a refusal to bytes on the socket, with the headers that every answer has.
+ */
 import { type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import { type ErrorCode, RETRY_AFTER_S, type Refusal } from '../errors.ts'
@@ -9,14 +11,14 @@ import { Content, JsonText, type Reply } from './route.ts'
 const JSON_TYPE = 'application/json'
 
 /**
- * For how long, and for how many bytes, a connection stays open for a client that is still sending what nobody reads any
- * more, and how long it may be silent meanwhile.
+ * Bounds of `linger`: for how long, and for how many bytes, a connection stays open although nobody uses what its
+ * client still sends, and how long the client may be silent meanwhile.
  */
 const LINGER = { ms: 20_000, bytes: 16 * 1024 * 1024, silenceMs: 2000 }
 
 const PIECE_BYTES = 65_536
 
-/** What every error of a code carries. */
+/** Headers that every error of a code has. */
 const ERROR_HEADERS: { readonly [code in ErrorCode]?: readonly string[] } = {
   invalid_api_key: ['WWW-Authenticate', 'Bearer'],
   quota_exhausted: ['Retry-After', String(RETRY_AFTER_S)],
@@ -30,13 +32,13 @@ export function sendReply(exchange: Exchange, reply: Reply): void {
   write(exchange, status, type, bytes, headers)
 }
 
-/** Sends the error envelope; `status` stands for the few cases that keep one of HTTP's own. */
+/** Sends the error envelope. `status` differs from the code's own only for requests that node's parser refused. */
 export function sendRefusal(exchange: Exchange, refusal: Refusal, status: number = refusal.status): void {
   const { code, message, headers } = refusal
   write(exchange, status, JSON_TYPE, envelope(code, message, exchange.requestId), headers, ERROR_HEADERS[code])
 }
 
-/** Answers on a socket whose request node's parser refused, so that there is no response object, and closes it. */
+/** Answers on a bare socket, and closes it: if node's parser refuses a request, there is no response object. */
 export function sendRawRefusal(socket: Socket, status: number, message: string): void {
   if (!socket.writable) return
   const requestId = nextRequestId()
@@ -99,13 +101,16 @@ function write(
   }
 }
 
-/** A large answer goes out in pieces, each when the one before has been taken: so it can be seen whether any of it is. */
+/**
+ * Sends a large answer in pieces, each when the one before has been taken. So lib/http/unsent-answers.ts can see
+ * whether the client takes anything of it.
+ */
 export function end(response: ServerResponse, bytes: string | Uint8Array): void {
   if (bytes.length <= PIECE_BYTES) {
     response.end(bytes)
     return
   }
-  // A string would be held twice as long as it waits: by node, and as bytes by the kernel's writer.
+  // A string would take its memory twice while it waits: as the string, and as the bytes that are to be written.
   const whole = typeof bytes === 'string' ? Buffer.from(bytes) : bytes
   let at = 0
   const send = () => {
@@ -121,8 +126,8 @@ export function end(response: ServerResponse, bytes: string | Uint8Array): void 
 }
 
 /**
- * Whether more of the request may come than is worth reading away. Otherwise node reads what is left, at most a body of
- * the allowed size, and the connection goes on.
+ * Whether the connection must end, because more of the request may arrive than is worth reading. Otherwise node reads
+ * the rest, which is at most a body of the allowed size, and the connection goes on.
  */
 function mustHangUp({ request, awaitsContinue }: Exchange): boolean {
   if (request.complete) return false
@@ -131,8 +136,9 @@ function mustHangUp({ request, awaitsContinue }: Exchange): boolean {
 }
 
 /**
- * Closing a socket while the client is still sending makes its kernel throw away our answer. So the whole answer goes
- * out first, what comes is read away, and only then the connection ends.
+ * Ends a connection whose client is still sending. If the socket were closed at once, the client's kernel would throw
+ * our answer away. So the whole answer goes out first, what arrives is read and dropped, and only then the connection
+ * ends.
  */
 function linger({ request, response }: Exchange): void {
   let bytes = 0

@@ -1,23 +1,23 @@
-/** The routes that plugins registered, compiled for requests: which one a request is for, and what it must satisfy. */
+/** The table of routes that plugins registered. It finds the route of a request. */
 import findMyWay, { type HTTPMethod } from 'find-my-way'
 import { type QueryReader, queryReader } from './query.ts'
 import type { Route } from './route.ts'
 
-/** A route and what was compiled from its schemas. */
+/** A route, and what was compiled from its schemas. */
 export interface Endpoint {
   readonly route: Route
-  /** Undefined: the route takes no parameters, and those that are sent are passed over. */
+  /** Undefined if the route takes no parameters; parameters that are sent are then ignored. */
   readonly readQuery: QueryReader | undefined
 }
 
 export interface Match {
   readonly endpoint: Endpoint
   readonly params: Readonly<Record<string, string | undefined>>
-  /** As it was sent, without `?`. */
+  /** The query string as it was sent, without `?`. */
   readonly querystring: string
 }
 
-/** Longer than any path that node's parser lets in, so that the length of a path id is checked where its form is. */
+/** Longer than any path that node's parser accepts: the router shall not check the length of an id, path-id.ts does. */
 const MAX_PARAM_LENGTH = 1 << 20
 
 export class RouteTable {
@@ -34,15 +34,15 @@ export class RouteTable {
     this.routes.push(route)
   }
 
-  /** Undefined where the path is unknown, not decodable, or has no route with this method. */
+  /** The route for a request. Undefined if the path is unknown, not decodable, or has no route with this method. */
   find(method: string, url: string): Match | undefined {
     const found = this.#router.find(method as HTTPMethod, url)
-    // The router takes `/traces/` for a trace with an empty id; a trailing slash makes another path.
+    // The router takes `/traces/` for a trace with an empty id, but a path with a trailing slash is unknown.
     if (found === null || found.params.traceId === '' || found.params.scoreId === '') return undefined
     return { endpoint: found.store, params: found.params, querystring: found.searchParams as unknown as string }
   }
 
-  /** The methods that the path of this address knows; empty: the path is unknown. */
+  /** The methods that this path has routes for; empty if the path is unknown. */
   allowed(url: string): string[] {
     return [...this.#methods].filter(method => this.find(method, url) !== undefined)
   }

@@ -1,12 +1,12 @@
 /**
- * A route, the request that its handler is given and the reply that it gives. The route object is the only source of
- * validation, the OpenAPI document, the docs page, the MCP tool and the metrics label of its operation.
+ * A route, the request that its handler is given, and the reply that the handler returns. Validation, the OpenAPI
+ * document, the docs page, the MCP tool and the metrics label of an operation all follow from its route object.
  */
 import type { Static, TObject, TSchema } from 'typebox'
 import type { Access, Principal } from '../access/principal.ts'
 import type { ErrorCode } from '../errors.ts'
 
-/** What a handler is given. `key` stands for routes with an access other than `public`. */
+/** What a handler is given. `key` is there on all routes but those with the access `public`. */
 export interface RequestOf<Q> {
   readonly requestId: string
   readonly key: Principal
@@ -26,7 +26,7 @@ export interface RequestOf<Q> {
   readonly signal: AbortSignal
 }
 
-/** JSON text made elsewhere (by the store, or by hand), sent as it is. */
+/** A body that is JSON text already. It is sent as it is. */
 export class JsonText {
   readonly text: string
   constructor(text: string) {
@@ -34,7 +34,7 @@ export class JsonText {
   }
 }
 
-/** Any other body, with its media type. */
+/** A body that is not JSON, with its media type. */
 export class Content {
   readonly type: string
   readonly bytes: string | Uint8Array
@@ -53,27 +53,33 @@ export interface Reply {
 
 export interface RouteOptions<Q extends TObject = TObject> {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE' | 'OPTIONS'
-  /** find-my-way form; the only parameters are :traceId and :scoreId. */
+  /** A path in the form of find-my-way. The only parameters are :traceId and :scoreId. */
   readonly path: string
-  /** The operationId of the OpenAPI document; left out for what the document does not list (docs page, health, MCP). */
+  /**
+   * The operationId in the OpenAPI document. Routes that the document does not list (docs page, health, MCP) have
+   * none.
+   */
   readonly operation?: string
   readonly access: Access
-  /** Looks at a request before its key is: throws a Refusal, or gives headers that every answer to it will carry. */
+  /**
+   * Looks at a request before its key is checked. Throws a Refusal, or returns headers for every answer to the
+   * request.
+   */
   guard?(request: Pick<RequestOf<unknown>, 'headers' | 'localPort'>): Readonly<Record<string, string>>
   readonly summary: string
   readonly description?: string
   readonly query?: Q
-  /** What a body must be: for the OpenAPI document and the tools. */
+  /** The schema of the body, for the OpenAPI document and the tools. */
   readonly body?: TSchema
-  /** Decoded bytes of the body; left out: MAX_BODY_BYTES. */
+  /** The limit of the decoded body, in bytes. MAX_BODY_BYTES if it is left out. */
   readonly maxBodyBytes?: number
-  /** Another encoding than JSON in which the body may come, and is answered then; what body and answer are there. */
+  /** A media type other than JSON that the body can have, and the answer then has. The texts describe both. */
   readonly binary?: { readonly type: string; readonly body: string; readonly reply: string }
-  /** The route takes a body: the handler is given it as `payload`, and has it read and checked where it holds up no others. */
+  /** Set if the route takes a body. The handler gets its bytes as `payload`, and has them parsed on a worker thread. */
   readonly takesBody?: true
-  /** Success replies: status to schema. */
+  /** The schemas of success replies, by status. */
   readonly replies: Readonly<Record<number, TSchema>>
-  /** What a success status means, where that is not plain. A status that stands only here has no body. */
+  /** Descriptions of success statuses, by status. A status that has a description but no schema has no body. */
   readonly outcomes?: Readonly<Record<number, string>>
   /**
    * Operations that take what a success reply holds: the operation, its parameter, and where in the reply the value of
@@ -82,7 +88,7 @@ export interface RouteOptions<Q extends TObject = TObject> {
   readonly links?: Readonly<Record<string, Readonly<Record<string, string>>>>
   /** Headers of the success replies, name to description: those beyond, or instead of, what every answer carries. */
   readonly headers?: Readonly<Record<string, string>>
-  /** What may be refused beyond what every route shares (not_found of the path id, 401, 403 scope, 500 …). */
+  /** Codes that the route may refuse with, beyond those of every route (401, 403, 404 of a path id, 500). */
   readonly errors?: readonly ErrorCode[]
   handler(request: RequestOf<Static<Q>>): Promise<Reply> | Reply
 }

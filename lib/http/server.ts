@@ -1,6 +1,7 @@
 /**
- * The HTTP server: a request from socket to answer. The checks run in the order of decisions.md, and the first that
- * fails answers; nothing is parsed before its turn.
+ * The HTTP server takes a request from its socket to its answer. Checks run in a fixed order, and the first one that
+ * fails answers: route (404, 405), key (401), scope (403), path ids (404), query (400), encoding and size of the body
+ * (415, 413), and then what the handler checks. Nothing is parsed before its turn.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
@@ -24,7 +25,7 @@ import type { Reply, Route } from './route.ts'
 import type { Match, RouteTable } from './route-table.ts'
 import { UnsentAnswers } from './unsent-answers.ts'
 
-/** What the server is built on. */
+/** The parts of the service that the server uses. */
 export interface ServerOptions {
   readonly routes: RouteTable
   readonly keys: Pick<KeyRing, 'authenticate'>
@@ -32,20 +33,20 @@ export interface ServerOptions {
   readonly readiness: Pick<Readiness, 'noteRefusal'>
   readonly log: Logger
   readonly metrics: Metrics
-  /** BASE_URL. */
+  /** BASE_URL; undefined if it is not set. */
   readonly baseUrl: string | undefined
-  /** What is missing in the configuration, or undefined. */
+  /** What the configuration lacks; undefined if it is complete. */
   notConfigured(): string | undefined
 }
 
-/** Longer than the idle time of the usual proxies, so that it is they who close a connection. */
+/** Longer than the idle time of the usual proxies, so that the proxy closes an idle connection, and not this server. */
 const KEEP_ALIVE_MS = 65_000
 const HEADERS_TIMEOUT_MS = 20_000
 const REQUEST_TIMEOUT_MS = 120_000
 /**
- * Connections that may wait to be taken; Linux takes no more than net.core.somaxconn (4096). What comes beyond it is dropped
- * and tries again after a second. Of 6,000 connects in one go, 1,100 to 4,500 took more than 0.9 s with node's 511, the
- * longest 2.6 s; with 4096 none was dropped, and the longest took 0.7 s.
+ * How many connections may wait to be accepted. Linux drops what comes beyond that, and the client tries again only
+ * after a second (test/bench/RESULTS.md, "Many connections at once"). Linux allows no more than net.core.somaxconn,
+ * 4096 by default.
  */
 const BACKLOG = 4096
 /** How often a closing server looks for connections that have become idle. */
@@ -53,7 +54,7 @@ const SWEEP_MS = 20
 /** How long a closing server waits for a request to begin on a connection that is open but silent. */
 const SILENCE_MS = 250
 
-/** Stands in the log where there was nobody left to be answered. */
+/** The status in the log if the client was gone before it was answered. */
 const CLIENT_GONE = 499
 
 const NOT_HTTP = { status: 400, message: 'The request is not valid HTTP.' }
@@ -65,9 +66,9 @@ const PARSER_REFUSALS: Readonly<Record<string, typeof NOT_HTTP>> = {
 export class HttpServer {
   readonly #options: ServerOptions
   readonly #server: Server
-  /** Connections on which something came that node's parser refused. */
+  /** Connections on which node's parser has refused something. */
   readonly #broken = new WeakSet<Socket>()
-  /** Bodies that do not wait in the queue of the write path: messages to the tools. */
+  /** Room for bodies that do not go through the queue of the write path, such as messages to the tools. */
   readonly #messages = new Admission({ requests: Number.POSITIVE_INFINITY, bytes: 64 * 1024 * 1024 })
   readonly #unsent = new UnsentAnswers()
   readonly #pipelining = new Pipelining(this.#unsent)
@@ -100,7 +101,7 @@ export class HttpServer {
     this.#server.on('connect', (_request, socket) => this.#refuseTunnel(socket as Socket))
   }
 
-  /** Throws a ConfigError where the address cannot be had. */
+  /** Begins to listen. Rejects with a ConfigError if the address cannot be used. */
   async listen(host: string, port: number): Promise<AddressInfo> {
     await new Promise<void>((resolve, reject) => {
       this.#server.once('error', error => reject(listenError(error, host, port)))
@@ -109,7 +110,7 @@ export class HttpServer {
     return this.#server.address() as AddressInfo
   }
 
-  /** Takes no more connections, and waits until the requests under way are answered, or until the time is up. */
+  /** Accepts no more connections, and waits until the requests under way are answered, or until the time is up. */
   async close(graceMs: number): Promise<void> {
     this.#closing = true
     const deadline = performance.now() + graceMs
@@ -128,7 +129,7 @@ export class HttpServer {
   #take(request: IncomingMessage, response: ServerResponse, awaitsContinue: boolean): void {
     const exchange = new Exchange(request, response, this.#options.baseUrl, awaitsContinue)
     this.#pipelining.enter(exchange, () => {
-      // What followed it may have been no HTTP, which was answered while it waited.
+      // While the request waited, something that is not HTTP may have followed it. Then it has been answered already.
       if (response.headersSent) this.#report(exchange)
       else void this.#serve(exchange)
     })
@@ -220,11 +221,11 @@ export class HttpServer {
   }
 
   /**
-   * Answers what node's parser refused when what was asked before it has been answered, and ends the connection: a request
-   * that never became one, or one whose body broke off or took too long.
+   * Answers a request that node's parser refused: it is not HTTP, or its body broke off or took too long. Requests
+   * before it are answered first. Then the connection ends.
    */
   #refuseUnparsed(error: NodeJS.ErrnoException, socket: Socket): void {
-    // Node says it again of all that follows.
+    // Node emits the error again for everything that follows on the connection.
     if (this.#broken.has(socket)) return
     this.#broken.add(socket)
     if (!socket.writable || error.code === 'ECONNRESET') {
@@ -239,12 +240,12 @@ export class HttpServer {
     }
     newest.response.shouldKeepAlive = false
     sendRefusal(newest, new Refusal('invalid_request', message), status)
-    // Node forgets a request that was answered: whoever waits for the rest of its body would wait for ever.
+    // Node forgets a request that was answered, and whoever waits for the rest of its body would wait for ever.
     this.#pipelining.afterAll(socket, () => newest.request.destroy())
   }
 
   #refuseTunnel(socket: Socket): void {
-    // Node listens no more: an error that nobody listens for would end the process.
+    // Node no longer listens on this socket, and an error event without a listener would end the process.
     socket.on('error', () => {})
     const message = 'This server is not a proxy: CONNECT is not supported.'
     this.#pipelining.afterAll(socket, () => sendRawRefusal(socket, 400, message))
@@ -263,7 +264,7 @@ export class HttpServer {
   }
 }
 
-/** Whether a body waits in the queue of the write path, in which reservation must be had before it is read. */
+/** Whether the bodies of a route go through the queue of the write path, in which their room is reserved. */
 function isQueued({ access }: Route): boolean {
   return access === 'traces:write'
 }

@@ -1,48 +1,52 @@
 /**
- * What waits in this process's memory because clients do not read: answers that do not fit into the kernel's buffers, and
- * requests that were sent ahead of them (lib/http/pipelining.ts). A connection that takes nothing of its answer for a while is
- * closed; and where all that waits is too much, so is the one on which nothing has moved for longest.
+ * Bounds the memory that clients use up by not reading their answers: answers that do not fit into the kernel's
+ * buffers, and requests that wait behind such answers (lib/http/pipelining.ts). A connection that takes nothing of its
+ * answer for a while is closed. If too much waits in all, the connections on which nothing has moved for longest are
+ * closed.
  */
 import type { Socket } from 'node:net'
 
 export interface Bounds {
-  /** Bytes of all that waits. */
+  /** The bytes that may wait on all connections together. */
   readonly bytes: number
-  /** Of what one connection has sent ahead. */
+  /** The bytes of requests that may wait on one connection. */
   readonly aheadBytes: number
   /** How long a connection may take nothing of the answer that waits for it. */
   readonly idleMs: number
 }
 
 const BOUNDS: Bounds = { bytes: 128 * 1024 * 1024, aheadBytes: 16 * 1024 * 1024, idleMs: 20_000 }
-/** How often connections are looked at in the time that they have. Time in which this process stands still is not theirs. */
+/**
+ * How often connections are looked at within idleMs. Looks are counted instead of time, so that a process that was
+ * stopped for a while does not blame its clients for that.
+ */
 const LOOKS = 20
 
-/** Of node's http.ServerResponse. */
+/** The parts of node's http.ServerResponse that are used here. */
 interface Answer {
   readonly closed: boolean
   readonly writableEnded: boolean
-  /** What was written and not yet taken. */
+  /** The bytes that were written and not yet taken. */
   readonly writableLength: number
   on(event: 'drain' | 'close', listener: () => void): unknown
 }
 
-/** What waits on one connection. */
+/** What waits on one connection. `bytes` counts answers and requests. */
 interface Waiting {
-  /** An answer is there to be taken. */
+  /** How many answers are not wholly taken. */
   answers: number
   bytes: number
   aheadBytes: number
-  /** At which look an answer began, or a part of one was taken. */
+  /** The number of the look at which an answer last began, or a part of one was taken. */
   movedAt: number
 }
 
 export class UnsentAnswers {
   readonly #bounds: Bounds
   readonly #clock: NodeJS.Timeout
-  /** The connection on which nothing has moved for longest comes first. */
+  /** The connections, with the one on which nothing has moved for longest first. */
   readonly #waiting = new Map<Socket, Waiting>()
-  /** Whose end is listened for. */
+  /** The connections whose end is listened for. */
   readonly #known = new WeakSet<Socket>()
   #bytes = 0
   #looks = 0
@@ -56,7 +60,7 @@ export class UnsentAnswers {
     return this.#bytes
   }
 
-  /** Is given every answer once it has begun to go out, and how many bytes it keeps until all of it is taken. */
+  /** Watches an answer that has begun to go out. `bytes` is the memory that it takes until all of it is taken. */
   watch(socket: Socket, answer: Answer, bytes: number): void {
     const isTaken = answer.writableEnded && answer.writableLength === 0
     if (isTaken || answer.closed || socket.destroyed) return
@@ -72,7 +76,7 @@ export class UnsentAnswers {
     this.#makeRoom(socket)
   }
 
-  /** Is told what a request takes that waits for the answers before it, and with a minus when it no longer does. */
+  /** Adds the memory of a request that waits for earlier answers; with a negative number, takes it away again. */
   countAhead(socket: Socket, bytes: number): void {
     if (socket.destroyed) return
     const waiting = this.#waiting.get(socket) ?? this.#move(socket)
@@ -118,7 +122,7 @@ export class UnsentAnswers {
     }
   }
 
-  /** What has begun last may go out, however large it is. */
+  /** Closes connections until the bound is kept. The newest answer may go out, however large it is. */
   #makeRoom(newest: Socket): void {
     for (const socket of this.#waiting.keys()) {
       if (this.#bytes <= this.#bounds.bytes) return

@@ -1,4 +1,7 @@
-/** Room for what requests bring with them: counted before it is read, given back when they have been answered. */
+/**
+ * Bounds the requests under way and the bytes of their bodies. Room is taken before a body is read, and given back
+ * later.
+ */
 import { Refusal } from '../errors.ts'
 
 interface Bounds {
@@ -15,7 +18,7 @@ export class Admission {
     this.#bounds = bounds
   }
 
-  /** How much is inside. */
+  /** How many requests are inside. */
   get requests(): number {
     return this.#requests
   }
@@ -24,7 +27,10 @@ export class Admission {
     return this.#bytes
   }
 
-  /** Lets in a body of so many bytes, for so many requests. Throws `quota_exhausted` where there is no room. */
+  /**
+   * Takes room for a body of so many bytes, which counts as so many requests. Throws `quota_exhausted` if there is
+   * none. `release` gives the room back; a second call does nothing.
+   */
   admit(bytes: number, requests = 1): { release(): void } {
     if (this.#requests + requests > this.#bounds.requests || this.#bytes + bytes > this.#bounds.bytes) {
       throw new Refusal('quota_exhausted', 'the service has as much to do as it can hold; retry later')

@@ -1,4 +1,7 @@
-/** Lets so much in at a time, by weight (bytes, or one for each). When it is full, the next one waits for its turn. */
+/**
+ * Lets work of a limited weight (in bytes, or 1 for each) in at a time. When it is full, further work waits for its
+ * turn.
+ */
 export class Gate {
   readonly #capacity: number
   readonly #waiting: { weight: number; enter: () => void }[] = []
@@ -8,7 +11,7 @@ export class Gate {
     this.#capacity = capacity
   }
 
-  /** Resolves once there is room. Something larger than the gate enters when it is alone. */
+  /** Resolves once there is room. Work that is larger than the capacity enters when nothing else is inside. */
   async enter(weight = 1): Promise<void> {
     if (this.#waiting.length === 0 && this.#fits(weight)) {
       this.#inside += weight

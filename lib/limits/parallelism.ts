@@ -13,11 +13,11 @@
 import { availableParallelism } from 'node:os'
 
 export interface Parallelism {
-  /** Batches of the write path under way at once. */
+  /** How many batches of the write path are under way at once. */
   readonly lanes: number
-  /** Worker threads that make bodies ready. */
+  /** How many worker threads make bodies ready. */
   readonly workers: number
-  /** Connections for reads, and for small writes. */
+  /** How many connections there are for reads, and for small writes. */
   readonly readers: number
   readonly writers: number
   /** All connections of one process. */

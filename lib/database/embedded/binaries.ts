@@ -1,4 +1,4 @@
-/** The PostgreSQL programs that npm installed for this platform, made ready to be run by the cluster's user. */
+/** Finds the PostgreSQL programs that npm installed for this platform, so that the cluster's user can run them. */
 import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync, realpathSync } from 'node:fs'
 import { chmod, cp, mkdir, readdir, rename, rm, stat } from 'node:fs/promises'
@@ -12,10 +12,13 @@ export interface Binaries {
   readonly postgres: string
 }
 
-/** Where a root process puts what the cluster's user could not reach otherwise. */
+/** The folder in which a root process puts what the cluster's user could not reach otherwise. */
 export const REACHABLE_FOLDER = '/var/lib/spoor'
 
-/** Finds initdb and postgres; copies them once to a place that `user` can reach where the installed ones are not. */
+/**
+ * Finds initdb and postgres. If `user` cannot reach the installed ones, copies them once to a folder that it can
+ * reach.
+ */
 export async function findBinaries(user: ClusterUser | undefined, log: Logger): Promise<Binaries> {
   const installed = await findPackage()
   linkLibraries(installed)
@@ -38,7 +41,7 @@ async function findPackage(): Promise<string> {
   }
 }
 
-/** Makes the library links that the package's install script makes, for those who install without scripts. */
+/** Makes the links to libraries that the package's install script makes: some install without scripts. */
 function linkLibraries(folder: string): void {
   const list = join(folder, 'native/pg-symlinks.json')
   const links: { target: string }[] = existsSync(list) ? JSON.parse(readFileSync(list, 'utf8')) : []
@@ -52,7 +55,7 @@ async function copyPackage(folder: string, log: Logger): Promise<string> {
   if (existsSync(copy)) return copy
   log.info({ folder: copy }, 'copying the PostgreSQL programs to where the user that runs them can reach them')
   await makeReachableFolder()
-  // Under another name until it is whole.
+  // The copy has another name until it is complete.
   const draft = `${copy}-${process.pid}`
   await cp(folder, draft, { recursive: true, verbatimSymlinks: true })
   await openToAll(draft)

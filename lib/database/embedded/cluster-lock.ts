@@ -1,19 +1,20 @@
 /**
- * Who uses a running embedded cluster. A server and any number of commands may, each for its own time, whoever started
- * it: the last one to leave stops it. Each holds a shared advisory lock on a connection of its own, which PostgreSQL
- * takes back from whoever dies; who gets the same lock exclusively is alone, and nobody comes in while he holds it.
+ * Tells who uses a running embedded cluster. A server and any number of commands may use it at the same time,
+ * whichever of them started it, and the last one to leave stops it. Each user holds a shared advisory lock on a
+ * connection of its own. PostgreSQL takes the lock back from a process that dies. A process that gets the same lock
+ * exclusively is alone, and nobody can enter while it holds the lock.
  */
 import type { Sql } from 'postgres'
 
-/** Any number that nobody else uses for an advisory lock in this database. */
+/** The key of the advisory lock. It can be any number that no other lock of this database uses. */
 const PRESENCE_LOCK = 5_700_101
 
-/** Waits while somebody stops the cluster, and rejects when it has gone. */
+/** Takes the shared lock. Waits while somebody is stopping the cluster, and rejects when it has stopped. */
 export async function enter(sql: Sql): Promise<void> {
   await sql`select pg_advisory_lock_shared(${PRESENCE_LOCK})`
 }
 
-/** Whether nobody else is there: then nobody enters until the connection ends. */
+/** Whether nobody else uses the cluster. If so, nobody can enter until this connection ends. */
 export async function claimAlone(sql: Sql): Promise<boolean> {
   const [row] = await sql`select pg_try_advisory_lock(${PRESENCE_LOCK}) as alone`
   return row?.alone === true

@@ -4,13 +4,13 @@ import { totalmem } from 'node:os'
 const MIB = 1024 ** 2
 const GIB = 1024 ** 3
 
-/** What this process may use: the machine's memory, or the container's limit. */
+/** The memory that this process may use: that of the machine, or the container's limit. */
 function readMemoryBytes(): number {
   const limit = process.constrainedMemory?.() ?? 0
   return limit > 0 ? Math.min(limit, totalmem()) : totalmem()
 }
 
-/** Settings given to postgres at every start, so that they follow the code and the machine. */
+/** The settings that postgres is given at every start, so that they follow the code and the machine. */
 export function chooseSettings(memoryBytes: number = readMemoryBytes()): Record<string, string> {
   const megabytes = (share: number, least: number, most: number) =>
     `${Math.round(Math.min(most, Math.max(least, memoryBytes * share)) / MIB)}MB`
@@ -24,14 +24,15 @@ export function chooseSettings(memoryBytes: number = readMemoryBytes()): Record<
     maintenance_work_mem: megabytes(1 / 32, 64 * MIB, 512 * MIB),
     // Few checkpoints: after each one, the first change of a page writes the whole page to the log.
     max_wal_size: '4GB',
-    // So much of the log is used again, not made anew, which commits wait for (WAL_SEGMENT_MIB).
+    // So much of the log is used again. New files would have to be made, and commits wait for that (WAL_SEGMENT_MIB).
     min_wal_size: '512MB',
     checkpoint_timeout: '15min',
-    // Those pages are not compressed. With 20 million spans stored a trace writes four of them, of indexes whose order has
-    // nothing to do with time, and pglz made as much log of it (54 kB a trace, 51 without) at 1,609 traces/s instead of 2,250.
+    // Whole pages in the log are not compressed: that slowed recording down and saved no log (test/bench/RESULTS.md,
+    // "The embedded PostgreSQL and its connections").
     wal_compression: 'off',
     random_page_cost: '1.1',
-    // Nothing of a statement, which may hold a body, comes into the log: LOG, FATAL and PANIC only, without details.
+    // A statement can hold a body, which must not get into the log. So only LOG, FATAL and PANIC are logged, without
+    // details.
     log_min_messages: 'log',
     log_min_error_statement: 'panic',
     log_error_verbosity: 'terse',

@@ -1,6 +1,6 @@
 /**
- * Whom the embedded PostgreSQL runs as. PostgreSQL refuses to run as root, so a root process runs it as another user,
- * who must then be able to reach both the binaries and the data. Everybody else runs it as themselves.
+ * Chooses the user that the embedded PostgreSQL runs as. PostgreSQL refuses to run as root, so a root process runs it
+ * as another user, who must be able to reach the programs and the data. Any other process runs it as its own user.
  */
 import { readFileSync, statSync } from 'node:fs'
 import { lchown } from 'node:fs/promises'
@@ -20,7 +20,7 @@ export function isRoot(): boolean {
   return process.getuid?.() === 0
 }
 
-/** The user to switch to, or undefined where the process is not root. */
+/** The user that PostgreSQL runs as if this process is root; undefined if it is not. */
 export function findClusterUser(passwd: string = '/etc/passwd'): ClusterUser | undefined {
   if (!isRoot()) return undefined
   const users = readFileSync(passwd, 'utf8').split('\n').map(readUser)
@@ -31,7 +31,7 @@ export function findClusterUser(passwd: string = '/etc/passwd'): ClusterUser | u
   return user
 }
 
-/** The options of child_process.spawn that make a process another user's. */
+/** The options of child_process.spawn that run a process as this user. */
 export function identityOf(user: ClusterUser | undefined): { uid?: number; gid?: number } {
   return user === undefined ? {} : { uid: user.uid, gid: user.gid }
 }
@@ -41,7 +41,7 @@ export async function giveTo(user: ClusterUser | undefined, path: string): Promi
   if (user !== undefined) await lchown(path, user.uid, user.gid)
 }
 
-/** Whether `user` may pass through every folder on the way to `path`, and enter or execute that itself. */
+/** Whether `user` may pass through every folder on the way to `path`, and may enter or execute `path` itself. */
 export function isReachable(path: string, user: ClusterUser | undefined): boolean {
   if (user === undefined) return true
   for (let place = resolve(path); ; place = dirname(place)) {

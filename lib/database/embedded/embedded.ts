@@ -1,10 +1,10 @@
 /**
- * The embedded PostgreSQL of a data folder, opened by a server or a command. It listens on a Unix socket only.
+ * Opens the embedded PostgreSQL of a data folder, for a server or a command. It listens on a Unix socket only.
  *
- * Whoever comes first starts it, everybody else connects to it, and the last one to leave stops it (presence.ts). Only
- * one server at a time holds a data folder (holder.ts). A server that finds PostgreSQL running without anybody, because
- * the server before it was killed, starts it anew, so that its messages come into a log again. A PostgreSQL that ends by
- * itself is started again by whoever uses it.
+ * The first process starts PostgreSQL, the others connect to it, and the last one to leave stops it (cluster-lock.ts).
+ * Only one server at a time holds a data folder (data-dir-lock.ts). If a server was killed, the next one may find
+ * PostgreSQL running without any user. It stops PostgreSQL and starts it anew, so that its messages get into a log
+ * again. If PostgreSQL ends by itself, a process that uses it starts it again.
  */
 import type { ChildProcess } from 'node:child_process'
 import { existsSync } from 'node:fs'
@@ -41,15 +41,15 @@ export type Role = 'serve' | 'command'
 export interface EmbeddedCluster {
   readonly target: SocketTarget
   readonly digestSecret: string
-  /** Leaves, and stops PostgreSQL where nobody else uses it. */
+  /** Leaves, and stops PostgreSQL if nobody else uses it. */
   close(): Promise<void>
 }
 
-/** Names whoever is starting PostgreSQL, which only one may at a time. */
+/** The lock file of the process that is starting PostgreSQL. Only one at a time may do so. */
 const STARTER_FILE = 'starting.pid'
 
 const POLL_MS = 20
-/** How often a start is tried that fails because of what an earlier PostgreSQL has left and is about to clear away. */
+/** How often a start is tried again because an earlier PostgreSQL has not yet cleared away its files and memory. */
 const START_ATTEMPTS = 50
 const START_RETRY_MS = 200
 const SLOW_NOTICE_MS = 10_000
@@ -57,7 +57,9 @@ const SLOW_NOTICE = 'PostgreSQL is still starting or stopping; after a crash it 
 const REOPEN_DELAY_MS = 1000
 const LEFTOVER = /lock file|shared memory block/
 
-/** Opens the cluster of `dataDir`; at first, makes it. What the user can mend is a ConfigError. */
+/**
+ * Opens the cluster of `dataDir`, and makes it if there is none. Throws a ConfigError for what the user can put right.
+ */
 export async function openEmbedded(dataDir: string, role: Role, log: Logger): Promise<EmbeddedCluster> {
   let release: Release = async () => {}
   try {
@@ -76,7 +78,7 @@ export async function openEmbedded(dataDir: string, role: Role, log: Logger): Pr
   }
 }
 
-/** Errors of the file system (EACCES, ENOSPC, …), and a lost password, concern the data folder. */
+/** Makes a ConfigError of errors that concern the data folder: those of the file system, and a wrong password. */
 function explain(dataDir: string, error: unknown): unknown {
   const { code, syscall, message } = error as NodeJS.ErrnoException
   if (code === SQLSTATE.invalidPassword) {
@@ -96,7 +98,7 @@ class Cluster {
   readonly #pgData: string
   /** The PostgreSQL that was started here, if one was. */
   #child: ChildProcess | undefined
-  /** The connection that says that we are here. */
+  /** The connection that holds the lock by which others see that we use the cluster. */
   #presence: Sql | undefined
   #closing = false
   #reopened: Promise<void> = Promise.resolve()
@@ -130,7 +132,7 @@ class Cluster {
     }
   }
 
-  /** After an attempt to open it that failed: what was started is stopped. */
+  /** Stops what was started, after an attempt to open the cluster has failed. */
   async abandon(error: unknown): Promise<never> {
     if (this.#child !== undefined) await stopPostmaster(this.#child.pid!, this.#pgData)
     throw error
@@ -142,7 +144,7 @@ class Cluster {
     const found = await inspectPostmaster(this.#pgData)
     if (found.state === 'running' && (await this.#isLast(found))) await stopPostmaster(found.pid, this.#pgData)
     await this.#presence?.end({ timeout: 1 })
-    // Where others still use it, it goes on without us.
+    // If others still use PostgreSQL, it goes on without us.
     this.#child?.unref()
     this.#child?.stderr?.destroy()
   }
@@ -157,7 +159,7 @@ class Cluster {
     }
   }
 
-  /** Undefined: another process starts it, or just did. */
+  /** Starts PostgreSQL. Undefined if another process is starting it, or just has. */
   async #startAlone(): Promise<RunningPostmaster | undefined> {
     const release = await tryLock(join(this.#dataDir, STARTER_FILE))
     if (typeof release === 'number') return undefined
@@ -188,7 +190,7 @@ class Cluster {
     return { pid: this.#child.pid!, socketDir }
   }
 
-  /** Enters a running PostgreSQL; false where it went away meanwhile, or must be started anew. */
+  /** Enters a running PostgreSQL. False if it went away meanwhile, or must be started anew. */
   async #enter(found: RunningPostmaster): Promise<boolean> {
     const sql = connectTo(this.#targetIn(found.socketDir), {
       applicationName: 'presence',
@@ -212,13 +214,13 @@ class Cluster {
     return false
   }
 
-  /** Whether a server that was killed has left it, nobody uses it, and it can be stopped from here. */
+  /** Whether a killed server has left PostgreSQL running, nobody uses it, and this process can stop it. */
   async #isLeftBehind({ pid }: RunningPostmaster, sql: Sql): Promise<boolean> {
     if (this.#role !== 'serve' || pid === this.#child?.pid || !isPostmaster(pid, this.#pgData)) return false
     return claimAlone(sql)
   }
 
-  /** Looks after a PostgreSQL that went away, for as long as we are here. */
+  /** Finds or starts PostgreSQL after it went away, trying until this cluster is closed. */
   async #reopen(): Promise<void> {
     this.#presence?.end({ timeout: 0 }).catch(() => {})
     this.#presence = undefined
@@ -234,7 +236,7 @@ class Cluster {
     }
   }
 
-  /** Whether nobody else uses PostgreSQL, or is going to. */
+  /** Whether nobody else uses PostgreSQL or is about to. */
   async #isLast({ socketDir }: RunningPostmaster): Promise<boolean> {
     if (this.#role === 'command' && (await readHolder(this.#dataDir)) !== undefined) return false
     this.#presence ??= connectTo(this.#targetIn(socketDir))
@@ -252,14 +254,17 @@ class Cluster {
   }
 }
 
-/** Whether an attempt to enter came too late, and is worth another. A wrong password is not. */
+/**
+ * Whether an attempt to enter failed because PostgreSQL went away, so that another is worth it. A wrong password is
+ * not.
+ */
 function isGoingAway(error: unknown): boolean {
   const { code, name } = error as { code?: unknown; name?: unknown }
   const failure = classifyFailure(error)
   return failure === 'lost' || code === SQLSTATE.cannotConnectNow || (failure === 'refused' && name !== 'PostgresError')
 }
 
-/** PostgreSQL's own messages. What is FATAL to one session is told to its client as well; a PANIC stops them all. */
+/** Logs a message of PostgreSQL. A PANIC ends all sessions; what is FATAL for one session is reported by its client. */
 function logLine(log: Logger, line: string): void {
   log[line.startsWith('PANIC') ? 'error' : 'debug']({ postgres: line }, 'PostgreSQL says')
 }

@@ -1,12 +1,12 @@
 /**
- * Where the embedded database keeps its things. In the data folder (DATA_DIR):
+ * The files of the embedded database. In the data folder (DATA_DIR) are:
  *
  *     spoor.pid           the server that holds the folder
  *     database-password   } made once, readable by their owner only
  *     key-digest-secret   }
  *     postgres/           the cluster's home: this alone belongs to the user that PostgreSQL runs as
  *       data/             PostgreSQL's data folder
- *       .s.PGSQL.5432     the socket, where its path is short enough
+ *       .s.PGSQL.5432     the socket, if its path is short enough
  *
  * A root process's PostgreSQL runs as another user, who may pass through the data folder but change nothing in it: what
  * root opens there nobody else has put there. Where that user could not reach it, `postgres` is a link to a home elsewhere.
@@ -25,14 +25,14 @@ import { SOCKET_NAME } from './postmaster.ts'
 export interface Home {
   /** The real path, free of links. */
   readonly folder: string
-  /** Whom PostgreSQL runs as; undefined: ourselves. */
+  /** The user that PostgreSQL runs as; undefined if that is our own. */
   readonly user: ClusterUser | undefined
 }
 
 /** How many bytes the path of a Unix socket may have (sun_path, without its closing NUL). */
 const MAX_SOCKET_PATH_BYTES = process.platform === 'linux' ? 107 : 103
 
-/** What lies in a data folder; a file that is being made has a number behind its name. */
+/** The names of spoor's files in a data folder. A file that is being made has a number behind its name. */
 const OWN_NAMES =
   /^(?:postgres|(?:spoor|starting)\.pid|server\.json|database-password|key-digest-secret)(?:-[\da-f-]+)?$/
 
@@ -44,7 +44,7 @@ export async function prepareDataFolder(dataDir: string): Promise<void> {
   await mkdir(dirname(dataDir), { recursive: true })
   await mkdir(dataDir, { mode: 0o700 }).catch(ignoreExisting)
   const names = await readdir(dataDir)
-  // A folder that holds somebody else's files is left as it is: the secrets in it are their owner's alone all the same.
+  // A folder with other files in it keeps its mode: the secrets in it have modes of their own.
   if (!names.every(name => OWN_NAMES.test(name))) return
   // The folder that was opened is the one that is changed, whatever takes its place meanwhile.
   const folder = await open(await realpath(dataDir), constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW)
@@ -73,8 +73,8 @@ export async function prepareHome(dataDir: string, log: Logger): Promise<Home> {
 }
 
 /**
- * The folder of the socket: the home, or, where that path is too long, a private folder under the temporary one whose
- * name follows from the home's.
+ * Finds or makes the folder of the socket. It is the home, or, if that path is too long, a private folder under the
+ * temporary one, whose name follows from that of the home.
  */
 export async function prepareSocketFolder({ folder, user }: Home): Promise<string> {
   if (isShortEnough(folder)) return folder
@@ -83,7 +83,7 @@ export async function prepareSocketFolder({ folder, user }: Home): Promise<strin
   if (parent === undefined) throw new ConfigError('DATA_DIR and TMPDIR are too long for the path of a socket')
   const socketDir = join(parent, name)
   await mkdir(socketDir, { mode: 0o700 }).then(() => giveTo(user, socketDir), ignoreExisting)
-  // Anybody may make folders there.
+  // Anybody may make folders there, so this one may be somebody else's.
   const { uid, mode } = await lstat(socketDir)
   if (uid !== (user?.uid ?? process.getuid?.()) || (mode & 0o170777) !== 0o040700) {
     throw new ConfigError(

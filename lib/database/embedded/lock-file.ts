@@ -1,6 +1,7 @@
 /**
- * A lock between processes: a file that names the process that holds it, and when that began, since process ids are used
- * again. A file that a killed process left behind is recognised and replaced.
+ * A lock between processes. It is a file that names the process that holds the lock. The file also says when that
+ * process began, because process ids are used again. A file that a killed process left behind is recognised and
+ * replaced.
  */
 import { randomUUID } from 'node:crypto'
 import { link, rename, rm, writeFile } from 'node:fs/promises'
@@ -11,7 +12,7 @@ import { isAlive, readBirth } from './process-identity.ts'
 /** Gives a lock back. */
 export type Release = () => Promise<void>
 
-/** Takes the lock, or says which living process has it. */
+/** Takes the lock. Resolves to a function that gives it back, or to the id of the living process that holds it. */
 export async function tryLock(path: string): Promise<Release | number> {
   const draft = `${path}-${randomUUID()}`
   await writeFile(draft, `${process.pid}\n${readBirth(process.pid) ?? ''}\n`, { mode: 0o600, flag: 'wx' })
@@ -37,7 +38,7 @@ export async function readLock(path: string): Promise<number | undefined> {
   return isAlive(pid) && (readBirth(pid) ?? '') === birth ? pid : undefined
 }
 
-/** The file appears with its text in it. */
+/** Makes the file by a link, so that it never exists without its text. False if it exists already. */
 async function linkUnlessTaken(draft: string, path: string): Promise<boolean> {
   try {
     await link(draft, path)
@@ -49,8 +50,9 @@ async function linkUnlessTaken(draft: string, path: string): Promise<boolean> {
 }
 
 /**
- * Takes a left-over file away. Two processes may both have found it left over, and the slower one would take away what
- * the faster has put in its place: so it is moved first, looked at again, and put back if it belongs to the living.
+ * Removes a left-over file. Two processes may both have found it left over, and the slower one might remove the file
+ * that the faster has put in its place. So the file is moved first, read again, and put back if a living process holds
+ * the lock.
  */
 async function setAside(path: string): Promise<number | undefined> {
   const aside = `${path}-${randomUUID()}`

@@ -1,7 +1,7 @@
 /**
- * The main process of an embedded PostgreSQL (its postmaster): made, started, found and stopped. It says of itself in
- * the file postmaster.pid of its data folder where it listens and how far it is; the file outlives a postmaster that was
- * killed.
+ * Starts, finds and stops the main process of an embedded PostgreSQL, its postmaster, and makes its data folder. A
+ * postmaster writes into the file postmaster.pid of that folder where it listens and whether it is ready. The file
+ * stays behind if the postmaster is killed.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
@@ -26,7 +26,7 @@ const POLL_MS = 10
 const FAST_STOP_MS = 60_000
 const LAST_LINES = 20
 
-/** Where the programs are and whom they run as. */
+/** The programs, and the user that they run as. */
 export interface Runner {
   readonly binaries: Binaries
   readonly user: ClusterUser | undefined
@@ -38,16 +38,16 @@ export interface RunningPostmaster {
 }
 
 /**
- * - `running`: it answers on its socket.
- * - `busy`: it is starting or stopping; ask again.
- * - `stopped`: there is none. A postmaster.pid may be left over.
+ * - `running`: the postmaster answers on its socket.
+ * - `busy`: it is starting or stopping. Ask again.
+ * - `stopped`: there is no postmaster. A postmaster.pid may be left over.
  */
 export type PostmasterState =
   | ({ readonly state: 'running' } & RunningPostmaster)
   | { readonly state: 'busy' }
   | { readonly state: 'stopped' }
 
-/** postgres ended before it was ready, or could not be started; `lines` are the last that it wrote. */
+/** Thrown if postgres ended before it was ready, or could not be started. `lines` are the last lines that it wrote. */
 export class PostmasterError extends Error {
   override readonly name = 'PostmasterError'
   readonly lines: readonly string[]
@@ -58,9 +58,9 @@ export class PostmasterError extends Error {
 }
 
 /**
- * PostgreSQL fills each new file of its log with zeros while every commit waits: 20 ms for its own choice of 16 MiB, 4 ms for
- * these (pg_stat_io). At half of the top rate of typical traces, into a new data folder, p99 is 24 to 45 ms in place of 59 to
- * 72. Files that are used again (min_wal_size) are not filled: 5 to 10 ms on a quiet machine.
+ * The size of the files of PostgreSQL's log. PostgreSQL fills each new file with zeros, and all commits wait
+ * meanwhile. So the files are smaller than PostgreSQL's own choice of 16 MiB (test/bench/RESULTS.md, "The embedded
+ * PostgreSQL and its connections"). Files that are used again (min_wal_size) are not filled.
  */
 const WAL_SEGMENT_MIB = 4
 
@@ -86,7 +86,7 @@ export async function initializeCluster(
       `--pwfile=${passwordFile}`,
       '--auth=scram-sha-256',
       '--encoding=UTF8',
-      // Sorts the same whatever libraries the machine has, now and after its next upgrade.
+      // Text is sorted in the same way whatever libraries the machine has, now and after an upgrade.
       '--locale-provider=builtin',
       '--builtin-locale=C.UTF-8',
       '--locale=C',
@@ -137,11 +137,11 @@ export interface StartOptions {
   readonly dataDir: string
   readonly socketDir: string
   readonly settings: Readonly<Record<string, string>>
-  /** Given every line that postgres writes, for its whole life. */
+  /** Called with every line that postgres writes, for as long as it runs. */
   readonly onLine: (line: string) => void
 }
 
-/** Starts postgres, and resolves when it takes connections: after a crash, when it has recovered. */
+/** Starts postgres. Resolves when it takes connections, which after a crash is when it has recovered. */
 export async function startPostmaster(
   { binaries, user }: Runner,
   { dataDir, socketDir, settings, onLine }: StartOptions
@@ -160,7 +160,7 @@ export async function startPostmaster(
         unix_socket_permissions: '0700'
       })
     ],
-    // Detached: the terminal's Ctrl-C is for us, who let the service finish first.
+    // Detached, because Ctrl-C in the terminal shall reach only us: the service must finish before PostgreSQL stops.
     { ...spawnOptions(user, dataDir), detached: true, stdio: ['ignore', 'ignore', 'pipe'] }
   )
   const lines = keepLastLines(child, onLine)
@@ -175,12 +175,12 @@ export async function startPostmaster(
     if (file?.pid === child.pid && file?.status === 'ready') return child
     await delay(POLL_MS)
   }
-  // Rejects where the program could not be started at all.
+  // Rejects if the program could not be started at all.
   await ended
   throw new PostmasterError('PostgreSQL did not start', lines)
 }
 
-/** Looks whether a postmaster runs on `dataDir`, whoever started it. */
+/** Finds out whether a postmaster runs on `dataDir`, whoever started it. */
 export async function inspectPostmaster(dataDir: string): Promise<PostmasterState> {
   const file = await readPostmasterFile(dataDir)
   if (file === undefined) return { state: 'stopped' }
@@ -195,20 +195,20 @@ export async function removeStaleFile(dataDir: string, user: ClusterUser | undef
   if (existsSync(path)) await removeAs(user, [path])
 }
 
-/** Whether `pid`, as seen from here, is a postmaster of `dataDir`. */
+/** Whether the process `pid` is a postmaster of `dataDir`. */
 export function isPostmaster(pid: number, dataDir: string): boolean {
-  // Where the system does not tell, the process is respected.
+  // If the system does not tell what the process is, it counts as the postmaster, so that it is not disregarded.
   return isAlive(pid) && (readCommandLine(pid)?.includes(`-D ${dataDir} `) ?? true)
 }
 
-/** Stops a postmaster: sessions are ended, everything is written out. Resolves when the process is gone. */
+/** Stops a postmaster: its sessions are ended and everything is written to disk. Resolves when the process is gone. */
 export async function stopPostmaster(pid: number, dataDir: string): Promise<void> {
   const deadline = Date.now() + FAST_STOP_MS
   let signal: NodeJS.Signals | undefined = 'SIGINT'
   while (isPostmaster(pid, dataDir)) {
     if (signal !== undefined) process.kill(pid, signal)
     await delay(POLL_MS)
-    // Without the last checkpoint, which the next start makes up for.
+    // SIGQUIT stops it without the last checkpoint. The next start recovers from the log.
     signal = Date.now() > deadline ? 'SIGQUIT' : undefined
   }
 }
@@ -219,7 +219,10 @@ interface PostmasterFile {
   readonly status: string
 }
 
-/** Lines: pid, data folder, start, port, socket folder, address, shared memory, status. Undefined: no file. */
+/**
+ * Reads postmaster.pid: pid, data folder, start, port, socket folder, address, shared memory, status. Undefined: no
+ * file.
+ */
 async function readPostmasterFile(dataDir: string): Promise<PostmasterFile | undefined> {
   const text = await readUnlinked(join(dataDir, 'postmaster.pid'))
   if (text === undefined) return undefined
@@ -249,14 +252,16 @@ function answers(socketDir: string): Promise<boolean> {
       socket.destroy()
       resolve(true)
     })
-    // Any other error comes from a socket that somebody holds.
+    // Any other error comes from a socket on which somebody listens.
     socket.on('error', (error: NodeJS.ErrnoException) =>
       resolve(!['ECONNREFUSED', 'ENOENT'].includes(error.code ?? ''))
     )
   })
 }
 
-/** Nothing of our own environment (PGPORT, LC_*) and no folder that the user cannot enter. */
+/**
+ * Options that keep our environment (PGPORT, LC_*) from the program, and give it a working folder that it can enter.
+ */
 function spawnOptions(user: ClusterUser | undefined, cwd: string) {
   return { ...identityOf(user), cwd, env: { PATH: process.env.PATH, LC_ALL: 'C', TZ: 'UTC' } }
 }

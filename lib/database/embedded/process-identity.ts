@@ -1,8 +1,8 @@
-/** Which process a process id in a file means: ids are used again, after a restart of the machine by anyone. */
+/** Tells whether a process id in a file still means the same process: ids are used again, by any process. */
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 
-/** Whether there is a process with this id, anybody's. */
+/** Whether there is a process with this id, of whatever user. */
 export function isAlive(pid: number): boolean {
   if (!Number.isSafeInteger(pid) || pid <= 0) return false
   try {
@@ -13,16 +13,18 @@ export function isAlive(pid: number): boolean {
   }
 }
 
-/** When the process began, as text to be compared with what this function said of it before; undefined: not known. */
+/**
+ * When the process began, as a text to compare with an earlier result of this function; undefined if it is not known.
+ */
 export function readBirth(pid: number): string | undefined {
   if (process.platform !== 'linux') return askPs(pid, 'lstart')
   const status = readIfAny(`/proc/${pid}/stat`)
-  // The name in parentheses may hold anything. Of the fields behind it, the twentieth is the start in clock ticks.
+  // The name in parentheses can hold any character. The twentieth field behind it is the start in clock ticks.
   const ticks = status?.slice(status.lastIndexOf(')') + 2).split(' ')[19]
   return ticks && `${ticks}@${readIfAny('/proc/sys/kernel/random/boot_id')?.trim()}`
 }
 
-/** The words with which the process was started; undefined: not known. */
+/** The command line of the process; undefined if it is not known. */
 export function readCommandLine(pid: number): string | undefined {
   return process.platform === 'linux' ? readIfAny(`/proc/${pid}/cmdline`)?.replaceAll('\0', ' ') : askPs(pid, 'command')
 }

@@ -9,8 +9,9 @@ const OWNER_ONLY = 0o600
 const OTHERS = 0o077
 
 /**
- * Reads the secret in the file `path`, which is made where there is none: 43 characters, safe in an address. A file that
- * others may read (a copy, a restored backup) is made its owner's again; where that cannot be, it is not used.
+ * Reads the secret in the file `path`, and makes the file if there is none. A secret has 43 characters, all of them
+ * safe in an address. If others may read the file (a copy, a restored backup), it is made private again. If that
+ * fails, it is not used.
  */
 export async function readOrCreateSecret(path: string, log: Logger): Promise<string> {
   const file = await openOwnFile(path)
@@ -26,7 +27,9 @@ export async function readOrCreateSecret(path: string, log: Logger): Promise<str
   }
 }
 
-/** The file appears when it is whole and safe on the disk; where another process was faster, theirs stays. */
+/**
+ * Makes the file, which appears only when it is complete and on disk. If another process was faster, its file stays.
+ */
 async function createSecret(path: string): Promise<string> {
   const secret = randomBytes(SECRET_BYTES).toString('base64url')
   const draft = `${path}-${randomUUID()}`

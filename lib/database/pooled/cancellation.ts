@@ -1,13 +1,13 @@
-/** Whom a piece of work is for, if anybody waits for it. */
+/** The client that waits for a piece of work, if there is one. */
 export interface Client {
   /** Aborts when the client goes away. */
   readonly signal: AbortSignal
 }
 
-/** Work that is over before is not watched: a signal costs more than most queries wait. */
+/** Work that ends sooner is not watched, because making a signal costs more than most queries. */
 const WATCH_AFTER_MS = 100
 
-/** Calls `act` when the client has gone while the work goes on; returns what ends the watch. */
+/** Calls `act` if the client goes away while the work goes on. Returns a function that ends the watch. */
 export function watchDeparture(client: Client, act: () => void): () => void {
   let signal: AbortSignal | undefined
   const timer = setTimeout(() => {

@@ -1,41 +1,42 @@
 /**
- * Finds connections that hang: a network that swallows what it carries, or a server that was stopped, closes nothing and
- * says nothing. A query may take as long as its statement time-out allows, so silence alone proves nothing: after a while
- * the server is asked over another connection whether it still works for the silent one.
+ * Finds connections that hang. If a network drops all packets, or a server process is stopped, no socket closes and no
+ * answer comes. Silence alone proves nothing, because a query may take as long as its statement time-out allows. So
+ * after a while the server is asked, over another connection, whether it is still working for the silent one.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Sql } from 'postgres'
 
-/** Opens one connection, and says when it has closed. */
+/** Opens one connection. `onClose` is called when it has closed. */
 export type Connect = (onClose: () => void) => Sql
 
 /**
- * Time is counted in ticks of a timer, not by the clock: a process that was itself stopped for a while must not take what
- * it has not read yet for silence.
+ * Time is counted in ticks of a timer, not by the clock. A process that was itself stopped for a while has answers
+ * that it has not read yet, and must not take that for silence.
  */
 export const TICK_MS = 1000
-/** Ticks of silence before the server is asked, and between two times that it is. */
+/** The server is asked after so many ticks of silence, and again after as many more. */
 const LOOK_TICKS = 3
+/** How long the server may take to answer that question. */
 const LOOK_MS = 4000
-/** How much longer than its statement time-out a server may be silent, whatever it says. */
+/** After its statement time-out and so much longer, a silent connection is given up, whatever the server answers. */
 const PATIENCE_MS = 5000
 
-/** What one connection waits for, and for how long. */
+/** Watches one connection. */
 export class HungCheck {
   readonly #connect: Connect
   readonly #mostTicks: number
   #awaited: object | undefined
   #ticks = 0
 
-  /** Without a statement time-out, a connection is given up only where the server does not work for it. */
+  /** Without a statement time-out, a connection is given up only if the server is not working for it. */
   constructor(connect: Connect, statementTimeoutMs = Number.POSITIVE_INFINITY) {
     this.#connect = connect
     this.#mostTicks = Math.ceil((statementTimeoutMs + PATIENCE_MS) / TICK_MS)
   }
 
   /**
-   * Takes note, at each tick, of what is waited for now; undefined: nothing. Resolves to whether the connection hangs, by
-   * which time its answer may have come all the same.
+   * Must be called at each tick, with the object whose answer is awaited; undefined if none is. Resolves to whether the
+   * connection hangs. The answer may have arrived while that was found out, so the caller must check again.
    */
   async hangs(awaited: object | undefined, pid: number | undefined): Promise<boolean> {
     if (awaited === undefined || awaited !== this.#awaited) {
@@ -66,14 +67,15 @@ async function ask(sql: Sql, pid: number): Promise<boolean> {
         and (coalesce(state, '') not like 'idle%' or state_change > clock_timestamp() - interval '1 second')
     ) as busy`
   const [{ own, busy }] = await query
-  // What stands between and lends out its own connections tells other ids, which say nothing.
+  // A proxy that lends out its own connections gives ids of other backends, which prove nothing: then it counts as at
+  // work.
   return busy || own !== pidOf(query)
 }
 
-/** A server that refuses another connection is there; more is not known. */
+/** An error that comes from the server shows that the server is there. More is not known then. */
 const isFromServer = (error: unknown): boolean => (error as { name?: unknown }).name === 'PostgresError'
 
-/** The id of the backend that a query of the driver was sent to; undefined: it was not sent yet. */
+/** The process id of the backend that a query of the driver was sent to; undefined if it was not sent yet. */
 export function pidOf(query: object | undefined): number | undefined {
   return (query as { state?: { pid?: number } | null } | undefined)?.state?.pid
 }
