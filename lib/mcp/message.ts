@@ -79,7 +79,7 @@ export function bodyOf({ bodies }: Message, name: string, args: Arguments): Uint
 }
 
 /** The names of the tools that a message calls, as far as it is a message at all. */
-export function calledTools({ value }: Body): unknown[] {
+export function calledTools({ value }: Pick<Body, 'value'>): unknown[] {
   return callsIn(value).map(call => call.params?.name)
 }
 

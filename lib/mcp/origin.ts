@@ -14,7 +14,8 @@ const EXPOSED_HEADERS = 'X-Request-Id, WWW-Authenticate, Retry-After'
 const PREFLIGHT_HEADERS = {
   Allow: 'OPTIONS, POST',
   'Access-Control-Allow-Methods': 'POST',
-  'Access-Control-Allow-Headers': 'Authorization, Content-Type, Accept, Mcp-Protocol-Version, Mcp-Session-Id',
+  'Access-Control-Allow-Headers':
+    'Authorization, Content-Type, Accept, Mcp-Protocol-Version, Mcp-Session-Id, Mcp-Method, Mcp-Name',
   'Access-Control-Max-Age': '600'
 }
 

@@ -1,24 +1,32 @@
 /**
  * The Model Context Protocol: Streamable HTTP, stateless, answers in JSON. The SDK does the work; this is the only file
  * that knows it. Each POST has a server and a transport of its own, as the SDK demands where there are no sessions.
+ *
+ * There are two eras of the protocol. Since 2026-07-28 each request says by itself who asks and in which version, and
+ * before that a handshake (`initialize`) did. The SDK tells the eras apart; both are served with the same tools.
  */
-import { Server } from '@modelcontextprotocol/sdk/server/index.js'
-import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js'
 import {
-  CancelledNotificationSchema,
-  ErrorCode,
-  ListToolsRequestSchema,
-  McpError,
-  SUPPORTED_PROTOCOL_VERSIONS
-} from '@modelcontextprotocol/sdk/types.js'
-import { AjvJsonSchemaValidator } from '@modelcontextprotocol/sdk/validation/ajv'
+  createMcpHandler,
+  isInitializeRequest,
+  isLegacyRequest,
+  ProtocolError,
+  ProtocolErrorCode,
+  Server,
+  SUPPORTED_PROTOCOL_VERSIONS,
+  WebStandardStreamableHTTPServerTransport
+} from '@modelcontextprotocol/server'
+import { AjvJsonSchemaValidator } from '@modelcontextprotocol/server/validators/ajv'
+import Type from 'typebox'
 import type { Refusal } from '../errors.ts'
 import { JsonText, type Reply } from '../http/route.ts'
+import { checker } from '../schema/check.ts'
 import { VERSION } from '../version.ts'
+import { calledTools } from './message.ts'
 import { Splices } from './splices.ts'
 import type { Listing } from './tool.ts'
+import { wellFormed } from './well-formed.ts'
 
-type Headers = NodeJS.Dict<string | string[]>
+type RequestHeaders = NodeJS.Dict<string | string[]>
 type MessageId = string | number
 
 /** What a POST may do with tools. */
@@ -46,7 +54,7 @@ const INSTRUCTIONS =
 const validator = new AjvJsonSchemaValidator()
 
 /** Has the tools answer a message, or a batch of them. */
-export async function answerWithTools(message: unknown, headers: Headers, toolbox: Toolbox): Promise<Reply> {
+export async function answerWithTools(message: unknown, headers: RequestHeaders, toolbox: Toolbox): Promise<Reply> {
   return (keptRequest(headers) && (await answerPlainCall(message, toolbox))) ?? answerBySdk(message, headers, toolbox)
 }
 
@@ -61,39 +69,83 @@ async function answerPlainCall(message: unknown, toolbox: Toolbox): Promise<Repl
   const answer = await toolbox.call(call.name, call.args, call.id)
   if (answer === undefined) return undefined
   const { text, isError } = answer
-  const result = `{"content":[{"type":"text","text":${JSON.stringify(text)}}],"structuredContent":${text}${isError ? ',"isError":true' : ''}}`
+  const content = `"content":[{"type":"text","text":${JSON.stringify(text)}}],"structuredContent":${wellFormed(text)}`
+  const result = `{${content}${isError ? ',"isError":true' : ''}}`
   return { body: new JsonText(`{"result":${result},"jsonrpc":"2.0","id":${JSON.stringify(call.id)}}`) }
 }
 
-async function answerBySdk(message: unknown, headers: Headers, toolbox: Toolbox): Promise<Reply> {
+async function answerBySdk(message: unknown, headers: RequestHeaders, toolbox: Toolbox): Promise<Reply> {
+  const fault = faultOfInitialize(message)
+  if (fault !== undefined) return refusal(200, ProtocolErrorCode.InvalidParams, fault, idOf(message))
   const splices = new Splices()
   const failures: unknown[] = []
-  const server = createServer()
-  server.setRequestHandler(ListToolsRequestSchema, ({ params }) => {
-    if (params?.cursor !== undefined) throw new McpError(ErrorCode.InvalidParams, 'The list has one page only')
-    return { tools: toolbox.listings as never }
-  })
-  server.fallbackRequestHandler = async ({ method, params, id }) => {
-    if (method !== 'tools/call') throw new McpError(ErrorCode.MethodNotFound, 'Method not found')
+  const createToolServer = () => {
+    const server = new Server(INFO, {
+      capabilities: { tools: {} },
+      instructions: INSTRUCTIONS,
+      jsonSchemaValidator: validator
+    })
+    server.setRequestHandler('tools/list', ({ params }) => {
+      if (params?.cursor !== undefined) throw invalid('The list has one page only')
+      return { tools: toolbox.listings as never }
+    })
+    // Only for calls: a method that nobody knows is the SDK's to refuse, each era with its own status.
+    if (calledTools({ value: message }).length > 0) server.fallbackRequestHandler = callTool
+    return server
+  }
+  const callTool: NonNullable<Server['fallbackRequestHandler']> = async ({ method, params, id }) => {
+    if (method !== 'tools/call') throw new ProtocolError(ProtocolErrorCode.MethodNotFound, 'Method not found')
     const { name, args } = readCall(params)
     const answer = await toolbox.call(name, args, id).catch(error => {
       failures.push(error)
       throw error
     })
-    if (answer === undefined) throw new McpError(ErrorCode.InvalidParams, `Unknown tool: ${name}`)
+    if (answer === undefined) throw invalid(`Unknown tool: ${name}`)
     const { text, isError } = answer
     const { asString, asObject } = splices.mark(text)
     return { content: [{ type: 'text', text: asString }], structuredContent: asObject, ...(isError && { isError }) }
   }
-  const { status, text } = await answerPost(server, message, headers)
+  const { status, text } = await answerPost(createToolServer, message, headers)
   if (failures.length > 0) throw failures[0]
   return { status, body: text === '' ? undefined : new JsonText(splices.fill(text)) }
 }
 
 /** The answer to a body in which no message could be read. */
 export function answerUnreadable({ code, message }: Refusal): Reply {
-  const error = { code: code === 'invalid_json' ? ErrorCode.ParseError : ErrorCode.InvalidRequest, message }
-  return { status: 400, body: { jsonrpc: '2.0', error, id: null } }
+  return refusal(
+    400,
+    code === 'invalid_json' ? ProtocolErrorCode.ParseError : ProtocolErrorCode.InvalidRequest,
+    message
+  )
+}
+
+function refusal(status: number, code: ProtocolErrorCode, message: string, id: MessageId | null = null): Reply {
+  return { status, body: { jsonrpc: '2.0', error: { code, message }, id } }
+}
+
+const invalid = (message: string) => new ProtocolError(ProtocolErrorCode.InvalidParams, message)
+
+const initialize = checker(
+  Type.Object({
+    params: Type.Object({
+      protocolVersion: Type.String(),
+      capabilities: Type.Object({}),
+      clientInfo: Type.Object({ name: Type.String(), version: Type.String() })
+    })
+  })
+)
+
+/** What is wrong with a handshake. The SDK would call it an error of ours. */
+function faultOfInitialize(message: unknown): string | undefined {
+  if (!isObject(message) || message.method !== 'initialize' || message.id === undefined) return undefined
+  if (isInitializeRequest(message)) return undefined
+  return initialize.check(message) ? 'params: are not what initialize takes' : initialize.explain(message)
+}
+
+/** The id of a request; null where it has none that it could have. */
+function idOf(message: unknown): MessageId | null {
+  const { id } = message as { readonly id?: unknown }
+  return typeof id === 'string' || typeof id === 'number' ? id : null
 }
 
 /**
@@ -102,8 +154,8 @@ export function answerUnreadable({ code, message }: Refusal): Reply {
  */
 function readCall(params: Record<string, unknown> = {}): { name: string; args: Record<string, unknown> } {
   const { name, arguments: args = {} } = params
-  if (typeof name !== 'string') throw new McpError(ErrorCode.InvalidParams, 'params.name: must be a string')
-  if (!isObject(args)) throw new McpError(ErrorCode.InvalidParams, 'params.arguments: must be an object')
+  if (typeof name !== 'string') throw invalid('params.name: must be a string')
+  if (!isObject(args)) throw invalid('params.arguments: must be an object')
   return { name, args }
 }
 
@@ -123,58 +175,71 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
 const hasOnly = (value: object, names: readonly string[]): boolean =>
   Object.keys(value).every(key => names.includes(key))
 
-/** A server that offers tools and knows none yet. */
-function createServer(): Server {
-  const options = { capabilities: { tools: {} }, instructions: INSTRUCTIONS, jsonSchemaValidator: validator }
-  return new Server(INFO, options)
-}
-
 /**
  * Has a server of the SDK, made for this, answer one POST whose message was parsed already. Nothing needs closing
  * afterwards: an answer in JSON leaves neither streams nor timers.
  */
 export async function answerPost(
-  server: Server,
+  createServer: () => Server,
   message: unknown,
-  headers: Headers
+  headers: RequestHeaders
 ): Promise<{ status: number; text: string }> {
+  const request = requestWith(headers)
+  const isLegacy = await isLegacyRequest(request, message)
+  const response = await (isLegacy ? answerLegacy : answerModern)(createServer, request, message)
+  return { status: response.status, text: await response.text() }
+}
+
+/** Versions before 2026-07-28. */
+async function answerLegacy(createServer: () => Server, request: Request, message: unknown): Promise<Response> {
+  const server = createServer()
   // The answer is not sent before it is complete, so a cancellation can only be for a call of the same POST, which
   // would then never be answered.
-  server.setNotificationHandler(CancelledNotificationSchema, () => {})
+  server.setNotificationHandler('notifications/cancelled', () => {})
   const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true })
   await server.connect(transport)
-  const response = await transport.handleRequest(requestWith(headers), { parsedBody: message })
-  return { status: response.status, text: await response.text() }
+  return transport.handleRequest(request, { parsedBody: message })
+}
+
+/** 2026-07-28 and later. */
+async function answerModern(createServer: () => Server, request: Request, message: unknown): Promise<Response> {
+  // The SDK would open a stream that never ends, and nothing here changes that somebody could listen to.
+  if ((message as { readonly method?: unknown } | null)?.method === 'subscriptions/listen') {
+    const { status, body } = refusal(404, ProtocolErrorCode.MethodNotFound, 'Method not found', idOf(message))
+    return Response.json(body, { status: status! })
+  }
+  return createMcpHandler(createServer, { legacy: 'reject' }).fetch(request, { parsedBody: message })
 }
 
 const JSON_TYPE = 'application/json'
 const ACCEPT_ALL = `${JSON_TYPE}, text/event-stream`
 
-/** The requests of versions that the SDK knows. It looks at nothing but the headers, so one serves many POSTs. */
+/** Requests of the first era. The SDK looks at nothing but the headers, so one serves many POSTs. */
 const requests = new Map(
   [undefined, ...SUPPORTED_PROTOCOL_VERSIONS].map(version => [version, request(ACCEPT_ALL, version)])
 )
 
 /** The request that stands for these headers where they are the usual ones: a known version, and JSON is welcome. */
-function keptRequest({ accept, 'mcp-protocol-version': version }: Headers): Request | undefined {
+function keptRequest({ accept, 'mcp-protocol-version': version }: RequestHeaders): Request | undefined {
   return takesJson(accept) ? requests.get(version?.toString()) : undefined
 }
 
-function takesJson(accept: Headers[string]): boolean {
+function takesJson(accept: RequestHeaders[string]): boolean {
   return accept === undefined || /application\/(json|\*)|\*\/\*/i.test(String(accept))
 }
 
 /** The transport is told that a client that takes JSON takes streams too: it will get no stream. */
-function requestWith(headers: Headers): Request {
+function requestWith(headers: RequestHeaders): Request {
   const { accept, 'mcp-protocol-version': version } = headers
-  return keptRequest(headers) ?? request(takesJson(accept) ? ACCEPT_ALL : String(accept), version?.toString())
+  const told = Object.entries(headers).filter(([name]) => TOLD.includes(name)) as [string, string][]
+  return keptRequest(headers) ?? request(takesJson(accept) ? ACCEPT_ALL : String(accept), version?.toString(), told)
 }
 
-function request(accept: string, version: string | undefined): Request {
-  const headers = {
-    Accept: accept,
-    'Content-Type': JSON_TYPE,
-    ...(version !== undefined && { 'Mcp-Protocol-Version': version })
-  }
+/** Headers that say again what the message says; the second era demands them. */
+const TOLD = ['mcp-method', 'mcp-name']
+
+function request(accept: string, version: string | undefined, told: readonly [string, string][] = []): Request {
+  const headers = new Headers([['Accept', accept], ['Content-Type', JSON_TYPE], ...told])
+  if (version !== undefined) headers.set('Mcp-Protocol-Version', version)
   return new Request('http://localhost/api/mcp', { method: 'POST', headers })
 }

@@ -1,11 +1,11 @@
 /** A server that is given fewer connections to PostgreSQL than it would use. */
 import t, { type Test } from 'tap'
 import { revokeKey } from '../../lib/admin/keys.ts'
+import type { SocketTarget } from '../../lib/database/connection.ts'
 import { classifyFailure } from '../../lib/database/failure.ts'
 import { Pool } from '../../lib/database/pool.ts'
 import { ConnectionLimit } from '../../lib/database/pooled/connection-limit.ts'
 import { createLog } from '../../lib/log.ts'
-import type { SocketTarget } from '../../lib/database/connection.ts'
 import { databaseAt, testClusterDatabase } from '../fixtures/database/database.ts'
 import { type TestService, testService } from '../fixtures/service/service.ts'
 import { configurationFor, jsonHere } from '../fixtures/service/spoor.ts'

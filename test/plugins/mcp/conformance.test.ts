@@ -5,41 +5,67 @@ import { authorisingProxy } from './authorising-proxy.ts'
 import { runScenario, runSuite } from './conformance.ts'
 import { CONFORMANCE_PATH, conformancePlugin } from './conformance-server.ts'
 
-/** What can be asked of any server. The others call tools, prompts and resources that they know by name. */
-const SCENARIOS = ['server-initialize', 'ping', 'tools-list', 'server-sse-multiple-streams', 'dns-rebinding-protection']
+/** The newest version of each era of the protocol. */
+const VERSIONS = ['2025-11-25', '2026-07-28'] as const
 
-/** What an endpoint that answers in JSON, without sessions, has no way to do. */
-const NOT_IN_JSON = [
-  // Messages that go out before the answer.
-  'tools-call-with-logging',
-  'tools-call-with-progress',
-  // Requests from the server to the client, whose answers would have to find their way back to the call.
-  'tools-call-sampling',
-  'tools-call-elicitation',
-  'elicitation-sep1034-defaults',
-  'elicitation-sep1330-enums',
-  // A stream that breaks off and is taken up again.
-  'server-sse-polling',
-  // Looks at servers with sessions only. At others it warns: a pass when it runs alone, a failure in a list of failures.
-  'server-sse-multiple-streams'
-]
+/** What can be asked of any server. The others call tools, prompts and resources that they know by name. */
+const SCENARIOS = {
+  '2025-11-25': ['server-initialize', 'ping', 'tools-list', 'server-sse-multiple-streams', 'dns-rebinding-protection'],
+  '2026-07-28': ['tools-list', 'http-header-validation', 'server-sse-multiple-streams', 'dns-rebinding-protection']
+}
+
+/** What an endpoint that answers in JSON, without sessions, has no way to do, or no reason. */
+const NOT_SERVED = {
+  '2025-11-25': [
+    // Messages that go out before the answer.
+    'tools-call-with-logging',
+    'tools-call-with-progress',
+    // Requests from the server to the client, whose answers would have to find their way back to the call.
+    'tools-call-sampling',
+    'tools-call-elicitation',
+    'elicitation-sep1034-defaults',
+    'elicitation-sep1330-enums',
+    // Looks at servers with sessions only. At others it warns: a pass when it runs alone, a failure in a list of failures.
+    'server-sse-multiple-streams'
+  ],
+  '2026-07-28': [
+    // Messages that go out before the answer; streams of changes.
+    'tools-call-with-progress',
+    'server-stateless',
+    // Tools that ask the client back.
+    'input-required-result-basic-elicitation',
+    'input-required-result-basic-sampling',
+    'input-required-result-basic-list-roots',
+    'input-required-result-request-state',
+    'input-required-result-multiple-input-requests',
+    'input-required-result-multi-round',
+    'input-required-result-non-tool-request',
+    'input-required-result-result-type',
+    'input-required-result-tampered-state',
+    'input-required-result-capability-check',
+    // Warns only, which counts as a failure in a list of failures.
+    'input-required-result-missing-input-response',
+    'input-required-result-ignore-extra-params'
+  ]
+}
 
 t.test('the endpoint passes the scenarios of the conformance suite that need no fixtures', async t => {
   const proxy = await authorisingProxy(t)
   const { port, key } = await testService(t, { config: { allowedOrigins: [proxy.url] } })
   proxy.lead(port, key)
-  const runs = SCENARIOS.map(async scenario => {
-    const { exitCode, output } = await runScenario(t, proxy.url + ENDPOINT, scenario)
-    t.equal(exitCode, 0, scenario, { output })
-  })
-  await Promise.all(runs)
+  for (const version of VERSIONS) {
+    const runs = SCENARIOS[version].map(async scenario => {
+      const { exitCode, output } = await runScenario(t, proxy.url + ENDPOINT, version, scenario)
+      t.equal(exitCode, 0, `${version} ${scenario}`, { output })
+    })
+    await Promise.all(runs)
+  }
 })
 
-t.test(
-  'its transport passes all scenarios, given their fixtures, but those that need a stream or a session',
-  async t => {
-    const { url } = await testService(t, { plugins: [conformancePlugin] })
-    const { exitCode, output } = await runSuite(t, url + CONFORMANCE_PATH, NOT_IN_JSON)
-    t.equal(exitCode, 0, 'exactly the scenarios of the list fail', { output })
+t.test('its transport passes all that a version demands, given the fixtures, but what it does not serve', async t => {
+  const { url } = await testService(t, { plugins: [conformancePlugin] })
+  for (const version of VERSIONS) {
+    const { exitCode, output } = await runSuite(t, url + CONFORMANCE_PATH, version, NOT_SERVED[version])
+    t.equal(exitCode, 0, `${version}: exactly the scenarios of the list fail`, { output })
   }
-)
+})

@@ -44,7 +44,7 @@ t.test('takes any Content-Type, and encoded bodies', async t => {
   t.same((await post(service, gzipSync(JSON.stringify(PING)), { headers })).body, PONG)
 })
 
-t.test('speaks every version of the protocol that the SDK knows', async t => {
+t.test('speaks every version of the protocol from before 2026-07-28', async t => {
   for (const version of ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05']) {
     t.equal((await post(service, initialize(version))).body.result.protocolVersion, version)
     t.equal((await post(service, PING, { headers: { 'mcp-protocol-version': version } })).status, 200)
@@ -52,6 +52,68 @@ t.test('speaks every version of the protocol that the SDK knows', async t => {
   t.equal((await post(service, initialize('2030-01-01'))).body.result.protocolVersion, '2025-11-25')
   const unknown = await post(service, PING, { headers: { 'mcp-protocol-version': '1999-01-01' } })
   t.same([unknown.status, unknown.body.error.code], [400, -32000])
+})
+
+/** A request as 2026-07-28 has it: each says who asks, and its headers say again what it is. */
+function modern(method: string, params: Record<string, unknown> = {}, version = '2026-07-28') {
+  const _meta = {
+    'io.modelcontextprotocol/protocolVersion': version,
+    'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1' },
+    'io.modelcontextprotocol/clientCapabilities': {}
+  }
+  const name = params.name as string | undefined
+  const headers = { 'mcp-protocol-version': version, 'mcp-method': method, ...(name && { 'mcp-name': name }) }
+  return post(service, request(method, { ...params, _meta }), { headers })
+}
+
+t.test('speaks 2026-07-28, without a handshake', async t => {
+  t.match((await modern('server/discover')).body.result, {
+    supportedVersions: ['2026-07-28'],
+    capabilities: { tools: {} }
+  })
+  const { result } = (await modern('tools/list')).body
+  t.same(result.tools, (await post(service, request('tools/list', {}))).body.result.tools, 'the same tools')
+  const call = await modern('tools/call', { name: 'list_traces', arguments: { limit: 3 } })
+  t.match(call.body.result, { resultType: 'complete', structuredContent: { pageSize: 3 } })
+  const refused = await modern('tools/call', { name: 'list_traces', arguments: { limit: 0 } })
+  t.match(refused.body.result, { isError: true, structuredContent: { error: { code: 'invalid_request' } } })
+})
+
+t.test('errors of 2026-07-28 are what it says', async t => {
+  const errors: [string, Promise<Answer>, number, number][] = [
+    ['an unknown method', modern('tools/delete'), 404, -32601],
+    ['resources', modern('resources/list'), 404, -32601],
+    ['a method of the versions before', modern('ping'), 404, -32601],
+    [
+      'a stream of changes, of which there are none',
+      modern('subscriptions/listen', { notifications: {} }),
+      404,
+      -32601
+    ],
+    ['an unknown tool', modern('tools/call', { name: 'drop_tables' }), 200, -32602],
+    ['a list of arguments', modern('tools/call', { name: 'list_traces', arguments: [] }), 200, -32602],
+    ['a version that nobody knows', modern('tools/list', {}, '2030-01-01'), 400, -32022],
+    [
+      'a request that does not say who asks',
+      post(service, PING, { headers: { 'mcp-protocol-version': '2026-07-28' } }),
+      400,
+      -32602
+    ],
+    [
+      'headers that say something else',
+      post(service, request('tools/list', { _meta: { 'io.modelcontextprotocol/protocolVersion': '2026-07-28' } })),
+      400,
+      -32602
+    ]
+  ]
+  for (const [what, answer, status, code] of errors) {
+    const { status: given, body } = await answer
+    t.same(
+      [given, body.jsonrpc, body.id, body.error.code],
+      [status, '2.0', what === 'a request that does not say who asks' ? 7 : 1, code],
+      what
+    )
+  }
 })
 
 t.test('a plain call is answered as the SDK answers one that it must look at', async t => {
@@ -81,9 +143,16 @@ t.test('errors of the protocol are what the protocol says', async t => {
     ['no JSON', '{', 400, -32700],
     ['no UTF-8', Buffer.from('{"a":"\xff"}', 'latin1'), 400, -32700],
     ['JSON that is too deep', tooDeep, 400, -32600],
-    ['a string', '"ping"', 400, -32700],
-    ['no version', { id: 1, method: 'ping' }, 400, -32700],
-    ['an unknown field', { ...PING, extra: 1 }, 400, -32700],
+    ['a string', '"ping"', 400, -32600],
+    ['null', 'null', 400, -32600],
+    ['no version', { id: 1, method: 'ping' }, 400, -32600],
+    ['an unknown field', { ...PING, extra: 1 }, 400, -32600],
+    ['an id that is none', { ...PING, id: {} }, 400, -32600],
+    ['a batch of nothing', [], 400, -32600],
+    ['a batch with something else', [PING, 1], 400, -32600],
+    ['a handshake without parameters', { jsonrpc: '2.0', id: 1, method: 'initialize' }, 200, -32602],
+    ['a handshake with too few', request('initialize', { protocolVersion: '2025-11-25' }), 200, -32602],
+    ['a handshake with odd ones', request('initialize', { protocolVersion: 1 }), 200, -32602],
     ['101 messages', Array(101).fill(PING), 400, -32600],
     ['an unknown method', request('tools/delete', {}), 200, -32601],
     ['resources', request('resources/list', {}), 200, -32601],
@@ -103,10 +172,24 @@ t.test('errors of the protocol are what the protocol says', async t => {
   }
 })
 
+t.test('a handshake that is not right is told which field is wrong', async t => {
+  const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'a', version: '1' } }
+  const faults: [object | undefined, string][] = [
+    [undefined, 'params: is required'],
+    [{ ...params, protocolVersion: 5 }, 'params.protocolVersion: must be a string'],
+    [{ ...params, capabilities: undefined }, 'params.capabilities: is required'],
+    [{ ...params, clientInfo: { name: 'a' } }, 'params.clientInfo.version: is required'],
+    [{ ...params, capabilities: { roots: 5 } }, 'params: are not what initialize takes']
+  ]
+  for (const [params, message] of faults) {
+    const { body } = await post(service, { jsonrpc: '2.0', id: 'x', method: 'initialize', params })
+    t.same(body, { jsonrpc: '2.0', error: { code: -32602, message }, id: 'x' })
+  }
+})
+
 t.test('a notification has no answer, and a batch has one for each request', async t => {
   const notification = { jsonrpc: '2.0', method: 'notifications/initialized' }
   t.match(await post(service, notification), { status: 202, text: '' })
-  t.match(await post(service, []), { status: 202, text: '' })
   const { body } = await post(service, [PING, notification, LIST])
   t.match(body, [PONG, { id: 1, result: { structuredContent: { traces: Array } } }])
 })
@@ -218,7 +301,7 @@ t.test('a preflight says what may be sent', async t => {
   t.match(headers, {
     'access-control-allow-origin': ALLOWED,
     'access-control-allow-methods': 'POST',
-    'access-control-allow-headers': /Authorization.*Content-Type.*Mcp-Protocol-Version/,
+    'access-control-allow-headers': /Authorization.*Content-Type.*Mcp-Protocol-Version.*Mcp-Method.*Mcp-Name/,
     'cache-control': 'no-store',
     'x-request-id': String
   })
