@@ -153,7 +153,7 @@ function cutText(text: string, maxBytes: number): string {
 }
 
 /** As many whole characters as so many bytes hold. */
-function beginning(text: string, maxBytes: number): string {
+export function beginning(text: string, maxBytes: number): string {
   const bytes = Buffer.from(text.slice(0, maxBytes))
   // A byte 10xxxxxx goes on with the character before it.
   let end = Math.min(maxBytes, bytes.length)
@@ -161,14 +161,25 @@ function beginning(text: string, maxBytes: number): string {
   return bytes.toString('utf8', 0, end)
 }
 
-function noteOf(bytes: number, { spanValue, name }: Room): string {
-  const values =
-    spanValue === 0
-      ? 'input, output, attributes and events of all spans are left out'
-      : `values of more than about ${spanValue} bytes in spans are cut, each with a mark of how much is left out`
+/** Everything that the outline has less of than the trace, and how to read each of it. */
+function noteOf(bytes: number, { traceValue, spanValue, name }: Room): string {
+  const cut = [
+    `input, output and metadata of the trace beyond about ${traceValue} bytes each`,
+    ...(spanValue === 0 ? [] : [`${listed(SPAN_VALUES)} of spans beyond about ${spanValue} bytes each`]),
+    `names and models of spans beyond about ${name} bytes`
+  ]
+  const leftOut = [
+    ...(spanValue === 0 ? [`${listed(SPAN_VALUES)} of all spans`] : []),
+    'what is null or empty in a span',
+    'traceId, parentSpanId (depth says it), endedAt and provider of spans',
+    'the scores, which are only counted'
+  ]
   return (
-    `This is an outline; the whole trace is ${bytes} bytes. In it, ${values}; names of more than about ${name} bytes ` +
-    'are cut in the same way; spans are without endedAt, provider and parentSpanId; scores are only counted. Call get_trace with spanIds to read some spans whole, with ' +
-    'detail "full" to read everything, and get_trace_scores to read the scores.'
+    `This is an outline; the whole trace is ${bytes} bytes. Cut, with a mark of how much is missing: ${cut.join('; ')}. ` +
+    `Left out: ${leftOut.join('; ')}. To read more, call get_trace with spanIds for whole spans, with field for the ` +
+    'input, output or metadata of the trace in parts, or with detail "full" for everything; call get_trace_scores for ' +
+    'the scores.'
   )
 }
+
+const listed = (names: readonly string[]): string => `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`

@@ -50,13 +50,14 @@ export function routeTool(ingest: Pick<Ingest, 'admit' | 'parse'>, route: Route,
       title: text.title,
       description: text.description,
       inputSchema: plain({ ...inputSchema(route, pathIds, view), ...(text.examples && { examples: text.examples }) }),
-      outputSchema: outputSchema([...Object.values(route.replies), ...(view?.outputs ?? [])]),
+      outputSchema: outputSchema([...(Object.values(route.replies) as TObject[]), ...(view?.outputs ?? [])]),
       annotations: text.annotations
     },
     async call(call) {
       const ids = Object.fromEntries(pathIds.map(name => [name, readId(name, call.args[name])]))
       const chosen = pick(call.args, options)
       checkOptions?.(chosen)
+      view?.check(chosen)
       const parts = readRest(call, [...pathIds, ...options])
       const request = Object.assign(contextOf(call.request), ids, parts)
       const answer = async () => {
@@ -85,10 +86,27 @@ export function routeTool(ingest: Pick<Ingest, 'admit' | 'parse'>, route: Route,
   }
 }
 
-/** The output schema of a tool that answers with one of these, or with the error object. */
-export function outputSchema(schemas: readonly TSchema[]): object {
-  const texts = new Set([...schemas, ErrorBody].map(schema => JSON.stringify(schema)))
-  return { type: 'object', anyOf: [...texts].map(schema => JSON.parse(schema)) }
+/**
+ * The output schema of a tool that answers with one of these, or with the error object: the fields that may be there, and
+ * no more. Clients give the list of tools to models whole; what is within the fields, the answers show.
+ */
+export function outputSchema(schemas: readonly TObject[]): object {
+  const types = new Map<string, Set<string>>()
+  for (const { properties } of [...schemas, ErrorBody]) {
+    for (const [name, field] of Object.entries(properties))
+      types.set(name, (types.get(name) ?? new Set()).add(typeOf(field)))
+  }
+  const fields = [...types].map(([name, names]) => [
+    name,
+    names.size === 1 && !names.has('') ? { type: [...names][0] } : {}
+  ])
+  return { type: 'object', properties: Object.fromEntries(fields) }
+}
+
+/** Empty: of several types, or of any. */
+function typeOf(field: TSchema): string {
+  const { type } = field as { readonly type?: unknown }
+  return typeof type === 'string' ? type : ''
 }
 
 /** A check of arguments that no route knows. Throws `invalid_request`. */

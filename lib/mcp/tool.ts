@@ -1,6 +1,6 @@
 /** A tool: what the protocol shows of it, and what it does. */
 
-import type { TObject, TProperties, TSchema } from 'typebox'
+import type { TObject, TProperties } from 'typebox'
 import type { Scope } from '../access/keys.ts'
 import type { RequestOf } from '../http/route.ts'
 
@@ -48,7 +48,9 @@ export interface Tool {
 export interface View<P extends TProperties = TProperties> {
   readonly options: TObject<P>
   /** Schemas of what it may make of the answer. */
-  readonly outputs: readonly TSchema[]
+  readonly outputs: readonly TObject[]
+  /** Throws a Refusal where options do not go together. */
+  check(options: Arguments): void
   /** Whether the route's answer is the tool's, however long. */
   isWhole(options: Arguments): boolean
   /** From the text of the route's answer to that of the tool's. */

@@ -1,17 +1,21 @@
 /**
  * How get_trace shows a trace. Clients cut a long result somewhere and lose the rest, so a long trace is answered with
- * an outline, and with chosen spans where the caller names some.
+ * an outline, with chosen spans where the caller names some, and with a part of the trace's own input, output or metadata
+ * where the caller names one of these.
  */
 import Type, { type Static } from 'typebox'
+import { refuseField } from '../http/refuse.ts'
 import { MAX_SPANS, SpanId } from '../schema/input.ts'
 import { named } from '../schema/object.ts'
 import { SpanOutput } from '../schema/output.ts'
 import { inspectText, parseInexact, stringifyExact } from '../trace/json/exact-json.ts'
-import { type Detail, outlineTrace, TraceOutline } from './outline.ts'
+import { beginning, type Detail, outlineTrace, TraceOutline } from './outline.ts'
 import type { View } from './tool.ts'
 
 /** About 20,000 tokens; the usual clients cut at 25,000. */
 const MAX_SHOWN_BYTES = 60_000
+/** As little as leaves room for the quotes and backslashes of JSON within JSON. */
+const PART_BYTES = 30_000
 
 const options = Type.Object({
   detail: Type.Optional(
@@ -28,8 +32,17 @@ const options = Type.Object({
       maxItems: MAX_SPANS,
       description: 'Only these spans, whole, whatever `detail` says. Take the ids from an outline.'
     })
+  ),
+  field: Type.Optional(
+    Type.Enum(['input', 'output', 'metadata'], {
+      description: "Only this of the trace's own values, as JSON text in parts, whatever `detail` says."
+    })
+  ),
+  offset: Type.Optional(
+    Type.Integer({ minimum: 0, description: 'With `field`: where the part begins, `nextOffset` of the one before.' })
   )
 })
+type Options = Static<typeof options>
 
 const ChosenSpans = named('ChosenSpans', {
   traceId: SpanOutput.properties.traceId,
@@ -37,11 +50,26 @@ const ChosenSpans = named('ChosenSpans', {
   missing: Type.Array(SpanOutput.properties.id, { description: 'Ids asked for that no span of the trace has.' })
 })
 
+const Offset = Type.Integer({ minimum: 0 })
+const TracePart = named('TracePart', {
+  traceId: SpanOutput.properties.traceId,
+  field: Type.Enum(['input', 'output', 'metadata']),
+  part: Type.String({ description: 'A part of the JSON text of the field. All parts, joined, are the JSON text.' }),
+  offset: Offset,
+  length: Type.Integer({ minimum: 0, description: 'Of the whole JSON text; it is counted as offsets are.' }),
+  nextOffset: Type.Union([Offset, Type.Null()], { description: 'Null: this is the last part.' })
+})
+
 export const traceView: View = {
   options,
-  outputs: [TraceOutline, ChosenSpans],
-  isWhole: ({ detail, spanIds }: Static<typeof options>) => detail === 'full' && spanIds === undefined,
-  show(answer, { detail = 'auto', spanIds }: Static<typeof options>) {
+  outputs: [TraceOutline, ChosenSpans, TracePart],
+  check({ spanIds, field, offset }: Options) {
+    if (field === undefined && offset !== undefined) refuseField('offset', 'cannot be given without field')
+    if (field !== undefined && spanIds !== undefined) refuseField('field', 'cannot be combined with spanIds')
+  },
+  isWhole: ({ detail, spanIds, field }: Options) => detail === 'full' && spanIds === undefined && field === undefined,
+  show(answer, { detail = 'auto', spanIds, field, offset = 0 }: Options) {
+    if (field !== undefined) return partOf(answer, field, offset)
     if (spanIds !== undefined) return chooseSpans(answer, spanIds)
     const bytes = Buffer.byteLength(answer)
     if (detail === 'full' || (detail === 'auto' && bytes < MAX_SHOWN_BYTES)) return answer
@@ -56,6 +84,24 @@ function chooseSpans(answer: string, spanIds: readonly string[]): string {
   const spans = value.spans.filter(span => missing.delete(span.id))
   const chosen: Static<typeof ChosenSpans> = { traceId: value.trace.id, spans, missing: [...missing] }
   return stringifyExact(chosen, inexact)
+}
+
+function partOf(answer: string, field: NonNullable<Options['field']>, offset: number): string {
+  const { value, inexact } = parse(answer)
+  const json = stringifyExact(value.trace[field], inexact)
+  if (offset > json.length) refuseField('offset', `must be at most ${json.length}`)
+  const part = beginning(json.slice(offset), PART_BYTES)
+  const end = offset + part.length
+  const nextOffset = end < json.length ? end : null
+  const shown: Static<typeof TracePart> = {
+    traceId: value.trace.id,
+    field,
+    part,
+    offset,
+    length: json.length,
+    nextOffset
+  }
+  return JSON.stringify(shown)
 }
 
 function parse(answer: string): { value: Detail; inexact: boolean } {

@@ -69,10 +69,15 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
     title: 'Read a trace',
     description:
       'Returns one trace with its spans and scores. A long trace comes as an outline, the tree of its spans with what ' +
-      'they hold cut short, and says so: then call again with spanIds for the spans that matter, and with detail ' +
-      '"full" only if everything is needed, since a client may cut a long result.',
+      'they hold cut short, and says so: then call again with spanIds for the spans that matter, with field for the ' +
+      'input, output or metadata of the trace itself in parts, and with detail "full" only if everything is needed, ' +
+      'since a client may cut a long result.',
     annotations: READS,
-    examples: [{ traceId: TRACE_ID }, { traceId: TRACE_ID, spanIds: ['00f067aa0ba902b7'] }],
+    examples: [
+      { traceId: TRACE_ID },
+      { traceId: TRACE_ID, spanIds: ['00f067aa0ba902b7'] },
+      { traceId: TRACE_ID, field: 'output' }
+    ],
     view: traceView
   },
   {

@@ -3,7 +3,7 @@ import t from 'tap'
 import { SCOPES, type Scope } from '../../../lib/access/keys.ts'
 import { EXAMPLES, INGEST_EXAMPLES } from '../../../lib/openapi/examples.ts'
 import { hexId, ingestBody, span, spanId, traceId } from '../../fixtures/bodies/bodies.ts'
-import { callMessage, mcpClient, post } from '../../fixtures/service/mcp.ts'
+import { callMessage, mcpClient, modernClient, post } from '../../fixtures/service/mcp.ts'
 import { testService } from '../../fixtures/service/service.ts'
 
 const service = await testService(t)
@@ -62,6 +62,26 @@ t.test('introduces itself', async t => {
   t.same(await client.ping(), {})
 })
 
+t.test('the newest clients speak 2026-07-28 with it, pinned or by themselves, and have the same tools', async t => {
+  const id = await record()
+  const { tools } = await client.listTools()
+  for (const version of ['2026-07-28', undefined]) {
+    const newest = await modernClient(t, service, version)
+    t.equal(newest.getNegotiatedProtocolVersion(), '2026-07-28')
+    t.match(newest.getServerVersion(), { name: 'spoor' })
+    t.match(newest.getInstructions(), /get_ingest_schema/)
+    t.same((await newest.listTools()).tools, tools)
+    const { structuredContent, content } = await newest.callTool({ name: 'get_trace', arguments: { traceId: id } })
+    t.match(structuredContent, { trace: { id } })
+    t.same(content, [{ type: 'text', text: (await service.call('GET', `${TRACES}/${id}`)).text }])
+    const name = 'naïve “name” 名'
+    await record({ name })
+    t.match(await newest.callTool({ name: 'list_traces', arguments: { name } }), {
+      structuredContent: { traces: [{ name }] }
+    })
+  }
+})
+
 t.test('get_ingest_schema gives a schema, and examples that it and record_trace take', async t => {
   const { value } = await use('get_ingest_schema')
   t.same(Object.keys(value), ['schema', 'examples'])
@@ -97,7 +117,7 @@ t.test('record_trace stamps the environment of the key, and has room for a large
 t.test('free JSON is kept exactly, with numbers that a double cannot hold', async t => {
   const id = traceId()
   const step = spanId()
-  const input = '{"big":12345678901234567890,"huge":1e400,"__proto__":{"":1},"nul":"\\u0000","half":"\\ud800"}'
+  const input = '{"big":12345678901234567890,"huge":1e400,"__proto__":{"":1},"nul":"\\u0000"}'
   const times = '"startedAt":"2026-01-01T00:00:00Z","endedAt":"2026-01-01T00:00:01Z"'
   const spans = `[{"id":"${step}","name":"s",${times},"output":${input}}]`
   const trace = `{"id":"${id}","name":"exact",${times},"input":${input},"spans":${spans}}`
@@ -114,6 +134,37 @@ t.test('free JSON is kept exactly, with numbers that a double cannot hold', asyn
     const { text, body } = await post(service, callMessage('get_trace', args))
     t.ok(text.includes(part), 'in the structured content')
     t.ok(body.result.content[0].text.includes(part), 'in the text')
+  }
+})
+
+t.test('the list of tools is short', async t => {
+  const { text } = await post(service, { jsonrpc: '2.0', id: 1, method: 'tools/list' })
+  t.ok(Buffer.byteLength(text) < 20_000, `${Buffer.byteLength(text)} bytes`)
+})
+
+t.test('the arguments of add_score are an object without alternatives, which not all models can read', async t => {
+  const { tools } = await client.listTools()
+  const { inputSchema } = tools.find(({ name }) => name === 'add_score')!
+  t.same(Object.keys(inputSchema.properties ?? {}), ['traceId', 'name', 'dataType', 'value', 'comment', 'spanId'])
+  t.same(inputSchema.required, ['traceId', 'name', 'dataType', 'value'])
+  t.match(inputSchema.properties?.dataType, { enum: ['numeric', 'categorical', 'boolean'] })
+  t.notOk(['oneOf', 'anyOf', 'allOf'].some(keyword => keyword in inputSchema))
+})
+
+t.test('half a surrogate pair is U+FFFD in the structured content, and as it was in the text', async t => {
+  const pair = '\\\\ud800 \\ud83d\\ude00 \\ud800 \\uDFFFx \\ud800\\ud83d\\ude00 \\\\\\ud800'
+  const read = '\\ud800 😀 \ufffd \ufffdx \ufffd😀 \\\ufffd'
+  const body = ingestBody({ input: 'HALVES', metadata: { HALVES: 1 } })
+  const recorded = await service.call('POST', TRACES, { body: JSON.stringify(body).replaceAll('HALVES', pair) })
+  t.equal(recorded.status, 201)
+  const message = callMessage('get_trace', { traceId: body.trace.id })
+  for (const _meta of [undefined, { progressToken: 1 }]) {
+    const { text, body } = await post(service, { ...message, params: { ...message.params, _meta } })
+    const { structuredContent, content } = body.result
+    t.equal(structuredContent.trace.input, read)
+    t.same(structuredContent.trace.metadata, { [read]: 1 })
+    t.equal(JSON.parse(content[0].text).trace.input, JSON.parse(`"${pair}"`), 'the text is exact')
+    t.notOk(/(?<!\\)(?:\\\\)*\\ud800/i.test(text), 'a strict parser can read the answer')
   }
 })
 
@@ -219,6 +270,11 @@ t.test('arguments that no route knows are refused by name', async t => {
     ['get_trace', { traceId: id, spanIds: [] }, 'spanIds: must have at least 1 item'],
     ['get_trace', { traceId: id, spanIds: ['x'] }, 'spanIds[0]: must be 16 hexadecimal characters'],
     ['get_trace', { traceId: id, depth: 2 }, 'depth: unknown parameter'],
+    ['get_trace', { traceId: id, field: 'spans' }, 'field: must be one of input, output, metadata'],
+    ['get_trace', { traceId: id, offset: 1 }, 'offset: cannot be given without field'],
+    ['get_trace', { traceId: id, field: 'input', offset: -1 }, 'offset: must be at least 0'],
+    ['get_trace', { traceId: id, field: 'input', spanIds: [spanId()] }, 'field: cannot be combined with spanIds'],
+    ['get_trace', { traceId: id, field: 'input', offset: 9e9 }, 'offset: must be at most 4'],
     ['delete_trace', { traceId: id, force: true }, 'force: unknown parameter'],
     ['get_project', { id: 1 }, 'id: unknown parameter'],
     ['get_ingest_schema', { version: 1 }, 'version: unknown field'],
