@@ -49,7 +49,7 @@ t.test('an outline of many spans says less of each, but is short enough', async 
   const cases: [number, RegExp, boolean][] = [
     [20, /about 400 bytes/, true],
     [70, /about 120 bytes/, true],
-    [200, /of all spans are left out/, false]
+    [200, /events of all spans/, false]
   ]
   for (const [spans, note, shows] of cases) {
     const { text, outline } = outlineOf(t, { spans, scores: 100, span: () => large })
@@ -67,7 +67,7 @@ t.test('long names are cut where there are many', async t => {
     span: () => ({ name: 'n'.repeat(500), model: 'm'.repeat(200) })
   })
   t.match(outline.spans[199].name, /^n{40}… \[460 of 500 bytes left out\]$/)
-  t.match(outline.note, /names of more than about 40 bytes/)
+  t.match(outline.note, /names and models of spans beyond about 40 bytes/)
   t.ok(Buffer.byteLength(text) < 1.5 * MAX_BYTES)
 })
 
@@ -91,4 +91,23 @@ t.test('what is cut ends with a whole character, and numbers that a double canno
   const exact = answer({ span: () => ({ input: 'NUMBER' }) }).replace('"NUMBER"', '{"n":12345678901234567890}')
   const options = { inexact: true, bytes: 1, maxBytes: MAX_BYTES }
   t.match(outlineTrace(parseInexact(exact) as never, options), '"input":{"n":12345678901234567890}')
+})
+
+t.test('the note of an outline names all that it has less of than the trace', async t => {
+  const whole = JSON.parse(answer({}))
+  for (const spans of [1, 200]) {
+    const { outline } = outlineOf(t, { spans, span: () => ({ input: 'a'.repeat(2000), name: 'n'.repeat(600) }) })
+    const same = JSON.parse(answer({ spans })).trace
+    for (const name of Object.keys(same)) t.ok(name in outline.trace, name)
+    for (const name of ['input', 'output', 'metadata'])
+      t.match(outline.note, new RegExp(`${name}.* of the trace`), name)
+    const shown = Object.keys(outline.spans[0])
+    for (const name of Object.keys(whole.spans[0])) {
+      if (!shown.includes(name)) t.match(outline.note, new RegExp(`\\b${name}\\b|null or empty`), name)
+    }
+    for (const name of ['traceId', 'parentSpanId', 'endedAt', 'provider']) t.match(outline.note, name)
+    t.match(outline.note, /null or empty in a span/)
+    t.match(outline.note, /scores, which are only counted/)
+    t.match(outline.note, /names and models of spans beyond about \d+ bytes/)
+  }
 })

@@ -24,25 +24,6 @@ t.test('numbers that a double cannot hold stay as they are', async t => {
   t.match(traceView.show(exact, { spanIds }), '"input":{"n":12345678901234567890}')
 })
 
-t.test('the note of an outline names all that it has less of than the trace', async t => {
-  const whole = JSON.parse(answer({}))
-  for (const spans of [1, 200]) {
-    const { outline } = outlineOf(t, { spans, span: () => ({ input: 'a'.repeat(2000), name: 'n'.repeat(600) }) })
-    const same = JSON.parse(answer({ spans })).trace
-    for (const name of Object.keys(same)) t.ok(name in outline.trace, name)
-    for (const name of ['input', 'output', 'metadata'])
-      t.match(outline.note, new RegExp(`${name}.* of the trace`), name)
-    const shown = Object.keys(outline.spans[0])
-    for (const name of Object.keys(whole.spans[0])) {
-      if (!shown.includes(name)) t.match(outline.note, new RegExp(`\\b${name}\\b|null or empty`), name)
-    }
-    for (const name of ['traceId', 'parentSpanId', 'endedAt', 'provider']) t.match(outline.note, name)
-    t.match(outline.note, /null or empty in a span/)
-    t.match(outline.note, /scores, which are only counted/)
-    t.match(outline.note, /names and models of spans beyond about \d+ bytes/)
-  }
-})
-
 t.test('the values of the trace itself can be read in parts, which joined are their JSON text', async t => {
   const input = { text: 'é"\\😀'.repeat(10_000), big: 'NUMBER' }
   const text = answer({ trace: { input } }).replace('"NUMBER"', '12345678901234567890')
