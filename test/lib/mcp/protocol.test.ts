@@ -60,10 +60,10 @@ t.test('both ways call the tool alike, and answer alike', async t => {
   })
 })
 
-t.test('what a tool says goes out exactly, as text and as it is', async t => {
+t.test('what a tool says goes out exactly as text; as it is, without the half of a surrogate pair', async t => {
   for (const message of [callOf('echo'), bySdk(callOf('echo'))]) {
     const { text } = await ask(message)
-    t.match(text, `"structuredContent":${EXACT}`)
+    t.match(text, `"structuredContent":${EXACT.replace('\\ud800', '\ufffd')}`)
     t.match(text, `"text":${JSON.stringify(EXACT)}`)
   }
 })
