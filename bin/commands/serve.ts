@@ -4,6 +4,7 @@ import { prepareFirstStart } from '../../lib/admin/first-start.ts'
 import { type Config, readConfig } from '../../lib/config.ts'
 import type { Database } from '../../lib/database/database.ts'
 import { announceServer, listenAddress, withdrawServer } from '../../lib/health/running-server.ts'
+import { Setup } from '../../lib/health/setup.ts'
 import type { Logger } from '../../lib/log.ts'
 import { type Call, command } from '../command.ts'
 import { type Running, serveProcess, startProcesses } from '../processes.ts'
@@ -18,6 +19,9 @@ import { welcome } from '../welcome.ts'
  * up to 580 MB, as it is with V8's own choice.
  */
 const HEAP_GROWTH_PERCENT = 150
+
+/** Where PostgreSQL recovers for longer, the server listens meanwhile: /readyz says why it is not ready. */
+const RECOVERY_PATIENCE_MS = 500
 
 export default command({
   summary: 'Start the server, with an embedded PostgreSQL unless DATABASE_URL is set',
@@ -40,10 +44,10 @@ export default command({
 })
 
 /** Runs until a signal comes. What was opened is closed in the reverse order, whatever happens. */
-async function serve({ env, print }: Call, config: Config, log: Logger): Promise<void> {
+async function serve(call: Call, config: Config, log: Logger): Promise<void> {
   const stop = listenForStop(log)
   const { openDatabase } = await import('../../lib/database/open.ts')
-  const opening = openDatabase(config, log, { role: 'serve' })
+  const opening = openDatabase(config, log, { role: 'serve', patienceMs: RECOVERY_PATIENCE_MS })
   // Loaded while PostgreSQL starts: it takes as long.
   if (config.processes === 1) void import('../../lib/service.ts')
   const database = await opening
@@ -52,13 +56,11 @@ async function serve({ env, print }: Call, config: Config, log: Logger): Promise
       config.processes === 1 ? await start(config, log, database) : await startProcesses(config.processes, log)
     try {
       const address = listenAddress(running.host, running.port)
-      const firstStart = await prepareFirstStart(database, config.keyPrefix)
-      if (database.embedded) await announceServer(config.dataDir, address)
-      print(
-        { address, database: database.location, key: firstStart.key ?? null, obstacle: firstStart.obstacle ?? null },
-        welcome(address, database.location, firstStart, env)
-      )
-      await stop.requested
+      const stopped = stop.requested.then(() => false)
+      if (await Promise.race([waitForRecovery(config, log, database, address), stopped])) {
+        await greet(call, config, database, address)
+        await stopped
+      }
     } finally {
       await Promise.race([running.close(), stop.forced])
       if (database.embedded) await withdrawServer(config.dataDir)
@@ -67,6 +69,28 @@ async function serve({ env, print }: Call, config: Config, log: Logger): Promise
     await database.close()
   }
   log.info('stopped')
+}
+
+/** Returns true when PostgreSQL has recovered and has the schema that the code needs, or will not have it. */
+async function waitForRecovery(config: Config, log: Logger, database: Database, address: string): Promise<true> {
+  if (database.recovery === undefined) return true
+  log.info({ address }, 'listening while PostgreSQL recovers')
+  await database.recovery
+  // The service has its next look later.
+  const setup = new Setup(database, config.autoMigrate, log)
+  await setup.start()
+  setup.stop()
+  return true
+}
+
+/** Says where the server is, and the key if this is its first start. */
+async function greet({ env, print }: Call, config: Config, database: Database, address: string): Promise<void> {
+  const firstStart = await prepareFirstStart(database, config.keyPrefix)
+  if (database.embedded) await announceServer(config.dataDir, address)
+  print(
+    { address, database: database.location, key: firstStart.key ?? null, obstacle: firstStart.obstacle ?? null },
+    welcome(address, database.location, firstStart, env)
+  )
 }
 
 async function start(config: Config, log: Logger, database: Database): Promise<Running> {
@@ -78,7 +102,7 @@ async function start(config: Config, log: Logger, database: Database): Promise<R
 /** One of several processes: the primary has started the embedded database. */
 async function startHere(config: Config, log: Logger): Promise<Running> {
   const { openDatabase } = await import('../../lib/database/open.ts')
-  const database = await openDatabase(config, log, { role: 'command' })
+  const database = await openDatabase(config, log, { role: 'command', patienceMs: RECOVERY_PATIENCE_MS })
   const service = await start(config, log, database)
   return {
     ...service,

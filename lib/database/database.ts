@@ -30,6 +30,8 @@ export interface Database {
   readonly embedded: boolean
   /** The secret of the keyed digest; undefined if it is not configured. */
   readonly digestSecret: string | undefined
-  /** Stops an embedded PostgreSQL, unless others still use it. A database of the user's own is left as it is. */
+  /** Where an embedded PostgreSQL still recovers: settles when it has, or cannot. Undefined: there is nothing to wait for. */
+  readonly recovery?: Promise<void> | undefined
+  /** Lets go; stops an embedded PostgreSQL that this process started. */
   close(): Promise<void>
 }

@@ -11,13 +11,15 @@ const TOO_FEW = 'PostgreSQL allows fewer connections than this process would use
 export interface OpenOptions {
   /** Only one server at a time can have an embedded database open. Commands can open it beside the server. */
   readonly role: Role
+  /** Where an embedded PostgreSQL recovers for longer, it is not waited for any more (Database.recovery). */
+  readonly patienceMs?: number
 }
 
 /**
- * Opens the database. An embedded one is started if it does not run, and takes connections when this resolves. A
- * server of the user's own is not contacted yet: it may be down now and up later.
+ * Opens the database. An embedded one is started where it does not run, and answers when this resolves, unless patience
+ * ends before; a server of one's own is not even looked at: it may be down now and up later.
  */
-export async function openDatabase(config: Config, log: Logger, { role }: OpenOptions): Promise<Database> {
+export async function openDatabase(config: Config, log: Logger, { role, patienceMs }: OpenOptions): Promise<Database> {
   const { databaseUrl, dataDir, keyDigestSecret } = config
   const limit = new ConnectionLimit(config.databaseConnections, shortage => log.warn(shortage, TOO_FEW))
   if (databaseUrl !== undefined) {
@@ -31,7 +33,7 @@ export async function openDatabase(config: Config, log: Logger, { role }: OpenOp
       async close() {}
     }
   }
-  const cluster = await openEmbedded(dataDir, role, log)
+  const cluster = await openEmbedded(dataDir, role, log, patienceMs)
   return {
     connect: (options, onSocket) => connectTo(cluster.target, options, onSocket),
     limit,
@@ -39,6 +41,7 @@ export async function openDatabase(config: Config, log: Logger, { role }: OpenOp
     transport: transportOf(cluster.target),
     embedded: true,
     digestSecret: keyDigestSecret ?? cluster.digestSecret,
+    recovery: cluster.recovery,
     close: cluster.close
   }
 }

@@ -5,10 +5,10 @@
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Sql } from 'postgres'
-import { SQLSTATE } from '../database/failure.ts'
 import type { SqlAccess } from '../database/sql-access.ts'
 import type { Ingest } from '../ingest/ingest.ts'
 import { checkForRoom, isReadOnly, tryWrite } from '../store/trial-write.ts'
+import { nameObstacle, READ_ONLY, STUCK } from './obstacles.ts'
 import type { Setup } from './setup.ts'
 
 /** A check that takes longer counts as an obstacle, so that the question is answered in time. */
@@ -16,25 +16,14 @@ const MOST_MS = 2500
 /** The database is checked no more often than this, however often the question is asked. */
 const INTERVAL_MS = 1000
 
-const AWAY = 'the database cannot be reached'
-const READ_ONLY = 'the database takes no writes'
-const STUCK = 'the database does not get a write done'
 const QUEUE_FULL = 'the write queue is full'
-/** The words for SQLSTATEs. For every other error they are that the database cannot be reached. */
-const NAMES: Readonly<Record<string, string>> = {
-  [SQLSTATE.readOnlyTransaction]: READ_ONLY,
-  [SQLSTATE.diskFull]: 'the disk of the database is full',
-  [SQLSTATE.tooManyConnections]: 'the database has no connection left',
-  [SQLSTATE.lockNotAvailable]: STUCK,
-  [SQLSTATE.queryCanceled]: STUCK
-}
 
 /** The reasons why a write would be refused; empty if it would be accepted. */
 type Obstacles = readonly string[]
 
 export class Readiness {
-  readonly #setup: Pick<Setup, 'lacking' | 'ready'>
-  /** The access through which small writes go. */
+  readonly #setup: Pick<Setup, 'lacking' | 'obstacle'>
+  /** Writes as small writes do. */
   readonly #sql: SqlAccess
   readonly #ingest: Pick<Ingest, 'admit'>
   readonly #access: Check
@@ -42,7 +31,7 @@ export class Readiness {
   /** Whether a write was refused and no trial has succeeded since. */
   #isRefusing = false
 
-  constructor(setup: Pick<Setup, 'lacking' | 'ready'>, sql: SqlAccess, ingest: Pick<Ingest, 'admit'>) {
+  constructor(setup: Pick<Setup, 'lacking' | 'obstacle'>, sql: SqlAccess, ingest: Pick<Ingest, 'admit'>) {
     this.#setup = setup
     this.#sql = sql
     this.#ingest = ingest
@@ -60,7 +49,8 @@ export class Readiness {
   /** A few words for each reason why a write would be refused. */
   async findObstacles(): Promise<Obstacles> {
     if (this.#setup.lacking !== undefined) return ['not configured', ...this.#findQueue()]
-    const access = this.#setup.ready ? await this.#access.outcome() : [AWAY]
+    const { obstacle } = this.#setup
+    const access = obstacle === undefined ? await this.#access.outcome() : [obstacle]
     const database = access.length > 0 ? access : await this.#look.outcome()
     return [...database, ...this.#findQueue()]
   }
@@ -117,7 +107,7 @@ class Check {
     try {
       return await this.#work()
     } catch (error) {
-      return [NAMES[String((error as { cause?: { code?: unknown } }).cause?.code)] ?? AWAY]
+      return [nameObstacle((error as { cause?: unknown }).cause)]
     } finally {
       this.#isUnderWay = false
       this.#endedAt = performance.now()

@@ -13,18 +13,22 @@ import { classifyFailure } from '../database/failure.ts'
 import { isBehind, migrate, readSchemaState, type SchemaState } from '../database/migrate.ts'
 import { Pool } from '../database/pool.ts'
 import type { Logger } from '../log.ts'
+import { AWAY, nameObstacle } from './obstacles.ts'
 
-type State = { readonly is: 'waiting' | 'ready' } | { readonly is: 'lacking'; readonly what: string }
+type State =
+  | { readonly is: 'ready' }
+  | { readonly is: 'waiting'; readonly why: string }
+  | { readonly is: 'lacking'; readonly what: string }
 
-const RETRY_MS = 1000
-const AWAY = 'the database cannot be reached; trying again'
+/** How soon a database is noticed that has come up late or has recovered. */
+const RETRY_MS = 250
 
 export class Setup {
   readonly #database: Database
   readonly #autoMigrate: boolean
   readonly #log: Logger
   readonly #migrations: string | undefined
-  #state: State = { is: 'waiting' }
+  #state: State = { is: 'waiting', why: AWAY }
   #timer: NodeJS.Timeout | undefined
   #stopped = false
   #looking = false
@@ -42,8 +46,9 @@ export class Setup {
     return this.#state.is === 'lacking' ? this.#state.what : undefined
   }
 
-  get ready(): boolean {
-    return this.#state.is === 'ready'
+  /** Why the database has not answered yet; undefined: it has. */
+  get obstacle(): string | undefined {
+    return this.#state.is === 'waiting' ? this.#state.why : undefined
   }
 
   /** Something has changed that may not be well any more. */
@@ -80,7 +85,7 @@ export class Setup {
       return isOurs ? { is: 'ready' } : { is: 'lacking', what: OTHER_SECRET }
     } catch (error) {
       const failure = classifyFailure(error)
-      if (failure === 'lost' || failure === 'refused') return { is: 'waiting' }
+      if (failure === 'lost' || failure === 'refused') return { is: 'waiting', why: nameObstacle(error) }
       const { message } = error as Error
       return {
         is: 'lacking',
@@ -106,7 +111,7 @@ export class Setup {
     if (state.is === 'lacking') {
       if (before.is !== 'lacking' || before.what !== state.what) this.#log.error(`not configured: ${state.what}`)
     } else if (state.is === 'waiting') {
-      if (this.#timer === undefined) this.#log.warn({ database: this.#database.location }, AWAY)
+      if (this.#timer === undefined) this.#log.warn({ database: this.#database.location }, `${state.why}; trying again`)
     } else if (this.#timer !== undefined) {
       this.#log.info('the database is there and configured')
     }

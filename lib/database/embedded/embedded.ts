@@ -39,9 +39,12 @@ import { readOrCreateSecret } from './secrets.ts'
 export type Role = 'serve' | 'command'
 
 export interface EmbeddedCluster {
+  /** Where it is now. */
   readonly target: SocketTarget
   readonly digestSecret: string
-  /** Leaves, and stops PostgreSQL if nobody else uses it. */
+  /** Settles when PostgreSQL has recovered, or cannot; undefined: it answers. */
+  readonly recovery: Promise<void> | undefined
+  /** Leaves, and stops PostgreSQL where nobody else uses it. */
   close(): Promise<void>
 }
 
@@ -58,9 +61,15 @@ const REOPEN_DELAY_MS = 1000
 const LEFTOVER = /lock file|shared memory block/
 
 /**
- * Opens the cluster of `dataDir`, and makes it if there is none. Throws a ConfigError for what the user can put right.
+ * Opens the cluster of `dataDir`; at first, makes it. Where PostgreSQL was started and `patienceMs` later still recovers,
+ * that is no longer waited for. What the user can mend is a ConfigError.
  */
-export async function openEmbedded(dataDir: string, role: Role, log: Logger): Promise<EmbeddedCluster> {
+export async function openEmbedded(
+  dataDir: string,
+  role: Role,
+  log: Logger,
+  patienceMs?: number
+): Promise<EmbeddedCluster> {
   let release: Release = async () => {}
   try {
     await prepareDataFolder(dataDir)
@@ -70,8 +79,16 @@ export async function openEmbedded(dataDir: string, role: Role, log: Logger): Pr
       password: await readOrCreateSecret(join(dataDir, 'database-password'), log)
     })
     const digestSecret = await readOrCreateSecret(join(dataDir, 'key-digest-secret'), log)
-    const target = await cluster.open().catch(error => cluster.abandon(error))
-    return { target, digestSecret, close: () => cluster.close().finally(release) }
+    const opened = cluster.openFirst().catch(error => Promise.reject(explain(dataDir, error)))
+    const isOpen = await Promise.race([opened.then(() => true), cluster.isTried(patienceMs).then(() => false)])
+    return {
+      get target() {
+        return cluster.target
+      },
+      digestSecret,
+      recovery: isOpen ? undefined : opened,
+      close: () => cluster.close().finally(release)
+    }
   } catch (error) {
     await release()
     throw explain(dataDir, error)
@@ -98,10 +115,20 @@ class Cluster {
   readonly #pgData: string
   /** The PostgreSQL that was started here, if one was. */
   #child: ChildProcess | undefined
-  /** The connection that holds the lock by which others see that we use the cluster. */
+  /** The folder of its socket: the last that was heard of. */
+  #socketDir: string | undefined
+  #noteTry = () => {}
+  /** PostgreSQL was started, or found. */
+  readonly #tried = new Promise<void>(resolve => {
+    this.#noteTry = resolve
+  })
+  /** The connection that says that we are here. */
   #presence: Sql | undefined
   #closing = false
-  #reopened: Promise<void> = Promise.resolve()
+  /** PostgreSQL is being looked for, or started. */
+  #isOpening = false
+  /** The last opening, which settles when it has ended. */
+  #opened: Promise<void> = Promise.resolve()
 
   constructor(dataDir: string, role: Role, log: Logger, { home, password }: { home: Home; password: string }) {
     this.#dataDir = dataDir
@@ -112,14 +139,35 @@ class Cluster {
     this.#pgData = join(home.folder, 'data')
   }
 
+  get target(): SocketTarget {
+    return this.#targetIn(this.#socketDir!)
+  }
+
+  /** Resolves so long after PostgreSQL was first started or found, or never. */
+  async isTried(patienceMs?: number): Promise<void> {
+    await this.#tried
+    return patienceMs === undefined ? new Promise(() => {}) : delay(patienceMs, undefined, { ref: false })
+  }
+
+  /** Opens it for the first time; where that fails, what was started is stopped. */
+  async openFirst(): Promise<void> {
+    const opened = this.#open().catch(async error => {
+      if (this.#child !== undefined) await stopPostmaster(this.#child.pid!, this.#pgData)
+      throw error
+    })
+    this.#opened = opened.catch(() => {})
+    return opened
+  }
+
   /** Finds or starts PostgreSQL, and enters. */
-  async open(): Promise<SocketTarget> {
+  async #open(): Promise<void> {
+    this.#isOpening = true
     const notice = setInterval(() => this.#log.info(SLOW_NOTICE), SLOW_NOTICE_MS)
     try {
       for (let failures = 0; !this.#closing; ) {
         try {
           const found = await this.#findOrStart()
-          if (await this.#enter(found)) return this.#targetIn(found.socketDir)
+          if (await this.#enter(found)) return
         } catch (error) {
           const transient = error instanceof PostmasterError && error.lines.some(line => LEFTOVER.test(line))
           if (!transient || ++failures === START_ATTEMPTS) throw error
@@ -129,18 +177,15 @@ class Cluster {
       throw new Error('The database was closed while it was being opened')
     } finally {
       clearInterval(notice)
+      this.#isOpening = false
     }
-  }
-
-  /** Stops what was started, after an attempt to open the cluster has failed. */
-  async abandon(error: unknown): Promise<never> {
-    if (this.#child !== undefined) await stopPostmaster(this.#child.pid!, this.#pgData)
-    throw error
   }
 
   async close(): Promise<void> {
     this.#closing = true
-    await this.#reopened
+    // A recovery is not waited for: it begins anew at the next start.
+    if (this.#isOpening && this.#child !== undefined) await stopPostmaster(this.#child.pid!, this.#pgData)
+    await this.#opened
     const found = await inspectPostmaster(this.#pgData)
     if (found.state === 'running' && (await this.#isLast(found))) await stopPostmaster(found.pid, this.#pgData)
     await this.#presence?.end({ timeout: 1 })
@@ -180,22 +225,26 @@ class Cluster {
     }
     await removeStaleFile(this.#pgData, user)
     const socketDir = await prepareSocketFolder(this.#home)
-    const onLine = (line: string) => logLine(this.#log, line)
-    this.#child = await startPostmaster(runner, {
+    const { pid } = await startPostmaster(runner, {
       dataDir: this.#pgData,
       socketDir,
       settings: chooseSettings(),
-      onLine
+      onLine: line => logLine(this.#log, line),
+      onSpawn: child => {
+        this.#child = child
+        this.#note(socketDir)
+      }
     })
-    return { pid: this.#child.pid!, socketDir }
+    return { pid: pid!, socketDir }
   }
 
   /** Enters a running PostgreSQL. False if it went away meanwhile, or must be started anew. */
   async #enter(found: RunningPostmaster): Promise<boolean> {
+    this.#note(found.socketDir)
     const sql = connectTo(this.#targetIn(found.socketDir), {
       applicationName: 'presence',
       onClose: () => {
-        if (this.#presence === sql && !this.#closing) this.#reopened = this.#reopen()
+        if (this.#presence === sql && !this.#closing) this.#opened = this.#reopen()
       }
     })
     try {
@@ -227,7 +276,7 @@ class Cluster {
     this.#log.error('the connection to PostgreSQL was lost; looking for it, or starting it again')
     while (!this.#closing) {
       try {
-        await this.open()
+        await this.#open()
         return this.#log.info('PostgreSQL is back')
       } catch (error) {
         if (!this.#closing) this.#log.error(error, 'PostgreSQL could not be started')
@@ -247,6 +296,11 @@ class Cluster {
       this.#log.warn(error, 'the connection to PostgreSQL was lost while it was being left')
       return true
     }
+  }
+
+  #note(socketDir: string): void {
+    this.#socketDir = socketDir
+    this.#noteTry()
   }
 
   #targetIn(socketDir: string): SocketTarget {

@@ -139,12 +139,14 @@ export interface StartOptions {
   readonly settings: Readonly<Record<string, string>>
   /** Called with every line that postgres writes, for as long as it runs. */
   readonly onLine: (line: string) => void
+  /** Given the process while it still starts. */
+  readonly onSpawn?: (child: ChildProcess) => void
 }
 
 /** Starts postgres. Resolves when it takes connections, which after a crash is when it has recovered. */
 export async function startPostmaster(
   { binaries, user }: Runner,
-  { dataDir, socketDir, settings, onLine }: StartOptions
+  { dataDir, socketDir, settings, onLine, onSpawn }: StartOptions
 ): Promise<ChildProcess> {
   const child = spawn(
     binaries.postgres,
@@ -163,6 +165,7 @@ export async function startPostmaster(
     // Detached, because Ctrl-C in the terminal shall reach only us: the service must finish before PostgreSQL stops.
     { ...spawnOptions(user, dataDir), detached: true, stdio: ['ignore', 'ignore', 'pipe'] }
   )
+  onSpawn?.(child)
   const lines = keepLastLines(child, onLine)
   const ended = exitOf(child)
   let exited = false

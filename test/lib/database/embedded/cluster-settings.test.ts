@@ -1,0 +1,22 @@
+import t from 'tap'
+import { chooseSettings } from '../../../../lib/database/embedded/cluster-settings.ts'
+
+const GIB = 1024 ** 3
+
+t.test('memory follows the machine, within bounds', async t => {
+  const buffers = (memory: number) => chooseSettings(memory).shared_buffers
+  t.equal(buffers(GIB / 2), '128MB')
+  t.equal(buffers(8 * GIB), '1024MB')
+  t.equal(buffers(256 * GIB), '2048MB')
+})
+
+t.test('nothing is lost in a crash, and its recovery is bounded whatever the machine', async t => {
+  for (const memory of [GIB / 2, 256 * GIB]) {
+    t.match(chooseSettings(memory), {
+      fsync: 'on',
+      synchronous_commit: 'on',
+      full_page_writes: 'on',
+      max_wal_size: '512MB'
+    })
+  }
+})
