@@ -53,7 +53,7 @@ export class Setup {
 
   /** Something has changed that may not be well any more. */
   lookAgain(): void {
-    if (this.ready && !this.#looking) void this.start()
+    if (this.#state.is === 'ready' && !this.#looking) void this.start()
   }
 
   /** Looks once, and goes on looking in the background until all is well. */

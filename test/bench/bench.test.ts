@@ -5,7 +5,10 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
+import { connectTo } from '../../lib/database/connection.ts'
+import { readTestServer } from '../fixtures/database/database.ts'
 import { spawnNode } from '../fixtures/node.ts'
+import { configurationFor } from '../fixtures/service/spoor.ts'
 import { readOptions } from './options.ts'
 import { readReadsOptions } from './reads/options.ts'
 
@@ -18,23 +21,33 @@ async function emptyFolder(t: Test): Promise<string> {
   return folder
 }
 
-function start(parameters: readonly string[]) {
-  const child = spawnNode([BENCH, ...parameters])
+function start(parameters: readonly string[], env: NodeJS.ProcessEnv = {}) {
+  const child = spawnNode([BENCH, ...parameters], { env: { ...process.env, ...env } })
   return { child, result: Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')]) }
 }
 
-t.test('measures a case against COPY, and leaves nothing behind', async t => {
+t.test('measures a case against COPY and beside another PostgreSQL, and leaves nothing behind', async t => {
   const folder = await emptyFolder(t)
   const quick = ['--case', 'small', '--runs', '1', '--seconds', '0.2', '--connections', '8']
-  const [out, err, [code]] = await start([...quick, '--json', '--folder', folder]).result
+  const { target } = readTestServer()
+  const { DATABASE_URL, ...env } = configurationFor({ target, digestSecret: undefined })
+  const other = ['--database', DATABASE_URL!]
+  const [out, err, [code]] = await start([...quick, ...other, '--json', '--folder', folder], env).result
   t.equal(code, 0, err)
-  const { machine, whole } = JSON.parse(out)
+  const { machine, whole, beside } = JSON.parse(out)
   t.match(machine.durability, 'fsync on, synchronous_commit on')
   t.ok(whole.small.load.tracesPerSecond > 0)
   t.equal(whole.small.load.refused, 0)
   t.ok(whole.small.copy.tracesPerSecond > 0)
   t.equal(whole.small.ratio, whole.small.load.tracesPerSecond / whole.small.copy.tracesPerSecond)
+  const [{ embedded, other: beyond, rate }] = beside.kinds
+  t.equal(rate, embedded.tracesPerSecond / beyond.tracesPerSecond)
+  t.match(beside.settings, { fsync: ['on', 'off'] }, 'tells the settings that differ')
   t.strictSame(await readdir(folder), [])
+  const sql = connectTo(target)
+  const left = await sql`select datname from pg_database where datname like 'spoor_bench_%'`
+  await sql.end()
+  t.strictSame([...left], [])
 })
 
 t.test('leaves nothing behind when it is interrupted', async t => {
@@ -60,6 +73,7 @@ const UNUSABLE: readonly [read: (parameters: string[]) => object, parameters: st
   [readOptions, ['--seconds', '0']],
   [readOptions, ['--runs', '1.5']],
   [readOptions, ['--stored', '20G']],
+  [readOptions, ['--database', 'mysql://localhost']],
   [readOptions, ['--nothing']],
   [readReadsOptions, ['--stored', '10k']],
   [readReadsOptions, ['--stored', 'many']],

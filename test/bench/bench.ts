@@ -1,9 +1,8 @@
 /** `npm run bench`: starts a server and a database of its own, measures, prints, and leaves nothing behind. */
-import { join } from 'node:path'
 import { Cases, type WholeKind, type WholeResult } from './cases.ts'
 import { type LoadKind, startSender } from './load.ts'
 import { readMachine } from './machine.ts'
-import type { Bench } from './measure.ts'
+import type { Bench, StartAnother } from './measure.ts'
 import { HELP, readOptions, UsageError } from './options.ts'
 import { Interrupted, Progress } from './progress.ts'
 import { READS_HELP, readReadsOptions } from './reads/options.ts'
@@ -36,10 +35,9 @@ async function runIngest(parameters: readonly string[]): Promise<string> {
   const options = readOptions(parameters)
   if (options.help) return HELP
   const sender = startSender()
-  const work: Work<Results> = (service, progress, undo) => {
-    const startAnother = () => startService(options, undo)
-    const startPair = () => startTlsPair(service.folder, undo)
-    return measureCases({ service, sender, options, startAnother, startPair }, progress)
+  const work: Work<Results> = (service, progress, startAnother, undo) => {
+    const startTcp = () => startTcpDatabase(service.folder, undo)
+    return measureCases({ service, sender, options, startAnother, startTcp }, progress)
   }
   const results = await withService(options, () => sender.stop(), work)
   return options.json ? toJson(results) : renderReport(results)
@@ -57,14 +55,7 @@ function toJson(results: object): string {
   return `${JSON.stringify(results, null, 2)}\n`
 }
 
-async function startTlsPair(folder: string, undo: Undo): Promise<{ tls: Service; plain: Service }> {
-  const database = await startTcpDatabase(folder, undo)
-  const start = async (name: string, sslmode: 'disable' | 'require') =>
-    startServiceAt(await database.create(name, sslmode), database.postmasterPid, join(folder, name), undo)
-  return { tls: await start('with_tls', 'require'), plain: await start('without_tls', 'disable') }
-}
-
-type Work<T> = (service: Service, progress: Progress, undo: Undo) => Promise<T>
+type Work<T> = (service: Service, progress: Progress, startAnother: StartAnother, undo: Undo) => Promise<T>
 
 /**
  * Does `work` with a service of its own, and another if it starts one; `stop` ends what else is under way, at the end and on
@@ -82,7 +73,9 @@ async function withService<T>(place: Place, stop: () => void, work: Work<T>): Pr
   for (const signal of SIGNALS) process.on(signal, interrupt)
   try {
     progress.step = 'starting the server'
-    return await work(await startService(place, undo), progress, undo)
+    const startAnother: StartAnother = url =>
+      url === undefined ? startService(place, undo) : startServiceAt(url, place, undo)
+    return await work(await startAnother(), progress, startAnother, undo)
   } catch (error) {
     throw progress.isInterrupted ? new Interrupted() : error
   } finally {
@@ -113,6 +106,7 @@ async function measureCases(bench: Bench, progress: Progress): Promise<Results> 
   const mcp = options.cases.includes('mcp') ? await cases.mcp() : undefined
   const otlp = options.cases.includes('otlp') ? await cases.otlp() : undefined
   const stored = options.stored > 0 ? await cases.stored(options.stored, emptyRates.keys()) : undefined
+  const beside = options.database === undefined ? undefined : await cases.beside(options.database, emptyRates.keys())
   return {
     machine,
     options: { runs: options.runs, seconds: options.seconds },
@@ -123,6 +117,7 @@ async function measureCases(bench: Bench, progress: Progress): Promise<Results> 
     ...(latency && { latency }),
     ...(mcp && { mcp }),
     ...(otlp && { otlp }),
-    ...(stored && { stored: Object.fromEntries(stored) })
+    ...(stored && { stored: Object.fromEntries(stored) }),
+    ...(beside && { beside })
   }
 }

@@ -5,6 +5,7 @@ import { fillByCopy } from './copy-limit.ts'
 import { rowsUnderLoad } from './copy-rows.ts'
 import { readCpuTimes } from './cpu.ts'
 import type { LoadKind, LoadReport } from './load.ts'
+import { compareSettings } from './machine.ts'
 import { type ListCost, measureListCost } from './mcp.ts'
 import {
   type Bench,
@@ -72,6 +73,20 @@ export interface StoredResult {
   readonly load: LoadFigures
   /** To what a server with empty tables reaches, in turns. */
   readonly ratio: number
+}
+
+/** The embedded PostgreSQL and another one, in turns. */
+export interface BesideResult {
+  /** Settings that the two have differently, the embedded one's first. */
+  readonly settings: Readonly<Record<string, readonly [string, string]>>
+  readonly kinds: readonly {
+    readonly kind: LoadKind
+    readonly embedded: LoadFigures
+    readonly other: LoadFigures
+    /** Of traces a second, the embedded one's to the other's in the same run; and of PostgreSQL's CPU for a trace. */
+    readonly rate: number
+    readonly cost: number
+  }[]
 }
 
 /** Exports of so many traces each, and the same traces recorded one by one. */
@@ -144,7 +159,11 @@ export class Cases {
 
   async tls(): Promise<TlsResult> {
     this.#progress.step = 'starting a database with TLS'
-    const pair = await this.#bench.startPair()
+    const url = await this.#bench.startTcp()
+    const pair = {
+      tls: await this.#bench.startAnother(`${url}?sslmode=require`),
+      plain: await this.#bench.startAnother(`${url}?sslmode=disable`)
+    }
     const tls: LoadFigures[] = []
     const plain: LoadFigures[] = []
     await this.#repeat(async run => {
@@ -218,6 +237,26 @@ export class Cases {
       results.set(kind, { spans, load: medians(loads), ratio: medianRatio(loads, empty) })
     }
     return results
+  }
+
+  /** Measures these kinds again beside a server on the PostgreSQL at `url`. */
+  async beside(url: string, kinds: Iterable<LoadKind>): Promise<BesideResult> {
+    const other = { ...this.#bench, service: await this.#bench.startAnother(url) }
+    const settings = await compareSettings(this.#bench.service.sql, other.service.sql)
+    const results: BesideResult['kinds'][number][] = []
+    for (const kind of kinds) {
+      const here: LoadFigures[] = []
+      const there: LoadFigures[] = []
+      await this.#repeat(async run => {
+        this.#progress.step = `${kind}, the embedded PostgreSQL, ${run}`
+        here.push(await measureLoad(this.#bench, kind))
+        this.#progress.step = `${kind}, the other PostgreSQL, ${run}`
+        there.push(await measureLoad(other, kind))
+      })
+      const cost = median(here.map(({ postgresCpu }, i) => postgresCpu / there[i]!.postgresCpu))
+      results.push({ kind, embedded: medians(here), other: medians(there), rate: medianRatio(here, there), cost })
+    }
+    return { settings, kinds: results }
   }
 
   async #checkRoom(spans: number): Promise<void> {

@@ -11,7 +11,7 @@ export interface CpuTimes {
   readonly node: number
   /** The server: the main threads alone. */
   readonly main: number
-  /** PostgreSQL: backends and background processes. */
+  /** PostgreSQL: backends and background processes. NaN: not known. */
   readonly postgres: number
 }
 
@@ -25,7 +25,7 @@ interface ProcessTimes {
 const MICROS_PER_TICK = 1_000_000 / readTicksPerSecond()
 
 /** Reads the times of the server and of PostgreSQL, each with its descendants, apart from each other; undefined: not Linux. */
-export function readCpuTimes(serverPid: number, postmasterPid: number): CpuTimes | undefined {
+export function readCpuTimes(serverPid: number, postmasterPid: number | undefined): CpuTimes | undefined {
   if (process.platform !== 'linux') return undefined
   const processes = readProcesses()
   const descendants = (pid: number): number[] => {
@@ -41,7 +41,7 @@ export function readCpuTimes(serverPid: number, postmasterPid: number): CpuTimes
   return {
     node: sum(server),
     main: server.reduce((total, pid) => total + (readTimes(`/proc/${pid}/task/${pid}/stat`)?.own ?? 0), 0),
-    postgres: sum(descendants(postmasterPid))
+    postgres: postmasterPid === undefined ? Number.NaN : sum(descendants(postmasterPid))
   }
 }
 

@@ -4,6 +4,7 @@ import { cpus, release, totalmem, type } from 'node:os'
 import { join } from 'node:path'
 import { performance } from 'node:perf_hooks'
 import type { Sql } from 'postgres'
+import { chooseSettings } from '../../lib/database/embedded/cluster-settings.ts'
 import { median } from './measure.ts'
 
 export interface Machine {
@@ -38,6 +39,23 @@ export async function readMachine(sql: Sql, folder: string): Promise<Machine> {
     ...row!,
     fsyncMicros: measureFsync(folder)
   }
+}
+
+/** What else makes one PostgreSQL faster than another; one that a version does not have is left out. */
+const MORE_SETTINGS = ['server_version', 'data_checksums', 'wal_segment_size', 'io_method', 'huge_pages_status', 'jit']
+
+/** The settings of the embedded PostgreSQL, and a few more, that two have differently. */
+export async function compareSettings(one: Sql, other: Sql): Promise<Record<string, [string, string]>> {
+  const names = [...Object.keys(chooseSettings()).filter(name => !/^(log_|TimeZone)/.test(name)), ...MORE_SETTINGS]
+  const [ours, theirs] = await Promise.all([one, other].map(sql => readSettings(sql, names)))
+  const differing = names.filter(name => ours!.get(name) !== theirs!.get(name))
+  return Object.fromEntries(differing.map(name => [name, [ours!.get(name) ?? '–', theirs!.get(name) ?? '–']]))
+}
+
+async function readSettings(sql: Sql, names: readonly string[]): Promise<Map<string, string>> {
+  const rows = await sql<{ name: string; value: string }[]>`
+    select name, current_setting(name) as value from pg_settings where name = any (${`{${names.join(',')}}`}::text[])`
+  return new Map(rows.map(({ name, value }) => [name, value]))
 }
 
 function measureFsync(folder: string): number {

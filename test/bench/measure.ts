@@ -65,14 +65,16 @@ const PARALLEL_COPIES = 2
 const WARM_UP_MS = 6_000
 const COPY_WARM_UP_MS = 500
 
+/** Starts a second server with a database of its own, embedded, or on the PostgreSQL at `url`. */
+export type StartAnother = (url?: string) => Promise<Service>
+
 export interface Bench {
   readonly service: Service
   readonly sender: Sender
   readonly options: Options
-  /** A second server with a database of its own. */
-  startAnother(): Promise<Service>
-  /** Two servers of one PostgreSQL, which they reach over TCP: with TLS, and without. */
-  startPair(): Promise<{ readonly tls: Service; readonly plain: Service }>
+  readonly startAnother: StartAnother
+  /** Starts a PostgreSQL that takes TLS, and gives its address. */
+  startTcp(): Promise<string>
 }
 
 export interface LoadSettings {

@@ -14,6 +14,8 @@ export interface Options {
   readonly connections: number | undefined
   /** Spans that the tables are filled with for a second round; 0: none. */
   readonly stored: number
+  /** Another PostgreSQL, which is measured in turns with the embedded one; undefined: none is. */
+  readonly database: string | undefined
   readonly folder: string
   /** Where the server leaves a CPU profile of its main thread when it ends; undefined: none is made. */
   readonly profile: string | undefined
@@ -37,6 +39,7 @@ everything is measured. Give the machine nothing else to do meanwhile.
   --runs N           runs of each case, of which the median is printed (default: 3)
   --connections N    connections of the load generator (default: 256, large 16)
   --stored N         then fill a second server with so many spans (20M, 500k) and measure again; about 1 kB of disk each
+  --database URL     then measure again beside a server that uses this PostgreSQL, in a database that is made for the time
   --folder DIR       where the database is put for the time (default: ${tmpdir()})
   --profile DIR      have the server write a CPU profile of all that was measured (node --cpu-prof) into DIR
   --json             print one JSON value instead
@@ -63,6 +66,7 @@ export function readOptions(parameters: readonly string[]): Options {
     connections:
       flags.connections === undefined ? undefined : number('connections', 0, isCount, 'a whole number of connections'),
     stored: readAmount(flags.stored ?? '0'),
+    database: readUrl(flags.database),
     folder: flags.folder ?? tmpdir(),
     profile: flags.profile,
     json: flags.json ?? false,
@@ -78,6 +82,7 @@ const FLAGS = {
   runs: text,
   connections: text,
   stored: text,
+  database: text,
   folder: text,
   profile: text,
   json: flag,
@@ -103,6 +108,11 @@ function readCases(names: readonly string[] | undefined): readonly Case[] {
   if (unknown !== undefined)
     throw new UsageError(`--case is one of ${CASES.join(', ')}, not ${JSON.stringify(unknown)}`)
   return CASES.filter(name => wanted.includes(name))
+}
+
+function readUrl(url: string | undefined): string | undefined {
+  if (url === undefined || /^postgres(ql)?:\/\//.test(url)) return url
+  throw new UsageError('--database takes an address that begins with postgres:// or postgresql://')
 }
 
 /** `20M`, `500k`, `1000`. */

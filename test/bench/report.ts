@@ -1,6 +1,7 @@
 /** The results as Markdown that can be pasted into the README. */
 import { SHAPES } from './bodies.ts'
 import type {
+  BesideResult,
   LatencyResult,
   ResendsResult,
   StoredResult,
@@ -27,6 +28,7 @@ export interface Results {
   readonly mcp?: ListCost
   readonly otlp?: OtlpCost
   readonly stored?: Partial<Record<LoadKind, StoredResult>>
+  readonly beside?: BesideResult
 }
 
 /** Renders whatever was measured. */
@@ -38,6 +40,7 @@ export function renderReport(results: Results): string {
     renderListCost(results),
     renderOtlpCost(results),
     renderStored(results),
+    renderBeside(results),
     renderRefused(results)
   )
   return `${parts.filter(part => part !== '').join('\n\n')}\n`
@@ -265,12 +268,42 @@ function renderStored({ stored }: Results): string {
   )
 }
 
-/** Figures with refusals in them mean something else. */
-function renderRefused({ whole, streaming, resends, stored }: Results): string {
-  const loads = [...Object.values(whole), streaming, ...(resends ?? []), ...Object.values(stored ?? {})].map(
-    result => result?.load.refused ?? 0
+function renderBeside({ beside }: Results): string {
+  if (beside === undefined) return ''
+  const { kinds, settings } = beside
+  const figures = table(
+    [
+      'embedded PostgreSQL, and another',
+      'traces/s',
+      'other',
+      'to it',
+      'PostgreSQL µs',
+      'other',
+      'to it',
+      'WAL',
+      'other'
+    ],
+    kinds.map(({ kind, embedded, other, rate, cost }) => [
+      kind,
+      ...[embedded.tracesPerSecond, other.tracesPerSecond].map(round),
+      `**${rate.toFixed(2)}**`,
+      ...[embedded.postgresCpu, other.postgresCpu].map(round),
+      Number.isNaN(cost) ? '–' : `**${cost.toFixed(2)}**`,
+      ...[embedded.walBytes, other.walBytes].map(round)
+    ])
   )
-  return loads.some(refused => refused > 0) ? '**Some requests were refused: these figures are no measurement.**' : ''
+  const rows = Object.entries(settings).map(([name, [embedded, other]]) => [name, embedded, other])
+  return rows.length === 0 ? figures : `${figures}\n\n${table(['setting', 'embedded', 'other'], rows)}`
+}
+
+/** Figures with refusals in them mean something else. */
+function renderRefused({ whole, streaming, resends, stored, beside }: Results): string {
+  const results = [...Object.values(whole), streaming, ...(resends ?? []), ...Object.values(stored ?? {})]
+  const besides = beside?.kinds.flatMap(({ embedded, other }) => [embedded, other]) ?? []
+  const loads = [...results.map(result => result?.load), ...besides]
+  return loads.some(load => (load?.refused ?? 0) > 0)
+    ? '**Some requests were refused: these figures are no measurement.**'
+    : ''
 }
 
 function describe(kind: WholeKind): string {

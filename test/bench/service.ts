@@ -1,5 +1,6 @@
 /** What is measured: `spoor serve` as a process of its own, and an embedded PostgreSQL in a temporary folder. */
 import { type ChildProcess, spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { chmod, mkdir, mkdtemp, open, readFile, realpath, rm, writeFile } from 'node:fs/promises'
@@ -7,14 +8,15 @@ import { join, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { Sql } from 'postgres'
-import { connectTo, type Target } from '../../lib/database/connection.ts'
+import { connectTo, type Target, withDatabase } from '../../lib/database/connection.ts'
 import { openEmbedded } from '../../lib/database/embedded/embedded.ts'
 import { createLog } from '../../lib/log.ts'
 import type { Undo } from './undo.ts'
 
 export interface Service {
   readonly pid: number
-  readonly postmasterPid: number
+  /** Undefined: it runs elsewhere, or does not say. */
+  readonly postmasterPid: number | undefined
   readonly port: number
   readonly key: string
   readonly projectId: number
@@ -66,46 +68,55 @@ export async function startService({ folder: parent, kept, profile }: Place, und
   undo.add(() => cluster.close())
   const sql = connectTo(cluster.target, { applicationName: 'bench' })
   undo.add(() => sql.end({ timeout: 1 }))
-  const { pid, greeting } = await startServer(folder, { DATA_DIR: dataDir }, profile, undo)
-  const key = await keepKey(join(folder, 'key'), greeting.key)
-  const [row] = await sql<{ postmasterPid: number; projectId: number }[]>`
-    select split_part(pg_read_file('postmaster.pid'), E'\n', 1)::int as "postmasterPid",
-      (select min(id) from projects) as "projectId"`
-  return {
-    ...row!,
-    pid,
-    port: Number(new URL(greeting.address).port),
-    key,
-    target: cluster.target,
-    sql,
-    folder,
-    dataDir
-  }
+  const server = await startServer(folder, { DATA_DIR: dataDir }, profile, undo)
+  const key = await keepKey(join(folder, 'key'), server.key)
+  return { ...server, key, ...(await readIdentity(sql)), target: cluster.target, sql, folder, dataDir }
 }
 
-/** Starts a server of an empty database that runs already; `undo` ends the server. */
-export async function startServiceAt(url: string, postmasterPid: number, folder: string, undo: Undo): Promise<Service> {
-  await mkdir(folder)
-  const sql = connectTo(url, { applicationName: 'bench' })
+let databases = 0
+
+/** Starts a server that uses another PostgreSQL, in a database of its own there, which `undo` drops. */
+export async function startServiceAt(url: string, { folder: parent, profile }: Place, undo: Undo): Promise<Service> {
+  const folder = await mkdtemp(join(parent, 'spoor-bench-'))
+  undo.add(() => rm(folder, { recursive: true, force: true }))
+  const name = `spoor_bench_${process.pid}_${++databases}`
+  const main = connectTo(url, { applicationName: 'bench' })
+  undo.add(() => main.end({ timeout: 1 }))
+  await main.unsafe(`create database ${name} template template0 encoding 'UTF8' locale 'C'`)
+  undo.add(() => main.unsafe(`drop database ${name} with (force)`))
+  const target = withDatabase(url, name)
+  const sql = connectTo(target, { applicationName: 'bench' })
   undo.add(() => sql.end({ timeout: 1 }))
-  const env = { DATABASE_URL: url, KEY_DIGEST_SECRET: 'a secret of the benchmark', DATA_DIR: folder }
-  const { pid, greeting } = await startServer(folder, env, undefined, undo)
-  const port = Number(new URL(greeting.address).port)
-  const key = await keepKey(join(folder, 'key'), greeting.key)
-  return { pid, postmasterPid, port, key, projectId: 1, target: url, sql, folder, dataDir: folder }
+  const variables = { DATABASE_URL: String(target), KEY_DIGEST_SECRET: randomBytes(32).toString('hex') }
+  const server = await startServer(folder, variables, profile, undo)
+  return { ...server, key: server.key!, ...(await readIdentity(sql)), target, sql, folder, dataDir: folder }
+}
+
+async function readIdentity(sql: Sql): Promise<Pick<Service, 'postmasterPid' | 'projectId'>> {
+  const [row] = await sql<{ projectId: number }[]>`select min(id) as "projectId" from projects`
+  return { projectId: row!.projectId, postmasterPid: await findPostmaster(sql) }
+}
+
+/** It says its process id to superusers; the process is on this machine where the one of that id is a postgres. */
+async function findPostmaster(sql: Sql): Promise<number | undefined> {
+  const question = sql<{ pid: number }[]>`select split_part(pg_read_file('postmaster.pid'), E'\n', 1)::int as pid`
+  const [row] = await question.catch(() => [])
+  if (row === undefined) return undefined
+  const name = await readFile(`/proc/${row.pid}/comm`, 'utf8').catch(() => '')
+  return name.trim() === 'postgres' ? row.pid : undefined
 }
 
 async function startServer(
   folder: string,
-  own: NodeJS.ProcessEnv,
+  variables: NodeJS.ProcessEnv,
   profile: string | undefined,
   undo: Undo
-): Promise<{ pid: number; greeting: Greeting }> {
+): Promise<{ pid: number; port: number; key: string | null }> {
   const { DATABASE_URL, KEY_DIGEST_SECRET, BASE_URL, KEY_PREFIX, ...env } = process.env
   const logFile = join(folder, 'server.log')
   const log = await open(logFile, 'w')
   const child = spawn(process.execPath, [...NODE_FLAGS, ...profileFlags(profile), PROGRAM, 'serve', '--json'], {
-    env: { ...env, ...own, HOST: '127.0.0.1', PORT: '0' },
+    env: { ...env, ...variables, HOST: '127.0.0.1', PORT: '0' },
     // Detached: the terminal's Ctrl-C is for us, who stop the server when the load has stopped.
     detached: true,
     stdio: ['ignore', 'pipe', log.fd]
@@ -113,7 +124,9 @@ async function startServer(
   await log.close()
   undo.add(() => stopServer(child))
   const greeting = await readGreeting(child)
-  if (greeting !== undefined && greeting.obstacle === null) return { pid: child.pid!, greeting }
+  if (greeting !== undefined && greeting.obstacle === null) {
+    return { pid: child.pid!, port: Number(new URL(greeting.address).port), key: greeting.key }
+  }
   throw new Error(`the server did not start: ${greeting?.obstacle ?? ''}\n${await readFile(logFile, 'utf8')}`)
 }
 

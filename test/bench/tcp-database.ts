@@ -14,19 +14,13 @@ import { initializeCluster, MAIN_DATABASE, SUPERUSER, stopPostmaster } from '../
 import { createLog } from '../../lib/log.ts'
 import type { Undo } from './undo.ts'
 
-export interface TcpDatabase {
-  readonly postmasterPid: number
-  /** The address of a new, empty database of it. */
-  create(name: string, sslmode: 'disable' | 'require'): Promise<string>
-}
-
 const PASSWORD = 'pass-phrase-of-the-benchmark'
 /** In the tree of sources: what is built has no certificates. */
 const CERTIFICATES = fileURLToPath(new URL('../../../test/lib/database/tls/', import.meta.url))
 const POLL_MS = 50
 
-/** Starts it in a folder that PostgreSQL's user can reach; `undo` ends it. */
-export async function startTcpDatabase(folder: string, undo: Undo): Promise<TcpDatabase> {
+/** Starts it in a folder that PostgreSQL's user can reach, and gives its address without `sslmode`; `undo` ends it. */
+export async function startTcpDatabase(folder: string, undo: Undo): Promise<string> {
   const user = findClusterUser()
   const binaries = await findBinaries(user, createLog('warn'))
   const home = join(folder, 'tcp')
@@ -56,18 +50,9 @@ export async function startTcpDatabase(folder: string, undo: Undo): Promise<TcpD
     stdio: 'ignore'
   })
   undo.add(() => stopPostmaster(child.pid!, dataDir))
-  const urlOf = (name: string, sslmode: string) =>
-    `postgres://${SUPERUSER}:${PASSWORD}@127.0.0.1:${port}/${name}?sslmode=${sslmode}`
-  await untilItAnswers(urlOf(MAIN_DATABASE, 'require'), () => child.exitCode === null)
-  return {
-    postmasterPid: child.pid!,
-    async create(name, sslmode) {
-      const sql = connectTo(urlOf(MAIN_DATABASE, sslmode))
-      await sql.unsafe(`create database ${name}`)
-      await sql.end()
-      return urlOf(name, sslmode)
-    }
-  }
+  const url = `postgres://${SUPERUSER}:${PASSWORD}@127.0.0.1:${port}/${MAIN_DATABASE}`
+  await untilItAnswers(`${url}?sslmode=require`, () => child.exitCode === null)
+  return url
 }
 
 async function untilItAnswers(url: string, isAlive: () => boolean): Promise<void> {
