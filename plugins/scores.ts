@@ -23,7 +23,7 @@ export default function scores(app: App): void {
     replies: { 201: ScoreAdded },
     errors: ['invalid_request', 'conflict', 'quota_exhausted'],
     async handler({ key, traceId, payload, requestId }) {
-      const input = { ...readScore(await app.ingest.parse('score', payload)), id: newScoreId() }
+      const input = { ...readScore(await app.ingest.parse('score', payload, key.projectId)), id: newScoreId() }
       const score = found(
         await app.sql.write((sql, attempts) => addScore(sql, key.projectId, traceId, input, attempts))
       )

@@ -66,6 +66,9 @@ interface Request {
   readonly format: Format
 }
 
+/** A line of an import has whole traces, far larger than a request may be. */
+const IMPORT_HEAP_MIB = 4096
+
 async function importFile(session: Session, request: Request, progress: Progress, signal: AbortSignal) {
   const { database, config, log, sql } = session
   // Loaded only now: --help does without.
@@ -76,7 +79,11 @@ async function importFile(session: Session, request: Request, progress: Progress
   ])
   const projectId = await requireProject(sql, request.project)
   const { stream, length } = await openSource(request.file)
-  const path = new WritePath(database, { workers: config.workers, trialTraces: undefined }, log)
+  const path = new WritePath(
+    database,
+    { workers: config.workers, trialTraces: undefined, heapMiB: IMPORT_HEAP_MIB },
+    log
+  )
   try {
     return await importTraces(path, projectId, addAbortSignal(signal, stream), {
       onProblem: (place, reason) => progress.say(`${place}: ${reason}`),

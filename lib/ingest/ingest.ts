@@ -40,8 +40,11 @@ export interface Ingest {
   end(key: Principal, traceId: string, body: Uint8Array): Promise<Ended>
   /** Writes spans in OTLP. Each trace is a write of its own, whatever becomes of the others. */
   export(key: Principal, body: Uint8Array, encoding: OtlpEncoding): Promise<Exported>
-  /** Reads JSON that is not a trace, on another thread if it is large. Rejects with a Refusal if it is not valid. */
-  parse<K extends ParsedName>(name: K, body: Uint8Array): Promise<Parsed[K]>
+  /**
+   * Reads JSON of a project that is not a trace, on another thread if it is large. Rejects with a Refusal if it is not
+   * valid.
+   */
+  parse<K extends ParsedName>(name: K, body: Uint8Array, projectId: number): Promise<Parsed[K]>
   /**
    * Reserves room for a body of so many bytes and for so many requests (1 by default), until `release` is called.
    * Throws the Refusal `quota_exhausted` if the queue is full.

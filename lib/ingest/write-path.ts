@@ -12,14 +12,14 @@ import type { Database } from '../database/database.ts'
 import { Pool } from '../database/pool.ts'
 import { Refusal } from '../errors.ts'
 import { Admission } from '../limits/admission.ts'
-import { Gate } from '../limits/gate.ts'
+import { FairGate } from '../limits/fair-gate.ts'
 import { parallelismOf } from '../limits/parallelism.ts'
 import type { Logger } from '../log.ts'
 import { Metrics } from '../metrics.ts'
 import type { OtlpEncoding } from '../otlp/wire/request.ts'
 import { type CutOptions, RankingCuts } from '../store/rankings/ranking-cuts.ts'
 import { Statistics } from '../store/write/statistics.ts'
-import { BodyThreads } from '../threads/body-threads.ts'
+import { FairThreads } from '../threads/fair-threads.ts'
 import type { Parsed, ParsedName } from '../threads/parsing.ts'
 import type {
   Ready,
@@ -49,6 +49,8 @@ export interface IngestOptions {
   readonly trialTraces: number | undefined
   /** How many batches are under way at once; undefined: as lib/limits/parallelism.ts has it. */
   readonly lanes?: number
+  /** Heap of each worker thread; see lib/threads/body-threads.ts. */
+  readonly heapMiB?: number
   /** When rankings are cut, and to which length. */
   readonly cuts?: CutOptions
 }
@@ -97,12 +99,12 @@ type Done = Exclude<Decision, { type: 'refused' }>
 type Author = Pick<Principal, 'projectId' | 'environment' | 'trialAccountId'> & { readonly keyId: string | null }
 
 export class WritePath implements Ingest {
-  readonly #threads: BodyThreads
+  readonly #threads: FairThreads
   readonly #queue = new Queue<Pending>()
   readonly #admission = new Admission(PENDING)
   readonly #packing = new Packing(this.#admission)
-  readonly #gate = new Gate(MAX_PREPARED_BYTES)
-  readonly #parseGate = new Gate(MAX_PREPARED_BYTES)
+  readonly #gate = new FairGate(MAX_PREPARED_BYTES)
+  readonly #parseGate = new FairGate(MAX_PREPARED_BYTES)
   readonly #pool: Pool
   readonly #resends: Resends
   readonly #writers: readonly Writer[]
@@ -118,7 +120,7 @@ export class WritePath implements Ingest {
   #onEmpty: (() => void) | undefined
 
   constructor(database: Database, options: IngestOptions, log: Logger, metrics = new Metrics()) {
-    this.#threads = new BodyThreads(options.workers, log)
+    this.#threads = new FairThreads(options.workers, log, options.heapMiB)
     this.#trialTraces = options.trialTraces
     this.#metrics = metrics
     this.#statistics = new Statistics(database, log)
@@ -207,10 +209,13 @@ export class WritePath implements Ingest {
     })
   }
 
-  async parse<K extends ParsedName>(name: K, body: Uint8Array): Promise<Parsed[K]> {
-    await this.#parseGate.enter(body.byteLength)
+  async parse<K extends ParsedName>(name: K, body: Uint8Array, projectId: number): Promise<Parsed[K]> {
+    await this.#parseGate.enter(projectId, body.byteLength)
     try {
-      const ready = await this.#threads.makeReady({ operation: name, body, environment: null, hurries: false })
+      const ready = await this.#threads.makeReady(
+        { operation: name, body, environment: null, hurries: false },
+        projectId
+      )
       return (ready as ReadyValue).value as Parsed[K]
     } finally {
       this.#parseGate.leave(body.byteLength)
@@ -238,13 +243,13 @@ export class WritePath implements Ingest {
   async #whenReady<T>(
     operation: TaskName,
     body: Uint8Array,
-    { environment }: Author,
+    { environment, projectId }: Author,
     write: (ready: Ready) => Promise<T>
   ): Promise<T> {
-    await this.#gate.enter(body.byteLength)
+    await this.#gate.enter(projectId, body.byteLength)
     try {
       const hurries = this.#packing.hurries(body.byteLength)
-      return await write(await this.#threads.makeReady({ operation, body, environment, hurries }))
+      return await write(await this.#threads.makeReady({ operation, body, environment, hurries }, projectId))
     } finally {
       this.#gate.leave(body.byteLength)
     }

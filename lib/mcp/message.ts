@@ -33,15 +33,13 @@ export interface LargeMessage {
 }
 
 /** Parses a large message on another thread (lib/threads). */
-export interface LargeMessageParser {
-  parse(name: 'message', bytes: Uint8Array): Promise<LargeMessage>
-}
+export type LargeMessageParser = (bytes: Uint8Array) => Promise<LargeMessage>
 
 /** The message in a body, or why there is none: `invalid_json`, or what it is too deep, too many or too large for. */
-export async function readMessage(bytes: Uint8Array, threads: LargeMessageParser): Promise<Message | Refusal> {
+export async function readMessage(bytes: Uint8Array, parseLarge: LargeMessageParser): Promise<Message | Refusal> {
   try {
     if (bytes.length <= SMALL_BYTES) return checkBatch(readBody(bytes, 'invalid_request', MAX_DEPTH))
-    const { text, bodies } = await threads.parse('message', bytes)
+    const { text, bodies } = await parseLarge(bytes)
     return { ...parseBody(text, 'invalid_request', MAX_DEPTH), bodies }
   } catch (error) {
     if (error instanceof Refusal) return error

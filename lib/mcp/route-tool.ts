@@ -67,19 +67,24 @@ export function routeTool(ingest: Pick<Ingest, 'admit' | 'parse'>, route: Route,
       const room = route.takesBody ? ingest.admit(request.payload.byteLength) : undefined
       try {
         if (view === undefined || view.isWhole(chosen)) return await answer()
-        return await show(view, chosen, answer)
+        return await show(view, chosen, call.request.key.projectId, answer)
       } finally {
         room?.release()
       }
     }
   }
 
-  async function show(view: View, chosen: Arguments, readAnswer: () => Promise<string>): Promise<string> {
+  async function show(
+    view: View,
+    chosen: Arguments,
+    projectId: number,
+    readAnswer: () => Promise<string>
+  ): Promise<string> {
     await views.enter()
     try {
       const answer = await readAnswer()
       if (answer.length <= SMALL_BYTES) return view.show(answer, chosen)
-      return await ingest.parse('view', textsOf(JSON.stringify(chosen), answer))
+      return await ingest.parse('view', textsOf(JSON.stringify(chosen), answer), projectId)
     } finally {
       views.leave()
     }

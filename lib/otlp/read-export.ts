@@ -1,12 +1,12 @@
 /** One export request: its spans, by the traces they belong to, and those of them that no trace can take. */
 import { Refusal } from '../errors.ts'
 import { MAX_EXPORT_ORIGINS } from '../schema/otlp.ts'
-import { type SpanRefusal, sumRefusals } from '../trace/states/decide-export.ts'
+import type { SpanRefusal } from '../trace/states/decide-export.ts'
 import { describeOrigin, lengthOfOrigin, type MappedSpan, mapSpan } from './map-span.ts'
 import { decodeJson } from './wire/json-request.ts'
 import { cut, type Divisible, decodePortion, type Placed, type Source } from './wire/portion.ts'
 import { decodeProtobuf } from './wire/protobuf.ts'
-import type { OtlpEncoding, OtlpSpan, SpanGroup } from './wire/request.ts'
+import type { OtlpEncoding, SpanGroup, SpanHead } from './wire/request.ts'
 import { LAST_MICROS } from './wire/time.ts'
 
 export interface Export {
@@ -55,42 +55,48 @@ function describeGroups(groups: readonly SpanGroup[]): Divisible[] {
 
 function sortSpans<S extends Source>(sources: readonly S[]) {
   const traces = new Map<string, Placed<S>[]>()
-  const refusals: SpanRefusal[] = []
+  const refusals = new Map<string, { reason: string; count: number; example: string }>()
   let order = 0
   for (const source of sources) {
-    for (const [place, span] of source.spans.entries()) {
-      const reason = faultOf(span)
+    for (let place = 0; place < source.spans.length; place++) {
+      const head = source.spans.head(place)
+      const reason = faultOf(head)
       if (reason !== undefined) {
-        refusals.push({ reason, count: 1, example: describe(span) })
+        const before = refusals.get(reason)
+        if (before === undefined) refusals.set(reason, { reason, count: 1, example: describe(head) })
+        else before.count++
         continue
       }
-      const placed = { span, source, order: order++, place }
-      const others = traces.get(span.traceId)
-      if (others === undefined) traces.set(span.traceId, [placed])
+      const placed = { source, order: order++, place }
+      const others = traces.get(head.traceId)
+      if (others === undefined) traces.set(head.traceId, [placed])
       else others.push(placed)
     }
   }
-  return { traces, refusals: sumRefusals(refusals) }
+  return { traces, refusals: [...refusals.values()] }
 }
 
 const mapTraces = (traces: ReadonlyMap<string, readonly Placed[]>) =>
   new Map(
-    Array.from(traces, ([id, spans]) => [id, spans.map(({ span, source }) => mapSpan(span, source.from))] as const)
+    Array.from(
+      traces,
+      ([id, spans]) => [id, spans.map(({ place, source }) => mapSpan(source.spans.read(place), source.from))] as const
+    )
   )
 
 const TRACE_ID = /^(?!0{32})[0-9a-f]{32}$/
 const SPAN_ID = /^(?!0{16})[0-9a-f]{16}$/
 
 /** Why a span belongs to no trace, or to no time. */
-function faultOf(span: OtlpSpan): string | undefined {
+function faultOf(span: SpanHead): string | undefined {
   if (!TRACE_ID.test(span.traceId) || !SPAN_ID.test(span.spanId)) {
     return 'without a valid trace id and span id (are these log records?)'
   }
   if (span.parentSpanId !== '' && !/^[0-9a-f]{16}$/.test(span.parentSpanId)) return 'whose parent span id is not valid'
   if (span.startMicros === 0) return 'without a start time'
   if (span.startMicros > LAST_MICROS || span.endMicros > LAST_MICROS) return 'whose times are not of this age'
-  return span.events.some(({ micros }) => micros > LAST_MICROS) ? 'with an event that is not of this age' : undefined
+  return span.lastEventMicros > LAST_MICROS ? 'with an event that is not of this age' : undefined
 }
 
-const describe = ({ name, traceId, spanId }: OtlpSpan): string =>
+const describe = ({ name, traceId, spanId }: SpanHead): string =>
   traceId === '' && spanId === '' ? JSON.stringify(name.slice(0, 100)) : `span ${spanId} of trace ${traceId}`

@@ -14,7 +14,7 @@ import { makeReady, type Ready, type ReadyResult, type ReadyTask, type TaskName 
  * Bodies up to this size are made ready on the main thread: for so little work the way to another thread does not pay
  * (test/bench/RESULTS.md, "Worker threads").
  */
-const INLINE_BYTES = 4096
+export const INLINE_BYTES = 4096
 /**
  * A group is sent to a thread when the next body would make it larger than this, or when all requests that arrived
  * together are in it. The bound is one of bytes, because a bound on the number of bodies would spread small ones over
@@ -31,39 +31,56 @@ export interface Group {
   readonly bytes: ArrayBufferLike
 }
 
+/**
+ * Heap of a thread, so that no body takes the memory of the whole service. Several times what the largest that a request
+ * may send takes (test/bench/RESULTS.md, "Worker threads").
+ */
+const HEAP_MIB = 1024
+/** A thread that tries bodies alone is ended when none has come for so long. */
+const ALONE_IDLE_MS = 10_000
+
 interface Waiting {
   readonly task: ReadyTask
-  /** Set if a thread has died once while it had this body. */
-  readonly retried?: true
   resolve(result: ReadyResult): void
   reject(error: unknown): void
 }
 
 export class BodyThreads {
   readonly #pool: Piscina<Group, ReadyResult[]>
+  /** One thread, with one body at a time: for bodies with which a thread died, of which it did of one. */
+  readonly #alone: Piscina<Group, ReadyResult[]>
+  #lastAlone: Promise<unknown> = Promise.resolve()
   /** The ids of threads that have loaded their code. */
   readonly #loaded = new Set<number>()
   #group: Waiting[] = []
   #groupBytes = 0
 
-  constructor(workers: number, log: Logger) {
-    this.#pool = new Piscina({
+  /** `heapMiB`: of each thread. */
+  constructor(workers: number, log: Logger, heapMiB = HEAP_MIB) {
+    const each = {
       filename: new URL('../../workers/make-ready.js', import.meta.url).href,
+      resourceLimits: { maxOldGenerationSizeMb: heapMiB },
       // A thread starts when there is a body for it: the start costs much CPU, and many services never need a thread.
       minThreads: 0,
+      // The queue is bounded where requests are admitted.
+      maxQueue: Number.POSITIVE_INFINITY,
+      recordTiming: false
+    }
+    this.#pool = new Piscina({
+      ...each,
       maxThreads: workers,
       idleTimeout: Number.POSITIVE_INFINITY,
       // A busy main thread does not hand out the next group at once. A thread has up to eight, so that it need not
       // wait.
-      concurrentTasksPerWorker: 8,
-      // The queue is bounded where requests are admitted.
-      maxQueue: Number.POSITIVE_INFINITY,
-      recordTiming: false
+      concurrentTasksPerWorker: 8
     })
-    // Without a listener an error of a worker ends the process; its task is answered through its promise.
-    this.#pool.on('error', error => log.error({ err: error }, 'a worker thread failed'))
-    // Piscina emits this once the thread has loaded its code.
-    this.#pool.on('workerCreate', ({ id }: { id: number }) => this.#loaded.add(id))
+    this.#alone = new Piscina({ ...each, maxThreads: 1, idleTimeout: ALONE_IDLE_MS, concurrentTasksPerWorker: 1 })
+    for (const pool of [this.#pool, this.#alone]) {
+      // Without a listener an error of a worker ends the process; its task is answered through its promise.
+      pool.on('error', error => log.error({ err: error }, 'a worker thread failed'))
+      // Piscina emits this once the thread has loaded its code.
+      pool.on('workerCreate', ({ id }: { id: number }) => this.#loaded.add(id))
+    }
   }
 
   /** Makes a body ready: prepares it and renders its rows. Throws a Refusal if the body is not valid. */
@@ -93,22 +110,32 @@ export class BodyThreads {
 
   async #prepare(group: readonly Waiting[]): Promise<void> {
     try {
-      const results = await this.#run(group)
+      const results = await this.#run(this.#pool, group)
       for (const [i, result] of results.entries()) group[i]?.resolve(result)
       // Piscina's Map of tasks keeps this list, and with it the rows, for long after (lib/ingest/trace-locks.ts says
       // why).
       results.length = 0
-    } catch (error) {
-      // The thread died. Each body is tried once more, in a group of its own, so that the others do not fail with the
-      // body that kills threads.
-      for (const each of group) {
-        if (each.retried) each.reject(error)
-        else void this.#prepare([{ ...each, retried: true }])
-      }
+    } catch {
+      // The thread died. Each body is tried once more, with no other at that thread, so that none fails with the body that
+      // kills threads.
+      for (const each of group) this.#prepareAlone(each)
+      // Piscina starts no thread for what still waits in its queue, before something is added to that.
+      if (this.#pool.queueSize > 0) void this.#run(this.#pool, []).catch(() => {})
     }
   }
 
-  #run(group: readonly Waiting[]): Promise<ReadyResult[]> {
+  #prepareAlone(waiting: Waiting): void {
+    this.#lastAlone = this.#lastAlone.then(async () => {
+      try {
+        const [result] = await this.#run(this.#alone, [waiting])
+        waiting.resolve(result as ReadyResult)
+      } catch (error) {
+        waiting.reject(isOutOfMemory(error) ? TOO_MUCH_MEMORY : error)
+      }
+    })
+  }
+
+  #run(pool: Piscina<Group, ReadyResult[]>, group: readonly Waiting[]): Promise<ReadyResult[]> {
     const lengths = group.map(({ task }) => task.body.byteLength)
     const total = lengths.reduce((sum, length) => sum + length, 0)
     const bytes = threadBytes(total, group.length)
@@ -120,7 +147,7 @@ export class BodyThreads {
     const operations = group.map(({ task }) => task.operation)
     const environments = group.map(({ task }) => task.environment)
     const hurries = group.map(({ task }) => task.hurries)
-    return this.#pool.run(
+    return pool.run(
       { operations, environments, hurries, lengths, bytes: bytes.buffer },
       { transferList: moved(bytes.buffer) }
     )
@@ -136,9 +163,19 @@ export class BodyThreads {
       await Promise.race([once(thread, 'message'), once(thread, 'exit')]).catch(() => {})
     }
     await this.#pool.close()
+    await this.#lastAlone
+    await this.#alone.close()
   }
 
   #findLoading(): Worker | undefined {
     return this.#pool.threads.find(thread => !this.#loaded.has(thread.threadId))
   }
 }
+
+const isOutOfMemory = (error: unknown): boolean =>
+  (error as NodeJS.ErrnoException | null)?.code === 'ERR_WORKER_OUT_OF_MEMORY'
+
+const TOO_MUCH_MEMORY = new Refusal(
+  'payload_too_large',
+  'body: takes more memory than one request may have: send it in several, or with fewer values'
+)

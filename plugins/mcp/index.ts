@@ -30,7 +30,8 @@ export default function mcp(app: App): void {
     takesBody: true,
     replies: {},
     async handler(request) {
-      const message = await readMessage(request.payload, app.ingest)
+      const { projectId } = request.key
+      const message = await readMessage(request.payload, bytes => app.ingest.parse('message', bytes, projectId))
       if (message instanceof Refusal) return answerUnreadable(message)
       refuseOtherScopes(tools, calledTools(message), request.key)
       const { inexact } = message

@@ -7,8 +7,6 @@ import { type Merge, patchMetadata } from '../../lib/store/metadata.ts'
 import { textsOf } from '../../lib/threads/text-pair.ts'
 
 export default function (app: App): void {
-  const merge: Merge = (stored, patch) => app.ingest.parse('merge', textsOf(stored ?? '{}', patch))
-
   app.route({
     method: 'PATCH',
     path: '/api/v1/traces/:traceId',
@@ -23,9 +21,11 @@ export default function (app: App): void {
     replies: { 200: MetadataPatched },
     errors: ['invalid_request', 'payload_too_large', 'quota_exhausted'],
     async handler({ key, traceId, payload, requestId }) {
-      const patch = await app.ingest.parse('patch', payload)
+      const { projectId } = key
+      const merge: Merge = (stored, patch) => app.ingest.parse('merge', textsOf(stored ?? '{}', patch), projectId)
+      const patch = await app.ingest.parse('patch', payload, projectId)
       const { metadata, changed } = found(
-        await app.sql.write((sql, attempts) => patchMetadata(sql, key.projectId, traceId, patch, attempts, merge))
+        await app.sql.write((sql, attempts) => patchMetadata(sql, projectId, traceId, patch, attempts, merge))
       )
       const merged = `"metadata":${metadata},"changed":${changed}`
       return { body: new JsonText(`{"ok":true,"traceId":"${traceId}",${merged},"requestId":"${requestId}"}`) }

@@ -9,7 +9,7 @@ import { readBody } from '../../trace/body.ts'
 import { type Json, plainNumber, stringifyExact } from '../../trace/json/exact-json.ts'
 import { setOwn } from '../../trace/metadata.ts'
 import { Parts } from './parts.ts'
-import type { Attributes, Origin, OtlpEvent, OtlpLink, OtlpSpan, SpanGroup } from './request.ts'
+import type { Attributes, Origin, OtlpEvent, OtlpLink, OtlpSpan, SentSpans, SpanGroup, SpanHead } from './request.ts'
 import { microsOfText } from './time.ts'
 
 type JsonObject = Readonly<Record<string, unknown>>
@@ -22,10 +22,10 @@ export function decodeJson(bytes: Uint8Array): SpanGroup[] {
 }
 
 /** Reads what the `encode` of a group gave. */
-export function decodeJsonSpans(bytes: Uint8Array): OtlpSpan[] {
+export function decodeJsonSpans(bytes: Uint8Array): SentSpans {
   const { exact } = readBody(bytes, 'invalid_request')
   parts = new Parts()
-  return listOf(objectOf(exact, 'body'), 'spans', 'body', readSpan)
+  return new JsonSpans(objectOf(exact, 'body'), 'body')
 }
 
 /** Of the request that is being read: one at a time. */
@@ -50,11 +50,60 @@ function readResourceSpans(item: JsonObject, path: string): SpanGroup[] {
       scopeAttributes: attributesOf(scope, `${groupPath}.scope`),
       scopeSchemaUrl: textOf(group, 'schemaUrl', groupPath)
     }
-    const sent = (group.spans ?? []) as readonly unknown[]
-    const encode = (places: readonly number[]) =>
-      Buffer.from(stringifyExact({ spans: places.map(place => sent[place]) }))
-    return { origin, spans: listOf(group, 'spans', groupPath, readSpan), encode }
+    const spans = new JsonSpans(group, groupPath)
+    return { origin, spans, encode: places => spans.encode(places) }
   })
+}
+
+class JsonSpans implements SentSpans {
+  readonly #sent: readonly unknown[]
+  readonly #path: string
+
+  constructor(group: JsonObject, path: string) {
+    this.#path = pathOf(path, 'spans')
+    this.#sent = arrayOf(group, 'spans', this.#path)
+    parts.add(this.#sent.length)
+  }
+
+  get length(): number {
+    return this.#sent.length
+  }
+
+  head(place: number): SpanHead {
+    return this.#at(place, readHead)
+  }
+
+  read(place: number): OtlpSpan {
+    return this.#at(place, readSpan)
+  }
+
+  encode(places: readonly number[]): Uint8Array {
+    for (const place of places) this.read(place)
+    return Buffer.from(stringifyExact({ spans: places.map(place => this.#sent[place]) }))
+  }
+
+  #at<T>(place: number, read: (span: JsonObject, path: string) => T): T {
+    const path = `${this.#path}[${place}]`
+    return read(objectOf(this.#sent[place], path), path)
+  }
+}
+
+function readHead(span: JsonObject, path: string): SpanHead {
+  const events = arrayOf(span, 'events', `${path}.events`)
+  let lastEventMicros = 0
+  for (const [i, event] of events.entries()) {
+    const eventPath = `${path}.events[${i}]`
+    lastEventMicros = Math.max(lastEventMicros, microsOf(objectOf(event, eventPath), 'timeUnixNano', eventPath))
+  }
+  return {
+    traceId: textOf(span, 'traceId', path).toLowerCase(),
+    spanId: textOf(span, 'spanId', path).toLowerCase(),
+    parentSpanId: textOf(span, 'parentSpanId', path).toLowerCase(),
+    name: textOf(span, 'name', path),
+    startMicros: microsOf(span, 'startTimeUnixNano', path),
+    endMicros: microsOf(span, 'endTimeUnixNano', path),
+    lastEventMicros
+  }
 }
 
 function readSpan(span: JsonObject, path: string): OtlpSpan {
@@ -170,11 +219,17 @@ function textOf(object: JsonObject, field: string, path: string): string {
 }
 
 function listOf<T>(object: JsonObject, field: string, path: string, read: (item: JsonObject, path: string) => T): T[] {
-  const list = object[field] ?? []
-  const listPath = path === 'body' ? field : `${path}.${field}`
-  if (!Array.isArray(list)) return refuse(listPath, 'must be an array')
+  const listPath = pathOf(path, field)
+  const list = arrayOf(object, field, listPath)
   parts.add(list.length)
   return list.map((item, i) => read(objectOf(item, `${listPath}[${i}]`), `${listPath}[${i}]`))
+}
+
+const pathOf = (path: string, field: string): string => (path === 'body' ? field : `${path}.${field}`)
+
+function arrayOf(object: JsonObject, field: string, path: string): readonly unknown[] {
+  const list = object[field] ?? []
+  return Array.isArray(list) ? list : refuse(path, 'must be an array')
 }
 
 function objectOf(value: unknown, path: string): JsonObject {

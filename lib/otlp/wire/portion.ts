@@ -9,18 +9,17 @@ import { deserialize, serialize } from 'node:v8'
 import type { DescribedOrigin } from '../map-span.ts'
 import { decodeJsonSpans } from './json-request.ts'
 import { decodeProtobufSpans } from './protobuf.ts'
-import type { OtlpEncoding, OtlpSpan, SpanGroup } from './request.ts'
+import type { OtlpEncoding, SentSpans, SpanGroup } from './request.ts'
 
 /** Spans of one origin. */
 export interface Source {
   readonly from: DescribedOrigin
-  readonly spans: readonly OtlpSpan[]
+  readonly spans: SentSpans
 }
 export type Divisible = Source & Pick<SpanGroup, 'encode'>
 
 /** A span, and where it stands: in the request, and among the spans of its source. */
 export interface Placed<S extends Source = Source> {
-  readonly span: OtlpSpan
   readonly source: S
   readonly order: number
   readonly place: number

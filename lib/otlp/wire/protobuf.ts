@@ -7,7 +7,7 @@ import { Refusal } from '../../errors.ts'
 import type { Json } from '../../trace/json/exact-json.ts'
 import { setOwn } from '../../trace/metadata.ts'
 import { Parts } from './parts.ts'
-import type { Attributes, Origin, OtlpEvent, OtlpLink, OtlpSpan, SpanGroup } from './request.ts'
+import type { Attributes, Origin, OtlpEvent, OtlpLink, OtlpSpan, SentSpans, SpanGroup, SpanHead } from './request.ts'
 import { type Int64, integerOf, microsOf } from './time.ts'
 
 /** Also what a sender encodes by. */
@@ -100,42 +100,98 @@ interface LinkMessage {
   readonly droppedAttributesCount: number
   readonly flags: number
 }
-interface ScopeSpansMessage {
-  readonly scope: { readonly name: string; readonly version: string; readonly attributes: readonly KeyValue[] } | null
-  readonly spans: readonly SpanMessage[]
+type ScopeMessage = { readonly name: string; readonly version: string; readonly attributes: readonly KeyValue[] } | null
+interface ScopeSpansHead {
+  readonly scope: ScopeMessage
   readonly schemaUrl: string
 }
-interface ResourceSpansMessage {
+interface ResourceSpansHead {
   readonly resource: { readonly attributes: readonly KeyValue[] } | null
-  readonly scopeSpans: readonly ScopeSpansMessage[]
   readonly schemaUrl: string
 }
 
-const { root } = protobuf.parse(SCHEMA)
+/** Messages without what is in them in great number: that is passed over, and read by itself. */
+const HEADS = `
+message ResourceSpansHead { Resource resource = 1; string schema_url = 3; }
+message ScopeSpansHead { Scope scope = 1; string schema_url = 3; }
+message SpanHead {
+  bytes trace_id = 1; bytes span_id = 2; bytes parent_span_id = 4; string name = 5;
+  fixed64 start_time_unix_nano = 7; fixed64 end_time_unix_nano = 8; repeated Time events = 11;
+  message Time { fixed64 time_unix_nano = 1; }
+}
+`
+type SpanHeadMessage = Pick<SpanMessage, 'traceId' | 'spanId' | 'parentSpanId' | 'name'> &
+  Pick<SpanMessage, 'startTimeUnixNano' | 'endTimeUnixNano'> & {
+    readonly events: readonly { readonly timeUnixNano: Int64 }[]
+  }
+
+const { root } = protobuf.parse(SCHEMA + HEADS)
 root.resolveAll()
 const Request = root.lookupType('Request')
 const Response = root.lookupType('Response')
-const ScopeSpans = root.lookupType('ScopeSpans')
+const Span = root.lookupType('Span')
+const ResourceSpansHeadType = root.lookupType('ResourceSpansHead')
+const ScopeSpansHeadType = root.lookupType('ScopeSpansHead')
+const SpanHeadType = root.lookupType('SpanHead')
+/** Fields of the messages that are walked through. */
+const RESOURCE_SPANS = 1
+const SCOPE_SPANS = 2
+const SPANS = 2
 
 /** Reads an export request. Throws `invalid_request` where the bytes are none. */
 export function decodeProtobuf(bytes: Uint8Array): SpanGroup[] {
-  let message: { readonly resourceSpans: readonly ResourceSpansMessage[] }
-  try {
+  return decoding(() => {
     countParts(protobuf.Reader.create(bytes), bytes.length, Request, 0, new Parts())
-    message = Request.decode(bytes) as never
-  } catch (error) {
-    if (error instanceof Refusal) throw error
-    throw new Refusal(
-      'invalid_request',
-      `body: is not a protobuf ExportTraceServiceRequest: ${(error as Error).message}`
+    return findInner(bytes, { from: 0, end: bytes.length }, RESOURCE_SPANS).flatMap(place =>
+      readResourceSpans(bytes, place)
     )
-  }
-  return message.resourceSpans.flatMap(readResourceSpans)
+  })
 }
 
 /** Reads what the `encode` of a group gave. */
-export function decodeProtobufSpans(bytes: Uint8Array): OtlpSpan[] {
-  return (ScopeSpans.decode(bytes) as never as ScopeSpansMessage).spans.map(readSpan)
+export function decodeProtobufSpans(bytes: Uint8Array): SentSpans {
+  return decoding(() => new ProtobufSpans(bytes, { from: 0, end: bytes.length }))
+}
+
+function decoding<T>(decode: () => T): T {
+  try {
+    return decode()
+  } catch (error) {
+    if (error instanceof Refusal) throw error
+    const reason = (error as Error).message
+    throw new Refusal('invalid_request', `body: is not a protobuf ExportTraceServiceRequest: ${reason}`)
+  }
+}
+
+/** Where the bytes of a message are among those of the request. */
+interface Place {
+  readonly from: number
+  readonly end: number
+}
+
+/** The messages in a field of a message, none of them read. */
+function findInner(bytes: Uint8Array, { from, end }: Place, field: number): Place[] {
+  const reader = protobuf.Reader.create(bytes)
+  reader.pos = from
+  const places: Place[] = []
+  while (reader.pos < end) {
+    const tag = reader.tag()
+    if (tag >>> 3 === field && (tag & 7) === LENGTH_DELIMITED) {
+      const length = reader.size()
+      places.push({ from: reader.pos, end: reader.pos + length })
+      reader.skip(length)
+    } else {
+      reader.skipType(tag & 7, 0, tag >>> 3)
+    }
+  }
+  if (reader.pos !== end) throw new RangeError('index out of range')
+  return places
+}
+
+function decodeAt<T>(type: protobuf.Type, bytes: Uint8Array, { from, end }: Place): T {
+  const reader = protobuf.Reader.create(bytes)
+  reader.pos = from
+  return type.decode(reader, end - from) as never
 }
 
 /** The messages within a message, looked at without decoding them: decoding makes all of them at once. */
@@ -164,9 +220,11 @@ export function encodeProtobuf(rejectedSpans: number, errorMessage: string): Uin
   return Response.encode({ partialSuccess: { rejectedSpans, errorMessage } }).finish()
 }
 
-function readResourceSpans({ resource, scopeSpans, schemaUrl }: ResourceSpansMessage): SpanGroup[] {
+function readResourceSpans(bytes: Uint8Array, place: Place): SpanGroup[] {
+  const { resource, schemaUrl } = decodeAt<ResourceSpansHead>(ResourceSpansHeadType, bytes, place)
   const attributes = readAttributes(resource?.attributes ?? [])
-  return scopeSpans.map(group => {
+  return findInner(bytes, place, SCOPE_SPANS).map(scopePlace => {
+    const group = decodeAt<ScopeSpansHead>(ScopeSpansHeadType, bytes, scopePlace)
     const origin: Origin = {
       resource: attributes,
       resourceSchemaUrl: schemaUrl,
@@ -175,11 +233,53 @@ function readResourceSpans({ resource, scopeSpans, schemaUrl }: ResourceSpansMes
       scopeAttributes: readAttributes(group.scope?.attributes ?? []),
       scopeSchemaUrl: group.schemaUrl
     }
-    const encode = (places: readonly number[]) =>
-      ScopeSpans.encode({ spans: places.map(place => group.spans[place]) }).finish()
-    return { origin, spans: group.spans.map(readSpan), encode }
+    const spans = new ProtobufSpans(bytes, scopePlace)
+    return { origin, spans, encode: places => spans.encode(places) }
   })
 }
+
+class ProtobufSpans implements SentSpans {
+  readonly #bytes: Uint8Array
+  readonly #places: readonly Place[]
+
+  /** The spans of the ScopeSpans at a place. */
+  constructor(bytes: Uint8Array, place: Place) {
+    this.#bytes = bytes
+    this.#places = findInner(bytes, place, SPANS)
+  }
+
+  get length(): number {
+    return this.#places.length
+  }
+
+  head(place: number): SpanHead {
+    return decoding(() => readHead(decodeAt(SpanHeadType, this.#bytes, this.#places[place] as Place)))
+  }
+
+  read(place: number): OtlpSpan {
+    return decoding(() => readSpan(decodeAt(Span, this.#bytes, this.#places[place] as Place)))
+  }
+
+  encode(places: readonly number[]): Uint8Array {
+    const writer = protobuf.Writer.create()
+    for (const place of places) {
+      this.read(place)
+      const { from, end } = this.#places[place] as Place
+      writer.uint32((SPANS << 3) | LENGTH_DELIMITED).bytes(this.#bytes.subarray(from, end))
+    }
+    return writer.finish()
+  }
+}
+
+const readHead = (head: SpanHeadMessage): SpanHead => ({
+  traceId: hex(head.traceId),
+  spanId: hex(head.spanId),
+  parentSpanId: hex(head.parentSpanId),
+  name: head.name,
+  startMicros: microsOf(head.startTimeUnixNano),
+  endMicros: microsOf(head.endTimeUnixNano),
+  lastEventMicros: head.events.reduce((last, { timeUnixNano }) => Math.max(last, microsOf(timeUnixNano)), 0)
+})
 
 function readSpan(span: SpanMessage): OtlpSpan {
   return {

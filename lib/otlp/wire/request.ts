@@ -57,9 +57,31 @@ export interface Origin {
   readonly scopeSchemaUrl: string
 }
 
+/** What tells whether a span can be stored at all. */
+export interface SpanHead {
+  readonly traceId: string
+  readonly spanId: string
+  readonly parentSpanId: string
+  readonly name: string
+  readonly startMicros: number
+  readonly endMicros: number
+  /** The latest time of its events; 0 if it has none. */
+  readonly lastEventMicros: number
+}
+
+/**
+ * Spans as they were sent. Each is read when it is asked for: few bytes may be many spans, which take a hundred times that
+ * when they have been read, and of which nothing may be stored.
+ */
+export interface SentSpans {
+  readonly length: number
+  head(place: number): SpanHead
+  read(place: number): OtlpSpan
+}
+
 export interface SpanGroup {
   readonly origin: Origin
-  readonly spans: readonly OtlpSpan[]
-  /** Those of the spans that stand at these places, in the encoding that they came in. */
+  readonly spans: SentSpans
+  /** Those of the spans that stand at these places, in the encoding that they came in. Reads them, so that they can be. */
   encode(places: readonly number[]): Uint8Array
 }

@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
-import { keyValues } from '../../fixtures/bodies/otlp.ts'
-import { mapAttributes, mapOne, spansOf } from './mapped.ts'
+import { MAX_DOCUMENT_BYTES } from '../../../lib/schema/input.ts'
+import { exportOf, keyValues, otlpSpan } from '../../fixtures/bodies/otlp.ts'
+import { mapAttributes, mapOne, readRequest, spansOf } from './mapped.ts'
 
 const ROOT = new URL('../../../../', import.meta.url)
 
@@ -261,4 +262,18 @@ t.test('what no column can hold is mended, and kept as it was', async t => {
   t.equal(backwards.endedAt, backwards.startedAt)
   t.equal(backwards.attributes['otel.end_time'], '2026-11-21T00:00:03.000Z')
   t.equal(mapAttributes({ 'otel.span_kind': 'mine' }).attributes['otel.span_kind'], 'mine', 'what was sent comes first')
+})
+
+t.test('of more events or links than a document can hold, no more are written down than make it too large', async t => {
+  const event = { name: 'x', timeUnixNano: '0' }
+  const link = { traceId: '', spanId: '' }
+  for (const [name, given] of [
+    ['otel.events', { events: Array.from({ length: 100_000 }, () => event) }],
+    ['otel.links', { links: Array.from({ length: 100_000 }, () => link) }]
+  ] as const) {
+    const [mapped] = [...readRequest(exportOf({ ...otlpSpan(), ...given })).traces.values()].flat()
+    const { length } = mapped?.span.attributes?.stored ?? ''
+    t.ok(length > MAX_DOCUMENT_BYTES, `${name}: the span is too large`)
+    t.ok(length < 1.5 * MAX_DOCUMENT_BYTES, `${name}: ${length} characters`)
+  }
 })

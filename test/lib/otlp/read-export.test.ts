@@ -1,6 +1,8 @@
 import assert from 'node:assert'
+import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { Worker } from 'node:worker_threads'
 import { SpanKind, SpanStatusCode, TraceFlags } from '@opentelemetry/api'
 import { OTLPTraceExporter as JsonExporter } from '@opentelemetry/exporter-trace-otlp-http'
 import { OTLPTraceExporter as ProtobufExporter } from '@opentelemetry/exporter-trace-otlp-proto'
@@ -175,4 +177,36 @@ t.test('what spans have in common is not stored more often than there is room fo
   )
   const alone = { resourceSpans: [{ resource, scopeSpans: [...spans.map(() => ({})), { spans: spans.slice(0, 2) }] }] }
   t.equal(readRequest(alone).traces.size, 2)
+})
+
+/** Reads an export where there is so much heap, and gives what was refused of it. */
+async function readWithin(heapMiB: number, bytes: Uint8Array, encoding: OtlpEncoding): Promise<unknown> {
+  const module = new URL('../../../lib/otlp/read-export.js', import.meta.url).href
+  const code = `
+    const { parentPort, workerData: { module, bytes, encoding } } = require('node:worker_threads')
+    import(module).then(({ readExport }) => parentPort.postMessage(readExport(bytes, encoding).refusals))`
+  const worker = new Worker(code, {
+    eval: true,
+    workerData: { module, bytes, encoding },
+    resourceLimits: { maxOldGenerationSizeMb: heapMiB }
+  })
+  const [refusals] = await once(worker, 'message')
+  await worker.terminate()
+  return refusals
+}
+
+t.test('spans of which none can be stored are counted, and not built', async t => {
+  const count = 490_000
+  const noIds = { reason: 'without a valid trace id and span id (are these log records?)', count, example: '""' }
+  const json = Buffer.from(`{"resourceSpans":[{"scopeSpans":[{"spans":[${'{},'.repeat(count - 1)}{}]}]}]}`)
+  // Two bytes a span, and around them the lengths of their scope and resource.
+  const spans = Buffer.alloc(2 * count, Buffer.from([0x12, 0]))
+  const inside = (field: number, bytes: Uint8Array) => {
+    const length = [bytes.length & 127, (bytes.length >> 7) & 127, bytes.length >> 14].map(
+      (part, i) => part | (i < 2 ? 128 : 0)
+    )
+    return Buffer.concat([Buffer.from([(field << 3) | 2, ...length]), bytes])
+  }
+  t.same(await readWithin(128, json, 'json'), [noIds])
+  t.same(await readWithin(128, inside(1, inside(2, spans)), 'protobuf'), [noIds])
 })

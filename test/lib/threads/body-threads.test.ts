@@ -78,3 +78,24 @@ t.test('ends cleanly at whatever moment of its threads’ start', async t => {
   }
   t.pass('the process lives')
 })
+
+t.test('a body that takes more memory than a thread has is refused, and no other with it', async t => {
+  const threads = new BodyThreads(1, log, 64)
+  t.teardown(() => threads.close())
+  const greedy = Buffer.from(`{"a":[${'{"b":{}},'.repeat(800_000)}{}]}`)
+  const makeGreedy = () => threads.makeReady({ operation: 'export-json', body: greedy, ...CALM })
+  const makeRecord = (length: number) => threads.makeReady({ operation: 'record', body: bodyOf(length), ...CALM })
+  // More than a thread is given at once, so that some wait for it when it dies.
+  const lengths = Array.from({ length: 12 }, (_, i) => 170_000 + i)
+  const [first, second, ...records] = await Promise.allSettled([
+    makeGreedy(),
+    makeGreedy(),
+    ...lengths.map(makeRecord),
+    makeRecord(5_000)
+  ])
+  for (const each of [first, second]) {
+    t.match(each, { reason: { code: 'payload_too_large', message: /^body: takes more memory/ } })
+  }
+  for (const record of records) t.match(record, { value: { operation: 'record' } })
+  t.match(await makeRecord(100_000), { operation: 'record' }, 'and it goes on')
+})

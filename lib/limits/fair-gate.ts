@@ -1,0 +1,76 @@
+/**
+ * A gate as gate.ts has it, for several parties (projects): when it is full, they enter in turn, each with as much weight as
+ * the others. What one of them brings waits behind what it brought before, and not the others behind that.
+ *
+ * Each that waits has a place in line, in units of weight: behind the one of its party before it, and no further ahead than
+ * whoever entered last. The first in line enters as soon as it fits; nobody overtakes it, so that it does enter.
+ */
+interface Waiting {
+  readonly weight: number
+  readonly place: number
+  enter(): void
+}
+
+export class FairGate {
+  readonly #capacity: number
+  /** By party; of each, in the order in which they came. */
+  readonly #waiting = new Map<unknown, Waiting[]>()
+  /** Where the next of a party stands, by party, while anybody waits. */
+  readonly #next = new Map<unknown, number>()
+  /** The place of whoever entered last. */
+  #entered = 0
+  #inside = 0
+
+  constructor(capacity: number) {
+    this.#capacity = capacity
+  }
+
+  /** Resolves once there is room, and it is this party's turn. Something larger than the gate enters when it is alone. */
+  async enter(party: unknown, weight: number): Promise<void> {
+    if (this.#waiting.size === 0 && this.#fits(weight)) {
+      this.#inside += weight
+      return
+    }
+    await new Promise<void>(resolve => this.#line(party, weight, resolve))
+  }
+
+  leave(weight: number): void {
+    this.#inside -= weight
+    for (let party = this.#first(); party !== undefined; party = this.#first()) {
+      const own = this.#waiting.get(party) as Waiting[]
+      const { weight, place, enter } = own[0] as Waiting
+      if (!this.#fits(weight)) return
+      own.shift()
+      if (own.length === 0) this.#waiting.delete(party)
+      this.#entered = place
+      this.#inside += weight
+      enter()
+    }
+    this.#next.clear()
+    this.#entered = 0
+  }
+
+  #line(party: unknown, weight: number, enter: () => void): void {
+    const place = Math.max(this.#entered, this.#next.get(party) ?? 0)
+    this.#next.set(party, place + weight)
+    const own = this.#waiting.get(party)
+    if (own === undefined) this.#waiting.set(party, [{ weight, place, enter }])
+    else own.push({ weight, place, enter })
+  }
+
+  /** The party that is first in line; of several at one place, the one that has waited longest. */
+  #first(): unknown {
+    let first: unknown
+    let least = Number.POSITIVE_INFINITY
+    for (const [party, [next]] of this.#waiting) {
+      if (next === undefined || next.place >= least) continue
+      least = next.place
+      first = party
+    }
+    return first
+  }
+
+  #fits(weight: number): boolean {
+    return this.#inside === 0 || this.#inside + weight <= this.#capacity
+  }
+}

@@ -1,0 +1,40 @@
+/**
+ * Has bodies made ready in turns of the projects that they are of, so that what one project sends waits behind itself. A
+ * body that needs no thread waits for none.
+ */
+import { FairGate } from '../limits/fair-gate.ts'
+import type { Logger } from '../log.ts'
+import { BodyThreads, INLINE_BYTES } from './body-threads.ts'
+import type { Ready, ReadyTask } from './ready.ts'
+
+/**
+ * Bodies at each worker thread, in bytes. A thread does them in the order in which they came, so a project waits for this
+ * much of what others have sent before its turn comes. With half of it a thread would idle between two large bodies.
+ */
+const THREAD_BYTES = 4 * 1024 * 1024
+
+export class FairThreads {
+  readonly #threads: BodyThreads
+  readonly #turns: FairGate
+
+  constructor(workers: number, log: Logger, heapMiB?: number) {
+    this.#threads = new BodyThreads(workers, log, heapMiB)
+    this.#turns = new FairGate(workers * THREAD_BYTES)
+  }
+
+  /** As BodyThreads does it. */
+  async makeReady(task: ReadyTask, projectId: number): Promise<Ready> {
+    const { byteLength } = task.body
+    if (byteLength <= INLINE_BYTES) return this.#threads.makeReady(task)
+    await this.#turns.enter(projectId, byteLength)
+    try {
+      return await this.#threads.makeReady(task)
+    } finally {
+      this.#turns.leave(byteLength)
+    }
+  }
+
+  close(): Promise<void> {
+    return this.#threads.close()
+  }
+}
