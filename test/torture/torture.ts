@@ -21,6 +21,7 @@ const PARTS = {
   operation: 'a server that is told to go answers what is under way; threads that die are replaced',
   input: 'no input is answered 5xx, or holds the server up for more than 100 ms',
   upgrades: 'a migration never stands in the way of writers',
+  clients: 'clients that generators make of the OpenAPI document compile, and do what they should',
   lists: 'no list of traces sorts a project or passes over it',
   soak: 'under half of what it can do, a server takes no more memory and no more file descriptors as time goes by'
 } as const

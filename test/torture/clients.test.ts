@@ -1,0 +1,81 @@
+/**
+ * The OpenAPI document, read by the generators of clients that are used most. Two of them run in the suite; orval (100 MB
+ * with all that it installs) and openapi-python-client only under `npm run torture`, from the registries.
+ */
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import t from 'tap'
+import {
+  documentFolder,
+  installed,
+  run,
+  succeeds,
+  useFromPython,
+  useFromTypeScript
+} from '../fixtures/generated-client.ts'
+import { testService } from '../fixtures/service/service.ts'
+import { figure, isLong } from './torture.ts'
+
+const ORVAL = 'orval@7.13.2'
+const PYTHON_CLIENT = 'openapi-python-client==0.29.1'
+
+const service = await testService(t)
+
+t.test('openapi-typescript makes types by which openapi-fetch can be used', async t => {
+  const folder = await documentFolder(t, service)
+  const output = 'generated/openapi-typescript.ts'
+  await succeeds(t, folder, installed('openapi-typescript/bin/cli.js', 'openapi.json', '-o', output), 'generates')
+  await useFromTypeScript(t, folder, service, 'openapi-typescript')
+})
+
+t.test('@hey-api/openapi-ts makes a client that can be used', async t => {
+  const folder = await documentFolder(t, service)
+  const config = {
+    input: 'openapi.json',
+    output: { path: 'generated/hey-api', module: { extension: '.js' } },
+    logs: { file: false }
+  }
+  await writeFile(join(folder, 'hey-api.config.mjs'), `export default ${JSON.stringify(config)}\n`)
+  await succeeds(t, folder, installed('@hey-api/openapi-ts/bin/run.js', '-f', 'hey-api.config.mjs'), 'generates')
+  await useFromTypeScript(t, folder, service, 'hey-api')
+})
+
+if (isLong) {
+  t.test('orval makes functions that can be used', async t => {
+    const folder = await documentFolder(t, service)
+    const { code, output } = await run(folder, ['npm', 'install', '--no-save', '--no-audit', '--ignore-scripts', ORVAL])
+    if (code !== 0) return left('orval', `it cannot be installed: ${output.slice(-200)}`)
+    const parameters = ['--input', 'openapi.json', '--output', 'generated/orval.ts', '--client', 'fetch']
+    await succeeds(t, folder, ['node_modules/.bin/orval', ...parameters], 'generates', {
+      ORVAL_TELEMETRY_DISABLED: '1'
+    })
+    await useFromTypeScript(t, folder, service, 'orval')
+    figure('orval', 'used')
+  })
+
+  t.test('openapi-python-client makes a client that can be used, and leaves out nothing but protobuf', async t => {
+    const folder = await documentFolder(t, service)
+    const made = await run(folder, ['python3', '-m', 'venv', 'python'])
+    if (made.code !== 0) return left('openapi-python-client', 'there is no Python with venv here')
+    const { code, output } = await run(folder, ['python/bin/pip', 'install', '-q', PYTHON_CLIENT])
+    if (code !== 0) return left('openapi-python-client', `it cannot be installed: ${output.slice(-200)}`)
+    const said = await succeeds(
+      t,
+      folder,
+      [
+        ...(['python/bin/openapi-python-client', 'generate', '--path', 'openapi.json'] as const),
+        ...['--output-path', 'generated', '--overwrite', '--meta', 'none']
+      ],
+      'generates'
+    )
+    const warnings = said.match(/^(?:WARNING parsing .*|Unable to process .*|Attempted to generate .*)$/gm)
+    t.same(warnings, ['WARNING parsing POST /api/v1/otlp/v1/traces within traces.'])
+    await useFromPython(t, folder, service, 'python/bin/python')
+    figure('openapi-python-client', 'used')
+  })
+}
+
+/** Says what was not looked at here, and why. */
+function left(name: string, reason: string): void {
+  figure(name, `not looked at: ${reason}`)
+}
