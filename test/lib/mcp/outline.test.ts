@@ -88,6 +88,8 @@ t.test('spans stand as a tree, each with its depth, in whatever order they were 
 t.test('what is cut ends with a whole character, and numbers that a double cannot hold stay as they are', async t => {
   const { outline } = outlineOf(t, { span: () => ({ input: `x${'😀'.repeat(300)}` }) })
   t.match(outline.spans[0].input, /^"x(😀){99}… \[805 of 1203 bytes left out\]$/)
+  const nearly = 'x'.repeat(440)
+  t.equal(outlineOf(t, { span: () => ({ input: nearly }) }).outline.spans[0].input, nearly, 'a mark would be as long')
   const exact = answer({ span: () => ({ input: 'NUMBER' }) }).replace('"NUMBER"', '{"n":12345678901234567890}')
   const options = { inexact: true, bytes: 1, maxBytes: MAX_BYTES }
   t.match(outlineTrace(parseInexact(exact) as never, options), '"input":{"n":12345678901234567890}')

@@ -44,7 +44,9 @@ const { any } = fc.letrec<{ any: Any }>(tie => ({
     fc.boolean().map((value): Any => [whole(2, Number(value)), String(value)]),
     fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }).map((value): Any => [whole(3, value), String(value)]),
     fc.integer().map((value): Any => [whole(3, value), String(value)]),
-    fc.double().map((value): Any => [double(4, value), JSON.stringify(Number.isFinite(value) ? value : String(value))]),
+    fc
+      .oneof(fc.double(), fc.constantFrom(Number.NaN, -Infinity, -0))
+      .map((value): Any => [double(4, value), JSON.stringify(Number.isFinite(value) ? value : String(value))]),
     fc
       .array(tie('any'), { maxLength: 3 })
       .map(

@@ -133,6 +133,11 @@ t.test('what is JSON and not plain, and what is no JSON, is left to others', asy
   for (const text of [...spaced, ...repeated, ...broken, ...escapes]) t.equal(scan(text), undefined, text)
 })
 
+t.test('numbers come to the form that JavaScript gives them', async t => {
+  const spellings = ['-0', '1.50', '1E2', '0.000001', '0.0000001', '100000000000000000000', '1000000000000000000000']
+  for (const text of spellings) t.equal(scan(`[${text}]`), JSON.stringify([Number(text)]), text)
+})
+
 t.test('numbers that a double does not hold keep their text', async t => {
   for (const text of ['12345678901234567890', '1e400', '[0.1234567890123456789,-9007199254740993]'])
     t.equal(scan(text), text)

@@ -1,4 +1,5 @@
 /** Spans as exports bring them, and a store of one trace that takes them as the service does. */
+import { createHash } from 'node:crypto'
 import { shortHash } from '../../../../lib/trace/prepared.ts'
 import { decideExport, type ExportState } from '../../../../lib/trace/states/decide-export.ts'
 import {
@@ -13,7 +14,7 @@ export const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736'
 const BASE = Date.parse('2026-11-21T12:00:00Z')
 export const at = (second: number) => new Date(BASE + second * 1000).toISOString()
 export const idOf = (number: number) => number.toString(16).padStart(16, '0')
-export const hashOf = (text: string) => Buffer.from(text).toString('hex').padStart(64, '0').slice(-64)
+export const hashOf = (text: string) => createHash('sha256').update(text).digest('hex')
 const none = { inputTokens: null, outputTokens: null, totalTokens: null }
 
 export type Given = Partial<Omit<GatheredSpan, 'hints' | 'id'>> & { hints?: Partial<SpanHints> }
