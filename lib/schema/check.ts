@@ -110,7 +110,7 @@ function faultOfUnion(branches: readonly Rules[], value: unknown): Fault | undef
   return nullable ? { path: first.path, rule: `${first.rule}, or null` } : first
 }
 
-/** The rule of the variant that the value says it is; where the others have another rule, the sentence says why this one. */
+/** The rule of the variant that the value says it is, and why, where the value has the type of another. */
 function faultOfVariants(variants: readonly Rules[], tag: string, value: unknown): Fault | undefined {
   const tags = variants.map(({ properties }) => properties?.[tag]?.const)
   const fields = isOfType('object', value) ? (value as Record<string, unknown>) : {}
@@ -119,11 +119,10 @@ function faultOfVariants(variants: readonly Rules[], tag: string, value: unknown
   const found = fault(withField(variant, tag, { enum: tags }), value)
   const name = /^\.(\w+)/.exec(found?.path ?? '')?.[1] ?? ''
   if (found === undefined || index < 0 || !Object.hasOwn(fields, name)) return found
-  const isShared = variants.every(({ properties }) => {
-    const rules = properties?.[name]
-    return rules === undefined || fault(rules, fields[name])?.rule === found.rule
-  })
-  return isShared ? found : { path: found.path, rule: `${found.rule}, as ${tag} is ${tags[index]}` }
+  const types = new Set(variants.map(({ properties }) => properties?.[name]?.type))
+  const type = variant.properties?.[name]?.type
+  if (types.size === 1 || type === undefined || isOfType(type, fields[name])) return found
+  return { path: found.path, rule: `${found.rule}, as ${tag} is ${tags[index]}` }
 }
 
 function withField(rules: Rules, name: string, field: Rules): Rules {
