@@ -1,9 +1,13 @@
 import assert from 'node:assert/strict'
 import t from 'tap'
-import { decodeJson, decodeJsonSpans, encodeJson } from '../../../../lib/otlp/wire/json-request.ts'
+import * as wire from '../../../../lib/otlp/wire/json-request.ts'
 import { MAX_EXPORT_PARTS } from '../../../../lib/schema/otlp.ts'
 import { stringifyExact } from '../../../../lib/trace/json/exact-json.ts'
+import { readAll, readGroups } from './read-all.ts'
 
+const { encodeJson } = wire
+const decodeJson = (body: Uint8Array) => readGroups(wire.decodeJson(body))
+const decodeJsonSpans = (body: Uint8Array) => readAll(wire.decodeJsonSpans(body))
 const bytes = (body: unknown) => Buffer.from(typeof body === 'string' ? body : JSON.stringify(body))
 const requestOf = (...spans: unknown[]) => ({ resourceSpans: [{ scopeSpans: [{ spans }] }] })
 const readAll = (body: unknown) =>
@@ -147,4 +151,16 @@ t.test('answers with the empty object, or with what was refused', async t => {
   t.same(JSON.parse(encodeJson(3, 'too "many"')), {
     partialSuccess: { rejectedSpans: '3', errorMessage: 'too "many"' }
   })
+})
+
+t.test('the head of a span says what the span says', async t => {
+  const span = { traceId: TRACE, spanId: SPAN, parentSpanId: PARENT, name: 'n', startTimeUnixNano: '1000' }
+  const events = [{ timeUnixNano: '3000' }, { timeUnixNano: 2000 }, {}]
+  const [group] = wire.decodeJson(bytes(requestOf({}, { ...span, endTimeUnixNano: 5000, events })))
+  t.equal(group?.spans.length, 2)
+  const none = { traceId: '', spanId: '', parentSpanId: '', name: '', startMicros: 0, endMicros: 0, lastEventMicros: 0 }
+  t.strictSame(group?.spans.head(0), none)
+  const { traceId, spanId, parentSpanId, name, startMicros, endMicros } = group!.spans.read(1)
+  const read = { traceId, spanId, parentSpanId, name, startMicros, endMicros }
+  t.strictSame(group?.spans.head(1), { ...read, lastEventMicros: 3 })
 })

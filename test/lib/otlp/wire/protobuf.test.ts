@@ -2,9 +2,14 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
-import { decodeProtobuf, decodeProtobufSpans, encodeProtobuf } from '../../../../lib/otlp/wire/protobuf.ts'
+import * as wire from '../../../../lib/otlp/wire/protobuf.ts'
 import { MAX_EXPORT_PARTS } from '../../../../lib/schema/otlp.ts'
 import { stringifyExact } from '../../../../lib/trace/json/exact-json.ts'
+import { readAll, readGroups } from './read-all.ts'
+
+const { encodeProtobuf } = wire
+const decodeProtobuf = (body: Uint8Array) => readGroups(wire.decodeProtobuf(body))
+const decodeProtobufSpans = (body: Uint8Array) => readAll(wire.decodeProtobufSpans(body))
 
 function varint(value: bigint | number): Buffer {
   const bytes: number[] = []
@@ -155,4 +160,18 @@ t.test('answers with the empty message, or with what was refused', async t => {
   t.same(encodeProtobuf(0, ''), Buffer.alloc(0))
   t.same(encodeProtobuf(300, 'too many'), inside(1, whole(1, 300), text(2, 'too many')))
   t.same(encodeProtobuf(0, 'a warning'), inside(1, text(2, 'a warning')))
+})
+
+t.test('the head of a span says what the span says', async t => {
+  const [group] = wire.decodeProtobuf(requestOf(Buffer.alloc(0), SPAN_BYTES))
+  t.equal(group?.spans.length, 2)
+  const { traceId, spanId, parentSpanId, name, startMicros, endMicros } = NOTHING_READ
+  t.strictSame(group?.spans.head(0), {
+    ...{ traceId, spanId, parentSpanId, name, startMicros, endMicros },
+    lastEventMicros: 0
+  })
+  t.match(group?.spans.head(1), {
+    ...{ traceId: TRACE, spanId: SPAN, parentSpanId: PARENT, name: 'café' },
+    ...{ startMicros: SPAN_READ.startMicros, endMicros: SPAN_READ.endMicros, lastEventMicros: 1 }
+  })
 })

@@ -1,0 +1,8 @@
+/** Groups of an export with all of their spans read, as they are when all of them are stored. */
+import type { OtlpSpan, SentSpans, SpanGroup } from '../../../../lib/otlp/wire/request.ts'
+
+export const readAll = (spans: SentSpans): OtlpSpan[] =>
+  Array.from({ length: spans.length }, (_, place) => spans.read(place))
+
+export const readGroups = (groups: readonly SpanGroup[]) =>
+  groups.map(({ origin, spans, encode }) => ({ origin, spans: readAll(spans), encode }))
