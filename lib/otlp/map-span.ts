@@ -3,7 +3,7 @@
  * place for is kept in `attributes`, what OTLP itself says of a span under the names that OpenTelemetry gives to it where it
  * is written down elsewhere than in OTLP (`otel.scope.name` and the like).
  */
-import { MAX_DOCUMENT_BYTES, MAX_EVENTS, MAX_NAME, MAX_TEXT, SPAN_KINDS, type SpanInput } from '../schema/input.ts'
+import { MAX_EVENTS, MAX_NAME, MAX_TEXT, SPAN_KINDS, type SpanInput } from '../schema/input.ts'
 import type { Json } from '../trace/json/exact-json.ts'
 import type { FreeJson } from '../trace/json/free-json.ts'
 import type { Reading } from '../trace/json/reader.ts'
@@ -23,13 +23,6 @@ export interface MappedSpan {
   readonly span: Reading<SpanInput>
   readonly hints: SpanHints
 }
-
-/**
- * More events, or more links, make a span too large to be stored, whatever they say: a document has at least so many bytes
- * of each. What comes behind these is not written down, since nothing of such a span is kept.
- */
-const MOST_EVENTS = MAX_EVENTS + Math.ceil(MAX_DOCUMENT_BYTES / 64)
-const MOST_LINKS = Math.ceil(MAX_DOCUMENT_BYTES / 24)
 
 type Member = readonly [name: string, value: FreeJson]
 
@@ -120,14 +113,13 @@ function describeSpan(span: OtlpSpan, name: string): Member[] {
   if (span.statusMessage !== '') more.push(['otel.status_description', span.statusMessage])
   if (span.traceState !== '') more.push(['otel.trace_state', span.traceState])
   if (span.flags !== 0) more.push(['otel.flags', span.flags])
-  if (links.length > 0) more.push(['otel.links', links.slice(0, MOST_LINKS).map(mapLink)])
+  if (links.length > 0) more.push(['otel.links', links.map(mapLink)])
   if (span.droppedAttributes !== 0) more.push(['otel.dropped_attributes_count', span.droppedAttributes])
   if (span.droppedEvents !== 0) more.push(['otel.dropped_events_count', span.droppedEvents])
   if (span.droppedLinks !== 0) more.push(['otel.dropped_links_count', span.droppedLinks])
   if (endMicros < startMicros) more.push(['otel.end_time', timestampOf(endMicros)])
   const members = readMembers(more)
-  if (events.length > MAX_EVENTS)
-    members.push(['otel.events', listOf(events.slice(MAX_EVENTS, MOST_EVENTS).map(describeEvent))])
+  if (events.length > MAX_EVENTS) members.push(['otel.events', listOf(events.slice(MAX_EVENTS).map(describeEvent))])
   return members
 }
 

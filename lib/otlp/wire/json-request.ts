@@ -8,7 +8,7 @@ import { Refusal } from '../../errors.ts'
 import { readBody } from '../../trace/body.ts'
 import { type Json, plainNumber, stringifyExact } from '../../trace/json/exact-json.ts'
 import { setOwn } from '../../trace/metadata.ts'
-import { Parts } from './parts.ts'
+import { MOST_EVENTS, MOST_LINKS, Parts } from './parts.ts'
 import type { Attributes, Origin, OtlpEvent, OtlpLink, OtlpSpan, SentSpans, SpanGroup, SpanHead } from './request.ts'
 import { microsOfText } from './time.ts'
 
@@ -89,7 +89,7 @@ class JsonSpans implements SentSpans {
 }
 
 function readHead(span: JsonObject, path: string): SpanHead {
-  const events = arrayOf(span, 'events', `${path}.events`)
+  const events = arrayOf(span, 'events', `${path}.events`).slice(0, MOST_EVENTS)
   let lastEventMicros = 0
   for (const [i, event] of events.entries()) {
     const eventPath = `${path}.events[${i}]`
@@ -120,9 +120,9 @@ function readSpan(span: JsonObject, path: string): OtlpSpan {
     endMicros: microsOf(span, 'endTimeUnixNano', path),
     attributes: attributesOf(span, path),
     droppedAttributes: countOf(span, 'droppedAttributesCount', path),
-    events: listOf(span, 'events', path, readEvent),
+    events: listOf(span, 'events', path, readEvent, MOST_EVENTS),
     droppedEvents: countOf(span, 'droppedEventsCount', path),
-    links: listOf(span, 'links', path, readLink),
+    links: listOf(span, 'links', path, readLink, MOST_LINKS),
     droppedLinks: countOf(span, 'droppedLinksCount', path),
     statusCode: enumOf(status, 'code', `${path}.status`, STATUS_CODES),
     statusMessage: textOf(status, 'message', `${path}.status`)
@@ -218,11 +218,18 @@ function textOf(object: JsonObject, field: string, path: string): string {
   return typeof value === 'string' ? value : refuse(`${path}.${field}`, 'must be a string')
 }
 
-function listOf<T>(object: JsonObject, field: string, path: string, read: (item: JsonObject, path: string) => T): T[] {
+/** `most`: how many of the list are read. */
+function listOf<T>(
+  object: JsonObject,
+  field: string,
+  path: string,
+  read: (item: JsonObject, path: string) => T,
+  most?: number
+): T[] {
   const listPath = pathOf(path, field)
   const list = arrayOf(object, field, listPath)
   parts.add(list.length)
-  return list.map((item, i) => read(objectOf(item, `${listPath}[${i}]`), `${listPath}[${i}]`))
+  return list.slice(0, most).map((item, i) => read(objectOf(item, `${listPath}[${i}]`), `${listPath}[${i}]`))
 }
 
 const pathOf = (path: string, field: string): string => (path === 'body' ? field : `${path}.${field}`)

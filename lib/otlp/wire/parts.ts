@@ -1,6 +1,14 @@
 /** Counts what an export is made of, so that few bytes cannot take much memory. */
 import { Refusal } from '../../errors.ts'
+import { MAX_DOCUMENT_BYTES, MAX_EVENTS } from '../../schema/input.ts'
 import { MAX_EXPORT_PARTS } from '../../schema/otlp.ts'
+
+/**
+ * A span with more events, or more links, is too large to be stored, whatever they say: a document has at least so many
+ * bytes of each. Those behind these are not read. What is read is still too large, so the span is refused as such.
+ */
+export const MOST_EVENTS = MAX_EVENTS + Math.ceil(MAX_DOCUMENT_BYTES / 64)
+export const MOST_LINKS = Math.ceil(MAX_DOCUMENT_BYTES / 24)
 
 export class Parts {
   #left = MAX_EXPORT_PARTS

@@ -6,7 +6,7 @@ import protobuf from 'protobufjs'
 import { Refusal } from '../../errors.ts'
 import type { Json } from '../../trace/json/exact-json.ts'
 import { setOwn } from '../../trace/metadata.ts'
-import { Parts } from './parts.ts'
+import { MOST_EVENTS, MOST_LINKS, Parts } from './parts.ts'
 import type { Attributes, Origin, OtlpEvent, OtlpLink, OtlpSpan, SentSpans, SpanGroup, SpanHead } from './request.ts'
 import { type Int64, integerOf, microsOf } from './time.ts'
 
@@ -137,6 +137,8 @@ const SpanHeadType = root.lookupType('SpanHead')
 const RESOURCE_SPANS = 1
 const SCOPE_SPANS = 2
 const SPANS = 2
+const EVENTS = 11
+const LINKS = 13
 
 /** Reads an export request. Throws `invalid_request` where the bytes are none. */
 export function decodeProtobuf(bytes: Uint8Array): SpanGroup[] {
@@ -253,11 +255,17 @@ class ProtobufSpans implements SentSpans {
   }
 
   head(place: number): SpanHead {
-    return decoding(() => readHead(decodeAt(SpanHeadType, this.#bytes, this.#places[place] as Place)))
+    return decoding(() => readHead(this.#decode(SpanHeadType, place)))
   }
 
   read(place: number): OtlpSpan {
-    return decoding(() => readSpan(decodeAt(Span, this.#bytes, this.#places[place] as Place)))
+    return decoding(() => readSpan(this.#decode(Span, place)))
+  }
+
+  #decode<T>(type: protobuf.Type, place: number): T {
+    const at = this.#places[place] as Place
+    const short = at.end - at.from < 2 * MOST_EVENTS ? undefined : shorten(this.#bytes, at)
+    return short === undefined ? decodeAt(type, this.#bytes, at) : decodeAt(type, short, { from: 0, end: short.length })
   }
 
   encode(places: readonly number[]): Uint8Array {
@@ -269,6 +277,30 @@ class ProtobufSpans implements SentSpans {
     }
     return writer.finish()
   }
+}
+
+/** The bytes of a span without the events and links that are not read; undefined if it has no such. */
+function shorten(bytes: Uint8Array, { from, end }: Place): Uint8Array | undefined {
+  const reader = protobuf.Reader.create(bytes)
+  const left = new Map([
+    [EVENTS, MOST_EVENTS],
+    [LINKS, MOST_LINKS]
+  ])
+  const kept: Uint8Array[] = []
+  let keptFrom = from
+  reader.pos = from
+  while (reader.pos < end) {
+    const start = reader.pos
+    const tag = reader.tag()
+    reader.skipType(tag & 7, 0, tag >>> 3)
+    const room = left.get(tag >>> 3)
+    if (room === undefined) continue
+    left.set(tag >>> 3, room - 1)
+    if (room > 0) continue
+    if (start > keptFrom) kept.push(bytes.subarray(keptFrom, start))
+    keptFrom = reader.pos
+  }
+  return keptFrom === from ? undefined : Buffer.concat([...kept, bytes.subarray(keptFrom, end)])
 }
 
 const readHead = (head: SpanHeadMessage): SpanHead => ({

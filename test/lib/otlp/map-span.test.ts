@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
+import { readExport } from '../../../lib/otlp/read-export.ts'
 import { MAX_DOCUMENT_BYTES } from '../../../lib/schema/input.ts'
+import { toProtobuf } from '../../fixtures/bodies/fuzz-otlp.ts'
 import { exportOf, keyValues, otlpSpan } from '../../fixtures/bodies/otlp.ts'
 import { mapAttributes, mapOne, readRequest, spansOf } from './mapped.ts'
 
@@ -264,16 +266,19 @@ t.test('what no column can hold is mended, and kept as it was', async t => {
   t.equal(mapAttributes({ 'otel.span_kind': 'mine' }).attributes['otel.span_kind'], 'mine', 'what was sent comes first')
 })
 
-t.test('of more events or links than a document can hold, no more are written down than make it too large', async t => {
+t.test('of more events or links than a document can hold, no more are read than make it too large', async t => {
   const event = { name: 'x', timeUnixNano: '0' }
   const link = { traceId: '', spanId: '' }
   for (const [name, given] of [
     ['otel.events', { events: Array.from({ length: 100_000 }, () => event) }],
     ['otel.links', { links: Array.from({ length: 100_000 }, () => link) }]
   ] as const) {
-    const [mapped] = [...readRequest(exportOf({ ...otlpSpan(), ...given })).traces.values()].flat()
-    const { length } = mapped?.span.attributes?.stored ?? ''
-    t.ok(length > MAX_DOCUMENT_BYTES, `${name}: the span is too large`)
-    t.ok(length < 1.5 * MAX_DOCUMENT_BYTES, `${name}: ${length} characters`)
+    const request = exportOf({ ...otlpSpan(), ...given })
+    for (const read of [readRequest(request), readExport(toProtobuf(request), 'protobuf')]) {
+      const [mapped] = [...read.traces.values()].flat()
+      const { length } = mapped?.span.attributes?.stored ?? ''
+      t.ok(length > MAX_DOCUMENT_BYTES, `${name}: the span is too large`)
+      t.ok(length < 1.5 * MAX_DOCUMENT_BYTES, `${name}: ${length} characters`)
+    }
   }
 })
