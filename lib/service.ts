@@ -19,7 +19,7 @@ import { WritePath } from './ingest/write-path.ts'
 import { parallelismOf } from './limits/parallelism.ts'
 import type { Logger } from './log.ts'
 import { Metrics } from './metrics.ts'
-import { measureDatabase } from './store/database-size.ts'
+import { measureDatabase } from './store/server/database-size.ts'
 
 export interface Service {
   /** The address at which it listens: `http://<host>:<port>`. */

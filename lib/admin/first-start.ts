@@ -1,8 +1,9 @@
 import type { Sql } from 'postgres'
+import { isOtherSecret, OTHER_SECRET } from '../access/digest-secret.ts'
 import type { Database } from '../database/database.ts'
 import { isBehind, readSchemaState } from '../database/migrate.ts'
 import { Pool } from '../database/pool.ts'
-import { insertFirstProject } from '../store/first-project.ts'
+import { hasProjects, insertFirstProject } from '../store/first-project.ts'
 import { AdminError } from './admin-error.ts'
 import { type KeyMaking, makeKey } from './keys.ts'
 
@@ -35,6 +36,11 @@ export async function prepareFirstStart(database: Database, keyPrefix: string): 
 async function makeFirst(sql: Sql, making: KeyMaking): Promise<FirstStart> {
   const schema = await readSchemaState(sql)
   if (isBehind(schema)) return hindered(`the schema is ${schema.state}: run \`spoor migrate\``)
+  // Where there are projects nothing is written: the database may be a standby.
+  if (await hasProjects(sql)) {
+    const isOther = await isOtherSecret(sql, making.digestSecret ?? '')
+    return isOther ? hindered(OTHER_SECRET) : { key: undefined, obstacle: undefined }
+  }
   const { key, stored } = await makeKey(sql, making)
   const projectId = await insertFirstProject(sql, stored)
   return { key: projectId === undefined ? undefined : key, obstacle: undefined }

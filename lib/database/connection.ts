@@ -18,7 +18,7 @@ import {
   socketOpener,
   type TlsMode
 } from './open-socket.ts'
-import { setSession } from './session.ts'
+import { setSession } from './session/open-session.ts'
 import { TYPES } from './types.ts'
 
 /** A postgres:// address, or a server's Unix socket. */

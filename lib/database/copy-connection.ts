@@ -11,7 +11,7 @@ import type { ConnectOptions, Database } from './database.ts'
 import { classifyFailure } from './failure.ts'
 import { HungCheck, pidOf, TICK_MS } from './pooled/hung-connection.ts'
 import { PoolError } from './pooled/pool-error.ts'
-import { openSession } from './session.ts'
+import { openSession } from './session/open-session.ts'
 
 /** Type and length of a message of the protocol. */
 const HEADER_BYTES = 5

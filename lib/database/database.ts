@@ -2,9 +2,9 @@
 import type { Socket } from 'node:net'
 import type { Sql } from 'postgres'
 import type { ConnectionLimit } from './pooled/connection-limit.ts'
-import type { SessionSettings } from './session.ts'
+import type { SessionSettings } from './session/open-session.ts'
 
-/** The settings hold once the connection is opened by openSession (session.ts). */
+/** The settings hold once the connection is opened by openSession (session/open-session.ts). */
 export interface ConnectOptions extends SessionSettings {
   /** Shown in pg_stat_activity. */
   readonly applicationName?: string

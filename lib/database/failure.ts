@@ -10,6 +10,8 @@ export type Failure = 'lost' | 'refused' | 'retry' | 'bug'
 
 /** SQLSTATEs, as https://www.postgresql.org/docs/current/errcodes-appendix.html has them. */
 export const SQLSTATE = {
+  /** Of poolers: what they do not allow. */
+  protocolViolation: '08P01',
   /** Another transaction changed what this one had read. */
   serializationFailure: '40001',
   deadlockDetected: '40P01',
@@ -17,6 +19,8 @@ export const SQLSTATE = {
   readOnlyTransaction: '25006',
   idleInTransactionTimeout: '25P03',
   transactionTimeout: '25P04',
+  /** pg_hba.conf has nothing for a connection such as this. */
+  invalidAuthorization: '28000',
   invalidPassword: '28P01',
   diskFull: '53100',
   tooManyConnections: '53300',
@@ -65,8 +69,9 @@ const REFUSING_CLASSES: readonly string[] = [
 const NEVER_SENT = ['CONNECT_TIMEOUT', 'POOL_FULL', 'POOL_CLOSED', 'NOT_CONNECTED', 'CLIENT_GONE']
 /** System calls that fail only before a connection stands. */
 const CONNECTING = ['connect', 'getaddrinfo']
-/** Codes of a broken connection: of the driver (such as CONNECTION_CLOSED), of the pool, and of node's sockets. */
-const LOST = /^(CONNECTION_|ECONN|EPIPE$|ETIMEDOUT$|EHOSTUNREACH$|ENETUNREACH$|ENETDOWN$|ERR_STREAM_|ERR_SOCKET_)/
+/** Codes of a broken connection: of the driver (such as CONNECTION_CLOSED), of the pool, and of node's sockets and TLS. */
+const LOST =
+  /^(CONNECTION_|ECONN|EPIPE$|ETIMEDOUT$|EHOSTUNREACH$|ENETUNREACH$|ENETDOWN$|ERR_STREAM_|ERR_SOCKET_|ERR_SSL_|ERR_TLS_)/
 
 interface DatabaseError {
   readonly name?: unknown

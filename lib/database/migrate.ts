@@ -20,6 +20,7 @@ import type { Logger } from '../log.ts'
 import type { Database } from './database.ts'
 import { SQLSTATE } from './failure.ts'
 import { Pool } from './pool.ts'
+import { requireSession } from './session/require-session.ts'
 
 export interface Migration {
   readonly version: number
@@ -66,6 +67,7 @@ export async function migrate(database: Database, log: Logger, folder?: string):
   const [holder, pool] = [new Pool(connect, { size: 1, limit }), new Pool(connect, { size: 1, limit })]
   try {
     return await holder.run(async lock => {
+      await requireSession(lock, pool)
       await checkServerVersion(lock)
       await acquireLock(lock, log)
       await createHistory(lock)

@@ -15,7 +15,7 @@ import { ConnectionLimit, type Holder } from './pooled/connection-limit.ts'
 import { type Connect, TICK_MS } from './pooled/hung-connection.ts'
 import { abandon, failIfLost, forgetRows, giveUpIfHung, giveUpOpening, type Lease, makeLease } from './pooled/lease.ts'
 import { PoolError } from './pooled/pool-error.ts'
-import { openSession } from './session.ts'
+import { openSession } from './session/open-session.ts'
 
 export interface PoolOptions {
   readonly size: number

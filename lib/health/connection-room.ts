@@ -1,6 +1,6 @@
 /** Whether PostgreSQL allows as many connections as the processes of a server would use. */
 import type { Shortage } from '../database/pooled/connection-limit.ts'
-import type { ConnectionRoom } from '../store/connection-room.ts'
+import type { ConnectionRoom } from '../store/server/connection-room.ts'
 
 /** What one process has found out. */
 export function describeShortage(shortage: Shortage | undefined): string[] {

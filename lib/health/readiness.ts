@@ -4,11 +4,11 @@
  * writes work again.
  */
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Sql } from 'postgres'
+import { classifyFailure } from '../database/failure.ts'
 import type { SqlAccess } from '../database/sql-access.ts'
 import type { Ingest } from '../ingest/ingest.ts'
-import { checkForRoom, isReadOnly, tryWrite } from '../store/trial-write.ts'
-import { nameObstacle, READ_ONLY, STUCK } from './obstacles.ts'
+import { CHECK_ACCESS, CHECK_ROOM, TRY_WRITE } from '../store/server/trial-write.ts'
+import { nameObstacle, STUCK } from './obstacles.ts'
 import type { Setup } from './setup.ts'
 
 /** A check that takes longer counts as an obstacle, so that the question is answered in time. */
@@ -25,13 +25,14 @@ export class Readiness {
   readonly #setup: Pick<Setup, 'lacking' | 'obstacle'>
   /** Writes as small writes do. */
   readonly #sql: SqlAccess
-  readonly #ingest: Pick<Ingest, 'admit'>
+  /** Writes as all others do. */
+  readonly #ingest: Pick<Ingest, 'admit' | 'check'>
   readonly #access: Check
   readonly #look: Check
   /** Whether a write was refused and no trial has succeeded since. */
   #isRefusing = false
 
-  constructor(setup: Pick<Setup, 'lacking' | 'obstacle'>, sql: SqlAccess, ingest: Pick<Ingest, 'admit'>) {
+  constructor(setup: Pick<Setup, 'lacking' | 'obstacle'>, sql: SqlAccess, ingest: Pick<Ingest, 'admit' | 'check'>) {
     this.#setup = setup
     this.#sql = sql
     this.#ingest = ingest
@@ -56,12 +57,17 @@ export class Readiness {
   }
 
   async #checkAccess(): Promise<Obstacles> {
-    return (await this.#sql.write(isReadOnly)) ? [READ_ONLY] : []
+    // The connection that it goes over may have been lost while nobody used it.
+    await this.#ingest.check(CHECK_ACCESS).catch(error => {
+      if (classifyFailure(error) !== 'lost') throw error
+      return this.#ingest.check(CHECK_ACCESS)
+    })
+    return []
   }
 
   async #lookInside(): Promise<Obstacles> {
     const isTrial = this.#isRefusing
-    await this.#sql.write((sql: Sql) => (isTrial ? tryWrite(sql) : checkForRoom(sql)))
+    await this.#sql.write(sql => sql.unsafe(isTrial ? TRY_WRITE : CHECK_ROOM))
     if (isTrial) this.#isRefusing = false
     return []
   }
@@ -107,7 +113,8 @@ class Check {
     try {
       return await this.#work()
     } catch (error) {
-      return [nameObstacle((error as { cause?: unknown }).cause)]
+      // A refusal has what PostgreSQL said as its cause.
+      return [nameObstacle((error as { cause?: unknown }).cause ?? error)]
     } finally {
       this.#isUnderWay = false
       this.#endedAt = performance.now()

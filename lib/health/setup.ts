@@ -9,15 +9,16 @@ import type { Sql } from 'postgres'
 import { claimSecret, OTHER_SECRET } from '../access/digest-secret.ts'
 import { ConfigError } from '../config.ts'
 import type { Database } from '../database/database.ts'
-import { classifyFailure } from '../database/failure.ts'
+import { classifyFailure, isReadOnlyRefusal } from '../database/failure.ts'
 import { isBehind, migrate, readSchemaState, type SchemaState } from '../database/migrate.ts'
 import { Pool } from '../database/pool.ts'
+import { requireSession } from '../database/session/require-session.ts'
 import type { Logger } from '../log.ts'
 import { AWAY, nameObstacle } from './obstacles.ts'
 
 type State =
   | { readonly is: 'ready' }
-  | { readonly is: 'waiting'; readonly why: string }
+  | { readonly is: 'waiting'; readonly why: string; readonly cause: string }
   | { readonly is: 'lacking'; readonly what: string }
 
 /** How soon a database is noticed that has come up late or has recovered. */
@@ -28,7 +29,7 @@ export class Setup {
   readonly #autoMigrate: boolean
   readonly #log: Logger
   readonly #migrations: string | undefined
-  #state: State = { is: 'waiting', why: AWAY }
+  #state: State = { is: 'waiting', why: AWAY, cause: '' }
   #timer: NodeJS.Timeout | undefined
   #stopped = false
   #looking = false
@@ -76,16 +77,20 @@ export class Setup {
     const { digestSecret } = this.#database
     if (digestSecret === undefined) return { is: 'lacking', what: 'KEY_DIGEST_SECRET is not set' }
     try {
-      const schema = await this.#ask(sql => readSchemaState(sql, this.#migrations))
+      const schema = await this.#ask(async (sql, other) => {
+        await requireSession(sql, other)
+        return readSchemaState(sql, this.#migrations)
+      })
       if (isBehind(schema)) {
         if (!this.#autoMigrate) return { is: 'lacking', what: `${describe(schema)}: run \`spoor migrate\`` }
-        await migrate(this.#database, this.#log, this.#migrations)
+        await this.#migrate(schema)
       }
-      const isOurs = await this.#ask(sql => claimSecret(sql, digestSecret))
-      return isOurs ? { is: 'ready' } : { is: 'lacking', what: OTHER_SECRET }
+      return (await this.#claimSecret(digestSecret)) ? { is: 'ready' } : { is: 'lacking', what: OTHER_SECRET }
     } catch (error) {
       const failure = classifyFailure(error)
-      if (failure === 'lost' || failure === 'refused') return { is: 'waiting', why: nameObstacle(error) }
+      if (failure === 'lost' || failure === 'refused') {
+        return { is: 'waiting', why: nameObstacle(error), cause: causeOf(error) }
+      }
       const { message } = error as Error
       return {
         is: 'lacking',
@@ -94,13 +99,32 @@ export class Setup {
     }
   }
 
-  async #ask<T>(work: (sql: Sql) => Promise<T>): Promise<T> {
-    const { connect, limit } = this.#database
-    const pool = new Pool(onClose => connect({ applicationName: 'setup', onClose }), { size: 1, limit })
+  async #migrate(schema: SchemaState): Promise<void> {
     try {
-      return await pool.run(work)
+      await migrate(this.#database, this.#log, this.#migrations)
+    } catch (error) {
+      // What is stored cannot even be read with this schema.
+      if (isReadOnlyRefusal(error)) throw new ConfigError(`${describe(schema)}, but the database takes no writes`)
+      throw error
+    }
+  }
+
+  /** On a standby nobody can claim it, nor make keys: there it is nobody else's. */
+  async #claimSecret(secret: string): Promise<boolean> {
+    return this.#ask(sql => claimSecret(sql, secret)).catch(error => {
+      if (!isReadOnlyRefusal(error)) throw error
+      return true
+    })
+  }
+
+  async #ask<T>(work: (sql: Sql, other: Pool) => Promise<T>): Promise<T> {
+    const { connect, limit } = this.#database
+    const open = () => new Pool(onClose => connect({ applicationName: 'setup', onClose }), { size: 1, limit })
+    const [pool, other] = [open(), open()]
+    try {
+      return await pool.run(sql => work(sql, other))
     } finally {
-      await pool.end()
+      await Promise.all([pool.end(), other.end()])
     }
   }
 
@@ -111,7 +135,9 @@ export class Setup {
     if (state.is === 'lacking') {
       if (before.is !== 'lacking' || before.what !== state.what) this.#log.error(`not configured: ${state.what}`)
     } else if (state.is === 'waiting') {
-      if (this.#timer === undefined) this.#log.warn({ database: this.#database.location }, `${state.why}; trying again`)
+      const { why, cause } = state
+      const isNews = this.#timer === undefined || before.is !== 'waiting' || before.why !== why
+      if (isNews) this.#log.warn({ database: this.#database.location, cause }, `${why}; trying again`)
     } else if (this.#timer !== undefined) {
       this.#log.info('the database is there and configured')
     }
@@ -120,4 +146,12 @@ export class Setup {
 
 function describe({ state, version, latest }: SchemaState): string {
   return state === 'missing' ? 'the database has no schema yet' : `the schema is at ${version}, and ${latest} is needed`
+}
+
+/** What went wrong with a connection, or with all addresses of a name, for the log. */
+function causeOf(error: unknown): string {
+  const { cause } = error as { cause?: unknown }
+  const first = cause ?? error
+  const { message, code } = (first instanceof AggregateError ? first.errors[0] : first) as Error & { code?: string }
+  return message || String(code)
 }

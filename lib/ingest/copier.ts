@@ -47,22 +47,33 @@ export class Copier implements Holder {
    * the connection breaks or PostgreSQL refuses the write for another reason.
    */
   async write(batch: Batch): Promise<boolean> {
-    const connection = await this.#connect()
     try {
-      await this.#batches.write(connection, batch, this.#slot)
+      await this.#use(connection => this.#batches.write(connection, batch, this.#slot))
       return true
     } catch (error) {
       if (isUniqueViolation(error) || isDivisionByZero(error)) return false
       throw error
-    } finally {
-      this.#idleSince = performance.now()
-      if (this.#limit.isWanted) void this.closeIdle()
     }
+  }
+
+  /** Runs a statement that gives nothing. */
+  check(statement: string): Promise<void> {
+    return this.#use(connection => connection.send(queryMessage(statement)))
   }
 
   close(): void {
     this.#limit.part(this)
     void this.closeIdle()
+  }
+
+  async #use(work: (connection: CopyConnection) => Promise<unknown>): Promise<void> {
+    const connection = await this.#connect()
+    try {
+      await work(connection)
+    } finally {
+      this.#idleSince = performance.now()
+      if (this.#limit.isWanted) void this.closeIdle()
+    }
   }
 
   async #connect(): Promise<CopyConnection> {
@@ -78,4 +89,13 @@ export class Copier implements Holder {
     })
     return connection
   }
+}
+
+/** The message of the protocol that holds a whole statement. */
+function queryMessage(statement: string): Buffer {
+  const text = Buffer.from(`${statement}\0`)
+  const message = Buffer.alloc(5 + text.length, 'Q')
+  message.writeUInt32BE(4 + text.length, 1)
+  text.copy(message, 5)
+  return message
 }

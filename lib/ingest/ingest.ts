@@ -50,6 +50,8 @@ export interface Ingest {
    * Throws the Refusal `quota_exhausted` if the queue is full.
    */
   admit(bytes: number, requests?: number): { release(): void }
+  /** Runs a statement that gives nothing where batches are written; rejects with what PostgreSQL, or the connection, says. */
+  check(statement: string): Promise<void>
   /** Writes what is queued, then ends the threads and the connections. */
   close(): Promise<void>
 }

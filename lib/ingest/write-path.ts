@@ -226,6 +226,21 @@ export class WritePath implements Ingest {
     return this.#admission.admit(bytes, requests)
   }
 
+  async check(statement: string): Promise<void> {
+    const writer = this.#idle.pop()
+    // Where all lanes are at work, they look at traces as they do: over a connection that is opened in the same way.
+    if (writer === undefined) {
+      await this.#pool.run(sql => sql.unsafe(statement))
+      return
+    }
+    try {
+      await writer.check(statement)
+    } finally {
+      this.#idle.push(writer)
+      this.#schedule()
+    }
+  }
+
   async close(): Promise<void> {
     if (!this.#queue.isEmpty) {
       await new Promise<void>(resolve => {

@@ -102,6 +102,11 @@ export class Writer {
     }
   }
 
+  /** Runs a statement that gives nothing over the connection for COPY. Not while a batch is under way. */
+  check(statement: string): Promise<void> {
+    return this.#copier.check(statement)
+  }
+
   close(): void {
     this.#copier.close()
   }

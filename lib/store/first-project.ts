@@ -5,6 +5,11 @@ import { SCOPES } from '../access/keys.ts'
 /** The SQLSTATE unique_violation: another process was quicker. */
 const UNIQUE_VIOLATION = '23505'
 
+export async function hasProjects(sql: Sql): Promise<boolean> {
+  const [row] = await sql<[{ has: boolean }]>`select exists (select from projects) as has`
+  return row.has
+}
+
 /**
  * Makes the project `default`, an owner account for it if there is none, and a key with every scope, in one statement.
  * Returns the project's id. Undefined, and nothing is made, if any project exists. If two processes start at the same

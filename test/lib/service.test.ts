@@ -101,6 +101,36 @@ t.test('a read-only database is not ready', async t => {
   t.equal((await call('GET', '/readyz')).status, 503)
 })
 
+t.test('where traces cannot be written the server is not ready, whatever else works', async t => {
+  const database = await testDatabase(t)
+  const relay = await testRelay(t, database.target)
+  // The way of small writes and of reads is another one.
+  const connect: typeof database.connect = (options, onSocket) =>
+    (options?.applicationName === 'writer' ? relay : database).connect(options, onSocket)
+  const { call } = await testService(t, { database, view: { connect } })
+  const record = () =>
+    call('POST', '/api/v1/traces', { body: { ...TRACE, trace: { ...TRACE.trace, id: 'b'.repeat(32) } } })
+  t.equal((await call('GET', '/readyz')).status, 200)
+  relay.cut()
+  t.match(await call('GET', '/readyz'), { status: 503, body: { reasons: ['the database cannot be reached'] } })
+  t.equal((await record()).status, 429)
+  t.equal((await call('GET', '/api/v1/traces')).status, 200)
+  relay.mend()
+  await until(async () => (await call('GET', '/readyz')).status === 200)
+  t.equal((await record()).status, 201)
+})
+
+t.test('the log says why the database cannot be reached', async t => {
+  const database = await testDatabase(t)
+  const lines: string[] = []
+  const log = createLog('warn', { write: line => lines.push(line) })
+  const config = readConfig({ PORT: '0', WORKERS: '1' })
+  const { connect } = databaseAt('postgres://127.0.0.1:1/none')
+  const service = await startService(config, log, { ...database, connect })
+  t.teardown(() => service.close())
+  t.match(lines.join(''), /"cause":"connect ECONNREFUSED 127.0.0.1:1".*the database cannot be reached/)
+})
+
 t.test('closing answers what is under way and takes nothing new', async t => {
   const started = signal()
   const finish = signal()

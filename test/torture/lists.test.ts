@@ -1,7 +1,7 @@
 import type { Sql } from 'postgres'
 import t from 'tap'
 import { READER_SETTINGS } from '../../lib/database/reader-settings.ts'
-import { openSession } from '../../lib/database/session.ts'
+import { openSession } from '../../lib/database/session/open-session.ts'
 import { edgeBelow, TRACE_ORDERS } from '../../lib/store/lists/order.ts'
 import { listScores, type ScoreQuery } from '../../lib/store/lists/score-list.ts'
 import { DEPTH, readDeep } from '../../lib/store/lists/trace-depth.ts'

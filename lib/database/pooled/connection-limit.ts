@@ -3,7 +3,8 @@
  * are taken, that of the connection that has been idle for longest is given up for it, or the next one that becomes idle.
  *
  * PostgreSQL may allow fewer than there are places (the limit of a role, a database or the server), and says so only when one
- * is opened. From then on there are as many places as there are connections, and now and then one more is tried.
+ * is opened. From then on there are as many places as there are connections, and now and then one more is tried. What asks
+ * for a moment after a connection that is silent (hung-connection.ts) needs no place.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { isTooManyConnections } from '../failure.ts'

@@ -1,7 +1,7 @@
 /** A connection that is opened for one purpose, and is in nobody's pool. */
 import type { Sql } from 'postgres'
 import type { ConnectOptions, Database } from '../database.ts'
-import { openSession } from '../session.ts'
+import { openSession } from '../session/open-session.ts'
 
 type Opener = Pick<Database, 'connect' | 'limit'>
 

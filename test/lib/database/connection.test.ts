@@ -1,7 +1,7 @@
 import { connect, createServer, type Server } from 'node:net'
 import t, { type Test } from 'tap'
 import { connectTo, type SocketTarget, withDatabase } from '../../../lib/database/connection.ts'
-import { openSession } from '../../../lib/database/session.ts'
+import { openSession } from '../../../lib/database/session/open-session.ts'
 import { readTestServer, testDatabase } from '../../fixtures/database/database.ts'
 
 const database = await testDatabase(t)

@@ -1,0 +1,58 @@
+/**
+ * What stands between (PgBouncer and its like) may lend out a connection for no longer than a transaction. Then settings,
+ * prepared statements, locks and notices of one are met by others, and writes fail in ways that tell nobody why.
+ */
+import type { Sql } from 'postgres'
+import { ConfigError } from '../../config.ts'
+import { SQLSTATE } from '../failure.ts'
+import type { Pool } from '../pool.ts'
+import { pidOf } from '../pooled/hung-connection.ts'
+
+const LENT_OUT =
+  'DATABASE_URL leads to a pooler that lends out connections for a transaction or a statement (as PgBouncer does in its ' +
+  'modes `transaction` and `statement`): set pool_mode = session, or name PostgreSQL itself'
+
+/** Looks so often whether a connection is still the same one: a pooler may take turns among those that it has. */
+const LOOKS = 3
+
+/** Throws a ConfigError where `sql` is not one session for as long as it lasts; `other` is another connection. */
+export async function requireSession(sql: Sql, other: Pool): Promise<void> {
+  const { pid, isDirect } = await readBackend(sql)
+  if (isDirect) return
+  // While the other connection is in a transaction nobody else has its backend.
+  const shares = await other.run(async between => {
+    if (!(await begins(between))) return true
+    try {
+      const seen = [(await readBackend(between)).pid]
+      if (seen[0] === pid) return true
+      return await changes(sql, pid)
+    } finally {
+      await between.unsafe('rollback')
+    }
+  })
+  if (shares || (await changes(sql, pid))) throw new ConfigError(LENT_OUT)
+}
+
+/** A pooler tells its clients ids of its own. */
+async function readBackend(sql: Sql): Promise<{ pid: number; isDirect: boolean }> {
+  // Not prepared: the next time it may be another backend's turn, which would not know it.
+  const query = sql.unsafe<[{ pid: number }]>('select pg_backend_pid() as pid')
+  const [{ pid }] = await query
+  return { pid, isDirect: pid === pidOf(query) }
+}
+
+async function changes(sql: Sql, pid: number): Promise<boolean> {
+  for (let look = 0; look < LOOKS; look++) if ((await readBackend(sql)).pid !== pid) return true
+  return false
+}
+
+/** In its mode `statement` a pooler refuses transactions. */
+async function begins(sql: Sql): Promise<boolean> {
+  try {
+    await sql.unsafe('begin')
+    return true
+  } catch (error) {
+    if ((error as { code?: unknown }).code !== SQLSTATE.protocolViolation) throw error
+    return false
+  }
+}
