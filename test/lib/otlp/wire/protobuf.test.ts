@@ -49,9 +49,7 @@ const { any } = fc.letrec<{ any: Any }>(tie => ({
     fc.boolean().map((value): Any => [whole(2, Number(value)), String(value)]),
     fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }).map((value): Any => [whole(3, value), String(value)]),
     fc.integer().map((value): Any => [whole(3, value), String(value)]),
-    fc
-      .oneof(fc.double(), fc.constantFrom(Number.NaN, -Infinity, -0))
-      .map((value): Any => [double(4, value), JSON.stringify(Number.isFinite(value) ? value : String(value))]),
+    fc.double().map((value): Any => [double(4, value), JSON.stringify(Number.isFinite(value) ? value : String(value))]),
     fc
       .array(tie('any'), { maxLength: 3 })
       .map(
@@ -73,7 +71,7 @@ t.test('every value of an attribute is read as the JSON that it stands for', asy
   fc.assert(
     fc.property(any, ([encoded, json]) => {
       const [group] = decodeProtobuf(requestOf(attribute(9, 'key', encoded)))
-      const meant = group?.spans.read(0).attributes.get('key')
+      const meant = group?.spans[0]?.attributes.get('key')
       // Keys that look like integers stand first in JavaScript: then only the values are compared.
       if (/"\d+":/.test(json)) assert.deepEqual(JSON.parse(stringifyExact(meant)), JSON.parse(json))
       else assert.equal(stringifyExact(meant), json)
@@ -124,24 +122,19 @@ t.test('every field is read, what was not sent is nothing, and what nobody knows
   const group = inside(2, scope, inside(2, SPAN_BYTES, ...unknown), inside(2), text(3, 'scope schema'))
   const resource = inside(1, attributes(1, 'resource'))
   const [read, ...others] = decodeProtobuf(inside(1, resource, group, inside(2), text(3, 'resource schema')))
-  assert.deepEqual([read?.spans.read(0), read?.spans.read(1)], [SPAN_READ, NOTHING_READ])
+  assert.deepEqual(read?.spans, [SPAN_READ, NOTHING_READ])
   assert.deepEqual(read?.origin, {
     ...{ resource: new Map([['k', 'resource']]), resourceSchemaUrl: 'resource schema', scopeSchemaUrl: 'scope schema' },
     ...{ scopeName: 'lib', scopeVersion: '1.2', scopeAttributes: new Map([['k', 'scope']]) }
   })
-  t.strictSame(
-    others.map(({ spans }) => spans.length),
-    [0]
-  )
-  t.match(others, [{ origin: { resourceSchemaUrl: 'resource schema', scopeName: '' } }])
+  t.match(others, [{ spans: [], origin: { resourceSchemaUrl: 'resource schema', scopeName: '' } }])
   t.strictSame(decodeProtobuf(Buffer.alloc(0)), [])
 })
 
 t.test('chosen spans of a group are written so that they are read again', async () => {
   const spans = [Buffer.alloc(0), SPAN_BYTES, text(5, 'third')]
   const [group] = decodeProtobuf(requestOf(...spans))
-  const again = decodeProtobufSpans(group!.encode([2, 1]))
-  assert.deepEqual([again.read(0), again.read(1)], [group!.spans.read(2), SPAN_READ])
+  assert.deepEqual(decodeProtobufSpans(group!.encode([2, 1])), [group!.spans[2], SPAN_READ])
 })
 
 t.test('refuses what is no request, and what is made of too many parts', async t => {
