@@ -65,7 +65,11 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
   if (baseUrl !== undefined && (baseUrl.search !== '' || baseUrl.hash !== '')) {
     refuse('BASE_URL', 'must have neither a query nor a fragment')
   }
-  const databaseUrl = url('DATABASE_URL', ['postgres:', 'postgresql:']) && text('DATABASE_URL')
+  // It may name several hosts, which an URL cannot. What else may be wrong with it, lib/database says.
+  const databaseUrl = text('DATABASE_URL')
+  if (databaseUrl !== undefined && !/^postgres(ql)?:\/\//.test(databaseUrl)) {
+    throw new ConfigError('DATABASE_URL must be an address that begins with postgres:// or postgresql://')
+  }
   const keyPrefix = text('KEY_PREFIX') ?? 'spoor'
   if (!/^[0-9A-Za-z][0-9A-Za-z_-]{0,31}$/.test(keyPrefix)) {
     refuse('KEY_PREFIX', 'must be 1 to 32 letters, digits, underscores and hyphens, and begin with a letter or digit')

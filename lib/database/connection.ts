@@ -7,18 +7,12 @@
  * driver never answers. A single statement is atomic by itself. Maintenance that needs several statements uses
  * Pool.transaction.
  */
-import type { Socket } from 'node:net'
 import postgres, { type Sql } from 'postgres'
 import type { ConnectOptions, OnSocket } from './database.ts'
-import {
-  type Address,
-  CONNECT_TIMEOUT_MS,
-  describeTransport,
-  readTlsMode,
-  socketOpener,
-  type TlsMode
-} from './open-socket.ts'
 import { setSession } from './session/open-session.ts'
+import { type Address, describeAddress, readAddress, withPath } from './sockets/address.ts'
+import { CONNECT_TIMEOUT_MS, describeTransport, Opener } from './sockets/open-socket.ts'
+import { readTls } from './sockets/tls.ts'
 import { TYPES } from './types.ts'
 
 /** A postgres:// address, or a server's Unix socket. */
@@ -35,96 +29,106 @@ export interface SocketTarget {
 /** The beginning of every connection's name in pg_stat_activity. The process id follows. */
 export const APPLICATION = 'spoor'
 
-/**
- * Makes an instance of the driver for one connection, which opens at its first query. `onSocket` is called with every
- * socket that the driver opens, before the driver gets it.
- */
+type Connect = (options?: ConnectOptions, onSocket?: OnSocket) => Sql
+
+/** The same as connectorTo(target)(options, onSocket): for one connection. */
 export function connectTo(target: Target, options: ConnectOptions = {}, onSocket?: OnSocket): Sql {
-  const sql = connectUnset(target, options, onSocket)
-  setSession(sql, options)
-  return sql
+  return connectorTo(target)(options, onSocket)
 }
 
-function connectUnset(target: Target, options: ConnectOptions, onSocket?: OnSocket): Sql {
-  const settings = {
+/**
+ * What makes an instance of the driver for one connection, which opens at its first query. `onSocket` is given the socket
+ * that it goes over, before the driver has it, and another one where the driver opens another. Throws a ConfigError where the
+ * target contradicts itself.
+ */
+export function connectorTo(target: Target): Connect {
+  const address = addressOf(target)
+  const timeoutMs = readTimeout(address)
+  const opener = new Opener(address, timeoutMs)
+  const { user, password, database } = address
+  const known = {
+    ...(user !== undefined && { user }),
+    ...(password !== undefined && { password }),
+    ...(database !== undefined && { database })
+  }
+  return (options = {}, onSocket) => {
+    const series = opener.series()
+    const open = async () => {
+      const socket = await series.open()
+      onSocket?.(socket)
+      return socket
+    }
+    const sql = postgres({
+      ...settingsOf(address, timeoutMs, options),
+      ...known,
+      ...serverOf(address),
+      socket: open
+    } as never)
+    const { end } = sql
+    sql.end = async settings => {
+      if (settings?.timeout === 0) series.stop()
+      await end(settings)
+      series.stop()
+    }
+    setSession(sql as unknown as Sql, options)
+    return sql as unknown as Sql
+  }
+}
+
+function settingsOf(address: Address, timeoutMs: number, options: ConnectOptions) {
+  return {
     max: 1,
     idle_timeout: undefined,
     max_lifetime: null,
-    connect_timeout: CONNECT_TIMEOUT_MS / 1000,
+    connect_timeout: timeoutMs / 1000,
     onnotice: () => {},
     // See array-text.ts.
     fetch_types: false,
     ...(options.onClose !== undefined && { onclose: options.onClose }),
     ...(options.onNotice !== undefined && { onnotify: options.onNotice }),
     connection: {
+      ...address.settings,
       application_name: [`${APPLICATION}[${process.pid}]`, options.applicationName].join(' ').trim(),
       TimeZone: 'UTC',
       DateStyle: 'ISO'
     },
     types: TYPES,
-    // open-socket.ts does TLS.
+    // TLS is ours (sockets/tls.ts).
     ssl: false
   }
-  const open = socketOpener(tlsModeOf(target))
-  const openAt = async (address: Address) => {
-    const opened = breakAtEnd(await open(address))
-    onSocket?.(opened)
-    return opened
-  }
-  if (typeof target === 'string') {
-    const address = addressOf(target)
-    // The driver is told of only one host: with several, it would try for ever to reach one (postgres 3.4.9).
-    const first = { host: address.host[0], port: address.port[0] }
-    const socket = () => openAt(address)
-    return postgres(withoutCertificates(target), { ...settings, ...first, socket } as never) as unknown as Sql
-  }
-  const socket = openAt
-  const { socketDir, port, user, password, database } = target
-  const path = `${socketDir}/.s.PGSQL.${port}`
-  return postgres({ ...settings, path, user, password, database, socket } as never) as unknown as Sql
 }
 
-/** The hosts and ports of an address, as the driver reads it. The environment variables of libpq count too. */
-const addressOf = (url: string): Address => postgres(url).options as unknown as Address
+/** How long each server may take: connect_timeout, in seconds, of which libpq takes 2 at the least. */
+function readTimeout({ parameter }: Address): number {
+  const seconds = Number(parameter('connect_timeout') ?? 0)
+  return seconds > 0 ? Math.max(2, seconds) * 1000 : CONNECT_TIMEOUT_MS
+}
 
-function tlsModeOf(target: Target): TlsMode | undefined {
-  return typeof target === 'string' ? readTlsMode(target, postgres(target).options as never) : undefined
+/** What the driver puts into the messages of its errors: it is told of one host, and where that is does not matter. */
+function serverOf({ servers: [server] }: Address) {
+  return server !== undefined && 'path' in server ? { path: server.path } : { host: server?.host, port: server?.port }
+}
+
+function addressOf(target: Target): Address {
+  if (typeof target === 'string') return readAddress(target)
+  const { socketDir, port, user, password, database } = target
+  const servers = [{ path: `${socketDir}/.s.PGSQL.${port}` }]
+  return { servers, user, password, database, parameter: () => undefined, settings: {} }
 }
 
 /** How connections to a target are made, in words for people. */
 export function transportOf(target: Target): string {
-  const isLocal = typeof target !== 'string' || Boolean(addressOf(target).path)
-  return describeTransport(tlsModeOf(target), isLocal)
-}
-
-/** The address without sslrootcert, which the driver does not know and would send to the server as a setting. */
-function withoutCertificates(url: string): string {
-  return url.replace(/([?&])sslrootcert=[^&]*&?/, '$1').replace(/[?&]$/, '')
-}
-
-/**
- * Turns the orderly end of a socket into an error. If a server closes a connection before it is ready, as a proxy
- * without servers behind it does, the driver would connect again at once, and for ever. An error stops it.
- */
-function breakAtEnd(socket: Socket): Socket {
-  return socket.once('end', () => {
-    socket.destroy(
-      Object.assign(new Error('the server closed the connection'), { code: 'ECONNRESET', syscall: 'read' })
-    )
-  })
+  const address = addressOf(target)
+  return describeTransport(address, readTls(address))
 }
 
 /** The same target, but another database of its server. */
 export function withDatabase(target: Target, database: string): Target {
-  if (typeof target !== 'string') return { ...target, database }
-  const url = new URL(target)
-  url.pathname = `/${encodeURIComponent(database)}`
-  return url.href
+  return typeof target === 'string' ? withPath(target, database) : { ...target, database }
 }
 
 /** The address of a target, in words for people: without user and password. */
 export function describeTarget(target: Target): string {
   if (typeof target !== 'string') return `${target.socketDir}/.s.PGSQL.${target.port}`
-  const url = new URL(target)
-  return `${url.host === '' ? 'localhost' : url.host}${url.pathname}`
+  return describeAddress(readAddress(target))
 }

@@ -1,7 +1,7 @@
 /** Opens the database that the configuration names: a server of the user's own (DATABASE_URL), or the embedded one. */
 import type { Config } from '../config.ts'
 import type { Logger } from '../log.ts'
-import { connectTo, describeTarget, transportOf } from './connection.ts'
+import { connectorTo, describeTarget, transportOf } from './connection.ts'
 import type { Database } from './database.ts'
 import { openEmbedded, type Role } from './embedded/embedded.ts'
 import { ConnectionLimit } from './pooled/connection-limit.ts'
@@ -24,7 +24,7 @@ export async function openDatabase(config: Config, log: Logger, { role, patience
   const limit = new ConnectionLimit(config.databaseConnections, shortage => log.warn(shortage, TOO_FEW))
   if (databaseUrl !== undefined) {
     return {
-      connect: (options, onSocket) => connectTo(databaseUrl, options, onSocket),
+      connect: connectorTo(databaseUrl),
       limit,
       location: `PostgreSQL at ${describeTarget(databaseUrl)}`,
       transport: transportOf(databaseUrl),
@@ -35,7 +35,7 @@ export async function openDatabase(config: Config, log: Logger, { role, patience
   }
   const cluster = await openEmbedded(dataDir, role, log, patienceMs)
   return {
-    connect: (options, onSocket) => connectTo(cluster.target, options, onSocket),
+    connect: connectorTo(cluster.target),
     limit,
     location: `embedded PostgreSQL in ${dataDir}`,
     transport: transportOf(cluster.target),

@@ -22,6 +22,7 @@ const PARTS = {
   input: 'no input is answered 5xx, or holds the server up for more than 100 ms',
   upgrades: 'a migration never stands in the way of writers',
   clients: 'clients that generators make of the OpenAPI document compile, and do what they should',
+  databases: 'a standby, a failover to it and PgBouncer are worked with, or refused in one sentence',
   lists: 'no list of traces sorts a project or passes over it',
   soak: 'under half of what it can do, a server takes no more memory and no more file descriptors as time goes by'
 } as const

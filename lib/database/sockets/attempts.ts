@@ -1,0 +1,89 @@
+/**
+ * Which servers an address names are tried in which way and order, as libpq does it: the hosts as they stand there, each
+ * with TLS or without as sslmode says, until one lets us in and is what target_session_attrs asks for.
+ */
+import { ConfigError } from '../../config.ts'
+import { SQLSTATE } from '../failure.ts'
+import type { Address, Server } from './address.ts'
+import type { Tls, TlsMode } from './tls.ts'
+
+export interface Attempt {
+  readonly server: Server
+  readonly secure: boolean
+  readonly session: SessionKind
+}
+
+const SESSIONS = ['any', 'read-write', 'read-only', 'primary', 'standby', 'prefer-standby'] as const
+export type SessionKind = (typeof SESSIONS)[number]
+
+/** What a server says of itself when it lets somebody in. */
+export interface ServerState {
+  readonly inHotStandby: boolean
+  readonly isReadOnly: boolean
+}
+
+export interface Route {
+  readonly servers: readonly Server[]
+  readonly session: SessionKind
+  readonly isShuffled: boolean
+}
+
+export function readRoute({ servers, parameter }: Address): Route {
+  const session = (parameter('target_session_attrs') ?? 'any') as SessionKind
+  if (!SESSIONS.includes(session)) refuse('target_session_attrs', SESSIONS)
+  const balance = parameter('load_balance_hosts') ?? 'disable'
+  if (!['disable', 'random'].includes(balance)) refuse('load_balance_hosts', ['disable', 'random'])
+  return { servers, session, isShuffled: balance === 'random' }
+}
+
+/** Every attempt, in order. Hosts that were silent lately come last: each would take seconds again. */
+export function attemptsOf(
+  { servers, session, isShuffled }: Route,
+  { mode }: Pick<Tls, 'mode'>,
+  isSilent: (server: Server) => boolean
+): Attempt[] {
+  const inOrder = isShuffled ? shuffle(servers) : servers
+  const ordered = [...inOrder.filter(server => !isSilent(server)), ...inOrder.filter(isSilent)]
+  // A standby is looked for everywhere before anything else is taken.
+  const sessions: SessionKind[] = session === 'prefer-standby' ? ['standby', 'any'] : [session]
+  return sessions.flatMap(session =>
+    ordered.flatMap(server => securities(server, mode).map(secure => ({ server, secure, session })))
+  )
+}
+
+function securities(server: Server, mode: TlsMode): boolean[] {
+  if ('path' in server || mode === 'disable') return [false]
+  if (mode === 'allow') return [false, true]
+  return mode === 'prefer' ? [true, false] : [true]
+}
+
+/** Whether a server is what the attempt asks for. */
+export function suits(session: SessionKind, { inHotStandby, isReadOnly }: ServerState): boolean {
+  if (session === 'read-write') return !inHotStandby && !isReadOnly
+  if (session === 'read-only') return inHotStandby || isReadOnly
+  if (session === 'primary') return !inHotStandby
+  return session !== 'standby' || inHotStandby
+}
+
+/**
+ * What is tried after a server has refused to let us in: undefined, where its word stands. The same server with TLS, or
+ * without, where pg_hba.conf has nothing for the other; another server, where this one is starting or stopping.
+ */
+export function nextAfterRefusal(sqlState: string, attempt: Attempt, left: readonly Attempt[]): Attempt | undefined {
+  if (sqlState === SQLSTATE.invalidAuthorization) {
+    return left.find(({ server, secure }) => server === attempt.server && secure !== attempt.secure)
+  }
+  if (sqlState === SQLSTATE.cannotConnectNow) return left.find(({ server }) => server !== attempt.server)
+  return undefined
+}
+
+function shuffle<T>(items: readonly T[]): T[] {
+  return items
+    .map(item => ({ item, at: Math.random() }))
+    .sort((one, other) => one.at - other.at)
+    .map(({ item }) => item)
+}
+
+function refuse(name: string, values: readonly string[]): never {
+  throw new ConfigError(`${name} of DATABASE_URL must be one of ${values.join(', ')}`)
+}

@@ -1,0 +1,236 @@
+/**
+ * Opens the sockets of all connections, TLS included, so that every connection is ours to take over (copy-connection.ts).
+ * Which servers are tried, and in which order, says attempts.ts; how TLS is meant, says tls.ts.
+ *
+ * The driver (postgres 3.4.9) asks for a socket, lets itself in over it, and asks for another one where that closes before
+ * it is in. So all attempts at one connection are a series here; the series ends when the driver is in, or with an error.
+ */
+import { connect, isIP, Socket } from 'node:net'
+import { connect as connectTls } from 'node:tls'
+import { type Address, describeServer, type Server } from './address.ts'
+import { type Attempt, attemptsOf, nextAfterRefusal, type Route, readRoute, suits } from './attempts.ts'
+import { type LoginOutcome, type Verdict, watchLogin } from './login.ts'
+import { readTls, type Tls } from './tls.ts'
+
+/** How long one server may take to answer, unless connect_timeout says otherwise. */
+export const CONNECT_TIMEOUT_MS = 5000
+/** A host that did not answer in time is tried last for so long. */
+const SILENT_MS = 60_000
+/** Length and number of the message SSLRequest. */
+const SSL_REQUEST = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47])
+const YES = 'S'.charCodeAt(0)
+
+/** Opens the sockets of one instance of the driver. */
+export interface SocketSeries {
+  /** Never rejects: the driver learns of a failure from a socket that fails. */
+  open(): Promise<Socket>
+  /** No socket is wanted any more: one that is being opened is closed. */
+  stop(): void
+}
+
+/** What is known of an address, and is shared by all connections to it. */
+export class Opener {
+  readonly tls: Tls
+  readonly #route: Route
+  readonly #timeoutMs: number
+  /** When servers were silent, as performance.now() has it. */
+  readonly #silent = new Map<string, number>()
+
+  /** Throws a ConfigError where the address contradicts itself. */
+  constructor(address: Address, timeoutMs: number) {
+    this.tls = readTls(address)
+    this.#route = readRoute(address)
+    this.#timeoutMs = timeoutMs
+  }
+
+  series(): SocketSeries {
+    return new Series(this)
+  }
+
+  attempts(): Attempt[] {
+    return attemptsOf(this.#route, this.tls, server => this.#isSilent(server))
+  }
+
+  async connect({ server, secure }: Attempt): Promise<Socket> {
+    try {
+      const plain = openPlain(server)
+      await settled(plain, 'connect', this.#timeoutMs)
+      return secure && 'host' in server ? await this.#secure(plain, server.host) : plain
+    } catch (error) {
+      if ((error as { code?: unknown }).code === TOO_LATE) this.#silent.set(describeServer(server), performance.now())
+      throw error
+    }
+  }
+
+  async #secure(plain: Socket, host: string): Promise<Socket> {
+    const { mode, isDirect } = this.tls
+    if (!isDirect) {
+      plain.write(SSL_REQUEST)
+      const [answer] = (await settled(plain, 'data', this.#timeoutMs)) as [Buffer]
+      if (answer.length !== 1) throw refuse(plain, 'the server answered before it was asked')
+      if (answer[0] !== YES) {
+        if (mode === 'prefer') return plain
+        throw refuse(plain, `the server does not offer TLS, which sslmode=${mode} asks for`)
+      }
+    }
+    const options = this.tls.optionsFor(host)
+    const secure = connectTls({ ...options, socket: plain, ...(!isIP(host) && { servername: host }) })
+    // A failure is the driver's to hear once it has the socket; before that nobody may miss it.
+    secure.on('error', () => {})
+    await settled(secure, 'secureConnect', this.#timeoutMs)
+    return secure
+  }
+
+  #isSilent(server: Server): boolean {
+    const since = this.#silent.get(describeServer(server))
+    return since !== undefined && performance.now() - since < SILENT_MS
+  }
+}
+
+class Series implements SocketSeries {
+  readonly #opener: Opener
+  /** Undefined: no series is under way. */
+  #left: Attempt[] | undefined
+  /** The one that was handed over last. */
+  #socket: Socket | undefined
+  /** The connection that stands, and where it goes. */
+  #standing: { readonly socket: Socket; readonly attempt: Attempt } | undefined
+  #isStopped = false
+
+  constructor(opener: Opener) {
+    this.#opener = opener
+  }
+
+  async open(): Promise<Socket> {
+    // While a connection stands, the driver wants another socket only to have its query cancelled.
+    if (this.#standing?.socket.destroyed === false) {
+      return this.#opener.connect(this.#standing.attempt).catch(failedSocket)
+    }
+    let failure: Error = connectError('NO_HOST', 'DATABASE_URL names no host')
+    try {
+      this.#left ??= this.#opener.attempts()
+      for (let next = this.#left.shift(); next !== undefined && !this.#isStopped; next = this.#left.shift()) {
+        try {
+          return this.#handOver(await this.#opener.connect(next), next)
+        } catch (error) {
+          failure = error as Error
+        }
+      }
+    } catch (error) {
+      failure = error as Error
+    }
+    this.#left = undefined
+    return failedSocket(
+      this.#isStopped ? connectError('ECONNABORTED', 'the connection is not wanted any more') : failure
+    )
+  }
+
+  stop(): void {
+    this.#isStopped = true
+    if (this.#left !== undefined) this.#socket?.destroy()
+  }
+
+  #handOver(socket: Socket, attempt: Attempt): Socket {
+    if (this.#isStopped) socket.destroy()
+    if (socket.destroyed) throw connectError('ECONNRESET', 'the server closed the connection')
+    this.#socket = socket
+    breakAtEnd(socket)
+    watchLogin(socket, outcome => this.#judge(outcome, socket, attempt))
+    setImmediate(() => {
+      // It closed before the driver listened, who would wait for it.
+      if (socket.closed && socket.listenerCount('close') > 0) socket.emit('close', false)
+    })
+    return socket
+  }
+
+  #judge(outcome: LoginOutcome, socket: Socket, attempt: Attempt): Verdict {
+    const left = this.#left ?? []
+    if (outcome === 'closed') {
+      if (left.length > 0 && !this.#isStopped) return 'another'
+      this.#left = undefined
+      return 'go on'
+    }
+    if ('refused' in outcome) {
+      const next = nextAfterRefusal(outcome.refused, attempt, left)
+      if (next === undefined) this.#left = undefined
+      else left.splice(0, left.indexOf(next))
+      return next === undefined ? 'go on' : 'another'
+    }
+    if (suits(attempt.session, outcome.state)) {
+      this.#left = undefined
+      this.#standing = { socket, attempt }
+      return 'go on'
+    }
+    this.#left = left.filter(({ server, session }) => server !== attempt.server || session !== attempt.session)
+    if (this.#left.length > 0) return 'another'
+    this.#left = undefined
+    return connectError('NO_HOST', `no host of DATABASE_URL is target_session_attrs=${attempt.session}`)
+  }
+}
+
+/** The driver leaves Nagle's algorithm on, which held a batch back for up to 88 ms over TCP. */
+function openPlain(server: Server): Socket {
+  const socket = 'path' in server ? connect({ path: server.path }) : connect({ ...server, noDelay: true })
+  return socket.on('error', () => {})
+}
+
+const TOO_LATE = 'CONNECT_TIMEOUT'
+
+/** Waits for an event, but no longer than this, nor beyond the end of the socket. */
+function settled(socket: Socket, event: string, timeoutMs: number): Promise<unknown[]> {
+  return new Promise((resolve, reject) => {
+    const fail = (error: unknown) => {
+      end()
+      socket.destroy()
+      const isSaid = error instanceof Error
+      reject(isSaid ? Object.assign(error, CONNECTING) : connectError('ECONNRESET', 'the server closed the connection'))
+    }
+    const succeed = (...values: unknown[]) => {
+      end()
+      resolve(values)
+    }
+    const late = setTimeout(() => fail(connectError(TOO_LATE, `no answer for ${timeoutMs} ms`)), timeoutMs)
+    const end = () => {
+      clearTimeout(late)
+      socket.off(event, succeed).off('error', fail).off('close', fail)
+    }
+    socket.once(event, succeed).once('error', fail).once('close', fail)
+  })
+}
+
+/** Nothing was sent yet that could have been done (failure.ts). */
+const CONNECTING = { syscall: 'connect' }
+const connectError = (code: string, message: string): Error =>
+  Object.assign(new Error(message), { code, ...CONNECTING })
+
+function refuse(socket: Socket, message: string): Error {
+  socket.destroy()
+  return connectError('NO_TLS', message)
+}
+
+/** The driver learns of a failure only from a socket: this one fails when the driver listens. */
+function failedSocket(error: Error): Socket {
+  const socket = new Socket()
+  setImmediate(() => socket.destroy(error))
+  return socket
+}
+
+/**
+ * Where a server closes in good order before it is ready (a proxy without servers behind it does), the driver connects
+ * again at once, and for ever; an error ends that.
+ */
+function breakAtEnd(socket: Socket): void {
+  socket.once('end', () => {
+    socket.destroy(
+      Object.assign(new Error('the server closed the connection'), { code: 'ECONNRESET', syscall: 'read' })
+    )
+  })
+}
+
+/** How a connection is made, for the log. */
+export function describeTransport(address: Address, { mode }: Tls): string {
+  if (address.servers.every(server => 'path' in server)) return 'a Unix socket'
+  if (mode === 'disable') return 'TCP without TLS'
+  if (mode === 'allow') return 'TCP, with TLS where the server asks for it (sslmode=allow)'
+  return mode === 'prefer' ? 'TCP, with TLS where the server offers it (sslmode=prefer)' : `TLS (sslmode=${mode})`
+}

@@ -1,0 +1,62 @@
+import t from 'tap'
+import { describeAddress, readAddress, withPath } from '../../../../lib/database/sockets/address.ts'
+
+t.test('reads the hosts of an address as libpq does', t => {
+  const host = (name: string, port = 5432) => ({ host: name, port })
+  const cases: [rest: string, servers: object[], env?: NodeJS.ProcessEnv][] = [
+    ['', [host('localhost')]],
+    ['/db', [host('localhost')]],
+    ['h1', [host('h1')]],
+    ['me:p%40ss:word@h1:1/db', [host('h1', 1)]],
+    ['h1:1,h2:2/db', [host('h1', 1), host('h2', 2)]],
+    ['h1:1,h2/db', [host('h1', 1), host('h2')]],
+    ['h1,h2/db?port=6000', [host('h1', 6000), host('h2', 6000)]],
+    ['h1,h2/db?port=1,2', [host('h1', 1), host('h2', 2)]],
+    ['[::1]:7,[fe80::1]/db', [host('::1', 7), host('fe80::1')]],
+    ['%2Fvar%2Frun/db', [{ path: '/var/run/.s.PGSQL.5432' }]],
+    ['/db?host=/var/run,h2&port=1,2', [{ path: '/var/run/.s.PGSQL.1' }, host('h2', 2)]],
+    ['/db', [host('h1', 1), host('h2', 2)], { PGHOST: 'h1,h2', PGPORT: '1,2' }],
+    ['h3/db', [host('h3', 9)], { PGHOST: 'h1,h2', PGPORT: '9' }],
+    [':7/db', [host('localhost', 7)]]
+  ]
+  for (const [rest, servers, env = {}] of cases) t.same(readAddress(`postgres://${rest}`, env).servers, servers, rest)
+  t.end()
+})
+
+t.test('reads user, password, database, and what is for the server', t => {
+  const address = readAddress(
+    'postgresql://m%C3%BCller:p%40s:s+@h1:1,h2:2/d%2Fb?sslmode=require&search_path=a&options=-c%20a',
+    {
+      PGSSLMODE: 'disable',
+      PGSSLCERT: '/c.pem'
+    }
+  )
+  t.match(address, { user: 'müller', password: 'p@s:s+', database: 'd/b' })
+  t.same(address.settings, { search_path: 'a', options: '-c a' })
+  t.equal(address.parameter('sslmode'), 'require')
+  t.equal(address.parameter('sslcert'), '/c.pem', 'the environment has what the address lacks')
+  t.equal(describeAddress(address), 'h1:1,h2:2/d/b', 'tells no password')
+  t.end()
+})
+
+t.test('refuses what is no address, and repeats none of it', t => {
+  for (const rest of ['h:0/db', 'h:99999/db', 'h:x:1/db?port=a', 'me:hush@h%zz/db', 'h1,h2,h3/db?port=1,2']) {
+    t.throws(
+      () => readAddress(`postgres://${rest}`, {}),
+      { name: 'ConfigError', message: /^DATABASE_URL (?!.*hush)/ },
+      rest
+    )
+  }
+  t.throws(() => readAddress('mysql://h/db', {}), { name: 'ConfigError' })
+  t.end()
+})
+
+t.test('gives an address another database', t => {
+  const cases = [
+    ['postgres://h1:1,h2:2/a?x=/y', 'postgres://h1:1,h2:2/b?x=/y'],
+    ['postgres://h', 'postgres://h/b'],
+    ['postgres:///?host=/s', 'postgres:///b?host=/s']
+  ] as const
+  for (const [url, expected] of cases) t.equal(withPath(url, 'b'), expected)
+  t.end()
+})
