@@ -1,6 +1,7 @@
 /**
- * A dialect: the names that one convention gives to what spoor has fields for. The first attribute in a list that says
- * something wins. Dialects are tables; lib/otlp/dialects.ts puts them in order, lib/otlp/map-span.ts reads by them.
+ * A dialect is a table: the names of attributes by which one convention writes the fields that spoor has. In a list of
+ * names, the first attribute that has a value counts. lib/otlp/dialects.ts puts the dialects in order,
+ * lib/otlp/map-span.ts uses them.
  */
 import type { SPAN_KINDS } from '../schema/input.ts'
 import type { Json } from '../trace/json/exact-json.ts'
@@ -11,11 +12,13 @@ import type { OtlpEvent } from './wire/request.ts'
 
 export type SpanKind = (typeof SPAN_KINDS)[number]
 
-/** Where an input or an output may stand; undefined where the span has nothing of the kind. What is used is taken. */
+/**
+ * Reads an input or an output from one place; undefined if the span has none there. Takes the attributes that it uses.
+ */
 export type Source = (fields: Fields, events: readonly OtlpEvent[]) => FreeJson | undefined
 
 export interface Dialect {
-  /** The kind, where the span says one in this dialect. */
+  /** The kind of the span; undefined if the span does not state one in this dialect. */
   readonly kind: (fields: Fields) => SpanKind | undefined
   readonly model?: readonly string[]
   readonly provider?: readonly string[]
@@ -24,24 +27,24 @@ export interface Dialect {
   readonly totalTokens?: readonly string[]
   /** The whole cost in US dollars. */
   readonly cost?: readonly string[]
-  /** Parts of the cost, summed where the whole is not said. */
+  /** Parts of the cost, which are summed if the whole cost is not stated. */
   readonly costParts?: readonly string[]
   /** Attributes that hold counts, or costs, as a JSON object. */
   readonly usageDetails?: readonly string[]
   readonly costDetails?: readonly string[]
   readonly input?: readonly Source[]
   readonly output?: readonly Source[]
-  /** What a span of this kind is called, better than by its name. */
+  /** Attributes that name a span of this kind better than its own name does. */
   readonly names?: Readonly<Partial<Record<SpanKind, readonly string[]>>>
-  /** What the span says of its trace. */
+  /** Attributes that say something about the span's trace. */
   readonly trace?: TraceNames
 }
 
 export interface TraceNames {
-  /** True where a span is the first of its trace that is sent, though it has a parent. */
+  /** Attributes that are true if a span is the first of its trace that is sent, although it has a parent. */
   readonly root?: readonly string[]
   readonly name?: readonly string[]
-  /** What the trace is called where this span is its root. */
+  /** Attributes that name the trace if the span is its root. */
   readonly rootName?: readonly string[]
   readonly input?: readonly string[]
   readonly output?: readonly string[]
@@ -50,7 +53,7 @@ export interface TraceNames {
   readonly tags?: readonly string[]
   /** Attributes that hold metadata as a JSON object. */
   readonly metadata?: readonly string[]
-  /** What the names of attributes begin with that are metadata each. */
+  /** Prefixes: every attribute whose name begins with one is a key of the metadata. */
   readonly metadataPrefixes?: readonly string[]
 }
 
@@ -68,7 +71,7 @@ export const json = attribute('json')
 /** Text, or an object or array as JSON text. */
 export const loose = attribute('loose')
 
-/** A value that is put together from several. */
+/** A source that puts a value together from several attributes. */
 export const composed =
   (compose: (fields: Fields, events: readonly OtlpEvent[]) => Json): Source =>
   (fields, events) => {
@@ -76,7 +79,7 @@ export const composed =
     return value === undefined ? undefined : freeOf(value)
   }
 
-/** The kind that an attribute's value stands for; undefined where it is not there. */
+/** Finds the kind that the value of an attribute stands for; undefined if the span does not have it. */
 export function kindBy(
   name: string,
   kinds: Readonly<Record<string, SpanKind>>,
@@ -90,8 +93,8 @@ export function kindBy(
 }
 
 /**
- * What stands in attributes named `<prefix>.<index>.<path>`, put together again; undefined where there are none. A name
- * that is the beginning of another one stays an attribute.
+ * A source that puts a list together again from attributes named `<prefix>.<index>.<path>`; undefined if there are
+ * none. An attribute whose name is the beginning of another one's stays an attribute.
  */
 export function indexed(prefix: string): Source {
   return composed(fields => {
@@ -111,7 +114,7 @@ class Leaf {
   }
 }
 
-/** No convention nests deeper; what does so is not taken apart any further. */
+/** No convention nests deeper than this. A longer path is not taken apart any further. */
 const MAX_STEPS = 12
 
 function plant(tree: Tree, path: readonly string[], value: Json): boolean {
@@ -129,7 +132,7 @@ function plant(tree: Tree, path: readonly string[], value: Json): boolean {
   return true
 }
 
-/** Steps that count from 0 without a gap make an array. */
+/** Turns the tree into a value. Steps that count from 0 without a gap make an array. */
 function readTree(tree: Tree): Json {
   const values = new Map<string, Json>()
   for (const [step, branch] of tree) values.set(step, branch instanceof Leaf ? branch.value : readTree(branch))

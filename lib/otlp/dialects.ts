@@ -1,6 +1,6 @@
 /**
- * Every dialect, in the order in which they are listened to: what was made for one product before what is made for all. A
- * span may speak several, and each field is taken from the first that says it.
+ * All dialects in the order of their precedence: conventions of one product come before general ones. A span may use
+ * several dialects; each field is taken from the first dialect that has it.
  */
 import type { Dialect, TraceNames } from './dialect.ts'
 import { genAi } from './dialects/gen-ai.ts'
@@ -11,7 +11,7 @@ import { vercelAi } from './dialects/vercel-ai.ts'
 
 export const dialects: readonly Dialect[] = [langfuse, openInference, vercelAi, openLlmetry, genAi]
 
-/** The lists of all dialects for one field, one after the other, each name once. */
+/** The names of all dialects for one field, in order, each name once. */
 export const namesOf = (list: (dialect: Dialect) => readonly string[] | undefined): readonly string[] => [
   ...new Set(dialects.flatMap(dialect => list(dialect) ?? []))
 ]

@@ -1,6 +1,6 @@
 /**
- * The attributes of one span, read by name. What a field of the span was made of as it stands is taken: it is there now,
- * and not kept a second time among the attributes.
+ * The attributes of one span, read by name. An attribute whose value has become a field of the span is marked as
+ * taken, so that it is not stored a second time among the attributes.
  */
 import type { Json } from '../trace/json/exact-json.ts'
 import type { Attributes } from './wire/request.ts'
@@ -21,17 +21,17 @@ export class Fields {
     return this.#attributes.has(name)
   }
 
-  /** Marks an attribute as being somewhere else now. */
+  /** Marks an attribute as taken. */
   take(name: string): void {
     this.#taken.add(name)
   }
 
-  /** The names that begin so. */
+  /** The names of all attributes that begin with `prefix`. */
   *names(prefix: string): Generator<string> {
     for (const name of this.#attributes.keys()) if (name.startsWith(prefix)) yield name
   }
 
-  /** The first of these attributes that says something, and its name. */
+  /** The first of these attributes that has a value, and its name. */
   find(names: readonly string[]): { name: string; value: Json } | undefined {
     for (const name of names) {
       const value = this.#attributes.get(name)
@@ -40,7 +40,7 @@ export class Fields {
     return undefined
   }
 
-  /** What is left, in the order sent. */
+  /** The attributes that were not taken, in the order sent. */
   *rest(): Generator<[string, Json]> {
     for (const entry of this.#attributes) if (!this.#taken.has(entry[0])) yield entry
   }

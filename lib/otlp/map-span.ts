@@ -1,7 +1,7 @@
 /**
- * One span of OTLP as spoor's own: the span as a client would send it, and what it says of its trace. What no field has a
- * place for is kept in `attributes`, what OTLP itself says of a span under the names that OpenTelemetry gives to it where it
- * is written down elsewhere than in OTLP (`otel.scope.name` and the like).
+ * Maps a span of OTLP to one of spoor's: to the span as a client would send it, and to what it says about its trace.
+ * Everything that has no field of its own is kept in `attributes`. Fields of OTLP itself get the names there that
+ * OpenTelemetry gives them in formats other than OTLP, such as `otel.scope.name`.
  */
 import { MAX_EVENTS, MAX_NAME, MAX_TEXT, SPAN_KINDS, type SpanInput } from '../schema/input.ts'
 import type { Json } from '../trace/json/exact-json.ts'
@@ -26,7 +26,7 @@ export interface MappedSpan {
 
 type Member = readonly [name: string, value: FreeJson]
 
-/** An origin as it is written down with each of its spans. */
+/** An origin in the form in which it is stored with each of its spans. */
 export interface DescribedOrigin {
   readonly members: readonly Member[]
   readonly resource: FreeJson | undefined
@@ -36,11 +36,11 @@ const MODELS = namesOf(dialect => dialect.model)
 const PROVIDERS = namesOf(dialect => dialect.provider)
 const INPUTS = dialects.flatMap(dialect => dialect.input ?? [])
 const OUTPUTS = dialects.flatMap(dialect => dialect.output ?? [])
-/** What spans of a kind are called by. */
+/** The attributes that name spans, by kind. */
 const NAMES = Object.fromEntries(SPAN_KINDS.map(kind => [kind, namesOf(({ names }) => names?.[kind])]))
 const OTEL_KINDS = ['', 'internal', 'server', 'client', 'producer', 'consumer']
 const STATUSES = ['unset', 'ok', 'error'] as const
-/** Some senders write a root's parent so. */
+/** Some senders write this as the parent of a root. */
 const NO_PARENT = '0'.repeat(16)
 
 /** Maps a span whose ids and times are in order. */
@@ -59,7 +59,7 @@ export function mapSpan(span: OtlpSpan, origin: DescribedOrigin): MappedSpan {
     kind,
     status: isLangfuseError(fields) ? 'error' : (STATUSES[span.statusCode] ?? 'unset'),
     startedAt,
-    // A clock that was set back while the span ran, or a span that was never ended.
+    // The end can be before the start: the clock was set back while the span ran, or the span was never ended.
     endedAt: endMicros < startMicros ? startedAt : timestampOf(endMicros),
     provider: takeText(fields, PROVIDERS, MAX_TEXT),
     model: takeText(fields, MODELS, MAX_TEXT),
@@ -68,7 +68,7 @@ export function mapSpan(span: OtlpSpan, origin: DescribedOrigin): MappedSpan {
     input: readFirst(INPUTS, fields, events),
     output: readFirst(OUTPUTS, fields, events),
     events: events.slice(0, MAX_EVENTS).map(mapEvent),
-    // At last, when all that was taken is known.
+    // The attributes come last, when it is known which of them were taken.
     attributes: describeAttributes(span, name, fields, origin)
   }
   return { span: mapped as Reading<SpanInput>, hints: readHints(span, fields, name, parentSpanId, origin.resource) }
@@ -79,7 +79,7 @@ function describeAttributes(span: OtlpSpan, name: string, fields: Fields, origin
   return freeObject(withoutRepetitions(members))
 }
 
-/** A text column's text; an empty name is none. */
+/** The name as a text column can hold it. An empty name becomes `unnamed`. */
 function columnText(text: string): string {
   return text === '' ? 'unnamed' : cut(storable(text), MAX_NAME)
 }
@@ -104,7 +104,7 @@ function readFirst(sources: readonly Source[], fields: Fields, events: readonly 
 
 const isLangfuseError = (fields: Fields): boolean => fields.get('langfuse.observation.level') === 'ERROR'
 
-/** What OTLP says of a span beside its attributes. A name that is not the span's own leaves that here. */
+/** The fields of OTLP beside the attributes. The span's own name is among them if the span has got another one. */
 function describeSpan(span: OtlpSpan, name: string): Member[] {
   const { events, links, startMicros, endMicros } = span
   const more: [string, Json][] = []
@@ -136,7 +136,9 @@ export function describeOrigin(origin: Origin): DescribedOrigin {
   return { members, resource: described }
 }
 
-/** One object for all scopes of a resource: a portion has it once then, however many of them it has spans of. */
+/**
+ * Describes a resource. All its scopes share one object, so that a portion holds it once, however many scopes it has.
+ */
 function describeResource(resource: Attributes): FreeJson {
   const before = describedResources.get(resource)
   if (before !== undefined) return before
@@ -146,7 +148,7 @@ function describeResource(resource: Attributes): FreeJson {
 }
 const describedResources = new WeakMap<Attributes, FreeJson>()
 
-/** Characters that an origin adds to each of its spans. */
+/** How many characters an origin adds to each of its spans. */
 export const lengthOfOrigin = ({ members }: DescribedOrigin): number =>
   members.reduce((sum, [name, { stored }]) => sum + name.length + (stored?.length ?? 0), 0)
 
@@ -160,7 +162,7 @@ function mapEvent(event: OtlpEvent) {
   return { name, timestamp: timestampOf(event.micros), attributes: freeObject(withoutRepetitions(members)) }
 }
 
-/** An event for which there is no room among the events. */
+/** Describes an event for which there is no room among the events of a span. */
 function describeEvent(event: OtlpEvent): FreeJson {
   const { name, timestamp, attributes } = mapEvent(event)
   return freeObject([
@@ -187,7 +189,7 @@ const mapLink = ({ traceId, spanId, traceState, attributes, droppedAttributes, f
 const readMembers = (attributes: Attributes | Iterable<[string, Json]>): Member[] =>
   Array.from(attributes, ([name, value]) => [name, freeOf(value)])
 
-/** What was sent comes first, and is never replaced by what is added. */
+/** Drops members whose name came before: what was sent comes first, and what is added must not replace it. */
 function withoutRepetitions(members: readonly Member[]): readonly Member[] {
   const seen = new Set<string>()
   return members.filter(([name]) => seen.size < seen.add(name).size)

@@ -1,4 +1,4 @@
-/** One export request: its spans, by the traces they belong to, and those of them that no trace can take. */
+/** Reads an export request: its spans by trace, and the spans that no trace can take. */
 import { Refusal } from '../errors.ts'
 import { MAX_EXPORT_ORIGINS } from '../schema/otlp.ts'
 import type { SpanRefusal } from '../trace/states/decide-export.ts'
@@ -10,19 +10,19 @@ import type { OtlpEncoding, SpanGroup, SpanHead } from './wire/request.ts'
 import { LAST_MICROS } from './wire/time.ts'
 
 export interface Export {
-  /** In the order in which the request names them; the spans of each in the order of the request. */
+  /** The spans by trace id. Traces and spans are in the order of the request. */
   readonly traces: ReadonlyMap<string, readonly MappedSpan[]>
-  /** What a large request has instead of traces: each is for readPortion, in this order. */
+  /** A large request has portions instead of traces. Each is read by readPortion, in this order. */
   readonly portions: readonly Uint8Array[]
   readonly refusals: readonly SpanRefusal[]
 }
 
 const DECODERS = { json: decodeJson, protobuf: decodeProtobuf }
 
-/** Larger requests are cut: the exporters' full batch is 512 spans. */
+/** A request with more spans is cut into portions. A full batch of the usual exporters has 512. */
 const MAX_WHOLE_SPANS = 1024
 
-/** Decodes and maps a request. Throws a Refusal only where it cannot be decoded, or takes too much room. */
+/** Decodes and maps a request. Throws a Refusal only if the request cannot be decoded, or takes too much memory. */
 export function readExport(bytes: Uint8Array, encoding: OtlpEncoding): Export {
   const sources = describeGroups(DECODERS[encoding](bytes))
   const { traces, refusals } = sortSpans(sources)
@@ -31,13 +31,13 @@ export function readExport(bytes: Uint8Array, encoding: OtlpEncoding): Export {
   return { traces: new Map(), portions: cut(traces.values(), encoding), refusals }
 }
 
-/** Decodes and maps a portion of a request, whose spans were looked at before. */
+/** Decodes and maps a portion of a request. Its spans have been checked when the request was cut. */
 export function readPortion(bytes: Uint8Array): Export {
   const { traces, refusals } = sortSpans(decodePortion(bytes))
   return { traces: mapTraces(traces), portions: [], refusals }
 }
 
-/** The groups that have spans, with their origins as they are stored with each of these. */
+/** The groups that have spans, with their origins in the form in which each span stores them. */
 function describeGroups(groups: readonly SpanGroup[]): Divisible[] {
   let length = 0
   return groups
@@ -87,7 +87,7 @@ const mapTraces = (traces: ReadonlyMap<string, readonly Placed[]>) =>
 const TRACE_ID = /^(?!0{32})[0-9a-f]{32}$/
 const SPAN_ID = /^(?!0{16})[0-9a-f]{16}$/
 
-/** Why a span belongs to no trace, or to no time. */
+/** Why a span cannot be stored: its ids or its times are not valid. Undefined if they are. */
 function faultOf(span: SpanHead): string | undefined {
   if (!TRACE_ID.test(span.traceId) || !SPAN_ID.test(span.spanId)) {
     return 'without a valid trace id and span id (are these log records?)'

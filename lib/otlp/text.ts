@@ -1,4 +1,7 @@
-/** Texts for columns: no U+0000 and no half of a surrogate pair, which PostgreSQL cannot keep as text, and not too long. */
+/**
+ * Makes texts fit for columns: not too long, and without U+0000 and unpaired surrogates, which PostgreSQL cannot
+ * store.
+ */
 import { type Json, plainNumber } from '../trace/json/exact-json.ts'
 
 const REPLACEMENT = '\ufffd'
@@ -13,7 +16,7 @@ export function cut(text: string, length: number): string {
   return [...text.slice(0, 2 * length)].slice(0, length).join('')
 }
 
-/** The value as a text of 1 to so many characters; undefined where it is none, or would have to be changed. */
+/** The value as a text of 1 to `length` characters; undefined if it is no text, or would have to be changed. */
 export function shortText(value: Json, length: number): string | undefined {
   const plain = plainNumber(value)
   if (typeof plain === 'number') return String(plain)

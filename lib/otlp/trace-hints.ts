@@ -1,4 +1,7 @@
-/** What a span says of the trace that it belongs to. All of it stays among the span's attributes, which have no other place. */
+/**
+ * Reads what a span says about its trace. All of it also stays among the span's attributes, because a span has no
+ * field for it.
+ */
 import { MAX_NAME, MAX_TAG, MAX_TEXT } from '../schema/input.ts'
 import type { Json } from '../trace/json/exact-json.ts'
 import type { FreeJson } from '../trace/json/free-json.ts'
@@ -20,9 +23,9 @@ const USER_IDS = traceNamesOf(({ userId }) => userId)
 const TAGS = traceNamesOf(({ tags }) => tags)
 const METADATA = traceNamesOf(({ metadata }) => metadata)
 const METADATA_PREFIXES = traceNamesOf(({ metadataPrefixes }) => metadataPrefixes)
-/** These stand in fields of their own. */
+/** Attributes that have fields of their own in a trace, and so are not metadata. */
 const ELSEWHERE = new Set([...SESSION_IDS, ...USER_IDS, ...TAGS])
-/** The key of metadata under which the sender's resource stands. */
+/** The key of the metadata that holds the sender's resource. */
 const RESOURCE = 'otel.resource'
 
 export function readHints(
@@ -48,7 +51,7 @@ export function readHints(
   }
 }
 
-/** Set where a sender knows whether a span's parent is in another process, and where it is. */
+/** Flags of a span: the sender knows whether the parent is in another process; and the parent is in one. */
 const KNOWS_REMOTE = 0x100
 const IS_REMOTE = 0x200
 
@@ -71,7 +74,7 @@ function findJson(fields: Fields, names: readonly string[]): string | undefined 
   return (found && freeForm(found.value, 'loose').stored) ?? undefined
 }
 
-/** Tags come as an array, as JSON text of one, or as text with commas. */
+/** Reads tags, which come as an array, as the JSON text of one, or as a text with commas. */
 function readTags(value: Json): readonly string[] {
   const list = typeof value === 'string' ? (parseJson(value) ?? value.split(',')) : value
   if (!Array.isArray(list)) return []
@@ -79,7 +82,10 @@ function readTags(value: Json): readonly string[] {
   return [...new Set(tags.filter(tag => tag !== undefined))]
 }
 
-/** What is said as one object, what is said in attributes of its own, and who the sender is. */
+/**
+ * The metadata of the trace: from attributes that hold an object, from attributes with a prefix, and from the
+ * resource.
+ */
 function readMetadata(fields: Fields, resource: FreeJson | undefined): Readonly<Record<string, string>> {
   const metadata: Record<string, string> = {}
   for (const name of METADATA) {

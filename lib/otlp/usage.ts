@@ -1,4 +1,4 @@
-/** Token counts and cost of a span. What does not fit a count or a cost stays an attribute. */
+/** Reads the token counts and the cost of a span. A value that is no valid count or cost stays an attribute. */
 import type { SpanInput } from '../schema/input.ts'
 import { type Json, plainNumber } from '../trace/json/exact-json.ts'
 import { dialects, namesOf } from './dialects.ts'
@@ -40,7 +40,10 @@ export function readCost(fields: Fields): number | undefined {
   return undefined
 }
 
-/** An object of counts, which stays an attribute: it may hold more than spoor has fields for. */
+/**
+ * Reads an attribute that holds an object of counts. It stays an attribute, since it may hold more than spoor has
+ * fields for.
+ */
 function readDetails(fields: Fields, names: readonly string[]): Readonly<Record<string, Json>> | undefined {
   const found = fields.find(names)
   const details = found && readForm(found.value, 'json')

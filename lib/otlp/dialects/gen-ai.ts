@@ -1,6 +1,6 @@
 /**
- * OpenTelemetry's conventions for generative AI, the names of today and those of before: libraries go on sending what they
- * were made for.
+ * OpenTelemetry's conventions for generative AI. The table has the current names and the older ones, because libraries
+ * go on sending the names that they were made for.
  */
 import type { Json } from '../../trace/json/exact-json.ts'
 import { composed, type Dialect, indexed, json, kindBy, loose, type Source } from '../dialect.ts'
@@ -71,7 +71,7 @@ export const genAi: Dialect = {
   }
 }
 
-/** The messages; instructions that are sent apart from them stand before them, as the system's message. */
+/** The messages. Instructions that are sent apart are put in front of them, as a message of the system. */
 function readInput(fields: Fields): Json {
   const messages = fields.find(['gen_ai.input.messages'])
   const instructions = fields.find(['gen_ai.system_instructions'])
@@ -83,7 +83,7 @@ function readInput(fields: Fields): Json {
   return [{ role: 'system', parts: readForm(instructions.value, 'loose') }, ...list]
 }
 
-/** Events stay events too: what they say besides is there. */
+/** Reads an attribute of an event. The event also stays among the events, with its other attributes. */
 function fromEvents(event: string, attribute: string): Source {
   return composed((_, events) => {
     const found = events.find(({ name, attributes }) => name === event && attributes.has(attribute))
@@ -95,7 +95,7 @@ function fromDetails(attribute: string): Source {
   return fromEvents('gen_ai.client.inference.operation.details', attribute)
 }
 
-/** One message for each event; the event's name says whose it is, where the event does not. */
+/** Makes a message of each event. If an event does not state the role of its message, the event's name tells it. */
 function messagesOfEvents(names: readonly string[]): Source {
   return composed((_, events) => {
     const messages = events.filter(({ name }) => names.includes(name)).map(messageOf)

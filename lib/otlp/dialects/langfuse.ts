@@ -1,4 +1,4 @@
-/** Langfuse's SDKs: what they say of an observation, and what they say of its trace on any span of it. */
+/** Langfuse's SDKs. They describe an observation on its span, and the trace on any span of the trace. */
 import { type Dialect, kindBy, loose } from '../dialect.ts'
 
 export const langfuse: Dialect = {

@@ -53,7 +53,7 @@ export const openInference: Dialect = {
   }
 }
 
-/** `input.value`, whose `input.mime_type` says what it is. */
+/** Reads `input.value` (or `output.value`); the attribute `input.mime_type` says whether it is JSON. */
 function payload(side: 'input' | 'output'): Source {
   return fields => {
     const found = fields.find([`${side}.value`])

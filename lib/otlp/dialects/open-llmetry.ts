@@ -13,7 +13,7 @@ const byRequest = kindBy('llm.request.type', {
   embedding: 'embedding',
   rerank: 'reranker'
 })
-/** Databases that are asked for what is similar, and for nothing else. */
+/** Databases that are only used to find similar texts, so that their spans are retrievers. */
 const VECTOR_DATABASES = ['chroma', 'lancedb', 'marqo', 'milvus', 'pinecone', 'qdrant', 'weaviate']
 
 export const openLlmetry: Dialect = {

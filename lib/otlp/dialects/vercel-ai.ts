@@ -1,10 +1,10 @@
-/** The Vercel AI SDK up to version 6; version 7 speaks OpenTelemetry's own names. */
+/** The Vercel AI SDK up to version 6. Version 7 uses OpenTelemetry's own names. */
 import type { Json } from '../../trace/json/exact-json.ts'
 import { composed, type Dialect, json, type Source } from '../dialect.ts'
 import { readForm } from '../wire/attribute-values.ts'
 
 export const vercelAi: Dialect = {
-  /** The outer spans repeat the usage of what they wrap, so they are never llm. */
+  /** The outer spans repeat the usage of the spans that they wrap, so they are never llm. */
   kind(fields) {
     const operation = fields.get('ai.operationId')
     if (typeof operation !== 'string') return undefined
@@ -44,7 +44,7 @@ export const vercelAi: Dialect = {
   }
 }
 
-/** The text that was answered; with the calls of tools, where there are some, as an object. */
+/** The text of the answer; if tools are called, an object with the text and the calls. */
 function answer(text: string, toolCalls: string): Source {
   return composed((fields): Json => {
     const said = fields.find([text])
@@ -55,7 +55,7 @@ function answer(text: string, toolCalls: string): Source {
   })
 }
 
-/** A list whose items are JSON text each. */
+/** A list, each item of which is JSON text. */
 function listOfJson(name: string): Source {
   return composed((fields): Json => {
     const found = fields.find([name])

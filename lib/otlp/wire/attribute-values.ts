@@ -1,4 +1,4 @@
-/** Attribute values as free JSON: as stored and in canonical form, made in one go wherever a value is simple. */
+/** Turns attribute values into free JSON. The stored and the canonical form of a simple value are made in one go. */
 import { LosslessNumber } from 'lossless-json'
 import Type from 'typebox'
 import { CONTROL, inspectText, type Json, parseInexact } from '../../trace/json/exact-json.ts'
@@ -7,14 +7,14 @@ import { reader } from '../../trace/json/reader.ts'
 
 /** How the value of an attribute is written. */
 export type Form =
-  /** Text is text. */
+  /** A text stays text. */
   | 'text'
-  /** Text is JSON, if it can be read as such. */
+  /** A text becomes JSON if it can be read as JSON. */
   | 'json'
-  /** Text that looks like an object or array is JSON, if it can be read as such; other text is text. */
+  /** A text that looks like an object or array becomes JSON if it can be read as JSON. Any other text stays text. */
   | 'loose'
 
-/** JSON in an attribute may be nested so deep and still stand in a document that is nested at most 100 levels. */
+/** The most levels of JSON in an attribute, so that the document that holds it has at most 100 (MAX_JSON_DEPTH). */
 const MAX_DEPTH = 90
 const anyJson = reader(Type.Unknown())
 
@@ -30,7 +30,7 @@ export function freeOf(value: Json): FreeJson {
   }
 }
 
-/** The value of an attribute, as its form says; what cannot be read as JSON stays text. */
+/** The value of an attribute in this form. A text that cannot be read as JSON stays text. */
 export function freeForm(value: Json, form: Form): FreeJson {
   return (mayBeJson(value, form) ? freeOfText(value) : undefined) ?? freeOf(value)
 }
@@ -43,7 +43,7 @@ export function readForm(value: Json, form: Form): Json {
 const mayBeJson = (value: Json, form: Form): value is string =>
   typeof value === 'string' && (form === 'json' || (form === 'loose' && /^\s*[[{]/.test(value)))
 
-/** JSON text; undefined where it is none, or is nested too deep to be kept as such. */
+/** The free JSON of a text; undefined if the text is not JSON, or is nested too deep. */
 function freeOfText(text: string): FreeJson | undefined {
   const plain = CONTROL.test(text) ? undefined : anyJson.read(text, MAX_DEPTH)
   if (plain !== undefined) return plain
@@ -54,7 +54,7 @@ function freeOfText(text: string): FreeJson | undefined {
 /** The same as a value. */
 export function parseJson(text: string): Json {
   try {
-    // This parser does not recurse as deep as the text may go; whatever reads its value does.
+    // JSON.parse itself can read any depth, but the functions that read its value recurse.
     const value = JSON.parse(text)
     const { depth, inexact } = inspectText(text)
     if (depth > MAX_DEPTH) return undefined
@@ -70,7 +70,7 @@ function holdsInexact(value: Json): boolean {
   return Object.values(value).some(holdsInexact)
 }
 
-/** An object of members in this order. No name may come twice. */
+/** An object with these members in this order. No name may come twice. */
 export function freeObject(members: readonly (readonly [name: string, value: FreeJson])[]): FreeJson {
   if (members.length === 0) return EMPTY_OBJECT
   const sorted = members.toSorted(([a], [b]) => (a < b ? -1 : 1))

@@ -1,7 +1,7 @@
 /**
- * OTLP's JSON encoding, which is not quite protobuf's: ids are hexadecimal, numbers of 64 bits may be numbers or decimal
- * text, names are lowerCamelCase and nothing else. Unknown fields are passed over, as the protocol wants it; a value of
- * another type than its field has makes the whole request undecodable.
+ * Reads OTLP's JSON encoding, which differs from that of protobuf: ids are hexadecimal, numbers of 64 bits may be
+ * numbers or decimal text, and names are always lowerCamelCase. Unknown fields are ignored, as the protocol demands.
+ * If a value has another type than its field, the whole request is refused.
  */
 import { LosslessNumber } from 'lossless-json'
 import { Refusal } from '../../errors.ts'
@@ -28,13 +28,13 @@ export function decodeJsonSpans(bytes: Uint8Array): SentSpans {
   return new JsonSpans(objectOf(exact, 'body'), 'body')
 }
 
-/** Of the request that is being read: one at a time. */
+/** The count of the request that is being read. A thread reads one request at a time. */
 let parts = new Parts()
 
-/** The answer to an export; no refused spans and no message: the empty object. */
+/** The answer to an export. It is the empty object if no span was refused and there is no message. */
 export function encodeJson(rejectedSpans: number, errorMessage: string): string {
   if (rejectedSpans === 0 && errorMessage === '') return '{}'
-  // A number of 64 bits is text in protobuf's JSON.
+  // Numbers of 64 bits are text in protobuf's JSON.
   return JSON.stringify({ partialSuccess: { rejectedSpans: String(rejectedSpans), errorMessage } })
 }
 
@@ -183,7 +183,7 @@ function integerOf(value: unknown, path: string): Json {
   return Number.isSafeInteger(number) ? number : new LosslessNumber(BigInt(value).toString())
 }
 
-/** NaN and the infinities come as text, and stay text. */
+/** Reads a double. NaN and the infinities come as text, and stay text. */
 function doubleOf(value: unknown): Json {
   if (typeof value !== 'string') return plainNumber(value)
   const number = Number(value)
@@ -195,7 +195,7 @@ const SPAN_KINDS = ['UNSPECIFIED', 'INTERNAL', 'SERVER', 'CLIENT', 'PRODUCER', '
 )
 const STATUS_CODES = ['STATUS_CODE_UNSET', 'STATUS_CODE_OK', 'STATUS_CODE_ERROR']
 
-/** A number; some senders write the name, as protobuf's JSON would. */
+/** Reads an enumeration, which is a number in OTLP. Some senders write its name, as in protobuf's JSON. */
 function enumOf(object: JsonObject, field: string, path: string, names: readonly string[]): number {
   const value = object[field]
   const index = typeof value === 'string' ? names.indexOf(value) : -1

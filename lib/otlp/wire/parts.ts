@@ -1,4 +1,4 @@
-/** Counts what an export is made of, so that few bytes cannot take much memory. */
+/** Counts the parts of an export: an empty part takes few bytes on the wire, but much memory once it is decoded. */
 import { Refusal } from '../../errors.ts'
 import { MAX_DOCUMENT_BYTES, MAX_EVENTS } from '../../schema/input.ts'
 import { MAX_EXPORT_PARTS } from '../../schema/otlp.ts'
@@ -13,7 +13,7 @@ export const MOST_LINKS = Math.ceil(MAX_DOCUMENT_BYTES / 24)
 export class Parts {
   #left = MAX_EXPORT_PARTS
 
-  /** Throws `payload_too_large` where there are too many. */
+  /** Throws `payload_too_large` if there are too many. */
   add(count: number): void {
     this.#left -= count
     if (this.#left >= 0) return

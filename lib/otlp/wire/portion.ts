@@ -1,9 +1,9 @@
 /**
- * A large export is cut into portions, each of which is made ready and written like a small export of its own: what one
- * client sends at once neither holds up what others send meanwhile, nor takes many times its own room. 8 MiB may hold
- * 140,000 spans, which as rows took the main thread 18 s in one go, and 1.5 GB.
+ * Cuts a large export into portions. Each portion is made ready and written like a small export. So one large request
+ * does not hold up the requests of others, and does not take many times its own size in memory at once
+ * (test/bench/RESULTS.md, "Large exports").
  *
- * A portion holds spans in the encoding that they came in, by where they come from, and crosses threads as bytes.
+ * A portion holds spans in the encoding in which they came, grouped by their source. It crosses threads as bytes.
  */
 import { deserialize, serialize } from 'node:v8'
 import type { DescribedOrigin } from '../map-span.ts'
@@ -11,14 +11,14 @@ import { decodeJsonSpans } from './json-request.ts'
 import { decodeProtobufSpans } from './protobuf.ts'
 import type { OtlpEncoding, SentSpans, SpanGroup } from './request.ts'
 
-/** Spans of one origin. */
+/** The spans of one origin. */
 export interface Source {
   readonly from: DescribedOrigin
   readonly spans: SentSpans
 }
 export type Divisible = Source & Pick<SpanGroup, 'encode'>
 
-/** A span, and where it stands: in the request, and among the spans of its source. */
+/** A span with its position in the request, and among the spans of its source. */
 export interface Placed<S extends Source = Source> {
   readonly source: S
   readonly order: number
@@ -32,10 +32,13 @@ interface Portion {
 
 const SPAN_DECODERS = { json: decodeJsonSpans, protobuf: decodeProtobufSpans }
 
-/** Somewhat more than a trace can have: those of a trace are in one portion, wherever a trace can take them. */
+/**
+ * A portion can hold somewhat more spans than a trace, so that the spans of a trace are in one portion if they can be
+ * stored.
+ */
 const PORTION_SPANS = 256
 
-/** Cuts spans, which are given by trace, into portions, in this order. */
+/** Cuts spans into portions. They are given trace by trace, and keep that order. */
 export function cut(traces: Iterable<readonly Placed<Divisible>[]>, encoding: OtlpEncoding): Uint8Array[] {
   return Array.from(deal(traces), spans => serialize({ encoding, runs: runsOf(spans) } satisfies Portion))
 }

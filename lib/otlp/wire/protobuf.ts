@@ -1,6 +1,6 @@
 /**
- * OTLP's protobuf encoding. The field numbers are those of opentelemetry-proto's trace/v1 and collector/trace/v1, which are
- * stable; what later versions add is passed over.
+ * Reads OTLP's protobuf encoding. The field numbers are those of opentelemetry-proto's trace/v1 and
+ * collector/trace/v1, which are stable. Fields that later versions add are ignored.
  */
 import protobuf from 'protobufjs'
 import { Refusal } from '../../errors.ts'
@@ -10,7 +10,7 @@ import { MOST_EVENTS, MOST_LINKS, Parts } from './parts.ts'
 import type { Attributes, Origin, OtlpEvent, OtlpLink, OtlpSpan, SentSpans, SpanGroup, SpanHead } from './request.ts'
 import { type Int64, integerOf, microsOf } from './time.ts'
 
-/** Also what a sender encodes by. */
+/** The schema of an export request. Tests also encode by it. */
 export const SCHEMA = `
 syntax = "proto3";
 message Request { repeated ResourceSpans resource_spans = 1; }
@@ -46,7 +46,9 @@ message Span {
 message Status { string message = 2; int32 code = 3; }
 `
 
-/** Messages as protobufjs decodes them: fields that were not sent have their default, messages null. */
+/**
+ * Messages as protobufjs decodes them. A field that was not sent has its default; a message that was not sent is null.
+ */
 interface KeyValue {
   readonly key: string
   readonly value: AnyValue | null
@@ -140,7 +142,7 @@ const SPANS = 2
 const EVENTS = 11
 const LINKS = 13
 
-/** Reads an export request. Throws `invalid_request` where the bytes are none. */
+/** Reads an export request. Throws `invalid_request` if the bytes are none. */
 export function decodeProtobuf(bytes: Uint8Array): SpanGroup[] {
   return decoding(() => {
     countParts(protobuf.Reader.create(bytes), bytes.length, Request, 0, new Parts())
@@ -196,7 +198,7 @@ function decodeAt<T>(type: protobuf.Type, bytes: Uint8Array, { from, end }: Plac
   return type.decode(reader, end - from) as never
 }
 
-/** The messages within a message, looked at without decoding them: decoding makes all of them at once. */
+/** Counts the messages within a message before they are decoded, because decoding makes all of them at once. */
 function countParts(reader: protobuf.Reader, end: number, type: protobuf.Type, depth: number, parts: Parts): void {
   if (depth > MAX_DEPTH) throw new Error('max depth exceeded')
   while (reader.pos < end) {
@@ -213,10 +215,10 @@ function countParts(reader: protobuf.Reader, end: number, type: protobuf.Type, d
 }
 
 const LENGTH_DELIMITED = 2
-/** As deep as the decoder goes. */
+/** The depth to which the decoder goes. */
 const MAX_DEPTH = 100
 
-/** The answer to an export; no refused spans and no message: the empty message. */
+/** The answer to an export. It is the empty message if no span was refused and there is no message text. */
 export function encodeProtobuf(rejectedSpans: number, errorMessage: string): Uint8Array {
   if (rejectedSpans === 0 && errorMessage === '') return new Uint8Array()
   return Response.encode({ partialSuccess: { rejectedSpans, errorMessage } }).finish()
@@ -382,6 +384,6 @@ function readValue(any: AnyValue | null): Json {
   }
 }
 
-/** Bytes that were not sent are an empty array of the decoder's. */
+/** Bytes as hexadecimal digits. Bytes that were not sent are an empty array of the decoder's, which has no buffer. */
 const hex = ({ buffer, byteOffset, length }: Uint8Array): string =>
   length === 0 ? '' : Buffer.from(buffer, byteOffset, length).toString('hex')

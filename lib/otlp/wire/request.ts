@@ -1,12 +1,13 @@
 /**
- * What an export request says, whichever of OTLP's two encodings it came in: ids as lower-case hexadecimal text, times as
- * microseconds since 1970, attributes as JSON values. What is not there is the empty text, 0, or an empty list.
+ * An export request, whichever of OTLP's two encodings it came in. Ids are lower-case hexadecimal text, times are
+ * microseconds since 1970, attributes are JSON values. A field that was not sent is the empty text, 0, or an empty
+ * list.
  */
 import type { Json } from '../../trace/json/exact-json.ts'
 
 export type OtlpEncoding = 'protobuf' | 'json'
 
-/** Attributes in the order in which they were sent. Of a key that comes twice the last counts. */
+/** Attributes in the order in which they were sent. If a key comes twice, the last value counts. */
 export type Attributes = ReadonlyMap<string, Json>
 
 export interface OtlpEvent {
@@ -47,7 +48,7 @@ export interface OtlpSpan {
   readonly statusMessage: string
 }
 
-/** Who made spans: the process (its resource) and the library in it (the scope). */
+/** The origin of spans: the process that sent them (its resource), and the library in that process (the scope). */
 export interface Origin {
   readonly resource: Attributes
   readonly resourceSchemaUrl: string
@@ -70,8 +71,8 @@ export interface SpanHead {
 }
 
 /**
- * Spans as they were sent. Each is read when it is asked for: few bytes may be many spans, which take a hundred times that
- * when they have been read, and of which nothing may be stored.
+ * Spans as they were sent. Each is read when it is asked for: few bytes may be many spans, which take a hundred times
+ * that when they have been read, and of which nothing may be stored.
  */
 export interface SentSpans {
   readonly length: number
@@ -82,6 +83,8 @@ export interface SentSpans {
 export interface SpanGroup {
   readonly origin: Origin
   readonly spans: SentSpans
-  /** Those of the spans that stand at these places, in the encoding that they came in. Reads them, so that they can be. */
+  /**
+   * Those of the spans that stand at these places, in the encoding that they came in. Reads them, so that they can be.
+   */
   encode(places: readonly number[]): Uint8Array
 }
