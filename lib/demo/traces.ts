@@ -1,6 +1,6 @@
 /**
- * What `spoor demo` records: a support agent's day in five traces, as an instrumented application would send them. All
- * times lie shortly before `now`; all ids are new, so that every run adds traces.
+ * The traces that `spoor demo` records: a support agent's day in five traces, as an instrumented application would
+ * send them. All times are shortly before `now`. All ids are new, so that every run adds traces.
  */
 import { randomBytes } from 'node:crypto'
 import type { EndBody, IngestBody, ScoreInput, SpanInput } from '../schema/input.ts'
@@ -43,7 +43,7 @@ export function demoTraces(now: number): DemoTrace[] {
   ]
 }
 
-/** An agent that plans, looks things up, calls a tool and answers; judged afterwards. */
+/** An agent that plans, looks things up, calls a tool and answers. Scores are given to it afterwards. */
 function supportRun(at: Clock): DemoTrace {
   const agent = spanId()
   const retrieval = spanId()
@@ -274,7 +274,7 @@ function failedSummary(at: Clock): DemoTrace {
   }
 }
 
-/** Recorded while it ran: started, appended to, ended. */
+/** A trace that is recorded while it runs: started, appended to, and ended. */
 function streamedReply(at: Clock): DemoTrace {
   return {
     body: {
@@ -329,7 +329,7 @@ function streamedReply(at: Clock): DemoTrace {
   }
 }
 
-/** Still running: some of its spans have arrived, and it has not ended. */
+/** A trace that is still running: some of its spans have arrived, and it has not ended. */
 function runningResearch(at: Clock): DemoTrace {
   return {
     body: {

@@ -1,4 +1,4 @@
-/** A JSON-RPC message, or a batch of them, as far as it must be understood before the SDK is given it. */
+/** Reads a JSON-RPC message, or a batch of them, as far as it must be understood before the SDK gets it. */
 
 import { Refusal } from '../errors.ts'
 import { MAX_JSON_DEPTH } from '../schema/input.ts'
@@ -10,7 +10,7 @@ import type { Arguments } from './tool.ts'
 const ENVELOPE_LEVELS = 3
 const MAX_DEPTH = MAX_JSON_DEPTH + ENVELOPE_LEVELS
 const MAX_BATCH = 50
-/** Up to so many bytes are parsed on the main thread, in some milliseconds. */
+/** A message of up to so many bytes is parsed on the main thread, where it takes some milliseconds at most. */
 export const SMALL_BYTES = 64 * 1024
 /** The tool whose arguments are the body of a request that may have 2 MiB. */
 const LARGE_TOOL = 'record_trace'
@@ -22,11 +22,11 @@ interface Call {
 }
 
 export interface Message extends Body {
-  /** Arguments of calls of record_trace, where the message is large: each such call says in `body` which are its own. */
+  /** Set if the message is large: the arguments of its calls of record_trace. Each call has its index as `body`. */
   readonly bodies?: readonly Uint8Array[]
 }
 
-/** What is left of a large message as text, and what was taken out of it. */
+/** A large message: the text that is left of it, and the bodies that were taken out. */
 export interface LargeMessage {
   readonly text: string
   readonly bodies: readonly Uint8Array[]
@@ -35,7 +35,9 @@ export interface LargeMessage {
 /** Parses a large message on another thread (lib/threads). */
 export type LargeMessageParser = (bytes: Uint8Array) => Promise<LargeMessage>
 
-/** The message in a body, or why there is none: `invalid_json`, or what it is too deep, too many or too large for. */
+/**
+ * Reads the message in a body. Resolves to a Refusal if it is not JSON, too deep, too large, or a batch of too many.
+ */
 export async function readMessage(bytes: Uint8Array, parseLarge: LargeMessageParser): Promise<Message | Refusal> {
   try {
     if (bytes.length <= SMALL_BYTES) return checkBatch(readBody(bytes, 'invalid_request', MAX_DEPTH))
@@ -48,8 +50,8 @@ export async function readMessage(bytes: Uint8Array, parseLarge: LargeMessagePar
 }
 
 /**
- * Reads a message that is too large to be parsed on the main thread. Only what record_trace is given may be large: it is
- * taken out as bytes, for the write path to read, and what is left must be small.
+ * Reads a message that is too large to be parsed on the main thread. Only the arguments of record_trace may be large.
+ * They are taken out as bytes, which the write path reads. What is left of the message must be small.
  */
 export function readLargeMessage(bytes: Uint8Array): LargeMessage {
   const { exact, inexact } = checkBatch(readBody(bytes, 'invalid_request', MAX_DEPTH))
@@ -71,17 +73,17 @@ function checkBatch(message: Body): Body {
   throw new Refusal('invalid_request', `body: must be a batch of at most ${MAX_BATCH} messages`)
 }
 
-/** What a call of a large message gives to record_trace; undefined for every other call. */
+/** The arguments of a call of record_trace that were taken out of a large message; undefined for any other call. */
 export function bodyOf({ bodies }: Message, name: string, args: Arguments): Uint8Array | undefined {
   return name === LARGE_TOOL ? bodies?.[args.body as number] : undefined
 }
 
-/** The names of the tools that a message calls, as far as it is a message at all. */
+/** The names of the tools that a message calls. What is not a valid message may call none. */
 export function calledTools({ value }: Pick<Body, 'value'>): unknown[] {
   return callsIn(value).map(call => call.params?.name)
 }
 
-/** The arguments of the call with this id, every number as it was sent. */
+/** The arguments of the call with this id, with every number as it was sent. */
 export function exactArguments({ exact }: Body, id: unknown): Arguments | undefined {
   return callsIn(exact).find(call => plainNumber(call.id) === id)?.params?.arguments ?? undefined
 }

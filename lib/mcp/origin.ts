@@ -1,6 +1,7 @@
 /**
- * Which pages may call the endpoint from a browser. A page whose name was rebound to this machine's address says its own
- * origin all the same, so that the Origin header tells it apart; what is no browser sends none.
+ * Decides which web pages may call the endpoint from a browser. A page can have its host name rebound to the address
+ * of this machine, but the browser still sends the page's own origin in the header Origin. Other clients send no such
+ * header.
  */
 
 import type { Config } from '../config.ts'
@@ -21,7 +22,10 @@ const PREFLIGHT_HEADERS = {
 
 type Guarded = Pick<RequestOf<unknown>, 'headers' | 'localPort'>
 
-/** Seen before the key: headers for the answer to an origin that may call, a Refusal for any other. */
+/**
+ * Makes the guard, which runs before the key is checked. It returns headers for an allowed origin, and refuses any
+ * other.
+ */
 export function originGuard({ baseUrl, allowedOrigins }: Pick<Config, 'baseUrl' | 'allowedOrigins'>) {
   const publicOrigin = baseUrl === undefined ? undefined : new URL(baseUrl).origin
   const isOwn = (origin: string, port: number) =>
@@ -41,7 +45,7 @@ export function originGuard({ baseUrl, allowedOrigins }: Pick<Config, 'baseUrl' 
   }
 }
 
-/** The answer to a browser that asks beforehand; which origin may call is the guard's to say. */
+/** Answers the preflight of a browser. The guard has decided already whether the origin may call. */
 export function answerPreflight() {
   return { status: 204, headers: PREFLIGHT_HEADERS }
 }

@@ -1,6 +1,6 @@
 /**
- * A trace in short, for a reader that cannot take in the whole: the tree of its spans with the beginnings of what they
- * hold. Whatever is cut says so, and how much is missing.
+ * Makes an outline of a trace, for a reader that cannot take in the whole: the tree of its spans, with the beginnings
+ * of their values. A value that is cut says so, and how much is missing.
  */
 import Type, { type Static } from 'typebox'
 import { SPAN_KINDS, STATUSES } from '../schema/input.ts'
@@ -52,15 +52,15 @@ export const TraceOutline = named('TraceOutline', {
 })
 export type TraceOutline = Static<typeof TraceOutline>
 
-/** How many bytes of JSON are shown of each value of the trace, of each value of a span, and of names. */
+/** The bytes of JSON that are shown of each value of the trace, of each value of a span, and of each name. */
 interface Room {
   readonly traceValue: number
-  /** 0: values of spans are not shown at all. */
+  /** 0 if values of spans are not shown at all. */
   readonly spanValue: number
   readonly name: number
 }
 
-/** The first with which the outline is short enough is taken; 200 spans with short names fit with the last. */
+/** The first of these with which the outline is short enough is used. With the last, 200 spans with short names fit. */
 const ROOMS: readonly Room[] = [
   { traceValue: 4000, spanValue: 400, name: 500 },
   { traceValue: 1500, spanValue: 120, name: 120 },
@@ -69,11 +69,11 @@ const ROOMS: readonly Room[] = [
 const SPAN_VALUES = ['input', 'output', 'attributes', 'events'] as const
 
 export interface OutlineOptions {
-  /** The detail holds LosslessNumbers. */
+  /** Whether the detail may hold LosslessNumbers. */
   readonly inexact: boolean
-  /** Size of the detail as JSON. */
+  /** The size of the detail as JSON. */
   readonly bytes: number
-  /** How long the outline may become. */
+  /** The size that the outline may have. */
   readonly maxBytes: number
 }
 
@@ -95,7 +95,7 @@ export function outlineTrace(detail: Detail, { inexact, bytes, maxBytes }: Outli
   return text
 }
 
-/** A span in its place, and the values that it holds, but for null and what is empty. */
+/** A span in its place in the tree, and its values without those that are null or empty. */
 interface Measured extends Placed<Span> {
   readonly bytes: number
   readonly values: readonly { readonly field: (typeof SPAN_VALUES)[number]; readonly value: unknown; json: string }[]
@@ -136,13 +136,13 @@ function outlineOfSpan({ span, depth, bytes, values }: Measured, room: Room): Ou
   }
 }
 
-/** A value, or where its JSON is longer than that, the beginning of its JSON. */
+/** The value itself, or the beginning of its JSON if that is longer than `maxBytes`. */
 function cutValue(value: unknown, json: string, maxBytes: number): unknown {
   const text = cutText(json, maxBytes)
   return text === json ? value : text
 }
 
-/** What the mark of a cut text takes up; so much longer a text may be before cutting it saves anything. */
+/** The bytes of the mark on a cut text. Cutting saves nothing unless the text is longer by more than that. */
 const MARK_BYTES = 50
 
 function cutText(text: string, maxBytes: number): string {
@@ -152,10 +152,10 @@ function cutText(text: string, maxBytes: number): string {
   return `${start}… [${bytes - Buffer.byteLength(start)} of ${bytes} bytes left out]`
 }
 
-/** As many whole characters as so many bytes hold. */
+/** The beginning of a text: whole characters of at most so many bytes. */
 export function beginning(text: string, maxBytes: number): string {
   const bytes = Buffer.from(text.slice(0, maxBytes))
-  // A byte 10xxxxxx goes on with the character before it.
+  // A byte 10xxxxxx belongs to the character before it.
   let end = Math.min(maxBytes, bytes.length)
   while (end > 0 && end < bytes.length && (bytes[end]! & 0xc0) === 0x80) end--
   return bytes.toString('utf8', 0, end)

@@ -29,11 +29,11 @@ import { wellFormed } from './well-formed.ts'
 type RequestHeaders = NodeJS.Dict<string | string[]>
 type MessageId = string | number
 
-/** What a POST may do with tools. */
+/** The tools that a POST may use. */
 export interface Toolbox {
   /** The tools on offer. */
   readonly listings: readonly Listing[]
-  /** Undefined: there is no such tool. What is thrown fails the whole POST. */
+  /** Calls a tool. Undefined if there is no such tool. An error fails the whole POST. */
   call(name: string, args: Readonly<Record<string, unknown>>, id: MessageId): Promise<ToolAnswer | undefined>
 }
 
@@ -50,18 +50,21 @@ const INSTRUCTIONS =
   'get_trace for one of them. To judge a run, call add_score. Which of the tools are there depends on the scopes of ' +
   'the API key.'
 
-/** Without it each server would make one, in half a millisecond. None is used: only what clients are asked for is checked. */
+/**
+ * A validator that all servers share; each would make its own otherwise, which takes long. It is never used, because
+ * it checks only what a server asks of a client.
+ */
 const validator = new AjvJsonSchemaValidator()
 
-/** Has the tools answer a message, or a batch of them. */
+/** Answers a message, or a batch of them, by calls of tools. */
 export async function answerWithTools(message: unknown, headers: RequestHeaders, toolbox: Toolbox): Promise<Reply> {
   return (keptRequest(headers) && (await answerPlainCall(message, toolbox))) ?? answerBySdk(message, headers, toolbox)
 }
 
 /**
- * Answers a single call of a tool by hand, as the SDK would. It is what agents send all day, and the SDK needs about as
- * much CPU for it as PostgreSQL and node together need for the page of a list. Undefined: the message is something else,
- * or not quite right, and the SDK knows what to say.
+ * Answers a single call of a tool by hand, as the SDK would. Most messages of agents are such calls, and the SDK needs
+ * about as much CPU for one as PostgreSQL and node together need for a page of a list. Undefined if the message is
+ * something else, or is not valid; then the SDK answers it.
  */
 async function answerPlainCall(message: unknown, toolbox: Toolbox): Promise<Reply | undefined> {
   const call = readPlainCall(message)
@@ -149,8 +152,8 @@ function idOf(message: unknown): MessageId | null {
 }
 
 /**
- * What a call names, read by hand. The SDK would check the call and its result by its own schemas, which takes 0.09 of
- * the 0.22 ms that it needs for a call otherwise.
+ * Reads the tool's name and the arguments of a call by hand. The SDK would check the call and its result by its own
+ * schemas, which takes nearly half of its time for a call (test/bench/RESULTS.md, "Tools").
  */
 function readCall(params: Record<string, unknown> = {}): { name: string; args: Record<string, unknown> } {
   const { name, arguments: args = {} } = params
@@ -159,7 +162,7 @@ function readCall(params: Record<string, unknown> = {}): { name: string; args: R
   return { name, args }
 }
 
-/** A call that has the fields of its kind and no others; undefined where the SDK must look at it. */
+/** The call, if it has exactly the fields that a call has; undefined if the SDK must look at the message. */
 function readPlainCall(message: unknown) {
   if (!isObject(message) || !hasOnly(message, ['jsonrpc', 'id', 'method', 'params'])) return undefined
   const { jsonrpc, id, method, params } = message
@@ -176,8 +179,8 @@ const hasOnly = (value: object, names: readonly string[]): boolean =>
   Object.keys(value).every(key => names.includes(key))
 
 /**
- * Has a server of the SDK, made for this, answer one POST whose message was parsed already. Nothing needs closing
- * afterwards: an answer in JSON leaves neither streams nor timers.
+ * Answers one POST, whose message has been parsed, by a server of the SDK that was made for it. Nothing needs to be
+ * closed afterwards, because an answer in JSON leaves neither streams nor timers.
  */
 export async function answerPost(
   createServer: () => Server,
@@ -193,8 +196,8 @@ export async function answerPost(
 /** Versions before 2026-07-28. */
 async function answerLegacy(createServer: () => Server, request: Request, message: unknown): Promise<Response> {
   const server = createServer()
-  // The answer is not sent before it is complete, so a cancellation can only be for a call of the same POST, which
-  // would then never be answered.
+  // A cancellation can only be for a call of the same POST, and the SDK would then never answer the POST. So it is
+  // ignored.
   server.setNotificationHandler('notifications/cancelled', () => {})
   const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true })
   await server.connect(transport)
@@ -219,7 +222,7 @@ const requests = new Map(
   [undefined, ...SUPPORTED_PROTOCOL_VERSIONS].map(version => [version, request(ACCEPT_ALL, version)])
 )
 
-/** The request that stands for these headers where they are the usual ones: a known version, and JSON is welcome. */
+/** The kept request for these headers, if they are the usual ones: a known version, and JSON is accepted. */
 function keptRequest({ accept, 'mcp-protocol-version': version }: RequestHeaders): Request | undefined {
   return takesJson(accept) ? requests.get(version?.toString()) : undefined
 }
@@ -228,7 +231,9 @@ function takesJson(accept: RequestHeaders[string]): boolean {
   return accept === undefined || /application\/(json|\*)|\*\/\*/i.test(String(accept))
 }
 
-/** The transport is told that a client that takes JSON takes streams too: it will get no stream. */
+/**
+ * Makes a request with these headers. A client that accepts JSON is said to accept streams as well; it will get none.
+ */
 function requestWith(headers: RequestHeaders): Request {
   const { accept, 'mcp-protocol-version': version } = headers
   const told = Object.entries(headers).filter(([name]) => TOLD.includes(name)) as [string, string][]

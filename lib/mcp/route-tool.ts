@@ -1,6 +1,7 @@
 /**
- * Tools made of routes. A tool takes the fields of its route (path ids, query parameters and body) as one object, has
- * them checked by the route's own rules, and calls the route's handler: there is one way to do a thing, with two doors.
+ * Makes tools of routes. A tool takes the fields of its route (path ids, query parameters and body) as one object, has
+ * them checked by the route's own rules, and calls the route's handler. So HTTP and tools do everything in the same
+ * way.
  */
 import Type, { type TObject, type TProperties, type TSchema } from 'typebox'
 import type { Scope } from '../access/keys.ts'
@@ -19,24 +20,26 @@ import { stringifyExact } from '../trace/json/exact-json.ts'
 import { SMALL_BYTES } from './message.ts'
 import type { Annotations, Arguments, Tool, ToolCall, View } from './tool.ts'
 
-/** What a tool says of itself. Its schemas come from its route. */
+/** How a tool describes itself. Its schemas come from its route. */
 export interface ToolText {
   readonly name: string
   readonly title: string
   readonly description: string
   readonly annotations: Annotations
-  /** Arguments as an agent might send them; they stand in the input schema. */
+  /** Examples of arguments, which stand in the input schema. */
   readonly examples?: readonly Arguments[]
 }
 
-/** Answers of a route that are being made into those of its tool at a time: they may be large, and none is read to wait. */
+/**
+ * How many answers of routes are being turned into those of tools at a time: they can be large, and all are in memory.
+ */
 const MAX_VIEWS = 4
 
 type PathId = 'traceId' | 'scoreId'
 const PATH_IDS = { traceId: TraceId, scoreId: SpanId }
 const NO_PARAMETERS = Type.Object({}, { additionalProperties: false })
 
-/** Makes the tool of a route; the schemas are compiled here, once. */
+/** Makes the tool of a route. The schemas are compiled here, once. */
 export function routeTool(ingest: Pick<Ingest, 'admit' | 'parse'>, route: Route, text: ToolText, view?: View): Tool {
   const pathIds = pathIdsOf(route)
   const options = Object.keys(view?.options.properties ?? {})
@@ -122,7 +125,7 @@ export function argumentCheck(schema: TObject): (args: Arguments) => void {
   }
 }
 
-/** A schema without what typebox keeps beside it. */
+/** A schema as plain JSON, without the marks that typebox adds. */
 export const plain = (schema: object): object => JSON.parse(JSON.stringify(schema))
 
 function pathIdsOf({ path }: Route): PathId[] {
@@ -136,7 +139,10 @@ function inputSchema({ query, body }: Route, pathIds: readonly PathId[], view: V
   return Type.Object(properties, { additionalProperties: false })
 }
 
-/** A missing id is a wrong call; one that cannot be an id is as little found as in a path. */
+/**
+ * Reads an id. A missing id makes the call invalid; a text that cannot be an id is refused as `not_found`, as in a
+ * path.
+ */
 function readId(name: PathId, value: unknown): string {
   if (typeof value === 'string') return readPathId(name, value)
   throw new Refusal('invalid_request', `${name}: ${value === undefined ? 'is required' : 'must be a string'}`)
@@ -144,7 +150,7 @@ function readId(name: PathId, value: unknown): string {
 
 type Rest = Pick<RequestOf<Record<string, unknown>>, 'query' | 'payload'>
 
-/** Makes what reads the arguments that are neither path ids nor options: the body of the route, or its parameters. */
+/** Makes the reader of arguments that are neither path ids nor options: the body of the route, or its parameters. */
 function restReader({ query, body }: Route): (call: ToolCall, others: readonly string[]) => Rest {
   if (body === undefined) {
     const check = queryCheck(query ?? NO_PARAMETERS)
@@ -161,7 +167,7 @@ function restReader({ query, body }: Route): (call: ToolCall, others: readonly s
   }
 }
 
-/** What the handler is given of the request that brought the call; what costs something to make, only when asked for. */
+/** What the handler gets of the request that brought the call. What is costly to make is made when it is asked for. */
 function contextOf(request: RequestOf<unknown>) {
   const { requestId, key, headers } = request
   return {

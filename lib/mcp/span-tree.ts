@@ -6,13 +6,13 @@ interface Node {
 }
 export interface Placed<T> {
   readonly span: T
-  /** 0: at the top. */
+  /** 0 at the top. */
   readonly depth: number
 }
 
 /**
- * Depth first: each span is followed by its children, which stand in the order given. At the top are spans without a
- * parent, spans whose parent is not there, and one span of each circle of parents.
+ * Orders spans depth first: each span is followed by its children, which keep their order. At the top are spans
+ * without a parent, spans whose parent is missing, and one span of each circle of parents.
  */
 export function inTreeOrder<T extends Node>(spans: readonly T[]): Placed<T>[] {
   const children = childrenById(spans)
@@ -29,7 +29,7 @@ export function inTreeOrder<T extends Node>(spans: readonly T[]): Placed<T>[] {
     }
   }
   for (const span of spans) if (span.parentSpanId === null || !children.has(span.parentSpanId)) visit(span)
-  // Whoever was not reached is part of a circle, or below one.
+  // A span that was not reached is part of a circle, or below one.
   for (const span of spans) visit(span)
   return order
 }

@@ -1,4 +1,4 @@
-/** A tool: what the protocol shows of it, and what it does. */
+/** A tool: how the protocol shows it, and what it does. */
 
 import type { TObject, TProperties } from 'typebox'
 import type { Scope } from '../access/keys.ts'
@@ -8,7 +8,7 @@ import type { RequestOf } from '../http/route.ts'
 export interface Listing {
   readonly name: string
   readonly title: string
-  /** For an agent: what the tool is for, and when another is better. */
+  /** Tells an agent what the tool is for, and when another tool is better. */
   readonly description: string
   readonly inputSchema: object
   readonly outputSchema: object
@@ -20,17 +20,17 @@ export interface Annotations {
   readonly readOnlyHint: boolean
   readonly destructiveHint?: boolean
   readonly idempotentHint?: boolean
-  /** False: the tool acts on nothing but this service. */
+  /** False, because the tool acts on nothing but this service. */
   readonly openWorldHint: false
 }
 
 export interface ToolCall {
   readonly args: Arguments
-  /** The arguments with every number as it was sent; the same object where doubles hold them all. */
+  /** The arguments with every number as it was sent; the same object if doubles hold all of them. */
   readonly exactArgs: Arguments
-  /** `exactArgs` may hold LosslessNumbers. */
+  /** Whether `exactArgs` may hold LosslessNumbers. */
   readonly inexact: boolean
-  /** The text of the arguments, where they were too large to be parsed: it stands for them. */
+  /** The text of the arguments if they were too large to be parsed; the other fields are empty then. */
   readonly payload: Uint8Array | undefined
   /** The HTTP request that brought the call. */
   readonly request: RequestOf<unknown>
@@ -44,7 +44,7 @@ export interface Tool {
   call(call: ToolCall): Promise<string> | string
 }
 
-/** Arguments of a tool beyond those of its route, and what they make of the route's answer. */
+/** Arguments of a tool beyond those of its route, and how they change the route's answer. */
 export interface View<P extends TProperties = TProperties> {
   readonly options: TObject<P>
   /** Schemas of what it may make of the answer. */

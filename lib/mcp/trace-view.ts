@@ -1,7 +1,7 @@
 /**
  * How get_trace shows a trace. Clients cut a long result somewhere and lose the rest, so a long trace is answered with
- * an outline, with chosen spans where the caller names some, and with a part of the trace's own input, output or metadata
- * where the caller names one of these.
+ * an outline, with chosen spans where the caller names some, and with a part of the trace's own input, output or
+ * metadata where the caller names one of these.
  */
 import Type, { type Static } from 'typebox'
 import { refuseField } from '../http/refuse.ts'

@@ -4,9 +4,9 @@ import { requireProject } from '../admin/projects.ts'
 import { type ExportPage, type ExportPlace, type ExportWindow, readExportPage } from '../store/answers/traces.ts'
 
 /**
- * The traces of a project as lines, a page at a time, in the order of startedAt, then id. Each page is read by a statement
- * of its own, which holds nothing back in the database however long the export takes: every trace is whole, as it stood
- * when its page was read, but what is recorded or deleted in the meantime may be in it or not.
+ * Yields the traces of a project as lines, a page at a time, in the order of startedAt, then id. Each page is read by
+ * a statement of its own, so a long export does not keep PostgreSQL from cleaning up. Every trace is whole, as it was
+ * when its page was read. A trace that is recorded or deleted during the export may be in it or not.
  */
 export async function* exportTraces(
   sql: Sql,

@@ -1,7 +1,7 @@
 /**
- * The work of `spoor import`: values out of a file, gzipped or not, each a trace, through the batches of the write path. A
- * value that cannot be stored is reported and stops no other. Only so much is under way at once, so a file of any size takes the
- * same memory.
+ * The work of `spoor import`: values out of a file, gzipped or not, each a trace, through the batches of the write
+ * path. A value that cannot be stored is reported and stops no other. Only so much is under way at once, so a file of
+ * any size takes the same memory.
  */
 import { AdminError } from '../admin/admin-error.ts'
 import { Refusal } from '../errors.ts'
@@ -9,13 +9,16 @@ import type { WritePath } from '../ingest/write-path.ts'
 import { GzipError, unpacked } from './gunzip.ts'
 import { splitValues, type Value } from './json-splitter.ts'
 
-/** A trace as a line of an export, or why it cannot be one. `mapped` counts what of another format became what. */
+/**
+ * A trace as a line of an export, or the reason why it cannot be one. `mapped` counts how fields of another format
+ * were mapped.
+ */
 export type Converted =
   | { readonly line: Uint8Array; readonly mapped?: ReadonlyMap<string, number> }
   | { readonly refusal: string }
 
 export interface ImportCounts {
-  /** Traces that the file held, whatever became of them. */
+  /** All traces of the file, whatever became of them. */
   traces: number
   imported: number
   /** They were stored in an earlier state, and went on to that of the file. */
@@ -28,17 +31,17 @@ export interface ImportCounts {
 }
 
 export interface ImportOptions {
-  /** Told of everything that was not stored, in the order of the file. */
+  /** Called for every trace that was not stored, in the order of the file. */
   readonly onProblem: (place: string, reason: string) => void
   readonly onProgress?: (counts: Readonly<ImportCounts>) => void
-  /** Asks to read no further; what was read is stored. */
+  /** Aborts the reading. The traces that were read are still stored. */
   readonly signal?: AbortSignal
-  /** Makes lines of the values of another format. */
+  /** Turns a value of another format into lines of an export. */
   readonly convert?: (bytes: Uint8Array) => Iterable<Converted>
 }
 
 export interface ImportResult extends ImportCounts {
-  /** What became of the fields of another format, and how often. */
+  /** How fields of another format were mapped, and how often. */
   readonly mapped: ReadonlyMap<string, number>
 }
 
@@ -54,7 +57,7 @@ interface UnderWay {
   readonly outcome: Promise<Outcome>
 }
 
-/** Bounds of what is read and not yet stored: a few batches of the write path. */
+/** Bounds of the traces that are read and not yet stored: a few batches of the write path. */
 const MAX_UNDER_WAY = 512
 const MAX_BYTES_UNDER_WAY = 16 * 1024 * 1024
 
@@ -65,8 +68,8 @@ const NOTHING_MAPPED: ReadonlyMap<string, number> = new Map()
 const asItIs = (bytes: Uint8Array): Iterable<Converted> => [{ line: bytes }]
 
 /**
- * Imports the traces of a file into a project. Throws an AdminError where the database refuses writes, or on `signal`;
- * what was stored by then is skipped when the import is run again.
+ * Imports the traces of a file into a project. Throws an AdminError if the database refuses writes, or if `signal`
+ * aborts. When the import is run again, the traces that were stored by then are skipped.
  */
 export async function importTraces(
   path: WritePath,
@@ -83,7 +86,7 @@ class Import {
   readonly #options: ImportOptions
   readonly #counts: ImportCounts = { traces: 0, imported: 0, advanced: 0, skipped: 0, refused: 0, bytes: 0 }
   readonly #mapped = new Map<string, number>()
-  /** In the order of the file. */
+  /** The traces under way, in the order of the file. */
   readonly #underWay: UnderWay[] = []
   #bytesUnderWay = 0
   #failure: { readonly error: unknown } | undefined
@@ -171,10 +174,10 @@ class Import {
   }
 }
 
-/** A refusal belongs to its trace, unless it is the database that takes no writes at all. */
+/** The outcome of a failed write. A refusal concerns its trace, unless the database takes no writes at all. */
 function outcomeOf(error: unknown): Outcome {
   if (error instanceof Refusal && error.code !== 'quota_exhausted') return { type: 'refused', reason: error.message }
-  // What PostgreSQL does not take of one trace; the write path has tried it alone.
+  // PostgreSQL does not take this trace: the write path has tried it alone.
   if ((error as { name?: unknown } | null)?.name === 'PostgresError')
     return { type: 'refused', reason: messageOf(error) }
   return { type: 'failed', error }

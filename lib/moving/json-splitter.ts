@@ -1,21 +1,21 @@
 /**
- * JSON values out of a stream of bytes, one at a time and none of them parsed: the lines of NDJSON, the elements of one
- * array, or documents laid out over several lines, one after the other. Which of the three it is, the beginning tells: an
- * array begins with `[`, a document that a program laid out has `{` alone on its first line.
+ * Splits a stream of bytes into JSON values, without parsing them. The stream has the lines of NDJSON, the elements of
+ * one array, or documents that are laid out over several lines. Its beginning tells which: an array begins with `[`,
+ * and a document that a program has laid out has `{` alone on its first line.
  *
- * A line that is no JSON spoils nothing but itself. Of arrays and documents the brackets are counted, so that there a
- * fault may swallow what follows it; it is one value then, which nobody can read.
+ * A line that is not JSON does no harm to other lines. In arrays and documents brackets are counted, so a fault can
+ * swallow the values that follow it: they become one value, which nobody can read.
  */
 export interface Value {
-  /** Where it is, for people: `line 12`, `element 3`, `document 2`. */
+  /** The place of the value in words: `line 12`, `element 3`, `document 2`. */
   readonly place: string
-  /** Its text, which may or may not be JSON. */
+  /** The text of the value, which may not be JSON. */
   readonly bytes: Uint8Array
-  /** Why there is no use in reading it. */
+  /** Why the value need not be read; undefined if it must be. */
   readonly fault?: string
 }
 
-/** More than the line of a trace with 200 spans of the largest size has; what is longer is not kept in memory. */
+/** More bytes than a trace with 200 spans of the largest size has in a line. A longer value is not kept in memory. */
 const MAX_VALUE_BYTES = 192 * 1024 * 1024
 
 export async function* splitValues(
@@ -54,14 +54,14 @@ const CLOSE_BRACKET = 93
 const OPEN_BRACE = 123
 const CLOSE_BRACE = 125
 const isSpace = (byte: number): boolean => byte === 32 || (byte >= 9 && byte <= 13)
-/** The byte-order mark of UTF-8 is passed over like space. */
+/** White space, or a byte of the byte-order mark of UTF-8, which is ignored as well. */
 const isBlank = (byte: number): boolean => isSpace(byte) || byte === 0xef || byte === 0xbb || byte === 0xbf
 
 /** Looks at each byte of the beginning once, however many chunks of white space it comes in. */
 class Beginning {
   #isInBrace = false
 
-  /** Undefined where more must come to tell. */
+  /** Chooses the splitter by the beginning of the stream. Undefined if more bytes are needed to tell. */
   chooseSplitter(chunk: Uint8Array, maxBytes: number): Splitter | undefined {
     for (const byte of chunk) {
       if (this.#isInBrace) {
@@ -80,8 +80,8 @@ class Beginning {
 }
 
 /**
- * The parts of one value, as they come. It is copied out of them: a view of a part would keep the whole of it in memory,
- * and take it along to another thread, a hundred times what the value itself may have.
+ * The parts of one value, as they arrive. The value is copied out of them in the end. A view of a part would keep the
+ * whole part in memory, and take it along to another thread, although the value may be only a hundredth of it.
  */
 class Parts {
   readonly #maxBytes: number
@@ -98,7 +98,7 @@ class Parts {
     else this.#parts.push(part)
   }
 
-  /** The whole value; the parts are gone then. */
+  /** Returns the whole value, and forgets its parts. */
   take(place: string, fault?: string): Value {
     const isTooLong = this.#length > this.#maxBytes
     const reason = isTooLong ? `has ${this.#length} bytes, and at most ${this.#maxBytes} are read` : fault
@@ -137,7 +137,7 @@ class LineSplitter implements Splitter {
     if (start < chunk.byteLength) this.#parts.add(chunk.subarray(start))
   }
 
-  /** A last line without a line break may be whole, or what is left of one. */
+  /** Ends the stream. A last line without a line break may be complete, or the beginning of a line that was cut off. */
   *end(): Generator<Value> {
     for (const value of this.#takeLine()) {
       const isWhole = value.fault !== undefined || isJson(value.bytes)
@@ -145,22 +145,22 @@ class LineSplitter implements Splitter {
     }
   }
 
-  /** Blank lines count, and are passed over. */
+  /** Takes a line. Blank lines are counted, but yield no value. */
   *#takeLine(): Generator<Value> {
     const value = this.#parts.take(`line ${++this.#line}`)
     if (value.fault !== undefined || !value.bytes.every(isBlank)) yield value
   }
 }
 
-/** The elements of an array, or documents one after the other. */
+/** Splits the elements of an array, or documents that follow each other. */
 class NestedSplitter implements Splitter {
   readonly #unit: 'element' | 'document'
   readonly #parts: Parts
   #count = 0
-  /** Between `[` and `]`, for elements. */
+  /** For elements: whether `[` has come, and `]` has not. */
   #isOpen = false
   #isInValue = false
-  /** Brackets open in the value under way. */
+  /** How many brackets are open in the value under way. */
   #depth = 0
   #isInString = false
   #isEscaped = false
@@ -194,7 +194,7 @@ class NestedSplitter implements Splitter {
     if (isCut) yield this.#take('is cut off: the file ends within it')
   }
 
-  /** Whether a value begins with this byte, which stands between values. */
+  /** Whether this byte, which follows a value or the beginning, begins the next value. */
   #begins(byte: number): boolean {
     if (isBlank(byte)) return false
     if (this.#unit === 'document') return true
@@ -207,7 +207,7 @@ class NestedSplitter implements Splitter {
     return false
   }
 
-  /** Takes one byte of a value: 0 where the value has ended before it, 1 where it ends with it. */
+  /** Takes one byte of a value. Returns 0 if the value ended before this byte, and 1 if it ends with it. */
   #step(byte: number): 0 | 1 | undefined {
     if (this.#isInString) {
       if (this.#isEscaped) this.#isEscaped = false

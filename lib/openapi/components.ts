@@ -1,6 +1,6 @@
 /**
- * What the document says once and refers to from everywhere. Schemas come from typebox as they are; those that have a
- * title (`named` in lib/schema/object.ts) become components of that name.
+ * The components of the document, which stand there once and are referred to from everywhere. Schemas come from
+ * typebox. A schema that has a title (`named` in lib/schema/object.ts) becomes a component of that name.
  */
 import { isDeepStrictEqual } from 'node:util'
 import type { TSchema } from 'typebox'
@@ -18,7 +18,7 @@ type Family = 'schemas' | 'responses' | 'parameters' | 'headers'
 export class Components {
   readonly #families: Record<Family, Record<string, Json>> = { schemas: {}, responses: {}, parameters: {}, headers: {} }
 
-  /** Adds a component where there is none of that name yet, and refers to it. */
+  /** Adds a component, unless there is one of that name, and returns a reference to it. */
   add(family: Family, name: string, component: Json): Ref {
     const existing = this.#families[family][name]
     if (existing !== undefined && !isDeepStrictEqual(existing, component)) {
@@ -28,9 +28,9 @@ export class Components {
     return { $ref: `#/components/${family}/${name}` }
   }
 
-  /** The schema as the document has it: itself, or a reference to the component that it is. */
+  /** The schema as the document has it; a reference if it is a component. */
   schema(schema: TSchema): Json {
-    // Typebox keeps marks of its own beside the keywords; only the keywords are JSON.
+    // Typebox adds marks of its own to the keywords. Only the keywords survive as JSON.
     return this.#convert(JSON.parse(JSON.stringify(schema)))
   }
 
@@ -66,8 +66,8 @@ export class Components {
 }
 
 /**
- * The same rules in the form that generators of clients read best: an enumeration says that it is of strings, and a
- * plain type that may be null says so in one place.
+ * The same rules in the form that generators of clients understand best: an enumeration has the type string, and a
+ * plain type that may be null has both types in one list.
  */
 function withTypes(schema: Json): Json {
   const { anyOf, ...rest } = schema

@@ -1,6 +1,6 @@
 /**
- * The OpenAPI document, made from the route objects and schemas that requests are checked with. Only the wording is of
- * its own; what an operation takes and answers is said nowhere else.
+ * Makes the OpenAPI document from the route objects and schemas by which requests are checked. Only the wording of the
+ * general texts is written here.
  */
 
 import { ERRORS } from '../errors.ts'
@@ -9,7 +9,7 @@ import { Components, type Json } from './components.ts'
 import { describeOperation, TAGS, templateOf } from './operation.ts'
 
 export interface DocumentOptions {
-  /** Where the API is reached; without a trailing slash. */
+  /** The address of the API, without a trailing slash. */
   readonly baseUrl: string
   readonly keyPrefix: string
 }

@@ -1,4 +1,4 @@
-/** Which errors an operation may answer with, and how the document shows them. */
+/** The errors that an operation may answer with, and how the document shows them. */
 
 import { STATUS_CODES } from 'node:http'
 import { ERROR_CODES, ERRORS, type ErrorCode, RETRY_AFTER_S } from '../errors.ts'
@@ -8,7 +8,7 @@ import type { Components, Json, Ref } from './components.ts'
 import { REQUEST_ID } from './examples.ts'
 import { everyHeader } from './headers.ts'
 
-/** What an answer of these statuses carries besides. */
+/** Further headers of answers with these statuses. */
 const STATUS_HEADERS: Readonly<Record<number, Readonly<Record<string, Json>>>> = {
   401: {
     'WWW-Authenticate': { description: 'The challenge.', required: true, schema: { type: 'string', const: 'Bearer' } }
@@ -17,7 +17,7 @@ const STATUS_HEADERS: Readonly<Record<number, Readonly<Record<string, Json>>>> =
   503: { 'Retry-After': retryAfter() }
 }
 
-/** Messages as clients see them, for the codes whose meaning says less than a message does. */
+/** Messages as clients see them, for codes whose meaning in the table of errors says less than a message. */
 const MESSAGES: { readonly [code in ErrorCode]?: string } = {
   invalid_json: 'body: is not valid JSON',
   invalid_trace: 'trace.spans[3].name: must have at most 500 characters',
@@ -32,7 +32,7 @@ export function errorCodesOf(route: Route): readonly ErrorCode[] {
   return ERROR_CODES.filter(code => codes.has(code))
 }
 
-/** What the server itself refuses, before the handler or around it (decisions.md, "HTTP"). */
+/** The codes with which the server itself refuses, before the handler is called or in its place. */
 function* sharedCodes({ access, path, query, body }: Route): Generator<ErrorCode> {
   yield 'internal_error'
   if (access !== 'public') {
@@ -46,8 +46,8 @@ function* sharedCodes({ access, path, query, body }: Route): Generator<ErrorCode
 }
 
 /**
- * The error responses of an operation, by status. A status is one component, so that generators make one type of it; the
- * reference says which of its codes the operation may have.
+ * The error responses of an operation, by status. A status is one component, so that generators make one type of it;
+ * the reference says which of its codes the operation may have.
  */
 export function errorResponses(route: Route, components: Components): Readonly<Record<string, Ref>> {
   const codes = errorCodesOf(route)

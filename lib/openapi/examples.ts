@@ -1,6 +1,6 @@
 /**
- * Bodies and answers as they look in real use, by operation: a shop's assistant answers a question about an order. Tests
- * hold each of them against the schema of its place.
+ * Examples of bodies and answers, by operation, as they look in real use: a shop's assistant answers a question about
+ * an order. Tests check each example by its schema.
  */
 import type { EndBody, IngestBody, MetadataPatch, ScoreInput, SpanInput, SpansBody } from '../schema/input.ts'
 
@@ -81,7 +81,7 @@ const full: IngestBody = {
   }
 }
 
-/** What a client may record: the least, and with every field in use. */
+/** Two bodies to record: one with the fewest fields, and one with every field. */
 export const INGEST_EXAMPLES = { minimal, full }
 
 const started: IngestBody = {
@@ -113,7 +113,7 @@ const numeric: ScoreInput = {
 const categorical: ScoreInput = { name: 'verdict', dataType: 'categorical', value: 'correct' }
 const boolean: ScoreInput = { name: 'grounded', dataType: 'boolean', value: true, spanId: LLM_SPAN_ID }
 
-/** OpenTelemetry's own names for what a call of a model is. */
+/** An export of one call of a model, in OpenTelemetry's own names. */
 const exported = {
   resourceSpans: [
     {

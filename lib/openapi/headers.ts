@@ -2,7 +2,7 @@
 import type { Components, Json } from './components.ts'
 import { REQUEST_ID } from './examples.ts'
 
-/** What every answer carries. */
+/** The headers that every answer has. */
 export function everyHeader(components: Components): Json {
   return {
     'X-Request-Id': components.add('headers', 'RequestId', {
@@ -19,7 +19,9 @@ export function everyHeader(components: Components): Json {
   }
 }
 
-/** What the success replies of a route carry, given what it declares beyond or instead of that. */
+/**
+ * The headers of a route's success replies. `declared` are those of the route, beyond or in place of the common ones.
+ */
 export function replyHeaders(declared: Readonly<Record<string, string>> = {}, components: Components): Json {
   const own = Object.entries(declared).map(([name, description]) => [
     name,

@@ -1,4 +1,4 @@
-/** One route as an operation of the document. */
+/** Describes a route as an operation of the document. */
 import type { Route } from '../http/route.ts'
 import { MAX_BODY_BYTES } from '../schema/input.ts'
 import type { Components, Json } from './components.ts'
@@ -6,7 +6,7 @@ import { errorResponses } from './errors.ts'
 import { EXAMPLES } from './examples.ts'
 import { replyHeaders } from './headers.ts'
 
-/** The groups of the page, in its order; an operation belongs to the first whose expression fits its path. */
+/** The groups of the docs page, in order. An operation belongs to the first group whose expression matches its path. */
 export const TAGS = [
   {
     name: 'Traces',
@@ -90,7 +90,7 @@ function describeBody(route: Route, components: Components): Json {
   }
 }
 
-/** Bytes have no schema but that they are there. */
+/** A body of bytes, which has a description but no schema. */
 function describeBinary(type: string, description: string): Json {
   return { [type]: { schema: { description } } }
 }

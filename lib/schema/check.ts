@@ -1,10 +1,10 @@
 /**
- * Validation: a compiled typebox check that says yes or no, and for a no one plain sentence that names the field and
- * the rule (`trace.spans[3].name: must have at most 500 characters`).
+ * Validates values. A compiled check of typebox decides whether a value is valid. If it is not, one plain sentence
+ * names the field and the rule (`trace.spans[3].name: must have at most 500 characters`).
  *
- * The sentence comes from a walk over the schema of our own, because typebox's Errors() goes on through the whole value
- * after the first error: 0.5 s for a 2 MiB array of wrong items, against 0.1 ms here. The walk knows the keywords that
- * lib/schema uses; a test holds it and the compiled check together.
+ * The sentence comes from a walk of our own over the schema, which stops at the first error. typebox's Errors() goes
+ * on through the whole value, and takes far too long for a large array of wrong items (test/bench/RESULTS.md, "Wrong
+ * bodies"). The walk knows only the keywords that lib/schema uses. A test compares it with the compiled check.
  */
 import type { Static, TSchema } from 'typebox'
 import { Compile } from 'typebox/compile'
@@ -12,11 +12,11 @@ import { tagOf } from './variants.ts'
 
 export interface Checker<T> {
   check(value: unknown): value is T
-  /** What is wrong with a value that `check` refused; `root` is what the value as a whole is called. */
+  /** The sentence for a value that `check` refused. `root` is the name of the value as a whole in that sentence. */
   explain(value: unknown, root?: string): string
 }
 
-/** Compiles a schema: some milliseconds, so once per schema and process. */
+/** Compiles a schema. That takes some milliseconds, so it is done once for each schema. */
 export function checker<T extends TSchema>(schema: T): Checker<Static<T>> {
   const rules = withoutFormats(schema)
   const compiled = Compile(rules as TSchema)
@@ -29,7 +29,7 @@ export function checker<T extends TSchema>(schema: T): Checker<Static<T>> {
   }
 }
 
-/** A JSON schema, as far as lib/schema uses the language. */
+/** A JSON schema, with the keywords that lib/schema uses. */
 export interface Rules {
   readonly type?: TypeName
   readonly anyOf?: readonly Rules[]
@@ -49,7 +49,7 @@ export interface Rules {
 }
 type TypeName = 'object' | 'array' | 'string' | 'number' | 'integer' | 'boolean' | 'null'
 
-/** Where in the value (`.trace.spans[3]`), and what it must be. */
+/** The path in the value (`.trace.spans[3]`), and the rule that is broken there. */
 interface Fault {
   readonly path: string
   readonly rule: string
@@ -72,8 +72,8 @@ const PATTERN_WORDS: Readonly<Record<string, string>> = {
 }
 
 /**
- * The schema without `format`. The service reads more forms of time than RFC 3339 allows, and lib/trace is what reads
- * them; typebox would refuse those that have no offset.
+ * The schema without `format`. typebox would refuse times without an offset, but the service accepts more forms of
+ * time than RFC 3339 allows; lib/trace reads them.
  */
 function withoutFormats(schema: TSchema): Rules {
   return JSON.parse(
@@ -81,7 +81,7 @@ function withoutFormats(schema: TSchema): Rules {
   )
 }
 
-/** The first rule that a value breaks: fields in the schema's order, then unknown fields. */
+/** The first rule that a value breaks: first known fields, in the order of the schema, then unknown fields. */
 function fault(rules: Rules, value: unknown): Fault | undefined {
   if (rules.anyOf !== undefined) return faultOfUnion(rules.anyOf, value)
   if (rules.const !== undefined && value !== rules.const) return here(`must equal ${JSON.stringify(rules.const)}`)
@@ -95,7 +95,10 @@ function fault(rules: Rules, value: unknown): Fault | undefined {
   return undefined
 }
 
-/** Where one branch has the value's type, its rule is the useful one; otherwise the types are named. */
+/**
+ * The fault of a value that may have several types. If one branch has the value's type, the rule of that branch is
+ * named.
+ */
 function faultOfUnion(branches: readonly Rules[], value: unknown): Fault | undefined {
   const tag = tagOf(branches)
   if (tag !== undefined) return faultOfVariants(branches, tag, value)
@@ -200,14 +203,14 @@ function isOfType(type: TypeName, value: unknown): boolean {
   }
 }
 
-/** Whether a text has fewer code points than that, without counting a long one. */
+/** Whether a text has fewer than `length` code points. Does not count the characters of a long text. */
 function isShorter(text: string, length: number): boolean {
   if (text.length < length) return true
   if (text.length >= 2 * length) return false
   return [...text].length < length
 }
 
-/** A field's name in a path; a name that the client made up is quoted where it is odd, and cut where it is long. */
+/** A field's name in a path. A name that the client made up is quoted if it is unusual, and cut if it is long. */
 function step(name: string): string {
   if (/^[A-Za-z_][\w-]{0,99}$/.test(name)) return `.${name}`
   return `[${JSON.stringify(name.length > 100 ? `${name.slice(0, 100)}…` : name)}]`

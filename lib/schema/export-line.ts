@@ -1,8 +1,8 @@
 /**
- * One line of an export: the trace detail as the API answers it, with what the API does not show and only a restore
- * needs. Of `trace` and `spans` this schema says what the service added; what the client recorded is checked as the body
- * of a recording is. What follows from other fields (counts, durations, the summary of scores) may stand there and is
- * not read.
+ * The schema of a line of an export: the trace detail as the API answers it, and what only a restore needs. In `trace`
+ * and `spans` this schema checks the fields that the service added. The fields that the client recorded are checked
+ * like the body of a recording. Fields that follow from others (counts, durations, the summary of scores) are allowed
+ * but not read.
  */
 import Type, { type Static, type TSchema } from 'typebox'
 import { DATA_TYPES, MAX_SCORES, MAX_SPANS, SCORE_VALUES, ScoreName, SpanId, SpanInput, Timestamp } from './input.ts'
@@ -14,12 +14,12 @@ const Hash = Type.String({ pattern: '^[0-9a-f]{64}$' })
 const { usage: Usage } = SpanInput.properties
 
 const ExportedTrace = Type.Object({
-  /** Left out: never recorded; null: unassigned. */
+  /** Left out if it was never recorded; null for unassigned. */
   environment: orNull(Type.String()),
   keyId: orNull(Type.String({ pattern: '^[0-9A-Za-z_-]{1,64}$' })),
   ingestedAt: orNull(Timestamp),
   metadataUpdatedAt: orNull(Timestamp),
-  /** Left out: made from the line, as if the trace had been recorded whole. */
+  /** If it is left out, it is made from the line, as if the trace had been recorded whole. */
   bodyHash: Type.Optional(Hash),
   estimatedBytes: Type.Optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }))
 })
@@ -44,16 +44,16 @@ export const ExportLine = closed({
   spans: Type.Optional(Type.Array(Type.Object({}), { maxItems: MAX_SPANS })),
   /** Newest first. */
   scores: Type.Optional(Type.Array(ExportedScore, { maxItems: MAX_SCORES })),
-  /** What was recorded and answers do not show. */
+  /** What was recorded but is not shown in answers. */
   recorded: Type.Optional(
     closed({
-      /** As it was sent, where that is not what `trace.usage` shows. */
+      /** The usage as it was sent, if `trace.usage` shows something else. */
       usage: Usage,
-      /** The same of spans, by their ids. */
+      /** The same for spans, by their ids. */
       spanUsage: Type.Optional(Type.Object({})),
-      /** Of the end body, where the trace was streamed. */
+      /** The hash of the end body, if the trace was streamed. */
       endHash: Type.Optional(Hash),
-      /** Where OpenTelemetry recorded the trace: the ranks of its fields (lib/trace/states/gathered.ts). */
+      /** The ranks of the trace's fields, if OpenTelemetry recorded it (lib/trace/states/gathered.ts). */
       ranks: Type.Optional(Type.Object({}))
     })
   )

@@ -1,7 +1,7 @@
 /**
- * What clients may send: the bodies of specification 2.1 to 2.3 and 2.7 as typebox schemas, the one source of
- * validation, OpenAPI document, MCP tools and types. Rules that a schema cannot say (order of times, U+0000 in text
- * columns, 100 levels) are in lib/trace.
+ * The bodies that clients may send (specification 2.1 to 2.3 and 2.7), as typebox schemas. Validation, the OpenAPI
+ * document, the tools and the types all follow from them. Rules that a schema cannot express (the order of times,
+ * U+0000 in text columns, 100 levels) are in lib/trace.
  */
 import Type, { type Static } from 'typebox'
 import { named } from './object.ts'
@@ -9,23 +9,23 @@ import { named } from './object.ts'
 export const MAX_SPANS = 200
 export const MAX_TAGS = 20
 export const MAX_EVENTS = 50
-/** Characters of a name, of a model or another short text, and of a tag. */
+/** The most characters of a name, of a short text such as a model, and of a tag. */
 export const MAX_NAME = 500
 export const MAX_TEXT = 200
 export const MAX_TAG = 64
 export const MAX_SCORES = 100
-/** Request bodies, decoded. */
+/** The most bytes of a request body, decoded. */
 export const MAX_BODY_BYTES = 2_097_152
-/** One stored document: a trace without its spans, or one span. */
+/** The most bytes of one stored document: a trace without its spans, or one span. */
 export const MAX_DOCUMENT_BYTES = 768_000
-/** Levels of nesting in a body; the outermost is level 1. */
+/** The most levels of nesting in a body. The outermost object is level 1. */
 export const MAX_JSON_DEPTH = 100
 
 export const SPAN_KINDS = ['llm', 'agent', 'tool', 'chain', 'retriever', 'embedding', 'reranker', 'custom'] as const
 export const STATUSES = ['ok', 'error', 'unset'] as const
 export const DATA_TYPES = ['numeric', 'categorical', 'boolean'] as const
 type DataType = (typeof DATA_TYPES)[number]
-/** What a score's value must be, as typeof says it. */
+/** The type of a score's value for each data type, as typeof has it. */
 export const VALUE_TYPES = { numeric: 'number', categorical: 'string', boolean: 'boolean' } as const
 
 /** A text of 1 to so many characters (Unicode code points). */

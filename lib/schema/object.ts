@@ -1,10 +1,12 @@
-/** The two kinds of object that the schemas are made of; neither lets any other field in. */
+/** The two kinds of objects in the schemas. Neither allows unknown fields. */
 import Type, { type TObject, type TProperties } from 'typebox'
 
-/** An object that has a name: it stands once in the OpenAPI document, under this name, and is referred to from there. */
+/**
+ * An object with a name. It stands once in the OpenAPI document, under this name, and is referred to everywhere else.
+ */
 export const named = <P extends TProperties>(title: string, properties: P, description?: string): TObject<P> =>
   Type.Object(properties, { title, ...(description !== undefined && { description }), additionalProperties: false })
 
-/** An object that stands where it is used. */
+/** An object without a name. It stands in the document wherever it is used. */
 export const closed = <P extends TProperties>(properties: P): TObject<P> =>
   Type.Object(properties, { additionalProperties: false })

@@ -1,21 +1,24 @@
 /**
- * An OTLP export in JSON, as far as it is described here: the rest is OpenTelemetry's to say, and what it adds to the
- * protocol is passed over.
+ * The schema of an OTLP export in JSON. It describes only the outermost fields; OpenTelemetry defines the rest, and
+ * fields that it adds to the protocol are ignored.
  */
 import Type from 'typebox'
 
-/** OTLP bodies, decoded: a full batch of the exporters (512 spans) with what models were told is beyond the other limit. */
+/**
+ * The most bytes of an OTLP body, decoded. A full batch of an exporter (512 spans) with prompts exceeds
+ * MAX_BODY_BYTES.
+ */
 export const MAX_EXPORT_BYTES = 8 * 1024 * 1024
 
 /**
- * Spans, events, links, attributes and values of an export, all together: an empty one takes two bytes on the wire, and a
- * hundred times that in memory. A full batch of the exporters has a tenth of it.
+ * The most parts of an export: spans, events, links, attributes and values together. An empty part takes two bytes on
+ * the wire, and a hundred times as much in memory. A full batch of an exporter has a tenth of this.
  */
 export const MAX_EXPORT_PARTS = 500_000
 
 /**
- * What an export says of its processes and libraries, in characters, counted once for each of their spans: that is how
- * often it is stored. A full batch of the exporters has a hundredth of it.
+ * The most characters that describe the processes and libraries of an export. They are counted for each span, because
+ * each span stores them. A full batch of an exporter has a hundredth of this.
  */
 export const MAX_EXPORT_ORIGINS = 64 * 1024 * 1024
 

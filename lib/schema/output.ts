@@ -1,4 +1,4 @@
-/** What the service answers: specification 2.4 to 2.10 as typebox schemas. */
+/** The answers of the service (specification 2.4 to 2.10), as typebox schemas. */
 import Type, { type Static, type TSchema } from 'typebox'
 import { SCOPES } from '../access/keys.ts'
 import { ERROR_CODES } from '../errors.ts'

@@ -1,4 +1,4 @@
-/** What lists take in their query strings: specification 4.7 and 4.14 as typebox schemas. */
+/** The query parameters of lists (specification 4.7 and 4.14), as typebox schemas. */
 import Type, { type Static } from 'typebox'
 import { STATUSES, Timestamp } from './input.ts'
 
@@ -54,5 +54,5 @@ export const ScoreListQuery = Type.Object(
 )
 export type ScoreListQuery = Static<typeof ScoreListQuery>
 
-/** The limit in force. */
+/** The limit that is in force for a query. */
 export const pageSizeOf = (query: { readonly limit?: number }): number => query.limit ?? DEFAULT_LIMIT

@@ -1,6 +1,6 @@
 /**
- * What Langfuse gives, as lines of an export: the answer of `GET /api/public/traces/{id}`, lists of such traces (`data`),
- * and the files that its pages download (`{trace, observations}`, or `{observations, scores}` alone).
+ * Turns data of Langfuse into lines of an export: answers of `GET /api/public/traces/{id}`, lists of such traces
+ * (`data`), and the files that its pages download (`{trace, observations}`, or only `{observations, scores}`).
  */
 import { Refusal } from '../../errors.ts'
 import { MAX_JSON_DEPTH } from '../../schema/input.ts'
@@ -13,7 +13,7 @@ import { convertTrace } from './trace.ts'
 /** Langfuse's own wrapping may add levels that a line does not have. */
 const MAX_DEPTH = MAX_JSON_DEPTH + 3
 
-/** The traces in one value of a file: each as a line, or as the reason why it cannot be one. */
+/** Yields each trace in one value of a file as a line, or the reason why it cannot be one. */
 export function* convertLangfuse(bytes: Uint8Array): Generator<Converted> {
   const { exact } = readBody(bytes, 'invalid_trace', MAX_DEPTH)
   for (const trace of tracesIn(exact)) yield convertOne(trace)
@@ -35,7 +35,7 @@ function tracesIn(value: Json): readonly Json[] {
   return isObject(value) && Array.isArray(value.data) ? value.data : [value]
 }
 
-/** The trace with its observations and scores in it, wherever they stood. */
+/** The trace as one object with its observations and scores, wherever they stood in the value. */
 function wholeTrace(object: JsonObject): JsonObject {
   const { trace, observations, ...others } = object
   if (isObject(trace)) return { ...trace, ...others, ...(observations !== undefined && { observations }) }
@@ -43,7 +43,7 @@ function wholeTrace(object: JsonObject): JsonObject {
   return { ...traceOf(observations), ...object }
 }
 
-/** What the observations of a download say of their trace, which is not in it. */
+/** Makes a trace from the fields of its observations, for a download that has no trace in it. */
 function traceOf(observations: readonly Json[]): JsonObject {
   const [first, ...others] = observations.filter(isObject)
   if (first === undefined) return {}

@@ -1,4 +1,7 @@
-/** Reading what Langfuse gives, field by field, so that whatever nobody asked for is left, and kept under its name. */
+/**
+ * Reads an object of Langfuse field by field. Fields that nobody has read are left, and are kept under their own
+ * names.
+ */
 import { LosslessNumber } from 'lossless-json'
 import { Refusal } from '../../errors.ts'
 import { sha256 } from '../../trace/document.ts'
@@ -7,7 +10,7 @@ import { parseTimestamp } from '../../trace/timestamp.ts'
 
 export type JsonObject = Readonly<Record<string, Json>>
 
-/** Counts what was mapped how: `observation.model → model`. */
+/** Counts how fields were mapped: `observation.model → model`. */
 export class Mapping {
   readonly counts = new Map<string, number>()
 
@@ -25,14 +28,14 @@ export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof LosslessNumber)
 }
 
-/** Langfuse fills what it does not know with nothing of the right kind. */
+/** Whether a value is empty: Langfuse writes an empty value of the right type for what it does not know. */
 export function isEmpty(value: unknown): boolean {
   if (value === undefined || value === null || value === '') return true
   if (Array.isArray(value)) return value.length === 0
   return isObject(value) && Object.keys(value).length === 0
 }
 
-/** A number of any size, also where it is written as text. */
+/** A number of any size, which may be written as text. */
 export function readNumber(value: unknown): number | undefined {
   if (value instanceof LosslessNumber) return readNumber(value.value)
   const number = typeof value === 'string' && value.trim() !== '' ? Number(value) : value
@@ -42,7 +45,10 @@ export function readNumber(value: unknown): number | undefined {
 export const isSame = (one: unknown, other: unknown): boolean =>
   other !== undefined && stringifyExact(one) === stringifyExact(other)
 
-/** Ids of the right form stay (folded); others become the first digits of their SHA-256, the same every time. */
+/**
+ * An id of the right form stays, in lower case. Any other becomes the first digits of its SHA-256, the same every
+ * time.
+ */
 export function mapId(id: string, digits: 16 | 32): string {
   return isId(id, digits) ? id.toLowerCase() : sha256(id).slice(0, digits)
 }
@@ -50,7 +56,7 @@ export const isId = (id: string, digits: 16 | 32): boolean => id.length === digi
 
 /** The fields of one trace, observation or score. */
 export class Fields {
-  /** What it is, and where: `observation 3`. */
+  /** The noun and the position of the object: `observation 3`. */
   readonly place: string
   readonly #noun: string
   readonly #object: JsonObject
@@ -65,17 +71,17 @@ export class Fields {
     this.#mapping = mapping
   }
 
-  /** A value that may stay; undefined where there is none. */
+  /** The value of a field, which is left; undefined if it is empty. */
   see(name: string): Json {
     return Object.hasOwn(this.#object, name) && !isEmpty(this.#object[name]) ? this.#object[name] : undefined
   }
 
-  /** Says that the value of this field has gone there. */
+  /** Notes that the value of a field was mapped to `to`. */
   took(name: string, to: string): void {
     if (this.#left.delete(name)) this.#mapping.note(`${this.#noun}.${name}`, to)
   }
 
-  /** Says that the value of this field says nothing that is not said elsewhere. */
+  /** Drops a field whose value follows from other fields. */
   drop(name: string): void {
     this.#left.delete(name)
   }
@@ -84,13 +90,13 @@ export class Fields {
     this.#mapping.note(`${this.#noun}.${from}`, to)
   }
 
-  /** Any value. */
+  /** Takes any value. */
   take(name: string, to = name): Json {
     this.took(name, to)
     return this.see(name)
   }
 
-  /** A text of at most so many characters; anything else is left. */
+  /** Takes a text of at most so many characters; any other value is left. */
   text(name: string, maxLength: number, to = name): string | undefined {
     const value = this.see(name)
     if (typeof value !== 'string' || [...value].length > maxLength) return undefined
@@ -98,7 +104,7 @@ export class Fields {
     return value
   }
 
-  /** A text that there must be; a longer one is cut, and left as well. */
+  /** Takes a text, or `otherwise` if there is none. A longer text is cut, and the whole is left as well. */
   name(name: string, maxLength: number, otherwise: string): string {
     const value = this.see(name)
     if (typeof value !== 'string') return otherwise
@@ -110,7 +116,7 @@ export class Fields {
     return typeof value === 'string' ? value : refuse(`${this.place}: ${name} is missing, or no text`)
   }
 
-  /** A time in canonical form. */
+  /** Takes a time, and returns its canonical form. */
   time(name: string, to: string): string | undefined {
     const value = this.see(name)
     if (value === undefined) return undefined
@@ -124,7 +130,9 @@ export class Fields {
     return this.time(name, to) ?? refuse(`${this.place}: ${name} is missing`)
   }
 
-  /** The objects of a list, undefined where there is none; `hint` is what to do about a list of something else. */
+  /**
+   * Takes a list of objects; undefined if there is none. `hint` is the advice in the error for a list of other values.
+   */
   list(name: string, to: string, hint: string): readonly JsonObject[] | undefined {
     const value = this.see(name)
     if (!Array.isArray(value)) return undefined
@@ -133,7 +141,7 @@ export class Fields {
     return value
   }
 
-  /** Of an object, a copy to add to; anything else is left. */
+  /** Takes an object, and returns a copy that can be added to; any other value is left. */
   object(name: string, to = name): Record<string, Json> {
     const value = this.see(name)
     if (!isObject(value)) return {}
@@ -141,13 +149,13 @@ export class Fields {
     return { ...value }
   }
 
-  /** What is left, but for what `others` say in a field of the same name. */
+  /** The fields that are left, without those that have the same value in `others`. */
   rest(others?: JsonObject): [name: string, value: Json][] {
     const names = [...this.#left].filter(name => !isSame(this.#object[name], others?.[name]))
     return names.map(name => [name, this.#object[name]])
   }
 
-  /** Adds what is left to `target`, each under `langfuse.` and its name. */
+  /** Adds the fields that are left to `target`, each as `langfuse.` and its name. */
   keepRest(target: Record<string, Json>, to: string, others?: JsonObject): void {
     for (const [name, value] of this.rest(others)) {
       this.note(name, `${to} langfuse.${name}`)
@@ -156,12 +164,12 @@ export class Fields {
   }
 }
 
-/** The object without the fields that are undefined, which JSON does not have. */
+/** The object without its undefined fields, which JSON does not have. */
 export function present(object: object): JsonObject {
   return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined))
 }
 
-/** Adds a value under `langfuse.` and its name, where nothing stands there yet. */
+/** Adds a value as `langfuse.` and its name, or under a longer name if that one is taken. */
 export function keep(target: Record<string, Json>, name: string, value: Json): void {
   let key = `langfuse.${name}`
   while (Object.hasOwn(target, key)) key = `langfuse.${key}`

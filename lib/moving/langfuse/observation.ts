@@ -1,9 +1,9 @@
-/** An observation of Langfuse's as a span. */
+/** Turns an observation of Langfuse into a span. */
 import type { Json } from '../../trace/json/exact-json.ts'
 import { Fields, isId, type JsonObject, keep, type Mapping, mapId } from './fields.ts'
 import { readCost, readUsage, type Usage } from './usage.ts'
 
-/** A span as it stands in a line. */
+/** A span as a line has it. */
 export interface SpanOfLine {
   readonly id: string
   readonly parentSpanId: string | null
@@ -20,16 +20,16 @@ export interface SpanOfLine {
   readonly costUsd: number | undefined
 }
 
-/** What an observation belongs to. */
+/** What must be known of the trace around an observation or a score. */
 export interface Surroundings {
-  /** What the trace says too is kept there. */
+  /** The trace. A field that it has with the same value is not kept a second time. */
   readonly trace: JsonObject
   /** Ids of all observations of the trace. */
   readonly observationIds: ReadonlySet<unknown>
   readonly mapping: Mapping
 }
 
-/** Types that have a kind of their own; of the others the type is kept. */
+/** The types that have a kind in spoor. Any other type is kept in the attributes. */
 const KINDS: Readonly<Record<string, string>> = {
   GENERATION: 'llm',
   AGENT: 'agent',
@@ -52,7 +52,7 @@ export function convertObservation(object: JsonObject, index: number, surroundin
   }
   const parent = fields.see('parentObservationId')
   const hasParent = typeof parent === 'string'
-  // A parent that is not there leaves no other trace of what it was called.
+  // If the parent is missing and its id changes, the original id is kept, because nothing else tells it.
   if (hasParent && (isId(parent, 16) || observationIds.has(parent))) fields.took('parentObservationId', 'parentSpanId')
   const startedAt = fields.requiredTime('startTime', 'startedAt')
   const endedAt = fields.time('endTime', 'endedAt')
@@ -86,7 +86,7 @@ function readKind(fields: Fields): string {
   return kind
 }
 
-/** DEFAULT is what stands where nobody said how it went. */
+/** Reads the status from the level. Langfuse writes DEFAULT if the level was not stated. */
 function readStatus(fields: Fields): SpanOfLine['status'] {
   const level = fields.see('level')
   const status = level === 'ERROR' ? 'error' : 'unset'

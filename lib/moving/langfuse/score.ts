@@ -1,9 +1,9 @@
-/** A score of Langfuse's as one of ours. */
+/** Turns a score of Langfuse into one of spoor. */
 import type { Json } from '../../trace/json/exact-json.ts'
 import { Fields, isId, isSame, type JsonObject, mapId, readNumber } from './fields.ts'
 import type { Surroundings } from './observation.ts'
 
-/** A score as it stands in a line. */
+/** A score as a line has it. */
 export interface ScoreOfLine {
   readonly id: string
   readonly spanId: string | null
@@ -17,9 +17,9 @@ export interface ScoreOfLine {
 
 export interface ConvertedScore {
   readonly id: string
-  /** Undefined where it is nothing that a score of ours can say: a text, a correction. */
+  /** Undefined if spoor has no such score: its value is a long text, or a correction. */
   readonly score: ScoreOfLine | undefined
-  /** What has no place in a score; kept in the metadata of the trace. */
+  /** The fields that have no place in a score. They are kept in the metadata of the trace. */
   readonly rest: JsonObject
 }
 
@@ -61,7 +61,7 @@ export function convertScore(object: JsonObject, index: number, surroundings: Su
   return { id, score, rest }
 }
 
-/** Undefined where there is none that a score of ours may have. */
+/** Reads the value. Undefined if a score of spoor cannot have it. */
 function readValue(fields: Fields): Pick<ScoreOfLine, 'dataType' | 'value'> | undefined {
   const value = fields.see('value')
   const number = typeof value === 'boolean' ? Number(value) : readNumber(value)
@@ -83,7 +83,7 @@ function readValue(fields: Fields): Pick<ScoreOfLine, 'dataType' | 'value'> | un
   return took('categorical', text, fields.see('stringValue') === undefined ? 'value' : 'stringValue')
 }
 
-/** What a name of ours cannot hold becomes `_`, and the name is left. */
+/** Reads the name. Characters that a score's name cannot have become `_`; the original name is left then. */
 function readName(fields: Fields): string {
   const name = fields.id('name')
   if (NAME.test(name)) fields.took('name', 'name')

@@ -1,4 +1,4 @@
-/** A trace of Langfuse's, with its observations and scores, as a line of an export. */
+/** Turns a trace of Langfuse, with its observations and scores, into a line of an export. */
 
 import { MAX_SCORES, MAX_SPANS, MAX_TAGS } from '../../schema/input.ts'
 import { EnvironmentError, parseEnvironment } from '../../trace/environment.ts'
@@ -11,7 +11,7 @@ import type { Usage } from './usage.ts'
 
 const WHOLE = 'export each trace whole, as GET /api/public/traces/{id} answers it'
 
-/** The line, as an object without undefined in it. */
+/** The line as an object without undefined fields. */
 export function convertTrace(object: JsonObject, mapping: Mapping): JsonObject {
   const fields = new Fields('trace', 'trace', object, mapping)
   const metadata = fields.object('metadata')
@@ -55,7 +55,10 @@ function checkCount(what: string, count: number, most: number): void {
   if (count > most) refuse(`has ${count} ${what}, and at most ${most} can be stored with a trace`)
 }
 
-/** What scores cannot hold stands in the metadata, by their ids. Newest first, as a line has them. */
+/**
+ * Converts scores, newest first, as a line has them. Fields that a score cannot have go into the metadata, by score
+ * id.
+ */
 function convertScores(fields: Fields, surroundings: Surroundings, metadata: Record<string, Json>) {
   const converted = (fields.list('scores', 'scores', WHOLE) ?? []).map((score, i) =>
     convertScore(score, i, surroundings)
@@ -67,7 +70,7 @@ function convertScores(fields: Fields, surroundings: Surroundings, metadata: Rec
   return scores.sort((a, b) => (isBefore(a.createdAt, b.createdAt) ? 1 : isBefore(b.createdAt, a.createdAt) ? -1 : 0))
 }
 
-/** Undefined, never recorded, where there is none, or one that is no label of ours, which is left. */
+/** Reads the environment. Undefined if there is none, or if it is no valid label; such a label is left. */
 function readEnvironment(fields: Fields): string | undefined {
   const environment = fields.see('environment')
   if (typeof environment !== 'string') return undefined
@@ -81,7 +84,10 @@ function readEnvironment(fields: Fields): string | undefined {
   }
 }
 
-/** Langfuse's traces have no end: it is that of the last observation, or what the latency says where there is none. */
+/**
+ * Finds the end of a trace, which Langfuse does not have: the end of the last observation, or else the start and the
+ * latency.
+ */
 function readEnd(fields: Fields, startedAt: string, spans: readonly SpanOfLine[]): string {
   const later = (one: string, other: string) => (isBefore(one, other) ? other : one)
   if (spans.length > 0) {
@@ -98,7 +104,7 @@ function isoTime(ms: number): string {
   return Number.isNaN(time.getTime()) ? '' : time.toISOString()
 }
 
-/** Tags that cannot all be kept are left, besides those that can. */
+/** Reads the tags that are valid. If not all of them are, the original list is left as well. */
 function readTags(fields: Fields): string[] {
   const tags = fields.see('tags')
   if (!Array.isArray(tags)) return []
@@ -109,7 +115,7 @@ function readTags(fields: Fields): string[] {
   return kept
 }
 
-/** What the observations used together, as Langfuse counts it. */
+/** Sums the usage of all observations, as Langfuse does. */
 function sumUsage(spans: readonly SpanOfLine[]): Usage | undefined {
   const sum: Usage = {}
   for (const { usage = {} } of spans) {
@@ -121,7 +127,7 @@ function sumUsage(spans: readonly SpanOfLine[]): Usage | undefined {
   return Object.keys(sum).length === 0 ? undefined : sum
 }
 
-/** Zero is what Langfuse says where no cost is known. */
+/** Reads the total cost. Langfuse writes zero if no cost is known. */
 function readTotalCost(fields: Fields, spans: readonly SpanOfLine[]): number | undefined {
   const total = readNumber(fields.see('totalCost'))
   if (total === 0) fields.drop('totalCost')

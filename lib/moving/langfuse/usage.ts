@@ -1,6 +1,6 @@
 /**
- * Usage and cost of an observation. Langfuse has said them in several ways: `usageDetails` and `costDetails` now, `usage`
- * and single fields before, which it still fills, with zeros where it knows nothing.
+ * Reads the usage and cost of an observation. Langfuse has `usageDetails` and `costDetails` now, and had `usage` and
+ * single fields before. It still fills the old ones, with zeros if it knows nothing.
  */
 import { type Fields, isObject, type JsonObject, readNumber } from './fields.ts'
 
@@ -13,7 +13,9 @@ export interface Usage {
 const TOKENS = { input: 'inputTokens', output: 'outputTokens', total: 'totalTokens' } as const
 const FLAT = { promptTokens: 'inputTokens', completionTokens: 'outputTokens', totalTokens: 'totalTokens' } as const
 
-/** The tokens of an observation; undefined where none are known. Other units, and other kinds of tokens, are left. */
+/**
+ * The token counts of an observation; undefined if none are known. Other units, and other kinds of tokens, are left.
+ */
 export function readUsage(fields: Fields): Usage | undefined {
   const details = fields.see('usageDetails')
   const older = fields.see('usage')
@@ -29,7 +31,7 @@ export function readUsage(fields: Fields): Usage | undefined {
   return usage
 }
 
-/** The cost in US dollars; undefined where it is not known. How it is made up is left. */
+/** The cost in US dollars; undefined if it is not known. Its parts are left. */
 export function readCost(fields: Fields, usage: Usage | undefined): number | undefined {
   const details = fields.see('costDetails')
   const older = fields.see('usage')
@@ -54,7 +56,7 @@ export function readCost(fields: Fields, usage: Usage | undefined): number | und
 }
 
 const isTokenUnit = (unit: unknown): boolean => unit === undefined || unit === null || unit === 'TOKENS'
-/** Zero is what stands where nothing is known. */
+/** Whether a value is known: Langfuse writes zero if it is not. */
 const isKnown = (value: unknown, said: number | undefined): boolean => {
   const number = readNumber(value)
   return number === 0 || (number !== undefined && number === said)
@@ -64,7 +66,7 @@ function flatFields(fields: Fields): JsonObject {
   return Object.fromEntries(Object.keys(FLAT).map(name => [name, fields.see(name)]))
 }
 
-/** The token counts of an object; undefined where it has none. */
+/** The token counts of an object; undefined if it has none. */
 function pickCounts(object: JsonObject, names: Readonly<Record<string, keyof Usage>>): Usage | undefined {
   const usage: Usage = {}
   for (const [name, token] of Object.entries(names)) {
@@ -74,7 +76,7 @@ function pickCounts(object: JsonObject, names: Readonly<Record<string, keyof Usa
   return Object.keys(usage).length === 0 ? undefined : usage
 }
 
-/** The same, where they are not all zero. */
+/** The same; undefined also if all of them are zero. */
 function pickKnownCounts(object: JsonObject, names: Readonly<Record<string, keyof Usage>>): Usage | undefined {
   const usage = pickCounts(object, names)
   return usage !== undefined && Object.values(usage).some(count => count > 0) ? usage : undefined
