@@ -13,7 +13,7 @@ import { type Output, streamTo } from './stream.ts'
 
 export type Commands = Readonly<Record<string, Command>>
 
-/** What a command line is run in: a process, or a test. */
+/** The surroundings in which a command line runs: those of a process, or of a test. */
 export interface Surroundings {
   readonly env: NodeJS.ProcessEnv
   readonly stdout: Output
@@ -67,7 +67,10 @@ function findCommand(commands: Commands, args: readonly string[]): { name: strin
   throw new UsageError(unknown('command', `${noun} ${verb}`, verbs, similar))
 }
 
-/** The help of the command that the words name; of all commands of a noun, or of all, where they name no command. */
+/**
+ * The help of the command that the words name. If they name none, the help of all commands of a noun, or of all
+ * commands.
+ */
 function helpFor(commands: Commands, args: readonly string[]): string {
   const [noun, verb] = args.filter(word => !isHelpFlag(word))
   if (noun === undefined) return overview(commands, VERSION)
@@ -145,7 +148,7 @@ function parseWords(words: readonly string[], flags: Flags, refuse: (problem: st
         `${flag} is followed by ${JSON.stringify(value)}: a value that begins with a dash is written ${flag}=${value}`
       )
     }
-    // Its first line says what is wrong, such as a value that is missing; the others advise.
+    // The first line of the message says what is wrong, such as a missing value. The other lines are advice.
     return refuse(message.split('\n')[0]!.replace(/\.$/, ''))
   }
 }
@@ -159,7 +162,10 @@ function unknown(what: string, typed: string, names: readonly string[], similar:
   return `there is no ${what} ${JSON.stringify(typed)}.${hint} There are ${names.join(', ')}`
 }
 
-/** One line, also for errors whose message is empty, as that of a refused connection is. */
+/**
+ * One line for an error. Some errors, such as that of a refused connection, have no message; then the code stands for
+ * it.
+ */
 function messageOf(error: unknown, env: NodeJS.ProcessEnv): string {
   if (!(error instanceof Error)) return String(error)
   if (env.LOG_LEVEL === 'debug' || env.LOG_LEVEL === 'trace') return error.stack ?? error.message

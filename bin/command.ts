@@ -1,15 +1,17 @@
-/** What a command is: data that says how it is called, and `run`, which parses no more and prints through its call. */
+/**
+ * What a command is: data that describes its usage, and `run`, which gets parsed values and prints through its Call.
+ */
 
 import type { Progress } from './progress.ts'
 
-/** A command line that is wrong: exit code 2. What a command refuses to do is any other error: exit code 1. */
+/** Thrown for wrong usage: exit code 2. Any other error is a refusal of the command: exit code 1. */
 export class UsageError extends Error {
   override readonly name = 'UsageError'
 }
 
 export interface Flag {
   readonly type: 'string' | 'boolean'
-  /** What stands for the value in the help, such as SLUG. */
+  /** The placeholder of the value in the help, such as SLUG. */
   readonly value?: string
   readonly about: string
   readonly required?: true
@@ -27,21 +29,23 @@ export interface Call<F extends Flags = Flags, P extends string = string> {
   readonly parameters: { readonly [Name in P]: string }
   readonly env: NodeJS.ProcessEnv
   readonly json: boolean
-  /** Prints what the command has to say, once: the value with --json, the text without. */
+  /** Prints the result of the command. Must be called once. With --json prints the value, otherwise the text. */
   print(value: unknown, text: string): void
-  /** Writes to stdout what is too long to be held until it is whole; resolves when there is room for more. */
+  /**
+   * Writes a part of an output that is too long to be held in memory to stdout. Resolves when there is room for more.
+   */
   stream(text: string): Promise<void>
-  /** What people are told on stderr while the command works. */
+  /** Shows people on stderr how far the command is. */
   readonly progress: Progress
 }
 
 export interface Usage<F extends Flags = Flags, P extends string = string> {
-  /** Names in capitals, in order; all are needed. */
+  /** The names of the parameters in capitals, in order. All of them are required. */
   readonly parameters: readonly P[]
   readonly flags: F
-  /** What the summary does not say, as lines of text. */
+  /** More than the summary says, as lines of text. */
   readonly details?: string
-  /** What follows `spoor` on the command line. */
+  /** Examples of what follows `spoor` on the command line. */
   readonly examples: readonly string[]
 }
 

@@ -1,4 +1,4 @@
-/** The database for the time of one command, found by the same configuration as the server's. */
+/** Opens the database for the time of one command. The configuration is that of the server. */
 import { existsSync } from 'node:fs'
 import type { Sql } from 'postgres'
 import { AdminError } from '../lib/admin/admin-error.ts'
@@ -13,7 +13,7 @@ export interface Session {
   readonly database: Database
   readonly sql: Sql
   readonly log: Logger
-  /** What keys are made with. */
+  /** What is needed to make keys. */
   readonly making: KeyMaking
 }
 
@@ -25,7 +25,7 @@ export async function withDatabase<T>(env: NodeJS.ProcessEnv, work: (session: Se
   })
 }
 
-/** The same, whatever the schema. An embedded database that was never started is not made by looking at it. */
+/** The same, whatever the schema. An embedded database that was never started is refused, and not made. */
 export async function withAnyDatabase<T>(env: NodeJS.ProcessEnv, work: (session: Session) => Promise<T>): Promise<T> {
   const config = readConfig(env)
   if (config.databaseUrl === undefined && !existsSync(config.dataDir)) {
@@ -38,13 +38,16 @@ export async function withAnyDatabase<T>(env: NodeJS.ProcessEnv, work: (session:
       const making = { keyPrefix: config.keyPrefix, digestSecret: database.digestSecret }
       return await work({ config, database, sql, log, making })
     } finally {
-      // Without a limit this waits for ever where the connection was lost.
+      // Without a limit this would wait for ever if the connection was lost.
       await sql.end({ timeout: 1 })
     }
   })
 }
 
-/** Opens the database, made if need be, for `work`. The driver is loaded only now: `--help` does without. */
+/**
+ * Opens the database for `work`, and makes it if there is none. The driver is loaded only now: `--help` does not need
+ * it.
+ */
 export async function openFor<T>(config: Config, work: (database: Database, log: Logger) => Promise<T>): Promise<T> {
   const [{ openDatabase }, { createLog }] = await Promise.all([
     import('../lib/database/open.ts'),
@@ -61,7 +64,7 @@ export async function openFor<T>(config: Config, work: (database: Database, log:
   }
 }
 
-/** Says which database it is that cannot be used, where that is what went wrong. */
+/** If an error says that the database cannot be used, makes one that names the database; returns any other as it is. */
 function explainFailure(error: unknown, { location, embedded }: Database): unknown {
   if (!['lost', 'refused'].includes(classifyFailure(error))) return error
   const { message, code } = (error instanceof AggregateError ? error.errors[0] : error) as Error & { code?: string }

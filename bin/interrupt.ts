@@ -1,9 +1,12 @@
-/** Long work that Ctrl-C stops in good order: between two of its steps. A second one ends the process where it stands. */
+/** Lets Ctrl-C stop long work in good order, between two of its steps. A second Ctrl-C ends the process at once. */
 import { constants } from 'node:os'
 
 const SIGNALS = ['SIGINT', 'SIGTERM'] as const
 
-/** Work that was told to end before it was done. The exit code is what a shell gives to a process that the signal ended. */
+/**
+ * Work that was told to end before it was done. The exit code is what a shell gives to a process that the signal
+ * ended.
+ */
 export class Interrupted extends Error {
   override readonly name = 'Interrupted'
   readonly exitCode: number

@@ -1,8 +1,8 @@
 /**
- * Several server processes that share the port (PROCESSES). The primary holds the embedded database and answers no
- * request; it starts the others, starts another one where one has died, and tells them when to stop. They ignore the
- * signals of a terminal, which reach the whole group: only the primary's word counts. Where the primary is killed they
- * end at once, as node:cluster has it.
+ * Runs several server processes that share the port (PROCESSES). The primary process holds the embedded database and
+ * answers no requests. It starts the other processes, replaces one that has died, and tells them when to stop. They
+ * ignore signals, because those of a terminal reach the whole group, and only the primary decides when to stop. If the
+ * primary is killed, node:cluster ends them at once.
  */
 import cluster, { type Worker } from 'node:cluster'
 import { once } from 'node:events'
@@ -17,16 +17,16 @@ export interface Running extends Listening {
   close(): Promise<void>
 }
 
-/** What a process says once: where it listens, or why it cannot. */
+/** The one report of a process: where it listens, or why it cannot. */
 type Report = Listening | { readonly failure: string }
 
 const STOP = 'stop'
-/** Longer than a service takes to close. */
+/** How long a process may take to stop: longer than a service takes to close. */
 const STOP_TIMEOUT_MS = 25_000
-/** A process that dies at once each time must not keep the machine busy. */
+/** The pause before a process is replaced, so that one that dies at once each time does not keep the machine busy. */
 const RESTART_DELAY_MS = 1000
 
-/** Starts so many processes, each of which runs the command line of this one, and resolves when all listen. */
+/** Starts `count` processes, each with the command line of this one. Resolves when all of them listen. */
 export async function startProcesses(count: number, log: Logger): Promise<Running> {
   let isStopping = false
   const close = async () => {
@@ -49,7 +49,7 @@ export async function startProcesses(count: number, log: Logger): Promise<Runnin
   }
 }
 
-/** In a process that `startProcesses` started: runs the service until the primary says so. */
+/** Runs the service in a process that `startProcesses` started, until the primary tells it to stop. */
 export async function serveProcess(start: () => Promise<Running>): Promise<void> {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => {})
   const stopped = once(process, 'message')

@@ -1,6 +1,6 @@
 /**
- * What a long command says on stderr while it works: on a terminal one line, which is drawn anew; elsewhere, in a log, a
- * line every few seconds.
+ * Shows on stderr how far a long command is: on a terminal by one line, which is drawn again and again; elsewhere,
+ * such as in a log, by a line every few seconds.
  */
 export interface Terminal {
   readonly isTTY?: boolean
@@ -10,7 +10,7 @@ export interface Terminal {
 
 const TERMINAL_MS = 100
 const LOG_MS = 5000
-/** Back to the beginning of the line, and clears it. */
+/** Moves to the beginning of the line, and clears it. */
 const CLEAR = '\r\u001b[K'
 
 export class Progress {
@@ -21,11 +21,14 @@ export class Progress {
 
   constructor(terminal: Terminal) {
     this.#terminal = terminal
-    // A log gets its first line only where the work takes long enough to be worth one.
+    // A log gets its first line only if the work takes long.
     if (!terminal.isTTY) this.#shownAt = this.#began
   }
 
-  /** How far it is, in one line; asked for when it is time to say so, with the seconds since the command began. */
+  /**
+   * Shows how far the work is. If it is time for that, calls `describe` for the line, with the seconds since the
+   * command began.
+   */
   show(describe: (seconds: number) => string): void {
     const now = performance.now()
     if (now - this.#shownAt < (this.#terminal.isTTY ? TERMINAL_MS : LOG_MS)) return
@@ -39,13 +42,13 @@ export class Progress {
     this.#isDrawn = true
   }
 
-  /** A line that stays. */
+  /** Writes a line that stays. */
   say(line: string): void {
     this.clear()
     this.#terminal.write(`${line}\n`)
   }
 
-  /** Takes the drawn line away. */
+  /** Clears the line that was drawn. */
   clear(): void {
     if (this.#isDrawn) this.#terminal.write(CLEAR)
     this.#isDrawn = false

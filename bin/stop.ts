@@ -1,7 +1,7 @@
 /**
- * When a server is to stop: a first signal asks for it, a second one, after REPEATED_MS, does not wait for requests any
- * more, and a third ends the process where it stands. An error that nobody caught stops the server as well: nothing is
- * known of its state then.
+ * Decides when a server stops. A first signal asks it to stop. A second one, after REPEATED_MS, makes it stop without
+ * waiting for requests. A third one ends the process at once. An error that nobody caught stops the server as well,
+ * because nothing is known of its state then.
  */
 import type { Logger } from '../lib/log.ts'
 
@@ -11,12 +11,15 @@ export interface Stop {
 }
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
-/** npm passes a Ctrl-C on which the terminal has given to every process already: that is not a second one. */
+/**
+ * The terminal sends Ctrl-C to every process, and npm passes it on. The signal from npm must not count as a second
+ * one.
+ */
 const REPEATED_MS = 1000
-/** What is still open after a forced stop keeps the process no longer; PostgreSQL stops in less. */
+/** A forced stop ends the process after so long, whatever is still open. PostgreSQL stops in less. */
 const FORCED_MS = 2000
 
-/** From now on signals do not end the process by themselves. */
+/** Begins to listen. From now on signals do not end the process by themselves. */
 export function listenForStop(log: Logger): Stop {
   const requested = latch()
   const forced = latch()

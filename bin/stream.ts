@@ -1,4 +1,4 @@
-/** Output that is too long to be held. */
+/** Writes output that is too long to be held in memory. */
 import { AdminError } from '../lib/admin/admin-error.ts'
 
 export interface Output {
@@ -6,11 +6,14 @@ export interface Output {
   on?(event: 'error', listener: (error: Error) => void): unknown
 }
 
-/** Writes to `output` piece by piece: each call resolves when its text is on the way, and fails where nobody reads on. */
+/**
+ * Returns a function that writes a piece to `output`. It resolves when there is room for more, and rejects if nobody
+ * reads.
+ */
 export function streamTo(output: Output): (text: string) => Promise<void> {
   let isWatched = false
   return text => {
-    // The same error comes to the callback; without a listener it would end the process.
+    // The callback gets the same error, but without a listener the error would end the process.
     if (!isWatched) output.on?.('error', () => {})
     isWatched = true
     return new Promise((resolve, reject) => {

@@ -1,12 +1,12 @@
-/** Aligned columns of text for people; scripts use --json. */
+/** Tables of aligned text for people. Scripts use --json. */
 
-/** A table with a heading, numbers to the right; `nothing` where there are no rows. */
+/** A table with a heading, and with numbers to the right. The text `nothing` if there are no rows. */
 export function table(heading: readonly string[], rows: readonly (string | number)[][], nothing: string): string {
   if (rows.length === 0) return nothing
   return alignColumns([[...heading], ...rows]).join('\n')
 }
 
-/** One line for each row, its cells padded to the widest of their column; the last column is not padded. */
+/** One line for each row. Cells are padded to the widest of their column, but for those of the last column. */
 export function alignColumns(rows: readonly (string | number)[][]): string[] {
   const widths: number[] = []
   for (const row of rows) {

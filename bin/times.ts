@@ -1,4 +1,4 @@
-/** `--from` and `--to`: the same forms of time as everywhere. */
+/** The flags `--from` and `--to`. They take the same forms of time as the API. */
 import { parseTimestamp } from '../lib/trace/timestamp.ts'
 import { UsageError } from './command.ts'
 

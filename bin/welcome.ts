@@ -1,7 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import type { FirstStart } from '../lib/admin/first-start.ts'
 
-/** What a person reads when the server has started: where it is, the first key if there is one, and what to do next. */
+/**
+ * The text that a person reads when the server has started: its address, the first key if one was made, and what to do
+ * next.
+ */
 export function welcome(address: string, location: string, start: FirstStart, env: NodeJS.ProcessEnv): string {
   const lines = [`spoor is at ${address}`, `The data is in: ${location}`, '']
   if (start.obstacle !== undefined) {
@@ -24,7 +27,7 @@ export function welcome(address: string, location: string, start: FirstStart, en
   return lines.join('\n')
 }
 
-/** Commands that can be pasted as they are: JSON has no apostrophes here. */
+/** Commands that can be pasted as they are, because this JSON has no apostrophes. */
 function firstTrace(address: string, key: string): string[] {
   const id = randomBytes(16).toString('hex')
   const now = Date.now()
@@ -59,7 +62,10 @@ function firstTrace(address: string, key: string): string[] {
   ]
 }
 
-/** The command needs the same database as the server, so it is given the same variables; a password is not repeated. */
+/**
+ * The command that makes a key. It has the server's variables, because it needs the same database; a password is left
+ * out.
+ */
 function keyCommand(env: NodeJS.ProcessEnv): string {
   const create = 'npx spoor key create --project default'
   if (env.DATABASE_URL) return `${create} (with the same DATABASE_URL and KEY_DIGEST_SECRET)`

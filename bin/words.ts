@@ -1,4 +1,4 @@
-/** Times, sizes and numbers as people say them. */
+/** Writes times, sizes and numbers as people say them. */
 
 const UNITS = [
   ['year', 365 * 86_400_000],
@@ -17,7 +17,7 @@ export function relativeTime(iso: string | null, now = Date.now()): string {
   return new Intl.RelativeTimeFormat('en').format(Math.round(ms / unit[1]), unit[0])
 }
 
-/** `0 B`, `1.5 kB`, `10 GiB`: whole multiples of 1 MiB are said in powers of 1024. */
+/** `0 B`, `1.5 kB`, `10 GiB`. Whole multiples of 1 MiB are written in powers of 1024, other sizes in powers of 1000. */
 export function size(bytes: number): string {
   const isBinary = bytes > 0 && bytes % 1024 ** 2 === 0
   const base = isBinary ? 1024 : 1000

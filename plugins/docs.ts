@@ -1,6 +1,6 @@
 /**
- * The written page: a guide whose examples run as they stand, and below it the reference, which swagger-ui renders from
- * the OpenAPI document. Everything it needs comes from this server.
+ * The docs page: a guide with examples that run as they stand, and below it the reference, which swagger-ui renders
+ * from the OpenAPI document. The page needs nothing from other servers.
  */
 import { readFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
@@ -24,7 +24,7 @@ const ASSETS: readonly { readonly name: string; readonly folder: URL; readonly t
 ]
 
 const HEADERS = {
-  // Styles of the viewer hold their images as data.
+  // The viewer's styles have their images as data.
   'Content-Security-Policy':
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -32,7 +32,7 @@ const HEADERS = {
   'Referrer-Policy': 'no-referrer'
 }
 
-/** Answers may not be cached, so what is large is at least sent small. */
+/** A file of the page. It may not be cached, so a large one is at least sent compressed. */
 interface Asset {
   readonly plain: Buffer
   readonly compressed: Buffer

@@ -1,4 +1,4 @@
-/** Every resource of the API, in the order of the document: start reading here. */
+/** All resources of the API, in the order of the OpenAPI document. Start reading here. */
 import type { Plugin } from '../lib/app.ts'
 import docs from './docs.ts'
 import health from './health.ts'

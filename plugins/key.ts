@@ -1,4 +1,4 @@
-/** The calling key, described to whoever holds it: a client checks its configuration with this. */
+/** Describes the calling key, so that a client can check its configuration. */
 import type { App } from '../lib/app.ts'
 import { KeyDescription } from '../lib/schema/output.ts'
 

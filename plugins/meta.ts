@@ -26,7 +26,7 @@ export default function meta(app: App) {
   })
 }
 
-/** Operation names to `METHOD path`. */
+/** The documented operations: their names, with `METHOD path` as values. */
 function listEndpoints(routes: readonly Route[]): Record<string, string> {
   const documented = routes.filter(route => route.operation !== undefined)
   return Object.fromEntries(

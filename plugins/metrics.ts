@@ -1,4 +1,4 @@
-/** What is measured, for Prometheus. */
+/** The metrics of the service, for Prometheus. */
 import type { App } from '../lib/app.ts'
 import { Content } from '../lib/http/route.ts'
 

@@ -1,4 +1,4 @@
-/** The OpenAPI document, and the only answer of the service that may be cached. */
+/** The OpenAPI document, which is the only answer of the service that may be cached. */
 import { createHash } from 'node:crypto'
 import Type from 'typebox'
 import type { App } from '../lib/app.ts'
@@ -10,7 +10,7 @@ interface Rendered {
   readonly headers: Readonly<Record<string, string>>
 }
 
-/** The address is the client's to choose where BASE_URL is unset: as many as a server has names are kept. */
+/** How many rendered documents are kept, one for each address. Without BASE_URL a client chooses the address. */
 const MAX_KEPT = 8
 
 const Part = Type.Object({}, { additionalProperties: true })
@@ -54,7 +54,7 @@ function render(document: unknown): Rendered {
   return { text: new JsonText(text), headers: { ETag, 'Cache-Control': 'public, max-age=300' } }
 }
 
-/** Whether an If-None-Match header names this ETag; a proxy that compressed the answer may have made it weak. */
+/** Whether an If-None-Match header names this ETag. A proxy that compressed the answer may have made the tag weak. */
 function matches(header: string | string[] | undefined, etag: string): boolean {
   const tags = String(header ?? '').split(',')
   return tags.some(tag => tag.trim() === '*' || tag.trim().replace(/^W\//, '') === etag)

@@ -1,4 +1,4 @@
-/** OpenTelemetry in: spans as its exporters send them, over HTTP, in protobuf or JSON. */
+/** Takes spans as OpenTelemetry's exporters send them: over HTTP, in protobuf or JSON. */
 import type { App } from '../lib/app.ts'
 import { Content, JsonText } from '../lib/http/route.ts'
 import { encodeJson } from '../lib/otlp/wire/json-request.ts'
@@ -36,6 +36,6 @@ export default function otlp(app: App) {
   })
 }
 
-/** Whatever else a client calls its body, it is read as JSON, as everywhere. */
+/** Whether the body is protobuf. A body with any other Content-Type is read as JSON, as on all routes. */
 const isProtobufType = (type: string | string[] | undefined): boolean =>
   /^application\/(x-)?protobuf\b/i.test(String(type))

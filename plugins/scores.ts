@@ -1,4 +1,4 @@
-/** Scores: verdicts given to a trace after its run. They are only ever added and deleted. */
+/** Scores, which are verdicts given to a trace after its run. They can be added and deleted, but not changed. */
 import type { App } from '../lib/app.ts'
 import { readCursor, readTime, renderCursor } from '../lib/http/paging.ts'
 import { checkTexts, found } from '../lib/http/refuse.ts'
@@ -85,7 +85,7 @@ export default function scores(app: App): void {
   })
 }
 
-/** Reads a score by the rules that its schema cannot say. */
+/** Reads a score, and checks the rules that its schema cannot express. */
 function readScore({ name, dataType, value, comment, spanId }: ScoreInput): NewScore {
   checkTexts({ value, comment })
   return { name, dataType, value, comment: comment ?? null, spanId: spanId?.toLowerCase() ?? null }

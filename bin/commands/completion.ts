@@ -10,14 +10,14 @@ export default command({
     examples: ['completion', 'completion > ~/.local/share/bash-completion/completions/spoor']
   },
   async run({ print }) {
-    // Not imported above: the list of commands has this one in it.
+    // Imported here and not above, because the list of commands has this command in it.
     const { commands } = await import('./index.ts')
     const script = completionScript(commands)
     print({ script }, script)
   }
 })
 
-/** What may follow which words; file names where nothing else may. */
+/** A script that completes the words of commands and flags, and file names wherever nothing else can stand. */
 function completionScript(commands: Commands): string {
   const names = Object.keys(commands)
   const nouns = [...new Set(names.map(name => name.split(' ')[0]!))]

@@ -20,7 +20,7 @@ export default command({
     examples: ['demo', 'demo --project evals', 'demo --url https://spoor.example.com --key "$SPOOR_API_KEY"']
   },
   async run({ flags, env, print }) {
-    // Everybody on this machine can read the words of a command line, for as long as they stand there.
+    // Every user of this machine can read the command line of a running process, so the key is taken out of it.
     if (flags.key !== undefined) process.title = 'spoor demo'
     const address = flags.url?.replace(/\/+$/, '') ?? (await requireServer(env))
     const given = flags.key ?? env.SPOOR_API_KEY

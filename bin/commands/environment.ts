@@ -61,7 +61,7 @@ function describePlan(plan: BackfillPlan): string {
   return `${summarise(plan)}\n${advice}`
 }
 
-/** What would become of which traces. */
+/** Says which traces would change, and how. */
 function summarise({ matched, changing, environments, relabelling }: BackfillPlan): string {
   const { environment: label, overwrite } = relabelling
   const lines = environments.map(({ environment, traces }) => {

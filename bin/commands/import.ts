@@ -71,7 +71,7 @@ const IMPORT_HEAP_MIB = 4096
 
 async function importFile(session: Session, request: Request, progress: Progress, signal: AbortSignal) {
   const { database, config, log, sql } = session
-  // Loaded only now: --help does without.
+  // Loaded only now, because --help does not need it.
   const [{ WritePath }, { importTraces }, { convertLangfuse }] = await Promise.all([
     import('../../lib/ingest/write-path.ts'),
     import('../../lib/moving/import-file.ts'),
@@ -96,7 +96,7 @@ async function importFile(session: Session, request: Request, progress: Progress
   }
 }
 
-/** The file, or stdin, and its length where that is known. */
+/** Opens the file, or stdin, and finds its length, if that is known. */
 async function openSource(file: string): Promise<{ stream: Readable; length: number | undefined }> {
   if (file === '-') return { stream: process.stdin, length: undefined }
   try {

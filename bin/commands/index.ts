@@ -1,4 +1,4 @@
-/** Every command, in the order in which the help lists them. */
+/** All commands, in the order in which the help lists them. */
 import type { Commands } from '../command-line.ts'
 import * as account from './account.ts'
 import completion from './completion.ts'

@@ -12,11 +12,9 @@ import { listenForStop } from '../stop.ts'
 import { welcome } from '../welcome.ts'
 
 /**
- * How much the heap may grow between two collections of all of it, in per cent of what is alive. A server's heap is small
- * (30 MB), but V8 counts in the bodies and their rows, which are memory outside, and so marked all of it two to four times
- * a second. Two servers side by side under typical traces (18 kB), four times: 13 to 17 % less of node's CPU than with
- * V8's own choice, and p99 falls from 120-190 ms to 90-110. 400 is no better. Where 64 clients send 2 MiB each, memory is
- * up to 580 MB, as it is with V8's own choice.
+ * How much the heap may grow between two collections of the whole heap, in per cent of what is alive. A server's heap
+ * is small, but V8 also counts the memory of bodies and rows, which is outside the heap. With its own choice V8 would
+ * collect the whole heap several times a second, which costs much CPU (test/bench/RESULTS.md, "Growth of the heap").
  */
 const HEAP_GROWTH_PERCENT = 150
 
@@ -43,12 +41,12 @@ export default command({
   }
 })
 
-/** Runs until a signal comes. What was opened is closed in the reverse order, whatever happens. */
+/** Serves until a signal comes. Whatever happens, what was opened is closed in the reverse order. */
 async function serve(call: Call, config: Config, log: Logger): Promise<void> {
   const stop = listenForStop(log)
   const { openDatabase } = await import('../../lib/database/open.ts')
   const opening = openDatabase(config, log, { role: 'serve', patienceMs: RECOVERY_PATIENCE_MS })
-  // Loaded while PostgreSQL starts: it takes as long.
+  // The service is loaded while PostgreSQL starts, because both take about as long.
   if (config.processes === 1) void import('../../lib/service.ts')
   const database = await opening
   try {
@@ -99,7 +97,7 @@ async function start(config: Config, log: Logger, database: Database): Promise<R
   return startService(config, log, database)
 }
 
-/** One of several processes: the primary has started the embedded database. */
+/** Starts the service in one of several processes. The primary process has started the embedded database already. */
 async function startHere(config: Config, log: Logger): Promise<Running> {
   const { openDatabase } = await import('../../lib/database/open.ts')
   const database = await openDatabase(config, log, { role: 'command', patienceMs: RECOVERY_PATIENCE_MS })

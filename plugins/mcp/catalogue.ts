@@ -1,4 +1,4 @@
-/** The tools, as they present themselves to an agent. What they do is the business of the routes they are made of. */
+/** The tools as an agent sees them: names, descriptions and examples. What a tool does is defined by its route. */
 
 import type { ToolText } from '../../lib/mcp/route-tool.ts'
 import type { Annotations, View } from '../../lib/mcp/tool.ts'

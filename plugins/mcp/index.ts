@@ -1,6 +1,6 @@
 /**
- * The Model Context Protocol endpoint: the operations of the API as tools. This plugin comes after those whose routes
- * the tools are made of.
+ * The endpoint of the Model Context Protocol, which offers the operations of the API as tools. This plugin must come
+ * after those whose routes become tools.
  */
 
 import type { Principal } from '../../lib/access/principal.ts'
@@ -59,7 +59,7 @@ export default function mcp(app: App): void {
 
 const mayCall = (key: Principal, tool: Tool): boolean => key.scopes.includes(tool.scope)
 
-/** Refuses a message before any of it is done, if one of its tools is not for this key. */
+/** Refuses a whole message, before any of it is done, if the key lacks the scope of one of its tools. */
 function refuseOtherScopes(tools: Tools, names: readonly unknown[], key: Principal): void {
   for (const name of names) {
     const tool = tools.get(name)
@@ -69,7 +69,9 @@ function refuseOtherScopes(tools: Tools, names: readonly unknown[], key: Princip
   }
 }
 
-/** What HTTP refuses with 4xx is a result that the agent reads; what fails otherwise fails the request. */
+/**
+ * Calls a tool. What HTTP would refuse with 4xx is a result that the agent reads; any other error fails the request.
+ */
 async function answerCall(tool: Tool, call: ToolCall): Promise<ToolAnswer> {
   try {
     return { text: await tool.call(call) }

@@ -1,4 +1,7 @@
-/** The tools of the service: those of the catalogue, each made of its route, and the one that has none. */
+/**
+ * Makes the tools of the service: those of the catalogue, from their routes, and get_ingest_schema, which has no
+ * route.
+ */
 import Type from 'typebox'
 import type { App } from '../../lib/app.ts'
 import type { Route } from '../../lib/http/route.ts'
@@ -9,7 +12,7 @@ import { IngestBody } from '../../lib/schema/input.ts'
 import { closed, named } from '../../lib/schema/object.ts'
 import { CATALOGUE, INGEST_SCHEMA } from './catalogue.ts'
 
-/** Every tool by its name. The routes must have been registered. */
+/** All tools by name. The routes must have been registered before. */
 export function makeTools({ routes, ingest }: App): ReadonlyMap<string, Tool> {
   const fromRoutes = CATALOGUE.map(({ operation, view, ...text }) =>
     routeTool(ingest, findRoute(routes, operation), text, view)

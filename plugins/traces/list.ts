@@ -8,7 +8,7 @@ import { TRACE_ORDERS } from '../../lib/store/lists/order.ts'
 import { listTraces } from '../../lib/store/lists/trace-list.ts'
 import type { TraceQuery } from '../../lib/store/lists/trace-query.ts'
 
-/** Parameters that do not go with the other sorts. */
+/** Parameters that are allowed only with the sort newest. */
 const NEWEST_ONLY = ['sessionId', 'userId', 'from', 'to'] as const
 
 export default function (app: App): void {
@@ -33,7 +33,7 @@ export default function (app: App): void {
   })
 }
 
-/** Reads the parameters by the rules that a schema cannot say. */
+/** Reads the parameters, and checks the rules that their schema cannot express. */
 function readTraceQuery(query: TraceListQuery): TraceQuery {
   const { sort = 'newest', environment, from, to, after, before } = query
   checkTexts(query)

@@ -1,10 +1,10 @@
-/** Recording traces: whole, or started, extended by spans, and ended. */
+/** Records traces: whole, or started, extended by spans, and ended. */
 import type { App } from '../../lib/app.ts'
 import type { ErrorCode } from '../../lib/errors.ts'
 import { EndBody, IngestBody, SpansBody } from '../../lib/schema/input.ts'
 import { SpansAppended, TraceEnded, TraceRecorded } from '../../lib/schema/output.ts'
 
-/** Why spans or an end do not change a trace. */
+/** The codes with which an append or an end is refused. */
 const NO_CHANGE: readonly ErrorCode[] = [
   ...(['invalid_trace', 'forbidden', 'trace_id_conflict', 'trace_finished', 'span_conflict'] as const),
   ...(['payload_too_large', 'quota_exhausted'] as const)
