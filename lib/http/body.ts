@@ -114,7 +114,9 @@ const TAIL_BYTES = 16_384
 /** The bytes of a body that have arrived, in few pieces, however small the chunks are. */
 class Chunks {
   readonly #pieces: Buffer[] = []
-  /** The memory that small chunks are copied to; up to where it is used; and from where on it is not yet a piece. */
+  /**
+   * The memory that small chunks are copied to. It is used up to `#end`, and is not yet a piece from `#start` on.
+   */
   #tail = Buffer.alloc(0)
   #end = 0
   #start = 0

@@ -16,7 +16,7 @@ export type Operation = ReadyRecord | (ReadyAppend & ByKey) | (ReadyEnd & ByKey)
 export interface Pending extends Queued {
   readonly projectId: number
   readonly traceId: string
-  /** The key that sent the operation; it is stored with a new trace. Null where a command restores the trace. */
+  /** The key that sent the operation; it is stored with a new trace. Null if a command restores the trace. */
   readonly keyId: string | null
   /** The environment of that key; null if it has none. */
   readonly environment: string | null

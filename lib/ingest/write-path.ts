@@ -95,7 +95,7 @@ const SLOTS = 62
 /** What became of a line of an export. */
 type Restored = 'insert' | 'advance' | 'duplicate'
 type Done = Exclude<Decision, { type: 'refused' }>
-/** Who writes, as far as that is stored. `keyId` is null where a command restores traces. */
+/** Who writes, as far as that is stored. `keyId` is null if a command restores traces. */
 type Author = Pick<Principal, 'projectId' | 'environment' | 'trialAccountId'> & { readonly keyId: string | null }
 
 export class WritePath implements Ingest {

@@ -157,7 +157,7 @@ export async function revokeKey(sql: Sql, keyId: string): Promise<KeyRow | undef
   return row
 }
 
-/** Changes what a key stamps on later traces; null: nothing. Undefined where there is no such key, or it is revoked. */
+/** Changes the environment of what a key records from now on. Undefined if there is no such key, or if it is revoked. */
 export async function setKeyEnvironment(
   sql: Sql,
   keyId: string,

@@ -1,4 +1,4 @@
-/** Every error code of specification section 7, and those that decisions.md adds, as a client meets it. */
+/** Every error code of specification section 7, and those that this service adds, as a client meets it. */
 import t from 'tap'
 import type { App } from '../../lib/app.ts'
 import { ERROR_CODES, ERRORS, type ErrorCode } from '../../lib/errors.ts'
