@@ -1,15 +1,10 @@
 /**
- * The write path. A body is admitted, made ready (lib/threads/body-threads.ts), queued behind other operations on its
- * trace, and written in a batch by a lane that is free. Operations that arrive while a lane is writing form its next
- * batch, so that many share a commit. Another lane takes them if they are many or if the first lane takes long. While
- * every lane is idle, an operation is written at once: it never waits for others to arrive. A 2xx answer means that
- * the write is committed and can be read.
+ * The write path. A body is admitted, made ready (lib/threads/body-threads.ts), and written in a batch by a lane
+ * (lib/ingest/lanes.ts). A 2xx answer means that the write is committed and can be read.
  */
 
 import type { Principal } from '../access/principal.ts'
-import { CopyConnection } from '../database/copy-connection.ts'
 import type { Database } from '../database/database.ts'
-import { Pool } from '../database/pool.ts'
 import { Refusal } from '../errors.ts'
 import { Admission } from '../limits/admission.ts'
 import { FairGate } from '../limits/fair-gate.ts'
@@ -35,12 +30,10 @@ import type { Decision } from '../trace/states/decide.ts'
 import type { SpanRefusal } from '../trace/states/decide-export.ts'
 import { ExportOutcome } from './export-outcome.ts'
 import type { Appended, Ended, Exported, Ingest, Recorded } from './ingest.ts'
+import { Lanes } from './lanes.ts'
 import { Packing } from './packing.ts'
 import { needsLook, type Operation, type Pending } from './pending.ts'
-import { Queue } from './queue.ts'
 import { Resends } from './resends.ts'
-import { RunningTraces } from './running-traces.ts'
-import { Writer } from './writer.ts'
 
 export interface IngestOptions {
   /** How many worker threads may make bodies ready. */
@@ -56,18 +49,6 @@ export interface IngestOptions {
 }
 
 /**
- * Bounds of one batch; the bytes are those of the bodies. Larger batches gain nothing (test/bench/RESULTS.md, "Size of
- * batches").
- */
-const BATCH = { operations: 64, bytes: 2 * 1024 * 1024 }
-/**
- * Operations that arrive while a lane writes wait for it and form its next batch, which saves commits. Another lane
- * starts when so many operations wait, or when the first lane has been writing for so long (test/bench/RESULTS.md,
- * "Size of batches").
- */
-const GATHER = { operations: 16, ms: 4 }
-const UNBOUNDED = { operations: Number.POSITIVE_INFINITY, bytes: Number.POSITIVE_INFINITY }
-/**
  * Bounds of all requests that are admitted and not yet answered. Beyond them a request gets 429 before its body is
  * read.
  */
@@ -77,21 +58,6 @@ const PENDING = { requests: 4096, bytes: 192 * 1024 * 1024 }
  * the memory of their bodies, so a body beyond the bound waits as it came. Two full batches fit into the bound twice.
  */
 const MAX_PREPARED_BYTES = 8 * 1024 * 1024
-/** PostgreSQL undoes a write that takes longer, and the request is refused. */
-const STATEMENT_TIMEOUT_MS = 30_000
-/**
- * Settings of the lanes' connections. The few statements of the write path are planned once for each connection, not
- * at every execution: their rows come from arrays, and a plan made for certain values would be no better. A plan made
- * while a table is small is kept when the table is large, so no plan may scan a whole table
- * (lib/store/write/statistics.ts). work_mem holds the rows of a batch.
- */
-const SETTINGS = { plan_cache_mode: 'force_generic_plan', enable_seqscan: 'off', work_mem: '32MB' }
-/**
- * How many slots (rows) of project_totals lanes count in; slot 0 is not among them. Each lane has a slot of its own,
- * so that no lane waits for the row that another one has locked.
- */
-const SLOTS = 62
-
 /** What became of a line of an export. */
 type Restored = 'insert' | 'advance' | 'duplicate'
 type Done = Exclude<Decision, { type: 'refused' }>
@@ -100,48 +66,32 @@ type Author = Pick<Principal, 'projectId' | 'environment' | 'trialAccountId'> & 
 
 export class WritePath implements Ingest {
   readonly #threads: FairThreads
-  readonly #queue = new Queue<Pending>()
   readonly #admission = new Admission(PENDING)
   readonly #packing = new Packing(this.#admission)
   readonly #gate = new FairGate(MAX_PREPARED_BYTES)
   readonly #parseGate = new FairGate(MAX_PREPARED_BYTES)
-  readonly #pool: Pool
+  readonly #lanes: Lanes
   readonly #resends: Resends
-  readonly #writers: readonly Writer[]
-  readonly #idle: Writer[]
   readonly #trialTraces: number | undefined
-  readonly #metrics: Metrics
   readonly #statistics: Statistics
   readonly #cuts: RankingCuts
-  #scheduled = false
-  /** When each lane that is at work began its batch, in ms of performance.now(). */
-  readonly #began = new Map<Writer, number>()
-  #gathering: NodeJS.Timeout | undefined
-  #onEmpty: (() => void) | undefined
-
   constructor(database: Database, options: IngestOptions, log: Logger, metrics = new Metrics()) {
     this.#threads = new FairThreads(options.workers, log, options.heapMiB)
     this.#trialTraces = options.trialTraces
-    this.#metrics = metrics
     this.#statistics = new Statistics(database, log)
     this.#cuts = new RankingCuts(database, log, options.cuts)
     metrics.watchPending(() => this.#admission)
-    const connection = { applicationName: 'writer', statementTimeoutMs: STATEMENT_TIMEOUT_MS, settings: SETTINGS }
-    const connect = (onClose: () => void) => database.connect({ ...connection, onClose })
-    const { lanes = parallelismOf().lanes } = options
-    const { limit } = database
-    this.#pool = new Pool(connect, { size: lanes, statementTimeoutMs: STATEMENT_TIMEOUT_MS, limit })
-    this.#resends = new Resends(this.#pool)
-    const openCopy = () => CopyConnection.open(database.connect, connection)
-    const running = new RunningTraces()
-    const { floors } = this.#cuts
-    const first = Math.floor(Math.random() * SLOTS)
-    const again = (pending: Pending, pauseMs: number) => this.#tryAgain(pending, pauseMs)
-    this.#writers = Array.from({ length: lanes }, (_, lane) => {
-      const slot = 1 + ((first + lane) % SLOTS)
-      return new Writer(this.#pool, openCopy, { slot, limit, running, floors, again }, log)
+    this.#lanes = new Lanes(database, {
+      count: options.lanes ?? parallelismOf().lanes,
+      floors: this.#cuts.floors,
+      log,
+      onBatch: (batch, ms) => {
+        metrics.countBatch(batch.length, ms)
+        this.#statistics.count(batch.length)
+        for (const { projectId } of batch) this.#cuts.count(projectId, 1)
+      }
     })
-    this.#idle = [...this.#writers]
+    this.#resends = new Resends(this.#lanes.pool)
   }
 
   async record(key: Principal, body: Uint8Array): Promise<Recorded> {
@@ -226,32 +176,16 @@ export class WritePath implements Ingest {
     return this.#admission.admit(bytes, requests)
   }
 
-  async check(statement: string): Promise<void> {
-    const writer = this.#idle.pop()
-    // Where all lanes are at work, they look at traces as they do: over a connection that is opened in the same way.
-    if (writer === undefined) {
-      await this.#pool.run(sql => sql.unsafe(statement))
-      return
-    }
-    try {
-      await writer.check(statement)
-    } finally {
-      this.#idle.push(writer)
-      this.#schedule()
-    }
+  check(statement: string): Promise<void> {
+    return this.#lanes.check(statement)
   }
 
   async close(): Promise<void> {
-    if (!this.#queue.isEmpty) {
-      await new Promise<void>(resolve => {
-        this.#onEmpty = resolve
-      })
-    }
+    await this.#lanes.finish()
     this.#statistics.close()
     this.#cuts.close()
     await this.#threads.close()
-    for (const writer of this.#writers) writer.close()
-    await this.#pool.end()
+    await this.#lanes.close()
   }
 
   /** Waits until there is room for the rows of a body, makes it ready, and gives the room back when `write` is done. */
@@ -302,89 +236,17 @@ export class WritePath implements Ingest {
         lostSince: undefined,
         settled: false,
         resolve: decision => {
-          this.#settled(pending)
+          this.#lanes.release(pending)
           if (decision.type === 'refused') reject(new Refusal(decision.code, decision.message))
           else resolve(decision)
         },
         reject: error => {
-          this.#settled(pending)
+          this.#lanes.release(pending)
           reject(error)
         }
       }
-      this.#queue.add(pending)
-      this.#schedule()
+      this.#lanes.add(pending)
     })
-  }
-
-  /** Starts idle lanes once the requests that arrived together have all been queued. */
-  #schedule(): void {
-    if (this.#scheduled || this.#idle.length === 0) return
-    this.#scheduled = true
-    setImmediate(() => {
-      this.#scheduled = false
-      while (this.#idle.length > 0 && this.#queue.runnable > 0 && !this.#waitForLane()) {
-        void this.#run(this.#idle.pop() as Writer)
-      }
-    })
-  }
-
-  /**
-   * Whether the runnable operations had better wait for a lane that is at work. If so, a timer asks again when the
-   * lane has been writing for GATHER.ms.
-   */
-  #waitForLane(): boolean {
-    if (this.#began.size === 0 || this.#queue.runnable >= GATHER.operations) return false
-    const leftMs = Math.min(...this.#began.values()) + GATHER.ms - performance.now()
-    if (leftMs <= 0) return false
-    this.#gathering ??= setTimeout(() => {
-      this.#gathering = undefined
-      this.#schedule()
-    }, leftMs)
-    return true
-  }
-
-  async #run(writer: Writer): Promise<void> {
-    while (this.#queue.runnable > 0) {
-      const batch = this.#queue.take(BATCH)
-      const start = performance.now()
-      this.#began.set(writer, start)
-      const unreachable = await writer.process(batch)
-      this.#metrics.countBatch(batch.length, performance.now() - start)
-      if (unreachable === undefined) this.#count(batch)
-      else await this.#failQueued(writer, unreachable)
-    }
-    this.#began.delete(writer)
-    this.#idle.push(writer)
-  }
-
-  #count(batch: readonly Pending[]): void {
-    this.#statistics.count(batch.length)
-    for (const { projectId } of batch) this.#cuts.count(projectId, 1)
-  }
-
-  /**
-   * Fails whatever waits behind a batch for which there was no connection: every further attempt to connect would take
-   * seconds.
-   */
-  async #failQueued(writer: Writer, error: unknown): Promise<void> {
-    while (this.#queue.runnable > 0) await writer.fail(this.#queue.take(UNBOUNDED), error)
-  }
-
-  /** Puts an operation back into the queue. It keeps its trace locked, so that no other operation on it overtakes. */
-  #tryAgain(pending: Pending, pauseMs: number): void {
-    if (pauseMs === 0) {
-      this.#queue.retry(pending)
-      this.#schedule()
-    } else {
-      setTimeout(() => this.#tryAgain(pending, 0), pauseMs)
-    }
-  }
-
-  #settled(pending: Pending): void {
-    pending.settled = true
-    this.#queue.release(pending)
-    if (this.#queue.runnable > 0) this.#schedule()
-    if (this.#queue.isEmpty) this.#onEmpty?.()
   }
 }
 

@@ -2,18 +2,16 @@
 import t, { type Test } from 'tap'
 import { CopyConnection } from '../../../lib/database/copy-connection.ts'
 import { Pool } from '../../../lib/database/pool.ts'
-import type { Operation, Pending } from '../../../lib/ingest/pending.ts'
-import { needsLook } from '../../../lib/ingest/pending.ts'
+import type { Pending } from '../../../lib/ingest/pending.ts'
 import { RunningTraces } from '../../../lib/ingest/running-traces.ts'
 import { Writer } from '../../../lib/ingest/writer.ts'
 import { createLog } from '../../../lib/log.ts'
 import { KnownFloors } from '../../../lib/store/rankings/known-floors.ts'
-import { makeReady } from '../../../lib/threads/ready.ts'
 import { endBody, ingestBody, span, spansBody, startBody } from '../../fixtures/bodies/bodies.ts'
 import { testDatabase } from '../../fixtures/database/database.ts'
 import { testRelay } from '../../fixtures/database/relay.ts'
 import { seedProject } from '../../fixtures/database/seed.ts'
-import { bytes } from '../../fixtures/database/write-path.ts'
+import { makePending } from './make-pending.ts'
 
 const database = await testDatabase(t)
 const projectId = await database.pool.run(seedProject)
@@ -37,31 +35,8 @@ function lane(t: Test, connect = database.connect) {
   return { writer, sentBack }
 }
 
-/** An operation as the queue brings it, and what it is answered: a decision, or the code of a refusal. */
-function pendingOf(name: 'record' | 'append' | 'end', traceId: string, body: object) {
-  const result = makeReady({ operation: name, body: bytes(body), environment: null, hurries: false })
-  if ('refusal' in result) throw new Error(result.refusal.message)
-  const operation = { ...result.ready, environment: null } as unknown as Operation
-  let answer: unknown
-  const settle = (value: unknown) => {
-    pending.settled = true
-    answer = value
-  }
-  const pending: Pending = {
-    ...{
-      key: `${projectId} ${traceId}`,
-      bytes: 1000,
-      alone: false,
-      projectId,
-      traceId,
-      keyId: null,
-      environment: null
-    },
-    ...{ operation, charge: undefined, look: needsLook(operation), attempts: [], decision: undefined, tries: 0 },
-    ...{ lostSince: undefined, settled: false, resolve: settle, reject: settle }
-  }
-  return { pending, answer: () => answer }
-}
+const pendingOf = (name: 'record' | 'append' | 'end', traceId: string, body: object) =>
+  makePending(projectId, name, traceId, body)
 const recording = (body = ingestBody()) => pendingOf('record', body.trace.id, body)
 const pendings = (list: readonly { readonly pending: Pending }[]) => list.map(({ pending }) => pending)
 
