@@ -14,7 +14,7 @@ t.test('bash completes commands, verbs and flags by the script', async t => {
   }
   t.equal(complete('st'), 'status')
   t.match(complete(''), /^serve status .* completion help$/)
-  t.equal(complete('key', 'r'), 'rotate revoke')
+  t.equal(complete('key', 'r'), 'rotate revoke replace-secret')
   t.equal(complete('environment', ''), 'backfill')
   t.equal(complete('project', 'recount', '--a'), '--apply')
   t.equal(complete('import', 'file', '--'), '--project --format --json --help')
