@@ -43,9 +43,9 @@ export interface ServiceParts {
 /** How requests read, and how small writes are done. */
 const READERS: ConnectOptions = { applicationName: 'reader', statementTimeoutMs: 15_000, settings: READER_SETTINGS }
 const WRITERS: ConnectOptions = { applicationName: 'small writer', statementTimeoutMs: 15_000 }
-/** One lookup of keys is under way at a time, and it never waits behind what requests do. */
+/** Keys have a connection of their own, so that authentication never waits behind the queries of requests. */
 const KEY_READERS: ConnectOptions = { applicationName: 'keys', statementTimeoutMs: 5000 }
-/** How long requests under way, and then the write queue, may take to finish when the service closes. */
+/** How long the requests under way may take when the service closes, and again as long the write queue. */
 const GRACE_MS = 10_000
 
 /**

@@ -1,4 +1,4 @@
-/** Hears of changed keys from whatever process changed them (lib/store/keys.ts says so to every listener). */
+/** Listens for keys that any process has changed; lib/store/keys.ts sends the notices. */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Sql } from 'postgres'
 import type { Database } from '../database/database.ts'

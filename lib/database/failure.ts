@@ -106,7 +106,7 @@ export const isDivisionByZero = (error: unknown): boolean => describe(error).cod
 /** Whether PostgreSQL has as many connections as it, the database or the role may have. */
 export const isTooManyConnections = (error: unknown): boolean => describe(error).code === SQLSTATE.tooManyConnections
 
-/** Whether the connection that gave this error is of no more use. */
+/** Whether the connection that gave this error can no longer be used. */
 export function endsConnection(error: unknown): boolean {
   const { name, code, severity } = describe(error)
   if (name === 'PostgresError') return isFatal(severity) || String(code).startsWith(SQLSTATE_CLASS.connectionException)

@@ -81,7 +81,7 @@ export async function migrate(database: Database, log: Logger, folder?: string):
     })
   } finally {
     await pool.end()
-    // Ending the connection lets go of the lock.
+    // The lock ends with its connection.
     await holder.end()
   }
 }

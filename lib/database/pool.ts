@@ -139,7 +139,7 @@ export class Pool implements Holder {
     }
     this.#refuseWaiting(poolClosed())
     const living = [...this.#leases].filter(lease => !lease.dead)
-    // Ending an instance whose server went away may never come back, hence the limit.
+    // The end of an instance whose server went away may never settle, hence the limit.
     await within(graceMs, Promise.allSettled(living.map(lease => this.#giveUp(lease, graceMs))))
   }
 
@@ -277,7 +277,7 @@ export class Pool implements Holder {
   /** Forgets a connection that is dead. */
   #drop(lease: Lease): void {
     if (!this.#leases.delete(lease)) return
-    // Not awaited: ending an instance that lost its server may never come back.
+    // Not awaited, because the end of an instance whose server went away may never settle.
     lease.sql.end({ timeout: 0 }).catch(() => {})
     this.#limit.leave()
   }

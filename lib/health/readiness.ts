@@ -23,7 +23,7 @@ type Obstacles = readonly string[]
 
 export class Readiness {
   readonly #setup: Pick<Setup, 'lacking' | 'obstacle'>
-  /** Writes as small writes do. */
+  /** The access through which small writes go. */
   readonly #sql: SqlAccess
   /** Writes as all others do. */
   readonly #ingest: Pick<Ingest, 'admit' | 'check'>

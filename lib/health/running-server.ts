@@ -1,4 +1,4 @@
-/** Where the server of a data folder listens: the file server.json in it, for commands that look for the server. */
+/** The file server.json in a data folder says where its server listens, for commands that look for the server. */
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Config } from '../config.ts'

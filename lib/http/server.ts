@@ -269,7 +269,7 @@ function isQueued({ access }: Route): boolean {
   return access === 'traces:write'
 }
 
-/** An error for the log. Only these fields: the others of a database error may hold what clients sent. */
+/** The fields of an error for the log. Other fields of a database error may hold what clients sent. */
 function describe(error: unknown): object {
   if (!(error instanceof Error)) return { type: typeof error }
   const { name, message, stack } = error

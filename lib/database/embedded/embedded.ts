@@ -44,7 +44,7 @@ export interface EmbeddedCluster {
   readonly digestSecret: string
   /** Settles when PostgreSQL has recovered, or cannot; undefined: it answers. */
   readonly recovery: Promise<void> | undefined
-  /** Leaves, and stops PostgreSQL where nobody else uses it. */
+  /** Leaves, and stops PostgreSQL if nobody else uses it. */
   close(): Promise<void>
 }
 
@@ -122,7 +122,7 @@ class Cluster {
   readonly #tried = new Promise<void>(resolve => {
     this.#noteTry = resolve
   })
-  /** The connection that says that we are here. */
+  /** The connection that holds the lock by which others see that we use the cluster. */
   #presence: Sql | undefined
   #closing = false
   /** PostgreSQL is being looked for, or started. */

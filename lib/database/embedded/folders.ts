@@ -117,7 +117,7 @@ async function checkLink(path: string): Promise<void> {
   throw new ConfigError(`DATA_DIR: ${path} must be a folder, or a link that this user has made: remove it`)
 }
 
-/** A cluster stays its owner's: also where that is the ordinary user who made it before. */
+/** The user that owns a home. A cluster that an ordinary user has made stays that user's, even if root opens it. */
 async function ownerOf(folder: string): Promise<ClusterUser> {
   const { uid, gid } = await stat(folder)
   if (uid === 0) throw new ConfigError(`DATA_DIR: ${folder} is root's, and PostgreSQL does not run as root: remove it`)

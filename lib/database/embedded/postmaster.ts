@@ -112,7 +112,7 @@ async function writePassword(path: string, password: string, user: ClusterUser |
 
 const RANDOM = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/
 
-/** What a process that was killed left of its attempt. */
+/** Removes what earlier attempts left behind when they were killed. */
 async function removeAbandonedDrafts(dataDir: string, user: ClusterUser | undefined): Promise<void> {
   const home = dirname(dataDir)
   const drafts = (await readdir(home)).filter(name => name.startsWith(`${basename(dataDir)}-`))
@@ -192,7 +192,7 @@ export async function inspectPostmaster(dataDir: string): Promise<PostmasterStat
   return isPostmaster(pid, dataDir) ? { state: 'busy' } : { state: 'stopped' }
 }
 
-/** Removes a postmaster.pid that nobody stands behind: postgres itself does not start where the file is empty. */
+/** Removes a left-over postmaster.pid. postgres replaces such a file itself, but refuses to start if it is empty. */
 export async function removeStaleFile(dataDir: string, user: ClusterUser | undefined): Promise<void> {
   const path = join(dataDir, 'postmaster.pid')
   if (existsSync(path)) await removeAs(user, [path])

@@ -1,4 +1,4 @@
-/** Secrets that are made once and kept in the data folder, readable by their owner only. */
+/** Secrets, which are made once and kept in the data folder, readable by their owner only. */
 import { randomBytes, randomUUID } from 'node:crypto'
 import { link, rm } from 'node:fs/promises'
 import type { Logger } from '../../log.ts'

@@ -23,7 +23,7 @@ export const EMPTY_LIST: FreeJson = { stored: null, canonical: '[]' }
 export const surplusOf = ({ stored, canonical }: FreeJson): number =>
   stored === null ? 0 : stored.length - canonical.length
 
-/** Free JSON within a value that was parsed otherwise (raw-json.ts). */
+/** Free JSON that was never parsed, inside a value that was (raw-json.ts). */
 export class RawJson implements FreeJson {
   readonly stored: string
   readonly canonical: string

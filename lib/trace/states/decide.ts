@@ -169,7 +169,7 @@ function decideLine(state: TraceState, { oversize }: RecordOperation, line: Rest
   return oversize === undefined ? decision : refused('payload_too_large', oversize)
 }
 
-/** The batch's spans that are not stored yet, each once; or the id of one that is stored, or sent, with other content. */
+/** The spans that are not stored yet, each once; or the id of a span that is stored, or sent, with different content. */
 function sortSpans(state: TraceState, spans: readonly SpanHead[]) {
   const fresh = new Map<string, SpanHead>()
   for (const span of spans) {
@@ -189,7 +189,7 @@ function refuseKey(state: TraceState, environment: string | null): Decision | un
   return refused('forbidden', 'the trace was recorded in another environment than the one of this key')
 }
 
-/** A trace belongs to the route that it began on: what OpenTelemetry gathers has no end, and is nobody's to end. */
+/** Refuses an append to a trace that OpenTelemetry records, or its end: a trace stays with the route that it began on. */
 function refuseGathered({ isGathered, running }: TraceState): Decision | undefined {
   if (!isGathered) return undefined
   return running

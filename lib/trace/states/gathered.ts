@@ -53,7 +53,7 @@ export type Rank = readonly [grade: number, order: number, id: string]
  */
 export type Ranks = Readonly<Record<string, Rank>>
 
-/** What is counted of a gathered trace, and remembered for the spans to come. */
+/** The sums over the spans of a gathered trace, and what must be stored for spans that arrive later. */
 interface Sums {
   readonly ranks: Ranks
   /** The exclusive-or of the hashes of its spans, which does not depend on the order of their arrival. */
@@ -75,9 +75,9 @@ export interface GatheredState extends TraceFields, Sums {
   readonly spending: readonly SpanUsage[]
 }
 
-/** The trace with more spans. */
+/** The trace with more spans than before. */
 export interface Growth extends TraceFields, Sums {
-  /** Undefined: as it was. */
+  /** Undefined if the stored value stays. */
   readonly input: string | null | undefined
   readonly output: string | null | undefined
   readonly durationMs: number | null
