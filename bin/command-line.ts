@@ -1,6 +1,6 @@
 /**
- * From the words of a command line to a command and its exit code: 0 done, 1 refused or something amiss, 2 wrong usage,
- * 130 or 143 interrupted. Whatever goes wrong is one line on stderr.
+ * Runs the command that a command line names, and finds the exit code: 0 done, 1 refused or something is wrong, 2
+ * wrong usage, 130 or 143 interrupted. An error is one line on stderr.
  */
 import { parseArgs } from 'node:util'
 import { VERSION } from '../lib/version.ts'
@@ -114,7 +114,7 @@ function parseCall(name: string, command: Command, words: string[], write: (text
   }
 }
 
-/** A negative number behind a flag is its value: what the flag may be, says the command. */
+/** Joins a flag with a negative number behind it, which is the flag's value and not another flag. */
 function joinNegativeNumbers(words: readonly string[], flags: Flags): string[] {
   const joined: string[] = []
   for (const word of words) {

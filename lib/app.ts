@@ -19,7 +19,7 @@ export interface App {
   readonly routes: readonly Route[]
   /** Resolves to the reasons why a write would be refused now, a few words each; empty if writes are accepted. */
   readiness(): Promise<readonly string[]>
-  /** What this process goes on without, a few words for each: it does what it is asked for, but more slowly. */
+  /** What this process lacks, a few words for each. It works without, but more slowly. */
   lacks(): readonly string[]
   route<Q extends TObject>(route: RouteOptions<Q>): void
 }

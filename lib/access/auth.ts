@@ -152,8 +152,8 @@ export class KeyRing {
   }
 
   /**
-   * Takes the same time whether the key is unknown, its secret is wrong, or it is no longer valid. The row of an unknown key
-   * is another's; there is none only where there are no keys at all.
+   * Whether a key is valid. Takes the same time if it is unknown, has another secret, or is no longer valid: an
+   * unknown key is compared with the row of another key. `row` is undefined only if the database has no keys at all.
    */
   #isValid({ keyId, secret }: Lookup, row: KeyForAuth | undefined): boolean {
     const given = digestSecret(secret, this.#options.digestSecret)

@@ -1,24 +1,25 @@
 /**
- * Whether the KEY_DIGEST_SECRET that was given is the one that the stored keys were made with: with another one every key
- * would be answered as unknown. The database holds a fingerprint of it, made by the first server or command that comes.
- * Whoever has read the database must not find out the secret by trying words, so a fingerprint takes a tenth of a second.
+ * Whether the KEY_DIGEST_SECRET that was given is the one that the stored keys were made with: with another one every
+ * key would be answered as unknown. The database holds a fingerprint of it, made by the first server or command that
+ * comes. Whoever has read the database must not find out the secret by trying words, so a fingerprint takes a tenth of
+ * a second.
  */
 import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto'
 import { promisify } from 'node:util'
 import type { Sql } from 'postgres'
 import { type Fingerprint, insertFingerprint, readFingerprint, replaceFingerprint } from '../store/digest-secret.ts'
 
-/** What people are told who gave another secret. */
+/** The message for an operator whose KEY_DIGEST_SECRET is not the one that the keys were made with. */
 export const OTHER_SECRET =
   'KEY_DIGEST_SECRET is not the one that the keys of this database were made with: set that one (an embedded database ' +
   'keeps its own in DATA_DIR/key-digest-secret), or run `spoor key replace-secret`, which revokes them all'
 
 const SALT_BYTES = 16
 const FINGERPRINT_BYTES = 32
-/** 32 MiB and a tenth of a second. Stored fingerprints are of these: others make every secret another one. */
+/** The cost of a fingerprint. It must never change: stored fingerprints would no longer match their secrets. */
 const COST = { N: 2 ** 15, r: 8, p: 1, maxmem: 64 * 1024 * 1024 }
 
-/** Whether the keys were made with this secret. Where nothing is known of their secret, from now on it is this one. */
+/** Whether the keys were made with this secret. If no secret is known yet, this one becomes the secret of the keys. */
 export async function claimSecret(sql: Sql, secret: string): Promise<boolean> {
   const known = await readFingerprint(sql)
   if (known !== undefined) return matches(known, secret)
@@ -34,7 +35,7 @@ export async function isOtherSecret(sql: Sql, secret: string): Promise<boolean> 
   return known !== undefined && !(await matches(known, secret))
 }
 
-/** From now on keys are made with this secret. Revokes all that there are, and gives how many it revoked. */
+/** Makes this the secret of new keys, and revokes all existing keys. Returns how many were revoked. */
 export async function replaceSecret(sql: Sql, secret: string): Promise<number> {
   return replaceFingerprint(sql, await makeFingerprint(secret))
 }
@@ -49,7 +50,9 @@ async function makeFingerprint(secret: string): Promise<Fingerprint> {
 }
 
 const scryptAsync = promisify<string, Buffer, number, object, Buffer>(scrypt)
-/** The newest is kept: a start asks twice, and a server with the wrong secret once a second. */
+/**
+ * The newest fingerprint is kept, because a start asks for it twice, and a server with the wrong secret every second.
+ */
 let newest: { readonly of: string; readonly stretched: Promise<Buffer> } | undefined
 
 function stretch(secret: string, salt: Buffer): Promise<Buffer> {

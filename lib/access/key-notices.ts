@@ -6,13 +6,13 @@ import { openOnce } from '../database/pooled/single-connection.ts'
 import { SECRET_REPLACED } from '../store/digest-secret.ts'
 import { listenToKeys } from '../store/keys.ts'
 
-/** Between the end of a connection, or an attempt to open one, and the next attempt. */
+/** The pause before the next attempt, after a connection has ended or could not be opened. */
 const RETRY_MS = 500
 
 /**
- * Calls `onChange` for every notice, and each time that the connection stands anew, because what was said in between is
- * lost; and `onOtherSecret` where KEY_DIGEST_SECRET was replaced. Connects again for ever, also where the database was away
- * at first.
+ * Calls `onChange` for every notice. Calls it also whenever the connection is established again, because notices in
+ * between are lost. Calls `onOtherSecret` if KEY_DIGEST_SECRET was replaced. Goes on connecting for ever, even if the
+ * database was away at first.
  */
 export function listenForKeyChanges(
   { connect, limit }: Database,

@@ -36,7 +36,7 @@ export async function prepareFirstStart(database: Database, keyPrefix: string): 
 async function makeFirst(sql: Sql, making: KeyMaking): Promise<FirstStart> {
   const schema = await readSchemaState(sql)
   if (isBehind(schema)) return hindered(`the schema is ${schema.state}: run \`spoor migrate\``)
-  // Where there are projects nothing is written: the database may be a standby.
+  // If there are projects, nothing is written, because the database may be a standby.
   if (await hasProjects(sql)) {
     const isOther = await isOtherSecret(sql, making.digestSecret ?? '')
     return isOther ? hindered(OTHER_SECRET) : { key: undefined, obstacle: undefined }

@@ -98,7 +98,7 @@ export interface SecretReplacement {
   readonly applied: boolean
 }
 
-/** Goes on with another KEY_DIGEST_SECRET than the keys were made with: revokes them all. Without `apply` only looks. */
+/** Replaces KEY_DIGEST_SECRET, which revokes all keys. Without `apply` only counts them. */
 export async function replaceKeySecret(sql: Sql, making: KeyMaking, apply: boolean): Promise<SecretReplacement> {
   const secret = requireSecret(making)
   const differs = await isOtherSecret(sql, secret)
@@ -108,7 +108,10 @@ export async function replaceKeySecret(sql: Sql, making: KeyMaking, apply: boole
   return { keys: differs ? working.length : 0, differs, applied: false }
 }
 
-/** Makes a key, and what is stored of it; refused where the other keys were made with another secret. */
+/**
+ * Makes a key, and the parts of it that are stored. Throws an AdminError if the other keys were made with another
+ * secret.
+ */
 export async function makeKey(sql: Sql, making: KeyMaking): Promise<{ key: string; stored: MadeKey }> {
   const own = requireSecret(making)
   if (!(await claimSecret(sql, own))) throw new AdminError(OTHER_SECRET)

@@ -37,9 +37,9 @@ export function connectTo(target: Target, options: ConnectOptions = {}, onSocket
 }
 
 /**
- * What makes an instance of the driver for one connection, which opens at its first query. `onSocket` is given the socket
- * that it goes over, before the driver has it, and another one where the driver opens another. Throws a ConfigError where the
- * target contradicts itself.
+ * What makes an instance of the driver for one connection, which opens at its first query. `onSocket` is given the
+ * socket that it goes over, before the driver has it, and another one where the driver opens another. Throws a
+ * ConfigError where the target contradicts itself.
  */
 export function connectorTo(target: Target): Connect {
   const address = addressOf(target)
@@ -98,13 +98,13 @@ function settingsOf(address: Address, timeoutMs: number, options: ConnectOptions
   }
 }
 
-/** How long each server may take: connect_timeout, in seconds, of which libpq takes 2 at the least. */
+/** How long each server may take to let us in: connect_timeout, in seconds. Like libpq, takes 2 for less. */
 function readTimeout({ parameter }: Address): number {
   const seconds = Number(parameter('connect_timeout') ?? 0)
   return seconds > 0 ? Math.max(2, seconds) * 1000 : CONNECT_TIMEOUT_MS
 }
 
-/** What the driver puts into the messages of its errors: it is told of one host, and where that is does not matter. */
+/** The host and port for the driver, which only repeats them in its error messages; the socket is opened elsewhere. */
 function serverOf({ servers: [server] }: Address) {
   return server !== undefined && 'path' in server ? { path: server.path } : { host: server?.host, port: server?.port }
 }

@@ -9,7 +9,7 @@ export interface ConnectOptions extends SessionSettings {
   /** Shown in pg_stat_activity. */
   readonly applicationName?: string
   readonly onClose?: () => void
-  /** Is told what comes on the channels that the connection listens to. */
+  /** Called with every notice on the channels that the connection listens to. */
   readonly onNotice?: (channel: string, text: string) => void
 }
 
@@ -21,17 +21,20 @@ export interface Database {
    * Makes an instance of the driver that holds exactly one connection (max: 1), opened at its first query.
    */
   connect(options?: ConnectOptions, onSocket?: OnSocket): Sql
-  /** What connections of this process are opened within; those of commands need not be. */
+  /** Bounds the connections of this process. Commands need not keep to it. */
   readonly limit: ConnectionLimit
-  /** Where it is, for people: without a password. */
+  /** The address of the database, in words for people, without a password. */
   readonly location: string
   /** How the database is reached, in words for people: whether over TLS. */
   readonly transport: string
   readonly embedded: boolean
   /** The secret of the keyed digest; undefined if it is not configured. */
   readonly digestSecret: string | undefined
-  /** Where an embedded PostgreSQL still recovers: settles when it has, or cannot. Undefined: there is nothing to wait for. */
+  /**
+   * Set while an embedded PostgreSQL recovers; settles when it has, or cannot. Undefined if there is nothing to wait
+   * for.
+   */
   readonly recovery?: Promise<void> | undefined
-  /** Lets go; stops an embedded PostgreSQL that this process started. */
+  /** Stops an embedded PostgreSQL, unless others still use it. A database of the user's own is left as it is. */
   close(): Promise<void>
 }

@@ -69,7 +69,9 @@ const REFUSING_CLASSES: readonly string[] = [
 const NEVER_SENT = ['CONNECT_TIMEOUT', 'POOL_FULL', 'POOL_CLOSED', 'NOT_CONNECTED', 'CLIENT_GONE']
 /** System calls that fail only before a connection stands. */
 const CONNECTING = ['connect', 'getaddrinfo']
-/** Codes of a broken connection: of the driver (such as CONNECTION_CLOSED), of the pool, and of node's sockets and TLS. */
+/**
+ * Codes of a broken connection: of the driver (such as CONNECTION_CLOSED), of the pool, and of node's sockets and TLS.
+ */
 const LOST =
   /^(CONNECTION_|ECONN|EPIPE$|ETIMEDOUT$|EHOSTUNREACH$|ENETUNREACH$|ENETDOWN$|ERR_STREAM_|ERR_SOCKET_|ERR_SSL_|ERR_TLS_)/
 
@@ -103,7 +105,7 @@ export const isUniqueViolation = (error: unknown): boolean => describe(error).co
  */
 export const isDivisionByZero = (error: unknown): boolean => describe(error).code === SQLSTATE.divisionByZero
 
-/** Whether PostgreSQL has as many connections as it, the database or the role may have. */
+/** Whether PostgreSQL refused a connection because the server, the database or the role has all that it may have. */
 export const isTooManyConnections = (error: unknown): boolean => describe(error).code === SQLSTATE.tooManyConnections
 
 /** Whether the connection that gave this error can no longer be used. */

@@ -11,13 +11,13 @@ const TOO_FEW = 'PostgreSQL allows fewer connections than this process would use
 export interface OpenOptions {
   /** Only one server at a time can have an embedded database open. Commands can open it beside the server. */
   readonly role: Role
-  /** Where an embedded PostgreSQL recovers for longer, it is not waited for any more (Database.recovery). */
+  /** If an embedded PostgreSQL takes longer to recover, the database is returned before (Database.recovery). */
   readonly patienceMs?: number
 }
 
 /**
- * Opens the database. An embedded one is started where it does not run, and answers when this resolves, unless patience
- * ends before; a server of one's own is not even looked at: it may be down now and up later.
+ * Opens the database. An embedded one is started if it does not run, and takes connections when this resolves, unless
+ * `patienceMs` ended before. A server of the user's own is not contacted yet: it may be down now and up later.
  */
 export async function openDatabase(config: Config, log: Logger, { role, patienceMs }: OpenOptions): Promise<Database> {
   const { databaseUrl, dataDir, keyDigestSecret } = config

@@ -3,10 +3,11 @@
  * backend has died it hands out old errors, and its transactions can end the process (connection.ts). Here a
  * connection that has closed, or that gave an error which ends connections, is thrown away and replaced by a new one.
  *
- * A lease is opening, free (waiting for work), busy (leased) or dead (thrown away when it comes back). When all are busy,
- * work waits in line, and so it does while a connection opens; when the line is full, or no connection is to be had, it is
- * refused. Where others of this process need the place of a connection more (pooled/connection-limit.ts), a free one is
- * closed. A connection that hangs (pooled/hung-connection.ts) is given up, and what was asked on it is lost.
+ * A lease is opening, free (waiting for work), busy (leased) or dead (thrown away when it comes back). When all are
+ * busy, work waits in line, and so it does while a connection opens; when the line is full, or no connection is to be
+ * had, it is refused. Where others of this process need the place of a connection more (pooled/connection-limit.ts), a
+ * free one is closed. A connection that hangs (pooled/hung-connection.ts) is given up, and what was asked on it is
+ * lost.
  */
 import type { Sql } from 'postgres'
 import { classifyFailure, endsConnection } from './failure.ts'
@@ -127,7 +128,7 @@ export class Pool implements Holder {
     this.#closed = true
     clearInterval(this.#clock)
     this.#limit.part(this)
-    // What a connection is being opened for is under way.
+    // Work for which a connection is being opened counts as under way.
     this.#refuseWaiting(poolClosed(), this.#opening)
     if (this.#busy > 0 || this.#waiting.length > 0) {
       await within(
@@ -202,7 +203,7 @@ export class Pool implements Holder {
     return this.#leases.size + this.#opening < this.#size
   }
 
-  /** Opens one connection more, for whoever is first in line when it is open. */
+  /** Opens another connection. The work that then waits longest gets it. */
   async #grow(): Promise<void> {
     this.#opening++
     try {
@@ -244,7 +245,7 @@ export class Pool implements Holder {
     this.#release(lease)
   }
 
-  /** A connection has closed that nobody used just then. */
+  /** Forgets a connection that has closed while nobody used it. */
   #forget(lease: Lease): void {
     const at = this.#free.indexOf(lease)
     if (at < 0) return
@@ -252,14 +253,14 @@ export class Pool implements Holder {
     this.#drop(lease)
   }
 
-  /** Those who wait for a connection that there will not be. */
+  /** Opens a connection if work waits and no connection is left that it could get. */
   #growIfBare(): void {
     if (this.#waiting.length > 0 && this.#leases.size + this.#opening === 0) void this.#grow()
   }
 
   /**
-   * No connection could be had, and nothing was sent: those in line need not try in their turn. Where there are others,
-   * they wait for those.
+   * Refuses waiting work after no connection could be had: it need not try in its turn. If there are other
+   * connections, the work waits for those.
    */
   #failWaiting(error: unknown): void {
     if (this.#opening > 0 || [...this.#leases].some(lease => !lease.dead)) return
@@ -269,7 +270,7 @@ export class Pool implements Holder {
     this.#noteQuiet()
   }
 
-  /** All who wait, but for so many. */
+  /** Refuses all waiting work except for the first `but`. */
   #refuseWaiting(error: Error, but = 0): void {
     for (const waiter of this.#waiting.splice(but)) waiter.reject(error)
   }
@@ -282,7 +283,7 @@ export class Pool implements Holder {
     this.#limit.leave()
   }
 
-  /** Closes a connection that is free, whose place is somebody else's then. */
+  /** Closes a free connection, so that somebody else can open one in its place. */
   #giveUp(lease: Lease, graceMs = GRACE_MS): Promise<void> {
     this.#leases.delete(lease)
     lease.dead = true

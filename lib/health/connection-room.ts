@@ -9,7 +9,7 @@ export function describeShortage(shortage: Shortage | undefined): string[] {
   return [`connections: the database allows this process ${allowed} of ${wanted}`]
 }
 
-/** What can be known beforehand, as sentences that say what to do. */
+/** The shortages that can be known beforehand, as sentences that say what to do. */
 export function findShortage(room: ConnectionRoom, processes: number, perProcess: number): string[] {
   const wanted = processes * perProcess
   if (room.most >= wanted) return []

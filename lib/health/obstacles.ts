@@ -7,7 +7,7 @@ export const STUCK = 'the database does not get a write done'
 /** PostgreSQL says the same of all three, and after a crash it is for seconds. */
 const RECOVERING = 'the database is starting, recovering or stopping'
 
-/** What is said of SQLSTATEs; of all else, that the database cannot be reached. */
+/** The words for SQLSTATEs. For every other error they are that the database cannot be reached. */
 const NAMES: Readonly<Record<string, string>> = {
   [SQLSTATE.cannotConnectNow]: RECOVERING,
   [SQLSTATE.readOnlyTransaction]: READ_ONLY,

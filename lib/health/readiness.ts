@@ -25,7 +25,7 @@ export class Readiness {
   readonly #setup: Pick<Setup, 'lacking' | 'obstacle'>
   /** The access through which small writes go. */
   readonly #sql: SqlAccess
-  /** Writes as all others do. */
+  /** Checks by a write over the same connections as all other writes. */
   readonly #ingest: Pick<Ingest, 'admit' | 'check'>
   readonly #access: Check
   readonly #look: Check

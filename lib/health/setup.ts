@@ -1,7 +1,7 @@
 /**
- * Whether this deployment may serve: its digest secret is that of its keys, and its schema is what the code needs. Looked at before
- * the first request, and again and again while something is wrong, so that a database that comes up late or a migration
- * by hand needs no restart.
+ * Finds out whether this deployment may serve: whether its digest secret is that of its keys, and whether its schema
+ * is the one that the code needs. It looks before the first request, and again and again while something is wrong. So
+ * no restart is needed after a database has come up late, or was migrated by hand.
  *
  * States: `waiting` (the database has not answered yet), `lacking` (it has, and something is missing), `ready`.
  */
@@ -21,7 +21,7 @@ type State =
   | { readonly is: 'waiting'; readonly why: string; readonly cause: string }
   | { readonly is: 'lacking'; readonly what: string }
 
-/** How soon a database is noticed that has come up late or has recovered. */
+/** The pause before the next look. A database that has come up late, or has recovered, is noticed within it. */
 const RETRY_MS = 250
 
 export class Setup {
@@ -47,12 +47,12 @@ export class Setup {
     return this.#state.is === 'lacking' ? this.#state.what : undefined
   }
 
-  /** Why the database has not answered yet; undefined: it has. */
+  /** Why the database has not answered yet; undefined if it has. */
   get obstacle(): string | undefined {
     return this.#state.is === 'waiting' ? this.#state.why : undefined
   }
 
-  /** Something has changed that may not be well any more. */
+  /** Looks again, because something has changed. */
   lookAgain(): void {
     if (this.#state.is === 'ready' && !this.#looking) void this.start()
   }
@@ -103,13 +103,13 @@ export class Setup {
     try {
       await migrate(this.#database, this.#log, this.#migrations)
     } catch (error) {
-      // What is stored cannot even be read with this schema.
+      // With this schema the stored fingerprint cannot even be read.
       if (isReadOnlyRefusal(error)) throw new ConfigError(`${describe(schema)}, but the database takes no writes`)
       throw error
     }
   }
 
-  /** On a standby nobody can claim it, nor make keys: there it is nobody else's. */
+  /** Claims the secret. A standby takes no writes, and nobody can make keys there, so the secret counts as claimed. */
   async #claimSecret(secret: string): Promise<boolean> {
     return this.#ask(sql => claimSecret(sql, secret)).catch(error => {
       if (!isReadOnlyRefusal(error)) throw error
@@ -148,7 +148,7 @@ function describe({ state, version, latest }: SchemaState): string {
   return state === 'missing' ? 'the database has no schema yet' : `the schema is at ${version}, and ${latest} is needed`
 }
 
-/** What went wrong with a connection, or with all addresses of a name, for the log. */
+/** The error of a connection, or of all addresses of a name, in words for the log. */
 function causeOf(error: unknown): string {
   const { cause } = error as { cause?: unknown }
   const first = cause ?? error

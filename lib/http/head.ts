@@ -14,7 +14,7 @@ export interface HeadFault {
   readonly message: string
 }
 
-/** Why a request is not served, whatever it asks for; undefined where nothing is wrong with it. */
+/** Why a request is refused, whatever it asks for; undefined if nothing is wrong with its head. */
 export function findHeadFault(request: Pick<IncomingMessage, 'rawHeaders' | 'headers' | 'httpVersion'>) {
   const { rawHeaders, headers, httpVersion } = request
   if (rawHeaders.length > 2 * MAX_HEADERS) {
@@ -34,12 +34,12 @@ const nameOf = { host: 'Host', authorization: 'Authorization' }
 
 const fault = (status: HeadFault['status'], message: string): HeadFault => ({ status, message })
 
-/** Names and values stand in turns. */
+/** Whether a header comes twice. In `rawHeaders` names and values take turns. */
 function isRepeated(name: string, rawHeaders: readonly string[]): boolean {
   let count = 0
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const sent = rawHeaders[i] as string
-    // Lengths are compared first: most headers need no more.
+    // Lengths are compared first, which is enough for most headers.
     if (sent.length === name.length && sent.toLowerCase() === name && ++count > 1) return true
   }
   return false

@@ -86,7 +86,7 @@ export interface RouteOptions<Q extends TObject = TObject> {
    * the parameter stands (a JSON pointer).
    */
   readonly links?: Readonly<Record<string, Readonly<Record<string, string>>>>
-  /** Headers of the success replies, name to description: those beyond, or instead of, what every answer carries. */
+  /** Descriptions of the headers of success replies, by name, as far as they are not those of every answer. */
   readonly headers?: Readonly<Record<string, string>>
   /** Codes that the route may refuse with, beyond those of every route (401, 403, 404 of a path id, 500). */
   readonly errors?: readonly ErrorCode[]

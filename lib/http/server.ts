@@ -89,7 +89,8 @@ export class HttpServer {
       // Node would answer a missing Host itself, without our headers.
       requireHostHeader: false
     })
-    // Node would drop what is beyond, Content-Length among it. How large all of them may be, it bounds all the same.
+    // With a limit node would drop the headers beyond it, which may be Content-Length. Node bounds their total size
+    // anyway.
     this.#server.maxHeadersCount = 0
     const serve = (request: IncomingMessage, response: ServerResponse) => this.#take(request, response, false)
     this.#server.on('request', serve)
@@ -204,7 +205,7 @@ export class HttpServer {
     return key
   }
 
-  /** `status` stands for one of HTTP's own. */
+  /** Answers with an error. `status` differs from the code's own only for requests that node's parser refused. */
   #refuse(exchange: Exchange, error: unknown, status?: number): void {
     if (error instanceof ClientGone || exchange.response.destroyed) return
     if (error instanceof Refusal) {

@@ -50,7 +50,7 @@ export interface Ingest {
    * Throws the Refusal `quota_exhausted` if the queue is full.
    */
   admit(bytes: number, requests?: number): { release(): void }
-  /** Runs a statement that gives nothing where batches are written; rejects with what PostgreSQL, or the connection, says. */
+  /** Runs a statement without result over a connection on which batches are written. Rejects if it fails. */
   check(statement: string): Promise<void>
   /** Writes what is queued, then ends the threads and the connections. */
   close(): Promise<void>

@@ -1,14 +1,14 @@
 /**
- * Bodies of POST /api/v1/traces that were recorded lately, by their digest. A client that had no answer sends the same bytes
- * again: they need not be prepared again to know what they hold. Whether the trace still stands as recorded is asked of the
- * database, so that a trace which was deleted meanwhile is recorded anew.
+ * Bodies of POST /api/v1/traces that were recorded lately, by their digest. A client that had no answer sends the same
+ * bytes again: they need not be prepared again to know what they hold. Whether the trace still stands as recorded is
+ * asked of the database, so that a trace which was deleted meanwhile is recorded anew.
  */
 import { hash } from 'node:crypto'
 import type { Pool } from '../database/pool.ts'
 import { type RecordedState, readRecordedStates, type TraceKey } from '../store/write/trace-state.ts'
 import type { Recorded } from './ingest.ts'
 
-/** The body as it was recorded: the trace that it holds. */
+/** The trace of a recorded body. */
 export interface RecordedBody {
   readonly traceId: string
   /** SHA-256 of the canonical body. */
@@ -20,14 +20,16 @@ interface Waiting extends TraceKey {
   resolve(state: RecordedState | undefined): void
 }
 
-/** So many bodies are known, which takes 10 MB at most. Under full load they are those of the last ten seconds. */
+/**
+ * The most bodies that are remembered, which takes some MB. Under full load these are the bodies of the last seconds.
+ */
 export const MAX_BODIES = 32_768
 /** A body of more bytes is not digested, since that would hold the main thread for too long. */
 export const MAX_BYTES = 256 * 1024
 
 export class Resends {
   readonly #pool: Pool
-  /** The one that was recorded first stands first. */
+  /** The bodies in the order in which they were recorded. */
   readonly #bodies = new Map<string, RecordedBody>()
   #waiting: Waiting[] = []
   #isReading = false
@@ -36,7 +38,7 @@ export class Resends {
     this.#pool = pool
   }
 
-  /** What names a body within a project; undefined: it is too large to be known again. */
+  /** The key of a body within a project; undefined if the body is too large to be remembered. */
   keyOf(projectId: number, body: Uint8Array): string | undefined {
     return body.byteLength > MAX_BYTES ? undefined : `${projectId}/${hash('sha256', body, 'base64')}`
   }
@@ -46,7 +48,7 @@ export class Resends {
     this.#bodies.set(key, { traceId, hash, running })
   }
 
-  /** The answer to a body that was recorded before and still stands; undefined where the body must go the whole way. */
+  /** The answer to a body whose trace is still stored as it was recorded; undefined if the body must be made ready. */
   async find(projectId: number, key: string): Promise<Recorded | undefined> {
     const body = this.#bodies.get(key)
     if (body === undefined) return undefined
@@ -56,7 +58,7 @@ export class Resends {
     return { traceId, spanCount: state.spanCount, duplicate: true, running }
   }
 
-  /** Traces that are asked for while others are being read are read together. */
+  /** Reads the state of a trace. Traces that are asked for during a read are read together afterwards. */
   #read(key: TraceKey): Promise<RecordedState | undefined> {
     return new Promise(resolve => {
       this.#waiting.push({ ...key, resolve })
@@ -66,7 +68,7 @@ export class Resends {
     })
   }
 
-  /** Where the database cannot be read, the bodies go the whole way, whose errors say so. */
+  /** Reads the traces that wait. If the database cannot be read, their bodies are made ready and fail later. */
   async #readWaiting(): Promise<void> {
     while (this.#waiting.length > 0) {
       const batch = this.#waiting

@@ -40,9 +40,9 @@ export interface IngestOptions {
   readonly workers: number
   /** How many traces a trial account may record; undefined if trial mode is off. */
   readonly trialTraces: number | undefined
-  /** How many batches are under way at once; undefined: as lib/limits/parallelism.ts has it. */
+  /** How many batches are under way at once. lib/limits/parallelism.ts decides if it is undefined. */
   readonly lanes?: number
-  /** Heap of each worker thread; see lib/threads/body-threads.ts. */
+  /** The heap of each worker thread (lib/threads/body-threads.ts). */
   readonly heapMiB?: number
   /** When rankings are cut, and to which length. */
   readonly cuts?: CutOptions
@@ -147,8 +147,8 @@ export class WritePath implements Ingest {
 
   /**
    * Stores a trace from a line of an export file, with its past: when and by whom it was recorded, and its scores. No
-   * trial account is charged. A stored trace of which the line is a later state is advanced to that state. 'duplicate': the
-   * trace is stored as the line has it, or in a later state.
+   * trial account is charged. A stored trace of which the line is a later state is advanced to that state.
+   * 'duplicate': the trace is stored as the line has it, or in a later state.
    */
   restore(projectId: number, line: Uint8Array): Promise<Restored> {
     const nobody = { projectId, keyId: null, environment: null, trialAccountId: null }

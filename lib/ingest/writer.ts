@@ -102,7 +102,7 @@ export class Writer {
     }
   }
 
-  /** Runs a statement that gives nothing over the connection for COPY. Not while a batch is under way. */
+  /** Runs a statement without result over the connection for COPY. No batch may be under way. */
   check(statement: string): Promise<void> {
     return this.#copier.check(statement)
   }
@@ -143,7 +143,7 @@ export class Writer {
   /** Decides without reading the database. Undefined if the stored state must be read first. */
   #decideAtOnce(pending: Pending): Decided | undefined {
     if (!pending.look) return { pending, state: undefined, decision: { type: 'insert' } }
-    // What is remembered says all that appends and ends need, and no more.
+    // A remembered state has only what appends and ends need.
     const isKnown = pending.tries === 0 && pending.operation.operation !== 'record'
     const state = isKnown ? this.#running.get(pending.key) : undefined
     const decision = state && decide(state, pending.operation)

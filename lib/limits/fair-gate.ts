@@ -1,9 +1,9 @@
 /**
- * A gate as gate.ts has it, for several parties (projects): when it is full, they enter in turn, each with as much weight as
- * the others. What one of them brings waits behind what it brought before, and not the others behind that.
+ * A gate as gate.ts has it, for several parties (projects): when it is full, they enter in turn, each with as much
+ * weight as the others. What one of them brings waits behind what it brought before, and not the others behind that.
  *
- * Each that waits has a place in line, in units of weight: behind the one of its party before it, and no further ahead than
- * whoever entered last. The first in line enters as soon as it fits; nobody overtakes it, so that it does enter.
+ * Each that waits has a place in line, in units of weight: behind the one of its party before it, and no further ahead
+ * than whoever entered last. The first in line enters as soon as it fits; nobody overtakes it, so that it does enter.
  */
 interface Waiting {
   readonly weight: number
@@ -13,11 +13,11 @@ interface Waiting {
 
 export class FairGate {
   readonly #capacity: number
-  /** By party; of each, in the order in which they came. */
+  /** The waiting work of each party, in the order of arrival. */
   readonly #waiting = new Map<unknown, Waiting[]>()
-  /** Where the next of a party stands, by party, while anybody waits. */
+  /** The position of each party's next work, while anybody waits. */
   readonly #next = new Map<unknown, number>()
-  /** The place of whoever entered last. */
+  /** The position of the work that entered last. */
   #entered = 0
   #inside = 0
 
@@ -25,7 +25,10 @@ export class FairGate {
     this.#capacity = capacity
   }
 
-  /** Resolves once there is room, and it is this party's turn. Something larger than the gate enters when it is alone. */
+  /**
+   * Resolves once there is room and it is this party's turn. Work larger than the gate enters when nothing else is
+   * inside.
+   */
   async enter(party: unknown, weight: number): Promise<void> {
     if (this.#waiting.size === 0 && this.#fits(weight)) {
       this.#inside += weight
@@ -58,7 +61,7 @@ export class FairGate {
     else own.push({ weight, place, enter })
   }
 
-  /** The party that is first in line; of several at one place, the one that has waited longest. */
+  /** The party whose turn is next. Of several with the same position, the one that has waited longest. */
   #first(): unknown {
     let first: unknown
     let least = Number.POSITIVE_INFINITY

@@ -1,14 +1,15 @@
 /**
  * How much is done at once, by the number of cores and of connections: the one place where that is chosen.
  *
- * Measured on two cores: two lanes, each a connection that writes a batch while the other waits for its commit; more gained
- * nothing. With more cores PostgreSQL can write as many batches at once as it has cores, and the main thread of a process
- * feeds about eight of them. Reads take six connections on two cores and wait for PostgreSQL, not for node, so they grow
- * with its cores as well. Small writes (scores, patches, deletions) are rare. A worker thread needs a core of its own beside
- * the main thread.
+ * Measured on two cores: two lanes, each a connection that writes a batch while the other waits for its commit; more
+ * gained nothing. With more cores PostgreSQL can write as many batches at once as it has cores, and the main thread of
+ * a process feeds about eight of them. Reads take six connections on two cores and wait for PostgreSQL, not for node,
+ * so they grow with its cores as well. Small writes (scores, patches, deletions) are rare. A worker thread needs a
+ * core of its own beside the main thread.
  *
- * A process would use a connection for each of these, and can do with fewer: then whoever needs one is given that of somebody
- * who does not just then (lib/database/pooled/connection-limit.ts). With few, a second lane would take the first one's.
+ * A process would use a connection for each of these, and can do with fewer: then whoever needs one is given that of
+ * somebody who does not just then (lib/database/pooled/connection-limit.ts). With few, a second lane would take the
+ * first one's.
  */
 import { availableParallelism } from 'node:os'
 
@@ -20,13 +21,13 @@ export interface Parallelism {
   /** How many connections there are for reads, and for small writes. */
   readonly readers: number
   readonly writers: number
-  /** All connections of one process. */
+  /** The number of all connections of one process. */
   readonly connections: number
 }
 
-/** A lane looks and copies: a connection each. */
+/** A lane has two connections: one to look, and one to copy. */
 const PER_LANE = 2
-/** One for keys, one for notices of keys, and one for each of what is done now and then beside: statistics, and rankings. */
+/** Other connections: for keys, for notices of keys, and, now and then, for statistics and for rankings. */
 const OTHERS = 4
 /** With fewer connections there is one lane. */
 const LEAST_FOR_LANES = 10

@@ -1,6 +1,6 @@
 /**
- * The Model Context Protocol: Streamable HTTP, stateless, answers in JSON. The SDK does the work; this is the only file
- * that knows it. Each POST has a server and a transport of its own, as the SDK demands where there are no sessions.
+ * Speaks the Model Context Protocol: Streamable HTTP, stateless, with answers in JSON. The SDK does most of the work,
+ * and only this file uses it. Each POST has a server and a transport of its own, as the SDK demands without sessions.
  *
  * There are two eras of the protocol. Since 2026-07-28 each request says by itself who asks and in which version, and
  * before that a handshake (`initialize`) did. The SDK tells the eras apart; both are served with the same tools.
@@ -138,14 +138,14 @@ const initialize = checker(
   })
 )
 
-/** What is wrong with a handshake. The SDK would call it an error of ours. */
+/** What is wrong with a handshake; undefined if nothing is. The SDK would report it as an internal error. */
 function faultOfInitialize(message: unknown): string | undefined {
   if (!isObject(message) || message.method !== 'initialize' || message.id === undefined) return undefined
   if (isInitializeRequest(message)) return undefined
   return initialize.check(message) ? 'params: are not what initialize takes' : initialize.explain(message)
 }
 
-/** The id of a request; null where it has none that it could have. */
+/** The id of a request; null if it has no valid one. */
 function idOf(message: unknown): MessageId | null {
   const { id } = message as { readonly id?: unknown }
   return typeof id === 'string' || typeof id === 'number' ? id : null
@@ -193,7 +193,7 @@ export async function answerPost(
   return { status: response.status, text: await response.text() }
 }
 
-/** Versions before 2026-07-28. */
+/** Answers by the rules of versions before 2026-07-28. */
 async function answerLegacy(createServer: () => Server, request: Request, message: unknown): Promise<Response> {
   const server = createServer()
   // A cancellation can only be for a call of the same POST, and the SDK would then never answer the POST. So it is
@@ -204,9 +204,9 @@ async function answerLegacy(createServer: () => Server, request: Request, messag
   return transport.handleRequest(request, { parsedBody: message })
 }
 
-/** 2026-07-28 and later. */
+/** Answers by the rules of 2026-07-28 and later. */
 async function answerModern(createServer: () => Server, request: Request, message: unknown): Promise<Response> {
-  // The SDK would open a stream that never ends, and nothing here changes that somebody could listen to.
+  // The SDK would open a stream that never ends, but nothing in this service changes that a client could listen for.
   if ((message as { readonly method?: unknown } | null)?.method === 'subscriptions/listen') {
     const { status, body } = refusal(404, ProtocolErrorCode.MethodNotFound, 'Method not found', idOf(message))
     return Response.json(body, { status: status! })
@@ -217,7 +217,7 @@ async function answerModern(createServer: () => Server, request: Request, messag
 const JSON_TYPE = 'application/json'
 const ACCEPT_ALL = `${JSON_TYPE}, text/event-stream`
 
-/** Requests of the first era. The SDK looks at nothing but the headers, so one serves many POSTs. */
+/** A request for each version of the first era. The SDK looks only at its headers, so one request serves many POSTs. */
 const requests = new Map(
   [undefined, ...SUPPORTED_PROTOCOL_VERSIONS].map(version => [version, request(ACCEPT_ALL, version)])
 )
@@ -240,7 +240,7 @@ function requestWith(headers: RequestHeaders): Request {
   return keptRequest(headers) ?? request(takesJson(accept) ? ACCEPT_ALL : String(accept), version?.toString(), told)
 }
 
-/** Headers that say again what the message says; the second era demands them. */
+/** Headers that repeat parts of the message. The second era demands them. */
 const TOLD = ['mcp-method', 'mcp-name']
 
 function request(accept: string, version: string | undefined, told: readonly [string, string][] = []): Request {

@@ -95,8 +95,8 @@ export function routeTool(ingest: Pick<Ingest, 'admit' | 'parse'>, route: Route,
 }
 
 /**
- * The output schema of a tool that answers with one of these, or with the error object: the fields that may be there, and
- * no more. Clients give the list of tools to models whole; what is within the fields, the answers show.
+ * The output schema of a tool that answers with one of these, or with the error object: the fields that may be there,
+ * and no more. Clients give the list of tools to models whole; what is within the fields, the answers show.
  */
 export function outputSchema(schemas: readonly TObject[]): object {
   const types = new Map<string, Set<string>>()
@@ -111,13 +111,13 @@ export function outputSchema(schemas: readonly TObject[]): object {
   return { type: 'object', properties: Object.fromEntries(fields) }
 }
 
-/** Empty: of several types, or of any. */
+/** The type of a field; empty if it can have several types, or any. */
 function typeOf(field: TSchema): string {
   const { type } = field as { readonly type?: unknown }
   return typeof type === 'string' ? type : ''
 }
 
-/** A check of arguments that no route knows. Throws `invalid_request`. */
+/** Makes a check of arguments that no route has. It throws `invalid_request`. */
 export function argumentCheck(schema: TObject): (args: Arguments) => void {
   const { check, explain } = checker(schema)
   return args => {

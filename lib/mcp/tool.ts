@@ -30,7 +30,7 @@ export interface ToolCall {
   readonly exactArgs: Arguments
   /** Whether `exactArgs` may hold LosslessNumbers. */
   readonly inexact: boolean
-  /** The text of the arguments if they were too large to be parsed; the other fields are empty then. */
+  /** The text of the arguments if they were too large to be parsed. It is used in their place. */
   readonly payload: Uint8Array | undefined
   /** The HTTP request that brought the call. */
   readonly request: RequestOf<unknown>
@@ -47,12 +47,12 @@ export interface Tool {
 /** Arguments of a tool beyond those of its route, and how they change the route's answer. */
 export interface View<P extends TProperties = TProperties> {
   readonly options: TObject<P>
-  /** Schemas of what it may make of the answer. */
+  /** The schemas of the answers that it can make. */
   readonly outputs: readonly TObject[]
-  /** Throws a Refusal where options do not go together. */
+  /** Throws a Refusal if options cannot be combined. */
   check(options: Arguments): void
-  /** Whether the route's answer is the tool's, however long. */
+  /** Whether the tool answers with the route's answer as it is, however long. */
   isWhole(options: Arguments): boolean
-  /** From the text of the route's answer to that of the tool's. */
+  /** Turns the text of the route's answer into that of the tool's. */
   show(answer: string, options: Arguments): string
 }

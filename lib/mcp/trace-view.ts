@@ -1,7 +1,6 @@
 /**
- * How get_trace shows a trace. Clients cut a long result somewhere and lose the rest, so a long trace is answered with
- * an outline, with chosen spans where the caller names some, and with a part of the trace's own input, output or
- * metadata where the caller names one of these.
+ * Decides how get_trace shows a trace. Clients cut a long result somewhere and lose the rest. So a long trace is
+ * answered with an outline, unless the caller names spans, or a part of the trace's own input, output or metadata.
  */
 import Type, { type Static } from 'typebox'
 import { refuseField } from '../http/refuse.ts'
@@ -14,7 +13,7 @@ import type { View } from './tool.ts'
 
 /** About 20,000 tokens; the usual clients cut at 25,000. */
 const MAX_SHOWN_BYTES = 60_000
-/** As little as leaves room for the quotes and backslashes of JSON within JSON. */
+/** The bytes of a part. They leave room for the quotes and backslashes that JSON within JSON needs. */
 const PART_BYTES = 30_000
 
 const options = Type.Object({

@@ -10,7 +10,9 @@ export class GzipError extends Error {
 
 const MAGIC = Buffer.from([0x1f, 0x8b])
 
-/** The bytes of a source, unpacked where they are gzip. Throws a GzipError where that ends in the middle. */
+/**
+ * Yields the bytes of a source, and unpacks them if they are gzip. Throws a GzipError if the gzip data ends too early.
+ */
 export async function* unpacked(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void, undefined> {
   const chunks = source[Symbol.asyncIterator]()
   let head = Buffer.alloc(0)
@@ -34,7 +36,7 @@ async function* joined(head: Uint8Array, rest: AsyncIterator<Uint8Array>): Async
 
 async function* gunzip(source: AsyncGenerator<Uint8Array>): AsyncGenerator<Uint8Array> {
   const unpacking = createGunzip()
-  // Its errors are those of `unpacking`, which whoever reads that meets.
+  // Errors of the source appear in `unpacking`, and its reader gets them.
   pipeline(Readable.from(source, { objectMode: false }), unpacking).catch(() => {})
   try {
     for await (const chunk of unpacking) yield chunk

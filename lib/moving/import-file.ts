@@ -1,7 +1,7 @@
 /**
- * The work of `spoor import`: values out of a file, gzipped or not, each a trace, through the batches of the write
- * path. A value that cannot be stored is reported and stops no other. Only so much is under way at once, so a file of
- * any size takes the same memory.
+ * The work of `spoor import`: stores the values of a file, gzipped or not, each a trace, through the batches of the
+ * write path. A value that cannot be stored is reported, and the import goes on. A bounded part of the file is under
+ * way at once, so a file of any size takes the same memory.
  */
 import { AdminError } from '../admin/admin-error.ts'
 import { Refusal } from '../errors.ts'
@@ -21,12 +21,12 @@ export interface ImportCounts {
   /** All traces of the file, whatever became of them. */
   traces: number
   imported: number
-  /** They were stored in an earlier state, and went on to that of the file. */
+  /** Traces that were stored in an earlier state, and were brought to the state of the file. */
   advanced: number
-  /** They were stored already, in this state or a later one. */
+  /** Traces that were stored already, in this state or a later one. */
   skipped: number
   refused: number
-  /** Of the file, as far as it was read; packed, where it is gzip. */
+  /** The bytes of the file that were read, before they are unpacked. */
   bytes: number
 }
 

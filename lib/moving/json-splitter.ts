@@ -57,7 +57,7 @@ const isSpace = (byte: number): boolean => byte === 32 || (byte >= 9 && byte <= 
 /** White space, or a byte of the byte-order mark of UTF-8, which is ignored as well. */
 const isBlank = (byte: number): boolean => isSpace(byte) || byte === 0xef || byte === 0xbb || byte === 0xbf
 
-/** Looks at each byte of the beginning once, however many chunks of white space it comes in. */
+/** Holds the beginning of the stream. Looks at each byte only once, however many chunks of white space arrive. */
 class Beginning {
   #isInBrace = false
 

@@ -51,7 +51,7 @@ export class Components {
     return typeof title === 'string' ? { ...this.add('schemas', title, converted) } : converted
   }
 
-  /** Variants, which exclude each other, are told apart by their tag. */
+  /** Converts a union. Variants exclude each other and are told apart by their tag. */
   #convertUnion(branches: readonly Json[]): Json {
     const converted = branches.map(branch => this.#convert(branch))
     const tag = tagOf(branches)

@@ -166,7 +166,7 @@ export const appendValues: ValuesFor<typeof APPEND_COLUMNS, Changed> = {
   estimated_bytes: ({ sums }) => sums.estimatedBytes
 }
 
-/** What they have in common. */
+/** The values that an end, a growth and an advance have in common. */
 const doneValues: Omit<ValuesFor<typeof END_COLUMNS, Done<Ending | Growth | Advance>>, 'end_hash' | 'sets_metadata'> = {
   ...appendValues,
   family: ({ lists }) => lists.family,
@@ -196,7 +196,7 @@ export const endValues: ValuesFor<typeof END_COLUMNS, Done<Ending>> = {
   sets_metadata: ({ done }) => done.metadata !== undefined
 }
 
-/** What a growth and an advance have in common. */
+/** The values that a growth and an advance have in common. */
 const allValues: Omit<ValuesFor<typeof GROWTH_COLUMNS, Done<Growth | Advance>>, 'ranks'> = {
   ...doneValues,
   started_at: ({ done }) => done.startedAt,

@@ -195,7 +195,7 @@ export const GROWTH_COLUMNS = [
   column('user_id', 'text')
 ] as const
 
-/** What a later line of an export sets of a stored trace. */
+/** What an advance sets: a line of an export with a later state of a stored trace. */
 export const ADVANCE_COLUMNS = [
   ...GROWTH_COLUMNS,
   column('end_hash', 'bytea'),

@@ -113,7 +113,9 @@ function faultOfUnion(branches: readonly Rules[], value: unknown): Fault | undef
   return nullable ? { path: first.path, rule: `${first.rule}, or null` } : first
 }
 
-/** The rule of the variant that the value says it is, and why, where the value has the type of another. */
+/**
+ * The broken rule of the variant that the value's tag names. If the value fits another variant, the sentence says so.
+ */
 function faultOfVariants(variants: readonly Rules[], tag: string, value: unknown): Fault | undefined {
   const tags = variants.map(({ properties }) => properties?.[tag]?.const)
   const fields = isOfType('object', value) ? (value as Record<string, unknown>) : {}
@@ -193,7 +195,7 @@ function isOfType(type: TypeName, value: unknown): boolean {
       return Array.isArray(value)
     case 'null':
       return value === null
-    // JSON.parse makes an infinity of what a double cannot hold: it is a number, and too large.
+    // JSON.parse makes Infinity of a number that is too large for a double. It is a number, but too large.
     case 'integer':
       return Number.isInteger(value) || value === Infinity || value === -Infinity
     case 'number':

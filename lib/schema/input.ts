@@ -153,7 +153,7 @@ export const ScoreName = Type.String({
   maxLength: 64,
   description: 'What is judged. A name may be scored again: the newest score counts.'
 })
-/** What a score's value must be, by its data type. */
+/** The schema of a score's value, by its data type. */
 export const SCORE_VALUES = {
   numeric: Type.Number(),
   categorical: Type.String({ maxLength: 200 }),

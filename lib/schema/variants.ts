@@ -8,7 +8,7 @@ interface Variant {
   readonly properties?: Readonly<Record<string, { readonly const?: unknown }>>
 }
 
-/** The name of the tag; undefined where the branches of a union are no variants. */
+/** The name of the tag; undefined if the branches of a union are not variants. */
 export function tagOf(branches: readonly Variant[]): string | undefined {
   return Object.keys(branches[0]?.properties ?? {}).find(name => {
     const constants = branches.map(({ properties }) => properties?.[name]?.const)
@@ -17,8 +17,8 @@ export function tagOf(branches: readonly Variant[]): string | undefined {
 }
 
 /**
- * The fields of an object, or of all variants together: for those who cannot read unions, as the models that call tools.
- * What differs between the variants may be that of any.
+ * The fields of an object, or of all variants together, for readers that do not understand unions, such as models that
+ * call tools. A field that differs between variants allows the values of all of them.
  */
 export function fieldsOf(schema: TSchema): TProperties {
   if (!('anyOf' in schema)) return (schema as TObject).properties

@@ -1,16 +1,16 @@
 /**
- * Compare and set, for the small writes (metadata, scores, deletion): a statement takes only while the trace has the version
- * that it found. Each round that one writer loses, another one won.
+ * Compare and set, for the small writes (metadata, scores, deletion): a statement takes only while the trace has the
+ * version that it found. Each round that one writer loses, another one won.
  */
 import type { Attempts } from '../database/sql-access.ts'
 
 /** The trace changed between the look and the write: nothing was written. */
 export const CHANGED = Symbol('changed')
 
-/** Runs a statement that writes; marks on the attempts that it is under way. */
+/** Runs a statement that writes. While it is under way, the attempts are marked as sent. */
 export type Send = <T>(statement: () => Promise<T>) => Promise<T>
 
-/** Runs rounds until one of them does not end with CHANGED, and gives what it ended with. */
+/** Runs rounds until one does not end with CHANGED, and returns its result. */
 export async function compareAndSet<T>(
   attempts: Attempts,
   round: (send: Send) => Promise<T | typeof CHANGED>
@@ -19,7 +19,7 @@ export async function compareAndSet<T>(
     const { sent } = attempts
     attempts.sent = true
     const result = await statement()
-    // Where it throws the mark stays: whether the statement took is known only later.
+    // If the statement throws, the mark stays, because only a later attempt can know whether it was committed.
     attempts.sent = sent
     return result
   }

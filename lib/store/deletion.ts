@@ -28,7 +28,7 @@ export async function deleteTrace(
   })
 }
 
-/** False: the trace is gone, or has changed since the statement began. */
+/** Deletes the trace. False if it is gone, or has changed since the statement began. */
 async function removeTrace(sql: Sql, projectId: number, traceId: string): Promise<boolean> {
   const [row] = await sql<{ readonly deleted: boolean }[]>`
     with found as materialized (

@@ -7,22 +7,22 @@ export interface Fingerprint {
   readonly fingerprint: Buffer
 }
 
-/** What is said on KEYS_CHANNEL where the secret is replaced; no id of a key has these letters. */
+/** The notice on KEYS_CHANNEL that the secret was replaced. No id of a key has spaces, so it cannot be one. */
 export const SECRET_REPLACED = 'the secret is another'
 
-/** Undefined: no key was ever made with this version of the schema. */
+/** Reads the fingerprint. Undefined if no key was ever made with this version of the schema. */
 export async function readFingerprint(sql: Sql): Promise<Fingerprint | undefined> {
   const [row] = await sql<{ salt: string; fingerprint: string }[]>`select salt, fingerprint from key_digest_secret`
   return row && { salt: Buffer.from(row.salt, 'hex'), fingerprint: Buffer.from(row.fingerprint, 'hex') }
 }
 
-/** Of several that come at once one is stored; whoever calls reads again to see whose. */
+/** Stores a fingerprint if there is none. Of several at once only one is stored, so the caller must read it again. */
 export async function insertFingerprint(sql: Sql, { salt, fingerprint }: Fingerprint): Promise<void> {
   await sql`
     insert into key_digest_secret (salt, fingerprint) values (${salt}, ${fingerprint}) on conflict do nothing`
 }
 
-/** Stores another fingerprint and revokes every key, both or neither. Gives how many keys were revoked by it. */
+/** Stores another fingerprint and revokes all keys: both or neither. Returns how many keys were revoked. */
 export async function replaceFingerprint(sql: Sql, { salt, fingerprint }: Fingerprint): Promise<number> {
   const [row] = await sql<[{ revoked: number }]>`
     with stored as (

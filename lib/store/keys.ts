@@ -50,7 +50,7 @@ export interface NewKey {
   readonly expiresInDays: number | null
 }
 
-/** A key, under the id that it was looked up by: where that is no key's, it is another key, and stands for none. */
+/** A key with the id that was looked up. If no key has that id, it is another key, which must not be accepted. */
 export interface KeyLookup {
   readonly wanted: string
   readonly key: KeyForAuth
@@ -157,7 +157,9 @@ export async function revokeKey(sql: Sql, keyId: string): Promise<KeyRow | undef
   return row
 }
 
-/** Changes the environment of what a key records from now on. Undefined if there is no such key, or if it is revoked. */
+/**
+ * Changes the environment of what a key records from now on. Undefined if there is no such key, or if it is revoked.
+ */
 export async function setKeyEnvironment(
   sql: Sql,
   keyId: string,
@@ -172,7 +174,7 @@ export async function setKeyEnvironment(
   return row
 }
 
-/** From now on the connection is told what is announced. */
+/** Makes the connection receive notices from now on. */
 export async function listenToKeys(sql: Sql): Promise<void> {
   await sql.unsafe(`listen ${KEYS_CHANNEL}`)
 }

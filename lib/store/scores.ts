@@ -116,7 +116,7 @@ export async function deleteScore(
   })
 }
 
-/** False: the score is gone, or the trace has changed since the statement began. */
+/** Deletes the score. False if it is gone, or if the trace has changed since the statement began. */
 async function removeScore(sql: Sql, projectId: number, traceId: string, scoreId: string): Promise<boolean> {
   const [row] = await sql<{ readonly deleted: boolean }[]>`
     with found as materialized (

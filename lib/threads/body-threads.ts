@@ -32,11 +32,11 @@ export interface Group {
 }
 
 /**
- * Heap of a thread, so that no body takes the memory of the whole service. Several times what the largest that a request
- * may send takes (test/bench/RESULTS.md, "Worker threads").
+ * The heap of a thread in MiB. It is bounded so that no body can take the memory of the whole service, and several
+ * times what the largest body takes (test/bench/RESULTS.md, "Worker threads").
  */
 const HEAP_MIB = 1024
-/** A thread that tries bodies alone is ended when none has come for so long. */
+/** The thread for single bodies is ended when it has had none for so long. */
 const ALONE_IDLE_MS = 10_000
 
 interface Waiting {
@@ -47,7 +47,7 @@ interface Waiting {
 
 export class BodyThreads {
   readonly #pool: Piscina<Group, ReadyResult[]>
-  /** One thread, with one body at a time: for bodies with which a thread died, of which it did of one. */
+  /** A thread that gets one body at a time: it tries the bodies of a group again that a thread has died with. */
   readonly #alone: Piscina<Group, ReadyResult[]>
   #lastAlone: Promise<unknown> = Promise.resolve()
   /** The ids of threads that have loaded their code. */
@@ -55,7 +55,7 @@ export class BodyThreads {
   #group: Waiting[] = []
   #groupBytes = 0
 
-  /** `heapMiB`: of each thread. */
+  /** `heapMiB` is the heap of each thread. */
   constructor(workers: number, log: Logger, heapMiB = HEAP_MIB) {
     const each = {
       filename: new URL('../../workers/make-ready.js', import.meta.url).href,
@@ -116,10 +116,10 @@ export class BodyThreads {
       // why).
       results.length = 0
     } catch {
-      // The thread died. Each body is tried once more, with no other at that thread, so that none fails with the body that
-      // kills threads.
+      // The thread died. Each body is tried once more, with no other at that thread, so that none fails with the body
+      // that kills threads.
       for (const each of group) this.#prepareAlone(each)
-      // Piscina starts no thread for what still waits in its queue, before something is added to that.
+      // Piscina starts no thread for a task that waits in its queue, until another task is added.
       if (this.#pool.queueSize > 0) void this.#run(this.#pool, []).catch(() => {})
     }
   }

@@ -1,6 +1,6 @@
 /**
- * Has bodies made ready in turns of the projects that they are of, so that what one project sends waits behind itself. A
- * body that needs no thread waits for none.
+ * Has bodies made ready in turns of the projects that they are of, so that what one project sends waits behind itself.
+ * A body that needs no thread waits for none.
  */
 import { FairGate } from '../limits/fair-gate.ts'
 import type { Logger } from '../log.ts'
@@ -8,8 +8,9 @@ import { BodyThreads, INLINE_BYTES } from './body-threads.ts'
 import type { Ready, ReadyTask } from './ready.ts'
 
 /**
- * Bodies at each worker thread, in bytes. A thread does them in the order in which they came, so a project waits for this
- * much of what others have sent before its turn comes. With half of it a thread would idle between two large bodies.
+ * The most bytes of bodies at each worker thread. A thread takes bodies in the order of their arrival, so a project
+ * waits for this many bytes of other projects before its turn comes. With half of it, a thread would idle between two
+ * large bodies.
  */
 const THREAD_BYTES = 4 * 1024 * 1024
 
@@ -22,7 +23,7 @@ export class FairThreads {
     this.#turns = new FairGate(workers * THREAD_BYTES)
   }
 
-  /** As BodyThreads does it. */
+  /** Makes a body ready as BodyThreads does, when it is the project's turn. */
   async makeReady(task: ReadyTask, projectId: number): Promise<Ready> {
     const { byteLength } = task.body
     if (byteLength <= INLINE_BYTES) return this.#threads.makeReady(task)

@@ -50,7 +50,7 @@ export interface ReadyRecord {
   readonly estimatedBytes: number
   /** Set if a body of POST /api/v1/traces started the trace without ending it. */
   readonly started: StartedState | undefined
-  /** Set where the trace is restored: all that it may be compared with, and who recorded it, and when. */
+  /** Set if the trace is restored: what a stored trace is compared with, and who recorded it, and when. */
   readonly restored: RestoredHead | undefined
   readonly rows: TraceRows
 }

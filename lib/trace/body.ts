@@ -6,7 +6,10 @@ import { decodeText, inspectText, parseInexact } from './json/exact-json.ts'
 /** A parsed body. */
 export interface Body {
   readonly value: unknown
-  /** The same value with LosslessNumbers where JavaScript would write a number otherwise; `value` itself where it has none. */
+  /**
+   * The same value, with a LosslessNumber for every number that JavaScript would write in another way; `value` if
+   * none.
+   */
   readonly exact: unknown
   /** Whether there is such a number. */
   readonly inexact: boolean

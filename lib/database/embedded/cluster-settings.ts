@@ -22,10 +22,11 @@ export function chooseSettings(memoryBytes: number = readMemoryBytes()): Record<
     shared_buffers: megabytes(1 / 8, 128 * MIB, 2 * GIB),
     effective_cache_size: megabytes(1 / 2, 256 * MIB, 64 * GIB),
     maintenance_work_mem: megabytes(1 / 32, 64 * MIB, 512 * MIB),
-    // After a crash at most so much of the log is replayed, which takes seconds. More of it would be fewer checkpoints, after
-    // each of which the first change of a page writes the whole page to the log; test/bench/RESULTS.md has the trade.
+    // At most about so much of the log is replayed after a crash, which takes seconds. A larger log would need fewer
+    // checkpoints. After each checkpoint the first change of a page writes the whole page to the log, so few
+    // checkpoints save log and CPU (test/bench/RESULTS.md).
     max_wal_size: '512MB',
-    // So much of the log is used again, not made anew, which commits wait for (WAL_SEGMENT_MIB).
+    // So much of the log is used again. New files would have to be made, and commits wait for that (WAL_SEGMENT_MIB).
     min_wal_size: '512MB',
     checkpoint_timeout: '15min',
     // Whole pages in the log are not compressed: that slowed recording down and saved no log (test/bench/RESULTS.md,

@@ -36,7 +36,7 @@ export function identityOf(user: ClusterUser | undefined): { uid?: number; gid?:
   return user === undefined ? {} : { uid: user.uid, gid: user.gid }
 }
 
-/** Makes a folder that was just made here the cluster user's, where that is not ourselves. */
+/** Makes the cluster's user the owner of a folder that was just made; does nothing if that is our own user. */
 export async function giveTo(user: ClusterUser | undefined, path: string): Promise<void> {
   if (user !== undefined) await lchown(path, user.uid, user.gid)
 }

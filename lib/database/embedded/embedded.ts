@@ -39,10 +39,10 @@ import { readOrCreateSecret } from './secrets.ts'
 export type Role = 'serve' | 'command'
 
 export interface EmbeddedCluster {
-  /** Where it is now. */
+  /** The address at which it is now. */
   readonly target: SocketTarget
   readonly digestSecret: string
-  /** Settles when PostgreSQL has recovered, or cannot; undefined: it answers. */
+  /** Settles when PostgreSQL has recovered, or cannot; undefined if it answers already. */
   readonly recovery: Promise<void> | undefined
   /** Leaves, and stops PostgreSQL if nobody else uses it. */
   close(): Promise<void>
@@ -61,8 +61,8 @@ const REOPEN_DELAY_MS = 1000
 const LEFTOVER = /lock file|shared memory block/
 
 /**
- * Opens the cluster of `dataDir`; at first, makes it. Where PostgreSQL was started and `patienceMs` later still recovers,
- * that is no longer waited for. What the user can mend is a ConfigError.
+ * Opens the cluster of `dataDir`; at first, makes it. Where PostgreSQL was started and `patienceMs` later still
+ * recovers, that is no longer waited for. What the user can mend is a ConfigError.
  */
 export async function openEmbedded(
   dataDir: string,
@@ -115,19 +115,19 @@ class Cluster {
   readonly #pgData: string
   /** The PostgreSQL that was started here, if one was. */
   #child: ChildProcess | undefined
-  /** The folder of its socket: the last that was heard of. */
+  /** The folder of its socket, as it was last found. */
   #socketDir: string | undefined
   #noteTry = () => {}
-  /** PostgreSQL was started, or found. */
+  /** Resolves when PostgreSQL was first started or found. */
   readonly #tried = new Promise<void>(resolve => {
     this.#noteTry = resolve
   })
   /** The connection that holds the lock by which others see that we use the cluster. */
   #presence: Sql | undefined
   #closing = false
-  /** PostgreSQL is being looked for, or started. */
+  /** Whether PostgreSQL is being looked for, or started. */
   #isOpening = false
-  /** The last opening, which settles when it has ended. */
+  /** The last opening; settles when it has ended. */
   #opened: Promise<void> = Promise.resolve()
 
   constructor(dataDir: string, role: Role, log: Logger, { home, password }: { home: Home; password: string }) {
@@ -149,7 +149,7 @@ class Cluster {
     return patienceMs === undefined ? new Promise(() => {}) : delay(patienceMs, undefined, { ref: false })
   }
 
-  /** Opens it for the first time; where that fails, what was started is stopped. */
+  /** Opens PostgreSQL for the first time. If that fails, stops what was started. */
   async openFirst(): Promise<void> {
     const opened = this.#open().catch(async error => {
       if (this.#child !== undefined) await stopPostmaster(this.#child.pid!, this.#pgData)
@@ -183,7 +183,7 @@ class Cluster {
 
   async close(): Promise<void> {
     this.#closing = true
-    // A recovery is not waited for: it begins anew at the next start.
+    // A recovery need not be waited for, because the next start begins it again.
     if (this.#isOpening && this.#child !== undefined) await stopPostmaster(this.#child.pid!, this.#pgData)
     await this.#opened
     const found = await inspectPostmaster(this.#pgData)

@@ -8,8 +8,9 @@
  *       data/             PostgreSQL's data folder
  *       .s.PGSQL.5432     the socket, if its path is short enough
  *
- * A root process's PostgreSQL runs as another user, who may pass through the data folder but change nothing in it: what
- * root opens there nobody else has put there. Where that user could not reach it, `postgres` is a link to a home elsewhere.
+ * A root process's PostgreSQL runs as another user, who may pass through the data folder but change nothing in it:
+ * what root opens there nobody else has put there. Where that user could not reach it, `postgres` is a link to a home
+ * elsewhere.
  */
 import { createHash } from 'node:crypto'
 import { constants, existsSync } from 'node:fs'
@@ -37,8 +38,9 @@ const OWN_NAMES =
   /^(?:postgres|(?:spoor|starting)\.pid|server\.json|database-password|key-digest-secret)(?:-[\da-f-]+)?$/
 
 /**
- * Makes the data folder and its parents. Nobody else may look into it: root lets others pass through it, to the home. One
- * that has become open to others is closed again, and one that an earlier version gave to the cluster's user is taken back.
+ * Makes the data folder and its parents. Only its owner may read it. Root lets others pass through it, to the home. If
+ * its mode has become another one, it is set again. If an earlier version gave the folder to the cluster's user, it is
+ * taken back.
  */
 export async function prepareDataFolder(dataDir: string): Promise<void> {
   await mkdir(dirname(dataDir), { recursive: true })
@@ -46,7 +48,7 @@ export async function prepareDataFolder(dataDir: string): Promise<void> {
   const names = await readdir(dataDir)
   // A folder with other files in it keeps its mode: the secrets in it have modes of their own.
   if (!names.every(name => OWN_NAMES.test(name))) return
-  // The folder that was opened is the one that is changed, whatever takes its place meanwhile.
+  // The changes are made to the opened folder, so that nobody can put another one in its place meanwhile.
   const folder = await open(await realpath(dataDir), constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW)
   try {
     const { uid, mode } = await folder.stat()
@@ -110,7 +112,7 @@ async function makeHome(path: string, user: ClusterUser | undefined, log: Logger
   }
 }
 
-/** Root goes only where root has laid the link, or the owner of the folder that it is in. */
+/** As root, follows a link only if root or the owner of the folder that holds it has made it. */
 async function checkLink(path: string): Promise<void> {
   const link = await lstat(path)
   if (!isRoot() || !link.isSymbolicLink() || link.uid === 0 || link.uid === (await stat(dirname(path))).uid) return

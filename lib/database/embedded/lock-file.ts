@@ -27,7 +27,10 @@ export async function tryLock(path: string): Promise<Release | number> {
   }
 }
 
-/** The living process that holds the lock. A link, or a stranger's file, holds nothing: it is replaced. */
+/**
+ * The id of the living process that holds the lock; undefined if there is none. A link or a stranger's file is no
+ * lock.
+ */
 export async function readLock(path: string): Promise<number | undefined> {
   const text = await readOwnFile(path).catch(error => {
     if (error instanceof ConfigError) return undefined

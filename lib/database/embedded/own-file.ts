@@ -11,12 +11,12 @@ import { ConfigError } from '../../config.ts'
 const { O_RDONLY, O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK } = constants
 const OWNER_ONLY = 0o600
 
-/** Makes a file, readable by its owner only, that must not be there yet: neither as a link. */
+/** Makes a file that only its owner can read. Fails if there is a file or a link of that name. */
 export function createFile(path: string): Promise<FileHandle> {
   return open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, OWNER_ONLY)
 }
 
-/** Puts a file with this text into its place, whatever is there: the file appears when it is whole. */
+/** Replaces whatever is at this path by a file with this text. The file appears only when it is complete. */
 export async function replaceFile(path: string, text: string): Promise<void> {
   const draft = `${path}-${randomUUID()}`
   const file = await createFile(draft)
@@ -31,9 +31,12 @@ export async function replaceFile(path: string, text: string): Promise<void> {
   }
 }
 
-/** Opens a file; undefined where there is none. Throws a ConfigError where it is a link, no file, or a stranger's. */
+/**
+ * Opens a file; undefined if there is none. Throws a ConfigError for a link, for what is no file, and for a stranger's
+ * file.
+ */
 export async function openOwnFile(path: string): Promise<FileHandle | undefined> {
-  // A pipe that nobody writes to would be waited for.
+  // Without this flag, opening a pipe that nobody writes to would wait for ever.
   const file = await open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined
     throw error.code === 'ELOOP' ? notOwn(path) : error

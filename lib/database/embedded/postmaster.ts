@@ -65,8 +65,9 @@ export class PostmasterError extends Error {
 const WAL_SEGMENT_MIB = 4
 
 /**
- * Makes a new cluster in `dataDir`, which appears when it is whole. The folder that it is in is the user's, who could put a
- * link there at any time: what is made or removed in it is so by that user. The password's file is beside that folder.
+ * Makes a new cluster in `dataDir`. The folder appears only when it is complete. Its parent belongs to the cluster's
+ * user, who could put a link there at any time. So everything in it is made and removed as that user, and the
+ * password's file is beside it.
  */
 export async function initializeCluster(
   { binaries, user }: Runner,
@@ -127,7 +128,7 @@ async function removeAbandonedDrafts(dataDir: string, user: ClusterUser | undefi
   for (const name of passwords) await rm(join(dirname(home), name))
 }
 
-/** As root, Node's own removing could be led out of the folder by whoever may change it meanwhile. */
+/** Removes files as the cluster's user. If root removed them, that user could lead it out of the folder by a link. */
 async function removeAs(user: ClusterUser | undefined, paths: readonly string[]): Promise<void> {
   const child = spawn('rm', ['-rf', '--', ...paths], { ...spawnOptions(user, '/'), stdio: 'ignore' })
   await exitOf(child)
@@ -139,7 +140,7 @@ export interface StartOptions {
   readonly settings: Readonly<Record<string, string>>
   /** Called with every line that postgres writes, for as long as it runs. */
   readonly onLine: (line: string) => void
-  /** Given the process while it still starts. */
+  /** Called with the process while it is still starting. */
   readonly onSpawn?: (child: ChildProcess) => void
 }
 
@@ -233,7 +234,7 @@ async function readPostmasterFile(dataDir: string): Promise<PostmasterFile | und
   return { pid: Number(lines[0] || Number.NaN), socketDir: lines[4] ?? '', status: lines[7] ?? '' }
 }
 
-/** The text of a file that PostgreSQL's user writes; no link is followed, and no pipe is waited for. */
+/** The text of a file that the cluster's user writes. Follows no link, and waits for no pipe. */
 async function readUnlinked(path: string): Promise<string | undefined> {
   const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants
   const file = await open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK).catch(error => {

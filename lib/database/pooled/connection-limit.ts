@@ -1,10 +1,11 @@
 /**
- * How many connections a process has at once, whoever in it holds them. A connection is opened in a place; where all places
- * are taken, that of the connection that has been idle for longest is given up for it, or the next one that becomes idle.
+ * How many connections a process has at once, whoever in it holds them. A connection is opened in a place; where all
+ * places are taken, that of the connection that has been idle for longest is given up for it, or the next one that
+ * becomes idle.
  *
- * PostgreSQL may allow fewer than there are places (the limit of a role, a database or the server), and says so only when one
- * is opened. From then on there are as many places as there are connections, and now and then one more is tried. What asks
- * for a moment after a connection that is silent (hung-connection.ts) needs no place.
+ * PostgreSQL may allow fewer than there are places (the limit of a role, a database or the server), and says so only
+ * when one is opened. From then on there are as many places as there are connections, and now and then one more is
+ * tried. What asks for a moment after a connection that is silent (hung-connection.ts) needs no place.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { isTooManyConnections } from '../failure.ts'
@@ -24,8 +25,8 @@ export interface Shortage {
 }
 
 /**
- * A connection that was just closed counts until its backend has ended, which takes a moment; so a refusal is believed only
- * when it has been repeated so often.
+ * A connection that was just closed counts until its backend has ended, which takes a moment; so a refusal is believed
+ * only when it has been repeated so often.
  */
 const ATTEMPTS = 4
 const ATTEMPT_PAUSE_MS = 25
@@ -61,7 +62,9 @@ export class ConnectionLimit {
     return this.#allowed < this.#wanted ? { allowed: this.#allowed, wanted: this.#wanted } : undefined
   }
 
-  /** Whether somebody waits for a place that is not about to be free: a connection that becomes idle should be closed. */
+  /**
+   * Whether somebody waits for a place that is not about to be free: a connection that becomes idle should be closed.
+   */
   get isWanted(): boolean {
     return this.#waiting.length > this.#closing
   }
@@ -103,7 +106,7 @@ export class ConnectionLimit {
     this.leave()
   }
 
-  /** Opens a connection that somebody could do without; undefined: there is no place for it. */
+  /** Opens a connection that is not necessary. Undefined if there is no place for it. */
   async openIfFree<T>(connect: () => Promise<T>): Promise<T | undefined> {
     if (!this.#hasRoom() || this.#waiting.length > 0) return undefined
     this.#held++
@@ -117,7 +120,7 @@ export class ConnectionLimit {
     }
   }
 
-  /** A connection has closed: its place is free. */
+  /** Gives the place of a closed connection back. */
   leave(): void {
     this.#held--
     if (this.#hasRoom()) this.#pass()
@@ -174,7 +177,7 @@ export class ConnectionLimit {
       if (this.shortage === undefined) this.#told = Number.POSITIVE_INFINITY
       this.#refusedAt = performance.now()
     }
-    // Somebody must always be able to try.
+    // At least one connection must always be allowed, so that somebody can try.
     return this.#held < Math.max(this.#allowed, this.#kept + 1)
   }
 

@@ -21,7 +21,10 @@ export interface Query {
   readonly active: boolean
   /** Null: it was not sent yet. */
   readonly state: object | null
-  /** What its cancel() calls, and drops the promise of: where the server cannot be told, nobody would take the rejection. */
+  /**
+   * What its cancel() calls, and drops the promise of: where the server cannot be told, nobody would take the
+   * rejection.
+   */
   canceller(query: Query): Promise<void>
   reject(error: Error): void
 }
@@ -92,8 +95,8 @@ export async function giveUpOpening(lease: Lease, opening: object): Promise<void
 }
 
 /**
- * The driver (postgres 3.4.9) keeps count of the rows of a query that fails half-way, and the next query on the connection
- * gets as many empty rows in front of its own: one whose rows nobody reads takes them.
+ * The driver (postgres 3.4.9) keeps count of the rows of a query that fails half-way, and the next query on the
+ * connection gets as many empty rows in front of its own: one whose rows nobody reads takes them.
  */
 export async function forgetRows(lease: Lease): Promise<void> {
   if (lease.dead) return
@@ -103,8 +106,8 @@ export async function forgetRows(lease: Lease): Promise<void> {
 }
 
 /**
- * A connection has closed. When its socket failed, a moment before, the driver (postgres 3.4.9) rejected what it waited
- * for; what was sent since then, it would never answer.
+ * A connection has closed. The driver (postgres 3.4.9) rejects the queries that it had sent before the socket failed.
+ * It would never answer those that were sent in the moment since, so they are rejected here.
  */
 function lose(lease: Lease): void {
   lease.dead = true

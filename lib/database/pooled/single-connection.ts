@@ -10,12 +10,12 @@ export function openSingle({ connect, limit }: Opener, options: ConnectOptions):
   return limit.open(() => openOnce(connect, options))
 }
 
-/** What is under way on it is given up. */
+/** Closes the connection. What is under way on it is given up. */
 export function closeSingle({ limit }: Pick<Opener, 'limit'>, sql: Sql): Promise<void> {
   return limit.leaveAfter(sql.end({ timeout: 0 }))
 }
 
-/** Opens a connection of the driver, and ends the instance where that fails. */
+/** Opens a connection of the driver. If that fails, ends the driver's instance. */
 export async function openOnce(connect: Database['connect'], options: ConnectOptions): Promise<Sql> {
   const sql = connect(options)
   try {

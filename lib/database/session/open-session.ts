@@ -1,11 +1,11 @@
 /**
- * The settings of a connection are its first statement, and not part of its start: what stands between (PgBouncer) lets
- * nobody in who starts with settings that it does not know.
+ * Sets the settings of a connection by its first statement, and not as part of its start: a pooler such as PgBouncer
+ * refuses a connection that starts with settings that it does not know.
  */
 import type { Sql } from 'postgres'
 
 export interface SessionSettings {
-  /** Milliseconds; undefined: the server's own. */
+  /** In ms; the server's own setting if it is undefined. */
   readonly statementTimeoutMs?: number
   /** Settings of PostgreSQL for this connection. The values are ours, not a client's. */
   readonly settings?: Readonly<Record<string, string>>
@@ -26,7 +26,9 @@ export function setSession(sql: Sql, { statementTimeoutMs, settings }: SessionSe
   )
 }
 
-/** Opens the connection of an instance of the driver; its settings hold for what comes after. Gives the query. */
+/**
+ * Opens the connection of an instance of the driver. Its settings hold for all later queries. Returns the first query.
+ */
 export function openSession(sql: Sql): ReturnType<Sql['unsafe']> {
   return sql.unsafe(statements.get(sql) || 'select')
 }

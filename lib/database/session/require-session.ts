@@ -1,6 +1,7 @@
 /**
- * What stands between (PgBouncer and its like) may lend out a connection for no longer than a transaction. Then settings,
- * prepared statements, locks and notices of one are met by others, and writes fail in ways that tell nobody why.
+ * What stands between (PgBouncer and its like) may lend out a connection for no longer than a transaction. Then
+ * settings, prepared statements, locks and notices of one are met by others, and writes fail in ways that tell nobody
+ * why.
  */
 import type { Sql } from 'postgres'
 import { ConfigError } from '../../config.ts'
@@ -12,14 +13,14 @@ const LENT_OUT =
   'DATABASE_URL leads to a pooler that lends out connections for a transaction or a statement (as PgBouncer does in its ' +
   'modes `transaction` and `statement`): set pool_mode = session, or name PostgreSQL itself'
 
-/** Looks so often whether a connection is still the same one: a pooler may take turns among those that it has. */
+/** How often to check that a connection still has the same backend: a pooler may take turns among its backends. */
 const LOOKS = 3
 
-/** Throws a ConfigError where `sql` is not one session for as long as it lasts; `other` is another connection. */
+/** Throws a ConfigError if `sql` does not keep one session for as long as it lasts. `other` is another connection. */
 export async function requireSession(sql: Sql, other: Pool): Promise<void> {
   const { pid, isDirect } = await readBackend(sql)
   if (isDirect) return
-  // While the other connection is in a transaction nobody else has its backend.
+  // While the other connection is in a transaction, nobody else can get its backend.
   const shares = await other.run(async between => {
     if (!(await begins(between))) return true
     try {
@@ -33,9 +34,12 @@ export async function requireSession(sql: Sql, other: Pool): Promise<void> {
   if (shares || (await changes(sql, pid))) throw new ConfigError(LENT_OUT)
 }
 
-/** A pooler tells its clients ids of its own. */
+/**
+ * The process id of the backend, and whether it is the one that the driver knows: a pooler gives its clients other
+ * ids.
+ */
 async function readBackend(sql: Sql): Promise<{ pid: number; isDirect: boolean }> {
-  // Not prepared: the next time it may be another backend's turn, which would not know it.
+  // Not prepared, because the next time the query may reach another backend, which would not know the statement.
   const query = sql.unsafe<[{ pid: number }]>('select pg_backend_pid() as pid')
   const [{ pid }] = await query
   return { pid, isDirect: pid === pidOf(query) }
@@ -46,7 +50,7 @@ async function changes(sql: Sql, pid: number): Promise<boolean> {
   return false
 }
 
-/** In its mode `statement` a pooler refuses transactions. */
+/** Whether a transaction can begin: a pooler in the mode `statement` refuses transactions. */
 async function begins(sql: Sql): Promise<boolean> {
   try {
     await sql.unsafe('begin')

@@ -1,7 +1,7 @@
 /**
- * Where DATABASE_URL leads to, as libpq reads it: `postgres://user:password@host:port,host:port/database?name=value`, where
- * `host` and `port` may also be among the values, a host that begins with a slash is the folder of a Unix socket, and
- * variables of the environment (PGHOST, PGSSLMODE and their like) stand in for what is missing.
+ * Where DATABASE_URL leads to, as libpq reads it: `postgres://user:password@host:port,host:port/database?name=value`,
+ * where `host` and `port` may also be among the values, a host that begins with a slash is the folder of a Unix
+ * socket, and variables of the environment (PGHOST, PGSSLMODE and their like) stand in for what is missing.
  */
 import { ConfigError } from '../../config.ts'
 
@@ -129,7 +129,7 @@ function decode(text: string): string {
   }
 }
 
-/** The value may hold a password: it is not repeated. */
+/** Throws a ConfigError. The message does not repeat the value, which may hold a password. */
 function refuse(rule: string): never {
   throw new ConfigError(`DATABASE_URL ${rule}: it must be like postgres://user:password@host:port/database`)
 }

@@ -1,6 +1,6 @@
 /**
- * Which servers an address names are tried in which way and order, as libpq does it: the hosts as they stand there, each
- * with TLS or without as sslmode says, until one lets us in and is what target_session_attrs asks for.
+ * Which servers an address names are tried in which way and order, as libpq does it: the hosts as they stand there,
+ * each with TLS or without as sslmode says, until one lets us in and is what target_session_attrs asks for.
  */
 import { ConfigError } from '../../config.ts'
 import { SQLSTATE } from '../failure.ts'
@@ -16,7 +16,7 @@ export interface Attempt {
 const SESSIONS = ['any', 'read-write', 'read-only', 'primary', 'standby', 'prefer-standby'] as const
 export type SessionKind = (typeof SESSIONS)[number]
 
-/** What a server says of itself when it lets somebody in. */
+/** What a server reports about itself when it lets somebody in. */
 export interface ServerState {
   readonly inHotStandby: boolean
   readonly isReadOnly: boolean
@@ -36,7 +36,7 @@ export function readRoute({ servers, parameter }: Address): Route {
   return { servers, session, isShuffled: balance === 'random' }
 }
 
-/** Every attempt, in order. Hosts that were silent lately come last: each would take seconds again. */
+/** All attempts, in order. Hosts that were silent lately come last, because each would take seconds again. */
 export function attemptsOf(
   { servers, session, isShuffled }: Route,
   { mode }: Pick<Tls, 'mode'>,
@@ -44,7 +44,7 @@ export function attemptsOf(
 ): Attempt[] {
   const inOrder = isShuffled ? shuffle(servers) : servers
   const ordered = [...inOrder.filter(server => !isSilent(server)), ...inOrder.filter(isSilent)]
-  // A standby is looked for everywhere before anything else is taken.
+  // All hosts are asked for a standby before any other server is taken.
   const sessions: SessionKind[] = session === 'prefer-standby' ? ['standby', 'any'] : [session]
   return sessions.flatMap(session =>
     ordered.flatMap(server => securities(server, mode).map(secure => ({ server, secure, session })))
@@ -66,8 +66,9 @@ export function suits(session: SessionKind, { inHotStandby, isReadOnly }: Server
 }
 
 /**
- * What is tried after a server has refused to let us in: undefined, where its word stands. The same server with TLS, or
- * without, where pg_hba.conf has nothing for the other; another server, where this one is starting or stopping.
+ * The attempt after a server has refused to let us in; undefined if the refusal stands. If pg_hba.conf has no entry
+ * for the connection, the next attempt is the same server with TLS, or without. If the server is starting or stopping,
+ * it is another server.
  */
 export function nextAfterRefusal(sqlState: string, attempt: Attempt, left: readonly Attempt[]): Attempt | undefined {
   if (sqlState === SQLSTATE.invalidAuthorization) {

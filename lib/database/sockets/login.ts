@@ -1,7 +1,7 @@
 /**
- * Watches a server let the driver in, before the driver reads what it says. Where the server is not what was asked for, or
- * does not let us in this way and there is another, the socket closes without a word: then the driver (postgres 3.4.9)
- * asks for another one.
+ * Watches a server let the driver in, before the driver reads what it says. Where the server is not what was asked
+ * for, or does not let us in this way and there is another, the socket closes without a word: then the driver
+ * (postgres 3.4.9) asks for another one.
  */
 import type { Socket } from 'node:net'
 import type { ServerState } from './attempts.ts'
@@ -9,7 +9,7 @@ import type { ServerState } from './attempts.ts'
 /** What comes of it: the server is ready, says this SQLSTATE, or closes the connection before either. */
 export type LoginOutcome = { readonly state: ServerState } | { readonly refused: string } | 'closed'
 
-/** What is to become of it: `go on` is for the driver to read; an error ends the attempt, and the driver is told. */
+/** What to do after a login: let the driver read on, try `another` server, or end the attempt with an error. */
 export type Verdict = 'go on' | 'another' | Error
 
 const HEADER_BYTES = 5
@@ -23,7 +23,7 @@ export function watchLogin(socket: Socket, judge: (outcome: LoginOutcome) => Ver
   const watch = (event: string | symbol, ...values: unknown[]): boolean => {
     const outcome = event === 'data' ? reader.read(values[0] as Buffer) : CLOSING.includes(event) ? 'closed' : undefined
     const verdict = outcome === undefined ? 'go on' : judge(outcome)
-    // What was watched for has been seen: the socket is as it was.
+    // The login is over: the socket is left as it was before.
     if (outcome !== undefined) Reflect.deleteProperty(socket, 'emit')
     if (verdict === 'go on') return Reflect.apply(emit, socket, [event, ...values])
     socket.destroy(verdict === 'another' ? undefined : verdict)
@@ -32,7 +32,7 @@ export function watchLogin(socket: Socket, judge: (outcome: LoginOutcome) => Ver
   socket.emit = watch as Socket['emit']
 }
 
-/** What a socket says, the first of them first, where the other side ends a connection. */
+/** The events of a socket, in order, when the other side ends the connection. */
 const CLOSING: readonly (string | symbol)[] = ['end', 'error']
 
 /** Reads the messages of a login. */
@@ -40,7 +40,7 @@ class LoginReader {
   readonly #parameters = new Map<string, string>()
   #unread: Buffer = Buffer.alloc(0)
 
-  /** Undefined: it goes on. */
+  /** The outcome of the login; undefined while it goes on. */
   read(received: Buffer): LoginOutcome | undefined {
     let bytes = this.#unread.length === 0 ? received : Buffer.concat([this.#unread, received])
     while (bytes.length >= HEADER_BYTES) {
@@ -56,7 +56,7 @@ class LoginReader {
     return undefined
   }
 
-  /** PostgreSQL says both since version 14. */
+  /** The state of the server. PostgreSQL reports both values since version 14. */
   #state(): ServerState {
     const isOn = (name: string) => this.#parameters.get(name) === 'on'
     return { inHotStandby: isOn('in_hot_standby'), isReadOnly: isOn('default_transaction_read_only') }

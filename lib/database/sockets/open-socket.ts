@@ -1,9 +1,10 @@
 /**
- * Opens the sockets of all connections, TLS included, so that every connection is ours to take over (copy-connection.ts).
- * Which servers are tried, and in which order, says attempts.ts; how TLS is meant, says tls.ts.
+ * Opens the sockets of all connections, TLS included, so that every connection is ours to take over
+ * (copy-connection.ts). Which servers are tried, and in which order, says attempts.ts; how TLS is meant, says tls.ts.
  *
- * The driver (postgres 3.4.9) asks for a socket, lets itself in over it, and asks for another one where that closes before
- * it is in. So all attempts at one connection are a series here; the series ends when the driver is in, or with an error.
+ * The driver (postgres 3.4.9) asks for a socket, lets itself in over it, and asks for another one where that closes
+ * before it is in. So all attempts at one connection are a series here; the series ends when the driver is in, or with
+ * an error.
  */
 import { connect, isIP, Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
@@ -102,7 +103,7 @@ class Series implements SocketSeries {
   }
 
   async open(): Promise<Socket> {
-    // While a connection stands, the driver wants another socket only to have its query cancelled.
+    // While its connection is open, the driver asks for another socket only to cancel a query.
     if (this.#standing?.socket.destroyed === false) {
       return this.#opener.connect(this.#standing.attempt).catch(failedSocket)
     }
@@ -137,7 +138,7 @@ class Series implements SocketSeries {
     breakAtEnd(socket)
     watchLogin(socket, outcome => this.#judge(outcome, socket, attempt))
     setImmediate(() => {
-      // It closed before the driver listened, who would wait for it.
+      // The socket closed before the driver listened, and the driver would wait for ever.
       if (socket.closed && socket.listenerCount('close') > 0) socket.emit('close', false)
     })
     return socket
@@ -168,7 +169,10 @@ class Series implements SocketSeries {
   }
 }
 
-/** The driver leaves Nagle's algorithm on, which held a batch back for up to 88 ms over TCP. */
+/**
+ * Opens a socket. Nagle's algorithm is off, because it holds batches back over TCP (test/bench/RESULTS.md, "The
+ * embedded PostgreSQL and its connections").
+ */
 function openPlain(server: Server): Socket {
   const socket = 'path' in server ? connect({ path: server.path }) : connect({ ...server, noDelay: true })
   return socket.on('error', () => {})
@@ -176,7 +180,7 @@ function openPlain(server: Server): Socket {
 
 const TOO_LATE = 'CONNECT_TIMEOUT'
 
-/** Waits for an event, but no longer than this, nor beyond the end of the socket. */
+/** Waits for an event of a socket. Rejects after `timeoutMs`, or when the socket closes. */
 function settled(socket: Socket, event: string, timeoutMs: number): Promise<unknown[]> {
   return new Promise((resolve, reject) => {
     const fail = (error: unknown) => {
@@ -198,7 +202,7 @@ function settled(socket: Socket, event: string, timeoutMs: number): Promise<unkn
   })
 }
 
-/** Nothing was sent yet that could have been done (failure.ts). */
+/** Marks an error as one of connecting: failure.ts then knows that nothing was sent that PostgreSQL could have done. */
 const CONNECTING = { syscall: 'connect' }
 const connectError = (code: string, message: string): Error =>
   Object.assign(new Error(message), { code, ...CONNECTING })
@@ -208,7 +212,7 @@ function refuse(socket: Socket, message: string): Error {
   return connectError('NO_TLS', message)
 }
 
-/** The driver learns of a failure only from a socket: this one fails when the driver listens. */
+/** A socket that fails as soon as the driver listens to it: the driver learns of a failure only from a socket. */
 function failedSocket(error: Error): Socket {
   const socket = new Socket()
   setImmediate(() => socket.destroy(error))
@@ -216,8 +220,8 @@ function failedSocket(error: Error): Socket {
 }
 
 /**
- * Where a server closes in good order before it is ready (a proxy without servers behind it does), the driver connects
- * again at once, and for ever; an error ends that.
+ * Turns the orderly end of a socket into an error. If a server closes a connection before it is ready, as a proxy
+ * without servers behind it does, the driver would connect again at once, and for ever. An error stops it.
  */
 function breakAtEnd(socket: Socket): void {
   socket.once('end', () => {
@@ -227,7 +231,7 @@ function breakAtEnd(socket: Socket): void {
   })
 }
 
-/** How a connection is made, for the log. */
+/** How a connection is made, in words for the log. */
 export function describeTransport(address: Address, { mode }: Tls): string {
   if (address.servers.every(server => 'path' in server)) return 'a Unix socket'
   if (mode === 'disable') return 'TCP without TLS'

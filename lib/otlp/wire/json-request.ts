@@ -21,7 +21,7 @@ export function decodeJson(bytes: Uint8Array): SpanGroup[] {
   return listOf(objectOf(exact, 'body'), 'resourceSpans', 'body', readResourceSpans).flat()
 }
 
-/** Reads what the `encode` of a group gave. */
+/** Reads spans that the `encode` of a group has made. */
 export function decodeJsonSpans(bytes: Uint8Array): SentSpans {
   const { exact } = readBody(bytes, 'invalid_request')
   parts = new Parts()
@@ -218,7 +218,7 @@ function textOf(object: JsonObject, field: string, path: string): string {
   return typeof value === 'string' ? value : refuse(`${path}.${field}`, 'must be a string')
 }
 
-/** `most`: how many of the list are read. */
+/** Reads a list. At most `most` items of it are read. */
 function listOf<T>(
   object: JsonObject,
   field: string,

@@ -4,8 +4,9 @@ import { MAX_DOCUMENT_BYTES, MAX_EVENTS } from '../../schema/input.ts'
 import { MAX_EXPORT_PARTS } from '../../schema/otlp.ts'
 
 /**
- * A span with more events, or more links, is too large to be stored, whatever they say: a document has at least so many
- * bytes of each. Those behind these are not read. What is read is still too large, so the span is refused as such.
+ * A span with more events than this is too large to be stored, because each event takes some bytes of its document. So
+ * further events are not read. The span that is read is still too large, and is refused for that. The same holds for
+ * links.
  */
 export const MOST_EVENTS = MAX_EVENTS + Math.ceil(MAX_DOCUMENT_BYTES / 64)
 export const MOST_LINKS = Math.ceil(MAX_DOCUMENT_BYTES / 24)

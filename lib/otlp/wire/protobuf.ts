@@ -112,7 +112,7 @@ interface ResourceSpansHead {
   readonly schemaUrl: string
 }
 
-/** Messages without what is in them in great number: that is passed over, and read by itself. */
+/** Messages without the fields that come in great number. These are skipped here, and read one by one. */
 const HEADS = `
 message ResourceSpansHead { Resource resource = 1; string schema_url = 3; }
 message ScopeSpansHead { Scope scope = 1; string schema_url = 3; }
@@ -152,7 +152,7 @@ export function decodeProtobuf(bytes: Uint8Array): SpanGroup[] {
   })
 }
 
-/** Reads what the `encode` of a group gave. */
+/** Reads spans that the `encode` of a group has made. */
 export function decodeProtobufSpans(bytes: Uint8Array): SentSpans {
   return decoding(() => new ProtobufSpans(bytes, { from: 0, end: bytes.length }))
 }
@@ -167,13 +167,13 @@ function decoding<T>(decode: () => T): T {
   }
 }
 
-/** Where the bytes of a message are among those of the request. */
+/** The position of a message's bytes in those of the request. */
 interface Place {
   readonly from: number
   readonly end: number
 }
 
-/** The messages in a field of a message, none of them read. */
+/** Finds the messages in a field of a message, without reading them. */
 function findInner(bytes: Uint8Array, { from, end }: Place, field: number): Place[] {
   const reader = protobuf.Reader.create(bytes)
   reader.pos = from
@@ -281,7 +281,7 @@ class ProtobufSpans implements SentSpans {
   }
 }
 
-/** The bytes of a span without the events and links that are not read; undefined if it has no such. */
+/** The bytes of a span without the events and links beyond those that are read; undefined if it has no more. */
 function shorten(bytes: Uint8Array, { from, end }: Place): Uint8Array | undefined {
   const reader = protobuf.Reader.create(bytes)
   const left = new Map([

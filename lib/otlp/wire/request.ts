@@ -58,7 +58,7 @@ export interface Origin {
   readonly scopeSchemaUrl: string
 }
 
-/** What tells whether a span can be stored at all. */
+/** The fields of a span that decide whether it can be stored. */
 export interface SpanHead {
   readonly traceId: string
   readonly spanId: string

@@ -1,13 +1,13 @@
-/** How many connections PostgreSQL allows whoever asks. */
+/** Finds out how many connections PostgreSQL allows the user that asks. */
 import type { Sql } from 'postgres'
 
 export interface ConnectionRoom {
   readonly most: number
-  /** What sets that limit, for people. */
+  /** What sets that limit, in words for people. */
   readonly setBy: string
 }
 
-/** The tightest of the limits of the role, the database and the server. A limit of -1 is none, and superusers have none. */
+/** Reads the tightest limit of the role, the database and the server. -1 means no limit; superusers have none. */
 export async function readConnectionRoom(sql: Sql): Promise<ConnectionRoom> {
   const [row] = await sql<[ConnectionRoom]>`
     with own as (

@@ -155,10 +155,10 @@ export async function readTraceStates(sql: Sql, looks: readonly Look[]): Promise
   return states
 }
 
-/** What tells whether a trace is the one that a body holds. */
+/** The fields that tell whether a stored trace is that of a body. */
 export type RecordedState = Pick<TraceState, 'bodyHash' | 'spanCount' | 'isGathered'>
 
-/** For many traces in one query; a trace that does not exist is undefined at its place. */
+/** Reads these fields of many traces in one query. The result is undefined for a trace that does not exist. */
 export async function readRecordedStates(sql: Sql, keys: readonly TraceKey[]): Promise<(RecordedState | undefined)[]> {
   const rows = await sql<(RecordedState & { readonly n: number })[]>`
     select k.n, t.body_hash as "bodyHash", t.span_count as "spanCount", t.ranks is not null as "isGathered"

@@ -1,6 +1,7 @@
 /**
- * The canonical bytes of one body, as they are put together: the documents of its spans are measured and hashed where they
- * stand, so that every text is made into bytes once. What is measured is what is stored, which may write numbers otherwise.
+ * A buffer in which the canonical bytes of a body are put together. The documents of its spans are measured and hashed
+ * inside it, so that every text is encoded only once. The size that counts is that of the stored text, whose numbers
+ * may be written in another way.
  */
 import { sha256 } from '../document.ts'
 import { type FreeJson, surplusOf } from './free-json.ts'
@@ -12,7 +13,7 @@ const UNIT_BYTES = 3
 export class CanonicalBytes {
   #bytes = Buffer.allocUnsafe(FIRST_BYTES)
   length = 0
-  /** What the stored texts have more than the canonical ones. */
+  /** How many bytes the stored texts have more than the canonical ones. */
   #surplus = 0
 
   restart(): void {
@@ -20,12 +21,12 @@ export class CanonicalBytes {
     this.#surplus = 0
   }
 
-  /** Bytes of what is stored so far. */
+  /** The bytes of the stored texts so far. */
   get size(): number {
     return this.length + this.#surplus
   }
 
-  /** Counts what was written as free JSON by the bytes that are stored of it. */
+  /** Makes free JSON that was written count by the bytes of its stored text. */
   resize(...written: readonly FreeJson[]): void {
     for (const json of written) this.#surplus += surplusOf(json)
   }

@@ -6,7 +6,7 @@
 import { isAscii, isUtf8 } from 'node:buffer'
 import { LosslessNumber, parse as parseLossless } from 'lossless-json'
 
-/** A parsed JSON value. A number that JavaScript would write otherwise than it was sent is a LosslessNumber. */
+/** A parsed JSON value. A number that JavaScript would write in another way than it was sent is a LosslessNumber. */
 export type Json = unknown
 
 const QUOTE = 34
@@ -71,7 +71,10 @@ function decimal(literal: string): string {
   return `${significant}e${Number(exponent) - fraction.length + digits.length - significant.length}`
 }
 
-/** A regular expression would look from each zero on: quadratic where many stand before a last digit. */
+/**
+ * The digits without zeros at the end. A regular expression would take quadratic time if many zeros precede a last
+ * digit.
+ */
 function withoutLastZeros(digits: string): string {
   let end = digits.length
   while (digits.charCodeAt(end - 1) === ZERO) end--
@@ -89,10 +92,10 @@ export function canonicalNumber(literal: string): string {
   return isShort(literal) || isHeld(literal) ? String(Number(literal)) : literal
 }
 
-/** Whether JavaScript writes the number of a JSON literal as the literal does: not so 1.0, -0, 1E2 and 1e400. */
+/** Whether JavaScript writes a number as this literal does. It does not for 1.0, -0, 1E2 and 1e400. */
 const isWrittenSo = (literal: string): boolean => String(Number(literal)) === literal
 
-/** A number whose text does not matter: a LosslessNumber is a plain one wherever a double holds it. */
+/** The value without the text of its number: a LosslessNumber becomes a plain number if a double holds it. */
 export function plainNumber(value: Json): Json {
   return value instanceof LosslessNumber && isHeld(value.value) ? Number(value.value) : value
 }
@@ -104,7 +107,7 @@ const isShort = (literal: string): boolean => literal.length <= 15 && !/e/i.test
 export interface TextFacts {
   /** Levels of nesting; the outermost object or array is level 1. */
   readonly depth: number
-  /** Some number would come back from a double with another text. */
+  /** Whether JavaScript would write some number of the text in another way. */
   readonly inexact: boolean
 }
 
@@ -143,7 +146,10 @@ export function inspectText(text: string): TextFacts {
 
 const readNumber = (literal: string): unknown => (isWrittenSo(literal) ? Number(literal) : new LosslessNumber(literal))
 
-/** Parses valid JSON text so that every number keeps its text: slower than JSON.parse, for texts that inspectText calls inexact. */
+/**
+ * Parses valid JSON text so that every number keeps its text. Slower than JSON.parse; for texts that inspectText calls
+ * inexact.
+ */
 export function parseInexact(text: string): Json {
   return parseLossless(text, null, { parseNumber: readNumber, onDuplicateKey: ({ newValue }) => newValue })
 }
@@ -163,8 +169,9 @@ const isIntegerLike = (key: string): boolean => {
 }
 
 /**
- * The same value with every object's keys in order of their UTF-16 code units: itself where they already are, and
- * undefined where no JavaScript object can have that order (integer-like keys, `__proto__`) or a number has a text of its own.
+ * The same value with the keys of every object in the order of their UTF-16 code units. It is the value itself if they
+ * have that order already. Undefined if no JavaScript object can have it (integer-like keys, `__proto__`), or if a
+ * number has a text of its own.
  */
 function inKeyOrder(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value

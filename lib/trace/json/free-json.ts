@@ -4,11 +4,11 @@ import type { Scanner } from './scanner.ts'
 
 export interface FreeJson {
   /**
-   * Compact JSON text, as it is stored, every number with the text that it was sent with; null where the column's default
-   * says the same.
+   * Compact JSON text as it is stored, with every number as it was sent; null for the value that a null in the column
+   * stands for.
    */
   readonly stored: string | null
-  /** RFC 8785 canonical JSON, by which it is identified. */
+  /** RFC 8785 canonical JSON, which decides identity. */
   readonly canonical: string
 }
 
@@ -17,8 +17,8 @@ export const EMPTY_OBJECT: FreeJson = { stored: null, canonical: '{}' }
 export const EMPTY_LIST: FreeJson = { stored: null, canonical: '[]' }
 
 /**
- * Bytes that the stored text has more than the canonical one, or, below 0, fewer. They differ in the order of keys and in
- * how numbers are written, so as many bytes as UTF-16 code units.
+ * How many bytes the stored text has more than the canonical one; negative if it has fewer. The two differ only in the
+ * order of keys and in numbers, which are ASCII, so lengths in UTF-16 code units can be compared.
  */
 export const surplusOf = ({ stored, canonical }: FreeJson): number =>
   stored === null ? 0 : stored.length - canonical.length
@@ -34,8 +34,8 @@ export class RawJson implements FreeJson {
 }
 
 /**
- * A value that a scanner passes, stored as the text that it is. Strings that the canonical form writes otherwise are stored
- * as that writes them; numbers keep their text, and keys their order.
+ * A value that a scanner passes, stored as its own text. Strings are stored in the spelling of the canonical form;
+ * numbers keep their text, and keys their order.
  */
 export function passFree(scanner: Scanner, pass: () => string): RawJson {
   const from = scanner.at

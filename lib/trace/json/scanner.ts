@@ -61,12 +61,12 @@ export class Scanner {
   /** The position at which the next value begins. */
   at = 0
   readonly #escapes = new Escapes()
-  /** Which of them is the first at or behind `at`, and where it is. */
+  /** The index of the first escape at or behind `at`, and its position. */
   #nextEscape = 0
   #escape = 0
   /** The canonical form, with quotes, of the name that was passed last; empty if the text has it in that form. */
   nameCanonical = ''
-  /** Whether a string was passed that the canonical form writes otherwise. */
+  /** Whether a string was passed that the canonical form spells in another way. */
   isRespelt = false
   #escapedAt = -1
   #level = 0

@@ -1,9 +1,9 @@
 /**
- * What a line of an export does to a trace that is there already. Both are states of one trace, which only ever grows: spans
- * and scores come to it, it ends once, its metadata is patched at later and later times, and what OpenTelemetry records is
- * taken from better and better spans. So of two states one is the later if it has all that the other has. A later line
- * advances the stored trace to it; an earlier one is no news; and where each has what the other lacks, or they say different
- * things of the same, they contradict each other, which is reported and changes nothing.
+ * What a line of an export does to a trace that is there already. Both are states of one trace, which only ever grows:
+ * spans and scores come to it, it ends once, its metadata is patched at later and later times, and what OpenTelemetry
+ * records is taken from better and better spans. So of two states one is the later if it has all that the other has. A
+ * later line advances the stored trace to it; an earlier one is no news; and where each has what the other lacks, or
+ * they say different things of the same, they contradict each other, which is reported and changes nothing.
  *
  * Who recorded a trace, when, and in which environment are no states of it: they stay as they are stored.
  */
@@ -21,7 +21,7 @@ export interface CopyState {
   readonly status: string
   readonly endedAt: string | null
   readonly metadataUpdatedAt: string | null
-  /** Where OpenTelemetry recorded the trace: where its fields were taken from. */
+  /** Set if OpenTelemetry recorded the trace: the ranks of its fields. */
   readonly ranks: Ranks | undefined
   readonly scores: readonly PastScore[]
 }
@@ -102,7 +102,7 @@ export function decideRestore(state: CopiedState, line: RestoredHead): RestoreDe
   return { type: 'advance', advance: advanceOf(state, line, spans, scores, setsFields) }
 }
 
-/** Why neither of the two is the later state. */
+/** Why neither the stored trace nor the line is the later state; undefined if one of them is. */
 function mixed(comparisons: readonly Comparison[]): string | undefined {
   const listed = (some: readonly Comparison[]) => [...new Set(some.map(({ what }) => what))].join(' and ')
   const ahead = listed(comparisons.filter(each => each.ahead))
@@ -111,7 +111,7 @@ function mixed(comparisons: readonly Comparison[]): string | undefined {
   return `the stored trace lacks ${ahead} of this line, and this line lacks ${behind} of the stored trace`
 }
 
-/** Whether there are stored ones that a line lacks, whose others are new. */
+/** Whether the line lacks some of the stored items. `fresh` are its items that are not stored. */
 const lacks = (stored: number, all: readonly unknown[], fresh: readonly unknown[]): boolean =>
   stored > all.length - fresh.length
 
@@ -125,7 +125,7 @@ function compareSpans({ spanHashes, spanCount }: CopiedState, { spans }: Restore
   }
 }
 
-/** Their places. */
+/** The indexes of the scores that are not stored yet. */
 function newScores({ scores }: CopyState, { past }: RestoredHead): number[] {
   const stored = new Set(scores.map(({ id }) => id))
   return past.scores.flatMap(({ id }, i) => (stored.has(id) ? [] : [i]))
@@ -157,13 +157,13 @@ function compareEnds(state: CopiedState, line: RestoredHead): Comparison {
   }
 }
 
-/** A line that somebody else wrote need not have the hash of the end. */
+/** Whether the ends are the same. A line that was not written by an export may lack the hash of the end. */
 function isSameEnd({ endHash }: CopiedState, { endedAt, status, past }: RestoredHead, copy: CopyState): boolean {
   if (endHash !== null && past.endHash !== null) return endHash === past.endHash
   return copy.endedAt === endedAt && copy.status === status
 }
 
-/** Each patch that changes something is later than the one before it. */
+/** Compares the times of the last patches: each patch that changes something is later than the one before. */
 function comparePatches({ metadataUpdatedAt: stored }: CopyState, { past }: RestoredHead): Comparison {
   const { metadataUpdatedAt: other } = past
   return { what: 'the last patch', ahead: isLater(other, stored), behind: isLater(stored, other) }
@@ -172,7 +172,9 @@ function comparePatches({ metadataUpdatedAt: stored }: CopyState, { past }: Rest
 const isLater = (time: string | null, other: string | null): boolean =>
   time !== null && (other === null || isBefore(other, time))
 
-/** The fields of a gathered trace: each is taken from the best span so far; and what has no rank only grows. */
+/**
+ * Compares the fields of a gathered trace. Each is taken from the best span so far. Fields without a rank only grow.
+ */
 function compareGathered(state: CopiedState, line: RestoredHead, stored: Ranks, sent: Ranks): Comparison[] {
   const fields = new Set([...Object.keys(stored), ...Object.keys(sent)])
   const isAhead = (rank: Rank | undefined, other: Rank | undefined) => rank !== undefined && isBetter(rank, other)
@@ -190,14 +192,14 @@ function compareGathered(state: CopiedState, line: RestoredHead, stored: Ranks, 
   return [...ranks, start, compareTags(state.tags, line.tags)]
 }
 
-/** Of too many the first are kept: then neither need have all of the other's, and nothing follows from it. */
+/** Compares tags. If there are too many, only the first are kept, so a missing tag proves nothing then. */
 function compareTags(stored: readonly string[], sent: readonly string[]): Comparison {
   const ahead = sent.some(tag => !stored.includes(tag))
   const behind = stored.some(tag => !sent.includes(tag))
   return { what: 'tags', ahead: ahead && !behind, behind: behind && !ahead }
 }
 
-/** Where neither patches nor what else sets metadata tell the two apart, it must be the same. */
+/** Compares metadata. It must be the same unless a patch, or another cause in `causes`, explains a difference. */
 function compareMetadata(state: CopiedState, line: RestoredHead, causes: readonly Comparison[]): Comparison {
   const isExplained = causes.some(each => each.ahead || each.behind)
   const isOther = !isExplained && !isSameJson(state.metadata, line.metadata)

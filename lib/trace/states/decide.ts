@@ -52,7 +52,7 @@ export interface TraceState extends UsageFields {
   readonly isGathered: boolean
   /** What an export must know of such a trace. */
   readonly gathered: GatheredState | undefined
-  /** What a line of an export is compared with. */
+  /** What a restored line is compared with. */
   readonly copy: CopyState | undefined
 }
 
@@ -63,7 +63,7 @@ export interface RecordOperation {
   readonly hash: string
   /** Why one of its documents cannot be stored; undefined if all can. */
   readonly oversize: string | undefined
-  /** Set where the trace is not recorded, but restored. */
+  /** Set if the trace is restored and not recorded. */
   readonly restored?: RestoredHead | undefined
 }
 
@@ -169,7 +169,9 @@ function decideLine(state: TraceState, { oversize }: RecordOperation, line: Rest
   return oversize === undefined ? decision : refused('payload_too_large', oversize)
 }
 
-/** The spans that are not stored yet, each once; or the id of a span that is stored, or sent, with different content. */
+/**
+ * The spans that are not stored yet, each once; or the id of a span that is stored, or sent, with different content.
+ */
 function sortSpans(state: TraceState, spans: readonly SpanHead[]) {
   const fresh = new Map<string, SpanHead>()
   for (const span of spans) {
@@ -189,7 +191,9 @@ function refuseKey(state: TraceState, environment: string | null): Decision | un
   return refused('forbidden', 'the trace was recorded in another environment than the one of this key')
 }
 
-/** Refuses an append to a trace that OpenTelemetry records, or its end: a trace stays with the route that it began on. */
+/**
+ * Refuses an append to a trace that OpenTelemetry records, or its end: a trace stays with the route that it began on.
+ */
 function refuseGathered({ isGathered, running }: TraceState): Decision | undefined {
   if (!isGathered) return undefined
   return running
@@ -197,7 +201,7 @@ function refuseGathered({ isGathered, running }: TraceState): Decision | undefin
     : refused('trace_finished', 'the trace was recorded by OpenTelemetry and has ended; it takes spans only from there')
 }
 
-/** What was recorded whole never ended by a request, and nobody who looks for that end would find it. */
+/** Refuses an append to, or another end of, a complete trace. A trace that was recorded whole has no end body. */
 const finished = ({ endHash }: TraceState, ended: string): Decision =>
   refused(
     'trace_finished',
