@@ -73,6 +73,8 @@ t.test('of an export each trace has its spans, and the trace that they would mak
   ])
   t.equal(traces[1].first.rows.spans.length, 1, 'rows of what can be stored')
   t.strictSame([portions, refusals], [[], []])
+  const alone = ready('export-json', exportOf({ ...large, traceId: '3'.repeat(32) })).traces
+  t.match(alone, [{ first: undefined, storable: { length: 0 }, spans: { length: 1 } }], 'nothing to make a trace of')
   t.equal(traces[0].first.started, undefined, 'a gathered trace is not one that appends go to')
 })
 

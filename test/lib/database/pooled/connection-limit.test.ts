@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import t from 'tap'
-import { ConnectionLimit, type Holder } from '../../../lib/database/pooled/connection-limit.ts'
+import { ConnectionLimit, type Holder } from '../../../../lib/database/pooled/connection-limit.ts'
 
 const open = async () => 'connection'
 const tooMany = async () => {
