@@ -1,13 +1,13 @@
 /**
  * Runs the tests: starts a PostgreSQL (or uses the one of TEST_DATABASE_URL), makes the template database, runs tap with
  * the arguments given here, and ends with the line `N passed, N failed, N skipped`. Single files may be named, which then
- * run in a process each; coverage is measured for all tests only.
+ * run in a process each, or suites (`--suite=lib`); coverage is measured for all tests only.
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { type Target, withDatabase } from '../lib/database/connection.ts'
+import { connectTo, type Target, withDatabase } from '../lib/database/connection.ts'
 import { migrate } from '../lib/database/migrate.ts'
 import { createLog } from '../lib/log.ts'
 import { startTestCluster } from './fixtures/database/cluster.ts'
@@ -26,6 +26,8 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => e
 const folder = mkdtempSync(join(process.env.TMPDIR ?? (await temporaryFolder()), 'spoor-run-'))
 chmodSync(folder, 0o755)
 process.env.TMPDIR = folder
+const SUITE_FLAG = '--suite='
+const isSuite = (parameter: string) => parameter.startsWith(SUITE_FLAG)
 /** How long tests that are ended may take to clear up. */
 const END_MS = 3000
 
@@ -38,6 +40,7 @@ async function main(parameters: readonly string[]): Promise<number> {
   const target = cluster?.target ?? given!
   const template = `spoor_test_template_${process.pid}`
   try {
+    console.log(`PostgreSQL ${await readVersion(target)}`)
     await makeTemplate(target, template)
     return await runTap({ target, template }, parameters)
   } finally {
@@ -68,6 +71,12 @@ function stopServers(): void {
   }
 }
 
+async function readVersion(target: Target): Promise<string> {
+  const sql = connectTo(target)
+  const [row] = await sql`show server_version`.finally(() => sql.end({ timeout: 1 }))
+  return row!.server_version
+}
+
 async function makeTemplate(target: Target, name: string): Promise<void> {
   await runOn(target, `create database ${name}`)
   await migrate(databaseAt(withDatabase(target, name)), createLog('warn'))
@@ -75,9 +84,12 @@ async function makeTemplate(target: Target, name: string): Promise<void> {
 
 /** Resolves to tap's exit code. */
 async function runTap(server: TestServer, parameters: readonly string[]): Promise<number> {
+  const suites = parameters.filter(isSuite).map(parameter => parameter.slice(SUITE_FLAG.length))
   const single = parameters.some(parameter => parameter.endsWith('.js'))
-  const more = single ? ['--disable-coverage'] : await writeSuites()
-  const child = spawn(TAP, ['--reporter=terse', ...more, ...parameters], {
+  const files = single ? [] : await writeSuites(suites)
+  const more = single || suites.length > 0 ? ['--disable-coverage', ...files] : files
+  const passed = parameters.filter(parameter => !isSuite(parameter))
+  const child = spawn(TAP, ['--reporter=terse', ...more, ...passed], {
     stdio: ['inherit', 'pipe', 'inherit'],
     // A process group of its own: the processes of the tests, and what these have started, end with it.
     detached: true,

@@ -16,10 +16,10 @@ const TEST_FILE = /\.test\.js$/
 const isTest = (name: string) => TEST_FILE.test(name) && existsSync(join(SOURCES, name.replace(/js$/, 'ts')))
 
 /**
- * Writes a file to run for each suite; the largest suites come first, so that the last one to end is a small one. Their
- * names begin with their place, because tap runs them by their names.
+ * Writes a file to run for each suite, or for those that are wanted; the largest suites come first, so that the last
+ * one to end is a small one. Their names begin with their place, because tap runs them by their names.
  */
-export async function writeSuites(): Promise<string[]> {
+export async function writeSuites(wanted: readonly string[] = []): Promise<string[]> {
   await rm(SUITES, { recursive: true, force: true })
   await mkdir(SUITES)
   const suites = new Map<string, { bytes: number; files: string[] }>()
@@ -30,7 +30,8 @@ export async function writeSuites(): Promise<string[]> {
     suite.files.push(file)
     suites.set(name, suite)
   }
-  const ordered = [...suites].sort(([, one], [, other]) => other.bytes - one.bytes)
+  const chosen = [...suites].filter(([name]) => wanted.length === 0 || wanted.includes(name))
+  const ordered = chosen.sort(([, one], [, other]) => other.bytes - one.bytes)
   return Promise.all(
     ordered.map(([name, { files }], i) => writeSuite(`${i + 1}-${name === '.' ? 'test' : name}`, files))
   )

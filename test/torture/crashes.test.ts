@@ -42,7 +42,8 @@ t.test('kill -9 of whatever runs, under load, loses nothing and leaves nothing i
   let server = await serve(t, env)
   const witness = new Witness(() => server.address, server.key!)
   const killed = new Map<string, number>()
-  for (const round of rounds(VICTIMS.length, 50)) {
+  let longest = 0
+  for (const round of rounds(VICTIMS.length, 500)) {
     await untilUnderWay(witness)
     const victim = VICTIMS[(round - 1) % VICTIMS.length]!
     const start = performance.now()
@@ -64,7 +65,10 @@ t.test('kill -9 of whatever runs, under load, loses nothing and leaves nothing i
     figure('refused for now (429)', witness.counts.refused)
     figure('not answered', witness.counts.unanswered)
     figure('of these sent again, and answered rightly', witness.counts.resent)
-    figure(`${ENOUGH} more 2xx answers after the last kill, ms`, Math.round(performance.now() - start))
+    const took = Math.round(performance.now() - start)
+    longest = Math.max(longest, took)
+    figure(`${ENOUGH} more 2xx answers after the last kill, ms`, took)
+    figure('the longest that these took after any kill, ms', longest)
     if (witness.wrong.length > 0) break
   }
   await witness.stop()

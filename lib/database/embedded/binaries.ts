@@ -16,11 +16,11 @@ export interface Binaries {
 export const REACHABLE_FOLDER = '/var/lib/spoor'
 
 /**
- * Finds initdb and postgres. If `user` cannot reach the installed ones, copies them once to a folder that it can
- * reach.
+ * Finds initdb and postgres, in the installed package or in the one of the folder `given`. If `user` cannot reach them,
+ * copies them once to a folder that it can reach.
  */
-export async function findBinaries(user: ClusterUser | undefined, log: Logger): Promise<Binaries> {
-  const installed = await findPackage()
+export async function findBinaries(user: ClusterUser | undefined, log: Logger, given?: string): Promise<Binaries> {
+  const installed = given ?? (await findPackage())
   linkLibraries(installed)
   if (isReachable(binariesIn(installed).postgres, user)) return binariesIn(installed)
   return binariesIn(await copyPackage(installed, log))

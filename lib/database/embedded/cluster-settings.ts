@@ -18,6 +18,9 @@ export function chooseSettings(memoryBytes: number = readMemoryBytes()): Record<
     fsync: 'on',
     synchronous_commit: 'on',
     full_page_writes: 'on',
+    // Where a backend crashes, PostgreSQL ends, and whoever uses it starts it anew, as after any other end (embedded.ts). A
+    // postmaster that starts itself again (18.4) was seen to stand still.
+    restart_after_crash: 'off',
     max_connections: '100',
     shared_buffers: megabytes(1 / 8, 128 * MIB, 2 * GIB),
     effective_cache_size: megabytes(1 / 2, 256 * MIB, 64 * GIB),

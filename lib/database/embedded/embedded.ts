@@ -80,7 +80,7 @@ export async function openEmbedded(
     })
     const digestSecret = await readOrCreateSecret(join(dataDir, 'key-digest-secret'), log)
     const opened = cluster.openFirst().catch(error => Promise.reject(explain(dataDir, error)))
-    const isOpen = await Promise.race([opened.then(() => true), cluster.isTried(patienceMs).then(() => false)])
+    const isOpen = await Promise.race([opened.then(() => true), cluster.endOfPatience(patienceMs).then(() => false)])
     return {
       get target() {
         return cluster.target
@@ -144,7 +144,7 @@ class Cluster {
   }
 
   /** Resolves so long after PostgreSQL was first started or found, or never. */
-  async isTried(patienceMs?: number): Promise<void> {
+  async endOfPatience(patienceMs?: number): Promise<void> {
     await this.#tried
     return patienceMs === undefined ? new Promise(() => {}) : delay(patienceMs, undefined, { ref: false })
   }

@@ -64,6 +64,9 @@ export class PostmasterError extends Error {
  */
 const WAL_SEGMENT_MIB = 4
 
+/** Text is sorted in the same way whatever libraries the machine has, now and after an upgrade. */
+const LOCALE = ['--locale-provider=builtin', '--builtin-locale=C.UTF-8', '--locale=C']
+
 /**
  * Makes a new cluster in `dataDir`. The folder appears only when it is complete. Its parent belongs to the cluster's
  * user, who could put a link there at any time. So everything in it is made and removed as that user, and the
@@ -73,7 +76,7 @@ export async function initializeCluster(
   { binaries, user }: Runner,
   dataDir: string,
   password: string,
-  durable = true
+  { durable = true, locale = LOCALE }: { readonly durable?: boolean; readonly locale?: readonly string[] } = {}
 ): Promise<void> {
   await removeAbandonedDrafts(dataDir, user)
   const draft = `${dataDir}-${randomUUID()}`
@@ -87,10 +90,7 @@ export async function initializeCluster(
       `--pwfile=${passwordFile}`,
       '--auth=scram-sha-256',
       '--encoding=UTF8',
-      // Text is sorted in the same way whatever libraries the machine has, now and after an upgrade.
-      '--locale-provider=builtin',
-      '--builtin-locale=C.UTF-8',
-      '--locale=C',
+      ...locale,
       `--wal-segsize=${WAL_SEGMENT_MIB}`,
       '--no-instructions',
       ...(durable ? [] : ['--no-sync'])

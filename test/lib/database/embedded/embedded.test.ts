@@ -15,6 +15,7 @@ import { isAlive, readBirth } from '../../../../lib/database/embedded/process-id
 import { createLog } from '../../../../lib/log.ts'
 import { testFolder } from '../../../fixtures/folder.ts'
 import { spawnNode } from '../../../fixtures/node.ts'
+import { until } from '../../../fixtures/until.ts'
 
 const OPENER = fileURLToPath(new URL('opener.js', import.meta.url))
 const log = createLog('silent')
@@ -182,6 +183,19 @@ t.test('comes back by itself when PostgreSQL is killed, with everything that was
   process.kill(readPostmasterPid(), 'SIGKILL')
   const answer = await askUntilAnswered(server, 'select count(*) from notes where id = 1')
   t.equal(answer, 1)
+})
+
+t.test('starts PostgreSQL anew when one of its backends was killed', async t => {
+  const server = await open(t, 'serve')
+  const beside = await open(t)
+  const pid = readPostmasterPid()
+  await ask(server, 'insert into notes values (3)')
+  process.kill(Number(await ask(server, "select pid from pg_stat_activity where application_name like '%presence'")), 9)
+  const file = join(pgData, 'postmaster.pid')
+  await until(() => existsSync(file) && ![pid, Number.NaN].includes(readPostmasterPid()))
+  for (const cluster of [server, beside]) {
+    t.equal(await askUntilAnswered(cluster, 'select count(*) from notes where id = 3'), 1)
+  }
 })
 
 t.test('recovers when both were killed', async t => {

@@ -33,7 +33,7 @@ const options = { dataDir, socketDir: folder, settings: { fsync: 'off' } }
 t.test('a cluster appears when it is whole, and what an attempt before left is cleared away', async t => {
   await mkdir(`${dataDir}-Abc123`)
   await writeFile(`${dataDir}-Abc123.password`, 'old')
-  await initializeCluster(runner, dataDir, PASSWORD, false)
+  await initializeCluster(runner, dataDir, PASSWORD, { durable: false })
   t.strictSame(readdirSync(folder), ['data'])
   t.strictSame(await inspectPostmaster(dataDir), { state: 'stopped' })
 })
@@ -41,7 +41,9 @@ t.test('a cluster appears when it is whole, and what an attempt before left is c
 t.test('a cluster that cannot be made leaves nothing that looks like one, and says why', async t => {
   const other = join(folder, 'other')
   const binaries = { ...runner.binaries, initdb: runner.binaries.postgres }
-  const error = await initializeCluster({ ...runner, binaries }, other, PASSWORD, false).catch(error => error)
+  const error = await initializeCluster({ ...runner, binaries }, other, PASSWORD, { durable: false }).catch(
+    error => error
+  )
   t.match(error, { name: 'PostmasterError', message: /^initdb failed: / })
   t.ok(error.lines.length > 0)
   t.notOk(existsSync(other))
