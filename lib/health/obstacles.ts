@@ -21,3 +21,11 @@ const NAMES: Readonly<Record<string, string>> = {
 export function nameObstacle(error: unknown): string {
   return NAMES[String((error as { code?: unknown } | undefined)?.code)] ?? AWAY
 }
+
+/** What went wrong with a connection, or with all addresses of a name, for the log. */
+export function causeOf(error: unknown): string {
+  const { cause } = error as { cause?: unknown }
+  const first = cause ?? error
+  const { message, code } = (first instanceof AggregateError ? first.errors[0] : first) as Error & { code?: string }
+  return message || String(code)
+}

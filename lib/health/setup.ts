@@ -14,7 +14,7 @@ import { isBehind, migrate, readSchemaState, type SchemaState } from '../databas
 import { Pool } from '../database/pool.ts'
 import { requireSession } from '../database/session/require-session.ts'
 import type { Logger } from '../log.ts'
-import { AWAY, nameObstacle } from './obstacles.ts'
+import { AWAY, causeOf, nameObstacle } from './obstacles.ts'
 
 type State =
   | { readonly is: 'ready' }
@@ -146,12 +146,4 @@ export class Setup {
 
 function describe({ state, version, latest }: SchemaState): string {
   return state === 'missing' ? 'the database has no schema yet' : `the schema is at ${version}, and ${latest} is needed`
-}
-
-/** The error of a connection, or of all addresses of a name, in words for the log. */
-function causeOf(error: unknown): string {
-  const { cause } = error as { cause?: unknown }
-  const first = cause ?? error
-  const { message, code } = (first instanceof AggregateError ? first.errors[0] : first) as Error & { code?: string }
-  return message || String(code)
 }

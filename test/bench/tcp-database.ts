@@ -16,7 +16,7 @@ import type { Undo } from './undo.ts'
 
 const PASSWORD = 'pass-phrase-of-the-benchmark'
 /** In the tree of sources: what is built has no certificates. */
-const CERTIFICATES = fileURLToPath(new URL('../../../test/lib/database/tls/', import.meta.url))
+const CERTIFICATES = fileURLToPath(new URL('../../../test/lib/database/sockets/tls/', import.meta.url))
 const POLL_MS = 50
 
 /** Starts it in a folder that PostgreSQL's user can reach, and gives its address without `sslmode`; `undo` ends it. */

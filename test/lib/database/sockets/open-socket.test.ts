@@ -269,7 +269,7 @@ t.test('of several hosts the first that answers is used', async t => {
       t.equal(await reach(t, urlOf(hosts, query)), 'answers', `${hosts} ${query}`)
     }
   }
-  const closing = createServer(socket => socket.end()).listen(0, '127.0.0.1')
+  const closing = createServer(socket => socket.resume().end()).listen(0, '127.0.0.1')
   const resetting = createServer(socket => socket.resetAndDestroy()).listen(0, '127.0.0.1')
   await Promise.all([closing, resetting].map(server => once(server, 'listening')))
   for (const server of [closing, resetting]) {
