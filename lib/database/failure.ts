@@ -10,8 +10,6 @@ export type Failure = 'lost' | 'refused' | 'retry' | 'bug'
 
 /** SQLSTATEs, as https://www.postgresql.org/docs/current/errcodes-appendix.html has them. */
 export const SQLSTATE = {
-  /** Of poolers: what they do not allow. */
-  protocolViolation: '08P01',
   /** Another transaction changed what this one had read. */
   serializationFailure: '40001',
   deadlockDetected: '40P01',

@@ -17,6 +17,7 @@ export class Copier implements Holder {
   /** The row of project_totals in which this lane counts; the other lanes count in other rows. */
   readonly #slot: number
   readonly #batches: CopyBatches
+  readonly #givenUp = new WeakSet<CopyConnection>()
   #connection: CopyConnection | undefined
   #idleSince: number | undefined
 
@@ -37,6 +38,7 @@ export class Copier implements Holder {
     this.#connection = undefined
     this.#idleSince = undefined
     if (connection === undefined) return
+    this.#givenUp.add(connection)
     connection.close()
     await this.#limit.leaveAfter(connection.closed)
   }
@@ -82,9 +84,9 @@ export class Copier implements Holder {
     const connection = await this.#limit.open(this.#open)
     this.#connection = connection
     void connection.closed.then(() => {
-      // One that was given up has left its place already.
-      if (this.#connection !== connection) return
-      this.#connection = undefined
+      // One that was given up leaves its place by itself.
+      if (this.#givenUp.has(connection)) return
+      if (this.#connection === connection) this.#connection = undefined
       this.#limit.leave()
     })
     return connection

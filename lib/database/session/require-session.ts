@@ -5,7 +5,7 @@
  */
 import type { Sql } from 'postgres'
 import { ConfigError } from '../../config.ts'
-import { SQLSTATE } from '../failure.ts'
+import { classifyFailure } from '../failure.ts'
 import type { Pool } from '../pool.ts'
 import { pidOf } from '../pooled/hung-connection.ts'
 
@@ -50,13 +50,13 @@ async function changes(sql: Sql, pid: number): Promise<boolean> {
   return false
 }
 
-/** Whether a transaction can begin: a pooler in the mode `statement` refuses transactions. */
+/** In its mode `statement` a pooler refuses transactions: PgBouncer closes the connection, and others say so. */
 async function begins(sql: Sql): Promise<boolean> {
   try {
     await sql.unsafe('begin')
     return true
   } catch (error) {
-    if ((error as { code?: unknown }).code !== SQLSTATE.protocolViolation) throw error
+    if (classifyFailure(error) !== 'lost') throw error
     return false
   }
 }

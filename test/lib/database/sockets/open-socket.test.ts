@@ -61,8 +61,13 @@ async function startFront(t: Test, host: string | undefined, options: FrontOptio
       return
     }
     const server = connect(`${folder}/.s.PGSQL.${socketPort}`)
-    client.on('error', () => server.destroy()).pipe(server)
-    server.on('error', () => client.destroy()).pipe(client)
+    for (const [one, other] of [
+      [client, server],
+      [server, client]
+    ] as const) {
+      one.on('error', () => {}).on('close', () => other.destroy())
+      one.pipe(other)
+    }
   }
   const secure = (socket: Socket) => {
     const [key, cert] = ['key', 'pem'].map(ending => readFileSync(certificate(`${host}.${ending}`)))
