@@ -8,7 +8,7 @@ import { ConnectionLimit } from '../../lib/database/pooled/connection-limit.ts'
 import { createLog } from '../../lib/log.ts'
 import { databaseAt, testClusterDatabase } from '../fixtures/database/database.ts'
 import { type TestService, testService } from '../fixtures/service/service.ts'
-import { configurationFor, jsonHere } from '../fixtures/service/spoor.ts'
+import { configurationFor, runHere } from '../fixtures/service/spoor.ts'
 import { until } from '../fixtures/until.ts'
 
 const database = await testClusterDatabase(t)
@@ -108,9 +108,9 @@ for (const most of [5, 10]) {
     )
     await service.close()
     await until(async () => (await countConnections(target.user)) === 0)
-    const { problems } = await jsonHere(['status'], { ...configurationFor({ ...database, target }), PORT: '2' })
+    const env = { ...configurationFor({ ...database, target }), PORT: '2' }
     t.match(
-      problems.join('\n'),
+      (await runHere(['status', '--json'], env)).out,
       new RegExp(`The role of DATABASE_URL allows ${most} connections, .*DATABASE_CONNECTIONS`)
     )
   })
