@@ -1,0 +1,75 @@
+import { cp, mkdir, readdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import t, { type Test } from 'tap'
+import type { Database } from '../../../lib/database/database.ts'
+import { Setup } from '../../../lib/health/setup.ts'
+import { createLog } from '../../../lib/log.ts'
+import { testDatabase } from '../../fixtures/database/database.ts'
+import { testRelay } from '../../fixtures/database/relay.ts'
+import { testFolder } from '../../fixtures/folder.ts'
+import { until } from '../../fixtures/until.ts'
+
+const SQL = fileURLToPath(new URL('../../../../sql', import.meta.url))
+
+/** A folder of the migrations there are, and one more. */
+async function withMigration(t: Test, text: string): Promise<string> {
+  const folder = join(await testFolder(t), 'sql')
+  await mkdir(folder)
+  await cp(SQL, folder, { recursive: true })
+  const next = String((await readdir(folder)).length + 1).padStart(4, '0')
+  await writeFile(join(folder, `${next}-more.sql`), text)
+  return folder
+}
+
+/** Looked at once; it goes on looking until the test is over. */
+async function setUp(t: Test, database: Database, autoMigrate = true, migrations?: string): Promise<Setup> {
+  const setup = new Setup(database, autoMigrate, createLog('silent'), migrations)
+  t.teardown(() => setup.stop())
+  await setup.start()
+  return setup
+}
+const isReady = ({ lacking, obstacle }: Setup) => lacking === undefined && obstacle === undefined
+
+t.test('a database with the schema of the code and the secret of its keys lacks nothing', async t => {
+  const database = await testDatabase(t)
+  t.ok(isReady(await setUp(t, database)))
+  t.match(await setUp(t, { ...database, digestSecret: undefined }), { lacking: 'KEY_DIGEST_SECRET is not set' })
+  const { lacking } = await setUp(t, { ...database, digestSecret: 'another secret' })
+  t.match(lacking, /^KEY_DIGEST_SECRET is not the one/)
+})
+
+t.test('a schema that is behind is brought on, or said to be behind until somebody does', async t => {
+  const database = await testDatabase(t)
+  const migrations = await withMigration(t, 'create table more (id int);')
+  const waits = await setUp(t, database, false, migrations)
+  t.match(waits.lacking, /^the schema is at \d+, and \d+ is needed: run `spoor migrate`$/)
+  t.equal(waits.obstacle, undefined)
+  t.ok(isReady(await setUp(t, database, true, migrations)))
+  await until(() => isReady(waits))
+  t.strictSame([...(await database.pool.run(sql => sql`select * from more`))], [])
+})
+
+t.test('a migration that cannot be applied is what is lacking', async t => {
+  const setup = await setUp(t, await testDatabase(t), true, await withMigration(t, 'create table traces (id int);'))
+  t.match(setup.lacking, /^the schema cannot be applied: .*"traces" already exists/)
+})
+
+t.test('a database that is away is waited for, and lacks nothing', async t => {
+  const database = await testDatabase(t)
+  const relay = await testRelay(t, database.target)
+  relay.cut()
+  const setup = await setUp(t, { ...database, connect: relay.connect })
+  t.strictSame([setup.obstacle, setup.lacking], ['the database cannot be reached', undefined])
+  relay.mend()
+  await until(() => isReady(setup))
+})
+
+t.test('what was well is looked at again where somebody doubts it', async t => {
+  const database = await testDatabase(t)
+  const setup = await setUp(t, database)
+  await database.pool.run(sql => sql`update schema_migrations set version = -1 where version = 1`)
+  t.ok(isReady(setup), 'nobody has looked')
+  setup.lookAgain()
+  await until(() => !isReady(setup))
+})
