@@ -237,12 +237,15 @@ export class Pool implements Holder {
 
   #take(lease: Lease): void {
     this.#leases.add(lease)
-    if (this.#closed && this.#waiting.length === 0) {
+    const waiter = lease.dead ? undefined : this.#waiting.shift()
+    if (waiter === undefined && this.#closed) {
       void this.#giveUp(lease)
       return
     }
     this.#busy++
-    this.#release(lease)
+    // It was opened for somebody, who has it first, however many others want its place.
+    if (waiter === undefined) this.#release(lease)
+    else waiter.resolve(lease)
   }
 
   /** Forgets a connection that has closed while nobody used it. */

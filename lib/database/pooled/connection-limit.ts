@@ -33,8 +33,9 @@ const ATTEMPT_PAUSE_MS = 25
 /** How long somebody without any connection goes on trying, while this process has none to give up. */
 const PATIENCE_MS = 3000
 const PAUSE_MS = 100
-/** After so long without a refusal one connection more is tried. */
-const RAISE_AFTER_MS = 10_000
+/** How long after a refusal one connection more is tried; twice as long after each attempt that is refused in a row. */
+const FIRST_RAISE_MS = 1000
+const MAX_RAISE_MS = 30_000
 
 export class ConnectionLimit {
   readonly #wanted: number
@@ -46,7 +47,10 @@ export class ConnectionLimit {
   /** Held for good: nobody can have them. */
   #kept = 0
   #closing = 0
-  #refusedAt = 0
+  /** One connection more than before is being tried. */
+  #isRaising = false
+  #raiseMs = FIRST_RAISE_MS
+  #raiseAt = 0
   /** The fewest that were told of since there were enough. */
   #told = Number.POSITIVE_INFINITY
 
@@ -83,12 +87,13 @@ export class ConnectionLimit {
     for (;;) {
       await this.#enter()
       try {
-        return await this.#attempt(connect)
+        const connection = await this.#attempt(connect)
+        this.#noteSuccess()
+        return connection
       } catch (error) {
-        this.leave()
+        this.#noteFailure(error)
         if (!isTooManyConnections(error) || performance.now() > end) throw error
         end = Math.min(end, performance.now() + PATIENCE_MS)
-        this.#noteRefusal()
       }
       await delay(PAUSE_MS)
     }
@@ -111,11 +116,12 @@ export class ConnectionLimit {
     if (!this.#hasRoom() || this.#waiting.length > 0) return undefined
     this.#held++
     try {
-      return await connect()
+      const connection = await connect()
+      this.#noteSuccess()
+      return connection
     } catch (error) {
-      this.leave()
+      this.#noteFailure(error)
       if (!isTooManyConnections(error)) throw error
-      this.#noteRefusal()
       return undefined
     }
   }
@@ -171,22 +177,36 @@ export class ConnectionLimit {
   }
 
   #hasRoom(): boolean {
-    const isDue = this.shortage !== undefined && performance.now() - this.#refusedAt > RAISE_AFTER_MS
+    const isDue = this.shortage !== undefined && !this.#isRaising && performance.now() >= this.#raiseAt
     if (this.#held >= this.#allowed && isDue) {
       this.#allowed++
-      if (this.shortage === undefined) this.#told = Number.POSITIVE_INFINITY
-      this.#refusedAt = performance.now()
+      this.#isRaising = true
     }
     // At least one connection must always be allowed, so that somebody can try.
     return this.#held < Math.max(this.#allowed, this.#kept + 1)
   }
 
-  #noteRefusal(): void {
-    this.#refusedAt = performance.now()
-    const allowed = Math.max(1, this.#held)
-    this.#allowed = Math.min(this.#allowed, allowed)
-    if (this.#allowed >= this.#told) return
-    this.#told = this.#allowed
-    this.#onShortage({ allowed, wanted: this.#wanted })
+  /** A connection was opened: where it was one more than before, the next one may be tried at once. */
+  #noteSuccess(): void {
+    if (!this.#isRaising) return
+    this.#isRaising = false
+    this.#raiseMs = FIRST_RAISE_MS
+    this.#raiseAt = 0
+    if (this.shortage === undefined) this.#told = Number.POSITIVE_INFINITY
+  }
+
+  /** A connection was not opened: its place is free, and where PostgreSQL had none left it is no place any more. */
+  #noteFailure(error: unknown): void {
+    if (isTooManyConnections(error)) {
+      if (this.#isRaising) this.#raiseMs = Math.min(MAX_RAISE_MS, 2 * this.#raiseMs)
+      this.#raiseAt = performance.now() + this.#raiseMs
+      this.#allowed = Math.min(this.#allowed, Math.max(1, this.#held - 1))
+      if (this.#allowed < this.#told) {
+        this.#told = this.#allowed
+        this.#onShortage({ allowed: this.#allowed, wanted: this.#wanted })
+      }
+    }
+    this.#isRaising = false
+    this.leave()
   }
 }

@@ -4,6 +4,7 @@ import type { Sql } from 'postgres'
 import t, { type Test } from 'tap'
 import { classifyFailure } from '../../../lib/database/failure.ts'
 import { Pool } from '../../../lib/database/pool.ts'
+import { ConnectionLimit } from '../../../lib/database/pooled/connection-limit.ts'
 import { testDatabase } from '../../fixtures/database/database.ts'
 import { testRelay } from '../../fixtures/database/relay.ts'
 
@@ -315,4 +316,13 @@ t.test('a query that is given up before its connection stands fails nobody who w
   t.equal(await gone, 'given up')
   relay.mend()
   t.type(await last, 'number')
+})
+
+t.test('pools with one place between them all get their work done', async t => {
+  const limit = new ConnectionLimit(1)
+  const pools = [1, 2, 3].map(() => new Pool(onClose => database.connect({ onClose }), { size: 2, limit }))
+  t.teardown(() => Promise.all(pools.map(pool => pool.end())))
+  const work = pools.flatMap(pool => [1, 2, 3, 4].map(n => pool.run(sql => sql`select ${n}::int as n`)))
+  const done = (await Promise.all(work)).map(([row]) => row?.n)
+  t.same(done, [1, 2, 3, 4, 1, 2, 3, 4, 1, 2, 3, 4])
 })
