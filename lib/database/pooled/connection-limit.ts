@@ -33,6 +33,8 @@ const ATTEMPT_PAUSE_MS = 25
 /** How long somebody without any connection goes on trying, while this process has none to give up. */
 const PATIENCE_MS = 3000
 const PAUSE_MS = 100
+/** How often those who wait are looked after. */
+const LOOK_MS = 200
 /** How long after a refusal one connection more is tried; twice as long after each attempt that is refused in a row. */
 const FIRST_RAISE_MS = 1000
 const MAX_RAISE_MS = 30_000
@@ -51,6 +53,8 @@ export class ConnectionLimit {
   #isRaising = false
   #raiseMs = FIRST_RAISE_MS
   #raiseAt = 0
+  /** Runs while somebody waits. */
+  #clock: NodeJS.Timeout | undefined
   /** The fewest that were told of since there were enough. */
   #told = Number.POSITIVE_INFINITY
 
@@ -148,8 +152,20 @@ export class ConnectionLimit {
       return
     }
     const turn = new Promise<void>(resolve => this.#waiting.push(resolve))
-    if (this.isWanted) this.#closeIdlest()
+    // What could free a place may have happened unnoticed, and a raise may be due with nobody coming or going.
+    this.#clock ??= setInterval(() => this.#look(), LOOK_MS)
+    this.#look()
     await turn
+    if (this.#waiting.length > 0) return
+    clearInterval(this.#clock)
+    this.#clock = undefined
+  }
+
+  /** Lets the next one in, or has a place made for it. */
+  #look(): void {
+    if (this.#waiting.length === 0) return
+    if (this.#hasRoom()) this.#pass()
+    else if (this.isWanted) this.#closeIdlest()
   }
 
   #pass(): void {
