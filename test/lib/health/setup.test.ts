@@ -68,8 +68,9 @@ t.test('a database that is away is waited for, and lacks nothing', async t => {
 t.test('what was well is looked at again where somebody doubts it', async t => {
   const database = await testDatabase(t)
   const setup = await setUp(t, database)
-  await database.pool.run(sql => sql`update schema_migrations set version = -1 where version = 1`)
+  await database.pool.run(sql => sql`update key_digest_secret set fingerprint = sha256(fingerprint)`)
   t.ok(isReady(setup), 'nobody has looked')
   setup.lookAgain()
   await until(() => !isReady(setup))
+  t.match(setup.lacking, /^KEY_DIGEST_SECRET is not the one/)
 })
