@@ -7,6 +7,7 @@ import { isDivisionByZero, isUniqueViolation } from '../database/failure.ts'
 import type { ConnectionLimit, Holder } from '../database/pooled/connection-limit.ts'
 import type { KnownFloors } from '../store/rankings/known-floors.ts'
 import { type Batch, CopyBatches } from '../store/write/copy-batch.ts'
+import { CopyMessages } from '../store/write/copy-messages.ts'
 
 /** Opens a connection. Rejects if PostgreSQL cannot be reached. */
 export type OpenCopy = () => Promise<CopyConnection>
@@ -60,7 +61,9 @@ export class Copier implements Holder {
 
   /** Runs a statement that gives nothing. */
   check(statement: string): Promise<void> {
-    return this.#use(connection => connection.send(queryMessage(statement)))
+    const messages = new CopyMessages()
+    messages.query([statement])
+    return this.#use(connection => connection.send(messages.written))
   }
 
   close(): void {
@@ -91,13 +94,4 @@ export class Copier implements Holder {
     })
     return connection
   }
-}
-
-/** The message of the protocol that holds a whole statement. */
-function queryMessage(statement: string): Buffer {
-  const text = Buffer.from(`${statement}\0`)
-  const message = Buffer.alloc(5 + text.length, 'Q')
-  message.writeUInt32BE(4 + text.length, 1)
-  text.copy(message, 5)
-  return message
 }

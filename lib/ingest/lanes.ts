@@ -17,8 +17,8 @@ export interface LaneOptions {
   readonly count: number
   readonly floors: KnownFloors
   readonly log: Logger
-  /** Is told of each batch when its writer is done with it, and how long it took; of none of it if there was no connection. */
-  readonly onBatch: (batch: readonly Pending[], ms: number) => void
+  /** Is told of each batch when its writer is done with it. `isTried`: a connection was to be had. */
+  readonly onBatch: (batch: readonly Pending[], ms: number, isTried: boolean) => void
 }
 
 /**
@@ -83,9 +83,9 @@ export class Lanes {
     this.#schedule()
   }
 
+  /** Runs a statement without result over the connection of an idle lane, or else over one that is opened as theirs are. */
   async check(statement: string): Promise<void> {
     const writer = this.#idle.pop()
-    // Where all lanes are at work, they look at traces as they do: over a connection that is opened in the same way.
     if (writer === undefined) {
       await this.pool.run(sql => sql.unsafe(statement))
       return
@@ -144,7 +144,7 @@ export class Lanes {
       const start = performance.now()
       this.#began.set(writer, start)
       const unreachable = await writer.process(batch)
-      this.#onBatch(unreachable === undefined ? batch : [], performance.now() - start)
+      this.#onBatch(batch, performance.now() - start, unreachable === undefined)
       if (unreachable !== undefined) await this.#failQueued(writer, unreachable)
     }
     this.#began.delete(writer)

@@ -85,8 +85,9 @@ export class WritePath implements Ingest {
       count: options.lanes ?? parallelismOf().lanes,
       floors: this.#cuts.floors,
       log,
-      onBatch: (batch, ms) => {
+      onBatch: (batch, ms, isTried) => {
         metrics.countBatch(batch.length, ms)
+        if (!isTried) return
         this.#statistics.count(batch.length)
         for (const { projectId } of batch) this.#cuts.count(projectId, 1)
       }

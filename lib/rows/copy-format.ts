@@ -36,7 +36,7 @@ export class CopyWriter {
   length = 0
 
   /** Forgets what was written before, also what an error may have left half written. */
-  begin(): void {
+  reset(): void {
     this.length = 0
   }
 

@@ -82,7 +82,7 @@ const writeHead = fieldWriter(SPAN_HEAD_COLUMNS, spanHeadValues)
 
 /** `environment` is that of the key that records the trace; null if the key has none. A restored trace has its own. */
 export function renderTraceRows(trace: NewTrace, environment: string | null, hurries: boolean): TraceRows {
-  rows.begin()
+  rows.reset()
   const lists = listsOf(trace, trace.past === undefined ? (environment ?? UNASSIGNED) : (trace.past.environment ?? ''))
   writeLists(rows, lists)
   writeTrace(rows, trace)
@@ -101,14 +101,14 @@ export function renderTraceRows(trace: NewTrace, environment: string | null, hur
 
 /** The rows of spans that are added to a stored trace. */
 export function renderSpanRows(spans: readonly PreparedSpan[], hurries: boolean): SpanRows {
-  rows.begin()
+  rows.reset()
   const starts = writeSpans(spans, hurries)
   return { bytes: rows.take(), spans: starts }
 }
 
 /** The list fields and the tags of a stored trace that a change has moved to these lists. */
 export function renderListedRows(trace: ListedTrace, lists: TraceLists): ListedRows {
-  rows.begin()
+  rows.reset()
   writeLists(rows, lists)
   const tags = writeTags(trace, lists)
   const tagsEnd = rows.length
@@ -157,7 +157,7 @@ export function pickRows(all: SpanRows, heads: readonly SpanHead[], added: reado
   const unpacked = unpackTexts(parts.flatMap(part => packedIn(part) ?? []))
   const isAdded = new Set(added)
   const starts: number[] = []
-  rows.begin()
+  rows.reset()
   for (const [i, part] of parts.entries()) {
     const head = heads[i] as SpanHead
     if (!isAdded.has(head)) continue

@@ -80,7 +80,7 @@ export function packTexts(spans: readonly Span[], hurries: boolean): readonly St
   const length = lengthOf(spans)
   const least = hurries ? LENGTH.compressed * spans.length : LENGTH.least
   if (spans.length === 0 || length < least || length > LENGTH.most) return spans
-  fields.begin()
+  fields.reset()
   for (const span of spans) {
     writeId(fields, span)
     writeTexts(fields, span)

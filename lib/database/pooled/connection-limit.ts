@@ -153,7 +153,7 @@ export class ConnectionLimit {
     }
     const turn = new Promise<void>(resolve => this.#waiting.push(resolve))
     // What could free a place may have happened unnoticed, and a raise may be due with nobody coming or going.
-    this.#clock ??= setInterval(() => this.#look(), LOOK_MS)
+    this.#clock ??= setInterval(() => this.#look(), LOOK_MS).unref()
     this.#look()
     await turn
     if (this.#waiting.length > 0) return

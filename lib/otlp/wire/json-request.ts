@@ -95,29 +95,25 @@ function readHead(span: JsonObject, path: string): SpanHead {
     const eventPath = `${path}.events[${i}]`
     lastEventMicros = Math.max(lastEventMicros, microsOf(objectOf(event, eventPath), 'timeUnixNano', eventPath))
   }
-  return {
-    traceId: textOf(span, 'traceId', path).toLowerCase(),
-    spanId: textOf(span, 'spanId', path).toLowerCase(),
-    parentSpanId: textOf(span, 'parentSpanId', path).toLowerCase(),
-    name: textOf(span, 'name', path),
-    startMicros: microsOf(span, 'startTimeUnixNano', path),
-    endMicros: microsOf(span, 'endTimeUnixNano', path),
-    lastEventMicros
-  }
+  return { ...readIdentity(span, path), lastEventMicros }
 }
+
+const readIdentity = (span: JsonObject, path: string) => ({
+  traceId: textOf(span, 'traceId', path).toLowerCase(),
+  spanId: textOf(span, 'spanId', path).toLowerCase(),
+  parentSpanId: textOf(span, 'parentSpanId', path).toLowerCase(),
+  name: textOf(span, 'name', path),
+  startMicros: microsOf(span, 'startTimeUnixNano', path),
+  endMicros: microsOf(span, 'endTimeUnixNano', path)
+})
 
 function readSpan(span: JsonObject, path: string): OtlpSpan {
   const status = objectOf(span.status ?? {}, `${path}.status`)
   return {
-    traceId: textOf(span, 'traceId', path).toLowerCase(),
-    spanId: textOf(span, 'spanId', path).toLowerCase(),
-    parentSpanId: textOf(span, 'parentSpanId', path).toLowerCase(),
+    ...readIdentity(span, path),
     traceState: textOf(span, 'traceState', path),
     flags: countOf(span, 'flags', path),
-    name: textOf(span, 'name', path),
     kind: enumOf(span, 'kind', path, SPAN_KINDS),
-    startMicros: microsOf(span, 'startTimeUnixNano', path),
-    endMicros: microsOf(span, 'endTimeUnixNano', path),
     attributes: attributesOf(span, path),
     droppedAttributes: countOf(span, 'droppedAttributesCount', path),
     events: listOf(span, 'events', path, readEvent, MOST_EVENTS),

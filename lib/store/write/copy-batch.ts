@@ -111,7 +111,7 @@ export class CopyBatches {
   async write(connection: CopyConnection, batch: Batch, slot: number): Promise<void> {
     const messages = this.#messages
     if (connection !== this.#prepared) {
-      messages.begin()
+      messages.reset()
       // An earlier attempt may have failed halfway and left statements prepared: rolling back does not undo `prepare`.
       messages.query(['deallocate all', PREPARE_TOTALS, CHARGE, ...PREPARED_CHANGES])
       await connection.send(messages.written)
@@ -137,7 +137,7 @@ export class CopyBatches {
   ): number {
     const { traces, changed, charge } = batch
     const messages = this.#messages
-    messages.begin()
+    messages.reset()
     const tagged = listed.filter(({ rows }) => rows.tags.length > 0)
     const scored = [...traces, ...changed.flatMap(scoreRows)].filter(({ rows }) => rows.scores.length > 0)
     const withSpans = [...traces, ...changed.flatMap(spanRows)].filter(({ rows }) => rows.spans.length > 0)

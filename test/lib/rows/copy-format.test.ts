@@ -97,7 +97,7 @@ t.test('every value of every type is read as it was written, and so is null, one
         columns.map(({ name }, i) => [name, (row: readonly Value[]) => row[i] as Value])
       )
       const write = fieldWriter<readonly Value[], string>(columns, values)
-      writer.begin()
+      writer.reset()
       for (const row of rows) write(writer, row)
       const bytes = Buffer.from(writer.take())
       let at = 0
@@ -120,7 +120,7 @@ t.test('the memory grows with what is written, and what was taken stays as it is
   const texts = [1, 60_000, 70_000, 1_000_000].map(length => 'é'.repeat(length))
   for (const text of texts) writer.text(text)
   const taken = Buffer.from(writer.take())
-  writer.begin()
+  writer.reset()
   writer.text('other')
   let at = 0
   for (const text of texts) {
