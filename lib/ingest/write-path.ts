@@ -102,6 +102,7 @@ export class WritePath implements Ingest {
     return this.#whenReady('record', body, key, async ready => {
       const record = ready as ReadyRecord
       const answer = recorded(record, await this.#submit(key, record.traceId, record, body.byteLength))
+      if (answer.duplicate) this.#resends.noteResend()
       if (name !== undefined) this.#resends.remember(name, record)
       return answer
     })

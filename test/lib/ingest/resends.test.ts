@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap'
-import { MAX_BODIES, MAX_BYTES, Resends } from '../../../lib/ingest/resends.ts'
+import { DIGESTS_PER_RESEND, LEAST_BODIES, MAX_BYTES, Resends } from '../../../lib/ingest/resends.ts'
 import { deleteTrace } from '../../../lib/store/deletion.ts'
 import { makeReady, type ReadyRecord } from '../../../lib/threads/ready.ts'
 import { endBody, ingestBody, span, startBody } from '../../fixtures/bodies/bodies.ts'
@@ -8,9 +8,16 @@ import { bytes, testWritePath, writer } from '../../fixtures/database/write-path
 
 const key = writer()
 
+/** Both expect resends. */
 async function setUp(t: Test) {
   const database = await testDatabase(t)
-  return { database, path: testWritePath(t, database), resends: new Resends(database.pool) }
+  const path = testWritePath(t, database)
+  const body = bytes(ingestBody())
+  await path.record(key, body)
+  await path.record(key, body)
+  const resends = new Resends(database.pool)
+  resends.noteResend()
+  return { database, path, resends }
 }
 
 t.test('a body that was recorded is answered without a write', async t => {
@@ -71,10 +78,27 @@ t.test('forgets the oldest, and digests no large body', async t => {
   const keyOf = ({ body }: { body: Uint8Array }) => resends.keyOf(key.projectId, body) as string
   resends.remember(keyOf(first), first.ready)
   resends.remember(keyOf(second), second.ready)
-  for (let i = 0; i < MAX_BODIES - 1; i++) resends.remember(`other ${i}`, first.ready)
-  t.equal(await resends.find(key.projectId, keyOf(first)), undefined)
-  t.match(await resends.find(key.projectId, keyOf(second)), { duplicate: true })
+  for (let i = 0; i < LEAST_BODIES; i++) resends.remember(`other ${i}`, first.ready)
+  t.match(await resends.find(key.projectId, keyOf(second)), { duplicate: true }, 'so many are remembered')
+  resends.remember(keyOf(second), second.ready)
+  for (let i = 0; i < LEAST_BODIES; i++) resends.remember(`another ${i}`, first.ready)
+  t.equal(await resends.find(key.projectId, keyOf(first)), undefined, 'older ones are not')
+  t.match(await resends.find(key.projectId, keyOf(second)), { duplicate: true }, 'recorded again, it is a late one')
   t.equal(resends.keyOf(1, Buffer.alloc(MAX_BYTES + 1)), undefined)
+})
+
+t.test('digests bodies only while resends come', async t => {
+  const { path, resends } = await setUp(t)
+  const { body, ready } = recordedBody(0)
+  await path.record(key, body)
+  t.equal(new Resends((await testDatabase(t)).pool).keyOf(1, body), undefined, 'none came yet')
+  const name = resends.keyOf(key.projectId, body) as string
+  const digest = (count: number) => Array.from({ length: count }, () => resends.keyOf(key.projectId, body))
+  t.same(new Set(digest(DIGESTS_PER_RESEND - 1)), new Set([name]))
+  t.equal(resends.keyOf(key.projectId, body), undefined, 'no more came')
+  resends.remember(name, ready)
+  t.match(await resends.find(key.projectId, name), { duplicate: true })
+  t.equal(resends.keyOf(key.projectId, body), name, 'one that was found counts too')
 })
 
 t.test('where the database cannot be read, nothing is found', async t => {
