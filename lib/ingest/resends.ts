@@ -85,7 +85,7 @@ export class Resends {
   /** Reads the state of a trace. Traces that are asked for during a read are read together afterwards. */
   #read(key: TraceKey): Promise<RecordedState | undefined> {
     return new Promise(resolve => {
-      this.#waiting.push({ ...key, resolve })
+      this.#waiting.push({ resolve, ...key })
       if (this.#isReading) return
       this.#isReading = true
       setImmediate(() => void this.#readWaiting())

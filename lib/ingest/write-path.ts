@@ -110,7 +110,7 @@ export class WritePath implements Ingest {
 
   append(key: Principal, traceId: string, body: Uint8Array): Promise<Appended> {
     return this.#whenReady('append', body, key, async ready => {
-      const operation = { ...(ready as ReadyAppend), environment: key.environment }
+      const operation = { environment: key.environment, ...(ready as ReadyAppend) }
       const decision = ofChange(await this.#submit(key, traceId, operation, body.byteLength))
       const added = decision.type === 'change' ? decision.added : 0
       return { traceId, added, duplicate: decision.duplicate, spanCount: spanCountAfter(decision) }
@@ -119,7 +119,7 @@ export class WritePath implements Ingest {
 
   end(key: Principal, traceId: string, body: Uint8Array): Promise<Ended> {
     return this.#whenReady('end', body, key, async ready => {
-      const operation = { ...(ready as ReadyEnd), environment: key.environment }
+      const operation = { environment: key.environment, ...(ready as ReadyEnd) }
       const decision = ofChange(await this.#submit(key, traceId, operation, body.byteLength))
       return { traceId, duplicate: decision.type === 'duplicate', spanCount: spanCountAfter(decision) }
     })
@@ -141,7 +141,7 @@ export class WritePath implements Ingest {
   /** Writes the spans of one trace and returns why some of them were refused. */
   async #exportTrace(key: Principal, trace: ReadySpans, bytes: number): Promise<readonly SpanRefusal[]> {
     if (trace.first === undefined) return trace.refusals
-    const operation = { ...trace, environment: key.environment }
+    const operation = { environment: key.environment, ...trace }
     const decision = await this.#submit(key, trace.traceId, operation, bytes)
     if (decision.type === 'insert') return trace.refusals
     return ('refusals' in decision && decision.refusals) || []

@@ -205,10 +205,11 @@ export class Writer {
   #recorded(pending: Pending, now: string): RecordedTrace {
     const record = recordOf(pending)
     if (record === undefined) throw new Error(`a ${pending.operation.operation} makes no trace`)
-    const { projectId, keyId, environment } = pending
-    const own = { environment: environment ?? UNASSIGNED, keyId, ingestedAt: now }
+    const { projectId } = pending
+    const own = { environment: pending.environment ?? UNASSIGNED, keyId: pending.keyId, ingestedAt: now }
+    const { environment, keyId, ingestedAt } = record.restored?.past ?? own
     const { estimatedBytes, rows } = record
-    return { projectId, seq: this.#numberOf(pending), ...(record.restored?.past ?? own), estimatedBytes, rows }
+    return { projectId, seq: this.#numberOf(pending), environment, keyId, ingestedAt, estimatedBytes, rows }
   }
 
   #changed(
@@ -239,8 +240,8 @@ export class Writer {
     const version = attempts.at(-1) as number
     if (decision.type === 'insert') {
       const started = recordOf(pending)?.started
-      const stamp = { seq: version, version, environment: environment ?? UNASSIGNED }
-      if (started !== undefined) this.#running.set(key, { ...started, ...stamp })
+      if (started !== undefined)
+        this.#running.set(key, { seq: version, version, environment: environment ?? UNASSIGNED, ...started })
       return
     }
     const known = this.#running.get(key)

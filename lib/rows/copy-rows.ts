@@ -96,7 +96,8 @@ export function renderTraceRows(trace: NewTrace, environment: string | null, hur
   })
   const scoresEnd = rows.length
   const spans = writeSpans(trace.spans, hurries)
-  return { ...listed(trace, lists), tags, tagsEnd, scores, scoresEnd, spans, bytes: rows.take() }
+  const { family, keys } = listed(trace, lists)
+  return { family, keys, tags, tagsEnd, scores, scoresEnd, spans, bytes: rows.take() }
 }
 
 /** The rows of spans that are added to a stored trace. */
@@ -112,7 +113,8 @@ export function renderListedRows(trace: ListedTrace, lists: TraceLists): ListedR
   writeLists(rows, lists)
   const tags = writeTags(trace, lists)
   const tagsEnd = rows.length
-  return { ...listed(trace, lists), tags, tagsEnd, bytes: rows.take() }
+  const { family, keys } = listed(trace, lists)
+  return { family, keys, tags, tagsEnd, bytes: rows.take() }
 }
 
 const listed = (trace: ListedTrace, { family: { high, low } }: TraceLists) => ({

@@ -156,9 +156,9 @@ const headOf = (span: PreparedSpan): SpanHead => ({
 })
 
 const withRows = <T extends { readonly spans: readonly PreparedSpan[] }>(prepared: T, hurries: boolean) => ({
+  rows: renderSpanRows(prepared.spans, hurries),
   ...prepared,
-  spans: prepared.spans.map(headOf),
-  rows: renderSpanRows(prepared.spans, hurries)
+  spans: prepared.spans.map(headOf)
 })
 
 function readyExport({ traces, portions, refusals }: Export, task: ReadyTask): ReadyExport {
@@ -173,7 +173,7 @@ function readyExport({ traces, portions, refusals }: Export, task: ReadyTask): R
 function normaliseMapped(mapped: readonly MappedSpan[]): GatheredSpan[] {
   const value = { schemaVersion: 1 as const, spans: mapped.map(({ span }) => span) }
   const { spans } = normaliseSpans({ value, escapes: false })
-  return spans.map((span, i) => ({ ...span, hints: (mapped[i] as MappedSpan).hints }))
+  return spans.map((span, i) => ({ hints: (mapped[i] as MappedSpan).hints, ...span }))
 }
 
 /**
@@ -189,14 +189,14 @@ function readySpans(traceId: string, spans: readonly GatheredSpan[], { environme
 
 function asRecorded(traceId: string, growth: Growth, spans: readonly GatheredSpan[]): PreparedTrace {
   return {
-    ...growth,
     operation: 'record',
     traceId,
-    input: growth.input ?? null,
-    output: growth.output ?? null,
     spans,
     hash: growth.bodyHash,
     bytes: growth.documentBytes,
+    ...growth,
+    input: growth.input ?? null,
+    output: growth.output ?? null,
     ranks: JSON.stringify(growth.ranks)
   }
 }

@@ -215,9 +215,9 @@ function changesOfProject(
   for (const trace of traces) {
     const { changed, done, listed } = trace
     if (done === undefined || listed === undefined) appends.push(changed)
-    else if ('ending' in done) ends.push({ ...changed, done: done.ending, lists: listed.lists, ranked: rank(trace) })
-    else if ('growth' in done) growths.push({ ...changed, done: done.growth, lists: listed.lists, ranked: rank(trace) })
-    else advances.push({ ...changed, done: done.advance, lists: listed.lists, ranked: rank(trace) })
+    else if ('ending' in done) ends.push({ done: done.ending, lists: listed.lists, ranked: rank(trace), ...changed })
+    else if ('growth' in done) growths.push({ done: done.growth, lists: listed.lists, ranked: rank(trace), ...changed })
+    else advances.push({ done: done.advance, lists: listed.lists, ranked: rank(trace), ...changed })
   }
   const removed = traces.flatMap(({ listed }) => listed?.removed ?? [])
   const execute = <T>({ name, parameters }: Statement<T>, items: readonly T[]): Execution[] =>

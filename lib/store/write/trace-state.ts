@@ -53,7 +53,13 @@ function gatheredOf(row: Row, tags: readonly string[]): GatheredState | undefine
   const { ranks, spending } = row
   if (ranks === null) return undefined
   const patched = row.metadataUpdatedAt !== null
-  return { ...row, tags, patched, ranks: JSON.parse(ranks), spending: spending === null ? [] : readSpanUsage(spending) }
+  return {
+    patched,
+    ...row,
+    tags,
+    ranks: JSON.parse(ranks),
+    spending: spending === null ? [] : readSpanUsage(spending)
+  }
 }
 
 function copyOf({ status, endedAt, metadataUpdatedAt, ranks, scores }: Row): CopyState {
@@ -150,7 +156,7 @@ export async function readTraceStates(sql: Sql, looks: readonly Look[]): Promise
     const { detail } = looks[row.n - 1] as Look
     const gathered = detail === 'export' ? gatheredOf(row, tags) : undefined
     const copy = detail === 'restore' ? copyOf(row) : undefined
-    states[row.n - 1] = { ...row, running, tags, spanHashes: known, gathered, copy }
+    states[row.n - 1] = { running, spanHashes: known, gathered, copy, ...row, tags }
   }
   return states
 }

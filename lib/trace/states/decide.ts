@@ -278,14 +278,14 @@ function decideEnd(state: TraceState, end: End & ByKey): Decision {
   }
 
   const after = {
+    provider: end.provider ?? state.provider,
+    model: end.model ?? state.model,
+    costUsd: end.costUsd ?? state.costUsd,
     ...(end.usage ?? {
       inputTokens: state.inputTokens,
       outputTokens: state.outputTokens,
       totalTokens: state.totalTokens
-    }),
-    provider: end.provider ?? state.provider,
-    model: end.model ?? state.model,
-    costUsd: end.costUsd ?? state.costUsd
+    })
   }
   const metadata = end.metadata === undefined ? undefined : mergeMetadata(state.metadata, end.metadata).text
   const output = end.output === undefined ? state.outputBytes : end.output === null ? 4 : bytesOf(end.output)
@@ -309,7 +309,6 @@ function decideEnd(state: TraceState, end: End & ByKey): Decision {
   if (large !== undefined) return refused('payload_too_large', large)
 
   const ending: Ending = {
-    ...after,
     status: end.status,
     endedAt: end.endedAt,
     durationMs: durationMs(state.startedAt, end.endedAt),
@@ -317,7 +316,8 @@ function decideEnd(state: TraceState, end: End & ByKey): Decision {
     endHash: end.hash,
     documentBytes,
     output: end.output,
-    metadata
+    metadata,
+    ...after
   }
   const change = { ...additionOf(state, fresh, documentBytes - state.documentBytes), ending }
   return { type: 'change', change, added: fresh.length, duplicate: end.spans.length - fresh.length }

@@ -125,8 +125,9 @@ export function gather(
   const free = fit(traceId, fields, claims, before)
   const addedBytes = free.documentBytes - (before?.documentBytes ?? 0) + countBytes(added)
   return {
-    ...fields,
-    ...free,
+    input: free.input,
+    output: free.output,
+    documentBytes: free.documentBytes,
     ranks,
     durationMs: fields.endedAt === null ? null : durationMs(fields.startedAt, fields.endedAt),
     addedBytes,
@@ -135,7 +136,9 @@ export function gather(
     bodyHash: added.reduce((hash, span) => xor(hash, span.hash), before?.bodyHash ?? NO_SPANS),
     spanCount: (before?.spanCount ?? 0) + added.length,
     errorCount: (before?.errorCount ?? 0) + countErrors(added),
-    estimatedBytes: (before?.estimatedBytes ?? 0) + addedBytes
+    estimatedBytes: (before?.estimatedBytes ?? 0) + addedBytes,
+    ...fields,
+    metadata: free.metadata
   }
 }
 
@@ -251,14 +254,14 @@ function fit(traceId: string, fields: TraceFields, claims: Claims, before: Gathe
 function measure(id: string, fields: TraceFields): number {
   const { metadata, status, tags } = fields
   const { head, tail } = traceDocument({
-    ...fields,
     id,
     input: '',
     output: '',
+    usage: usageDocument(fields),
+    ...fields,
     metadata: metadata ?? '{}',
     status: status === 'running' ? null : status,
-    tags: JSON.stringify(tags),
-    usage: usageDocument(fields)
+    tags: JSON.stringify(tags)
   })
   return Buffer.byteLength(head + tail) - EMPTY_SPANS.length
 }
