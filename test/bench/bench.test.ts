@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { mkdtemp, readdir, rm, symlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
@@ -11,8 +11,10 @@ import { spawnNode } from '../fixtures/node.ts'
 import { configurationFor } from '../fixtures/service/spoor.ts'
 import { readOptions } from './options.ts'
 import { readReadsOptions } from './reads/options.ts'
+import { readTreesOptions } from './trees/options.ts'
 
 const BENCH = fileURLToPath(new URL('bench.js', import.meta.url))
+const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 
 /** A folder that must be empty afterwards. */
 async function emptyFolder(t: Test): Promise<string> {
@@ -62,6 +64,23 @@ t.test('leaves nothing behind when it is interrupted', async t => {
   t.strictSame(await readdir(folder), [])
 })
 
+t.test('measures working trees in turns, and leaves nothing behind', async t => {
+  const folder = await emptyFolder(t)
+  const other = await emptyFolder(t)
+  for (const name of ['build', 'node_modules', 'package.json', 'sql', 'plugins']) {
+    await symlink(join(ROOT, name), join(other, name))
+  }
+  const quick = ['--kind', 'small', '--rounds', '1', '--seconds', '0.1', '--warm-up', '0.1', '--rate', '100']
+  const [out, err, [code]] = await start(['trees', ...quick, '--json', '--folder', folder, ROOT, other]).result
+  for (const name of await readdir(other)) await rm(join(other, name))
+  t.equal(code, 0, err)
+  const [first, second] = JSON.parse(out)
+  t.ok(first.load.nodeCpu > 0)
+  t.equal(first.ratios.nodeCpu, 1)
+  t.equal(second.load.refused, 0)
+  t.strictSame(await readdir(folder), [])
+})
+
 t.test('a command line that cannot be used is refused in one line', async t => {
   const [out, err, [code]] = await start(['--case', 'huge']).result
   t.equal(code, 2)
@@ -78,7 +97,12 @@ const UNUSABLE: readonly [read: (parameters: string[]) => object, parameters: st
   [readReadsOptions, ['--stored', '10k']],
   [readReadsOptions, ['--stored', 'many']],
   [readReadsOptions, ['--requests', '0']],
-  [readReadsOptions, ['--case', 'small']]
+  [readReadsOptions, ['--case', 'small']],
+  [readTreesOptions, ['.']],
+  [readTreesOptions, [tmpdir(), tmpdir()]],
+  [readTreesOptions, ['--kind', 'huge', '.', '.']],
+  [readTreesOptions, ['--rounds', '0', '.', '.']],
+  [readTreesOptions, ['--nothing', '.', '.']]
 ]
 for (const [read, parameters] of UNUSABLE) {
   t.test(`${read.name} refuses ${parameters.join(' ')} in one line`, async t => {

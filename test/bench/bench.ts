@@ -11,6 +11,8 @@ import { renderReads } from './reads/report.ts'
 import { type Results, renderReport } from './report.ts'
 import { type Place, type Service, startService, startServiceAt } from './service.ts'
 import { startTcpDatabase } from './tcp-database.ts'
+import { readTreesOptions, TREES_HELP } from './trees/options.ts'
+import { measureTrees, renderTrees } from './trees/trees.ts'
 import { Undo } from './undo.ts'
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
@@ -21,7 +23,7 @@ process.exitCode = await main(process.argv.slice(2))
 async function main(parameters: readonly string[]): Promise<number> {
   try {
     const [command, ...rest] = parameters
-    process.stdout.write(command === 'reads' ? await runReads(rest) : await runIngest(parameters))
+    process.stdout.write(await run(command, rest, parameters))
     return 0
   } catch (error) {
     if (error instanceof Interrupted) return INTERRUPTED
@@ -31,6 +33,10 @@ async function main(parameters: readonly string[]): Promise<number> {
 }
 
 /** What is printed. */
+function run(command: string | undefined, rest: readonly string[], all: readonly string[]): Promise<string> {
+  return command === 'reads' ? runReads(rest) : command === 'trees' ? runTrees(rest) : runIngest(all)
+}
+
 async function runIngest(parameters: readonly string[]): Promise<string> {
   const options = readOptions(parameters)
   if (options.help) return HELP
@@ -51,6 +57,15 @@ async function runReads(parameters: readonly string[]): Promise<string> {
   return options.json ? toJson(results) : renderReads(results)
 }
 
+async function runTrees(parameters: readonly string[]): Promise<string> {
+  const options = readTreesOptions(parameters)
+  if (options.help) return TREES_HELP
+  const sender = startSender()
+  const work = (progress: Progress, undo: Undo) => measureTrees(options, sender, progress, undo)
+  const results = await interruptibly(() => sender.stop(), work)
+  return options.json ? toJson(results) : renderTrees(results)
+}
+
 function toJson(results: object): string {
   return `${JSON.stringify(results, null, 2)}\n`
 }
@@ -61,7 +76,17 @@ type Work<T> = (service: Service, progress: Progress, startAnother: StartAnother
  * Does `work` with a service of its own, and another if it starts one; `stop` ends what else is under way, at the end and on
  * a signal.
  */
-async function withService<T>(place: Place, stop: () => void, work: Work<T>): Promise<T> {
+function withService<T>(place: Place, stop: () => void, work: Work<T>): Promise<T> {
+  return interruptibly(stop, async (progress, undo) => {
+    progress.step = 'starting the server'
+    const startAnother: StartAnother = url =>
+      url === undefined ? startService(place, undo) : startServiceAt(url, place, undo)
+    return work(await startAnother(), progress, startAnother, undo)
+  })
+}
+
+/** Does `work`; at its end, and on a signal, `stop` is called and `undo` runs. */
+async function interruptibly<T>(stop: () => void, work: (progress: Progress, undo: Undo) => Promise<T>): Promise<T> {
   const undo = new Undo()
   const progress = new Progress()
   undo.add(stop)
@@ -72,10 +97,7 @@ async function withService<T>(place: Place, stop: () => void, work: Work<T>): Pr
   }
   for (const signal of SIGNALS) process.on(signal, interrupt)
   try {
-    progress.step = 'starting the server'
-    const startAnother: StartAnother = url =>
-      url === undefined ? startService(place, undo) : startServiceAt(url, place, undo)
-    return await work(await startAnother(), progress, startAnother, undo)
+    return await work(progress, undo)
   } catch (error) {
     throw progress.isInterrupted ? new Interrupted() : error
   } finally {

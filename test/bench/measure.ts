@@ -84,6 +84,8 @@ export interface LoadSettings {
   readonly resends?: number
   /** Leaves in the tables what is there. */
   readonly keep?: boolean
+  /** Instead of WARM_UP_MS, for a server that has compiled its code. */
+  readonly warmUpMs?: number
 }
 
 /** Sends a load to the server. */
@@ -102,7 +104,7 @@ export async function measureLoad(bench: Bench, kind: LoadKind, settings: LoadSe
     kind,
     connections,
     firstNumber: await readFreeNumber(sql),
-    warmUpMs: WARM_UP_MS,
+    warmUpMs: settings.warmUpMs ?? WARM_UP_MS,
     measureMs: options.seconds * 1_000
   }
   const plan = { ...load, ...(rate !== undefined && { rate }), ...(resends !== undefined && { resends }) }

@@ -45,7 +45,8 @@ everything is measured. Give the machine nothing else to do meanwhile.
   --json             print one JSON value instead
   --help             print this
 
-npm run bench -- reads measures lists and details instead, and has a --help of its own.
+npm run bench -- reads measures lists and details instead, and npm run bench -- trees compares working trees; each has a
+--help of its own.
 WORKERS, PROCESSES and LOG_LEVEL are passed on to the server (this machine: ${availableParallelism()} cores).
 `
 

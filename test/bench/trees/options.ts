@@ -1,0 +1,102 @@
+/** The flags of `npm run bench -- trees`. */
+import { existsSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { parseArgs } from 'node:util'
+import type { LoadKind } from '../load.ts'
+import { UsageError } from '../options.ts'
+
+export interface TreesOptions {
+  /** Built working trees; the others are compared with the first. */
+  readonly trees: readonly string[]
+  readonly kind: LoadKind
+  readonly rounds: number
+  readonly seconds: number
+  /** Before the first round. */
+  readonly warmUpSeconds: number
+  readonly connections: number | undefined
+  /** Traces a second; undefined: as many as it takes. */
+  readonly rate: number | undefined
+  readonly folder: string
+  readonly json: boolean
+  readonly help: boolean
+}
+
+const KINDS = ['small', 'typical', 'large', 'streaming'] as const
+const ROUNDS = 4
+const SECONDS = 2.5
+/** Until V8 has compiled the code. */
+const WARM_UP_SECONDS = 6
+
+export const TREES_HELP = `Measures several working trees of this project in turns: npm run bench -- trees [flags] TREE TREE...
+
+A tree is a folder with the project built in it, such as a git worktree of the commit before a change; the others are
+compared with the first. Each has a server and a database of its own. They are measured one after the other, round by
+round, and once more with new servers that are started in the other order: two servers of the same code differ by some
+percent. Give the machine nothing else to do meanwhile.
+
+  --kind NAME        ${KINDS.join(', ')} (default: typical)
+  --rounds N         rounds of each of the two halves (default: ${ROUNDS})
+  --seconds N        how long each measurement takes (default: ${SECONDS})
+  --warm-up N        seconds of load on each new server before the first round (default: ${WARM_UP_SECONDS})
+  --connections N    connections of the load generator (default: 256, large 16)
+  --rate N           traces a second, to compare CPU under a given load (default: as many as it takes)
+  --folder DIR       where the databases are put for the time (default: ${tmpdir()})
+  --json             print one JSON value instead
+  --help             print this
+`
+
+/** Reads the flags, or throws a UsageError. */
+export function readTreesOptions(parameters: readonly string[]): TreesOptions {
+  const { values, positionals } = parse(parameters)
+  const kind = KINDS.find(name => name === (values.kind ?? 'typical'))
+  if (kind === undefined) throw new UsageError(`--kind takes one of ${KINDS.join(', ')}`)
+  const positive = (flag: 'rounds' | 'seconds' | 'warm-up' | 'connections' | 'rate') => {
+    const text = values[flag]
+    if (text === undefined) return undefined
+    if (!(Number(text) > 0)) throw new UsageError(`--${flag} takes a number above 0, not ${JSON.stringify(text)}`)
+    return Number(text)
+  }
+  const trees = positionals.map(tree => resolve(tree))
+  const help = values.help ?? false
+  if (!help && trees.length < 2) throw new UsageError('trees takes at least two folders; --help says more')
+  for (const tree of trees) {
+    if (!existsSync(join(tree, 'build/test/bench/service.js'))) {
+      throw new UsageError(`${tree} is not built; run npm ci there, or npm run build`)
+    }
+  }
+  return {
+    trees,
+    kind,
+    rounds: Math.ceil(positive('rounds') ?? ROUNDS),
+    seconds: positive('seconds') ?? SECONDS,
+    warmUpSeconds: positive('warm-up') ?? WARM_UP_SECONDS,
+    connections: positive('connections'),
+    rate: positive('rate'),
+    folder: values.folder ?? tmpdir(),
+    json: values.json ?? false,
+    help
+  }
+}
+
+const text = { type: 'string' } as const
+const flag = { type: 'boolean' } as const
+const FLAGS = {
+  kind: text,
+  rounds: text,
+  seconds: text,
+  'warm-up': text,
+  connections: text,
+  rate: text,
+  folder: text,
+  json: flag,
+  help: flag
+} as const
+
+function parse(parameters: readonly string[]) {
+  try {
+    return parseArgs({ args: [...parameters], options: FLAGS, allowPositionals: true })
+  } catch (error) {
+    throw new UsageError((error as Error).message)
+  }
+}

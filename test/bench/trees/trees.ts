@@ -1,0 +1,104 @@
+/** Measures working trees in turns. What a tree is built of is taken from its own folder; the load and the figures from here. */
+import { basename, join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import type { Sender } from '../load.ts'
+import { type Bench, type LoadFigures, measureLoad, medians } from '../measure.ts'
+import { readOptions } from '../options.ts'
+import type { Progress } from '../progress.ts'
+import type { Service, startService } from '../service.ts'
+import { Undo } from '../undo.ts'
+import type { TreesOptions } from './options.ts'
+
+export interface TreeResult {
+  readonly tree: string
+  readonly load: LoadFigures
+  /** The medians of each measurement's figures to those of the first tree in the same round. */
+  readonly ratios: LoadFigures
+}
+
+/** Until all connections are open and the batches are full. */
+const OPENING_MS = 700
+
+/** `undo` ends and removes everything, also where this rejects. */
+export async function measureTrees(
+  options: TreesOptions,
+  sender: Sender,
+  progress: Progress,
+  undo: Undo
+): Promise<TreeResult[]> {
+  const runs = new Map<string, LoadFigures[]>(options.trees.map(tree => [tree, []]))
+  for (const trees of [options.trees, options.trees.toReversed()]) {
+    const half = new Undo()
+    undo.add(() => half.run())
+    const benches = new Map<string, Bench>()
+    for (const tree of trees) {
+      progress.step = `starting ${tree}`
+      const service = await startTree(tree, options, half)
+      benches.set(tree, benchOf(service, sender, options))
+    }
+    const measure = (tree: string, warmUpMs: number) =>
+      measureLoad(benches.get(tree) as Bench, options.kind, {
+        warmUpMs,
+        ...(options.rate !== undefined && { rate: options.rate })
+      })
+    for (const tree of trees) {
+      progress.step = `warming up ${tree}`
+      await measure(tree, options.warmUpSeconds * 1000)
+    }
+    for (let round = 0; round < options.rounds; round++) {
+      for (const tree of round % 2 === 0 ? trees : trees.toReversed()) {
+        progress.step = `round ${round + 1} of ${options.rounds}: ${tree}`
+        runs.get(tree)?.push(await measure(tree, OPENING_MS))
+      }
+    }
+    progress.step = 'stopping'
+    await half.run()
+  }
+  const first = runs.get(options.trees[0] as string) as LoadFigures[]
+  return [...runs].map(([tree, loads]) => ({
+    tree,
+    load: medians(loads),
+    ratios: medians(loads.map((load, i) => divide(load, first[i] as LoadFigures)))
+  }))
+}
+
+async function startTree(tree: string, { folder }: TreesOptions, undo: Undo): Promise<Service> {
+  const file = pathToFileURL(join(tree, 'build/test/bench/service.js')).href
+  const { startService: start }: { startService: typeof startService } = await import(file)
+  return start({ folder, profile: undefined }, undo)
+}
+
+function benchOf(service: Service, sender: Sender, { seconds, connections }: TreesOptions): Bench {
+  const unused = () => Promise.reject(new Error('trees are compared with their embedded databases'))
+  const options = { ...readOptions([]), seconds, connections }
+  return { service, sender, options, startAnother: unused, startTcp: unused }
+}
+
+function divide(load: LoadFigures, by: LoadFigures): LoadFigures {
+  const names = Object.keys(load) as (keyof LoadFigures)[]
+  return Object.fromEntries(names.map(name => [name, load[name] / by[name]])) as LoadFigures
+}
+
+const COLUMNS = [
+  ['traces/s', 'tracesPerSecond'],
+  ['node µs', 'nodeCpu'],
+  ['main thread µs', 'mainThreadCpu'],
+  ['PostgreSQL µs', 'postgresCpu'],
+  ['p50 ms', 'p50'],
+  ['p99 ms', 'p99'],
+  ['disk bytes', 'diskBytes'],
+  ['log bytes', 'walBytes']
+] as const
+
+/** A Markdown table: a row for each tree, and one for its ratios to the first. */
+export function renderTrees(results: readonly TreeResult[]): string {
+  const row = (cells: readonly string[]) => `| ${cells.join(' | ')} |`
+  const figures = (load: LoadFigures, digits: (value: number) => string) =>
+    COLUMNS.map(([, name]) => digits(load[name]))
+  const lines = results.flatMap(({ tree, load, ratios }, i) => [
+    row([basename(tree), ...figures(load, value => value.toFixed(value < 100 ? 1 : 0))]),
+    ...(i === 0 ? [] : [row(['to the first', ...figures(ratios, value => `**${value.toFixed(3)}**`)])])
+  ])
+  const header = [row(['tree', ...COLUMNS.map(([title]) => title)]), `|---|${COLUMNS.map(() => '---:|').join('')}`]
+  return `${[...header, ...lines].join('\n')}\n`
+}
