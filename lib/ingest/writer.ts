@@ -155,8 +155,14 @@ export class Writer {
     this.#running.forget(pending.key)
   }
 
-  /** Reads the states of these operations, decides, answers those that need no write, and returns the others. */
+  /**
+   * Reads the states of these operations, decides, answers those that need no write, and returns the others.
+   *
+   * Whether a trial account is used up is read before the states: the trace that used it up can be the same one, which
+   * another process has just recorded, and is then found. An operation that is charged is a batch by itself.
+   */
   async #look(looking: readonly Pending[]): Promise<Decided[]> {
+    const usedUp = await this.#refuseCharge(looking[0] as Pending)
     const states = await this.#pool.run(sql => readTraceStates(sql, looking.map(lookOf)))
     const toWrite: Decided[] = []
     for (const [i, pending] of looking.entries()) {
@@ -167,7 +173,7 @@ export class Writer {
         pending.resolve(pending.decision)
         continue
       }
-      const refusal = state === undefined ? await this.#refuseCharge(pending) : undefined
+      const refusal = state === undefined ? usedUp : undefined
       const decision = refusal ?? decide(state, pending.operation)
       if (isWrite(decision)) toWrite.push({ pending, state, decision })
       else pending.resolve(decision)

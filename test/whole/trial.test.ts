@@ -5,6 +5,7 @@ import { createProject } from '../../lib/admin/projects.ts'
 import type { Config } from '../../lib/config.ts'
 import { endBody, ingestBody, span, spansBody, startBody } from '../fixtures/bodies/bodies.ts'
 import { testService } from '../fixtures/service/service.ts'
+import { until } from '../fixtures/until.ts'
 
 const TRACES = '/api/v1/traces'
 const LIMIT = { status: 403, body: { error: { code: 'trial_limit_reached', message: String } } }
@@ -81,6 +82,27 @@ t.test(
     t.strictSame(statuses, [...Array(9).fill(200), 201])
   }
 )
+
+t.test('a trace that comes from another process while the limit is looked up decides, not the limit', async t => {
+  const { call, trial, database } = await trialService(t, { trialTraces: 1 })
+  const other = startBody()
+  await call('POST', TRACES, { key: trial, body: other })
+  const body = startBody()
+  const answers = await database.pool.run(sql =>
+    sql.begin(async sql => {
+      await sql`lock table accounts in access exclusive mode`
+      const answer = call('POST', TRACES, { key: trial, body })
+      await until(async () => {
+        const rows = await sql`select from pg_locks where not granted and relation = 'accounts'::regclass`
+        return rows.length > 0
+      })
+      // As if the twin had used up the account: it is there before the account can be read.
+      await sql`update traces set id = ${body.trace.id} where id = ${other.trace.id}`
+      return [answer.then(({ status }) => status)] as const
+    })
+  )
+  t.equal(await answers[0], 409, 'another trace has this id')
+})
 
 t.test('an allowance of none allows none', async t => {
   const { call, trial } = await trialService(t, { trialTraces: 0 })
