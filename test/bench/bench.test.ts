@@ -70,9 +70,8 @@ t.test('measures working trees in turns, and leaves nothing behind', async t => 
   for (const name of ['build', 'node_modules', 'package.json', 'sql', 'plugins']) {
     await symlink(join(ROOT, name), join(other, name))
   }
-  const quick = ['--kind', 'small', '--rounds', '1', '--seconds', '0.1', '--warm-up', '0.1', '--rate', '100']
+  const quick = ['--kind', 'small', '--rounds', '1', '--seconds', '0.2', '--warm-up', '0.1', '--connections', '8']
   const [out, err, [code]] = await start(['trees', ...quick, '--json', '--folder', folder, ROOT, other]).result
-  for (const name of await readdir(other)) await rm(join(other, name))
   t.equal(code, 0, err)
   const [first, second] = JSON.parse(out)
   t.ok(first.load.nodeCpu > 0)

@@ -75,8 +75,8 @@ export function readOptions(parameters: readonly string[]): Options {
   }
 }
 
-const text = { type: 'string' } as const
-const flag = { type: 'boolean' } as const
+export const text = { type: 'string' } as const
+export const flag = { type: 'boolean' } as const
 const FLAGS = {
   case: { type: 'string', multiple: true },
   seconds: text,
@@ -90,13 +90,17 @@ const FLAGS = {
   help: flag
 } as const
 
+type Flags = NonNullable<ParseArgsConfig['options']>
+
 /** Reads flags as node does, with a UsageError for what it does not know. */
-export function readFlags<T extends NonNullable<ParseArgsConfig['options']>>(
-  parameters: readonly string[],
-  options: T
-) {
+export function readFlags<T extends Flags>(parameters: readonly string[], options: T) {
+  return readArguments(parameters, options, false).values
+}
+
+/** The same for flags with other arguments among them. */
+export function readArguments<T extends Flags>(parameters: readonly string[], options: T, allowPositionals = true) {
   try {
-    return parseArgs({ args: [...parameters], options }).values
+    return parseArgs({ args: [...parameters], options, allowPositionals })
   } catch (error) {
     throw new UsageError((error as Error).message)
   }

@@ -1,6 +1,6 @@
 /** The flags of `npm run bench -- reads`. */
 import { tmpdir } from 'node:os'
-import { readAmount, readFlags, UsageError } from '../options.ts'
+import { flag, readAmount, readFlags, text, UsageError } from '../options.ts'
 
 export interface ReadsOptions {
   /** Traces of each project, in the order in which they are filled and measured. */
@@ -61,8 +61,6 @@ export function readReadsOptions(parameters: readonly string[]): ReadsOptions {
   }
 }
 
-const text = { type: 'string' } as const
-const flag = { type: 'boolean' } as const
 const FLAGS = {
   stored: text,
   requests: text,

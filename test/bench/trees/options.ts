@@ -2,9 +2,8 @@
 import { existsSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { parseArgs } from 'node:util'
 import type { LoadKind } from '../load.ts'
-import { UsageError } from '../options.ts'
+import { flag, readArguments, text, UsageError } from '../options.ts'
 
 export interface TreesOptions {
   /** Built working trees; the others are compared with the first. */
@@ -48,14 +47,14 @@ percent. Give the machine nothing else to do meanwhile.
 
 /** Reads the flags, or throws a UsageError. */
 export function readTreesOptions(parameters: readonly string[]): TreesOptions {
-  const { values, positionals } = parse(parameters)
+  const { values, positionals } = readArguments(parameters, FLAGS)
   const kind = KINDS.find(name => name === (values.kind ?? 'typical'))
   if (kind === undefined) throw new UsageError(`--kind takes one of ${KINDS.join(', ')}`)
   const positive = (flag: 'rounds' | 'seconds' | 'warm-up' | 'connections' | 'rate') => {
-    const text = values[flag]
-    if (text === undefined) return undefined
-    if (!(Number(text) > 0)) throw new UsageError(`--${flag} takes a number above 0, not ${JSON.stringify(text)}`)
-    return Number(text)
+    const value = values[flag]
+    if (value === undefined) return undefined
+    if (!(Number(value) > 0)) throw new UsageError(`--${flag} takes a number above 0, not ${JSON.stringify(value)}`)
+    return Number(value)
   }
   const trees = positionals.map(tree => resolve(tree))
   const help = values.help ?? false
@@ -79,8 +78,6 @@ export function readTreesOptions(parameters: readonly string[]): TreesOptions {
   }
 }
 
-const text = { type: 'string' } as const
-const flag = { type: 'boolean' } as const
 const FLAGS = {
   kind: text,
   rounds: text,
@@ -92,11 +89,3 @@ const FLAGS = {
   json: flag,
   help: flag
 } as const
-
-function parse(parameters: readonly string[]) {
-  try {
-    return parseArgs({ args: [...parameters], options: FLAGS, allowPositionals: true })
-  } catch (error) {
-    throw new UsageError((error as Error).message)
-  }
-}

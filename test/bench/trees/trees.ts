@@ -1,10 +1,11 @@
-/** Measures working trees in turns. What a tree is built of is taken from its own folder; the load and the figures from here. */
+/** Measures working trees in turns: the server of each, as it is started there, with the load and the tables of this tree. */
 import { basename, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { Sender } from '../load.ts'
 import { type Bench, type LoadFigures, measureLoad, medians } from '../measure.ts'
 import { readOptions } from '../options.ts'
 import type { Progress } from '../progress.ts'
+import { round, table } from '../report.ts'
 import type { Service, startService } from '../service.ts'
 import { Undo } from '../undo.ts'
 import type { TreesOptions } from './options.ts'
@@ -92,13 +93,10 @@ const COLUMNS = [
 
 /** A Markdown table: a row for each tree, and one for its ratios to the first. */
 export function renderTrees(results: readonly TreeResult[]): string {
-  const row = (cells: readonly string[]) => `| ${cells.join(' | ')} |`
-  const figures = (load: LoadFigures, digits: (value: number) => string) =>
-    COLUMNS.map(([, name]) => digits(load[name]))
-  const lines = results.flatMap(({ tree, load, ratios }, i) => [
-    row([basename(tree), ...figures(load, value => value.toFixed(value < 100 ? 1 : 0))]),
-    ...(i === 0 ? [] : [row(['to the first', ...figures(ratios, value => `**${value.toFixed(3)}**`)])])
-  ])
-  const header = [row(['tree', ...COLUMNS.map(([title]) => title)]), `|---|${COLUMNS.map(() => '---:|').join('')}`]
-  return `${[...header, ...lines].join('\n')}\n`
+  const figures = (load: LoadFigures, show: (value: number) => string) => COLUMNS.map(([, name]) => show(load[name]))
+  const rows = results.flatMap(({ tree, load, ratios }, i) => {
+    const row = [basename(tree), ...figures(load, round)]
+    return i === 0 ? [row] : [row, ['to the first', ...figures(ratios, value => `**${value.toFixed(2)}**`)]]
+  })
+  return `${table(['tree', ...COLUMNS.map(([title]) => title)], rows)}\n`
 }

@@ -70,3 +70,15 @@ t.test('what is kept for good is no place for others', async t => {
   t.equal(await limit.open(open), 'connection', 'somebody must always be able to try')
   limit.leaveForGood()
 })
+
+t.test('who waits is let in once PostgreSQL allows more again, though nobody comes or goes', async t => {
+  const limit = new ConnectionLimit(2)
+  await limit.open(open)
+  await limit.openIfFree(tooMany)
+  t.same(limit.shortage, { allowed: 1, wanted: 2 })
+  // Waiting keeps no process alive.
+  const alive = setInterval(() => {}, 1000)
+  t.teardown(() => clearInterval(alive))
+  t.equal(await limit.open(open), 'connection')
+  t.equal(limit.shortage, undefined)
+})
