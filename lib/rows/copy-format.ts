@@ -84,9 +84,11 @@ export class CopyWriter {
 
   /** Writes a text as a field: its length in bytes, then UTF-8. */
   text(text: string): void {
-    this.makeRoom(4 + text.length * UNIT_BYTES)
+    // V8 has many kinds of strings, and asking one of any kind for its length costs as much as writing ten bytes.
+    const units = text.length
+    this.makeRoom(4 + units * UNIT_BYTES)
     const from = this.length + 4
-    const end = this.#putAscii(text, from) ? from + text.length : from + this.bytes.write(text, from)
+    const end = this.#putAscii(text, units, from) ? from + units : from + this.bytes.write(text, from)
     this.putInt32(end - from, this.length)
     this.length = end
   }
@@ -132,10 +134,10 @@ export class CopyWriter {
   }
 
   /** Writes a short ASCII text. False if the text is long or not ASCII; what was written then does not count. */
-  #putAscii(text: string, at: number): boolean {
-    if (text.length > SHORT_TEXT) return false
+  #putAscii(text: string, units: number, at: number): boolean {
+    if (units > SHORT_TEXT) return false
     const { bytes } = this
-    for (let i = 0; i < text.length; i++) {
+    for (let i = 0; i < units; i++) {
       const code = text.charCodeAt(i)
       if (code > 127) return false
       bytes[at + i] = code

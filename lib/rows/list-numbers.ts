@@ -150,10 +150,11 @@ export function hashText(text: string, seed: ListNumber): ListNumber {
 
 /** Puts the text into `bytes`, and returns its length there. */
 function encode(text: string): number {
-  const most = text.length * UNIT_BYTES + BLOCK
+  const units = text.length
+  const most = units * UNIT_BYTES + BLOCK
   if (bytes.length < most) bytes = Buffer.alloc(2 * most)
   let length = 0
-  for (; length < text.length; length++) {
+  for (; length < units; length++) {
     const code = text.charCodeAt(length)
     if (code > 127) {
       length = bytes.write(text)
@@ -161,7 +162,7 @@ function encode(text: string): number {
     }
     bytes[length] = code
   }
-  bytes.fill(0, length, length + BLOCK)
+  for (let i = length; i < length + BLOCK; i++) bytes[i] = 0
   return length
 }
 
