@@ -58,12 +58,8 @@ export function connectorTo(target: Target): Connect {
       onSocket?.(socket)
       return socket
     }
-    const sql = postgres({
-      ...settingsOf(address, timeoutMs, options),
-      ...known,
-      ...serverOf(address),
-      socket: open
-    } as never)
+    const driven = { ...settingsOf(address, timeoutMs, options), ...known, ...serverOf(address), socket: open }
+    const sql = unnoticed('PGTARGETSESSIONATTRS', () => postgres(driven as never))
     const { end } = sql
     sql.end = async settings => {
       if (settings?.timeout === 0) series.stop()
@@ -72,6 +68,21 @@ export function connectorTo(target: Target): Connect {
     }
     setSession(sql as unknown as Sql, options)
     return sql as unknown as Sql
+  }
+}
+
+/**
+ * Calls `make` without a variable of the environment. The driver reads PGTARGETSESSIONATTRS as well: it refuses values
+ * that libpq takes, and looks for other servers, which sockets/attempts.ts has done.
+ */
+function unnoticed<T>(variable: string, make: () => T): T {
+  const value = process.env[variable]
+  if (value === undefined) return make()
+  delete process.env[variable]
+  try {
+    return make()
+  } finally {
+    process.env[variable] = value
   }
 }
 

@@ -319,6 +319,23 @@ t.test('target_session_attrs chooses among several hosts; where none is so, the 
   sql.end({ timeout: 0 }).catch(() => {})
 })
 
+t.test('PGTARGETSESSIONATTRS says the same where the address does not', async t => {
+  const url = `postgres://${user}:${password}@localhost:${(await startFront(t, undefined)).port}/${name}?sslmode=disable`
+  t.teardown(() => {
+    delete process.env.PGTARGETSESSIONATTRS
+  })
+  for (const session of ['any', 'read-write', 'prefer-standby']) {
+    process.env.PGTARGETSESSIONATTRS = session
+    const sql = databaseAt(url).connect()
+    t.same([...(await sql`select 1 as one`)], [{ one: 1 }], session)
+    await sql.end({ timeout: 1 })
+  }
+  process.env.PGTARGETSESSIONATTRS = 'standby'
+  const sql = databaseAt(url).connect()
+  await t.rejects(sql`select`, { message: 'no host of DATABASE_URL is target_session_attrs=standby' })
+  sql.end({ timeout: 0 }).catch(() => {})
+})
+
 t.test('a query is cancelled at the host that works on it', async t => {
   const standIn = await startTestCluster({ default_transaction_read_only: 'on' })
   t.teardown(() => standIn.stop())
