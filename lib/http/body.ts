@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { promisify } from 'node:util'
 import { brotliDecompress, gunzip, inflate, inflateRaw, type ZlibOptions } from 'node:zlib'
 import { Refusal } from '../errors.ts'
-import { Gate } from '../limits/gate.ts'
+import { FairGate } from '../limits/fair-gate.ts'
 import { MAX_BODY_BYTES } from '../schema/input.ts'
 
 /** Thrown if the client went away before its request was complete, so that nobody is left to be answered. */
@@ -57,11 +57,12 @@ export async function receiveBody(
   request: IncomingMessage,
   encoding: ContentCoding | undefined,
   reserve: Reserve,
+  projectId: number | undefined,
   limit = MAX_BODY_BYTES
 ): Promise<Buffer> {
   const bytes = await readBytes(request, reserve, limit)
   if (encoding === undefined) return bytes
-  await decoding.enter()
+  await decoding.enter(projectId)
   try {
     const decoded = await decode(bytes, encoding, limit)
     reserve(decoded.length)
@@ -75,7 +76,7 @@ export async function receiveBody(
  * Bounds how many bodies are decoded at once. The length of a decoded body is not known beforehand, so no room can be
  * reserved while it is being decoded.
  */
-const decoding = new Gate(8)
+const decoding = new FairGate(8)
 
 function readBytes(request: IncomingMessage, reserve: Reserve, limit: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {

@@ -175,7 +175,8 @@ export class HttpServer {
     try {
       if (exchange.awaitsContinue) response.writeContinue()
       exchange.awaitsContinue = false
-      exchange.payload = await receiveBody(request, encoding, bytes => reservation.grow(bytes), route.maxBodyBytes)
+      const reserve = (bytes: number) => reservation.grow(bytes)
+      exchange.payload = await receiveBody(request, encoding, reserve, exchange.key?.projectId, route.maxBodyBytes)
       exchange.bytesIn = exchange.payload.length
       reservation.settle()
       return await route.handler(exchange)

@@ -1,6 +1,7 @@
 /**
- * A gate as gate.ts has it, for several parties (projects): when it is full, they enter in turn, each with as much
- * weight as the others. What one of them brings waits behind what it brought before, and not the others behind that.
+ * Lets work of a limited weight (in bytes, or 1 for each) in at a time. When it is full, further work waits for its turn.
+ * Several parties (projects) enter in turn, each with as much weight as the others: what one of them brings waits behind
+ * what it brought before, and not the others behind that.
  *
  * Each that waits has a place in line, in units of weight: behind the one of its party before it, and no further ahead
  * than whoever entered last. The first in line enters as soon as it fits; nobody overtakes it, so that it does enter.
@@ -29,7 +30,7 @@ export class FairGate {
    * Resolves once there is room and it is this party's turn. Work larger than the gate enters when nothing else is
    * inside.
    */
-  async enter(party: unknown, weight: number): Promise<void> {
+  async enter(party: unknown, weight = 1): Promise<void> {
     if (this.#waiting.size === 0 && this.#fits(weight)) {
       this.#inside += weight
       return
@@ -37,7 +38,7 @@ export class FairGate {
     await new Promise<void>(resolve => this.#line(party, weight, resolve))
   }
 
-  leave(weight: number): void {
+  leave(weight = 1): void {
     this.#inside -= weight
     for (let party = this.#first(); party !== undefined; party = this.#first()) {
       const own = this.#waiting.get(party) as Waiting[]

@@ -10,7 +10,7 @@ import { readPathId } from '../http/path-id.ts'
 import { queryCheck } from '../http/query.ts'
 import { JsonText, type RequestOf, type Route } from '../http/route.ts'
 import type { Ingest } from '../ingest/ingest.ts'
-import { Gate } from '../limits/gate.ts'
+import { FairGate } from '../limits/fair-gate.ts'
 import { checker } from '../schema/check.ts'
 import { SpanId, TraceId } from '../schema/input.ts'
 import { ErrorBody } from '../schema/output.ts'
@@ -45,7 +45,7 @@ export function routeTool(ingest: Pick<Ingest, 'admit' | 'parse'>, route: Route,
   const options = Object.keys(view?.options.properties ?? {})
   const checkOptions = view && argumentCheck(view.options)
   const readRest = restReader(route)
-  const views = new Gate(MAX_VIEWS)
+  const views = new FairGate(MAX_VIEWS)
   return {
     scope: route.access as Scope,
     listing: {
@@ -83,7 +83,7 @@ export function routeTool(ingest: Pick<Ingest, 'admit' | 'parse'>, route: Route,
     projectId: number,
     readAnswer: () => Promise<string>
   ): Promise<string> {
-    await views.enter()
+    await views.enter(projectId)
     try {
       const answer = await readAnswer()
       if (answer.length <= SMALL_BYTES) return view.show(answer, chosen)

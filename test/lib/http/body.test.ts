@@ -58,7 +58,7 @@ t.test('a body that broke off before anybody wanted it is not waited for', async
   request.on('error', () => {})
   socket.destroy()
   await new Promise(resolve => request.once('close', resolve))
-  const outcome = receiveBody(request, undefined, () => {}, LIMIT).catch(error => error)
+  const outcome = receiveBody(request, undefined, () => {}, undefined, LIMIT).catch(error => error)
   t.type(await Promise.race([outcome, turn().then(() => turn('nothing'))]), ClientGone)
 })
 
