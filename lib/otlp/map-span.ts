@@ -11,6 +11,7 @@ import type { SpanHints } from '../trace/states/gathered.ts'
 import type { Source } from './dialect.ts'
 import { dialects, namesOf } from './dialects.ts'
 import { Fields } from './fields.ts'
+import { fitSpan } from './fit-span.ts'
 import { readKind } from './kind.ts'
 import { cut, shortText, storable } from './text.ts'
 import { readHints } from './trace-hints.ts'
@@ -71,7 +72,8 @@ export function mapSpan(span: OtlpSpan, origin: DescribedOrigin): MappedSpan {
     // The attributes come last, when it is known which of them were taken.
     attributes: describeAttributes(span, name, fields, origin)
   }
-  return { span: mapped as Reading<SpanInput>, hints: readHints(span, fields, name, parentSpanId, origin.resource) }
+  const hints = readHints(span, fields, name, parentSpanId, origin.resource)
+  return { span: fitSpan(mapped as Reading<SpanInput>), hints }
 }
 
 function describeAttributes(span: OtlpSpan, name: string, fields: Fields, origin: DescribedOrigin): FreeJson {

@@ -23,3 +23,20 @@ export function shortText(value: Json, length: number): string | undefined {
   if (typeof value !== 'string' || value === '') return undefined
   return cut(value, length) === value && storable(value) === value ? value : undefined
 }
+
+/** The bytes of a text as JSON in UTF-8. */
+export const byteLength = (text: string): number => Buffer.byteLength(JSON.stringify(text))
+
+/** The longest beginning of a text that takes at most so many bytes as JSON in UTF-8. No character is cut in two. */
+export function prefixWithin(text: string, bytes: number): string {
+  let fits = 0
+  // A UTF-16 unit takes at least one byte.
+  let past = Math.min(text.length, Math.max(bytes, 0)) + 1
+  while (past - fits > 1) {
+    const middle = (fits + past) >> 1
+    if (byteLength(text.slice(0, middle)) <= bytes) fits = middle
+    else past = middle
+  }
+  const last = text.charCodeAt(fits - 1)
+  return text.slice(0, last >= 0xd800 && last < 0xdc00 && fits < text.length ? fits - 1 : fits)
+}

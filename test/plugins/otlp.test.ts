@@ -2,6 +2,7 @@ import { gzipSync } from 'node:zlib'
 import t from 'tap'
 import { createAccount } from '../../lib/admin/accounts.ts'
 import { createProject } from '../../lib/admin/projects.ts'
+import { TRUNCATED } from '../../lib/otlp/fit-span.ts'
 import { checkTotals } from '../../lib/store/write/totals.ts'
 import { endBody, ingestBody, span as nativeSpan, spansBody, startBody } from '../fixtures/bodies/bodies.ts'
 import { exportOf, type GivenSpan, otlpSpan } from '../fixtures/bodies/otlp.ts'
@@ -135,11 +136,6 @@ t.test('what cannot be stored is counted and said, and the rest is stored', asyn
   t.match((await read(traceId)).trace, { status: 'ok', spanCount: 200 })
 
   const small = child()
-  const large = { ...family().child({ attributes: { text: 'x'.repeat(800_000) } }) }
-  const beside = otlpSpan({ traceId: large.traceId })
-  t.match(await send(large, beside), rejected(1, /spans of more than 768000 bytes/))
-  t.match((await read(large.traceId)).spans, [{ id: beside.spanId }])
-
   t.match(await send({ ...root, name: 'other' }), rejected(1, /whose id is stored with different content/))
   t.match(
     await send({ ...small, traceId: 'f00' }, { body: 'a log record' }),
@@ -148,6 +144,29 @@ t.test('what cannot be stored is counted and said, and the rest is stored', asyn
   t.match(await send({ ...small, parentSpanId: 'zz' }), rejected(1, /parent span id/))
   t.match(await send({ ...small, startTimeUnixNano: '0' }), rejected(1, /without a start time/))
   t.match(await send({ ...small, startTimeUnixNano: '9'.repeat(20) }), rejected(1, /not of this age/))
+  await assertCounted(t, service)
+})
+
+t.test('a span that is too large is cut, its usage counts, and its resend is known', async t => {
+  const service = await testService(t)
+  const { send, read } = sendTo(service)
+  const prompt = 'x'.repeat(400_000)
+  const attributes = {
+    'openinference.span.kind': 'LLM',
+    'llm.token_count.prompt': 100_000,
+    'input.value': JSON.stringify({ messages: [{ role: 'user', content: prompt }] }),
+    'llm.input_messages.0.message.role': 'user',
+    'llm.input_messages.0.message.content': `${prompt} and more`
+  }
+  const large = otlpSpan({ attributes })
+  const beside = otlpSpan({ traceId: large.traceId, parentSpanId: large.spanId })
+  t.same((await send(large, beside)).body, {})
+  const first = await read(large.traceId)
+  t.match(first, { trace: { status: 'unset', spanCount: 2, usage: { inputTokens: 100_000 } } })
+  const stored = first.spans.find(({ id }: { id: string }) => id === large.spanId)
+  t.ok(stored.attributes[TRUNCATED].every(({ bytes }: { bytes: number }) => bytes > 400_000))
+  t.same((await send(large)).body, {})
+  t.same(await read(large.traceId), first)
   await assertCounted(t, service)
 })
 

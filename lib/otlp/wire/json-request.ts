@@ -8,7 +8,7 @@ import { Refusal } from '../../errors.ts'
 import { readBody } from '../../trace/body.ts'
 import { type Json, plainNumber, stringifyExact } from '../../trace/json/exact-json.ts'
 import { setOwn } from '../../trace/metadata.ts'
-import { MOST_EVENTS, MOST_LINKS, Parts } from './parts.ts'
+import { MOST_EVENTS, MOST_LINKS, Parts, unread } from './parts.ts'
 import type { Attributes, Origin, OtlpEvent, OtlpLink, OtlpSpan, SentSpans, SpanGroup, SpanHead } from './request.ts'
 import { microsOfText } from './time.ts'
 
@@ -88,6 +88,8 @@ class JsonSpans implements SentSpans {
   }
 }
 
+const lengthOf = (list: unknown): number => (Array.isArray(list) ? list.length : 0)
+
 function readHead(span: JsonObject, path: string): SpanHead {
   const events = arrayOf(span, 'events', `${path}.events`).slice(0, MOST_EVENTS)
   let lastEventMicros = 0
@@ -117,9 +119,9 @@ function readSpan(span: JsonObject, path: string): OtlpSpan {
     attributes: attributesOf(span, path),
     droppedAttributes: countOf(span, 'droppedAttributesCount', path),
     events: listOf(span, 'events', path, readEvent, MOST_EVENTS),
-    droppedEvents: countOf(span, 'droppedEventsCount', path),
+    droppedEvents: countOf(span, 'droppedEventsCount', path) + unread(lengthOf(span.events), MOST_EVENTS),
     links: listOf(span, 'links', path, readLink, MOST_LINKS),
-    droppedLinks: countOf(span, 'droppedLinksCount', path),
+    droppedLinks: countOf(span, 'droppedLinksCount', path) + unread(lengthOf(span.links), MOST_LINKS),
     statusCode: enumOf(status, 'code', `${path}.status`, STATUS_CODES),
     statusMessage: textOf(status, 'message', `${path}.status`)
   }

@@ -6,7 +6,7 @@ import protobuf from 'protobufjs'
 import { Refusal } from '../../errors.ts'
 import type { Json } from '../../trace/json/exact-json.ts'
 import { setOwn } from '../../trace/metadata.ts'
-import { MOST_EVENTS, MOST_LINKS, Parts } from './parts.ts'
+import { MOST_EVENTS, MOST_LINKS, Parts, unread } from './parts.ts'
 import type { Attributes, Origin, OtlpEvent, OtlpLink, OtlpSpan, SentSpans, SpanGroup, SpanHead } from './request.ts'
 import { type Int64, integerOf, microsOf } from './time.ts'
 
@@ -257,17 +257,22 @@ class ProtobufSpans implements SentSpans {
   }
 
   head(place: number): SpanHead {
-    return decoding(() => readHead(this.#decode(SpanHeadType, place)))
+    return decoding(() => readHead(this.#decode<SpanHeadMessage>(SpanHeadType, place).message))
   }
 
   read(place: number): OtlpSpan {
-    return decoding(() => readSpan(this.#decode(Span, place)))
+    return decoding(() => {
+      const { message, left } = this.#decode<SpanMessage>(Span, place)
+      return readSpan(message, left)
+    })
   }
 
-  #decode<T>(type: protobuf.Type, place: number): T {
+  /** `left` counts the events and the links that were not read, by the number of their field. */
+  #decode<T>(type: protobuf.Type, place: number): { message: T; left: ReadonlyMap<number, number> } {
     const at = this.#places[place] as Place
     const short = at.end - at.from < 2 * MOST_EVENTS ? undefined : shorten(this.#bytes, at)
-    return short === undefined ? decodeAt(type, this.#bytes, at) : decodeAt(type, short, { from: 0, end: short.length })
+    if (short === undefined) return { message: decodeAt(type, this.#bytes, at), left: NONE_LEFT }
+    return { message: decodeAt(type, short.bytes, { from: 0, end: short.bytes.length }), left: short.left }
   }
 
   encode(places: readonly number[]): Uint8Array {
@@ -281,13 +286,20 @@ class ProtobufSpans implements SentSpans {
   }
 }
 
-/** The bytes of a span without the events and links beyond those that are read; undefined if it has no more. */
-function shorten(bytes: Uint8Array, { from, end }: Place): Uint8Array | undefined {
+const NONE_LEFT: ReadonlyMap<number, number> = new Map()
+
+/**
+ * The bytes of a span without the events and links beyond those that are read, and how many these are; undefined if it
+ * has no more.
+ */
+function shorten(bytes: Uint8Array, { from, end }: Place) {
   const reader = protobuf.Reader.create(bytes)
-  const left = new Map([
+  const most = new Map([
     [EVENTS, MOST_EVENTS],
     [LINKS, MOST_LINKS]
   ])
+  const counts = new Map<number, number>()
+  const left = new Map<number, number>()
   const kept: Uint8Array[] = []
   let keptFrom = from
   reader.pos = from
@@ -295,14 +307,18 @@ function shorten(bytes: Uint8Array, { from, end }: Place): Uint8Array | undefine
     const start = reader.pos
     const tag = reader.tag()
     reader.skipType(tag & 7, 0, tag >>> 3)
-    const room = left.get(tag >>> 3)
-    if (room === undefined) continue
-    left.set(tag >>> 3, room - 1)
-    if (room > 0) continue
+    const field = tag >>> 3
+    const mostOf = most.get(field)
+    if (mostOf === undefined) continue
+    const count = (counts.get(field) ?? 0) + 1
+    counts.set(field, count)
+    if (count <= mostOf) continue
+    left.set(field, unread(count, mostOf))
     if (start > keptFrom) kept.push(bytes.subarray(keptFrom, start))
     keptFrom = reader.pos
   }
-  return keptFrom === from ? undefined : Buffer.concat([...kept, bytes.subarray(keptFrom, end)])
+  if (left.size === 0) return undefined
+  return { bytes: Buffer.concat([...kept, bytes.subarray(keptFrom, end)]), left }
 }
 
 const readHead = (head: SpanHeadMessage): SpanHead => ({
@@ -315,7 +331,7 @@ const readHead = (head: SpanHeadMessage): SpanHead => ({
   lastEventMicros: head.events.reduce((last, { timeUnixNano }) => Math.max(last, microsOf(timeUnixNano)), 0)
 })
 
-function readSpan(span: SpanMessage): OtlpSpan {
+function readSpan(span: SpanMessage, left: ReadonlyMap<number, number>): OtlpSpan {
   return {
     traceId: hex(span.traceId),
     spanId: hex(span.spanId),
@@ -329,9 +345,9 @@ function readSpan(span: SpanMessage): OtlpSpan {
     attributes: readAttributes(span.attributes),
     droppedAttributes: span.droppedAttributesCount,
     events: span.events.map(readEvent),
-    droppedEvents: span.droppedEventsCount,
+    droppedEvents: span.droppedEventsCount + (left.get(EVENTS) ?? 0),
     links: span.links.map(readLink),
-    droppedLinks: span.droppedLinksCount,
+    droppedLinks: span.droppedLinksCount + (left.get(LINKS) ?? 0),
     statusCode: span.status?.code ?? 0,
     statusMessage: span.status?.message ?? ''
   }

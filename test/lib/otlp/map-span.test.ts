@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
+import { TRUNCATED } from '../../../lib/otlp/fit-span.ts'
 import { readExport } from '../../../lib/otlp/read-export.ts'
 import { MAX_DOCUMENT_BYTES } from '../../../lib/schema/input.ts'
 import { toProtobuf } from '../../fixtures/bodies/fuzz-otlp.ts'
@@ -269,16 +270,20 @@ t.test('what no column can hold is mended, and kept as it was', async t => {
 t.test('of more events or links than a document can hold, no more are read than make it too large', async t => {
   const event = { name: 'x', timeUnixNano: '0' }
   const link = { traceId: '', spanId: '' }
-  for (const [name, given] of [
-    ['otel.events', { events: Array.from({ length: 100_000 }, () => event) }],
-    ['otel.links', { links: Array.from({ length: 100_000 }, () => link) }]
+  for (const [name, given, dropped] of [
+    ['otel.events', { events: Array.from({ length: 100_000 }, () => event) }, 'otel.dropped_events_count'],
+    ['otel.links', { links: Array.from({ length: 100_000 }, () => link) }, 'otel.dropped_links_count']
   ] as const) {
     const request = exportOf({ ...otlpSpan(), ...given })
-    for (const read of [readRequest(request), readExport(toProtobuf(request), 'protobuf')]) {
-      const [mapped] = [...read.traces.values()].flat()
-      const { length } = mapped?.span.attributes?.stored ?? ''
-      t.ok(length > MAX_DOCUMENT_BYTES, `${name}: the span is too large`)
-      t.ok(length < 1.5 * MAX_DOCUMENT_BYTES, `${name}: ${length} characters`)
+    for (const { traces } of [readRequest(request), readExport(toProtobuf(request), 'protobuf')]) {
+      const attributes = JSON.parse([...traces.values()].flat()[0]?.span.attributes?.stored ?? '{}')
+      t.match(attributes[name], /^\[\{.* bytes in all\]$/, `${name} is cut`)
+      const [cut] = attributes[TRUNCATED]
+      t.ok(
+        cut.bytes > MAX_DOCUMENT_BYTES - 100_000 && cut.bytes < 1.5 * MAX_DOCUMENT_BYTES,
+        `${cut.bytes} bytes were read`
+      )
+      t.ok(attributes[dropped] > 50_000 && attributes[dropped] < 100_000, `${attributes[dropped]} were not read`)
     }
   }
 })
