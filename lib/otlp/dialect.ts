@@ -36,6 +36,10 @@ export interface Dialect {
   readonly output?: readonly Source[]
   /** Attributes that name a span of this kind better than its own name does. */
   readonly names?: Readonly<Partial<Record<SpanKind, readonly string[]>>>
+  /** Attributes that hold the span's name with its values filled in, where the name itself is a template. */
+  readonly message?: readonly string[]
+  /** Attributes whose texts are JSON. Others are JSON only where their source says so. */
+  readonly jsonTexts?: readonly string[]
   /** Attributes that say something about the span's trace. */
   readonly trace?: TraceNames
 }

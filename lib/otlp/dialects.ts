@@ -5,11 +5,13 @@
 import type { Dialect, TraceNames } from './dialect.ts'
 import { genAi } from './dialects/gen-ai.ts'
 import { langfuse } from './dialects/langfuse.ts'
+import { logfire } from './dialects/logfire.ts'
+import { mlflow } from './dialects/mlflow.ts'
 import { openInference } from './dialects/open-inference.ts'
 import { openLlmetry } from './dialects/open-llmetry.ts'
 import { vercelAi } from './dialects/vercel-ai.ts'
 
-export const dialects: readonly Dialect[] = [langfuse, openInference, vercelAi, openLlmetry, genAi]
+export const dialects: readonly Dialect[] = [langfuse, openInference, vercelAi, openLlmetry, mlflow, logfire, genAi]
 
 /** The names of all dialects for one field, in order, each name once. */
 export const namesOf = (list: (dialect: Dialect) => readonly string[] | undefined): readonly string[] => [

@@ -39,6 +39,8 @@ const INPUTS = dialects.flatMap(dialect => dialect.input ?? [])
 const OUTPUTS = dialects.flatMap(dialect => dialect.output ?? [])
 /** The attributes that name spans, by kind. */
 const NAMES = Object.fromEntries(SPAN_KINDS.map(kind => [kind, namesOf(({ names }) => names?.[kind])]))
+const MESSAGES = namesOf(({ message }) => message)
+const JSON_TEXTS = new Set(namesOf(({ jsonTexts }) => jsonTexts))
 const OTEL_KINDS = ['', 'internal', 'server', 'client', 'producer', 'consumer']
 const STATUSES = ['unset', 'ok', 'error'] as const
 /** Some senders write this as the parent of a root. */
@@ -47,9 +49,9 @@ const NO_PARENT = '0'.repeat(16)
 /** Maps a span whose ids and times are in order. */
 export function mapSpan(span: OtlpSpan, origin: DescribedOrigin): MappedSpan {
   const { startMicros, endMicros, events } = span
-  const fields = new Fields(span.attributes)
+  const fields = new Fields(span.attributes, JSON_TEXTS)
   const kind = readKind(fields)
-  const better = takeText(fields, NAMES[kind] ?? [], MAX_NAME)
+  const better = takeText(fields, NAMES[kind] ?? [], MAX_NAME) ?? takeText(fields, MESSAGES, MAX_NAME)
   const name = better ?? columnText(span.name)
   const startedAt = timestampOf(startMicros)
   const parentSpanId = span.parentSpanId === '' || span.parentSpanId === NO_PARENT ? null : span.parentSpanId

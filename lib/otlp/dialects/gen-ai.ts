@@ -24,7 +24,9 @@ const byOperation = kindBy(
     agent_step: 'chain',
     retrieval: 'retriever',
     search_memory: 'retriever',
-    embeddings: 'embedding'
+    embeddings: 'embedding',
+    rerank: 'reranker',
+    image_generation: 'llm'
   },
   'custom'
 )
@@ -41,7 +43,8 @@ export const genAi: Dialect = {
   inputTokens: ['gen_ai.usage.input_tokens', 'gen_ai.usage.prompt_tokens'],
   outputTokens: ['gen_ai.usage.output_tokens', 'gen_ai.usage.completion_tokens'],
   totalTokens: ['gen_ai.usage.total_tokens'],
-  cost: ['gen_ai.usage.cost'],
+  // The second is LiteLLM's.
+  cost: ['gen_ai.usage.cost', 'gen_ai.cost.total_cost'],
   costParts: ['gen_ai.usage.input_cost', 'gen_ai.usage.output_cost'],
   input: [
     composed(readInput),

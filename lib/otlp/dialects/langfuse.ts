@@ -1,5 +1,5 @@
 /** Langfuse's SDKs. They describe an observation on its span, and the trace on any span of the trace. */
-import { type Dialect, kindBy, loose } from '../dialect.ts'
+import { type Dialect, json, kindBy } from '../dialect.ts'
 
 export const langfuse: Dialect = {
   kind: kindBy(
@@ -17,8 +17,8 @@ export const langfuse: Dialect = {
   model: ['langfuse.observation.model.name'],
   usageDetails: ['langfuse.observation.usage_details'],
   costDetails: ['langfuse.observation.cost_details'],
-  input: [loose('langfuse.observation.input')],
-  output: [loose('langfuse.observation.output')],
+  input: [json('langfuse.observation.input')],
+  output: [json('langfuse.observation.output')],
   trace: {
     root: ['langfuse.internal.is_app_root', 'langfuse.internal.as_root'],
     name: ['langfuse.trace.name'],

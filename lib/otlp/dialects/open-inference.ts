@@ -18,8 +18,8 @@ export const openInference: Dialect = {
     'custom'
   ),
   model: [
-    'llm.model_name',
     'llm.response.model_name',
+    'llm.model_name',
     'llm.request.model_name',
     'embedding.model_name',
     'reranker.model_name'

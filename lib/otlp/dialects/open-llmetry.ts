@@ -1,5 +1,5 @@
 /** OpenLLMetry: Traceloop's conventions, beside those of OpenTelemetry that its instrumentations also send. */
-import { type Dialect, kindBy, loose } from '../dialect.ts'
+import { type Dialect, json, kindBy } from '../dialect.ts'
 import type { Fields } from '../fields.ts'
 
 const byEntity = kindBy(
@@ -19,8 +19,8 @@ const VECTOR_DATABASES = ['chroma', 'lancedb', 'marqo', 'milvus', 'pinecone', 'q
 export const openLlmetry: Dialect = {
   kind: fields => byRequest(fields) ?? byEntity(fields) ?? (isVectorQuery(fields) ? 'retriever' : undefined),
   totalTokens: ['llm.usage.total_tokens'],
-  input: [loose('traceloop.entity.input')],
-  output: [loose('traceloop.entity.output')],
+  input: [json('traceloop.entity.input')],
+  output: [json('traceloop.entity.output')],
   names: {
     agent: ['traceloop.entity.name'],
     tool: ['traceloop.entity.name'],

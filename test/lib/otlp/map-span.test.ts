@@ -54,6 +54,8 @@ t.test('kinds, as each dialect says them', async t => {
       ['chain', 'invoke_workflow', 'plan', 'agent_step'],
       ['retriever', 'retrieval', 'search_memory'],
       ['embedding', 'embeddings'],
+      ['reranker', 'rerank'],
+      ['llm', 'image_generation'],
       ['custom', 'create_memory', 'toString']
     ],
     'openinference.span.kind': [
@@ -77,6 +79,13 @@ t.test('kinds, as each dialect says them', async t => {
       ['llm', 'generation'],
       ...['agent', 'tool', 'chain', 'retriever', 'embedding'].map(kind => [kind, kind] as [string, string]),
       ['custom', 'span', 'event', 'guardrail', 'evaluator']
+    ],
+    'mlflow.spanType': [
+      ['llm', '"LLM"', '"CHAT_MODEL"', 'CHAT_MODEL'],
+      ...['agent', 'tool', 'chain', 'retriever', 'embedding', 'reranker'].map(
+        kind => [kind, JSON.stringify(kind.toUpperCase())] as [string, string]
+      ),
+      ['custom', '"PARSER"', '"UNKNOWN"']
     ],
     'ai.operationId': [
       ['llm', 'ai.generateText.doGenerate', 'ai.streamText.doStream', 'ai.generateObject.doGenerate'],
@@ -104,6 +113,27 @@ t.test('kinds, as each dialect says them', async t => {
   )
 })
 
+const used = (inputTokens: number, outputTokens: number, totalTokens?: number) => ({
+  inputTokens,
+  outputTokens,
+  ...(totalTokens !== undefined && { totalTokens })
+})
+
+/** Counts in an object, as SDKs send them. */
+function usageDetails(name: string): [Record<string, unknown>, object][] {
+  const cases: [object, object][] = [
+    [{ input: 3, output: 4, total: 7 }, used(3, 4, 7)],
+    [{ prompt_tokens: 3, completion_tokens: 4, total_tokens: 7 }, used(3, 4, 7)],
+    [{ input_tokens: 3, output_tokens: 4, total_tokens: 7, 'input_tokens_details.cached_tokens': 2 }, used(3, 4, 7)],
+    [{ input_tokens: 3, output_tokens: 4, cache_creation_input_tokens: 10, cache_read_input_tokens: 20 }, used(33, 4)],
+    [{ input: 60, input_cached_tokens: 40, output: 12, output_reasoning_tokens: 8, total: 120 }, used(100, 20, 120)],
+    [{ input: 60, input_cache_read: 30, input_cache_creation: 10, output: 12 }, used(100, 12)],
+    [{ input: 60, input_tokens: 100, output: 20, output_tokens: 20 }, used(60, 20)],
+    [{ input: 60, input_audio: -1, input_text: 'x', output: 1 }, used(60, 1)]
+  ]
+  return cases.map(([details, usage]) => [{ [name]: JSON.stringify(details) }, { usage }])
+}
+
 t.test('fields, as each dialect names them', async t => {
   const message = { role: 'user', content: 'hi' }
   const cases: [Record<string, unknown>, object][] = [
@@ -122,6 +152,26 @@ t.test('fields, as each dialect names them', async t => {
     [{ 'llm.cost.total': 2, 'llm.cost.prompt': 1 }, { costUsd: 2 }],
     [{ 'langfuse.observation.cost_details': '{"input":0.25,"output":0.5}' }, { costUsd: 0.75 }],
     [{ 'langfuse.observation.usage_details': '{bad' }, { usage: undefined }],
+    ...usageDetails('langfuse.observation.usage_details'),
+    [{ 'mlflow.chat.tokenUsage': '{"input_tokens":3,"output_tokens":4,"total_tokens":7}' }, { usage: used(3, 4, 7) }],
+    [{ 'gen_ai.cost.total_cost': 0.5 }, { costUsd: 0.5 }],
+    [{ 'operation.cost': 0.5 }, { costUsd: 0.5 }],
+    [{ 'llm.model_name': 'asked', 'llm.response.model_name': 'served' }, { model: 'served' }],
+    [
+      {
+        'mlflow.llm.model': '"m"',
+        'mlflow.llm.provider': '"p"',
+        'mlflow.spanInputs': '{"q":1}',
+        'mlflow.spanOutputs': '"so"'
+      },
+      { kind: 'llm', model: 'm', provider: 'p', input: { q: 1 }, output: 'so' }
+    ],
+    [{ 'logfire.msg': 'asked for 3 rows', 'logfire.msg_template': 'asked for {n} rows' }, { name: 'asked for 3 rows' }],
+    [
+      { 'langfuse.observation.output': '"\\"pro\\""', 'langfuse.observation.input': '"how?"' },
+      { output: '"pro"', input: 'how?' }
+    ],
+    [{ 'traceloop.entity.output': '"done"' }, { output: 'done' }],
     [{ 'gen_ai.prompt.0.role': 'user', 'gen_ai.prompt.0.content': 'hi' }, { input: [message] }],
     [
       { 'gen_ai.completion.0.content': 'yes', 'gen_ai.completion.0.tool_calls.0.name': 'f' },
