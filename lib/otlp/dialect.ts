@@ -40,6 +40,8 @@ export interface Dialect {
   readonly message?: readonly string[]
   /** Attributes whose texts are JSON. Others are JSON only where their source says so. */
   readonly jsonTexts?: readonly string[]
+  /** Attributes that may repeat, as a raw request or response, what the span's input and output hold. */
+  readonly raw?: readonly string[]
   /** Attributes that say something about the span's trace. */
   readonly trace?: TraceNames
 }

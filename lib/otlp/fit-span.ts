@@ -31,7 +31,10 @@ const LEAST_BYTES = 512
 const LEAST_LENGTH = Math.floor(LEAST_BYTES / 6)
 /** What is left of a file in base64: enough to see what it was. */
 const FILE_BYTES = 128
-const FILE = /^(?:data:[^,]{0,200};base64,)?[A-Za-z0-9+/_-]{1024,}={0,2}$/
+const FILE_LENGTH = 1024
+const DATA_URI = /^data:[^,]{0,200};base64,/
+/** What no base64 holds. A pattern of the whole text would need a stack as deep as the text is long. */
+const NO_BASE64 = /[^A-Za-z0-9+/_-]/
 
 type Span = Reading<SpanInput>
 
@@ -97,8 +100,9 @@ class Fitting {
     this.#makeWay()
     const fields = [this.#input, this.#output, ...this.#attributes, ...this.#events.flat()]
     const texts = fields.flatMap(field => textsIn(field))
-    for (const file of texts.filter(({ text }) => FILE.test(text)).sort(largestFirst)) this.#cut(file, FILE_BYTES)
-    const others = texts.filter(({ text }) => !FILE.test(text))
+    const files = texts.filter(isFile)
+    const others = texts.filter(piece => !isFile(piece))
+    for (const file of files.sort(largestFirst)) this.#cut(file, FILE_BYTES)
     if (sum(others, ({ bytes }) => bytes - LEAST_BYTES) >= this.#excess) {
       this.#cutLongest(others)
     } else {
@@ -176,6 +180,11 @@ class Fitting {
     if (rest.length > 0) listed.push({ place: `${rest.length} more`, bytes: sum(rest, ({ bytes }) => bytes) })
     return { name: TRUNCATED, place: '', value: listed }
   }
+}
+
+function isFile({ text }: Piece): boolean {
+  const from = DATA_URI.exec(text.slice(0, 300))?.[0].length ?? 0
+  return text.length - from >= FILE_LENGTH && !NO_BASE64.test(text.slice(from).replace(/={1,2}$/, ''))
 }
 
 const largestFirst = (a: { readonly bytes: number }, b: { readonly bytes: number }): number => b.bytes - a.bytes

@@ -12,6 +12,7 @@ import type { Source } from './dialect.ts'
 import { dialects, namesOf } from './dialects.ts'
 import { Fields } from './fields.ts'
 import { fitSpan } from './fit-span.ts'
+import { keptOnce } from './kept-once.ts'
 import { readKind } from './kind.ts'
 import { cut, shortText, storable } from './text.ts'
 import { readHints } from './trace-hints.ts'
@@ -41,6 +42,7 @@ const OUTPUTS = dialects.flatMap(dialect => dialect.output ?? [])
 const NAMES = Object.fromEntries(SPAN_KINDS.map(kind => [kind, namesOf(({ names }) => names?.[kind])]))
 const MESSAGES = namesOf(({ message }) => message)
 const JSON_TEXTS = new Set(namesOf(({ jsonTexts }) => jsonTexts))
+const RAW = new Set(namesOf(({ raw }) => raw))
 const OTEL_KINDS = ['', 'internal', 'server', 'client', 'producer', 'consumer']
 const STATUSES = ['unset', 'ok', 'error'] as const
 /** Some senders write this as the parent of a root. */
@@ -71,15 +73,27 @@ export function mapSpan(span: OtlpSpan, origin: DescribedOrigin): MappedSpan {
     input: readFirst(INPUTS, fields, events),
     output: readFirst(OUTPUTS, fields, events),
     events: events.slice(0, MAX_EVENTS).map(mapEvent),
-    // The attributes come last, when it is known which of them were taken.
-    attributes: describeAttributes(span, name, fields, origin)
+    attributes: undefined as FreeJson | undefined
   }
+  // The attributes come last, when it is known which of them were taken.
+  mapped.attributes = describeAttributes(span, mapped, fields, origin)
   const hints = readHints(span, fields, name, parentSpanId, origin.resource)
   return { span: fitSpan(mapped as Reading<SpanInput>), hints }
 }
 
-function describeAttributes(span: OtlpSpan, name: string, fields: Fields, origin: DescribedOrigin): FreeJson {
-  const members = [...readMembers(fields.rest()), ...describeSpan(span, name), ...origin.members]
+type Taken = { readonly name: string; readonly input: FreeJson | undefined; readonly output: FreeJson | undefined }
+
+function describeAttributes(
+  span: OtlpSpan,
+  { name, input, output }: Taken,
+  fields: Fields,
+  origin: DescribedOrigin
+): FreeJson {
+  const rest = Array.from(fields.rest(), ([name, value]): [string, Json] => [
+    name,
+    RAW.has(name) ? keptOnce(value, [input, output]) : value
+  ])
+  const members = [...readMembers(rest), ...describeSpan(span, name), ...origin.members]
   return freeObject(withoutRepetitions(members))
 }
 

@@ -30,7 +30,10 @@ export const openInference: Dialect = {
   totalTokens: ['llm.token_count.total'],
   cost: ['llm.cost.total'],
   costParts: ['llm.cost.prompt', 'llm.cost.completion'],
+  raw: ['input.value', 'output.value'],
   input: [
+    structured(indexed('llm.input_messages')),
+    structured(loose('reranker.query')),
     payload('input'),
     indexed('llm.input_messages'),
     loose('tool.parameters'),
@@ -38,6 +41,9 @@ export const openInference: Dialect = {
     indexed('reranker.input_documents')
   ],
   output: [
+    structured(indexed('llm.output_messages')),
+    structured(indexed('retrieval.documents')),
+    structured(indexed('reranker.output_documents')),
     payload('output'),
     indexed('llm.output_messages'),
     indexed('retrieval.documents'),
@@ -51,6 +57,17 @@ export const openInference: Dialect = {
     tags: ['tag.tags'],
     metadata: ['metadata']
   }
+}
+
+/**
+ * The kinds of spans whose `input.value` and `output.value` are often dumps, such as the constructors of LangChain's
+ * messages or what Python prints of an object. There the structured form comes first.
+ */
+const DUMPING = ['LLM', 'RETRIEVER', 'RERANKER']
+
+function structured(source: Source): Source {
+  return (fields, events) =>
+    DUMPING.includes(String(fields.get('openinference.span.kind'))) ? source(fields, events) : undefined
 }
 
 /** Reads `input.value` (or `output.value`); the attribute `input.mime_type` says whether it is JSON. */

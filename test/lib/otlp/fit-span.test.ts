@@ -77,6 +77,13 @@ t.test('files go before texts', async t => {
   t.equal(cutsOf(fitted).length, 2)
 })
 
+t.test('a text as long as an export can have', async t => {
+  for (const text of ['x', 'x y']) {
+    const fitted = fitSpan(spanOf({ attributes: { text: text.repeat(8_000_000 / text.length) } }))
+    t.ok(bytesOf(fitted) <= MAX_DOCUMENT_BYTES, text)
+  }
+})
+
 t.test('many small values: whole values are cut as JSON, and attributes are left out at last', async t => {
   const numbers = Array.from({ length: 300_000 }, (_, i) => i)
   const fitted = fitSpan(spanOf({ input: numbers, output: 'short' }))

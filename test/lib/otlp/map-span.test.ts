@@ -189,6 +189,28 @@ t.test('fields, as each dialect names them', async t => {
     [{ 'input.value': '{"a":1}', 'input.mime_type': 'text/plain' }, { input: '{"a":1}' }],
     [{ 'input.value': '12', 'input.mime_type': 'application/json' }, { input: 12 }],
     [{ 'input.value': '{bad', 'input.mime_type': 'application/json' }, { input: '{bad' }],
+    ...['LLM', 'RETRIEVER', 'RERANKER', 'CHAIN'].map((kind): [Record<string, unknown>, object] => [
+      {
+        'openinference.span.kind': kind,
+        'input.value': '{"lc":1}',
+        'output.value': '[<NodeWithScore>]',
+        ...(kind === 'RERANKER' && { 'reranker.query': 'q', 'reranker.output_documents.0.document.content': 'd' }),
+        ...(kind === 'RETRIEVER' && { 'retrieval.documents.0.document.content': 'd' }),
+        ...((kind === 'LLM' || kind === 'CHAIN') && {
+          'llm.input_messages.0.message.content': 'q',
+          'llm.output_messages.0.message.content': 'd'
+        })
+      },
+      kind === 'LLM'
+        ? {
+            input: [{ message: { content: 'q' } }],
+            output: [{ message: { content: 'd' } }],
+            attributes: { 'input.value': '{"lc":1}', 'output.value': '[<NodeWithScore>]' }
+          }
+        : kind === 'CHAIN'
+          ? { input: { lc: 1 }, output: '[<NodeWithScore>]' }
+          : { input: kind === 'RERANKER' ? 'q' : { lc: 1 }, output: [{ document: { content: 'd' } }] }
+    ]),
     [{ 'retrieval.documents.0.document.content': 'd' }, { output: [{ document: { content: 'd' } }] }],
     [
       { 'traceloop.entity.input': '{"q":1}', 'traceloop.entity.output': 'done' },
@@ -301,6 +323,33 @@ t.test('what a span says of its trace', async t => {
   t.equal(mapOne({ parentSpanId, flags: 0x101 }).hints.level, 3)
   t.equal(mapOne({ parentSpanId, flags: 0x301 }).hints.level, 2, 'its parent is in another process')
   t.equal(mapOne({ parentSpanId, attributes: { 'langfuse.internal.is_app_root': true } }).hints.level, 2)
+})
+
+t.test('what stands twice is kept once', async t => {
+  const [question, answer] = ['why? '.repeat(100), 'so. '.repeat(100)]
+  const NOTE = '[as in input or output]'
+  const request = { model: 'm', n: 1.5, messages: [{ role: 'user', content: question }, { content: `${question}!` }] }
+  const span = mapAttributes({
+    'openinference.span.kind': 'LLM',
+    'llm.input_messages.0.message.content': question,
+    'llm.output_messages.0.message.content': answer,
+    'input.value': JSON.stringify(request),
+    'output.value': answer,
+    'llm.prompt': question
+  })
+  t.same(span.input, [{ message: { content: question } }])
+  t.equal(span.attributes['output.value'], NOTE)
+  const [message, other] = request.messages
+  const left = { ...request, messages: [{ ...message, content: NOTE }, other] }
+  t.equal(span.attributes['input.value'], JSON.stringify(left), 'a text that is only alike stays')
+  t.equal(span.attributes['llm.prompt'], question, 'what is no raw request or response stays')
+  const python = `ChatMessage(content='${question}')`
+  const repr = mapAttributes({
+    'openinference.span.kind': 'LLM',
+    'llm.input_messages.0.message.content': question,
+    'input.value': python
+  })
+  t.equal(repr.attributes['input.value'], python, 'what is no JSON stays')
 })
 
 t.test('what no column can hold is mended, and kept as it was', async t => {
