@@ -98,9 +98,11 @@ type Claims = Map<string, Claim>
 /** The grade of what a span states about the trace: better than all levels. */
 const SAID = 0
 /**
- * The grades of a model that is not the root's: an llm span was called with its model, another span only mentions one.
+ * The grades of a model and its provider: an llm span called it; the root, or else another span, only mentions one, which
+ * may be the framework.
  */
-const CALLED = 2
+const CALLED = 1
+const OF_ROOT = 2
 const NOT_CALLED = 3
 /** The prefix of metadata's keys in the names of ranks. */
 const KEY = 'metadata.'
@@ -162,7 +164,7 @@ function settle(before: GatheredState | undefined, speakers: readonly GatheredSp
 function* claimsOf(span: GatheredSpan): Generator<[field: string, grade: number, order: number, value: string]> {
   const { hints, provider, model, kind } = span
   const { level, startMicros, endMicros } = hints
-  const ofModel = level === ROOT ? ROOT : kind === 'llm' ? CALLED : NOT_CALLED
+  const ofModel = kind === 'llm' ? CALLED : level === ROOT ? OF_ROOT : NOT_CALLED
   yield ['name', hints.name === undefined ? level : SAID, startMicros, hints.name ?? hints.ownName]
   if (level !== INNER) yield ['times', level, startMicros, '']
   const input = hints.input ?? span.input
@@ -221,8 +223,8 @@ interface Free {
 }
 
 /**
- * Input, output and metadata, as far as they fit into one document. If they do not, the trace goes without the output,
- * then without the input, then without the new metadata. The spans keep all of them.
+ * Input, output and metadata, as far as they fit into one document. If they do not, the trace goes without the output, or
+ * without the input if that helps, then without both, then without the new metadata. The spans keep all of them.
  */
 function fit(traceId: string, fields: TraceFields, claims: Claims, before: GatheredState | undefined): Free {
   const stored = before === undefined ? null : undefined
@@ -237,6 +239,7 @@ function fit(traceId: string, fields: TraceFields, claims: Claims, before: Gathe
   const tries: Omit<Free, 'documentBytes'>[] = [
     { input, output, metadata },
     { input, output: output && null, metadata },
+    { input: input && null, output, metadata },
     { input: input && null, output: output && null, metadata },
     { input: input && null, output: output && null, metadata: fields.metadata }
   ]

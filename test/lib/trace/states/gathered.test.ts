@@ -24,7 +24,7 @@ function meaning(spans: readonly GatheredSpan[]) {
       })
     )
   const root = pick(each => ({ value: each.hints.level === INNER ? null : each }))
-  const grade = (each: GatheredSpan) => (each.hints.level === ROOT ? 1 : each.kind === 'llm' ? 2 : 3)
+  const grade = (each: GatheredSpan) => (each.kind === 'llm' ? 1 : each.hints.level === ROOT ? 2 : 3)
   const keys = new Set(spans.flatMap(({ hints }) => Object.keys(hints.metadata)))
   const metadata = [...keys].map(key => [
     key,
@@ -196,6 +196,18 @@ t.test('leaves out of the trace what does not fit its document', async t => {
     span(1, 0, 9, { input: '1', metadata: undefined, hints: { level: ROOT, metadata: { k: big, l: big } } } as Given)
   ])
   t.strictSame(rooted.trace.metadata, {})
+})
+
+t.test('input and output are each tried alone', async t => {
+  const large = JSON.stringify('x'.repeat(MAX_DOCUMENT_BYTES))
+  const small = JSON.stringify('x')
+  for (const [input, output] of [
+    [large, small],
+    [small, large]
+  ] as const) {
+    const { trace } = exported([span(1, 1, 2, { input, output, hints: { level: ROOT } })])
+    t.same([trace.input, trace.output], [input === small ? small : null, output === small ? small : null])
+  }
 })
 
 t.test('a patched key of metadata stays as it is', async t => {
