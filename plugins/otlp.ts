@@ -1,5 +1,7 @@
 /** Takes spans as OpenTelemetry's exporters send them: over HTTP, in protobuf or JSON. */
+import { readExporterAuthorization } from '../lib/access/authorization.ts'
 import type { App } from '../lib/app.ts'
+import { isProtobuf } from '../lib/http/otlp-address.ts'
 import { Content, JsonText } from '../lib/http/route.ts'
 import { encodeJson } from '../lib/otlp/wire/json-request.ts'
 import { encodeProtobuf } from '../lib/otlp/wire/protobuf.ts'
@@ -11,6 +13,7 @@ export default function otlp(app: App) {
     path: '/api/v1/otlp/v1/traces',
     operation: 'recordOtlp',
     access: 'traces:write',
+    readAuthorization: readExporterAuthorization,
     summary: 'Record spans that OpenTelemetry sends',
     description:
       'OTLP over HTTP. Spans are gathered into traces by their trace ids, in any order and over any number of exports; a ' +
@@ -21,21 +24,18 @@ export default function otlp(app: App) {
     binary: {
       type: PROTOBUF_TYPE,
       body: 'An `ExportTraceServiceRequest` of opentelemetry-proto.',
-      reply: 'An `ExportTraceServiceResponse`, to a request in this encoding.'
+      reply: 'An `ExportTraceServiceResponse`, to a request in this encoding.',
+      error: 'A `google.rpc.Status`, to a request in this encoding.'
     },
     takesBody: true,
     replies: { 200: ExportReply },
     outcomes: { 200: 'Every span is stored, or counted in `partialSuccess`.' },
     errors: ['invalid_request', 'trial_limit_reached'],
     async handler({ key, payload, headers }) {
-      const isProtobuf = isProtobufType(headers['content-type'])
-      const { rejectedSpans, message } = await app.ingest.export(key, payload, isProtobuf ? 'protobuf' : 'json')
-      if (!isProtobuf) return { body: new JsonText(encodeJson(rejectedSpans, message)) }
+      const isBinary = isProtobuf(headers)
+      const { rejectedSpans, message } = await app.ingest.export(key, payload, isBinary ? 'protobuf' : 'json')
+      if (!isBinary) return { body: new JsonText(encodeJson(rejectedSpans, message)) }
       return { body: new Content(PROTOBUF_TYPE, encodeProtobuf(rejectedSpans, message)) }
     }
   })
 }
-
-/** Whether the body is protobuf. A body with any other Content-Type is read as JSON, as on all routes. */
-const isProtobufType = (type: string | string[] | undefined): boolean =>
-  /^application\/(x-)?protobuf\b/i.test(String(type))

@@ -5,8 +5,11 @@ import { type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import { type ErrorCode, RETRY_AFTER_S, type Refusal } from '../errors.ts'
 import { MAX_BODY_BYTES } from '../schema/input.ts'
+import { PROTOBUF_TYPE } from '../schema/otlp.ts'
 import { type Exchange, nextRequestId } from './exchange.ts'
+import { isOtlpAddress, isProtobuf } from './otlp-address.ts'
 import { Content, JsonText, type Reply } from './route.ts'
+import { encodeStatus } from './rpc-status.ts'
 
 const JSON_TYPE = 'application/json'
 
@@ -32,10 +35,21 @@ export function sendReply(exchange: Exchange, reply: Reply): void {
   write(exchange, status, type, bytes, headers)
 }
 
-/** Sends the error envelope. `status` differs from the code's own only for requests that node's parser refused. */
+/**
+ * Sends an error: the envelope, or a `google.rpc.Status` to a request of OTLP in protobuf, whose senders read nothing
+ * else. `status` differs from the code's own only for requests that node's parser refused.
+ */
 export function sendRefusal(exchange: Exchange, refusal: Refusal, status: number = refusal.status): void {
   const { code, message, headers } = refusal
-  write(exchange, status, JSON_TYPE, envelope(code, message, exchange.requestId), headers, ERROR_HEADERS[code])
+  const [type, bytes] = asksForStatus(exchange)
+    ? [PROTOBUF_TYPE, encodeStatus(refusal)]
+    : [JSON_TYPE, envelope(code, message, exchange.requestId)]
+  write(exchange, status, type, bytes, headers, ERROR_HEADERS[code])
+}
+
+function asksForStatus({ route, request }: Exchange): boolean {
+  const isOtlp = route === undefined ? isOtlpAddress(request.url ?? '') : route.binary !== undefined
+  return isOtlp && isProtobuf(request.headers)
 }
 
 /** Answers on a bare socket, and closes it: if node's parser refuses a request, there is no response object. */

@@ -66,6 +66,8 @@ export interface RouteOptions<Q extends TObject = TObject> {
    * request.
    */
   guard?(request: Pick<RequestOf<unknown>, 'headers' | 'localPort'>): Readonly<Record<string, string>>
+  /** Gives the Authorization header as `Bearer KEY`, if clients of this route send it in other forms as well. */
+  readonly readAuthorization?: (header: string | undefined) => string | undefined
   readonly summary: string
   readonly description?: string
   readonly query?: Q
@@ -73,8 +75,11 @@ export interface RouteOptions<Q extends TObject = TObject> {
   readonly body?: TSchema
   /** The limit of the decoded body, in bytes. MAX_BODY_BYTES if it is left out. */
   readonly maxBodyBytes?: number
-  /** A media type other than JSON that the body can have, and the answer then has. The texts describe both. */
-  readonly binary?: { readonly type: string; readonly body: string; readonly reply: string }
+  /**
+   * A media type other than JSON that the body can have, and the answer then has, errors included. The texts describe
+   * them. Errors are then `google.rpc.Status` (lib/http/rpc-status.ts).
+   */
+  readonly binary?: { readonly type: string; readonly body: string; readonly reply: string; readonly error: string }
   /** Set if the route takes a body. The handler gets its bytes as `payload`, and has them parsed on a worker thread. */
   readonly takesBody?: true
   /** The schemas of success replies, by status. */

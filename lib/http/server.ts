@@ -18,6 +18,7 @@ import { ClientGone, contentEncoding, contentLength, receiveBody } from './body.
 import { BodyReservation } from './body-reservation.ts'
 import { Exchange } from './exchange.ts'
 import { findHeadFault } from './head.ts'
+import { hintAtOtlp } from './otlp-address.ts'
 import { readPathId } from './path-id.ts'
 import { Pipelining } from './pipelining.ts'
 import { sendRawRefusal, sendRefusal, sendReply } from './reply.ts'
@@ -156,7 +157,7 @@ export class HttpServer {
 
   async #answer(exchange: Exchange): Promise<Reply> {
     const { request } = exchange
-    const { endpoint, params, querystring } = this.#match(request)
+    const { endpoint, params, querystring } = this.#match(exchange)
     const { route, readQuery } = endpoint
     exchange.route = route
     if (route.guard !== undefined) exchange.guardHeaders = route.guard(exchange)
@@ -185,21 +186,25 @@ export class HttpServer {
     }
   }
 
-  #match(request: IncomingMessage): Match {
+  #match({ request, baseUrl }: Exchange): Match {
     const { method = '', url = '' } = request
     const match = this.#options.routes.find(method, url)
     if (match !== undefined) return match
     const allowed = this.#options.routes.allowed(url)
-    if (allowed.length === 0) throw new Refusal('not_found', 'There is nothing at this address.')
+    if (allowed.length === 0) {
+      const hint = hintAtOtlp(url, baseUrl)
+      throw new Refusal('not_found', `There is nothing at this address.${hint === undefined ? '' : ` ${hint}`}`)
+    }
     const Allow = allowed.join(', ')
     throw new Refusal('method_not_allowed', `This address knows only ${Allow}.`, { Allow })
   }
 
-  async #authorise(request: IncomingMessage, { access }: Route): Promise<Principal> {
+  async #authorise(request: IncomingMessage, { access, readAuthorization }: Route): Promise<Principal> {
     if (this.#options.notConfigured() !== undefined) {
       throw new Refusal('not_configured', 'This deployment is not configured; its log says what is missing.')
     }
-    const key = await this.#options.keys.authenticate(request.headers.authorization, access)
+    const { authorization } = request.headers
+    const key = await this.#options.keys.authenticate(readAuthorization?.(authorization) ?? authorization, access)
     if (access !== 'public' && access !== 'key' && !key.scopes.includes(access)) {
       throw new Refusal('insufficient_scope', `This key lacks the scope ${access}.`)
     }

@@ -53,17 +53,22 @@ export function errorResponses(route: Route, components: Components): Readonly<R
   const codes = errorCodesOf(route)
   const statuses = [...new Set(codes.map(code => ERRORS[code].status))].sort()
   return Object.fromEntries(
-    statuses.map(status => [status, { ...errorResponse(status, components), description: meanings(codes, status) }])
+    statuses.map(status => [
+      status,
+      { ...errorResponse(status, components, route.binary), description: meanings(codes, status) }
+    ])
   )
 }
 
-function errorResponse(status: number, components: Components): Ref {
+/** A route with a binary encoding has components of its own, since its errors come in that encoding too. */
+function errorResponse(status: number, components: Components, binary: Route['binary']): Ref {
   const examples = codesOf(ERROR_CODES, status).map(code => [code, { value: example(code) }])
-  return components.add('responses', nameOf(status), {
+  return components.add('responses', `${nameOf(status)}${binary === undefined ? '' : 'OfExport'}`, {
     description: meanings(ERROR_CODES, status),
     headers: { ...everyHeader(components), ...STATUS_HEADERS[status] },
     content: {
-      'application/json': { schema: components.schema(ErrorBody), examples: Object.fromEntries(examples) }
+      'application/json': { schema: components.schema(ErrorBody), examples: Object.fromEntries(examples) },
+      ...(binary && { [binary.type]: { schema: { description: binary.error } } })
     }
   })
 }

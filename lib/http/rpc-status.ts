@@ -1,0 +1,61 @@
+/**
+ * Errors as OTLP has them: a `google.rpc.Status`, in protobuf. It is the body of an error over HTTP to a request in
+ * protobuf, and the detail of an error over gRPC.
+ */
+import protobuf from 'protobufjs'
+import { type ErrorCode, RETRY_AFTER_S, type Refusal } from '../errors.ts'
+
+/** Codes of gRPC. */
+const INVALID_ARGUMENT = 3
+const NOT_FOUND = 5
+const ALREADY_EXISTS = 6
+const PERMISSION_DENIED = 7
+const RESOURCE_EXHAUSTED = 8
+const FAILED_PRECONDITION = 9
+const UNIMPLEMENTED = 12
+const INTERNAL = 13
+const UNAVAILABLE = 14
+const UNAUTHENTICATED = 16
+
+/**
+ * What each error is in gRPC. Exporters send again after RESOURCE_EXHAUSTED, OUT_OF_RANGE and UNAVAILABLE, among
+ * others: a body that is too large must be none of these.
+ */
+const RPC_CODES: { readonly [code in ErrorCode]: number } = {
+  invalid_json: INVALID_ARGUMENT,
+  invalid_trace: INVALID_ARGUMENT,
+  invalid_request: INVALID_ARGUMENT,
+  invalid_api_key: UNAUTHENTICATED,
+  insufficient_scope: PERMISSION_DENIED,
+  trial_limit_reached: PERMISSION_DENIED,
+  forbidden: PERMISSION_DENIED,
+  not_found: NOT_FOUND,
+  method_not_allowed: UNIMPLEMENTED,
+  trace_id_conflict: ALREADY_EXISTS,
+  trace_finished: FAILED_PRECONDITION,
+  span_conflict: ALREADY_EXISTS,
+  conflict: FAILED_PRECONDITION,
+  payload_too_large: INVALID_ARGUMENT,
+  unsupported_encoding: INVALID_ARGUMENT,
+  quota_exhausted: RESOURCE_EXHAUSTED,
+  internal_error: INTERNAL,
+  not_configured: INTERNAL,
+  unavailable: UNAVAILABLE
+}
+
+export const rpcCodeOf = ({ code }: Pick<Refusal, 'code'>): number => RPC_CODES[code]
+
+/** Tags of protobuf: the number of a field, and 0 for a number or 2 for what has a length. */
+const TAG = { code: 8, message: 18, details: 26, typeUrl: 10, value: 18, retryDelay: 10, seconds: 8 }
+const RETRY_INFO = 'type.googleapis.com/google.rpc.RetryInfo'
+
+/** A refusal as the bytes of a `google.rpc.Status`. If the client shall send again, it says after how long. */
+export function encodeStatus(refusal: Pick<Refusal, 'code' | 'message'>): Uint8Array {
+  const code = rpcCodeOf(refusal)
+  const status = protobuf.Writer.create().uint32(TAG.code).int32(code).uint32(TAG.message).string(refusal.message)
+  if (code !== RESOURCE_EXHAUSTED && code !== UNAVAILABLE) return status.finish()
+  const delay = protobuf.Writer.create().uint32(TAG.seconds).int64(RETRY_AFTER_S).finish()
+  const info = protobuf.Writer.create().uint32(TAG.retryDelay).bytes(delay).finish()
+  const any = protobuf.Writer.create().uint32(TAG.typeUrl).string(RETRY_INFO).uint32(TAG.value).bytes(info).finish()
+  return status.uint32(TAG.details).bytes(any).finish()
+}

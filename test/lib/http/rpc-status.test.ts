@@ -1,0 +1,21 @@
+/** Errors of OTLP, read with the schema of google.rpc as protobufjs parses it. */
+import t from 'tap'
+import { ERROR_CODES, type ErrorCode, Refusal } from '../../../lib/errors.ts'
+import { encodeStatus, rpcCodeOf } from '../../../lib/http/rpc-status.ts'
+import { decodeStatus } from '../../fixtures/bodies/rpc-status.ts'
+
+/** Codes after which the protocol has an exporter send again: CANCELLED to UNAVAILABLE, as OTLP lists them. */
+const RETRYABLE = new Set([1, 4, 8, 10, 11, 14, 15])
+
+t.test('an error is sent again by an exporter exactly where it says when', t => {
+  const retried: ErrorCode[] = []
+  for (const code of ERROR_CODES) {
+    const refusal = new Refusal(code, `why: ${code} é😀`)
+    const { retryAfterS, ...status } = decodeStatus(encodeStatus(refusal))
+    t.same(status, { code: rpcCodeOf(refusal), message: refusal.message })
+    t.equal(retryAfterS !== undefined, RETRYABLE.has(status.code), code)
+    if (retryAfterS !== undefined) retried.push(code)
+  }
+  t.same(retried, ['quota_exhausted', 'unavailable'])
+  t.end()
+})
