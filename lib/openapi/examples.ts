@@ -259,6 +259,7 @@ export const EXAMPLES: Readonly<Record<string, Examples>> = {
       200: { partialSuccess: { rejectedSpans: '1', errorMessage: 'a span of more than 768000 bytes was refused' } }
     }
   },
+  acceptOtlpMetrics: { body: { metrics: { resourceMetrics: [] } }, replies: { 200: {} } },
   listTraces: { replies: { 200: { traces: [summary], nextCursor: CURSOR, prevCursor: null, pageSize: 1 } } },
   getTrace: { replies: { 200: detail } },
   patchTraceMetadata: {

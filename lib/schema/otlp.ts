@@ -49,3 +49,16 @@ export const ExportReply = Type.Object(
   },
   { title: 'ExportTraceServiceResponse' }
 )
+
+export const MetricsRequest = Type.Object(
+  {
+    resourceMetrics: Type.Optional(
+      Type.Array(Type.Object({}, { additionalProperties: true }), {
+        description: '`ResourceMetrics` of opentelemetry-proto.'
+      })
+    )
+  },
+  { title: 'ExportMetricsServiceRequest', description: 'Metrics as OpenTelemetry has them.' }
+)
+
+export const MetricsReply = Type.Object({}, { title: 'ExportMetricsServiceResponse' })

@@ -31,11 +31,14 @@ export function decodeJsonSpans(bytes: Uint8Array): SentSpans {
 /** The count of the request that is being read. A thread reads one request at a time. */
 let parts = new Parts()
 
-/** The answer to an export. It is the empty object if no span was refused and there is no message. */
-export function encodeJson(rejectedSpans: number, errorMessage: string): string {
-  if (rejectedSpans === 0 && errorMessage === '') return '{}'
+/**
+ * The answer to an export. It is the empty object if nothing was refused and there is no message. `field` is the name
+ * of the count, which is different for each signal.
+ */
+export function encodeJson(rejected: number, errorMessage: string, field = 'rejectedSpans'): string {
+  if (rejected === 0 && errorMessage === '') return '{}'
   // Numbers of 64 bits are text in protobuf's JSON.
-  return JSON.stringify({ partialSuccess: { rejectedSpans: String(rejectedSpans), errorMessage } })
+  return JSON.stringify({ partialSuccess: { [field]: String(rejected), errorMessage } })
 }
 
 function readResourceSpans(item: JsonObject, path: string): SpanGroup[] {

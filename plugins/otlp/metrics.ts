@@ -1,0 +1,33 @@
+/**
+ * Metrics of applications are not stored. They are accepted all the same, because many libraries send them to where
+ * they send their spans, and would report an error at each of their exports.
+ */
+import type { App } from '../../lib/app.ts'
+import { MetricsReply, MetricsRequest } from '../../lib/schema/otlp.ts'
+import { signalRoute } from './signal.ts'
+
+export default function metrics(app: App) {
+  let isSaid = false
+  app.route(
+    signalRoute({
+      path: '/api/v1/otlp/v1/metrics',
+      operation: 'acceptOtlpMetrics',
+      summary: 'Accept metrics that OpenTelemetry sends, and store none',
+      description:
+        'Libraries that send metrics to where they send their spans get a success. The body is not looked at, and nothing ' +
+        'is stored: tokens and costs of traces come from spans. `OTEL_METRICS_EXPORTER=none` spares the traffic.',
+      request: 'ExportMetricsServiceRequest',
+      reply: 'ExportMetricsServiceResponse',
+      body: MetricsRequest,
+      replyBody: MetricsReply,
+      outcome: 'Received; nothing is stored.',
+      errors: [],
+      rejected: 'rejectedDataPoints',
+      take() {
+        if (!isSaid) app.log.info('metrics came in OTLP: they are accepted, and not stored; this is said once')
+        isSaid = true
+        return { rejected: 0, message: '' }
+      }
+    })
+  )
+}

@@ -1,0 +1,64 @@
+/** What the routes of OTLP's signals (traces, metrics) have in common. */
+import type { TSchema } from 'typebox'
+import { readExporterAuthorization } from '../../lib/access/authorization.ts'
+import { isProtobuf } from '../../lib/http/otlp-address.ts'
+import { Content, JsonText, type RequestOf, type RouteOptions } from '../../lib/http/route.ts'
+import { encodeJson } from '../../lib/otlp/wire/json-request.ts'
+import { encodeProtobuf } from '../../lib/otlp/wire/protobuf.ts'
+import type { OtlpEncoding } from '../../lib/otlp/wire/request.ts'
+import { MAX_EXPORT_BYTES, PROTOBUF_TYPE } from '../../lib/schema/otlp.ts'
+
+export interface Signal {
+  readonly path: string
+  readonly operation: string
+  readonly summary: string
+  readonly description: string
+  /** The messages of opentelemetry-proto, such as `ExportTraceServiceRequest`. */
+  readonly request: string
+  readonly reply: string
+  readonly body: TSchema
+  readonly replyBody: TSchema
+  readonly outcome: string
+  readonly errors: RouteOptions['errors'] & {}
+  /** The field of a partial success that counts what was refused, in JSON. In protobuf it has the same number in all. */
+  readonly rejected: string
+  /** Takes an export, and says how much of it was refused and why. */
+  take(request: Pick<RequestOf<unknown>, 'key' | 'payload'>, encoding: OtlpEncoding): Outcome | Promise<Outcome>
+}
+
+export interface Outcome {
+  readonly rejected: number
+  readonly message: string
+}
+
+/** The route of a signal. Its answer has the encoding of the request. */
+export function signalRoute(signal: Signal): RouteOptions {
+  const { path, operation, summary, description, request, reply, body, replyBody, outcome, errors } = signal
+  return {
+    method: 'POST',
+    path,
+    operation,
+    access: 'traces:write',
+    readAuthorization: readExporterAuthorization,
+    summary,
+    description,
+    body,
+    maxBodyBytes: MAX_EXPORT_BYTES,
+    binary: {
+      type: PROTOBUF_TYPE,
+      body: `An \`${request}\` of opentelemetry-proto.`,
+      reply: `An \`${reply}\`, to a request in this encoding.`,
+      error: 'A `google.rpc.Status`, to a request in this encoding.'
+    },
+    takesBody: true,
+    replies: { 200: replyBody },
+    outcomes: { 200: outcome },
+    errors,
+    async handler({ key, payload, headers }) {
+      const encoding = isProtobuf(headers) ? 'protobuf' : 'json'
+      const { rejected, message } = await signal.take({ key, payload }, encoding)
+      if (encoding === 'json') return { body: new JsonText(encodeJson(rejected, message, signal.rejected)) }
+      return { body: new Content(PROTOBUF_TYPE, encodeProtobuf(rejected, message)) }
+    }
+  }
+}

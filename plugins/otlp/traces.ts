@@ -1,0 +1,28 @@
+import type { App } from '../../lib/app.ts'
+import { ExportReply, ExportRequest } from '../../lib/schema/otlp.ts'
+import { signalRoute } from './signal.ts'
+
+export default function traces(app: App) {
+  app.route(
+    signalRoute({
+      path: '/api/v1/otlp/v1/traces',
+      operation: 'recordOtlp',
+      summary: 'Record spans that OpenTelemetry sends',
+      description:
+        'OTLP over HTTP. Spans are gathered into traces by their trace ids, in any order and over any number of exports; a ' +
+        'trace is running until its root span has come. What is sent again is recognised; what cannot be stored is counted ' +
+        'in `partialSuccess`, and the rest is stored.',
+      request: 'ExportTraceServiceRequest',
+      reply: 'ExportTraceServiceResponse',
+      body: ExportRequest,
+      replyBody: ExportReply,
+      outcome: 'Every span is stored, or counted in `partialSuccess`.',
+      errors: ['invalid_request', 'trial_limit_reached'],
+      rejected: 'rejectedSpans',
+      async take({ key, payload }, encoding) {
+        const { rejectedSpans, message } = await app.ingest.export(key, payload, encoding)
+        return { rejected: rejectedSpans, message }
+      }
+    })
+  )
+}
