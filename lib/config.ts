@@ -8,6 +8,10 @@ export interface Config {
   readonly dataDir: string
   readonly host: string
   readonly port: number
+  /** The port of OTLP over gRPC; undefined if it is off. */
+  readonly grpcPort: number | undefined
+  /** Files with the certificate and the key of the gRPC server, in PEM; undefined for no TLS. */
+  readonly grpcTls: { readonly cert: string; readonly key: string } | undefined
   /** Without a trailing slash; undefined if the address follows from the request's Host header. */
   readonly baseUrl: string | undefined
   readonly keyPrefix: string
@@ -92,11 +96,18 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     }
   }
 
+  const [cert, key] = [text('OTLP_GRPC_CERT'), text('OTLP_GRPC_KEY')]
+  if ((cert === undefined) !== (key === undefined)) {
+    throw new ConfigError('OTLP_GRPC_CERT and OTLP_GRPC_KEY must be set both or not at all')
+  }
+
   return {
     databaseUrl,
     dataDir: resolve(text('DATA_DIR') ?? './data'),
     host: text('HOST') ?? '127.0.0.1',
     port: integer('PORT', 0, 65_535) ?? 8787,
+    grpcPort: integer('OTLP_GRPC_PORT', 0, 65_535),
+    grpcTls: cert === undefined || key === undefined ? undefined : { cert: resolve(cert), key: resolve(key) },
     baseUrl: baseUrl?.href.replace(/\/+$/, ''),
     keyPrefix,
     keyDigestSecret: secret,

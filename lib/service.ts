@@ -9,6 +9,7 @@ import { Pool } from './database/pool.ts'
 import { READER_SETTINGS } from './database/reader-settings.ts'
 import type { SqlAccess } from './database/sql-access.ts'
 import { createSqlAccess } from './database/sql-access.ts'
+import type { GrpcServer } from './grpc/server.ts'
 import { describeShortage } from './health/connection-room.ts'
 import { Readiness } from './health/readiness.ts'
 import { Setup } from './health/setup.ts'
@@ -26,6 +27,8 @@ export interface Service {
   readonly url: string
   readonly host: string
   readonly port: number
+  /** The port of OTLP over gRPC; undefined if it is off. */
+  readonly grpcPort: number | undefined
   readonly app: App
   /**
    * Answers the requests under way, writes what is queued, and closes its connections. The caller closes the database.
@@ -100,31 +103,35 @@ export async function startService(
     readiness: () => readiness.findObstacles(),
     lacks: () => describeShortage(database.limit.shortage)
   }
-  const server = new HttpServer({
-    routes,
-    keys,
-    ingest,
-    readiness,
-    log,
-    metrics,
-    baseUrl: config.baseUrl,
-    notConfigured: () => setup.lacking
-  })
+  const shared = { keys, ingest, log, metrics, notConfigured: () => setup.lacking }
+  const server = new HttpServer({ ...shared, routes, readiness, baseUrl: config.baseUrl })
+  let grpc: GrpcServer | undefined
   const close = once(async () => {
     setup.stop()
-    await server.close(GRACE_MS)
+    await Promise.all([server.close(GRACE_MS), grpc?.close(GRACE_MS)])
     await within(GRACE_MS, ingest.close())
     await Promise.all([notices.close(), keyReaders.end(), readers.end(), writers.end()])
   })
+
+  async function listenGrpc(): Promise<number | undefined> {
+    if (config.grpcPort === undefined) return undefined
+    // A process that does not serve gRPC does not load its library, which takes a tenth of a second.
+    const { GrpcServer } = await import('./grpc/server.ts')
+    grpc = new GrpcServer({ ...shared, routes: routes.routes, tls: config.grpcTls })
+    const port = await grpc.listen(config.host, config.grpcPort)
+    log.info({ host: config.host, port, tls: config.grpcTls !== undefined }, 'OTLP over gRPC is served')
+    return port
+  }
 
   try {
     const { location, transport } = database
     log.info({ database: location, transport }, 'writes go to the database by COPY')
     for (const plugin of list) await plugin(app)
     await setup.start()
+    const grpcPort = await listenGrpc()
     const { address, port } = await server.listen(config.host, config.port)
     const host = address.includes(':') ? `[${address}]` : address
-    return { url: `http://${host}:${port}`, host: address, port, app, close }
+    return { url: `http://${host}:${port}`, host: address, port, grpcPort, app, close }
   } catch (error) {
     await close()
     throw error

@@ -80,6 +80,11 @@ export interface RouteOptions<Q extends TObject = TObject> {
    * them. Errors are then `google.rpc.Status` (lib/http/rpc-status.ts).
    */
   readonly binary?: { readonly type: string; readonly body: string; readonly reply: string; readonly error: string }
+  /**
+   * The method of gRPC, `/package.Service/Method`, that the handler answers as well. It is given the message as
+   * `payload`, with the Content-Type of `binary`, and answers with Content.
+   */
+  readonly grpc?: string
   /** Set if the route takes a body. The handler gets its bytes as `payload`, and has them parsed on a worker thread. */
   readonly takesBody?: true
   /** The schemas of success replies, by status. */

@@ -5,8 +5,6 @@
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
-import type { KeyRing } from '../access/auth.ts'
-import type { Principal } from '../access/principal.ts'
 import { ConfigError } from '../config.ts'
 import { Refusal } from '../errors.ts'
 import type { Readiness } from '../health/readiness.ts'
@@ -14,6 +12,7 @@ import type { Ingest } from '../ingest/ingest.ts'
 import { Admission } from '../limits/admission.ts'
 import { type Logger, logRequest } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
+import { type AuthoriseOptions, authorise } from './authorise.ts'
 import { ClientGone, contentEncoding, contentLength, receiveBody } from './body.ts'
 import { BodyReservation } from './body-reservation.ts'
 import { Exchange } from './exchange.ts'
@@ -27,17 +26,14 @@ import type { Match, RouteTable } from './route-table.ts'
 import { UnsentAnswers } from './unsent-answers.ts'
 
 /** The parts of the service that the server uses. */
-export interface ServerOptions {
+export interface ServerOptions extends AuthoriseOptions {
   readonly routes: RouteTable
-  readonly keys: Pick<KeyRing, 'authenticate'>
   readonly ingest: Pick<Ingest, 'admit'>
   readonly readiness: Pick<Readiness, 'noteRefusal'>
   readonly log: Logger
   readonly metrics: Metrics
   /** BASE_URL; undefined if it is not set. */
   readonly baseUrl: string | undefined
-  /** What the configuration lacks; undefined if it is complete. */
-  notConfigured(): string | undefined
 }
 
 /** Longer than the idle time of the usual proxies, so that the proxy closes an idle connection, and not this server. */
@@ -58,9 +54,12 @@ const SILENCE_MS = 250
 /** The status in the log if the client was gone before it was answered. */
 const CLIENT_GONE = 499
 
+/** The code of node's parser for the beginning of HTTP/2, which exporters over gRPC send. */
+const HTTP2_PREFACE = 'HPE_PAUSED_H2_UPGRADE'
 const NOT_HTTP = { status: 400, message: 'The request is not valid HTTP.' }
 const PARSER_REFUSALS: Readonly<Record<string, typeof NOT_HTTP>> = {
   HPE_HEADER_OVERFLOW: { status: 431, message: 'The request line and headers are too large.' },
+  [HTTP2_PREFACE]: { status: 400, message: 'This port speaks HTTP/1.1. OTLP over gRPC is served at OTLP_GRPC_PORT.' },
   ERR_HTTP_REQUEST_TIMEOUT: { status: 408, message: 'The request took too long to arrive.' }
 }
 
@@ -74,6 +73,7 @@ export class HttpServer {
   readonly #unsent = new UnsentAnswers()
   readonly #pipelining = new Pipelining(this.#unsent)
   #active = 0
+  #hasSaidHttp2 = false
   #closing = false
 
   constructor(options: ServerOptions) {
@@ -161,7 +161,9 @@ export class HttpServer {
     const { route, readQuery } = endpoint
     exchange.route = route
     if (route.guard !== undefined) exchange.guardHeaders = route.guard(exchange)
-    if (route.access !== 'public') exchange.key = await this.#authorise(request, route)
+    if (route.access !== 'public') {
+      exchange.key = await authorise(this.#options, route, request.headers.authorization)
+    }
     if (params.traceId !== undefined) exchange.traceId = readPathId('traceId', params.traceId)
     if (params.scoreId !== undefined) exchange.scoreId = readPathId('scoreId', params.scoreId)
     if (readQuery !== undefined) exchange.query = readQuery(querystring)
@@ -199,18 +201,6 @@ export class HttpServer {
     throw new Refusal('method_not_allowed', `This address knows only ${Allow}.`, { Allow })
   }
 
-  async #authorise(request: IncomingMessage, { access, readAuthorization }: Route): Promise<Principal> {
-    if (this.#options.notConfigured() !== undefined) {
-      throw new Refusal('not_configured', 'This deployment is not configured; its log says what is missing.')
-    }
-    const { authorization } = request.headers
-    const key = await this.#options.keys.authenticate(readAuthorization?.(authorization) ?? authorization, access)
-    if (access !== 'public' && access !== 'key' && !key.scopes.includes(access)) {
-      throw new Refusal('insufficient_scope', `This key lacks the scope ${access}.`)
-    }
-    return key
-  }
-
   /** Answers with an error. `status` differs from the code's own only for requests that node's parser refused. */
   #refuse(exchange: Exchange, error: unknown, status?: number): void {
     if (error instanceof ClientGone || exchange.response.destroyed) return
@@ -239,6 +229,7 @@ export class HttpServer {
       socket.destroy()
       return
     }
+    if (error.code === HTTP2_PREFACE) this.#sayHttp2()
     const { status, message } = PARSER_REFUSALS[error.code ?? ''] ?? NOT_HTTP
     const newest = this.#pipelining.newest(socket)
     if (newest === undefined || newest.request.complete) {
@@ -249,6 +240,16 @@ export class HttpServer {
     sendRefusal(newest, new Refusal('invalid_request', message), status)
     // Node forgets a request that was answered, and whoever waits for the rest of its body would wait for ever.
     this.#pipelining.afterAll(socket, () => newest.request.destroy())
+  }
+
+  /** Says once what to do about exporters that speak gRPC here; they try again for ever. */
+  #sayHttp2(): void {
+    if (this.#hasSaidHttp2) return
+    this.#hasSaidHttp2 = true
+    this.#options.log.warn(
+      'HTTP/2 came to the port of HTTP/1.1, as from an OTLP exporter over gRPC: set OTLP_GRPC_PORT (4317 is usual) and ' +
+        'send there, or set OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf in the application; this is said once'
+    )
   }
 
   #refuseTunnel(socket: Socket): void {

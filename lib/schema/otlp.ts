@@ -61,4 +61,7 @@ export const MetricsRequest = Type.Object(
   { title: 'ExportMetricsServiceRequest', description: 'Metrics as OpenTelemetry has them.' }
 )
 
-export const MetricsReply = Type.Object({}, { title: 'ExportMetricsServiceResponse' })
+export const MetricsReply = Type.Object(
+  {},
+  { title: 'ExportMetricsServiceResponse', description: 'Empty.', additionalProperties: true }
+)

@@ -12,6 +12,7 @@ export default function metrics(app: App) {
     signalRoute({
       path: '/api/v1/otlp/v1/metrics',
       operation: 'acceptOtlpMetrics',
+      grpc: '/opentelemetry.proto.collector.metrics.v1.MetricsService/Export',
       summary: 'Accept metrics that OpenTelemetry sends, and store none',
       description:
         'Libraries that send metrics to where they send their spans get a success. The body is not looked at, and nothing ' +

@@ -11,6 +11,8 @@ import { MAX_EXPORT_BYTES, PROTOBUF_TYPE } from '../../lib/schema/otlp.ts'
 export interface Signal {
   readonly path: string
   readonly operation: string
+  /** The method of gRPC. */
+  readonly grpc: string
   readonly summary: string
   readonly description: string
   /** The messages of opentelemetry-proto, such as `ExportTraceServiceRequest`. */
@@ -33,7 +35,7 @@ export interface Outcome {
 
 /** The route of a signal. Its answer has the encoding of the request. */
 export function signalRoute(signal: Signal): RouteOptions {
-  const { path, operation, summary, description, request, reply, body, replyBody, outcome, errors } = signal
+  const { path, operation, grpc, summary, description, request, reply, body, replyBody, outcome, errors } = signal
   return {
     method: 'POST',
     path,
@@ -50,6 +52,7 @@ export function signalRoute(signal: Signal): RouteOptions {
       reply: `An \`${reply}\`, to a request in this encoding.`,
       error: 'A `google.rpc.Status`, to a request in this encoding.'
     },
+    grpc,
     takesBody: true,
     replies: { 200: replyBody },
     outcomes: { 200: outcome },

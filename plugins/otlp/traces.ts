@@ -7,6 +7,7 @@ export default function traces(app: App) {
     signalRoute({
       path: '/api/v1/otlp/v1/traces',
       operation: 'recordOtlp',
+      grpc: '/opentelemetry.proto.collector.trace.v1.TraceService/Export',
       summary: 'Record spans that OpenTelemetry sends',
       description:
         'OTLP over HTTP. Spans are gathered into traces by their trace ids, in any order and over any number of exports; a ' +

@@ -10,6 +10,8 @@ t.test('has a default for everything', t => {
     dataDir: resolve('data'),
     host: '127.0.0.1',
     port: 8787,
+    grpcPort: undefined,
+    grpcTls: undefined,
     baseUrl: undefined,
     keyPrefix: 'spoor',
     keyDigestSecret: undefined,
@@ -35,6 +37,7 @@ t.test('takes every value', t => {
     ['HOST', '0.0.0.0', 'host', undefined],
     ['PORT', '0', 'port', 0],
     ['PORT', ' 65535 ', 'port', 65_535],
+    ['OTLP_GRPC_PORT', '4317', 'grpcPort', 4317],
     ['BASE_URL', 'https://traces.example.com/', 'baseUrl', 'https://traces.example.com'],
     ['BASE_URL', 'http://localhost:8787/spoor//', 'baseUrl', 'http://localhost:8787/spoor'],
     ['KEY_PREFIX', 'my_team-1', 'keyPrefix', undefined],
@@ -60,6 +63,7 @@ t.test('takes every value', t => {
 t.test('refuses every bad value in one line that names the variable', t => {
   const refused: [name: string, values: string[]][] = [
     ['DATABASE_URL', ['localhost', 'mysql://localhost/x', 'postgres', '/var/run/postgresql']],
+    ['OTLP_GRPC_PORT', ['-1', '65536', 'grpc']],
     ['PORT', ['-1', '65536', '80.5', '0x50', 'http', '1e3', '99999999999999999999']],
     [
       'BASE_URL',
@@ -81,6 +85,14 @@ t.test('refuses every bad value in one line that names the variable', t => {
       const read = () => readConfig({ [name]: value })
       t.throws(read, { name: 'ConfigError', message: new RegExp(`^${name} must [^\\n]+$`) }, `${name}=${value}`)
     }
+  }
+  t.end()
+})
+
+t.test('a certificate needs its key, and the other way round', t => {
+  t.match(readConfig({ OTLP_GRPC_CERT: '/c.pem', OTLP_GRPC_KEY: '/k.pem' }).grpcTls, { cert: '/c.pem', key: '/k.pem' })
+  for (const name of ['OTLP_GRPC_CERT', 'OTLP_GRPC_KEY']) {
+    t.throws(() => readConfig({ [name]: '/x.pem' }), { name: 'ConfigError', message: /both or not at all/ })
   }
   t.end()
 })

@@ -226,7 +226,9 @@ t.test('the document of the service', async t => {
 
   t.test('has one error for each status, and says for each operation which codes it may have', async t => {
     const statuses = [...new Set(documented.flatMap(errorCodesOf).map(code => ERRORS[code].status))]
-    t.equal(Object.keys(document.components.responses).length, statuses.length)
+    // Routes with a binary encoding have errors of their own, in both encodings.
+    const shared = Object.keys(document.components.responses).filter(name => !name.endsWith('OfExport'))
+    t.equal(shared.length, statuses.length)
     for (const route of documented) {
       const codes = errorCodesOf(route)
       for (const status of new Set(codes.map(code => ERRORS[code].status))) {

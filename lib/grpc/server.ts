@@ -1,0 +1,281 @@
+/**
+ * The gRPC server. It offers the routes that name a method of gRPC (`grpc` in lib/http/route.ts): a call is answered by
+ * the handler that answers the route's requests in protobuf. A call is checked in this order: key (UNAUTHENTICATED),
+ * scope (PERMISSION_DENIED), size of the message (RESOURCE_EXHAUSTED, by the library), and then as the handler does.
+ */
+import { readFileSync } from 'node:fs'
+import { createSecureContext } from 'node:tls'
+import {
+  Metadata,
+  Server,
+  ServerCredentials,
+  ServerInterceptingCall,
+  type ServerInterceptor,
+  type ServerUnaryCall,
+  type ServiceDefinition,
+  type sendUnaryData,
+  setLogger,
+  status
+} from '@grpc/grpc-js'
+import type { Principal } from '../access/principal.ts'
+import { ConfigError } from '../config.ts'
+import { Refusal } from '../errors.ts'
+import { type AuthoriseOptions, authorise } from '../http/authorise.ts'
+import { BodyReservation } from '../http/body-reservation.ts'
+import { nextRequestId } from '../http/exchange.ts'
+import { Content, type Reply, type Route } from '../http/route.ts'
+import { encodeStatus, rpcCodeOf } from '../http/rpc-status.ts'
+import type { Ingest } from '../ingest/ingest.ts'
+import { Gate } from '../limits/gate.ts'
+import { type Logger, logRequest } from '../log.ts'
+import type { Metrics } from '../metrics.ts'
+import { MAX_EXPORT_BYTES, PROTOBUF_TYPE } from '../schema/otlp.ts'
+
+export interface GrpcOptions extends AuthoriseOptions {
+  readonly routes: readonly Route[]
+  readonly ingest: Pick<Ingest, 'admit'>
+  readonly log: Logger
+  readonly metrics: Metrics
+  /** Files of a certificate and its key, in PEM; undefined for a server without TLS. */
+  readonly tls: { readonly cert: string; readonly key: string } | undefined
+}
+
+/**
+ * How many messages arrive at once. A message may have MAX_EXPORT_BYTES, and gRPC does not announce its length, so that
+ * no room can be reserved before it is there. Of calls beyond that number no message is read until another has come.
+ */
+const MOST_ARRIVING = 32
+/** How long a message may take to arrive once its turn has come. */
+const ARRIVAL_MS = 20_000
+/** How many calls a connection may have under way. The others wait at their client. */
+const MOST_CALLS = 100
+/** How often a silent connection is asked whether its client is still there. */
+const KEEPALIVE_MS = 60_000
+
+type Unary = (call: ServerUnaryCall<Buffer, Buffer>, answer: sendUnaryData<Buffer>) => void
+
+export class GrpcServer {
+  readonly #options: GrpcOptions
+  readonly #server: Server
+  readonly #arriving = new Gate(MOST_ARRIVING)
+  /** Whom the calls act for that were let in. The library gives the handler the metadata that the interceptor had. */
+  readonly #keys = new WeakMap<Metadata, Principal>()
+  readonly #routes: ReadonlyMap<string, Route>
+
+  constructor(options: GrpcOptions) {
+    this.#options = options
+    this.#routes = new Map(options.routes.flatMap(route => (route.grpc === undefined ? [] : [[route.grpc, route]])))
+    // The library writes to stderr by itself, which belongs to our log.
+    setLogger({ error: message => options.log.debug({ grpc: String(message) }, 'gRPC') })
+    this.#server = new Server({
+      'grpc.max_receive_message_length': MAX_EXPORT_BYTES,
+      'grpc.max_concurrent_streams': MOST_CALLS,
+      'grpc.keepalive_time_ms': KEEPALIVE_MS,
+      interceptors: [this.#interceptor()]
+    })
+    for (const [path, route] of this.#routes) {
+      this.#server.addService(serviceOf(path), { export: (call, answer) => void this.#serve(route, call, answer) } as {
+        export: Unary
+      })
+    }
+  }
+
+  /** Begins to listen and resolves to the port. Rejects with a ConfigError if it cannot. */
+  listen(host: string, port: number): Promise<number> {
+    const credentials = credentialsOf(this.#options.tls)
+    const authority = host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`
+    return new Promise((resolve, reject) => {
+      this.#server.bindAsync(authority, credentials, (error, bound) => {
+        if (error === null) resolve(bound)
+        else reject(new ConfigError(`OTLP_GRPC_PORT ${port} on ${host} cannot be used: ${error.message}`))
+      })
+    })
+  }
+
+  /** Takes no more calls, and waits until those under way are answered, or until the time is up. */
+  async close(graceMs: number): Promise<void> {
+    const force = setTimeout(() => this.#server.forceShutdown(), graceMs)
+    await new Promise<void>(resolve => this.#server.tryShutdown(() => resolve()))
+    clearTimeout(force)
+  }
+
+  /** Looks at the key of a call before its message is read, and lets messages in in turn. */
+  #interceptor(): ServerInterceptor {
+    return ({ path }, call) => {
+      let isArriving = false
+      let isOver = false
+      let late: NodeJS.Timeout | undefined
+      const settle = () => {
+        isOver = true
+        clearTimeout(late)
+        if (isArriving) this.#arriving.leave()
+        isArriving = false
+      }
+      const letIn = async (metadata: Metadata): Promise<boolean> => {
+        const route = this.#routes.get(path)
+        // The library answers UNIMPLEMENTED to what is no method.
+        if (route === undefined) return true
+        const startedAt = performance.now()
+        try {
+          this.#keys.set(metadata, await authorise(this.#options, route, textOf(metadata, 'authorization')))
+        } catch (error) {
+          const refusal = this.#refusalOf(error)
+          this.#report(route, nextRequestId(), startedAt, refusal.status, 0, 0, undefined)
+          call.sendStatus(failureOf(refusal))
+          return false
+        }
+        await this.#arriving.enter()
+        if (isOver) {
+          this.#arriving.leave()
+          return false
+        }
+        isArriving = true
+        late = setTimeout(() => {
+          call.sendStatus({ code: status.DEADLINE_EXCEEDED, details: 'The message took too long to arrive.' })
+        }, ARRIVAL_MS)
+        return true
+      }
+      return new ServerInterceptingCall(call, {
+        start: next =>
+          next({
+            onReceiveMetadata: (metadata, proceed) => void letIn(metadata).then(isIn => isIn && proceed(metadata)),
+            onReceiveMessage: (message, proceed) => {
+              settle()
+              proceed(message)
+            },
+            onCancel: settle
+          })
+      })
+    }
+  }
+
+  async #serve(route: Route, call: ServerUnaryCall<Buffer, Buffer>, answer: sendUnaryData<Buffer>): Promise<void> {
+    const startedAt = performance.now()
+    const requestId = nextRequestId()
+    const key = this.#keys.get(call.metadata) as Principal
+    const payload = call.request
+    let reservation: BodyReservation | undefined
+    try {
+      reservation = new BodyReservation(this.#options.ingest, payload.length)
+      const reply = await route.handler(requestOf(requestId, key, payload))
+      const bytes = bytesOf(reply)
+      this.#report(route, requestId, startedAt, 200, payload.length, bytes.length, key)
+      answer(null, bytes)
+    } catch (error) {
+      const refusal = this.#refusalOf(error, requestId)
+      this.#report(route, requestId, startedAt, refusal.status, payload.length, 0, key)
+      answer(failureOf(refusal))
+    } finally {
+      reservation?.release()
+    }
+  }
+
+  #refusalOf(error: unknown, requestId?: string): Refusal {
+    if (error instanceof Refusal) {
+      this.#options.metrics.countRefusal(error.code)
+      return error
+    }
+    this.#options.log.error(
+      { requestId, message: (error as Error).message, stack: (error as Error).stack },
+      'unexpected error'
+    )
+    return new Refusal('internal_error', 'An unexpected error; the server log has it.')
+  }
+
+  /** Writes the line of a call, with the status that its answer would have over HTTP. */
+  #report(
+    route: Route,
+    requestId: string,
+    startedAt: number,
+    status: number,
+    bytesIn: number,
+    bytesOut: number,
+    key: Principal | undefined
+  ): void {
+    const ms = Math.round((performance.now() - startedAt) * 100) / 100
+    const operation = route.operation ?? route.path
+    this.#options.metrics.countRequest(operation, status, ms)
+    const [keyId, project] = [key?.keyId, key?.projectId]
+    const path = route.grpc as string
+    logRequest(this.#options.log, {
+      requestId,
+      method: 'gRPC',
+      path,
+      route: operation,
+      status,
+      ms,
+      bytesIn,
+      bytesOut,
+      keyId,
+      project
+    })
+  }
+}
+
+const sameBytes = (bytes: Buffer): Buffer => bytes
+
+/** The service with the one method of a path. Messages stay bytes, which the route's handler decodes itself. */
+const serviceOf = (path: string): ServiceDefinition => ({
+  export: {
+    path,
+    requestStream: false,
+    responseStream: false,
+    requestSerialize: sameBytes,
+    requestDeserialize: sameBytes,
+    responseSerialize: sameBytes,
+    responseDeserialize: sameBytes
+  }
+})
+
+/** The call as the route's handler knows requests. */
+const requestOf = (requestId: string, key: Principal, payload: Uint8Array): Parameters<Route['handler']>[0] => ({
+  requestId,
+  key,
+  payload,
+  traceId: '',
+  scoreId: '',
+  query: {},
+  headers: { 'content-type': PROTOBUF_TYPE },
+  localPort: 0,
+  baseUrl: '',
+  signal: new AbortController().signal
+})
+
+function bytesOf({ body }: Reply): Buffer {
+  if (body instanceof Content && typeof body.bytes !== 'string') return Buffer.from(body.bytes)
+  throw new Error('a route with a method of gRPC answered otherwise than in protobuf')
+}
+
+/** A refusal as the library takes it. The detail in protobuf says whether and when the client shall send again. */
+function failureOf(refusal: Refusal) {
+  const metadata = new Metadata()
+  metadata.set('grpc-status-details-bin', Buffer.from(encodeStatus(refusal)))
+  // The library writes the text as an URI, which has no form for half a surrogate pair.
+  return { code: rpcCodeOf(refusal), details: Buffer.from(refusal.message).toString(), metadata }
+}
+
+function textOf(metadata: Metadata, name: string): string | undefined {
+  const values = metadata.get(name)
+  if (values.length > 1) throw new Refusal('invalid_request', `The call has more than one ${name}: send one.`)
+  return values[0] === undefined ? undefined : String(values[0])
+}
+
+function credentialsOf(tls: GrpcOptions['tls']): ServerCredentials {
+  if (tls === undefined) return ServerCredentials.createInsecure()
+  const pair = { cert_chain: readPem('OTLP_GRPC_CERT', tls.cert), private_key: readPem('OTLP_GRPC_KEY', tls.key) }
+  try {
+    // The library would say what is wrong with them only where it binds the port.
+    createSecureContext({ cert: pair.cert_chain, key: pair.private_key })
+    return ServerCredentials.createSsl(null, [pair])
+  } catch (error) {
+    throw new ConfigError(`OTLP_GRPC_CERT and OTLP_GRPC_KEY cannot be used together: ${(error as Error).message}`)
+  }
+}
+
+function readPem(name: string, path: string): Buffer {
+  try {
+    return readFileSync(path)
+  } catch (error) {
+    throw new ConfigError(`${name} cannot be read: ${(error as Error).message}`)
+  }
+}

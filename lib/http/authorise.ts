@@ -1,0 +1,27 @@
+/** Finds out whom a request acts for, and whether its key may do what the route does: the same over HTTP and gRPC. */
+import type { KeyRing } from '../access/auth.ts'
+import type { Principal } from '../access/principal.ts'
+import { Refusal } from '../errors.ts'
+import type { Route } from './route.ts'
+
+export interface AuthoriseOptions {
+  readonly keys: Pick<KeyRing, 'authenticate'>
+  /** What the configuration lacks; undefined if it is complete. */
+  notConfigured(): string | undefined
+}
+
+/** Throws `not_configured`, `invalid_api_key`, `insufficient_scope`, and what KeyRing throws. */
+export async function authorise(
+  { keys, notConfigured }: AuthoriseOptions,
+  { access, readAuthorization }: Route,
+  authorization: string | undefined
+): Promise<Principal> {
+  if (notConfigured() !== undefined) {
+    throw new Refusal('not_configured', 'This deployment is not configured; its log says what is missing.')
+  }
+  const key = await keys.authenticate(readAuthorization?.(authorization) ?? authorization, access)
+  if (access !== 'public' && access !== 'key' && !key.scopes.includes(access)) {
+    throw new Refusal('insufficient_scope', `This key lacks the scope ${access}.`)
+  }
+  return key
+}

@@ -1,0 +1,178 @@
+/** OTLP over gRPC, spoken by the clients that applications use. */
+import { readFileSync } from 'node:fs'
+import { connect } from 'node:http2'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { credentials, Metadata } from '@grpc/grpc-js'
+import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-grpc'
+import { BatchSpanProcessor, NodeTracerProvider } from '@opentelemetry/sdk-trace-node'
+import protobuf from 'protobufjs'
+import t from 'tap'
+import { createLog } from '../../../lib/log.ts'
+import { SCHEMA } from '../../../lib/otlp/wire/protobuf.ts'
+import { testDatabase } from '../../fixtures/database/database.ts'
+import { testRelay } from '../../fixtures/database/relay.ts'
+import { freshId } from '../../fixtures/database/seed.ts'
+import { grpcClient, METRICS, TRACES } from '../../fixtures/service/grpc.ts'
+import { sendRaw } from '../../fixtures/service/raw.ts'
+import { type TestService, type TestServiceOptions, testService } from '../../fixtures/service/service.ts'
+import { until } from '../../fixtures/until.ts'
+
+const { root } = protobuf.parse(SCHEMA)
+const [Request, Response] = [root.lookupType('Request'), root.lookupType('Response')]
+const PEM = (name: string) =>
+  join(fileURLToPath(new URL('../../../../', import.meta.url)), 'test/lib/database/sockets/tls', name)
+const NOTHING = new Uint8Array()
+
+const grpcService = (t: Parameters<typeof testService>[0], options: TestServiceOptions = {}) =>
+  testService(t, { ...options, config: { grpcPort: 0, ...options.config } })
+const portOf = ({ grpcPort }: TestService): number => grpcPort as number
+
+function spanOf(traceId = freshId(32), name = 'step', text = '') {
+  return {
+    traceId: Buffer.from(traceId, 'hex'),
+    spanId: Buffer.from(freshId(16), 'hex'),
+    name,
+    startTimeUnixNano: '1780000000000000000',
+    endTimeUnixNano: '1780000001000000000',
+    attributes: [{ key: 'text', value: { stringValue: text } }]
+  }
+}
+const exportOf = (...spans: object[]) => Request.encode({ resourceSpans: [{ scopeSpans: [{ spans }] }] }).finish()
+
+t.test('is off unless a port is set', async t => {
+  t.equal((await testService(t)).grpcPort, undefined)
+})
+
+t.test("OpenTelemetry's exporter records a trace, gzip or not", async t => {
+  const service = await grpcService(t)
+  for (const compression of ['none', 'gzip'] as const) {
+    const metadata = new Metadata()
+    metadata.set('authorization', `Bearer ${service.key}`)
+    const options = { url: `http://localhost:${portOf(service)}`, metadata, compression }
+    const exporter = new OTLPTraceExporter(options as ConstructorParameters<typeof OTLPTraceExporter>[0])
+    const provider = new NodeTracerProvider({ spanProcessors: [new BatchSpanProcessor(exporter)] })
+    const span = provider.getTracer('shop').startSpan(compression)
+    span.end()
+    await provider.shutdown()
+    const { body } = await service.call('GET', `/api/v1/traces/${span.spanContext().traceId}`)
+    t.match(body.trace, { name: compression, spanCount: 1 })
+  }
+})
+
+t.test('the same trace over HTTP is known, and what cannot be stored is counted', async t => {
+  const service = await grpcService(t)
+  const call = grpcClient(t, portOf(service))
+  const authorization = `Bearer ${service.key}`
+  const traceId = freshId(32)
+  const span = spanOf(traceId)
+  const bad = { ...spanOf(traceId), traceId: Buffer.alloc(3) }
+  const stored = await call(TRACES, exportOf(span), authorization)
+  t.match(stored, { status: 'OK', bytes: { length: 0 } })
+  const headers = { 'content-type': 'application/x-protobuf' }
+  t.match(await service.call('POST', '/api/v1/otlp/v1/traces', { body: exportOf(span), headers }), {
+    status: 200,
+    text: ''
+  })
+  t.match((await service.call('GET', `/api/v1/traces/${traceId}`)).body.trace, { spanCount: 1 })
+  const { bytes } = await call(TRACES, exportOf(span, bad), authorization, { gzip: true })
+  t.match(Response.decode(bytes as Buffer).toJSON(), {
+    partialSuccess: { rejectedSpans: '1', errorMessage: /^1 refused: spans without a valid trace id/ }
+  })
+  t.match(await call(METRICS, Buffer.from('0a00', 'hex'), authorization), { status: 'OK', bytes: { length: 0 } })
+})
+
+t.test('refuses with the status of gRPC, its detail, and nothing to send again', async t => {
+  const service = await grpcService(t)
+  const call = grpcClient(t, portOf(service))
+  const { key: reader } = await service.makeKey({ scopes: ['traces:read'] })
+  const ours = `Bearer ${service.key}`
+  const cases: [string, string, Uint8Array, string | undefined, string, RegExp][] = [
+    ['no key', TRACES, NOTHING, undefined, 'UNAUTHENTICATED', /key is missing/],
+    ['a wrong key', TRACES, NOTHING, `${ours}x`, 'UNAUTHENTICATED', /key is missing/],
+    ['a key without the scope', METRICS, NOTHING, `Bearer ${reader}`, 'PERMISSION_DENIED', /lacks the scope/],
+    ['no message of OTLP', TRACES, Buffer.from('{}'), ours, 'INVALID_ARGUMENT', /not a protobuf/]
+  ]
+  for (const [title, path, message, authorization, status, details] of cases) {
+    const answer = await call(path, message, authorization)
+    t.match(answer, { status, details, told: { message: details } }, title)
+    t.equal(answer.told?.retryAfterS, undefined, title)
+  }
+  for (const authorization of [
+    `Bearer%20${service.key}`,
+    `Basic ${Buffer.from(`pk:${service.key}`).toString('base64')}`
+  ]) {
+    t.match(await call(TRACES, NOTHING, authorization), { status: 'OK' })
+  }
+  t.match(await call('/opentelemetry.proto.collector.profiles.v1.ProfilesService/Export', NOTHING, ours), {
+    status: 'UNIMPLEMENTED'
+  })
+  const large = Buffer.alloc(8 * 1024 * 1024 + 1)
+  for (const gzip of [false, true]) t.match(await call(TRACES, large, ours, { gzip }), { status: 'RESOURCE_EXHAUSTED' })
+  t.match(await call(TRACES, exportOf(spanOf(undefined, 'x', 'x'.repeat(700_000))), ours), { status: 'OK' })
+})
+
+t.test('a write that is to be sent again says so, and when', async t => {
+  const database = await testDatabase(t)
+  const relay = await testRelay(t, database.target)
+  const service = await grpcService(t, { database, view: { connect: relay.connect } })
+  const call = grpcClient(t, portOf(service))
+  relay.cut()
+  t.match(await call(TRACES, exportOf(spanOf()), `Bearer ${service.key}`), {
+    status: 'RESOURCE_EXHAUSTED',
+    told: { code: 8, retryAfterS: 1 }
+  })
+})
+
+t.test('many calls at once are all answered, and calls that never send their message keep nobody out', async t => {
+  const service = await grpcService(t)
+  const session = connect(`http://localhost:${portOf(service)}`)
+  t.teardown(() => session.destroy())
+  const silent = Array.from({ length: 40 }, () =>
+    session.request({
+      ':method': 'POST',
+      ':path': TRACES,
+      'content-type': 'application/grpc',
+      te: 'trailers',
+      authorization: `Bearer ${service.key}`
+    })
+  )
+  for (const stream of silent) stream.on('error', () => {})
+  await new Promise(resolve => session.ping(resolve))
+  for (const stream of silent) stream.close()
+  const call = grpcClient(t, portOf(service))
+  const traceId = freshId(32)
+  const answers = await Promise.all(
+    Array.from({ length: 150 }, () => call(TRACES, exportOf(spanOf(traceId)), `Bearer ${service.key}`))
+  )
+  t.same([...new Set(answers.map(({ status }) => status))], ['OK'])
+  t.match((await service.call('GET', `/api/v1/traces/${traceId}`)).body.trace, { spanCount: 150 })
+})
+
+t.test('speaks TLS with a certificate, and refuses one that cannot be read or is not its own', async t => {
+  const database = await testDatabase(t)
+  const grpcTls = { cert: PEM('localhost.pem'), key: PEM('localhost.key') }
+  const service = await grpcService(t, { database, config: { grpcTls } })
+  const secure = grpcClient(t, portOf(service), credentials.createSsl(readFileSync(PEM('ca.pem'))))
+  t.match(await secure(TRACES, exportOf(spanOf()), `Bearer ${service.key}`), { status: 'OK' })
+  for (const cert of [PEM('missing.pem'), PEM('ca.pem')]) {
+    const config = { grpcTls: { ...grpcTls, cert } }
+    await t.rejects(grpcService(t, { database, config }), { name: 'ConfigError', message: /^OTLP_GRPC_CERT/ })
+  }
+  await t.rejects(grpcService(t, { database, config: { grpcPort: portOf(service) } }), {
+    name: 'ConfigError',
+    message: /^OTLP_GRPC_PORT \d+ on 127.0.0.1 cannot be used/
+  })
+})
+
+t.test('gRPC at the port of HTTP is answered, and the log says once what to set', async t => {
+  const said: string[] = []
+  const log = createLog('info', { write: (line: string) => said.push(line) })
+  const service = await testService(t, { log })
+  for (let i = 0; i < 2; i++) {
+    const answer = await sendRaw(service.port, 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n')
+    t.match(answer, /^HTTP\/1.1 400 .*OTLP_GRPC_PORT/s)
+  }
+  await until(async () => said.some(line => line.includes('HTTP/2 came')))
+  t.equal(said.filter(line => line.includes('HTTP/2 came')).length, 1)
+})
