@@ -26,7 +26,7 @@ import { nextRequestId } from '../http/exchange.ts'
 import { Content, type Reply, type Route } from '../http/route.ts'
 import { encodeStatus, rpcCodeOf } from '../http/rpc-status.ts'
 import type { Ingest } from '../ingest/ingest.ts'
-import { Gate } from '../limits/gate.ts'
+import { FairGate } from '../limits/fair-gate.ts'
 import { type Logger, logRequest } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
 import { MAX_EXPORT_BYTES, PROTOBUF_TYPE } from '../schema/otlp.ts'
@@ -57,7 +57,7 @@ type Unary = (call: ServerUnaryCall<Buffer, Buffer>, answer: sendUnaryData<Buffe
 export class GrpcServer {
   readonly #options: GrpcOptions
   readonly #server: Server
-  readonly #arriving = new Gate(MOST_ARRIVING)
+  readonly #arriving = new FairGate(MOST_ARRIVING)
   /** Whom the calls act for that were let in. The library gives the handler the metadata that the interceptor had. */
   readonly #keys = new WeakMap<Metadata, Principal>()
   readonly #routes: ReadonlyMap<string, Route>
@@ -116,15 +116,17 @@ export class GrpcServer {
         // The library answers UNIMPLEMENTED to what is no method.
         if (route === undefined) return true
         const startedAt = performance.now()
+        let key: Principal
         try {
-          this.#keys.set(metadata, await authorise(this.#options, route, textOf(metadata, 'authorization')))
+          key = await authorise(this.#options, route, textOf(metadata, 'authorization'))
+          this.#keys.set(metadata, key)
         } catch (error) {
           const refusal = this.#refusalOf(error)
           this.#report(route, nextRequestId(), startedAt, refusal.status, 0, 0, undefined)
           call.sendStatus(failureOf(refusal))
           return false
         }
-        await this.#arriving.enter()
+        await this.#arriving.enter(key.projectId)
         if (isOver) {
           this.#arriving.leave()
           return false

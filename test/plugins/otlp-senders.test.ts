@@ -106,8 +106,8 @@ t.test('OpenInference: calls of the openai client', async t => {
     model: 'gpt-4o-mini-2024-07-18',
     provider: 'openai',
     usage: { inputTokens: USED.prompt, outputTokens: USED.completion, totalTokens: USED.total },
-    input: { messages: [{ role: 'user', content: 'Sunny?' }] },
-    output: { choices: [{ message: { content: 'It is sunny in Graz.' } }] }
+    input: [{ message: { role: 'user', content: 'Sunny?' } }],
+    output: [{ message: { content: 'It is sunny in Graz.' } }]
   })
   const embedded = await readTrace(service, 'ok', 'OpenAI Embeddings')
   t.match(embedded.spans[0], { kind: 'embedding', model: 'text-embedding-3-small', input: 'sunny' })
