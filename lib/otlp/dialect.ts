@@ -13,9 +13,10 @@ import type { OtlpEvent } from './wire/request.ts'
 export type SpanKind = (typeof SPAN_KINDS)[number]
 
 /**
- * Reads an input or an output from one place; undefined if the span has none there. Takes the attributes that it uses.
+ * Reads an input or an output of a span of this kind from one place; undefined if the span has none there. Takes the
+ * attributes that it uses.
  */
-export type Source = (fields: Fields, events: readonly OtlpEvent[]) => FreeJson | undefined
+export type Source = (fields: Fields, events: readonly OtlpEvent[], kind: SpanKind) => FreeJson | undefined
 
 export interface Dialect {
   /** The kind of the span; undefined if the span does not state one in this dialect. */

@@ -70,8 +70,8 @@ export function mapSpan(span: OtlpSpan, origin: DescribedOrigin): MappedSpan {
     model: takeText(fields, MODELS, MAX_TEXT),
     usage: readUsage(fields),
     costUsd: readCost(fields),
-    input: readFirst(INPUTS, fields, events),
-    output: readFirst(OUTPUTS, fields, events),
+    input: readFirst(INPUTS, fields, events, kind),
+    output: readFirst(OUTPUTS, fields, events, kind),
     events: events.slice(0, MAX_EVENTS).map(mapEvent),
     attributes: undefined as FreeJson | undefined
   }
@@ -112,9 +112,9 @@ function takeText(fields: Fields, names: readonly string[], length: number): str
   return undefined
 }
 
-function readFirst(sources: readonly Source[], fields: Fields, events: readonly OtlpEvent[]): FreeJson | undefined {
+function readFirst(sources: readonly Source[], ...given: Parameters<Source>): ReturnType<Source> {
   for (const source of sources) {
-    const value = source(fields, events)
+    const value = source(...given)
     if (value !== undefined) return value
   }
   return undefined

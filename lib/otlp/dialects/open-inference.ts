@@ -1,7 +1,24 @@
 /** OpenInference: Arize's conventions, in Phoenix and in instrumentations of many frameworks. */
 
-import { type Dialect, indexed, kindBy, loose, type Source } from '../dialect.ts'
-import { freeForm } from '../wire/attribute-values.ts'
+import type { Json } from '../../trace/json/exact-json.ts'
+import { type Dialect, indexed, kindBy, loose, type Source, type SpanKind } from '../dialect.ts'
+import type { Fields } from '../fields.ts'
+import { isRepetition } from '../repetition.ts'
+import { type Form, freeForm, freeObject, readForm } from '../wire/attribute-values.ts'
+
+type Side = 'input' | 'output'
+/** The structured form of an input and of an output: attributes for each message or document. */
+const STRUCTURED: Readonly<Record<Side, readonly Source[]>> = {
+  input: [indexed('llm.input_messages'), rerankerInput],
+  output: [indexed('llm.output_messages'), indexed('retrieval.documents'), indexed('reranker.output_documents')]
+}
+/** What belongs to the structured form of one side, and not to the other's. */
+const PREFIXES: Readonly<Record<Side, readonly string[]>> = {
+  input: ['llm.input_messages.', 'reranker.input_documents.', 'reranker.query'],
+  output: ['llm.output_messages.', 'retrieval.documents.', 'reranker.output_documents.']
+}
+/** Kinds whose `input.value` is often the notation of an object, which nobody can read. */
+const STRUCTURED_KINDS: ReadonlySet<SpanKind> = new Set<SpanKind>(['llm', 'retriever', 'reranker'])
 
 export const openInference: Dialect = {
   kind: kindBy(
@@ -32,23 +49,13 @@ export const openInference: Dialect = {
   costParts: ['llm.cost.prompt', 'llm.cost.completion'],
   raw: ['input.value', 'output.value'],
   input: [
-    structured(indexed('llm.input_messages')),
-    structured(loose('reranker.query')),
+    structuredFirst('input'),
     payload('input'),
     indexed('llm.input_messages'),
     loose('tool.parameters'),
-    loose('reranker.query'),
-    indexed('reranker.input_documents')
+    rerankerInput
   ],
-  output: [
-    structured(indexed('llm.output_messages')),
-    structured(indexed('retrieval.documents')),
-    structured(indexed('reranker.output_documents')),
-    payload('output'),
-    indexed('llm.output_messages'),
-    indexed('retrieval.documents'),
-    indexed('reranker.output_documents')
-  ],
+  output: [structuredFirst('output'), payload('output'), ...STRUCTURED.output],
   names: { agent: ['agent.name'], tool: ['tool.name'] },
   trace: {
     rootName: ['agent.name'],
@@ -59,25 +66,62 @@ export const openInference: Dialect = {
   }
 }
 
-/**
- * The kinds of spans whose `input.value` and `output.value` are often dumps, such as the constructors of LangChain's
- * messages or what Python prints of an object. There the structured form comes first.
- */
-const DUMPING = ['LLM', 'RETRIEVER', 'RERANKER']
-
-function structured(source: Source): Source {
-  return (fields, events) =>
-    DUMPING.includes(String(fields.get('openinference.span.kind'))) ? source(fields, events) : undefined
-}
-
 /** Reads `input.value` (or `output.value`); the attribute `input.mime_type` says whether it is JSON. */
-function payload(side: 'input' | 'output'): Source {
+function payload(side: Side): Source {
   return fields => {
     const found = fields.find([`${side}.value`])
     if (found === undefined) return undefined
-    const type = fields.get(`${side}.mime_type`)
-    fields.take(`${side}.value`)
-    fields.take(`${side}.mime_type`)
-    return freeForm(found.value, type === 'application/json' ? 'json' : type === 'text/plain' ? 'text' : 'loose')
+    takePayload(fields, side)
+    return freeForm(found.value, formOf(fields, side))
   }
+}
+
+function takePayload(fields: Fields, side: Side): void {
+  fields.take(`${side}.value`)
+  fields.take(`${side}.mime_type`)
+}
+
+function formOf(fields: Fields, side: Side): Form {
+  const type = fields.get(`${side}.mime_type`)
+  return type === 'application/json' ? 'json' : type === 'text/plain' ? 'text' : 'loose'
+}
+
+/**
+ * Reads the structured form of a span that calls a model, or finds or ranks documents. If `input.value` (or
+ * `output.value`) says nothing that is not said there, it goes; otherwise it stays an attribute.
+ */
+function structuredFirst(side: Side): Source {
+  return (fields, events, kind) => {
+    if (!STRUCTURED_KINDS.has(kind)) return undefined
+    for (const source of STRUCTURED[side]) {
+      const value = source(fields, events, kind)
+      if (value === undefined) continue
+      const found = fields.find([`${side}.value`])
+      const repeats = found && isRepetition(readForm(found.value, formOf(fields, side)), saidOf(fields, side))
+      if (repeats) takePayload(fields, side)
+      return value
+    }
+    return undefined
+  }
+}
+
+/** What is said of one side, and of the call: its model and its parameters. */
+function* saidOf(fields: Fields, side: Side): Generator<[string, Json]> {
+  const other = PREFIXES[side === 'input' ? 'output' : 'input']
+  for (const prefix of ['llm.', 'retrieval.', 'reranker.']) {
+    for (const name of fields.names(prefix)) {
+      if (!other.some(its => name.startsWith(its))) yield [name, fields.get(name)]
+    }
+  }
+}
+
+/** The query of a reranker; if its documents are there too, an object with both. */
+function rerankerInput(...given: Parameters<Source>): ReturnType<Source> {
+  const query = loose('reranker.query')(...given)
+  const documents = indexed('reranker.input_documents')(...given)
+  if (query === undefined || documents === undefined) return query ?? documents
+  return freeObject([
+    ['query', query],
+    ['documents', documents]
+  ])
 }

@@ -223,8 +223,10 @@ interface Free {
 }
 
 /**
- * Input, output and metadata, as far as they fit into one document. If they do not, the trace goes without the output, or
- * without the input if that helps, then without both, then without the new metadata. The spans keep all of them.
+ * Input, output and metadata, as far as they fit into one document. If they do not, the trace goes without the output,
+ * or else without the input, or else without both; and if the metadata alone is too large, without what is new of it.
+ * What is stored already goes as what is new does, so that it does not matter which of the two came first. The spans
+ * keep all of them.
  */
 function fit(traceId: string, fields: TraceFields, claims: Claims, before: GatheredState | undefined): Free {
   const stored = before === undefined ? null : undefined
@@ -234,24 +236,33 @@ function fit(traceId: string, fields: TraceFields, claims: Claims, before: Gathe
   const members = keys.map(([field, { value }]) => `${JSON.stringify(field.slice(KEY.length))}:${value}`)
   const metadata =
     members.length === 0 ? fields.metadata : mergeMetadata(fields.metadata, `{${members.join(',')}}`).text
-  const bytesOf = (text: string | null | undefined, was = 4) =>
-    text === undefined ? was : text === null ? 4 : Buffer.byteLength(text)
-  const tries: Omit<Free, 'documentBytes'>[] = [
-    { input, output, metadata },
-    { input, output: output && null, metadata },
-    { input: input && null, output, metadata },
-    { input: input && null, output: output && null, metadata },
-    { input: input && null, output: output && null, metadata: fields.metadata }
-  ]
-  for (const [i, free] of tries.entries()) {
-    const documentBytes =
-      measure(traceId, { ...fields, metadata: free.metadata }) +
-      bytesOf(free.input, before?.inputBytes) +
-      bytesOf(free.output, before?.outputBytes)
-    if (documentBytes <= MAX_DOCUMENT_BYTES || i === tries.length - 1) return { ...free, documentBytes }
+  const bytesOf = (text: string | null | undefined, was = NULL_BYTES) =>
+    text === undefined ? was : text === null ? NULL_BYTES : Buffer.byteLength(text)
+  const inputs = { text: input, bytes: bytesOf(input, before?.inputBytes) }
+  const outputs = { text: output, bytes: bytesOf(output, before?.outputBytes) }
+  for (const kept of new Set([metadata, fields.metadata])) {
+    const bytes = measure(traceId, { ...fields, metadata: kept })
+    for (const [first, second] of [
+      [inputs, outputs],
+      [inputs, NOTHING],
+      [NOTHING, outputs],
+      [NOTHING, NOTHING]
+    ] as const) {
+      const documentBytes = bytes + first.bytes + second.bytes
+      if (documentBytes > MAX_DOCUMENT_BYTES) continue
+      return { input: first.text, output: second.text, metadata: kept, documentBytes }
+    }
   }
-  throw new Error('the last try returns')
+  return {
+    input: null,
+    output: null,
+    metadata: fields.metadata,
+    documentBytes: measure(traceId, fields) + 2 * NULL_BYTES
+  }
 }
+
+const NULL_BYTES = 4
+const NOTHING = { text: null, bytes: NULL_BYTES }
 
 /** UTF-8 bytes of the trace's document without the values of input and output. */
 function measure(id: string, fields: TraceFields): number {

@@ -198,16 +198,29 @@ t.test('leaves out of the trace what does not fit its document', async t => {
   t.strictSame(rooted.trace.metadata, {})
 })
 
-t.test('input and output are each tried alone', async t => {
-  const large = JSON.stringify('x'.repeat(MAX_DOCUMENT_BYTES))
-  const small = JSON.stringify('x')
-  for (const [input, output] of [
-    [large, small],
-    [small, large]
-  ] as const) {
-    const { trace } = exported([span(1, 1, 2, { input, output, hints: { level: ROOT } })])
-    t.same([trace.input, trace.output], [input === small ? small : null, output === small ? small : null])
+t.test('of an input and an output that do not fit together, one stays, whichever came first', async t => {
+  const text = (length: number) => JSON.stringify('x'.repeat(length))
+  const [most, huge] = [text(500_000), text(MAX_DOCUMENT_BYTES)]
+  const cases: [string, string, string | null, string | null][] = [
+    [most, most, most, null],
+    [huge, most, null, most],
+    [most, huge, most, null],
+    [huge, '"out"', null, '"out"'],
+    [huge, huge, null, null]
+  ]
+  for (const [input, output, inputLeft, outputLeft] of cases) {
+    const inner = span(2, 1, 2, { input })
+    const root = span(1, 0, 9, { output, hints: { level: ROOT, metadata: { k: '1' } } })
+    for (const store of [exported([inner], [root]), exported([root], [inner]), exported([root, inner])]) {
+      t.ok(store.input === inputLeft && store.output === outputLeft, `${input.length} and ${output.length}`)
+      t.strictSame(store.trace.metadata, { k: 1 })
+      t.ok(store.trace.documentBytes <= MAX_DOCUMENT_BYTES)
+    }
   }
+  const before = [span(2, 1, 2, { input: '"in"', output: '"out"' })]
+  const kept = exported(before, [span(1, 0, 9, { hints: { level: ROOT, metadata: { k: huge } } })])
+  t.match(kept, { input: '"in"', output: '"out"' }, 'metadata that fits nowhere takes nothing away')
+  t.strictSame(kept.trace.metadata, {})
 })
 
 t.test('a patched key of metadata stays as it is', async t => {
