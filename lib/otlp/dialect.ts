@@ -62,6 +62,8 @@ export interface TraceNames {
   readonly metadata?: readonly string[]
   /** Prefixes: every attribute whose name begins with one is a key of the metadata. */
   readonly metadataPrefixes?: readonly string[]
+  /** How input, output and what stands behind the prefixes are written; `loose` if the dialect does not say. */
+  readonly form?: Form
 }
 
 const attribute =

@@ -7,10 +7,10 @@ import type { Json } from '../trace/json/exact-json.ts'
 import type { FreeJson } from '../trace/json/free-json.ts'
 import { setOwn } from '../trace/metadata.ts'
 import { INNER, type Level, PROCESS_ROOT, ROOT, type SpanHints } from '../trace/states/gathered.ts'
-import { traceNamesOf } from './dialects.ts'
+import { dialects, traceNamesOf } from './dialects.ts'
 import type { Fields } from './fields.ts'
 import { shortText } from './text.ts'
-import { freeForm, freeOf, parseJson, readForm } from './wire/attribute-values.ts'
+import { type Form, freeForm, freeOf, parseJson, readForm } from './wire/attribute-values.ts'
 import type { OtlpSpan } from './wire/request.ts'
 
 const NAMES = traceNamesOf(({ name }) => name)
@@ -18,6 +18,15 @@ const ROOT_NAMES = traceNamesOf(({ rootName }) => rootName)
 const ROOTS = traceNamesOf(({ root }) => root)
 const INPUTS = traceNamesOf(({ input }) => input)
 const OUTPUTS = traceNamesOf(({ output }) => output)
+/** How the attributes with these names, or with these prefixes, are written. */
+const FORMS = new Map<string, Form>(
+  dialects.flatMap(({ trace }) =>
+    [...(trace?.input ?? []), ...(trace?.output ?? []), ...(trace?.metadataPrefixes ?? [])].map(
+      name => [name, trace?.form ?? 'loose'] as const
+    )
+  )
+)
+const formOf = (name: string): Form => FORMS.get(name) ?? 'loose'
 const SESSION_IDS = traceNamesOf(({ sessionId }) => sessionId)
 const USER_IDS = traceNamesOf(({ userId }) => userId)
 const TAGS = traceNamesOf(({ tags }) => tags)
@@ -71,7 +80,7 @@ function findText(fields: Fields, names: readonly string[], length: number): str
 
 function findJson(fields: Fields, names: readonly string[]): string | undefined {
   const found = fields.find(names)
-  return (found && freeForm(found.value, 'loose').stored) ?? undefined
+  return (found && freeForm(found.value, formOf(found.name)).stored) ?? undefined
 }
 
 /** Reads tags, which come as an array, as the JSON text of one, or as a text with commas. */
@@ -96,7 +105,7 @@ function readMetadata(fields: Fields, resource: FreeJson | undefined): Readonly<
   for (const prefix of METADATA_PREFIXES) {
     for (const name of fields.names(prefix)) {
       if (ELSEWHERE.has(name)) continue
-      setOwn(metadata, name.slice(prefix.length), freeForm(fields.get(name), 'loose').stored ?? 'null')
+      setOwn(metadata, name.slice(prefix.length), freeForm(fields.get(name), formOf(prefix)).stored ?? 'null')
     }
   }
   if (resource !== undefined) metadata[RESOURCE] ??= resource.stored ?? '{}'

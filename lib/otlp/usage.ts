@@ -3,16 +3,15 @@ import type { SpanInput } from '../schema/input.ts'
 import { type Json, plainNumber } from '../trace/json/exact-json.ts'
 import { dialects, namesOf } from './dialects.ts'
 import type { Fields } from './fields.ts'
+import { type Details, readCounts } from './usage-details.ts'
 import { readForm } from './wire/attribute-values.ts'
 
 type Usage = NonNullable<SpanInput['usage']>
 
-type Details = Readonly<Record<string, Json>>
-
 const COUNTS = [
-  ['inputTokens', inputIn, namesOf(dialect => dialect.inputTokens)],
-  ['outputTokens', outputIn, namesOf(dialect => dialect.outputTokens)],
-  ['totalTokens', totalIn, namesOf(dialect => dialect.totalTokens)]
+  ['inputTokens', namesOf(dialect => dialect.inputTokens)],
+  ['outputTokens', namesOf(dialect => dialect.outputTokens)],
+  ['totalTokens', namesOf(dialect => dialect.totalTokens)]
 ] as const
 const USAGE_DETAILS = namesOf(dialect => dialect.usageDetails)
 const COST_DETAILS = namesOf(dialect => dialect.costDetails)
@@ -22,50 +21,13 @@ const COST_PARTS = dialects.flatMap(({ costParts }) => (costParts === undefined 
 export function readUsage(fields: Fields): Usage | undefined {
   const details = readDetails(fields, USAGE_DETAILS)
   const usage: { -readonly [field in keyof Usage]: Usage[field] } = {}
-  for (const [field, countIn, names] of COUNTS) {
-    const count = (details && countIn(details)) ?? takeFirst(fields, names, countOf)
+  const counts = details && readCounts(details, countOf)
+  for (const [field, names] of COUNTS) {
+    const count = counts?.[field] ?? takeFirst(fields, names, countOf)
     if (count !== undefined) usage[field] = count
   }
   return Object.keys(usage).length === 0 ? undefined : usage
 }
-
-/** Keys of the providers' own objects of counts. Anthropic counts what it read from a cache, or wrote to it, apart. */
-const INPUT_KEYS = ['prompt_tokens', 'input_tokens']
-const CACHE_KEYS = ['cache_creation_input_tokens', 'cache_read_input_tokens']
-const OUTPUT_KEYS = ['completion_tokens', 'output_tokens']
-
-function inputIn(details: Details): number | undefined {
-  const whole = wholeOf('input', details)
-  if (whole !== undefined) return whole
-  const count = firstOf(INPUT_KEYS, details)
-  return count === undefined ? undefined : sumOfCounts([count, ...CACHE_KEYS.map(key => details[key])])
-}
-
-function outputIn(details: Details): number | undefined {
-  return wholeOf('output', details) ?? firstOf(OUTPUT_KEYS, details)
-}
-
-function totalIn(details: Details): number | undefined {
-  return firstOf(['total', 'total_tokens'], details)
-}
-
-/**
- * The count `input` (or `output`) with its parts, such as `input_cached_tokens`, which Langfuse takes out of it. The keys
- * that providers use for the whole are no parts.
- */
-function wholeOf(side: 'input' | 'output', details: Details): number | undefined {
-  const rest = countOf(details[side])
-  if (rest === undefined) return undefined
-  const isPart = (key: string) => key.startsWith(`${side}_`) && !key.startsWith(`${side}_tokens`)
-  return sumOfCounts([rest, ...Object.keys(details).flatMap(key => (isPart(key) ? [details[key]] : []))])
-}
-
-const firstOf = (keys: readonly string[], details: Details): number | undefined =>
-  keys.map(key => countOf(details[key])).find(count => count !== undefined)
-
-/** What is no count is left out. */
-const sumOfCounts = (values: readonly Json[]): number =>
-  values.reduce<number>((sum, value) => sum + (countOf(value) ?? 0), 0)
 
 /** In US dollars. */
 export function readCost(fields: Fields): number | undefined {

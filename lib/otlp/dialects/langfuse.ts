@@ -28,6 +28,7 @@ export const langfuse: Dialect = {
     userId: ['langfuse.user.id', 'user.id'],
     tags: ['langfuse.trace.tags', 'langfuse.tags'],
     metadata: ['langfuse.trace.metadata'],
-    metadataPrefixes: ['langfuse.trace.metadata.']
+    metadataPrefixes: ['langfuse.trace.metadata.'],
+    form: 'json'
   }
 }

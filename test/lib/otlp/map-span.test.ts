@@ -172,6 +172,15 @@ t.test('fields, as each dialect names them', async t => {
       { output: '"pro"', input: 'how?' }
     ],
     [{ 'traceloop.entity.output': '"done"' }, { output: 'done' }],
+    [{ 'langfuse.observation.output': '"\\"done\\""' }, { output: '"done"' }],
+    [
+      { 'langfuse.observation.output': '"done"', 'langfuse.observation.input': 'hi' },
+      { input: 'hi', output: 'done' }
+    ],
+    [
+      { 'traceloop.entity.input': '"hi"', 'traceloop.entity.output': '12' },
+      { input: 'hi', output: 12 }
+    ],
     [{ 'gen_ai.prompt.0.role': 'user', 'gen_ai.prompt.0.content': 'hi' }, { input: [message] }],
     [
       { 'gen_ai.completion.0.content': 'yes', 'gen_ai.completion.0.tool_calls.0.name': 'f' },
@@ -251,6 +260,45 @@ t.test('fields, as each dialect names them', async t => {
     t.match(mapAttributes(attributes), expected, JSON.stringify(attributes).slice(0, 99))
 })
 
+t.test('the details of usage: every way to write the whole, and the parts that were taken out of it', async t => {
+  const cases: [string, object, [input?: number, output?: number, total?: number]][] = [
+    ['wholes', { input: 5, output: 6, total: 11 }, [5, 6, 11]],
+    ['as OpenAI names them', { prompt_tokens: 5, completion_tokens: 6, total_tokens: 11 }, [5, 6, 11]],
+    ['with parts in objects', { prompt_tokens: 5, prompt_tokens_details: { cached_tokens: 4 } }, [5]],
+    ['as Responses name them', { input_tokens: 5, output_tokens: 6, input_cached_tokens: 4 }, [5, 6]],
+    [
+      "Anthropic's cache",
+      { input_tokens: 5, output_tokens: 6, cache_creation_input_tokens: 100, cache_read_input_tokens: 20 },
+      [125, 6]
+    ],
+    ["Anthropic's cache beside Langfuse's names", { input: 5, cache_read_input_tokens: 20 }, [25]],
+    [
+      'parts beside the rest',
+      { input: 60, output: 12, total: 120, input_cached_tokens: 30, input_cache_read: 10, output_reasoning_tokens: 8 },
+      [100, 20, 120]
+    ],
+    ['parts alone', { input_cache_read: 10, output_audio: 3 }, [10, 3]],
+    [
+      'the total says that the parts are in',
+      { input: 100, output: 20, total: 120, input_cached_tokens: 40 },
+      [100, 20, 120]
+    ],
+    [
+      'the cache is in, says the total',
+      { input_tokens: 100, output_tokens: 20, total_tokens: 120, cache_read_input_tokens: 40 },
+      [100, 20, 120]
+    ],
+    ['a whole twice', { input: 5, input_tokens: 5 }, [5]],
+    ['no counts', { input: -1, inputs: 7, output: 'x', total: 0.5 }, []],
+    ['more than a number holds', { input: Number.MAX_SAFE_INTEGER, input_x: 1 }, [Number.MAX_SAFE_INTEGER]]
+  ]
+  for (const [title, details, [inputTokens, outputTokens, totalTokens]] of cases) {
+    const { usage } = mapAttributes({ 'langfuse.observation.usage_details': JSON.stringify(details) })
+    const given = Object.entries({ inputTokens, outputTokens, totalTokens }).filter(([, count]) => count !== undefined)
+    t.strictSame(usage, given.length === 0 ? undefined : Object.fromEntries(given), title)
+  }
+})
+
 t.test('what events say of a call, they go on saying', async t => {
   const event = (name: string, attributes: object) => ({ name, timeUnixNano: '1', attributes: keyValues(attributes) })
   const legacy = mapOne({
@@ -297,6 +345,14 @@ t.test('what a span says of its trace', async t => {
     [
       { 'langfuse.trace.metadata.team': 'ops', 'langfuse.trace.name': 'n' },
       { metadata: { team: '"ops"' }, name: 'n' }
+    ],
+    [
+      {
+        'langfuse.trace.metadata.tier': '"pro"',
+        'langfuse.trace.metadata.seats': '3',
+        'langfuse.trace.output': '"done"'
+      },
+      { metadata: { tier: '"pro"', seats: '3' }, output: '"done"' }
     ],
     [
       { 'langfuse.trace.input': '{"q":1}', 'langfuse.trace.output': 'done' },
