@@ -1,7 +1,7 @@
 /**
  * OpenInference sends what a model was given and answered twice: message by message, and as the raw request and response.
- * What became the span's input or output is not stored a second time: a long text of the raw one that stands in either is
- * replaced by a note. All else of the raw one stays.
+ * A raw one that says more than the messages stays an attribute (lib/otlp/repetition.ts). But its long texts that stand in
+ * the span's input or output are not stored a second time: a note stands in their places.
  */
 import { LosslessNumber } from 'lossless-json'
 import { type Json, stringifyExact } from '../trace/json/exact-json.ts'

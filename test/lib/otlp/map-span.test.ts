@@ -390,11 +390,11 @@ t.test('what stands twice is kept once', async t => {
     'llm.input_messages.0.message.content': question,
     'llm.output_messages.0.message.content': answer,
     'input.value': JSON.stringify(request),
-    'output.value': answer,
+    'output.value': JSON.stringify({ id: 'r-1', choices: [{ message: { content: answer } }] }),
     'llm.prompt': question
   })
   t.same(span.input, [{ message: { content: question } }])
-  t.equal(span.attributes['output.value'], NOTE)
+  t.equal(span.attributes['output.value'], `{"id":"r-1","choices":[{"message":{"content":"${NOTE}"}}]}`)
   const [message, other] = request.messages
   const left = { ...request, messages: [{ ...message, content: NOTE }, other] }
   t.equal(span.attributes['input.value'], JSON.stringify(left), 'a text that is only alike stays')
