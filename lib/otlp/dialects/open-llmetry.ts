@@ -36,5 +36,6 @@ export const openLlmetry: Dialect = {
 
 function isVectorQuery(fields: Fields): boolean {
   if (fields.has('db.vector.query.top_k')) return true
-  return VECTOR_DATABASES.includes(String(fields.get('db.system') ?? '').toLowerCase())
+  const system = fields.get('db.system')
+  return typeof system === 'string' && VECTOR_DATABASES.includes(system.toLowerCase())
 }
