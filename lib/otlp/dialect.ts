@@ -7,7 +7,7 @@ import type { SPAN_KINDS } from '../schema/input.ts'
 import type { Json } from '../trace/json/exact-json.ts'
 import type { FreeJson } from '../trace/json/free-json.ts'
 import type { Fields } from './fields.ts'
-import { type Form, freeForm, freeOf } from './wire/attribute-values.ts'
+import { type Form, freeForm, freeOf, readForm } from './wire/attribute-values.ts'
 import type { OtlpEvent } from './wire/request.ts'
 
 export type SpanKind = (typeof SPAN_KINDS)[number]
@@ -23,6 +23,8 @@ export interface Dialect {
   readonly kind: (fields: Fields) => SpanKind | undefined
   readonly model?: readonly string[]
   readonly provider?: readonly string[]
+  /** Attributes, from all lists of names here, that hold a text as JSON text: `"m"` with its quotation marks. */
+  readonly quoted?: readonly string[]
   readonly inputTokens?: readonly string[]
   readonly outputTokens?: readonly string[]
   readonly totalTokens?: readonly string[]
@@ -37,10 +39,6 @@ export interface Dialect {
   readonly output?: readonly Source[]
   /** Attributes that name a span of this kind better than its own name does. */
   readonly names?: Readonly<Partial<Record<SpanKind, readonly string[]>>>
-  /** Attributes that hold the span's name with its values filled in, where the name itself is a template. */
-  readonly message?: readonly string[]
-  /** Attributes whose texts are JSON. Others are JSON only where their source says so. */
-  readonly jsonTexts?: readonly string[]
   /** Attributes that may repeat, as a raw request or response, what the span's input and output hold. */
   readonly raw?: readonly string[]
   /** Attributes that say something about the span's trace. */
@@ -92,10 +90,11 @@ export const composed =
 export function kindBy(
   name: string,
   kinds: Readonly<Record<string, SpanKind>>,
-  otherwise?: SpanKind
+  otherwise?: SpanKind,
+  form: Form = 'text'
 ): (fields: Fields) => SpanKind | undefined {
   return fields => {
-    const value = fields.get(name)
+    const value = readForm(fields.get(name), form)
     if (typeof value !== 'string') return undefined
     return Object.hasOwn(kinds, value) ? kinds[value] : otherwise
   }

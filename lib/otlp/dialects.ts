@@ -11,7 +11,8 @@ import { openInference } from './dialects/open-inference.ts'
 import { openLlmetry } from './dialects/open-llmetry.ts'
 import { vercelAi } from './dialects/vercel-ai.ts'
 
-export const dialects: readonly Dialect[] = [langfuse, openInference, vercelAi, openLlmetry, mlflow, logfire, genAi]
+/** Logfire is last, since its message is better than the name of the span, but not than that of an agent or a tool. */
+export const dialects: readonly Dialect[] = [langfuse, mlflow, openInference, vercelAi, openLlmetry, genAi, logfire]
 
 /** The names of all dialects for one field, in order, each name once. */
 export const namesOf = (list: (dialect: Dialect) => readonly string[] | undefined): readonly string[] => [

@@ -3,25 +3,18 @@
  * taken, so that it is not stored a second time among the attributes.
  */
 import type { Json } from '../trace/json/exact-json.ts'
-import { readForm } from './wire/attribute-values.ts'
 import type { Attributes } from './wire/request.ts'
-
-const NONE: ReadonlySet<string> = new Set()
 
 export class Fields {
   readonly #attributes: Attributes
-  readonly #jsonTexts: ReadonlySet<string>
   readonly #taken = new Set<string>()
 
-  /** The texts of the attributes `jsonTexts` are read as JSON. */
-  constructor(attributes: Attributes, jsonTexts: ReadonlySet<string> = NONE) {
+  constructor(attributes: Attributes) {
     this.#attributes = attributes
-    this.#jsonTexts = jsonTexts
   }
 
   get(name: string): Json {
-    const value = this.#attributes.get(name)
-    return this.#jsonTexts.has(name) ? readForm(value, 'json') : value
+    return this.#attributes.get(name)
   }
 
   has(name: string): boolean {
@@ -41,7 +34,7 @@ export class Fields {
   /** The first of these attributes that has a value, and its name. */
   find(names: readonly string[]): { name: string; value: Json } | undefined {
     for (const name of names) {
-      const value = this.get(name)
+      const value = this.#attributes.get(name)
       if (value !== undefined && value !== null && value !== '') return { name, value }
     }
     return undefined

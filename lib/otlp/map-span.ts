@@ -17,7 +17,7 @@ import { readKind } from './kind.ts'
 import { cut, shortText, storable } from './text.ts'
 import { readHints } from './trace-hints.ts'
 import { readCost, readUsage } from './usage.ts'
-import { freeObject, freeOf } from './wire/attribute-values.ts'
+import { freeObject, freeOf, readForm } from './wire/attribute-values.ts'
 import type { Attributes, Origin, OtlpEvent, OtlpLink, OtlpSpan } from './wire/request.ts'
 import { timestampOf } from './wire/time.ts'
 
@@ -36,12 +36,11 @@ export interface DescribedOrigin {
 
 const MODELS = namesOf(dialect => dialect.model)
 const PROVIDERS = namesOf(dialect => dialect.provider)
+const QUOTED = new Set(namesOf(dialect => dialect.quoted))
 const INPUTS = dialects.flatMap(dialect => dialect.input ?? [])
 const OUTPUTS = dialects.flatMap(dialect => dialect.output ?? [])
 /** The attributes that name spans, by kind. */
 const NAMES = Object.fromEntries(SPAN_KINDS.map(kind => [kind, namesOf(({ names }) => names?.[kind])]))
-const MESSAGES = namesOf(({ message }) => message)
-const JSON_TEXTS = new Set(namesOf(({ jsonTexts }) => jsonTexts))
 const RAW = new Set(namesOf(({ raw }) => raw))
 const OTEL_KINDS = ['', 'internal', 'server', 'client', 'producer', 'consumer']
 const STATUSES = ['unset', 'ok', 'error'] as const
@@ -51,9 +50,9 @@ const NO_PARENT = '0'.repeat(16)
 /** Maps a span whose ids and times are in order. */
 export function mapSpan(span: OtlpSpan, origin: DescribedOrigin): MappedSpan {
   const { startMicros, endMicros, events } = span
-  const fields = new Fields(span.attributes, JSON_TEXTS)
+  const fields = new Fields(span.attributes)
   const kind = readKind(fields)
-  const better = takeText(fields, NAMES[kind] ?? [], MAX_NAME) ?? takeText(fields, MESSAGES, MAX_NAME)
+  const better = takeText(fields, NAMES[kind] ?? [], MAX_NAME)
   const name = better ?? columnText(span.name)
   const startedAt = timestampOf(startMicros)
   const parentSpanId = span.parentSpanId === '' || span.parentSpanId === NO_PARENT ? null : span.parentSpanId
@@ -104,7 +103,9 @@ function columnText(text: string): string {
 
 function takeText(fields: Fields, names: readonly string[], length: number): string | undefined {
   for (const name of names) {
-    const text = shortText(fields.get(name), length)
+    const value = fields.get(name)
+    const read = QUOTED.has(name) ? readForm(value, 'json') : value
+    const text = shortText(typeof read === 'string' ? read : value, length)
     if (text === undefined) continue
     fields.take(name)
     return text

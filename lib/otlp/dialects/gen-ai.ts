@@ -16,6 +16,7 @@ const byOperation = kindBy(
     generate_content: 'llm',
     completion: 'llm',
     generate: 'llm',
+    image_generation: 'llm',
     invoke_agent: 'agent',
     create_agent: 'agent',
     execute_tool: 'tool',
@@ -25,8 +26,7 @@ const byOperation = kindBy(
     retrieval: 'retriever',
     search_memory: 'retriever',
     embeddings: 'embedding',
-    rerank: 'reranker',
-    image_generation: 'llm'
+    rerank: 'reranker'
   },
   'custom'
 )
@@ -43,8 +43,8 @@ export const genAi: Dialect = {
   inputTokens: ['gen_ai.usage.input_tokens', 'gen_ai.usage.prompt_tokens'],
   outputTokens: ['gen_ai.usage.output_tokens', 'gen_ai.usage.completion_tokens'],
   totalTokens: ['gen_ai.usage.total_tokens'],
-  // The second is LiteLLM's.
-  cost: ['gen_ai.usage.cost', 'gen_ai.cost.total_cost'],
+  // LiteLLM and pydantic-ai have names of their own.
+  cost: ['gen_ai.usage.cost', 'gen_ai.cost.total_cost', 'operation.cost'],
   costParts: ['gen_ai.usage.input_cost', 'gen_ai.usage.output_cost'],
   input: [
     composed(readInput),

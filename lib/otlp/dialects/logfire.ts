@@ -1,9 +1,11 @@
-/** Pydantic's Logfire and pydantic-ai, beside the names of OpenTelemetry that they also send. */
+/**
+ * Logfire names a span by a template, and writes the text that the template makes into an attribute. The rest is in the
+ * names of OpenTelemetry.
+ */
+import { SPAN_KINDS } from '../../schema/input.ts'
 import type { Dialect } from '../dialect.ts'
 
 export const logfire: Dialect = {
   kind: () => undefined,
-  cost: ['operation.cost'],
-  // The name of the span is a template, such as `asked for {n} rows`.
-  message: ['logfire.msg']
+  names: Object.fromEntries(SPAN_KINDS.map(kind => [kind, ['logfire.msg']]))
 }

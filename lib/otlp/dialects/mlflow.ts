@@ -1,29 +1,33 @@
-/** MLflow's own attributes, which it sends unless it is told to send OpenTelemetry's. Each is JSON text. */
-import { type Dialect, json, type SpanKind } from '../dialect.ts'
+/** MLflow's own attributes, which it sends if it is not told to use OpenTelemetry's. Each value is JSON text. */
+import { type Dialect, json, kindBy } from '../dialect.ts'
+import type { Fields } from '../fields.ts'
 
-const KINDS: Readonly<Record<string, SpanKind>> = {
-  LLM: 'llm',
-  CHAT_MODEL: 'llm',
-  AGENT: 'agent',
-  TOOL: 'tool',
-  CHAIN: 'chain',
-  WORKFLOW: 'chain',
-  TASK: 'chain',
-  RETRIEVER: 'retriever',
-  EMBEDDING: 'embedding',
-  RERANKER: 'reranker'
-}
+/** What MLflow writes if nobody says what the span is. */
+const UNKNOWN: readonly unknown[] = ['UNKNOWN', '"UNKNOWN"']
+const byType = kindBy(
+  'mlflow.spanType',
+  {
+    LLM: 'llm',
+    CHAT_MODEL: 'llm',
+    AGENT: 'agent',
+    TOOL: 'tool',
+    CHAIN: 'chain',
+    RETRIEVER: 'retriever',
+    EMBEDDING: 'embedding',
+    RERANKER: 'reranker'
+  },
+  'custom',
+  'json'
+)
 
 export const mlflow: Dialect = {
-  kind(fields) {
-    const type = fields.get('mlflow.spanType')
-    if (typeof type !== 'string') return undefined
-    return Object.hasOwn(KINDS, type) ? KINDS[type] : 'custom'
-  },
-  jsonTexts: ['mlflow.spanType', 'mlflow.llm.model', 'mlflow.llm.provider'],
+  kind: fields => (isUnknown(fields) ? undefined : byType(fields)),
   model: ['mlflow.llm.model'],
   provider: ['mlflow.llm.provider'],
+  quoted: ['mlflow.llm.model', 'mlflow.llm.provider'],
   usageDetails: ['mlflow.chat.tokenUsage'],
   input: [json('mlflow.spanInputs')],
   output: [json('mlflow.spanOutputs')]
 }
+
+const isUnknown = (fields: Fields): boolean => UNKNOWN.includes(fields.get('mlflow.spanType'))

@@ -98,12 +98,12 @@ type Claims = Map<string, Claim>
 /** The grade of what a span states about the trace: better than all levels. */
 const SAID = 0
 /**
- * The grades of a model and its provider: an llm span called it; the root, or else another span, only mentions one, which
- * may be the framework.
+ * The grades of provider and model: an llm span was called with its model. Another span only mentions one, and its
+ * provider is often the framework it runs in.
  */
-const CALLED = 1
-const OF_ROOT = 2
-const NOT_CALLED = 3
+const CALLED = 0
+const ROOT_MENTIONS = 3
+const MENTIONS = 4
 /** The prefix of metadata's keys in the names of ranks. */
 const KEY = 'metadata.'
 const NO_SPANS = '0'.repeat(64)
@@ -164,7 +164,7 @@ function settle(before: GatheredState | undefined, speakers: readonly GatheredSp
 function* claimsOf(span: GatheredSpan): Generator<[field: string, grade: number, order: number, value: string]> {
   const { hints, provider, model, kind } = span
   const { level, startMicros, endMicros } = hints
-  const ofModel = kind === 'llm' ? CALLED : level === ROOT ? OF_ROOT : NOT_CALLED
+  const ofModel = kind === 'llm' ? CALLED : level === ROOT ? ROOT_MENTIONS : MENTIONS
   yield ['name', hints.name === undefined ? level : SAID, startMicros, hints.name ?? hints.ownName]
   if (level !== INNER) yield ['times', level, startMicros, '']
   const input = hints.input ?? span.input

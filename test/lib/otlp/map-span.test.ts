@@ -48,14 +48,13 @@ t.test('payloads that were captured from real senders', async t => {
 t.test('kinds, as each dialect says them', async t => {
   const kinds: Record<string, [string, ...string[]][]> = {
     'gen_ai.operation.name': [
-      ['llm', 'chat', 'text_completion', 'generate_content', 'completion', 'generate'],
+      ['llm', 'chat', 'text_completion', 'generate_content', 'completion', 'generate', 'image_generation'],
       ['agent', 'invoke_agent', 'create_agent'],
       ['tool', 'execute_tool'],
       ['chain', 'invoke_workflow', 'plan', 'agent_step'],
       ['retriever', 'retrieval', 'search_memory'],
       ['embedding', 'embeddings'],
       ['reranker', 'rerank'],
-      ['llm', 'image_generation'],
       ['custom', 'create_memory', 'toString']
     ],
     'openinference.span.kind': [
@@ -81,11 +80,11 @@ t.test('kinds, as each dialect says them', async t => {
       ['custom', 'span', 'event', 'guardrail', 'evaluator']
     ],
     'mlflow.spanType': [
-      ['llm', '"LLM"', '"CHAT_MODEL"', 'CHAT_MODEL'],
+      ['llm', '"LLM"', '"CHAT_MODEL"', 'LLM'],
       ...['agent', 'tool', 'chain', 'retriever', 'embedding', 'reranker'].map(
-        kind => [kind, JSON.stringify(kind.toUpperCase())] as [string, string]
+        kind => [kind, `"${kind.toUpperCase()}"`] as [string, string]
       ),
-      ['custom', '"PARSER"', '"UNKNOWN"']
+      ['custom', '"PARSER"', '"UNKNOWN"', '"MINE"', '{bad']
     ],
     'ai.operationId': [
       ['llm', 'ai.generateText.doGenerate', 'ai.streamText.doStream', 'ai.generateObject.doGenerate'],
@@ -105,6 +104,9 @@ t.test('kinds, as each dialect says them', async t => {
   t.equal(mapAttributes({ 'db.system': 'Pinecone' }).kind, 'retriever')
   t.equal(mapAttributes({ 'db.vector.query.top_k': 3 }).kind, 'retriever')
   t.equal(mapAttributes({ 'db.system': 'postgresql' }).kind, 'custom')
+  for (const name of ['db.system', ...Object.keys(kinds)]) {
+    t.equal(mapAttributes({ [name]: { toString: 1, valueOf: 1 } }).kind, 'custom', `${name} is no text`)
+  }
   t.equal(mapAttributes({ 'gen_ai.request.model': 'm' }).kind, 'llm', 'a span that names a model')
   t.equal(
     mapAttributes({ 'ai.model.id': 'm', 'ai.operationId': 'ai.streamText' }).kind,
@@ -149,6 +151,46 @@ t.test('fields, as each dialect names them', async t => {
     [{ 'llm.usage.total_tokens': 9 }, { usage: { totalTokens: 9 } }],
     [{ 'gen_ai.usage.input_tokens': -1 }, { usage: undefined, attributes: { 'gen_ai.usage.input_tokens': -1 } }],
     [{ 'gen_ai.usage.input_cost': 0.25, 'gen_ai.usage.output_cost': 0.5 }, { costUsd: 0.75 }],
+    [
+      { 'llm.model_name': 'asked', 'llm.response.model_name': 'answered' },
+      { model: 'answered', attributes: { 'llm.model_name': 'asked' } }
+    ],
+    [{ 'gen_ai.cost.total_cost': 0.5 }, { costUsd: 0.5, attributes: { 'gen_ai.cost.total_cost': undefined } }],
+    [{ 'operation.cost': 0.25 }, { costUsd: 0.25 }],
+    [
+      { 'mlflow.spanInputs': '{"q":1}', 'mlflow.spanOutputs': '"done"', 'mlflow.llm.model': '"m"' },
+      {
+        input: { q: 1 },
+        output: 'done',
+        model: 'm',
+        attributes: { 'mlflow.spanInputs': undefined, 'mlflow.llm.model': undefined }
+      }
+    ],
+    [
+      {
+        'mlflow.chat.tokenUsage': '{"input_tokens":5,"output_tokens":6,"total_tokens":11}',
+        'mlflow.llm.provider': 'p'
+      },
+      { usage: { inputTokens: 5, outputTokens: 6, totalTokens: 11 }, provider: 'p' }
+    ],
+    [{ 'mlflow.llm.model': '{"a":1}' }, { model: '{"a":1}' }],
+    [
+      { 'mlflow.spanType': '"UNKNOWN"', 'gen_ai.operation.name': 'execute_tool' },
+      { kind: 'tool', attributes: { 'mlflow.spanType': '"UNKNOWN"' } }
+    ],
+    [
+      { 'logfire.msg': 'Chat with m', 'logfire.msg_template': 'Chat with {model}' },
+      {
+        name: 'Chat with m',
+        hints: { ownName: 'Chat with m' },
+        attributes: { 'otel.name': 'step', 'logfire.msg': undefined, 'logfire.msg_template': 'Chat with {model}' }
+      }
+    ],
+    [
+      { 'logfire.msg': 'answers run', 'gen_ai.agent.name': 'answers', 'gen_ai.operation.name': 'invoke_agent' },
+      { name: 'answers', attributes: { 'logfire.msg': 'answers run' } }
+    ],
+    [{ 'logfire.msg': 'm'.repeat(501) }, { name: 'step', attributes: { 'logfire.msg': 'm'.repeat(501) } }],
     [{ 'llm.cost.total': 2, 'llm.cost.prompt': 1 }, { costUsd: 2 }],
     [{ 'langfuse.observation.cost_details': '{"input":0.25,"output":0.5}' }, { costUsd: 0.75 }],
     [{ 'langfuse.observation.usage_details': '{bad' }, { usage: undefined }],

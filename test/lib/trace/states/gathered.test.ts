@@ -152,6 +152,20 @@ t.test('a span whose parent is in another process stands for the root until that
   t.match(store.trace, { name: 'gateway', startedAt: at(0), endedAt: at(3) })
 })
 
+t.test('provider and model are those of the first model call, and only without one those of the root', async t => {
+  const root = span(1, 0, 9, { kind: 'agent', provider: 'langgraph', model: 'asked', hints: { level: ROOT } })
+  const step = span(2, 1, 8, { kind: 'chain', provider: 'step', model: 'step' })
+  const [first, second] = [3, 4].map(id => span(id, id, 8, { kind: 'llm', provider: `p${id}`, model: `m${id}` }))
+  const calls = [second, first] as GatheredSpan[]
+  t.match(exported([step], [root]).trace, { provider: 'langgraph', model: 'asked' })
+  for (const exports of [
+    [[root], calls, [step]],
+    [calls, [step, root]]
+  ]) {
+    t.match(exported(...exports).trace, { provider: 'p3', model: 'm3' })
+  }
+})
+
 t.test('counts what calls of models used, once', async t => {
   const call = (id: number, parent: number, over: Given = {}) =>
     span(id, 0, 1, { kind: 'llm', parentId: idOf(parent), inputTokens: 10, outputTokens: 2, costUsd: 0.5, ...over })
