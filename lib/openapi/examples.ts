@@ -259,6 +259,12 @@ export const EXAMPLES: Readonly<Record<string, Examples>> = {
       200: { partialSuccess: { rejectedSpans: '1', errorMessage: 'a span of more than 768000 bytes was refused' } }
     }
   },
+  acceptOtlpLogs: {
+    body: { logs: { resourceLogs: [] } },
+    replies: {
+      200: { partialSuccess: { rejectedLogRecords: '2', errorMessage: '2 left out: messages in log records …' } }
+    }
+  },
   acceptOtlpMetrics: { body: { metrics: { resourceMetrics: [] } }, replies: { 200: {} } },
   listTraces: { replies: { 200: { traces: [summary], nextCursor: CURSOR, prevCursor: null, pageSize: 1 } } },
   getTrace: { replies: { 200: detail } },

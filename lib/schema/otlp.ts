@@ -50,6 +50,32 @@ export const ExportReply = Type.Object(
   { title: 'ExportTraceServiceResponse' }
 )
 
+export const LogsRequest = Type.Object(
+  {
+    resourceLogs: Type.Optional(
+      Type.Array(Type.Object({}, { additionalProperties: true }), {
+        description: '`ResourceLogs` of opentelemetry-proto.'
+      })
+    )
+  },
+  { title: 'ExportLogsServiceRequest', description: 'Log records as OpenTelemetry has them.' }
+)
+
+export const LogsReply = Type.Object(
+  {
+    partialSuccess: Type.Optional(
+      Type.Object(
+        {
+          rejectedLogRecords: Type.Optional(Type.String({ description: 'How many, as decimal text.' })),
+          errorMessage: Type.Optional(Type.String({ description: 'Why, and what to set.' }))
+        },
+        { description: 'Only where records carried messages of model calls. Sending them again changes nothing.' }
+      )
+    )
+  },
+  { title: 'ExportLogsServiceResponse' }
+)
+
 export const MetricsRequest = Type.Object(
   {
     resourceMetrics: Type.Optional(

@@ -1,11 +1,12 @@
 /**
- * Reads JSON that is not a trace and can be just as large. It is read on the threads that make traces ready, because
+ * Reads bodies that are no traces and can be just as large. It is read on the threads that make traces ready, because
  * parsing a large body on the main thread would hold up the requests of others (test/bench/RESULTS.md, "Worker
  * threads").
  */
 import { Refusal } from '../errors.ts'
 import { type LargeMessage, readLargeMessage } from '../mcp/message.ts'
 import { traceView } from '../mcp/trace-view.ts'
+import { countRecords, type RecordCount } from '../otlp/logs/count-records.ts'
 import { checker } from '../schema/check.ts'
 import { MetadataPatch, ScoreInput } from '../schema/input.ts'
 import { readBody } from '../trace/body.ts'
@@ -21,6 +22,9 @@ export interface Parsed {
   score: ScoreInput
   /** From two texts (`textsOf`), the stored metadata and the patch: the merged metadata. */
   merge: Merged
+  /** From an export of log records in OTLP: how many there are. */
+  'logs-json': RecordCount
+  'logs-protobuf': RecordCount
   /** From a message of the Model Context Protocol. */
   message: LargeMessage
   /** From two texts, the options of the tool get_trace and the answer of the operation getTrace: the tool's answer. */
@@ -43,6 +47,8 @@ const PARSERS: { readonly [name in ParsedName]: (body: Uint8Array) => Parsed[nam
     return value
   },
   merge: body => mergeMetadata(...splitTexts(body)),
+  'logs-json': body => countRecords(body, 'json'),
+  'logs-protobuf': body => countRecords(body, 'protobuf'),
   message: readLargeMessage,
   view(body) {
     const [options, answer] = splitTexts(body)

@@ -1,4 +1,4 @@
-/** What the routes of OTLP's signals (traces, metrics) have in common. */
+/** What the routes of OTLP's signals (traces, logs, metrics) have in common. */
 import type { TSchema } from 'typebox'
 import { readExporterAuthorization } from '../../lib/access/authorization.ts'
 import { isProtobuf } from '../../lib/http/otlp-address.ts'

@@ -23,7 +23,7 @@ const ROUTES = [
   ['GET', '/api/v1/scores', 'traces:read']
 ] as const
 /** Their protocols have a table of their own: test/plugins/otlp.test.ts, test/plugins/mcp/index.test.ts. */
-const UNLISTED = ['/api/v1/otlp/v1/traces', '/api/v1/otlp/v1/metrics', '/api/mcp']
+const UNLISTED = ['traces', 'logs', 'metrics'].map(signal => `/api/v1/otlp/v1/${signal}`).concat('/api/mcp')
 
 t.test('access', async t => {
   const { app, call, key, makeKey, database } = await testService(t)
