@@ -15,6 +15,7 @@ export class Metrics {
   readonly #requests: Counter<'route' | 'status'>
   readonly #duration: Histogram<'route'>
   readonly #refusals: Counter<'code'>
+  readonly #logRecords: Counter<'kind'>
   readonly #batches: Histogram
   readonly #commits: Histogram
 
@@ -40,6 +41,12 @@ export class Metrics {
       labelNames: ['code'],
       registers
     })
+    this.#logRecords = new Counter({
+      name: 'spoor_log_records_total',
+      help: 'Log records that came in OTLP, none of which is stored: with messages of model calls, and others.',
+      labelNames: ['kind'],
+      registers
+    })
     this.#batches = new Histogram({
       name: 'spoor_batch_operations',
       help: 'Operations written by one statement.',
@@ -62,6 +69,11 @@ export class Metrics {
 
   countRefusal(code: string): void {
     this.#refusals.inc({ code })
+  }
+
+  countLogRecords(messages: number, others: number): void {
+    this.#logRecords.inc({ kind: 'messages' }, messages)
+    this.#logRecords.inc({ kind: 'others' }, others)
   }
 
   countBatch(operations: number, milliseconds: number): void {

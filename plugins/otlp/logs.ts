@@ -12,15 +12,7 @@ const ADVICE =
   'OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY'
 
 export default function logs(app: App) {
-  let records = 0
-  let leftOut = 0
   let isSaid = false
-  app.metrics.watch(
-    'spoor_log_records',
-    'Log records that came in OTLP since the start; none is stored.',
-    () => records
-  )
-  app.metrics.watch('spoor_left_out_messages', 'Those of them that carried messages of model calls.', () => leftOut)
   app.route(
     signalRoute({
       path: '/api/v1/otlp/v1/logs',
@@ -40,8 +32,7 @@ export default function logs(app: App) {
       rejected: 'rejectedLogRecords',
       async take({ key, payload }, encoding) {
         const found = await app.ingest.parse(`logs-${encoding}`, payload, key.projectId)
-        records += found.records
-        leftOut += found.messages
+        app.metrics.countLogRecords(found.messages, found.records - found.messages)
         if (found.messages === 0) return { rejected: 0, message: '' }
         const message = `${found.messages} left out: messages in log records are not stored; ${ADVICE}`
         if (!isSaid)

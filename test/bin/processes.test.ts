@@ -1,12 +1,21 @@
 import t from 'tap'
 import { type TestDatabase, testDatabase } from '../fixtures/database/database.ts'
+import { grpcClient, METRICS } from '../fixtures/service/grpc.ts'
 import { configurationFor, runSpoor, serve, stop, takenPort, tryKey } from '../fixtures/service/spoor.ts'
 import { until } from '../fixtures/until.ts'
 
 t.test('several processes share the port, a dead one is replaced, and all stop together', async t => {
   const database = await testDatabase(t)
-  const { serving, address, key } = await serve(t, { ...configurationFor(database), PROCESSES: '2' })
+  const env = { ...configurationFor(database), PROCESSES: '2', OTLP_GRPC_PORT: '0', LOG_LEVEL: 'info' }
+  const { serving, address, key } = await serve(t, env)
   t.equal(await tryKey(address, key!), 200)
+  const portsOf = () => [...serving.err.matchAll(/"port":(\d+),"tls":false/g)].map(([, port]) => Number(port))
+  await until(() => portsOf().length === 2)
+  const [port = 0, other] = portsOf()
+  t.equal(port, other, 'that of gRPC too')
+  // Each call over a connection of its own, so that both processes get some.
+  const overGrpc = () => grpcClient(t, port)(METRICS, new Uint8Array(), `Bearer ${key}`)
+  for (let i = 0; i < 4; i++) t.match(await overGrpc(), { status: 'OK' })
   const before = await processesOn(database)
   t.equal(before.length, 2)
   t.notOk(before.includes(serving.pid))

@@ -36,6 +36,7 @@ const PROMISED = {
   spoor_http_requests_total: 'counter',
   spoor_http_request_duration_seconds: 'histogram',
   spoor_refusals_total: 'counter',
+  spoor_log_records_total: 'counter',
   spoor_pending_writes: 'gauge',
   spoor_pending_write_bytes: 'gauge',
   spoor_unread_bytes: 'gauge',

@@ -29,8 +29,8 @@ t.test('records are accepted and counted; of messages the sender is told that th
   t.equal(said.filter(line => line.includes('came as log records')).length, 1, 'said once')
 
   const { text } = await call('GET', '/metrics')
-  t.match(text, /^spoor_log_records 13$/m)
-  t.match(text, /^spoor_left_out_messages 6$/m)
+  t.match(text, /^spoor_log_records_total\{kind="messages"\} 6$/m)
+  t.match(text, /^spoor_log_records_total\{kind="others"\} 7$/m)
   t.match((await call('GET', '/api/v1/project')).body, { traceCount: 0, spanCount: 0 })
 })
 
