@@ -55,9 +55,21 @@ export function readHints(
     output: findJson(fields, OUTPUTS),
     sessionId: findText(fields, SESSION_IDS, MAX_TEXT),
     userId: findText(fields, USER_IDS, MAX_TEXT),
+    responseId: readResponseId(fields),
     tags: readTags(fields.find(TAGS)?.value),
     metadata: readMetadata(fields, resource)
   }
+}
+
+/** How providers begin the ids of their answers: OpenAI, Anthropic, OpenRouter. */
+const RESPONSE_ID = /"id"\s*:\s*"((?:chatcmpl|cmpl|resp|msg|gen)[-_][\w-]{6,100})"/
+
+/** The id of the provider's answer: OpenInference has it only in the raw response. */
+function readResponseId(fields: Fields): string | undefined {
+  const stated = shortText(fields.get('gen_ai.response.id'), MAX_TEXT)
+  if (stated !== undefined) return stated
+  const raw = fields.get('output.value')
+  return typeof raw === 'string' ? RESPONSE_ID.exec(raw)?.[1] : undefined
 }
 
 /** Flags of a span: the sender knows whether the parent is in another process; and the parent is in one. */

@@ -1,26 +1,33 @@
-/** Sums what a gathered trace has used over its calls of models, so that no call counts twice. */
+/**
+ * Sums what a gathered trace has used over its calls of models, so that no call counts twice. Two libraries often report
+ * the same call: one around the other, or one beside the other.
+ */
 import type { UsageFields } from './prepared.ts'
 
-/** A span that reports usage or cost. */
+/** What the sums need to know of a span. */
 export interface SpanUsage extends UsageFields {
   readonly id: string
   readonly parentId: string | null
   readonly kind: string
   readonly costUsd: number | null
+  readonly model: string | null
+  readonly startMicros: number
+  readonly endMicros: number
+  /** The id that the provider gave its answer. */
+  readonly responseId: string | undefined
 }
 
 export type Spent = UsageFields & { readonly costUsd: number | null }
 
 const CALLS: readonly string[] = ['llm', 'embedding']
-const isCall = ({ kind }: SpanUsage): boolean => CALLS.includes(kind)
+export const isCall = ({ kind }: { readonly kind: string }): boolean => CALLS.includes(kind)
 const hasUsage = (span: UsageFields): boolean =>
   span.inputTokens !== null || span.outputTokens !== null || span.totalTokens !== null
 const hasCost = ({ costUsd }: SpanUsage): boolean => costUsd !== null
 
 /**
- * Sums llm and embedding spans. Agents and chains repeat what their calls used, so they do not count. If one call is
- * the parent of another (two libraries report the same call), only the outer one counts. If no call reports usage,
- * that of the root counts.
+ * Sums llm and embedding spans; `spans` are all spans of the trace. Agents and chains repeat what their calls used, so they
+ * do not count. If no call reports usage, that of the root counts.
  */
 export function sumSpending(spans: readonly SpanUsage[], rootId: string | undefined): Spent {
   // A sum of floating-point numbers depends on the order, so the order must not depend on the arrival of spans.
@@ -34,13 +41,80 @@ export function sumSpending(spans: readonly SpanUsage[], rootId: string | undefi
   }
 }
 
-/** The spans that count: calls that report something and have no parent that is such a call; else the root. */
+/** The spans that count: of the calls that report something, each once; else the root. */
 function countedOf(spans: readonly SpanUsage[], says: (span: SpanUsage) => boolean, rootId: string | undefined) {
-  const calls = spans.filter(span => isCall(span) && says(span))
-  const ids = new Set(calls.map(({ id }) => id))
-  const outer = calls.filter(({ parentId }) => parentId === null || !ids.has(parentId))
-  return outer.length > 0 ? outer : spans.filter(span => span.id === rootId && says(span))
+  const calls = new Set(spans.filter(span => isCall(span) && says(span)))
+  dropNested(calls, spans)
+  dropSameResponse(calls)
+  dropTwins(calls)
+  return calls.size > 0 ? [...calls] : spans.filter(span => span.id === rootId && says(span))
 }
+
+/** Of calls inside each other, at whatever depth, the outermost counts. */
+function dropNested(calls: Set<SpanUsage>, spans: readonly SpanUsage[]): void {
+  const byId = new Map(spans.map(span => [span.id, span]))
+  const all = new Set(calls)
+  for (const call of all) {
+    // Parents may go round in a circle.
+    const seen = new Set<string>()
+    for (let id = call.parentId; id !== null && !seen.has(id); ) {
+      seen.add(id)
+      const span = byId.get(id)
+      if (span !== undefined && all.has(span)) {
+        calls.delete(call)
+        break
+      }
+      id = span?.parentId ?? null
+    }
+  }
+}
+
+/** Of calls with the same answer, the first counts. */
+function dropSameResponse(calls: Set<SpanUsage>): void {
+  const seen = new Set<string>()
+  for (const call of inTime(calls)) {
+    if (call.responseId === undefined) continue
+    if (seen.has(call.responseId)) calls.delete(call)
+    seen.add(call.responseId)
+  }
+}
+
+/**
+ * Two calls beside each other, of one model and usage, one of which begins after the other and ends before it, are one that
+ * two libraries report. A call has one twin at most, so that calls that run at the same time still count.
+ */
+function dropTwins(calls: Set<SpanUsage>): void {
+  const single: SpanUsage[] = []
+  for (const call of inTime(calls)) {
+    const outer = single.findIndex(other => isTwin(other, call))
+    if (outer < 0) {
+      single.push(call)
+    } else {
+      single.splice(outer, 1)
+      calls.delete(call)
+    }
+  }
+}
+
+function isTwin(outer: SpanUsage, inner: SpanUsage): boolean {
+  return (
+    outer.startMicros < inner.startMicros &&
+    inner.endMicros < outer.endMicros &&
+    outer.parentId !== null &&
+    outer.parentId === inner.parentId &&
+    outer.model !== null &&
+    outer.model === inner.model &&
+    hasUsage(outer) &&
+    outer.inputTokens === inner.inputTokens &&
+    outer.outputTokens === inner.outputTokens &&
+    totalOf(outer) === totalOf(inner) &&
+    (outer.responseId === undefined || inner.responseId === undefined)
+  )
+}
+
+/** In the order of their beginnings; of calls that begin together, in that of their ids. */
+const inTime = (calls: Iterable<SpanUsage>): SpanUsage[] =>
+  [...calls].sort((a, b) => a.startMicros - b.startMicros || (a.id < b.id ? -1 : 1))
 
 const totalOf = ({ inputTokens, outputTokens, totalTokens }: SpanUsage): number =>
   totalTokens ?? (inputTokens ?? 0) + (outputTokens ?? 0)

@@ -147,6 +147,27 @@ t.test('what cannot be stored is counted and said, and the rest is stored', asyn
   await assertCounted(t, service)
 })
 
+t.test('a call that two libraries report counts once, in whatever exports its spans come', async t => {
+  const service = await testService(t)
+  const { send, read } = sendTo(service)
+  const { traceId, root, child } = family()
+  const usage = { 'gen_ai.usage.input_tokens': 100, 'gen_ai.usage.output_tokens': 20, 'gen_ai.request.model': 'm' }
+  const call = (more: object = {}, given: GivenSpan = {}) => child({ ...given, attributes: { ...usage, ...more } })
+  const outer = call()
+  const step = child({ parentSpanId: outer.spanId })
+  const below = call({}, { parentSpanId: step.spanId })
+  const answered = call({ 'gen_ai.response.id': 'msg_1' })
+  const raw = call({ 'output.value': '{"id":"msg_abcdef12","content":[]}' }, { parentSpanId: root.spanId })
+  const beside = child()
+  const again = call({ 'gen_ai.response.id': 'msg_abcdef12' }, { parentSpanId: beside.spanId })
+  const twin = call({}, { start: 1, end: 9 })
+  const within = call({}, { start: 2, end: 8 })
+  for (const spans of [[below], [answered], [root, again], [within], [outer], [raw, twin], [step], [beside]])
+    await send(...spans)
+  t.match((await read(traceId)).trace, { spanCount: 10, usage: { inputTokens: 400, outputTokens: 80 } })
+  await assertCounted(t, service)
+})
+
 t.test('a span that is too large is cut, its usage counts, and its resend is known', async t => {
   const service = await testService(t)
   const { send, read } = sendTo(service)

@@ -91,18 +91,24 @@ function readScores(text: string): PastScore[] {
   )
 }
 
-type UsageCells = [string, string | null, string, ...(number | null)[]]
+type UsageCells = [string, string | null, string, string | null, number, number, ...(number | null)[]]
 
 function readSpanUsage(text: string): SpanUsage[] {
-  return (JSON.parse(text) as UsageCells[]).map(([id, parentId, kind, input, output, total, cost]) => ({
-    id,
-    parentId,
-    kind,
-    inputTokens: input ?? null,
-    outputTokens: output ?? null,
-    totalTokens: total ?? null,
-    costUsd: cost ?? null
-  }))
+  return (JSON.parse(text) as UsageCells[]).map(
+    ([id, parentId, kind, model, startMicros, endMicros, input, output, total, cost]) => ({
+      id,
+      parentId,
+      kind,
+      inputTokens: input ?? null,
+      outputTokens: output ?? null,
+      totalTokens: total ?? null,
+      costUsd: cost ?? null,
+      model,
+      startMicros,
+      endMicros,
+      responseId: undefined
+    })
+  )
 }
 
 const SEPARATOR = '\u0001'
@@ -134,10 +140,10 @@ export async function readTraceStates(sql: Sql, looks: readonly Look[]): Promise
       case when k.detail in ('export', 'restore') then t.ranks end as ranks,
       case when k.detail = 'restore' and t.score_count > 0 then (${scoresOfTrace(sql)}) end as scores,
       case when k.detail = 'export' and t.ranks is not null then
-        (select json_agg(json_build_array(encode(s.id, 'hex'), encode(s.parent_id, 'hex'), s.kind,
+        (select json_agg(json_build_array(encode(s.id, 'hex'), encode(s.parent_id, 'hex'), s.kind, s.model,
+            (extract(epoch from s.started_at) * 1000000)::bigint, (extract(epoch from s.ended_at) * 1000000)::bigint,
             s.input_tokens, s.output_tokens, s.total_tokens, s.cost_usd))
-          from spans s where s.project_id = t.project_id and s.trace_seq = t.seq
-            and num_nonnulls(s.input_tokens, s.output_tokens, s.total_tokens, s.cost_usd) > 0)
+          from spans s where s.project_id = t.project_id and s.trace_seq = t.seq)
       end as spending,
       (select string_agg(encode(s.id, 'hex') || left(encode(s.hash, 'hex'), ${SHORT_HASH_DIGITS}), '') from spans s
         where s.project_id = t.project_id and s.trace_seq = t.seq and s.id = any (k.span_ids::bytea[])) as hashes

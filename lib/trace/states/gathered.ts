@@ -11,7 +11,7 @@ import { traceDocument, usageDocument } from '../document.ts'
 import { mergeMetadata } from '../metadata.ts'
 import type { PreparedSpan, TraceFields } from '../prepared.ts'
 import { countBytes, countErrors } from '../span-sums.ts'
-import { type SpanUsage, type Spent, sumSpending } from '../span-usage.ts'
+import { isCall, type SpanUsage, type Spent, sumSpending } from '../span-usage.ts'
 import { durationMs, isBefore } from '../timestamp.ts'
 
 /**
@@ -37,6 +37,8 @@ export interface SpanHints {
   readonly output: string | undefined
   readonly sessionId: string | undefined
   readonly userId: string | undefined
+  /** The id that the provider gave its answer, if the span is a call of a model. */
+  readonly responseId: string | undefined
   readonly tags: readonly string[]
   readonly metadata: Readonly<Record<string, string>>
 }
@@ -71,7 +73,7 @@ export interface GatheredState extends TraceFields, Sums {
   readonly outputBytes: number
   /** Whether somebody has patched the metadata. The keys that it has now then stay as they are. */
   readonly patched: boolean
-  /** The stored spans that report usage or cost. */
+  /** The stored spans. Their `responseId` is among the ranks. */
   readonly spending: readonly SpanUsage[]
 }
 
@@ -106,6 +108,11 @@ const ROOT_MENTIONS = 3
 const MENTIONS = 4
 /** The prefix of metadata's keys in the names of ranks. */
 const KEY = 'metadata.'
+/**
+ * The prefix of calls of models in the names of ranks, in front of the id of the span. Such a rank ends in the id of the
+ * provider's answer, by which the same call is known when another library reports it.
+ */
+const RESPONSE = 'response.'
 const NO_SPANS = '0'.repeat(64)
 /** The size of a trace's document does not count this member. */
 const EMPTY_SPANS = '"spans":[],'
@@ -121,8 +128,9 @@ export function gather(
   speakers: readonly GatheredSpan[] = added
 ): Growth {
   const claims = settle(before, speakers)
-  const ranks = { ...before?.ranks, ...ranksOf(claims) }
-  const spent = sumSpending([...(before?.spending ?? []), ...added.filter(isSpending)], ranks.times?.[2])
+  const ranks = { ...before?.ranks, ...ranksOf(claims), ...responsesOf(added) }
+  const stored = (before?.spending ?? []).map(span => ({ ...span, responseId: ranks[RESPONSE + span.id]?.[2] }))
+  const spent = sumSpending([...stored, ...added.map(usageOf)], ranks.times?.[2])
   const fields = { ...takeFields(before, claims, speakers), ...spent }
   const free = fit(traceId, fields, claims, before)
   const addedBytes = free.documentBytes - (before?.documentBytes ?? 0) + countBytes(added)
@@ -280,7 +288,26 @@ function measure(id: string, fields: TraceFields): number {
   return Buffer.byteLength(head + tail) - EMPTY_SPANS.length
 }
 
-const isSpending = (span: PreparedSpan): boolean =>
-  span.inputTokens !== null || span.outputTokens !== null || span.totalTokens !== null || span.costUsd !== null
+/** What the sums over the spans need to know of this one. */
+export const usageOf = (span: GatheredSpan): SpanUsage => ({
+  id: span.id,
+  parentId: span.parentId,
+  kind: span.kind,
+  inputTokens: span.inputTokens,
+  outputTokens: span.outputTokens,
+  totalTokens: span.totalTokens,
+  costUsd: span.costUsd,
+  model: span.model,
+  startMicros: span.hints.startMicros,
+  endMicros: span.hints.endMicros,
+  responseId: isCall(span) ? span.hints.responseId : undefined
+})
+
+const responsesOf = (added: readonly GatheredSpan[]): Ranks =>
+  Object.fromEntries(
+    added
+      .map(usageOf)
+      .flatMap(({ id, responseId }) => (responseId === undefined ? [] : [[RESPONSE + id, [0, 0, responseId]]]))
+  )
 
 const xor = (a: string, b: string): string => (BigInt(`0x${a}`) ^ BigInt(`0x${b}`)).toString(16).padStart(64, '0')

@@ -7,7 +7,8 @@ import {
   type GatheredState,
   INNER,
   ROOT,
-  type SpanHints
+  type SpanHints,
+  usageOf
 } from '../../../../lib/trace/states/gathered.ts'
 
 export const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736'
@@ -53,6 +54,7 @@ export function span(id: number, start: number, end: number, { hints, ...over }:
       output: undefined,
       sessionId: undefined,
       userId: undefined,
+      responseId: undefined,
       tags: [],
       metadata: {},
       ...hints
@@ -83,7 +85,7 @@ export class Store {
       inputBytes: Buffer.byteLength(this.input ?? 'null'),
       outputBytes: Buffer.byteLength(this.output ?? 'null'),
       patched: this.state?.gathered?.patched ?? false,
-      spending: [...this.spans.values()]
+      spending: [...this.spans.values()].map(span => ({ ...usageOf(span), responseId: undefined }))
     }
     this.state = {
       gathered,

@@ -15,6 +15,28 @@ const least = <T>(list: Picked<T>[]): T | undefined =>
     return i === -1 ? (x < y ? -1 : 1) : (a[i] as number) - (b[i] as number)
   })[0]?.[2]
 
+/** Calls of one parent, model and usage that begin and end within another one. Each is the twin of at most one. */
+function withoutTwins(calls: readonly GatheredSpan[]): GatheredSpan[] {
+  const first = (a: GatheredSpan, b: GatheredSpan) =>
+    a.hints.startMicros - b.hints.startMicros || (a.id < b.id ? -1 : 1)
+  const kept: { span: GatheredSpan; hasTwin: boolean }[] = []
+  for (const span of calls.toSorted(first)) {
+    const { parentId, model, inputTokens, hints } = span
+    const twin = kept.find(
+      ({ span: other, hasTwin }) =>
+        !hasTwin &&
+        other.hints.startMicros < hints.startMicros &&
+        other.hints.endMicros > hints.endMicros &&
+        [other.parentId, other.model, other.inputTokens].join() === [parentId, model, inputTokens].join() &&
+        parentId !== null &&
+        model !== null
+    )
+    if (twin === undefined) kept.push({ span, hasTwin: false })
+    else twin.hasTwin = true
+  }
+  return kept.map(({ span }) => span)
+}
+
 function meaning(spans: readonly GatheredSpan[]) {
   const pick = <T>(of: (span: GatheredSpan) => { grade?: number; order?: number; value: T | null | undefined }) =>
     least(
@@ -33,7 +55,12 @@ function meaning(spans: readonly GatheredSpan[]) {
     )
   ])
   const calls = spans.filter(({ kind, inputTokens }) => ['llm', 'embedding'].includes(kind) && inputTokens !== null)
-  const counted = calls.filter(({ parentId }) => !calls.some(({ id }) => id === parentId))
+  const above = (each: GatheredSpan, seen: readonly string[] = []): GatheredSpan[] => {
+    const parent = spans.find(({ id }) => id === each.parentId)
+    return parent === undefined || seen.includes(parent.id) ? [] : [parent, ...above(parent, [...seen, parent.id])]
+  }
+  const outer = calls.filter(each => !above(each).some(other => calls.includes(other)))
+  const counted = withoutTwins(outer)
   const sums = counted.length > 0 ? counted : spans.filter(each => each === root && each.inputTokens !== null)
   return {
     name: pick(({ hints }) => (hints.name ? { grade: 0, value: hints.name } : { value: hints.ownName })),
