@@ -32,7 +32,7 @@ export function readUsage(fields: Fields): Usage | undefined {
 /** In US dollars. */
 export function readCost(fields: Fields): number | undefined {
   const details = readDetails(fields, COST_DETAILS)
-  const whole = costOf(details?.total) ?? takeFirst(fields, COSTS, costOf)
+  const whole = costOf(details?.total) ?? costOf(details?.total_cost) ?? takeFirst(fields, COSTS, costOf)
   if (whole !== undefined) return whole
   if (details !== undefined) return sumOf(Object.values(details))
   for (const parts of COST_PARTS) {

@@ -1,4 +1,7 @@
-/** MLflow's own attributes, which it sends if it is not told to use OpenTelemetry's. Each value is JSON text. */
+/**
+ * MLflow's own attributes, which it sends if it is not told to use OpenTelemetry's. Each value is JSON text, but
+ * those of tags.
+ */
 import { type Dialect, json, kindBy } from '../dialect.ts'
 import type { Fields } from '../fields.ts'
 
@@ -14,7 +17,9 @@ const byType = kindBy(
     CHAIN: 'chain',
     RETRIEVER: 'retriever',
     EMBEDDING: 'embedding',
-    RERANKER: 'reranker'
+    RERANKER: 'reranker',
+    WORKFLOW: 'chain',
+    TASK: 'chain'
   },
   'custom',
   'json'
@@ -26,8 +31,10 @@ export const mlflow: Dialect = {
   provider: ['mlflow.llm.provider'],
   quoted: ['mlflow.llm.model', 'mlflow.llm.provider'],
   usageDetails: ['mlflow.chat.tokenUsage'],
+  costDetails: ['mlflow.llm.cost'],
   input: [json('mlflow.spanInputs')],
-  output: [json('mlflow.spanOutputs')]
+  output: [json('mlflow.spanOutputs')],
+  trace: { metadataPrefixes: ['mlflow.traceTag.'] }
 }
 
 const isUnknown = (fields: Fields): boolean => UNKNOWN.includes(fields.get('mlflow.spanType'))

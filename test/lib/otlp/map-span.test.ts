@@ -38,6 +38,15 @@ t.test('payloads that were captured from real senders', async t => {
     'chain step 2 unset   false false',
     'agent weather-answer unset gpt-4o-mini 42 true true'
   ])
+  t.strictSame(outline('mlflow'), [
+    'retriever find ok   true true',
+    'llm call ok gpt-4o-mini 5 true true',
+    'agent answer ok   true true'
+  ])
+  t.strictSame(outline('logfire'), [
+    `llm Chat Completion with 'gpt-4o-mini' unset ${model} 5 false false`,
+    'custom Answer to Sunny? unset   false false'
+  ])
   t.match(chat?.input, [
     { role: 'system', parts: [{ content: 'Be brief.' }] },
     { role: 'user', parts: [{ content: 'How is the weather in Graz?' }] }
@@ -84,6 +93,7 @@ t.test('kinds, as each dialect says them', async t => {
       ...['agent', 'tool', 'chain', 'retriever', 'embedding', 'reranker'].map(
         kind => [kind, `"${kind.toUpperCase()}"`] as [string, string]
       ),
+      ['chain', '"WORKFLOW"', '"TASK"'],
       ['custom', '"PARSER"', '"UNKNOWN"', '"MINE"', '{bad']
     ],
     'ai.operationId': [
@@ -173,6 +183,7 @@ t.test('fields, as each dialect names them', async t => {
       },
       { usage: { inputTokens: 5, outputTokens: 6, totalTokens: 11 }, provider: 'p' }
     ],
+    [{ 'mlflow.llm.cost': '{"input_cost":0.25,"output_cost":0.5,"total_cost":0.75}' }, { costUsd: 0.75 }],
     [{ 'mlflow.llm.model': '{"a":1}' }, { model: '{"a":1}' }],
     [
       { 'mlflow.spanType': '"UNKNOWN"', 'gen_ai.operation.name': 'execute_tool' },
@@ -404,6 +415,7 @@ t.test('what a span says of its trace', async t => {
       { 'ai.telemetry.metadata.tier': 'gold', 'ai.telemetry.metadata.userId': 'u' },
       { metadata: { tier: '"gold"', userId: undefined }, userId: 'u' }
     ],
+    [{ 'mlflow.traceTag.team': 'ops' }, { metadata: { team: '"ops"' } }],
     [
       { 'traceloop.association.properties.plan': 1, 'traceloop.workflow.name': 'w' },
       { metadata: { plan: '1' }, name: 'w' }
