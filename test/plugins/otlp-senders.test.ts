@@ -107,8 +107,11 @@ t.test('OpenInference: calls of the openai client', async t => {
     provider: 'openai',
     usage: { inputTokens: USED.prompt, outputTokens: USED.completion, totalTokens: USED.total },
     input: [{ message: { role: 'user', content: 'Sunny?' } }],
-    output: [{ message: { content: 'It is sunny in Graz.' } }]
+    output: [{ message: { role: 'assistant', content: 'It is sunny in Graz.' } }]
   })
+  const { attributes } = chatted.spans[0]
+  t.equal(attributes['input.value'], undefined, 'the request says the same')
+  t.match(attributes['output.value'], /"usage":/, 'the answer says more')
   const embedded = await readTrace(service, 'ok', 'OpenAI Embeddings')
   t.match(embedded.spans[0], { kind: 'embedding', model: 'text-embedding-3-small', input: 'sunny' })
   t.same(embedded.spans[0].attributes['embedding.embeddings.0.embedding.text'], 'sunny')
