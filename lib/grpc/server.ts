@@ -42,7 +42,8 @@ export interface GrpcOptions extends AuthoriseOptions {
 
 /**
  * How many messages arrive at once. A message may have MAX_EXPORT_BYTES, and gRPC does not announce its length, so that
- * no room can be reserved before it is there. Of calls beyond that number no message is read until another has come.
+ * no room can be reserved before it is there. Of calls beyond that number no message is read until another has come;
+ * projects take turns.
  */
 const MOST_ARRIVING = 32
 /** How long a message may take to arrive once its turn has come. */
@@ -108,7 +109,7 @@ export class GrpcServer {
       const settle = () => {
         isOver = true
         clearTimeout(late)
-        if (isArriving) this.#arriving.leave()
+        if (isArriving) this.#arriving.leave(1)
         isArriving = false
       }
       const letIn = async (metadata: Metadata): Promise<boolean> => {
@@ -119,16 +120,16 @@ export class GrpcServer {
         let key: Principal
         try {
           key = await authorise(this.#options, route, textOf(metadata, 'authorization'))
-          this.#keys.set(metadata, key)
         } catch (error) {
           const refusal = this.#refusalOf(error)
           this.#report(route, nextRequestId(), startedAt, refusal.status, 0, 0, undefined)
           call.sendStatus(failureOf(refusal))
           return false
         }
-        await this.#arriving.enter(key.projectId)
+        this.#keys.set(metadata, key)
+        await this.#arriving.enter(key.projectId, 1)
         if (isOver) {
-          this.#arriving.leave()
+          this.#arriving.leave(1)
           return false
         }
         isArriving = true
@@ -141,9 +142,11 @@ export class GrpcServer {
         start: next =>
           next({
             onReceiveMetadata: (metadata, proceed) => void letIn(metadata).then(isIn => isIn && proceed(metadata)),
-            onReceiveMessage: (message, proceed) => {
+            // Only now does the handler begin, which reserves room for the message: a client that sent a message and
+            // never said that it was the last would hold memory that nobody counts.
+            onReceiveHalfClose: proceed => {
               settle()
-              proceed(message)
+              proceed()
             },
             onCancel: settle
           })
