@@ -115,7 +115,7 @@ export async function startService(
 
   async function listenGrpc(): Promise<number | undefined> {
     if (config.grpcPort === undefined) return undefined
-    // A process that does not serve gRPC does not load its library, which takes a tenth of a second.
+    // A process that does not serve gRPC does not load its library, which takes 50 ms.
     const { GrpcServer } = await import('./grpc/server.ts')
     grpc = new GrpcServer({ ...shared, routes: routes.routes, tls: config.grpcTls })
     const port = await grpc.listen(config.host, config.grpcPort)
