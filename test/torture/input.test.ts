@@ -9,6 +9,7 @@ import t from 'tap'
 import { request } from 'undici'
 import { ERROR_CODES } from '../../lib/errors.ts'
 import { createLog } from '../../lib/log.ts'
+import { PROTOBUF_TYPE } from '../../lib/schema/otlp.ts'
 import { testDatabase } from '../fixtures/database/database.ts'
 import { testFolder } from '../fixtures/folder.ts'
 import { ENDPOINT } from '../fixtures/service/mcp.ts'
@@ -29,6 +30,8 @@ const TRIES = 4
 const SHORT = 25
 /** The rest of the minutes is for requests that are nearly right. */
 const HEAVY_SHARE = 0.7
+/** A google.rpc.Status begins with its field `code`. */
+const STATUS_CODE_TAG = 0x08
 const LEAVE = /^HTTP\/1\.1 100 Continue\r\n\r\n/
 
 t.test('no request holds the server up', async t => {
@@ -152,6 +155,10 @@ function checkAnswer({ method, path }: FuzzRequest, { status, headers, body, tex
   if (status < 400 || method === 'HEAD') return
   // What the protocol has errors of its own for.
   if (path.startsWith(ENDPOINT) && body.jsonrpc === '2.0') return
+  if (headers['content-type'] === PROTOBUF_TYPE) {
+    assert.equal(text.charCodeAt(0), STATUS_CODE_TAG)
+    return
+  }
   assert.deepEqual(Object.keys(body), ['error'])
   assert.deepEqual(Object.keys(body.error), ['code', 'message', 'requestId'])
   assert.ok(ERROR_CODES.includes(body.error.code), body.error.code)

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { MAX_DOCUMENT_BYTES } from '../../../lib/schema/input.ts'
+import { MAX_DOCUMENT_BYTES, MAX_SPANS } from '../../../lib/schema/input.ts'
 import { makeReady, type ReadyTask, type TaskName } from '../../../lib/threads/ready.ts'
 import { stringifyExact } from '../../../lib/trace/json/exact-json.ts'
 import { prepare } from '../../../lib/trace/prepare.ts'
@@ -59,22 +59,20 @@ t.test('of an export each trace has its spans, and the trace that they would mak
   const [one, two] = ['1'.repeat(32), '2'.repeat(32)]
   const inner = otlpSpan({ traceId: one, parentSpanId: 'f'.repeat(16), name: 'inner' })
   const root = otlpSpan({ traceId: two, name: 'root' })
-  const large = otlpSpan({ traceId: two, parentSpanId: root.spanId, attributes: { x: 'x'.repeat(MAX_DOCUMENT_BYTES) } })
-  const { traces, portions, refusals } = ready('export-json', exportOf(inner, root, large))
+  const others = Array.from({ length: MAX_SPANS }, () => otlpSpan({ traceId: two, parentSpanId: root.spanId }))
+  const { traces, portions, refusals } = ready('export-json', exportOf(inner, root, ...others))
   t.match(traces, [
     { traceId: one, first: { running: true, spanCount: 1 }, storable: { length: 1 }, refusals: [] },
     {
       traceId: two,
-      first: { running: false, spanCount: 1 },
-      spans: { length: 2 },
-      storable: { length: 1 },
+      first: { running: false, spanCount: MAX_SPANS },
+      spans: { length: MAX_SPANS + 1 },
+      storable: { length: MAX_SPANS },
       refusals: [{ count: 1 }]
     }
   ])
-  t.equal(traces[1].first.rows.spans.length, 1, 'rows of what can be stored')
+  t.equal(traces[1].first.rows.spans.length, MAX_SPANS, 'rows of what can be stored')
   t.strictSame([portions, refusals], [[], []])
-  const alone = ready('export-json', exportOf({ ...large, traceId: '3'.repeat(32) })).traces
-  t.match(alone, [{ first: undefined, storable: { length: 0 }, spans: { length: 1 } }], 'nothing to make a trace of')
   t.equal(traces[0].first.started, undefined, 'a gathered trace is not one that appends go to')
 })
 
