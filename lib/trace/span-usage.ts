@@ -69,13 +69,18 @@ function dropNested(calls: Set<SpanUsage>, spans: readonly SpanUsage[]): void {
   }
 }
 
-/** Of calls with the same answer, the first counts. */
+/**
+ * Of calls with the same answer at the same time, the first counts. Some servers give few ids, or always the same one, to
+ * calls that come one after the other.
+ */
 function dropSameResponse(calls: Set<SpanUsage>): void {
-  const seen = new Set<string>()
+  const ends = new Map<string, number>()
   for (const call of inTime(calls)) {
-    if (call.responseId === undefined) continue
-    if (seen.has(call.responseId)) calls.delete(call)
-    seen.add(call.responseId)
+    const { responseId, startMicros, endMicros } = call
+    if (responseId === undefined) continue
+    const end = ends.get(responseId)
+    if (end === undefined || startMicros >= end) ends.set(responseId, endMicros)
+    else calls.delete(call)
   }
 }
 

@@ -75,8 +75,8 @@ function traceOf(calls: readonly Call[]): GatheredSpan[] {
         add(add(above, at, at + 9), at, at + 9, own)
         break
       case 'beside, by response':
-        add(above, at, at + 5, response)
-        add(below(above), at + 5, at + 9, response)
+        add(above, at, at + 7, response)
+        add(below(above), at + 2, at + 9, response)
         break
       case 'beside, by time':
         add(above, at, at + 9, own)
@@ -108,6 +108,8 @@ t.test('each call counts once, in whatever order and portions the spans come', a
   )
 })
 
+const ONE_ID = { hints: { responseId: 'chatcmpl-1' } }
+
 t.test('calls that only look alike all count', async t => {
   const alike = (id: number, from: number, to: number, over = {}) =>
     span(id, from, to, { kind: 'llm', parentId: idOf(1), model: 'm', inputTokens: 10, outputTokens: 2, ...over })
@@ -124,6 +126,7 @@ t.test('calls that only look alike all count', async t => {
       [alike(2, 0, 9, { hints: { responseId: 'a' } }), alike(3, 1, 5, { hints: { responseId: 'b' } })],
       20
     ],
+    ['one after the other, of a server that gives one id', [2, 3].map(id => alike(id, id, id + 1, ONE_ID)), 20],
     ['two within one: it has one twin', [alike(2, 0, 9), alike(3, 1, 4), alike(4, 5, 8)], 20],
     ['two pairs at the same time', [alike(2, 0, 9), alike(3, 1, 10), alike(4, 2, 7), alike(5, 3, 8)], 20]
   ]
