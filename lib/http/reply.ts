@@ -7,9 +7,9 @@ import { type ErrorCode, RETRY_AFTER_S, type Refusal } from '../errors.ts'
 import { MAX_BODY_BYTES } from '../schema/input.ts'
 import { PROTOBUF_TYPE } from '../schema/otlp.ts'
 import { type Exchange, nextRequestId } from './exchange.ts'
-import { isOtlpAddress, isProtobuf } from './otlp-address.ts'
+import { isOtlpAddress, isProtobuf } from './otlp/otlp-address.ts'
+import { encodeStatus } from './otlp/rpc-status.ts'
 import { Content, JsonText, type Reply } from './route.ts'
-import { encodeStatus } from './rpc-status.ts'
 
 const JSON_TYPE = 'application/json'
 
@@ -116,7 +116,7 @@ function write(
 }
 
 /**
- * Sends a large answer in pieces, each when the one before has been taken. So lib/http/unsent-answers.ts can see
+ * Sends a large answer in pieces, each when the one before has been taken. So lib/http/sockets/unsent-answers.ts can see
  * whether the client takes anything of it.
  */
 export function end(response: ServerResponse, bytes: string | Uint8Array): void {

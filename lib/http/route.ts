@@ -77,7 +77,7 @@ export interface RouteOptions<Q extends TObject = TObject> {
   readonly maxBodyBytes?: number
   /**
    * A media type other than JSON that the body can have, and the answer then has, errors included. The texts describe
-   * them. Errors are then `google.rpc.Status` (lib/http/rpc-status.ts).
+   * them. Errors are then `google.rpc.Status` (lib/http/otlp/rpc-status.ts).
    */
   readonly binary?: { readonly type: string; readonly body: string; readonly reply: string; readonly error: string }
   /**

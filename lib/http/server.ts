@@ -16,14 +16,14 @@ import { type AuthoriseOptions, authorise } from './authorise.ts'
 import { ClientGone, contentEncoding, contentLength, receiveBody } from './body.ts'
 import { BodyReservation } from './body-reservation.ts'
 import { Exchange } from './exchange.ts'
-import { findHeadFault } from './head.ts'
-import { hintAtOtlp } from './otlp-address.ts'
+import { hintAtOtlp } from './otlp/otlp-address.ts'
 import { readPathId } from './path-id.ts'
-import { Pipelining } from './pipelining.ts'
 import { sendRawRefusal, sendRefusal, sendReply } from './reply.ts'
 import type { Reply, Route } from './route.ts'
 import type { Match, RouteTable } from './route-table.ts'
-import { UnsentAnswers } from './unsent-answers.ts'
+import { findHeadFault } from './sockets/head.ts'
+import { Pipelining } from './sockets/pipelining.ts'
+import { UnsentAnswers } from './sockets/unsent-answers.ts'
 
 /** The parts of the service that the server uses. */
 export interface ServerOptions extends AuthoriseOptions {

@@ -1,9 +1,9 @@
 /** OpenInference: Arize's conventions, in Phoenix and in instrumentations of many frameworks. */
 
 import type { Json } from '../../trace/json/exact-json.ts'
+import { isRepetition } from '../content/repetition.ts'
 import { type Dialect, indexed, kindBy, loose, type Source, type SpanKind } from '../dialect.ts'
 import type { Fields } from '../fields.ts'
-import { isRepetition } from '../repetition.ts'
 import { type Form, freeForm, freeObject, readForm } from '../wire/attribute-values.ts'
 
 type Side = 'input' | 'output'

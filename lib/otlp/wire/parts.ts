@@ -5,7 +5,7 @@ import { MAX_EXPORT_PARTS } from '../../schema/otlp.ts'
 
 /**
  * A span with more events than this is larger than a document may be, because each event takes some bytes of it, and is cut
- * (lib/otlp/fit-span.ts). So further events are not read. They are counted with those that the sender dropped. The same
+ * (lib/otlp/content/fit-span.ts). So further events are not read. They are counted with those that the sender dropped. The same
  * holds for links.
  */
 export const MOST_EVENTS = MAX_EVENTS + Math.ceil(MAX_DOCUMENT_BYTES / 64)

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
-import { TRUNCATED } from '../../../lib/otlp/fit-span.ts'
+import { TRUNCATED } from '../../../lib/otlp/content/fit-span.ts'
 import { readExport } from '../../../lib/otlp/read-export.ts'
 import { MAX_DOCUMENT_BYTES } from '../../../lib/schema/input.ts'
 import { toProtobuf } from '../../fixtures/bodies/fuzz-otlp.ts'

@@ -1,12 +1,12 @@
 /**
  * OpenInference sends what a model was given and answered twice: message by message, and as the raw request and response.
- * A raw one that says more than the messages stays an attribute (lib/otlp/repetition.ts). But its long texts that stand in
+ * A raw one that says more than the messages stays an attribute (lib/otlp/content/repetition.ts). But its long texts that stand in
  * the span's input or output are not stored a second time: a note stands in their places.
  */
 import { LosslessNumber } from 'lossless-json'
-import { type Json, stringifyExact } from '../trace/json/exact-json.ts'
-import type { FreeJson } from '../trace/json/free-json.ts'
-import { readForm } from './wire/attribute-values.ts'
+import { type Json, stringifyExact } from '../../trace/json/exact-json.ts'
+import type { FreeJson } from '../../trace/json/free-json.ts'
+import { readForm } from '../wire/attribute-values.ts'
 
 /** A shorter text may well stand twice: it takes less than it would to say so. */
 const LONG = 200

@@ -1,8 +1,8 @@
 /** Requests that two readers may understand in two ways are refused, whatever they ask for. */
 import t from 'tap'
-import { ingestBody } from '../../fixtures/bodies/bodies.ts'
-import { parseRaw, sendRaw, statuses } from '../../fixtures/service/raw.ts'
-import { testService } from '../../fixtures/service/service.ts'
+import { ingestBody } from '../../../fixtures/bodies/bodies.ts'
+import { parseRaw, sendRaw, statuses } from '../../../fixtures/service/raw.ts'
+import { testService } from '../../../fixtures/service/service.ts'
 
 const head = (...lines: string[]) => `${[...lines, 'Connection: close'].join('\r\n')}\r\n\r\n`
 

@@ -1,6 +1,6 @@
 /**
  * Bounds the memory that clients use up by not reading their answers: answers that do not fit into the kernel's
- * buffers, and requests that wait behind such answers (lib/http/pipelining.ts). A connection that takes nothing of its
+ * buffers, and requests that wait behind such answers (lib/http/sockets/pipelining.ts). A connection that takes nothing of its
  * answer for a while is closed. If too much waits in all, the connections on which nothing has moved for longest are
  * closed.
  */

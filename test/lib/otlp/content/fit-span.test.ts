@@ -1,12 +1,12 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { fitSpan, TRUNCATED } from '../../../lib/otlp/fit-span.ts'
-import { freeOf } from '../../../lib/otlp/wire/attribute-values.ts'
-import { MAX_DOCUMENT_BYTES, type SpanInput } from '../../../lib/schema/input.ts'
-import { sha256 } from '../../../lib/trace/document.ts'
-import type { Reading } from '../../../lib/trace/json/reader.ts'
-import { normaliseSpans } from '../../../lib/trace/normalise.ts'
-import { mapOne } from './mapped.ts'
+import { fitSpan, TRUNCATED } from '../../../../lib/otlp/content/fit-span.ts'
+import { freeOf } from '../../../../lib/otlp/wire/attribute-values.ts'
+import { MAX_DOCUMENT_BYTES, type SpanInput } from '../../../../lib/schema/input.ts'
+import { sha256 } from '../../../../lib/trace/document.ts'
+import type { Reading } from '../../../../lib/trace/json/reader.ts'
+import { normaliseSpans } from '../../../../lib/trace/normalise.ts'
+import { mapOne } from '../mapped.ts'
 
 type Span = Reading<SpanInput>
 interface Given {

@@ -2,11 +2,11 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
-import { Exchange } from '../../../lib/http/exchange.ts'
-import { Pipelining } from '../../../lib/http/pipelining.ts'
-import { end } from '../../../lib/http/reply.ts'
-import { type Bounds, UnsentAnswers } from '../../../lib/http/unsent-answers.ts'
-import { until } from '../../fixtures/until.ts'
+import { Exchange } from '../../../../lib/http/exchange.ts'
+import { end } from '../../../../lib/http/reply.ts'
+import { Pipelining } from '../../../../lib/http/sockets/pipelining.ts'
+import { type Bounds, UnsentAnswers } from '../../../../lib/http/sockets/unsent-answers.ts'
+import { until } from '../../../fixtures/until.ts'
 
 const ANSWER = Buffer.alloc(8 * 1024 * 1024)
 

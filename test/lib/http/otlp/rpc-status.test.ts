@@ -1,8 +1,8 @@
 /** Errors of OTLP, read with the schema of google.rpc as protobufjs parses it. */
 import t from 'tap'
-import { ERROR_CODES, type ErrorCode, Refusal } from '../../../lib/errors.ts'
-import { encodeStatus, rpcCodeOf } from '../../../lib/http/rpc-status.ts'
-import { decodeStatus } from '../../fixtures/bodies/rpc-status.ts'
+import { ERROR_CODES, type ErrorCode, Refusal } from '../../../../lib/errors.ts'
+import { encodeStatus, rpcCodeOf } from '../../../../lib/http/otlp/rpc-status.ts'
+import { decodeStatus } from '../../../fixtures/bodies/rpc-status.ts'
 
 /** Codes after which the protocol has an exporter send again: CANCELLED to UNAVAILABLE, as OTLP lists them. */
 const RETRYABLE = new Set([1, 4, 8, 10, 11, 14, 15])

@@ -4,7 +4,7 @@
  * client sends, and its changes are made in the order in which it asked for them.
  */
 import type { Socket } from 'node:net'
-import type { Exchange } from './exchange.ts'
+import type { Exchange } from '../exchange.ts'
 import type { UnsentAnswers } from './unsent-answers.ts'
 
 /** An estimate of the memory that a waiting request takes. */

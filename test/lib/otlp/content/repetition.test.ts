@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { isRepetition } from '../../../lib/otlp/repetition.ts'
-import type { Json } from '../../../lib/trace/json/exact-json.ts'
-import { mapAttributes } from './mapped.ts'
+import { isRepetition } from '../../../../lib/otlp/content/repetition.ts'
+import type { Json } from '../../../../lib/trace/json/exact-json.ts'
+import { mapAttributes } from '../mapped.ts'
 
 const said: Record<string, Json> = {
   'llm.input_messages.0.message.role': 'user',

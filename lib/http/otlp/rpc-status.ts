@@ -3,7 +3,7 @@
  * protobuf, and the detail of an error over gRPC.
  */
 import protobuf from 'protobufjs'
-import { type ErrorCode, RETRY_AFTER_S, type Refusal } from '../errors.ts'
+import { type ErrorCode, RETRY_AFTER_S, type Refusal } from '../../errors.ts'
 
 /** Codes of gRPC. */
 const INVALID_ARGUMENT = 3

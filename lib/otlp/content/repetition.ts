@@ -6,8 +6,8 @@
  * such as the notation of a Python object, is one text, and so repeats nothing but the very same text.
  */
 import { LosslessNumber } from 'lossless-json'
-import type { Json } from '../trace/json/exact-json.ts'
-import { readForm } from './wire/attribute-values.ts'
+import type { Json } from '../../trace/json/exact-json.ts'
+import { readForm } from '../wire/attribute-values.ts'
 
 /** Values of a key `type` that say how a value is written, or which role a message has, and nothing else. */
 const TYPES = new Set(

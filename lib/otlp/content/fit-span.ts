@@ -8,13 +8,13 @@
  * whole. The same span is cut in the same way, so that a resend is recognised.
  */
 import { LosslessNumber } from 'lossless-json'
-import { MAX_DOCUMENT_BYTES, MAX_NAME, type SpanInput } from '../schema/input.ts'
-import { sha256 } from '../trace/document.ts'
-import { type Json, parseExact, stringifyExact } from '../trace/json/exact-json.ts'
-import type { FreeJson } from '../trace/json/free-json.ts'
-import type { Reading } from '../trace/json/reader.ts'
-import { byteLength, prefixWithin } from './text.ts'
-import { freeObject, freeOf } from './wire/attribute-values.ts'
+import { MAX_DOCUMENT_BYTES, MAX_NAME, type SpanInput } from '../../schema/input.ts'
+import { sha256 } from '../../trace/document.ts'
+import { type Json, parseExact, stringifyExact } from '../../trace/json/exact-json.ts'
+import type { FreeJson } from '../../trace/json/free-json.ts'
+import type { Reading } from '../../trace/json/reader.ts'
+import { byteLength, prefixWithin } from '../text.ts'
+import { freeObject, freeOf } from '../wire/attribute-values.ts'
 
 /** The attribute that says what was cut. */
 export const TRUNCATED = 'spoor.truncated'
