@@ -21,15 +21,16 @@ import type { Principal } from '../access/principal.ts'
 import { ConfigError } from '../config.ts'
 import { Refusal } from '../errors.ts'
 import { type AuthoriseOptions, authorise } from '../http/authorise.ts'
-import { BodyReservation } from '../http/body-reservation.ts'
+import { BodyReservation } from '../http/body/body-reservation.ts'
 import { nextRequestId } from '../http/exchange.ts'
 import { encodeStatus, rpcCodeOf } from '../http/otlp/rpc-status.ts'
-import { Content, type Reply, type Route } from '../http/route.ts'
+import { Content, NOBODY, type Reply, type Route } from '../http/route.ts'
 import type { Ingest } from '../ingest/ingest.ts'
 import { FairGate } from '../limits/fair-gate.ts'
 import { type Logger, logRequest } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
-import { MAX_EXPORT_BYTES, PROTOBUF_TYPE } from '../schema/otlp.ts'
+import { plainAddress } from '../network-list.ts'
+import { MAX_MESSAGE_BYTES, PROTOBUF_TYPE } from '../schema/otlp.ts'
 
 export interface GrpcOptions extends AuthoriseOptions {
   readonly routes: readonly Route[]
@@ -41,7 +42,7 @@ export interface GrpcOptions extends AuthoriseOptions {
 }
 
 /**
- * How many messages arrive at once. A message may have MAX_EXPORT_BYTES, and gRPC does not announce its length, so that
+ * How many messages arrive at once. A message may have MAX_MESSAGE_BYTES, and gRPC does not announce its length, so that
  * no room can be reserved before it is there. Of calls beyond that number no message is read until another has come;
  * projects take turns.
  */
@@ -69,7 +70,7 @@ export class GrpcServer {
     // The library writes to stderr by itself, which belongs to our log.
     setLogger({ error: message => options.log.debug({ grpc: String(message) }, 'gRPC') })
     this.#server = new Server({
-      'grpc.max_receive_message_length': MAX_EXPORT_BYTES,
+      'grpc.max_receive_message_length': MAX_MESSAGE_BYTES,
       'grpc.max_concurrent_streams': MOST_CALLS,
       'grpc.keepalive_time_ms': KEEPALIVE_MS,
       interceptors: [this.#interceptor()]
@@ -122,7 +123,7 @@ export class GrpcServer {
           key = await authorise(this.#options, route, textOf(metadata, 'authorization'))
         } catch (error) {
           const refusal = this.#refusalOf(error)
-          this.#report(route, nextRequestId(), startedAt, refusal.status, 0, 0, undefined)
+          this.#report(route, nextRequestId(), startedAt, refusal.status, 0, 0, undefined, call.getPeer())
           call.sendStatus(failureOf(refusal))
           return false
         }
@@ -164,11 +165,11 @@ export class GrpcServer {
       reservation = new BodyReservation(this.#options.ingest, payload.length)
       const reply = await route.handler(requestOf(requestId, key, payload))
       const bytes = bytesOf(reply)
-      this.#report(route, requestId, startedAt, 200, payload.length, bytes.length, key)
+      this.#report(route, requestId, startedAt, 200, payload.length, bytes.length, key, call.getPeer())
       answer(null, bytes)
     } catch (error) {
       const refusal = this.#refusalOf(error, requestId)
-      this.#report(route, requestId, startedAt, refusal.status, payload.length, 0, key)
+      this.#report(route, requestId, startedAt, refusal.status, payload.length, 0, key, call.getPeer())
       answer(failureOf(refusal))
     } finally {
       reservation?.release()
@@ -195,12 +196,14 @@ export class GrpcServer {
     status: number,
     bytesIn: number,
     bytesOut: number,
-    key: Principal | undefined
+    key: Principal | undefined,
+    peer: string
   ): void {
     const ms = Math.round((performance.now() - startedAt) * 100) / 100
     const operation = route.operation ?? route.path
     this.#options.metrics.countRequest(operation, status, ms)
-    const [keyId, project] = [key?.keyId, key?.projectId]
+    const [keyId, keyLabel, project] = [key?.keyId, key?.label, key?.projectId]
+    const client = plainAddress(peer.replace(/:\d+$/, '').replace(/^\[|\]$/g, ''))
     const path = route.grpc as string
     logRequest(this.#options.log, {
       requestId,
@@ -211,7 +214,10 @@ export class GrpcServer {
       ms,
       bytesIn,
       bytesOut,
+      client,
       keyId,
+      keyLabel,
+      user: undefined,
       project
     })
   }
@@ -234,6 +240,7 @@ const serviceOf = (path: string): ServiceDefinition => ({
 
 /** The call as the route's handler knows requests. */
 const requestOf = (requestId: string, key: Principal, payload: Uint8Array): Parameters<Route['handler']>[0] => ({
+  ...NOBODY,
   requestId,
   key,
   payload,

@@ -2,7 +2,7 @@
 
 import { Refusal } from '../errors.ts'
 import type { ReadySpans } from '../threads/ready.ts'
-import { type SpanRefusal, sumRefusals } from '../trace/states/decide-export.ts'
+import { explainRefusals, type SpanRefusal, sumRefusals } from '../trace/states/span-refusals.ts'
 import type { Exported } from './ingest.ts'
 
 /**
@@ -36,6 +36,10 @@ export class ExportOutcome {
     this.#refusals = sumRefusals(found)
   }
 
+  get refusals(): readonly SpanRefusal[] {
+    return this.#refusals
+  }
+
   /**
    * The outcome after the last write. Throws the refusal of a used-up trial account if nothing at all could be
    * written.
@@ -43,19 +47,12 @@ export class ExportOutcome {
   get exported(): Exported {
     if (this.#limit !== undefined && this.#written === 0) throw this.#limit
     const rejectedSpans = this.#refusals.reduce((sum, { count }) => sum + count, 0)
-    return { rejectedSpans, message: explain(this.#refusals) }
+    return { rejectedSpans, message: explainRefusals(this.#refusals) }
   }
 }
 
 const beyondTrial = ({ traceId, spans }: ReadySpans): SpanRefusal => ({
-  reason: 'of traces beyond those that the trial account may record',
+  reason: 'trial_limit',
   count: spans.length,
   example: `trace ${traceId}`
 })
-
-/** One sentence for the sender's log; empty if nothing was refused. */
-function explain(refusals: readonly SpanRefusal[]): string {
-  return refusals
-    .map(({ reason, count, example }) => `${count} refused: spans ${reason} (such as ${example})`)
-    .join('; ')
-}

@@ -2,6 +2,7 @@
 import type { Principal } from '../access/principal.ts'
 import type { OtlpEncoding } from '../otlp/wire/request.ts'
 import type { Parsed, ParsedName } from '../threads/parsing.ts'
+import type { IdleEnd } from '../trace/states/idle.ts'
 
 /** `running` says that the trace was recorded without an end. */
 export interface Recorded {
@@ -30,6 +31,14 @@ export interface Exported {
   readonly message: string
 }
 
+/** A running trace of OpenTelemetry to which nothing came for a while. */
+export interface IdleTrace {
+  readonly projectId: number
+  readonly traceId: string
+  readonly version: number
+  readonly end: IdleEnd
+}
+
 /**
  * The write path. Its methods take bodies as decoded bytes, and resolve once the outcome is committed. They reject
  * with a Refusal if the body or the database refuses the write.
@@ -40,6 +49,8 @@ export interface Ingest {
   end(key: Principal, traceId: string, body: Uint8Array): Promise<Ended>
   /** Writes spans in OTLP. Each trace is a write of its own, whatever becomes of the others. */
   export(key: Principal, body: Uint8Array, encoding: OtlpEncoding): Promise<Exported>
+  /** Ends a trace with what is there. Resolves to false if it has changed since. */
+  complete(trace: IdleTrace): Promise<boolean>
   /**
    * Reads JSON of a project that is not a trace, on another thread if it is large. Rejects with a Refusal if it is not
    * valid.

@@ -8,9 +8,10 @@ import type { Look } from '../store/write/trace-state.ts'
 import type { ReadyAppend, ReadyEnd, ReadyRecord, ReadySpans } from '../threads/ready.ts'
 import type { ByKey, Decision, TraceChange, TraceState } from '../trace/states/decide.ts'
 import type { GatheredSpan } from '../trace/states/gathered.ts'
+import type { IdleOperation } from '../trace/states/idle.ts'
 import type { Queued } from './queue.ts'
 
-export type Operation = ReadyRecord | (ReadyAppend & ByKey) | (ReadyEnd & ByKey) | (ReadySpans & ByKey)
+export type Operation = ReadyRecord | (ReadyAppend & ByKey) | (ReadyEnd & ByKey) | (ReadySpans & ByKey) | IdleOperation
 
 /** An operation under way. */
 export interface Pending extends Queued {
@@ -52,7 +53,7 @@ export interface Decided {
 export const isWrite = (decision: Decision): decision is Write =>
   decision.type !== 'duplicate' && decision.type !== 'refused'
 
-/** The trace that an operation stores if the project has no trace of that id. Undefined for an append and an end. */
+/** The trace that an operation stores if the project has no trace of that id. Undefined for a change of a stored one. */
 export function recordOf({ operation }: Pending): ReadyRecord | undefined {
   if (operation.operation === 'export') return operation.first
   return operation.operation === 'record' ? operation : undefined
@@ -63,7 +64,7 @@ export function addedRows(
   { operation }: Pending,
   added: TraceChange['spans'] | readonly GatheredSpan[]
 ): SpanRows | undefined {
-  if (added.length === 0) return undefined
+  if (added.length === 0 || operation.operation === 'idle') return undefined
   if (operation.operation === 'record')
     return operation.restored && pickRows(operation.rows, operation.restored.spans, added)
   if (operation.operation !== 'export') return pickRows(operation.rows, operation.spans, added)
@@ -78,12 +79,17 @@ export function addedScores({ operation }: Pending, added: readonly number[]): S
 
 /** What a lane must read before it can decide this operation. */
 export function lookOf({ projectId, traceId, operation }: Pending): Look {
-  const spans = operation.operation === 'record' ? (operation.restored?.spans ?? []) : operation.spans
-  return { projectId, traceId, spanIds: spans.map(span => span.id), detail: detailOf(operation) }
+  return { projectId, traceId, spanIds: spansOf(operation).map(span => span.id), detail: detailOf(operation) }
+}
+
+function spansOf(operation: Operation): readonly { readonly id: string }[] {
+  if (operation.operation === 'idle') return []
+  return operation.operation === 'record' ? (operation.restored?.spans ?? []) : operation.spans
 }
 
 function detailOf(operation: Operation): Look['detail'] {
   if (operation.operation === 'record') return operation.restored === undefined ? 'none' : 'restore'
+  if (operation.operation === 'idle') return 'export'
   return operation.operation === 'append' ? 'none' : operation.operation
 }
 

@@ -5,6 +5,7 @@
 
 import type { Principal } from '../access/principal.ts'
 import type { Database } from '../database/database.ts'
+import { createSqlAccess, type SqlAccess } from '../database/sql-access.ts'
 import { Refusal } from '../errors.ts'
 import { Admission } from '../limits/admission.ts'
 import { FairGate } from '../limits/fair-gate.ts'
@@ -12,6 +13,8 @@ import { parallelismOf } from '../limits/parallelism.ts'
 import type { Logger } from '../log.ts'
 import { Metrics } from '../metrics.ts'
 import type { OtlpEncoding } from '../otlp/wire/request.ts'
+import { LARGE_BODY_BYTES } from '../schema/input.ts'
+import { addMessages } from '../store/messages.ts'
 import { type CutOptions, RankingCuts } from '../store/rankings/ranking-cuts.ts'
 import { Statistics } from '../store/write/statistics.ts'
 import { FairThreads } from '../threads/fair-threads.ts'
@@ -27,12 +30,13 @@ import type {
   TaskName
 } from '../threads/ready.ts'
 import type { Decision } from '../trace/states/decide.ts'
-import type { SpanRefusal } from '../trace/states/decide-export.ts'
+import type { SpanRefusal } from '../trace/states/span-refusals.ts'
 import { ExportOutcome } from './export-outcome.ts'
-import type { Appended, Ended, Exported, Ingest, Recorded } from './ingest.ts'
+import type { Appended, Ended, Exported, IdleTrace, Ingest, Recorded } from './ingest.ts'
 import { Lanes } from './lanes.ts'
 import { Packing } from './packing.ts'
 import { needsLook, type Operation, type Pending } from './pending.ts'
+import { recordedBy } from './recorded.ts'
 import { Resends } from './resends.ts'
 
 export interface IngestOptions {
@@ -72,7 +76,10 @@ export class WritePath implements Ingest {
   readonly #parseGate = new FairGate(MAX_PREPARED_BYTES)
   readonly #lanes: Lanes
   readonly #resends: Resends
+  readonly #sql: SqlAccess
   readonly #trialTraces: number | undefined
+  readonly #log: Logger
+  readonly #metrics: Metrics
   readonly #statistics: Statistics
   readonly #cuts: RankingCuts
   constructor(database: Database, options: IngestOptions, log: Logger, metrics = new Metrics()) {
@@ -80,7 +87,13 @@ export class WritePath implements Ingest {
     this.#trialTraces = options.trialTraces
     this.#statistics = new Statistics(database, log)
     this.#cuts = new RankingCuts(database, log, options.cuts)
+    this.#log = log
+    this.#metrics = metrics
     metrics.watchPending(() => this.#admission)
+    metrics.watch('spoor_worker_threads', 'Worker threads that run.', () => this.#threads.heaps.length)
+    metrics.watch('spoor_worker_heap_bytes', 'What is used of the heaps of worker threads, as each said last.', () =>
+      this.#threads.heaps.reduce((sum, heap) => sum + heap, 0)
+    )
     this.#lanes = new Lanes(database, {
       count: options.lanes ?? parallelismOf().lanes,
       floors: this.#cuts.floors,
@@ -93,6 +106,7 @@ export class WritePath implements Ingest {
       }
     })
     this.#resends = new Resends(this.#lanes.pool)
+    this.#sql = createSqlAccess(this.#lanes.pool)
   }
 
   async record(key: Principal, body: Uint8Array): Promise<Recorded> {
@@ -135,7 +149,14 @@ export class WritePath implements Ingest {
         return portions
       })
     for (const portion of await write(`export-${encoding}`, body)) await write('export-portion', portion)
-    return outcome.exported
+    const { exported, refusals } = outcome
+    if (refusals.length > 0) this.#reportRefused(key, exported.message, refusals)
+    return exported
+  }
+
+  #reportRefused({ projectId, keyId }: Principal, message: string, refusals: readonly SpanRefusal[]): void {
+    for (const { reason, count } of refusals) this.#metrics.countRefusedSpans(reason, count)
+    this.#log.warn({ project: projectId, keyId }, `of an export in OTLP, ${message}`)
   }
 
   /** Writes the spans of one trace and returns why some of them were refused. */
@@ -145,6 +166,12 @@ export class WritePath implements Ingest {
     const decision = await this.#submit(key, trace.traceId, operation, bytes)
     if (decision.type === 'insert') return trace.refusals
     return ('refusals' in decision && decision.refusals) || []
+  }
+
+  async complete({ projectId, traceId, version, end }: IdleTrace): Promise<boolean> {
+    const nobody = { projectId, keyId: null, environment: null, trialAccountId: null }
+    const { type } = await this.#submit(nobody, traceId, { operation: 'idle', traceId, version, end }, 0)
+    return type === 'grow'
   }
 
   /**
@@ -157,6 +184,10 @@ export class WritePath implements Ingest {
     return this.#whenReady('restore', line, nobody, async ready => {
       const record = ready as ReadyRecord
       const { type } = await this.#submit(nobody, record.traceId, record, line.byteLength)
+      const messages = record.restored?.past.messages ?? []
+      // Not of a line that contradicts what is stored, which is refused above. Of one that is imported again they are added
+      // too: the first import may have been ended in between.
+      if (messages.length > 0) await this.#sql.write(sql => addMessages(sql, projectId, messages))
       return type === 'insert' || type === 'advance' ? type : 'duplicate'
     })
   }
@@ -190,19 +221,23 @@ export class WritePath implements Ingest {
     await this.#lanes.close()
   }
 
-  /** Waits until there is room for the rows of a body, makes it ready, and gives the room back when `write` is done. */
+  /**
+   * Waits until there is room for the rows of a body, makes it ready, and gives the room back when `write` is done. A
+   * large body is cut into portions, of which each waits by itself, or has a single span, most of which is cut off.
+   */
   async #whenReady<T>(
     operation: TaskName,
     body: Uint8Array,
     { environment, projectId }: Author,
     write: (ready: Ready) => Promise<T>
   ): Promise<T> {
-    await this.#gate.enter(projectId, body.byteLength)
+    const weight = body.byteLength > LARGE_BODY_BYTES ? 0 : body.byteLength
+    await this.#gate.enter(projectId, weight)
     try {
       const hurries = this.#packing.hurries(body.byteLength)
       return await write(await this.#threads.makeReady({ operation, body, environment, hurries }, projectId))
     } finally {
-      this.#gate.leave(body.byteLength)
+      this.#gate.leave(weight)
     }
   }
 
@@ -240,7 +275,11 @@ export class WritePath implements Ingest {
         resolve: decision => {
           this.#lanes.release(pending)
           if (decision.type === 'refused') reject(new Refusal(decision.code, decision.message))
-          else resolve(decision)
+          else {
+            const recorded = recordedBy(operation, decision)
+            if (recorded !== undefined) this.#metrics.countRecorded(recorded.way, recorded.traces, recorded.spans)
+            resolve(decision)
+          }
         },
         reject: error => {
           this.#lanes.release(pending)

@@ -2,6 +2,7 @@
  * All dialects in the order of their precedence: conventions of one product come before general ones. A span may use
  * several dialects; each field is taken from the first dialect that has it.
  */
+import type { Json } from '../trace/json/exact-json.ts'
 import type { Dialect, TraceNames } from './dialect.ts'
 import { genAi } from './dialects/gen-ai.ts'
 import { langfuse } from './dialects/langfuse.ts'
@@ -9,10 +10,22 @@ import { logfire } from './dialects/logfire.ts'
 import { mlflow } from './dialects/mlflow.ts'
 import { openInference } from './dialects/open-inference.ts'
 import { openLlmetry } from './dialects/open-llmetry.ts'
+import { pydanticAi } from './dialects/pydantic-ai.ts'
 import { vercelAi } from './dialects/vercel-ai.ts'
+import type { Fields } from './fields.ts'
+import { readForm } from './wire/attribute-values.ts'
 
 /** Logfire is last, since its message is better than the name of the span, but not than that of an agent or a tool. */
-export const dialects: readonly Dialect[] = [langfuse, mlflow, openInference, vercelAi, openLlmetry, genAi, logfire]
+export const dialects: readonly Dialect[] = [
+  langfuse,
+  mlflow,
+  openInference,
+  vercelAi,
+  openLlmetry,
+  pydanticAi,
+  genAi,
+  logfire
+]
 
 /** The names of all dialects for one field, in order, each name once. */
 export const namesOf = (list: (dialect: Dialect) => readonly string[] | undefined): readonly string[] => [
@@ -21,3 +34,13 @@ export const namesOf = (list: (dialect: Dialect) => readonly string[] | undefine
 
 export const traceNamesOf = (list: (names: TraceNames) => readonly string[] | undefined): readonly string[] =>
   namesOf(({ trace }) => trace && list(trace))
+
+/** Attributes that hold a text as JSON text, at least of one sender. */
+const QUOTED = new Set(namesOf(({ quoted }) => quoted))
+
+/** The value of an attribute that a text is read from. */
+export function unquoted(fields: Fields, name: string): Json {
+  const value = fields.get(name)
+  const read = QUOTED.has(name) ? readForm(value, 'json') : value
+  return typeof read === 'string' ? read : value
+}

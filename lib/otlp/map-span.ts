@@ -11,13 +11,13 @@ import type { SpanHints } from '../trace/states/gathered.ts'
 import { fitSpan } from './content/fit-span.ts'
 import { keptOnce } from './content/kept-once.ts'
 import type { Source } from './dialect.ts'
-import { dialects, namesOf } from './dialects.ts'
+import { dialects, namesOf, unquoted } from './dialects.ts'
 import { Fields } from './fields.ts'
 import { readKind } from './kind.ts'
 import { cut, shortText, storable } from './text.ts'
 import { readHints } from './trace-hints.ts'
 import { readCost, readUsage } from './usage.ts'
-import { freeObject, freeOf, readForm } from './wire/attribute-values.ts'
+import { freeObject, freeOf } from './wire/attribute-values.ts'
 import type { Attributes, Origin, OtlpEvent, OtlpLink, OtlpSpan } from './wire/request.ts'
 import { timestampOf } from './wire/time.ts'
 
@@ -36,7 +36,6 @@ export interface DescribedOrigin {
 
 const MODELS = namesOf(dialect => dialect.model)
 const PROVIDERS = namesOf(dialect => dialect.provider)
-const QUOTED = new Set(namesOf(dialect => dialect.quoted))
 const INPUTS = dialects.flatMap(dialect => dialect.input ?? [])
 const OUTPUTS = dialects.flatMap(dialect => dialect.output ?? [])
 /** The attributes that name spans, by kind. */
@@ -103,9 +102,7 @@ function columnText(text: string): string {
 
 function takeText(fields: Fields, names: readonly string[], length: number): string | undefined {
   for (const name of names) {
-    const value = fields.get(name)
-    const read = QUOTED.has(name) ? readForm(value, 'json') : value
-    const text = shortText(typeof read === 'string' ? read : value, length)
+    const text = shortText(unquoted(fields, name), length)
     if (text === undefined) continue
     fields.take(name)
     return text

@@ -1,10 +1,10 @@
 /** Reads an export request: its spans by trace, and the spans that no trace can take. */
 import { Refusal } from '../errors.ts'
 import { MAX_EXPORT_ORIGINS } from '../schema/otlp.ts'
-import type { SpanRefusal } from '../trace/states/decide-export.ts'
+import type { Reason, SpanRefusal } from '../trace/states/span-refusals.ts'
 import { describeOrigin, lengthOfOrigin, type MappedSpan, mapSpan } from './map-span.ts'
 import { decodeJson } from './wire/json-request.ts'
-import { cut, type Divisible, decodePortion, type Placed, type Source } from './wire/portion.ts'
+import { cut, type Divisible, decodePortion, isCut, type Placed, type Source } from './wire/portion.ts'
 import { decodeProtobuf } from './wire/protobuf.ts'
 import type { OtlpEncoding, SpanGroup, SpanHead } from './wire/request.ts'
 import { LAST_MICROS } from './wire/time.ts'
@@ -19,15 +19,12 @@ export interface Export {
 
 const DECODERS = { json: decodeJson, protobuf: decodeProtobuf }
 
-/** A request with more spans is cut into portions. A full batch of the usual exporters has 512. */
-const MAX_WHOLE_SPANS = 1024
-
 /** Decodes and maps a request. Throws a Refusal only if the request cannot be decoded, or takes too much memory. */
 export function readExport(bytes: Uint8Array, encoding: OtlpEncoding): Export {
   const sources = describeGroups(DECODERS[encoding](bytes))
   const { traces, refusals } = sortSpans(sources)
   const count = sources.reduce((sum, { spans }) => sum + spans.length, 0)
-  if (count <= MAX_WHOLE_SPANS) return { traces: mapTraces(traces), portions: [], refusals }
+  if (!isCut(bytes.length, count)) return { traces: mapTraces(traces), portions: [], refusals }
   return { traces: new Map(), portions: cut(traces.values(), encoding), refusals }
 }
 
@@ -55,7 +52,7 @@ function describeGroups(groups: readonly SpanGroup[]): Divisible[] {
 
 function sortSpans<S extends Source>(sources: readonly S[]) {
   const traces = new Map<string, Placed<S>[]>()
-  const refusals = new Map<string, { reason: string; count: number; example: string }>()
+  const refusals = new Map<Reason, { reason: Reason; count: number; example: string }>()
   let order = 0
   for (const source of sources) {
     for (let place = 0; place < source.spans.length; place++) {
@@ -88,14 +85,12 @@ const TRACE_ID = /^(?!0{32})[0-9a-f]{32}$/
 const SPAN_ID = /^(?!0{16})[0-9a-f]{16}$/
 
 /** Why a span cannot be stored: its ids or its times are not valid. Undefined if they are. */
-function faultOf(span: SpanHead): string | undefined {
-  if (!TRACE_ID.test(span.traceId) || !SPAN_ID.test(span.spanId)) {
-    return 'without a valid trace id and span id (are these log records?)'
-  }
-  if (span.parentSpanId !== '' && !/^[0-9a-f]{16}$/.test(span.parentSpanId)) return 'whose parent span id is not valid'
-  if (span.startMicros === 0) return 'without a start time'
-  if (span.startMicros > LAST_MICROS || span.endMicros > LAST_MICROS) return 'whose times are not of this age'
-  return span.lastEventMicros > LAST_MICROS ? 'with an event that is not of this age' : undefined
+function faultOf(span: SpanHead): Reason | undefined {
+  if (!TRACE_ID.test(span.traceId) || !SPAN_ID.test(span.spanId)) return 'no_ids'
+  if (span.parentSpanId !== '' && !/^[0-9a-f]{16}$/.test(span.parentSpanId)) return 'bad_parent'
+  if (span.startMicros === 0) return 'no_start'
+  if (span.startMicros > LAST_MICROS || span.endMicros > LAST_MICROS) return 'bad_time'
+  return span.lastEventMicros > LAST_MICROS ? 'bad_event_time' : undefined
 }
 
 const describe = ({ name, traceId, spanId }: SpanHead): string =>

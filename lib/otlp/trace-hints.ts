@@ -7,7 +7,7 @@ import type { Json } from '../trace/json/exact-json.ts'
 import type { FreeJson } from '../trace/json/free-json.ts'
 import { setOwn } from '../trace/metadata.ts'
 import { INNER, type Level, PROCESS_ROOT, ROOT, type SpanHints } from '../trace/states/gathered.ts'
-import { dialects, traceNamesOf } from './dialects.ts'
+import { dialects, traceNamesOf, unquoted } from './dialects.ts'
 import type { Fields } from './fields.ts'
 import { shortText } from './text.ts'
 import { type Form, freeForm, freeOf, parseJson, readForm } from './wire/attribute-values.ts'
@@ -84,7 +84,7 @@ function readLevel({ flags }: OtlpSpan, fields: Fields, parentId: string | null)
 
 function findText(fields: Fields, names: readonly string[], length: number): string | undefined {
   for (const name of names) {
-    const text = shortText(fields.get(name), length)
+    const text = shortText(unquoted(fields, name), length)
     if (text !== undefined) return text
   }
   return undefined

@@ -2,6 +2,7 @@
  * What preparing a body yields: everything that the write path needs of it, as plain values that can cross threads.
  * Times are canonical text (UTC, `Z`, three or six fraction digits). JSON is compact text with keys in the order sent.
  */
+import type { PlacedMessages } from './span-messages.ts'
 
 /** Token counts as the client sent them; null if not sent. */
 export interface UsageFields {
@@ -100,6 +101,8 @@ export interface Past {
   readonly estimatedBytes: number | undefined
   /** Oldest first, the order in which they are inserted. */
   readonly scores: readonly PastScore[]
+  /** Messages that came apart from the spans. */
+  readonly messages: readonly PlacedMessages[]
 }
 
 /** A line of an export: a trace as it stood when it was exported, running or complete. */

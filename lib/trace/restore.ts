@@ -9,10 +9,15 @@ import { type ExportedScore, ExportLine } from '../schema/export-line.ts'
 import { MAX_JSON_DEPTH, VALUE_TYPES } from '../schema/input.ts'
 import { type Body, parseBody, readText } from './body.ts'
 import { EnvironmentError, parseEnvironment, UNASSIGNED } from './environment.ts'
+import { freeJsonOf } from './json/free-json.ts'
 import { parseKeeping } from './json/raw-json.ts'
 import { checkTexts, refuse, timestamp } from './normalise.ts'
 import { prepareTrace } from './prepare.ts'
 import type { Past, PastScore, RestoredTrace } from './prepared.ts'
+import type { PlacedMessages } from './span-messages.ts'
+import { IDLE, isEndText } from './states/idle.ts'
+import { isLeftOut, isLeftOutText } from './states/left-out.ts'
+import { isResponse } from './states/ranks.ts'
 
 /**
  * A line nests one level deeper: metadata of a PATCH, or the output of an end, stood one level higher in its own body.
@@ -38,10 +43,25 @@ export function prepareRestore(bytes: Uint8Array): RestoredTrace {
   const line: unknown = body.value
   if (!lines.check(line)) throw new Refusal('invalid_trace', lines.explain(line, 'line'))
   const value = recordingOf(line)
-  const exact = recordingOf((parseKeeping(FREE_FIELDS, text, MAX_LINE_DEPTH) ?? body.exact) as ExportLine)
+  const kept = (parseKeeping(FREE_FIELDS, text, MAX_LINE_DEPTH) ?? body.exact) as ExportLine
+  const exact = recordingOf(kept)
   const trace = prepareTrace({ ...body, value, exact })
   const ranks = readRanks(line.recorded?.ranks)
-  return { ...trace, hash: line.trace.bodyHash ?? trace.hash, ranks, past: readPast(body, line) }
+  return {
+    ...trace,
+    hash: line.trace.bodyHash ?? trace.hash,
+    ranks,
+    past: readPast(body, line, readMessages(trace.traceId, kept))
+  }
+}
+
+/** The messages that came apart from the spans. */
+function readMessages(traceId: string, { recorded }: ExportLine): PlacedMessages[] {
+  return (recorded?.messages ?? []).map(({ spanId, micros, place, digest, input, output }) => ({
+    ...{ traceId, spanId: spanId.toLowerCase(), micros: Number(micros), place: Number(place), digest },
+    input: freeJsonOf(input, true).stored,
+    output: freeJsonOf(output, true).stored
+  }))
 }
 
 /** The body that would record the trace of this line. Fields that the service adds, and nulls, are left out. */
@@ -75,7 +95,7 @@ function presentFields(object: object, without: readonly string[] = []): Record<
   return Object.fromEntries(Object.entries(object).filter(present))
 }
 
-function readPast(body: Body, { trace, scores = [], recorded }: ExportLine): Past {
+function readPast(body: Body, { trace, scores = [], recorded }: ExportLine, messages: readonly PlacedMessages[]): Past {
   const time = (text: string | null | undefined, field: string) =>
     text == null ? null : timestamp(text, 'trace.', field)
   const seen = new Set<string>()
@@ -92,7 +112,8 @@ function readPast(body: Body, { trace, scores = [], recorded }: ExportLine): Pas
     metadataUpdatedAt: time(trace.metadataUpdatedAt, 'metadataUpdatedAt'),
     endHash: recorded?.endHash ?? null,
     estimatedBytes: trace.estimatedBytes,
-    scores: past.reverse()
+    scores: past.reverse(),
+    messages
   }
 }
 
@@ -107,16 +128,23 @@ function readEnvironment(label: string | null | undefined): string | null {
   }
 }
 
-/** Checks the ranks of a gathered trace. Each is a grade, a time and the id of a span. */
+/** Checks the ranks of a gathered trace. Each is a grade, a time and a text, which is the id of a span in most. */
 function readRanks(ranks: object | undefined): string | null {
   if (ranks === undefined) return null
-  for (const [field, rank] of Object.entries(ranks)) {
-    const [grade, order, id] = Array.isArray(rank) ? rank : []
-    if (!Number.isInteger(grade) || !Number.isSafeInteger(order) || !/^[0-9a-f]{16}$/.test(id)) {
-      refuse(`recorded.ranks.${field}`, 'must be a grade, a time and the id of a span')
+  for (const [name, rank] of Object.entries(ranks)) {
+    const [grade, order, text] = Array.isArray(rank) ? rank : []
+    if (!Number.isInteger(grade) || !Number.isSafeInteger(order) || !isRankText(name, text)) {
+      refuse(`recorded.ranks.${name}`, 'must be a grade, a time, and the id of a span or what was remembered of it')
     }
   }
   return JSON.stringify(ranks)
+}
+
+function isRankText(name: string, text: unknown): boolean {
+  if (typeof text !== 'string') return false
+  if (isLeftOut(name)) return isLeftOutText(text)
+  if (name === IDLE) return isEndText(text)
+  return isResponse(name) || /^[0-9a-f]{16}$/.test(text)
 }
 
 function readScore(body: Body, score: ExportedScore, path: string): PastScore {

@@ -101,20 +101,41 @@ function dropTwins(calls: Set<SpanUsage>): void {
   }
 }
 
-function isTwin(outer: SpanUsage, inner: SpanUsage): boolean {
+function isTwin(one: SpanUsage, other: SpanUsage): boolean {
   return (
-    outer.startMicros < inner.startMicros &&
-    inner.endMicros < outer.endMicros &&
-    outer.parentId !== null &&
-    outer.parentId === inner.parentId &&
-    outer.model !== null &&
-    outer.model === inner.model &&
-    hasUsage(outer) &&
-    outer.inputTokens === inner.inputTokens &&
-    outer.outputTokens === inner.outputTokens &&
-    totalOf(outer) === totalOf(inner) &&
-    (outer.responseId === undefined || inner.responseId === undefined)
+    one.parentId !== null &&
+    one.parentId === other.parentId &&
+    one.model !== null &&
+    one.model === other.model &&
+    hasUsage(one) &&
+    one.inputTokens === other.inputTokens &&
+    one.outputTokens === other.outputTokens &&
+    totalOf(one) === totalOf(other) &&
+    (one.responseId === undefined || other.responseId === undefined) &&
+    isInside(one, other)
   )
+}
+
+/** OpenTelemetry's SDK for JavaScript begins a span at a whole millisecond, and ends it as much too early. */
+const WHOLE_MICROS = 1_000
+const slackOf = ({ startMicros }: SpanUsage): number => (startMicros % WHOLE_MICROS === 0 ? WHOLE_MICROS : 0)
+
+/**
+ * Whether one of the two runs inside the other. Clocks are allowed for only if one of the calls has the id of an answer and
+ * the other has none, so that they come from two libraries: those of one library that run at the same time may look so.
+ */
+function isInside(one: SpanUsage, other: SpanUsage): boolean {
+  if (one.responseId === other.responseId) return contains(one, other, 0, 0)
+  const overlap = one.startMicros < other.endMicros && other.startMicros < one.endMicros
+  const [slack, otherSlack] = [slackOf(one), slackOf(other)]
+  return overlap && (contains(one, other, slack, otherSlack) || contains(other, one, otherSlack, slack))
+}
+
+/** Whether `inner` may run inside `outer` if each ran less than its slack later than it says. */
+function contains(outer: SpanUsage, inner: SpanUsage, slack: number, innerSlack: number): boolean {
+  const atStart = inner.startMicros - outer.startMicros
+  const atEnd = outer.endMicros - inner.endMicros
+  return atStart + atEnd >= 0 && atStart > -innerSlack && atEnd > -slack
 }
 
 /** In the order of their beginnings; of calls that begin together, in that of their ids. */

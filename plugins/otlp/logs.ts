@@ -1,44 +1,37 @@
 /**
- * Log records are not stored. They are accepted all the same, because libraries send them to where they send their
- * spans. Those that carry the messages of a model call would belong to a span, so their sender is told each time that
- * they are left out, and what to set.
+ * Of log records those are stored that carry the messages of a model call: they are shown as input and output of the span
+ * that they name. The others are accepted all the same, because libraries send them to where they send their spans.
  */
 import type { App } from '../../lib/app.ts'
 import { LogsReply, LogsRequest } from '../../lib/schema/otlp.ts'
+import { addMessages } from '../../lib/store/messages.ts'
 import { signalRoute } from './signal.ts'
 
-const ADVICE =
-  'have the library write them to its spans, as by OTEL_SEMCONV_STABILITY_OPT_IN=gen_ai_latest_experimental and ' +
-  'OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY'
-
 export default function logs(app: App) {
-  let isSaid = false
   app.route(
     signalRoute({
       path: '/api/v1/otlp/v1/logs',
-      operation: 'acceptOtlpLogs',
+      operation: 'recordOtlpLogs',
       grpc: '/opentelemetry.proto.collector.logs.v1.LogsService/Export',
-      summary: 'Accept log records that OpenTelemetry sends, and store none',
+      summary: 'Record the messages of model calls from log records of OpenTelemetry',
       description:
-        'Libraries that send logs to where they send their spans get a success; nothing is stored. Records that carry the ' +
-        'messages of a model call (`gen_ai.user.message`, `gen_ai.choice`, `gen_ai.client.inference.operation.details` and ' +
-        'their like) are counted in `partialSuccess`, with what to set so that the messages come with the spans.',
+        'Takes log records that carry the messages of a model call (`gen_ai.user.message`, `gen_ai.choice`, ' +
+        '`gen_ai.client.inference.operation.details` and their like). They are shown as input and output of the span that ' +
+        'they name, if it has none of its own, whichever of the two comes first. Messages whose span has not come after ten ' +
+        'minutes are dropped. Other records are accepted, and not stored.',
       request: 'ExportLogsServiceRequest',
       reply: 'ExportLogsServiceResponse',
       body: LogsRequest,
       replyBody: LogsReply,
-      outcome: 'Received; nothing is stored.',
+      outcome: 'Every message that names a span is stored.',
       errors: ['invalid_request'],
       rejected: 'rejectedLogRecords',
       async take({ key, payload }, encoding) {
-        const found = await app.ingest.parse(`logs-${encoding}`, payload, key.projectId)
-        app.metrics.countLogRecords(found.messages, found.records - found.messages)
-        if (found.messages === 0) return { rejected: 0, message: '' }
-        const message = `${found.messages} left out: messages in log records are not stored; ${ADVICE}`
-        if (!isSaid)
-          app.log.warn(`messages of model calls came as log records, and are not stored: ${ADVICE}; this is said once`)
-        isSaid = true
-        return { rejected: found.messages, message }
+        const { messages, unplaced, others } = await app.ingest.parse(`logs-${encoding}`, payload, key.projectId)
+        if (messages.length > 0) await app.sql.write(sql => addMessages(sql, key.projectId, messages))
+        app.metrics.countLogRecords({ messages: messages.length, unplaced, others })
+        if (unplaced === 0) return { rejected: 0, message: '' }
+        return { rejected: unplaced, message: `${unplaced} refused: messages must have the ids of a trace and a span` }
       }
     })
   )

@@ -6,7 +6,7 @@ import { Content, JsonText, type RequestOf, type RouteOptions } from '../../lib/
 import { encodeJson } from '../../lib/otlp/wire/json-request.ts'
 import { encodeProtobuf } from '../../lib/otlp/wire/protobuf.ts'
 import type { OtlpEncoding } from '../../lib/otlp/wire/request.ts'
-import { MAX_EXPORT_BYTES, PROTOBUF_TYPE } from '../../lib/schema/otlp.ts'
+import { MAX_MESSAGE_BYTES, PROTOBUF_TYPE } from '../../lib/schema/otlp.ts'
 
 export interface Signal {
   readonly path: string
@@ -19,6 +19,8 @@ export interface Signal {
   readonly request: string
   readonly reply: string
   readonly body: TSchema
+  /** MAX_MESSAGE_BYTES if it is left out. */
+  readonly maxBodyBytes?: number
   readonly replyBody: TSchema
   readonly outcome: string
   readonly errors: RouteOptions['errors'] & {}
@@ -36,6 +38,7 @@ export interface Outcome {
 /** The route of a signal. Its answer has the encoding of the request. */
 export function signalRoute(signal: Signal): RouteOptions {
   const { path, operation, grpc, summary, description, request, reply, body, replyBody, outcome, errors } = signal
+  const { maxBodyBytes = MAX_MESSAGE_BYTES } = signal
   return {
     method: 'POST',
     path,
@@ -45,7 +48,7 @@ export function signalRoute(signal: Signal): RouteOptions {
     summary,
     description,
     body,
-    maxBodyBytes: MAX_EXPORT_BYTES,
+    maxBodyBytes,
     binary: {
       type: PROTOBUF_TYPE,
       body: `An \`${request}\` of opentelemetry-proto.`,

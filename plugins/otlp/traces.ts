@@ -1,5 +1,5 @@
 import type { App } from '../../lib/app.ts'
-import { ExportReply, ExportRequest } from '../../lib/schema/otlp.ts'
+import { ExportReply, ExportRequest, MAX_EXPORT_BYTES } from '../../lib/schema/otlp.ts'
 import { signalRoute } from './signal.ts'
 
 export default function traces(app: App) {
@@ -16,6 +16,7 @@ export default function traces(app: App) {
       request: 'ExportTraceServiceRequest',
       reply: 'ExportTraceServiceResponse',
       body: ExportRequest,
+      maxBodyBytes: MAX_EXPORT_BYTES,
       replyBody: ExportReply,
       outcome: 'Every span is stored, or counted in `partialSuccess`.',
       errors: ['invalid_request', 'trial_limit_reached'],

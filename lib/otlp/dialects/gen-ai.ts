@@ -2,7 +2,7 @@
  * OpenTelemetry's conventions for generative AI. The table has the current names and the older ones, because libraries
  * go on sending the names that they were made for.
  */
-import type { Json } from '../../trace/json/exact-json.ts'
+import { type Json, stringifyExact } from '../../trace/json/exact-json.ts'
 import { composed, type Dialect, indexed, json, kindBy, loose, type Source } from '../dialect.ts'
 import type { Fields } from '../fields.ts'
 import { readForm } from '../wire/attribute-values.ts'
@@ -26,7 +26,11 @@ const byOperation = kindBy(
     retrieval: 'retriever',
     search_memory: 'retriever',
     embeddings: 'embedding',
-    rerank: 'reranker'
+    rerank: 'reranker',
+    // The AI SDK's, for which there is no convention.
+    'ai.generateSpeech': 'llm',
+    'ai.transcribe': 'llm',
+    'ai.streamTranscribe': 'llm'
   },
   'custom'
 )
@@ -54,10 +58,11 @@ export const genAi: Dialect = {
     indexed('gen_ai.prompt'),
     fromDetails('gen_ai.input.messages'),
     fromEvents('gen_ai.content.prompt', 'gen_ai.prompt'),
-    messagesOfEvents(['system', 'user', 'assistant', 'tool'].map(role => `gen_ai.${role}.message`))
+    messagesOfEvents(['system', 'user', 'assistant', 'tool'].map(role => `gen_ai.${role}.message`)),
+    composed(fields => withInstructions(fields, []))
   ],
   output: [
-    json('gen_ai.output.messages'),
+    composed(readOutput),
     json('gen_ai.tool.call.result'),
     loose('gen_ai.retrieval.documents'),
     loose('gen_ai.completion'),
@@ -74,17 +79,44 @@ export const genAi: Dialect = {
   }
 }
 
-/** The messages. Instructions that are sent apart are put in front of them, as a message of the system. */
+/** The messages. Semantic Kernel writes a list without any, which says nothing. */
 function readInput(fields: Fields): Json {
   const messages = fields.find(['gen_ai.input.messages'])
-  const instructions = fields.find(['gen_ai.system_instructions'])
-  const list = messages === undefined ? [] : readForm(messages.value, 'json')
-  if (messages !== undefined) fields.take(messages.name)
-  if (instructions === undefined) return messages && list
-  if (!Array.isArray(list)) return list
-  fields.take(instructions.name)
-  return [{ role: 'system', parts: readForm(instructions.value, 'loose') }, ...list]
+  const list = messages && readForm(messages.value, 'json')
+  if (messages === undefined || isEmpty(list)) return undefined
+  fields.take(messages.name)
+  return Array.isArray(list) ? withInstructions(fields, list) : list
 }
+
+/**
+ * The list of messages with the instructions that are sent apart in front of it, as a message of the system; undefined if
+ * it stays empty. OpenLIT sends them in both places.
+ */
+export function withInstructions(fields: Fields, list: readonly Json[]): Json {
+  const instructions = fields.find(['gen_ai.system_instructions'])
+  if (instructions === undefined) return list.length === 0 ? undefined : [...list]
+  fields.take(instructions.name)
+  const system = { role: 'system', parts: readForm(instructions.value, 'loose') }
+  return isSame(list[0], system) ? [...list] : [system, ...list]
+}
+
+const isSame = (one: Json, other: Json): boolean => one !== undefined && stringifyExact(one) === stringifyExact(other)
+
+/** The messages, unless they have nothing in them and the older names say more: LiteLLM's, of a call of a tool. */
+function readOutput(fields: Fields): Json {
+  const messages = fields.find(['gen_ai.output.messages'])
+  const list = messages && readForm(messages.value, 'json')
+  if (messages === undefined || isEmpty(list)) return undefined
+  const says = !Array.isArray(list) || list.some(message => !isEmpty(fieldOf(message, 'parts')))
+  if (!says && [...fields.names('gen_ai.completion.')].length > 0) return undefined
+  fields.take(messages.name)
+  return list
+}
+
+const isEmpty = (list: Json): boolean => Array.isArray(list) && list.length === 0
+
+const fieldOf = (value: Json, name: string): Json =>
+  typeof value === 'object' && value !== null ? (value as Record<string, Json>)[name] : undefined
 
 /** Reads an attribute of an event. The event also stays among the events, with its other attributes. */
 function fromEvents(event: string, attribute: string): Source {

@@ -1,6 +1,6 @@
 /**
  * MLflow's own attributes, which it sends if it is not told to use OpenTelemetry's. Each value is JSON text, but
- * those of tags.
+ * those of tags; also one that an application sets under another convention's name.
  */
 import { type Dialect, json, kindBy } from '../dialect.ts'
 import type { Fields } from '../fields.ts'
@@ -29,7 +29,7 @@ export const mlflow: Dialect = {
   kind: fields => (isUnknown(fields) ? undefined : byType(fields)),
   model: ['mlflow.llm.model'],
   provider: ['mlflow.llm.provider'],
-  quoted: ['mlflow.llm.model', 'mlflow.llm.provider'],
+  quoted: ['mlflow.llm.model', 'mlflow.llm.provider', 'session.id', 'user.id'],
   usageDetails: ['mlflow.chat.tokenUsage'],
   costDetails: ['mlflow.llm.cost'],
   input: [json('mlflow.spanInputs')],

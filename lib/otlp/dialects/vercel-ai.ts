@@ -1,4 +1,7 @@
-/** The Vercel AI SDK up to version 6. Version 7 uses OpenTelemetry's own names. */
+/**
+ * The Vercel AI SDK up to version 6. Version 7 uses OpenTelemetry's own names, but for what a call has as its
+ * `runtimeContext`, and for embeddings and rankings.
+ */
 import type { Json } from '../../trace/json/exact-json.ts'
 import { composed, type Dialect, json, type Source } from '../dialect.ts'
 import { readForm } from '../wire/attribute-values.ts'
@@ -23,7 +26,8 @@ export const vercelAi: Dialect = {
     json('ai.prompt'),
     json('ai.toolCall.args'),
     listOfJson('ai.values'),
-    json('ai.value')
+    json('ai.value'),
+    listOfJson('ai.documents')
   ],
   output: [
     answer('ai.response.text', 'ai.response.toolCalls'),
@@ -32,15 +36,16 @@ export const vercelAi: Dialect = {
     answer('ai.result.text', 'ai.result.toolCalls'),
     json('ai.result.object'),
     listOfJson('ai.embeddings'),
-    json('ai.embedding')
+    json('ai.embedding'),
+    listOfJson('ai.ranking')
   ],
   names: { tool: ['ai.toolCall.name'] },
   trace: {
     rootName: ['ai.telemetry.functionId'],
-    sessionId: ['ai.telemetry.metadata.sessionId'],
-    userId: ['ai.telemetry.metadata.userId'],
-    tags: ['ai.telemetry.metadata.tags'],
-    metadataPrefixes: ['ai.telemetry.metadata.']
+    sessionId: ['ai.telemetry.metadata.sessionId', 'ai.settings.context.sessionId'],
+    userId: ['ai.telemetry.metadata.userId', 'ai.settings.context.userId'],
+    tags: ['ai.telemetry.metadata.tags', 'ai.settings.context.tags'],
+    metadataPrefixes: ['ai.telemetry.metadata.', 'ai.settings.context.']
   }
 }
 

@@ -7,7 +7,7 @@
  */
 import { deserialize, serialize } from 'node:v8'
 import type { DescribedOrigin } from '../map-span.ts'
-import { decodeJsonSpans } from './json-request.ts'
+import { decodeJsonSpans, joinJsonSpans } from './json-request.ts'
 import { decodeProtobufSpans } from './protobuf.ts'
 import type { OtlpEncoding, SentSpans, SpanGroup } from './request.ts'
 
@@ -30,44 +30,88 @@ interface Portion {
   readonly runs: readonly { readonly from: DescribedOrigin; readonly spans: Uint8Array }[]
 }
 
-const SPAN_DECODERS = { json: decodeJsonSpans, protobuf: decodeProtobufSpans }
+const SPAN_CODERS = {
+  json: { join: joinJsonSpans, decode: decodeJsonSpans },
+  protobuf: { join: (spans: readonly Uint8Array[]) => Buffer.concat(spans), decode: decodeProtobufSpans }
+}
 
 /**
  * A portion can hold somewhat more spans than a trace, so that the spans of a trace are in one portion if they can be
- * stored.
+ * stored, unless they are very large.
  */
 const PORTION_SPANS = 256
+/** A portion has no more bytes of spans, or a single span. Two are made ready at a time (lib/ingest/write-path.ts). */
+const PORTION_BYTES = 4 * 1024 * 1024
+
+/** Whether an export of so many bytes and spans is cut. A full batch of the usual exporters has 512 spans. */
+export const isCut = (bytes: number, spans: number): boolean => bytes > PORTION_BYTES || spans > 1024
+
+interface EncodedSpan {
+  readonly source: Divisible
+  readonly order: number
+  readonly bytes: Uint8Array
+}
 
 /** Cuts spans into portions. They are given trace by trace, and keep that order. */
 export function cut(traces: Iterable<readonly Placed<Divisible>[]>, encoding: OtlpEncoding): Uint8Array[] {
-  return Array.from(deal(traces), spans => serialize({ encoding, runs: runsOf(spans) } satisfies Portion))
+  return Array.from(deal(encodeAll(traces)), spans =>
+    serialize({ encoding, runs: runsOf(spans, encoding) } satisfies Portion)
+  )
 }
 
 export function decodePortion(bytes: Uint8Array): Source[] {
   const { encoding, runs }: Portion = deserialize(bytes)
-  return runs.map(({ from, spans }) => ({ from, spans: SPAN_DECODERS[encoding](spans) }))
+  return runs.map(({ from, spans }) => ({ from, spans: SPAN_CODERS[encoding].decode(spans) }))
 }
 
-function* deal<T>(traces: Iterable<readonly T[]>): Generator<T[]> {
-  let portion: T[] = []
-  for (const spans of traces) {
-    if (portion.length > 0 && portion.length + spans.length > PORTION_SPANS) {
-      yield portion
-      portion = []
+function* encodeAll(traces: Iterable<readonly Placed<Divisible>[]>): Generator<EncodedSpan[]> {
+  for (const trace of traces) {
+    yield trace.map(({ source, order, place }) => ({ source, order, bytes: source.encode(place) }))
+  }
+}
+
+function* deal(traces: Iterable<readonly EncodedSpan[]>): Generator<EncodedSpan[]> {
+  let portion: EncodedSpan[] = []
+  let bytes = 0
+  for (const trace of traces) {
+    for (const spans of split(trace)) {
+      const more = sizeOf(spans)
+      if (portion.length > 0 && (portion.length + spans.length > PORTION_SPANS || bytes + more > PORTION_BYTES)) {
+        yield portion
+        portion = []
+        bytes = 0
+      }
+      portion.push(...spans)
+      bytes += more
     }
-    let from = 0
-    for (; spans.length - from > PORTION_SPANS; from += PORTION_SPANS) yield spans.slice(from, from + PORTION_SPANS)
-    portion.push(...spans.slice(from))
   }
   if (portion.length > 0) yield portion
 }
 
-function runsOf(spans: readonly Placed<Divisible>[]): Portion['runs'] {
-  const runs: { source: Divisible; places: number[] }[] = []
-  for (const { source, place } of spans.toSorted((a, b) => a.order - b.order)) {
-    const last = runs.at(-1)
-    if (last?.source === source) last.places.push(place)
-    else runs.push({ source, places: [place] })
+/** Cuts the spans of one trace into pieces that a portion can hold. Most traces are one piece. */
+function* split(trace: readonly EncodedSpan[]): Generator<EncodedSpan[]> {
+  let piece: EncodedSpan[] = []
+  let bytes = 0
+  for (const span of trace) {
+    if (piece.length === PORTION_SPANS || (piece.length > 0 && bytes + span.bytes.length > PORTION_BYTES)) {
+      yield piece
+      piece = []
+      bytes = 0
+    }
+    piece.push(span)
+    bytes += span.bytes.length
   }
-  return runs.map(({ source, places }) => ({ from: source.from, spans: source.encode(places) }))
+  yield piece
+}
+
+const sizeOf = (spans: readonly EncodedSpan[]): number => spans.reduce((sum, { bytes }) => sum + bytes.length, 0)
+
+function runsOf(spans: readonly EncodedSpan[], encoding: OtlpEncoding): Portion['runs'] {
+  const runs: { source: Divisible; spans: Uint8Array[] }[] = []
+  for (const { source, bytes } of spans.toSorted((a, b) => a.order - b.order)) {
+    const last = runs.at(-1)
+    if (last?.source === source) last.spans.push(bytes)
+    else runs.push({ source, spans: [bytes] })
+  }
+  return runs.map(({ source, spans }) => ({ from: source.from, spans: SPAN_CODERS[encoding].join(spans) }))
 }

@@ -4,11 +4,19 @@
  */
 import protobuf from 'protobufjs'
 import { Refusal } from '../../errors.ts'
-import type { Json } from '../../trace/json/exact-json.ts'
-import { setOwn } from '../../trace/metadata.ts'
 import { MOST_EVENTS, MOST_LINKS, Parts, unread } from './parts.ts'
-import type { Attributes, Origin, OtlpEvent, OtlpLink, OtlpSpan, SentSpans, SpanGroup, SpanHead } from './request.ts'
-import { type Int64, integerOf, microsOf } from './time.ts'
+import {
+  countParts,
+  findInner,
+  hex,
+  type KeyValue,
+  LENGTH_DELIMITED,
+  type Place,
+  readAttributes,
+  VALUES
+} from './protobuf-values.ts'
+import type { Origin, OtlpEvent, OtlpLink, OtlpSpan, SentSpans, SpanGroup, SpanHead } from './request.ts'
+import { type Int64, microsOf } from './time.ts'
 
 /** The schema of an export request. Tests also encode by it. */
 export const SCHEMA = `
@@ -20,15 +28,7 @@ message ResourceSpans { Resource resource = 1; repeated ScopeSpans scope_spans =
 message Resource { repeated KeyValue attributes = 1; }
 message ScopeSpans { Scope scope = 1; repeated Span spans = 2; string schema_url = 3; }
 message Scope { string name = 1; string version = 2; repeated KeyValue attributes = 3; }
-message KeyValue { string key = 1; AnyValue value = 2; }
-message AnyValue {
-  oneof value {
-    string string_value = 1; bool bool_value = 2; int64 int_value = 3; double double_value = 4;
-    ArrayValue array_value = 5; KeyValueList kvlist_value = 6; bytes bytes_value = 7;
-  }
-}
-message ArrayValue { repeated AnyValue values = 1; }
-message KeyValueList { repeated KeyValue values = 1; }
+${VALUES}
 message Span {
   bytes trace_id = 1; bytes span_id = 2; string trace_state = 3; bytes parent_span_id = 4; string name = 5; int32 kind = 6;
   fixed64 start_time_unix_nano = 7; fixed64 end_time_unix_nano = 8;
@@ -46,30 +46,7 @@ message Span {
 message Status { string message = 2; int32 code = 3; }
 `
 
-/**
- * Messages as protobufjs decodes them. A field that was not sent has its default; a message that was not sent is null.
- */
-interface KeyValue {
-  readonly key: string
-  readonly value: AnyValue | null
-}
-interface AnyValue {
-  readonly value?:
-    | 'stringValue'
-    | 'boolValue'
-    | 'intValue'
-    | 'doubleValue'
-    | 'arrayValue'
-    | 'kvlistValue'
-    | 'bytesValue'
-  readonly stringValue: string
-  readonly boolValue: boolean
-  readonly intValue: Int64
-  readonly doubleValue: number
-  readonly arrayValue: { readonly values: readonly AnyValue[] }
-  readonly kvlistValue: { readonly values: readonly KeyValue[] }
-  readonly bytesValue: Uint8Array
-}
+/** Messages as protobufjs decodes them. */
 interface SpanMessage {
   readonly traceId: Uint8Array
   readonly spanId: Uint8Array
@@ -152,7 +129,7 @@ export function decodeProtobuf(bytes: Uint8Array): SpanGroup[] {
   })
 }
 
-/** Reads spans that the `encode` of a group has made. */
+/** Reads spans that the `encode` of a group has made, one behind the other. */
 export function decodeProtobufSpans(bytes: Uint8Array): SentSpans {
   return decoding(() => new ProtobufSpans(bytes, { from: 0, end: bytes.length }))
 }
@@ -167,56 +144,11 @@ function decoding<T>(decode: () => T): T {
   }
 }
 
-/** The position of a message's bytes in those of the request. */
-interface Place {
-  readonly from: number
-  readonly end: number
-}
-
-/** Finds the messages in a field of a message, without reading them. */
-function findInner(bytes: Uint8Array, { from, end }: Place, field: number): Place[] {
-  const reader = protobuf.Reader.create(bytes)
-  reader.pos = from
-  const places: Place[] = []
-  while (reader.pos < end) {
-    const tag = reader.tag()
-    if (tag >>> 3 === field && (tag & 7) === LENGTH_DELIMITED) {
-      const length = reader.size()
-      places.push({ from: reader.pos, end: reader.pos + length })
-      reader.skip(length)
-    } else {
-      reader.skipType(tag & 7, 0, tag >>> 3)
-    }
-  }
-  if (reader.pos !== end) throw new RangeError('index out of range')
-  return places
-}
-
 function decodeAt<T>(type: protobuf.Type, bytes: Uint8Array, { from, end }: Place): T {
   const reader = protobuf.Reader.create(bytes)
   reader.pos = from
   return type.decode(reader, end - from) as never
 }
-
-/** Counts the messages within a message before they are decoded, because decoding makes all of them at once. */
-function countParts(reader: protobuf.Reader, end: number, type: protobuf.Type, depth: number, parts: Parts): void {
-  if (depth > MAX_DEPTH) throw new Error('max depth exceeded')
-  while (reader.pos < end) {
-    const tag = reader.uint32()
-    const inner = type.fieldsById[tag >>> 3]?.resolvedType
-    if (inner instanceof protobuf.Type && (tag & 7) === LENGTH_DELIMITED) {
-      parts.add(1)
-      const length = reader.uint32()
-      countParts(reader, reader.pos + length, inner, depth + 1, parts)
-    } else {
-      reader.skipType(tag & 7)
-    }
-  }
-}
-
-const LENGTH_DELIMITED = 2
-/** The depth to which the decoder goes. */
-const MAX_DEPTH = 100
 
 /** The answer to an export. It is the empty message if no span was refused and there is no message text. */
 export function encodeProtobuf(rejectedSpans: number, errorMessage: string): Uint8Array {
@@ -238,7 +170,7 @@ function readResourceSpans(bytes: Uint8Array, place: Place): SpanGroup[] {
       scopeSchemaUrl: group.schemaUrl
     }
     const spans = new ProtobufSpans(bytes, scopePlace)
-    return { origin, spans, encode: places => spans.encode(places) }
+    return { origin, spans, encode: place => spans.encode(place) }
   })
 }
 
@@ -275,14 +207,11 @@ class ProtobufSpans implements SentSpans {
     return { message: decodeAt(type, short.bytes, { from: 0, end: short.bytes.length }), left: short.left }
   }
 
-  encode(places: readonly number[]): Uint8Array {
-    const writer = protobuf.Writer.create()
-    for (const place of places) {
-      this.read(place)
-      const { from, end } = this.#places[place] as Place
-      writer.uint32((SPANS << 3) | LENGTH_DELIMITED).bytes(this.#bytes.subarray(from, end))
-    }
-    return writer.finish()
+  encode(place: number): Uint8Array {
+    this.read(place)
+    const { from, end } = this.#places[place] as Place
+    const writer = protobuf.Writer.create().uint32((SPANS << 3) | LENGTH_DELIMITED)
+    return writer.bytes(this.#bytes.subarray(from, end)).finish()
   }
 }
 
@@ -368,38 +297,3 @@ const readLink = (link: LinkMessage): OtlpLink => ({
   droppedAttributes: link.droppedAttributesCount,
   flags: link.flags
 })
-
-function readAttributes(list: readonly KeyValue[]): Attributes {
-  const attributes = new Map<string, Json>()
-  for (const { key, value } of list) attributes.set(key, readValue(value))
-  return attributes
-}
-
-function readValue(any: AnyValue | null): Json {
-  switch (any?.value) {
-    case 'stringValue':
-      return any.stringValue
-    case 'boolValue':
-      return any.boolValue
-    case 'intValue':
-      return integerOf(any.intValue)
-    case 'doubleValue':
-      // JSON has no NaN and no infinities.
-      return Number.isFinite(any.doubleValue) ? any.doubleValue : String(any.doubleValue)
-    case 'arrayValue':
-      return any.arrayValue.values.map(readValue)
-    case 'kvlistValue': {
-      const object: Record<string, Json> = {}
-      for (const { key, value } of any.kvlistValue.values) setOwn(object, key, readValue(value))
-      return object
-    }
-    case 'bytesValue':
-      return Buffer.from(any.bytesValue).toString('base64')
-    default:
-      return null
-  }
-}
-
-/** Bytes as hexadecimal digits. Bytes that were not sent are an empty array of the decoder's, which has no buffer. */
-const hex = ({ buffer, byteOffset, length }: Uint8Array): string =>
-  length === 0 ? '' : Buffer.from(buffer, byteOffset, length).toString('hex')

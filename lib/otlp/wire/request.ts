@@ -83,8 +83,6 @@ export interface SentSpans {
 export interface SpanGroup {
   readonly origin: Origin
   readonly spans: SentSpans
-  /**
-   * Those of the spans that stand at these places, in the encoding that they came in. Reads them, so that they can be.
-   */
-  encode(places: readonly number[]): Uint8Array
+  /** The span at a place, in the encoding that it came in. Reads it, so that it can be. */
+  encode(place: number): Uint8Array
 }

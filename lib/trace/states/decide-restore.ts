@@ -11,7 +11,7 @@ import { canonicalise, parseExact } from '../json/exact-json.ts'
 import { type PastScore, type RestoredTrace, type SpanHead, shortHash } from '../prepared.ts'
 import { countBytes, countErrors } from '../span-sums.ts'
 import { durationMs, isBefore } from '../timestamp.ts'
-import { isBetter, type Rank, type Ranks } from './gathered.ts'
+import { isBetter, type Rank, type Ranks } from './ranks.ts'
 
 /** A line as far as it is needed to decide: without the texts of its spans. */
 export type RestoredHead = Omit<RestoredTrace, 'spans'> & { readonly spans: readonly SpanHead[] }

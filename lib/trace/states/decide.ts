@@ -17,9 +17,11 @@ import {
 } from '../prepared.ts'
 import { countBytes, countErrors } from '../span-sums.ts'
 import { durationMs, isBefore } from '../timestamp.ts'
-import { decideExport, type ExportOperation, type SpanRefusal } from './decide-export.ts'
+import { decideExport, type ExportOperation } from './decide-export.ts'
 import { type Advance, type CopyState, decideRestore, type RestoredHead } from './decide-restore.ts'
-import type { GatheredSpan, GatheredState, Growth } from './gathered.ts'
+import { type GatheredSpan, type GatheredState, type Growth, gather } from './gathered.ts'
+import type { IdleOperation } from './idle.ts'
+import type { SpanRefusal } from './span-refusals.ts'
 
 /** What is known of a stored trace before an operation on it is decided. */
 export interface TraceState extends UsageFields {
@@ -73,7 +75,7 @@ export type End = HeadsOf<PreparedEnd>
 type HeadsOf<T> = Omit<T, 'spans'> & { readonly spans: readonly SpanHead[] }
 
 /** An operation on one trace, prepared. */
-export type Operation = RecordOperation | (Append & ByKey) | (End & ByKey) | ExportOperation
+export type Operation = RecordOperation | (Append & ByKey) | (End & ByKey) | ExportOperation | IdleOperation
 /** What an append or end brings besides its body. */
 export interface ByKey {
   /** The environment label of the key; null: unassigned. */
@@ -116,7 +118,7 @@ export type Decision =
   | DuplicateDecision
   | { readonly type: 'refused'; readonly code: ErrorCode; readonly message: string }
 
-/** An export adds spans to a stored trace. */
+/** An export adds spans to a stored trace, or it is complete since none came. */
 interface GrowDecision {
   readonly type: 'grow'
   readonly growth: Growth
@@ -331,10 +333,19 @@ function decideSpans(state: TraceState | undefined, operation: ExportOperation):
   return { type: 'grow', growth, added, refusals }
 }
 
+/** A trace that has changed since, or is gone, is left as it is. */
+function decideIdle(state: TraceState | undefined, { traceId, version, end }: IdleOperation): Decision {
+  if (state?.gathered === undefined || !state.running || state.version !== version) {
+    return { type: 'duplicate', spanCount: state?.spanCount ?? 0, duplicate: 0 }
+  }
+  return { type: 'grow', growth: gather(traceId, state.gathered, [], [], [], end), added: [], refusals: [] }
+}
+
 /** Decides an operation on a trace. `state` is undefined if the project has no trace of that id. */
 export function decide(state: TraceState | undefined, operation: Operation): Decision {
   if (operation.operation === 'record') return decideRecord(state, operation)
   if (operation.operation === 'export') return decideSpans(state, operation)
+  if (operation.operation === 'idle') return decideIdle(state, operation)
   if (state === undefined) return refused('not_found', 'there is no trace with this id in the project of the key')
   return operation.operation === 'append' ? decideAppend(state, operation) : decideEnd(state, operation)
 }

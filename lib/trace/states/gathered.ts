@@ -13,6 +13,9 @@ import type { PreparedSpan, TraceFields } from '../prepared.ts'
 import { countBytes, countErrors } from '../span-sums.ts'
 import { isCall, type SpanUsage, type Spent, sumSpending } from '../span-usage.ts'
 import { durationMs, isBefore } from '../timestamp.ts'
+import { type IdleEnd, markEnd, ranksOfEnd, readEnd } from './idle.ts'
+import { markLeftOut, ranksOfLeftOut, readLeftOut } from './left-out.ts'
+import { isBetter, nameOfResponse, type Rank, type Ranks } from './ranks.ts'
 
 /**
  * The level of a span decides how good its claims are: the root first, then the first span of a process that another
@@ -46,14 +49,6 @@ export interface SpanHints {
 export interface GatheredSpan extends PreparedSpan {
   readonly hints: SpanHints
 }
-
-/** The rank of a claim: its grade, a time, and the id of the span. The least rank is the best. */
-export type Rank = readonly [grade: number, order: number, id: string]
-/**
- * The ranks of a trace's fields. `times` counts for the status too. Each key of the metadata has a rank, with a
- * prefix.
- */
-export type Ranks = Readonly<Record<string, Rank>>
 
 /** The sums over the spans of a gathered trace, and what must be stored for spans that arrive later. */
 interface Sums {
@@ -106,33 +101,40 @@ const SAID = 0
 const CALLED = 0
 const ROOT_MENTIONS = 3
 const MENTIONS = 4
+/** The grade of an input or output that nobody can read: any other is better. */
+const UNREADABLE = 4
 /** The prefix of metadata's keys in the names of ranks. */
 const KEY = 'metadata.'
-/**
- * The prefix of calls of models in the names of ranks, in front of the id of the span. Such a rank ends in the id of the
- * provider's answer, by which the same call is known when another library reports it.
- */
-const RESPONSE = 'response.'
 const NO_SPANS = '0'.repeat(64)
 /** The size of a trace's document does not count this member. */
 const EMPTY_SPANS = '"spans":[],'
 
 /**
  * Makes the trace with these spans added. `before` is undefined if none is stored yet. `speakers` are the spans whose
- * claims count: those that are added, and roots that cannot be stored.
+ * claims count: those that are added, and roots that cannot be stored. `leftOut` are the spans for which there is no
+ * place. Their usage counts all the same. `end` completes a trace that has no root (lib/trace/states/idle.ts).
  */
 export function gather(
   traceId: string,
   before: GatheredState | undefined,
   added: readonly GatheredSpan[],
-  speakers: readonly GatheredSpan[] = added
+  speakers: readonly GatheredSpan[] = added,
+  leftOut: readonly GatheredSpan[] = [],
+  end?: IdleEnd
 ): Growth {
   const claims = settle(before, speakers)
-  const ranks = { ...before?.ranks, ...ranksOf(claims), ...responsesOf(added) }
-  const stored = (before?.spending ?? []).map(span => ({ ...span, responseId: ranks[RESPONSE + span.id]?.[2] }))
-  const spent = sumSpending([...stored, ...added.map(usageOf)], ranks.times?.[2])
-  const fields = { ...takeFields(before, claims, speakers), ...spent }
-  const free = fit(traceId, fields, claims, before)
+  const fresh = ranksOfLeftOut(before?.ranks, leftOut.map(usageOf))
+  const gathered = { ...before?.ranks, ...ranksOf(claims), ...responsesOf(added), ...fresh }
+  const stored = (before?.spending ?? []).map(span => ({ ...span, responseId: gathered[nameOfResponse(span.id)]?.[2] }))
+  const placed = [...stored, ...added.map(usageOf)]
+  const without = readLeftOut(gathered, placed)
+  const spans = [...placed, ...without]
+  const ranks = end === undefined ? gathered : { ...gathered, ...ranksOfEnd(end, spans.length) }
+  const idle = readEnd(ranks, spans.length)
+  const spent = sumSpending(spans, ranks.times?.[2])
+  const fields = { ...takeFields(before, claims, speakers, idle), ...spent }
+  const mark = (metadata: string | null) => markLeftOut(markEnd(metadata, ranks, idle), ranks, without)
+  const free = fit(traceId, fields, claims, before, mark)
   const addedBytes = free.documentBytes - (before?.documentBytes ?? 0) + countBytes(added)
   return {
     input: free.input,
@@ -142,7 +144,11 @@ export function gather(
     durationMs: fields.endedAt === null ? null : durationMs(fields.startedAt, fields.endedAt),
     addedBytes,
     changed:
-      claims.size > 0 || fields.tags.length > (before?.tags.length ?? 0) || fields.startedAt !== before?.startedAt,
+      claims.size > 0 ||
+      end !== undefined ||
+      Object.keys(fresh).length > 0 ||
+      fields.tags.length > (before?.tags.length ?? 0) ||
+      fields.startedAt !== before?.startedAt,
     bodyHash: added.reduce((hash, span) => xor(hash, span.hash), before?.bodyHash ?? NO_SPANS),
     spanCount: (before?.spanCount ?? 0) + added.length,
     errorCount: (before?.errorCount ?? 0) + countErrors(added),
@@ -175,10 +181,10 @@ function* claimsOf(span: GatheredSpan): Generator<[field: string, grade: number,
   const ofModel = kind === 'llm' ? CALLED : level === ROOT ? ROOT_MENTIONS : MENTIONS
   yield ['name', hints.name === undefined ? level : SAID, startMicros, hints.name ?? hints.ownName]
   if (level !== INNER) yield ['times', level, startMicros, '']
-  const input = hints.input ?? span.input
-  if (input !== null) yield ['input', hints.input === undefined ? level : SAID, startMicros, input]
-  const output = hints.output ?? span.output
-  if (output !== null) yield ['output', hints.output === undefined ? level : SAID, -endMicros, output]
+  const input = hints.input ?? (isAside(span) ? null : span.input)
+  if (input !== null) yield ['input', hints.input === undefined ? gradeOf(level, input) : SAID, startMicros, input]
+  const output = hints.output ?? (isAside(span) ? null : span.output)
+  if (output !== null) yield ['output', hints.output === undefined ? gradeOf(level, output) : SAID, -endMicros, output]
   if (provider !== null) yield ['provider', ofModel, startMicros, provider]
   if (model !== null) yield ['model', ofModel, startMicros, model]
   if (hints.sessionId !== undefined) yield ['sessionId', level, startMicros, hints.sessionId]
@@ -186,24 +192,29 @@ function* claimsOf(span: GatheredSpan): Generator<[field: string, grade: number,
   for (const [key, value] of Object.entries(hints.metadata)) yield [KEY + key, level, startMicros, value]
 }
 
-export const isBetter = (a: Rank, b: Rank | undefined): boolean =>
-  b === undefined || a[0] < b[0] || (a[0] === b[0] && (a[1] < b[1] || (a[1] === b[1] && a[2] < b[2])))
+/** A call of a tool inside the trace: what it was given and gave is not what the trace was asked and answered. */
+const isAside = ({ kind, hints }: GatheredSpan): boolean => kind === 'tool' && hints.level === INNER
+
+/** An object as Python prints it, `StopEvent(result=…`: LlamaIndex sends what a run gives so, beside readable messages. */
+const NOTATION = /^"[A-Z]\w*\(\w+=/
+const gradeOf = (level: Level, text: string): number => (NOTATION.test(text) ? UNREADABLE : level)
 
 const ranksOf = (claims: Claims): Ranks => Object.fromEntries([...claims].map(([field, { rank }]) => [field, rank]))
 
 function takeFields(
   before: GatheredState | undefined,
   claims: Claims,
-  speakers: readonly GatheredSpan[]
+  speakers: readonly GatheredSpan[],
+  idle: IdleEnd | undefined
 ): Omit<TraceFields, keyof Spent> {
   const taken = (field: 'provider' | 'model' | 'sessionId' | 'userId') =>
     claims.get(field)?.value ?? before?.[field] ?? null
   const times = claims.get('times')?.span ?? (before?.ranks.times === undefined ? undefined : before)
   return {
     name: claims.get('name')?.value ?? before?.name ?? '',
-    status: times?.status ?? 'running',
+    status: times?.status ?? idle?.status ?? 'running',
     startedAt: times?.startedAt ?? earliest(before, speakers),
-    endedAt: times?.endedAt ?? null,
+    endedAt: times?.endedAt ?? idle?.endedAt ?? null,
     provider: taken('provider'),
     model: taken('model'),
     sessionId: taken('sessionId'),
@@ -236,19 +247,25 @@ interface Free {
  * What is stored already goes as what is new does, so that it does not matter which of the two came first. The spans
  * keep all of them.
  */
-function fit(traceId: string, fields: TraceFields, claims: Claims, before: GatheredState | undefined): Free {
+function fit(
+  traceId: string,
+  fields: TraceFields,
+  claims: Claims,
+  before: GatheredState | undefined,
+  mark: (metadata: string | null) => string | null
+): Free {
   const stored = before === undefined ? null : undefined
   const input = claims.get('input')?.value ?? stored
   const output = claims.get('output')?.value ?? stored
   const keys = [...claims].filter(([field]) => field.startsWith(KEY))
   const members = keys.map(([field, { value }]) => `${JSON.stringify(field.slice(KEY.length))}:${value}`)
-  const metadata =
-    members.length === 0 ? fields.metadata : mergeMetadata(fields.metadata, `{${members.join(',')}}`).text
+  const own = mark(fields.metadata)
+  const metadata = members.length === 0 ? own : mergeMetadata(own, `{${members.join(',')}}`).text
   const bytesOf = (text: string | null | undefined, was = NULL_BYTES) =>
     text === undefined ? was : text === null ? NULL_BYTES : Buffer.byteLength(text)
   const inputs = { text: input, bytes: bytesOf(input, before?.inputBytes) }
   const outputs = { text: output, bytes: bytesOf(output, before?.outputBytes) }
-  for (const kept of new Set([metadata, fields.metadata])) {
+  for (const kept of new Set([metadata, own])) {
     const bytes = measure(traceId, { ...fields, metadata: kept })
     for (const [first, second] of [
       [inputs, outputs],
@@ -264,8 +281,8 @@ function fit(traceId: string, fields: TraceFields, claims: Claims, before: Gathe
   return {
     input: null,
     output: null,
-    metadata: fields.metadata,
-    documentBytes: measure(traceId, fields) + 2 * NULL_BYTES
+    metadata: own,
+    documentBytes: measure(traceId, { ...fields, metadata: own }) + 2 * NULL_BYTES
   }
 }
 
@@ -307,7 +324,7 @@ const responsesOf = (added: readonly GatheredSpan[]): Ranks =>
   Object.fromEntries(
     added
       .map(usageOf)
-      .flatMap(({ id, responseId }) => (responseId === undefined ? [] : [[RESPONSE + id, [0, 0, responseId]]]))
+      .flatMap(({ id, responseId }) => (responseId === undefined ? [] : [[nameOfResponse(id), [0, 0, responseId]]]))
   )
 
 const xor = (a: string, b: string): string => (BigInt(`0x${a}`) ^ BigInt(`0x${b}`)).toString(16).padStart(64, '0')

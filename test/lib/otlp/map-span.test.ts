@@ -57,7 +57,16 @@ t.test('payloads that were captured from real senders', async t => {
 t.test('kinds, as each dialect says them', async t => {
   const kinds: Record<string, [string, ...string[]][]> = {
     'gen_ai.operation.name': [
-      ['llm', 'chat', 'text_completion', 'generate_content', 'completion', 'generate', 'image_generation'],
+      [
+        'llm',
+        'chat',
+        'text_completion',
+        'generate_content',
+        'completion',
+        'generate',
+        'image_generation',
+        'ai.transcribe'
+      ],
       ['agent', 'invoke_agent', 'create_agent'],
       ['tool', 'execute_tool'],
       ['chain', 'invoke_workflow', 'plan', 'agent_step'],
@@ -167,6 +176,10 @@ t.test('fields, as each dialect names them', async t => {
     ],
     [{ 'gen_ai.cost.total_cost': 0.5 }, { costUsd: 0.5, attributes: { 'gen_ai.cost.total_cost': undefined } }],
     [{ 'operation.cost': 0.25 }, { costUsd: 0.25 }],
+    [
+      { 'pydantic_ai.all_messages': JSON.stringify([message, { role: 'assistant' }]), final_result: '{"a":1}' },
+      { input: [message], output: { a: 1 }, attributes: { final_result: undefined } }
+    ],
     [
       { 'mlflow.spanInputs': '{"q":1}', 'mlflow.spanOutputs': '"done"', 'mlflow.llm.model': '"m"' },
       {
@@ -414,6 +427,14 @@ t.test('what a span says of its trace', async t => {
     [
       { 'ai.telemetry.metadata.tier': 'gold', 'ai.telemetry.metadata.userId': 'u' },
       { metadata: { tier: '"gold"', userId: undefined }, userId: 'u' }
+    ],
+    [
+      {
+        'ai.settings.context.tier': 'gold',
+        'ai.settings.context.sessionId': 's',
+        'ai.settings.context.tags': ['a', 'b']
+      },
+      { metadata: { tier: '"gold"', tags: undefined }, sessionId: 's', tags }
     ],
     [{ 'mlflow.traceTag.team': 'ops' }, { metadata: { team: '"ops"' } }],
     [

@@ -9,6 +9,11 @@ const restore = (line: unknown) => prepareRestore(Buffer.from(typeof line === 's
 const { trace } = ingestBody({ id: 'a'.repeat(32) })
 const score = { id: spanId(), name: 'quality', dataType: 'numeric', value: 1, createdAt: AT }
 
+const MESSAGES = {
+  ...{ spanId: 'a'.repeat(16), micros: 1_780_000_000_000_001, place: 3, digest: 'd'.repeat(32) },
+  ...{ input: null, output: ['hi', 1.5] }
+}
+
 t.test('a line that says no more than a recording is restored as that recording', async t => {
   const body = ingestBody({ spans: [span()], usage: { inputTokens: 1 }, tags: ['a'], metadata: { b: [1] } })
   const { spans, ...recorded } = body.trace
@@ -21,7 +26,8 @@ t.test('a line that says no more than a recording is restored as that recording'
     metadataUpdatedAt: null,
     endHash: null,
     estimatedBytes: undefined,
-    scores: []
+    scores: [],
+    messages: []
   })
   t.match(restore({ trace: startBody().trace }), { status: 'running', endedAt: null })
 })
@@ -45,6 +51,13 @@ t.test('what answers add is not read, and null is as if it were not there', asyn
   const recorded = { usage: {}, spanUsage: { [id]: usage } }
   const sent = { trace: { ...trace, status: 'ok' }, spans: [{ ...plain.spans[0], usage }] }
   t.equal(restore({ ...line, recorded }).hash, restore(sent).hash, 'what was sent comes before what is shown')
+})
+
+t.test('keeps messages that came apart, as they stood', t => {
+  const text = JSON.stringify({ trace, recorded: { messages: [MESSAGES] } }).replace(',1.5]', ',1.50e400]')
+  const { past } = prepareRestore(Buffer.from(text))
+  t.same(past.messages, [{ ...MESSAGES, traceId: trace.id, output: '["hi",1.50e400]' }])
+  t.end()
 })
 
 t.test('keeps what the service knew of the trace', async t => {
@@ -71,6 +84,7 @@ t.test('keeps what the service knew of the trace', async t => {
       estimatedBytes: 12345
     },
     metadataUpdatedAt: '2026-11-21T12:00:00.000001Z',
+    messages: [],
     scores: [
       {
         ...{ id: 'b'.repeat(16), spanId: null, name: 'quality', dataType: 'categorical', value: '', comment: null },
@@ -124,6 +138,17 @@ t.test('refuses what cannot be restored, and says why', async t => {
     [{ trace: { ...trace, bodyHash: 'AB' } }, /trace.bodyHash: must match/],
     [{ trace: { ...trace, estimatedBytes: -1 } }, /trace.estimatedBytes: must be at least 0/],
     [{ trace, recorded: { usage: { inputTokens: -1 } } }, /recorded.usage.inputTokens: must be at least 0/],
+    [{ trace, recorded: { ranks: { name: [1, 2] } } }, /recorded.ranks.name: must be a grade, a time/],
+    [{ trace, recorded: { ranks: { name: [1, 2, 'root'] } } }, /recorded.ranks.name: must be/],
+    [{ trace, recorded: { ranks: { [`response.${score.id}`]: [0, 0, 7] } } }, /recorded.ranks.response/],
+    ...['', '[', 'null', '[null,1,null,1,1,1,1,1]', '[null,"llm",null,-0.5,1,1,1,1]'].map((text): [unknown, RegExp] => [
+      { trace, recorded: { ranks: { [`leftOut.${score.id}`]: [0, 1, text] } } },
+      /recorded.ranks.leftOut/
+    ]),
+    [{ trace, recorded: { messages: [{ ...MESSAGES, spanId: 'b' }] } }, /recorded.messages\[0\].spanId/],
+    [{ trace, recorded: { messages: [{ ...MESSAGES, digest: 'x' }] } }, /recorded.messages\[0\].digest/],
+    [{ trace, recorded: { messages: [{ ...MESSAGES, input: { a: 1 } }] } }, /recorded.messages\[0\].input/],
+    [{ trace, recorded: { messages: [{ ...MESSAGES, micros: 0.5 }] } }, /recorded.messages\[0\].micros/],
     [{ trace, recorded: { what: 1 } }, /recorded.what: unknown field/],
     [{ trace, scores: [{ ...score, id: 'x' }] }, /scores\[0\].id: must be 16/],
     [{ trace, scores: [score, score] }, /scores\[1\].id: must not repeat/],

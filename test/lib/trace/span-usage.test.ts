@@ -134,6 +134,30 @@ t.test('calls that only look alike all count', async t => {
     t.equal(exported([root, ...calls]).trace.inputTokens, inputTokens, name)
 })
 
+t.test('a call that two libraries report counts once by clocks of whole milliseconds', async t => {
+  const root = span(1, 0, 99, { kind: 'agent', hints: { level: 1 } })
+  const call = (id: number, startMicros: number, endMicros: number, responseId?: string) => {
+    const usage = { model: 'm', inputTokens: 10, outputTokens: 2 }
+    const hints = { startMicros, endMicros, responseId }
+    return span(id, 0, 1, { kind: 'llm', parentId: idOf(1), ...usage, hints })
+  }
+  const cases: [string, GatheredSpan[], number][] = [
+    ['both begun in one millisecond', [call(2, 5_000, 9_400), call(3, 5_000, 9_300, 'a')], 10],
+    ['the same, of which the outer one is last', [call(2, 5_000, 9_300, 'a'), call(3, 5_000, 9_400)], 10],
+    ['the inner one begun in the next', [call(2, 5_000, 9_400), call(3, 6_000, 10_200, 'a')], 10],
+    [
+      'two pairs at the same time',
+      [2, 3, 4, 5].map(id => call(id, 5_000, 9_000 + id, id < 4 ? `answer ${id}` : undefined)),
+      20
+    ],
+    ['of a library that gives no ids', [call(2, 5_000, 9_400), call(3, 5_000, 9_300)], 20],
+    ['ended a millisecond later', [call(2, 5_000, 9_400), call(3, 7_000, 10_400, 'a')], 20],
+    ['by exact clocks', [call(2, 5_001, 9_400), call(3, 5_002, 9_500, 'a')], 20]
+  ]
+  for (const [name, calls, inputTokens] of cases)
+    t.equal(exported([root, ...calls]).trace.inputTokens, inputTokens, name)
+})
+
 t.test('parents that go round in a circle end', async t => {
   const call = (id: string, parentId: string): SpanUsage => ({
     id,

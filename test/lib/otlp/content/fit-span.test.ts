@@ -132,9 +132,9 @@ t.test('whatever comes, it fits, everything that was cut is named, and the same 
       const sizes = cutsOf(fitted).map(({ bytes }) => bytes)
       if (sizes.some((bytes, i) => bytes > sizes[i - 1]!)) throw new Error('not in order of size')
     }),
-    { numRuns: 50 }
+    { numRuns: 25 }
   )
-  t.ok(cut > 5, `${cut} spans were cut`)
+  t.ok(cut > 2, `${cut} spans were cut`)
 })
 
 t.test('a span of an export is cut, and not refused', async t => {

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
 import t from 'tap'
 import * as wire from '../../../../lib/otlp/wire/json-request.ts'
-import { MAX_EXPORT_PARTS } from '../../../../lib/schema/otlp.ts'
+import { LARGE_BODY_BYTES } from '../../../../lib/schema/input.ts'
+import { MAX_EXPORT_PARTS, MAX_EXPORT_VALUES } from '../../../../lib/schema/otlp.ts'
 import { stringifyExact } from '../../../../lib/trace/json/exact-json.ts'
 import { readAll, readGroups } from './read-all.ts'
 
-const { encodeJson } = wire
+const { encodeJson, joinJsonSpans } = wire
 const decodeJson = (body: Uint8Array) => readGroups(wire.decodeJson(body))
 const decodeJsonSpans = (body: Uint8Array) => readAll(wire.decodeJsonSpans(body))
 const bytes = (body: unknown) => Buffer.from(typeof body === 'string' ? body : JSON.stringify(body))
@@ -131,7 +132,7 @@ t.test('chosen spans of a group are written so that they are read again', async 
   const [group] = decodeJson(
     bytes(JSON.stringify(requestOf({ name: 'first' }, 0, { name: 'third' })).replace(',0,', `,${large},`))
   )
-  assert.deepEqual(decodeJsonSpans(group!.encode([2, 1])), [group!.spans[2], group!.spans[1]])
+  assert.deepEqual(decodeJsonSpans(joinJsonSpans([2, 1].map(group!.encode))), [group!.spans[2], group!.spans[1]])
 })
 
 t.test('answers with the empty object, or with what was refused', async t => {
@@ -151,4 +152,12 @@ t.test('the head of a span says what the span says', async t => {
   const { traceId, spanId, parentSpanId, name, startMicros, endMicros } = group!.spans.read(1)
   const read = { traceId, spanId, parentSpanId, name, startMicros, endMicros }
   t.strictSame(group?.spans.head(1), { ...read, lastEventMicros: 3 })
+})
+
+t.test('a large body of too many values is refused before it is parsed', async t => {
+  const large = (value: string, times: number) => bytes(`{"later":[${`${value},`.repeat(times)}0]}`)
+  const tooMany = { code: 'payload_too_large', message: `body: must have at most ${MAX_EXPORT_VALUES} values in JSON` }
+  t.throws(() => decodeJson(large('"     "', MAX_EXPORT_VALUES)), tooMany)
+  t.throws(() => decodeJson(bytes('['.repeat(LARGE_BODY_BYTES + 1))), tooMany)
+  t.same(decodeJson(large(`"${','.repeat(LARGE_BODY_BYTES)}"`, 1)), [], 'commas of texts are no values')
 })

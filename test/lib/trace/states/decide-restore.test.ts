@@ -1,7 +1,7 @@
 import t from 'tap'
 import type { PastScore } from '../../../../lib/trace/prepared.ts'
 import { type CopiedState, decideRestore, type RestoredHead } from '../../../../lib/trace/states/decide-restore.ts'
-import type { Ranks } from '../../../../lib/trace/states/gathered.ts'
+import type { Ranks } from '../../../../lib/trace/states/ranks.ts'
 
 const AT = '2026-11-21T12:00:00.000Z'
 const LATER = '2026-11-21T12:00:01.000Z'
@@ -63,7 +63,7 @@ function line(moment: Moment): RestoredHead {
     ranks: ranks === undefined ? null : JSON.stringify(ranks),
     past: {
       ...{ environment: null, keyId: null, ingestedAt: null, estimatedBytes: undefined },
-      ...{ metadataUpdatedAt: patchedAt, endHash, scores }
+      ...{ metadataUpdatedAt: patchedAt, endHash, scores, messages: [] }
     }
   }
 }

@@ -5,11 +5,14 @@ import { decideExport, type ExportState } from '../../../../lib/trace/states/dec
 import {
   type GatheredSpan,
   type GatheredState,
+  type Growth,
+  gather,
   INNER,
   ROOT,
   type SpanHints,
   usageOf
 } from '../../../../lib/trace/states/gathered.ts'
+import { endOf } from '../../../../lib/trace/states/idle.ts'
 
 export const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736'
 const BASE = Date.parse('2026-11-21T12:00:00Z')
@@ -76,7 +79,16 @@ export class Store {
     const decision = decideExport(looked, { operation: 'export', traceId: TRACE, spans, environment })
     const { growth, added } = decision
     for (const each of added) this.spans.set(each.id, each)
-    if (growth === undefined) return decision
+    if (growth !== undefined) this.#grow(growth, environment)
+    return decision
+  }
+
+  /** Completes the trace with what is there, as the service does when nothing came for a while. */
+  complete(): void {
+    this.#grow(gather(TRACE, this.gathered, [], [], [], endOf([...this.spans.values()])), null)
+  }
+
+  #grow(growth: Growth, environment: string | null): void {
     const { input, output, changed, durationMs, addedBytes, ...fields } = growth
     if (input !== undefined) this.input = input
     if (output !== undefined) this.output = output
@@ -92,7 +104,6 @@ export class Store {
       environment: this.state?.environment ?? environment ?? 'unassigned',
       spanHashes: new Map()
     }
-    return decision
   }
 
   get gathered(): GatheredState {

@@ -47,6 +47,8 @@ function meaning(spans: readonly GatheredSpan[]) {
     )
   const root = pick(each => ({ value: each.hints.level === INNER ? null : each }))
   const grade = (each: GatheredSpan) => (each.kind === 'llm' ? 1 : each.hints.level === ROOT ? 2 : 3)
+  const own = (each: GatheredSpan, side: 'input' | 'output') =>
+    each.kind === 'tool' && each.hints.level === INNER ? null : each[side]
   const keys = new Set(spans.flatMap(({ hints }) => Object.keys(hints.metadata)))
   const metadata = [...keys].map(key => [
     key,
@@ -73,11 +75,12 @@ function meaning(spans: readonly GatheredSpan[]) {
     userId: pick(({ hints }) => ({ value: hints.userId })) ?? null,
     tags: [...new Set(spans.flatMap(({ hints }) => hints.tags))].sort(),
     metadata: Object.fromEntries(metadata),
-    input: pick(each => (each.hints.input ? { grade: 0, value: each.hints.input } : { value: each.input })) ?? null,
+    input:
+      pick(each => (each.hints.input ? { grade: 0, value: each.hints.input } : { value: own(each, 'input') })) ?? null,
     output:
       pick(each => {
         const order = -each.hints.endMicros
-        return each.hints.output ? { grade: 0, order, value: each.hints.output } : { order, value: each.output }
+        return each.hints.output ? { grade: 0, order, value: each.hints.output } : { order, value: own(each, 'output') }
       }) ?? null,
     inputTokens: sums.length === 0 ? null : sums.reduce((sum, each) => sum + (each.inputTokens as number), 0),
     spanCount: spans.length,
@@ -190,6 +193,27 @@ t.test('provider and model are those of the first model call, and only without o
     [calls, [step, root]]
   ]) {
     t.match(exported(...exports).trace, { provider: 'p3', model: 'm3' })
+  }
+})
+
+t.test('what a tool inside was given and gave is not what the trace was asked and answered', async t => {
+  const tool = { kind: 'tool', input: '{"city":"Graz"}', output: '"sunny"' }
+  const root = span(1, 0, 9, { hints: { level: ROOT } })
+  t.match(exported([root, span(2, 1, 8, tool)]).trace, { input: null, output: null })
+  const call = span(3, 2, 7, { kind: 'llm', input: '"Sunny?"', output: '"Yes."' })
+  t.match(exported([root, span(2, 1, 8, tool)], [call]).trace, { input: '"Sunny?"', output: '"Yes."' })
+  for (const level of [ROOT, PROCESS_ROOT] as const) {
+    t.match(exported([span(2, 1, 8, { ...tool, hints: { level } })]).trace, { input: tool.input, output: tool.output })
+  }
+})
+
+t.test('an object in the notation of Python is the last choice', async t => {
+  const printed = { input: '"StartEvent(input=[1])"', output: '"StopEvent(result=Answer(text=\'Yes.\'))"' }
+  const root = span(1, 0, 9, { ...printed, hints: { level: ROOT } })
+  t.match(exported([root]).trace, printed)
+  const call = span(3, 2, 7, { kind: 'llm', input: '"Sunny?"', output: '"Yes."' })
+  for (const exports of [[[root, call]], [[call], [root]]]) {
+    t.match(exported(...exports).trace, { input: '"Sunny?"', output: '"Yes."' })
   }
 })
 

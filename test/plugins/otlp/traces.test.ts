@@ -1,16 +1,18 @@
 import { gzipSync } from 'node:zlib'
 import t from 'tap'
-import { createAccount } from '../../lib/admin/accounts.ts'
-import { createProject } from '../../lib/admin/projects.ts'
-import { TRUNCATED } from '../../lib/otlp/content/fit-span.ts'
-import { checkTotals } from '../../lib/store/write/totals.ts'
-import { endBody, ingestBody, span as nativeSpan, spansBody, startBody } from '../fixtures/bodies/bodies.ts'
-import { exportOf, type GivenSpan, otlpSpan } from '../fixtures/bodies/otlp.ts'
-import { testDatabase } from '../fixtures/database/database.ts'
-import { exportLines, testImporter } from '../fixtures/database/moving.ts'
-import { testRelay } from '../fixtures/database/relay.ts'
-import { freshId } from '../fixtures/database/seed.ts'
-import { type TestService, testService } from '../fixtures/service/service.ts'
+import { createAccount } from '../../../lib/admin/accounts.ts'
+import { createProject } from '../../../lib/admin/projects.ts'
+import { TRUNCATED } from '../../../lib/otlp/content/fit-span.ts'
+import { LARGE_BODY_BYTES } from '../../../lib/schema/input.ts'
+import { MAX_EXPORT_BYTES } from '../../../lib/schema/otlp.ts'
+import { checkTotals } from '../../../lib/store/write/totals.ts'
+import { endBody, ingestBody, span as nativeSpan, spansBody, startBody } from '../../fixtures/bodies/bodies.ts'
+import { exportOf, type GivenSpan, otlpSpan } from '../../fixtures/bodies/otlp.ts'
+import { testDatabase } from '../../fixtures/database/database.ts'
+import { exportLines, testImporter } from '../../fixtures/database/moving.ts'
+import { testRelay } from '../../fixtures/database/relay.ts'
+import { freshId } from '../../fixtures/database/seed.ts'
+import { type TestService, testService } from '../../fixtures/service/service.ts'
 
 const PATH = '/api/v1/otlp/v1/traces'
 const TRACES = '/api/v1/traces'
@@ -147,16 +149,47 @@ t.test('what cannot be stored is counted and said, and the rest is stored', asyn
   await assertCounted(t, service)
 })
 
+t.test(
+  'spans beyond 200 count in the trace and are told of; the root and errors are kept; all of it moves',
+  async t => {
+    const service = await testService(t)
+    const { traceId, root, child } = family()
+    const call = { 'gen_ai.operation.name': 'chat', 'gen_ai.usage.input_tokens': 10, 'gen_ai.response.id': 'resp_1' }
+    const tools = Array.from({ length: 300 }, () => child({ attributes: { 'gen_ai.operation.name': 'execute_tool' } }))
+    const failed = child({ name: 'failed', status: 2, parentSpanId: freshId(16) })
+    const calls = Array.from({ length: 30 }, (_, i) => child({ start: i, attributes: call, parentSpanId: freshId(16) }))
+    const other = await testService(t)
+    const batches = [tools.slice(0, 200), tools.slice(150), [...calls, failed], [root]]
+    for (const each of batches.slice(0, 2)) await sendTo(service).send(...each)
+    const lines = await exportLines(service.database, 'default')
+    t.match(await testImporter(t, other.database)(1, lines.join('\n')), { problems: [] }, 'what was left out moves')
+
+    for (const each of [service, other]) {
+      const { send, read } = sendTo(each)
+      for (const batch of [...batches.slice(2), calls]) await send(...batch)
+      const { trace, spans } = await read(traceId)
+      const { count, kinds } = trace.metadata.spoor.spansLeftOut
+      t.equal(trace.spanCount + count, 332)
+      t.match(kinds, { tool: 120 })
+      t.match(trace, { name: 'root', status: 'ok', usage: { inputTokens: 300 } })
+      t.match(spans.filter((span: { status: string }) => span.status === 'error').length, 1)
+      await assertCounted(t, each)
+    }
+    const { text } = await service.call('GET', '/metrics', { key: null })
+    t.match(text, /^spoor_refused_spans_total\{reason="too_many"\} \d+$/m)
+  }
+)
+
 t.test('a call that two libraries report counts once, in whatever exports its spans come', async t => {
   const service = await testService(t)
   const { send, read } = sendTo(service)
   const { traceId, root, child } = family()
   const usage = { 'gen_ai.usage.input_tokens': 100, 'gen_ai.usage.output_tokens': 20, 'gen_ai.request.model': 'm' }
   const call = (more: object = {}, given: GivenSpan = {}) => child({ ...given, attributes: { ...usage, ...more } })
-  const outer = call()
+  const outer = call({}, { start: 40, end: 50 })
   const step = child({ parentSpanId: outer.spanId })
   const below = call({}, { parentSpanId: step.spanId })
-  const answered = call({ 'gen_ai.response.id': 'msg_1' })
+  const answered = call({ 'gen_ai.response.id': 'msg_1' }, { start: 20, end: 30 })
   const raw = call({ 'output.value': '{"id":"msg_abcdef12","content":[]}' }, { parentSpanId: root.spanId })
   const beside = child()
   const again = call({ 'gen_ai.response.id': 'msg_abcdef12' }, { parentSpanId: beside.spanId })
@@ -166,6 +199,9 @@ t.test('a call that two libraries report counts once, in whatever exports its sp
     await send(...spans)
   t.match((await read(traceId)).trace, { spanCount: 10, usage: { inputTokens: 400, outputTokens: 80 } })
   await assertCounted(t, service)
+  const other = await testService(t)
+  const lines = await exportLines(service.database, 'default')
+  t.match(await testImporter(t, other.database)(1, lines.join('\n')), { problems: [] }, 'ids of answers move with it')
 })
 
 t.test('a span that is too large is cut, its usage counts, and its resend is known', async t => {
@@ -188,6 +224,34 @@ t.test('a span that is too large is cut, its usage counts, and its resend is kno
   t.ok(stored.attributes[TRUNCATED].every(({ bytes }: { bytes: number }) => bytes > 400_000))
   t.same((await send(large)).body, {})
   t.same(await read(large.traceId), first)
+  await assertCounted(t, service)
+})
+
+t.test('an export of many large spans is stored, gzip or not', async t => {
+  const service = await testService(t)
+  const bodies = Array.from({ length: 5 }, () => {
+    const { traceId, root, child } = family()
+    const input = JSON.stringify([{ role: 'user', content: `${traceId} `.repeat(16_000) }])
+    const attributes = { 'input.value': input, 'gen_ai.operation.name': 'chat', 'gen_ai.usage.input_tokens': 3 }
+    const spans = Array.from({ length: 19 }, () => child({ attributes }))
+    return { traceId, body: JSON.stringify(exportOf(...spans, root)) }
+  })
+  t.ok(bodies[0]!.body.length > LARGE_BODY_BYTES)
+  const answers = bodies.map(({ body }, i) =>
+    service.call(
+      'POST',
+      PATH,
+      i % 2 === 0 ? { body } : { body: gzipSync(body), headers: { 'content-encoding': 'gzip' } }
+    )
+  )
+  const small = family()
+  t.match(await sendTo(service).send(small.root), ALL_STORED, 'a small one beside them')
+  for (const answer of await Promise.all(answers)) t.match(answer, ALL_STORED)
+  const { traces } = (await service.call('GET', TRACES)).body
+  for (const { traceId } of bodies) {
+    const trace = traces.find(({ id }: { id: string }) => id === traceId)
+    t.match(trace, { spanCount: 20, status: 'ok', usage: { inputTokens: 57 } })
+  }
   await assertCounted(t, service)
 })
 
@@ -239,10 +303,10 @@ t.test('refuses as a whole only what cannot be read, and who may not send', asyn
       400,
       'invalid_request'
     ],
-    ['too many bytes', 'x'.repeat(8 * 1024 * 1024 + 1), json, 413, 'payload_too_large'],
+    ['too many bytes', 'x'.repeat(MAX_EXPORT_BYTES + 1), json, 413, 'payload_too_large'],
     [
       'a bomb',
-      gzipSync(Buffer.alloc(8 * 1024 * 1024 + 1)),
+      gzipSync(Buffer.alloc(MAX_EXPORT_BYTES + 1), { level: 1 }),
       { ...json, 'content-encoding': 'gzip' },
       413,
       'payload_too_large'
@@ -260,7 +324,7 @@ t.test('refuses as a whole only what cannot be read, and who may not send', asyn
   ]
   for (const [title, body, headers, status, code, message = /./] of cases) {
     const answer = await service.call('POST', PATH, { body, headers })
-    // An error to protobuf is protobuf: test/plugins/otlp-errors.test.ts reads it.
+    // An error to protobuf is protobuf: test/plugins/otlp/errors.test.ts reads it.
     const told = headers === PROTOBUF ? { headers: PROTOBUF, text: message } : { body: { error: { code, message } } }
     t.match(answer, { status, ...told }, title)
   }

@@ -1,0 +1,138 @@
+/**
+ * Reads the messages of model calls from log records. Libraries that follow OpenTelemetry's conventions for generative AI
+ * send them so: an event for each message (`gen_ai.user.message`, `gen_ai.choice`), or one for a whole call
+ * (`gen_ai.client.inference.operation.details`). Each names the span that it belongs to.
+ */
+import { sha256 } from '../../trace/document.ts'
+import { inspectText, type Json, stringifyExact } from '../../trace/json/exact-json.ts'
+import type { PlacedMessages } from '../../trace/span-messages.ts'
+import { fitSpan } from '../content/fit-span.ts'
+import { readForm } from '../wire/attribute-values.ts'
+import type { OtlpEncoding } from '../wire/request.ts'
+import { decodeLogs, type LogRecord } from './decode.ts'
+
+export interface Logs {
+  readonly messages: readonly PlacedMessages[]
+  /** Records with messages that name no span. */
+  readonly unplaced: number
+  /** Among them those whose sender keeps the content to itself. */
+  readonly others: number
+}
+
+/** Throws a Refusal if the body is no export of logs. */
+export function readLogs(bytes: Uint8Array, encoding: OtlpEncoding): Logs {
+  const messages: PlacedMessages[] = []
+  let unplaced = 0
+  let others = 0
+  for (const [place, record] of decodeLogs(bytes, encoding).entries()) {
+    const said = messagesOf(record)
+    if (said === undefined || !(said.input?.length || said.output?.length)) others++
+    else if (!isId(record.traceId, 32) || !isId(record.spanId, 16)) unplaced++
+    else messages.push(spanMessages(record, place, said))
+  }
+  return { messages, unplaced, others }
+}
+
+const isId = (id: string, digits: number): boolean => id.length === digits && /^[0-9a-f]+$/.test(id) && !/^0+$/.test(id)
+
+function spanMessages({ traceId, spanId, micros }: LogRecord, place: number, said: Said): PlacedMessages {
+  const texts = fit({ input: textOf(said.input), output: textOf(said.output) })
+  const digest = sha256(JSON.stringify([micros, texts.input, texts.output])).slice(0, 32)
+  return { traceId, spanId, micros, place, digest, ...texts }
+}
+
+const textOf = (messages: readonly Json[] | undefined): string | null =>
+  messages === undefined || messages.length === 0 ? null : stringifyExact(messages)
+
+/**
+ * Cut to what a span can have. A list that had to be cut as a whole, or is nested too deep, is a list of what is left of its
+ * text.
+ */
+function fit({ input, output }: { input: string | null; output: string | null }) {
+  const free = (text: string | null) => ({ stored: text, canonical: text ?? 'null' })
+  const span = { id: '', name: '', kind: 'llm', status: 'ok', startedAt: '', endedAt: '' } as const
+  const fitted = fitSpan({ ...span, input: free(input), output: free(output) } as never)
+  const list = (stored: string | null | undefined) => {
+    if (stored == null || stored === 'null') return null
+    if (!stored.startsWith('[')) return `[${stored}]`
+    return inspectText(stored).depth > MAX_DEPTH ? JSON.stringify([stored]) : stored
+  }
+  return { input: list(fitted.input?.stored), output: list(fitted.output?.stored) }
+}
+
+/** The most levels of a list, so that a line of an export, which holds it, can be read again. */
+const MAX_DEPTH = 90
+
+interface Said {
+  readonly input?: readonly Json[] | undefined
+  readonly output?: readonly Json[] | undefined
+}
+
+/** Undefined if the record is none of these events. */
+export function messagesOf({ eventName, body, attributes }: LogRecord): Said | undefined {
+  const name = eventName === '' ? attributes.get('event.name') : eventName
+  const said = readForm(body, 'loose')
+  switch (name) {
+    case 'gen_ai.system.message':
+    case 'gen_ai.user.message':
+    case 'gen_ai.assistant.message':
+    case 'gen_ai.tool.message':
+      return { input: only(messageOf(said, attributes, name.slice('gen_ai.'.length, -'.message'.length))) }
+    case 'gen_ai.choice':
+      return { output: only(choiceOf(said, attributes)) }
+    case 'gen_ai.content.prompt':
+      return { input: listOf(attributes.get('gen_ai.prompt') ?? said) }
+    case 'gen_ai.content.completion':
+      return { output: listOf(attributes.get('gen_ai.completion') ?? said) }
+    case 'gen_ai.client.inference.operation.details':
+      return detailsOf(isObject(said) ? new Map([...Object.entries(said), ...attributes]) : attributes)
+    default:
+      return undefined
+  }
+}
+
+const isObject = (value: Json): value is Record<string, Json> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** What a message may have although it says nothing: its sender keeps the content to itself. */
+const NOTHING_SAID = new Set(['role', 'index', 'finish_reason'])
+
+/** A list of the message; of none if it says nothing. */
+const only = (message: Json): readonly Json[] =>
+  isObject(message) && Object.keys(message).every(name => NOTHING_SAID.has(name)) ? [] : [message]
+
+/** Attributes of such an event that are not about its message. */
+const NOT_SAID = new Set(['event.name', 'gen_ai.system', 'gen_ai.provider.name', 'CHAT_COMPLETION_INDEX'])
+
+/** The body, which may be a text, or else the attributes. What states no role has that of the event's name. */
+function messageOf(said: Json, attributes: LogRecord['attributes'], role: string): Json {
+  if (isObject(said)) return { role, ...said }
+  if (said !== null && said !== '') return { role, content: said }
+  const own = [...attributes].filter(([name]) => !NOT_SAID.has(name))
+  return { role, ...Object.fromEntries(own.map(([name, value]) => [name, readForm(value, 'loose')])) }
+}
+
+/** The message of a choice, with what is said of the choice behind it. */
+function choiceOf(said: Json, attributes: LogRecord['attributes']): Json {
+  const choice = messageOf(said, attributes, 'assistant')
+  if (!isObject(choice)) return choice
+  const { role, message, ...about } = choice
+  const inner = readForm(message, 'loose')
+  if (inner === undefined || inner === null) return choice
+  return { role, ...(isObject(inner) ? inner : { content: inner }), ...about }
+}
+
+function detailsOf(fields: ReadonlyMap<string, Json>): Said {
+  const instructions = fields.get('gen_ai.system_instructions')
+  const system = instructions == null ? [] : [{ role: 'system', parts: readForm(instructions, 'loose') }]
+  return {
+    input: [...system, ...listOf(fields.get('gen_ai.input.messages'))],
+    output: listOf(fields.get('gen_ai.output.messages'))
+  }
+}
+
+function listOf(value: Json): readonly Json[] {
+  const read = readForm(value, 'loose')
+  if (read === undefined || read === null) return []
+  return Array.isArray(read) ? read : [read]
+}

@@ -1,0 +1,121 @@
+/**
+ * Reads what the messages of OTLP's JSON encoding are made of: attributes, numbers, texts and lists. What has another type
+ * than its field is refused as `invalid_request`, by its path.
+ */
+import { LosslessNumber } from 'lossless-json'
+import { Refusal } from '../../errors.ts'
+import { type Json, plainNumber } from '../../trace/json/exact-json.ts'
+import { setOwn } from '../../trace/metadata.ts'
+import { Parts } from './parts.ts'
+import type { Attributes } from './request.ts'
+import { microsOfText } from './time.ts'
+
+export type JsonObject = Readonly<Record<string, unknown>>
+
+/** The count of the request that is being read. A thread reads one request at a time. */
+let parts = new Parts()
+
+/** Begins to count the parts of another request. */
+export function startParts(): void {
+  parts = new Parts()
+}
+
+export const addParts = (count: number): void => parts.add(count)
+
+export function attributesOf(object: JsonObject, path: string): Attributes {
+  const attributes = new Map<string, Json>()
+  const read = (item: JsonObject, itemPath: string) =>
+    attributes.set(textOf(item, 'key', itemPath), readValue(item.value, `${itemPath}.value`))
+  listOf(object, 'attributes', path, read)
+  return attributes
+}
+
+/** The JSON value that an AnyValue stands for. Its numbers are integers and doubles, however they are written. */
+export function readValue(any: unknown, path: string): Json {
+  if (any === undefined || any === null) return null
+  const value = objectOf(any, path)
+  if (typeof value.stringValue === 'string') return value.stringValue
+  if (typeof value.boolValue === 'boolean') return value.boolValue
+  if (value.intValue !== undefined) return integerOf(value.intValue, `${path}.intValue`)
+  if (value.doubleValue !== undefined) return doubleOf(value.doubleValue)
+  if (value.arrayValue !== undefined) {
+    const array = objectOf(value.arrayValue ?? {}, `${path}.arrayValue`)
+    return listOf(array, 'values', `${path}.arrayValue`, readValue)
+  }
+  if (value.kvlistValue !== undefined) {
+    const object: Record<string, Json> = {}
+    const list = objectOf(value.kvlistValue ?? {}, `${path}.kvlistValue`)
+    listOf(list, 'values', `${path}.kvlistValue`, (item, itemPath) =>
+      setOwn(object, textOf(item, 'key', itemPath), readValue(item.value, `${itemPath}.value`))
+    )
+    return object
+  }
+  return typeof value.bytesValue === 'string' ? value.bytesValue : null
+}
+
+function integerOf(value: unknown, path: string): Json {
+  if (typeof value === 'number' || value instanceof LosslessNumber) return plainNumber(value)
+  if (typeof value !== 'string' || !/^-?\d{1,20}$/.test(value)) return refuse(path, 'must be a whole number')
+  const number = Number(value)
+  return Number.isSafeInteger(number) ? number : new LosslessNumber(BigInt(value).toString())
+}
+
+/** Reads a double. NaN and the infinities come as text, and stay text. */
+function doubleOf(value: unknown): Json {
+  if (typeof value !== 'string') return plainNumber(value)
+  const number = Number(value)
+  return value.trim() !== '' && Number.isFinite(number) ? number : value
+}
+
+/** Reads an enumeration, which is a number in OTLP. Some senders write its name, as in protobuf's JSON. */
+export function enumOf(object: JsonObject, field: string, path: string, names: readonly string[]): number {
+  const value = object[field]
+  const index = typeof value === 'string' ? names.indexOf(value) : -1
+  return index >= 0 ? index : countOf(object, field, path)
+}
+
+export function countOf(object: JsonObject, field: string, path: string): number {
+  const value = plainNumber(object[field] ?? 0)
+  return Number.isInteger(value) ? (value as number) : refuse(`${path}.${field}`, 'must be a whole number')
+}
+
+export function microsOf(object: JsonObject, field: string, path: string): number {
+  const value = plainNumber(object[field] ?? '0')
+  const text = value instanceof LosslessNumber ? value.value : String(value)
+  return /^\d{1,20}$/.test(text) ? microsOfText(text) : refuse(`${path}.${field}`, 'must be nanoseconds since 1970')
+}
+
+export function textOf(object: JsonObject, field: string, path: string): string {
+  const value = object[field] ?? ''
+  return typeof value === 'string' ? value : refuse(`${path}.${field}`, 'must be a string')
+}
+
+/** Reads a list. At most `most` items of it are read. */
+export function listOf<T>(
+  object: JsonObject,
+  field: string,
+  path: string,
+  read: (item: JsonObject, path: string) => T,
+  most?: number
+): T[] {
+  const listPath = pathOf(path, field)
+  const list = arrayOf(object, field, listPath)
+  parts.add(list.length)
+  return list.slice(0, most).map((item, i) => read(objectOf(item, `${listPath}[${i}]`), `${listPath}[${i}]`))
+}
+
+export const pathOf = (path: string, field: string): string => (path === 'body' ? field : `${path}.${field}`)
+
+export function arrayOf(object: JsonObject, field: string, path: string): readonly unknown[] {
+  const list = object[field] ?? []
+  return Array.isArray(list) ? list : refuse(path, 'must be an array')
+}
+
+export function objectOf(value: unknown, path: string): JsonObject {
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as JsonObject
+  return refuse(path, 'must be an object')
+}
+
+function refuse(path: string, rule: string): never {
+  throw new Refusal('invalid_request', `${path}: ${rule}`)
+}

@@ -1,0 +1,130 @@
+/** Reads what the messages of OTLP's protobuf encoding are made of: attributes, values, and messages within messages. */
+import protobuf from 'protobufjs'
+import type { Json } from '../../trace/json/exact-json.ts'
+import { setOwn } from '../../trace/metadata.ts'
+import type { Parts } from './parts.ts'
+import type { Attributes } from './request.ts'
+import { type Int64, integerOf } from './time.ts'
+
+/** The schema of attributes and values, common/v1 of opentelemetry-proto. */
+export const VALUES = `
+message KeyValue { string key = 1; AnyValue value = 2; }
+message AnyValue {
+  oneof value {
+    string string_value = 1; bool bool_value = 2; int64 int_value = 3; double double_value = 4;
+    ArrayValue array_value = 5; KeyValueList kvlist_value = 6; bytes bytes_value = 7;
+  }
+}
+message ArrayValue { repeated AnyValue values = 1; }
+message KeyValueList { repeated KeyValue values = 1; }
+`
+
+/**
+ * Messages as protobufjs decodes them. A field that was not sent has its default; a message that was not sent is null.
+ */
+export interface KeyValue {
+  readonly key: string
+  readonly value: AnyValue | null
+}
+export interface AnyValue {
+  readonly value?:
+    | 'stringValue'
+    | 'boolValue'
+    | 'intValue'
+    | 'doubleValue'
+    | 'arrayValue'
+    | 'kvlistValue'
+    | 'bytesValue'
+  readonly stringValue: string
+  readonly boolValue: boolean
+  readonly intValue: Int64
+  readonly doubleValue: number
+  readonly arrayValue: { readonly values: readonly AnyValue[] }
+  readonly kvlistValue: { readonly values: readonly KeyValue[] }
+  readonly bytesValue: Uint8Array
+}
+/** The position of a message's bytes in those of the request. */
+export interface Place {
+  readonly from: number
+  readonly end: number
+}
+
+/** Finds the messages in a field of a message, without reading them. */
+export function findInner(bytes: Uint8Array, { from, end }: Place, field: number): Place[] {
+  const reader = protobuf.Reader.create(bytes)
+  reader.pos = from
+  const places: Place[] = []
+  while (reader.pos < end) {
+    const tag = reader.tag()
+    if (tag >>> 3 === field && (tag & 7) === LENGTH_DELIMITED) {
+      const length = reader.size()
+      places.push({ from: reader.pos, end: reader.pos + length })
+      reader.skip(length)
+    } else {
+      reader.skipType(tag & 7, 0, tag >>> 3)
+    }
+  }
+  if (reader.pos !== end) throw new RangeError('index out of range')
+  return places
+}
+
+/** Counts the messages within a message before they are decoded, because decoding makes all of them at once. */
+export function countParts(
+  reader: protobuf.Reader,
+  end: number,
+  type: protobuf.Type,
+  depth: number,
+  parts: Parts
+): void {
+  if (depth > MAX_DEPTH) throw new Error('max depth exceeded')
+  while (reader.pos < end) {
+    const tag = reader.uint32()
+    const inner = type.fieldsById[tag >>> 3]?.resolvedType
+    if (inner instanceof protobuf.Type && (tag & 7) === LENGTH_DELIMITED) {
+      parts.add(1)
+      const length = reader.uint32()
+      countParts(reader, reader.pos + length, inner, depth + 1, parts)
+    } else {
+      reader.skipType(tag & 7)
+    }
+  }
+}
+
+export const LENGTH_DELIMITED = 2
+/** The depth to which the decoder goes. */
+const MAX_DEPTH = 100
+
+export function readAttributes(list: readonly KeyValue[]): Attributes {
+  const attributes = new Map<string, Json>()
+  for (const { key, value } of list) attributes.set(key, readValue(value))
+  return attributes
+}
+
+export function readValue(any: AnyValue | null): Json {
+  switch (any?.value) {
+    case 'stringValue':
+      return any.stringValue
+    case 'boolValue':
+      return any.boolValue
+    case 'intValue':
+      return integerOf(any.intValue)
+    case 'doubleValue':
+      // JSON has no NaN and no infinities.
+      return Number.isFinite(any.doubleValue) ? any.doubleValue : String(any.doubleValue)
+    case 'arrayValue':
+      return any.arrayValue.values.map(readValue)
+    case 'kvlistValue': {
+      const object: Record<string, Json> = {}
+      for (const { key, value } of any.kvlistValue.values) setOwn(object, key, readValue(value))
+      return object
+    }
+    case 'bytesValue':
+      return Buffer.from(any.bytesValue).toString('base64')
+    default:
+      return null
+  }
+}
+
+/** Bytes as hexadecimal digits. Bytes that were not sent are an empty array of the decoder's, which has no buffer. */
+export const hex = ({ buffer, byteOffset, length }: Uint8Array): string =>
+  length === 0 ? '' : Buffer.from(buffer, byteOffset, length).toString('hex')

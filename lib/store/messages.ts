@@ -1,0 +1,72 @@
+/** Messages that came as log records, apart from the spans that they belong to (lib/trace/span-messages.ts). */
+import type { Sql } from 'postgres'
+import { MAX_DOCUMENT_BYTES } from '../schema/input.ts'
+import type { PlacedMessages } from '../trace/span-messages.ts'
+
+/** Adds messages of a project. Those that are stored already are left as they are, so a resend changes nothing. */
+export async function addMessages(sql: Sql, projectId: number, messages: readonly PlacedMessages[]): Promise<void> {
+  const column = <T>(of: (each: PlacedMessages) => T) => messages.map(of)
+  await sql`
+    insert into span_messages (project_id, trace_id, span_id, micros, place, digest, input, output)
+    select ${projectId}, trace_id, span_id, micros, place, digest, input::json, output::json
+    from unnest(
+      ${column(each => each.traceId)}::uuid[], ${column(each => each.spanId)}::bytea[],
+      ${column(each => each.micros)}::bigint[], ${column(each => each.place)}::int[],
+      ${column(each => each.digest)}::bytea[], ${column(each => each.input)}::text[],
+      ${column(each => each.output)}::text[]
+    ) as m (trace_id, span_id, micros, place, digest, input, output)
+    on conflict do nothing`
+}
+
+/**
+ * The messages of these traces, in their order. Of a span with more than a document may have, the first that make one are
+ * read.
+ */
+export function readMessages(sql: Sql, projectId: number, traceIds: readonly string[]): Promise<PlacedMessages[]> {
+  return sql<PlacedMessages[]>`
+    select trace_id as "traceId", span_id as "spanId", micros, place, digest, input, output
+    from (
+      select *, sum(coalesce(octet_length(input::text), 0) + coalesce(octet_length(output::text), 0))
+        over (partition by trace_id, span_id order by micros, place, digest) as bytes
+      from span_messages where project_id = ${projectId} and trace_id = any (${traceIds as string[]}::uuid[])
+    ) counted
+    where bytes <= ${MAX_DOCUMENT_BYTES}
+    order by trace_id, span_id, micros, place, digest`
+}
+
+/** How many of those that were received before a time are looked at together. */
+const MOST_SWEPT = 1000
+
+export interface Swept {
+  /** How many were looked at. If it is MOST_SWEPT, there may be more. */
+  readonly looked: number
+  /** Those whose span never came, by project. They are deleted. */
+  readonly leftOut: readonly { readonly projectId: number; readonly count: number }[]
+}
+
+/** Looks at messages that have waited for so long whether their span has come by now. */
+export async function sweepMessages(sql: Sql, afterMs: number): Promise<Swept> {
+  const rows = await sql<{ projectId: number; isPlaced: boolean; count: number }[]>`
+    with old as materialized (
+      select m.project_id, m.trace_id, m.span_id, m.digest, exists (
+        select from traces t join spans s on s.project_id = t.project_id and s.trace_seq = t.seq
+        where t.project_id = m.project_id and t.id = m.trace_id and s.id = m.span_id
+      ) as placed
+      from span_messages m where waits and received_at < now() - ${afterMs} * interval '1 ms'
+      limit ${MOST_SWEPT} for update skip locked
+    ), kept as (
+      update span_messages m set waits = false from old
+      where old.placed and (m.project_id, m.trace_id, m.span_id, m.digest)
+        = (old.project_id, old.trace_id, old.span_id, old.digest)
+    ), gone as (
+      delete from span_messages m using old
+      where not old.placed and (m.project_id, m.trace_id, m.span_id, m.digest)
+        = (old.project_id, old.trace_id, old.span_id, old.digest)
+    )
+    select project_id as "projectId", placed as "isPlaced", count(*)::int as count from old group by 1, 2`
+  const leftOut = rows.filter(({ isPlaced }) => !isPlaced).map(({ projectId, count }) => ({ projectId, count }))
+  return { looked: rows.reduce((sum, { count }) => sum + count, 0), leftOut }
+}
+
+/** Whether a sweep that looked at so many left others for the next one. */
+export const isUnfinished = ({ looked }: Swept): boolean => looked === MOST_SWEPT

@@ -1,0 +1,28 @@
+/**
+ * What a gathered trace remembers of the spans that its fields come from, so that the order of their arrival does not
+ * matter. Four kinds of entries stand under names of their own: fields of the trace, answers of providers
+ * (`response.<span id>`), spans that were left out (lib/trace/states/left-out.ts), and the end of a trace to which
+ * nothing came (lib/trace/states/idle.ts).
+ */
+
+/**
+ * The rank of a claim: its grade, a time, and the id of the span. The least rank is the best. The last is a text of
+ * another kind for answers and spans that were left out.
+ */
+export type Rank = readonly [grade: number, order: number, id: string]
+/**
+ * The ranks of a trace's fields. `times` counts for the status too. Each key of the metadata has a rank, with a
+ * prefix.
+ */
+export type Ranks = Readonly<Record<string, Rank>>
+
+export const isBetter = (a: Rank, b: Rank | undefined): boolean =>
+  b === undefined || a[0] < b[0] || (a[0] === b[0] && (a[1] < b[1] || (a[1] === b[1] && a[2] < b[2])))
+
+/**
+ * The prefix of calls of models in the names of ranks, in front of the id of the span. Such a rank ends in the id of the
+ * provider's answer, by which the same call is known when another library reports it.
+ */
+const RESPONSE = 'response.'
+export const nameOfResponse = (spanId: string): string => RESPONSE + spanId
+export const isResponse = (name: string): boolean => name.startsWith(RESPONSE)

@@ -1,0 +1,40 @@
+/** The spans of an export that are not stored: why, and how many. */
+import { MAX_SPANS } from '../../schema/input.ts'
+
+/** Every reason, by the name that it has in metrics, as it follows on "spans" in an answer. */
+export const REASONS = {
+  no_ids: 'without a valid trace id and span id (are these log records?)',
+  bad_parent: 'whose parent span id is not valid',
+  no_start: 'without a start time',
+  bad_time: 'whose times are not of this age',
+  bad_event_time: 'with an event that is not of this age',
+  conflict: 'whose id is stored with different content',
+  too_many: `beyond the ${MAX_SPANS} that a trace can have`,
+  other_route: 'of a trace that was not recorded by OpenTelemetry',
+  other_environment: 'of a trace that was recorded in another environment than the one of this key',
+  trial_limit: 'of traces beyond those that the trial account may record'
+} as const
+export type Reason = keyof typeof REASONS
+
+/** Why spans were refused, how many for this reason, and one of them as an example. */
+export interface SpanRefusal {
+  readonly reason: Reason
+  readonly count: number
+  readonly example: string
+}
+
+/** Sums refusals by reason. The first example of a reason is kept. */
+export function sumRefusals(refusals: Iterable<SpanRefusal>): SpanRefusal[] {
+  const sums = new Map<Reason, SpanRefusal>()
+  for (const refusal of refusals) {
+    const before = sums.get(refusal.reason)
+    sums.set(refusal.reason, before === undefined ? refusal : { ...before, count: before.count + refusal.count })
+  }
+  return [...sums.values()]
+}
+
+/** One sentence for the sender's log; empty if nothing was refused. */
+export const explainRefusals = (refusals: readonly SpanRefusal[]): string =>
+  refusals
+    .map(({ reason, count, example }) => `${count} refused: spans ${REASONS[reason]} (such as ${example})`)
+    .join('; ')

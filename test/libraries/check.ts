@@ -1,0 +1,85 @@
+/** Compares what has arrived with what a row expects, column by column. */
+import { isDeepStrictEqual } from 'node:util'
+import { treeOf } from '../senders/tree.ts'
+import { chatsUsed } from '../senders/used.ts'
+import { COLUMNS, type Column, type Expected } from './row.ts'
+
+/** What a library's program has left in its project: details of traces, as the API answers them. */
+// biome-ignore lint/suspicious/noExplicitAny: a test looks into answers as it likes.
+export type Detail = any
+
+export interface Cell {
+  readonly column: Column
+  /** `absent`: the library does not say it, and it is not there. */
+  readonly state: 'arrives' | 'absent' | 'wrong'
+  readonly wanted: unknown
+  readonly got: unknown
+}
+
+/** Each is a pair of what is wanted and what is there; wanted is null where the library says nothing. */
+type Pairs = Readonly<Record<Column, readonly [wanted: unknown, got: unknown]>>
+
+export function check(expected: Expected, details: readonly Detail[]): Cell[] {
+  const failing = details.filter(hasFailed)
+  const answers = details.filter(detail => !hasFailed(detail))
+  const trace = answers[0]?.trace
+  const { tree, calls, tags } = expected
+  const pairs: Pairs = {
+    tree: [
+      { answers: [tree], failing: [expected.failing] },
+      { answers: answers.map(({ spans }) => treeOf(spans)), failing: failing.map(({ spans }) => treeOf(spans)) }
+    ],
+    input: [expected.input, textIn(trace?.input, expected.input, answers)],
+    output: [expected.output, textIn(trace?.output, expected.output, answers)],
+    model: [expected.model, trace?.model],
+    provider: [expected.provider, trace?.provider],
+    tokens: [calls && chatsUsed(calls), calls === null ? tokensOf(trace) : trace?.usage],
+    cost: [expected.costUsd, trace?.costUsd],
+    session: [expected.sessionId, trace?.sessionId],
+    user: [expected.userId, trace?.userId],
+    tags: [tags, trace?.tags.length === 0 ? null : trace?.tags],
+    error: [expected.error, errorIn(failing, expected.error)]
+  }
+  return COLUMNS.map(column => {
+    const [wanted, got] = pairs[column]
+    const isEqual = isDeepStrictEqual(wanted, got)
+    return { column, wanted, got, state: !isEqual ? 'wrong' : wanted === null ? 'absent' : 'arrives' }
+  })
+}
+
+const hasFailed = ({ trace }: Detail): boolean => trace.errorCount > 0
+
+const tokensOf = (trace: Detail) => (isDeepStrictEqual(trace?.usage, chatsUsed(0)) ? null : trace?.usage)
+
+/** The text if the value has it in it and everything can be read; otherwise the value that cannot. */
+function textIn(value: unknown, text: string | null, answers: readonly Detail[]): unknown {
+  const unreadable = answers.flatMap(({ trace, spans }) =>
+    [trace, ...spans.filter(isReadHere)].flatMap(unreadableIn)
+  )[0]
+  if (unreadable !== undefined) return { unreadable }
+  if (text === null) return value ?? null
+  return JSON.stringify(value ?? null).includes(text) ? text : value
+}
+
+/** What models and tools are given and give. A library's own steps may have objects of its own. */
+const isReadHere = ({ kind }: Detail): boolean => kind === 'llm' || kind === 'tool'
+
+const unreadableIn = ({ input, output }: Detail): unknown[] => [input, output].filter(isUnreadable)
+
+/** A text that holds JSON, or the notation of an object in Python. */
+function isUnreadable(value: unknown): boolean {
+  if (typeof value !== 'string') return false
+  if (/^(?:<\w|\w+\(\w+=|[[{(]['"])/.test(value)) return true
+  try {
+    return typeof JSON.parse(value) === 'object'
+  } catch {
+    return false
+  }
+}
+
+/** The text if a failed step says it, in its attributes or its events. */
+function errorIn(failing: readonly Detail[], text: string | null): unknown {
+  const said = failing.flatMap(({ spans }) => spans.filter(({ status }: Detail) => status === 'error'))
+  if (said.length === 0) return null
+  return text !== null && JSON.stringify(said).includes(text) ? text : said.map(({ name }: Detail) => name)
+}

@@ -1,0 +1,107 @@
+/**
+ * `npm run otlp-libraries [-- --only NAME,NAME --write]`: libraries that speak OTLP, each as an application uses it, against
+ * a spoor and the model provider of test/provider. Prints what arrives of each; the exit code is 1 where something is not
+ * as the rows have it. It takes several minutes, at the first time many: run it before each release, with --write.
+ */
+import { readFlags, UsageError } from '../bench/options.ts'
+import { startProvider } from '../provider/provider.ts'
+import { type Cell, check } from './check.ts'
+import { type Outage, type OutageResult, outages, sendThroughOutage } from './outages.ts'
+import { Missing, requirePython } from './python.ts'
+import type { Row } from './row.ts'
+import { rows } from './rows.ts'
+import { send } from './send.ts'
+import { type Spoor, startSpoor } from './spoor.ts'
+import { isExpected, printOutage, printRow, writeGuide } from './table.ts'
+
+const EVERY = [...rows, ...outages]
+
+const HELP = `Sends traces from many libraries, and checks what arrives: npm run otlp-libraries -- [flags]
+
+  --only NAME,NAME   these libraries only (default: all)
+  --show             print what has arrived as JSON
+  --write            write the table of the guide (not with --only)
+  --help             print this
+
+${EVERY.map(({ name, library }) => `  ${name.padEnd(28)} ${library}`).join('\n')}
+
+It needs Python and Go, and the registries of their packages; what it installs is kept in node_modules/.cache. The exit
+code is 1 where something is not as expected.
+`
+
+process.exitCode = await main(process.argv.slice(2))
+
+async function main(parameters: readonly string[]): Promise<number> {
+  try {
+    return await runLibraries(parameters)
+  } catch (error) {
+    if (!(error instanceof UsageError || error instanceof Missing)) throw error
+    console.error(`otlp-libraries: ${error.message}; --help says more`)
+    return 2
+  }
+}
+
+async function runLibraries(parameters: readonly string[]): Promise<number> {
+  const flag = { type: 'boolean' } as const
+  const flags = readFlags(parameters, { only: { type: 'string' }, show: flag, write: flag, help: flag })
+  if (flags.help) {
+    process.stdout.write(HELP)
+    return 0
+  }
+  if (flags.write && flags.only !== undefined) throw new UsageError('--write takes all libraries, so no --only')
+  const isChosen = chosenBy(flags.only)
+  requirePython()
+  const spoor = await startSpoor()
+  try {
+    const results = await sendFromLibraries(rows.filter(isChosen), spoor, flags.show === true)
+    const kept = await sendThroughOutages(outages.filter(isChosen), spoor)
+    const right = [...results.values()].filter(isExpected).length
+    const whole = [...kept.values()].filter(({ wrong }) => wrong.length === 0).length
+    const isRight = right + whole === results.size + kept.size
+    console.log(`${right + whole} of ${results.size + kept.size} as expected`)
+    if (flags.write && isRight) await writeGuide(results, kept)
+    return isRight ? 0 : 1
+  } finally {
+    await spoor.close()
+  }
+}
+
+function chosenBy(only: string | undefined): (each: { readonly name: string }) => boolean {
+  const names = only?.split(',')
+  const unknown = names?.find(name => !EVERY.some(each => each.name === name))
+  if (unknown !== undefined) {
+    throw new UsageError(`--only takes names of the list in --help, not ${JSON.stringify(unknown)}`)
+  }
+  return ({ name }) => names === undefined || names.includes(name)
+}
+
+async function sendFromLibraries(chosen: readonly Row[], spoor: Spoor, isShown: boolean): Promise<Map<Row, Cell[]>> {
+  const results = new Map<Row, Cell[]>()
+  const provider = await startProvider()
+  try {
+    for (const row of chosen) {
+      const details = await send(row, spoor, provider.url).catch(error => {
+        if (error instanceof Missing) throw error
+        console.error(`${row.name}: ${error instanceof Error ? error.message : error}`)
+        return []
+      })
+      if (isShown) console.log(JSON.stringify(details, null, 2))
+      const cells = check(row.expected, details)
+      results.set(row, cells)
+      printRow(row, cells)
+    }
+    return results
+  } finally {
+    await provider.close()
+  }
+}
+
+async function sendThroughOutages(chosen: readonly Outage[], spoor: Spoor): Promise<Map<Outage, OutageResult>> {
+  const results = new Map<Outage, OutageResult>()
+  for (const outage of chosen) {
+    const result = await sendThroughOutage(outage, spoor)
+    results.set(outage, result)
+    printOutage(outage, result)
+  }
+  return results
+}

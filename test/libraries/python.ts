@@ -1,0 +1,89 @@
+/**
+ * Virtual environments with the pinned packages of `environments/`, and programs that are run in them. The first line of
+ * each file has what is wanted; the rest is all that this installed, so that a run is the same next year. To renew one,
+ * install what its first line names into an empty environment, and write down what `pip freeze` says.
+ */
+import { spawn, spawnSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+/** The sources: what is no TypeScript is not in the build. */
+export const SOURCES = fileURLToPath(new URL('../../../test/libraries/', import.meta.url))
+export const CACHE = fileURLToPath(new URL('../../../node_modules/.cache/spoor-otlp-libraries', import.meta.url))
+const PROGRAMS = join(SOURCES, 'programs')
+/** The oldest Python that all the libraries run on. */
+const OLDEST = [3, 11] as const
+/** Longer than any program takes; one that hangs is killed. */
+const PROGRAM_MS = 300_000
+
+/** What keeps everything from being run here; the message says what to do. */
+export class Missing extends Error {
+  override readonly name = 'Missing'
+}
+
+export function requirePython(): void {
+  const { status, stdout } = spawnSync('python3', ['-c', 'import sys, venv; print(*sys.version_info[:2])'], {
+    encoding: 'utf8'
+  })
+  const [major = 0, minor = 0] = status === 0 ? stdout.trim().split(' ').map(Number) : []
+  if (major > OLDEST[0] || (major === OLDEST[0] && minor >= OLDEST[1])) return
+  throw new Missing(`python3 ${OLDEST.join('.')} or later, with its module venv, is needed on the path`)
+}
+
+/** The version that an environment pins. */
+export function pinnedVersion(environment: string, distribution: string): string {
+  const version = new RegExp(`^${distribution}==(\\S+)$`, 'm').exec(readRequirements(environment))?.[1]
+  if (version === undefined) throw new Error(`environments/${environment}.txt does not pin ${distribution}`)
+  return version
+}
+
+const pathOf = (environment: string) => join(SOURCES, 'environments', `${environment}.txt`)
+const readRequirements = (environment: string) => readFileSync(pathOf(environment), 'utf8')
+
+/** Makes an environment, unless it is there with these very packages. Returns its Python. */
+export function makeEnvironment(environment: string): string {
+  const folder = join(CACHE, environment)
+  const python = join(folder, 'bin', 'python')
+  const mark = join(folder, 'installed')
+  const digest = createHash('sha256').update(readRequirements(environment)).digest('hex')
+  if (existsSync(mark) && readFileSync(mark, 'utf8').trim() === digest) return python
+  console.error(`installing environments/${environment}.txt`)
+  rmSync(folder, { recursive: true, force: true })
+  mkdirSync(CACHE, { recursive: true })
+  run('python3', ['-m', 'venv', folder])
+  run(python, ['-m', 'pip', 'install', '--quiet', '--prefer-binary', '-r', pathOf(environment)])
+  writeFileSync(mark, `${digest}\n`)
+  return python
+}
+
+function run(command: string, args: readonly string[]): void {
+  const { status, error } = spawnSync(command, args, { stdio: ['ignore', 'inherit', 'inherit'] })
+  if (status !== 0) throw error ?? new Missing(`${command} ${args.join(' ')} ended with ${status}`)
+}
+
+export interface Ran {
+  readonly code: number | null
+  readonly output: string
+}
+
+/** Runs a program of `programs/` to its end. */
+export function runProgram(python: string, program: string, env: Readonly<Record<string, string>>): Promise<Ran> {
+  const child = spawn(python, [join(PROGRAMS, program)], {
+    env: { ...process.env, ...env, PYTHONPATH: PROGRAMS, PYTHONDONTWRITEBYTECODE: '1' },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    timeout: PROGRAM_MS,
+    killSignal: 'SIGKILL'
+  })
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', text => {
+      output += text
+    })
+  }
+  return new Promise((resolve, reject) => {
+    child.on('error', reject)
+    child.on('close', code => resolve({ code, output }))
+  })
+}

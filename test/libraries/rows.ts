@@ -1,0 +1,7 @@
+/** All rows of the table, in its order. */
+import type { Row } from './row.ts'
+import { clientRows } from './rows/clients.ts'
+import { frameworkRows } from './rows/frameworks.ts'
+import { openInferenceRows } from './rows/open-inference.ts'
+
+export const rows: readonly Row[] = [...clientRows, ...openInferenceRows, ...frameworkRows]

@@ -1,0 +1,29 @@
+/** What the rows have in common. */
+import { ANSWER } from '../../provider/facts.ts'
+import { QUESTION } from '../../senders/talk.ts'
+import type { Expected, Row } from '../row.ts'
+
+export const expected = (tree: string[], failing: string[], more: Partial<Expected> = {}): Expected => ({
+  tree,
+  failing,
+  input: QUESTION,
+  output: ANSWER,
+  error: 'Rate limit reached',
+  model: 'gpt-4o-mini-2024-07-18',
+  provider: 'openai',
+  calls: 2,
+  costUsd: null,
+  sessionId: 's-1',
+  userId: 'u-1',
+  tags: ['one', 'two'],
+  ...more
+})
+
+/** Two calls at the prices that LiteLLM and pydantic-ai know, a fifth of the input at that of what was cached. */
+export const LISTED_COST = 5.1e-5
+
+/** A library that has an environment of its own, which is named as it is. */
+export const library = (row: Omit<Row, 'environment'> & { readonly environment?: string }): Row => ({
+  environment: row.name,
+  ...row
+})

@@ -1,0 +1,195 @@
+import { gzipSync } from 'node:zlib'
+import t from 'tap'
+import { createLog } from '../../../lib/log.ts'
+import { ingestBody } from '../../fixtures/bodies/bodies.ts'
+import { exportOf, type GivenSpan, otlpSpan } from '../../fixtures/bodies/otlp.ts'
+import { encodeLogs, type GivenRecord, logsOf } from '../../fixtures/bodies/otlp-logs.ts'
+import { testDatabase } from '../../fixtures/database/database.ts'
+import { exportLines, testImporter } from '../../fixtures/database/moving.ts'
+import { freshId } from '../../fixtures/database/seed.ts'
+import { grpcClient, LOGS } from '../../fixtures/service/grpc.ts'
+import { mcpClient } from '../../fixtures/service/mcp.ts'
+import { type TestService, type TestServiceOptions, testService } from '../../fixtures/service/service.ts'
+import { until } from '../../fixtures/until.ts'
+
+const PATH = '/api/v1/otlp/v1/logs'
+const PROTOBUF = { 'content-type': 'application/x-protobuf' }
+const ALL_TAKEN = { status: 200, text: '{}' }
+
+const READ = { input: [{ role: 'user', content: 'hello' }], output: [{ role: 'assistant', content: 'hi', index: 0 }] }
+
+/** A model call whose messages come as log records. */
+function modelCall() {
+  const ids = { traceId: freshId(32), spanId: freshId(16) }
+  const span = (given: GivenSpan = {}) =>
+    otlpSpan({ ...ids, name: 'chat', attributes: { 'gen_ai.operation.name': 'chat' }, ...given })
+  const record = (given: GivenRecord): GivenRecord => ({ ...ids, at: 1, ...given })
+  const question = record({ eventName: 'gen_ai.user.message', body: { content: 'hello' } })
+  const answer = record({ eventName: 'gen_ai.choice', body: { index: 0, message: { content: 'hi' } }, at: 2 })
+  return { ...ids, span, record, question, answer }
+}
+
+async function setUp(t: Parameters<typeof testService>[0], options: TestServiceOptions = {}) {
+  const service = await testService(t, options)
+  const { call } = service
+  return {
+    ...service,
+    sendSpans: (...spans: object[]) => call('POST', '/api/v1/otlp/v1/traces', { body: exportOf(...spans) }),
+    sendLogs: (...records: GivenRecord[]) => call('POST', PATH, { body: logsOf(records) }),
+    read: async (id: string) => (await call('GET', `/api/v1/traces/${id}`)).body
+  }
+}
+
+const storedMessages = ({ database }: Pick<TestService, 'database'>) =>
+  database.pool.run(sql => sql`select waits from span_messages`)
+
+t.test('messages are shown with the span that they name, whichever comes first', async t => {
+  const { sendSpans, sendLogs, read } = await setUp(t)
+  const [one, other] = [modelCall(), modelCall()]
+  t.match(await sendLogs(one.question), ALL_TAKEN)
+  t.match(await sendSpans(one.span(), other.span()), ALL_TAKEN)
+  t.match((await read(one.traceId)).spans, [{ input: READ.input, output: null }])
+  t.match(await sendLogs(other.answer, one.answer, other.question), ALL_TAKEN)
+  for (const { traceId } of [one, other]) t.match(await read(traceId), { trace: READ, spans: [READ] })
+
+  const again = await read(one.traceId)
+  t.match(await sendLogs(one.question, one.answer), ALL_TAKEN)
+  t.match(await sendSpans(one.span()), ALL_TAKEN)
+  t.same(await read(one.traceId), again, 'what is sent again changes nothing')
+})
+
+t.test('messages are in the order of their times; what a span has of its own wins', async t => {
+  const { sendSpans, sendLogs, read } = await setUp(t)
+  const { traceId, span, question, record, answer } = modelCall()
+  const system = record({ eventName: 'gen_ai.system.message', body: { content: 'be kind' }, at: 0 })
+  const tool = record({ eventName: 'gen_ai.tool.message', body: { content: '42', id: 'c' } })
+  await sendLogs(question, tool, answer)
+  await sendLogs(system)
+  const own = { 'gen_ai.operation.name': 'chat', 'gen_ai.output.messages': '[{"role":"assistant","content":"own"}]' }
+  await sendSpans(span({ attributes: own }))
+  const { trace, spans } = await read(traceId)
+  t.same(
+    spans[0].input.map(({ role }: { role: string }) => role),
+    ['system', 'user', 'tool']
+  )
+  t.match(spans[0].output, [{ content: 'own' }])
+  t.same([trace.input, trace.output], [spans[0].input, spans[0].output])
+})
+
+t.test('in protobuf, compressed and over gRPC', async t => {
+  const { call, sendSpans, read, ...service } = await setUp(t, { config: { grpcPort: 0 } })
+  const { traceId, span, question, answer } = modelCall()
+  await sendSpans(span())
+  const zipped = {
+    body: gzipSync(encodeLogs(logsOf([question]))),
+    headers: { 'content-encoding': 'gzip', ...PROTOBUF }
+  }
+  t.match(await call('POST', PATH, zipped), { status: 200, text: '', headers: PROTOBUF })
+  const send = await grpcClient(t, service.grpcPort as number)
+  t.match(await send(LOGS, encodeLogs(logsOf([answer])), `Bearer ${service.key}`), { status: 'OK' })
+  t.match(await read(traceId), { trace: READ, spans: [READ] })
+})
+
+t.test('other records are accepted and counted; messages that name no span are refused by number', async t => {
+  const { call, sendLogs, ...service } = await setUp(t)
+  const { question } = modelCall()
+  const lost = { eventName: 'gen_ai.choice', body: 'hi' }
+  t.match(await sendLogs({ body: 'started' }, { eventName: 'device.app.lifecycle' }), ALL_TAKEN)
+  t.match(await sendLogs({ body: 'started' }, lost, question, { ...question, spanId: '0'.repeat(16) }), {
+    status: 200,
+    body: {
+      partialSuccess: {
+        rejectedLogRecords: '2',
+        errorMessage: '2 refused: messages must have the ids of a trace and a span'
+      }
+    }
+  })
+  const told = await call('POST', PATH, { body: encodeLogs(logsOf([lost])), headers: PROTOBUF })
+  t.match(told, { status: 200, headers: PROTOBUF, text: /1 refused/ })
+  const { text } = await call('GET', '/metrics')
+  for (const [kind, count] of Object.entries({ messages: 1, unplaced: 3, others: 3 })) {
+    t.match(text, new RegExp(`^spoor_log_records_total\\{kind="${kind}"\\} ${count}$`, 'm'))
+  }
+  t.equal((await storedMessages(service)).length, 1)
+  t.match((await call('GET', '/api/v1/project')).body, { traceCount: 0, spanCount: 0 })
+})
+
+t.test('messages whose span does not come are dropped after a while, which is said and counted', async t => {
+  const said: string[] = []
+  const log = createLog('warn', { write: (line: string) => said.push(line) })
+  const service = await setUp(t, { log, messagesWaitMs: 300 })
+  const { sendSpans, sendLogs, read, call } = service
+  const [placed, lost] = [modelCall(), modelCall()]
+  await sendSpans(placed.span(), otlpSpan({ traceId: lost.traceId }))
+  await sendLogs(placed.question, lost.question, lost.answer)
+  await until(async () => (await storedMessages(service)).every(({ waits }) => !waits))
+  t.equal((await storedMessages(service)).length, 1, 'a trace without that span does not keep them')
+  t.match((await read(placed.traceId)).spans, [{ input: READ.input }])
+  t.match(said.join(), /dropped [12] messages from log records: no span came that they name/)
+  t.match((await call('GET', '/metrics')).text, /^spoor_log_records_total\{kind="left_out"\} 2$/m)
+})
+
+t.test('messages belong to the project of the key', async t => {
+  const { sendLogs, call, makeKey, makeProject, ...service } = await setUp(t)
+  await makeProject('other')
+  const { key } = await makeKey({ project: 'other' })
+  const { traceId, span, question } = modelCall()
+  await sendLogs(question)
+  await call('POST', '/api/v1/otlp/v1/traces', { body: exportOf(span()), key })
+  t.match((await call('GET', `/api/v1/traces/${traceId}`, { key })).body.spans, [{ input: null, output: null }])
+  t.equal((await storedMessages(service)).length, 1)
+})
+
+t.test('they go when their trace is deleted, and go along with an export', async t => {
+  const { sendSpans, sendLogs, read, call, makeProject, makeKey, ...service } = await setUp(t)
+  const [moved, native] = [modelCall(), modelCall()]
+  await sendSpans(moved.span())
+  await sendLogs(moved.question, moved.answer, { ...native.question, ...{ spanId: 'ab'.repeat(8) } })
+  await call('POST', '/api/v1/traces', { body: ingestBody({ id: native.traceId }) })
+  const lines = (await exportLines(service.database, 'default')).join('\n')
+
+  const target = await testDatabase(t)
+  const restored = await setUp(t, { database: target })
+  const importer = testImporter(t, target)
+  const [project] = await target.pool.run(sql => sql<{ id: number }[]>`select id from projects where slug = 'default'`)
+  t.match(await importer(project!.id, lines), { problems: [] })
+  t.match(await importer(project!.id, lines), { problems: [] }, 'and again')
+  const there = await restored.read(moved.traceId)
+  t.match(there, { trace: READ, spans: [READ] })
+  t.equal((await exportLines(target, 'default')).join('\n'), lines)
+  const other = lines.replace('"kind":"llm"', '"kind":"tool"').replaceAll(/"digest":"../g, '"digest":"00')
+  t.match((await importer(project!.id, other)).problems.join(), /stored with different content/)
+  t.same(await restored.read(moved.traceId), there, 'a line that is refused adds no messages')
+
+  t.match(await call('DELETE', `/api/v1/traces/${moved.traceId}`), { status: 200 })
+  t.equal((await storedMessages(service)).length, 1)
+  await sendSpans(moved.span())
+  t.match((await read(moved.traceId)).spans, [{ input: null, output: null }])
+})
+
+t.test('the tool get_trace shows them', async t => {
+  const service = await testService(t)
+  const { traceId, span, question, answer } = modelCall()
+  await service.call('POST', '/api/v1/otlp/v1/traces', { body: exportOf(span()) })
+  await service.call('POST', PATH, { body: logsOf([question, answer]) })
+  const { use } = await mcpClient(t, service)
+  t.match((await use('get_trace', { traceId })).value, { spans: [READ] })
+})
+
+t.test('refuses what is no export of logs, and who may not write', async t => {
+  const { call, makeKey, sendLogs } = await setUp(t)
+  const { key: reader } = await makeKey({ scopes: ['traces:read'] })
+  const body = logsOf([{ body: 'started' }])
+  t.match(await call('POST', PATH, { body: '{' }), { status: 400, body: { error: { code: 'invalid_json' } } })
+  t.match(await call('POST', PATH, { body: '[]' }), { status: 400, body: { error: { code: 'invalid_request' } } })
+  t.match(await call('POST', PATH, { body: '{}', headers: PROTOBUF }), {
+    status: 400,
+    headers: PROTOBUF,
+    text: /not a protobuf ExportLogsServiceRequest/
+  })
+  t.match(await call('POST', PATH, { body, key: reader }), { status: 403 })
+  t.match(await call('POST', PATH, { body, key: null }), { status: 401 })
+  t.match(await call('POST', PATH, { body: 'x'.repeat(8 * 1024 * 1024 + 1) }), { status: 413 })
+  const { question } = modelCall()
+  t.match(await sendLogs({ ...question, body: { content: 'x\u0000\ud800y' } }), ALL_TAKEN, 'odd characters')
+})

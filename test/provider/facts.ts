@@ -1,0 +1,25 @@
+/** What the fake provider says: tests compare what spoor has recorded with it. */
+
+/** The text of each answer that calls no tool. Streams send it in the pieces of `piecesOf`. */
+export const ANSWER = 'It is sunny in Graz.'
+
+/** What each answer of a chat has used, whatever it was. `input` has `cached` in it, and `output` has `reasoning`. */
+export const CHAT_USAGE = { input: 100, cached: 20, output: 20, reasoning: 5, total: 120 }
+
+export const EMBEDDING = [0.25, -0.5, 0.75]
+export const EMBEDDING_TOKENS = 8
+
+/** Names of models that the provider answers with another one, as OpenAI and Anthropic do: the version it stands for. */
+const VERSIONS: Readonly<Record<string, string>> = {
+  'gpt-4o-mini': 'gpt-4o-mini-2024-07-18',
+  'gpt-4o': 'gpt-4o-2024-08-06',
+  'claude-sonnet-4-5': 'claude-sonnet-4-5-20250929'
+}
+
+export const answeringModel = (asked: string): string => VERSIONS[asked] ?? asked
+
+/** A text in three pieces or fewer. */
+export function piecesOf(text: string): string[] {
+  const size = Math.ceil(text.length / 3)
+  return [text.slice(0, size), text.slice(size, 2 * size), text.slice(2 * size)].filter(piece => piece !== '')
+}
