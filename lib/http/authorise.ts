@@ -1,6 +1,6 @@
 /** Finds out whom a request acts for, and whether its key may do what the route does: the same over HTTP and gRPC. */
 import type { KeyRing } from '../access/auth.ts'
-import type { Principal } from '../access/principal.ts'
+import type { Access, Principal } from '../access/principal.ts'
 import { Refusal } from '../errors.ts'
 import type { Route } from './route.ts'
 
@@ -13,15 +13,21 @@ export interface AuthoriseOptions {
 /** Throws `not_configured`, `invalid_api_key`, `insufficient_scope`, and what KeyRing throws. */
 export async function authorise(
   { keys, notConfigured }: AuthoriseOptions,
-  { access, readAuthorization }: Route,
+  route: Pick<Route, 'access' | 'readAuthorization'>,
   authorization: string | undefined
 ): Promise<Principal> {
-  if (notConfigured() !== undefined) {
-    throw new Refusal('not_configured', 'This deployment is not configured; its log says what is missing.')
-  }
-  const key = await keys.authenticate(readAuthorization?.(authorization) ?? authorization, access)
+  requireConfigured(notConfigured)
+  // Routes that ask for a person are not asked here (lib/http/people/admit.ts).
+  const access = route.access as Access
+  const key = await keys.authenticate(route.readAuthorization?.(authorization) ?? authorization, access)
   if (access !== 'public' && access !== 'key' && !key.scopes.includes(access)) {
     throw new Refusal('insufficient_scope', `This key lacks the scope ${access}.`)
   }
   return key
+}
+
+/** Throws `not_configured` unless the deployment is whole. */
+export function requireConfigured(notConfigured: () => string | undefined): void {
+  if (notConfigured() === undefined) return
+  throw new Refusal('not_configured', 'This deployment is not configured; its log says what is missing.')
 }

@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import { maskSecrets } from '../access/keys.ts'
 import type { Principal } from '../access/principal.ts'
+import type { VisitedProject, Visitor } from '../people/visit.ts'
 import type { RequestOf, Route } from './route.ts'
 
 const NO_BYTES = new Uint8Array()
@@ -25,11 +26,15 @@ export class Exchange implements RequestOf<Record<string, unknown>> {
   readonly startedAt = performance.now()
   /** Undefined until the route is known. */
   route: Route | undefined
-  /** Undefined for public routes, which do not use it. */
+  /** Undefined for routes that do not ask for it, and do not use it. The same holds for the next two. */
   key!: Principal
+  visitor!: Visitor
+  project!: VisitedProject
   traceId = ''
   scoreId = ''
-  /** Headers that the route's guard adds to the answer. */
+  spanId = ''
+  params: Readonly<Record<string, string | undefined>> = {}
+  /** Headers that the route, and its guard, add to the answer. */
   guardHeaders: Readonly<Record<string, string>> = {}
   query: Record<string, unknown> = {}
   payload: Uint8Array = NO_BYTES
@@ -59,6 +64,10 @@ export class Exchange implements RequestOf<Record<string, unknown>> {
 
   get localPort(): number {
     return this.request.socket.localPort ?? 0
+  }
+
+  get peer(): string {
+    return this.request.socket.remoteAddress ?? ''
   }
 
   get baseUrl(): string {

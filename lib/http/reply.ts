@@ -3,7 +3,7 @@
  */
 import { type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
-import { type ErrorCode, RETRY_AFTER_S, type Refusal } from '../errors.ts'
+import { RETRY_AFTER_S, type Refusal, type RefusalCode } from '../errors.ts'
 import { MAX_BODY_BYTES } from '../schema/input.ts'
 import { PROTOBUF_TYPE } from '../schema/otlp.ts'
 import { type Exchange, nextRequestId } from './exchange.ts'
@@ -22,7 +22,7 @@ const LINGER = { ms: 20_000, bytes: 16 * 1024 * 1024, silenceMs: 2000 }
 const PIECE_BYTES = 65_536
 
 /** Headers that every error of a code has. */
-const ERROR_HEADERS: { readonly [code in ErrorCode]?: readonly string[] } = {
+const ERROR_HEADERS: { readonly [code in RefusalCode]?: readonly string[] } = {
   invalid_api_key: ['WWW-Authenticate', 'Bearer'],
   quota_exhausted: ['Retry-After', String(RETRY_AFTER_S)],
   unavailable: ['Retry-After', String(RETRY_AFTER_S)]
@@ -70,7 +70,7 @@ export function sendRawRefusal(socket: Socket, status: number, message: string):
 }
 
 /** The error object of every refusal (specification, section 7), as JSON text. */
-export function envelope(code: ErrorCode, message: string, requestId: string): string {
+export function envelope(code: RefusalCode, message: string, requestId: string): string {
   return JSON.stringify({ error: { code, message, requestId } })
 }
 

@@ -38,7 +38,7 @@ export class RouteTable {
   find(method: string, url: string): Match | undefined {
     const found = this.#router.find(method as HTTPMethod, url)
     // The router takes `/traces/` for a trace with an empty id, but a path with a trailing slash is unknown.
-    if (found === null || found.params.traceId === '' || found.params.scoreId === '') return undefined
+    if (found === null || hasEmpty(found.params)) return undefined
     return { endpoint: found.store, params: found.params, querystring: found.searchParams as unknown as string }
   }
 
@@ -46,4 +46,10 @@ export class RouteTable {
   allowed(url: string): string[] {
     return [...this.#methods].filter(method => this.find(method, url) !== undefined)
   }
+}
+
+/** Whether a parameter with a name is empty. What a wildcard stands for may be. */
+function hasEmpty(params: Readonly<Record<string, string | undefined>>): boolean {
+  for (const name in params) if (params[name] === '' && name !== '*') return true
+  return false
 }

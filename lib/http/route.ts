@@ -5,14 +5,23 @@
 import type { Static, TObject, TSchema } from 'typebox'
 import type { Access, Principal } from '../access/principal.ts'
 import type { ErrorCode } from '../errors.ts'
+import type { PersonAccess, VisitedProject, Visitor } from '../people/visit.ts'
 
-/** What a handler is given. `key` is there on all routes but those with the access `public`. */
+/** What a handler is given. */
 export interface RequestOf<Q> {
   readonly requestId: string
+  /** Whose key it is, on routes of the API that ask for one. */
   readonly key: Principal
+  /** Who is signed in, on routes that ask for a person. On those for guests it is undefined if nobody is. */
+  readonly visitor: Visitor
+  /** The project of the parameter :slug, on routes that ask for a person. */
+  readonly project: VisitedProject
   /** Path ids, checked and folded to lower case. */
   readonly traceId: string
   readonly scoreId: string
+  readonly spanId: string
+  /** All parameters of the path as they were sent, decoded. */
+  readonly params: Readonly<Record<string, string | undefined>>
   readonly query: Q
   /** The decoded bytes of the body. */
   readonly payload: Uint8Array
@@ -20,10 +29,21 @@ export interface RequestOf<Q> {
   readonly headers: NodeJS.Dict<string | string[]>
   /** The port on which the request came in. */
   readonly localPort: number
+  /** The address at the other end of the connection: the client's, or that of a proxy. */
+  readonly peer: string
   /** Scheme and authority under which this server was reached (BASE_URL, or the Host header), without a slash. */
   readonly baseUrl: string
   /** Aborts when the client goes away. */
   readonly signal: AbortSignal
+}
+
+/** What a request lacks that does not come from a person over HTTP, such as a call of a tool. No route for it asks. */
+export const NOBODY: Pick<RequestOf<unknown>, 'visitor' | 'project' | 'spanId' | 'params' | 'peer'> = {
+  visitor: undefined as never,
+  project: undefined as never,
+  spanId: '',
+  params: {},
+  peer: ''
 }
 
 /** A body that is JSON text already. It is sent as it is. */
@@ -53,14 +73,16 @@ export interface Reply {
 
 export interface RouteOptions<Q extends TObject = TObject> {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE' | 'OPTIONS'
-  /** A path in the form of find-my-way. The only parameters are :traceId and :scoreId. */
+  /** A path in the form of find-my-way. Those of the API have no parameters but :traceId and :scoreId. */
   readonly path: string
   /**
-   * The operationId in the OpenAPI document. Routes that the document does not list (docs page, health, MCP) have
-   * none.
+   * The operationId in the OpenAPI document. Routes that the document does not list (docs page, health, MCP, the
+   * dashboard) have none.
    */
   readonly operation?: string
-  readonly access: Access
+  readonly access: Access | PersonAccess
+  /** Headers of every answer, errors included. */
+  readonly answerHeaders?: Readonly<Record<string, string>>
   /**
    * Looks at a request before its key is checked. Throws a Refusal, or returns headers for every answer to the
    * request.

@@ -1,37 +1,44 @@
 /**
  * The HTTP server takes a request from its socket to its answer. Checks run in a fixed order, and the first one that
- * fails answers: route (404, 405), key (401), scope (403), path ids (404), query (400), encoding and size of the body
+ * fails answers: route (404, 405), key or person (401), scope or role (403), path ids (404), query (400), encoding and size of the body
  * (415, 413), and then what the handler checks. Nothing is parsed before its turn.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import type { AddressInfo, Socket } from 'node:net'
-import { ConfigError } from '../config.ts'
+import type { AddressInfo, BlockList, Socket } from 'node:net'
 import { Refusal } from '../errors.ts'
 import type { Readiness } from '../health/readiness.ts'
 import type { Ingest } from '../ingest/ingest.ts'
 import { Admission } from '../limits/admission.ts'
 import { type Logger, logRequest } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
+import type { PersonAccess } from '../people/visit.ts'
+import { LARGE_BODY_BYTES } from '../schema/input.ts'
 import { type AuthoriseOptions, authorise } from './authorise.ts'
-import { ClientGone, contentEncoding, contentLength, receiveBody } from './body.ts'
-import { BodyReservation } from './body-reservation.ts'
+import { ClientGone, contentEncoding, contentLength, receiveBody } from './body/body.ts'
+import { BodyReservation } from './body/body-reservation.ts'
+import { LargeBodies, type LargeBody } from './body/large-bodies.ts'
+import { clientAddress } from './client-address.ts'
 import { Exchange } from './exchange.ts'
 import { hintAtOtlp } from './otlp/otlp-address.ts'
 import { readPathId } from './path-id.ts'
+import { type AdmitOptions, admit, isPersonAccess } from './people/admit.ts'
 import { sendRawRefusal, sendRefusal, sendReply } from './reply.ts'
 import type { Reply, Route } from './route.ts'
 import type { Match, RouteTable } from './route-table.ts'
 import { findHeadFault } from './sockets/head.ts'
+import { listenError } from './sockets/listen-error.ts'
 import { Pipelining } from './sockets/pipelining.ts'
 import { UnsentAnswers } from './sockets/unsent-answers.ts'
 
 /** The parts of the service that the server uses. */
-export interface ServerOptions extends AuthoriseOptions {
+export interface ServerOptions extends AuthoriseOptions, AdmitOptions {
   readonly routes: RouteTable
   readonly ingest: Pick<Ingest, 'admit'>
   readonly readiness: Pick<Readiness, 'noteRefusal'>
   readonly log: Logger
   readonly metrics: Metrics
+  /** The proxies whose word on the client's address is taken; undefined: of none. */
+  readonly trusted?: BlockList | undefined
   /** BASE_URL; undefined if it is not set. */
   readonly baseUrl: string | undefined
 }
@@ -46,6 +53,8 @@ const REQUEST_TIMEOUT_MS = 120_000
  * 4096 by default.
  */
 const BACKLOG = 4096
+/** How long a closing server goes on accepting the connections that wait. */
+const MOST_ACCEPTING_MS = 1000
 /** How often a closing server looks for connections that have become idle. */
 const SWEEP_MS = 20
 /** How long a closing server waits for a request to begin on a connection that is open but silent. */
@@ -70,11 +79,13 @@ export class HttpServer {
   readonly #broken = new WeakSet<Socket>()
   /** Room for bodies that do not go through the queue of the write path, such as messages to the tools. */
   readonly #messages = new Admission({ requests: Number.POSITIVE_INFINITY, bytes: 64 * 1024 * 1024 })
+  readonly #large = new LargeBodies()
   readonly #unsent = new UnsentAnswers()
   readonly #pipelining = new Pipelining(this.#unsent)
   #active = 0
   #hasSaidHttp2 = false
-  #closing = false
+  /** Whether each answer says that its connection ends with it. */
+  #isDraining = false
 
   constructor(options: ServerOptions) {
     this.#options = options
@@ -112,9 +123,18 @@ export class HttpServer {
     return this.#server.address() as AddressInfo
   }
 
+  /**
+   * Goes on as before, but ends each connection with its next answer, and says so in it. Clients then open another one,
+   * which another server may take; of a connection that is closed without a word they may already have sent on.
+   */
+  drain(): void {
+    this.#isDraining = true
+  }
+
   /** Accepts no more connections, and waits until the requests under way are answered, or until the time is up. */
   async close(graceMs: number): Promise<void> {
-    this.#closing = true
+    this.drain()
+    await this.#acceptWaiting()
     const deadline = performance.now() + graceMs
     let silentSince = performance.now()
     const sweep = setInterval(() => {
@@ -126,6 +146,24 @@ export class HttpServer {
     await new Promise(resolve => this.#server.close(resolve))
     clearInterval(sweep)
     this.#unsent.close()
+  }
+
+  /**
+   * Accepts the connections that wait: the kernel resets them when the port is closed. Node accepts one in each turn of the
+   * event loop, so a turn without any has left none.
+   */
+  async #acceptWaiting(): Promise<void> {
+    let accepted = 0
+    const count = () => void accepted++
+    this.#server.on('connection', count)
+    const end = performance.now() + MOST_ACCEPTING_MS
+    let before: number
+    do {
+      before = accepted
+      await new Promise(resolve => setImmediate(resolve))
+      await new Promise(resolve => setImmediate(resolve))
+    } while (accepted !== before && performance.now() < end)
+    this.#server.off('connection', count)
   }
 
   #take(request: IncomingMessage, response: ServerResponse, awaitsContinue: boolean): void {
@@ -144,10 +182,10 @@ export class HttpServer {
     try {
       if (fault !== undefined) throw new Refusal('invalid_request', fault.message)
       const reply = await this.#answer(exchange)
-      if (this.#closing) response.shouldKeepAlive = false
+      if (this.#isDraining) response.shouldKeepAlive = false
       sendReply(exchange, reply)
     } catch (error) {
-      if (this.#closing) response.shouldKeepAlive = false
+      if (this.#isDraining) response.shouldKeepAlive = false
       this.#refuse(exchange, error, fault?.status)
     }
     this.#active--
@@ -156,30 +194,52 @@ export class HttpServer {
   }
 
   async #answer(exchange: Exchange): Promise<Reply> {
-    const { request } = exchange
     const { endpoint, params, querystring } = this.#match(exchange)
     const { route, readQuery } = endpoint
     exchange.route = route
-    if (route.guard !== undefined) exchange.guardHeaders = route.guard(exchange)
-    if (route.access !== 'public') {
-      exchange.key = await authorise(this.#options, route, request.headers.authorization)
+    exchange.params = params
+    if (route.answerHeaders !== undefined) exchange.guardHeaders = route.answerHeaders
+    if (route.guard !== undefined) exchange.guardHeaders = { ...route.answerHeaders, ...route.guard(exchange) }
+    const { access } = route
+    if (isPersonAccess(access)) await this.#admit(exchange, access)
+    else if (access !== 'public') {
+      exchange.key = await authorise(this.#options, route, exchange.request.headers.authorization)
     }
     if (params.traceId !== undefined) exchange.traceId = readPathId('traceId', params.traceId)
     if (params.scoreId !== undefined) exchange.scoreId = readPathId('scoreId', params.scoreId)
+    if (params.spanId !== undefined) exchange.spanId = readPathId('spanId', params.spanId)
     if (readQuery !== undefined) exchange.query = readQuery(querystring)
     return route.takesBody ? this.#answerWithBody(exchange, route) : route.handler(exchange)
   }
 
+  /** Finds out which person the request acts for. */
+  async #admit(exchange: Exchange, access: PersonAccess): Promise<void> {
+    const visit = await admit(this.#options, access, exchange)
+    if (visit === undefined) return
+    exchange.visitor = visit.visitor
+    if (visit.project !== undefined) exchange.project = visit.project
+  }
+
   async #answerWithBody(exchange: Exchange, route: Route): Promise<Reply> {
+    const large = this.#large.of(exchange.key?.projectId ?? exchange.project?.id)
+    try {
+      const length = contentLength(exchange.request.headers, route.maxBodyBytes)
+      if (length !== undefined && length > LARGE_BODY_BYTES) await large.enter()
+      return await this.#readAndAnswer(exchange, route, length, large)
+    } finally {
+      large.leave()
+    }
+  }
+
+  async #readAndAnswer(exchange: Exchange, route: Route, length: number | undefined, large: LargeBody): Promise<Reply> {
     const { request, response } = exchange
     const encoding = contentEncoding(request.headers)
-    const length = contentLength(request.headers, route.maxBodyBytes)
     const reservation = new BodyReservation(isQueued(route) ? this.#options.ingest : this.#messages, length)
     try {
       if (exchange.awaitsContinue) response.writeContinue()
       exchange.awaitsContinue = false
-      const reserve = (bytes: number) => reservation.grow(bytes)
-      exchange.payload = await receiveBody(request, encoding, reserve, exchange.key?.projectId, route.maxBodyBytes)
+      const bounds = { limit: route.maxBodyBytes, large, party: exchange.key?.projectId ?? exchange.project?.id }
+      exchange.payload = await receiveBody(request, encoding, bytes => reservation.grow(bytes), bounds)
       exchange.bytesIn = exchange.payload.length
       reservation.settle()
       return await route.handler(exchange)
@@ -188,15 +248,17 @@ export class HttpServer {
     }
   }
 
-  #match({ request, baseUrl }: Exchange): Match {
-    const { method = '', url = '' } = request
+  #match(exchange: Exchange): Match {
+    const { method = '', url = '' } = exchange.request
     const match = this.#options.routes.find(method, url)
     if (match !== undefined) return match
     const allowed = this.#options.routes.allowed(url)
     if (allowed.length === 0) {
-      const hint = hintAtOtlp(url, baseUrl)
+      const hint = hintAtOtlp(url, exchange.baseUrl)
       throw new Refusal('not_found', `There is nothing at this address.${hint === undefined ? '' : ` ${hint}`}`)
     }
+    const [other = ''] = allowed
+    exchange.guardHeaders = this.#options.routes.find(other, url)?.endpoint.route.answerHeaders ?? {}
     const Allow = allowed.join(', ')
     throw new Refusal('method_not_allowed', `This address knows only ${Allow}.`, { Allow })
   }
@@ -261,14 +323,29 @@ export class HttpServer {
 
   #report(exchange: Exchange): void {
     const { log, metrics } = this.#options
-    const { requestId, request, response, path, route, startedAt, bytesIn, bytesOut, key } = exchange
+    const { requestId, request, response, path, route, startedAt, bytesIn, bytesOut, key, visitor, peer } = exchange
     const status = response.headersSent ? response.statusCode : CLIENT_GONE
     const ms = Math.round((performance.now() - startedAt) * 100) / 100
     const operation = route?.operation ?? route?.path
     metrics.countRequest(operation ?? 'unknown', status, ms)
     const { method } = request
-    const [keyId, project] = [key?.keyId, key?.projectId]
-    logRequest(log, { requestId, method, path, route: operation, status, ms, bytesIn, bytesOut, keyId, project })
+    const whom = { keyId: key?.keyId, keyLabel: key?.label, user: visitor?.userId }
+    const project = key?.projectId ?? exchange.project?.id
+    const forwarded = request.headers['x-forwarded-for'] as string | undefined
+    const client = clientAddress(peer, forwarded, this.#options.trusted)
+    logRequest(log, {
+      requestId,
+      method,
+      path,
+      route: operation,
+      status,
+      ms,
+      bytesIn,
+      bytesOut,
+      client,
+      ...whom,
+      project
+    })
   }
 }
 
@@ -282,19 +359,4 @@ function describe(error: unknown): object {
   if (!(error instanceof Error)) return { type: typeof error }
   const { name, message, stack } = error
   return { type: name, code: (error as NodeJS.ErrnoException).code, message, stack }
-}
-
-function listenError(error: NodeJS.ErrnoException, host: string, port: number): Error {
-  switch (error.code) {
-    case 'EADDRINUSE':
-      return new ConfigError(`PORT ${port} on ${host} is in use by another process`)
-    case 'EACCES':
-      return new ConfigError(`PORT ${port} on ${host} may not be opened by this user`)
-    case 'EADDRNOTAVAIL':
-    case 'ENOTFOUND':
-    case 'EAI_AGAIN':
-      return new ConfigError(`HOST must be an address of this machine, but is ${JSON.stringify(host)}`)
-    default:
-      return error
-  }
 }

@@ -3,7 +3,7 @@
  * protobuf, and the detail of an error over gRPC.
  */
 import protobuf from 'protobufjs'
-import { type ErrorCode, RETRY_AFTER_S, type Refusal } from '../../errors.ts'
+import { RETRY_AFTER_S, type Refusal, type RefusalCode } from '../../errors.ts'
 
 /** Codes of gRPC. */
 const INVALID_ARGUMENT = 3
@@ -21,11 +21,12 @@ const UNAUTHENTICATED = 16
  * What each error is in gRPC. Exporters send again after RESOURCE_EXHAUSTED, OUT_OF_RANGE and UNAVAILABLE, among
  * others: a body that is too large must be none of these.
  */
-const RPC_CODES: { readonly [code in ErrorCode]: number } = {
+const RPC_CODES: { readonly [code in RefusalCode]: number } = {
   invalid_json: INVALID_ARGUMENT,
   invalid_trace: INVALID_ARGUMENT,
   invalid_request: INVALID_ARGUMENT,
   invalid_api_key: UNAUTHENTICATED,
+  sign_in_required: UNAUTHENTICATED,
   insufficient_scope: PERMISSION_DENIED,
   trial_limit_reached: PERMISSION_DENIED,
   forbidden: PERMISSION_DENIED,
@@ -38,6 +39,7 @@ const RPC_CODES: { readonly [code in ErrorCode]: number } = {
   payload_too_large: INVALID_ARGUMENT,
   unsupported_encoding: INVALID_ARGUMENT,
   quota_exhausted: RESOURCE_EXHAUSTED,
+  too_many_attempts: RESOURCE_EXHAUSTED,
   internal_error: INTERNAL,
   not_configured: INTERNAL,
   unavailable: UNAVAILABLE

@@ -2,9 +2,10 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { promisify } from 'node:util'
 import { brotliDecompress, gunzip, inflate, inflateRaw, type ZlibOptions } from 'node:zlib'
-import { Refusal } from '../errors.ts'
-import { FairGate } from '../limits/fair-gate.ts'
-import { MAX_BODY_BYTES } from '../schema/input.ts'
+import { Refusal } from '../../errors.ts'
+import { FairGate } from '../../limits/fair-gate.ts'
+import { LARGE_BODY_BYTES, MAX_BODY_BYTES } from '../../schema/input.ts'
+import type { LargeBody } from './large-bodies.ts'
 
 /** Thrown if the client went away before its request was complete, so that nobody is left to be answered. */
 export class ClientGone extends Error {
@@ -57,19 +58,33 @@ export async function receiveBody(
   request: IncomingMessage,
   encoding: ContentCoding | undefined,
   reserve: Reserve,
-  projectId: number | undefined,
-  limit = MAX_BODY_BYTES
+  bounds: BodyBounds
 ): Promise<Buffer> {
-  const bytes = await readBytes(request, reserve, limit)
+  const bytes = await readBytes(request, reserve, bounds)
   if (encoding === undefined) return bytes
-  await decoding.enter(projectId)
-  try {
-    const decoded = await decode(bytes, encoding, limit)
-    reserve(decoded.length)
-    return decoded
-  } finally {
-    decoding.leave()
-  }
+  const decoded = await decodeInTurn(bytes, encoding, bounds)
+  reserve(decoded.length)
+  return decoded
+}
+
+export interface BodyBounds {
+  /** The most bytes, decoded. MAX_BODY_BYTES if it is left out. */
+  readonly limit?: number | undefined
+  readonly large: LargeBody
+  /** Whose body it is: the parties' bodies are decoded in turn. */
+  readonly party: number | undefined
+}
+
+/** A body that is large once it is decoded waits for the turn of large bodies, and is decoded again. */
+async function decodeInTurn(bytes: Buffer, encoding: ContentCoding, bounds: BodyBounds): Promise<Buffer> {
+  const { limit = MAX_BODY_BYTES, large, party } = bounds
+  const most = large.isInside ? limit : Math.min(limit, LARGE_BODY_BYTES)
+  await decoding.enter(party)
+  const decoded = await decode(bytes, encoding, most).finally(() => decoding.leave())
+  if (decoded !== undefined) return decoded
+  if (most === limit) throw tooLarge(limit)
+  await large.enter()
+  return decodeInTurn(bytes, encoding, bounds)
 }
 
 /**
@@ -78,7 +93,8 @@ export async function receiveBody(
  */
 const decoding = new FairGate(8)
 
-function readBytes(request: IncomingMessage, reserve: Reserve, limit: number): Promise<Buffer> {
+function readBytes(request: IncomingMessage, reserve: Reserve, bounds: BodyBounds): Promise<Buffer> {
+  const { limit = MAX_BODY_BYTES, large } = bounds
   return new Promise((resolve, reject) => {
     const chunks = new Chunks()
     let length = 0
@@ -88,6 +104,7 @@ function readBytes(request: IncomingMessage, reserve: Reserve, limit: number): P
       try {
         if (length > limit) throw tooLarge(limit)
         reserve(length)
+        if (length > LARGE_BODY_BYTES && !large.isInside) waitForTurn(request, large)
       } catch (error) {
         request.off('data', take).pause()
         reject(error)
@@ -103,6 +120,12 @@ function readBytes(request: IncomingMessage, reserve: Reserve, limit: number): P
     request.on('error', leave)
     request.on('close', leave)
   })
+}
+
+/** Reads no more of a body that has become large before it is its turn. */
+function waitForTurn(request: IncomingMessage, large: LargeBody): void {
+  request.pause()
+  void large.enter().then(() => request.resume())
 }
 
 /**
@@ -147,13 +170,14 @@ class Chunks {
   }
 }
 
-async function decode(bytes: Buffer, encoding: ContentCoding, limit: number): Promise<Buffer> {
+/** Undefined if what comes out passes the limit. */
+async function decode(bytes: Buffer, encoding: ContentCoding, limit: number): Promise<Buffer | undefined> {
   // The decoder's memory stays for as long as the body does, so a small body gets a small one.
   const chunkSize = Math.min(65_536, Math.max(1024, bytes.length * 8))
   try {
     return await DECODERS[encoding](bytes, { maxOutputLength: limit, chunkSize })
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE') throw tooLarge(limit)
+    if ((error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE') return undefined
     throw new Refusal('invalid_json', `body: is not whole ${encoding} data`)
   }
 }

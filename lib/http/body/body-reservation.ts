@@ -7,7 +7,7 @@
  * however long it takes: otherwise half-read bodies would be refused while the network is full, and their resends
  * would fare no better.
  */
-import type { Admission } from '../limits/admission.ts'
+import type { Admission } from '../../limits/admission.ts'
 
 /** The room that is first reserved for a body that comes in chunks, and by which it grows. */
 const STEP_BYTES = 131_072

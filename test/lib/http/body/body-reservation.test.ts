@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
-import { BodyReservation } from '../../../lib/http/body-reservation.ts'
-import { until } from '../../fixtures/until.ts'
+import { BodyReservation } from '../../../../lib/http/body/body-reservation.ts'
+import { until } from '../../../fixtures/until.ts'
 
 /** Keeps count of what is admitted. */
 function counter() {

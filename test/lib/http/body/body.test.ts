@@ -5,10 +5,11 @@ import { type AddressInfo, connect } from 'node:net'
 import { setImmediate as turn } from 'node:timers/promises'
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib'
 import t from 'tap'
-import type { App } from '../../../lib/app.ts'
-import { ClientGone, receiveBody } from '../../../lib/http/body.ts'
-import { parseRaw, sendRaw } from '../../fixtures/service/raw.ts'
-import { testService } from '../../fixtures/service/service.ts'
+import type { App } from '../../../../lib/app.ts'
+import { ClientGone, receiveBody } from '../../../../lib/http/body/body.ts'
+import { LargeBodies } from '../../../../lib/http/body/large-bodies.ts'
+import { parseRaw, sendRaw } from '../../../fixtures/service/raw.ts'
+import { testService } from '../../../fixtures/service/service.ts'
 
 const LIMIT = 2_097_152
 
@@ -34,7 +35,7 @@ const padded = (length: number) => Buffer.from(`{"x":"${'y'.repeat(length - 8)}"
 
 t.test('puts together what comes in chunks of any size', async t => {
   const { key, port } = await testService(t, { plugins: [echo] })
-  const body = Buffer.from(Array.from({ length: 150_000 }, (_, i) => String.fromCharCode(33 + (i % 90))).join(''))
+  const body = Buffer.from(Array.from({ length: 60_000 }, (_, i) => String.fromCharCode(33 + (i % 90))).join(''))
   for (const sizes of [[1], [1, 5000], [5000, 1], [1023, 1024, 1025], [20_000], [7, 16_384, 3, 3]]) {
     const parts: string[] = []
     for (let at = 0, i = 0; at < body.length; at += sizes[i++ % sizes.length]!) {
@@ -58,7 +59,10 @@ t.test('a body that broke off before anybody wanted it is not waited for', async
   request.on('error', () => {})
   socket.destroy()
   await new Promise(resolve => request.once('close', resolve))
-  const outcome = receiveBody(request, undefined, () => {}, undefined, LIMIT).catch(error => error)
+  const large = new LargeBodies().of(undefined)
+  const outcome = receiveBody(request, undefined, () => {}, { large, limit: LIMIT, party: undefined }).catch(
+    error => error
+  )
   t.type(await Promise.race([outcome, turn().then(() => turn('nothing'))]), ClientGone)
 })
 

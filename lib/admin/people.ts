@@ -1,0 +1,138 @@
+/** The work of `spoor user`. Accounts are named by their ids, people by their addresses. */
+import type { Sql } from 'postgres'
+import { dashboardAddress } from '../people/address.ts'
+import { EMAIL_RULE, FIRST_USER, foldEmail, readEmail } from '../people/email.ts'
+import { faultOfPassword, hashPassword } from '../people/passwords.ts'
+import { isRole, ROLES, type Role } from '../people/roles.ts'
+import { digestToken, makeToken } from '../people/tokens.ts'
+import { insertLink } from '../store/people/links.ts'
+import { type MemberChange, removeMember, setRole } from '../store/people/members.ts'
+import { setPassword } from '../store/people/passwords.ts'
+import { endAllSessions } from '../store/people/sessions.ts'
+import type { UserRow } from '../store/people/users.ts'
+import * as store from '../store/people/users.ts'
+import { chooseAccount } from './accounts.ts'
+import { AdminError } from './admin-error.ts'
+import { checkText } from './text.ts'
+
+export interface User {
+  readonly id: string
+  readonly email: string
+  readonly name: string
+  readonly memberships: readonly { readonly account: string; readonly role: Role }[]
+  readonly hasPassword: boolean
+  readonly createdAt: string
+  /** When a session of theirs was last used; null if they are signed in nowhere. */
+  readonly seenAt: string | null
+}
+
+export interface UserRequest {
+  readonly email: string
+  readonly name?: string | undefined
+  /** The oldest owner account if it is undefined. */
+  readonly accountId?: string | undefined
+  /** `member` if it is undefined. */
+  readonly role?: string | undefined
+}
+
+/** Makes somebody a member of an account, and a user if they are none. */
+export async function addUser(sql: Sql, request: UserRequest): Promise<User> {
+  const email = readEmail(request.email)
+  if (email === undefined && request.email !== FIRST_USER) {
+    throw new AdminError(`the address ${EMAIL_RULE}, but is ${JSON.stringify(request.email)}`)
+  }
+  const user = {
+    email: email ?? FIRST_USER,
+    name: checkText('the name', request.name ?? '', 0, 200),
+    accountId: await chooseAccount(sql, request.accountId),
+    role: requireRole(request.role ?? 'member')
+  }
+  await store.addUser(sql, user)
+  return present((await store.findUser(sql, user.email)) as UserRow)
+}
+
+export async function listUsers(sql: Sql): Promise<User[]> {
+  return (await store.listUsers(sql)).map(present)
+}
+
+/** Takes somebody out of one account, or removes them altogether. */
+export async function removeUser(sql: Sql, email: string, accountId?: string): Promise<User> {
+  const user = await requireUser(sql, email)
+  if (accountId === undefined) {
+    if (!(await store.deleteUser(sql, user.id, user.email))) throw lastOwner()
+  } else {
+    check(await removeMember(sql, { by: null, accountId: Number(requireMembership(user, accountId)) }, user.id))
+  }
+  return present(user)
+}
+
+/** Gives a member another role. The account may be left out for who has one only. */
+export async function changeRole(sql: Sql, email: string, role: string, accountId?: string): Promise<User> {
+  const user = await requireUser(sql, email)
+  const account = requireMembership(user, accountId)
+  check(await setRole(sql, { by: null, accountId: Number(account) }, user.id, requireRole(role)))
+  return present((await store.findUser(sql, user.email)) as UserRow)
+}
+
+/** Makes a link that signs somebody in, once. */
+export async function makeLink(sql: Sql, email: string, baseUrl: string): Promise<string> {
+  const user = await requireUser(sql, email)
+  const token = makeToken()
+  await insertLink(sql, user.id, digestToken(token) as string, null)
+  return dashboardAddress(baseUrl, token)
+}
+
+/** Ends all sessions of somebody, and uses up their links. Returns how many sessions there were. */
+export async function signOutUser(sql: Sql, email: string): Promise<number> {
+  const user = await requireUser(sql, email)
+  return endAllSessions(sql, user.id, null)
+}
+
+/** Sets somebody's password, or takes it away (undefined), and signs them out everywhere. */
+export async function changePassword(sql: Sql, email: string, password: string | undefined): Promise<User> {
+  const user = await requireUser(sql, email)
+  const fault = password === undefined ? undefined : faultOfPassword(password)
+  if (fault !== undefined) throw new AdminError(`the password ${fault}`)
+  await setPassword(sql, user.id, password === undefined ? null : await hashPassword(password), { by: null })
+  return present((await store.findUser(sql, user.email)) as UserRow)
+}
+
+async function requireUser(sql: Sql, email: string): Promise<UserRow> {
+  const user = await store.findUser(sql, foldEmail(email))
+  if (user === undefined) throw new AdminError(`there is no user ${JSON.stringify(email)}: see \`spoor user list\``)
+  return user
+}
+
+function requireRole(text: string): Role {
+  if (isRole(text)) return text
+  throw new AdminError(`the role must be one of ${ROLES.join(', ')}, but is ${JSON.stringify(text)}`)
+}
+
+/** The account that is asked for, or the only one. */
+function requireMembership(user: UserRow, accountId: string | undefined): string {
+  const accounts = membershipsOf(user).map(({ account }) => account)
+  if (accountId === undefined && accounts.length !== 1) {
+    throw new AdminError(`${user.email} has ${accounts.length} accounts: name one with --account`)
+  }
+  const found = accounts.find(account => accountId === undefined || account === accountId)
+  if (found !== undefined) return found
+  throw new AdminError(`${user.email} is no member of account ${accountId}: see \`spoor user list\``)
+}
+
+function check(change: MemberChange): void {
+  if (change === 'last') throw lastOwner()
+  if (change === 'missing') throw new AdminError('this member has just been removed')
+}
+
+function lastOwner(): AdminError {
+  return new AdminError(
+    'an account would be left without an owner: add another with `spoor user add EMAIL --role owner`'
+  )
+}
+
+const membershipsOf = ({ memberships }: UserRow) => JSON.parse(memberships) as User['memberships']
+
+function present(row: UserRow): User {
+  const { id, email, name, hasPassword, createdAt, seenAt } = row
+  return { id: String(id), email, name, memberships: membershipsOf(row), hasPassword, createdAt, seenAt }
+}

@@ -1,0 +1,45 @@
+/** Finds out who asks for a route of the dashboard, and whether they may: people, where lib/http/authorise.ts has keys. */
+import { Refusal } from '../../errors.ts'
+import { isEnough } from '../../people/roles.ts'
+import { type Credentials, PERSON_ACCESS, type PersonAccess, type Visit } from '../../people/visit.ts'
+import type { Visitors } from '../../people/visitors.ts'
+import { requireConfigured } from '../authorise.ts'
+import type { RequestOf } from '../route.ts'
+import type { SessionCookie } from './session-cookie.ts'
+import type { Vouching } from './trusted-proxy.ts'
+
+export interface AdmitOptions {
+  readonly visitors: Pick<Visitors, 'find'>
+  readonly cookie: SessionCookie
+  readonly vouching: Vouching
+  /** What the configuration lacks; undefined if it is complete. */
+  notConfigured(): string | undefined
+}
+
+type Asking = Pick<RequestOf<unknown>, 'headers' | 'peer' | 'params'>
+
+export const isPersonAccess = (access: string): access is PersonAccess =>
+  (PERSON_ACCESS as readonly string[]).includes(access)
+
+/**
+ * Throws `not_configured`, `sign_in_required`, `not_found` for a project that the person is no member of, and `forbidden`.
+ * Resolves to undefined only for guests.
+ */
+export async function admit(options: AdmitOptions, access: PersonAccess, asking: Asking): Promise<Visit | undefined> {
+  requireConfigured(options.notConfigured)
+  const { slug } = asking.params
+  const visit = await options.visitors.find(credentialsOf(options, asking), slug)
+  if (access === 'guest') return visit
+  if (visit === undefined)
+    throw new Refusal('sign_in_required', 'Sign in first, or again: a session ends after a while.')
+  if (slug === undefined) return visit
+  if (visit.project === undefined) throw new Refusal('not_found', 'There is no such project.')
+  if (access !== 'visitor' && !isEnough(visit.project.role, access)) {
+    throw new Refusal('forbidden', `This needs the role ${access} in the project's account.`)
+  }
+  return visit
+}
+
+function credentialsOf({ cookie, vouching }: AdmitOptions, { headers, peer }: Asking): Credentials {
+  return { token: cookie.read(headers.cookie as string | undefined), vouched: vouching(peer, headers) }
+}

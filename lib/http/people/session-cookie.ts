@@ -1,0 +1,40 @@
+/**
+ * The cookie that holds the token of a session. Its path is that of the dashboard, so it never reaches the API, and a
+ * session opens nothing there.
+ */
+
+/** As long as a session lives that is not used. */
+const MAX_AGE_S = 30 * 24 * 3600
+
+export class SessionCookie {
+  readonly #name: string
+  readonly #attributes: string
+
+  /** `baseUrl` is BASE_URL; undefined if it is not set, which is for plain http. */
+  constructor(baseUrl: string | undefined) {
+    const url = baseUrl === undefined ? undefined : new URL(baseUrl)
+    const isSecure = url?.protocol === 'https:'
+    this.#name = isSecure ? '__Secure-spoor_session' : 'spoor_session'
+    const path = `${url?.pathname.replace(/\/+$/, '') ?? ''}/app`
+    this.#attributes = `Path=${path}; HttpOnly; SameSite=Lax${isSecure ? '; Secure' : ''}`
+  }
+
+  /** The token in a Cookie header. Of several the first counts, which is that of the nearest path. */
+  read(header: string | undefined): string | undefined {
+    for (const pair of (header ?? '').split(';')) {
+      const end = pair.indexOf('=')
+      if (end !== -1 && pair.slice(0, end).trim() === this.#name) return pair.slice(end + 1).trim()
+    }
+    return undefined
+  }
+
+  /** The Set-Cookie header that keeps a token. */
+  keep(token: string): string {
+    return `${this.#name}=${token}; Max-Age=${MAX_AGE_S}; ${this.#attributes}`
+  }
+
+  /** The Set-Cookie header that forgets it. */
+  forget(): string {
+    return `${this.#name}=; Max-Age=0; ${this.#attributes}`
+  }
+}

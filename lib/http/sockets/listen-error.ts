@@ -1,0 +1,31 @@
+/** Why a port cannot be listened on, in words that name the variable. */
+import { createServer } from 'node:net'
+import { ConfigError } from '../../config.ts'
+
+export function listenError(error: NodeJS.ErrnoException, host: string, port: number, variable = 'PORT'): Error {
+  switch (error.code) {
+    case 'EADDRINUSE':
+      return new ConfigError(`${variable} ${port} on ${host} is in use by another process`)
+    case 'EACCES':
+      return new ConfigError(`${variable} ${port} on ${host} may not be opened by this user`)
+    case 'EADDRNOTAVAIL':
+    case 'ENOTFOUND':
+    case 'EAI_AGAIN':
+      return new ConfigError(`HOST must be an address of this machine, but is ${JSON.stringify(host)}`)
+    default:
+      return error
+  }
+}
+
+/**
+ * Listens on a port for a moment, before anything is begun that takes time or leaves something behind. Throws a ConfigError
+ * if that cannot be.
+ */
+export async function tryPort(host: string, port: number, variable = 'PORT'): Promise<void> {
+  const server = createServer()
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', error => reject(listenError(error, host, port, variable)))
+    server.listen({ host, port }, resolve)
+  })
+  await new Promise(resolve => server.close(resolve))
+}

@@ -1,0 +1,41 @@
+/**
+ * Lookups that share the way: only one is under way at a time, and what is asked meanwhile goes with the next one. So a flood
+ * of questions makes few queries.
+ */
+
+/** What is asked, and how it is answered. */
+export interface Lookup<T> {
+  resolve(found: T | undefined): void
+  reject(error: unknown): void
+}
+
+export class SharedLookups<L extends Lookup<unknown>> {
+  readonly #most: number
+  readonly #answer: (batch: readonly L[]) => Promise<void>
+  #waiting: L[] = []
+  #isLookingUp = false
+
+  /** `answer` resolves each lookup of a batch, of `most` at the most. If it fails, all that it has not resolved fail. */
+  constructor(most: number, answer: (batch: readonly L[]) => Promise<void>) {
+    this.#most = most
+    this.#answer = answer
+  }
+
+  add(lookup: L): void {
+    this.#waiting.push(lookup)
+    if (!this.#isLookingUp) void this.#lookUp()
+  }
+
+  async #lookUp(): Promise<void> {
+    this.#isLookingUp = true
+    while (this.#waiting.length > 0) {
+      const batch = this.#waiting.splice(0, this.#most)
+      try {
+        await this.#answer(batch)
+      } catch (error) {
+        for (const lookup of batch) lookup.reject(error)
+      }
+    }
+    this.#isLookingUp = false
+  }
+}

@@ -1,0 +1,73 @@
+/**
+ * Passwords, stored as `scrypt$N$r$p$salt$hash`. The parameters stand with each, so that they can be raised later. One takes
+ * 32 MiB and a third of a second of a core, so few are looked at together, and those that come beyond a short queue are
+ * refused.
+ */
+import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto'
+import { promisify } from 'node:util'
+import { Refusal } from '../errors.ts'
+import { FairGate } from '../limits/fair-gate.ts'
+
+export const MIN_PASSWORD = 12
+export const MAX_PASSWORD = 1000
+
+const COST = { N: 2 ** 15, r: 8, p: 3 }
+const SALT_BYTES = 16
+const HASH_BYTES = 32
+/** Twice what scrypt needs (128 * N * r bytes). */
+const MAX_MEMORY = 64 * 1024 * 1024
+const AT_ONCE = 2
+/** How many may wait for their turn; the last one waits for about five seconds. */
+const MOST_WAITING = 30
+const RETRY_AFTER_S = 5
+
+const scryptAsync = promisify<string, Buffer, number, object, Buffer>(scrypt)
+const gate = new FairGate(AT_ONCE)
+/** All wait in one line. */
+const PARTY = 'all'
+let waiting = 0
+
+/** The rule that a new password breaks; undefined if it breaks none. */
+export function faultOfPassword(password: string): string | undefined {
+  const length = [...password].length
+  if (length < MIN_PASSWORD) return `must have at least ${MIN_PASSWORD} characters`
+  if (length > MAX_PASSWORD) return `must have at most ${MAX_PASSWORD} characters`
+  return undefined
+}
+
+/** The stored form of a password. */
+export async function hashPassword(password: string): Promise<string> {
+  const salt = randomBytes(SALT_BYTES)
+  const hash = await stretch(password, salt, COST)
+  const { N, r, p } = COST
+  return ['scrypt', N, r, p, salt.toString('base64url'), hash.toString('base64url')].join('$')
+}
+
+/** A stored password that nobody has. Where there is none it is compared with, so that it takes the same time. */
+const NOBODY = ['scrypt', COST.N, COST.r, COST.p, 'A'.repeat(22), 'A'.repeat(43)].join('$')
+
+/** Whether the password is the stored one. Takes as long if there is none. */
+export async function isPassword(password: string, stored: string | null): Promise<boolean> {
+  const [, N, r, p, salt = '', hash = ''] = (stored ?? NOBODY).split('$')
+  // Nobody has a longer one, and scrypt would go through all of it.
+  const given = password.slice(0, 2 * MAX_PASSWORD)
+  const cost = { N: Number(N), r: Number(r), p: Number(p) }
+  const stretched = await stretch(given, Buffer.from(salt, 'base64url'), cost)
+  return timingSafeEqual(stretched, Buffer.from(hash, 'base64url')) && stored !== null
+}
+
+async function stretch(password: string, salt: Buffer, cost: typeof COST): Promise<Buffer> {
+  if (waiting >= MOST_WAITING) {
+    const message = 'Too many passwords are being looked at; try again in some seconds.'
+    throw new Refusal('too_many_attempts', message, { 'Retry-After': String(RETRY_AFTER_S) })
+  }
+  waiting++
+  await gate.enter(PARTY)
+  waiting--
+  try {
+    // Of one text in Unicode's several forms, whichever a keyboard makes.
+    return await scryptAsync(password.normalize('NFKC'), salt, HASH_BYTES, { ...cost, maxmem: MAX_MEMORY })
+  } finally {
+    gate.leave()
+  }
+}

@@ -1,0 +1,15 @@
+/**
+ * Tokens that prove something by being known: that of a session, in a cookie, and that of a link that signs in. They have
+ * 256 random bits, so a plain SHA-256 is enough to store: nobody can try so many.
+ */
+import { hash, randomBytes } from 'node:crypto'
+
+const TOKEN = /^[\w-]{43}$/
+
+/** A new token: 43 characters that need no escape in an address or a cookie. */
+export const makeToken = (): string => randomBytes(32).toString('base64url')
+
+/** The stored form of a token, as hexadecimal digits; undefined if the text does not have the form of one. */
+export function digestToken(token: string): string | undefined {
+  return TOKEN.test(token) ? hash('sha256', token, 'hex') : undefined
+}

@@ -1,0 +1,116 @@
+/**
+ * What people, commands and keys did other than recording, one row each, written in the statement that does it. Rows stay
+ * until somebody deletes them.
+ */
+import type { Sql } from 'postgres'
+
+/** What is written down of an act. */
+export interface Act {
+  /** The user who did it; null for a command or a key; `source`: whom the rows of the statement name in user_id. */
+  readonly by: number | null | 'source'
+  readonly action: Action
+  readonly accountId?: number | null
+  /** `source`: that of the statement's rows, in project_id. */
+  readonly projectId?: number | null | 'source'
+  /** What else is worth knowing; never a secret. */
+  readonly detail?: Readonly<Record<string, unknown>>
+}
+
+export type Action =
+  | 'sign-in'
+  | 'sign-out'
+  | 'link.make'
+  | 'password.set'
+  | 'password.remove'
+  | 'user.add'
+  | 'user.remove'
+  | 'member.add'
+  | 'member.role'
+  | 'member.remove'
+  | 'key.create'
+  | 'key.rotate'
+  | 'key.revoke'
+  | 'key.environment'
+  | 'key.replace-secret'
+  | 'environment.backfill'
+  | 'project.create'
+  | 'project.recount'
+  | 'account.create'
+  | 'project.rename'
+  | 'project.update'
+  | 'project.delete'
+  | 'account.rename'
+  | 'account.delete'
+  | 'restore.begin'
+  | 'restore.end'
+  | 'trace.delete'
+  | 'trace.prune'
+  | 'score.delete'
+
+/** A step of a statement that writes the act down, if `source`, the rows that an earlier step changed, has any. */
+export function auditOf(sql: Sql, act: Act, source: ReturnType<Sql>) {
+  const { by, action, accountId = null, projectId = null, detail } = act
+  const text = detail === undefined ? null : JSON.stringify(detail)
+  const whole = by === null ? withSystemUser(sql, text) : sql`${text}::json`
+  return sql`
+    insert into audit (user_id, account_id, project_id, action, detail)
+    select ${by === 'source' ? sql`user_id` : sql`${by}::int`}, ${accountId}::int, ${projectId === 'source' ? sql`project_id` : sql`${projectId}::int`}, ${action}, ${whole}
+    from ${source} limit 1`
+}
+
+/** The setting of a command's connection that names the user of the system who gave the command. */
+const SYSTEM_USER = 'spoor.system_user'
+
+/** Says to this connection for whom a command acts. */
+export async function noteSystemUser(sql: Sql, name: string): Promise<void> {
+  await sql`select set_config(${SYSTEM_USER}, ${name}, false)`
+}
+
+/** The detail with the user of the system, where one was noted. */
+const withSystemUser = (sql: Sql, detail: string | null) => sql`nullif(
+  coalesce(${detail}::jsonb, '{}') || jsonb_strip_nulls(jsonb_build_object(
+    'systemUser', nullif(current_setting(${SYSTEM_USER}, true), ''))), '{}')::json`
+
+/** The same as the last step of a `with` whose step `source` has what was changed; nothing if there is no act. */
+export const auditStep = (sql: Sql, act: Act | undefined, source: ReturnType<Sql> = sql`gone`) =>
+  act === undefined ? sql`` : sql`, audited as (${auditOf(sql, act, source)})`
+
+/** Writes an act down that other statements did. */
+export async function writeAct(sql: Sql, act: Act): Promise<void> {
+  await sql`${auditOf(sql, act, sql`(select ${null}::int as user_id) one`)}`
+}
+
+/** An act as it was written down. What is gone since is null, and stays in `detail`. */
+export interface ActRow {
+  readonly id: number
+  readonly at: string
+  readonly action: string
+  /** The address of the user; null for a command or a key, or if the user is gone. */
+  readonly email: string | null
+  readonly project: string | null
+  readonly account: string | null
+  /** JSON text. */
+  readonly detail: string | null
+}
+
+/** Which acts are read: those in a project, and those since a time. */
+export interface ActSelection {
+  readonly projectId?: number | undefined
+  readonly since?: string | undefined
+}
+
+/** The newest acts, at most so many, in the order in which they were done. */
+export async function readActs(sql: Sql, { projectId, since }: ActSelection, most: number): Promise<ActRow[]> {
+  return sql<ActRow[]>`
+    select * from (
+      select a.id, a.at, a.action, u.email, p.slug as project, c.name as account, a.detail
+      from audit a
+      left join users u on u.id = a.user_id
+      left join projects p on p.id = a.project_id
+      left join accounts c on c.id = coalesce(a.account_id, p.account_id)
+      where true
+        ${projectId === undefined ? sql`` : sql`and a.project_id = ${projectId}`}
+        ${since === undefined ? sql`` : sql`and a.at >= ${since}`}
+      order by a.id desc limit ${most}
+    ) newest order by id`
+}

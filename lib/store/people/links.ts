@@ -1,0 +1,47 @@
+/** Links that sign somebody in, once. */
+import type { Sql } from 'postgres'
+import type { Attempts } from '../../database/sql-access.ts'
+import { auditOf } from './audit.ts'
+import { makingSession, type NewSession, userOfSession } from './sessions.ts'
+
+/** How long a link can be used. An invitation is sent to somebody who may read it a day later. */
+export const LINK_MINUTES = 15
+export const INVITATION_MINUTES = 24 * 60
+
+/** A step of a statement that stores a link for each user in `source`, which has the column user_id. */
+export const storingLink = (sql: Sql, digest: string, minutes: number, source: ReturnType<Sql>) => sql`
+  insert into sign_in_links (digest, user_id, expires_at)
+  select ${digest}::bytea, user_id, now() + ${minutes} * interval '1 minute' from ${source}`
+
+/** Makes a link for a user. */
+export async function insertLink(sql: Sql, userId: number, digest: string, by: number | null): Promise<void> {
+  await sql`
+    with expired as (
+      delete from sign_in_links where expires_at <= now()
+    ), person as (
+      select id as user_id from users where id = ${userId}
+    ), linked as (
+      ${storingLink(sql, digest, LINK_MINUTES, sql`person`)}
+    )
+    ${auditOf(sql, { by, action: 'link.make', detail: { user: userId } }, sql`person`)}`
+}
+
+/** Uses a link up and makes a session: both or neither. The user; undefined if the link is unknown, used or too old. */
+export async function signInByLink(
+  sql: Sql,
+  link: string,
+  session: NewSession,
+  attempts: Attempts = { sent: false }
+): Promise<number | undefined> {
+  if (attempts.sent) {
+    const userId = await userOfSession(sql, session.digest)
+    if (userId !== undefined) return userId
+  }
+  attempts.sent = true
+  const [row] = await sql<{ userId: number }[]>`
+    with used as (
+      delete from sign_in_links where digest = ${link}::bytea and expires_at > now() returning user_id
+    ), ${makingSession(sql, session, 'link', sql`used`)}
+    select user_id as "userId" from made`
+  return row?.userId
+}

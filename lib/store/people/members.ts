@@ -1,0 +1,178 @@
+/**
+ * The members of an account, as an owner sees and changes them. Owners are kept from each other's accounts: an owner gets no
+ * link for somebody who is a member elsewhere as well, and adds nobody who is, because a link would open the other account
+ * too.
+ */
+import type { Sql } from 'postgres'
+import type { Role } from '../../people/roles.ts'
+import { auditOf } from './audit.ts'
+import { inTurn } from './in-turn.ts'
+import { INVITATION_MINUTES, storingLink } from './links.ts'
+import { announcePeople } from './sessions.ts'
+
+export interface MemberRow {
+  readonly id: number
+  readonly email: string
+  readonly name: string
+  readonly role: Role
+  readonly createdAt: string
+  /** When a session of theirs was last used; null if there is none. */
+  readonly seenAt: string | null
+}
+
+/** Who acts, in which account. */
+export interface Acting {
+  readonly by: number
+  readonly accountId: number
+}
+
+/** The members of an account, in the order in which they came. */
+export async function listMembers(sql: Sql, accountId: number): Promise<MemberRow[]> {
+  return sql<MemberRow[]>`${memberRows(sql)} where m.account_id = ${accountId} order by m.created_at, m.user_id`
+}
+
+export async function readMember(sql: Sql, accountId: number, userId: number): Promise<MemberRow | undefined> {
+  const [row] = await sql<MemberRow[]>`
+    ${memberRows(sql)} where m.account_id = ${accountId} and m.user_id = ${userId}`
+  return row
+}
+
+function memberRows(sql: Sql) {
+  return sql`
+    select u.id, u.email, u.name, m.role, m.created_at as "createdAt",
+      (select max(seen_at) from web_sessions where user_id = u.id and expires_at > now()) as "seenAt"
+    from memberships m join users u on u.id = m.user_id`
+}
+
+/**
+ * Invites somebody: makes them a user and a member, with a link. The user's id; `known` if they are a member already;
+ * `elsewhere` if they are a member of an account of others. A user who was left without any account is taken as new.
+ */
+export async function inviteMember(
+  sql: Sql,
+  { by, accountId }: Acting,
+  { email, role, link }: { readonly email: string; readonly role: Role; readonly link: string }
+): Promise<number | 'known' | 'elsewhere'> {
+  const [row] = await inTurn(
+    sql,
+    () => sql<{ userId: number | null; isKnown: boolean }[]>`
+    with found as (
+      select id as user_id from users where email = ${email}
+    ), theirs as (
+      select user_id, account_id from memberships where user_id in (select user_id from found)
+    ), made as (
+      insert into users (email) select ${email} where not exists (select from theirs)
+      on conflict (email) do update set password = null
+      returning id as user_id, ${announcePeople(sql)} as announced
+    ), own as (
+      select user_id from theirs group by user_id
+      having not bool_or(account_id = ${accountId}) and bool_and(account_id in (${ownedBy(sql, by)}))
+    ), invited as (
+      select user_id from made union all select user_id from own
+    ), added as (
+      insert into memberships (account_id, user_id, role) select ${accountId}, user_id, ${role} from invited
+      on conflict do nothing returning user_id
+    ), links_before as (
+      delete from sign_in_links where user_id in (select user_id from made)
+    ), sessions_before as (
+      delete from web_sessions where user_id in (select user_id from made)
+    ), linked as (
+      ${storingLink(sql, link, INVITATION_MINUTES, sql`added`)}
+    ), audited as (
+      ${auditOf(sql, { by, action: 'member.add', accountId, detail: { email, role } }, sql`added`)}
+    )
+    select (select user_id from added) as "userId",
+      exists (select from theirs where account_id = ${accountId}) as "isKnown"`
+  )
+  if (row!.userId !== null) return row!.userId
+  return row!.isKnown ? 'known' : 'elsewhere'
+}
+
+/** The accounts that a user owns. */
+const ownedBy = (sql: Sql, userId: number) => sql`
+  select account_id from memberships where user_id = ${userId} and role = 'owner'`
+
+/** Makes another link for a member. False if there is no such member, or they are a member of accounts of others. */
+export async function linkMember(sql: Sql, { by, accountId }: Acting, userId: number, link: string): Promise<boolean> {
+  const [row] = await inTurn(
+    sql,
+    () => sql<[{ linked: boolean }]>`
+    with person as (
+      select user_id from memberships where user_id = ${userId} group by user_id
+      having bool_or(account_id = ${accountId}) and bool_and(account_id in (${ownedBy(sql, by)}))
+    ), linked as (
+      ${storingLink(sql, link, INVITATION_MINUTES, sql`person`)}
+    ), audited as (
+      ${auditOf(sql, { by, action: 'link.make', accountId, detail: { user: userId } }, sql`person`)}
+    )
+    select exists (select from person) as linked`
+  )
+  return row.linked
+}
+
+/** What became of a change: `missing`: there is no such member; `last`: the account would be left without an owner. */
+export type MemberChange = 'done' | 'missing' | 'last'
+
+/**
+ * The owners of the account besides this one. The rows are locked and looked at again, so that of two owners who go at the
+ * same moment one stays.
+ */
+const otherOwners = (sql: Sql, accountId: number, userId: number) => sql`
+  owners as (
+    select user_id from memberships where account_id = ${accountId} and role = 'owner' order by user_id for update
+  ), others as (
+    select user_id from owners where user_id <> ${userId}
+  )`
+
+/** Who acts; null for a command. `keep` is the session that does not end. */
+interface Actor {
+  readonly by: number | null
+  readonly accountId: number
+  readonly keep?: string | null
+}
+
+/** Gives a member another role, and ends their sessions. */
+export async function setRole(
+  sql: Sql,
+  { by, accountId, keep = null }: Actor,
+  userId: number,
+  role: Role
+): Promise<MemberChange> {
+  const [row] = await sql<[{ isThere: boolean; isDone: boolean }]>`
+    with ${otherOwners(sql, accountId, userId)}, member as (
+      select user_id, role from memberships where account_id = ${accountId} and user_id = ${userId}
+    ), changed as (
+      update memberships m set role = ${role}
+      where m.account_id = ${accountId} and m.user_id = ${userId} and m.role <> ${role}
+        and (m.role <> 'owner' or exists (select from others))
+      returning m.user_id, ${announcePeople(sql)} as announced
+    ), ended as (
+      delete from web_sessions where user_id in (select user_id from changed) and digest is distinct from ${keep}::bytea
+    ), audited as (
+      ${auditOf(sql, { by, action: 'member.role', accountId, detail: { user: userId, role } }, sql`changed`)}
+    )
+    select exists (select from member) as "isThere",
+      exists (select from changed) or exists (select from member where role = ${role}) as "isDone"`
+  return row.isDone ? 'done' : row.isThere ? 'last' : 'missing'
+}
+
+/** Takes a member out of the account, and ends their sessions and links. */
+export async function removeMember(sql: Sql, { by, accountId }: Actor, userId: number): Promise<MemberChange> {
+  const [row] = await sql<[{ isThere: boolean; isDone: boolean }]>`
+    with ${otherOwners(sql, accountId, userId)}, member as (
+      select user_id from memberships where account_id = ${accountId} and user_id = ${userId}
+    ), gone as (
+      delete from memberships m
+      where m.account_id = ${accountId} and m.user_id = ${userId}
+        and (m.role <> 'owner' or exists (select from others))
+      returning m.user_id, ${announcePeople(sql)} as announced
+    ), ended as (
+      delete from web_sessions where user_id in (select user_id from gone)
+    ), links as (
+      delete from sign_in_links where user_id in (select user_id from gone)
+    ), audited as (
+      ${auditOf(sql, { by, action: 'member.remove', accountId, detail: { user: userId } }, sql`gone`)}
+    )
+    select exists (select from member) as "isThere", exists (select from gone) as "isDone"`
+  return row.isDone ? 'done' : row.isThere ? 'last' : 'missing'
+}

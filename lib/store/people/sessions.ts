@@ -1,0 +1,161 @@
+/**
+ * Where people are signed in. Whatever changes what a session may do also notifies all server processes, on the channel of
+ * the keys, so that they forget what they remember.
+ */
+import type { Sql } from 'postgres'
+import type { Role } from '../../people/roles.ts'
+import { KEYS_CHANNEL } from '../projects/keys.ts'
+import { auditOf } from './audit.ts'
+
+/** A session ends so long after it was last used, and so long after it was made, whatever comes first. */
+export const SESSION_DAYS = 30
+const MOST_DAYS = 90
+const MAX_AGENT = 200
+
+/** The notice on KEYS_CHANNEL. No id of a key has spaces, so it cannot be one. */
+const PEOPLE_CHANGED = 'people have changed'
+
+/** Tells the listeners, from a list of columns, that people or sessions have changed. */
+export const announcePeople = (sql: Sql) => sql`pg_notify(${KEYS_CHANNEL}, ${PEOPLE_CHANGED})`
+
+/** Who asks, by the digest of a session or by the address that a trusted proxy gives, and for which project if any. */
+export interface Visiting {
+  readonly digest: string | null
+  readonly email: string | null
+  readonly slug: string | null
+}
+
+export interface VisitRow {
+  /** The place in the list that was asked. */
+  readonly place: number
+  readonly userId: number
+  readonly email: string
+  readonly name: string
+  readonly hasPassword: boolean
+  /** Null if a proxy vouches. */
+  readonly seenAt: string | null
+  readonly expiresAt: string | null
+  /** Null if no project was asked for, there is none, or the user is no member of its account. */
+  readonly projectId: number | null
+  readonly accountId: number | null
+  readonly role: Role | null
+}
+
+/** Reads who asks, and what they are in the project, for several at once. Whoever is nobody is left out. */
+export async function readVisits(sql: Sql, asked: readonly Visiting[]): Promise<VisitRow[]> {
+  return sql<VisitRow[]>`
+    select a.place::int as place, u.id as "userId", u.email, u.name, u.password is not null as "hasPassword",
+      s.seen_at as "seenAt", s.expires_at as "expiresAt", p.id as "projectId", m.account_id as "accountId", m.role
+    from unnest(
+      ${asked.map(({ digest }) => digest)}::bytea[], ${asked.map(({ email }) => email)}::text[],
+      ${asked.map(({ slug }) => slug)}::text[]
+    ) with ordinality as a (digest, email, slug, place)
+    left join web_sessions s on s.digest = a.digest and s.expires_at > now()
+    cross join lateral (
+      select * from users where id = s.user_id
+      union all
+      select * from users where email = a.email
+    ) u
+    left join (projects p join memberships m on m.account_id = p.account_id) on p.slug = a.slug and m.user_id = u.id`
+}
+
+/** Marks sessions as used now, unless that was done in the last five minutes, which moves their end. */
+export async function touchSessions(sql: Sql, digests: readonly string[]): Promise<void> {
+  await sql`
+    update web_sessions s set seen_at = now(),
+      expires_at = least(now() + ${SESSION_DAYS} * interval '1 day', s.created_at + ${MOST_DAYS} * interval '1 day')
+    from (
+      select digest from web_sessions where digest = any (${digests as string[]}::bytea[])
+        and seen_at <= now() - interval '5 minutes' and expires_at > now()
+      order by digest for update
+    ) due
+    where s.digest = due.digest`
+}
+
+/** What is stored of a new session. */
+export interface NewSession {
+  readonly digest: string
+  readonly agent: string
+  /** The session that the browser had before, which ends. */
+  readonly replaces: string | undefined
+}
+
+/**
+ * Steps of a statement that make a session for the user in `source`, a step with the column user_id: `made` has the user.
+ */
+export function makingSession(sql: Sql, session: NewSession, means: 'link' | 'password', source: ReturnType<Sql>) {
+  const { digest, agent, replaces = null } = session
+  return sql`
+    made as (
+      insert into web_sessions (digest, user_id, expires_at, agent, means)
+      select ${digest}::bytea, user_id, now() + ${SESSION_DAYS} * interval '1 day', ${agent.slice(0, MAX_AGENT)}, ${means}
+      from ${source}
+      returning user_id
+    ), replaced as (
+      delete from web_sessions where digest = ${replaces}::bytea and exists (select from made)
+    ), expired as (
+      delete from web_sessions where expires_at <= now() and exists (select from made)
+    ), audited as (
+      ${auditOf(sql, { by: 'source', action: 'sign-in', detail: { means } }, sql`made`)}
+    )`
+}
+
+/** The user of a session; undefined if there is none. */
+export async function userOfSession(sql: Sql, digest: string): Promise<number | undefined> {
+  const [row] = await sql<{ userId: number }[]>`
+    select user_id as "userId" from web_sessions where digest = ${digest}::bytea and expires_at > now()`
+  return row?.userId
+}
+
+/** A session as its user is shown it. */
+export interface SessionRow {
+  /** The digest, which opens nothing. */
+  readonly id: string
+  readonly createdAt: string
+  readonly seenAt: string
+  readonly expiresAt: string
+  readonly agent: string
+  readonly means: string
+}
+
+/** Where a user is signed in, the last used first. */
+export async function listSessions(sql: Sql, userId: number): Promise<SessionRow[]> {
+  return sql<SessionRow[]>`
+    select digest as id, created_at as "createdAt", seen_at as "seenAt", expires_at as "expiresAt", agent, means
+    from web_sessions where user_id = ${userId} and expires_at > now() order by seen_at desc, digest`
+}
+
+/** Ends one session of a user. False if there is none. */
+export async function endSession(sql: Sql, userId: number, digest: string): Promise<boolean> {
+  const [row] = await sql<[{ ended: boolean }]>`
+    with gone as (
+      delete from web_sessions where digest = ${digest}::bytea and user_id = ${userId}
+      returning user_id, ${announcePeople(sql)} as announced
+    ), audited as (
+      ${auditOf(sql, { by: 'source', action: 'sign-out' }, sql`gone`)}
+    )
+    select exists (select from gone) as ended`
+  return row.ended
+}
+
+/** Ends every session of a user and uses up their links. Returns how many sessions were ended. */
+export async function endAllSessions(sql: Sql, userId: number, by: number | null): Promise<number> {
+  const [row] = await sql<[{ ended: number }]>`
+    with gone as (
+      delete from web_sessions where user_id = ${userId} returning user_id
+    ), links as (
+      delete from sign_in_links where user_id = ${userId}
+    ), audited as (
+      ${auditOf(sql, { by, action: 'sign-out', detail: { user: userId } }, sql`gone`)}
+    )
+    select count(*)::int as ended, ${announcePeople(sql)} as announced from gone`
+  return row.ended
+}
+
+/** How many sessions have not ended, and of how many users. */
+export async function countSessions(sql: Sql): Promise<{ users: number; sessions: number }> {
+  const [row] = await sql<[{ users: number; sessions: number }]>`
+    select (select count(*)::int from users) as users,
+      (select count(*)::int from web_sessions where expires_at > now()) as sessions`
+  return row
+}

@@ -1,0 +1,98 @@
+/**
+ * Builds the dashboard's page into build/dashboard: scripts and styles whose names hold their hashes, each with its
+ * Brotli form beside it, `manifest.json`, which says the names, and the licences of what is built in.
+ */
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { basename, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { brotliCompress, constants } from 'node:zlib'
+import { type BuildOptions, build, type Metafile } from 'esbuild'
+import { lexerAlone } from './lexer-alone.ts'
+
+const ROOT = fileURLToPath(new URL('.', import.meta.resolve('#package.json')))
+const APP = join(ROOT, 'plugins/dashboard/app')
+const OUT = join(ROOT, 'build/dashboard')
+const COMPRESSED = /\.(?:js|css)$/
+
+/** Of what becomes part of the page. */
+const LICENCES = ['preact/LICENSE', 'marked/LICENSE']
+
+/** The two newest years of browsers. */
+const TARGET = ['chrome120', 'firefox121', 'safari17.4']
+const SHARED: BuildOptions = {
+  absWorkingDir: ROOT,
+  bundle: true,
+  minify: true,
+  format: 'esm',
+  target: TARGET,
+  outdir: OUT,
+  entryNames: '[name].[hash]',
+  chunkNames: '[name].[hash]',
+  metafile: true,
+  legalComments: 'none',
+  banner: { js: '/* With preact and marked, whose licences are in licences.txt. */' },
+  logLevel: 'warning'
+}
+
+/** What the server's shell names, by what it is. */
+export interface Manifest {
+  readonly app: string
+  readonly css: string
+  /** Modules that `app` imports at once; the shell has them loaded beside it. */
+  readonly preload: readonly string[]
+  /** The page of a trace, which is loaded with the first trace. */
+  readonly trace: string
+  /** The worker that searches. */
+  readonly search: string
+}
+
+await rm(OUT, { recursive: true, force: true })
+await mkdir(OUT, { recursive: true })
+const worker = await build({ ...SHARED, entryPoints: [join(APP, 'search.ts')] })
+const search = onlyOutput(worker.metafile!, 'search.ts')
+const page = await build({
+  ...SHARED,
+  entryPoints: [{ in: join(APP, 'main.tsx'), out: 'app' }, join(APP, 'app.css')],
+  splitting: true,
+  plugins: [lexerAlone],
+  jsx: 'automatic',
+  jsxImportSource: 'preact',
+  // The page makes the worker by its address.
+  define: { SEARCH_WORKER: JSON.stringify(search) }
+})
+const app = onlyOutput(page.metafile!, 'main.tsx')
+const manifest: Manifest = {
+  app,
+  css: onlyOutput(page.metafile!, 'app.css'),
+  preload: importsOf(page.metafile!, app),
+  trace: onlyOutput(page.metafile!, 'pages/trace.tsx'),
+  search
+}
+await writeFile(join(OUT, 'licences.txt'), (await Promise.all(LICENCES.map(readLicence))).join('\n\n'))
+await writeFile(join(OUT, 'manifest.json'), `${JSON.stringify(manifest, null, 2)}\n`)
+for (const { outputs } of [worker.metafile!, page.metafile!]) await Promise.all(Object.keys(outputs).map(compress))
+
+async function readLicence(file: string): Promise<string> {
+  return `${file}\n\n${await readFile(join(ROOT, 'node_modules', file), 'utf8')}`
+}
+
+/** The name of the file that an entry was built into. */
+function onlyOutput({ outputs }: Metafile, entry: string): string {
+  const [found] = Object.entries(outputs).find(([, { entryPoint }]) => entryPoint?.endsWith(`app/${entry}`)) ?? []
+  if (found === undefined) throw new Error(`${entry} was not built`)
+  return basename(found)
+}
+
+function importsOf({ outputs }: Metafile, name: string): string[] {
+  const [, output] = Object.entries(outputs).find(([path]) => basename(path) === name)!
+  return output.imports.filter(({ kind }) => kind === 'import-statement').map(({ path }) => basename(path))
+}
+
+async function compress(path: string): Promise<void> {
+  if (!COMPRESSED.test(path)) return
+  const file = join(ROOT, path)
+  const bytes = await readFile(file)
+  const params = { [constants.BROTLI_PARAM_QUALITY]: 11, [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length }
+  await writeFile(`${file}.br`, await promisify<Uint8Array, object, Buffer>(brotliCompress)(bytes, { params }))
+}

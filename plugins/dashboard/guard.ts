@@ -1,0 +1,82 @@
+/**
+ * What keeps other pages away from the dashboard, before anybody looks at a session. A page of another site may have its
+ * name rebound to the address of this server, or send requests to it from the visitor's browser.
+ */
+import { isIP } from 'node:net'
+import type { Config } from '../../lib/config.ts'
+import { Refusal } from '../../lib/errors.ts'
+import type { RequestOf, RouteOptions } from '../../lib/http/route.ts'
+
+/** Headers of every answer under /app. The policy `spoor` of Trusted Types makes the address of the page's worker. */
+export const HEADERS = {
+  'Content-Security-Policy':
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; media-src data: blob:; " +
+    "connect-src 'self'; worker-src 'self'; form-action 'self'; base-uri 'self'; frame-ancestors 'none'; " +
+    "require-trusted-types-for 'script'; trusted-types spoor",
+  'Cross-Origin-Opener-Policy': 'same-origin',
+  'Cross-Origin-Resource-Policy': 'same-origin',
+  'Referrer-Policy': 'no-referrer',
+  'X-Content-Type-Options': 'nosniff',
+  'Permissions-Policy': 'camera=(), geolocation=(), microphone=()'
+}
+
+const DEFAULT_PORTS: Readonly<Record<string, string>> = { 'http:': '80', 'https:': '443' }
+
+type Guarded = Pick<RequestOf<unknown>, 'headers'>
+
+/** Makes the guard of a route. `baseUrl` is BASE_URL. */
+export function siteGuard(
+  { baseUrl }: Pick<Config, 'baseUrl'>,
+  { method, path }: Pick<RouteOptions, 'method' | 'path'>
+) {
+  const isData = path.startsWith('/app/api/')
+  const hosts = baseUrl === undefined ? undefined : hostsOf(new URL(baseUrl))
+  const origin = baseUrl === undefined ? undefined : new URL(baseUrl).origin
+  return ({ headers }: Guarded) => {
+    const host = (headers.host as string | undefined)?.toLowerCase() ?? ''
+    if (!(hosts === undefined ? isSafeHost(host) : hosts.includes(host))) throw wrongHost(hosts?.[0])
+    const isOwn = method === 'GET' ? !isData || isReadable(headers) : isOwnPage(headers, origin ?? `http://${host}`)
+    if (!isOwn) throw new Refusal('forbidden', 'Only pages of the dashboard itself may ask for this.')
+    if (method === 'GET') return {}
+    if (method !== 'DELETE' && !isJson(headers['content-type'])) {
+      throw new Refusal('invalid_request', 'Content-Type: must be application/json')
+    }
+    return {}
+  }
+}
+
+/** The forms in which a browser sends the host of an address. */
+function hostsOf({ host, hostname, protocol }: URL): string[] {
+  return host === hostname ? [host, `${host}:${DEFAULT_PORTS[protocol]}`] : [host]
+}
+
+/**
+ * Without BASE_URL, hosts that nobody's name server answers for: names of this machine for itself, and addresses. What is
+ * typed as an address is not looked up, so it cannot be rebound.
+ */
+function isSafeHost(host: string): boolean {
+  const [, bracketed, plain] = /^(?:\[([\da-f:.]+)\]|([\w.-]+))(?::\d{1,5})?$/.exec(host) ?? []
+  return bracketed !== undefined ? isIP(bracketed) === 6 : plain === 'localhost' || isIP(plain ?? '') === 4
+}
+
+function wrongHost(own: string | undefined): Refusal {
+  const rule =
+    own === undefined
+      ? 'open the dashboard at an address or as localhost, or set BASE_URL to the address under which browsers reach it'
+      : `must be ${own}, as BASE_URL says; a proxy in front must pass it on`
+  return new Refusal('forbidden', `Host: ${rule}`)
+}
+
+/** Whether a page of this origin sent the request. Old browsers do not say Sec-Fetch-Site, nor new ones over plain http. */
+function isOwnPage({ 'sec-fetch-site': site, origin }: Guarded['headers'], own: string): boolean {
+  return site === undefined ? typeof origin === 'string' && origin.toLowerCase() === own : site === 'same-origin'
+}
+
+/**
+ * Whether data may be read: by a page of this origin, by somebody who typed the address, or by what is no browser. Another
+ * page would not see the answer, but could tell from its time or size what there is.
+ */
+const isReadable = ({ 'sec-fetch-site': site }: Guarded['headers']): boolean =>
+  site === undefined || site === 'same-origin' || site === 'none'
+
+const isJson = (type: string | string[] | undefined): boolean => /^application\/json *(?:;|$)/i.test(String(type ?? ''))

@@ -1,0 +1,27 @@
+/**
+ * The dashboard: a page for people, and the routes that it asks. They are no part of the API, and stand in no document.
+ * They take a session (a cookie) where those of the API take a key, and neither is any use for the other.
+ */
+import type { App } from '../../lib/app.ts'
+import judging from './judging.ts'
+import keys from './keys.ts'
+import lists from './lists.ts'
+import members from './members.ts'
+import pages from './pages.ts'
+import project from './project.ts'
+import session from './session.ts'
+import signIn from './sign-in.ts'
+import trace from './trace.ts'
+
+export default async function dashboard(app: App): Promise<void> {
+  if (!app.config.dashboard) return
+  await pages(app)
+  signIn(app)
+  session(app)
+  lists(app)
+  trace(app)
+  judging(app)
+  project(app)
+  keys(app)
+  members(app)
+}

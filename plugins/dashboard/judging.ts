@@ -1,0 +1,79 @@
+/** What members do with a trace: they score it and note what they know of it. Owners delete it. */
+import type { App } from '../../lib/app.ts'
+import { Refusal } from '../../lib/errors.ts'
+import { found } from '../../lib/http/refuse.ts'
+import { JsonText, type RequestOf } from '../../lib/http/route.ts'
+import { deleteTrace } from '../../lib/store/deletion.ts'
+import type { Act, Action } from '../../lib/store/people/audit.ts'
+import { addScore, deleteScore, newScoreId, readAuthor } from '../../lib/store/scores.ts'
+import { readScore } from '../scores.ts'
+import { answerMetadataPatch } from '../traces/patch.ts'
+import { IN_PROJECT, pageRoute } from './page-routes.ts'
+
+const TRACE = `${IN_PROJECT}/traces/:traceId`
+
+type Acting = Pick<RequestOf<unknown>, 'visitor' | 'project'>
+
+/** What is written down of an act in a project. */
+export function actOf({ visitor, project }: Acting, action: Action, detail: Act['detail'] = {}): Act {
+  return { by: visitor.userId, action, accountId: project.accountId, projectId: project.id, detail }
+}
+
+export default function judging(app: App): void {
+  const { sql, ingest } = app
+
+  pageRoute(app, {
+    method: 'POST',
+    path: `${TRACE}/scores`,
+    access: 'member',
+    takesBody: true,
+    async handler({ visitor, project, traceId, payload, requestId }) {
+      const input = readScore(await ingest.parse('score', payload, project.id))
+      const annotation = { ...input, id: newScoreId(), authorId: visitor.userId }
+      const score = found(
+        await sql.write((each, attempts) => addScore(each, project.id, traceId, annotation, attempts))
+      )
+      return { status: 201, body: new JsonText(`{"ok":true,"score":${score},"requestId":"${requestId}"}`) }
+    }
+  })
+
+  pageRoute(app, {
+    method: 'DELETE',
+    path: `${TRACE}/scores/:scoreId`,
+    access: 'member',
+    async handler(request) {
+      const { visitor, project, traceId, scoreId } = request
+      const author = await sql.read(each => readAuthor(each, project.id, traceId, scoreId), request)
+      if (author === undefined) throw new Refusal('not_found', 'There is no such score on this trace.')
+      if (project.role !== 'owner' && author !== visitor.userId) {
+        throw new Refusal('forbidden', 'Members delete the scores that they gave; owners delete all.')
+      }
+      const act = actOf(request, 'score.delete', { traceId, scoreId })
+      const isDeleted = await sql.write((each, attempts) =>
+        deleteScore(each, project.id, traceId, scoreId, attempts, act)
+      )
+      found(isDeleted, 'score on this trace')
+      return { body: { ok: true, traceId, scoreId } }
+    }
+  })
+
+  pageRoute(app, {
+    method: 'PATCH',
+    path: TRACE,
+    access: 'member',
+    takesBody: true,
+    handler: request => answerMetadataPatch(app, request.project.id, request)
+  })
+
+  pageRoute(app, {
+    method: 'DELETE',
+    path: TRACE,
+    access: 'owner',
+    async handler(request) {
+      const { project, traceId } = request
+      const act = actOf(request, 'trace.delete', { traceId })
+      found(await sql.write((each, attempts) => deleteTrace(each, project.id, traceId, attempts, act)))
+      return { body: { ok: true, traceId } }
+    }
+  })
+}

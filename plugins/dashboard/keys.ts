@@ -1,0 +1,104 @@
+/** The keys of a project, for its owners. The whole key is in the answer that makes it, and in no other. */
+import Type from 'typebox'
+import { SCOPES } from '../../lib/access/keys.ts'
+import { AdminError } from '../../lib/admin/admin-error.ts'
+import { createKey, listKeys, revokeKey, rotateKey } from '../../lib/admin/keys.ts'
+import type { App } from '../../lib/app.ts'
+import { Refusal } from '../../lib/errors.ts'
+import { checkTexts } from '../../lib/http/refuse.ts'
+import type { RequestOf } from '../../lib/http/route.ts'
+import { closed } from '../../lib/schema/object.ts'
+import { EnvironmentError } from '../../lib/trace/environment.ts'
+import { actOf } from './judging.ts'
+import { bodyReader, IN_PROJECT, pageRoute, SMALL_BODY_BYTES } from './page-routes.ts'
+
+const MAX_DAYS = 3650
+
+const NewKeyBody = closed({
+  label: Type.Optional(Type.String({ maxLength: 200 })),
+  scopes: Type.Optional(Type.Array(Type.Enum([...SCOPES]), { minItems: 1, maxItems: SCOPES.length })),
+  /** Null, or left out: its traces are unassigned. */
+  environment: Type.Optional(Type.Union([Type.String({ minLength: 1, maxLength: 32 }), Type.Null()])),
+  /** Null, or left out: it never expires. */
+  expiresInDays: Type.Optional(Type.Union([Type.Integer({ minimum: 1, maximum: MAX_DAYS }), Type.Null()]))
+})
+
+export default function keys(app: App): void {
+  const { sql, config, digestSecret } = app
+  const making = { keyPrefix: config.keyPrefix, digestSecret }
+  const readNewKey = bodyReader(NewKeyBody)
+
+  pageRoute(app, {
+    method: 'GET',
+    path: `${IN_PROJECT}/keys`,
+    access: 'owner',
+    async handler(request) {
+      const { slug } = request.params
+      return { body: { keys: await sql.read(each => listKeys(each, slug), request) } }
+    }
+  })
+
+  pageRoute(app, {
+    method: 'POST',
+    path: `${IN_PROJECT}/keys`,
+    access: 'owner',
+    takesBody: true,
+    maxBodyBytes: SMALL_BODY_BYTES,
+    async handler(request) {
+      const { params, payload } = request
+      const { label, scopes, environment, expiresInDays } = readNewKey(payload)
+      checkTexts({ label })
+      const asked = {
+        project: params.slug as string,
+        label,
+        scopes: scopes && [...new Set(scopes)],
+        environment: environment ?? undefined,
+        expiresInDays: expiresInDays ?? undefined
+      }
+      const act = actOf(request, 'key.create', { label, scopes, environment })
+      const key = await refusing('invalid_request', () => sql.write(each => createKey(each, making, asked, act)))
+      return { status: 201, body: key }
+    }
+  })
+
+  pageRoute(app, {
+    method: 'POST',
+    path: `${IN_PROJECT}/keys/:keyId/rotate`,
+    access: 'owner',
+    async handler(request) {
+      const keyId = await requireKey(request)
+      const act = actOf(request, 'key.rotate', { keyId })
+      const key = await refusing('conflict', () => sql.write(each => rotateKey(each, making, keyId, act)))
+      return { status: 201, body: key }
+    }
+  })
+
+  pageRoute(app, {
+    method: 'POST',
+    path: `${IN_PROJECT}/keys/:keyId/revoke`,
+    access: 'owner',
+    async handler(request) {
+      const keyId = await requireKey(request)
+      const act = actOf(request, 'key.revoke', { keyId })
+      return { body: await sql.write(each => revokeKey(each, keyId, act)) }
+    }
+  })
+
+  /** The id in the path, if it is that of a key of the project. */
+  async function requireKey(request: Pick<RequestOf<unknown>, 'params' | 'signal'>): Promise<string> {
+    const { slug, keyId } = request.params
+    const own = await sql.read(each => listKeys(each, slug), request)
+    if (own.some(key => key.keyId === keyId)) return keyId as string
+    throw new Refusal('not_found', 'There is no such key in this project.')
+  }
+}
+
+/** Turns what the work of a command refuses into a refusal with this code. */
+async function refusing<T>(code: 'invalid_request' | 'conflict', work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    if (error instanceof AdminError || error instanceof EnvironmentError) throw new Refusal(code, error.message)
+    throw error
+  }
+}

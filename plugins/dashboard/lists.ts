@@ -1,0 +1,89 @@
+/** Lists, with the parameters and the answers that the API has, and what their filters can choose from. */
+import Type, { type Static } from 'typebox'
+import type { App } from '../../lib/app.ts'
+import { found, refuseField } from '../../lib/http/refuse.ts'
+import { JsonText } from '../../lib/http/route.ts'
+import { ScoreListQuery, TraceListQuery } from '../../lib/schema/query.ts'
+import { readFacets, readScoreNames } from '../../lib/store/lists/facets.ts'
+import { readTracesById } from '../../lib/store/lists/traces-by-id.ts'
+import { findSeenTrace } from '../../lib/store/people/users.ts'
+import { answerScoreList } from '../scores.ts'
+import { answerTraceList } from '../traces/list.ts'
+import { IN_PROJECT, pageRoute } from './page-routes.ts'
+
+/** The most traces that are asked for by their ids. */
+const MOST_IDS = 50
+const ID = /^[0-9a-f]{32}$/i
+
+const PageQuery = Type.Object(
+  { ...TraceListQuery.properties, ids: Type.Optional(Type.String({ minLength: 1 })) },
+  { additionalProperties: false }
+)
+type PageQuery = Static<typeof PageQuery>
+
+export default function lists(app: App): void {
+  const { sql } = app
+
+  pageRoute(app, {
+    method: 'GET',
+    path: `${IN_PROJECT}/traces`,
+    access: 'visitor',
+    query: PageQuery,
+    async handler(request) {
+      const { project, query } = request
+      const { ids, ...others } = query
+      if (ids === undefined) return answerTraceList(app, project.id, others, request)
+      const wanted = readIds(ids, others)
+      const traces = await sql.read(each => readTracesById(each, project.id, wanted), request)
+      return { body: new JsonText(`{"traces":${traces},"nextCursor":null,"prevCursor":null,"pageSize":${MOST_IDS}}`) }
+    }
+  })
+
+  pageRoute(app, {
+    method: 'GET',
+    path: `${IN_PROJECT}/scores`,
+    access: 'visitor',
+    query: ScoreListQuery,
+    handler: request => answerScoreList(app, request.project.id, request.query, request)
+  })
+
+  pageRoute(app, {
+    method: 'GET',
+    path: `${IN_PROJECT}/facets`,
+    access: 'visitor',
+    async handler(request) {
+      return { body: await sql.read(each => readFacets(each, request.project.id), request) }
+    }
+  })
+
+  pageRoute(app, {
+    method: 'GET',
+    path: `${IN_PROJECT}/score-names`,
+    access: 'visitor',
+    async handler(request) {
+      return { body: await sql.read(each => readScoreNames(each, request.project.id), request) }
+    }
+  })
+
+  // What a log or an alert can link to: it knows the trace, and not in which project the reader sees it.
+  pageRoute(app, {
+    method: 'GET',
+    path: '/app/api/traces/:traceId',
+    access: 'visitor',
+    async handler(request) {
+      const { visitor, traceId } = request
+      const slug = await sql.read(each => findSeenTrace(each, visitor.userId, traceId), request)
+      return { body: { slug: found(slug, 'trace in a project of yours') } }
+    }
+  })
+}
+
+/** The ids in the parameter, which stands alone. */
+function readIds(text: string, others: Omit<PageQuery, 'ids'>): string[] {
+  const [other] = Object.keys(others)
+  if (other !== undefined) refuseField(other, 'cannot be combined with ids')
+  const ids = text.split(',')
+  if (ids.length > MOST_IDS) refuseField('ids', `must be at most ${MOST_IDS}`)
+  if (!ids.every(id => ID.test(id))) refuseField('ids', 'must be 32 hexadecimal characters each, separated by commas')
+  return ids.map(id => id.toLowerCase())
+}

@@ -1,0 +1,138 @@
+/** The members of the project's account, for its owners. Nothing is mailed: an owner gets a link, and passes it on. */
+import Type from 'typebox'
+import type { App } from '../../lib/app.ts'
+import { Refusal } from '../../lib/errors.ts'
+import { found, refuseField } from '../../lib/http/refuse.ts'
+import type { RequestOf } from '../../lib/http/route.ts'
+import { dashboardAddress } from '../../lib/people/address.ts'
+import { EMAIL_RULE, readEmail } from '../../lib/people/email.ts'
+import { ROLES } from '../../lib/people/roles.ts'
+import { digestToken, makeToken } from '../../lib/people/tokens.ts'
+import { closed } from '../../lib/schema/object.ts'
+import {
+  inviteMember,
+  linkMember,
+  listMembers,
+  type MemberChange,
+  type MemberRow,
+  readMember,
+  removeMember,
+  setRole
+} from '../../lib/store/people/members.ts'
+import { bodyReader, IN_PROJECT, pageRoute, SMALL_BODY_BYTES } from './page-routes.ts'
+
+const MEMBER = `${IN_PROJECT}/members/:userId`
+const Role = Type.Enum([...ROLES])
+const InvitationBody = closed({ email: Type.String({ maxLength: 500 }), role: Role })
+const RoleBody = closed({ role: Role })
+
+/** As large as an int of PostgreSQL's. */
+const MAX_ID = 2 ** 31 - 1
+
+type Asking = Pick<RequestOf<unknown>, 'visitor' | 'project'>
+
+export default function members(app: App): void {
+  const { sql } = app
+  const readInvitation = bodyReader(InvitationBody)
+  const readRole = bodyReader(RoleBody)
+
+  pageRoute(app, {
+    method: 'GET',
+    path: `${IN_PROJECT}/members`,
+    access: 'owner',
+    async handler(request) {
+      const { project, visitor } = request
+      const rows = await sql.read(each => listMembers(each, project.accountId), request)
+      return { body: { members: rows.map(row => shown(row, visitor.userId)) } }
+    }
+  })
+
+  pageRoute(app, {
+    method: 'POST',
+    path: `${IN_PROJECT}/members`,
+    access: 'owner',
+    takesBody: true,
+    maxBodyBytes: SMALL_BODY_BYTES,
+    async handler(request) {
+      const { email: given, role } = readInvitation(request.payload)
+      const email = readEmail(given) ?? refuseField('email', EMAIL_RULE)
+      const token = makeToken()
+      const invitation = { email, role, link: digestToken(token) as string }
+      const invited = await sql.write(each => inviteMember(each, acting(request), invitation))
+      if (invited === 'known') throw new Refusal('conflict', 'email: is a member of this account already')
+      if (invited === 'elsewhere') {
+        const rule = 'is a member of another account, so only `spoor user add` on the server can add them'
+        throw new Refusal('conflict', `email: ${rule}`)
+      }
+      return { status: 201, body: { member: await readShown(request, invited), link: linkOf(request, token) } }
+    }
+  })
+
+  pageRoute(app, {
+    method: 'POST',
+    path: `${MEMBER}/link`,
+    access: 'owner',
+    async handler(request) {
+      const userId = await requireMember(request)
+      const token = makeToken()
+      const isLinked = await sql.write(each => linkMember(each, acting(request), userId, digestToken(token) as string))
+      if (!isLinked) {
+        const rule = 'a link would open their other accounts too, so only `spoor user link` on the server makes one'
+        throw new Refusal('conflict', `This member has other accounts: ${rule}.`)
+      }
+      return { status: 201, body: { link: linkOf(request, token) } }
+    }
+  })
+
+  pageRoute(app, {
+    method: 'PATCH',
+    path: MEMBER,
+    access: 'owner',
+    takesBody: true,
+    maxBodyBytes: SMALL_BODY_BYTES,
+    async handler(request) {
+      const { role } = readRole(request.payload)
+      const userId = await requireMember(request)
+      const actor = { ...acting(request), keep: request.visitor.session }
+      check(await sql.write(each => setRole(each, actor, userId, role)))
+      return { body: { member: await readShown(request, userId) } }
+    }
+  })
+
+  pageRoute(app, {
+    method: 'DELETE',
+    path: MEMBER,
+    access: 'owner',
+    async handler(request) {
+      const userId = await requireMember(request)
+      check(await sql.write(each => removeMember(each, acting(request), userId)))
+      return { body: { ok: true } }
+    }
+  })
+
+  /** The user in the path, if they are a member of the account. */
+  async function requireMember({ params, project }: Pick<RequestOf<unknown>, 'params' | 'project'>): Promise<number> {
+    const { userId = '' } = params
+    const id = /^[1-9]\d{0,9}$/.test(userId) && Number(userId) <= MAX_ID ? Number(userId) : undefined
+    const member = id === undefined ? undefined : await sql.read(each => readMember(each, project.accountId, id))
+    return found(member, 'member in this account').id
+  }
+
+  /** The member as the page shows them; undefined if another owner has just removed them. */
+  async function readShown({ project, visitor }: Asking, userId: number) {
+    const row = await sql.read(each => readMember(each, project.accountId, userId))
+    return row && shown(row, visitor.userId)
+  }
+}
+
+const acting = ({ visitor, project }: Asking) => ({ by: visitor.userId, accountId: project.accountId })
+
+const shown = (row: MemberRow, own: number) => ({ ...row, own: row.id === own })
+
+const linkOf = ({ baseUrl }: Pick<RequestOf<unknown>, 'baseUrl'>, token: string) => dashboardAddress(baseUrl, token)
+
+function check(change: MemberChange): void {
+  if (change === 'last')
+    throw new Refusal('conflict', 'The account would be left without an owner: make another first.')
+  if (change === 'missing') throw new Refusal('not_found', 'There is no such member in this account.')
+}

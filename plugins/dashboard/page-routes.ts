@@ -1,0 +1,58 @@
+/** How the dashboard's routes are registered: none without its guard and headers. */
+import Type, { type Static, type TObject, type TSchema } from 'typebox'
+import type { App } from '../../lib/app.ts'
+import { Refusal } from '../../lib/errors.ts'
+import type { Reply, RequestOf, RouteOptions } from '../../lib/http/route.ts'
+import { checker } from '../../lib/schema/check.ts'
+import { readBody } from '../../lib/trace/body.ts'
+import { HEADERS, siteGuard } from './guard.ts'
+
+/** A project and what is under it. */
+export const IN_PROJECT = '/app/api/p/:slug'
+
+/** The most bytes of a body that only has a few short fields. */
+export const SMALL_BODY_BYTES = 16_384
+
+const NO_QUERY = Type.Object({})
+
+/** What differs from route to route. The routes are in no document, so nothing describes them. */
+export type PageRoute<Q extends TObject = typeof NO_QUERY> = Pick<
+  RouteOptions<Q>,
+  'method' | 'path' | 'access' | 'query' | 'takesBody' | 'maxBodyBytes' | 'handler'
+>
+
+/** Registers a route of the dashboard. */
+export function pageRoute<Q extends TObject = typeof NO_QUERY>(app: App, route: PageRoute<Q>): void {
+  app.route<Q>({
+    ...route,
+    handler: route.method === 'GET' ? route.handler : thenForget(app, route.handler),
+    summary: '',
+    replies: {},
+    answerHeaders: HEADERS,
+    guard: siteGuard(app.config, route)
+  })
+}
+
+/**
+ * Whoever changes who may do what sees it with the next request. The notice of the database, by which other processes hear
+ * of it, may come later than the answer. Strangers make nobody forget anything: a flood of theirs would cost others time.
+ */
+function thenForget<Q>(app: App, handler: Handler<Q>): Handler<Q> {
+  return async request => {
+    const reply = await handler(request)
+    if (request.visitor !== undefined) app.forget()
+    return reply
+  }
+}
+
+type Handler<Q> = (request: RequestOf<Q>) => Reply | Promise<Reply>
+
+/** Makes the reader of a small body. It throws `invalid_json` and `invalid_request`. */
+export function bodyReader<T extends TSchema>(schema: T): (payload: Uint8Array) => Static<T> {
+  const { check, explain } = checker(schema)
+  return payload => {
+    const { value } = readBody(payload, 'invalid_request')
+    if (!check(value)) throw new Refusal('invalid_request', explain(value))
+    return value
+  }
+}

@@ -1,0 +1,132 @@
+/**
+ * The page: one HTML shell for every address under /app, without any data in it, and the files that the build made of
+ * plugins/dashboard/app. Their names have a hash of what they hold, so browsers may keep them for ever.
+ */
+import { readdir, readFile } from 'node:fs/promises'
+import { extname } from 'node:path'
+import type { App } from '../../lib/app.ts'
+import { Refusal } from '../../lib/errors.ts'
+import { found } from '../../lib/http/refuse.ts'
+import { Content, type Reply } from '../../lib/http/route.ts'
+import { pageRoute } from './page-routes.ts'
+
+const BUILT = new URL('build/dashboard/', import.meta.resolve('#package.json'))
+const MANIFEST = 'manifest.json'
+
+const TYPES: Readonly<Record<string, string>> = {
+  '.js': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.svg': 'image/svg+xml',
+  '.woff2': 'font/woff2'
+}
+const HTML = 'text/html; charset=utf-8'
+const FOR_EVER = 'public, max-age=31536000, immutable'
+
+/** The names of the files that the shell asks for. */
+interface Manifest {
+  readonly app: string
+  readonly css: string
+  /** Modules that the page imports at once. */
+  readonly preload?: readonly string[]
+}
+
+export default async function pages(app: App): Promise<void> {
+  const { baseUrl } = app.config
+  const base = baseUrl === undefined ? '' : new URL(baseUrl).pathname.replace(/\/+$/, '')
+  const files = new Set(await readdir(BUILT).catch(() => []))
+  const shell = files.has(MANIFEST) ? shellOf(base, await readManifest()) : NOT_BUILT
+
+  app.route({
+    method: 'GET',
+    path: '/',
+    access: 'public',
+    summary: 'Go to the dashboard',
+    replies: {},
+    handler({ headers }): Reply {
+      if (!isBrowser(headers.accept)) throw new Refusal('not_found', 'There is nothing at this address.')
+      return { status: 302, headers: { Location: `${baseUrl ?? ''}/app`, Vary: 'Accept' } }
+    }
+  })
+
+  for (const path of ['/app', '/app/*']) {
+    pageRoute(app, {
+      method: 'GET',
+      path,
+      access: 'public',
+      handler: () => ({ body: new Content(HTML, shell) })
+    })
+  }
+
+  pageRoute(app, {
+    method: 'GET',
+    path: '/app/api/*',
+    access: 'public',
+    handler() {
+      throw new Refusal('not_found', 'There is nothing at this address.')
+    }
+  })
+
+  const assets = new Map<string, Promise<Buffer>>()
+  pageRoute(app, {
+    method: 'GET',
+    path: '/app/assets/:file',
+    access: 'public',
+    async handler({ params, headers }): Promise<Reply> {
+      const { file = '' } = params
+      const type = found(files.has(file) && TYPES[extname(file)], 'file')
+      const isPacked = files.has(`${file}.br`) && acceptsBrotli(headers['accept-encoding'])
+      const name = isPacked ? `${file}.br` : file
+      const bytes = assets.get(name) ?? readFile(new URL(name, BUILT))
+      assets.set(name, bytes)
+      const own = { 'Cache-Control': FOR_EVER, Vary: 'Accept-Encoding' }
+      return {
+        headers: isPacked ? { ...own, 'Content-Encoding': 'br' } : own,
+        body: new Content(type, await bytes)
+      }
+    }
+  })
+}
+
+async function readManifest(): Promise<Manifest> {
+  return JSON.parse(await readFile(new URL(MANIFEST, BUILT), 'utf8'))
+}
+
+/** `base` is the path of BASE_URL, which has no character that HTML would need escaped but &. */
+function shellOf(base: string, { app, css, preload = [] }: Manifest): string {
+  const preloads = preload.map(name => `<link rel="modulepreload" href="assets/${name}">\n`).join('')
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>spoor</title>
+<base href="${base.replaceAll('&', '&amp;')}/app/">
+<link rel="icon" href="../docs/icon.svg">
+<link rel="stylesheet" href="assets/${css}">
+${preloads}<script type="module" src="assets/${app}"></script>
+</head>
+<body>
+<div id="app"></div>
+<noscript>The dashboard needs JavaScript, all of which this server sends.</noscript>
+</body>
+</html>
+`
+}
+
+const NOT_BUILT = `<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><title>spoor</title></head>
+<body>
+<h1>The dashboard was not built</h1>
+<p>Its files are missing beside the server. Run <code>npm run build</code> and start the server again.</p>
+</body>
+</html>
+`
+
+const isBrowser = (accept: string | string[] | undefined): boolean =>
+  /(?:^|[,\s])text\/html\b/i.test(String(accept ?? ''))
+
+function acceptsBrotli(header: string | string[] | undefined): boolean {
+  return /(?:^|[,\s])br(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))/i.test(String(header ?? ''))
+}

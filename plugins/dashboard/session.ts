@@ -1,0 +1,124 @@
+/** Who is signed in, where, and with which password. */
+import Type from 'typebox'
+import type { App } from '../../lib/app.ts'
+import { Refusal } from '../../lib/errors.ts'
+import { found, refuseField } from '../../lib/http/refuse.ts'
+import { subjectsOf } from '../../lib/people/attempts.ts'
+import { faultOfPassword, hashPassword, isPassword } from '../../lib/people/passwords.ts'
+import { digestToken } from '../../lib/people/tokens.ts'
+import type { Visitor } from '../../lib/people/visit.ts'
+import { closed } from '../../lib/schema/object.ts'
+import { countAttempt, hasPasswords, readPassword, setPassword } from '../../lib/store/people/passwords.ts'
+import { endSession, listSessions } from '../../lib/store/people/sessions.ts'
+import { listSeenProjects } from '../../lib/store/people/users.ts'
+import { bodyReader, pageRoute, SMALL_BODY_BYTES } from './page-routes.ts'
+
+const PasswordBody = closed({
+  /** The one so far; left out if there is none. */
+  current: Type.Optional(Type.String({ maxLength: 4000 })),
+  /** Null: from now on none. */
+  password: Type.Union([Type.String({ maxLength: 4000 }), Type.Null()])
+})
+
+const SESSION_ID = /^[0-9a-f]{64}$/
+
+export default function session(app: App): void {
+  const { sql, cookie, config } = app
+  const readPasswords = bodyReader(PasswordBody)
+
+  pageRoute(app, {
+    method: 'GET',
+    path: '/app/api/session',
+    access: 'guest',
+    async handler(request) {
+      const visitor = request.visitor as Visitor | undefined
+      const signIn = {
+        password: await sql.read(each => hasPasswords(each), request),
+        oidc: false,
+        proxy: config.authProxy !== undefined,
+        signOutUrl: config.authProxy?.signOutUrl ?? null
+      }
+      if (visitor === undefined) return { body: { user: null, projects: [], signIn } }
+      const { userId: id, email, name, hasPassword } = visitor
+      const projects = await sql.read(each => listSeenProjects(each, id), request)
+      // Each look prolongs the cookie, as it does the session.
+      const token = visitor.session === null ? undefined : cookie.read(request.headers.cookie as string | undefined)
+      return {
+        ...(token !== undefined && { headers: { 'Set-Cookie': cookie.keep(token) } }),
+        body: { user: { id, email, name, hasPassword }, projects, signIn }
+      }
+    }
+  })
+
+  pageRoute(app, {
+    method: 'DELETE',
+    path: '/app/api/session',
+    access: 'guest',
+    async handler({ visitor, headers }) {
+      const token = cookie.read(headers.cookie as string | undefined)
+      const digest = token === undefined ? undefined : digestToken(token)
+      const user = visitor as Visitor | undefined
+      if (user !== undefined && digest !== undefined) {
+        await sql.write(each => endSession(each, user.userId, digest))
+      }
+      return { status: 204, headers: { 'Set-Cookie': cookie.forget() } }
+    }
+  })
+
+  pageRoute(app, {
+    method: 'GET',
+    path: '/app/api/sessions',
+    access: 'visitor',
+    async handler(request) {
+      const { userId, session: current } = request.visitor
+      const rows = await sql.read(each => listSessions(each, userId), request)
+      return { body: { sessions: rows.map(row => ({ ...row, current: row.id === current })) } }
+    }
+  })
+
+  pageRoute(app, {
+    method: 'DELETE',
+    path: '/app/api/sessions/:sessionId',
+    access: 'visitor',
+    async handler({ visitor, params }) {
+      const { sessionId = '' } = params
+      const isEnded =
+        SESSION_ID.test(sessionId) && (await sql.write(each => endSession(each, visitor.userId, sessionId)))
+      found(isEnded, 'session of yours')
+      return { body: { ok: true } }
+    }
+  })
+
+  pageRoute(app, {
+    method: 'POST',
+    path: '/app/api/password',
+    access: 'visitor',
+    takesBody: true,
+    maxBodyBytes: SMALL_BODY_BYTES,
+    async handler({ visitor, payload, peer }) {
+      const { current, password } = readPasswords(payload)
+      const { userId, email, session: keep } = visitor
+      const fault = password === null ? undefined : faultOfPassword(password)
+      if (fault !== undefined) refuseField('password', fault)
+      await proveCurrent(email, current, peer)
+      const stored = password === null ? null : await hashPassword(password)
+      if (!(await sql.write(each => setPassword(each, userId, stored, { by: userId, keep })))) {
+        throw new Refusal('sign_in_required', 'The session has just ended; sign in again.')
+      }
+      return { body: { ok: true } }
+    }
+  })
+
+  /** Whoever finds a browser that is signed in must not be able to lock its owner out. */
+  async function proveCurrent(email: string, current: string | undefined, peer: string): Promise<void> {
+    const stored = (await sql.read(each => readPassword(each, email)))?.password ?? null
+    if (stored === null) return
+    if (current === undefined) refuseField('current', 'is required, because there is a password')
+    const waitS = await sql.write(each => countAttempt(each, Object.values(subjectsOf(email, peer))))
+    if (waitS !== undefined) {
+      const wait = { 'Retry-After': String(waitS) }
+      throw new Refusal('too_many_attempts', 'Too many passwords were tried; try again later.', wait)
+    }
+    if (!(await isPassword(current as string, stored))) refuseField('current', 'is not the password')
+  }
+}

@@ -1,0 +1,78 @@
+/** One trace: whole, as the API gives it, and in the pieces that its page asks for. */
+import Type from 'typebox'
+import type { App } from '../../lib/app.ts'
+import { found } from '../../lib/http/refuse.ts'
+import { JsonText } from '../../lib/http/route.ts'
+import { closed } from '../../lib/schema/object.ts'
+import { readOutline, readSpan, readTexts, readTraceBody } from '../../lib/store/answers/outline.ts'
+import { readTraceDetail } from '../../lib/store/answers/traces.ts'
+import { IN_PROJECT, pageRoute } from './page-routes.ts'
+
+const TRACE = `${IN_PROJECT}/traces/:traceId`
+
+/** `download` has the answer saved as a file. */
+const DetailQuery = closed({ download: Type.Optional(Type.Enum(['1'])) })
+const OutlineQuery = closed({ version: Type.Optional(Type.String({ minLength: 1, maxLength: 100 })) })
+
+export default function trace(app: App): void {
+  const { sql } = app
+
+  pageRoute(app, {
+    method: 'GET',
+    path: TRACE,
+    access: 'visitor',
+    query: DetailQuery,
+    async handler(request) {
+      const { project, traceId, query } = request
+      const detail = found(await sql.read(each => readTraceDetail(each, project.id, traceId), request))
+      const disposition = { 'Content-Disposition': `attachment; filename="trace-${traceId}.json"` }
+      return { ...(query.download !== undefined && { headers: disposition }), body: new JsonText(detail) }
+    }
+  })
+
+  pageRoute(app, {
+    method: 'GET',
+    path: `${TRACE}/outline`,
+    access: 'visitor',
+    query: OutlineQuery,
+    async handler(request) {
+      const { project, traceId, visitor, query } = request
+      const asker = { known: query.version, userId: visitor.userId }
+      const outline = await sql.read(each => readOutline(each, project.id, traceId, asker), request)
+      return { body: new JsonText(found(outline)) }
+    }
+  })
+
+  pageRoute(app, {
+    method: 'GET',
+    path: `${TRACE}/spans/:spanId`,
+    access: 'visitor',
+    async handler(request) {
+      const { project, traceId, spanId } = request
+      const span = await sql.read(each => readSpan(each, project.id, traceId, spanId), request)
+      return { body: new JsonText(found(span, 'span on this trace')) }
+    }
+  })
+
+  pageRoute(app, {
+    method: 'GET',
+    path: `${TRACE}/body`,
+    access: 'visitor',
+    async handler(request) {
+      const { project, traceId } = request
+      const body = await sql.read(each => readTraceBody(each, project.id, traceId), request)
+      return { body: new JsonText(found(body)) }
+    }
+  })
+
+  pageRoute(app, {
+    method: 'GET',
+    path: `${TRACE}/texts`,
+    access: 'visitor',
+    async handler(request) {
+      const { project, traceId } = request
+      const texts = await sql.read(each => readTexts(each, project.id, traceId), request)
+      return { body: new JsonText(found(texts)) }
+    }
+  })
+}

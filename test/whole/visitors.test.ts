@@ -1,0 +1,264 @@
+/**
+ * Nobody sees or changes in the dashboard what is another account's, and nobody does what their role does not allow: every
+ * route of the dashboard there is, as an owner of another account, as each role, and signed out.
+ */
+import t from 'tap'
+import { createAccount } from '../../lib/admin/accounts.ts'
+import { createProject } from '../../lib/admin/projects.ts'
+import { isPersonAccess } from '../../lib/http/people/admit.ts'
+import { isEnough, ROLES, type Role } from '../../lib/people/roles.ts'
+import { hexId, spanId, startBody, traceId } from '../fixtures/bodies/bodies.ts'
+import { addPerson, asking, type Person, signedIn } from '../fixtures/service/people.ts'
+import { type Answer, testService } from '../fixtures/service/service.ts'
+
+const service = await testService(t)
+const { call, makeKey, database, app, config } = service
+const { key } = await makeKey()
+
+/** Stands in every text of the project `default`, and in nothing that strangers may be shown. */
+const MARK = 'of_the_project_default_only'
+
+/** What may be somebody else's, or nobody's. */
+interface Ids {
+  readonly slug: string
+  readonly traceId: string
+  readonly spanId: string
+  readonly scoreId: string
+  readonly keyId: string
+  readonly userId: string
+  readonly sessionId: string
+}
+
+interface Visit {
+  readonly path: string
+  readonly body?: object
+}
+
+const SCORE = { name: 'quality', dataType: 'numeric', value: 1 }
+const NOTHING = {}
+let invited = 0
+
+/** A right request for each route in a project, by method and path behind `/app/api/p/:slug`. */
+const IN_PROJECT: Readonly<Record<string, (ids: Ids) => Visit>> = {
+  'GET ': () => ({ path: '' }),
+  'PATCH ': () => ({ path: '', body: { name: 'renamed' } }),
+  'GET /traces': () => ({ path: '/traces' }),
+  'GET /scores': () => ({ path: '/scores' }),
+  'GET /facets': () => ({ path: '/facets' }),
+  'GET /score-names': () => ({ path: '/score-names' }),
+  'GET /traces/:traceId': ({ traceId }) => ({ path: `/traces/${traceId}` }),
+  'GET /traces/:traceId/outline': ({ traceId }) => ({ path: `/traces/${traceId}/outline` }),
+  'GET /traces/:traceId/body': ({ traceId }) => ({ path: `/traces/${traceId}/body` }),
+  'GET /traces/:traceId/texts': ({ traceId }) => ({ path: `/traces/${traceId}/texts` }),
+  'GET /traces/:traceId/spans/:spanId': ({ traceId, spanId }) => ({ path: `/traces/${traceId}/spans/${spanId}` }),
+  'POST /traces/:traceId/scores': ({ traceId }) => ({ path: `/traces/${traceId}/scores`, body: SCORE }),
+  'DELETE /traces/:traceId/scores/:scoreId': ({ traceId, scoreId }) => ({
+    path: `/traces/${traceId}/scores/${scoreId}`
+  }),
+  'PATCH /traces/:traceId': ({ traceId }) => ({ path: `/traces/${traceId}`, body: { metadata: { a: 1 } } }),
+  'DELETE /traces/:traceId': ({ traceId }) => ({ path: `/traces/${traceId}` }),
+  'GET /keys': () => ({ path: '/keys' }),
+  'POST /keys': () => ({ path: '/keys', body: {} }),
+  'POST /keys/:keyId/rotate': ({ keyId }) => ({ path: `/keys/${keyId}/rotate`, body: NOTHING }),
+  'POST /keys/:keyId/revoke': ({ keyId }) => ({ path: `/keys/${keyId}/revoke`, body: NOTHING }),
+  'GET /members': () => ({ path: '/members' }),
+  'POST /members': () => ({ path: '/members', body: { email: `${++invited}@example.com`, role: 'viewer' } }),
+  'POST /members/:userId/link': ({ userId }) => ({ path: `/members/${userId}/link`, body: NOTHING }),
+  'PATCH /members/:userId': ({ userId }) => ({ path: `/members/${userId}`, body: { role: 'member' } }),
+  'DELETE /members/:userId': ({ userId }) => ({ path: `/members/${userId}` })
+}
+
+/** The same for the other routes, which need somebody but no role. `seeks`: what the ids name must not be found. */
+const ELSEWHERE: Readonly<Record<string, (ids: Ids) => Visit & { readonly seeks: boolean }>> = {
+  'GET /app/api/sessions': () => ({ path: 'sessions', seeks: false }),
+  'DELETE /app/api/sessions/:sessionId': ({ sessionId }) => ({ path: `sessions/${sessionId}`, seeks: true }),
+  'POST /app/api/password': () => ({ path: 'password', body: { password: null }, seeks: false }),
+  'GET /app/api/traces/:traceId': ({ traceId }) => ({ path: `traces/${traceId}`, seeks: true })
+}
+
+/** They show and change nothing but whoever asks. */
+const GUESTS = [
+  'POST /app/api/sign-in/link',
+  'POST /app/api/sign-in/password',
+  'GET /app/api/session',
+  'DELETE /app/api/session'
+]
+
+const { stranger, victim } = await database.pool.run(async sql => {
+  const { id } = await createAccount(sql, 'others', 'owner')
+  await createProject(sql, config.storageLimitBytes, { name: 'Theirs', slug: 'theirs', accountId: id })
+  const stranger = await signedIn(service, 'stranger@example.com', 'owner', id)
+  const victim = await signedIn(service, 'victim@example.com', 'owner')
+  return { stranger, victim }
+})
+const people = Object.fromEntries(
+  await Promise.all(ROLES.map(async role => [role, await signedIn(service, `${role}@example.com`, role)] as const))
+) as Record<Role, Person>
+
+let made = 0
+
+/** Everything that can be asked for in the project `default`, each full of the mark. */
+async function makeAll(): Promise<Ids> {
+  const step = { id: spanId(), name: MARK, startedAt: '2026-11-21T12:00:00Z', endedAt: '2026-11-21T12:00:01Z' }
+  const body = startBody({
+    name: MARK,
+    model: MARK,
+    input: MARK,
+    metadata: { MARK },
+    spans: [{ ...step, output: MARK }]
+  })
+  t.equal((await call('POST', '/api/v1/traces', { key, body })).status, 201)
+  const score = { name: MARK, dataType: 'categorical', value: MARK, comment: MARK }
+  // The member's own, so that the member may delete it.
+  const scored = await people.member.ask('POST', `p/default/traces/${body.trace.id}/scores`, { body: score })
+  if (scored.status !== 201) throw new Error(scored.text)
+  const email = `member-${++made}@example.com`
+  await addPerson(service, email, 'viewer')
+  const [user] = await database.pool.run(sql => sql`select id from users where email = ${email}`)
+  const [session] = (await victim.ask('GET', 'sessions')).body.sessions
+  return {
+    slug: 'default',
+    traceId: body.trace.id,
+    spanId: step.id,
+    scoreId: scored.body.score.id,
+    keyId: (await makeKey({ label: MARK })).keyId,
+    userId: String(user?.id),
+    sessionId: session.id
+  }
+}
+
+const nowhere = (): Ids => ({
+  slug: 'nowhere',
+  traceId: traceId(),
+  spanId: spanId(),
+  scoreId: hexId(8),
+  keyId: hexId(8),
+  userId: '2000000000',
+  sessionId: hexId(32)
+})
+
+/** All rows of all tables, but for what marks a use. */
+async function readAll(): Promise<string> {
+  return database.pool.run(async sql => {
+    const tables = await sql`
+      select tablename as name from pg_tables where schemaname = 'public' and tablename <> 'sign_in_attempts' order by 1`
+    const rows = await Promise.all(
+      tables.map(
+        ({ name }) =>
+          sql`select to_jsonb(r) - 'last_used_at' - 'seen_at' - 'expires_at' as row from ${sql(name)} r order by 1`
+      )
+    )
+    return JSON.stringify(rows.map(list => list.map(({ row }) => row)))
+  })
+}
+
+const routes = app.routes.filter(({ access }) => isPersonAccess(access))
+const inProject = routes
+  .filter(({ path }) => path.startsWith('/app/api/p/:slug'))
+  .map(({ method, path, access }) => ({ name: `${method} ${path.slice('/app/api/p/:slug'.length)}`, access, method }))
+
+const send = ({ ask }: Pick<Person, 'ask'>, method: string, slug: string, { path, body }: Visit) =>
+  ask(method, `p/${slug}${path}`, body && { body })
+const plain = ({ status, text }: Answer) => `${status} ${text.replace(/"requestId":"\w+"/, '')}`
+const isDone = ({ status }: Answer) => status >= 200 && status < 300
+
+t.test('every route of the dashboard is gone through here', async t => {
+  const names = inProject.map(({ name }) => name)
+  t.same(names.sort(), Object.keys(IN_PROJECT).sort(), 'in a project')
+  const others = routes
+    .filter(({ path }) => !path.startsWith('/app/api/p/:slug'))
+    .map(({ method, path }) => `${method} ${path}`)
+  t.same(others.sort(), [...Object.keys(ELSEWHERE), ...GUESTS].sort(), 'elsewhere')
+  t.same(
+    routes
+      .filter(({ access }) => access === 'guest')
+      .map(({ method, path }) => `${method} ${path}`)
+      .sort(),
+    GUESTS.toSorted()
+  )
+  t.same(
+    app.routes.filter(({ operation, path }) => operation !== undefined && path.startsWith('/app')),
+    [],
+    'and none is in the OpenAPI document'
+  )
+})
+
+t.test('another account’s project is answered as one that is nowhere, and neither changed nor shown', async t => {
+  for (const { name, method } of inProject) {
+    const ids = await makeAll()
+    const visit = IN_PROJECT[name]!(ids)
+    const before = await readAll()
+    const theirs = await send(stranger, method, 'default', visit)
+    const none = await send(stranger, method, 'nowhere', visit)
+    t.equal(plain(theirs), plain(none), name)
+    t.match(theirs, { status: 404, body: { error: { code: 'not_found' } } }, name)
+    // What has an id of its own is sought in the stranger's project.
+    const inOwn = name.includes('/:') ? await send(stranger, method, 'theirs', visit) : undefined
+    if (inOwn !== undefined) {
+      const unknown = await send(stranger, method, 'theirs', IN_PROJECT[name]!(nowhere()))
+      t.equal(plain(inOwn), plain(unknown), `${name}, in the own project`)
+      t.equal(inOwn.status, 404, `${name}, in the own project`)
+    }
+    t.notOk(
+      [theirs, inOwn].some(answer => answer?.text.includes(MARK)),
+      name
+    )
+    t.equal(await readAll(), before, `${name}: nothing is changed`)
+  }
+})
+
+t.test('who is signed out is 401 wherever somebody is needed, and changes nothing', async t => {
+  const ids = await makeAll()
+  const before = await readAll()
+  const cookies = [undefined, 'spoor_session=', `spoor_session=${'x'.repeat(43)}`, `spoor_session=${key}`, `other=1`]
+  for (const cookie of cookies) {
+    const nobody = { ask: asking(service, cookie) }
+    const answers = new Set<string>()
+    for (const { name, method } of inProject) {
+      for (const slug of ['default', 'nowhere'])
+        answers.add(plain(await send(nobody, method, slug, IN_PROJECT[name]!(ids))))
+    }
+    for (const [name, visitWith] of Object.entries(ELSEWHERE)) {
+      const { path, body } = visitWith(ids)
+      answers.add(plain(await nobody.ask(name.split(' ')[0]!, path, body && { body })))
+    }
+    t.equal(answers.size, 1, 'the answer is always the same')
+    t.match([...answers][0], /^401 .*"sign_in_required"/)
+  }
+  t.equal(await readAll(), before)
+})
+
+t.test('a role that is not enough is 403 and changes nothing, one that is enough is answered', async t => {
+  for (const { name, method, access } of inProject) {
+    const needed = access === 'visitor' ? 'viewer' : (access as Role)
+    for (const role of ROLES) {
+      const ids = await makeAll()
+      const visit = IN_PROJECT[name]!(ids)
+      const before = await readAll()
+      const answer = await send(people[role], method, 'default', visit)
+      if (isEnough(role, needed)) {
+        t.ok(isDone(answer), `${name} as ${role}: ${answer.status} ${answer.text}`)
+        t.equal(method === 'GET', (await readAll()) === before, `${name} as ${role}: only a GET changes nothing`)
+      } else {
+        t.match(answer, { status: 403, body: { error: { code: 'forbidden' } } }, `${name} as ${role}`)
+        t.notOk(answer.text.includes(MARK))
+        t.equal(await readAll(), before, `${name} as ${role}: nothing is changed`)
+      }
+    }
+  }
+})
+
+t.test('what needs no role is about nobody but the one who asks', async t => {
+  for (const [name, visitWith] of Object.entries(ELSEWHERE)) {
+    const ids = await makeAll()
+    const before = await readAll()
+    const { path, body, seeks } = visitWith(ids)
+    const answer = await stranger.ask(name.split(' ')[0]!, path, body && { body })
+    t.equal(answer.status, seeks ? 404 : 200, name)
+    t.notOk(answer.text.includes(MARK) || answer.text.includes(ids.sessionId), name)
+    if (name !== 'POST /app/api/password') t.equal(await readAll(), before, `${name}: nothing is changed`)
+  }
+  t.equal((await victim.ask('GET', 'sessions')).status, 200, 'whose session was named is signed in still')
+  const { body } = await stranger.ask('GET', 'session')
+  t.same(body.projects, [{ slug: 'theirs', name: 'Theirs', role: 'owner' }])
+})
