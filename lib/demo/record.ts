@@ -1,6 +1,7 @@
 /** Records the demo's traces through the public API, as any client would. */
 import { AdminError } from '../admin/admin-error.ts'
-import { type DemoTrace, demoTraces } from './traces.ts'
+import type { DemoTrace } from './parts.ts'
+import { demoTraces } from './traces.ts'
 
 export interface RecordedTrace {
   readonly id: string
@@ -9,14 +10,20 @@ export interface RecordedTrace {
   readonly scores: number
 }
 
-/** Records them all at the server under `address`, one after the other. */
-export async function recordDemo(address: string, key: string): Promise<RecordedTrace[]> {
+/** Records so many at the server under `address`, one after the other. Says how many are recorded after each. */
+export async function recordDemo(
+  address: string,
+  key: string,
+  count?: number,
+  onRecorded: (recorded: number) => void = () => {}
+): Promise<RecordedTrace[]> {
   const recorded: RecordedTrace[] = []
-  for (const trace of demoTraces(Date.now())) {
+  for (const trace of demoTraces(Date.now(), count)) {
     await recordTrace((path, body) => post(address, key, path, body), trace)
     const { id, name, status } = trace.body.trace
     const state = status ?? trace.end?.status ?? 'running'
     recorded.push({ id, name, state, scores: trace.scores?.length ?? 0 })
+    onRecorded(recorded.length)
   }
   return recorded
 }

@@ -1,0 +1,27 @@
+/** What the traces of the demo are put together from. */
+import { randomBytes } from 'node:crypto'
+import type { EndBody, IngestBody, ScoreInput, SpanInput } from '../schema/input.ts'
+
+export interface DemoTrace {
+  readonly body: IngestBody
+  /** Spans that arrive later, as those of a running trace do. */
+  readonly appended?: readonly SpanInput[]
+  readonly end?: EndBody
+  readonly scores?: readonly ScoreInput[]
+}
+
+/** A moment of a trace: milliseconds after its start. */
+export type Clock = (ms: number) => string
+
+export function clock(startMs: number): Clock {
+  return ms => new Date(startMs + Math.round(ms)).toISOString()
+}
+export function traceId(): string {
+  return randomBytes(16).toString('hex')
+}
+export function spanId(): string {
+  return randomBytes(8).toString('hex')
+}
+export function tokens(inputTokens: number, outputTokens: number) {
+  return { inputTokens, outputTokens, totalTokens: inputTokens + outputTokens }
+}

@@ -1,0 +1,70 @@
+/** The columns of the list of traces. A score's column is `score:` and its name. */
+
+export interface Column {
+  readonly name: string
+  readonly title: string
+  /** Numbers are aligned at their end. */
+  readonly number?: true
+}
+
+export const COLUMNS: readonly Column[] = [
+  { name: 'name', title: 'Name' },
+  { name: 'status', title: 'Status' },
+  { name: 'started', title: 'Started' },
+  { name: 'ended', title: 'Ended' },
+  { name: 'latency', title: 'Latency', number: true },
+  { name: 'model', title: 'Model' },
+  { name: 'provider', title: 'Provider' },
+  { name: 'input', title: 'Tokens in', number: true },
+  { name: 'output', title: 'Tokens out', number: true },
+  { name: 'tokens', title: 'Tokens', number: true },
+  { name: 'cost', title: 'Cost', number: true },
+  { name: 'spans', title: 'Spans', number: true },
+  { name: 'errors', title: 'Errors', number: true },
+  { name: 'session', title: 'Session' },
+  { name: 'user', title: 'User' },
+  { name: 'tags', title: 'Tags' },
+  { name: 'environment', title: 'Environment' },
+  { name: 'size', title: 'Size', number: true },
+  { name: 'ingested', title: 'Ingested' },
+  { name: 'id', title: 'Id' },
+  { name: 'scores', title: 'Scores' }
+]
+
+export const DEFAULT_COLUMNS = ['name', 'status', 'started', 'latency', 'model', 'tokens', 'cost', 'spans', 'scores']
+const SCORE = 'score:'
+
+export function scoreColumn(score: string): string {
+  return `${SCORE}${score}`
+}
+
+/** The score whose column it is, or undefined. */
+export function scoreOfColumn(name: string): string | undefined {
+  return name.startsWith(SCORE) ? name.slice(SCORE.length) : undefined
+}
+
+/** The columns of these names; unknown ones and repetitions are left out, and the name is always there. */
+export function chooseColumns(names: readonly string[]): Column[] {
+  const chosen = new Map<string, Column>()
+  for (const name of names) {
+    const score = scoreOfColumn(name)
+    const column =
+      score === undefined
+        ? COLUMNS.find(each => each.name === name)
+        : /^[\w-]{1,64}$/.test(score)
+          ? { name, title: score }
+          : undefined
+    if (column !== undefined) chosen.set(name, column)
+  }
+  return chosen.has('name') ? [...chosen.values()] : [COLUMNS[0]!, ...chosen.values()]
+}
+
+/** The names with one of them moved by one place. */
+export function moveColumn(names: readonly string[], name: string, by: 1 | -1): string[] {
+  const at = names.indexOf(name)
+  const to = at + by
+  if (at === -1 || to < 0 || to >= names.length) return [...names]
+  const moved = [...names]
+  ;[moved[at], moved[to]] = [moved[to]!, moved[at]!]
+  return moved
+}

@@ -1,0 +1,77 @@
+/** Numbers as people read them, always with a unit. */
+
+const NARROW_SPACE = '\u202f'
+/** What stands where there is no value. */
+export const NONE = '–'
+
+const integer = new Intl.NumberFormat('en-US')
+
+export function formatCount(count: number): string {
+  return integer.format(count)
+}
+
+/** `1 span`, `12 spans`. */
+export function formatCounted(count: number, noun: string, plural = `${noun}s`): string {
+  return `${formatCount(count)} ${count === 1 ? noun : plural}`
+}
+
+/** `640 ms`, `4.21 s`, `3 min 20 s`, `5 h 12 min`, `3 d 4 h`. */
+export function formatDuration(ms: number | null): string {
+  if (ms === null || !Number.isFinite(ms)) return NONE
+  if (ms < 0) return `−${formatDuration(-ms)}`
+  if (ms < 1000) return `${ms < 10 && !Number.isInteger(ms) ? ms.toFixed(1) : Math.round(ms)} ms`
+  const s = ms / 1000
+  if (s < 9.995) return `${s.toFixed(2)} s`
+  if (s < 59.95) return `${s.toFixed(1)} s`
+  const seconds = Math.round(s)
+  if (seconds < 3600) return both(Math.floor(seconds / 60), 'min', seconds % 60, 's')
+  const minutes = Math.round(seconds / 60)
+  if (minutes < 24 * 60) return both(Math.floor(minutes / 60), 'h', minutes % 60, 'min')
+  const hours = Math.round(minutes / 60)
+  return both(Math.floor(hours / 24), 'd', hours % 24, 'h')
+}
+
+function both(large: number, largeUnit: string, small: number, smallUnit: string): string {
+  const first = `${formatCount(large)} ${largeUnit}`
+  return small === 0 ? first : `${first} ${small} ${smallUnit}`
+}
+
+/** Three significant digits, and at least four decimals below ten cents: `$0.0290`, `$0.00123`, `$1,204.50`. */
+export function formatCost(usd: number | null): string {
+  if (usd === null || !Number.isFinite(usd)) return NONE
+  if (usd === 0) return '$0'
+  if (usd < 0.000001) return '< $0.000001'
+  if (usd >= 0.1) return `$${usd.toLocaleString('en-US', { minimumFractionDigits: 2, maximumFractionDigits: 2 })}`
+  const digits = 2 - Math.floor(Math.log10(usd))
+  return `$${usd.toFixed(Math.max(4, Math.min(digits, 8)))}`
+}
+
+/** Decimal units, as limits are given in them: `812 B`, `18.4 kB`, `1.2 MB`. */
+export function formatBytes(bytes: number): string {
+  if (bytes < 1000) return `${bytes} B`
+  const units = ['kB', 'MB', 'GB', 'TB', 'PB']
+  let value = bytes
+  let unit = -1
+  do {
+    value /= 1000
+    unit++
+  } while (value >= 999.5 && unit < units.length - 1)
+  return `${value < 9.95 ? value.toFixed(1) : Math.round(value)} ${units[unit]}`
+}
+
+/** An id, short enough for a table; the whole of it is in the title. */
+export function shortId(id: string): string {
+  return id.length <= 12 ? id : `${id.slice(0, 8)}…`
+}
+
+export function formatPercent(share: number): string {
+  if (share > 0 && share < 0.001) return `under 0.1${NARROW_SPACE}%`
+  return `${share > 0 && share < 0.1 ? (share * 100).toFixed(1) : Math.round(share * 100)}${NARROW_SPACE}%`
+}
+
+/** A score's value in words. */
+export function formatScore(value: number | string | boolean): string {
+  if (typeof value === 'boolean') return value ? 'yes' : 'no'
+  if (typeof value === 'string') return value
+  return Number.isInteger(value) ? formatCount(value) : String(Number(value.toPrecision(4)))
+}

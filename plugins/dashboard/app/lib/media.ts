@@ -1,0 +1,61 @@
+/** Images and sounds, from data URIs alone: nothing is ever fetched from elsewhere. */
+
+export type Media =
+  | { readonly kind: 'image' | 'audio'; readonly type: string; readonly data: string; readonly bytes: number }
+  | { readonly kind: 'file'; readonly type: string; readonly bytes: number; readonly data: string }
+
+const IMAGES = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp'])
+const SOUNDS = new Set([
+  'audio/mpeg',
+  'audio/mp3',
+  'audio/wav',
+  'audio/x-wav',
+  'audio/wave',
+  'audio/ogg',
+  'audio/webm',
+  'audio/flac',
+  'audio/aac',
+  'audio/mp4'
+])
+const DATA_URI = /^data:([a-z0-9.+-]+\/[a-z0-9.+-]+)?((?:;[a-z0-9-]+=[^;,]*)*);base64,/i
+const PAYLOAD = /^[A-Za-z0-9+/\s]*={0,2}\s*$/
+
+/** A data URI in base64, or undefined. */
+export function readDataUri(uri: string): Media | undefined {
+  if (!uri.startsWith('data:')) return undefined
+  const match = DATA_URI.exec(uri.slice(0, 300))
+  if (match === null) return undefined
+  return mediaOf(match[1] ?? 'application/octet-stream', uri.slice(match[0].length))
+}
+
+/** What a type and base64 are. The type decides, so that a script is never taken for an image. */
+export function mediaOf(type: string, base64: string): Media | undefined {
+  const mime = type.toLowerCase()
+  const payload = base64.replace(/-/g, '+').replace(/_/g, '/')
+  if (!PAYLOAD.test(payload.slice(0, 4096))) return undefined
+  const bytes = Math.floor((payload.length * 3) / 4)
+  const data = `data:${mime};base64,${payload}`
+  if (IMAGES.has(mime)) return { kind: 'image', type: mime, data, bytes }
+  if (SOUNDS.has(mime)) return { kind: 'audio', type: mime, data, bytes }
+  return { kind: 'file', type: mime, data, bytes }
+}
+
+const SIGNATURES: readonly (readonly [start: string, type: string])[] = [
+  ['iVBORw0KGgo', 'image/png'],
+  ['/9j/', 'image/jpeg'],
+  ['R0lGOD', 'image/gif'],
+  ['UklGR', 'image/webp'],
+  ['JVBERi0', 'application/pdf'],
+  ['UEsDB', 'application/zip'],
+  ['SUQz', 'audio/mpeg'],
+  ['T2dnUw', 'audio/ogg'],
+  ['H4sI', 'application/gzip']
+]
+
+/** What base64 without a type looks like, by its first bytes. */
+export function guessType(base64: string): string {
+  const found = SIGNATURES.find(([start]) => base64.startsWith(start))?.[1]
+  // RIFF holds WebP as well as WAVE; the kind is in its bytes 8 to 11.
+  if (found === 'image/webp' && base64.slice(12, 16) === 'QVZF') return 'audio/wav'
+  return found ?? 'application/octet-stream'
+}

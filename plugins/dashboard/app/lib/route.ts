@@ -1,0 +1,65 @@
+/** The pages and their addresses, relative to the page's base (`<base href>`, which ends in `/app/`). */
+
+export const SETTINGS = ['keys', 'members', 'project'] as const
+export type SettingsTab = (typeof SETTINGS)[number]
+
+export type Page =
+  | { readonly page: 'home' }
+  | { readonly page: 'sign-in' }
+  | { readonly page: 'account' }
+  | { readonly page: 'find'; readonly traceId: string }
+  | { readonly page: 'traces'; readonly slug: string }
+  | { readonly page: 'trace'; readonly slug: string; readonly traceId: string }
+  | { readonly page: 'settings'; readonly slug: string; readonly tab: SettingsTab }
+  | { readonly page: 'nowhere' }
+
+const TRACE_ID = /^[0-9a-f]{32}$/i
+
+/** The page at a path, or `nowhere`. */
+export function readPath(path: string): Page {
+  const parts = path.replace(/^\/|\/$/g, '').split('/')
+  const [first, slug, section, last, ...more] = parts.map(decode)
+  if (more.length > 0) return { page: 'nowhere' }
+  if (first === '' && slug === undefined) return { page: 'home' }
+  if ((first === 'sign-in' || first === 'account') && slug === undefined) return { page: first }
+  if (first === 't' && slug !== undefined && section === undefined) return { page: 'find', traceId: slug }
+  if (first !== 'p' || !slug) return { page: 'nowhere' }
+  if (section === undefined) return { page: 'traces', slug }
+  if (section === 'traces') {
+    if (last === undefined) return { page: 'traces', slug }
+    return TRACE_ID.test(last) ? { page: 'trace', slug, traceId: last.toLowerCase() } : { page: 'nowhere' }
+  }
+  if (section === 'settings') {
+    const tab = SETTINGS.find(each => each === (last ?? SETTINGS[0]))
+    if (tab !== undefined) return { page: 'settings', slug, tab }
+  }
+  return { page: 'nowhere' }
+}
+
+export function pathOf(page: Page): string {
+  switch (page.page) {
+    case 'home':
+    case 'nowhere':
+      return ''
+    case 'sign-in':
+    case 'account':
+      return page.page
+    case 'find':
+      return `t/${encodeURIComponent(page.traceId)}`
+    case 'traces':
+      return `p/${encodeURIComponent(page.slug)}/traces`
+    case 'trace':
+      return `p/${encodeURIComponent(page.slug)}/traces/${page.traceId}`
+    case 'settings':
+      return `p/${encodeURIComponent(page.slug)}/settings/${page.tab}`
+  }
+}
+
+/** A part of a path that is not well encoded stands for itself. */
+function decode(part: string): string {
+  try {
+    return decodeURIComponent(part)
+  } catch {
+    return part
+  }
+}

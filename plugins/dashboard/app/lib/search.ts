@@ -1,0 +1,101 @@
+/** Search in the texts of a trace. It runs in a worker, which is ended if an expression takes too long. */
+
+export interface SpanTexts {
+  readonly id: string
+  readonly input: unknown
+  readonly output: unknown
+  readonly attributes: unknown
+  readonly events: unknown
+}
+
+/** A span's texts in one, as they are looked through. */
+export interface Searchable {
+  readonly id: string
+  readonly text: string
+  readonly folded: string
+}
+
+export interface Hits {
+  readonly id: string
+  readonly count: number
+}
+
+/** All strings, keys and numbers of a value, one a line. */
+export function gatherTexts(value: unknown): string {
+  const lines: string[] = []
+  const waiting: unknown[] = [value]
+  while (waiting.length > 0) {
+    const next = waiting.pop()
+    if (next === null || next === undefined) continue
+    if (Array.isArray(next)) for (let i = next.length - 1; i >= 0; i--) waiting.push(next[i])
+    else if (typeof next === 'object') {
+      const entries = Object.entries(next)
+      for (let i = entries.length - 1; i >= 0; i--) {
+        const [key, member] = entries[i]!
+        if (typeof member === 'object' && member !== null) waiting.push(member, key)
+        else waiting.push(`${key}: ${String(member)}`)
+      }
+    } else lines.push(String(next))
+  }
+  return lines.join('\n')
+}
+
+export function makeSearchable(name: string, { id, input, output, attributes, events }: SpanTexts): Searchable {
+  const text = [name, ...[input, output, attributes, events].map(gatherTexts)].join('\n')
+  return { id, text, folded: text.toLowerCase() }
+}
+
+export type Pattern = { readonly plain: string } | { readonly expression: RegExp }
+
+/** `/…/` is an expression, anything else is looked for as it stands, in either case. Undefined: not an expression. */
+export function readPattern(text: string): Pattern | undefined {
+  const [, source, flags] = /^\/(.+)\/([ims]*)$/s.exec(text) ?? []
+  if (source === undefined) return { plain: text.toLowerCase() }
+  try {
+    return { expression: new RegExp(source, `g${flags ?? ''}`) }
+  } catch {
+    return undefined
+  }
+}
+
+const MOST_HITS = 10_000
+
+export function countHits({ text, folded }: Searchable, pattern: Pattern): number {
+  let count = 0
+  if ('plain' in pattern) {
+    const { plain } = pattern
+    if (plain === '') return 0
+    for (let at = folded.indexOf(plain); at !== -1 && count < MOST_HITS; at = folded.indexOf(plain, at + plain.length))
+      count++
+    return count
+  }
+  for (const [match] of text.matchAll(pattern.expression)) {
+    if (match !== '') count++
+    if (count >= MOST_HITS) break
+  }
+  return count
+}
+
+/** Where a pattern is in a text: pairs of start and end, the first `most`. */
+export function findMarks(text: string, pattern: Pattern, most = 1000): [start: number, end: number][] {
+  const marks: [number, number][] = []
+  if ('plain' in pattern) {
+    const { plain } = pattern
+    const folded = text.toLowerCase()
+    // In a few scripts the lower case is longer; places would not agree.
+    if (plain === '' || folded.length !== text.length) return []
+    for (
+      let at = folded.indexOf(plain);
+      at !== -1 && marks.length < most;
+      at = folded.indexOf(plain, at + plain.length)
+    ) {
+      marks.push([at, at + plain.length])
+    }
+    return marks
+  }
+  for (const match of text.matchAll(pattern.expression)) {
+    if (match[0] !== '') marks.push([match.index, match.index + match[0].length])
+    if (marks.length >= most) break
+  }
+  return marks
+}

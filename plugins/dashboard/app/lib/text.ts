@@ -1,0 +1,96 @@
+/** Texts as they are, made visible: traces hold whatever users and models wrote. */
+
+/** Characters that change how a line is read without being seen: bidi controls, zero widths, other controls. */
+const HIDDEN =
+  /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u00ad\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]/
+const HIDDEN_ALL = new RegExp(HIDDEN, 'g')
+
+export function hasHidden(text: string): boolean {
+  return HIDDEN.test(text) || !text.isWellFormed()
+}
+
+/** A piece of a text; a hidden character is a piece of its own, by its name. */
+export interface Piece {
+  readonly text: string
+  readonly hidden: boolean
+}
+
+/** Cuts a text at hidden characters, which become `U+202E`; unpaired surrogates become `U+D800`. */
+export function showHidden(text: string): Piece[] {
+  if (!hasHidden(text)) return [{ text, hidden: false }]
+  const pieces: Piece[] = []
+  let plain = 0
+  const add = (from: number, to: number) => {
+    if (from > plain) pieces.push({ text: text.slice(plain, from), hidden: false })
+    pieces.push({ text: `U+${text.charCodeAt(from).toString(16).toUpperCase().padStart(4, '0')}`, hidden: true })
+    plain = to
+  }
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i)
+    if (code >= 0xd800 && code <= 0xdfff) {
+      const paired = code < 0xdc00 && isLow(text.charCodeAt(i + 1))
+      if (paired) i++
+      else add(i, i + 1)
+    } else if (isHidden(code)) add(i, i + 1)
+  }
+  if (plain < text.length) pieces.push({ text: text.slice(plain), hidden: false })
+  return pieces
+}
+
+const isLow = (code: number) => code >= 0xdc00 && code <= 0xdfff
+
+/** The same set as HIDDEN, without a regular expression for each character. */
+function isHidden(code: number): boolean {
+  if (code >= 0x20 && code < 0x7f) return false
+  return HIDDEN.test(String.fromCharCode(code))
+}
+
+/** For one line: hidden characters by their names, white space as one blank. */
+export function asLine(text: string, most = 200): string {
+  const short = text.length > most * 4 ? text.slice(0, most * 4) : text
+  const line = short
+    .replace(/\s+/g, ' ')
+    .trim()
+    .replace(HIDDEN_ALL, each => `[U+${each.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')}]`)
+    .toWellFormed()
+  return line.length > most || short.length < text.length ? `${cut(line, most)}…` : line
+}
+
+/** The beginning of a text, not cut within a pair of surrogates. */
+export function cut(text: string, length: number): string {
+  if (text.length <= length) return text
+  const code = text.charCodeAt(length - 1)
+  return text.slice(0, code >= 0xd800 && code <= 0xdbff ? length - 1 : length)
+}
+
+/** Bytes of a text in UTF-8, without encoding it. */
+export function utf8Bytes(text: string): number {
+  let bytes = text.length
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i)
+    if (code < 0x80) continue
+    if (code < 0x800) bytes += 1
+    else if (code >= 0xd800 && code <= 0xdbff && isLow(text.charCodeAt(i + 1))) {
+      bytes += 2
+      i++
+    } else bytes += 2
+  }
+  return bytes
+}
+
+const BASE64 = /^[A-Za-z0-9+/_-]+={0,2}$/
+/** Shorter ones are shown as they are. */
+const MIN_BASE64 = 1024
+
+/** Whether a string is long base64 of its own, which nobody reads. */
+export function isBase64(text: string): boolean {
+  if (text.length < MIN_BASE64) return false
+  if (!BASE64.test(text.slice(0, 256)) || !BASE64.test(text.slice(-256))) return false
+  // A long word of letters alone, such as 'aaaa…', is a text.
+  return /\d/.test(text.slice(0, 256)) && /[A-Z]/.test(text.slice(0, 256)) && BASE64.test(text)
+}
+
+/** Base64 as `data:` has it: with + and /. */
+export function normalBase64(text: string): string {
+  return text.replace(/-/g, '+').replace(/_/g, '/')
+}

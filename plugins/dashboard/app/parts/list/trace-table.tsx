@@ -1,0 +1,114 @@
+/** The table of traces. A row is a link, and may be chosen by its box. */
+import type { TraceSummary } from '../../lib/answers.ts'
+import { type Column, scoreOfColumn } from '../../lib/columns.ts'
+import { type ListQuery, SORTS, type Sort } from '../../lib/filters.ts'
+import { asLine } from '../../lib/text.ts'
+import { Icon } from '../icons.tsx'
+import { Cell, type CellContext } from './cells.tsx'
+
+interface Props {
+  readonly traces: readonly TraceSummary[]
+  readonly columns: readonly Column[]
+  readonly context: CellContext
+  readonly selected: ReadonlySet<string>
+  /** Traces that have come while one looked. */
+  readonly fresh: ReadonlySet<string>
+  readonly query: ListQuery
+  select(id: string, range: boolean): void
+  selectAll(on: boolean): void
+  sort(sort: Sort): void
+}
+
+/** What the columns that the server sorts by sort. */
+const SORTED: Readonly<Record<string, Sort>> = { started: 'newest', latency: 'slowest', cost: 'costliest' }
+const SORT_NAMES: Readonly<Record<Sort, string>> = {
+  newest: 'newest first',
+  slowest: 'slowest first',
+  costliest: 'costliest first'
+}
+
+export function TraceTable(props: Props) {
+  const { traces, columns, context, selected, fresh, query, select, selectAll, sort } = props
+  const all = traces.length > 0 && traces.every(({ id }) => selected.has(id))
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard.
+    <section class="table" tabIndex={0} aria-label="Traces">
+      <table class="traces">
+        <thead>
+          <tr>
+            <th class="box" scope="col">
+              <input
+                type="checkbox"
+                aria-label="Select all of this page"
+                checked={all}
+                onChange={event => selectAll(event.currentTarget.checked)}
+              />
+            </th>
+            {columns.map(({ name, title, number }) => {
+              const by = SORTED[name]
+              const isBy = by !== undefined && query.sort === by
+              return (
+                <th key={name} scope="col" class={number ? 'number' : ''} aria-sort={isBy ? 'descending' : undefined}>
+                  {by === undefined ? (
+                    title
+                  ) : (
+                    <button type="button" class="plain" title={`Sort: ${SORT_NAMES[by]}`} onClick={() => sort(by)}>
+                      {title}
+                      {isBy && <Icon name="down" />}
+                    </button>
+                  )}
+                </th>
+              )
+            })}
+          </tr>
+        </thead>
+        {/* biome-ignore lint/a11y/useKeyWithClickEvents: each row has a link for the keyboard. */}
+        <tbody
+          onClick={event => {
+            const target = event.target as Element
+            if (event.defaultPrevented || target.closest('a, button, input, label') || !getSelection()?.isCollapsed)
+              return
+            const link = target.closest('tr')?.querySelector<HTMLAnchorElement>('a.open')
+            if (event.metaKey || event.ctrlKey) {
+              if (link) open(link.href, '_blank', 'noopener')
+            } else link?.click()
+          }}
+        >
+          {traces.map(trace => (
+            <tr
+              key={trace.id}
+              class={`${fresh.has(trace.id) ? 'is-fresh' : ''} ${selected.has(trace.id) ? 'is-selected' : ''}`}
+            >
+              <td class="box">
+                <input
+                  type="checkbox"
+                  aria-label={`Select ${asLine(trace.name, 60)}`}
+                  checked={selected.has(trace.id)}
+                  onClick={event => select(trace.id, event.shiftKey)}
+                />
+              </td>
+              {columns.map(({ name, title, number }) => (
+                <td
+                  key={name}
+                  data-label={title}
+                  class={`${number ? 'number' : ''} of-${scoreOfColumn(name) === undefined ? name : 'score'}`}
+                >
+                  <Cell name={name} trace={trace} context={context} />
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
+  )
+}
+
+export function SortMenuItems(query: ListQuery, sort: (sort: Sort) => void, kept: readonly string[]) {
+  return SORTS.map(each => ({
+    label: SORT_NAMES[each].replace(/^./, first => first.toUpperCase()),
+    checked: query.sort === each,
+    ...(each !== 'newest' && kept.length > 0 && { note: `without the filter of ${kept.join(' and ')}` }),
+    act: () => sort(each)
+  }))
+}

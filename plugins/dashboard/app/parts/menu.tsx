@@ -1,0 +1,150 @@
+/** A button with a menu below it, by the pattern of ARIA: arrows move, Escape and Tab close. */
+import type { ComponentChildren } from 'preact'
+import { useEffect, useId, useRef, useState } from 'preact/hooks'
+
+export interface MenuItem {
+  readonly label: ComponentChildren
+  /** Where it leads, or what it does. */
+  readonly href?: string
+  readonly download?: string
+  readonly act?: () => void
+  /** Of choices: whether this one is chosen. */
+  readonly checked?: boolean
+  readonly disabled?: boolean
+  readonly note?: string
+  readonly key?: string
+  /** Only where the page is too narrow for it elsewhere. */
+  readonly narrow?: boolean
+}
+
+interface MenuProps {
+  readonly label: ComponentChildren
+  /** For screen readers, where the label is an icon. */
+  readonly name?: string
+  readonly items: readonly (MenuItem | 'line')[]
+  readonly class?: string
+  /** The side of the button that the menu keeps to. */
+  readonly end?: boolean
+}
+
+export function Menu({ label, name, items, class: kind = '', end = false }: MenuProps) {
+  const [open, setOpen] = useState(false)
+  const root = useRef<HTMLDivElement>(null)
+  const id = useId()
+  const entries = () => [
+    ...(root.current?.querySelectorAll<HTMLElement>('[role^=menuitem]:not([aria-disabled])') ?? [])
+  ]
+  const focusOn = (index: number) => {
+    const all = entries()
+    all[(index + all.length) % all.length]?.focus()
+  }
+  useEffect(() => {
+    if (!open) return
+    focusOn(
+      Math.max(
+        0,
+        entries().findIndex(entry => entry.getAttribute('aria-checked') === 'true')
+      )
+    )
+    const outside = (event: Event) => {
+      if (!root.current?.contains(event.target as Element)) setOpen(false)
+    }
+    const leave = (event: KeyboardEvent) => {
+      if (event.key !== 'Escape') return
+      event.preventDefault()
+      event.stopPropagation()
+      close(true)
+    }
+    document.addEventListener('pointerdown', outside)
+    // Before all others: the page's own commands have an Escape as well.
+    document.addEventListener('keydown', leave, true)
+    return () => {
+      document.removeEventListener('pointerdown', outside)
+      document.removeEventListener('keydown', leave, true)
+    }
+  }, [open])
+  const close = (back: boolean) => {
+    setOpen(false)
+    if (back) root.current?.querySelector('button')?.focus()
+  }
+  const press = (event: KeyboardEvent) => {
+    const at = entries().indexOf(document.activeElement as HTMLElement)
+    const steps: Record<string, () => void> = {
+      ArrowDown: () => focusOn(at + 1),
+      ArrowUp: () => focusOn(at - 1),
+      Home: () => focusOn(0),
+      End: () => focusOn(-1)
+    }
+    if (event.key === 'Tab') return close(false)
+    const step = steps[event.key]
+    if (step === undefined) return
+    event.preventDefault()
+    event.stopPropagation()
+    step()
+  }
+  return (
+    <div class={`menu ${kind}`} ref={root}>
+      <button
+        type="button"
+        class="plain"
+        aria-haspopup="menu"
+        aria-expanded={open}
+        aria-controls={open ? id : undefined}
+        aria-label={name}
+        title={name}
+        onClick={() => setOpen(!open)}
+        onKeyDown={event => {
+          if (event.key !== 'ArrowDown') return
+          event.preventDefault()
+          setOpen(true)
+        }}
+      >
+        {label}
+      </button>
+      {open && (
+        <div class={`menu-list ${end ? 'at-end' : ''}`} id={id} role="menu" tabIndex={-1} onKeyDown={press}>
+          {items.map((item, i) => (item === 'line' ? <hr key={i} /> : <Entry key={i} item={item} close={close} />))}
+        </div>
+      )}
+    </div>
+  )
+}
+
+function Entry({ item, close }: { item: MenuItem; close(back: boolean): void }) {
+  const { label, href, act, checked, disabled, note, key, narrow } = item
+  const kind = narrow ? 'narrow-only' : undefined
+  const content = (
+    <>
+      <span>
+        {label}
+        {note !== undefined && <small>{note}</small>}
+      </span>
+      {key !== undefined && <kbd>{key}</kbd>}
+    </>
+  )
+  const choose = () => {
+    close(href === undefined)
+    act?.()
+  }
+  if (href !== undefined) {
+    return (
+      <a class={kind} role="menuitem" tabIndex={-1} href={href} download={item.download} onClick={choose}>
+        {content}
+      </a>
+    )
+  }
+  return (
+    // biome-ignore lint/a11y/useAriaPropsSupportedByRole: a choice has the role menuitemradio.
+    <button
+      type="button"
+      class={kind}
+      role={checked === undefined ? 'menuitem' : 'menuitemradio'}
+      aria-checked={checked}
+      aria-disabled={disabled ? 'true' : undefined}
+      tabIndex={-1}
+      onClick={disabled ? undefined : choose}
+    >
+      {content}
+    </button>
+  )
+}

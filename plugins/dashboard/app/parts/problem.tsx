@@ -1,0 +1,38 @@
+/** What could not be read, why, and the way on. */
+import { ApiError, messageOf } from '../state/api.ts'
+import { copy } from '../state/toasts.ts'
+
+export function Problem({ error, again }: { error: unknown; again?: () => void }) {
+  const requestId = error instanceof ApiError ? error.requestId : undefined
+  return (
+    <div class="problem" role="alert">
+      <p>{messageOf(error)}</p>
+      <p class="buttons">
+        {requestId !== undefined && (
+          <button
+            type="button"
+            class="plain soft"
+            title="Copy the id of this request"
+            onClick={() => copy(requestId, 'Request id')}
+          >
+            request <code>{requestId}</code>
+          </button>
+        )}
+        {again && (
+          <button type="button" onClick={again}>
+            Try again
+          </button>
+        )}
+      </p>
+    </div>
+  )
+}
+
+/** Something is on its way. It is seen only where that takes a while. */
+export function Waiting({ what }: { what: string }) {
+  return (
+    <p class="waiting" role="status">
+      Loading {what}…
+    </p>
+  )
+}

@@ -1,0 +1,88 @@
+/** The project: its name, and how much is stored. */
+import { useEffect, useState } from 'preact/hooks'
+import { formatBytes, formatCount, formatPercent, NONE } from '../../lib/format.ts'
+import { fullTime, type Zone } from '../../lib/time.ts'
+import { read, write } from '../../state/api.ts'
+import { useLoad } from '../../state/load.ts'
+import { loadSession, may } from '../../state/session.ts'
+import { tell } from '../../state/toasts.ts'
+import { Form } from '../dialog.tsx'
+import { Problem, Waiting } from '../problem.tsx'
+
+interface ProjectAnswer {
+  readonly name: string
+  readonly slug: string
+  readonly traceCount: number
+  readonly spanCount: number
+  readonly estimatedBytes: number
+  readonly lastTraceAt: string | null
+  readonly createdAt: string
+  readonly storage: { readonly limitBytes: number; readonly level: 'ok' | 'warning' | 'critical' }
+}
+
+export function ProjectSettings({ slug, zone }: { slug: string; zone: Zone }) {
+  const path = `p/${encodeURIComponent(slug)}`
+  const { value, error, again } = useLoad(path, signal => read<ProjectAnswer>(path, { signal }))
+  const [name, setName] = useState('')
+  useEffect(() => setName(value?.name ?? ''), [value?.name])
+  if (error !== undefined) return <Problem error={error} again={again} />
+  if (value === undefined) return <Waiting what="the project" />
+  const { estimatedBytes, storage } = value
+  const share = storage.limitBytes === 0 ? 1 : estimatedBytes / storage.limitBytes
+  return (
+    <>
+      {may(slug, 'owner') && (
+        <section class="short">
+          <Form
+            submit="Rename"
+            disabled={name.trim() === '' || name.trim() === value.name}
+            onSubmit={async () => {
+              await write('PATCH', path, { body: { name: name.trim() } })
+              tell('Renamed')
+              await loadSession()
+              again()
+            }}
+          >
+            <label class="field">
+              <span>Name</span>
+              <input required maxLength={200} value={name} onInput={event => setName(event.currentTarget.value)} />
+            </label>
+          </Form>
+        </section>
+      )}
+      <section class="short">
+        <h2>Storage</h2>
+        <p>
+          {formatBytes(estimatedBytes)} of {formatBytes(storage.limitBytes)} ({formatPercent(share)})
+          {storage.level !== 'ok' && (
+            <b>
+              {' '}
+              {storage.level === 'critical' ? 'Full' : 'Nearly full'}: recording goes on, but delete what you do not
+              need.
+            </b>
+          )}
+        </p>
+        <div class={`storage is-${storage.level}`} aria-hidden="true">
+          <span style={{ inlineSize: `${Math.min(100, share * 100)}%` }} />
+        </div>
+      </section>
+      <section class="short">
+        <h2>Facts</h2>
+        <dl class="plain-facts">
+          <dt>Slug</dt>
+          <dd>
+            <code>{value.slug}</code>
+          </dd>
+          <dt>Traces</dt>
+          <dd>{formatCount(value.traceCount)}</dd>
+          <dt>Spans</dt>
+          <dd>{formatCount(value.spanCount)}</dd>
+          <dt>Last trace</dt>
+          <dd>{value.lastTraceAt === null ? NONE : fullTime(value.lastTraceAt, zone)}</dd>
+          <dt>Created</dt>
+          <dd>{fullTime(value.createdAt, zone)}</dd>
+        </dl>
+      </section>
+    </>
+  )
+}

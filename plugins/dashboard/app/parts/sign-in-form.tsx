@@ -1,0 +1,85 @@
+/** The ways in that this server has. */
+import { useState } from 'preact/hooks'
+import { signInWanted } from '../state/api.ts'
+import { loadSession, session, signInWith } from '../state/session.ts'
+import { useStore } from '../state/store.ts'
+import { Form } from './dialog.tsx'
+
+export function SignInForm({ after }: { after?: () => void }) {
+  const ways = useStore(session)?.signIn ?? {}
+  const [email, setEmail] = useState(session.get()?.user?.email ?? '')
+  const [password, setPassword] = useState('')
+  const [link, setLink] = useState('')
+  return (
+    <>
+      {ways.password && (
+        <Form
+          submit="Sign in"
+          onSubmit={async () => {
+            await signInWith('password', { email, password })
+            after?.()
+          }}
+        >
+          <label class="field">
+            <span>E-mail address</span>
+            <input
+              type="email"
+              required
+              autocomplete="username"
+              value={email}
+              onInput={event => setEmail(event.currentTarget.value)}
+            />
+          </label>
+          <label class="field">
+            <span>Password</span>
+            <input
+              type="password"
+              required
+              autocomplete="current-password"
+              value={password}
+              onInput={event => setPassword(event.currentTarget.value)}
+            />
+          </label>
+        </Form>
+      )}
+      {ways.password && <p class="or">or</p>}
+      <Form
+        submit="Use the link"
+        onSubmit={async () => {
+          const token = link.trim().split('#').at(-1) ?? ''
+          await signInWith('link', { token })
+          after?.()
+        }}
+      >
+        <label class="field">
+          <span>Sign-in link</span>
+          <input
+            required
+            autocomplete="off"
+            spellcheck={false}
+            value={link}
+            onInput={event => setLink(event.currentTarget.value)}
+          />
+          <small>
+            Whoever runs this server makes one with <code>spoor user link</code> and your e-mail address. It works once.
+          </small>
+        </label>
+      </Form>
+      <p class="soft">
+        Signed in in another tab?{' '}
+        <button
+          type="button"
+          class="link"
+          onClick={async () => {
+            const { user } = await loadSession()
+            if (user === null) return
+            signInWanted.set(false)
+            after?.()
+          }}
+        >
+          Look again
+        </button>
+      </p>
+    </>
+  )
+}

@@ -1,0 +1,35 @@
+/** The worker that looks through the texts of a trace. */
+import { countHits, makeSearchable, readPattern, type Searchable, type SpanTexts } from './lib/search.ts'
+import type { Found, Looking, Question } from './state/finder.ts'
+
+let searchable: Promise<Searchable[] | undefined> = Promise.resolve([])
+
+interface Texts {
+  readonly trace?: Pick<SpanTexts, 'input' | 'output'>
+  readonly spans: readonly SpanTexts[]
+}
+
+async function fetchTexts(url: string, names: Readonly<Record<string, string>>): Promise<Searchable[] | undefined> {
+  const response = await fetch(url, { credentials: 'same-origin' }).catch(() => undefined)
+  if (!response?.ok) return undefined
+  const { spans } = (await response.json()) as Texts
+  return spans.map(span => makeSearchable(names[span.id] ?? '', span))
+}
+
+addEventListener('message', async ({ data }: MessageEvent<Question>) => {
+  if (data.kind === 'texts') {
+    searchable = fetchTexts(data.url, data.names)
+    return
+  }
+  const { turn } = data
+  const spans = await searchable
+  if (spans === undefined) return postMessage({ turn, hits: [], failed: true, ms: 0 } satisfies Found)
+  postMessage({ looking: turn } satisfies Looking)
+  const pattern = readPattern(data.pattern)
+  const start = performance.now()
+  const hits =
+    pattern === undefined
+      ? []
+      : spans.map(span => ({ id: span.id, count: countHits(span, pattern) })).filter(({ count }) => count > 0)
+  postMessage({ turn, hits, ms: performance.now() - start } satisfies Found)
+})

@@ -1,0 +1,142 @@
+/**
+ * Requests to the server. Reads wait out a server that is away, and a session that has ended: they are asked again once
+ * that is over. Writes fail at once, and say why.
+ */
+import { createStore } from './store.ts'
+
+export class ApiError extends Error {
+  readonly status: number
+  readonly code: string
+  readonly requestId: string | undefined
+  constructor(status: number, code: string, message: string, requestId: string | undefined) {
+    super(message)
+    this.status = status
+    this.code = code
+    this.requestId = requestId
+  }
+}
+
+/** Whether the server answers. */
+export const connection = createStore<'fine' | 'lost'>('fine')
+/** Set while somebody has to sign in before the page can go on. */
+export const signInWanted = createStore(false)
+
+const FIRST_PAUSE_MS = 500
+const LONGEST_PAUSE_MS = 10_000
+
+interface Options {
+  readonly body?: unknown
+  readonly signal?: AbortSignal
+  /** Whether a 401 is an answer like others, not a reason to ask for signing in. */
+  readonly visitor?: true
+}
+
+export async function read<T>(path: string, options: Options = {}): Promise<T> {
+  return JSON.parse(await readText(path, options)) as T
+}
+
+/** The text of an answer, as the server sent it. */
+export async function readText(path: string, options: Options = {}): Promise<string> {
+  let pause = FIRST_PAUSE_MS
+  for (;;) {
+    try {
+      const response = await ask('GET', path, options)
+      connection.set('fine')
+      return await response.text()
+    } catch (error) {
+      if (options.signal?.aborted) throw error
+      if (error instanceof ApiError && error.status === 401 && options.visitor === undefined) {
+        await untilSignedIn(options.signal)
+        continue
+      }
+      if (!isAway(error)) throw error
+      connection.set('lost')
+      await wait(pause, options.signal)
+      pause = Math.min(pause * 2, LONGEST_PAUSE_MS)
+    }
+  }
+}
+
+export async function write<T>(
+  method: 'POST' | 'PATCH' | 'PUT' | 'DELETE',
+  path: string,
+  options: Options = {}
+): Promise<T> {
+  for (;;) {
+    try {
+      const response = await ask(method, path, options)
+      connection.set('fine')
+      const text = await response.text()
+      return (text === '' ? undefined : JSON.parse(text)) as T
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.status !== 401 || options.visitor !== undefined) throw error
+      await untilSignedIn(options.signal)
+    }
+  }
+}
+
+async function ask(method: string, path: string, { body, signal }: Options): Promise<Response> {
+  const response = await fetch(new URL(`api/${path}`, document.baseURI), {
+    method,
+    credentials: 'same-origin',
+    ...(signal !== undefined && { signal }),
+    ...(method !== 'GET' && { headers: { 'content-type': 'application/json' } }),
+    ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) })
+  }).catch(error => {
+    if (signal?.aborted) throw error
+    throw new ApiError(0, 'away', 'The server does not answer.', undefined)
+  })
+  if (response.ok) return response
+  const text = await response.text().catch(() => '')
+  throw readError(response, text)
+}
+
+function readError(response: Response, text: string): ApiError {
+  const requestId = response.headers.get('x-request-id') ?? undefined
+  try {
+    const { error } = JSON.parse(text) as { error: { code: string; message: string } }
+    return new ApiError(response.status, error.code, error.message, requestId)
+  } catch {
+    // A proxy in between has pages of its own.
+    return new ApiError(
+      response.status,
+      'unknown',
+      `The answer was ${response.status} ${response.statusText}.`,
+      requestId
+    )
+  }
+}
+
+function isAway(error: unknown): boolean {
+  return error instanceof ApiError && [0, 502, 503, 504].includes(error.status)
+}
+
+function untilSignedIn(signal: AbortSignal | undefined): Promise<void> {
+  signInWanted.set(true)
+  return new Promise((resolve, reject) => {
+    const end = signInWanted.follow(wanted => {
+      if (wanted) return
+      end()
+      resolve()
+    })
+    signal?.addEventListener('abort', () => {
+      end()
+      reject(signal.reason)
+    })
+  })
+}
+
+function wait(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(resolve, ms)
+    signal?.addEventListener('abort', () => {
+      clearTimeout(timer)
+      reject(signal.reason)
+    })
+  })
+}
+
+/** What went wrong, in words. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

@@ -1,0 +1,48 @@
+/** Keyboard commands. Single keys do nothing while somebody types, in a dialog, or where they are turned off. */
+import { useLayoutEffect, useRef } from 'preact/hooks'
+import { preferences } from './preferences.ts'
+
+/** By key: a single one such as `j`, or two, one after the other, such as `g t`. */
+export type Commands = Readonly<Record<string, (event: KeyboardEvent) => void>>
+
+const PAIR_MS = 1000
+let first: { key: string; at: number } | undefined
+
+function isTyping(target: EventTarget | null): boolean {
+  const element = target instanceof Element ? target : null
+  if (element?.closest('dialog[open], [role=menu]')) return true
+  return (
+    (element instanceof HTMLInputElement && !['checkbox', 'radio', 'button'].includes(element.type)) ||
+    element instanceof HTMLTextAreaElement ||
+    element instanceof HTMLSelectElement
+  )
+}
+
+export function useKeys(commands: Commands): void {
+  const latest = useRef(commands)
+  latest.current = commands
+  useLayoutEffect(() => {
+    const press = (event: KeyboardEvent) => {
+      if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return
+      if (event.key !== 'Escape' && !preferences.get().keys) return
+      if (isTyping(event.target)) return
+      const pair = first !== undefined && Date.now() - first.at < PAIR_MS ? `${first.key} ${event.key}` : undefined
+      const command = (pair === undefined ? undefined : latest.current[pair]) ?? latest.current[event.key]
+      if (command === undefined) return
+      event.preventDefault()
+      first = undefined
+      command(event)
+    }
+    addEventListener('keydown', press)
+    return () => removeEventListener('keydown', press)
+  }, [])
+}
+
+/** The first key of pairs is noted after all commands had their turn. */
+addEventListener('keydown', event => {
+  if (event.defaultPrevented || isTyping(event.target)) return
+  const { key } = event
+  setTimeout(() => {
+    first = key === 'g' ? { key, at: Date.now() } : undefined
+  })
+})

@@ -1,0 +1,61 @@
+/** What a component has read: kept while the same is asked for again, dropped when it asks for something else. */
+import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
+
+export interface Loaded<T> {
+  readonly value: T | undefined
+  readonly error: unknown
+  readonly loading: boolean
+  /** Asks again; what is there stays until the answer comes. */
+  again(): void
+}
+
+/** `key` says what is read; undefined: nothing. `known` gives what is there already. */
+export function useLoad<T>(
+  key: string | undefined,
+  load: (signal: AbortSignal) => Promise<T>,
+  known?: (key: string) => T | undefined
+): Loaded<T> {
+  const [answers, setAnswers] = useState<{ key: string | undefined; value?: T; error?: unknown }>({ key: undefined })
+  const [turn, setTurn] = useState(0)
+  const latest = useRef(load)
+  latest.current = load
+  const current = answers.key === key
+  const value = current && answers.value !== undefined ? answers.value : key === undefined ? undefined : known?.(key)
+  useEffect(() => {
+    if (key === undefined) return
+    const stop = new AbortController()
+    latest.current(stop.signal).then(
+      loaded => {
+        if (!stop.signal.aborted) setAnswers({ key, value: loaded })
+      },
+      error => {
+        // What was there stays beside the error.
+        if (!stop.signal.aborted) setAnswers(before => (before.key === key ? { ...before, error } : { key, error }))
+      }
+    )
+    return () => stop.abort(new DOMException('not shown any more', 'AbortError'))
+  }, [key, turn])
+  const again = useCallback(() => setTurn(before => before + 1), [])
+  const error = current ? answers.error : undefined
+  return { value, error, loading: key !== undefined && value === undefined && error === undefined, again }
+}
+
+/** Calls at intervals, never while the tab is hidden, and at once when it is seen again. `ms` 0: not at all. */
+export function useInterval(ms: number, call: () => void): void {
+  const latest = useRef(call)
+  latest.current = call
+  useEffect(() => {
+    if (ms === 0) return
+    const timer = setInterval(() => {
+      if (!document.hidden) latest.current()
+    }, ms)
+    const seen = () => {
+      if (!document.hidden) latest.current()
+    }
+    document.addEventListener('visibilitychange', seen)
+    return () => {
+      clearInterval(timer)
+      document.removeEventListener('visibilitychange', seen)
+    }
+  }, [ms])
+}

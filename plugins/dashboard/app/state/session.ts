@@ -1,0 +1,38 @@
+/** Who is signed in, and what of it the page asks. */
+import type { Project, Role, Session } from '../lib/answers.ts'
+import { read, signInWanted, write } from './api.ts'
+import { createStore } from './store.ts'
+
+export const session = createStore<Session | undefined>(undefined)
+
+/** Asks who is signed in. */
+export async function loadSession(): Promise<Session> {
+  const found = await read<Session>('session', { visitor: true })
+  session.set(found)
+  return found
+}
+
+export async function signInWith(way: 'link' | 'password', body: unknown): Promise<void> {
+  await write('POST', `sign-in/${way}`, { body, visitor: true })
+  await loadSession()
+  signInWanted.set(false)
+}
+
+export async function signOut(): Promise<void> {
+  const elsewhere = session.get()?.signIn.signOutUrl
+  await write('DELETE', 'session', { visitor: true })
+  // Whoever comes through a proxy is signed out there.
+  location.assign(new URL(elsewhere ?? 'sign-in', document.baseURI))
+}
+
+export function projectOf(slug: string): Project | undefined {
+  return session.get()?.projects.find(project => project.slug === slug)
+}
+
+const RANKS: readonly Role[] = ['viewer', 'member', 'owner']
+
+/** Whether the visitor may do in a project what takes this role. The server decides; this is what is offered. */
+export function may(slug: string, role: Role): boolean {
+  const own = projectOf(slug)?.role
+  return own !== undefined && RANKS.indexOf(own) >= RANKS.indexOf(role)
+}

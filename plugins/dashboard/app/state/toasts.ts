@@ -1,0 +1,42 @@
+/** Short messages about what was just done. Screen readers are told of them. */
+import { createStore } from './store.ts'
+
+export interface Toast {
+  readonly id: number
+  readonly text: string
+  readonly bad: boolean
+}
+
+const SHOWN_MS = 5000
+let serial = 0
+export const toasts = createStore<readonly Toast[]>([])
+
+export function tell(text: string, bad = false): void {
+  const id = ++serial
+  toasts.set([...toasts.get().slice(-2), { id, text, bad }])
+  setTimeout(() => dismiss(id), bad ? SHOWN_MS * 2 : SHOWN_MS)
+}
+
+export function dismiss(id: number): void {
+  toasts.set(toasts.get().filter(toast => toast.id !== id))
+}
+
+/** Copies a text and says so. Copying needs HTTPS, or this machine. */
+export async function copy(text: string, what: string): Promise<void> {
+  try {
+    if (navigator.clipboard === undefined) throw new Error('the browser allows it on HTTPS and on this machine only')
+    await navigator.clipboard.writeText(text)
+    tell(`${what} copied`)
+  } catch (error) {
+    tell(`Not copied: ${error instanceof Error ? error.message : error}`, true)
+  }
+}
+
+/** Saves a text as a file. */
+export function save(text: string, name: string, type: string): void {
+  const link = document.createElement('a')
+  link.href = URL.createObjectURL(new Blob([text], { type }))
+  link.download = name
+  link.click()
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000)
+}

@@ -1,0 +1,154 @@
+/** What goes wrong: hostile traces, a server that is away, a session that ends, a proxy with a path. */
+import t from 'tap'
+import { linkFor } from '../../../fixtures/service/people.ts'
+import { testService } from '../../../fixtures/service/service.ts'
+import { hasChromium } from '../../browser.ts'
+import { putInBetween } from './in-between.ts'
+import { recordAgent, recordDeep, recordHostile, recordLarge } from './traces.ts'
+import { elsewhere, visit } from './visit.ts'
+
+t.test('in a browser', async t => {
+  if (!(await hasChromium())) {
+    t.comment("Debian's package chromium is not installed: no page was opened in a browser.")
+    return
+  }
+
+  t.test('a hostile trace runs nothing, leads nowhere and fetches nothing', async t => {
+    const service = await testService(t)
+    const { id, spans } = await recordHostile(service)
+    const page = await visit(t, service)
+    await page.untilText('[U+202E]evil', '.traces')
+    const bad = `[...document.querySelectorAll('a, img, audio, script, iframe, object, svg, form')].filter(each =>
+      (each.tagName === 'A' && !/^(https?|mailto):/.test(each.href)) ||
+      (each.tagName === 'IMG' && !/^data:image\\/(png|jpeg|gif|webp);/.test(each.src)) ||
+      ['IFRAME', 'OBJECT'].includes(each.tagName) || (each.tagName === 'SCRIPT' && !each.src.startsWith(location.origin))
+    ).map(each => each.outerHTML)`
+    for (const search of [
+      '',
+      '?tab=json',
+      '?tab=attributes',
+      '?view=log',
+      '?span=trace&tab=attributes',
+      `?span=${spans[1]}`
+    ]) {
+      await page.open(`${service.url}/app/p/default/traces/${id}${search}`)
+      await page.until(
+        "document.querySelectorAll('.row').length >= 2 && document.getElementById('tab-panel')?.innerText.trim().length > 0 && !document.querySelector('.waiting')"
+      )
+      t.same(await page.evaluate(bad), [], search)
+      t.notMatch(await page.evaluate('document.title'), /^(?:broken|1)$/, search)
+    }
+    await page.open(`${service.url}/app/p/default/traces/${id}`)
+    await page.untilText('U+202E', '.hidden-character')
+    await page.untilText('image/svg+xml', '.chip')
+    await page.untilText('<script>document.title="broken"</script>', '.message')
+    // Values that are hostile lead to lists of just these values.
+    await page.click('.trace-facts a', 'a/b?c#d&e=f')
+    await page.until("new URLSearchParams(location.search).get('session') === 'a/b?c#d&e=f'")
+    await page.untilText('[U+202E]evil', '.traces')
+    t.same(page.errors, [])
+    t.same(elsewhere(page, service.url), [])
+  })
+
+  t.test('two hundred spans and 750 KiB are shown a part at a time', async t => {
+    const service = await testService(t)
+    const [deep, large] = [await recordDeep(service), await recordLarge(service)]
+    const page = await visit(t, service)
+    await page.open(`${service.url}/app/p/default/traces/${deep.id}`)
+    await page.untilText('level 3', '.row')
+    t.ok(
+      ((await page.evaluate("document.querySelectorAll('.row').length")) as number) < 60,
+      'only the rows in view exist'
+    )
+    await page.evaluate("document.getElementById('spans').focus()")
+    await page.press('End')
+    await page.until(`location.search.includes('${deep.spans[199]}')`)
+    await page.untilText('level 199', '.row.is-selected')
+    await page.press('[')
+    await page.until("document.querySelectorAll('.row').length === 2")
+    await page.press(']')
+    await page.until("document.querySelectorAll('.row').length > 10")
+
+    await page.open(`${service.url}/app/p/default/traces/${large.id}?span=${large.spans[1]}`)
+    await page.untilText('0: A paragraph', '.message')
+    const count = "document.querySelectorAll('.message').length"
+    t.ok(((await page.evaluate(count)) as number) <= 41, 'a part of the messages at first')
+    await page.until(
+      `(() => { const panel = document.getElementById('tab-panel'); panel.scrollTop = panel.scrollHeight; return ${count} > 60 })()`
+    )
+    await page.click('[role=tab]', 'JSON')
+    await page.until("document.querySelectorAll('.json-item').length > 1")
+    t.ok(((await page.evaluate("document.querySelectorAll('*').length")) as number) < 3000)
+    t.same(page.errors, [])
+  })
+
+  t.test('a server that is away is told of, what is seen stays, and it goes on by itself', async t => {
+    const between = await putInBetween(t)
+    const service = await testService(t, { config: { baseUrl: between.address } })
+    between.leadTo(service.url)
+    const { id } = await recordAgent(service)
+    const page = await visit(t, service, 'owner', between.address)
+    await page.untilText('support-agent', '.traces')
+    between.setAway(true)
+    await page.click('.traces a.open', 'support-agent')
+    await page.untilText('The server does not answer', '.connection')
+    between.setAway(false)
+    await page.untilText('agent run', '.row')
+    await page.until("document.querySelector('.connection').textContent === ''")
+    t.match(await page.evaluate('location.pathname'), id)
+    await page.until("performance.getEntriesByType('resource').some(({ name }) => name.includes('/later.'))")
+    between.setAway(true)
+    await page.press('a')
+    await page.until("!!document.querySelector('dialog[open]')")
+    await page.type('helpful')
+    await page.evaluate("document.querySelector('dialog input[inputmode]').focus()")
+    await page.type('1')
+    await page.press('Enter')
+    await page.untilText('The server does not answer', 'dialog [role=alert]')
+    between.setAway(false)
+    await page.click('dialog button', 'Add the score')
+    await page.until("!document.querySelector('dialog[open]')")
+    const { scores } = (await service.call('GET', `/api/v1/traces/${id}`)).body
+    t.equal(scores.length, 1, 'what was typed was still there')
+  })
+
+  t.test('a session that ends in the middle is asked for, and what was wanted comes', async t => {
+    const service = await testService(t)
+    await recordAgent(service)
+    const page = await visit(t, service)
+    await page.untilText('support-agent', '.traces')
+    const { email } = (await page.evaluate(
+      "fetch('api/session').then(answer => answer.json()).then(({ user }) => user)"
+    )) as { email: string }
+    await page.evaluate(
+      "fetch('api/session', { method: 'DELETE', headers: { 'content-type': 'application/json' } }).then(() => 0)"
+    )
+    await page.click('.traces a.open', 'support-agent')
+    await page.untilText('You are signed out', 'dialog[open]')
+    await page.evaluate("document.querySelector('dialog input').focus()")
+    await page.type(`${service.url}/app/sign-in#${await linkFor(service, email)}`)
+    await page.press('Enter')
+    await page.untilText('agent run', '.row')
+    t.equal(await page.evaluate("document.querySelector('dialog')"), null)
+  })
+
+  t.test('under a path behind a proxy all is found', async t => {
+    const between = await putInBetween(t, '/tools/spoor')
+    const service = await testService(t, { config: { baseUrl: between.address } })
+    between.leadTo(service.url)
+    const { id } = await recordAgent(service)
+    const page = await visit(t, service, 'owner', between.address)
+    await page.click('.traces a.open', 'support-agent')
+    await page.untilText('agent run', '.row')
+    t.equal(await page.evaluate('location.pathname'), `/tools/spoor/app/p/default/traces/${id}`)
+    await page.press('f')
+    await page.type('transit')
+    await page.untilText('matches in', '.said')
+    await page.open(`${between.address}/app/t/${id}`)
+    await page.untilText('agent run', '.row')
+    await page.click('nav a', 'Settings')
+    await page.untilText('Create a key')
+    t.same(page.errors, [])
+    t.same(elsewhere(page, between.address), [])
+  })
+})

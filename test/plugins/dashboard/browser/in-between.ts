@@ -1,0 +1,63 @@
+/** A proxy in between: it can serve the dashboard under a path, and go away and come back. */
+import { createServer, request } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
+import type { Test } from 'tap'
+
+export interface InBetween {
+  /** The address that browsers know, without a slash at its end. */
+  readonly address: string
+  /** Where requests go from now on. */
+  leadTo(url: string): void
+  /** From now on nobody answers, and connections end; until it is called again with false. */
+  setAway(away: boolean): void
+}
+
+export async function putInBetween(t: Test, path = ''): Promise<InBetween> {
+  let target = ''
+  let isAway = false
+  const sockets = new Set<Socket>()
+  const server = createServer((incoming, outgoing) => {
+    if (isAway) {
+      incoming.socket.destroy()
+      return
+    }
+    if (!incoming.url!.startsWith(path)) {
+      outgoing.writeHead(404).end('another application')
+      return
+    }
+    const { hostname, port } = new URL(target)
+    const { method, headers } = incoming
+    const onward = request(
+      { hostname, port, method, headers, path: incoming.url!.slice(path.length) || '/' },
+      answer => {
+        outgoing.writeHead(answer.statusCode!, answer.headers)
+        answer.pipe(outgoing)
+      }
+    )
+    onward.on('error', () => outgoing.destroy())
+    incoming.pipe(onward)
+  })
+  server.on('connection', socket => {
+    sockets.add(socket)
+    socket.on('close', () => sockets.delete(socket))
+    if (isAway) socket.destroy()
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  const end = () => {
+    for (const socket of sockets) socket.destroy()
+  }
+  t.teardown(() => {
+    end()
+    server.close()
+  })
+  return {
+    address: `http://127.0.0.1:${(server.address() as AddressInfo).port}${path}`,
+    leadTo(url) {
+      target = url
+    },
+    setAway(away) {
+      isAway = away
+      if (away) end()
+    }
+  }
+}

@@ -1,0 +1,169 @@
+/** Settings, one's own account, metadata, deletions and times, as somebody does them in a browser. */
+import t from 'tap'
+import { testService } from '../../../fixtures/service/service.ts'
+import { hasChromium, openPage } from '../../browser.ts'
+import { recordAgent } from './traces.ts'
+import { visit, visitor } from './visit.ts'
+
+t.test('in a browser', async t => {
+  if (!(await hasChromium())) {
+    t.comment("Debian's package chromium is not installed: no page was opened in a browser.")
+    return
+  }
+  const service = await testService(t)
+  const page = await visit(t, service)
+  const { url, call } = service
+  const fill = async (selector: string, text: string) => {
+    await page.until(`!!document.querySelector(${JSON.stringify(selector)})`)
+    await page.evaluate(
+      `(() => { const field = document.querySelector(${JSON.stringify(selector)}); field.focus(); field.select?.() })()`
+    )
+    await page.type(text)
+  }
+
+  t.test('a key is created, shown once, rotated and revoked', async t => {
+    await page.open(`${url}/app/p/default/settings/keys`)
+    await page.click('button', 'Create a key')
+    await fill('dialog input', 'for the tests')
+    await page.click('dialog button[type=submit]', 'Create')
+    await page.untilText('It is shown now and never again', 'dialog')
+    const secret = (await page.evaluate("document.querySelector('dialog input').value")) as string
+    t.match(await call('GET', '/api/v1/key', { key: secret }), {
+      status: 200,
+      body: { scopes: ['traces:write', 'traces:read'] }
+    })
+    await page.click('dialog button', 'I have it')
+    await page.untilText('for the tests', '.plain-table')
+    t.notMatch(await page.evaluate('document.body.innerText'), secret)
+    await page.click('button', 'Rotate for the tests')
+    await page.click('dialog button[type=submit]', 'Rotate')
+    await page.untilText('The new key', 'dialog')
+    const renewed = (await page.evaluate("document.querySelector('dialog input').value")) as string
+    t.equal((await call('GET', '/api/v1/key', { key: secret })).status, 401)
+    t.equal((await call('GET', '/api/v1/key', { key: renewed })).status, 200)
+    await page.click('dialog button', 'I have it')
+    await page.untilText('Show 1 that ended')
+    await page.click('button', 'Revoke for the tests')
+    await page.click('dialog button[type=submit]', 'Revoke')
+    await page.until("!document.querySelector('dialog')")
+    t.equal((await call('GET', '/api/v1/key', { key: renewed })).status, 401)
+    await page.click('button', 'Show 2 that ended')
+    await page.untilText('(revoked)', '.plain-table')
+  })
+
+  t.test('somebody is invited by a link, gets another role, and is removed', async t => {
+    await page.open(`${url}/app/p/default/settings/members`)
+    await page.click('button', 'Invite')
+    await fill('dialog input[type=email]', 'grace@example.com')
+    await page.click('dialog label', 'viewer')
+    await page.click('dialog button[type=submit]')
+    await page.untilText('Sign-in link', 'dialog')
+    const link = (await page.evaluate("document.querySelector('dialog input').value")) as string
+    const guest = visitor(await openPage(t))
+    await guest.open(link)
+    await guest.untilText('Traces', 'h1')
+    await guest.open(`${url}/app/p/default/settings/members`)
+    await guest.untilText('Only owners')
+    await page.click('dialog button', 'Done')
+    await page.untilText('grace@example.com', '.plain-table')
+    await page.evaluate(`(() => {
+      const select = document.querySelector('[aria-label="Role of grace@example.com"]')
+      select.value = 'member'
+      select.dispatchEvent(new Event('change', { bubbles: true }))
+    })()`)
+    await page.untilText('grace@example.com is member', '.toasts')
+    await page.click('button', 'Remove grace@example.com')
+    await page.click('dialog button[type=submit]', 'Remove')
+    await page.until("!document.querySelector('dialog')")
+    await page.until("!document.querySelector('.plain-table').textContent.includes('grace@example.com')")
+  })
+
+  t.test('the project is renamed, and a password is set', async () => {
+    await page.open(`${url}/app/p/default/settings/project`)
+    await fill('form input', 'Bookshop')
+    await page.press('Enter')
+    await page.untilText('Bookshop', '.projects')
+    await page.open(`${url}/app/account`)
+    await fill('input[autocomplete=new-password]', 'a long enough password')
+    await page.press('Enter')
+    await page.untilText('Change your password')
+    await page.untilText('(this one)', '.plain-table')
+  })
+
+  t.test('metadata are changed, digits and all, and what is no JSON is said', async t => {
+    const { id } = await recordAgent(service)
+    await page.open(`${url}/app/p/default/traces/${id}`)
+    await page.untilText('agent run', '.row')
+    await page.click('.menu button', 'More')
+    await page.click('[role=menuitem]', 'Edit metadata')
+    await fill('dialog textarea', '{"release":')
+    await page.click('dialog button[type=submit]')
+    await page.untilText('This is not JSON', 'dialog [role=alert]')
+    await fill('dialog textarea', '{"release": "2.14.0", "id": 107505301260286111, "more": [1.50]}')
+    await page.click('dialog button[type=submit]')
+    await page.until("!document.querySelector('dialog')")
+    const { text } = await call('GET', `/api/v1/traces/${id}`)
+    t.match(text, '"id":107505301260286111')
+    t.match(text, '"more":[1.50]')
+    t.match(text, '"ticket":48213', 'what was left out stays')
+    await page.untilText('Metadata edited', '.trace-facts')
+    await page.click('.row', 'trace')
+    await page.click('[role=tab]', 'Metadata 4')
+    await page.untilText('107505301260286111', '.json')
+  })
+
+  t.test('traces are deleted, one on its page and several in the list', async t => {
+    const ids: string[] = []
+    for (let i = 0; i < 3; i++) ids.push((await recordAgent(service, { name: `unwanted ${i}` })).id)
+    await page.open(`${url}/app/p/default/traces/${ids[0]}`)
+    await page.click('.menu button', 'More')
+    await page.click('[role=menuitem]', 'Delete the trace')
+    await page.click('dialog button[type=submit]')
+    await page.untilText('Trace deleted', '.toasts')
+    await page.until("location.pathname.endsWith('/traces')")
+    await page.click('.traces input', 'Select unwanted 1')
+    await page.click('.traces input', 'Select unwanted 2')
+    await page.untilText('2 traces selected', '.selection')
+    await page.click('.selection button', 'Delete')
+    await fill('dialog input', '3')
+    await page.click('dialog button[type=submit]')
+    await page.untilText('Type 2 to delete', 'dialog [role=alert]')
+    await fill('dialog input', '2')
+    await page.click('dialog button[type=submit]')
+    await page.until("!document.querySelector('.traces')?.textContent.includes('unwanted')")
+    for (const id of ids) t.equal((await call('GET', `/api/v1/traces/${id}`)).status, 404)
+  })
+
+  t.test('columns are chosen and moved by keyboard, and stay', async () => {
+    await page.open(`${url}/app/p/default/traces`)
+    await page.click('button', 'Columns')
+    await page.click('dialog label', 'Session')
+    await page.click('dialog button', 'Move Session up')
+    await page.press('Escape')
+    const titles = "[...document.querySelectorAll('.traces th')].slice(1).map(each => each.textContent).join()"
+    await page.until(`${titles}.endsWith('Spans,Session,Scores')`)
+    await page.open(`${url}/app/p/default/traces`)
+    await page.until(`${titles}.endsWith('Spans,Session,Scores')`)
+  })
+
+  t.test('times are those of the zone that the visitor is in, or UTC', async () => {
+    const { id } = await recordAgent(service, { name: 'timed' })
+    for (const [timezoneId, shown] of [
+      ['America/New_York', '05:00:00'],
+      ['Asia/Kolkata', '15:30:00'],
+      ['Europe/Berlin', '11:00:00']
+    ] as const) {
+      await page.send('Emulation.setTimezoneOverride', { timezoneId })
+      await page.open(`${url}/app/p/default/traces/${id}`)
+      await page.untilText(shown, '.panel-head')
+    }
+    await page.click('.zone')
+    await page.untilText('10:00:00', '.panel-head')
+    await page.click('.zone')
+    await page.untilText('11:00:00', '.panel-head')
+  })
+  t.same(
+    page.errors.filter(error => !/status of 4\d\d/.test(error)),
+    []
+  )
+})

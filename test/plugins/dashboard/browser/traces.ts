@@ -1,0 +1,208 @@
+/** Traces to look at: of an agent with a conversation, hostile, deep, large, running. */
+import { randomBytes } from 'node:crypto'
+import type { TestService } from '../../../fixtures/service/service.ts'
+
+const hex = (bytes: number) => randomBytes(bytes).toString('hex')
+const at = (ms: number) => new Date(Date.parse('2026-11-25T10:00:00Z') + ms).toISOString()
+
+export interface Recorded {
+  readonly id: string
+  readonly spans: readonly string[]
+}
+
+async function record({ call }: TestService, trace: object): Promise<Recorded> {
+  const id = hex(16)
+  const answer = await call('POST', '/api/v1/traces', { body: { schemaVersion: 1, trace: { id, ...trace } } })
+  if (answer.status !== 201) throw new Error(answer.text)
+  const { spans = [] } = trace as { spans?: { id: string }[] }
+  return { id, spans: spans.map(span => span.id) }
+}
+
+/** An agent that asks a model, calls a tool that fails, and asks again. */
+export function recordAgent(service: TestService, over: object = {}): Promise<Recorded> {
+  const [agent, first, tool, second] = [hex(8), hex(8), hex(8), hex(8)] as [string, string, string, string]
+  const asked = [
+    { role: 'system', content: 'You are **careful**.' },
+    { role: 'user', content: 'Hello.' },
+    { role: 'user', content: 'Where is my order?' }
+  ]
+  const call = {
+    role: 'assistant',
+    content: null,
+    tool_calls: [{ id: 'c1', type: 'function', function: { name: 'lookup_order', arguments: '{"order":48213}' } }]
+  }
+  const result = { role: 'tool', tool_call_id: 'c1', content: '{"status":"in transit"}' }
+  return record(service, {
+    name: 'support-agent',
+    status: 'ok',
+    startedAt: at(0),
+    endedAt: at(4200),
+    model: 'gpt-5-mini',
+    sessionId: 's/1 ä',
+    userId: 'u-3',
+    tags: ['billing'],
+    input: 'Where is my order?',
+    output: 'It comes tomorrow.',
+    metadata: { release: '2.14.0', ticket: 48213 },
+    usage: { inputTokens: 1200, outputTokens: 312 },
+    costUsd: 0.0123,
+    spans: [
+      {
+        id: agent,
+        name: 'agent run',
+        kind: 'agent',
+        status: 'ok',
+        startedAt: at(0),
+        endedAt: at(4195),
+        input: 'Where is my order?',
+        output: 'It comes tomorrow.'
+      },
+      {
+        id: first,
+        parentSpanId: agent,
+        name: 'chat one',
+        kind: 'llm',
+        status: 'ok',
+        startedAt: at(10),
+        endedAt: at(1900),
+        model: 'gpt-5-mini',
+        input: { messages: asked },
+        output: { choices: [{ message: call, finish_reason: 'tool_calls' }] },
+        usage: { inputTokens: 600, outputTokens: 20 },
+        costUsd: 0.006,
+        attributes: { temperature: 0.2, big: 1e21 }
+      },
+      {
+        id: tool,
+        parentSpanId: agent,
+        name: 'lookup_order',
+        kind: 'tool',
+        status: 'ok',
+        startedAt: at(1910),
+        endedAt: at(2100),
+        input: { order: 48213 },
+        output: { status: 'in transit' },
+        events: [{ name: 'retry', timestamp: at(2000), attributes: { attempt: 2 } }]
+      },
+      {
+        id: second,
+        parentSpanId: agent,
+        name: 'chat two',
+        kind: 'llm',
+        status: 'ok',
+        startedAt: at(2110),
+        endedAt: at(4190),
+        model: 'gpt-5-mini',
+        input: { messages: [...asked, call, result, { role: 'user', content: 'So?' }] },
+        output: {
+          choices: [{ message: { role: 'assistant', content: 'It comes **tomorrow**.' }, finish_reason: 'stop' }]
+        }
+      }
+    ],
+    ...over
+  })
+}
+
+export const EVIL =
+  '<script>document.title="broken"</script><img src=x onerror="document.title=1"> [go](javascript:document.title=1) ![i](https://elsewhere.invalid/i.png) \u202egnp.exe\u202c \u0000'
+
+export function recordHostile(service: TestService): Promise<Recorded> {
+  const image = (url: string) => ({ type: 'image_url', image_url: { url } })
+  return record(service, {
+    name: '<script>document.title="broken"</script>\u202eevil',
+    status: 'error',
+    startedAt: at(0),
+    endedAt: at(900),
+    tags: ['<b>'],
+    sessionId: 'a/b?c#d&e=f',
+    userId: '"><svg onload=1>',
+    metadata: { __proto__: 1, '<img src=x onerror=1>': EVIL },
+    spans: [
+      {
+        id: hex(8),
+        name: '"><script>1</script>',
+        kind: 'agent',
+        status: 'error',
+        startedAt: at(0),
+        endedAt: at(900),
+        input: [
+          { role: 'user', content: EVIL },
+          { role: '<i>role</i>', content: '>'.repeat(5000) },
+          { role: 'user', content: '*a_'.repeat(6000) }
+        ],
+        output: {
+          role: 'assistant',
+          content: [
+            image('javascript:document.title=1'),
+            image('https://elsewhere.invalid/a.png'),
+            image('data:image/svg+xml;base64,PHN2ZyBvbmxvYWQ9IjEiPjwvc3ZnPg=='),
+            { type: 'text', text: EVIL }
+          ]
+        },
+        attributes: { link: 'javascript:document.title=1', nested: JSON.stringify({ a: [1] }) }
+      },
+      {
+        id: hex(8),
+        parentSpanId: hex(8),
+        name: 'orphan',
+        kind: 'tool',
+        startedAt: at(100),
+        endedAt: at(1500),
+        input: 'x'
+      }
+    ]
+  })
+}
+
+/** Two hundred spans below each other. */
+export function recordDeep(service: TestService): Promise<Recorded> {
+  const ids = Array.from({ length: 200 }, () => hex(8))
+  const spans = ids.map((id, i) => ({
+    id,
+    parentSpanId: i === 0 ? null : ids[i - 1],
+    name: `level ${i}`,
+    kind: 'chain',
+    startedAt: at(i * 10),
+    endedAt: at(20_000 - i * 10),
+    input: { level: i }
+  }))
+  return record(service, { name: 'deep', status: 'ok', startedAt: at(0), endedAt: at(20_000), spans })
+}
+
+/** Two hundred spans, of which one has a conversation of nearly 750 KiB. */
+export function recordLarge(service: TestService): Promise<Recorded> {
+  const paragraph = 'A paragraph with **bold**, `code` and a [link](https://example.com).\n\n'
+  const messages = Array.from({ length: 219 }, (_, i) => ({
+    role: i % 2 === 0 ? 'user' : 'assistant',
+    content: `${i}: ${paragraph.repeat(46)}`
+  }))
+  const [root, model] = [hex(8), hex(8)]
+  const rest = Array.from({ length: 198 }, (_, i) => ({
+    id: hex(8),
+    parentSpanId: root,
+    name: `step ${i}`,
+    kind: 'tool',
+    startedAt: at(i * 10),
+    endedAt: at(i * 10 + 9),
+    input: { i }
+  }))
+  const spans = [
+    { id: root, name: 'run', kind: 'agent', startedAt: at(0), endedAt: at(9000) },
+    {
+      id: model,
+      parentSpanId: root,
+      name: 'long chat',
+      kind: 'llm',
+      startedAt: at(1),
+      endedAt: at(8000),
+      input: messages,
+      output: 'done'
+    },
+    ...rest
+  ]
+  return record(service, { name: 'large', status: 'ok', startedAt: at(0), endedAt: at(9000), spans })
+}
+
+export function recordRunning(service: TestService): Promise<Recorded> {
+  return record(service, { name: 'running', startedAt: new Date(Date.now() - 5000).toISOString(), input: 'x' })
+}

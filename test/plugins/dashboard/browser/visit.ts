@@ -1,0 +1,130 @@
+/** A browser that is signed in to the dashboard of a test's service, and what is done in it. */
+import { readFile } from 'node:fs/promises'
+import type { Test } from 'tap'
+import type { Role } from '../../../../lib/people/roles.ts'
+import { addPerson, linkFor } from '../../../fixtures/service/people.ts'
+import type { TestService } from '../../../fixtures/service/service.ts'
+import { openPage, type Page } from '../../browser.ts'
+
+const PATIENCE_MS = 20_000
+/** Tells of violations of the page's policies as of errors. */
+const REPORTS =
+  "addEventListener('securitypolicyviolation', event => console.error('CSP', event.violatedDirective, event.blockedURI))"
+
+export interface Visit extends Page {
+  /** Waits until an expression is true in the page, and gives its value. */
+  until(expression: string): Promise<unknown>
+  /** Waits for an element with this text, in the page or in a selection of it. */
+  untilText(text: string, selector?: string): Promise<void>
+  press(key: string, modifiers?: { readonly shift?: boolean }): Promise<void>
+  type(text: string): Promise<void>
+  /** Clicks the first element of a selection that has this text, or this name. */
+  click(selector: string, text?: string): Promise<void>
+  /** What axe-core finds, as lines. */
+  violations(): Promise<string[]>
+  colours(theme: 'light' | 'dark'): Promise<void>
+  width(px: number, height?: number): Promise<void>
+}
+
+const CODES: Readonly<Record<string, number>> = {
+  Enter: 13,
+  Escape: 27,
+  Tab: 9,
+  ArrowDown: 40,
+  ArrowUp: 38,
+  ArrowLeft: 37,
+  ArrowRight: 39
+}
+
+export function visitor(page: Page): Visit {
+  const { evaluate, send } = page
+  const until = async (expression: string) => {
+    const end = Date.now() + PATIENCE_MS
+    for (;;) {
+      const value = await evaluate(expression).catch(error => {
+        // The page may be on its way to another address.
+        if (Date.now() > end) throw error
+      })
+      if (value) return value
+      if (Date.now() > end) {
+        const seen = await evaluate('location.href + " " + document.body.innerText.slice(0, 1500)')
+        throw new Error(`Not so in ${PATIENCE_MS} ms: ${expression}\n${seen}\n${page.errors.join('\n')}`)
+      }
+      await new Promise(resolve => setTimeout(resolve, 25))
+    }
+  }
+  let axe: string | undefined
+  return {
+    ...page,
+    until,
+    async untilText(text, selector = 'body') {
+      await until(
+        `[...document.querySelectorAll(${JSON.stringify(selector)})].some(each => each.textContent.includes(${JSON.stringify(text)}))`
+      )
+    },
+    async press(key, { shift = false } = {}) {
+      const text = key === 'Enter' ? '\r' : key.length === 1 ? key : undefined
+      const common = {
+        key,
+        modifiers: shift ? 8 : 0,
+        windowsVirtualKeyCode: CODES[key] ?? key.toUpperCase().charCodeAt(0)
+      }
+      await send('Input.dispatchKeyEvent', {
+        type: text === undefined ? 'rawKeyDown' : 'keyDown',
+        ...common,
+        ...(text !== undefined && { text })
+      })
+      await send('Input.dispatchKeyEvent', { type: 'keyUp', ...common })
+    },
+    async type(text) {
+      await send('Input.insertText', { text })
+    },
+    async click(selector, text = '') {
+      const [chosen, wanted] = [JSON.stringify(selector), JSON.stringify(text)]
+      const find = `[...document.querySelectorAll(${chosen})].find(each => (each.textContent + ' ' + (each.getAttribute('aria-label') ?? '')).includes(${wanted}))`
+      await until(`!!${find}`)
+      await evaluate(`${find}.click()`)
+    },
+    async violations() {
+      axe ??= await readFile(new URL(import.meta.resolve('axe-core/axe.min.js')), 'utf8')
+      await evaluate(`${axe};0`)
+      const found = (await evaluate(`axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) =>
+        violations.flatMap(({ id, nodes }) => nodes.map(({ target, failureSummary }) => id + ' ' + target + ': ' + failureSummary)))`)) as string[]
+      return found
+    },
+    async colours(theme) {
+      await send('Emulation.setEmulatedMedia', {
+        features: [
+          { name: 'prefers-color-scheme', value: theme },
+          // What is still fading in has other contrasts.
+          { name: 'prefers-reduced-motion', value: 'reduce' }
+        ]
+      })
+    },
+    async width(px, height = 800) {
+      await send('Emulation.setDeviceMetricsOverride', { width: px, height, deviceScaleFactor: 1, mobile: px < 500 })
+    }
+  }
+}
+
+/** Opens a browser and signs somebody in by a link. */
+export async function visit(
+  t: Test,
+  service: TestService,
+  role: Role = 'owner',
+  address = service.url
+): Promise<Visit> {
+  const page = visitor(await openPage(t))
+  await page.send('Page.addScriptToEvaluateOnNewDocument', { source: REPORTS })
+  await page.width(1280)
+  const email = `${role}-${Math.random().toString(36).slice(2)}@example.com`
+  await addPerson(service, email, role)
+  await page.open(`${address}/app/sign-in#${await linkFor(service, email)}`)
+  await page.until(`/\\/traces$/.test(location.pathname) && document.querySelector('h1')?.textContent === 'Traces'`)
+  return page
+}
+
+/** Requests that went elsewhere. */
+export function elsewhere({ requests }: Page, origin: string): string[] {
+  return requests.filter(url => !url.startsWith(`${origin}/`) && !/^(?:about:|blob:|chrome)/.test(url))
+}

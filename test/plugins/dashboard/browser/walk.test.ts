@@ -1,0 +1,295 @@
+/** Ways through the pages: by keyboard, back and forward, judging, what runs, what is found. */
+import t from 'tap'
+import { asking, linkFor } from '../../../fixtures/service/people.ts'
+import { testService } from '../../../fixtures/service/service.ts'
+import { hasChromium, openPage } from '../../browser.ts'
+import { recordAgent, recordRunning } from './traces.ts'
+import { visit, visitor } from './visit.ts'
+
+const FOCUSED = 'document.activeElement.textContent'
+
+t.test('in a browser', async t => {
+  if (!(await hasChromium())) {
+    t.comment("Debian's package chromium is not installed: no page was opened in a browser.")
+    return
+  }
+
+  t.test('by keyboard from the list to a trace, its spans, a score, and back to where one was', async t => {
+    const service = await testService(t)
+    for (let i = 0; i < 60; i++) {
+      await recordAgent(service, {
+        name: `trace ${i}`,
+        startedAt: `2026-11-25T10:00:${String(i).padStart(2, '0')}.000Z`,
+        endedAt: '2026-11-25T10:01:30Z',
+        spans: []
+      })
+    }
+    const agent = await recordAgent(service, { startedAt: '2026-11-25T10:00:20.500Z', endedAt: '2026-11-25T10:00:25Z' })
+    const page = await visit(t, service)
+    await page.until("document.querySelectorAll('.traces tbody tr').length === 50")
+    for (let i = 0; i < 41; i++) await page.press('j')
+    await page.press('k')
+    await page.until(`${FOCUSED} === 'support-agent'`)
+    const scroll = (await page.evaluate('scrollY')) as number
+    t.ok(scroll > 0)
+    await page.press('Enter')
+    await page.until(`location.pathname.endsWith('${agent.id}')`)
+    await page.untilText('agent run', '.row')
+    t.equal(await page.evaluate('document.activeElement.tagName'), 'H1', 'the heading has the focus')
+    await page.evaluate("document.getElementById('spans').focus()")
+    await page.press('ArrowDown')
+    await page.untilText('You are careful.', '.message')
+    t.match(await page.evaluate('location.search'), agent.spans[1]!)
+    await page.press('ArrowLeft')
+    await page.press('ArrowLeft')
+    await page.until("document.querySelectorAll('.row').length === 2")
+    await page.press('ArrowRight')
+    await page.until("document.querySelectorAll('.row').length === 5")
+    await page.press('a')
+    await page.until("document.querySelector('dialog[open] input') === document.activeElement")
+    await page.type('helpful')
+    await page.press('Tab')
+    await page.press('Tab')
+    await page.type('0.75')
+    await page.press('Enter')
+    await page.until("!document.querySelector('dialog[open]')")
+    await page.click('[role=tab]', 'Scores')
+    await page.untilText('0.75', '.score-list')
+    const { scores } = (await service.call('GET', `/api/v1/traces/${agent.id}`)).body
+    t.match(scores, [{ name: 'helpful', value: 0.75, source: 'annotation', spanId: agent.spans[0] }])
+    await page.click('button', 'Delete the score helpful')
+    await page.untilText('No score of this span yet.')
+    await page.evaluate('history.back()')
+    await page.until("document.querySelectorAll('.traces tbody tr').length === 50")
+    t.equal(await page.evaluate(FOCUSED), 'support-agent', 'the row has the focus')
+    t.equal(await page.evaluate('scrollY'), scroll, 'the list is scrolled as it was')
+    t.same(page.errors, [])
+  })
+
+  t.test('back and forward keep filters, and a copied address shows the same', async t => {
+    const service = await testService(t)
+    await recordAgent(service)
+    await recordAgent(service, { name: 'other', status: 'error' })
+    const page = await visit(t, service)
+    const names = "[...document.querySelectorAll('.traces a.open')].map(each => each.textContent).join()"
+    await page.until("document.querySelectorAll('.traces tbody tr').length === 2")
+    await page.evaluate(`(() => {
+      const select = document.querySelector('.filter select')
+      select.value = 'error'
+      select.dispatchEvent(new Event('change', { bubbles: true }))
+    })()`)
+    await page.until(`${names} === 'other'`)
+    const { href } = (await page.evaluate('({ href: location.href })')) as { href: string }
+    t.match(href, /\?status=error$/)
+    await page.click('.menu button', 'Sort')
+    await page.click('[role=menuitemradio]', 'Costliest')
+    await page.until("location.search.includes('sort=costliest')")
+    t.equal(
+      await page.evaluate("document.querySelectorAll('.filter input:disabled').length"),
+      2,
+      'what a ranking cannot filter by is off'
+    )
+    await page.evaluate('history.back()')
+    await page.until("location.search === '?status=error'")
+    await page.evaluate('history.back()')
+    await page.until(`${names} === 'support-agent,other' || ${names} === 'other,support-agent'`)
+    await page.evaluate('history.forward()')
+    await page.until(`${names} === 'other'`)
+    const tab = visitor(await page.openTab())
+    await tab.open(href)
+    await tab.until(`${names} === 'other'`)
+    await tab.click('.zone')
+    await page.untilText('UTC', '.zone')
+    t.pass('what is preferred in one tab counts in the other')
+    t.same([...page.errors, ...tab.errors], [])
+  })
+
+  t.test('j and k go through the list that a trace was opened from', async t => {
+    const service = await testService(t)
+    for (const [i, name] of ['c', 'skip', 'b', 'a'].entries()) {
+      await recordAgent(service, {
+        name,
+        status: name === 'skip' ? 'error' : 'ok',
+        startedAt: `2026-11-25T10:00:0${i}.000Z`
+      })
+    }
+    const page = await visit(t, service)
+    await page.open(`${service.url}/app/p/default/traces?status=ok`)
+    await page.click('a.open', 'a')
+    const heading = (name: string) => page.until(`document.querySelector('.trace-head h1')?.textContent === '${name}'`)
+    await heading('a')
+    await page.press('j')
+    await heading('b')
+    await page.press('j')
+    await heading('c')
+    await page.press('j')
+    await page.untilText('This is the last trace', '.toasts')
+    await page.press('k')
+    await heading('b')
+    await page.press('Escape')
+    await page.until("location.search === '?status=ok' && location.pathname.endsWith('/traces')")
+    t.same(page.errors, [])
+  })
+
+  t.test('a running trace goes on while one looks, and the list takes what is new', async t => {
+    const service = await testService(t)
+    const page = await visit(t, service)
+    await page.untilText('No trace yet')
+    t.match(await page.evaluate("document.querySelector('.code pre').textContent"), `curl ${service.url}/api/v1/traces`)
+    const { id } = await recordRunning(service)
+    await page.untilText('running', '.traces')
+    await page.click('a.open', 'running')
+    await page.untilText('0 spans', '.pane-bar')
+    const now = new Date().toISOString()
+    const span = { id: '0123456789abcdef', name: 'first step', kind: 'tool', startedAt: now, endedAt: now, input: 'x' }
+    await service.call('POST', `/api/v1/traces/${id}/spans`, { body: { schemaVersion: 1, spans: [span] } })
+    await page.untilText('first step', '.row')
+    await service.call('POST', `/api/v1/traces/${id}/end`, {
+      body: { schemaVersion: 1, endedAt: new Date().toISOString(), status: 'ok', costUsd: 0.5 }
+    })
+    await page.untilText('$0.50', '.trace-facts')
+    t.same(page.errors, [])
+    const other = await recordRunning(service)
+    await page.open(`${service.url}/app/p/default/traces/${other.id}`)
+    await page.untilText('0 spans', '.pane-bar')
+    await service.call('DELETE', `/api/v1/traces/${other.id}`)
+    await page.untilText('no such', '[role=alert]')
+  })
+
+  t.test('new traces wait while one reads further down, and slide in at the top', async t => {
+    const service = await testService(t)
+    for (let i = 0; i < 50; i++) await recordAgent(service, { name: `old ${i}`, spans: [] })
+    const page = await visit(t, service)
+    await page.until("document.querySelectorAll('.traces tbody tr').length === 50")
+    await page.click('button', 'Live')
+    await page.evaluate('scrollTo(0, 600)')
+    const later = { startedAt: '2026-11-25T10:10:00Z', endedAt: '2026-11-25T10:10:01Z', spans: [] }
+    await recordAgent(service, { name: 'new one', ...later })
+    await page.untilText('1 new', '.arrived')
+    t.equal(await page.evaluate('scrollY'), 600, 'nothing moved')
+    t.notMatch(await page.evaluate("document.querySelector('.traces').textContent"), 'new one')
+    await page.click('.arrived')
+    await page.untilText('new one', '.traces tr:first-child')
+    await recordAgent(service, { name: 'another one', ...later })
+    await page.untilText('another one', '.traces')
+    await page.until("document.querySelectorAll('.traces tbody tr').length === 50")
+    t.same(page.errors, [])
+  })
+
+  t.test('texts are found, step by step', async t => {
+    const service = await testService(t)
+    const { id, spans } = await recordAgent(service)
+    const page = await visit(t, service)
+    await page.open(`${service.url}/app/p/default/traces/${id}`)
+    await page.untilText('agent run', '.row')
+    await page.press('f')
+    await page.until("document.activeElement.id === 'find'")
+    await page.type('in transit')
+    await page.untilText('2 matches in 2 spans')
+    await page.press('Enter')
+    await page.until(`location.search.includes('${spans[2]}')`)
+    await page.press('Enter')
+    await page.until(`location.search.includes('${spans[3]}')`)
+    await page.press('Escape')
+    await page.until("document.activeElement.id === 'spans' && !location.search.includes('q=')")
+    const slow = await recordAgent(service, {
+      spans: [
+        {
+          id: '00000000000000aa',
+          name: 'slow',
+          startedAt: '2026-11-25T10:00:00Z',
+          endedAt: '2026-11-25T10:00:01Z',
+          input: `${'a'.repeat(60)}!`
+        }
+      ]
+    })
+    await page.open(`${service.url}/app/p/default/traces/${slow.id}`)
+    await page.untilText('slow', '.row')
+    await page.press('f')
+    await page.type('/(a+)+$/')
+    await page.untilText('This expression takes too long', '.said')
+    await page.evaluate("document.getElementById('find').select()")
+    await page.type('/a{60}!/')
+    await page.untilText('1 match in 1 span', '.said')
+    await page.evaluate("document.getElementById('find').select()")
+    await page.type('/(/')
+    await page.untilText('nothing found', '.said')
+    t.same(page.errors, [])
+  })
+
+  t.test('what is copied and downloaded is what the API gives', async t => {
+    const service = await testService(t)
+    const { id, spans } = await recordAgent(service)
+    const page = await visit(t, service)
+    // A clipboard that the test can read.
+    await page.send('Page.addScriptToEvaluateOnNewDocument', {
+      source:
+        "Object.defineProperty(navigator, 'clipboard', { value: { writeText: async text => { globalThis.copied = text } } })"
+    })
+    await page.open(`${service.url}/app/p/default/traces/${id}?span=${spans[3]}`)
+    await page.untilText('lookup_order', '.message')
+    const copied = async (label: string) => {
+      await page.evaluate('globalThis.copied = undefined')
+      await page.click('.menu button', 'Copy')
+      await page.click('[role=menuitem]', label)
+      return String(await page.until('globalThis.copied'))
+    }
+    const api = (await service.call('GET', `/api/v1/traces/${id}`)).text
+    const shown = JSON.parse(api)
+    t.match(await copied('Link to this'), `/traces/${id}?span=${spans[3]}`)
+    t.equal(await copied('Trace id'), id)
+    t.same(JSON.parse(await copied('Span as JSON')), shown.spans[3])
+    t.same(JSON.parse(await copied('Whole trace as JSON')).spans, shown.spans)
+    t.match(await copied('curl'), `curl ${service.url}/api/v1/traces/${id} -H "Authorization: Bearer $SPOOR_KEY"`)
+    const messages = await copied('Messages as text')
+    t.match(messages, /^system:\nYou are \*\*careful\*\*\./)
+    t.match(messages, /\(calls lookup_order\)/)
+    t.match(messages, /It comes \*\*tomorrow\*\*\.$/)
+    await page.click('.menu button', 'Copy')
+    await page.until("!!document.querySelector('a[download]')")
+    const saved = await page.evaluate("fetch(document.querySelector('a[download]').href).then(answer => answer.text())")
+    t.equal(saved, api)
+    await page.press('Escape')
+    await page.press('y')
+    t.match(await page.until('globalThis.copied'), `span=${spans[3]}`)
+    t.same(page.errors, [])
+  })
+
+  t.test('a link signs in once; what is wrong with another is said', async t => {
+    const service = await testService(t)
+    await visit(t, service, 'viewer')
+    const token = await linkFor(
+      service,
+      (await asking(service)('GET', 'session')).body.user ??
+        (await service.database.pool.run(sql => sql`select email from users limit 1`))[0]!.email
+    )
+    const page = visitor(await openPage(t))
+    await page.open(`${service.url}/app/p/default/traces`)
+    await page.until("location.pathname.endsWith('/app/sign-in')")
+    await page.open(`${service.url}/app/sign-in#${token}`)
+    await page.untilText('Traces', 'h1')
+    t.notMatch(await page.evaluate('location.href'), token)
+    const other = visitor(await openPage(t))
+    await other.open(`${service.url}/app/sign-in#${token}`)
+    await other.untilText('This link was used already', '[role=alert]')
+  })
+
+  t.test('a viewer is offered nothing that viewers may not do', async t => {
+    const service = await testService(t)
+    const { id } = await recordAgent(service)
+    const page = await visit(t, service, 'viewer')
+    await page.open(`${service.url}/app/p/default/traces/${id}`)
+    await page.untilText('agent run', '.row')
+    t.equal(
+      await page.evaluate(
+        "[...document.querySelectorAll('button')].some(each => /Annotate|Delete/.test(each.textContent))"
+      ),
+      false
+    )
+    await page.press('a')
+    t.equal(await page.evaluate("document.querySelector('dialog')"), null)
+    await page.open(`${service.url}/app/p/default/settings/keys`)
+    await page.untilText('Only owners see the keys')
+    t.same(page.errors, [])
+  })
+})

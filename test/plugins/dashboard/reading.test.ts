@@ -1,0 +1,182 @@
+/** What the dashboard reads: as the API has it, and in the pieces that the page of a trace asks for. */
+import t from 'tap'
+import { ingestBody, span, spansBody, startBody, traceId } from '../../fixtures/bodies/bodies.ts'
+import { exportOf, otlpSpan } from '../../fixtures/bodies/otlp.ts'
+import { signedIn } from '../../fixtures/service/people.ts'
+import { type Answer, testService } from '../../fixtures/service/service.ts'
+
+const service = await testService(t)
+const { call } = service
+const { ask } = await signedIn(service, 'viewer@example.com', 'viewer')
+const P = 'p/default'
+
+const invalid = (message: RegExp) => ({ status: 400, body: { error: { code: 'invalid_request', message } } })
+
+/** A trace with odd JSON in it, two spans and a score. */
+async function recordTrace(more: object = {}) {
+  const odd = '{"b":1,"a":107505301260286111,"__proto__":1e400,"c":-0.0,"d":"\\u0000\\ud800"}'
+  const spans = [
+    span({ name: 'first', input: '@', output: [1], attributes: { k: 'v' } }),
+    span({ name: 'second', events: [{ name: 'e', timestamp: '2026-11-21T12:00:00Z' }] })
+  ]
+  const body = ingestBody({ name: 'odd', input: '@', model: 'm', tags: ['t'], spans, ...more })
+  const text = JSON.stringify(body).replaceAll('"@"', odd)
+  t.equal((await call('POST', '/api/v1/traces', { body: text })).status, 201)
+  const score = { name: 'quality', dataType: 'numeric', value: 0.5 }
+  await call('POST', `/api/v1/traces/${body.trace.id}/scores`, { body: score })
+  return { id: body.trace.id, spans, odd }
+}
+
+/** An answer without the id of the request. */
+const plain = ({ status, text }: Answer) => [status, text.replace(/"requestId":"\w+"/, '')]
+
+t.test('lists and details are those of the API, byte for byte, refusals too', async t => {
+  const { id } = await recordTrace()
+  await recordTrace({ sessionId: 's/1', userId: 'u', status: 'error' })
+  const queries = ['', '?limit=1', '?status=error', '?sort=slowest&model=m', '?sessionId=s%2F1', '?tag=t&name=odd']
+  const wrong = [
+    '?colour=red',
+    '?limit=201',
+    '?sort=slowest&userId=u',
+    '?after=x',
+    '?name=',
+    '?from=yesterday',
+    '?name=%00'
+  ]
+  for (const query of [...queries, ...wrong]) {
+    t.same(plain(await ask('GET', `${P}/traces${query}`)), plain(await call('GET', `/api/v1/traces${query}`)), query)
+  }
+  for (const query of ['', '?name=quality&limit=1', '?limit=x']) {
+    t.same(plain(await ask('GET', `${P}/scores${query}`)), plain(await call('GET', `/api/v1/scores${query}`)), query)
+  }
+  for (const each of [id, traceId(), 'x', `${id}0`]) {
+    t.same(plain(await ask('GET', `${P}/traces/${each}`)), plain(await call('GET', `/api/v1/traces/${each}`)), each)
+  }
+  const download = await ask('GET', `${P}/traces/${id}?download=1`)
+  t.equal(download.text, (await call('GET', `/api/v1/traces/${id}`)).text)
+  t.equal(download.headers['content-disposition'], `attachment; filename="trace-${id}.json"`)
+})
+
+t.test('traces are asked for by their ids, those that there are', async t => {
+  const [one, other] = [await recordTrace(), await recordTrace()]
+  const { body } = await ask('GET', `${P}/traces?ids=${one.id.toUpperCase()},${traceId()},${other.id}`)
+  const all = (await call('GET', '/api/v1/traces')).body.traces
+  const expected = all.filter(({ id }: { id: string }) => [one.id, other.id].includes(id))
+  t.same(body, { traces: expected, nextCursor: null, prevCursor: null, pageSize: 50 })
+  t.match(await ask('GET', `${P}/traces?ids=${one.id}&limit=5`), invalid(/^limit: cannot be combined with ids$/))
+  t.match(await ask('GET', `${P}/traces?ids=${one.id},`), invalid(/^ids: must be 32 hexadecimal/))
+  t.match(await ask('GET', `${P}/traces?ids=${Array(51).fill(one.id)}`), invalid(/^ids: must be at most 50$/))
+})
+
+t.test('the outline has sizes where the detail has texts, and the rest as it is there', async t => {
+  const { id, odd } = await recordTrace()
+  const detail = (await call('GET', `/api/v1/traces/${id}`)).body
+  const { version, trace, spans, scores, ...others } = (await ask('GET', `${P}/traces/${id}/outline`)).body
+  t.same(others, {})
+  const { input: _, output: __, ...rest } = detail.trace
+  t.same(trace, { ...rest, inputBytes: Buffer.byteLength(odd), outputBytes: 0 })
+  t.same(
+    spans,
+    // biome-ignore lint/suspicious/noExplicitAny: an answer.
+    detail.spans.map(({ input, output, attributes, events, ...head }: any) => {
+      const size = (value: unknown) => (value === null ? 0 : Buffer.byteLength(JSON.stringify(value)))
+      const inputBytes = head.name === 'first' ? Buffer.byteLength(odd) : size(input)
+      const attributesBytes = Object.keys(attributes).length === 0 ? 0 : size(attributes)
+      return { ...head, inputBytes, outputBytes: size(output), attributesBytes, eventCount: events.length }
+    })
+  )
+  t.same(scores, [{ ...detail.scores[0], author: null, own: false }])
+  t.type(version, 'string')
+})
+
+t.test('the outline says when nothing has changed', async t => {
+  const body = startBody()
+  await call('POST', '/api/v1/traces', { body })
+  const path = `${P}/traces/${body.trace.id}/outline`
+  const { version } = (await ask('GET', path)).body
+  const known = `${path}?version=${encodeURIComponent(version)}`
+  t.equal((await ask('GET', known)).text, '{"unchanged":true}')
+  await call('POST', `/api/v1/traces/${body.trace.id}/spans`, { body: spansBody(span({ name: 'new' })) })
+  const next = (await ask('GET', known)).body
+  t.match(next, { spans: [{ name: 'new' }] })
+  t.not(next.version, version)
+  t.match(await ask('GET', `${P}/traces/${traceId()}/outline?version=${version}`), { status: 404 })
+  t.match(await ask('GET', `${path}?version=`), invalid(/^version: must not be empty$/))
+  t.match(await ask('GET', `${path}?other=1`), invalid(/^other: unknown parameter$/))
+})
+
+t.test('a span alone, and all texts, are those of the detail', async t => {
+  // Enough text to be packed together.
+  const spans = Array.from({ length: 5 }, (_, i) => span({ name: `${i}`, input: `${i} `.repeat(2000), output: { i } }))
+  const { id } = await recordTrace({ spans })
+  const detail = await call('GET', `/api/v1/traces/${id}`)
+  for (const { id: spanId } of spans) {
+    const { text } = await ask('GET', `${P}/traces/${id}/spans/${spanId.toUpperCase()}`)
+    t.ok(detail.text.includes(text), spanId)
+  }
+  const { trace, spans: texts } = (await ask('GET', `${P}/traces/${id}/texts`)).body
+  t.same(trace, { input: detail.body.trace.input, output: null })
+  t.same(
+    texts,
+    // biome-ignore lint/suspicious/noExplicitAny: an answer.
+    detail.body.spans.map(({ id, input, output, attributes, events }: any) => ({
+      id,
+      input,
+      output,
+      attributes,
+      events
+    }))
+  )
+  const own = await ask('GET', `${P}/traces/${id}/body`)
+  const { input, output, metadata } = detail.body.trace
+  t.same(own.body, { input, output, metadata })
+  t.ok(detail.text.includes(own.text.slice('{"input":'.length, own.text.indexOf(',"output"'))), 'digit by digit')
+  for (const wrong of ['x', '0'.repeat(16), '%00']) {
+    t.equal((await ask('GET', `${P}/traces/${id}/spans/${wrong}`)).status, 404)
+  }
+  for (const path of ['texts', 'body', 'outline', `spans/${spans[0]!.id}`]) {
+    t.equal((await ask('GET', `${P}/traces/${traceId()}/${path}`)).status, 404)
+    t.equal((await ask('GET', `p/nowhere/traces/${id}/${path}`)).status, 404)
+  }
+})
+
+t.test('filters can choose from what the traces have', async t => {
+  await recordTrace({ name: 'another', status: 'error', model: 'big' })
+  const { body } = await ask('GET', `${P}/facets`)
+  t.match(body, { models: ['big', 'm'], environments: ['unassigned'] })
+  t.strictSame(body.statuses, body.statuses.toSorted())
+  t.equal(body.names[0], 'odd', 'the most frequent first')
+  t.ok(body.names.includes('another') && body.statuses.includes('error'))
+  t.match((await ask('GET', `${P}/score-names`)).body, [{ name: 'quality', dataType: 'numeric', count: Number }])
+})
+
+t.test('a trace is found in whichever project the visitor may see', async t => {
+  const { id } = await recordTrace()
+  t.same((await ask('GET', `traces/${id}`)).body, { slug: 'default' })
+  t.equal((await ask('GET', `traces/${traceId()}`)).status, 404)
+})
+
+t.test('messages that came as log records are shown as the detail shows them', async t => {
+  const root = otlpSpan()
+  const sent = await call('POST', '/api/v1/otlp/v1/traces', {
+    body: exportOf(root),
+    headers: { 'content-type': 'application/json' }
+  })
+  t.equal(sent.status, 200)
+  const id = root.traceId.toLowerCase()
+  const before = (await ask('GET', `${P}/traces/${id}/outline`)).body
+  await service.database.pool.run(
+    sql => sql`
+      insert into span_messages (project_id, place, micros, trace_id, span_id, digest, input, output)
+      select id, 0, 0, ${id}, ${root.spanId}, ${'0'.repeat(32)}, '["question"]', '["answer"]' from projects where slug = 'default'`
+  )
+  const detail = (await call('GET', `/api/v1/traces/${id}`)).body
+  t.match(detail.trace, { input: ['question'], output: ['answer'] })
+  const outline = (await ask('GET', `${P}/traces/${id}/outline?version=${before.version}`)).body
+  t.match(outline.spans, [{ inputBytes: '["question"]'.length, outputBytes: '["answer"]'.length }])
+  t.same((await ask('GET', `${P}/traces/${id}/spans/${root.spanId}`)).body, detail.spans[0])
+  t.match((await ask('GET', `${P}/traces/${id}/texts`)).body, {
+    trace: { input: ['question'] },
+    spans: [{ output: ['answer'] }]
+  })
+})

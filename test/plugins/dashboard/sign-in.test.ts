@@ -1,0 +1,208 @@
+/** The ways in to the dashboard, and out of it. */
+import t from 'tap'
+import { changePassword } from '../../../lib/admin/people.ts'
+import { addPerson, asking, cookieOf, linkFor, signedIn } from '../../fixtures/service/people.ts'
+import { testService } from '../../fixtures/service/service.ts'
+
+const PASSWORD = 'correct horse battery'
+
+t.test('a link signs in, once', async t => {
+  const service = await testService(t)
+  await addPerson(service, 'ada@example.com', 'owner')
+  const token = await linkFor(service, 'Ada@Example.com')
+  const stranger = asking(service)
+  const answer = await stranger('POST', 'sign-in/link', { body: { token }, headers: { 'user-agent': 'a browser' } })
+  t.match(answer, { status: 204, text: '' })
+  t.match(
+    answer.headers['set-cookie'],
+    /^spoor_session=[\w-]{43}; Max-Age=2592000; Path=\/app; HttpOnly; SameSite=Lax$/
+  )
+  const cookie = cookieOf(answer)
+  const ask = asking(service, cookie)
+  t.match((await ask('GET', 'session')).body, {
+    user: { email: 'ada@example.com', hasPassword: false },
+    projects: [{ slug: 'default', role: 'owner' }],
+    signIn: { password: false, proxy: false }
+  })
+  t.match((await ask('GET', 'sessions')).body, { sessions: [{ agent: 'a browser', means: 'link', current: true }] })
+  for (const wrong of [token, 'x'.repeat(43), 'short', '']) {
+    const refused = await stranger('POST', 'sign-in/link', { body: { token: wrong } })
+    t.match(refused, { status: 401, body: { error: { code: 'sign_in_required' } } }, 'used, unknown, none')
+    t.equal(refused.headers['set-cookie'], undefined)
+  }
+  t.match((await stranger('GET', 'session')).body, { user: null, projects: [] })
+})
+
+t.test('of several who open a link at the same moment one is signed in', async t => {
+  const service = await testService(t)
+  await addPerson(service, 'ada@example.com', 'owner')
+  const token = await linkFor(service, 'ada@example.com')
+  const answers = await Promise.all(
+    Array.from({ length: 8 }, () => asking(service)('POST', 'sign-in/link', { body: { token } }))
+  )
+  t.same(answers.map(({ status }) => status).sort(), [204, ...Array(7).fill(401)])
+})
+
+t.test('a link that is too old does not sign in, and asking for one uses nothing up', async t => {
+  const service = await testService(t)
+  await addPerson(service, 'ada@example.com', 'owner')
+  const token = await linkFor(service, 'ada@example.com')
+  t.equal((await asking(service)('GET', `/app/sign-in?token=${token}`)).status, 200)
+  await service.database.pool.run(sql => sql`update sign_in_links set expires_at = now()`)
+  t.equal((await asking(service)('POST', 'sign-in/link', { body: { token } })).status, 401)
+})
+
+t.test('signing in again ends the session of the same browser; signing out ends it and forgets the cookie', async t => {
+  const service = await testService(t)
+  const first = await signedIn(service, 'ada@example.com', 'owner')
+  const token = await linkFor(service, 'ada@example.com')
+  const again = await first.ask('POST', 'sign-in/link', { body: { token } })
+  const ask = asking(service, cookieOf(again))
+  t.equal((await ask('GET', 'sessions')).body.sessions.length, 1)
+  const out = await ask('DELETE', 'session')
+  t.match(out, { status: 204 })
+  t.match(out.headers['set-cookie'], /^spoor_session=; Max-Age=0; Path=\/app/)
+  t.match(await ask('GET', 'sessions'), { status: 401, body: { error: { code: 'sign_in_required' } } })
+  t.equal((await first.ask('GET', 'sessions')).status, 401)
+  t.equal((await ask('DELETE', 'session')).status, 204, 'whoever is signed out may sign out')
+})
+
+t.test('people see where they are signed in, end one of these, and no other’s', async t => {
+  const service = await testService(t)
+  const ada = await signedIn(service, 'ada@example.com', 'viewer')
+  const bob = await signedIn(service, 'bob@example.com', 'owner')
+  const [own] = (await ada.ask('GET', 'sessions')).body.sessions
+  t.equal((await bob.ask('DELETE', `sessions/${own.id}`)).status, 404)
+  t.equal((await ada.ask('GET', 'sessions')).status, 200)
+  for (const wrong of ['x', '0'.repeat(64), '%00']) t.equal((await ada.ask('DELETE', `sessions/${wrong}`)).status, 404)
+  t.match(await ada.ask('DELETE', `sessions/${own.id}`), { status: 200, body: { ok: true } })
+  t.equal((await ada.ask('GET', 'sessions')).status, 401)
+})
+
+t.test('a session ends after its time, and lives longer while it is used, up to 90 days', async t => {
+  const service = await testService(t)
+  const { sqlAccess, pool } = service.database
+  const { ask } = await signedIn(service, 'ada@example.com', 'viewer')
+  const days = async () => {
+    const [row] = await pool.run(
+      sql => sql`
+      select round(extract(epoch from expires_at - now()) / 86400)::int as left, seen_at > now() - interval '1 minute' as seen
+      from web_sessions`
+    )
+    return row
+  }
+  const age = async (seen: string, made: string) => {
+    await sqlAccess.write(
+      sql => sql`update web_sessions set seen_at = now() - ${seen}::interval, created_at = now() - ${made}::interval,
+        expires_at = now() + interval '1 day'`
+    )
+    await pool.run(sql => sql`select pg_notify('spoor_keys', 'a test')`)
+    while ((await days())!.seen !== true) {
+      t.equal((await ask('GET', 'session')).status, 200)
+      await new Promise(resolve => setTimeout(resolve, 20))
+    }
+  }
+  await age('6 minutes', '1 day')
+  t.equal((await days())!.left, 30)
+  await age('6 minutes', '80 days')
+  t.equal((await days())!.left, 10)
+  await pool.run(sql => sql`update web_sessions set expires_at = now()`)
+  await pool.run(sql => sql`select pg_notify('spoor_keys', 'a test')`)
+  while ((await ask('GET', 'session')).body.user !== null) await new Promise(resolve => setTimeout(resolve, 20))
+})
+
+t.test('a password signs in; each wrong one is answered alike, and after five none is looked at', async t => {
+  const service = await testService(t)
+  await addPerson(service, 'ada@example.com', 'member')
+  await addPerson(service, 'bob@example.com', 'member')
+  await service.database.pool.run(sql => changePassword(sql, 'ada@example.com', PASSWORD))
+  const stranger = asking(service)
+  const attempt = (email: string, password: string) =>
+    stranger('POST', 'sign-in/password', { body: { email, password } })
+  const right = await attempt(' ADA@example.com', PASSWORD)
+  t.match(right, { status: 204, headers: { 'set-cookie': /^spoor_session=/ } })
+  const me = (await asking(service, cookieOf(right))('GET', 'session')).body
+  t.match(me, { user: { email: 'ada@example.com', hasPassword: true }, signIn: { password: true } })
+
+  const wrong = [
+    await attempt('ada@example.com', `${PASSWORD}.`),
+    await attempt('bob@example.com', PASSWORD),
+    await attempt('nobody@example.com', PASSWORD),
+    await attempt('\u0000', '\u0000')
+  ]
+  const messages = new Set(wrong.map(({ status, body }) => `${status} ${body.error.code} ${body.error.message}`))
+  t.same([...messages], ['401 sign_in_required The address or the password is wrong.'])
+
+  for (let i = 0; i < 4; i++) t.equal((await attempt('ada@example.com', 'not the password')).status, 401)
+  const refused = await attempt('ada@example.com', PASSWORD)
+  t.match(refused, { status: 429, body: { error: { code: 'too_many_attempts' } } }, 'not even the right one')
+  t.ok(Number(refused.headers['retry-after']) > 800)
+  await service.database.pool.run(sql => sql`update sign_in_attempts set until = now()`)
+  t.equal((await attempt('ada@example.com', PASSWORD)).status, 204, 'a quarter of an hour later')
+  t.equal((await attempt('ada@example.com', 'not the password')).status, 401)
+})
+
+t.test('from one network 50 passwords are tried, of however many addresses', async t => {
+  const service = await testService(t)
+  await service.database.pool.run(
+    sql => sql`
+    insert into sign_in_attempts select encode(sha256('network 127.0.0'), 'hex'), 49, now() + interval '1 minute'`
+  )
+  const attempt = (email: string) =>
+    asking(service)('POST', 'sign-in/password', { body: { email, password: 'whatever it may be' } })
+  await addPerson(service, 'ada@example.com', 'member')
+  await service.database.pool.run(sql => changePassword(sql, 'ada@example.com', PASSWORD))
+  const right = { body: { email: 'ada@example.com', password: PASSWORD } }
+  for (let i = 0; i < 2; i++) {
+    t.equal((await asking(service)('POST', 'sign-in/password', right)).status, 204, 'right ones do not count')
+  }
+  t.equal((await attempt('a@example.com')).status, 401)
+  t.equal((await attempt('b@example.com')).status, 429)
+})
+
+t.test('people set, change and remove their password, which ends their other sessions', async t => {
+  const service = await testService(t)
+  const here = await signedIn(service, 'ada@example.com', 'viewer')
+  const token = await linkFor(service, 'ada@example.com')
+  const there = asking(service, cookieOf(await asking(service)('POST', 'sign-in/link', { body: { token } })))
+  const change = (body: object) => here.ask('POST', 'password', { body })
+  t.match(await change({ password: 'too short' }), {
+    status: 400,
+    body: { error: { message: 'password: must have at least 12 characters' } }
+  })
+  t.equal((await there('GET', 'sessions')).status, 200)
+  t.match(await change({ password: PASSWORD }), { status: 200, body: { ok: true } })
+  t.equal((await there('GET', 'sessions')).status, 401)
+  t.match(await change({ password: 'another password' }), { status: 400, body: { error: { message: /^current: is/ } } })
+  t.match(await change({ current: 'wrong', password: 'another password' }), {
+    status: 400,
+    body: { error: { message: 'current: is not the password' } }
+  })
+  t.equal((await change({ current: PASSWORD, password: 'another password' })).status, 200)
+  t.equal((await change({ current: 'another password', password: null })).status, 200)
+  t.equal((await here.ask('GET', 'session')).body.user.hasPassword, false)
+})
+
+t.test('what is stored of sign-ins holds neither tokens nor passwords, and says who came how', async t => {
+  const service = await testService(t)
+  const { ask, cookie } = await signedIn(service, 'ada@example.com', 'owner')
+  await ask('POST', 'password', { body: { password: PASSWORD } })
+  await ask('POST', 'password', { body: { current: PASSWORD, password: null } })
+  const unused = await linkFor(service, 'ada@example.com')
+  const rows = await service.database.pool.run(async sql => {
+    const [row] = await sql`
+      select json_build_array((select json_agg(u) from users u), (select json_agg(s) from web_sessions s),
+        (select json_agg(l) from sign_in_links l), (select json_agg(a) from audit a)) as all`
+    return row?.all as string
+  })
+  for (const secret of [cookie.split('=')[1]!, unused, PASSWORD]) t.notOk(rows.includes(secret))
+  const acts = await service.database.pool.run(
+    sql =>
+      sql`select action, user_id as "userId", detail from audit where action not in ('link.make', 'account.create', 'project.create', 'key.create') order by id`
+  )
+  t.match(
+    acts.map(({ action }) => action),
+    ['user.add', 'sign-in', 'password.set', 'password.remove']
+  )
+  t.match(acts[1], { userId: 1, detail: '{"means":"link"}' })
+})

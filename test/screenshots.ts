@@ -1,0 +1,97 @@
+/**
+ * Makes the guide's pictures of the dashboard (`npm run screenshots`): a server on a database of its own, the traces of
+ * `spoor demo`, and Chromium. Run it when the dashboard looks different.
+ */
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { Test } from 'tap'
+import { recordDemo } from '../lib/demo/record.ts'
+import { dataFolder, serve } from './fixtures/service/spoor.ts'
+import { until } from './fixtures/until.ts'
+import { hasChromium, openPage, type Page } from './plugins/browser.ts'
+
+const FOLDER = fileURLToPath(new URL('../../plugins/docs/pictures/', import.meta.url))
+const TRACES = 400
+/** WebP of this quality shows text as sharp as PNG does, in a third of the bytes. */
+const FORMAT = { format: 'webp', quality: 82 }
+
+interface Picture {
+  readonly name: string
+  readonly theme: 'light' | 'dark'
+  readonly width: number
+  readonly height: number
+  /** Of the trace that is opened, the newest; left out: the list. */
+  readonly trace?: string
+  /** The step of the trace that is chosen. */
+  readonly step?: string
+}
+
+const PICTURES: readonly Picture[] = [
+  { name: 'list', theme: 'light', width: 1280, height: 720 },
+  { name: 'failure', theme: 'light', width: 1280, height: 720, trace: 'travel-planner' },
+  {
+    name: 'conversation',
+    theme: 'dark',
+    width: 1280,
+    height: 800,
+    trace: 'bookseller',
+    step: 'messages claude-opus-4-5'
+  },
+  { name: 'phone', theme: 'light', width: 390, height: 780, trace: 'review-change' }
+]
+
+process.exitCode = await main()
+
+async function main(): Promise<number> {
+  if (!(await hasChromium())) {
+    console.error('screenshots: Chromium is needed at /usr/bin/chromium (Debian: apt install chromium)')
+    return 1
+  }
+  const ends: (() => unknown)[] = []
+  // What the fixtures need of a test.
+  const t = { teardown: (end: () => unknown) => void ends.unshift(end) } as unknown as Test
+  try {
+    const { address, key, dashboard } = await serve(t, { DATA_DIR: await dataFolder(t) })
+    await recordDemo(address, key!, TRACES, count => {
+      if (count === TRACES) console.log(`${count} traces are recorded`)
+    })
+    const page = await openPage(t)
+    await page.open(dashboard!)
+    await mkdir(FOLDER, { recursive: true })
+    for (const picture of PICTURES) await take(page, address, picture)
+    return 0
+  } finally {
+    for (const end of ends) await end()
+  }
+}
+
+async function take(page: Page, address: string, { name, theme, width, height, trace, step }: Picture): Promise<void> {
+  await page.send('Emulation.setDeviceMetricsOverride', { width, height, deviceScaleFactor: 1, mobile: width < 600 })
+  const features = [{ name: 'prefers-color-scheme', value: theme }]
+  await page.send('Emulation.setEmulatedMedia', { features })
+  await untilTrue(page, `document.querySelector('h1') !== null`)
+  await page.open(`${address}/app/p/default/traces`)
+  await untilTrue(page, `document.querySelectorAll('main tbody tr').length > 10`)
+  if (trace !== undefined) {
+    await clickOn(page, 'main tbody a', trace)
+    await untilTrue(page, `document.querySelector('[role=treeitem]') !== null`)
+  }
+  if (step !== undefined) await clickOn(page, '[role=treeitem]', step)
+  await untilTrue(page, `document.querySelector('.waiting') === null`)
+  const { data } = await page.send('Page.captureScreenshot', FORMAT)
+  const bytes = Buffer.from(data as string, 'base64')
+  await writeFile(join(FOLDER, `${name}.webp`), bytes)
+  console.log(`${name}.webp: ${width} x ${height}, ${Math.round(bytes.length / 1024)} KiB`)
+}
+
+/** Waits for an element with this text, and clicks on it. */
+async function clickOn(page: Page, selector: string, text: string): Promise<void> {
+  const found = `[...document.querySelectorAll('${selector}')].find(each => each.textContent.includes('${text}'))`
+  await untilTrue(page, `${found} !== undefined`)
+  await page.evaluate(`${found}.click()`)
+}
+
+async function untilTrue(page: Page, claim: string): Promise<void> {
+  await until(async () => (await page.evaluate(claim)) === true)
+}
