@@ -3,13 +3,14 @@
  * wrong usage, 130 or 143 interrupted. An error is one line on stderr.
  */
 import { parseArgs } from 'node:util'
+import { VARIABLES } from '../lib/config.ts'
 import { VERSION } from '../lib/version.ts'
 import { type Call, type Command, type Flags, UsageError } from './command.ts'
-import { commandHelp, overview, usageLine } from './help.ts'
-import { Interrupted } from './interrupt.ts'
-import { nearest } from './nearest.ts'
-import { Progress, type Terminal } from './progress.ts'
-import { type Output, streamTo } from './stream.ts'
+import { commandHelp, overview, usageLine } from './terminal/help.ts'
+import { Interrupted } from './terminal/interrupt.ts'
+import { nearest } from './terminal/nearest.ts'
+import { Progress, type Terminal } from './terminal/progress.ts'
+import { type Output, streamTo } from './terminal/stream.ts'
 
 export type Commands = Readonly<Record<string, Command>>
 
@@ -29,7 +30,7 @@ export async function runCommandLine(
   const write = (text: string) => stdout.write(`${text}\n`)
   const progress = new Progress(stderr)
   try {
-    if (args[0] === '--version') write(VERSION)
+    if (args[0] !== undefined && VERSION_WORDS.includes(args[0])) write(VERSION)
     else if (args[0] === 'help') write(helpFor(commands, args.slice(1)))
     else if (args.some(isHelpFlag)) write(helpFor(commands, args))
     else {
@@ -43,6 +44,8 @@ export async function runCommandLine(
     return exitCodeOf(error)
   }
 }
+
+const VERSION_WORDS = ['--version', '-v', '-V', 'version']
 
 function exitCodeOf(error: unknown): number {
   if (error instanceof Interrupted) return error.exitCode
@@ -87,11 +90,11 @@ function isHelpFlag(word: string): boolean {
 type ParsedCall = Pick<Call, 'flags' | 'parameters' | 'json' | 'print'>
 
 function parseCall(name: string, command: Command, words: string[], write: (text: string) => void): ParsedCall {
-  const { parameters, flags } = command.usage
+  const { parameters, flags, lastIsOptional } = command.usage
   const refuse = (problem: string): never => {
     throw new UsageError(`${problem}; usage: ${usageLine(name, command.usage)}`)
   }
-  const { positionals, tokens, ...parsed } = parseWords(words, flags, refuse)
+  const { positionals, tokens, ...parsed } = parseWords(name, words, flags, refuse)
   const values: Readonly<Record<string, unknown>> = parsed.values
   const given = tokens.flatMap(token => (token.kind === 'option' ? [token.name] : []))
   const repeated = given.find((flag, i) => given.indexOf(flag) !== i)
@@ -99,7 +102,7 @@ function parseCall(name: string, command: Command, words: string[], write: (text
   for (const [flag, { required }] of Object.entries(flags)) {
     if (required && values[flag] === undefined) refuse(`--${flag} is missing`)
   }
-  const missing = parameters[positionals.length]
+  const missing = (lastIsOptional ? parameters.slice(0, -1) : parameters)[positionals.length]
   if (missing !== undefined) refuse(`${missing} is missing`)
   if (positionals.length > parameters.length) {
     refuse(`${JSON.stringify(positionals[parameters.length])} is one word too many`)
@@ -126,7 +129,7 @@ function joinNegativeNumbers(words: readonly string[], flags: Flags): string[] {
   return joined
 }
 
-function parseWords(words: readonly string[], flags: Flags, refuse: (problem: string) => never) {
+function parseWords(name: string, words: readonly string[], flags: Flags, refuse: (problem: string) => never) {
   const options = Object.fromEntries(Object.entries(flags).map(([flag, { type }]) => [flag, { type }]))
   try {
     return parseArgs({
@@ -139,6 +142,10 @@ function parseWords(words: readonly string[], flags: Flags, refuse: (problem: st
     const { code, message } = error as Error & { code: string }
     const flag = /'(-[^'\s=,]*)/.exec(message)?.[1] ?? ''
     if (code === 'ERR_PARSE_ARGS_UNKNOWN_OPTION') {
+      const variable = flag.replace(/^--?/, '').replaceAll('-', '_').toUpperCase()
+      if (VARIABLES.includes(variable)) {
+        throw new UsageError(`${flag} is set in the environment: ${variable}=… spoor ${name}`)
+      }
       const known = [...Object.keys(flags), 'json', 'help'].map(name => `--${name}`)
       throw new UsageError(unknown('flag', flag, known, nearest(flag, known)))
     }

@@ -2,7 +2,7 @@
  * What a command is: data that describes its usage, and `run`, which gets parsed values and prints through its Call.
  */
 
-import type { Progress } from './progress.ts'
+import type { Progress } from './terminal/progress.ts'
 
 /** Thrown for wrong usage: exit code 2. Any other error is a refusal of the command: exit code 1. */
 export class UsageError extends Error {
@@ -26,6 +26,7 @@ type FlagValue<F extends Flag> = F extends { type: 'boolean' }
 
 export interface Call<F extends Flags = Flags, P extends string = string> {
   readonly flags: { readonly [Name in keyof F]: FlagValue<F[Name]> }
+  /** Undefined only for the last one, where the usage says that it may be left out. */
   readonly parameters: { readonly [Name in P]: string }
   readonly env: NodeJS.ProcessEnv
   readonly json: boolean
@@ -34,14 +35,16 @@ export interface Call<F extends Flags = Flags, P extends string = string> {
   /**
    * Writes a part of an output that is too long to be held in memory to stdout. Resolves when there is room for more.
    */
-  stream(text: string): Promise<void>
+  stream(bytes: string | Uint8Array): Promise<void>
   /** Shows people on stderr how far the command is. */
   readonly progress: Progress
 }
 
 export interface Usage<F extends Flags = Flags, P extends string = string> {
-  /** The names of the parameters in capitals, in order. All of them are required. */
+  /** The names of the parameters in capitals, in order. */
   readonly parameters: readonly P[]
+  /** The last parameter may be left out; the others never. */
+  readonly lastIsOptional?: true
   readonly flags: F
   /** More than the summary says, as lines of text. */
   readonly details?: string

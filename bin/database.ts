@@ -1,5 +1,6 @@
 /** Opens the database for the time of one command. The configuration is that of the server. */
 import { existsSync } from 'node:fs'
+import { userInfo } from 'node:os'
 import type { Sql } from 'postgres'
 import { AdminError } from '../lib/admin/admin-error.ts'
 import type { KeyMaking } from '../lib/admin/keys.ts'
@@ -26,35 +27,75 @@ export async function withDatabase<T>(env: NodeJS.ProcessEnv, work: (session: Se
 }
 
 /** The same, whatever the schema. An embedded database that was never started is refused, and not made. */
-export async function withAnyDatabase<T>(env: NodeJS.ProcessEnv, work: (session: Session) => Promise<T>): Promise<T> {
+export async function withAnyDatabase<T>(
+  env: NodeJS.ProcessEnv,
+  work: (session: Session) => Promise<T>,
+  patienceMs?: number
+): Promise<T> {
   const config = readConfig(env)
   if (config.databaseUrl === undefined && !existsSync(config.dataDir)) {
     const advice = 'start a server with `spoor serve`, or set DATA_DIR or DATABASE_URL'
     throw new AdminError(`there is no database in ${config.dataDir}: ${advice}`)
   }
+  return openFor(config, connected(config, work), patienceMs)
+}
+
+/** The same, where the database may be a new one: an embedded one is made, and one without a schema gets it. */
+export async function withNewDatabase<T>(env: NodeJS.ProcessEnv, work: (session: Session) => Promise<T>): Promise<T> {
+  const config = readConfig(env)
   return openFor(config, async (database, log) => {
+    const { migrate, readSchemaState } = await import('../lib/database/migrate.ts')
+    return connected(config, async session => {
+      if ((await readSchemaState(session.sql)).state === 'missing') await migrate(database, log)
+      await requireSchema(session.sql)
+      return work(session)
+    })(database, log)
+  })
+}
+
+/** What runs `work` with a connection. */
+function connected<T>(config: Config, work: (session: Session) => Promise<T>) {
+  return async (database: Database, log: Logger): Promise<T> => {
     const sql = database.connect({ applicationName: 'command' })
     try {
+      await nameWhoActs(sql)
       const making = { keyPrefix: config.keyPrefix, digestSecret: database.digestSecret }
       return await work({ config, database, sql, log, making })
     } finally {
       // Without a limit this would wait for ever if the connection was lost.
       await sql.end({ timeout: 1 })
     }
-  })
+  }
+}
+
+/** What a command does is written down with the user of the system; where that has no name, with its number. */
+async function nameWhoActs(sql: Sql): Promise<void> {
+  let name = String(process.getuid?.() ?? '')
+  try {
+    name = userInfo().username
+  } catch {
+    // A container may run as a number that no user has.
+  }
+  const { noteSystemUser } = await import('../lib/store/people/audit.ts')
+  // If the database is away, what follows says so.
+  await noteSystemUser(sql, name).catch(() => {})
 }
 
 /**
- * Opens the database for `work`, and makes it if there is none. The driver is loaded only now: `--help` does not need
- * it.
+ * Opens the database for `work`, and makes it if there is none. Where an embedded PostgreSQL recovers for longer than
+ * `patienceMs`, `work` begins before. The driver is loaded only now: `--help` does not need it.
  */
-export async function openFor<T>(config: Config, work: (database: Database, log: Logger) => Promise<T>): Promise<T> {
+export async function openFor<T>(
+  config: Config,
+  work: (database: Database, log: Logger) => Promise<T>,
+  patienceMs?: number
+): Promise<T> {
   const [{ openDatabase }, { createLog }] = await Promise.all([
     import('../lib/database/open.ts'),
     import('../lib/log.ts')
   ])
   const log = createLog('silent')
-  const database = await openDatabase(config, log, { role: 'command' })
+  const database = await openDatabase(config, log, { role: 'command', ...(patienceMs !== undefined && { patienceMs }) })
   try {
     return await work(database, log)
   } catch (error) {

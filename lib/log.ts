@@ -1,8 +1,10 @@
 /**
- * The log: pino's JSON lines on stderr, one for each request. A line never holds a secret, a key or a body. stdout is
- * left to what commands print, such as the address and the first key of `spoor serve`.
+ * The log on stderr: JSON lines, or text for people, and a line for each request unless LOG_REQUESTS says otherwise. A line
+ * never holds a secret, a key or a body. stdout is left to what commands print, such as the address and the first key of
+ * `spoor serve`.
  */
 import { type DestinationStream, type Logger, pino } from 'pino'
+import { textOf } from './log-text.ts'
 
 export type { Logger }
 
@@ -10,16 +12,31 @@ export type { Logger }
 const GATHER_MS = 50
 const GATHER_LENGTH = 32_768
 
+/** Which requests have a line: `errors` are those answered 400 and above, `slow` the slow ones as well. */
+export type LoggedRequests = 'all' | 'errors' | 'slow' | 'none'
+
+export interface LogOptions {
+  /** By default JSON. */
+  readonly format?: 'text' | 'json' | undefined
+  readonly requests?: LoggedRequests
+}
+
+/** A request that takes longer is slow. */
+const SLOW_MS = 1000
+
 /** Makes a logger that writes to stderr, or to `destination`. `level` is one of pino's, `silent` included. */
-export function createLog(level: string, destination?: DestinationStream): Logger {
-  const stream = destination ?? stderr()
-  const log = pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, stream)
-  destinations.set(log, stream)
+export function createLog(level: string, destination?: DestinationStream, options: LogOptions = {}): Logger {
+  const { format, requests = 'all' } = options
+  const raw = destination ?? stderr()
+  const stream = format === 'text' ? { write: (line: string) => raw.write(textOf(line)) } : raw
+  const formatters = { level: (label: string) => ({ level: label }) }
+  const log = pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime, formatters }, stream)
+  made.set(log, { stream, requests })
   return log
 }
 
-/** The destination of each log that createLog made. */
-const destinations = new WeakMap<Logger, DestinationStream>()
+/** Where each log that createLog made writes to, and which requests. */
+const made = new WeakMap<Logger, { readonly stream: DestinationStream; readonly requests: LoggedRequests }>()
 
 /** The fields of a request's line. */
 export interface RequestFields {
@@ -32,7 +49,13 @@ export interface RequestFields {
   readonly ms: number
   readonly bytesIn: number
   readonly bytesOut: number
+  /** The address that it came from. */
+  readonly client: string
+  /** The key, or the person, for whom the request acted, and in which project. */
   readonly keyId: string | undefined
+  /** What the key is called; empty if it is called nothing. */
+  readonly keyLabel: string | undefined
+  readonly user: number | undefined
   readonly project: number | undefined
 }
 
@@ -41,14 +64,24 @@ export interface RequestFields {
  * hand: pino does not know the fields beforehand, and takes twice as long.
  */
 export function logRequest(log: Logger, fields: RequestFields): void {
-  if (!log.isLevelEnabled('info')) return
-  const { requestId, method, path, route, status, ms, bytesIn, bytesOut, keyId, project } = fields
-  let line = `{"level":30,"time":"${isoTime()}","requestId":"${requestId}","method":"${method}","path":`
+  const own = made.get(log)
+  const { requestId, method, path, route, status, ms, bytesIn, bytesOut, client } = fields
+  if (own === undefined || !log.isLevelEnabled('info') || !isWanted(own.requests, status, ms)) return
+  const { keyId, keyLabel, user, project } = fields
+  let line = `{"level":"info","time":"${isoTime()}","requestId":"${requestId}","method":"${method}","path":`
   line += JSON.stringify(path)
   if (route !== undefined) line += `,"route":"${route}"`
-  line += `,"status":${status},"ms":${ms},"bytesIn":${bytesIn},"bytesOut":${bytesOut}`
-  if (keyId !== undefined) line += `,"keyId":"${keyId}","project":${project}`
-  destinations.get(log)?.write(`${line},"msg":"request"}\n`)
+  line += `,"status":${status},"ms":${ms},"bytesIn":${bytesIn},"bytesOut":${bytesOut},"client":"${client}"`
+  if (keyId !== undefined) line += `,"keyId":"${keyId}"`
+  if (keyLabel) line += `,"keyLabel":${JSON.stringify(keyLabel)}`
+  if (user !== undefined) line += `,"user":${user}`
+  if (project !== undefined) line += `,"project":${project}`
+  own.stream.write(`${line},"msg":"request"}\n`)
+}
+
+function isWanted(requests: LoggedRequests, status: number, ms: number): boolean {
+  if (requests === 'all') return true
+  return requests !== 'none' && (status >= 400 || (requests === 'slow' && ms >= SLOW_MS))
 }
 
 let spelled = { ms: Number.NaN, text: '' }

@@ -1,8 +1,12 @@
 /**
  * The metrics of the running service, for Prometheus. Labels are routes, codes and statuses only. Nothing that a
  * client sends becomes a label, so that clients cannot add time series.
+ *
+ * Several processes (PROCESSES) answer as one: counters and histograms are added, and each gauge says in its help what
+ * it is of several processes.
  */
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { VERSION } from './version.ts'
 
 /** The requests that the write path has admitted and not yet answered. */
 export interface PendingWrites {
@@ -10,18 +14,44 @@ export interface PendingWrites {
   readonly bytes: number
 }
 
+/** The metrics of one process, as they go to another. */
+export type Snapshot = Awaited<ReturnType<Registry['getMetricsAsJSON']>>
+
+/** What a gauge of several processes is: what theirs add up to, or the greatest or least of them. */
+type Across = 'sum' | 'max' | 'min'
+const ACROSS: Readonly<Record<Across, string>> = {
+  sum: 'the sum',
+  max: 'the greatest',
+  min: 'the least'
+}
+
+/** Gauges of prom-client whose names end as those of counters do, which promtool rejects. */
+const MISNAMED = ['nodejs_active_handles_total', 'nodejs_active_requests_total', 'nodejs_active_resources_total']
+
+/** How something was recorded. */
+export type Way = 'native' | 'otlp' | 'import'
+
+/** `left_out`: messages whose span did not come in time, which are among `messages` as well. */
+type LogRecordKind = 'messages' | 'unplaced' | 'left_out' | 'others'
+
 export class Metrics {
   readonly #registry = new Registry()
   readonly #requests: Counter<'route' | 'status'>
   readonly #duration: Histogram<'route'>
   readonly #refusals: Counter<'code'>
+  readonly #refusedSpans: Counter<'reason'>
+  readonly #idle: Counter
+  readonly #traces: Counter<'way'>
+  readonly #spans: Counter<'way'>
   readonly #logRecords: Counter<'kind'>
   readonly #batches: Histogram
   readonly #commits: Histogram
+  #others: (() => Promise<readonly Snapshot[]>) | undefined
 
   constructor() {
     const registers = [this.#registry]
     collectDefaultMetrics({ register: this.#registry })
+    for (const name of MISNAMED) this.#registry.removeSingleMetric(name)
     this.#requests = new Counter({
       name: 'spoor_http_requests_total',
       help: 'Requests answered, by route and status.',
@@ -41,9 +71,43 @@ export class Metrics {
       labelNames: ['code'],
       registers
     })
+    this.#traces = new Counter({
+      name: 'spoor_traces_recorded_total',
+      help: 'New traces that were stored, by way: native (the API and its tools), otlp, import.',
+      labelNames: ['way'],
+      registers
+    })
+    this.#spans = new Counter({
+      name: 'spoor_spans_recorded_total',
+      help: 'New spans that were stored, by way.',
+      labelNames: ['way'],
+      registers
+    })
+    for (const way of ['native', 'otlp', 'import'] satisfies Way[]) {
+      this.#traces.inc({ way }, 0)
+      this.#spans.inc({ way }, 0)
+    }
+    new Gauge({
+      name: 'spoor_build_info',
+      help: 'Always 1; the labels are the versions.',
+      labelNames: ['version', 'node'],
+      aggregator: 'max',
+      registers
+    }).set({ version: VERSION, node: process.version }, 1)
+    this.#idle = new Counter({
+      name: 'spoor_idle_completed_total',
+      help: 'Traces of OpenTelemetry that were completed because nothing came to them for a while.',
+      registers
+    })
+    this.#refusedSpans = new Counter({
+      name: 'spoor_refused_spans_total',
+      help: 'Spans of exports in OTLP that were not stored, by reason; too_many: usage and cost of them count.',
+      labelNames: ['reason'],
+      registers
+    })
     this.#logRecords = new Counter({
       name: 'spoor_log_records_total',
-      help: 'Log records that came in OTLP, none of which is stored: with messages of model calls, and others.',
+      help: 'Log records that came in OTLP: messages of model calls, those unplaced or left_out without a span, and others.',
       labelNames: ['kind'],
       registers
     })
@@ -71,9 +135,21 @@ export class Metrics {
     this.#refusals.inc({ code })
   }
 
-  countLogRecords(messages: number, others: number): void {
-    this.#logRecords.inc({ kind: 'messages' }, messages)
-    this.#logRecords.inc({ kind: 'others' }, others)
+  countRefusedSpans(reason: string, count: number): void {
+    this.#refusedSpans.inc({ reason }, count)
+  }
+
+  countRecorded(way: Way, traces: number, spans: number): void {
+    if (traces > 0) this.#traces.inc({ way }, traces)
+    if (spans > 0) this.#spans.inc({ way }, spans)
+  }
+
+  countIdle(traces: number): void {
+    this.#idle.inc(traces)
+  }
+
+  countLogRecords(records: Readonly<Partial<Record<LogRecordKind, number>>>): void {
+    for (const [kind, count] of Object.entries(records)) this.#logRecords.inc({ kind }, count)
   }
 
   countBatch(operations: number, milliseconds: number): void {
@@ -87,22 +163,52 @@ export class Metrics {
     this.watch('spoor_pending_write_bytes', 'Bytes of their bodies.', () => read().bytes)
   }
 
-  /** Adds a number that is read whenever the metrics are. `read` gives undefined if the number is not known then. */
-  watch(name: string, help: string, read: () => number | undefined | Promise<number | undefined>): void {
+  /**
+   * Adds a number that is read whenever the metrics are. If `read` gives undefined, because the number is not known then,
+   * the metrics have no such number: 0 would be wrong.
+   */
+  watch(
+    name: string,
+    help: string,
+    read: () => number | undefined | Promise<number | undefined>,
+    across: Across = 'sum'
+  ): void {
     new Gauge({
       name,
-      help,
+      help: `${help} Of several processes ${ACROSS[across]}.`,
+      aggregator: across,
       registers: [this.#registry],
       async collect() {
         const value = await read()
-        if (value === undefined) this.reset()
+        if (value === undefined) this.remove()
         else this.set(value)
       }
     })
   }
 
+  /** What this process alone has. */
+  snapshot(): Promise<Snapshot> {
+    return this.#registry.getMetricsAsJSON()
+  }
+
+  /** From now on the exposition is that of all processes, whose snapshots `read` gives. */
+  showAll(read: () => Promise<readonly Snapshot[]>): void {
+    this.#others = read
+  }
+
   /** The media type and the text of the exposition. */
   async render(): Promise<{ type: string; text: string }> {
-    return { type: this.#registry.contentType, text: await this.#registry.metrics() }
+    const { contentType: type } = this.#registry
+    if (this.#others === undefined) return { type, text: await this.#registry.metrics() }
+    const all = AggregatorRegistry.aggregate([...(await this.#others())])
+    return { type, text: await all.metrics() }
   }
 }
+
+/** Of the metrics of a process that has ended, what must not go down: its counts. They are added to those of another. */
+export async function keepCounts(ended: Snapshot, others: Snapshot): Promise<Snapshot> {
+  const counts = ended.filter(({ type }) => COUNTS.includes(String(type)))
+  return AggregatorRegistry.aggregate([counts, others]).getMetricsAsJSON()
+}
+
+const COUNTS = ['counter', 'histogram']

@@ -1,8 +1,8 @@
-import { createAccount, listAccounts } from '../../lib/admin/accounts.ts'
+import { createAccount, deleteAccount, listAccounts, renameAccount } from '../../lib/admin/accounts.ts'
 import { command } from '../command.ts'
 import { withDatabase } from '../database.ts'
-import { table } from '../table.ts'
-import { relativeTime } from '../words.ts'
+import { table } from '../terminal/table.ts'
+import { relativeTime } from '../terminal/words.ts'
 
 export const create = command({
   summary: 'Make an account, which owns projects',
@@ -28,5 +28,28 @@ export const list = command({
     const accounts = await withDatabase(env, ({ sql }) => listAccounts(sql))
     const rows = accounts.map(a => [a.id, a.name, a.kind, a.trialUsed, relativeTime(a.createdAt)])
     print(accounts, table(['ID', 'NAME', 'KIND', 'TRIAL TRACES', 'MADE'], rows, 'There are no accounts yet.'))
+  }
+})
+
+export const rename = command({
+  summary: 'Give an account another name',
+  usage: { parameters: ['ID', 'NAME'], flags: {}, examples: ['account rename 1 "Research"'] },
+  async run({ parameters, env, print }) {
+    const account = await withDatabase(env, ({ sql }) => renameAccount(sql, parameters.ID, parameters.NAME))
+    print(account, `account ${account.id} is called ${account.name}`)
+  }
+})
+
+export const remove = command({
+  summary: 'Delete an account that has no projects',
+  usage: {
+    parameters: ['ID'],
+    flags: {},
+    details: 'Its members stay users, without it.',
+    examples: ['account delete 2']
+  },
+  async run({ parameters, env, print }) {
+    const account = await withDatabase(env, ({ sql }) => deleteAccount(sql, parameters.ID))
+    print(account, `account ${account.id} (${account.name}) is deleted`)
   }
 })

@@ -2,63 +2,93 @@ import { AdminError } from '../../lib/admin/admin-error.ts'
 import { createKey, revokeKey } from '../../lib/admin/keys.ts'
 import { readConfig } from '../../lib/config.ts'
 import { type RecordedTrace, recordDemo } from '../../lib/demo/record.ts'
-import { findServer } from '../../lib/health/running-server.ts'
-import { command } from '../command.ts'
+import { MOST_TRACES, WRITTEN_OUT } from '../../lib/demo/traces.ts'
+import { findLikelyServer, findServer } from '../../lib/health/running-server.ts'
+import { command, UsageError } from '../command.ts'
 import { withDatabase } from '../database.ts'
-import { table } from '../table.ts'
+import { table } from '../terminal/table.ts'
 
 export default command({
-  summary: 'Record a handful of realistic traces, to have something to look at',
+  summary: 'Record realistic traces, to have something to look at',
   usage: {
     parameters: [],
     flags: {
       key: { type: 'string', value: 'KEY', about: 'the API key to record with; SPOOR_API_KEY if not given' },
       project: { type: 'string', value: 'SLUG', about: 'where to record without a key; `default` if not given' },
+      traces: { type: 'string', value: 'N', about: `how many traces; ${WRITTEN_OUT} if not given, and at least` },
       url: { type: 'string', value: 'URL', about: 'the address of the server; looked for if not given' }
     },
-    details: 'Without a key it makes one in the database, which it revokes when it is done.',
-    examples: ['demo', 'demo --project evals', 'demo --url https://spoor.example.com --key "$SPOOR_API_KEY"']
+    details:
+      `Without a key it makes one in the database, which it revokes when it is done. Beyond ${WRITTEN_OUT}, the traces are` +
+      '\nordinary ones of the last day.',
+    examples: [
+      'demo',
+      'demo --project evals --traces 500',
+      'demo --url https://spoor.example.com --key "$SPOOR_API_KEY"'
+    ]
   },
-  async run({ flags, env, print }) {
+  async run({ flags, env, print, progress }) {
     // Every user of this machine can read the command line of a running process, so the key is taken out of it.
     if (flags.key !== undefined) process.title = 'spoor demo'
-    const address = flags.url?.replace(/\/+$/, '') ?? (await requireServer(env))
+    const count = parseCount(flags.traces)
     const given = flags.key ?? env.SPOOR_API_KEY
+    const address = flags.url?.replace(/\/+$/, '') ?? (await requireServer(env, Boolean(given)))
     const project = flags.project ?? 'default'
-    const traces = given ? await recordDemo(address, given) : await recordWithOwnKey(env, address, project)
+    const record = (key: string) =>
+      recordDemo(address, key, count, recorded => progress.show(() => `${recorded} of ${count} traces`))
+    const traces = given ? await record(given) : await recordWithOwnKey(env, project, record)
+    progress.clear()
     const keyUsed = given ? (flags.key === undefined ? 'SPOOR_API_KEY' : '--key') : `a key made for it in ${project}`
     print({ address, key: keyUsed, traces }, describe(address, keyUsed, traces))
   }
 })
 
-async function requireServer(env: NodeJS.ProcessEnv): Promise<string> {
-  const server = await findServer(readConfig(env))
+function parseCount(text: string | undefined): number {
+  if (text === undefined) return WRITTEN_OUT
+  const count = /^\d{1,6}$/.test(text) ? Number(text) : 0
+  if (count >= WRITTEN_OUT && count <= MOST_TRACES) return count
+  throw new UsageError(`--traces must be from ${WRITTEN_OUT} to ${MOST_TRACES}, but is ${JSON.stringify(text)}`)
+}
+
+/** The address of the server of this database. A key that was given is refused by any other, so then none is asked. */
+async function requireServer(env: NodeJS.ProcessEnv, hasKey: boolean): Promise<string> {
+  const server = hasKey
+    ? await findLikelyServer(readConfig(env))
+    : await withDatabase(env, ({ config, sql }) => findServer(config, sql))
   if (server !== undefined) return server.address
   throw new AdminError('no server is running: start one with `spoor serve`, or say where it is with --url')
 }
 
-async function recordWithOwnKey(env: NodeJS.ProcessEnv, address: string, project: string): Promise<RecordedTrace[]> {
+async function recordWithOwnKey(
+  env: NodeJS.ProcessEnv,
+  project: string,
+  record: (key: string) => Promise<RecordedTrace[]>
+): Promise<RecordedTrace[]> {
   return withDatabase(env, async ({ sql, making }) => {
     const request = { project, label: 'demo', scopes: ['traces:write' as const], expiresInDays: 1 }
     const { key, keyId } = await createKey(sql, making, request)
     try {
-      return await recordDemo(address, key)
+      return await record(key)
     } finally {
       await revokeKey(sql, keyId)
     }
   })
 }
 
+/** So many are named, the last ones. */
+const MOST_SHOWN = 12
+
 function describe(address: string, keyUsed: string, traces: readonly RecordedTrace[]): string {
-  const rows = traces.map(({ id, name, state, scores }) => [id, name, state, scores])
+  const shown = traces.slice(-MOST_SHOWN)
+  const rows = shown.map(({ id, name, state, scores }) => [id, name, state, scores])
   return [
-    `Recorded ${traces.length} traces at ${address} with ${keyUsed}:`,
+    `Recorded ${traces.length} traces at ${address} with ${keyUsed}${shown.length < traces.length ? '; the last of them' : ''}:`,
     '',
     table(['TRACE', 'NAME', 'STATUS', 'SCORES'], rows, ''),
     '',
     'Read them with a key that has the scope traces:read:',
     '',
     `  curl -sS -H "Authorization: Bearer $SPOOR_API_KEY" '${address}/api/v1/traces?tag=demo'`,
-    `  curl -sS -H "Authorization: Bearer $SPOOR_API_KEY" ${address}/api/v1/traces/${traces[0]!.id}`
+    `  curl -sS -H "Authorization: Bearer $SPOOR_API_KEY" ${address}/api/v1/traces/${shown[0]!.id}`
   ].join('\n')
 }

@@ -1,11 +1,10 @@
-import { applyBackfill, type BackfillPlan, planBackfill } from '../../lib/admin/environments.ts'
-import { MAX_TAG } from '../../lib/schema/input.ts'
+import type { BackfillPlan } from '../../lib/admin/environments.ts'
 import { UNASSIGNED } from '../../lib/trace/environment.ts'
 import { command, UsageError } from '../command.ts'
 import { withDatabase } from '../database.ts'
-import { interruptible } from '../interrupt.ts'
-import { parseTimes, TIME_FLAGS } from '../times.ts'
-import { bar, count, counted } from '../words.ts'
+import { interruptible } from '../terminal/interrupt.ts'
+import { parseTimes, TIME_FLAGS } from '../terminal/times.ts'
+import { bar, count, counted } from '../terminal/words.ts'
 
 export const backfill = command({
   summary: 'Give stored traces an environment, where none was recorded',
@@ -32,8 +31,10 @@ export const backfill = command({
   },
   async run({ flags, env, print, progress }) {
     const { project, environment, key: keyId, tag, overwrite, apply } = flags
-    const request = { project, environment, keyId, tag: parseTag(tag), ...parseTimes(flags), overwrite }
+    const request = { project, environment, keyId, tag: await parseTag(tag), ...parseTimes(flags), overwrite }
     await withDatabase(env, async ({ sql }) => {
+      // Loaded only now, because --help does not need it.
+      const { applyBackfill, planBackfill } = await import('../../lib/admin/environments.ts')
       const plan = await planBackfill(sql, request)
       if (!apply) {
         print({ matched: plan.matched, changing: plan.changing, applied: false }, describePlan(plan))
@@ -50,8 +51,10 @@ export const backfill = command({
   }
 })
 
-function parseTag(text: string | undefined): string | undefined {
-  const length = text === undefined ? 1 : [...text].length
+async function parseTag(text: string | undefined): Promise<string | undefined> {
+  if (text === undefined) return undefined
+  const { MAX_TAG } = await import('../../lib/schema/input.ts')
+  const { length } = [...text]
   if (length >= 1 && length <= MAX_TAG) return text
   throw new UsageError(`--tag must have 1 to ${MAX_TAG} characters, but is ${JSON.stringify(text)}`)
 }

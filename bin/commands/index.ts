@@ -1,26 +1,36 @@
 /** All commands, in the order in which the help lists them. */
 import type { Commands } from '../command-line.ts'
 import * as account from './account.ts'
+import audit from './audit.ts'
 import completion from './completion.ts'
 import demo from './demo.ts'
 import * as environment from './environment.ts'
-import exportTraces from './export.ts'
-import importTraces from './import.ts'
 import * as key from './key.ts'
 import migrate from './migrate.ts'
+import backup from './moving/backup.ts'
+import exportTraces from './moving/export.ts'
+import importTraces from './moving/import.ts'
+import restore from './moving/restore.ts'
 import * as project from './project.ts'
 import serve from './serve.ts'
 import status from './status.ts'
+import * as trace from './trace.ts'
+import * as user from './user.ts'
 
 export const commands: Commands = {
   serve,
   status,
   demo,
   migrate,
+  audit,
   'account create': account.create,
   'account list': account.list,
+  'account rename': account.rename,
+  'account delete': account.remove,
   'project create': project.create,
   'project list': project.list,
+  'project update': project.update,
+  'project delete': project.remove,
   'project recount': project.recount,
   'key create': key.create,
   'key list': key.list,
@@ -28,8 +38,18 @@ export const commands: Commands = {
   'key revoke': key.revoke,
   'key set-environment': key.setEnvironment,
   'key replace-secret': key.replaceSecret,
+  'user add': user.add,
+  'user list': user.list,
+  'user role': user.role,
+  'user remove': user.remove,
+  'user link': user.link,
+  'user password': user.password,
+  'user sign-out': user.signOut,
+  'trace delete': trace.remove,
   'environment backfill': environment.backfill,
   export: exportTraces,
   import: importTraces,
+  backup,
+  restore,
   completion
 }

@@ -1,10 +1,19 @@
 import { DEFAULT_SCOPES, SCOPES, type Scope } from '../../lib/access/keys.ts'
 import type { IssuedKey, KeyListing, SecretReplacement } from '../../lib/admin/keys.ts'
-import { createKey, listKeys, replaceKeySecret, revokeKey, rotateKey, setKeyEnvironment } from '../../lib/admin/keys.ts'
+import {
+  createKey,
+  listKeys,
+  replaceKeySecret,
+  revokeKey,
+  revokeKeysOf,
+  rotateKey,
+  setKeyEnvironment
+} from '../../lib/admin/keys.ts'
 import { command, UsageError } from '../command.ts'
 import { withDatabase } from '../database.ts'
-import { table } from '../table.ts'
-import { relativeTime } from '../words.ts'
+import { table } from '../terminal/table.ts'
+import { parseDays } from '../terminal/times.ts'
+import { counted, relativeTime } from '../terminal/words.ts'
 
 const EXPIRIES: Readonly<Record<string, number | undefined>> = { '30d': 30, '90d': 90, '1y': 365, never: undefined }
 
@@ -50,11 +59,19 @@ export const list = command({
   summary: 'List the keys: everything but their secrets',
   usage: {
     parameters: [],
-    flags: { project: { type: 'string', value: 'SLUG', about: 'of this project only' } },
-    examples: ['key list', 'key list --project default --json']
+    flags: {
+      project: { type: 'string', value: 'SLUG', about: 'of this project only' },
+      expiring: { type: 'string', value: '30d', about: 'only working keys that expire within so many days' },
+      unused: { type: 'string', value: '90d', about: 'only working keys that were not used for so many days' }
+    },
+    examples: ['key list', 'key list --project default --json', 'key list --expiring 30d', 'key list --unused 90d']
   },
   async run({ flags, env, print }) {
-    const keys = await withDatabase(env, ({ sql }) => listKeys(sql, flags.project))
+    const selection = {
+      expiringDays: requireDays('expiring', flags.expiring),
+      unusedDays: requireDays('unused', flags.unused)
+    }
+    const keys = await withDatabase(env, ({ sql }) => listKeys(sql, flags.project, selection))
     print(keys, keyTable(keys))
   }
 })
@@ -77,12 +94,29 @@ export const revoke = command({
   summary: 'Make a key useless, everywhere and for good',
   usage: {
     parameters: ['KEYID'],
-    flags: {},
+    lastIsOptional: true,
+    flags: {
+      project: {
+        type: 'string',
+        value: 'SLUG',
+        about: 'with --all instead of KEYID: the project whose keys are meant'
+      },
+      all: { type: 'boolean', about: 'every key of the project' }
+    },
     details: 'What was recorded with it stays as it is.',
-    examples: ['key revoke 4fT0qLm2XbC8vNwZ']
+    examples: ['key revoke 4fT0qLm2XbC8vNwZ', 'key revoke --project default --all']
   },
-  async run({ parameters, env, print }) {
-    const key = await withDatabase(env, ({ sql }) => revokeKey(sql, parameters.KEYID))
+  async run({ parameters, flags, env, print }) {
+    const keyId = parameters.KEYID as string | undefined
+    const { project, all } = flags
+    if (keyId === undefined) {
+      if (project === undefined || !all) throw new UsageError('give KEYID, or --project SLUG --all')
+      const keys = await withDatabase(env, ({ sql }) => revokeKeysOf(sql, project))
+      print(keys, `revoked ${counted(keys.length, 'key')} of ${project}`)
+      return
+    }
+    if (project !== undefined || all) throw new UsageError('--project and --all cannot be given beside KEYID')
+    const key = await withDatabase(env, ({ sql }) => revokeKey(sql, keyId))
     print(key, `key ${key.keyId} is revoked`)
   }
 })
@@ -130,6 +164,12 @@ function parseScopes(text: string | undefined): Scope[] | undefined {
   const strange = scopes.find(scope => !(SCOPES as readonly string[]).includes(scope))
   if (strange === undefined) return [...new Set(scopes as Scope[])]
   throw new UsageError(`--scopes: there is no scope ${JSON.stringify(strange)}. There are ${SCOPES.join(', ')}`)
+}
+
+function requireDays(flag: string, text: string | undefined): number | undefined {
+  const days = parseDays(text)
+  if (days !== undefined || text === undefined) return days
+  throw new UsageError(`--${flag} must be a number of days, such as 30d, but is ${JSON.stringify(text)}`)
 }
 
 function parseExpiry(text = 'never'): number | undefined {

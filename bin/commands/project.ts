@@ -1,10 +1,14 @@
 import { AdminError } from '../../lib/admin/admin-error.ts'
-import { createProject, listProjects, type Project } from '../../lib/admin/projects.ts'
+import type { ProjectDeletion } from '../../lib/admin/project-deletion.ts'
+import { createProject, listProjects, type Project, updateProject } from '../../lib/admin/projects.ts'
+import type { Pruned } from '../../lib/admin/pruning.ts'
 import { type Recount, recountProject } from '../../lib/admin/recount.ts'
 import { command, UsageError } from '../command.ts'
 import { withDatabase } from '../database.ts'
-import { table } from '../table.ts'
-import { relativeTime, size } from '../words.ts'
+import { interruptible } from '../terminal/interrupt.ts'
+import { readAnswer } from '../terminal/secret.ts'
+import { table } from '../terminal/table.ts'
+import { bar, count, counted, relativeTime, size } from '../terminal/words.ts'
 
 export const create = command({
   summary: 'Make a project, which holds traces and has keys',
@@ -64,6 +68,84 @@ export const recount = command({
     }
   }
 })
+
+export const update = command({
+  summary: 'Change the name, the slug, the account or the storage limit of a project',
+  usage: {
+    parameters: ['SLUG'],
+    flags: {
+      name: { type: 'string', value: 'NAME', about: 'its name' },
+      slug: { type: 'string', value: 'S', about: 'the name that commands use; keys and traces stay as they are' },
+      description: { type: 'string', value: 'D', about: 'a sentence about the project' },
+      account: { type: 'string', value: 'ID', about: 'whose it is from now on' },
+      'storage-limit': {
+        type: 'string',
+        value: 'BYTES',
+        about: 'its storage limit, or `default` for STORAGE_LIMIT_BYTES'
+      }
+    },
+    examples: [
+      'project update default --name "Support bot" --slug support',
+      'project update evals --storage-limit default'
+    ]
+  },
+  async run({ parameters, flags, env, print }) {
+    const { name, slug, description, account: accountId, 'storage-limit': limit } = flags
+    const storageLimitBytes = limit === 'default' ? null : parseBytes(limit)
+    const changes = { name, slug, description, accountId, storageLimitBytes }
+    const project = await withDatabase(env, ({ sql, config }) =>
+      updateProject(sql, config.storageLimitBytes, parameters.SLUG, changes)
+    )
+    print(project, projectTable([project]))
+  }
+})
+
+export const remove = command({
+  summary: 'Delete a project with its keys and all its traces',
+  usage: {
+    parameters: ['SLUG'],
+    flags: { apply: { type: 'boolean', about: 'do it; without, say what would go' } },
+    details: [
+      'With --apply it asks for the slug once more, on the terminal or as a line on stdin. The keys are revoked first; servers',
+      'go on. Some seconds later, when no server knows the keys any more, the project goes. Make a backup before.'
+    ].join('\n'),
+    examples: [
+      'project delete evals',
+      'project delete evals --apply',
+      'echo evals | spoor project delete evals --apply'
+    ]
+  },
+  async run({ parameters: { SLUG: slug }, flags, env, print, progress }) {
+    await withDatabase(env, async ({ sql }) => {
+      // Loaded only now, because --help does not need it.
+      const { applyProjectDeletion, planProjectDeletion } = await import('../../lib/admin/project-deletion.ts')
+      const plan = await planProjectDeletion(sql, slug)
+      const { traces, spans, bytes, keys } = plan
+      if (!flags.apply) {
+        const advice = 'Nothing has changed: give --apply to delete it.'
+        print(
+          { project: slug, traces, spans, bytes, keys, applied: false },
+          `${describeDeletion(slug, plan)}. ${advice}`
+        )
+        return
+      }
+      progress.say(describeDeletion(slug, plan))
+      const answer = await readAnswer(`Type the slug to delete it for good: `)
+      if (answer.trim() !== slug) throw new AdminError(`${JSON.stringify(answer)} is not the slug: nothing has changed`)
+      const onProgress = (pruned: Pruned) =>
+        progress.show(() => `${bar(pruned.traces, traces)}  ${count(pruned.traces)} of ${counted(traces, 'trace')}`)
+      const pruned = await interruptible(signal => applyProjectDeletion(sql, slug, plan, { onProgress, signal }))
+      progress.clear()
+      print(
+        { project: slug, traces: pruned.traces, spans: pruned.spans, keys, applied: true },
+        `project ${slug} is deleted, with ${counted(pruned.traces, 'trace')}`
+      )
+    })
+  }
+})
+
+const describeDeletion = (slug: string, { traces, spans, bytes, keys }: ProjectDeletion): string =>
+  `project ${slug} has ${counted(traces, 'trace')}, ${counted(spans, 'span')} (${size(bytes)}) and ${counted(keys, 'key')}`
 
 function describeRecount({ rows, counters, agree, applied }: Recount): string {
   const lines = [

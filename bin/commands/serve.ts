@@ -1,15 +1,17 @@
 import cluster from 'node:cluster'
+import { setTimeout as delay } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
-import { prepareFirstStart } from '../../lib/admin/first-start.ts'
+import { type Links, prepareFirstStart } from '../../lib/admin/first-start.ts'
 import { type Config, readConfig } from '../../lib/config.ts'
 import type { Database } from '../../lib/database/database.ts'
 import { announceServer, listenAddress, withdrawServer } from '../../lib/health/running-server.ts'
 import { Setup } from '../../lib/health/setup.ts'
 import type { Logger } from '../../lib/log.ts'
+import { dashboardAddress } from '../../lib/people/address.ts'
 import { type Call, command } from '../command.ts'
-import { type Running, serveProcess, startProcesses } from '../processes.ts'
-import { listenForStop } from '../stop.ts'
-import { welcome } from '../welcome.ts'
+import { type Running, serveProcess, startProcesses } from '../server/processes.ts'
+import { listenForStop, type Stop } from '../server/stop.ts'
+import { welcome } from '../terminal/welcome.ts'
 
 /**
  * How much the heap may grow between two collections of the whole heap, in per cent of what is alive. A server's heap
@@ -27,15 +29,17 @@ export default command({
     parameters: [],
     flags: {},
     details: [
-      'The address, and at the first start a key, go to stdout; the log goes to stderr, a JSON line for each request.',
-      'Ctrl-C or SIGTERM finishes what is under way and stops; a second one does not wait.'
+      'The address, a link to the dashboard, and at the first start a key, go to stdout; the log goes to stderr, a JSON line for each request.',
+      'Ctrl-C or SIGTERM finishes what is under way and stops; a second one does not wait. After SIGTERM /readyz is 503 and',
+      'answers end their connections for SHUTDOWN_GRACE (3s) before, so that nobody is cut off.'
     ].join('\n'),
     examples: ['serve', 'serve --json 2>spoor.log']
   },
   async run(call) {
     const config = readConfig(call.env)
     const { createLog } = await import('../../lib/log.ts')
-    const log = createLog(config.logLevel)
+    const format = config.logFormat ?? (process.stderr.isTTY ? 'text' : 'json')
+    const log = createLog(config.logLevel, undefined, { format, requests: config.logRequests })
     if (cluster.isWorker) await serveProcess(() => startHere(config, log))
     else await serve(call, config, log)
   }
@@ -44,6 +48,10 @@ export default command({
 /** Serves until a signal comes. Whatever happens, what was opened is closed in the reverse order. */
 async function serve(call: Call, config: Config, log: Logger): Promise<void> {
   const stop = listenForStop(log)
+  // Before a database is made, or recovers.
+  const { tryPort } = await import('../../lib/http/sockets/listen-error.ts')
+  await tryPort(config.host, config.port)
+  if (config.grpcPort !== undefined) await tryPort(config.host, config.grpcPort, 'OTLP_GRPC_PORT')
   const { openDatabase } = await import('../../lib/database/open.ts')
   const opening = openDatabase(config, log, { role: 'serve', patienceMs: RECOVERY_PATIENCE_MS })
   // The service is loaded while PostgreSQL starts, because both take about as long.
@@ -54,11 +62,12 @@ async function serve(call: Call, config: Config, log: Logger): Promise<void> {
       config.processes === 1 ? await start(config, log, database) : await startProcesses(config.processes, log)
     try {
       const address = listenAddress(running.host, running.port)
+      if (database.embedded) await announceServer(config.dataDir, address)
       const stopped = stop.requested.then(() => false)
       if (await Promise.race([waitForRecovery(config, log, database, address), stopped])) {
         await greet(call, config, database, address)
-        await stopped
       }
+      if (await stop.requested) await sayGoodbye(running, config.shutdownGraceMs, stop, log)
     } finally {
       await Promise.race([running.close(), stop.forced])
       if (database.embedded) await withdrawServer(config.dataDir)
@@ -67,6 +76,14 @@ async function serve(call: Call, config: Config, log: Logger): Promise<void> {
     await database.close()
   }
   log.info('stopped')
+}
+
+/** Gives those that use the server time to go elsewhere. A second signal ends it. */
+async function sayGoodbye(running: Running, graceMs: number, stop: Stop, log: Logger): Promise<void> {
+  if (graceMs === 0) return
+  running.drain()
+  log.info({ ms: graceMs }, 'stopping: /readyz says so, and answers end their connections')
+  await Promise.race([delay(graceMs, undefined, { ref: false }), stop.forced])
 }
 
 /** Returns true when PostgreSQL has recovered and has the schema that the code needs, or will not have it. */
@@ -83,27 +100,38 @@ async function waitForRecovery(config: Config, log: Logger, database: Database, 
 
 /** Says where the server is, and the key if this is its first start. */
 async function greet({ env, print }: Call, config: Config, database: Database, address: string): Promise<void> {
-  const firstStart = await prepareFirstStart(database, config.keyPrefix)
-  if (database.embedded) await announceServer(config.dataDir, address)
+  const firstStart = await prepareFirstStart(database, config.keyPrefix, linksOf(config))
+  const { key = null, link, obstacle = null } = firstStart
+  const dashboard = config.dashboard ? dashboardAddress(config.baseUrl ?? address, link) : null
   print(
-    { address, database: database.location, key: firstStart.key ?? null, obstacle: firstStart.obstacle ?? null },
-    welcome(address, database.location, firstStart, env)
+    { address, database: database.location, key, dashboard, obstacle },
+    welcome(address, database.location, { key, obstacle, dashboard, isLink: link !== undefined }, env)
   )
 }
 
-async function start(config: Config, log: Logger, database: Database): Promise<Running> {
+/**
+ * Whoever reads the terminal of a server on this machine may sign in. Elsewhere the terminal may be a log that others read,
+ * so that only the first start makes a link, as it makes a key.
+ */
+function linksOf({ dashboard, host }: Config): Links {
+  if (!dashboard) return 'off'
+  return /^(?:localhost|127(?:\.\d+){3}|::1)$/i.test(host) ? 'always' : 'first'
+}
+
+async function start(config: Config, log: Logger, database: Database) {
   setFlagsFromString(`--heap-growing-percent=${HEAP_GROWTH_PERCENT}`)
   const { startService } = await import('../../lib/service.ts')
   return startService(config, log, database)
 }
 
 /** Starts the service in one of several processes. The primary process has started the embedded database already. */
-async function startHere(config: Config, log: Logger): Promise<Running> {
+async function startHere(config: Config, log: Logger) {
   const { openDatabase } = await import('../../lib/database/open.ts')
   const database = await openDatabase(config, log, { role: 'command', patienceMs: RECOVERY_PATIENCE_MS })
   const service = await start(config, log, database)
   return {
     ...service,
+    metrics: service.app.metrics,
     async close() {
       await service.close()
       await database.close()

@@ -2,9 +2,12 @@ import { AdminError } from '../../lib/admin/admin-error.ts'
 import type { Status } from '../../lib/admin/status.ts'
 import { command } from '../command.ts'
 import { withAnyDatabase } from '../database.ts'
-import { alignColumns } from '../table.ts'
-import { counted } from '../words.ts'
+import { alignColumns } from '../terminal/table.ts'
+import { counted, size } from '../terminal/words.ts'
 import { projectTable } from './project.ts'
+
+/** Where PostgreSQL recovers for longer, that is what there is to say. */
+const RECOVERY_PATIENCE_MS = 2000
 
 export default command({
   summary: 'Say what runs, what is stored, and what is amiss',
@@ -16,25 +19,47 @@ export default command({
   },
   async run({ env, print }) {
     const { readStatus } = await import('../../lib/admin/status.ts')
-    const status = await withAnyDatabase(env, ({ config, database, sql }) => readStatus(config, database, sql))
+    const status = await withAnyDatabase(
+      env,
+      ({ config, database, sql }) => readStatus(config, database, sql),
+      RECOVERY_PATIENCE_MS
+    )
     print(status, describe(status))
     const { length } = status.problems
     if (length > 0) throw new AdminError(`${counted(length, 'thing')} ${length === 1 ? 'is' : 'are'} amiss: see above`)
   }
 })
 
-function describe({ version, server, database, schema, projects, problems }: Status): string {
-  const pid = server?.pid === undefined ? '' : ` (process ${server.pid})`
-  const facts = [
+function describe(status: Status): string {
+  const { version, server, database, schema, projects, totals, people, problems } = status
+  const facts: [string, string][] = [
     ['spoor', version],
-    ['server', server === null ? 'not running' : `${server.address}${pid}`],
-    ['database', `${database.location} (PostgreSQL ${database.serverVersion})`],
-    ['schema', `${schema.state}, version ${schema.version} of ${schema.latest}`]
+    ['server', describeServer(server)],
+    ['database', describeDatabase(database)],
+    ...(database.disk === null ? [] : [['disk', `${size(database.disk.freeBytes)} free`] as [string, string]])
   ]
+  if (schema !== null) {
+    facts.push(
+      ['schema', `${schema.state}, version ${schema.version} of ${schema.latest}`],
+      ['stored', `${counted(totals.traces, 'trace')}, ${counted(totals.spans, 'span')}, ${size(totals.bytes)}`],
+      ['dashboard', `${counted(people.users, 'user')}, ${counted(people.sessions, 'session')}`]
+    )
+  }
   return [
     ...alignColumns(facts),
     '',
-    ...(schema.state === 'current' ? [projectTable(projects), ''] : []),
+    ...(schema?.state === 'current' ? [projectTable(projects), ''] : []),
     ...(problems.length === 0 ? ['All is well.'] : problems.map(problem => `! ${problem}`))
   ].join('\n')
+}
+
+function describeServer(server: Status['server']): string {
+  if (server === null) return 'not running'
+  const { address, pid, ready } = server
+  return `${address}${pid === undefined ? '' : ` (process ${pid})`}, ${ready ? 'ready' : 'not ready'}`
+}
+
+function describeDatabase({ location, serverVersion, bytes }: Status['database']): string {
+  if (serverVersion === null) return `${location}, which cannot be asked`
+  return `${location} (PostgreSQL ${serverVersion}${bytes === null ? '' : `, ${size(bytes)}`})`
 }

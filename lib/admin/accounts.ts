@@ -1,7 +1,7 @@
 /** The work of `spoor account`. Ids are text here, as everywhere in answers. */
 import type { Sql } from 'postgres'
-import type { AccountRow, AccountType } from '../store/accounts.ts'
-import * as store from '../store/accounts.ts'
+import type { AccountRow, AccountType } from '../store/projects/accounts.ts'
+import * as store from '../store/projects/accounts.ts'
 import { AdminError } from './admin-error.ts'
 import { checkText } from './text.ts'
 
@@ -19,6 +19,25 @@ export async function createAccount(sql: Sql, name: string, kind: AccountType): 
 
 export async function listAccounts(sql: Sql): Promise<Account[]> {
   return (await store.listAccounts(sql)).map(present)
+}
+
+export async function renameAccount(sql: Sql, id: string, name: string): Promise<Account> {
+  const accountId = await chooseAccount(sql, id)
+  const act = { by: null, action: 'account.rename', accountId, detail: { name } } as const
+  const row = await store.renameAccount(sql, accountId, checkText('the name', name, 1, 200), act)
+  return present(row ?? gone(id))
+}
+
+/** Deletes an account that has no projects, with its memberships. */
+export async function deleteAccount(sql: Sql, id: string): Promise<Account> {
+  const accountId = await chooseAccount(sql, id)
+  const row = await store.deleteAccount(sql, accountId, { by: null, action: 'account.delete', accountId })
+  if (row !== undefined) return present(row)
+  throw new AdminError(`account ${id} has projects: delete them, or give them to another with \`spoor project update\``)
+}
+
+function gone(id: string): never {
+  throw new AdminError(`account ${id} has just been deleted`)
 }
 
 /** The account of a new project: the one asked for, otherwise the oldest owner account. */

@@ -1,12 +1,17 @@
 /** The work of `spoor environment backfill`: gives stored traces an environment. */
-import { setTimeout as delay } from 'node:timers/promises'
 import type { Sql } from 'postgres'
-import { classifyFailure } from '../database/failure.ts'
-import { countEnvironments, type Relabelling, relabelTraces, type TraceSelection } from '../store/environments.ts'
-import { readKey } from '../store/keys.ts'
+import {
+  countEnvironments,
+  type Relabelling,
+  relabelTraces,
+  type TraceSelection
+} from '../store/projects/environments.ts'
+import { readKey } from '../store/projects/keys.ts'
 import { parseEnvironment, UNASSIGNED } from '../trace/environment.ts'
 import { AdminError } from './admin-error.ts'
 import { requireProject } from './projects.ts'
+import { retried } from './retried.ts'
+import { quoteKeyId } from './text.ts'
 
 export interface BackfillRequest extends TraceSelection {
   readonly project: string
@@ -32,8 +37,6 @@ export interface BackfillPlan {
 
 /** A batch takes some milliseconds, in which others can read its traces but not change them. */
 const BATCH_TRACES = 500
-const BATCH_ATTEMPTS = 10
-const RETRY_DELAY_MS = 20
 
 /** Counts what is to be done, and changes nothing. */
 export async function planBackfill(sql: Sql, request: BackfillRequest): Promise<BackfillPlan> {
@@ -97,20 +100,6 @@ export async function applyBackfill(
 }
 
 /**
- * Tries a batch again if PostgreSQL undid it to end a deadlock: ingest locks traces in another order than a backfill.
- */
-async function retried<T>(work: () => Promise<T>): Promise<T> {
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return await work()
-    } catch (error) {
-      if (attempt === BATCH_ATTEMPTS || classifyFailure(error) !== 'retry') throw error
-    }
-    await delay(RETRY_DELAY_MS * attempt * Math.random())
-  }
-}
-
-/**
  * Refuses a key that the project does not have, unless traces name it: imported traces may name keys of other
  * databases.
  */
@@ -118,7 +107,7 @@ async function requireKey(sql: Sql, projectId: number, project: string, keyId: s
   if (keyId === undefined || (await readKey(sql, keyId))?.projectId === projectId) return
   if ((await countEnvironments(sql, projectId, { keyId })).length > 0) return
   const advice = `see \`spoor key list --project ${project}\``
-  throw new AdminError(`project ${project} has no key ${JSON.stringify(keyId)}, nor traces recorded with it: ${advice}`)
+  throw new AdminError(`project ${project} has no key ${quoteKeyId(keyId)}, nor traces recorded with it: ${advice}`)
 }
 
 function sum(counts: readonly { readonly traces: number }[]): number {

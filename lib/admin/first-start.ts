@@ -1,30 +1,44 @@
 import type { Sql } from 'postgres'
 import { isOtherSecret, OTHER_SECRET } from '../access/digest-secret.ts'
 import type { Database } from '../database/database.ts'
+import { isReadOnlyRefusal } from '../database/failure.ts'
 import { isBehind, readSchemaState } from '../database/migrate.ts'
 import { Pool } from '../database/pool.ts'
-import { hasProjects, insertFirstProject } from '../store/first-project.ts'
+import { FIRST_USER } from '../people/email.ts'
+import { digestToken, makeToken } from '../people/tokens.ts'
+import { insertLink } from '../store/people/links.ts'
+import { findOperator, hasUsers, insertFirstUser } from '../store/people/users.ts'
+import { hasProjects, insertFirstProject } from '../store/projects/first-project.ts'
 import { AdminError } from './admin-error.ts'
 import { type KeyMaking, makeKey } from './keys.ts'
 
 export interface FirstStart {
   /** The whole key, if one was made. */
   readonly key: string | undefined
+  /** The token of a link that signs the first user in to the dashboard, if one was made. */
+  readonly link: string | undefined
   /** What keeps this deployment from serving, so that no key can be made; undefined if nothing does. */
   readonly obstacle: string | undefined
 }
 
+/** Whether there are people: `always` makes a link at each start, `first` only at the first, `off` is without a dashboard. */
+export type Links = 'always' | 'first' | 'off'
+
 /**
  * Makes the owner account, the project `default` and one key with every scope, if the database has no project. It does
- * so for an embedded database and for one of the user's own alike.
+ * so for an embedded database and for one of the user's own alike. Makes the first user, if there is none, and a link.
  */
-export async function prepareFirstStart(database: Database, keyPrefix: string): Promise<FirstStart> {
+export async function prepareFirstStart(
+  database: Database,
+  keyPrefix: string,
+  links: Links = 'first'
+): Promise<FirstStart> {
   if (database.digestSecret === undefined) return hindered('KEY_DIGEST_SECRET is not set')
   const { connect, limit } = database
   const making = { keyPrefix, digestSecret: database.digestSecret }
   const pool = new Pool(onClose => connect({ applicationName: 'first start', onClose }), { size: 1, limit })
   try {
-    return await pool.run(sql => makeFirst(sql, making))
+    return await pool.run(sql => makeFirst(sql, making, links))
   } catch (error) {
     if (error instanceof AdminError) return hindered(error.message)
     return hindered(`the database cannot be used: ${(error as Error).message || (error as { code?: string }).code}`)
@@ -33,19 +47,35 @@ export async function prepareFirstStart(database: Database, keyPrefix: string): 
   }
 }
 
-async function makeFirst(sql: Sql, making: KeyMaking): Promise<FirstStart> {
+async function makeFirst(sql: Sql, making: KeyMaking, links: Links): Promise<FirstStart> {
   const schema = await readSchemaState(sql)
   if (isBehind(schema)) return hindered(`the schema is ${schema.state}: run \`spoor migrate\``)
-  // If there are projects, nothing is written, because the database may be a standby.
+  // If there are projects, no key is written, because the database may be a standby.
   if (await hasProjects(sql)) {
-    const isOther = await isOtherSecret(sql, making.digestSecret ?? '')
-    return isOther ? hindered(OTHER_SECRET) : { key: undefined, obstacle: undefined }
+    if (await isOtherSecret(sql, making.digestSecret ?? '')) return hindered(OTHER_SECRET)
+    return { key: undefined, link: await makeFirstLink(sql, links, false), obstacle: undefined }
   }
   const { key, stored } = await makeKey(sql, making)
-  const projectId = await insertFirstProject(sql, stored)
-  return { key: projectId === undefined ? undefined : key, obstacle: undefined }
+  const isFirst = (await insertFirstProject(sql, stored)) !== undefined
+  return { key: isFirst ? key : undefined, link: await makeFirstLink(sql, links, isFirst), obstacle: undefined }
+}
+
+/** Undefined if none is wanted, nobody is there for it, or the database takes no writes. */
+async function makeFirstLink(sql: Sql, links: Links, isFirst: boolean): Promise<string | undefined> {
+  if (links === 'off') return undefined
+  try {
+    if (!(await hasUsers(sql))) await insertFirstUser(sql, FIRST_USER)
+    const userId = links === 'always' || isFirst ? await findOperator(sql, FIRST_USER) : undefined
+    if (userId === undefined) return undefined
+    const token = makeToken()
+    await insertLink(sql, userId, digestToken(token) as string, null)
+    return token
+  } catch (error) {
+    if (isReadOnlyRefusal(error)) return undefined
+    throw error
+  }
 }
 
 function hindered(obstacle: string): FirstStart {
-  return { key: undefined, obstacle }
+  return { key: undefined, link: undefined, obstacle }
 }

@@ -2,12 +2,13 @@
 import type { Sql } from 'postgres'
 import { claimSecret, isOtherSecret, OTHER_SECRET, replaceSecret } from '../access/digest-secret.ts'
 import { DEFAULT_SCOPES, digestSecret, effectiveScopes, generateKey, type Scope } from '../access/keys.ts'
-import type { KeyRow, NewKey } from '../store/keys.ts'
-import * as store from '../store/keys.ts'
+import { type Act, writeAct } from '../store/people/audit.ts'
+import type { KeyRow, NewKey } from '../store/projects/keys.ts'
+import * as store from '../store/projects/keys.ts'
 import { parseEnvironment, UNASSIGNED } from '../trace/environment.ts'
 import { AdminError } from './admin-error.ts'
 import { requireProject } from './projects.ts'
-import { checkText } from './text.ts'
+import { checkText, quoteKeyId } from './text.ts'
 
 /** What a deployment's keys are made with. */
 export interface KeyMaking {
@@ -48,45 +49,85 @@ export interface KeyRequest {
   readonly expiresInDays?: number | undefined
 }
 
-export async function createKey(sql: Sql, making: KeyMaking, request: KeyRequest): Promise<IssuedKey> {
+/** Makes a key. `act` is written down with it, here and below. */
+export async function createKey(sql: Sql, making: KeyMaking, request: KeyRequest, act?: Act): Promise<IssuedKey> {
   const label = checkText('the label', request.label ?? '', 0, 200)
   const environment = request.environment === undefined ? null : parseEnvironment(request.environment)
   const projectId = await requireProject(sql, request.project)
   const { key, stored } = await makeKey(sql, making)
-  const row = await store.insertKey(sql, {
+  const made = {
     ...stored,
     projectId,
     label,
     scopes: request.scopes ?? DEFAULT_SCOPES,
     environment,
     expiresInDays: request.expiresInDays ?? null
-  })
+  }
+  const { scopes } = made
+  const own: Act = {
+    by: null,
+    action: 'key.create',
+    projectId,
+    detail: { keyId: stored.id, label, scopes, environment }
+  }
+  const row = await store.insertKey(sql, made, act ?? own)
   return issued(key, row)
 }
 
+/** Which keys are listed. With one of the two conditions, only keys that work. */
+export interface KeySelection {
+  /** Those that expire within so many days. */
+  readonly expiringDays?: number | undefined
+  /** Those that have not been used for so many days, and were made before that. */
+  readonly unusedDays?: number | undefined
+}
+
+const DAY_MS = 86_400_000
+
 /** The keys of one project, or of all. */
-export async function listKeys(sql: Sql, project?: string): Promise<KeyListing[]> {
+export async function listKeys(sql: Sql, project?: string, selection: KeySelection = {}): Promise<KeyListing[]> {
   const projectId = project === undefined ? undefined : await requireProject(sql, project)
   const now = Date.now()
-  return (await store.listKeys(sql, projectId)).map(row => listing(row, now))
+  return (await store.listKeys(sql, projectId))
+    .map(row => listing(row, now))
+    .filter(key => isSelected(key, selection, now))
+}
+
+function isSelected(key: KeyListing, { expiringDays, unusedDays }: KeySelection, now: number): boolean {
+  if (expiringDays === undefined && unusedDays === undefined) return true
+  const isExpiring = key.expiresAt !== null && Date.parse(key.expiresAt) - now <= (expiringDays ?? 0) * DAY_MS
+  const isUnused = now - Date.parse(key.lastUsedAt ?? key.createdAt) >= (unusedDays ?? 0) * DAY_MS
+  return key.state === 'active' && (expiringDays === undefined || isExpiring) && (unusedDays === undefined || isUnused)
+}
+
+/** Revokes all keys of a project that are not revoked yet, and returns them. */
+export async function revokeKeysOf(sql: Sql, project: string): Promise<KeyListing[]> {
+  const projectId = await requireProject(sql, project)
+  const act = { by: null, action: 'key.revoke', projectId, detail: { all: true } } as const
+  const now = Date.now()
+  return (await store.revokeKeysOf(sql, projectId, act)).map(row => listing(row, now))
 }
 
 /** Revokes a key and makes its replacement, with an id of its own and everything else the same. */
-export async function rotateKey(sql: Sql, making: KeyMaking, keyId: string): Promise<IssuedKey> {
+export async function rotateKey(sql: Sql, making: KeyMaking, keyId: string, act?: Act): Promise<IssuedKey> {
   const { key, stored } = await makeKey(sql, making)
-  const row = await store.rotateKey(sql, keyId, stored)
+  const row = await store.rotateKey(sql, keyId, stored, act ?? byCommand('key.rotate', { keyId, by: stored.id }))
   return issued(key, row ?? (await refuseKey(sql, keyId)))
 }
 
 /** Revokes a key; to revoke one again changes nothing. */
-export async function revokeKey(sql: Sql, keyId: string): Promise<KeyListing> {
-  return listing((await store.revokeKey(sql, keyId)) ?? (await refuseKey(sql, keyId)), Date.now())
+export async function revokeKey(sql: Sql, keyId: string, act?: Act): Promise<KeyListing> {
+  return listing(
+    (await store.revokeKey(sql, keyId, act ?? byCommand('key.revoke', { keyId }))) ?? (await refuseKey(sql, keyId)),
+    Date.now()
+  )
 }
 
 /** Changes the environment of what a key records from now on; `unassigned` takes it away. */
 export async function setKeyEnvironment(sql: Sql, keyId: string, environment: string): Promise<KeyListing> {
   const label = environment.toLowerCase() === UNASSIGNED ? null : parseEnvironment(environment)
-  return listing((await store.setKeyEnvironment(sql, keyId, label)) ?? (await refuseKey(sql, keyId)), Date.now())
+  const act = byCommand('key.environment', { keyId, environment: label })
+  return listing((await store.setKeyEnvironment(sql, keyId, label, act)) ?? (await refuseKey(sql, keyId)), Date.now())
 }
 
 /** What became, or would become, of the keys where the secret is replaced. */
@@ -102,7 +143,11 @@ export interface SecretReplacement {
 export async function replaceKeySecret(sql: Sql, making: KeyMaking, apply: boolean): Promise<SecretReplacement> {
   const secret = requireSecret(making)
   const differs = await isOtherSecret(sql, secret)
-  if (differs && apply) return { keys: await replaceSecret(sql, secret), differs, applied: true }
+  if (differs && apply) {
+    const keys = await replaceSecret(sql, secret)
+    await writeAct(sql, byCommand('key.replace-secret', { keys }))
+    return { keys, differs, applied: true }
+  }
   const now = Date.now()
   const working = (await store.listKeys(sql)).filter(row => stateOf(row, now) === 'active')
   return { keys: differs ? working.length : 0, differs, applied: false }
@@ -119,6 +164,14 @@ export async function makeKey(sql: Sql, making: KeyMaking): Promise<{ key: strin
   return { key, stored: { id: keyId, digest: digestSecret(secret, own) } }
 }
 
+/** An act on a key by its id; the statement that does it finds the project. */
+const byCommand = (action: Act['action'], detail: Act['detail'] = {}): Act => ({
+  by: null,
+  action,
+  projectId: 'keyId' in detail ? 'source' : null,
+  detail
+})
+
 function requireSecret({ digestSecret }: KeyMaking): string {
   if (digestSecret === undefined) {
     throw new AdminError('KEY_DIGEST_SECRET is not set: keys need the same secret as the server')
@@ -129,7 +182,7 @@ function requireSecret({ digestSecret }: KeyMaking): string {
 /** Says why a key could not be changed. */
 async function refuseKey(sql: Sql, keyId: string): Promise<never> {
   const row = await store.readKey(sql, keyId)
-  if (row === undefined) throw new AdminError(`there is no key ${JSON.stringify(keyId)}: see \`spoor key list\``)
+  if (row === undefined) throw new AdminError(`there is no key ${quoteKeyId(keyId)}: see \`spoor key list\``)
   const state = stateOf(row, Date.now()) === 'revoked' ? 'is revoked' : 'has expired'
   throw new AdminError(`key ${keyId} ${state}: make another with \`spoor key create --project ${row.projectSlug}\``)
 }

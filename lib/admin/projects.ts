@@ -1,8 +1,9 @@
 /** The work of `spoor project`. */
+import { createHash } from 'node:crypto'
 import type { Sql } from 'postgres'
-import type { ProjectRow } from '../store/projects.ts'
-import * as store from '../store/projects.ts'
-import { type StorageLevel, storageLevel } from '../store/storage-level.ts'
+import type { ProjectRow } from '../store/projects/projects.ts'
+import * as store from '../store/projects/projects.ts'
+import { type StorageLevel, storageLevel } from '../store/projects/storage-level.ts'
 import { chooseAccount } from './accounts.ts'
 import { AdminError } from './admin-error.ts'
 import { checkText } from './text.ts'
@@ -38,10 +39,7 @@ const SLUG = /^[a-z0-9][a-z0-9_-]{0,63}$/
 export async function createProject(sql: Sql, defaultLimitBytes: number, request: ProjectRequest): Promise<Project> {
   const name = checkText('the name', request.name, 1, 200)
   const slug = request.slug ?? slugOf(name)
-  if (!SLUG.test(slug)) {
-    const rule = '1 to 64 lower-case letters, digits, hyphens and underscores, and begin with a letter or digit'
-    throw new AdminError(`the slug must have ${rule}, but is ${JSON.stringify(slug)}: give another with --slug`)
-  }
+  checkSlug(slug)
   const id = await store.insertProject(sql, {
     accountId: await chooseAccount(sql, request.accountId),
     name,
@@ -49,8 +47,47 @@ export async function createProject(sql: Sql, defaultLimitBytes: number, request
     description: checkText('the description', request.description ?? '', 0, 2000),
     storageLimit: request.storageLimitBytes ?? null
   })
-  if (id === undefined) throw new AdminError(`the slug ${slug} is taken by another project: give another with --slug`)
+  if (id === undefined) throw slugTaken(slug)
   return describeProject((await store.readProject(sql, id))!, defaultLimitBytes)
+}
+
+/** What of a project is to be changed. What is undefined stays. */
+export interface ProjectUpdate {
+  readonly name?: string | undefined
+  readonly slug?: string | undefined
+  readonly description?: string | undefined
+  readonly accountId?: string | undefined
+  /** Null: the server's STORAGE_LIMIT_BYTES. */
+  readonly storageLimitBytes?: number | null | undefined
+}
+
+export async function updateProject(
+  sql: Sql,
+  defaultLimitBytes: number,
+  project: string,
+  update: ProjectUpdate
+): Promise<Project> {
+  const { name, slug, description, accountId, storageLimitBytes: storageLimit } = update
+  if (Object.values(update).every(value => value === undefined)) throw new AdminError('name at least one change')
+  const id = await requireProject(sql, project)
+  if (slug !== undefined) checkSlug(slug)
+  const changes = {
+    name: name === undefined ? undefined : checkText('the name', name, 1, 200),
+    slug,
+    description: description === undefined ? undefined : checkText('the description', description, 0, 2000),
+    accountId: accountId === undefined ? undefined : await chooseAccount(sql, accountId),
+    storageLimit
+  }
+  const updated = await store.updateProject(sql, id, changes, {
+    by: null,
+    action: 'project.update',
+    projectId: id,
+    detail: changes
+  })
+  if (updated === 'taken') throw slugTaken(slug ?? '')
+  const row = updated && (await store.readProject(sql, id))
+  if (row === undefined) throw new AdminError(`project ${project} has just been deleted`)
+  return describeProject(row, defaultLimitBytes)
 }
 
 export async function listProjects(sql: Sql, defaultLimitBytes: number): Promise<Project[]> {
@@ -64,15 +101,28 @@ export async function requireProject(sql: Sql, slug: string): Promise<number> {
   return id
 }
 
-/** `Köln Süd, 2` becomes `koln-sud-2`. Empty if the name has neither letters of a to z nor digits. */
+function checkSlug(slug: string): void {
+  if (SLUG.test(slug)) return
+  const rule = '1 to 64 lower-case letters, digits, hyphens and underscores, and begin with a letter or digit'
+  throw new AdminError(`the slug must have ${rule}, but is ${JSON.stringify(slug)}: give another with --slug`)
+}
+
+const slugTaken = (slug: string) =>
+  new AdminError(`the slug ${slug} is taken by another project: give another with --slug`)
+
+/**
+ * `Köln Süd, 2` becomes `koln-sud-2`. A name that has neither letters of a to z nor digits becomes `project-` and some
+ * digits that follow from it.
+ */
 function slugOf(name: string): string {
-  return name
+  const slug = name
     .normalize('NFKD')
     .replace(/\p{M}/gu, '')
     .toLowerCase()
     .replace(/[^a-z0-9]+/g, '-')
     .slice(0, 64)
     .replace(/^-+|-+$/g, '')
+  return slug === '' ? `project-${createHash('sha256').update(name).digest('hex').slice(0, 8)}` : slug
 }
 
 /** A project as the API and the commands show it. `defaultLimitBytes` counts if the project has no limit of its own. */

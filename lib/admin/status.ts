@@ -3,58 +3,161 @@ import type { Sql } from 'postgres'
 import { isOtherSecret, OTHER_SECRET } from '../access/digest-secret.ts'
 import type { Config } from '../config.ts'
 import type { Database } from '../database/database.ts'
+import { classifyFailure } from '../database/failure.ts'
 import { readSchemaState, type SchemaState } from '../database/migrate.ts'
 import { findShortage } from '../health/connection-room.ts'
-import { findServer, type RunningServer } from '../health/running-server.ts'
+import { type Disk, LITTLE_DISK_BYTES, readDisk } from '../health/free-disk.ts'
+import { causeOf, nameObstacle } from '../health/obstacles.ts'
+import { findLikelyServer, findServer, type RunningServer } from '../health/running-server.ts'
+import { countSessions } from '../store/people/sessions.ts'
 import { readConnectionRoom } from '../store/server/connection-room.ts'
+import { measureDatabase } from '../store/server/database-size.ts'
+import type { Totals } from '../store/write/totals.ts'
 import { VERSION } from '../version.ts'
 import { listAccounts } from './accounts.ts'
 import { listProjects, type Project } from './projects.ts'
+import { recountProject } from './recount.ts'
 
 export interface Status {
   readonly version: string
   readonly server: RunningServer | null
-  readonly database: { readonly location: string; readonly embedded: boolean; readonly serverVersion: string }
-  readonly schema: SchemaState
+  readonly database: {
+    readonly location: string
+    readonly embedded: boolean
+    /** The next are null if the database cannot be asked. */
+    readonly serverVersion: string | null
+    /** Whether it is a standby. */
+    readonly isStandby: boolean | null
+    readonly bytes: number | null
+    /** The disk of an embedded database; null for another. */
+    readonly disk: Disk | null
+  }
+  /** Null if the database cannot be asked. */
+  readonly schema: SchemaState | null
   /** Empty if the schema is not current. */
   readonly projects: readonly Project[]
+  /** What all projects hold together. */
+  readonly totals: Totals
+  /** Who may use the dashboard, and where they are signed in. */
+  readonly people: { readonly users: number; readonly sessions: number }
   /** What is wrong, in sentences that say what to do; empty if all is well. */
   readonly problems: readonly string[]
 }
 
+/** What the database says. */
+type Inside = Pick<Status, 'server' | 'schema' | 'projects' | 'people' | 'problems'> & {
+  readonly serverVersion: string | null
+  readonly isStandby: boolean | null
+  readonly bytes: number | null
+}
+
 export async function readStatus(config: Config, database: Database, sql: Sql): Promise<Status> {
+  const inside = await lookInside(config, database, sql).catch(error => lookFromOutside(config, database, error))
+  const { server, schema, projects, people, serverVersion, isStandby, bytes } = inside
+  const disk = database.embedded ? ((await readDisk(config.dataDir)) ?? null) : null
+  const { location, embedded } = database
+  return {
+    version: VERSION,
+    server,
+    database: { location, embedded, serverVersion, isStandby, bytes, disk },
+    schema,
+    projects,
+    totals: sumOf(projects),
+    people,
+    problems: [...inside.problems, ...serverProblems(server), ...diskProblems(config, disk)]
+  }
+}
+
+async function lookInside(config: Config, database: Database, sql: Sql): Promise<Inside> {
   const schema = await readSchemaState(sql)
-  const settings = await readSettings(sql)
+  const { serverVersion, isStandby, careless } = await readSettings(sql)
   const isCurrent = schema.state === 'current'
   const projects = isCurrent ? await listProjects(sql, config.storageLimitBytes) : []
   const hasTrials = isCurrent && (await listAccounts(sql)).some(account => account.kind === 'trial')
   return {
-    version: VERSION,
-    server: (await findServer(config)) ?? null,
-    database: { location: database.location, embedded: database.embedded, serverVersion: settings.serverVersion },
+    server: (await findServer(config, sql)) ?? null,
     schema,
     projects,
+    people: isCurrent ? await countSessions(sql) : { users: 0, sessions: 0 },
+    serverVersion,
+    isStandby,
+    bytes: (await measureDatabase(sql)) ?? null,
     problems: [
       ...schemaProblems(schema),
       ...(isCurrent ? projectProblems(projects) : []),
+      ...(isStandby ? [] : await totalsProblems(sql, projects)),
       ...(await secretProblems(sql, database.digestSecret, isCurrent)),
       ...(hasTrials && config.trialTraces === undefined
         ? ['There are trial accounts, but TRIAL_TRACES is not set: they are not limited. Set it where the server runs.']
         : []),
       ...findShortage(await readConnectionRoom(sql), config.processes, config.databaseConnections),
-      ...settings.careless.map(
-        name => `PostgreSQL runs with ${name} = off: a crash may lose what was acknowledged. Turn it on.`
-      )
+      ...(isStandby ? ['PostgreSQL is a standby: reads are answered, writes are refused until it is promoted.'] : []),
+      ...careless.map(name => `PostgreSQL runs with ${name} = off: a crash may lose what was acknowledged. Turn it on.`)
     ]
   }
 }
 
-async function readSettings(sql: Sql): Promise<{ serverVersion: string; careless: string[] }> {
+/** What is known although the database cannot be asked. */
+async function lookFromOutside(config: Config, database: Database, error: unknown): Promise<Inside> {
+  if (!['lost', 'refused'].includes(classifyFailure(error))) throw error
+  return {
+    server: (await findLikelyServer(config)) ?? null,
+    schema: null,
+    projects: [],
+    people: { users: 0, sessions: 0 },
+    serverVersion: null,
+    isStandby: null,
+    bytes: null,
+    problems: [`${database.location}: ${nameObstacle(error)} (${causeOf(error)}).`]
+  }
+}
+
+/** What the running server says of itself. */
+function serverProblems(server: RunningServer | null): string[] {
+  if (server === null) return []
+  const { address, version, ready, reasons, lacks } = server
+  return [
+    ...(ready ? [] : [`The server at ${address} is not ready: ${reasons.join('; ')}.`]),
+    ...lacks.map(lack => `The server lacks ${lack}.`),
+    ...(version === VERSION ? [] : [`The server is spoor ${version ?? 'of an older version'}, this is ${VERSION}.`])
+  ]
+}
+
+function diskProblems({ dataDir }: Config, disk: Disk | null): string[] {
+  if (disk === null || disk.freeBytes >= LITTLE_DISK_BYTES) return []
+  const megabytes = Math.floor(disk.freeBytes / 1e6)
+  return [`The disk of ${dataDir} has ${megabytes} MB left: writes are refused when it is full. Make room.`]
+}
+
+const sumOf = (projects: readonly Project[]): Totals => ({
+  traces: sum(projects.map(project => project.traceCount)),
+  spans: sum(projects.map(project => project.spanCount)),
+  bytes: sum(projects.map(project => project.estimatedBytes))
+})
+
+const sum = (numbers: readonly number[]): number => numbers.reduce((total, each) => total + each, 0)
+
+/** Totals of larger projects are not counted anew, because that looks at every trace. */
+const MOST_COUNTED = 20_000
+
+async function totalsProblems(sql: Sql, projects: readonly Project[]): Promise<string[]> {
+  const problems: string[] = []
+  for (const { slug, traceCount } of projects) {
+    if (traceCount > MOST_COUNTED || (await recountProject(sql, slug, false)).agree) continue
+    problems.push(
+      `The totals of project ${slug} are not those of its traces: \`spoor project recount ${slug} --apply\`.`
+    )
+  }
+  return problems
+}
+
+async function readSettings(sql: Sql) {
+  const [{ isStandby }] = await sql<[{ isStandby: boolean }]>`select pg_is_in_recovery() as "isStandby"`
   const rows = await sql<{ name: string; setting: string }[]>`
     select name, setting from pg_settings
     where name in ('server_version', 'fsync', 'synchronous_commit', 'full_page_writes') order by name`
   const careless = rows.filter(row => row.setting === 'off').map(row => row.name)
-  return { serverVersion: rows.find(row => row.name === 'server_version')!.setting, careless }
+  return { serverVersion: rows.find(row => row.name === 'server_version')!.setting, isStandby, careless }
 }
 
 function schemaProblems({ state, version, latest }: SchemaState): string[] {

@@ -8,3 +8,10 @@ export function checkText(what: string, text: string, least: number, most: numbe
   if (/[\p{Cc}\p{Cs}]/u.test(text)) throw new AdminError(`${what} must not hold control characters`)
   return text
 }
+
+/** What was given as a key id, for a message. Of a whole key, or what may be part of one, the secret is not repeated. */
+export function quoteKeyId(given: string): string {
+  const [, keyId] = /_live_([0-9A-Za-z]{16})(?:_|$)/.exec(given) ?? []
+  if (keyId !== undefined) return `of that id, which looks like a whole key (its id is ${keyId})`
+  return given.length > 16 ? 'of that id, which is too long to be one' : JSON.stringify(given)
+}

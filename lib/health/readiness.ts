@@ -17,6 +17,7 @@ const MOST_MS = 2500
 const INTERVAL_MS = 1000
 
 const QUEUE_FULL = 'the write queue is full'
+const STOPPING = 'the server is stopping'
 
 /** The reasons why a write would be refused; empty if it would be accepted. */
 type Obstacles = readonly string[]
@@ -31,6 +32,7 @@ export class Readiness {
   readonly #look: Check
   /** Whether a write was refused and no trial has succeeded since. */
   #isRefusing = false
+  #isStopping = false
 
   constructor(setup: Pick<Setup, 'lacking' | 'obstacle'>, sql: SqlAccess, ingest: Pick<Ingest, 'admit' | 'check'>) {
     this.#setup = setup
@@ -47,8 +49,14 @@ export class Readiness {
     this.#look.forget()
   }
 
+  /** Notes that the server goes soon: whoever asks shall send elsewhere. */
+  noteStop(): void {
+    this.#isStopping = true
+  }
+
   /** A few words for each reason why a write would be refused. */
   async findObstacles(): Promise<Obstacles> {
+    if (this.#isStopping) return [STOPPING]
     if (this.#setup.lacking !== undefined) return ['not configured', ...this.#findQueue()]
     const { obstacle } = this.#setup
     const access = obstacle === undefined ? await this.#access.outcome() : [obstacle]

@@ -1,18 +1,33 @@
-/** The file server.json in a data folder says where its server listens, for commands that look for the server. */
+/**
+ * How commands find the server of their database. The file server.json in a data folder says where its server listens. One
+ * with another database is looked for at HOST and PORT, where the server of another database may be: what it says of
+ * itself tells.
+ */
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { Sql } from 'postgres'
 import type { Config } from '../config.ts'
 import { readHolder } from '../database/embedded/data-dir-lock.ts'
 import { readOwnFile, replaceFile } from '../database/embedded/own-file.ts'
+import { readInstance } from '../store/server/instance.ts'
 
 export interface RunningServer {
   /** `http://127.0.0.1:8787` */
   readonly address: string
   /** Undefined if it is not known, because the database is not an embedded one. */
   readonly pid: number | undefined
+  /** What it says of itself (GET /readyz). */
+  readonly version: string | undefined
+  readonly ready: boolean
+  readonly reasons: readonly string[]
+  readonly lacks: readonly string[]
 }
 
-const PROBE_TIMEOUT_MS = 2000
+type Place = Pick<RunningServer, 'address' | 'pid'>
+type Report = Omit<RunningServer, keyof Place> & { readonly instance: string | undefined }
+
+/** A server looks at its database for 2.5 s before it says that it is stuck. */
+const PROBE_TIMEOUT_MS = 4000
 
 /** Writes the address to where commands find it. Only an embedded database has a folder for that. */
 export async function announceServer(dataDir: string, address: string): Promise<void> {
@@ -23,11 +38,27 @@ export async function withdrawServer(dataDir: string): Promise<void> {
   await rm(fileIn(dataDir), { force: true })
 }
 
-/** The server that answers for this configuration; undefined if none does. */
-export async function findServer(config: Config): Promise<RunningServer | undefined> {
-  const server = config.databaseUrl === undefined ? await readAnnounced(config.dataDir) : undefined
-  const candidate = server ?? { address: listenAddress(config.host, config.port), pid: undefined }
-  return (await answers(candidate.address)) ? candidate : undefined
+/** The server of this database; undefined if none answers. */
+export async function findServer(config: Config, sql: Sql): Promise<RunningServer | undefined> {
+  return findWith(config, await readInstance(sql))
+}
+
+/**
+ * The server where one of this configuration is expected, if the database cannot be asked which is its own. A server that
+ * has not reached its database either does not know.
+ */
+export async function findLikelyServer(config: Config): Promise<RunningServer | undefined> {
+  return findWith(config, undefined)
+}
+
+async function findWith(config: Config, instance: string | undefined): Promise<RunningServer | undefined> {
+  const isEmbedded = config.databaseUrl === undefined
+  const expected = { address: listenAddress(config.host, config.port), pid: undefined }
+  const place = isEmbedded ? await readAnnounced(config.dataDir) : expected
+  const report = place && (await ask(place.address))
+  if (place === undefined || report === undefined) return undefined
+  const { instance: other, ...rest } = report
+  return instance === undefined || instance === other ? { ...place, ...rest } : undefined
 }
 
 /** The address at which this machine reaches a server that listens on this host and port. */
@@ -41,19 +72,22 @@ export function listenAddress(host: string, port: number): string {
  * Reads the file. A file that a killed server left behind names a process that does not hold the folder, and is
  * ignored.
  */
-async function readAnnounced(dataDir: string): Promise<RunningServer | undefined> {
+async function readAnnounced(dataDir: string): Promise<Place | undefined> {
   const text = await readOwnFile(fileIn(dataDir)).catch(() => undefined)
   const { pid, address } = JSON.parse(text || '{}')
   return pid !== undefined && pid === (await readHolder(dataDir)) ? { pid, address } : undefined
 }
 
-/** Whether a spoor server, and not something else, answers at this address. */
-async function answers(address: string): Promise<boolean> {
+/** What the spoor server at this address says of itself; undefined if there is none, or something else. */
+async function ask(address: string): Promise<Report | undefined> {
   try {
-    const response = await fetch(`${address}/api/v1`, { signal: AbortSignal.timeout(PROBE_TIMEOUT_MS) })
-    return ((await response.json()) as { name?: unknown }).name === 'spoor'
+    const response = await fetch(`${address}/readyz`, { signal: AbortSignal.timeout(PROBE_TIMEOUT_MS) })
+    const body = (await response.json()) as Partial<Report>
+    if (typeof body.ready !== 'boolean' || !Array.isArray(body.reasons)) return undefined
+    const { version, ready, reasons, lacks = [], instance } = body
+    return { version, ready, reasons, lacks, instance }
   } catch {
-    return false
+    return undefined
   }
 }
 

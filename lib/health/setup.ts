@@ -14,6 +14,7 @@ import { isBehind, migrate, readSchemaState, type SchemaState } from '../databas
 import { Pool } from '../database/pool.ts'
 import { requireSession } from '../database/session/require-session.ts'
 import type { Logger } from '../log.ts'
+import { readInstance } from '../store/server/instance.ts'
 import { AWAY, causeOf, nameObstacle } from './obstacles.ts'
 
 type State =
@@ -33,6 +34,8 @@ export class Setup {
   #timer: NodeJS.Timeout | undefined
   #stopped = false
   #looking = false
+  #instance: string | undefined
+  #schema: SchemaState | undefined
 
   /** `migrations` is a folder of migrations in place of sql/, for tests. */
   constructor(database: Database, autoMigrate: boolean, log: Logger, migrations?: string) {
@@ -45,6 +48,16 @@ export class Setup {
   /** What is missing; undefined if nothing is. A database that is away is not missing. */
   get lacking(): string | undefined {
     return this.#state.is === 'lacking' ? this.#state.what : undefined
+  }
+
+  /** What tells this deployment from others; undefined until the database has answered. */
+  get instance(): string | undefined {
+    return this.#instance
+  }
+
+  /** The schema as it was last seen; undefined until the database has answered. */
+  get schema(): SchemaState | undefined {
+    return this.#schema
   }
 
   /** Why the database has not answered yet; undefined if it has. */
@@ -79,11 +92,14 @@ export class Setup {
     try {
       const schema = await this.#ask(async (sql, other) => {
         await requireSession(sql, other)
+        this.#instance = await readInstance(sql)
         return readSchemaState(sql, this.#migrations)
       })
+      this.#schema = schema
       if (isBehind(schema)) {
         if (!this.#autoMigrate) return { is: 'lacking', what: `${describe(schema)}: run \`spoor migrate\`` }
         await this.#migrate(schema)
+        this.#schema = { ...schema, state: 'current', version: schema.latest }
       }
       return (await this.#claimSecret(digestSecret)) ? { is: 'ready' } : { is: 'lacking', what: OTHER_SECRET }
     } catch (error) {

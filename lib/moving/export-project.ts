@@ -1,7 +1,7 @@
 /** The work of `spoor export`. */
 import type { Sql } from 'postgres'
 import { requireProject } from '../admin/projects.ts'
-import { type ExportPage, type ExportPlace, type ExportWindow, readExportPage } from '../store/answers/traces.ts'
+import { type ExportPage, type ExportWindow, fetchExportPage, renderExportPage } from '../store/answers/traces.ts'
 
 /**
  * Yields the traces of a project as lines, a page at a time, in the order of startedAt, then id. Each page is read by
@@ -13,12 +13,20 @@ export async function* exportTraces(
   project: string,
   window: ExportWindow = {}
 ): AsyncGenerator<ExportPage['lines'], void, undefined> {
-  const projectId = await requireProject(sql, project)
-  let last: ExportPlace | undefined
-  for (;;) {
-    const page = await readExportPage(sql, projectId, window, last)
-    if (page === undefined) return
-    yield page.lines
-    last = page.last
+  for await (const page of exportPages(sql, await requireProject(sql, project), window)) yield page.lines
+}
+
+/** The same of a project by its number. PostgreSQL reads a page while the lines of the one before are made and used. */
+export async function* exportPages(
+  sql: Sql,
+  projectId: number,
+  window: ExportWindow = {}
+): AsyncGenerator<ExportPage, void, undefined> {
+  let next = fetchExportPage(sql, projectId, window)
+  for (let page = await next; page !== undefined; page = await next) {
+    next = fetchExportPage(sql, projectId, window, page.last)
+    // Whoever stops reading does not wait for it.
+    next.catch(() => {})
+    yield await renderExportPage(sql, projectId, page)
   }
 }

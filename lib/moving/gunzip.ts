@@ -14,15 +14,20 @@ const MAGIC = Buffer.from([0x1f, 0x8b])
  * Yields the bytes of a source, and unpacks them if they are gzip. Throws a GzipError if the gzip data ends too early.
  */
 export async function* unpacked(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void, undefined> {
+  const { head, whole } = await peeked(source, MAGIC.length)
+  yield* MAGIC.equals(head.subarray(0, MAGIC.length)) ? gunzip(whole) : whole
+}
+
+/** Looks at the first bytes of a source. `whole` yields them again, and the others. */
+export async function peeked(source: AsyncIterable<Uint8Array>, length = 1) {
   const chunks = source[Symbol.asyncIterator]()
   let head = Buffer.alloc(0)
-  while (head.length < MAGIC.length) {
+  while (head.length < length) {
     const { done, value } = await chunks.next()
     if (done) break
     head = Buffer.concat([head, value])
   }
-  const whole = joined(head, chunks)
-  yield* MAGIC.equals(head.subarray(0, MAGIC.length)) ? gunzip(whole) : whole
+  return { head, first: head[0], whole: joined(head, chunks) }
 }
 
 async function* joined(head: Uint8Array, rest: AsyncIterator<Uint8Array>): AsyncGenerator<Uint8Array> {

@@ -77,7 +77,18 @@ export async function importTraces(
   source: AsyncIterable<Uint8Array>,
   options: ImportOptions
 ): Promise<ImportResult> {
-  return new Import(path, projectId, options).run(source)
+  const running = new Import(path, projectId, options)
+  return running.run(splitValues(unpacked(running.counted(source))))
+}
+
+/** The same of values that are split already. Their bytes are not counted. */
+export async function importValues(
+  path: WritePath,
+  projectId: number,
+  values: AsyncIterable<Value>,
+  options: ImportOptions
+): Promise<ImportResult> {
+  return new Import(path, projectId, options).run(values)
 }
 
 class Import {
@@ -97,9 +108,9 @@ class Import {
     this.#options = options
   }
 
-  async run(source: AsyncIterable<Uint8Array>): Promise<ImportResult> {
+  async run(values: AsyncIterable<Value>): Promise<ImportResult> {
     try {
-      for await (const value of splitValues(unpacked(this.#counted(source)))) {
+      for await (const value of values) {
         if (this.#isStopped) break
         await this.#take(value)
       }
@@ -120,7 +131,8 @@ class Import {
     return this.#failure !== undefined || this.#options.signal?.aborted === true
   }
 
-  async *#counted(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  /** The bytes of a source, which are counted as they are read. */
+  async *counted(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
     for await (const chunk of source) {
       this.#counts.bytes += chunk.byteLength
       yield chunk

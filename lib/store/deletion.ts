@@ -3,11 +3,12 @@ import type { Sql } from 'postgres'
 import type { Attempts } from '../database/sql-access.ts'
 import { hashInSql } from '../rows/list-numbers.ts'
 import { CHANGED, compareAndSet } from './compare-and-set.ts'
+import { type Act, auditStep } from './people/audit.ts'
 import { addTotals } from './write/totals.ts'
 
 /**
  * Deletes a trace, its spans, its scores and its tags, and corrects the project's totals. False if there is no such
- * trace.
+ * trace. `act` is written down with it.
  *
  * A span or score that arrives at the same moment must not be left behind. So the statement deletes only if the trace
  * still has the version that the statement found; any write moves the version. If it has moved, the statement is sent
@@ -17,19 +18,20 @@ export async function deleteTrace(
   sql: Sql,
   projectId: number,
   traceId: string,
-  attempts: Attempts = { sent: false }
+  attempts: Attempts = { sent: false },
+  act?: Act
 ): Promise<boolean> {
   return compareAndSet(attempts, async send => {
     // The trace is looked for first. If a later attempt finds it gone after one was sent, the earlier one has deleted
     // it.
     const [present] = await sql`select from traces where project_id = ${projectId} and id = ${traceId}`
     if (present === undefined) return attempts.sent
-    return (await send(() => removeTrace(sql, projectId, traceId))) || CHANGED
+    return (await send(() => removeTrace(sql, projectId, traceId, act))) || CHANGED
   })
 }
 
 /** Deletes the trace. False if it is gone, or has changed since the statement began. */
-async function removeTrace(sql: Sql, projectId: number, traceId: string): Promise<boolean> {
+async function removeTrace(sql: Sql, projectId: number, traceId: string, act: Act | undefined): Promise<boolean> {
   const [row] = await sql<{ readonly deleted: boolean }[]>`
     with found as materialized (
       select seq, version from traces where project_id = ${projectId} and id = ${traceId}
@@ -37,15 +39,25 @@ async function removeTrace(sql: Sql, projectId: number, traceId: string): Promis
       delete from traces t using found
       where t.project_id = ${projectId} and t.seq = found.seq and t.version = found.version
       returning t.seq, t.id, t.family, t.started_at, t.tags, -1 as traces, -t.span_count as spans, -t.estimated_bytes as bytes
-    ), tags_gone as (
-      delete from trace_tags g using gone, unnest(gone.tags) as own (tag)
-      where g.project_id = ${projectId} and g.tag_family = ${sql.unsafe(hashInSql('own.tag', 'gone.family'))}
-        and g.started_at = gone.started_at and g.id = gone.id
-    ), spans_gone as (
-      delete from spans s using gone where s.project_id = ${projectId} and s.trace_seq = gone.seq
-    ), scores_gone as (
-      delete from scores s using gone where s.project_id = ${projectId} and s.trace_seq = gone.seq
-    ), totals as (${addTotals(sql, projectId, sql`gone`)})
+    ), ${removingParts(sql, projectId)}, totals as (${addTotals(sql, projectId, sql`gone`)})
+    ${auditStep(sql, act)}
     select exists (select from gone) as deleted`
   return row?.deleted === true
 }
+
+/**
+ * Steps of a statement that delete what is under the traces of the step `gone`, which has seq, id, family, started_at and
+ * tags. `returning` is what the step `spans_gone` gives.
+ */
+export const removingParts = (sql: Sql, projectId: number, returning = sql``) => sql`
+  tags_gone as (
+    delete from trace_tags g using gone, unnest(gone.tags) as own (tag)
+    where g.project_id = ${projectId} and g.tag_family = ${sql.unsafe(hashInSql('own.tag', 'gone.family'))}
+      and g.started_at = gone.started_at and g.id = gone.id
+  ), spans_gone as (
+    delete from spans s using gone where s.project_id = ${projectId} and s.trace_seq = gone.seq ${returning}
+  ), scores_gone as (
+    delete from scores s using gone where s.project_id = ${projectId} and s.trace_seq = gone.seq
+  ), messages_gone as (
+    delete from span_messages m using gone where m.project_id = ${projectId} and m.trace_id = gone.id
+  )`

@@ -11,6 +11,7 @@ import { MAX_SCORES } from '../schema/input.ts'
 import { list } from './answers/json-text.ts'
 import { renderScore, type ScoreRow } from './answers/score-json.ts'
 import { CHANGED, compareAndSet } from './compare-and-set.ts'
+import { type Act, auditStep } from './people/audit.ts'
 
 /** A score that was received, with its rules checked and its ids in lower case. */
 export interface NewScore {
@@ -19,6 +20,8 @@ export interface NewScore {
   readonly value: number | string | boolean
   readonly comment: string | null
   readonly spanId: string | null
+  /** The user who gives it in the dashboard; left out if it comes by the API. */
+  readonly authorId?: number
 }
 
 /** SQL for the columns of a ScoreRow, over scores as s. */
@@ -73,6 +76,8 @@ export async function addScore(
 
 /** A row without id: the trace is full, or has changed since the statement began. Undefined: there is no such trace. */
 async function insertScore(sql: Sql, projectId: number, traceId: string, score: NewScore & { readonly id: string }) {
+  const { authorId = null } = score
+  const source = authorId === null ? 'api' : 'annotation'
   const [row] = await sql<((ScoreRow | { readonly id: null }) & { readonly scoreCount: number })[]>`
     with found as materialized (
       select seq, version, score_count from traces where project_id = ${projectId} and id = ${traceId}
@@ -84,9 +89,10 @@ async function insertScore(sql: Sql, projectId: number, traceId: string, score: 
       returning t.seq
     ), added as (
       -- Not now(): the statement may have waited for the trace, and the newest score is the one that came last.
-      insert into scores (project_id, trace_seq, created_at, id, span_id, name, data_type, value, comment, source)
+      insert into scores (project_id, trace_seq, created_at, id, span_id, name, data_type, value, comment, source, author_id)
       select ${projectId}, seq, clock_timestamp(), ${score.id}, ${score.spanId},
-        ${score.name}, ${score.dataType}, ${JSON.stringify(score.value)}::json, ${score.comment}, 'api'
+        ${score.name}, ${score.dataType}, ${JSON.stringify(score.value)}::json, ${score.comment}, ${source},
+        ${authorId}::int
       from counted
       returning *
     )
@@ -102,22 +108,43 @@ async function readScore(sql: Sql, projectId: number, traceId: string, id: strin
   return row
 }
 
-/** Deletes a score. False if the trace has no such score. */
+/** The user who gave a score, null if it came otherwise; undefined if the trace has no such score. */
+export async function readAuthor(
+  sql: Sql,
+  projectId: number,
+  traceId: string,
+  scoreId: string
+): Promise<number | null | undefined> {
+  const [row] = await sql<{ authorId: number | null }[]>`
+    select s.author_id as "authorId"
+    from traces t join scores s on s.project_id = t.project_id and s.trace_seq = t.seq
+    where t.project_id = ${projectId} and t.id = ${traceId} and s.id = ${scoreId}`
+  return row?.authorId
+}
+
+/** Deletes a score. False if the trace has no such score. `act` is written down with it. */
 export async function deleteScore(
   sql: Sql,
   projectId: number,
   traceId: string,
   scoreId: string,
-  attempts: Attempts = { sent: false }
+  attempts: Attempts = { sent: false },
+  act?: Act
 ): Promise<boolean> {
   return compareAndSet(attempts, async send => {
     if ((await readScore(sql, projectId, traceId, scoreId)) === undefined) return attempts.sent
-    return (await send(() => removeScore(sql, projectId, traceId, scoreId))) || CHANGED
+    return (await send(() => removeScore(sql, projectId, traceId, scoreId, act))) || CHANGED
   })
 }
 
 /** Deletes the score. False if it is gone, or if the trace has changed since the statement began. */
-async function removeScore(sql: Sql, projectId: number, traceId: string, scoreId: string): Promise<boolean> {
+async function removeScore(
+  sql: Sql,
+  projectId: number,
+  traceId: string,
+  scoreId: string,
+  act: Act | undefined
+): Promise<boolean> {
   const [row] = await sql<{ readonly deleted: boolean }[]>`
     with found as materialized (
       select t.seq, t.version, s.seq as score_seq
@@ -134,6 +161,7 @@ async function removeScore(sql: Sql, projectId: number, traceId: string, scoreId
       where s.project_id = ${projectId} and s.trace_seq = counted.seq and s.seq = counted.score_seq
       returning s.seq
     )
+    ${auditStep(sql, act)}
     select exists (select from gone) as deleted`
   return row?.deleted === true
 }

@@ -1,3 +1,6 @@
+import { readFileSync } from 'node:fs'
+import { dirname, join, relative } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { runHere, runSpoor } from '../fixtures/service/spoor.ts'
 
@@ -15,6 +18,7 @@ t.test('a wrong command line is one line on stderr that says what there is, and 
     [['--json', 'status'], /no command "--json"/],
     [['status', 'now'], /"now" is one word too many; usage: spoor status/],
     [['status', '--frob'], /no flag "--frob"\. There are --json, --help/],
+    [['serve', '--port', '80'], /--port is set in the environment: PORT=… spoor serve/],
     [['status', '-x'], /no flag "-x"/],
     [['status', '--json=yes'], /--json.* does not take an argument/],
     [['key', 'create'], /--project is missing; usage: spoor key create --project SLUG/],
@@ -84,7 +88,9 @@ t.test('help may be asked for in other words', async t => {
     [['key', '--help'], /Usage: spoor key <command>/],
     [['key', 'create', '--project', '-h'], /Usage: spoor key create/],
     [['help', 'key', 'rotate'], /Usage: spoor key rotate KEYID/],
-    [['--version'], /^\d+\.\d+\.\d+(-rc\.\d+)?\n$/]
+    [['--version'], /^\d+\.\d+\.\d+(-rc\.\d+)?\n$/],
+    [['-v'], /^\d+\.\d+\.\d+(-rc\.\d+)?\n$/],
+    [['version'], /^\d+\.\d+\.\d+(-rc\.\d+)?\n$/]
   ]
   for (const [args, text] of asked) t.match(await runHere(args), { code: 0, out: text, err: '' }, args.join(' '))
   t.match(await runHere(['help', 'frobnicate']), { code: 2, out: '' })
@@ -94,4 +100,24 @@ t.test('the process ends with the code, and writes where it should', async t => 
   t.match(await runSpoor(['key', '--help']), { code: 0, out: /^spoor [\s\S]*key rotate/, err: '' })
   t.match(await runSpoor(['key', 'lst']), { code: 2, out: '', err: /^spoor: .*Did you mean key list\?.*\n$/ })
   t.match(await runSpoor(['status'], { PORT: 'http' }), { code: 1, out: '', err: /^spoor: PORT must be .*\n$/ })
+})
+
+const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
+/** What a file imports when it is loaded. Types, and what is imported later, are no part of it. */
+const LOADED = /^(?:import|export) (?!type )(?:[^'"]*? from )?'([^']+)'/gm
+
+t.test('to start a command, no package is loaded', async t => {
+  const packages = new Map<string, string>()
+  const seen = new Set<string>()
+  const open = ['bin/spoor.ts', 'bin/command-line.ts', 'bin/commands/index.ts'].map(name => join(ROOT, name))
+  for (let file = open.pop(); file !== undefined; file = open.pop()) {
+    if (seen.has(file)) continue
+    seen.add(file)
+    for (const [, name = ''] of readFileSync(file, 'utf8').matchAll(LOADED)) {
+      if (name.startsWith('.')) open.push(join(dirname(file), name))
+      else if (!name.startsWith('node:') && !name.startsWith('#')) packages.set(name, relative(ROOT, file))
+    }
+  }
+  t.ok(seen.size > 20)
+  t.same([...packages], [])
 })

@@ -2,6 +2,9 @@ import t from 'tap'
 import { testDatabase } from '../fixtures/database/database.ts'
 import { configurationFor, jsonHere, runForJson, runHere, runSpoor } from '../fixtures/service/spoor.ts'
 
+/** A key as it might be pasted where only its id belongs. */
+const WHOLE = `spoor_live_4fT0qLm2XbC8vNwZ_${'Secret9'.repeat(6)}x`
+
 t.test('accounts, projects and keys from scripts, in JSON', async t => {
   const env = configurationFor(await testDatabase(t))
   t.same(await runForJson(['account', 'list'], env), [])
@@ -63,6 +66,8 @@ t.test('what is refused is one line on stderr, and exit code 1', async t => {
     [['key', 'create', '--project', 'nowhere'], /no project "nowhere"/],
     [[...create, '--environment', 'Unassigned'], /'unassigned' is reserved/],
     [['key', 'rotate', 'nothing'], /no key "nothing": see `spoor key list`/],
+    [['key', 'rotate', WHOLE], /no key of that id, which looks like a whole key \(its id is 4fT0qLm2XbC8vNwZ\): see/],
+    [['key', 'revoke', WHOLE.slice(-40)], /no key of that id, which is too long to be one: see/],
     [create, /KEY_DIGEST_SECRET is not set/, { KEY_DIGEST_SECRET: '' }],
     [['demo'], /no server is running/, { PORT: '2' }]
   ]
@@ -70,6 +75,7 @@ t.test('what is refused is one line on stderr, and exit code 1', async t => {
     const result = await runHere([...args, '--json'], { ...env, ...more })
     t.match(result, { code: 1, out: '', err: message }, args.join(' '))
     t.match(result.err, /^spoor: [^\n]+\n$/, 'in one line')
+    t.notMatch(result.err, WHOLE.slice(-40))
   }
 })
 

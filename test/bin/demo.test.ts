@@ -33,14 +33,23 @@ t.test('the demo records through the API what can be read back', async t => {
       ['draft-newsletter', 'ok', 2, 1],
       ['summarise-contract', 'error', 2, 0],
       ['handbook-search', 'ok', 4, 1],
-      ['support-agent', 'ok', 5, 4]
+      ['support-agent', 'ok', 5, 4],
+      ['voice-note', 'ok', 1, 0],
+      ['travel-planner', 'error', 8, 1],
+      ['cover-advice', 'ok', 1, 1],
+      ['review-change', 'ok', 9, 2],
+      ['bookseller', 'ok', 3, 1],
+      ['bookseller', 'ok', 3, 0],
+      ['bookseller', 'ok', 2, 0]
     ]
   )
   t.match(await jsonHere(['key', 'list'], env), [{}, { label: 'demo', scopes: ['traces:write'], state: 'revoked' }])
 
   const again = await runHere(['demo'], { ...at, SPOOR_API_KEY: key! })
   t.match(again, { code: 0, out: /with SPOOR_API_KEY:[\s\S]*curl .*\/api\/v1\/traces\?tag=demo/ })
-  t.equal((await listDemo(address, key!)).length, 10, 'every run adds its traces')
+  t.equal((await listDemo(address, key!)).length, 24, 'every run adds its traces')
+  const many = await runForJson(['demo', '--traces', '60'], { ...at, SPOOR_API_KEY: key! })
+  t.equal(many.traces.length, 60)
   t.equal((await jsonHere(['key', 'list'], env)).length, 2, 'a key that is given is enough')
 
   const refused: [string[], RegExp][] = [
@@ -48,6 +57,10 @@ t.test('the demo records through the API what can be read back', async t => {
     [['--project', 'nowhere'], /no project "nowhere"/],
     [['--url', 'http://127.0.0.1:2', '--key', key!], /no answer from http:\/\/127\.0\.0\.1:2: .*ECONNREFUSED/]
   ]
+  for (const count of ['11', '10001', 'many']) {
+    const message = /--traces must be from 12 to 10000/
+    t.match(await runHere(['demo', '--traces', count], at), { code: 2, out: '', err: message })
+  }
   for (const [args, message] of refused) {
     t.match(await runHere(['demo', ...args], at), { code: 1, out: '', err: message }, args.join(' '))
   }

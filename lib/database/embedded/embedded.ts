@@ -19,6 +19,7 @@ import { findBinaries } from './binaries.ts'
 import { claimAlone, enter, leave } from './cluster-lock.ts'
 import { chooseSettings } from './cluster-settings.ts'
 import { holdFolder, readHolder } from './data-dir-lock.ts'
+import { enterFolder } from './folder-users.ts'
 import { type Home, prepareDataFolder, prepareHome, prepareSocketFolder } from './folders.ts'
 import { type Release, tryLock } from './lock-file.ts'
 import {
@@ -28,6 +29,7 @@ import {
   MAIN_DATABASE,
   PostmasterError,
   type RunningPostmaster,
+  removeCopiedLock,
   removeStaleFile,
   SOCKET_PORT,
   SUPERUSER,
@@ -70,10 +72,14 @@ export async function openEmbedded(
   log: Logger,
   patienceMs?: number
 ): Promise<EmbeddedCluster> {
-  let release: Release = async () => {}
+  const releases: Release[] = []
+  const release = async () => {
+    for (const each of releases.splice(0).reverse()) await each()
+  }
   try {
     await prepareDataFolder(dataDir)
-    if (role === 'serve') release = await holdFolder(dataDir)
+    releases.push(await enterFolder(dataDir, log))
+    if (role === 'serve') releases.push(await holdFolder(dataDir))
     const cluster = new Cluster(dataDir, role, log, {
       home: await prepareHome(dataDir, log),
       password: await readOrCreateSecret(join(dataDir, 'database-password'), log)
@@ -225,6 +231,7 @@ class Cluster {
     }
     await removeStaleFile(this.#pgData, user)
     const socketDir = await prepareSocketFolder(this.#home)
+    await removeCopiedLock(socketDir, this.#pgData, user)
     const { pid } = await startPostmaster(runner, {
       dataDir: this.#pgData,
       socketDir,

@@ -35,7 +35,7 @@ const MAX_SOCKET_PATH_BYTES = process.platform === 'linux' ? 107 : 103
 
 /** The names of spoor's files in a data folder. A file that is being made has a number behind its name. */
 const OWN_NAMES =
-  /^(?:postgres|(?:spoor|starting)\.pid|server\.json|database-password|key-digest-secret)(?:-[\da-f-]+)?$/
+  /^(?:postgres|users|(?:spoor|starting)\.pid|server\.json|database-password|key-digest-secret)(?:-[\da-f-]+)?$/
 
 /**
  * Makes the data folder and its parents. Only its owner may read it. Root lets others pass through it, to the home. If

@@ -1,10 +1,11 @@
 /**
  * A lock between processes. It is a file that names the process that holds the lock. The file also says when that
- * process began, because process ids are used again. A file that a killed process left behind is recognised and
- * replaced.
+ * process began, because process ids are used again, and which folder it is in, because folders are copied. A file that a
+ * killed process left behind is recognised and replaced.
  */
 import { randomUUID } from 'node:crypto'
-import { link, rename, rm, writeFile } from 'node:fs/promises'
+import { link, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { dirname } from 'node:path'
 import { ConfigError } from '../../config.ts'
 import { readOwnFile } from './own-file.ts'
 import { isAlive, readBirth } from './process-identity.ts'
@@ -15,7 +16,10 @@ export type Release = () => Promise<void>
 /** Takes the lock. Resolves to a function that gives it back, or to the id of the living process that holds it. */
 export async function tryLock(path: string): Promise<Release | number> {
   const draft = `${path}-${randomUUID()}`
-  await writeFile(draft, `${process.pid}\n${readBirth(process.pid) ?? ''}\n`, { mode: 0o600, flag: 'wx' })
+  await writeFile(draft, `${process.pid}\n${readBirth(process.pid) ?? ''}\n${await folderOf(path)}\n`, {
+    mode: 0o600,
+    flag: 'wx'
+  })
   try {
     while (!(await linkUnlessTaken(draft, path))) {
       const holder = (await readLock(path)) ?? (await setAside(path))
@@ -36,9 +40,17 @@ export async function readLock(path: string): Promise<number | undefined> {
     if (error instanceof ConfigError) return undefined
     throw error
   })
-  const [digits, birth] = (text ?? '').split('\n')
+  const [digits, birth, folder] = (text ?? '').split('\n')
   const pid = Number(digits || Number.NaN)
-  return isAlive(pid) && (readBirth(pid) ?? '') === birth ? pid : undefined
+  if (!isAlive(pid) || (readBirth(pid) ?? '') !== birth) return undefined
+  // An earlier version did not write the folder.
+  return folder === '' || folder === (await folderOf(path)) ? pid : undefined
+}
+
+/** What tells the folder of this file from a copy of it. */
+async function folderOf(path: string): Promise<string> {
+  const { dev, ino } = await stat(dirname(path))
+  return `${dev}:${ino}`
 }
 
 /** Makes the file by a link, so that it never exists without its text. False if it exists already. */

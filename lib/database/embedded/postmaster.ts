@@ -6,7 +6,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { constants, existsSync } from 'node:fs'
-import { open, readdir, rename, rm } from 'node:fs/promises'
+import { open, readdir, rename, rm, stat } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { basename, dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -189,14 +189,37 @@ export async function inspectPostmaster(dataDir: string): Promise<PostmasterStat
   const file = await readPostmasterFile(dataDir)
   if (file === undefined) return { state: 'stopped' }
   const { pid, socketDir } = file
+  if (!(await isSameFolder(file.folder, dataDir))) return { state: 'stopped' }
   if (socketDir !== '' && (await answers(socketDir))) return { state: 'running', pid, socketDir }
   return isPostmaster(pid, dataDir) ? { state: 'busy' } : { state: 'stopped' }
+}
+
+/** Whether both names are of one folder. Where they are not, the file was copied together with its folder. */
+async function isSameFolder(named: string, dataDir: string): Promise<boolean> {
+  // While the file is being written, the name may be missing.
+  if (named === '' || named === dataDir) return true
+  const [one, other] = await Promise.all([named, dataDir].map(path => stat(path).catch(() => undefined)))
+  return one !== undefined && one.dev === other?.dev && one.ino === other.ino
 }
 
 /** Removes a left-over postmaster.pid. postgres replaces such a file itself, but refuses to start if it is empty. */
 export async function removeStaleFile(dataDir: string, user: ClusterUser | undefined): Promise<void> {
   const path = join(dataDir, 'postmaster.pid')
   if (existsSync(path)) await removeAs(user, [path])
+}
+
+/**
+ * Removes the socket's lock file if it was copied together with its folder: postgres would believe the process that it
+ * names.
+ */
+export async function removeCopiedLock(
+  socketDir: string,
+  dataDir: string,
+  user: ClusterUser | undefined
+): Promise<void> {
+  const path = join(socketDir, `${SOCKET_NAME}.lock`)
+  const [, folder = ''] = (await readUnlinked(path))?.split('\n') ?? []
+  if (!(await isSameFolder(folder.trim(), dataDir))) await removeAs(user, [path])
 }
 
 /** Whether the process `pid` is a postmaster of `dataDir`. */
@@ -219,6 +242,7 @@ export async function stopPostmaster(pid: number, dataDir: string): Promise<void
 
 interface PostmasterFile {
   readonly pid: number
+  readonly folder: string
   readonly socketDir: string
   readonly status: string
 }
@@ -231,7 +255,12 @@ async function readPostmasterFile(dataDir: string): Promise<PostmasterFile | und
   const text = await readUnlinked(join(dataDir, 'postmaster.pid'))
   if (text === undefined) return undefined
   const lines = text.split('\n').map(line => line.trim())
-  return { pid: Number(lines[0] || Number.NaN), socketDir: lines[4] ?? '', status: lines[7] ?? '' }
+  return {
+    pid: Number(lines[0] || Number.NaN),
+    folder: lines[1] ?? '',
+    socketDir: lines[4] ?? '',
+    status: lines[7] ?? ''
+  }
 }
 
 /** The text of a file that the cluster's user writes. Follows no link, and waits for no pipe. */

@@ -81,8 +81,13 @@ export function abandon(lease: Lease): void {
 /** At each tick: ends a connection that hangs, with which the driver rejects what was asked on it. */
 export async function giveUpIfHung(lease: Lease): Promise<void> {
   const active = lease.asked.find(query => query.active)
-  // Where nothing is active all that was sent has been answered.
+  // Where nothing is active all that was sent has been answered, and otherwise what was sent before. A query keeps its
+  // rows, so work that asks on and on, such as a backup, would keep all that it has read.
   if (active === undefined) lease.asked = []
+  else {
+    const at = lease.asked.indexOf(active)
+    lease.asked = lease.asked.filter(({ state }, place) => place >= at || state === null)
+  }
   const hangs = await lease.hungCheck.hangs(active, pidOf(active))
   if (!hangs || !active?.active) return
   lease.dead = true

@@ -5,6 +5,7 @@
  */
 import { usageDocument } from '../../trace/document.ts'
 import type { UsageFields } from '../../trace/prepared.ts'
+import type { SpanMessages } from '../../trace/span-messages.ts'
 import { plain } from './json-text.ts'
 import type { ScoreRow } from './score-json.ts'
 import { detailMembers, environmentMember, partMembers, type SpanRow, type TraceRow } from './trace-json.ts'
@@ -20,16 +21,21 @@ export interface ExportedRow extends TraceRow {
 /**
  * One line, without the line break at its end. Free JSON is stored compact, so there is no line break inside either.
  */
-export function renderExportLine(trace: ExportedRow, spans: readonly SpanRow[], scores: readonly ScoreRow[]): string {
+export function renderExportLine(
+  trace: ExportedRow,
+  spans: readonly SpanRow[],
+  scores: readonly ScoreRow[],
+  messages: readonly SpanMessages[] = []
+): string {
   // A trace whose environment was never recorded has no such member, so that a restore can tell it from "unassigned",
   // for which answers show null as well.
   const environment = trace.environment === null ? '' : environmentMember(trace)
   const members = `${detailMembers(trace, scores, environment)},"keyId":${plain(trace.keyId)}`
-  return `{"trace":{${members}},${partMembers(trace.id, spans, scores)}${recordedMember(trace, spans)}}`
+  return `{"trace":{${members}},${partMembers(trace.id, spans, scores)}${recordedMember(trace, spans, messages)}}`
 }
 
 /** The member `recorded`, with a comma in front; empty if the detail shows everything that was recorded. */
-function recordedMember(trace: ExportedRow, spans: readonly SpanRow[]): string {
+function recordedMember(trace: ExportedRow, spans: readonly SpanRow[], messages: readonly SpanMessages[]): string {
   const members: string[] = []
   if (!isShownAsSent(trace)) members.push(`"usage":${usageDocument(trace)}`)
   const usage = spans.filter(span => !isAbsent(span) && !isShownAsSent(span))
@@ -38,8 +44,12 @@ function recordedMember(trace: ExportedRow, spans: readonly SpanRow[]): string {
   }
   if (trace.endHash !== null) members.push(`"endHash":"${trace.endHash}"`)
   if (trace.ranks !== null) members.push(`"ranks":${trace.ranks}`)
+  if (messages.length > 0) members.push(`"messages":[${messages.map(messagesMember).join(',')}]`)
   return members.length === 0 ? '' : `,"recorded":{${members.join(',')}}`
 }
+
+const messagesMember = ({ spanId, micros, place, digest, input, output }: SpanMessages): string =>
+  `{"spanId":"${spanId}","micros":${micros},"place":${place},"digest":"${digest}","input":${input},"output":${output}}`
 
 /** Whether the detail shows the usage as it was sent: an answer fills in counts that were not sent. */
 function isShownAsSent({ inputTokens, outputTokens, totalTokens }: UsageFields): boolean {

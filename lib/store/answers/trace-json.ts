@@ -68,7 +68,7 @@ export function renderUsage({ inputTokens, outputTokens, totalTokens }: UsageFie
 }
 
 /** The usage of a span; null if it was recorded without. */
-function renderSpanUsage(span: UsageFields): string {
+export function renderSpanUsage(span: UsageFields): string {
   const absent = span.inputTokens === null && span.outputTokens === null && span.totalTokens === null
   return absent ? 'null' : renderUsage(span)
 }
@@ -79,7 +79,7 @@ export function environmentMember({ environment }: Pick<SummaryRow, 'environment
 }
 
 /** The members of a summary (specification 2.4), without the braces; `scores` is the map as JSON text. */
-function summaryMembers(trace: SummaryRow, scores: string, environment = environmentMember(trace)): string {
+export function summaryMembers(trace: SummaryRow, scores: string, environment = environmentMember(trace)): string {
   return joinSummary(
     {
       id: trace.id,
@@ -141,15 +141,22 @@ export function joinSummary(trace: SummaryParts, scores: string): string {
 }
 
 /** The span output object (specification 2.6). Events are stored in the form in which they are answered. */
-function renderSpan(span: SpanRow, traceId: string): string {
+export function renderSpan(span: SpanRow, traceId: string): string {
   return (
-    `{"id":"${span.id}","traceId":"${traceId}","parentSpanId":${plain(span.parentSpanId)}` +
-    `,"name":${text(span.name)},"kind":"${span.kind}","status":"${span.status}"` +
-    `,"startedAt":"${span.startedAt}","endedAt":"${span.endedAt}","durationMs":${span.durationMs}` +
-    `,"provider":${text(span.provider)},"model":${text(span.model)}` +
+    `{${spanHead(span, traceId)}` +
     `,"input":${raw(span.input, 'null')},"output":${raw(span.output, 'null')}` +
     `,"attributes":${raw(span.attributes, '{}')},"events":${raw(span.events, '[]')}` +
     `,"usage":${renderSpanUsage(span)},"costUsd":${span.costUsd}}`
+  )
+}
+
+/** The members of a span up to its texts, without the braces. */
+export function spanHead(span: SpanRow, traceId: string): string {
+  return (
+    `"id":"${span.id}","traceId":"${traceId}","parentSpanId":${plain(span.parentSpanId)}` +
+    `,"name":${text(span.name)},"kind":"${span.kind}","status":"${span.status}"` +
+    `,"startedAt":"${span.startedAt}","endedAt":"${span.endedAt}","durationMs":${span.durationMs}` +
+    `,"provider":${text(span.provider)},"model":${text(span.model)}`
   )
 }
 

@@ -1,17 +1,26 @@
 /** Reads whole traces: a single one for an answer, or page after page for an export. */
-import type { Sql } from 'postgres'
+import type { PendingQuery, Sql } from 'postgres'
 import { unpackSpans } from '../../rows/packed-texts.ts'
+import { joinMessages } from '../../trace/span-messages.ts'
+import { readMessages } from '../messages.ts'
 import { type ExportedRow, renderExportLine } from './exported-trace.ts'
 import type { ScoreRow } from './score-json.ts'
 import { renderTraceDetail, type SpanRow, type TraceRow } from './trace-json.ts'
 
+/** Whether messages of the trace came apart from its spans. */
+interface Apart {
+  readonly hasMessages: boolean
+}
+
 type StoredSpanRow = SpanRow & { readonly packed: string | null }
 
 /** A row is a trace, a span or a score. Columns that belong to another part are null. */
-type DetailRow<T extends TraceRow> =
+type DetailRow<T extends TraceRow, S extends ScoreRow = ScoreRow> =
   | ({ readonly part: 'trace' } & T)
   | ({ readonly part: 'span' } & StoredSpanRow)
-  | ({ readonly part: 'score' } & ScoreRow)
+  | ({ readonly part: 'score' } & S)
+
+type SingleRow = DetailRow<TraceRow & Apart, AuthoredScore>
 
 /**
  * The columns of whole traces from the three tables traces as t, spans as s and scores as c. A `full join on false`
@@ -19,7 +28,7 @@ type DetailRow<T extends TraceRow> =
  * snapshot: no writer can come between a trace and its spans. Three statements would also take more of PostgreSQL's
  * time (test/bench/RESULTS.md, "JSON text").
  */
-const DETAIL_COLUMNS = `
+const HEAD_COLUMNS = `
   case when t.seq is not null then 'trace' when s.id is not null then 'span' else 'score' end as part,
   coalesce(decode(replace(t.id::text, '-', ''), 'hex'), s.id, c.id) as id,
   coalesce(t.name, s.name, c.name) as name,
@@ -33,40 +42,154 @@ const DETAIL_COLUMNS = `
   coalesce(t.output_tokens, s.output_tokens) as "outputTokens",
   coalesce(t.total_tokens, s.total_tokens) as "totalTokens",
   coalesce(t.cost_usd, s.cost_usd) as "costUsd",
-  coalesce(t.input, s.input) as input,
-  coalesce(t.output, s.output) as output,
   t.environment, t.session_id as "sessionId", t.user_id as "userId", t.tags, t.span_count as "spanCount",
   t.error_count as "errorCount", t.estimated_bytes as "estimatedBytes", t.ingested_at as "ingestedAt",
   t.metadata, t.metadata_updated_at as "metadataUpdatedAt", t.body_hash as "bodyHash",
-  s.parent_id as "parentSpanId", s.kind, s.attributes, s.events, s.packed,
+  s.parent_id as "parentSpanId", s.kind, s.packed,
   c.span_id as "spanId", c.data_type as "dataType", c.value, c.comment, c.source, c.evaluator_id as "evaluatorId",
   c.run_id as "runId", c.created_at as "createdAt"`
+
+/** A piece of a statement. */
+// biome-ignore lint/suspicious/noExplicitAny: as the driver has it.
+type Fragment = PendingQuery<any>
+
+/** The texts of the trace and of all spans. */
+const TEXT_COLUMNS =
+  'coalesce(t.input, s.input) as input, coalesce(t.output, s.output) as output, s.attributes, s.events'
+const DETAIL_COLUMNS = `${HEAD_COLUMNS}, ${TEXT_COLUMNS}`
+
+/** The sizes of texts in their place, which PostgreSQL knows without reading them. Those that are packed have none. */
+const SIZE_COLUMNS = `null as input, null as output, null as attributes, null as events,
+  octet_length(coalesce(t.input, s.input)::text) as "inputBytes",
+  octet_length(coalesce(t.output, s.output)::text) as "outputBytes",
+  octet_length(s.attributes::text) as "attributesBytes", json_array_length(s.events) as "eventCount"`
 
 /** The order of answers: spans by their start, scores newest first. */
 const DETAIL_ORDER = 's.started_at, s.id, c.created_at desc, c.seq desc'
 
+/** SQL for `hasMessages` over traces as t. */
+const HAS_MESSAGES = `exists (
+  select from span_messages m where m.project_id = t.project_id and m.trace_id = t.id
+) as "hasMessages"`
+
+/** A trace as it is shown: its texts unpacked, and joined with the messages that came apart. */
+export interface ShownTrace {
+  readonly trace: TraceRow
+  readonly spans: readonly SpanRow[]
+  readonly scores: readonly AuthoredScore[]
+}
+
+/** A score with the user who gave it in the dashboard. Only the dashboard shows that. */
+export interface AuthoredScore extends ScoreRow {
+  readonly authorId: number | null
+}
+
 /** The detail of a trace as JSON text; undefined if the project has no such trace. */
 export async function readTraceDetail(sql: Sql, projectId: number, traceId: string): Promise<string | undefined> {
-  const [trace, ...rest] = await selectTraceDetail(sql, projectId, traceId)
+  const shown = await readShownTrace(sql, projectId, traceId)
+  return shown && renderTraceDetail(shown.trace, shown.spans, shown.scores)
+}
+
+/** A trace with its spans and scores, in the order of the answer; undefined if the project has no such trace. */
+export async function readShownTrace(sql: Sql, projectId: number, traceId: string): Promise<ShownTrace | undefined> {
+  return show(sql, projectId, traceId, await selectTraceDetail(sql, projectId, traceId))
+}
+
+/** One span as the trace shows it. Others are read only where they are packed, perhaps together with it. */
+export async function readShownSpan(
+  sql: Sql,
+  projectId: number,
+  traceId: string,
+  spanId: string
+): Promise<SpanRow | undefined> {
+  const which = sql`and (id = ${spanId} or packed is not null)`
+  const rows = await selectTraceDetail(sql, projectId, traceId, sql.unsafe(TEXT_COLUMNS), which)
+  const shown = await show(sql, projectId, traceId, rows)
+  return shown?.spans.find(({ id }) => id === spanId)
+}
+
+/** The trace itself: its spans' texts are read only where it has its own from them. */
+export async function readOwnTexts(sql: Sql, projectId: number, traceId: string): Promise<TraceRow | undefined> {
+  const own = sql.unsafe('t.input, t.output, null as attributes, null as events')
+  const [first] = await selectTraceDetail(sql, projectId, traceId, own)
+  if (first?.part !== 'trace') return undefined
+  return first.hasMessages ? (await readShownTrace(sql, projectId, traceId))?.trace : first
+}
+
+/** The sizes of the texts of a trace or a span, in bytes. */
+export interface Sizes {
+  readonly inputBytes: number
+  readonly outputBytes: number
+  readonly attributesBytes: number
+  readonly eventCount: number
+}
+
+export interface SizedTrace extends ShownTrace {
+  readonly trace: TraceRow & Sizes
+  readonly spans: readonly (SpanRow & Sizes)[]
+}
+
+/** The same with the sizes of texts, most of which are not read for it. */
+export async function readSizedTrace(sql: Sql, projectId: number, traceId: string): Promise<SizedTrace | undefined> {
+  const rows = await selectTraceDetail(sql, projectId, traceId, sql.unsafe(SIZE_COLUMNS))
+  const [first] = rows
+  // Messages are shown where a span has no text of its own. Which these are, sizes do not tell while texts are packed.
+  const needsTexts = first?.part === 'trace' && first.hasMessages
+  const shown = needsTexts ? await readShownTrace(sql, projectId, traceId) : await show(sql, projectId, traceId, rows)
+  if (shown === undefined) return undefined
+  return { ...shown, trace: withSizes(shown.trace), spans: shown.spans.map(withSizes) }
+}
+
+type Sized = Pick<SpanRow, 'input' | 'output'> & Partial<Pick<SpanRow, 'attributes' | 'events'> & Sizes>
+
+/** Adds the sizes that PostgreSQL did not give, because the texts were packed or are there. */
+function withSizes<T extends Sized>(row: T): T & Sizes {
+  return {
+    ...row,
+    inputBytes: row.inputBytes ?? sizeOf(row.input),
+    outputBytes: row.outputBytes ?? sizeOf(row.output),
+    attributesBytes: row.attributesBytes ?? sizeOf(row.attributes),
+    eventCount: row.eventCount ?? countEvents(row.events)
+  }
+}
+
+const sizeOf = (json: string | null | undefined): number => (json == null ? 0 : Buffer.byteLength(json))
+
+/** How many events the JSON text of a list has. A list has 50 at most. */
+const countEvents = (events: string | null | undefined): number =>
+  events == null ? 0 : (JSON.parse(events) as unknown[]).length
+
+async function show(
+  sql: Sql,
+  projectId: number,
+  traceId: string,
+  [trace, ...rest]: readonly SingleRow[]
+): Promise<ShownTrace | undefined> {
   if (trace?.part !== 'trace') return undefined
   const spans = await unpackSpans(rest.filter(row => row.part === 'span'))
   const scores = rest.filter(row => row.part === 'score')
-  return renderTraceDetail(trace, spans, scores)
+  const messages = trace.hasMessages ? await readMessages(sql, projectId, [traceId]) : []
+  return { ...joinMessages(trace, spans, messages), scores }
 }
 
 /** The rows of one trace: first the trace, then its spans, then its scores, in the order of the answer. */
 export async function selectTraceDetail(
   sql: Sql,
   projectId: number,
-  traceId: string
-): Promise<readonly DetailRow<TraceRow>[]> {
-  return sql<DetailRow<TraceRow>[]>`
+  traceId: string,
+  texts: Fragment = sql.unsafe(TEXT_COLUMNS),
+  /** A further condition of spans, with `and` in front. */
+  which: Fragment = sql``
+): Promise<readonly SingleRow[]> {
+  return sql<SingleRow[]>`
     with trace as materialized (
       select * from traces where project_id = ${projectId} and id = ${traceId}
     )
-    select ${sql.unsafe(DETAIL_COLUMNS)}
+    select ${sql.unsafe(HAS_MESSAGES)}, ${sql.unsafe(HEAD_COLUMNS)}, ${texts}, c.author_id as "authorId"
     from trace t
-    full join (select * from spans where project_id = ${projectId} and trace_seq = (select seq from trace)) s on false
+    full join (
+      select * from spans where project_id = ${projectId} and trace_seq = (select seq from trace) ${which}
+    ) s on false
     full join (select * from scores where project_id = ${projectId} and trace_seq = (select seq from trace)) c on false
     order by t.seq, ${sql.unsafe(DETAIL_ORDER)}`
 }
@@ -86,6 +209,9 @@ export interface ExportWindow {
 export interface ExportPage {
   /** One line for each trace, without line breaks. */
   readonly lines: readonly string[]
+  /** How many rows the lines were made of. */
+  readonly spans: number
+  readonly scores: number
   readonly last: ExportPlace
 }
 
@@ -95,7 +221,13 @@ const PAGE_BYTES = 4 * 1024 * 1024
 
 const LOWEST_ID = '0'.repeat(32)
 
-type ExportRow = DetailRow<ExportedRow> & { readonly traceSeq: number }
+type ExportRow = DetailRow<ExportedRow & Apart> & { readonly traceSeq: number }
+
+/** The rows of a page, which become lines by `renderExportPage`. */
+export interface FetchedPage {
+  readonly rows: readonly ExportRow[]
+  readonly last: ExportPlace
+}
 
 /**
  * Reads the page of an export that begins behind `after`, or the first page. Each trace is shown as it is now, at the
@@ -104,9 +236,20 @@ type ExportRow = DetailRow<ExportedRow> & { readonly traceSeq: number }
 export async function readExportPage(
   sql: Sql,
   projectId: number,
-  { from = '-infinity', to = 'infinity' }: ExportWindow,
+  window: ExportWindow,
   after?: ExportPlace
 ): Promise<ExportPage | undefined> {
+  const page = await fetchExportPage(sql, projectId, window, after)
+  return page && renderExportPage(sql, projectId, page)
+}
+
+/** The first half of `readExportPage`, which tells where the next page begins. */
+export async function fetchExportPage(
+  sql: Sql,
+  projectId: number,
+  { from = '-infinity', to = 'infinity' }: ExportWindow,
+  after?: ExportPlace
+): Promise<FetchedPage | undefined> {
   const start =
     after === undefined
       ? sql`(started_at, id) >= (${from}, ${LOWEST_ID})`
@@ -123,7 +266,7 @@ export async function readExportPage(
       ) counted where bytes_before < ${PAGE_BYTES}
     )
     select coalesce(t.seq, s.trace_seq, c.trace_seq) as "traceSeq", t.key_id as "keyId", t.end_hash as "endHash", t.ranks,
-      ${sql.unsafe(DETAIL_COLUMNS)}
+      ${sql.unsafe(HAS_MESSAGES)}, ${sql.unsafe(DETAIL_COLUMNS)}
     from page t
     full join (
       select * from spans where project_id = ${projectId} and trace_seq = any (array(select seq from page))
@@ -132,15 +275,26 @@ export async function readExportPage(
       select * from scores where project_id = ${projectId} and trace_seq = any (array(select seq from page))
     ) c on false
     order by t.started_at, t.id, ${sql.unsafe(DETAIL_ORDER)}`
-  const traces = new Map<number, { trace: ExportedRow; spans: StoredSpanRow[]; scores: ScoreRow[] }>()
+  const last = rows.findLast(row => row.part === 'trace') as ExportPlace | undefined
+  return last && { rows, last }
+}
+
+/** The second half of `readExportPage`. */
+export async function renderExportPage(sql: Sql, projectId: number, { rows, last }: FetchedPage): Promise<ExportPage> {
+  const traces = new Map<number, { trace: ExportedRow & Apart; spans: StoredSpanRow[]; scores: ScoreRow[] }>()
   for (const row of rows) {
     if (row.part === 'trace') traces.set(row.traceSeq, { trace: row, spans: [], scores: [] })
     else if (row.part === 'span') traces.get(row.traceSeq)!.spans.push(row)
     else traces.get(row.traceSeq)!.scores.push(row)
   }
   const found = [...traces.values()]
-  const last = found.at(-1)?.trace
+  const apart = found.flatMap(({ trace }) => (trace.hasMessages ? [trace.id] : []))
+  const messages = apart.length === 0 ? [] : await readMessages(sql, projectId, apart)
   const lines: string[] = []
-  for (const { trace, spans, scores } of found) lines.push(renderExportLine(trace, await unpackSpans(spans), scores))
-  return last && { lines, last }
+  for (const { trace, spans, scores } of found) {
+    const own = messages.filter(({ traceId }) => traceId === trace.id)
+    lines.push(renderExportLine(trace, await unpackSpans(spans), scores, own))
+  }
+  const count = (of: 'spans' | 'scores') => found.reduce((sum, each) => sum + each[of].length, 0)
+  return { lines, spans: count('spans'), scores: count('scores'), last }
 }

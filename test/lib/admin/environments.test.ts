@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import t, { type Test } from 'tap'
 import { applyBackfill, type BackfillRequest, planBackfill } from '../../../lib/admin/environments.ts'
-import { insertKey } from '../../../lib/store/keys.ts'
 import { patchMetadata } from '../../../lib/store/metadata.ts'
+import { insertKey } from '../../../lib/store/projects/keys.ts'
 import { type TestDatabase, testDatabase } from '../../fixtures/database/database.ts'
 import { countStrays, NO_STRAYS, seedProject, seedTraces } from '../../fixtures/database/seed.ts'
 

@@ -4,7 +4,7 @@ import { createAccount } from '../../../lib/admin/accounts.ts'
 import { prepareFirstStart } from '../../../lib/admin/first-start.ts'
 import * as keys from '../../../lib/admin/keys.ts'
 import { createProject, listProjects } from '../../../lib/admin/projects.ts'
-import { readKeysForAuth } from '../../../lib/store/keys.ts'
+import { readKeysForAuth } from '../../../lib/store/projects/keys.ts'
 import { databaseAt, testDatabase } from '../../fixtures/database/database.ts'
 
 const making = { keyPrefix: 'my_app', digestSecret: 'the secret of a deployment' }
@@ -139,7 +139,7 @@ t.test('the first start makes an account, a project and a key, once', async t =>
   const starts = await Promise.all(Array.from({ length: 4 }, () => prepareFirstStart(database, 'my_app')))
   const [key, ...others] = starts.flatMap(start => start.key ?? [])
   t.same(others, [], 'of several starts at the same moment one makes them')
-  t.same(await prepareFirstStart(database, 'my_app'), { key: undefined, obstacle: undefined })
+  t.match(await prepareFirstStart(database, 'my_app'), { key: undefined, link: undefined, obstacle: undefined })
   await database.pool.run(async sql => {
     const { keyId, secret } = parseKey('my_app', key!)!
     const scopes = ['traces:write', 'traces:read', 'traces:delete']
@@ -172,4 +172,45 @@ t.test('where a first start cannot make a key it says why', async t => {
   t.match(await prepareFirstStart(database, 'spoor'), { key: undefined, obstacle: /schema is missing.*spoor migrate/ })
   const nowhere = { ...database, connect: databaseAt('postgres://127.0.0.1:1/none').connect }
   t.match(await prepareFirstStart(nowhere, 'spoor'), { key: undefined, obstacle: /ECONNREFUSED/ })
+})
+
+t.test('keys are listed that expire soon, or were not used for long', async t => {
+  const { pool } = await withProject(t)
+  await pool.run(async sql => {
+    const make = async (label: string, expiresInDays?: number) =>
+      (await keys.createKey(sql, making, { project: 'default', label, expiresInDays })).keyId
+    const day = (n: number) => new Date(Date.now() + n * 86_400_000)
+    const [old, used, gone] = [await make('old'), await make('used'), await make('gone')]
+    await make('soon', 30)
+    await make('later', 90)
+    await sql`update api_keys set created_at = ${day(-100)} where id = any (${[old, used, gone]}::text[])`
+    await sql`update api_keys set last_used_at = ${day(-50)} where id = ${used}`
+    await sql`update api_keys set revoked_at = now() where id = ${gone}`
+    const listed = async (selection: keys.KeySelection) =>
+      (await keys.listKeys(sql, 'default', selection)).map(({ label }) => label).sort()
+    t.same(await listed({}), ['gone', 'later', 'old', 'soon', 'used'])
+    t.same(await listed({ expiringDays: 31 }), ['soon'])
+    t.same(await listed({ expiringDays: 365 }), ['later', 'soon'])
+    t.same(await listed({ unusedDays: 90 }), ['old'])
+    t.same(await listed({ unusedDays: 40 }), ['old', 'used'])
+    t.same(await listed({ unusedDays: 40, expiringDays: 31 }), [])
+  })
+})
+
+t.test('all keys of a project are revoked at once, and those of others are not', async t => {
+  const { pool } = await withProject(t)
+  await pool.run(async sql => {
+    await createProject(sql, 1000, { name: 'Other' })
+    const ids: string[] = []
+    for (let n = 0; n < 2; n++) ids.push((await keys.createKey(sql, making, { project: 'default' })).keyId)
+    await keys.createKey(sql, making, { project: 'other' })
+    t.match(
+      await keys.revokeKeysOf(sql, 'default'),
+      ids.map(keyId => ({ keyId, state: 'revoked' }))
+    )
+    t.same(await keys.revokeKeysOf(sql, 'default'), [])
+    t.match(await keys.listKeys(sql, 'other'), [{ state: 'active' }])
+    t.same((await sql`select from audit where action = 'key.revoke'`).length, 1)
+    await t.rejects(keys.revokeKeysOf(sql, 'none'), /no project "none"/)
+  })
 })

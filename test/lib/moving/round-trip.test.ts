@@ -219,6 +219,6 @@ t.test('what is exported and imported into an empty project reads the same, bit 
   const lives = fc.uniqueArray(life, { selector: each => each.recording.id, minLength: 1, maxLength: 6 })
   await fc.assert(
     fc.asyncProperty(lives, lives => checkRoundTrip(service, importInto, lives)),
-    { numRuns: 8 }
+    { numRuns: 5 }
   )
 })

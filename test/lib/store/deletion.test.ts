@@ -3,7 +3,7 @@ import t from 'tap'
 import type { SqlAccess } from '../../../lib/database/sql-access.ts'
 import { deleteTrace } from '../../../lib/store/deletion.ts'
 import { patchMetadata } from '../../../lib/store/metadata.ts'
-import { readProject } from '../../../lib/store/projects.ts'
+import { readProject } from '../../../lib/store/projects/projects.ts'
 import { addScore } from '../../../lib/store/scores.ts'
 import { testDatabase } from '../../fixtures/database/database.ts'
 import {

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { MAX_DOCUMENT_BYTES } from '../../../lib/schema/input.ts'
 import { patchMetadata } from '../../../lib/store/metadata.ts'
-import { readProject } from '../../../lib/store/projects.ts'
+import { readProject } from '../../../lib/store/projects/projects.ts'
 import { testDatabase } from '../../fixtures/database/database.ts'
 import { freshId, seedProject, seedTraces } from '../../fixtures/database/seed.ts'
 

@@ -166,7 +166,7 @@ t.test('a trace leaves in each column what its body says, packed or not', async 
       assert.deepEqual(await database.pool.run(countStrays), NO_STRAYS)
       assert.deepEqual(await readTotals(database, first), await readTotals(database, second))
     }),
-    { numRuns: 30 }
+    { numRuns: 12 }
   )
   const [packed] = await database.pool.run(
     sql => sql`select count(packed) > 0 and count(*) filter (where length(input::text) > 1000) > 0 as both from spans`
@@ -205,7 +205,7 @@ t.test('appends and ends leave the same, decided by what is remembered or by wha
         assert.deepEqual(await read(database, projects[0]), await read(database, projects[1]))
       assert.deepEqual(await database.pool.run(countStrays), NO_STRAYS)
     }),
-    { numRuns: 8 }
+    { numRuns: 4 }
   )
 })
 

@@ -1,0 +1,112 @@
+import { AdminError } from '../../../lib/admin/admin-error.ts'
+import type { BackupCounts } from '../../../lib/moving/backup/format.ts'
+import { command } from '../../command.ts'
+import { type Session, withDatabase } from '../../database.ts'
+import { openSource } from '../../terminal/input-file.ts'
+import { interruptible } from '../../terminal/interrupt.ts'
+import type { Progress } from '../../terminal/progress.ts'
+import { bar, count, counted, size } from '../../terminal/words.ts'
+
+export default command({
+  summary: 'Write everything of an instance into one file',
+  usage: {
+    parameters: ['FILE'],
+    flags: { verify: { type: 'boolean', about: 'only look whether FILE is a whole backup; no database is needed' } },
+    details: [
+      'FILE, or - for stdout, gets accounts, projects, people, keys and all that was recorded, as they are at one moment;',
+      'servers go on meanwhile. It is compressed (brotli) NDJSON whose end has counts and a SHA-256, and appears when it is',
+      'complete. Keep it as you would the database: it has digests of keys and passwords, though not KEY_DIGEST_SECRET, without',
+      'which no key works: keep that one elsewhere (an embedded database has it in DATA_DIR/key-digest-secret).',
+      '',
+      'This is also the way to another database, and over versions of PostgreSQL: see `restore`.'
+    ].join('\n'),
+    examples: ['backup spoor.backup', 'backup - | ssh other "cat > spoor.backup"', 'backup --verify spoor.backup']
+  },
+  async run({ parameters: { FILE: file }, flags, env, print, stream, progress }) {
+    if (flags.verify) {
+      const counts = await verifyFile(file, progress)
+      print(counts, `a whole backup: ${describeCounts(counts)}`)
+      return
+    }
+    const send = file === '-' ? stream : undefined
+    const counts = await withDatabase(env, session =>
+      interruptible(signal => writeBackup(session, file, send, progress, signal))
+    )
+    progress.clear()
+    if (file === '-') progress.say(`wrote a backup: ${describeCounts(counts)}`)
+    else print({ file, ...counts }, `wrote ${file}: ${describeCounts(counts)}`)
+  }
+})
+
+async function writeBackup(
+  { database, sql }: Session,
+  file: string,
+  send: ((bytes: Uint8Array) => Promise<void>) | undefined,
+  progress: Progress,
+  signal: AbortSignal
+): Promise<BackupCounts> {
+  const [{ backUp }, { streamPacked, writeWholeFile }, { readSchemaState }, { Pool }] = await Promise.all([
+    import('../../../lib/moving/backup/write-backup.ts'),
+    import('../../../lib/moving/backup/whole-file.ts'),
+    import('../../../lib/database/migrate.ts'),
+    import('../../../lib/database/pool.ts')
+  ])
+  const { version } = await readSchemaState(sql)
+  const pool = new Pool(onClose => database.connect({ applicationName: 'backup', onClose }), { size: 1 })
+  let written = 0
+  async function* watched(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+    for await (const chunk of bytes) {
+      written += chunk.byteLength
+      yield chunk
+    }
+  }
+  const write = (bytes: AsyncIterable<Buffer>) =>
+    send ? streamPacked(watched(bytes), send, signal) : writeWholeFile(file, watched(bytes), signal)
+  try {
+    return await backUp(pool, version, write, (counts, expected) =>
+      progress.show(seconds => describeProgress(counts.traces, expected.traces, written, seconds))
+    )
+  } catch (error) {
+    if (signal.aborted) throw new AdminError(`interrupted: ${send ? 'the output is not whole' : 'there is no backup'}`)
+    throw error
+  } finally {
+    await pool.end(0)
+  }
+}
+
+/** Reads a backup to its end. Throws an AdminError if it is not whole. */
+export async function verifyFile(file: string, progress: Progress): Promise<BackupCounts> {
+  const { readBackup } = await import('../../../lib/moving/backup/read-backup.ts')
+  const { stream, length } = await openSource(file)
+  let read = 0
+  async function* counting(): AsyncGenerator<Uint8Array> {
+    for await (const chunk of stream) {
+      read += chunk.byteLength
+      yield chunk
+    }
+  }
+  for await (const line of readBackup(counting())) {
+    progress.show(() => `${length === undefined ? size(read) : bar(read, length)}  verifying`)
+    if (line.name !== 'end') continue
+    progress.clear()
+    return line.value.counts
+  }
+  throw new AdminError('the backup has no end')
+}
+
+function describeProgress(traces: number, expected: number, bytes: number, seconds: number): string {
+  const rates = `${size(bytes)}, ${size(Math.round(bytes / seconds))}/s`
+  return `${bar(traces, expected)}  ${count(traces)} of ${counted(expected, 'trace')}, ${rates}`
+}
+
+export function describeCounts({ projects, keys, users, traces, spans, scores }: BackupCounts): string {
+  const all = [
+    counted(projects, 'project'),
+    counted(traces, 'trace'),
+    counted(spans, 'span'),
+    counted(scores, 'score'),
+    counted(keys, 'key'),
+    counted(users, 'user')
+  ]
+  return `${all.slice(0, -1).join(', ')} and ${all.at(-1)}`
+}

@@ -1,0 +1,115 @@
+import { addAbortSignal } from 'node:stream'
+import { AdminError } from '../../../lib/admin/admin-error.ts'
+import { requireProject } from '../../../lib/admin/projects.ts'
+import type { ImportCounts, ImportResult } from '../../../lib/moving/import-file.ts'
+import { command, UsageError } from '../../command.ts'
+import { type Session, withDatabase } from '../../database.ts'
+import { RESTORE_HEAP_MIB } from '../../heap.ts'
+import { openSource } from '../../terminal/input-file.ts'
+import { interruptible } from '../../terminal/interrupt.ts'
+import type { Progress } from '../../terminal/progress.ts'
+import { alignColumns } from '../../terminal/table.ts'
+import { bar, count, counted, rate, size } from '../../terminal/words.ts'
+
+const FORMATS = ['spoor', 'langfuse'] as const
+type Format = (typeof FORMATS)[number]
+
+export default command({
+  summary: 'Read traces from a file into a project',
+  usage: {
+    parameters: ['FILE'],
+    flags: {
+      project: { type: 'string', value: 'SLUG', required: true, about: 'the project that the traces go into' },
+      format: { type: 'string', value: FORMATS.join('|'), about: 'whose export the file is; spoor if not given' }
+    },
+    details: [
+      'FILE is what `spoor export` wrote, gzipped or not, or - for stdin. Ids, times, scores, environments and keys stay as',
+      'they are; an environment that was not recorded stays not recorded.',
+      '',
+      'An import may be run again, and later exports may follow: a stored trace goes on to the state that the file has (more',
+      'spans, its end, a later patch of its metadata, more scores), and is left alone where that is the same or an earlier',
+      'one. Its environment and its key stay as they are stored, and nothing is deleted: a score that was deleted where the',
+      'export comes from is not deleted here. What contradicts the stored trace, or cannot be imported, is reported with its',
+      'line and stops no other; the exit code is 1 then.',
+      '',
+      'With --format langfuse, FILE holds what GET /api/public/traces/{id} of Langfuse answers: traces with their',
+      'observations and scores, one a line, in an array, or a single one. What has no place in a trace is kept in metadata',
+      'and attributes under `langfuse.`, and a summary says what became what.'
+    ].join('\n'),
+    examples: [
+      'import --project default traces.ndjson',
+      'import --project archive - < traces.ndjson.gz',
+      'import --project default --format langfuse langfuse.json'
+    ]
+  },
+  async run({ parameters, flags, env, print, progress }) {
+    const format = parseFormat(flags.format)
+    const result = await withDatabase(env, session =>
+      interruptible(signal =>
+        importFile(session, { file: parameters.FILE, project: flags.project, format }, progress, signal)
+      )
+    )
+    progress.clear()
+    const { mapped, ...counts } = result
+    print(format === 'spoor' ? counts : { ...counts, mapped: Object.fromEntries(mapped) }, describe(result))
+    if (result.refused > 0) {
+      throw new AdminError(
+        `${count(result.refused)} of ${counted(result.traces, 'trace')} could not be imported: see above`
+      )
+    }
+  }
+})
+
+interface Request {
+  readonly file: string
+  readonly project: string
+  readonly format: Format
+}
+
+async function importFile(session: Session, request: Request, progress: Progress, signal: AbortSignal) {
+  const { database, config, log, sql } = session
+  // Loaded only now, because --help does not need it.
+  const [{ WritePath }, { importTraces }, { convertLangfuse }] = await Promise.all([
+    import('../../../lib/ingest/write-path.ts'),
+    import('../../../lib/moving/import-file.ts'),
+    import('../../../lib/moving/langfuse/convert.ts')
+  ])
+  const projectId = await requireProject(sql, request.project)
+  const { stream, length } = await openSource(request.file)
+  const path = new WritePath(
+    database,
+    { workers: config.workers, trialTraces: undefined, heapMiB: RESTORE_HEAP_MIB },
+    log
+  )
+  try {
+    return await importTraces(path, projectId, addAbortSignal(signal, stream), {
+      onProblem: (place, reason) => progress.say(`${place}: ${reason}`),
+      onProgress: counts => progress.show(seconds => describeProgress(counts, length, seconds)),
+      signal,
+      ...(request.format === 'langfuse' && { convert: convertLangfuse })
+    })
+  } finally {
+    await path.close()
+  }
+}
+
+function parseFormat(text = 'spoor'): Format {
+  const format = FORMATS.find(format => format === text)
+  if (format !== undefined) return format
+  throw new UsageError(`--format must be one of ${FORMATS.join(', ')}, but is ${JSON.stringify(text)}`)
+}
+
+function describeProgress({ traces, bytes }: ImportCounts, length: number | undefined, seconds: number): string {
+  const done = `${counted(traces, 'trace')}, ${size(bytes)}, ${rate(traces, bytes, seconds)}`
+  return length === undefined ? done : `${bar(bytes, length)}  ${done}`
+}
+
+function describe({ traces, imported, advanced, skipped, refused, mapped }: ImportResult): string {
+  const news = [`${count(imported)} imported`, ...(advanced === 0 ? [] : [`${count(advanced)} brought up to date`])]
+  const counts = `${counted(traces, 'trace')} read: ${news.join(', ')}, ${count(skipped)} there already`
+  const rows = [...mapped].sort().map(([step, times]) => [count(times).padStart(8), step])
+  return [
+    `${counts}${refused === 0 ? '' : `, ${count(refused)} refused`}`,
+    ...(rows.length === 0 ? [] : ['', 'What became what:', ...alignColumns(rows)])
+  ].join('\n')
+}

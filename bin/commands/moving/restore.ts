@@ -1,0 +1,91 @@
+import { addAbortSignal } from 'node:stream'
+import type { Restored } from '../../../lib/moving/backup/restore-backup.ts'
+import { command } from '../../command.ts'
+import { type Session, withNewDatabase } from '../../database.ts'
+import { RESTORE_HEAP_MIB } from '../../heap.ts'
+import { openSource } from '../../terminal/input-file.ts'
+import { interruptible } from '../../terminal/interrupt.ts'
+import type { Progress } from '../../terminal/progress.ts'
+import { bar, count, counted } from '../../terminal/words.ts'
+import { describeCounts, verifyFile } from './backup.ts'
+
+export default command({
+  summary: 'Read a backup into a new database, or beside what is in one',
+  usage: {
+    parameters: ['FILE'],
+    flags: {
+      into: { type: 'boolean', about: 'beside what is in the database, under other numbers' },
+      'revoke-keys': { type: 'boolean', about: 'restore the keys revoked: for --into, where they have another secret' }
+    },
+    details: [
+      'FILE is what `spoor backup` wrote, or - for stdin. A file is read to its end first, and refused if it is not whole.',
+      'The database is the one that the configuration names; an embedded one is made if need be. Every trace is checked as on',
+      'import and read back, and what is read must have the SHA-256 of the backup. Keys, passwords and memberships come last.',
+      'Keys work as before where KEY_DIGEST_SECRET is the one that they were made with.',
+      '',
+      'A restore that was ended in the middle goes on when it is run again. With --into, accounts and projects get new numbers,',
+      'a user whose address is known stays the one who is there, and a slug must not be taken.'
+    ].join('\n'),
+    examples: [
+      'restore spoor.backup',
+      'restore --into spoor.backup',
+      'backup - | DATABASE_URL=postgres://db.example.com/spoor KEY_DIGEST_SECRET=… spoor restore -'
+    ]
+  },
+  async run({ parameters: { FILE: file }, flags, env, print, progress }) {
+    if (file !== '-') await verifyFile(file, progress)
+    const request = { file, into: flags.into, revokeKeys: flags['revoke-keys'] }
+    const restored = await withNewDatabase(env, session =>
+      interruptible(signal => restoreFile(session, request, progress, signal))
+    )
+    progress.clear()
+    print({ ...restored.counts, resumed: restored.resumed, otherSecret: restored.otherSecret }, describe(restored))
+  }
+})
+
+interface Request {
+  readonly file: string
+  readonly into: boolean
+  readonly revokeKeys: boolean
+}
+
+async function restoreFile(session: Session, request: Request, progress: Progress, signal: AbortSignal) {
+  const { database, config, log } = session
+  const [{ WritePath }, { restoreBackup }, { readBackup }, { Pool }] = await Promise.all([
+    import('../../../lib/ingest/write-path.ts'),
+    import('../../../lib/moving/backup/restore-backup.ts'),
+    import('../../../lib/moving/backup/read-backup.ts'),
+    import('../../../lib/database/pool.ts')
+  ])
+  const { stream } = await openSource(request.file)
+  const lanes = { workers: config.workers, trialTraces: undefined, heapMiB: RESTORE_HEAP_MIB }
+  const path = new WritePath(database, lanes, log)
+  // One connection has the lock, and another one does the work.
+  const pool = new Pool(onClose => database.connect({ applicationName: 'restore', onClose }), { size: 2 })
+  try {
+    const lines = readBackup(addAbortSignal(signal, stream))
+    return await restoreBackup({ pool, path, digestSecret: database.digestSecret }, lines, {
+      into: request.into,
+      revokeKeys: request.revokeKeys,
+      signal,
+      onProgress: (traces, expected) =>
+        progress.show(seconds => `${bar(traces, expected)}  ${describeRate(traces, expected, seconds)}`)
+    })
+  } finally {
+    await path.close()
+    await pool.end(0)
+  }
+}
+
+const describeRate = (traces: number, expected: number, seconds: number): string =>
+  `${count(traces)} of ${counted(expected, 'trace')}, ${count(Math.round(traces / seconds))}/s`
+
+function describe({ counts, resumed, otherSecret }: Restored): string {
+  const how = resumed ? ' (an earlier restore went on)' : ''
+  const restored = `restored, and read back as it was: ${describeCounts(counts)}${how}.`
+  if (counts.keys === 0) return restored
+  const advice = otherSecret
+    ? 'The keys were made with another KEY_DIGEST_SECRET: set that one, or revoke them with `spoor key replace-secret`.'
+    : 'Keys are as they were.'
+  return `${restored}\n${advice}`
+}

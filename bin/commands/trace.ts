@@ -1,0 +1,114 @@
+import type { Pruned, PrunePlan } from '../../lib/admin/pruning.ts'
+import { command, UsageError } from '../command.ts'
+import { withDatabase } from '../database.ts'
+import { interruptible } from '../terminal/interrupt.ts'
+import { parseMoment } from '../terminal/times.ts'
+import { bar, count, counted, size } from '../terminal/words.ts'
+
+const STATUSES: readonly string[] = ['ok', 'error', 'unset', 'running']
+
+export const remove = command({
+  summary: 'Delete traces of a project that are old, or meet other conditions',
+  usage: {
+    parameters: [],
+    flags: {
+      project: { type: 'string', value: 'SLUG', required: true, about: 'the project whose traces are meant' },
+      before: {
+        type: 'string',
+        value: 'TIME',
+        about: 'only traces that started before this time, or 90d: 90 days ago'
+      },
+      from: { type: 'string', value: 'TIME', about: 'only traces that started at this time or later' },
+      environment: { type: 'string', value: 'E', about: 'only traces of this environment, or `unassigned`' },
+      tag: { type: 'string', value: 'T', about: 'only traces that carry this tag' },
+      status: { type: 'string', value: 'S', about: `only traces of this status: ${STATUSES.join(', ')}` },
+      name: { type: 'string', value: 'N', about: 'only traces of exactly this name' },
+      'dry-run': { type: 'boolean', about: 'only count; this is so unless --apply is given' },
+      apply: { type: 'boolean', about: 'delete them, with all that is under them' }
+    },
+    details: [
+      'Conditions combine: a trace must meet them all, and one at least must be given. It works in small batches while the',
+      'server goes on, and the totals are right after each; what is deleted when it is interrupted stays deleted, and the same',
+      'command does the rest. Nothing else deletes traces: for a limit of age, have cron run this every night.',
+      '',
+      'PostgreSQL keeps the room of deleted rows for new ones; only what is free at the end of its files goes back to the disk.'
+    ].join('\n'),
+    examples: [
+      'trace delete --project default --before 90d',
+      'trace delete --project default --before 2026-01-01T00:00:00Z --environment staging --apply',
+      'trace delete --project default --before 30d --status error --tag nightly --apply --json'
+    ]
+  },
+  async run({ flags, env, print, progress }) {
+    const { project, apply, 'dry-run': dryRun, ...conditions } = flags
+    if (apply && dryRun) throw new UsageError('--apply and --dry-run contradict each other: give one of them')
+    const request = {
+      project,
+      environment: conditions.environment,
+      tag: parseText('tag', conditions.tag),
+      name: parseText('name', conditions.name),
+      status: parseStatus(conditions.status),
+      from: parseMoment('from', conditions.from),
+      before: parseMoment('before', conditions.before)
+    }
+    await withDatabase(env, async ({ sql }) => {
+      // Loaded only now, because --help does not need them.
+      const [{ applyPruning, planPruning }, { reclaimRoom }, { measureDatabase }] = await Promise.all([
+        import('../../lib/admin/pruning.ts'),
+        import('../../lib/store/pruning.ts'),
+        import('../../lib/store/server/database-size.ts')
+      ])
+      const plan = await planPruning(sql, request)
+      const { traces, spans, bytes } = plan
+      if (!apply) {
+        const advice = traces > 0 ? ' Nothing has changed: give --apply to delete them.' : ''
+        print({ traces, spans, bytes, applied: false }, `${describePlan(plan)}.${advice}`)
+        return
+      }
+      progress.say(describePlan(plan))
+      const onProgress = (pruned: Pruned) => progress.show(seconds => describeProgress(pruned, plan, seconds))
+      const pruned = await interruptible(signal => applyPruning(sql, plan, { onProgress, signal }))
+      const before = await measureDatabase(sql)
+      progress.show(() => 'finding what can be reused')
+      if (pruned.traces > 0) await reclaimRoom(sql)
+      const givenBack = Math.max(0, (before ?? 0) - ((await measureDatabase(sql)) ?? 0))
+      progress.clear()
+      const reusable = Math.max(0, pruned.storedBytes - givenBack)
+      print(
+        {
+          traces: pruned.traces,
+          spans: pruned.spans,
+          kept: pruned.kept,
+          reusableBytes: reusable,
+          givenBackBytes: givenBack,
+          applied: true
+        },
+        describePruned(pruned, reusable, givenBack)
+      )
+    })
+  }
+})
+
+function parseText(flag: string, text: string | undefined): string | undefined {
+  if (text !== '') return text
+  throw new UsageError(`--${flag} must not be empty`)
+}
+
+function parseStatus(text: string | undefined): string | undefined {
+  if (text === undefined || STATUSES.includes(text)) return text
+  throw new UsageError(`--status must be one of ${STATUSES.join(', ')}, but is ${JSON.stringify(text)}`)
+}
+
+const describePlan = ({ traces, spans, bytes }: PrunePlan): string =>
+  `${counted(traces, 'trace')} selected, with ${counted(spans, 'span')} (${size(bytes)})`
+
+function describeProgress({ traces }: Pruned, plan: PrunePlan, seconds: number): string {
+  const rate = `${count(Math.round(traces / seconds))}/s`
+  return `${bar(traces, plan.traces)}  ${count(traces)} of ${counted(plan.traces, 'trace')}, ${rate}`
+}
+
+function describePruned({ traces, spans, kept }: Pruned, reusable: number, givenBack: number): string {
+  const left = kept === 0 ? '' : ` ${counted(kept, 'trace')} changed all the while and stayed: run it again.`
+  const room = traces === 0 ? '' : ` About ${size(reusable)} on disk can be reused, ${size(givenBack)} are given back.`
+  return `deleted ${counted(traces, 'trace')} with ${counted(spans, 'span')}.${room}${left}`
+}

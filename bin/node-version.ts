@@ -1,0 +1,13 @@
+/** Says that this Node is too old, instead of the stack trace that it would end with. Imports nothing: old Nodes read it. */
+
+/** What package.json asks for, `>=20.12`. */
+const LEAST = [20, 12] as const
+
+/** One line for somebody whose Node, such as 18.20.4, is too old; undefined if it is not. */
+export function complainOfNode(version: string): string | undefined {
+  const [major = 0, minor = 0] = version.split('.').map(Number)
+  const isEnough = major > LEAST[0] || (major === LEAST[0] && minor >= LEAST[1])
+  return isEnough
+    ? undefined
+    : `spoor needs Node.js ${LEAST.join('.')} or newer, and this is ${version}: update Node.js`
+}

@@ -1,0 +1,56 @@
+import type { Command, Flag } from '../command.ts'
+import { alignColumns } from './table.ts'
+
+const SHARED_FLAGS = [
+  ['--json', 'print one JSON value instead of text'],
+  ['--help', 'print this']
+]
+
+/** The help of one command. */
+export function commandHelp(name: string, { summary, usage }: Command): string {
+  const flags = Object.entries(usage.flags).map(([flag, spec]) => [flagForm(flag, spec), spec.about])
+  return [
+    `Usage: ${usageLine(name, usage)}`,
+    '',
+    `${summary}.`,
+    ...(usage.details === undefined ? [] : [usage.details]),
+    '',
+    ...indent(alignColumns([...flags, ...SHARED_FLAGS])),
+    '',
+    'Examples:',
+    ...indent(usage.examples.map(example => `spoor ${example}`))
+  ].join('\n')
+}
+
+/** The help of all commands whose names begin with `noun`; of all commands if it is undefined. */
+export function overview(commands: Readonly<Record<string, Command>>, version: string, noun?: string): string {
+  const listed = Object.entries(commands).filter(([name]) => noun === undefined || name.startsWith(`${noun} `))
+  return [
+    `spoor ${version} records traces of AI applications.`,
+    '',
+    `Usage: spoor ${noun === undefined ? '' : `${noun} `}<command> [flags]`,
+    '',
+    ...indent(alignColumns(listed.map(([name, { summary }]) => [name, summary]))),
+    '',
+    'Every command has --help, with examples, and --json, for scripts.',
+    'The database and the address are set by environment variables, the same for every command: see README.md.'
+  ].join('\n')
+}
+
+/** `spoor key rotate KEYID [--flag VALUE]`. */
+export function usageLine(name: string, usage: Command['usage']): string {
+  const flags = Object.entries(usage.flags).map(([flag, spec]) =>
+    spec.required ? flagForm(flag, spec) : `[${flagForm(flag, spec)}]`
+  )
+  const { parameters, lastIsOptional } = usage
+  const words = parameters.map((name, i) => (lastIsOptional && i === parameters.length - 1 ? `[${name}]` : name))
+  return ['spoor', name, ...words, ...flags].join(' ')
+}
+
+function flagForm(name: string, { value }: Flag): string {
+  return value === undefined ? `--${name}` : `--${name} ${value}`
+}
+
+function indent(lines: readonly string[]): string[] {
+  return lines.map(line => `  ${line}`)
+}

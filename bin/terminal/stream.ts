@@ -1,0 +1,26 @@
+/** Writes output that is too long to be held in memory. */
+import { AdminError } from '../../lib/admin/admin-error.ts'
+
+export interface Output {
+  write(bytes: string | Uint8Array, done?: (error?: Error | null) => void): unknown
+  on?(event: 'error', listener: (error: Error) => void): unknown
+}
+
+/**
+ * Returns a function that writes a piece to `output`. It resolves when there is room for more, and rejects if nobody
+ * reads.
+ */
+export function streamTo(output: Output): (bytes: string | Uint8Array) => Promise<void> {
+  let isWatched = false
+  return bytes => {
+    // The callback gets the same error, but without a listener the error would end the process.
+    if (!isWatched) output.on?.('error', () => {})
+    isWatched = true
+    return new Promise((resolve, reject) => {
+      output.write(bytes, error => {
+        if (error) reject(new AdminError(`stdout does not take more (${error.message}): the output is not whole`))
+        else resolve()
+      })
+    })
+  }
+}

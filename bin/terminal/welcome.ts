@@ -1,0 +1,87 @@
+import { randomBytes } from 'node:crypto'
+
+/** What a start made. */
+export interface Start {
+  /** The first key. */
+  readonly key: string | null
+  /** What keeps the deployment from serving. */
+  readonly obstacle: string | null
+  /** The address of the dashboard; null if it is off. */
+  readonly dashboard: string | null
+  /** Whether that address signs in, once. */
+  readonly isLink: boolean
+}
+
+/**
+ * The text that a person reads when the server has started: its address, that of the dashboard, the first key if one was
+ * made, and what to do next.
+ */
+export function welcome(address: string, location: string, start: Start, env: NodeJS.ProcessEnv): string {
+  const lines = [`spoor is at ${address}`, `The data is in: ${location}`, ...dashboardLines(start, env), '']
+  if (start.obstacle !== null) {
+    lines.push(`Not configured: ${start.obstacle}. Until then requests with a key are answered not_configured.`)
+    return lines.join('\n')
+  }
+  if (start.key !== null) {
+    lines.push(
+      'This is the key of the project `default`. It is shown now and never again:',
+      '',
+      `  ${start.key}`,
+      '',
+      'Record a first trace:',
+      '',
+      ...firstTrace(address, start.key),
+      ''
+    )
+  }
+  lines.push(`Make another key: ${spoorCommand('key create --project default', env)}`, 'Ready. Ctrl-C stops it.')
+  return lines.join('\n')
+}
+
+function dashboardLines({ dashboard, isLink, obstacle }: Start, env: NodeJS.ProcessEnv): string[] {
+  if (dashboard === null || obstacle !== null) return []
+  const how = isLink ? 'signs in once, within 15 minutes' : `sign in by a link: ${spoorCommand('user link EMAIL', env)}`
+  return [`Dashboard: ${dashboard} (${how})`]
+}
+
+/** Commands that can be pasted as they are, because this JSON has no apostrophes. */
+function firstTrace(address: string, key: string): string[] {
+  const id = randomBytes(16).toString('hex')
+  const now = Date.now()
+  const at = (msAgo: number) => new Date(now - msAgo).toISOString()
+  const span = {
+    id: randomBytes(8).toString('hex'),
+    name: 'greet',
+    kind: 'llm',
+    status: 'ok',
+    startedAt: at(1200),
+    endedAt: at(100),
+    model: 'some-model',
+    usage: { inputTokens: 12, outputTokens: 5 }
+  }
+  const trace = {
+    id,
+    name: 'first trace',
+    status: 'ok',
+    startedAt: at(1250),
+    endedAt: at(50),
+    input: 'Say hello',
+    output: 'Hello!',
+    spans: [span]
+  }
+  return [
+    `  curl -sS ${address}/api/v1/traces -H 'Authorization: Bearer ${key}' \\`,
+    `    -d '${JSON.stringify({ schemaVersion: 1, trace })}'`,
+    '',
+    'and read it back:',
+    '',
+    `  curl -sS ${address}/api/v1/traces/${id} -H 'Authorization: Bearer ${key}'`
+  ]
+}
+
+/** A command for the same server. It has the server's variables, because it needs the same database; a password is left out. */
+function spoorCommand(args: string, env: NodeJS.ProcessEnv): string {
+  const command = `npx spoor ${args}`
+  if (env.DATABASE_URL) return `${command} (with the same DATABASE_URL and KEY_DIGEST_SECRET)`
+  return env.DATA_DIR ? `DATA_DIR='${env.DATA_DIR}' ${command}` : command
+}

@@ -1,0 +1,19 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { classifyFailure } from '../database/failure.ts'
+
+const ATTEMPTS = 10
+const RETRY_DELAY_MS = 20
+
+/**
+ * Tries a batch again if PostgreSQL undid it to end a deadlock: ingest locks traces in another order than commands do.
+ */
+export async function retried<T>(work: () => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await work()
+    } catch (error) {
+      if (attempt === ATTEMPTS || classifyFailure(error) !== 'retry') throw error
+    }
+    await delay(RETRY_DELAY_MS * attempt * Math.random())
+  }
+}

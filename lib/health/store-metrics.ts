@@ -1,0 +1,60 @@
+/** The metrics of the database, its disk and its schema, which are read whenever the metrics are. */
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Config } from '../config.ts'
+import type { Database } from '../database/database.ts'
+import type { Pool } from '../database/pool.ts'
+import type { SqlAccess } from '../database/sql-access.ts'
+import type { Metrics } from '../metrics.ts'
+import { measureDatabase } from '../store/server/database-size.ts'
+import { readDisk } from './free-disk.ts'
+import type { Readiness } from './readiness.ts'
+import type { Setup } from './setup.ts'
+
+interface Watched {
+  readonly config: Pick<Config, 'dataDir'>
+  readonly database: Pick<Database, 'embedded'>
+  readonly sql: SqlAccess
+  readonly pools: readonly Pick<Pool, 'waiting'>[]
+  readonly setup: Pick<Setup, 'schema'>
+  readonly readiness: Pick<Readiness, 'findObstacles'>
+}
+
+/** The size of the database is measured no more often than this, because PostgreSQL looks at every file for it. */
+const SIZE_INTERVAL_MS = 60_000
+/** Whoever asks for the metrics waits no longer for a database that is stuck. */
+const MOST_MS = 2000
+
+export function watchStore(metrics: Metrics, { config, database, sql, pools, setup, readiness }: Watched): void {
+  metrics.watch('spoor_pool_waiting', 'Work that waits for a connection to the database.', () =>
+    pools.reduce((sum, { waiting }) => sum + waiting, 0)
+  )
+  const isReady = async () => ((await readiness.findObstacles()).length === 0 ? 1 : 0)
+  metrics.watch('spoor_ready', '1 if a write would be accepted, as /readyz says.', isReady, 'min')
+  const size = rarely(() => Promise.race([readSize(sql), delay(MOST_MS, undefined, { ref: false })]))
+  metrics.watch('spoor_database_bytes', 'Size of the database; absent while it is away.', size, 'max')
+  metrics.watch('spoor_schema_version', 'The last migration of the database.', () => setup.schema?.version, 'min')
+  metrics.watch(
+    'spoor_schema_expected_version',
+    'The last migration of this version.',
+    () => setup.schema?.latest,
+    'max'
+  )
+  if (!database.embedded) return
+  const free = async () => (await readDisk(config.dataDir))?.freeBytes
+  metrics.watch('spoor_disk_free_bytes', 'Room on the disk of the embedded database.', free, 'min')
+}
+
+const readSize = (sql: SqlAccess): Promise<number | undefined> => sql.read(measureDatabase).catch(() => undefined)
+
+/** Reads a value, and gives it again for SIZE_INTERVAL_MS. What could not be read is read again. */
+function rarely(read: () => Promise<number | undefined>): () => Promise<number | undefined> {
+  let value: number | undefined
+  let readAt = Number.NEGATIVE_INFINITY
+  return async () => {
+    if (value === undefined || performance.now() - readAt > SIZE_INTERVAL_MS) {
+      readAt = performance.now()
+      value = await read()
+    }
+    return value
+  }
+}

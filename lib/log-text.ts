@@ -1,0 +1,37 @@
+/** The lines of the log as people read them (LOG_FORMAT=text). */
+
+const HIDDEN = new Set(['level', 'time', 'msg', 'err', 'stack'])
+const IN_REQUEST = new Set(['method', 'path', 'status', 'ms'])
+
+/** `12:34:56.789 info  the message  name=value`, from a JSON line. An error's stack follows in lines of its own. */
+export function textOf(line: string): string {
+  const fields = JSON.parse(line) as Record<string, unknown>
+  const { level, time, msg } = fields
+  const isRequest = msg === 'request' && typeof fields.path === 'string'
+  const message = isRequest ? `${fields.method} ${fields.path} ${fields.status} ${fields.ms} ms` : String(msg ?? '')
+  const rest = Object.entries(fields)
+    .filter(([name]) => !HIDDEN.has(name) && !(isRequest && IN_REQUEST.has(name)))
+    .map(([name, value]) => `${name}=${shown(value)}`)
+  const head = `${String(time).slice(11, 23)} ${String(level).padEnd(5)} ${visible(message)}`
+  const stack = (fields.err as { stack?: unknown } | undefined)?.stack ?? fields.stack
+  const more =
+    typeof stack === 'string'
+      ? stack
+          .split('\n')
+          .map(each => `\n    ${visible(each)}`)
+          .join('')
+      : ''
+  return `${[head, ...rest].join('  ')}${more}\n`
+}
+
+/** A text without spaces and quotes stands as it is; everything else is JSON. */
+function shown(value: unknown): string {
+  return typeof value === 'string' && /^[^\s"]+$/.test(value) ? visible(value) : visible(JSON.stringify(value))
+}
+
+/** Without what moves the cursor of a terminal or begins another line. */
+function visible(text: string): string {
+  return text.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g, each => {
+    return `\\u${each.charCodeAt(0).toString(16).padStart(4, '0')}`
+  })
+}

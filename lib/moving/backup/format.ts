@@ -1,0 +1,146 @@
+/**
+ * The lines of a backup. It is NDJSON, in this order:
+ *
+ *     {"backup":{…}}                         the manifest: what it is, of when, and how much is in it
+ *     {"account":{…}} {"project":{…}} {"user":{…}} {"member":{…}} {"key":{…}}
+ *     for each project:
+ *       {"traces":{"project":1}}             from here on they are of this project
+ *       {"trace":{…},"spans":[…],…}          as `spoor export` writes them
+ *       {"messages":{…}}                     that came as log records before their trace
+ *       {"author":{…}}                       of a score that was given in the dashboard
+ *       {"sum":{…}}                          counts, and the SHA-256 of the project's lines of traces
+ *     {"act":{…}}                            what people did
+ *     {"end":{…}}                            counts, and the SHA-256 of every byte before this line
+ *
+ * A reader takes formats up to its own. A field may be added; a kind of line that a reader does not know is refused.
+ */
+import Type, { type Static, type TSchema } from 'typebox'
+import { SCOPES } from '../../access/keys.ts'
+import { ROLES } from '../../people/roles.ts'
+import { SpanId, Timestamp, TraceId } from '../../schema/input.ts'
+import { closed } from '../../schema/object.ts'
+
+export const BACKUP_FORMAT = 1
+
+const orNull = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()])
+const Count = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
+const Id = Type.Integer({ minimum: 1, maximum: 2 ** 31 - 1 })
+const hex = (digits: number) => Type.String({ pattern: `^[0-9a-f]{${digits}}$` })
+const Text = Type.String()
+
+const Counts = closed({
+  accounts: Count,
+  projects: Count,
+  users: Count,
+  members: Count,
+  keys: Count,
+  traces: Count,
+  spans: Count,
+  scores: Count,
+  messages: Count,
+  authors: Count,
+  acts: Count
+})
+export type BackupCounts = Static<typeof Counts>
+/** What the manifest knows: the rest is counted while it is written. */
+const KNOWN = ['accounts', 'projects', 'users', 'members', 'keys', 'traces', 'spans', 'scores'] as const
+
+const Manifest = closed({
+  format: Type.Integer({ minimum: 1 }),
+  /** Random. A restore that was ended in the middle is known by it. */
+  id: hex(32),
+  /** The version of spoor, and that of the schema, that the backup was made with. */
+  spoor: Text,
+  schema: Count,
+  takenAt: Timestamp,
+  /** Of the KEY_DIGEST_SECRET that the keys were made with; null if no key was ever made. */
+  secret: orNull(closed({ salt: hex(32), fingerprint: hex(64), madeAt: Timestamp })),
+  counts: Type.Pick(Counts, [...KNOWN], { additionalProperties: false })
+})
+export type Manifest = Static<typeof Manifest>
+
+const Account = closed({
+  id: Id,
+  name: Text,
+  type: Type.Enum(['owner', 'trial']),
+  trialUsed: Count,
+  createdAt: Timestamp
+})
+
+const Project = closed({
+  id: Id,
+  accountId: Id,
+  name: Text,
+  slug: Text,
+  description: Text,
+  storageLimit: orNull(Count),
+  createdAt: Timestamp
+})
+
+const User = closed({ id: Id, email: Text, name: Text, password: orNull(Text), createdAt: Timestamp })
+
+const Member = closed({ accountId: Id, userId: Id, role: Type.Enum([...ROLES]), createdAt: Timestamp })
+
+const Key = closed({
+  id: Text,
+  projectId: Id,
+  label: Text,
+  scopes: orNull(Type.Array(Type.Enum([...SCOPES]))),
+  environment: orNull(Text),
+  digest: hex(64),
+  createdAt: Timestamp,
+  expiresAt: orNull(Timestamp),
+  lastUsedAt: orNull(Timestamp),
+  revokedAt: orNull(Timestamp)
+})
+
+const Messages = closed({
+  traceId: TraceId,
+  spanId: SpanId,
+  micros: Count,
+  place: Count,
+  digest: hex(32),
+  input: orNull(Text),
+  output: orNull(Text)
+})
+
+const Author = closed({ traceId: TraceId, scoreId: SpanId, userId: Id })
+
+const Act = closed({
+  at: Timestamp,
+  userId: orNull(Id),
+  accountId: orNull(Id),
+  projectId: orNull(Id),
+  action: Text,
+  detail: orNull(Text)
+})
+
+const Sum = closed({ project: Id, traces: Count, spans: Count, scores: Count, sha256: hex(64) })
+export type ProjectSum = Static<typeof Sum>
+
+/** The lines but those of traces, by the name of their only member. */
+export const LINES = {
+  backup: Manifest,
+  account: Account,
+  project: Project,
+  user: User,
+  member: Member,
+  key: Key,
+  traces: closed({ project: Id }),
+  messages: Messages,
+  author: Author,
+  sum: Sum,
+  act: Act,
+  end: closed({ counts: Counts, sha256: hex(64) })
+}
+export type LineName = keyof typeof LINES
+export type LineOf<K extends LineName> = Static<(typeof LINES)[K]>
+
+/** Writes a line, with the line break. */
+export const lineOf = <K extends LineName>(name: K, value: LineOf<K>): string =>
+  `${JSON.stringify({ [name]: value })}\n`
+
+/** How a line of a trace begins. No other line begins so. */
+export const TRACE_START = Buffer.from('{"trace":')
+
+export const NOTHING = Object.fromEntries(Object.keys(Counts.properties).map(name => [name, 0])) as BackupCounts

@@ -1,0 +1,61 @@
+/** The lines of a backup, which can be looked at before they are taken. */
+import type { Value } from '../json-splitter.ts'
+import type { LineName, LineOf } from './format.ts'
+import type { BackupLine } from './read-backup.ts'
+
+export type ValueOf<K extends BackupLine['name']> = K extends LineName ? LineOf<K> : Value
+
+/** Lines that are handled together. */
+const BATCH = 1000
+
+export class Lines {
+  readonly #source: AsyncIterator<BackupLine>
+  #next: BackupLine | undefined
+
+  constructor(source: AsyncIterable<BackupLine>) {
+    this.#source = source[Symbol.asyncIterator]()
+  }
+
+  async peek(): Promise<BackupLine | undefined> {
+    if (this.#next === undefined) {
+      const { done, value } = await this.#source.next()
+      this.#next = done ? undefined : value
+    }
+    return this.#next
+  }
+
+  /** Takes the next line, if it has this name. */
+  async take<K extends BackupLine['name']>(name: K): Promise<ValueOf<K> | undefined> {
+    const line = await this.peek()
+    if (line?.name !== name) return undefined
+    this.#next = undefined
+    return line.value as ValueOf<K>
+  }
+
+  /** Takes lines as long as they have this name. */
+  async *all<K extends BackupLine['name']>(name: K): AsyncGenerator<ValueOf<K>, void> {
+    for (let value = await this.take(name); value !== undefined; value = await this.take(name)) yield value
+  }
+
+  async list<K extends BackupLine['name']>(name: K): Promise<ValueOf<K>[]> {
+    const values: ValueOf<K>[] = []
+    for await (const value of this.all(name)) values.push(value)
+    return values
+  }
+
+  async *batches<K extends BackupLine['name']>(name: K): AsyncGenerator<ValueOf<K>[], void> {
+    let batch: ValueOf<K>[] = []
+    for await (const value of this.all(name)) {
+      batch.push(value)
+      if (batch.length < BATCH) continue
+      yield batch
+      batch = []
+    }
+    if (batch.length > 0) yield batch
+  }
+
+  /** Closes the source. */
+  async close(): Promise<void> {
+    await this.#source.return?.()
+  }
+}

@@ -1,0 +1,35 @@
+/**
+ * How a backup is compressed: by brotli at its lowest quality, which takes a third of the CPU of gzip, and no more room
+ * (test/bench/RESULTS.md, "Backups"). A backup that somebody has unpacked, or packed with gzip, is read as well.
+ */
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { type BrotliCompress, constants, createBrotliCompress, createBrotliDecompress } from 'node:zlib'
+import { GzipError, peeked, unpacked } from '../gunzip.ts'
+
+const PARAMS = { [constants.BROTLI_PARAM_QUALITY]: 0, [constants.BROTLI_PARAM_LGWIN]: 22 }
+const CHUNK_BYTES = 256 * 1024
+const OPEN_BRACE = 0x7b
+const GZIP = 0x1f
+
+export const packBackup = (): BrotliCompress => createBrotliCompress({ params: PARAMS, chunkSize: CHUNK_BYTES })
+
+/** Yields the bytes of a backup, unpacked. Throws a GzipError if they cannot be unpacked. */
+export async function* unpackedBackup(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void, undefined> {
+  const { first, whole } = await peeked(source)
+  if (first === undefined || first === OPEN_BRACE || first === GZIP) yield* unpacked(whole)
+  else yield* decompress(whole)
+}
+
+async function* decompress(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  const unpacking = createBrotliDecompress({ chunkSize: CHUNK_BYTES })
+  // Errors of the source appear in `unpacking`, and its reader gets them.
+  pipeline(Readable.from(source, { objectMode: false }), unpacking).catch(() => {})
+  try {
+    for await (const chunk of unpacking) yield chunk
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException
+    const isPacking = code?.startsWith('Z_') || code?.startsWith('ERR_') || code?.startsWith('ERR__')
+    throw isPacking ? new GzipError(`it cannot be unpacked: ${message}`) : error
+  }
+}

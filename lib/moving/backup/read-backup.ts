@@ -1,0 +1,163 @@
+/** Reads a backup, and checks that it is whole: its order, its counts and its hashes. */
+import { createHash, type Hash } from 'node:crypto'
+import { AdminError } from '../../admin/admin-error.ts'
+import { type Checker, checker } from '../../schema/check.ts'
+import { GzipError } from '../gunzip.ts'
+import { splitValues, type Value } from '../json-splitter.ts'
+import { BACKUP_FORMAT, type BackupCounts, LINES, type LineName, type LineOf, NOTHING, TRACE_START } from './format.ts'
+import { unpackedBackup } from './packing.ts'
+
+/** A line of a trace, as it stands in the backup, or any other line. */
+export type BackupLine =
+  | { readonly name: 'trace'; readonly value: Value }
+  | { [K in LineName]: { readonly name: K; readonly value: LineOf<K> } }[LineName]
+
+/** The lines that may follow a line, by its name. */
+const HEAD = ['account', 'project', 'user', 'member', 'key', 'traces', 'act', 'end'] as const
+const FOLLOWING: Readonly<Record<BackupLine['name'], readonly BackupLine['name'][]>> = {
+  backup: HEAD,
+  account: HEAD,
+  project: HEAD.slice(1),
+  user: HEAD.slice(2),
+  member: HEAD.slice(3),
+  key: HEAD.slice(4),
+  traces: ['trace', 'messages', 'author', 'sum'],
+  trace: ['trace', 'messages', 'author', 'sum'],
+  messages: ['messages', 'author', 'sum'],
+  author: ['author', 'sum'],
+  sum: ['traces', 'act', 'end'],
+  act: ['act', 'end'],
+  end: []
+}
+const COUNTED: Partial<Record<BackupLine['name'], keyof BackupCounts>> = {
+  account: 'accounts',
+  project: 'projects',
+  user: 'users',
+  member: 'members',
+  key: 'keys',
+  trace: 'traces',
+  messages: 'messages',
+  author: 'authors',
+  act: 'acts'
+}
+
+const LF = Buffer.from('\n')
+const checkers = new Map<LineName, Checker<unknown>>()
+
+/**
+ * Yields the lines of a backup, the last of which is `end`. Throws an AdminError that says what is wrong as soon as a
+ * line is none of a backup, or does not have the sum that the backup says. What was yielded before is not known to be
+ * right until `sum`, and `end`, have come.
+ */
+export async function* readBackup(source: AsyncIterable<Uint8Array>): AsyncGenerator<BackupLine, void, undefined> {
+  const reading = new Reading()
+  try {
+    for await (const value of splitValues(unpackedBackup(source))) yield reading.take(value)
+  } catch (error) {
+    if (error instanceof GzipError) throw reading.hasBegun ? damaged(error.message) : notOne()
+    throw error
+  }
+  reading.finish()
+}
+
+class Reading {
+  #last: BackupLine['name'] | undefined
+  readonly #hash = createHash('sha256')
+  #projectHash: Hash = createHash('sha256')
+  #project = 0
+  #projectTraces = 0
+  readonly #counts: { -readonly [K in keyof BackupCounts]: number } = { ...NOTHING }
+
+  get hasBegun(): boolean {
+    return this.#last !== undefined
+  }
+
+  take(value: Value): BackupLine {
+    const line = this.#read(value)
+    const allowed = this.#last === undefined ? ['backup'] : FOLLOWING[this.#last]
+    if (!allowed.includes(line.name)) {
+      if (this.#last === undefined) throw notOne()
+      throw damaged(`${value.place} is "${line.name}", which cannot stand behind "${this.#last}"`)
+    }
+    if (line.name === 'end') this.#checkEnd(line.value)
+    else {
+      this.#hash.update(value.bytes)
+      this.#hash.update(LF)
+    }
+    const counted = COUNTED[line.name]
+    if (counted !== undefined) this.#counts[counted]++
+    if (line.name === 'trace') {
+      this.#projectHash.update(value.bytes)
+      this.#projectHash.update(LF)
+      this.#projectTraces++
+    } else if (line.name === 'traces') {
+      this.#project = line.value.project
+      this.#projectTraces = 0
+      this.#projectHash = createHash('sha256')
+    } else if (line.name === 'sum') this.#checkSum(line.value)
+    this.#last = line.name
+    return line
+  }
+
+  finish(): void {
+    if (this.#last === undefined) throw notOne()
+    if (this.#last !== 'end') throw damaged('it is cut off: the line "end" is missing')
+  }
+
+  #read(value: Value): BackupLine {
+    const isFirst = this.#last === undefined
+    if (value.fault !== undefined) throw isFirst ? notOne() : damaged(`${value.place} ${value.fault}`)
+    if (TRACE_START.equals(value.bytes.subarray(0, TRACE_START.length))) return { name: 'trace', value }
+    let object: unknown
+    try {
+      object = JSON.parse(Buffer.from(value.bytes).toString('utf8'))
+    } catch {
+      throw isFirst ? notOne() : damaged(`${value.place} is not valid JSON`)
+    }
+    const [[name, content] = ['', undefined], ...others] = Object.entries(object ?? {})
+    if (!isLineName(name) || others.length > 0) {
+      throw isFirst ? notOne() : damaged(`${value.place} is no line that this spoor knows`)
+    }
+    if (name === 'backup') requireFormat(content)
+    const check = checkerOf(name)
+    if (!check.check(content)) throw damaged(`${value.place}: ${check.explain(content, name)}`)
+    return { name, value: content } as BackupLine
+  }
+
+  #checkSum({ project, traces, spans, scores, sha256 }: LineOf<'sum'>): void {
+    if (project !== this.#project) throw damaged(`the sum of project ${project} stands at the end of ${this.#project}`)
+    if (traces !== this.#projectTraces) {
+      throw damaged(`project ${project} should have ${traces} traces, but has ${this.#projectTraces}`)
+    }
+    if (this.#projectHash.digest('hex') !== sha256)
+      throw damaged(`the traces of project ${project} are not as they were`)
+    this.#counts.spans += spans
+    this.#counts.scores += scores
+  }
+
+  #checkEnd({ counts, sha256 }: LineOf<'end'>): void {
+    if (this.#hash.digest('hex') !== sha256) throw damaged('what is in it is not what was written')
+    for (const [name, count] of Object.entries(counts)) {
+      const found = this.#counts[name as keyof BackupCounts]
+      if (found !== count) throw damaged(`it should have ${count} ${name}, but has ${found}`)
+    }
+  }
+}
+
+const isLineName = (name: string): name is LineName => Object.hasOwn(LINES, name)
+
+function checkerOf(name: LineName): Checker<unknown> {
+  const known = checkers.get(name) ?? checker(LINES[name])
+  checkers.set(name, known)
+  return known
+}
+
+/** A backup of a later format says so before anything else of it is looked at. */
+function requireFormat(manifest: unknown): void {
+  const { format, spoor } = (manifest ?? {}) as { format?: unknown; spoor?: unknown }
+  if (typeof format !== 'number' || format <= BACKUP_FORMAT) return
+  throw new AdminError(`the backup was made by spoor ${spoor}, whose format this one does not know: update spoor`)
+}
+
+const notOne = () => new AdminError('this is no backup: it does not begin as `spoor backup` writes one')
+const damaged = (reason: string) => new AdminError(`the backup is damaged: ${reason}`)

@@ -1,0 +1,239 @@
+/**
+ * The work of `spoor restore`. The traces go through the import's way, each checked as on any import. When a project is
+ * done it is read back, and what is read must have the SHA-256 that the backup says. Keys, memberships and passwords come
+ * last, in one transaction with the end of the restore: before that nobody can come in.
+ */
+import { createHash } from 'node:crypto'
+import { isOtherSecret, matches } from '../../access/digest-secret.ts'
+import { AdminError } from '../../admin/admin-error.ts'
+import type { Pool } from '../../database/pool.ts'
+import type { WritePath } from '../../ingest/write-path.ts'
+import type { Account, Key, Member, Project, User } from '../../store/instance/instance.ts'
+import { insertActs, setAuthors } from '../../store/instance/long-tables.ts'
+import * as progress from '../../store/instance/restoration.ts'
+import * as store from '../../store/instance/restored-rows.ts'
+import { addMessages } from '../../store/messages.ts'
+import { exportPages } from '../export-project.ts'
+import { importValues } from '../import-file.ts'
+import type { Value } from '../json-splitter.ts'
+import type { BackupCounts, Manifest, ProjectSum } from './format.ts'
+import { Lines } from './lines.ts'
+import type { BackupLine } from './read-backup.ts'
+
+export interface RestoreTarget {
+  readonly pool: Pool
+  readonly path: WritePath
+  /** KEY_DIGEST_SECRET, as far as it is configured. */
+  readonly digestSecret: string | undefined
+}
+
+export interface RestoreOptions {
+  /** Restores beside what is there, under other numbers. */
+  readonly into: boolean
+  /** Restores the keys revoked, as those of another secret must be beside others. */
+  readonly revokeKeys: boolean
+  readonly onProgress?: (traces: number, expected: number) => void
+  readonly signal?: AbortSignal
+}
+
+export interface Restored {
+  readonly counts: BackupCounts
+  /** Whether an earlier restore of the backup, which was ended in the middle, went on. */
+  readonly resumed: boolean
+  /** Whether the keys were made with another KEY_DIGEST_SECRET than the one that is configured. */
+  readonly otherSecret: boolean
+}
+
+interface Head {
+  readonly manifest: Manifest
+  readonly accounts: readonly Account[]
+  readonly projects: readonly Project[]
+  readonly users: readonly User[]
+  readonly members: readonly Member[]
+  readonly keys: readonly Key[]
+}
+
+export async function restoreBackup(
+  target: RestoreTarget,
+  source: AsyncIterable<BackupLine>,
+  options: RestoreOptions
+): Promise<Restored> {
+  const lines = new Lines(source)
+  return target.pool.run(async sql => {
+    if (!(await progress.lockRestore(sql))) throw new AdminError('another restore into this database is under way')
+    try {
+      return await new Restore(target, options, lines).run()
+    } finally {
+      await lines.close()
+    }
+  })
+}
+
+class Restore {
+  readonly #target: RestoreTarget
+  readonly #options: RestoreOptions
+  readonly #lines: Lines
+  #traces = 0
+
+  constructor(target: RestoreTarget, options: RestoreOptions, lines: Lines) {
+    this.#target = target
+    this.#options = options
+    this.#lines = lines
+  }
+
+  async run(): Promise<Restored> {
+    const { pool } = this.#target
+    const head = await this.#readHead()
+    const { id } = head.manifest
+    const earlier = await pool.run(sql => progress.readRestoration(sql, id))
+    if (earlier?.ended) throw new AdminError('this backup is restored in this database already')
+    checkReferences(head)
+    if (earlier === undefined) await this.#requireRoom(head)
+    const otherSecret = await this.#isOtherSecret(head)
+    const into = earlier?.restoration.into ?? this.#options.into
+    if (into && otherSecret && head.keys.length > 0 && !this.#options.revokeKeys) throw otherSecretBeside()
+    const restoration = earlier?.restoration ?? (await pool.transaction(sql => store.beginRestore(sql, id, into, head)))
+    for await (const { project } of this.#lines.all('traces')) await this.#restoreProject(project, head, restoration)
+    const counts = await this.#end(head, restoration)
+    return { counts, resumed: earlier !== undefined, otherSecret: otherSecret && !this.#options.revokeKeys }
+  }
+
+  async #readHead(): Promise<Head> {
+    const manifest = await this.#lines.take('backup')
+    if (manifest === undefined) throw new AdminError('the backup is empty')
+    return {
+      manifest,
+      accounts: await this.#lines.list('account'),
+      projects: await this.#lines.list('project'),
+      users: await this.#lines.list('user'),
+      members: await this.#lines.list('member'),
+      keys: await this.#lines.list('key')
+    }
+  }
+
+  async #requireRoom(head: Head): Promise<void> {
+    const occupation = await this.#target.pool.run(sql =>
+      progress.readOccupation(sql, { ...head, secret: head.manifest.secret })
+    )
+    const { accounts, projects, users, slugs, keys } = occupation
+    if (!this.#options.into && accounts + projects + users > 0) {
+      throw new AdminError(
+        `the database is not empty (projects: ${projects}): restore into a new one, or give --into to restore beside them`
+      )
+    }
+    if (slugs.length > 0) {
+      const advice = 'change it with `spoor project update SLUG --slug OTHER`, here or there'
+      throw new AdminError(`the slug ${slugs.join(', ')} is taken by another project here: ${advice}`)
+    }
+    if (keys.length > 0) throw new AdminError(`the key ${keys[0]} is here already: the backup is of this database`)
+  }
+
+  /** Whether keys of the backup would not be known under the secret that is configured. */
+  async #isOtherSecret({ manifest: { secret } }: Head): Promise<boolean> {
+    const { digestSecret, pool } = this.#target
+    if (secret === null) return false
+    if (digestSecret === undefined) return true
+    const fingerprint = { salt: Buffer.from(secret.salt, 'hex'), fingerprint: Buffer.from(secret.fingerprint, 'hex') }
+    if (!(await matches(fingerprint, digestSecret))) return true
+    return this.#options.into && (await pool.run(sql => isOtherSecret(sql, digestSecret)))
+  }
+
+  async #restoreProject(project: number, head: Head, restoration: progress.Restoration): Promise<void> {
+    const { pool } = this.#target
+    const own = restoration.projects.get(project)
+    if (own === undefined) throw new AdminError(`the backup has traces of project ${project}, but not the project`)
+    await this.#importTraces(own, head)
+    for await (const messages of this.#lines.batches('messages')) {
+      await pool.run(sql => addMessages(sql, own, messages))
+    }
+    for await (const authors of this.#lines.batches('author')) {
+      await pool.run(sql => setAuthors(sql, own, authors, restoration.users))
+    }
+    const sum = await this.#lines.take('sum')
+    if (sum !== undefined) await this.#verify(own, sum)
+  }
+
+  async #importTraces(projectId: number, { manifest }: Head): Promise<void> {
+    const { signal, onProgress } = this.#options
+    const before = this.#traces
+    let problem: string | undefined
+    const lines = this.#lines
+    async function* values(): AsyncGenerator<Value> {
+      for await (const value of lines.all('trace')) {
+        if (problem !== undefined) return
+        yield value
+      }
+    }
+    await importValues(this.#target.path, projectId, values(), {
+      onProblem: (place, reason) => {
+        problem ??= `${place} of the backup cannot be restored: ${reason}`
+      },
+      onProgress: ({ traces }) => {
+        this.#traces = before + traces
+        onProgress?.(this.#traces, manifest.counts.traces)
+      },
+      ...(signal && { signal })
+    })
+    if (problem !== undefined) throw new AdminError(problem)
+  }
+
+  /** Reads a project as a backup does, and compares. */
+  async #verify(projectId: number, sum: ProjectSum): Promise<void> {
+    const hash = createHash('sha256')
+    const found = { traces: 0, spans: 0, scores: 0 }
+    await this.#target.pool.run(async sql => {
+      for await (const { lines, spans, scores } of exportPages(sql, projectId)) {
+        hash.update(`${lines.join('\n')}\n`)
+        found.traces += lines.length
+        found.spans += spans
+        found.scores += scores
+      }
+    })
+    for (const name of ['traces', 'spans', 'scores'] as const) {
+      if (found[name] !== sum[name]) throw differs(sum.project, `it has ${found[name]} ${name} instead of ${sum[name]}`)
+    }
+    if (hash.digest('hex') !== sum.sha256)
+      throw differs(sum.project, 'its traces are not the same when they are read back')
+  }
+
+  /** Stores the acts, and lets people and keys in. It is committed only if the backup proves to be whole. */
+  async #end({ manifest, users, members, keys }: Head, restoration: progress.Restoration): Promise<BackupCounts> {
+    const { revokeKeys } = this.#options
+    const known = restoration.into && (await this.#hasSecret())
+    const secret = known ? undefined : (manifest.secret ?? undefined)
+    return this.#target.pool.transaction(async sql => {
+      for await (const acts of this.#lines.batches('act')) {
+        await insertActs(sql, acts, restoration)
+      }
+      await store.endRestore(sql, restoration, { users, members, keys, secret, revokeKeys })
+      const end = await this.#lines.take('end')
+      // Whatever comes behind the end is found now.
+      if (end === undefined || (await this.#lines.peek()) !== undefined) throw new AdminError('the backup has no end')
+      return end.counts
+    })
+  }
+
+  async #hasSecret(): Promise<boolean> {
+    return this.#target.pool.run(sql => progress.hasFingerprint(sql))
+  }
+}
+
+/** Throws an AdminError if something belongs to what the backup does not have. */
+function checkReferences({ accounts, projects, users, members, keys }: Head): void {
+  const ids = (items: readonly { readonly id: number }[]) => new Set(items.map(({ id }) => id))
+  const [accountIds, projectIds, userIds] = [ids(accounts), ids(projects), ids(users)]
+  const isWhole =
+    projects.every(({ accountId }) => accountIds.has(accountId)) &&
+    members.every(({ accountId, userId }) => accountIds.has(accountId) && userIds.has(userId)) &&
+    keys.every(({ projectId }) => projectIds.has(projectId))
+  if (!isWhole) throw new AdminError('the backup is damaged: something in it belongs to nothing in it')
+}
+
+const differs = (project: number, reason: string) =>
+  new AdminError(`project ${project} of the backup is not restored as it was: ${reason}`)
+
+const otherSecretBeside = () =>
+  new AdminError(
+    'the keys of the backup were made with another KEY_DIGEST_SECRET, and cannot work beside those of this one: give ' +
+      '--revoke-keys to restore them revoked'
+  )

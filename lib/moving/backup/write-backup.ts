@@ -1,0 +1,140 @@
+/** The work of `spoor backup`: everything of an instance, as it was at one moment. */
+import { createHash, randomBytes } from 'node:crypto'
+import type { Sql } from 'postgres'
+import type { Pool } from '../../database/pool.ts'
+import { countProject, type InstanceHead, readHead } from '../../store/instance/instance.ts'
+import { readActs, readAuthors, readStrayMessages } from '../../store/instance/long-tables.ts'
+import { VERSION } from '../../version.ts'
+import { exportPages } from '../export-project.ts'
+import {
+  BACKUP_FORMAT,
+  type BackupCounts,
+  type LineName,
+  type LineOf,
+  lineOf,
+  type Manifest,
+  NOTHING
+} from './format.ts'
+
+/** Called whenever something was made: what there is by now, and of how many traces. */
+export type OnBackedUp = (counts: Readonly<BackupCounts>, expected: Manifest['counts']) => void
+
+/**
+ * Makes a backup, whose bytes `send` takes. All of it is read in one transaction, which sees what was committed when it
+ * began, and nothing that was written later. Writers go on, and wait for nothing.
+ */
+export async function backUp(
+  pool: Pool,
+  schema: number,
+  send: (bytes: AsyncIterable<Buffer>) => Promise<void>,
+  onProgress?: OnBackedUp
+): Promise<BackupCounts> {
+  return pool.transaction(async sql => {
+    // The transaction is idle whenever the reader of the output is slow.
+    await sql.unsafe('set local idle_in_transaction_session_timeout = 0')
+    await sql.unsafe('set local statement_timeout = 0')
+    const backup = new Backup(sql, schema, onProgress)
+    await send(backup.write())
+    return backup.counts
+  }, 'isolation level repeatable read read only')
+}
+
+class Backup {
+  readonly #sql: Sql
+  readonly #schema: number
+  readonly #onProgress: OnBackedUp
+  readonly #hash = createHash('sha256')
+  readonly #counts: { -readonly [K in keyof BackupCounts]: number } = { ...NOTHING }
+
+  constructor(sql: Sql, schema: number, onProgress: OnBackedUp = () => {}) {
+    this.#sql = sql
+    this.#schema = schema
+    this.#onProgress = onProgress
+  }
+
+  get counts(): BackupCounts {
+    return { ...this.#counts }
+  }
+
+  async *write(): AsyncGenerator<Buffer, void> {
+    const head = await readHead(this.#sql)
+    const manifest = await this.#describe(head)
+    yield this.#line('backup', manifest)
+    yield this.#lines('account', 'accounts', head.accounts)
+    yield this.#lines('project', 'projects', head.projects)
+    yield this.#lines('user', 'users', head.users)
+    yield this.#lines('member', 'members', head.members)
+    yield this.#lines(
+      'key',
+      'keys',
+      head.keys.map(key => ({ ...key, scopes: key.scopes && [...key.scopes] }))
+    )
+    for (const { id } of head.projects) yield* this.#writeProject(id, manifest)
+    for await (const acts of readActs(this.#sql)) yield this.#lines('act', 'acts', acts)
+    const sha256 = this.#hash.digest('hex')
+    yield Buffer.from(lineOf('end', { counts: { ...this.#counts }, sha256 }))
+  }
+
+  async #describe(head: InstanceHead): Promise<Manifest> {
+    const { secret, accounts, projects, users, members, keys } = head
+    const sums = { traces: 0, spans: 0, scores: 0 }
+    for (const { id } of projects) {
+      const { traces, spans, scores } = await countProject(this.#sql, id)
+      sums.traces += traces
+      sums.spans += spans
+      sums.scores += scores
+    }
+    const [row] = await this.#sql<[{ now: string }]>`select now() as now`
+    return {
+      format: BACKUP_FORMAT,
+      id: randomBytes(16).toString('hex'),
+      spoor: VERSION,
+      schema: this.#schema,
+      takenAt: row.now,
+      secret,
+      counts: {
+        accounts: accounts.length,
+        projects: projects.length,
+        users: users.length,
+        members: members.length,
+        keys: keys.length,
+        ...sums
+      }
+    }
+  }
+
+  async *#writeProject(project: number, { counts: expected }: Manifest): AsyncGenerator<Buffer, void> {
+    yield this.#line('traces', { project })
+    const hash = createHash('sha256')
+    const sums = { traces: 0, spans: 0, scores: 0 }
+    for await (const { lines, spans, scores } of exportPages(this.#sql, project)) {
+      const bytes = Buffer.from(`${lines.join('\n')}\n`)
+      hash.update(bytes)
+      this.#hash.update(bytes)
+      sums.traces += lines.length
+      sums.spans += spans
+      sums.scores += scores
+      this.#counts.traces += lines.length
+      this.#counts.spans += spans
+      this.#counts.scores += scores
+      this.#onProgress(this.#counts, expected)
+      yield bytes
+    }
+    for await (const rows of readStrayMessages(this.#sql, project)) yield this.#lines('messages', 'messages', rows)
+    for await (const rows of readAuthors(this.#sql, project)) yield this.#lines('author', 'authors', rows)
+    yield this.#line('sum', { project, ...sums, sha256: hash.digest('hex') })
+  }
+
+  #line<K extends LineName>(name: K, value: LineOf<K>): Buffer {
+    const bytes = Buffer.from(lineOf(name, value))
+    this.#hash.update(bytes)
+    return bytes
+  }
+
+  #lines<K extends LineName>(name: K, counted: keyof BackupCounts, values: readonly LineOf<K>[]): Buffer {
+    const bytes = Buffer.from(values.map(value => lineOf(name, value)).join(''))
+    this.#hash.update(bytes)
+    this.#counts[counted] += values.length
+    return bytes
+  }
+}

@@ -1,0 +1,99 @@
+/**
+ * What the page of a trace asks for, piece by piece: the outline, which has sizes in place of texts, then the span that is
+ * looked at, and all texts for the search. Each is JSON text, and shows what the detail shows.
+ */
+import type { Sql } from 'postgres'
+import { list, plain, raw, text } from './json-text.ts'
+import { renderScore, renderScoreMap } from './score-json.ts'
+import { renderSpan, renderSpanUsage, type SpanRow, spanHead, summaryMembers } from './trace-json.ts'
+import { readOwnTexts, readShownSpan, readShownTrace, readSizedTrace, type ShownTrace, type Sizes } from './traces.ts'
+
+/** The outline as it is read with the version that the page has: nothing but the word if that is the version still. */
+const UNCHANGED = '{"unchanged":true}'
+
+/**
+ * The outline of a trace; undefined if the project has no such trace. `known` is the version that the asker has; `userId` is
+ * whose scores are marked as their own.
+ */
+export async function readOutline(
+  sql: Sql,
+  projectId: number,
+  traceId: string,
+  { known, userId }: { readonly known?: string | undefined; readonly userId: number }
+): Promise<string | undefined> {
+  // Before the trace: of a trace that changes meanwhile the page has the older version, and asks again.
+  const version = await readVersion(sql, projectId, traceId)
+  if (version === undefined || version === known) return version && UNCHANGED
+  const shown = await readSizedTrace(sql, projectId, traceId)
+  if (shown === undefined) return undefined
+  const authors = await readAuthors(sql, shown)
+  const { trace, spans, scores } = shown
+  const scoreTexts = scores.map(score => {
+    const author = score.authorId === null ? null : (authors.get(score.authorId) ?? null)
+    const whose = `"author":${text(author)},"own":${score.authorId === userId}`
+    return `${renderScore(score, traceId).slice(0, -1)},${whose}}`
+  })
+  return (
+    `{"version":"${version}","trace":{${summaryMembers(trace, renderScoreMap(scores))}` +
+    `,"metadata":${raw(trace.metadata, '{}')},"metadataUpdatedAt":${plain(trace.metadataUpdatedAt)}` +
+    `,"bodyHash":"${trace.bodyHash}","inputBytes":${trace.inputBytes},"outputBytes":${trace.outputBytes}}` +
+    `,"spans":${list(spans.map(span => outlineOf(span, traceId)))},"scores":${list(scoreTexts)}}`
+  )
+}
+
+/** One span as the detail has it. Undefined if there is no such trace or span. */
+export async function readSpan(
+  sql: Sql,
+  projectId: number,
+  traceId: string,
+  spanId: string
+): Promise<string | undefined> {
+  const span = await readShownSpan(sql, projectId, traceId, spanId)
+  return span && renderSpan(span, traceId)
+}
+
+/** What the trace itself was given and gave, and its metadata. Undefined if there is no such trace. */
+export async function readTraceBody(sql: Sql, projectId: number, traceId: string): Promise<string | undefined> {
+  const trace = await readOwnTexts(sql, projectId, traceId)
+  return trace && `{${bodies(trace)},"metadata":${raw(trace.metadata, '{}')}}`
+}
+
+/** The texts of the trace and of all its spans. */
+export async function readTexts(sql: Sql, projectId: number, traceId: string): Promise<string | undefined> {
+  const shown = await readShownTrace(sql, projectId, traceId)
+  if (shown === undefined) return undefined
+  const { trace, spans } = shown
+  return `{"trace":{${bodies(trace)}},"spans":${list(spans.map(textsOf))}}`
+}
+
+const bodies = ({ input, output }: Pick<SpanRow, 'input' | 'output'>): string =>
+  `"input":${raw(input, 'null')},"output":${raw(output, 'null')}`
+
+const textsOf = (span: SpanRow): string =>
+  `{"id":"${span.id}",${bodies(span)},"attributes":${raw(span.attributes, '{}')},"events":${raw(span.events, '[]')}}`
+
+function outlineOf(span: SpanRow & Sizes, traceId: string): string {
+  return (
+    `{${spanHead(span, traceId)},"usage":${renderSpanUsage(span)},"costUsd":${span.costUsd}` +
+    `,"inputBytes":${span.inputBytes},"outputBytes":${span.outputBytes}` +
+    `,"attributesBytes":${span.attributesBytes},"eventCount":${span.eventCount}}`
+  )
+}
+
+/** Changes whenever the outline does. Messages that came apart from the spans do not change the version of the trace. */
+async function readVersion(sql: Sql, projectId: number, traceId: string): Promise<string | undefined> {
+  const [row] = await sql<{ version: number; messages: number }[]>`
+    select version, (
+      select count(*)::int from span_messages m where m.project_id = t.project_id and m.trace_id = t.id
+    ) as messages
+    from traces t where project_id = ${projectId} and id = ${traceId}`
+  return row && `${row.version}.${row.messages}`
+}
+
+/** The addresses of those who gave scores. */
+async function readAuthors(sql: Sql, { scores }: ShownTrace): Promise<ReadonlyMap<number, string>> {
+  const ids = [...new Set(scores.map(({ authorId }) => authorId).filter(id => id !== null))]
+  if (ids.length === 0) return new Map()
+  const rows = await sql<{ id: number; email: string }[]>`select id, email from users where id = any (${ids}::int[])`
+  return new Map(rows.map(({ id, email }) => [id, email]))
+}

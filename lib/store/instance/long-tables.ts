@@ -1,0 +1,111 @@
+/** What of an instance has no bound, besides its traces: it is read, and written, a page at a time. */
+import type { Sql } from 'postgres'
+import type { PlacedMessages } from '../../trace/span-messages.ts'
+import type { Numbers, Restoration } from './restoration.ts'
+
+/** How many rows of a table without a bound are read at once. */
+const PAGE_ROWS = 1000
+
+/**
+ * Messages of log records whose trace is not there. They wait for their spans for some minutes, so there are few. Those of
+ * traces are in the lines of an export.
+ */
+export async function* readStrayMessages(sql: Sql, projectId: number): AsyncGenerator<readonly PlacedMessages[]> {
+  let last: PlacedMessages | undefined
+  for (;;) {
+    const after =
+      last === undefined
+        ? sql`true`
+        : sql`(m.trace_id, m.span_id, m.digest) > (${last.traceId}::uuid, ${last.spanId}::bytea, ${last.digest}::bytea)`
+    const rows: PlacedMessages[] = await sql<PlacedMessages[]>`
+      select trace_id as "traceId", span_id as "spanId", micros, place, digest, input, output
+      from span_messages m
+      where project_id = ${projectId} and ${after}
+        and not exists (select from traces t where t.project_id = m.project_id and t.id = m.trace_id)
+      order by m.trace_id, m.span_id, m.digest limit ${PAGE_ROWS}`
+    if (rows.length === 0) return
+    yield rows
+    last = rows.at(-1)
+  }
+}
+
+/** Who gave a score in the dashboard. */
+export interface Author {
+  readonly traceId: string
+  readonly scoreId: string
+  readonly userId: number
+}
+
+export async function* readAuthors(sql: Sql, projectId: number): AsyncGenerator<readonly Author[]> {
+  let last: (Author & { readonly traceSeq: number; readonly seq: number }) | undefined
+  for (;;) {
+    const rows: (Author & { readonly traceSeq: number; readonly seq: number })[] = await sql`
+      select t.id as "traceId", c.id as "scoreId", c.author_id as "userId", c.trace_seq as "traceSeq", c.seq
+      from scores c join traces t on t.project_id = c.project_id and t.seq = c.trace_seq
+      where c.project_id = ${projectId} and c.author_id is not null
+        and (c.trace_seq, c.seq) > (${last?.traceSeq ?? -1}, ${last?.seq ?? -1})
+      order by c.trace_seq, c.seq limit ${PAGE_ROWS}`
+    if (rows.length === 0) return
+    yield rows.map(({ traceId, scoreId, userId }) => ({ traceId, scoreId, userId }))
+    last = rows.at(-1)
+  }
+}
+
+/** A row of `audit`. */
+export interface StoredAct {
+  readonly at: string
+  readonly userId: number | null
+  readonly accountId: number | null
+  readonly projectId: number | null
+  readonly action: string
+  /** JSON text. */
+  readonly detail: string | null
+}
+
+export async function* readActs(sql: Sql): AsyncGenerator<readonly StoredAct[]> {
+  let after = 0
+  for (;;) {
+    const rows: (StoredAct & { readonly id: number })[] = await sql`
+      select id, at, user_id as "userId", account_id as "accountId", project_id as "projectId", action, detail
+      from audit where id > ${after} order by id limit ${PAGE_ROWS}`
+    if (rows.length === 0) return
+    yield rows.map(({ id: _, ...act }) => act)
+    after = rows.at(-1)!.id
+  }
+}
+
+/** Writes who gave scores of a project. */
+export async function setAuthors(
+  sql: Sql,
+  projectId: number,
+  authors: readonly Author[],
+  users: Numbers
+): Promise<void> {
+  const known = authors.map(author => ({ ...author, userId: users.get(author.userId) ?? author.userId }))
+  await sql`
+    update scores c set author_id = a.author_id
+    from unnest(
+      ${known.map(({ traceId }) => traceId)}::uuid[], ${known.map(({ scoreId }) => scoreId)}::bytea[],
+      ${known.map(({ userId }) => userId)}::int[]
+    ) as a (trace_id, score_id, author_id)
+    join traces t on t.project_id = ${projectId} and t.id = a.trace_id
+    where c.project_id = ${projectId} and c.trace_seq = t.seq and c.id = a.score_id`
+}
+
+/** Stores acts as they were. In a restore beside others, a number that the backup does not have is left out. */
+export async function insertActs(sql: Sql, acts: readonly StoredAct[], restoration: Restoration): Promise<void> {
+  const { into, accounts, projects, users } = restoration
+  const number = (numbers: Numbers, id: number | null) => (into && id !== null ? (numbers.get(id) ?? null) : id)
+  const rows = acts.map(act => ({
+    ...act,
+    userId: number(users, act.userId),
+    accountId: number(accounts, act.accountId),
+    projectId: number(projects, act.projectId)
+  }))
+  await sql`
+    insert into audit (at, user_id, account_id, project_id, action, detail)
+    select at, "userId", "accountId", "projectId", action, detail::json
+    from json_to_recordset(${JSON.stringify(rows)}::json) as r (
+      at timestamptz, "userId" int, "accountId" int, "projectId" int, action text, detail text
+    )`
+}

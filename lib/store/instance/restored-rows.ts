@@ -1,0 +1,131 @@
+/**
+ * Writes what a backup has besides traces. A restore begins with one transaction, which makes the accounts, projects and
+ * users; it ends with another, in which people and keys can do something. Between the two it imports traces.
+ */
+import type { Sql } from 'postgres'
+import { writeAct } from '../people/audit.ts'
+import type { Account, InstanceHead, Key, Member, Project, Secret, User } from './instance.ts'
+import type { Restoration } from './restoration.ts'
+
+/**
+ * Makes the accounts, the projects and the users: these without passwords and memberships, so that nobody can come in
+ * yet. A user whose address is known here is the one that is here. It must be a transaction.
+ */
+export async function beginRestore(
+  sql: Sql,
+  backup: string,
+  into: boolean,
+  head: Pick<InstanceHead, 'accounts' | 'projects' | 'users'>
+): Promise<Restoration> {
+  const accounts = await numbered(head.accounts, account => insertAccount(sql, account, into))
+  const projects = await numbered(head.projects, project => {
+    const accountId = accounts.get(project.accountId) as number
+    return insertProject(sql, { ...project, accountId }, into)
+  })
+  const users = await numbered(head.users, user => insertUser(sql, user, into))
+  if (!into) await raiseSequences(sql)
+  const detail = { backup, into, accounts: [...accounts], projects: [...projects], users: [...users] }
+  await writeAct(sql, { by: null, action: 'restore.begin', detail })
+  return { backup, into, accounts, projects, users }
+}
+
+async function numbered<T extends { readonly id: number }>(
+  items: readonly T[],
+  insert: (item: T) => Promise<number>
+): Promise<Map<number, number>> {
+  const numbers = new Map<number, number>()
+  for (const item of items) numbers.set(item.id, await insert(item))
+  return numbers
+}
+
+const nextId = (sql: Sql, table: string, id: number, into: boolean) =>
+  into ? sql`nextval(pg_get_serial_sequence(${table}, 'id'))` : sql`${id}::int`
+
+async function insertAccount(sql: Sql, account: Account, into: boolean): Promise<number> {
+  const { id, name, type, trialUsed, createdAt } = account
+  const [row] = await sql<[{ id: number }]>`
+    insert into accounts (id, name, type, trial_used, created_at) overriding system value
+    values (${nextId(sql, 'accounts', id, into)}, ${name}, ${type}, ${trialUsed}, ${createdAt}) returning id`
+  return row.id
+}
+
+async function insertProject(sql: Sql, project: Project, into: boolean): Promise<number> {
+  const { id, accountId, name, slug, description, storageLimit, createdAt } = project
+  const [row] = await sql<[{ id: number }]>`
+    insert into projects (id, account_id, name, slug, description, storage_limit, created_at) overriding system value
+    values (${nextId(sql, 'projects', id, into)}, ${accountId}, ${name}, ${slug}, ${description}, ${storageLimit},
+      ${createdAt})
+    returning id`
+  return row.id
+}
+
+async function insertUser(sql: Sql, { id, email, name, createdAt }: User, into: boolean): Promise<number> {
+  const [row] = await sql<{ id: number }[]>`
+    insert into users (id, email, name, created_at) overriding system value
+    values (${nextId(sql, 'users', id, into)}, ${email}, ${name}, ${createdAt})
+    on conflict on constraint users_email do nothing returning id`
+  if (row !== undefined) return row.id
+  const [known] = await sql<[{ id: number }]>`select id from users where email = ${email}`
+  return known.id
+}
+
+/** Makes new numbers begin behind those that were given. */
+async function raiseSequences(sql: Sql): Promise<void> {
+  for (const table of ['accounts', 'projects', 'users']) {
+    await sql`
+      select setval(pg_get_serial_sequence(${table}, 'id'), (select max(id) from ${sql(table)}))
+      where exists (select from ${sql(table)})`
+  }
+}
+
+/** What opens the doors: passwords, memberships, keys, and the fingerprint of the secret of the keys. */
+export interface Admissions {
+  readonly users: readonly User[]
+  readonly members: readonly Member[]
+  readonly keys: readonly Key[]
+  /** The fingerprint to be stored; undefined if that which is here stays. */
+  readonly secret: Secret | undefined
+  readonly revokeKeys: boolean
+}
+
+const BATCH_ROWS = 1000
+
+/** The last step. It belongs into the transaction that also stores the acts. */
+export async function endRestore(sql: Sql, restoration: Restoration, admissions: Admissions): Promise<void> {
+  const { users, members, keys, secret, revokeKeys } = admissions
+  const { backup, accounts, projects } = restoration
+  for (const { id, password } of users) {
+    // A user who was here before keeps the password.
+    const own = restoration.users.get(id) as number
+    await sql`
+      update users u set password = ${password} where id = ${own} and password is null
+        and not exists (select from memberships m where m.user_id = u.id)`
+  }
+  for (const { accountId, userId, role, createdAt } of members) {
+    await sql`
+      insert into memberships (account_id, user_id, role, created_at)
+      values (${accounts.get(accountId) ?? null}, ${restoration.users.get(userId) ?? null}, ${role}, ${createdAt})`
+  }
+  if (secret !== undefined) {
+    await sql`
+      insert into key_digest_secret (salt, fingerprint, made_at)
+      values (${secret.salt}, ${secret.fingerprint}, ${secret.madeAt})
+      on conflict (single) do update
+        set salt = excluded.salt, fingerprint = excluded.fingerprint, made_at = excluded.made_at`
+  }
+  for (let at = 0; at < keys.length; at += BATCH_ROWS) {
+    const rows = keys
+      .slice(at, at + BATCH_ROWS)
+      .map(key => ({ ...key, projectId: projects.get(key.projectId) ?? null }))
+    await sql`
+      insert into api_keys (id, project_id, label, scopes, environment, digest, created_at, expires_at, last_used_at,
+        revoked_at)
+      select id, "projectId", label, scopes, environment, decode(digest, 'hex'), "createdAt", "expiresAt", "lastUsedAt",
+        case when ${revokeKeys} then coalesce("revokedAt", now()) else "revokedAt" end
+      from json_to_recordset(${JSON.stringify(rows)}::json) as r (
+        id text, "projectId" int, label text, scopes text[], environment text, digest text, "createdAt" timestamptz,
+        "expiresAt" timestamptz, "lastUsedAt" timestamptz, "revokedAt" timestamptz
+      )`
+  }
+  await writeAct(sql, { by: null, action: 'restore.end', detail: { backup } })
+}

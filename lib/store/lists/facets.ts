@@ -1,0 +1,54 @@
+/** What filters can choose from, as a page of the dashboard offers it. */
+import type { Sql } from 'postgres'
+
+/** How many traces and scores are looked at for names, the newest, and how many names are given at most. */
+const LOOKED_AT = 1000
+const SCORES_LOOKED_AT = 3000
+const MOST = 200
+
+export interface Facets {
+  readonly statuses: readonly string[]
+  readonly models: readonly string[]
+  readonly environments: readonly string[]
+  readonly names: readonly string[]
+}
+
+/**
+ * The statuses, models and environments of the project's families, which are those that its traces have or once had, and the
+ * names of its newest traces, the most frequent first.
+ */
+export async function readFacets(sql: Sql, projectId: number): Promise<Facets> {
+  const [row] = await sql<[Facets]>`
+    select
+      array(select distinct status from trace_families where project_id = ${projectId} order by 1) as statuses,
+      array(
+        select distinct model from trace_families where project_id = ${projectId} and model is not null
+        order by 1 limit ${MOST}
+      ) as models,
+      array(
+        select distinct environment from trace_families where project_id = ${projectId} and environment is not null
+        order by 1 limit ${MOST}
+      ) as environments,
+      array(
+        select name from (
+          select name from traces where project_id = ${projectId} order by started_at desc, id desc limit ${LOOKED_AT}
+        ) newest group by name order by count(*) desc, name limit ${MOST}
+      ) as names`
+  return row
+}
+
+export interface ScoreName {
+  readonly name: string
+  readonly dataType: string
+  /** Among the newest scores. */
+  readonly count: number
+}
+
+/** The names of the project's newest scores, the most frequent first. */
+export async function readScoreNames(sql: Sql, projectId: number): Promise<ScoreName[]> {
+  return sql<ScoreName[]>`
+    select name, data_type as "dataType", count(*)::int as count from (
+      select name, data_type from scores where project_id = ${projectId}
+      order by created_at desc, seq desc limit ${SCORES_LOOKED_AT}
+    ) newest group by name, data_type order by count desc, name, data_type limit ${MOST}`
+}

@@ -1,0 +1,124 @@
+/** Relabels stored traces (specification 2.10.8). Nothing else ever changes the environment of a trace. */
+import type { Sql } from 'postgres'
+import { hashInSql, listsInSql, tagListsInSql } from '../../rows/list-numbers.ts'
+import { RANKED_IN_ALL } from '../rankings/rankings.ts'
+
+/** Selects the traces of a project that meet every condition that is set. */
+export interface TraceSelection {
+  /** The key that recorded them. */
+  readonly keyId?: string | undefined
+  readonly tag?: string | undefined
+  /** Canonical timestamps, inclusive bounds of startedAt. */
+  readonly from?: string | undefined
+  readonly to?: string | undefined
+}
+
+/** How the environments of traces are to change. */
+export interface Relabelling {
+  /** A label, or 'unassigned', as it is stored. */
+  readonly environment: string
+  /**
+   * Whether recorded environments ('unassigned' is one) are changed too; otherwise only those never recorded are set.
+   */
+  readonly overwrite: boolean
+}
+
+export interface EnvironmentCount {
+  /** As it is stored; null if it was never recorded. */
+  readonly environment: string | null
+  readonly traces: number
+  /** The highest inner number among them. */
+  readonly lastSeq: number
+}
+
+/** Counts, by environment, the selected traces whose inner number is higher than `afterSeq`. */
+export async function countEnvironments(
+  sql: Sql,
+  projectId: number,
+  selection: TraceSelection,
+  afterSeq = 0
+): Promise<EnvironmentCount[]> {
+  return sql<EnvironmentCount[]>`
+    select environment, count(*) as traces, max(seq) as "lastSeq"
+    from traces where ${selected(sql, projectId, selection)} and seq > ${afterSeq}
+    group by environment
+    order by environment nulls first`
+}
+
+const assignments = (values: Readonly<Record<string, string>>) =>
+  Object.entries(values)
+    .map(([column, value]) => `${column} = ${value}`)
+    .join(', ')
+const SET_LISTS = assignments({
+  ...listsInSql({ status: 'status', environment: 'label', model: 'model', name: 'name', userId: 'user_id' }),
+  ranked: String(RANKED_IN_ALL)
+})
+const SET_TAG_LISTS = assignments({
+  ...tagListsInSql('own.tag', { family: 'c.family', namedFamily: 'c.named_family', userFamily: 'c.user_family' }),
+  ranked: String(RANKED_IN_ALL)
+})
+
+export interface RelabelledBatch {
+  /** Traces that were selected, and those of them that changed, by one snapshot. */
+  readonly matched: number
+  readonly changed: number
+  /** All traces up to this inner number are done; null if nothing is left to do. */
+  readonly lastSeq: number | null
+}
+
+/**
+ * Takes the next `limit` traces of the project by their inner numbers, and relabels those that are selected and would
+ * change. A batch is one statement, so it is done as a whole or not at all, and locks only its own traces. Each
+ * relabelled trace gets a new version, so that a write that was decided on the old state is decided again.
+ *
+ * `is true` makes PostgreSQL use the primary key. The index of one of the conditions would find all traces of the
+ * project that meet it, again for every batch.
+ */
+export async function relabelTraces(
+  sql: Sql,
+  projectId: number,
+  selection: TraceSelection,
+  { environment, overwrite }: Relabelling,
+  range: { readonly afterSeq: number; readonly upToSeq: number; readonly limit: number }
+): Promise<RelabelledBatch> {
+  const changes = overwrite ? sql`environment is distinct from ${environment}` : sql`environment is null`
+  const [row] = await sql<[RelabelledBatch]>`
+    with range as materialized (
+      select max(seq) as last_seq from (
+        select seq from traces
+        where project_id = ${projectId} and seq > ${range.afterSeq} and seq <= ${range.upToSeq}
+        order by seq
+        limit ${range.limit}
+      ) next
+    ), changed as (
+      update traces set environment = label, version = nextval('trace_numbers'), ${sql.unsafe(SET_LISTS)}
+      from (select ${environment}::text as label) new
+      where project_id = ${projectId} and seq > ${range.afterSeq} and seq <= (select last_seq from range)
+        and (${changes} and ${selected(sql, projectId, selection)}) is true
+      returning seq, named_family, family, user_family, id, started_at, tags, status, model
+    ), new_families as (
+      insert into trace_families (project_id, family, status, environment, model)
+      select distinct on (family) ${projectId}::int, family, status, ${environment}, model from changed order by family
+      on conflict (project_id, family) do nothing
+    ), relabelled_tags as (
+      -- The snapshot of the statement shows traces with the families that they had.
+      update trace_tags g set named_family = c.named_family, family = c.family, ${sql.unsafe(SET_TAG_LISTS)}
+      from changed c join traces old on old.project_id = ${projectId} and old.seq = c.seq, unnest(c.tags) as own (tag)
+      where g.project_id = ${projectId} and g.tag_family = ${sql.unsafe(hashInSql('own.tag', 'old.family'))}
+        and g.started_at = c.started_at and g.id = c.id
+    )
+    select (select count(*) from changed) as changed, (select last_seq from range) as "lastSeq",
+      (select count(*) from traces
+        where project_id = ${projectId} and seq > ${range.afterSeq} and seq <= (select last_seq from range)
+          and (${selected(sql, projectId, selection)}) is true) as matched`
+  return row
+}
+
+function selected(sql: Sql, projectId: number, { keyId, tag, from, to }: TraceSelection) {
+  return sql`
+    project_id = ${projectId}
+    ${keyId === undefined ? sql`` : sql`and key_id = ${keyId}`}
+    ${tag === undefined ? sql`` : sql`and tags @> array[${tag}]`}
+    ${from === undefined ? sql`` : sql`and started_at >= ${from}`}
+    ${to === undefined ? sql`` : sql`and started_at <= ${to}`}`
+}

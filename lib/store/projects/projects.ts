@@ -1,0 +1,147 @@
+/** Projects, which have keys and traces. The totals of a project are summed over its slots. */
+import type { Sql } from 'postgres'
+import { type Act, auditStep } from '../people/audit.ts'
+
+/** The SQLSTATE unique_violation: the slug is taken. */
+const UNIQUE_VIOLATION = '23505'
+
+export interface ProjectRow {
+  readonly id: number
+  readonly accountId: number
+  readonly name: string
+  readonly slug: string
+  readonly description: string
+  /** In bytes; null if the server's STORAGE_LIMIT_BYTES applies. */
+  readonly storageLimit: number | null
+  readonly createdAt: string
+  readonly traceCount: number
+  readonly spanCount: number
+  readonly estimatedBytes: number
+  readonly lastTraceAt: string | null
+}
+
+export interface NewProject {
+  readonly accountId: number
+  readonly name: string
+  readonly slug: string
+  readonly description: string
+  readonly storageLimit: number | null
+}
+
+/** Stores a new project and returns its id. Undefined, and nothing is stored, if the slug is taken. */
+export async function insertProject(sql: Sql, project: NewProject): Promise<number | undefined> {
+  const [row] = await sql<{ id: number }[]>`
+    with made as (
+      insert into projects (account_id, name, slug, description, storage_limit)
+      values (${project.accountId}, ${project.name}, ${project.slug}, ${project.description}, ${project.storageLimit})
+      on conflict on constraint projects_slug do nothing
+      returning id, id as project_id
+    )
+    ${auditStep(sql, { by: null, action: 'project.create', projectId: 'source', detail: { slug: project.slug } }, sql`made`)}
+    select id from made`
+  return row?.id
+}
+
+/** The project with its totals; undefined if there is none. */
+export async function readProject(sql: Sql, id: number): Promise<ProjectRow | undefined> {
+  const [row] = await sql<ProjectRow[]>`${projectRows(sql)} where p.id = ${id}`
+  return row
+}
+
+/** Gives a project another name, and writes the act down. False if there is no such project. */
+export async function renameProject(sql: Sql, id: number, name: string, act: Act): Promise<boolean> {
+  const [row] = await sql<[{ renamed: boolean }]>`
+    with changed as (
+      update projects set name = ${name} where id = ${id} returning id
+    )
+    ${auditStep(sql, act, sql`changed`)}
+    select exists (select from changed) as renamed`
+  return row.renamed
+}
+
+/** What of a project can be changed. What is undefined stays. */
+export type ProjectChanges = { readonly [K in keyof NewProject]?: NewProject[K] | undefined }
+
+/** Changes a project, and writes the act down. Undefined if there is none; `taken` if another one has the slug. */
+export async function updateProject(
+  sql: Sql,
+  id: number,
+  { name, slug, description, accountId, storageLimit }: ProjectChanges,
+  act: Act
+): Promise<true | 'taken' | undefined> {
+  try {
+    const [row] = await sql<[{ updated: boolean }]>`
+      with changed as (
+        update projects
+        set name = coalesce(${name ?? null}, name), slug = coalesce(${slug ?? null}, slug),
+          description = coalesce(${description ?? null}, description),
+          account_id = coalesce(${accountId ?? null}::int, account_id),
+          storage_limit = case when ${storageLimit !== undefined} then ${storageLimit ?? null}::bigint else storage_limit end
+        where id = ${id} returning id
+      )
+      ${auditStep(sql, act, sql`changed`)}
+      select exists (select from changed) as updated`
+    return row.updated || undefined
+  } catch (error) {
+    if ((error as { code?: string }).code === UNIQUE_VIOLATION) return 'taken'
+    throw error
+  }
+}
+
+/**
+ * Deletes a project with all that is left under it: its keys, its traces, what is counted and remembered of them. Nobody
+ * may write to it any more. False if there is no such project.
+ */
+export async function deleteProject(sql: Sql, id: number, act: Act): Promise<boolean> {
+  const [row] = await sql<[{ deleted: boolean }]>`
+    with gone as (
+      delete from projects where id = ${id} returning id
+    ), keys_gone as (
+      delete from api_keys where project_id = ${id}
+    ), traces_gone as (
+      delete from traces where project_id = ${id}
+    ), tags_gone as (
+      delete from trace_tags where project_id = ${id}
+    ), spans_gone as (
+      delete from spans where project_id = ${id}
+    ), scores_gone as (
+      delete from scores where project_id = ${id}
+    ), messages_gone as (
+      delete from span_messages where project_id = ${id}
+    ), families_gone as (
+      delete from trace_families where project_id = ${id}
+    ), floors_gone as (
+      delete from ranking_floors where project_id = ${id}
+    ), totals_gone as (
+      delete from project_totals where project_id = ${id}
+    )
+    ${auditStep(sql, act)}
+    select exists (select from gone) as deleted`
+  return row.deleted
+}
+
+/** The id of the project with this slug, or undefined. */
+export async function findProject(sql: Sql, slug: string): Promise<number | undefined> {
+  const [row] = await sql<{ id: number }[]>`select id from projects where slug = ${slug}`
+  return row?.id
+}
+
+/** All projects with their totals, in the order in which they were made. */
+export async function listProjects(sql: Sql): Promise<ProjectRow[]> {
+  return sql<ProjectRow[]>`${projectRows(sql)} order by p.id`
+}
+
+/** The sums are cast to bigint, because a sum of bigints is numeric, which the driver returns as text. */
+function projectRows(sql: Sql) {
+  return sql`
+    select p.id, p.account_id as "accountId", p.name, p.slug, p.description, p.storage_limit as "storageLimit",
+      p.created_at as "createdAt", totals.traces as "traceCount", totals.spans as "spanCount",
+      totals.bytes as "estimatedBytes", newest.ingested_at as "lastTraceAt"
+    from projects p
+    cross join lateral (
+      select coalesce(sum(traces), 0)::bigint as traces, coalesce(sum(spans), 0)::bigint as spans,
+        coalesce(sum(bytes), 0)::bigint as bytes
+      from project_totals where project_id = p.id
+    ) totals
+    cross join lateral (select max(ingested_at) as ingested_at from traces where project_id = p.id) newest`
+}

@@ -1,0 +1,130 @@
+/** Deletes many traces of a project, a batch at a time. Only a command does that: the server never deletes by itself. */
+import type { Sql } from 'postgres'
+import { removingParts } from './deletion.ts'
+import { addTotals } from './write/totals.ts'
+
+/** Selects the traces of a project that meet every condition that is set. */
+export interface PruneSelection {
+  /** Canonical timestamps: traces that started at `from` or later, and earlier than `before`. */
+  readonly from?: string | undefined
+  readonly before?: string | undefined
+  /** As it is stored. */
+  readonly environment?: string | undefined
+  readonly tag?: string | undefined
+  readonly status?: string | undefined
+  readonly name?: string | undefined
+}
+
+export interface Selected {
+  readonly traces: number
+  readonly spans: number
+  /** Of their documents. */
+  readonly bytes: number
+}
+
+/** Counts what a selection has now. */
+export async function countSelected(sql: Sql, projectId: number, selection: PruneSelection): Promise<Selected> {
+  const [row] = await sql<[Selected]>`
+    select count(*) as traces, coalesce(sum(span_count), 0)::bigint as spans,
+      coalesce(sum(estimated_bytes), 0)::bigint as bytes
+    from traces t where project_id = ${projectId} and ${started(sql, selection)} and ${fitting(sql, selection)}`
+  return row
+}
+
+/** The trace behind which the next batch begins. The order is startedAt, then id. */
+export interface PrunePlace {
+  readonly startedAt: string
+  readonly id: string
+}
+
+/** Bounds of the traces that a batch looks at: their number, and that of their spans. One larger trace is a batch. */
+export interface BatchBounds {
+  readonly traces: number
+  readonly spans: number
+}
+
+export interface PrunedBatch {
+  /** Traces that were selected, and those of them that were deleted. The others had just been changed. */
+  readonly selected: number
+  readonly deleted: number
+  readonly spans: number
+  /** What the deleted texts took on disk. */
+  readonly storedBytes: number
+  /** The last trace that was looked at; null if there are no more. */
+  readonly last: PrunePlace | null
+}
+
+const TRACE_TEXTS = ['input', 'output', 'metadata']
+const SPAN_TEXTS = ['input', 'output', 'attributes', 'events', 'packed']
+const storedBytes = (table: string, columns: readonly string[]) =>
+  columns.map(column => `coalesce(pg_column_size(${table}.${column}), 0)`).join(' + ')
+
+/**
+ * Looks at the next traces behind `after`, and deletes those that are selected, with all that is under them. The totals
+ * are corrected in the same statement, so a batch is done as a whole or not at all. As in lib/store/deletion.ts a trace
+ * is deleted only if it has the version that the statement found, so that no span that arrives meanwhile is left behind.
+ *
+ * `is true` makes PostgreSQL walk along the index by startedAt: an index of one of the conditions would find all traces
+ * that meet it, again for every batch.
+ */
+export async function pruneBatch(
+  sql: Sql,
+  projectId: number,
+  selection: PruneSelection,
+  after: PrunePlace | null,
+  bounds: BatchBounds
+): Promise<PrunedBatch> {
+  const behind = after === null ? sql`true` : sql`(started_at, id) > (${after.startedAt}, ${after.id})`
+  const [row] = await sql<[Omit<PrunedBatch, 'last'> & { lastStartedAt: string | null; lastId: string | null }]>`
+    with next as materialized (
+      select seq, version, started_at, id, span_count, (${fitting(sql, selection)}) is true as selected
+      from traces t where project_id = ${projectId} and ${behind} and ${started(sql, selection)}
+      order by started_at, id limit ${bounds.traces}
+    ), looked as materialized (
+      select * from (
+        select *, sum(span_count) over (order by started_at, id) - span_count as spans_before from next
+      ) counted where spans_before < ${bounds.spans}
+    ), found as materialized (
+      select seq, version from looked where selected
+    ), last as (
+      select started_at, replace(id::text, '-', '') as id from looked order by started_at desc, looked.id desc limit 1
+    ), gone as (
+      delete from traces t using found
+      where t.project_id = ${projectId} and t.seq = found.seq and t.version = found.version
+      returning t.seq, t.id, t.family, t.started_at, t.tags, t.span_count, t.estimated_bytes,
+        ${sql.unsafe(storedBytes('t', TRACE_TEXTS))} as stored
+    ), ${removingParts(sql, projectId, sql`returning ${sql.unsafe(storedBytes('s', SPAN_TEXTS))} as stored`)}, counted as (
+      select -count(*) as traces, -sum(span_count)::bigint as spans, -sum(estimated_bytes)::bigint as bytes
+      from gone having count(*) > 0
+    ), totals as (${addTotals(sql, projectId, sql`counted`)})
+    select (select count(*) from found) as selected, (select count(*) from gone) as deleted,
+      (select count(*) from spans_gone) as spans,
+      (select coalesce(sum(stored), 0)::bigint from (select stored from gone union all select stored from spans_gone) all_gone)
+        as "storedBytes",
+      (select started_at from last) as "lastStartedAt", (select id from last) as "lastId"`
+  const { lastStartedAt, lastId, ...counts } = row
+  return {
+    ...counts,
+    last: lastStartedAt === null || lastId === null ? null : { startedAt: lastStartedAt, id: lastId }
+  }
+}
+
+/** The tables that a deletion leaves room in. */
+const PRUNED_TABLES = 'traces, spans, scores, trace_tags, span_messages'
+
+/** Makes the room of deleted rows known for reuse, and gives back to the system what is free at the ends of the tables. */
+export async function reclaimRoom(sql: Sql): Promise<void> {
+  await sql.unsafe(`vacuum ${PRUNED_TABLES}`)
+}
+
+const started = (sql: Sql, { from = '-infinity', before = 'infinity' }: PruneSelection) =>
+  sql`started_at >= ${from} and started_at < ${before}`
+
+function fitting(sql: Sql, { environment, tag, status, name }: PruneSelection) {
+  return sql`
+    true
+    ${environment === undefined ? sql`` : sql`and environment = ${environment}`}
+    ${tag === undefined ? sql`` : sql`and tags @> array[${tag}]`}
+    ${status === undefined ? sql`` : sql`and status = ${status}`}
+    ${name === undefined ? sql`` : sql`and name = ${name}`}`
+}

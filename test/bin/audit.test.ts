@@ -1,0 +1,56 @@
+import { userInfo } from 'node:os'
+import t from 'tap'
+import { ingestBody } from '../fixtures/bodies/bodies.ts'
+import { testDatabase } from '../fixtures/database/database.ts'
+import { testService } from '../fixtures/service/service.ts'
+import { configurationFor, jsonHere, runHere } from '../fixtures/service/spoor.ts'
+
+const BY_COMMAND = `command (${userInfo().username})`
+
+t.test('what commands and keys did other than recording can be read', async t => {
+  const database = await testDatabase(t)
+  const env = configurationFor(database)
+  t.match(await runHere(['audit'], env), { code: 0, out: 'Nothing was done yet.\n' })
+  await jsonHere(['account', 'create', 'owner'], env)
+  await jsonHere(['project', 'create', 'Default'], env)
+  await jsonHere(['project', 'create', 'Other'], env)
+  const scopes = ['--scopes', 'traces:write,traces:read,traces:delete']
+  const { keyId, key } = await jsonHere(['key', 'create', '--project', 'default', '--label', 'ci', ...scopes], env)
+  await jsonHere(['key', 'set-environment', keyId, 'production'], env)
+
+  const { call } = await testService(t, { database, config: { keyDigestSecret: database.digestSecret } })
+  const body = ingestBody()
+  const path = `/api/v1/traces/${body.trace.id}`
+  t.equal((await call('POST', '/api/v1/traces', { key, body })).status, 201)
+  const score = { name: 'good', dataType: 'boolean', value: true }
+  const { id: scoreId } = (await call('POST', `${path}/scores`, { key, body: score })).body.score
+  t.equal((await call('DELETE', `${path}/scores/${scoreId}`, { key })).status, 200)
+  t.equal((await call('DELETE', path, { key })).status, 200)
+  t.equal((await call('DELETE', path, { key })).status, 404)
+  const rotated = await jsonHere(['key', 'rotate', keyId], env)
+  await jsonHere(['key', 'revoke', rotated.keyId], env)
+
+  const traceId = body.trace.id
+  const acts = await jsonHere(['audit'], env)
+  const ofCommands = acts.filter((act: { by: string }) => act.by !== 'server')
+  t.match(ofCommands, [
+    { by: BY_COMMAND, action: 'account.create', detail: { name: 'owner' }, project: null },
+    { by: BY_COMMAND, action: 'project.create', detail: { slug: 'default' }, project: 'default' },
+    { by: BY_COMMAND, action: 'project.create', project: 'other', account: 'owner' },
+    { by: BY_COMMAND, action: 'key.create', detail: { keyId, label: 'ci' }, project: 'default' },
+    { by: BY_COMMAND, action: 'key.environment', detail: { keyId, environment: 'production' }, project: 'default' },
+    { by: `key ${keyId}`, action: 'score.delete', detail: { traceId, scoreId }, project: 'default' },
+    { by: `key ${keyId}`, action: 'trace.delete', detail: { traceId }, project: 'default' },
+    { by: BY_COMMAND, action: 'key.rotate', detail: { keyId, by: rotated.keyId }, project: 'default' },
+    { by: BY_COMMAND, action: 'key.revoke', detail: { keyId: rotated.keyId }, project: 'default' }
+  ])
+  t.equal(ofCommands.length, 9)
+  t.notMatch(JSON.stringify(acts), key.split('_').at(-1), 'no secret')
+
+  t.same((await jsonHere(['audit', '--project', 'other'], env)).length, 1)
+  const since = acts.at(-1).at
+  t.match(await jsonHere(['audit', '--since', since], env), [{ action: 'key.revoke' }])
+  t.match((await runHere(['audit'], env)).out, /^TIME +BY +ACTION +WHERE +DETAIL\n[\s\S]*key\.revoke +default/)
+  t.match(await runHere(['audit', '--since', 'yesterday'], env), { code: 2, err: /--since must be an ISO 8601/ })
+  t.match(await runHere(['audit', '--project', 'nowhere'], env), { code: 1, err: /no project "nowhere"/ })
+})

@@ -1,0 +1,126 @@
+/** Backups through files and pipes. What they hold is tested in test/lib/moving/backup. */
+import { once } from 'node:events'
+import { readdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { brotliDecompressSync, gzipSync } from 'node:zlib'
+import t, { type Test } from 'tap'
+import { ingestBody, span } from '../fixtures/bodies/bodies.ts'
+import { testDatabase } from '../fixtures/database/database.ts'
+import { testFolder } from '../fixtures/folder.ts'
+import { configurationFor, jsonHere, runHere, runSpoor, serve, start, tryKey } from '../fixtures/service/spoor.ts'
+import { until } from '../fixtures/until.ts'
+
+const SIZE = { traces: 40, spans: 40, projects: 1, keys: 1 }
+
+async function setUp(t: Test) {
+  const env = configurationFor(await testDatabase(t))
+  const folder = await testFolder(t)
+  await runHere(['account', 'create', 'owner'], env)
+  await runHere(['project', 'create', 'default'], env)
+  const { key } = await jsonHere(['key', 'create', '--project', 'default'], env)
+  const lines = Array.from({ length: SIZE.traces }, (_, n) => {
+    const { spans, ...trace } = ingestBody({ spans: [span()], input: String(n).repeat(50_000) }).trace
+    return JSON.stringify({ trace, spans })
+  })
+  const file = join(folder, 'traces.ndjson')
+  await writeFile(file, lines.join('\n'))
+  await runHere(['import', '--project', 'default', file], env)
+  return { env, folder, key: key as string, file: join(folder, 'spoor.backup') }
+}
+
+t.test('a backup in a file is private, is verified, and is restored', async t => {
+  const { env, file, key } = await setUp(t)
+  t.match(await runHere(['backup', file], env), {
+    code: 0,
+    out: /^wrote .*spoor\.backup: 1 project, 40 traces, 40 spans, 0 scores, 1 key and 0 users\n$/
+  })
+  t.equal((await stat(file)).mode & 0o777, 0o600)
+  t.match(await jsonHere(['backup', file], env), { file, ...SIZE }, 'over the one before')
+  t.match(await jsonHere(['backup', '--verify', file]), SIZE)
+  t.match(await runHere(['backup', '--verify', file]), { code: 0, out: /^a whole backup: 1 project, 40 traces/ })
+
+  const copy = configurationFor(await testDatabase(t))
+  t.match(await runHere(['restore', file], copy), {
+    code: 0,
+    out: /^restored, and read back as it was: 1 project, 40 traces.*\.\nKeys are as they were\.\n$/
+  })
+  const exported = (env: NodeJS.ProcessEnv) => runHere(['export', '--project', 'default'], env)
+  t.same(await exported(copy), await exported(env))
+  const { address } = await serve(t, copy)
+  t.equal(await tryKey(address, key), 200)
+  t.match(await runHere(['restore', file], copy), { code: 1, err: /is restored in this database already/ })
+
+  const bytes = brotliDecompressSync(await readFile(file))
+  for (const [name, packed] of [
+    ['plain', bytes],
+    ['gzip', gzipSync(bytes)]
+  ] as const) {
+    await writeFile(file, packed)
+    t.match(await jsonHere(['backup', '--verify', file]), SIZE, name)
+  }
+})
+
+t.test('a backup goes through a pipe into another database', async t => {
+  const { env } = await setUp(t)
+  const copy = configurationFor(await testDatabase(t))
+  const from = start(['backup', '-'], env)
+  const to = start(['restore', '--json', '-'], { ...copy, KEY_DIGEST_SECRET: 'another secret than that' })
+  let err = ''
+  let out = ''
+  let said = ''
+  from.stderr.on('data', chunk => (err += chunk))
+  to.stdout.on('data', chunk => (out += chunk))
+  to.stderr.on('data', chunk => (said += chunk))
+  from.stdout.pipe(to.stdin)
+  const [[code], [other]] = await Promise.all([once(from, 'close'), once(to, 'close')])
+  t.same([code, other], [0, 0], said)
+  t.match(err, /wrote a backup: 1 project, 40 traces/)
+  t.match(JSON.parse(out), { ...SIZE, otherSecret: true })
+  t.match(await runHere(['status'], copy), { out: /./ })
+})
+
+t.test('a backup that is ended in the middle leaves no file that could be taken for one', async t => {
+  const { env, folder, file } = await setUp(t)
+  for (const [signal, code] of [
+    ['SIGINT', 130],
+    ['SIGKILL', null]
+  ] as const) {
+    const child = start(['backup', file], env)
+    await until(async () => (await readdir(folder)).includes('spoor.backup.partial') || child.exitCode !== null)
+    child.kill(signal)
+    const [ended] = await once(child, 'close')
+    // Where the computer is quick, the backup is complete by then.
+    if (ended === 0) continue
+    t.equal(ended, code)
+    t.notOk((await readdir(folder)).includes('spoor.backup'), signal)
+  }
+  t.match(await runHere(['backup', file], env), { code: 0 })
+  t.notOk((await readdir(folder)).includes('spoor.backup.partial'), 'leftovers go')
+})
+
+t.test('what is refused is one line on stderr', async t => {
+  const { env, folder, file } = await setUp(t)
+  await runHere(['backup', file], env)
+  const bytes = await readFile(file)
+  const cut = join(folder, 'cut.backup')
+  await writeFile(cut, bytes.subarray(0, bytes.length - 100))
+  const none = { DATA_DIR: join(folder, 'none') }
+  const refused: [string[], number, RegExp, NodeJS.ProcessEnv?][] = [
+    [['backup'], 2, /FILE is missing/],
+    [['backup', join(folder, 'no', 'where')], 1, /cannot write .*where\.partial/],
+    [['backup', '--verify', cut], 1, /the backup is damaged: it cannot be unpacked/],
+    [['backup', '--verify', join(folder, 'traces.ndjson')], 1, /this is no backup/],
+    [['backup', '--verify', folder], 1, /cannot read .*: it is a folder/],
+    [['restore', cut], 1, /the backup is damaged/, none],
+    [['restore', join(folder, 'missing')], 1, /there is no such file/, none],
+    [['restore', file], 1, /is not empty \(projects: 1\): restore into a new one/],
+    [['restore', '--into', file], 1, /the slug default is taken/]
+  ]
+  for (const [args, code, message, more] of refused) {
+    const result = await runHere(args, more ?? env)
+    t.match(result, { code, out: '', err: message }, args.join(' '))
+    t.match(result.err, /^spoor: [^\n]+\n$/, 'in one line')
+  }
+  t.notOk((await readdir(folder)).includes('none'), 'what is refused makes no database')
+  t.match(await runSpoor(['backup', '--help']), { code: 0, out: /Write everything of an instance/ })
+})

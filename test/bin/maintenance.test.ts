@@ -1,0 +1,94 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import t from 'tap'
+import { ingestBody, span } from '../fixtures/bodies/bodies.ts'
+import { testDatabase } from '../fixtures/database/database.ts'
+import { testFolder } from '../fixtures/folder.ts'
+import { configurationFor, jsonHere, runHere, runWith } from '../fixtures/service/spoor.ts'
+
+t.test('trace delete counts, then deletes when it is told to, and says what room there is', async t => {
+  const database = await testDatabase(t)
+  const env = configurationFor(database)
+  await runHere(['account', 'create', 'owner'], env)
+  await runHere(['project', 'create', 'default'], env)
+  const lines = ['a', 'b', 'b'].map(tag => {
+    const { spans, ...trace } = ingestBody({ spans: [span()], tags: [tag], input: 'x'.repeat(100_000) }).trace
+    return JSON.stringify({ trace, spans })
+  })
+  const file = join(await testFolder(t), 'traces.ndjson')
+  await writeFile(file, lines.join('\n'))
+  await runHere(['import', '--project', 'default', file], env)
+
+  const prune = (...more: string[]) => ['trace', 'delete', '--project', 'default', ...more]
+  t.match(await runHere(prune('--tag', 'b'), env), {
+    code: 0,
+    out: /^2 traces selected, with 2 spans \(.*\)\. Nothing has changed: give --apply to delete them\.\n$/
+  })
+  t.match(await jsonHere(prune('--tag', 'b', '--dry-run'), env), { traces: 2, spans: 2, applied: false })
+  t.match(await runHere(prune('--tag', 'a', '--apply'), env), {
+    code: 0,
+    out: /^deleted 1 trace with 1 span\. About .* on disk can be reused, .* are given back\.\n$/,
+    err: /^1 trace selected, with 1 span \(.*\)\n$/
+  })
+  t.match(await jsonHere(prune('--before', '0d', '--apply'), env), {
+    ...{ traces: 2, spans: 2, kept: 0, applied: true },
+    ...{ reusableBytes: Number, givenBackBytes: Number }
+  })
+  t.match(await jsonHere(['project', 'recount', 'default'], env), { agree: true, rows: { traces: 0 } })
+  t.match(await runHere(prune('--before', '0d', '--apply'), env), {
+    code: 0,
+    out: /^deleted 0 traces with 0 spans\.\n$/
+  })
+
+  const refused: [string[], number, RegExp][] = [
+    [prune(), 1, /name at least one condition/],
+    [['trace', 'delete', '--before', '1d'], 2, /--project is missing/],
+    [prune('--before', 'soon'), 2, /--before must be an ISO 8601 date and time.*"soon"/],
+    [prune('--tag', ''), 2, /--tag must not be empty/],
+    [prune('--status', 'fine'), 2, /--status must be one of ok, error, unset, running, but is "fine"/],
+    [prune('--before', '1d', '--apply', '--dry-run'), 2, /contradict/],
+    [['trace', 'delete', '--project', 'none', '--before', '1d'], 1, /no project "none"/]
+  ]
+  for (const [args, code, message] of refused) t.match(await runHere(args, env), { code, out: '', err: message })
+})
+
+t.test('projects, accounts and keys are changed and deleted', async t => {
+  const env = configurationFor(await testDatabase(t))
+  await runHere(['account', 'create', 'owner'], env)
+  await runHere(['project', 'create', 'default'], env)
+  t.match(await jsonHere(['account', 'rename', '1', 'Research'], env), { id: '1', name: 'Research' })
+  t.match(await jsonHere(['project', 'update', 'default', '--slug', 'bot', '--storage-limit', '5'], env), {
+    ...{ slug: 'bot', storage: { limitBytes: 5 } }
+  })
+  t.match(await jsonHere(['project', 'update', 'bot', '--storage-limit', 'default'], env), {
+    storage: { limitBytes: 10 * 1024 ** 3 }
+  })
+  await jsonHere(['key', 'create', '--project', 'bot', '--expires', '30d'], env)
+  t.equal((await jsonHere(['key', 'list', '--expiring', '31d'], env)).length, 1)
+  t.equal((await jsonHere(['key', 'list', '--unused', '1d'], env)).length, 0)
+  t.match(await runHere(['key', 'revoke', '--project', 'bot', '--all'], env), { out: 'revoked 1 key of bot\n' })
+
+  t.match(await runHere(['project', 'delete', 'bot'], env), {
+    out: /^project bot has 0 traces, 0 spans \(0 B\) and 0 keys\. Nothing has changed/
+  })
+  t.match(await runWith('other\n', ['project', 'delete', 'bot', '--apply'], env), {
+    code: 1,
+    err: /"other" is not the slug/
+  })
+  t.match(await runHere(['account', 'delete', '1'], env), { code: 1, err: /account 1 has projects/ })
+  t.match(await runWith('bot\n', ['project', 'delete', 'bot', '--apply'], env), {
+    code: 0,
+    out: /^project bot is deleted/
+  })
+  t.match(await runHere(['account', 'delete', '1'], env), { out: 'account 1 (Research) is deleted\n' })
+
+  const refused: [string[], number, RegExp][] = [
+    [['key', 'revoke'], 2, /give KEYID, or --project SLUG --all/],
+    [['key', 'revoke', 'K', '--all'], 2, /cannot be given beside KEYID/],
+    [['key', 'list', '--unused', 'long'], 2, /--unused must be a number of days, such as 30d, but is "long"/],
+    [['project', 'update', 'bot', '--storage-limit', '-1'], 2, /--storage-limit must be a whole number of bytes/],
+    [['project', 'delete', 'bot'], 1, /no project "bot"/],
+    [['account', 'rename', '1', 'x'], 1, /no account "1"/]
+  ]
+  for (const [args, code, message] of refused) t.match(await runHere(args, env), { code, out: '', err: message })
+})

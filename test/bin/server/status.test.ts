@@ -1,0 +1,105 @@
+import { existsSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { type TestDatabase, testDatabase } from '../../fixtures/database/database.ts'
+import { pgDataOf } from '../../fixtures/database/embedded.ts'
+import { freePort } from '../../fixtures/ports.ts'
+import { endRecovery, prolongRecovery } from '../../fixtures/recovery.ts'
+import { configurationFor, dataFolder, runHere, serve, start, stop } from '../../fixtures/service/spoor.ts'
+import { until } from '../../fixtures/until.ts'
+
+interface Seen {
+  readonly code: number | null
+  readonly text: string
+  // biome-ignore lint/suspicious/noExplicitAny: a test looks into what it likes.
+  readonly status: any
+}
+
+async function look(env: NodeJS.ProcessEnv): Promise<Seen> {
+  const { code, out, err } = await runHere(['status', '--json'], env)
+  return { code, text: err, status: out === '' ? undefined : JSON.parse(out) }
+}
+
+/** A server with a database of its own, and the environment of a command that looks for it. */
+async function serveOn(t: Test, database: TestDatabase) {
+  const env = { ...configurationFor(database), PORT: String(await freePort()) }
+  return { env, ...(await serve(t, env)) }
+}
+
+t.test('status says what the running server says, and the size of all', async t => {
+  const { env, address } = await serveOn(t, await testDatabase(t))
+  const { status } = await look(env)
+  t.match(status.server, { address, ready: true, reasons: [], version: status.version })
+  t.match(status.totals, { traces: 0, spans: 0, bytes: 0 })
+  t.ok(status.database.bytes > 0)
+})
+
+t.test('a server of another database is not taken for one of this', async t => {
+  const { env, address } = await serveOn(t, await testDatabase(t))
+  const other = { ...env, ...configurationFor(await testDatabase(t)) }
+  t.equal((await look(other)).status.server, null)
+  t.equal((await look(env)).status.server.address, address)
+  t.match(await runHere(['demo'], other), { code: 1, err: /no server is running|no project/ })
+
+  const stranger = createServer((_request, response) => response.end('{"ready":true}')).listen(0, '127.0.0.1')
+  t.teardown(() => stranger.close())
+  await until(() => stranger.listening)
+  const PORT = String((stranger.address() as AddressInfo).port)
+  t.equal((await look({ ...env, PORT })).status.server, null, 'nor is something else')
+})
+
+t.test('a server that takes no writes is amiss, for its own reasons', async t => {
+  const database = await testDatabase(t)
+  const { env } = await serveOn(t, database)
+  await database.pool.run(async sql => {
+    await sql.unsafe('alter table scores rename to elsewhere')
+  })
+  await until(async () => !(await fetch(`http://127.0.0.1:${env.PORT}/readyz`)).ok)
+  const { code, status } = await look(env)
+  t.equal(code, 1)
+  t.match(status.problems.join(), /The server at http:\S+ is not ready: /)
+  t.match((await runHere(['status'], env)).out, /^! The server at/m)
+})
+
+t.test('totals that are not those of the traces are amiss', async t => {
+  const database = await testDatabase(t)
+  const { env } = await serveOn(t, database)
+  await database.pool.run(
+    sql => sql`insert into project_totals (project_id, slot, traces, spans, bytes)
+      select id, 77, 1, 0, 0 from projects`
+  )
+  t.match((await look(env)).status.problems.join(), /totals of project default.*recount default --apply/)
+})
+
+t.test('a database that cannot be asked is what is amiss', async t => {
+  const DATABASE_URL = `postgres://nobody:secret@127.0.0.1:${await freePort()}/none`
+  const { code, status } = await look({ DATABASE_URL, KEY_DIGEST_SECRET: 'a secret of sixteen', PORT: '2' })
+  t.equal(code, 1)
+  t.match(status, { server: null, schema: null, database: { serverVersion: null } })
+  t.match(status.problems, [/^PostgreSQL at 127\.0\.0\.1.*the database cannot be reached/])
+  t.notMatch(JSON.stringify(status), /secret/)
+})
+
+t.test('an embedded database that recovers is said to, by its server too', async t => {
+  const folder = await dataFolder(t)
+  const env = { DATA_DIR: folder }
+  await stop((await serve(t, env)).serving)
+  await prolongRecovery(pgDataOf(folder))
+  const child = start(['serve', '--json'], env)
+  t.teardown(() => child.kill('SIGKILL'))
+  child.stdout.resume()
+  child.stderr.resume()
+  await until(() => existsSync(join(folder, 'server.json')))
+  const seen = await look(env)
+  t.equal(seen.code, 1)
+  t.match(seen.status, { server: { ready: false }, schema: null, database: { disk: { freeBytes: Number } } })
+  const recovering = 'the database is starting, recovering or stopping'
+  t.match(seen.status.problems.join('\n'), new RegExp(`${recovering}[\\s\\S]*is not ready: ${recovering}`))
+  await endRecovery(pgDataOf(folder))
+  await until(async () => (await look(env)).code === 0)
+  const ended = new Promise(resolve => child.on('close', resolve))
+  child.kill('SIGTERM')
+  await ended
+})

@@ -1,0 +1,83 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { AdminError } from '../../../../lib/admin/admin-error.ts'
+import { readBackup } from '../../../../lib/moving/backup/read-backup.ts'
+import { backupOf, bytesOf, fullInstance, inPieces, linesOf } from '../../../fixtures/database/backups.ts'
+
+/** Reads a backup to its end; the names of its lines. */
+async function readAll(bytes: Buffer): Promise<string[]> {
+  const names: string[] = []
+  for await (const { name } of readBackup(inPieces(bytes))) names.push(name)
+  return names
+}
+
+/** Ways to spoil a backup: from its lines to its lines, and what is said of it. */
+const spoiled: [string, (lines: string[]) => readonly string[], RegExp][] = [
+  ['nothing', () => [], /^this is no backup/],
+  ['other JSON', () => ['{"a":1}'], /^this is no backup/],
+  ['no JSON', () => ['once upon a time'], /^this is no backup/],
+  ['an export', lines => lines.filter(line => line.startsWith('{"trace"')), /^this is no backup/],
+  ['without its end', lines => lines.slice(0, -1), /damaged: it is cut off: the line "end" is missing/],
+  ['cut off in the head', lines => lines.slice(0, 4), /damaged: it is cut off/],
+  ['cut off in the traces', lines => lines.slice(0, 20), /damaged: it is cut off/],
+  ['without an account', lines => lines.filter(line => !line.startsWith('{"account"')), /damaged: /],
+  ['without a sum', lines => lines.filter(line => !line.startsWith('{"sum"')), /cannot stand behind/],
+  [
+    'without a trace',
+    lines => [...lines.slice(0, 14), ...lines.slice(15)],
+    /project 1 should have 19 traces, but has 18/
+  ],
+  ['twice', lines => [...lines, ...lines], /"backup", which cannot stand behind "end"/],
+  [
+    'with a line more',
+    lines => [...lines.slice(0, -1), '{"later":{}}', lines.at(-1)!],
+    /is no line that this spoor knows/
+  ],
+  [
+    'with a trace changed',
+    lines => lines.map(line => line.replace('"name":"run 0"', '"name":"run 9"')),
+    /are not as they were/
+  ],
+  [
+    'with a key changed',
+    lines => lines.map(line => line.replace('"label":"revoked"', '"label":"valid"')),
+    /not what was written/
+  ],
+  [
+    'with a number for a name',
+    lines => lines.map(line => line.replace('"name":"owner"', '"name":7')),
+    /line 2: name: must be a string/
+  ],
+  [
+    'of a later format',
+    lines => [lines[0]!.replace('"format":1', '"format":2,"news":1'), ...lines.slice(1)],
+    /update spoor/
+  ]
+]
+
+t.test('a backup that is not whole is refused with a sentence', async t => {
+  const lines = linesOf(await backupOf((await fullInstance(t)).database))
+  t.equal((await readAll(bytesOf(lines))).at(-1), 'end', 'as it was written')
+  for (const [title, spoil, message] of spoiled) {
+    const error = await readAll(bytesOf(spoil([...lines]))).catch(error => error)
+    t.type(error, AdminError, title)
+    t.match(error.message, message, title)
+    t.notMatch(error.message, /\n/)
+  }
+})
+
+t.test('no byte of a backup can be another', async t => {
+  const backup = await backupOf((await fullInstance(t)).database)
+  const property = fc.asyncProperty(fc.nat(backup.length - 1), fc.nat(255), async (at, byte) => {
+    fc.pre(backup[at] !== byte)
+    const changed = Buffer.from(backup)
+    changed[at] = byte
+    const error = await readAll(changed).then(
+      () => undefined,
+      error => error
+    )
+    // A blank line, or a space at the end of the file, says nothing.
+    return error instanceof AdminError || at === backup.length - 1
+  })
+  await fc.assert(property, { numRuns: 300 })
+})

@@ -1,0 +1,160 @@
+import t from 'tap'
+import { backUp } from '../../../../lib/moving/backup/write-backup.ts'
+import { ingestBody, span } from '../../../fixtures/bodies/bodies.ts'
+import {
+  backupOf,
+  bytesOf,
+  fullInstance,
+  inPieces,
+  instanceRows,
+  linesOf,
+  restore
+} from '../../../fixtures/database/backups.ts'
+import { testDatabase } from '../../../fixtures/database/database.ts'
+import { countOrphans, countStrays, NO_ORPHANS, NO_STRAYS } from '../../../fixtures/database/seed.ts'
+import { type TestService, testService } from '../../../fixtures/service/service.ts'
+
+/** What the API answers to a reader of a project, as text. */
+async function answers({ call }: TestService, key: string): Promise<[string, string][]> {
+  const paths = [
+    '/project',
+    '/traces',
+    '/traces?sort=slowest&limit=5',
+    '/traces?tag=a',
+    '/traces?name=run%200',
+    '/scores'
+  ]
+  const { traces } = (await call('GET', '/api/v1/traces?limit=200', { key })).body
+  const all = [...paths, ...traces.map(({ id }: { id: string }) => `/traces/${id}`)]
+  const each: [string, string][] = []
+  for (const path of all) {
+    const { status, text } = await call('GET', `/api/v1${path}`, { key })
+    each.push([path, `${status} ${text}`])
+  }
+  return each
+}
+
+t.test('what is restored into an empty database is what was backed up', async t => {
+  const original = await fullInstance(t)
+  const { key: second } = await original.makeKey({ project: 'second' })
+  const keys = [original.key, second]
+  const before = [await answers(original, keys[0]!), await answers(original, keys[1]!)]
+  const backup = await backupOf(original.database)
+  const copy = await testDatabase(t)
+  const restored = await restore(t, copy, backup)
+  t.match(restored, {
+    resumed: false,
+    otherSecret: false,
+    counts: { projects: 2, traces: 34, authors: 2, messages: 1 }
+  })
+  t.same(await instanceRows(copy), await instanceRows(original.database))
+  t.same(await copy.pool.run(countStrays), NO_STRAYS)
+  t.same(await copy.pool.run(countOrphans), NO_ORPHANS)
+
+  const service = await testService(t, { database: copy })
+  t.same([await answers(service, keys[0]!), await answers(service, keys[1]!)], before, 'the API answers the same')
+  t.equal((await service.call('POST', '/api/v1/traces', { key: keys[0]!, body: ingestBody() })).status, 201)
+  t.equal(await service.makeProject('third'), '3', 'numbers go on')
+  const [a, b] = [linesOf(await backupOf(copy)), linesOf(backup)]
+  t.equal(a.length > b.length, true, 'a backup of the copy has more')
+  await t.rejects(restore(t, copy, backup), { message: /is restored in this database already/ })
+  const other = linesOf(backup)[0]!.replace(/"id":"[0-9a-f]{32}"/, `"id":"${'0'.repeat(32)}"`)
+  await t.rejects(restore(t, copy, bytesOf([other, ...linesOf(backup).slice(1)])), {
+    message: /is not empty \(projects: 3\)/
+  })
+})
+
+t.test('a backup is of one moment, whatever is written and deleted meanwhile', async t => {
+  const service = await fullInstance(t)
+  const { database } = service
+  const before = linesOf(await backupOf(database)).slice(1, -1)
+  const chunks: Buffer[] = []
+  await backUp(database.pool, 4, async bytes => {
+    let isFirst = true
+    for await (const chunk of bytes) {
+      chunks.push(chunk)
+      if (!isFirst) continue
+      isFirst = false
+      for (let n = 0; n < 5; n++) {
+        const answer = await service.call('POST', '/api/v1/traces', { body: ingestBody({ spans: [span()] }) })
+        t.equal(answer.status, 201)
+      }
+      const { traces } = (await service.call('GET', '/api/v1/traces')).body
+      await service.call('DELETE', `/api/v1/traces/${traces.at(-1).id}`)
+      await service.makeProject('late')
+      await service.makeKey()
+    }
+  })
+  t.same(linesOf(Buffer.concat(chunks)).slice(1, -1), before)
+})
+
+t.test('a restore that is ended in the middle lets nobody in, and goes on when it is run again', async t => {
+  const original = await fullInstance(t)
+  const rows = await instanceRows(original.database)
+  const backup = await backupOf(original.database)
+  const lines = linesOf(backup)
+  for (let place = 1; place <= 10; place++) {
+    await t.test(`at place ${place} of 10`, async t => {
+      const copy = await testDatabase(t)
+      const cut = Math.max(12, Math.floor((lines.length * place) / 10) - 1)
+      const source = async function* () {
+        yield* inPieces(bytesOf(lines.slice(0, cut)))
+        throw new Error('the power went')
+      }
+      await t.rejects(restore(t, copy, source()), { message: 'the power went' })
+      const [doors] = await copy.pool.run(
+        sql => sql`select (select count(*) from api_keys) + (select count(*) from memberships) as doors`
+      )
+      t.same(doors, { doors: 0 })
+      t.match(await restore(t, copy, backup), { resumed: true })
+      t.same(await instanceRows(copy), rows)
+      t.same(await copy.pool.run(countOrphans), NO_ORPHANS)
+    })
+  }
+})
+
+t.test('a restore beside others gives new numbers, and leaves the others as they are', async t => {
+  const original = await fullInstance(t)
+  const other = await fullInstance(t)
+  const backup = await backupOf(original.database)
+  const taken = other.database
+  await t.rejects(restore(t, taken, backup), { message: /is not empty/ })
+  await t.rejects(restore(t, taken, backup, { into: true }), { message: /the slug default, second is taken/ })
+  await taken.pool.run(sql => sql`update projects set slug = 'other-' || slug`)
+  const before = await instanceRows(taken)
+  const secret = { ...taken, digestSecret: 'another' }
+  await t.rejects(restore(t, secret, backup, { into: true }), { message: /give --revoke-keys/ })
+  t.same(await instanceRows(taken), before, 'what is refused changes nothing')
+
+  // The same secret, though another salt: keys work.
+  const restored = await restore(t, taken, backup, { into: true })
+  t.match(restored, { otherSecret: false })
+  const after = await instanceRows(taken)
+  t.match(after.traces.slice(0, 2), before.traces)
+  t.same(after.traces.slice(2), (await instanceRows(original.database)).traces)
+  t.same(
+    after.users.map(user => user.email),
+    ['ada@example.com', 'bob@example.com'],
+    'known by their addresses'
+  )
+  t.equal(after.members.length, 4)
+  t.same(
+    after.projects.map(project => project.slug),
+    ['other-default', 'other-second', 'default', 'second']
+  )
+  t.same(
+    await answers(other, original.key).then(each => each.slice(1)),
+    (await answers(original, original.key)).slice(1)
+  )
+})
+
+t.test('keys of another secret can be restored revoked', async t => {
+  const original = await fullInstance(t)
+  const backup = await backupOf(original.database)
+  const empty = await testDatabase(t)
+  t.match(await restore(t, { ...empty, digestSecret: 'another' }, backup), { otherSecret: true })
+  const copy = await testDatabase(t)
+  const options = { into: true, revokeKeys: true }
+  t.match(await restore(t, { ...copy, digestSecret: 'another' }, backup, options), { otherSecret: false })
+  t.same(await copy.pool.run(sql => sql`select from api_keys where revoked_at is null`), [])
+})
