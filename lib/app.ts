@@ -5,6 +5,7 @@
 import type { TObject } from 'typebox'
 import type { Config } from './config.ts'
 import type { SqlAccess } from './database/sql-access.ts'
+import type { SessionCookie } from './http/people/session-cookie.ts'
 import type { Route, RouteOptions } from './http/route.ts'
 import type { Ingest } from './ingest/ingest.ts'
 import type { Logger } from './log.ts'
@@ -16,9 +17,17 @@ export interface App {
   readonly sql: SqlAccess
   readonly ingest: Ingest
   readonly metrics: Metrics
+  /** The cookie of the dashboard's sessions. */
+  readonly cookie: SessionCookie
+  /** KEY_DIGEST_SECRET; undefined while it is not set. */
+  readonly digestSecret: string | undefined
   readonly routes: readonly Route[]
   /** Resolves to the reasons why a write would be refused now, a few words each; empty if writes are accepted. */
   readiness(): Promise<readonly string[]>
+  /** What tells this deployment from others; undefined until the database has answered. */
+  instance(): string | undefined
+  /** Forgets what this process remembers of keys and people, some of which has changed. */
+  forget(): void
   /** What this process lacks, a few words for each. It works without, but more slowly. */
   lacks(): readonly string[]
   route<Q extends TObject>(route: RouteOptions<Q>): void

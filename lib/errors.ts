@@ -1,5 +1,5 @@
 /**
- * Every error that a client can get, in one table: code, status and meaning. Codes are stable. Most are those of
+ * Every error that a client of the API can get, in one table: code, status and meaning. Codes are stable. Most are those of
  * section 7 of the specification; method_not_allowed, unsupported_encoding and unavailable are additions of this
  * service.
  */
@@ -28,16 +28,26 @@ export const ERRORS = {
 export type ErrorCode = keyof typeof ERRORS
 export const ERROR_CODES = Object.keys(ERRORS) as readonly ErrorCode[]
 
+/** What only the dashboard is answered, beside the codes above. They are no part of the API. */
+export const DASHBOARD_ERRORS = {
+  sign_in_required: { status: 401, meaning: 'Nobody is signed in, or the session has ended.' },
+  too_many_attempts: { status: 429, meaning: 'Too many passwords were tried; retry later.' }
+} as const
+
+/** Every code of a refusal. */
+export type RefusalCode = ErrorCode | keyof typeof DASHBOARD_ERRORS
+const STATUSES: { readonly [code in RefusalCode]: { readonly status: number } } = { ...ERRORS, ...DASHBOARD_ERRORS }
+
 /** How many seconds a client is told to wait by the header Retry-After, which comes with 429 and 503. */
 export const RETRY_AFTER_S = 1
 
 /** A refusal that the client is told of. Any code may throw it; lib/http/server.ts answers it. */
 export class Refusal extends Error {
   override readonly name = 'Refusal'
-  readonly code: ErrorCode
+  readonly code: RefusalCode
   /** Headers of the answer, besides those that every answer of this code carries. */
   readonly headers: Readonly<Record<string, string>>
-  constructor(code: ErrorCode, message: string, headers: Readonly<Record<string, string>> = {}) {
+  constructor(code: RefusalCode, message: string, headers: Readonly<Record<string, string>> = {}) {
     // Nobody reads the stack of a refusal, and making it takes much of the CPU of a server that is flooded with bad
     // requests.
     const { stackTraceLimit } = Error
@@ -48,6 +58,6 @@ export class Refusal extends Error {
     this.headers = headers
   }
   get status(): number {
-    return ERRORS[this.code].status
+    return STATUSES[this.code].status
   }
 }

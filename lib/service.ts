@@ -7,20 +7,25 @@ import type { Config } from './config.ts'
 import type { ConnectOptions, Database } from './database/database.ts'
 import { Pool } from './database/pool.ts'
 import { READER_SETTINGS } from './database/reader-settings.ts'
-import type { SqlAccess } from './database/sql-access.ts'
 import { createSqlAccess } from './database/sql-access.ts'
 import type { GrpcServer } from './grpc/server.ts'
 import { describeShortage } from './health/connection-room.ts'
 import { Readiness } from './health/readiness.ts'
 import { Setup } from './health/setup.ts'
+import { watchStore } from './health/store-metrics.ts'
+import { SessionCookie } from './http/people/session-cookie.ts'
+import { vouchingOf } from './http/people/trusted-proxy.ts'
 import type { Route } from './http/route.ts'
 import { RouteTable } from './http/route-table.ts'
 import { HttpServer } from './http/server.ts'
+import { IdleTraces } from './ingest/rounds/idle-traces.ts'
+import { WaitingMessages } from './ingest/rounds/waiting-messages.ts'
 import { WritePath } from './ingest/write-path.ts'
 import { parallelismOf } from './limits/parallelism.ts'
 import type { Logger } from './log.ts'
 import { Metrics } from './metrics.ts'
-import { measureDatabase } from './store/server/database-size.ts'
+import { readNetworks } from './network-list.ts'
+import { Visitors } from './people/visitors.ts'
 
 export interface Service {
   /** The address at which it listens: `http://<host>:<port>`. */
@@ -30,6 +35,8 @@ export interface Service {
   /** The port of OTLP over gRPC; undefined if it is off. */
   readonly grpcPort: number | undefined
   readonly app: App
+  /** Says that it goes soon: it is not ready, and each answer ends its connection. It still takes requests. */
+  drain(): void
   /**
    * Answers the requests under way, writes what is queued, and closes its connections. The caller closes the database.
    */
@@ -41,12 +48,16 @@ export interface ServiceParts {
   readonly plugins?: readonly Plugin[]
   /** A folder of migrations in place of sql/, such as the next version will have. */
   readonly migrations?: string | undefined
+  /** How long messages that came as log records wait for their span. */
+  readonly messagesWaitMs?: number | undefined
 }
 
 /** How requests read, and how small writes are done. */
 const READERS: ConnectOptions = { applicationName: 'reader', statementTimeoutMs: 15_000, settings: READER_SETTINGS }
 const WRITERS: ConnectOptions = { applicationName: 'small writer', statementTimeoutMs: 15_000 }
-/** Keys have a connection of their own, so that authentication never waits behind the queries of requests. */
+/**
+ * Keys and sessions have a connection of their own, so that authentication never waits behind the queries of requests.
+ */
 const KEY_READERS: ConnectOptions = { applicationName: 'keys', statementTimeoutMs: 5000 }
 /** How long the requests under way may take when the service closes, and again as long the write queue. */
 const GRACE_MS = 10_000
@@ -59,38 +70,33 @@ export async function startService(
   config: Config,
   log: Logger,
   database: Database,
-  { plugins: list = plugins, migrations }: ServiceParts = {}
+  { plugins: list = plugins, migrations, messagesWaitMs }: ServiceParts = {}
 ): Promise<Service> {
   const parallelism = parallelismOf(undefined, config.databaseConnections)
   const readers = openPool(database, READERS, parallelism.readers)
   const writers = openPool(database, WRITERS, parallelism.writers)
   const sql = createSqlAccess(readers, writers)
   const metrics = new Metrics()
-  metrics.watch(
-    'spoor_pool_waiting',
-    'Work that waits for a connection to the database.',
-    () => readers.waiting + writers.waiting
-  )
-  metrics.watch(
-    'spoor_database_bytes',
-    'Size of the database; 0 while it is away.',
-    rarely(() => readDatabaseSize(sql))
-  )
   const ingest = new WritePath(database, { ...config, lanes: parallelism.lanes }, log, metrics)
+  const idle = new IdleTraces({ sql, ingest, log, metrics, afterMs: config.idleCompleteMs })
+  const waiting = new WaitingMessages({ sql, log, metrics, waitMs: messagesWaitMs })
   const keyReaders = openPool(database, KEY_READERS, 1)
+  const identities = createSqlAccess(keyReaders, writers)
+  const visitors = new Visitors({ sql: identities, log, roleOfUnknown: config.authProxy?.role })
   const keys = new KeyRing({
-    sql: createSqlAccess(keyReaders, writers),
+    sql: identities,
     log,
     keyPrefix: config.keyPrefix,
     digestSecret: database.digestSecret ?? ''
   })
   const setup = new Setup(database, config.autoMigrate, log, migrations)
-  const notices = listenForKeyChanges(
-    database,
-    () => keys.forget(),
-    () => setup.lookAgain()
-  )
+  const forget = () => {
+    keys.forget()
+    visitors.forget()
+  }
+  const notices = listenForKeyChanges(database, forget, () => setup.lookAgain())
   const readiness = new Readiness(setup, sql, ingest)
+  watchStore(metrics, { config, database, sql, pools: [readers, writers], setup, readiness })
   const routes = new RouteTable()
   const app: App = {
     config,
@@ -98,16 +104,28 @@ export async function startService(
     sql,
     ingest,
     metrics,
+    cookie: new SessionCookie(config.baseUrl),
+    digestSecret: database.digestSecret,
     routes: routes.routes,
     route: route => routes.add(route as unknown as Route),
     readiness: () => readiness.findObstacles(),
+    instance: () => setup.instance,
+    forget,
     lacks: () => describeShortage(database.limit.shortage)
   }
   const shared = { keys, ingest, log, metrics, notConfigured: () => setup.lacking }
-  const server = new HttpServer({ ...shared, routes, readiness, baseUrl: config.baseUrl })
+  const people = { visitors, cookie: app.cookie, vouching: vouchingOf(config.authProxy) }
+  const trusted = config.trustProxy.length === 0 ? undefined : readNetworks(config.trustProxy)
+  const server = new HttpServer({ ...shared, ...people, routes, readiness, trusted, baseUrl: config.baseUrl })
   let grpc: GrpcServer | undefined
+  const drain = () => {
+    readiness.noteStop()
+    server.drain()
+  }
   const close = once(async () => {
     setup.stop()
+    idle.close()
+    waiting.close()
     await Promise.all([server.close(GRACE_MS), grpc?.close(GRACE_MS)])
     await within(GRACE_MS, ingest.close())
     await Promise.all([notices.close(), keyReaders.end(), readers.end(), writers.end()])
@@ -131,7 +149,7 @@ export async function startService(
     const grpcPort = await listenGrpc()
     const { address, port } = await server.listen(config.host, config.port)
     const host = address.includes(':') ? `[${address}]` : address
-    return { url: `http://${host}:${port}`, host: address, port, grpcPort, app, close }
+    return { url: `http://${host}:${port}`, host: address, port, grpcPort, app, drain, close }
   } catch (error) {
     await close()
     throw error
@@ -141,26 +159,6 @@ export async function startService(
 function openPool({ connect, limit }: Database, options: ConnectOptions, size: number): Pool {
   const { statementTimeoutMs } = options
   return new Pool(onClose => connect({ ...options, onClose }), { size, statementTimeoutMs, limit })
-}
-
-/** The size of the database is measured no more often than this, because PostgreSQL looks at every file for it. */
-const SIZE_INTERVAL_MS = 60_000
-
-/** Reads a value, and gives it again for SIZE_INTERVAL_MS. */
-function rarely<T>(read: () => Promise<T>): () => Promise<T> {
-  let value: Promise<T> | undefined
-  let readAt = 0
-  return () => {
-    if (value === undefined || performance.now() - readAt > SIZE_INTERVAL_MS) {
-      value = read()
-      readAt = performance.now()
-    }
-    return value
-  }
-}
-
-async function readDatabaseSize(access: SqlAccess): Promise<number | undefined> {
-  return access.read(measureDatabase).catch(() => undefined)
 }
 
 /** Does the work once. Later calls get the promise of the first. */

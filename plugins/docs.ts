@@ -10,7 +10,12 @@ import { Content, type Reply } from '../lib/http/route.ts'
 import { VERSION } from '../lib/version.ts'
 
 const OWN = new URL('plugins/docs/', import.meta.resolve('#package.json'))
+/** Made by `npm run screenshots`. */
+const PICTURES = new URL('pictures/', OWN)
 const VIEWER = new URL('.', import.meta.resolve('swagger-ui-dist/package.json'))
+
+/** What the guide is put together from. */
+const CHAPTERS = ['guide.html', 'dashboard.html']
 
 const JAVASCRIPT = 'text/javascript; charset=utf-8'
 const CSS = 'text/css; charset=utf-8'
@@ -19,6 +24,13 @@ const ASSETS: readonly { readonly name: string; readonly folder: URL; readonly t
   { name: 'reference.css', folder: OWN, type: CSS },
   { name: 'docs.js', folder: OWN, type: JAVASCRIPT },
   { name: 'icon.svg', folder: OWN, type: 'image/svg+xml' },
+  ...['list', 'failure', 'conversation', 'phone'].map(name => ({
+    name: `${name}.webp`,
+    folder: PICTURES,
+    type: 'image/webp'
+  })),
+  { name: 'grafana-dashboard.json', folder: OWN, type: 'application/json' },
+  { name: 'alert-rules.yml', folder: OWN, type: 'text/plain; charset=utf-8' },
   { name: 'swagger-ui.css', folder: VIEWER, type: CSS },
   { name: 'swagger-ui-bundle.js', folder: VIEWER, type: JAVASCRIPT }
 ]
@@ -41,7 +53,7 @@ interface Asset {
 const compress = promisify<Uint8Array, Buffer>(gzip)
 
 export default async function docs(app: App) {
-  const guide = await readFile(new URL('guide.html', OWN), 'utf8')
+  const guide = (await Promise.all(CHAPTERS.map(name => readFile(new URL(name, OWN), 'utf8')))).join('')
   const page = (await readFile(new URL('page.html', OWN), 'utf8')).replace('{{guide}}', () => guide)
   app.route({
     method: 'GET',

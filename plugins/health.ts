@@ -1,6 +1,7 @@
 /** For whatever supervises the process: is it alive, and would it accept a write, and what does it lack? */
 import Type from 'typebox'
 import type { App } from '../lib/app.ts'
+import { VERSION } from '../lib/version.ts'
 
 const Health = Type.Object({ ok: Type.Boolean() }, { additionalProperties: false })
 const Readiness = Type.Object(
@@ -9,6 +10,10 @@ const Readiness = Type.Object(
     reasons: Type.Array(Type.String()),
     lacks: Type.Optional(
       Type.Array(Type.String(), { description: 'What the process goes on without; absent where it lacks nothing.' })
+    ),
+    version: Type.String({ description: 'The version of spoor.' }),
+    instance: Type.Optional(
+      Type.String({ description: 'The same for all servers of a database; absent until the database has answered.' })
     )
   },
   { additionalProperties: false }
@@ -34,7 +39,14 @@ export default function health(app: App) {
       const reasons = await app.readiness()
       const ready = reasons.length === 0
       const lacks = app.lacks()
-      const body = { ready, reasons, ...(lacks.length > 0 && { lacks }) }
+      const instance = app.instance()
+      const body = {
+        ready,
+        reasons,
+        ...(lacks.length > 0 && { lacks }),
+        version: VERSION,
+        ...(instance !== undefined && { instance })
+      }
       return { status: ready ? 200 : 503, body }
     }
   })

@@ -1,5 +1,6 @@
-/** All resources of the API, in the order of the OpenAPI document. Start reading here. */
+/** All resources of the API, in the order of the OpenAPI document, and the dashboard. Start reading here. */
 import type { Plugin } from '../lib/app.ts'
+import dashboard from './dashboard/index.ts'
 import docs from './docs.ts'
 import health from './health.ts'
 import key from './key.ts'
@@ -22,6 +23,7 @@ export const plugins: readonly Plugin[] = [
   scores,
   mcp,
   docs,
+  dashboard,
   health,
   metrics
 ]

@@ -3,7 +3,7 @@ import { describeProject } from '../lib/admin/projects.ts'
 import type { App } from '../lib/app.ts'
 import { found } from '../lib/http/refuse.ts'
 import { Project } from '../lib/schema/output.ts'
-import { readProject } from '../lib/store/projects.ts'
+import { readProject } from '../lib/store/projects/projects.ts'
 
 export default function project(app: App): void {
   app.route({

@@ -1,8 +1,9 @@
 /** Scores, which are verdicts given to a trace after its run. They can be added and deleted, but not changed. */
 import type { App } from '../lib/app.ts'
+import type { Client } from '../lib/database/pooled/cancellation.ts'
 import { readCursor, readTime, renderCursor } from '../lib/http/paging.ts'
 import { checkTexts, found } from '../lib/http/refuse.ts'
-import { JsonText } from '../lib/http/route.ts'
+import { JsonText, type Reply } from '../lib/http/route.ts'
 import { ScoreInput } from '../lib/schema/input.ts'
 import { ScoreAdded, ScoreDeleted, ScoreList, TraceScoreList } from '../lib/schema/output.ts'
 import { pageSizeOf, ScoreListQuery } from '../lib/schema/query.ts'
@@ -56,8 +57,10 @@ export default function scores(app: App): void {
     replies: { 200: ScoreDeleted },
     errors: ['quota_exhausted'],
     async handler({ key, traceId, scoreId }) {
+      const { projectId, keyId } = key
+      const act = { by: null, action: 'score.delete', projectId, detail: { traceId, scoreId, keyId } } as const
       const deleted = await app.sql.write((sql, attempts) =>
-        deleteScore(sql, key.projectId, traceId, scoreId, attempts)
+        deleteScore(sql, projectId, traceId, scoreId, attempts, act)
       )
       found(deleted, 'score on this trace')
       return { body: { ok: true, traceId, scoreId } }
@@ -75,18 +78,25 @@ export default function scores(app: App): void {
       'empty before the last, so go on until nextCursor is null.',
     query: ScoreListQuery,
     replies: { 200: ScoreList },
-    async handler(request) {
-      const { key, query } = request
-      const asked = readScoreQuery(query)
-      const page = await app.sql.read(sql => listScores(sql, key.projectId, asked), request)
-      const cursor = renderCursor(SCORE_ORDER, page.next)
-      return { body: new JsonText(`{"scores":${page.scores},"nextCursor":${cursor},"pageSize":${asked.limit}}`) }
-    }
+    handler: request => answerScoreList(app, request.key.projectId, request.query, request)
   })
 }
 
+/** The answer to a query; the dashboard gives the same one. */
+export async function answerScoreList(
+  app: App,
+  projectId: number,
+  query: ScoreListQuery,
+  client: Client
+): Promise<Reply> {
+  const asked = readScoreQuery(query)
+  const page = await app.sql.read(sql => listScores(sql, projectId, asked), client)
+  const cursor = renderCursor(SCORE_ORDER, page.next)
+  return { body: new JsonText(`{"scores":${page.scores},"nextCursor":${cursor},"pageSize":${asked.limit}}`) }
+}
+
 /** Reads a score, and checks the rules that its schema cannot express. */
-function readScore({ name, dataType, value, comment, spanId }: ScoreInput): NewScore {
+export function readScore({ name, dataType, value, comment, spanId }: ScoreInput): NewScore {
   checkTexts({ value, comment })
   return { name, dataType, value, comment: comment ?? null, spanId: spanId?.toLowerCase() ?? null }
 }

@@ -1,7 +1,7 @@
 /**
- * Test files run in suites, one process for each folder: to load tap, the service and the schemas takes a process
- * seconds, which is more than most files need for their tests. More suites run at once than there are cores (`jobs` in
- * package.json), because much of what is tested is how long somebody waits, and for whom.
+ * Test files run in suites, one process for each folder or a large part of it: to load tap, the service and the schemas
+ * takes a process seconds, which is more than most files need for their tests. More suites run at once than there are cores
+ * (`jobs` in package.json), because much of what is tested is how long somebody waits, and for whom.
  */
 import { existsSync } from 'node:fs'
 import { mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises'
@@ -15,6 +15,15 @@ const TEST_FILE = /\.test\.js$/
 /** What was built of a test that has been moved since stays in `build`, and would be run twice. */
 const isTest = (name: string) => TEST_FILE.test(name) && existsSync(join(SOURCES, name.replace(/js$/, 'ts')))
 
+/** The most bytes of test files in a suite. A run takes as long as its longest suite. */
+const MOST_BYTES = 220_000
+
+interface Suite {
+  readonly name: string
+  bytes: number
+  readonly files: string[]
+}
+
 /**
  * Writes a file to run for each suite, or for those that are wanted; the largest suites come first, so that the last
  * one to end is a small one. Their names begin with their place, because tap runs them by their names.
@@ -22,18 +31,22 @@ const isTest = (name: string) => TEST_FILE.test(name) && existsSync(join(SOURCES
 export async function writeSuites(wanted: readonly string[] = []): Promise<string[]> {
   await rm(SUITES, { recursive: true, force: true })
   await mkdir(SUITES)
-  const suites = new Map<string, { bytes: number; files: string[] }>()
+  const suites: Suite[] = []
   for (const file of (await readdir(TESTS, { recursive: true })).filter(isTest).sort()) {
     const [name = ''] = dirname(file).split(sep)
-    const suite = suites.get(name) ?? { bytes: 0, files: [] }
-    suite.bytes += (await stat(join(TESTS, file))).size
+    const { size } = await stat(join(TESTS, file))
+    const open = suites.findLast(suite => suite.name === name)
+    const suite = open !== undefined && open.bytes + size <= MOST_BYTES ? open : { name, bytes: 0, files: [] }
+    if (suite !== open) suites.push(suite)
+    suite.bytes += size
     suite.files.push(file)
-    suites.set(name, suite)
   }
-  const chosen = [...suites].filter(([name]) => wanted.length === 0 || wanted.includes(name))
-  const ordered = chosen.sort(([, one], [, other]) => other.bytes - one.bytes)
+  const chosen = suites.filter(({ name }) => wanted.length === 0 || wanted.includes(name))
+  const ordered = chosen.sort((one, other) => other.bytes - one.bytes)
   return Promise.all(
-    ordered.map(([name, { files }], i) => writeSuite(`${i + 1}-${name === '.' ? 'test' : name}`, files))
+    ordered.map(({ name, files }, i) =>
+      writeSuite(`${String(i + 1).padStart(2, '0')}-${name === '.' ? 'test' : name}`, files)
+    )
   )
 }
 

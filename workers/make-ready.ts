@@ -1,12 +1,15 @@
 /** The task of a worker thread: makes a group of bodies ready, by the same function that the main thread uses. */
 import type { Group } from '../lib/threads/body-threads.ts'
 import { makeReady, type ReadyResult } from '../lib/threads/ready.ts'
+import { tellHeap } from '../lib/threads/thread-heaps.ts'
 
 export default function prepareGroup({ operations, environments, hurries, lengths, bytes }: Group): ReadyResult[] {
   let at = 0
-  return operations.map((operation, i) => {
+  const results = operations.map((operation, i) => {
     const body = new Uint8Array(bytes, at, lengths[i])
     at += body.byteLength
     return makeReady({ operation, body, environment: environments[i] ?? null, hurries: hurries[i] === true })
   })
+  tellHeap()
+  return results
 }

@@ -1,14 +1,15 @@
 /**
- * Finds out whom a request acts for. A verified key is remembered for at most REMEMBERED_MS, under a hash of the whole
- * token. Every other token is looked up in the database. Only one lookup is under way at a time, and tokens that
- * arrive meanwhile share the next one, so that a flood of wrong keys makes few queries. Wrong keys are not remembered:
- * whatever is wrong with a token, it goes the same way, takes the same time and gets the same answer.
+ * Finds out whom a request acts for. A verified key is remembered for some seconds, under a hash of the whole token. Every
+ * other token is looked up in the database. Wrong keys are not remembered: whatever is wrong with a token, it goes the same
+ * way, takes the same time and gets the same answer.
  */
 import { hash, timingSafeEqual } from 'node:crypto'
 import type { SqlAccess } from '../database/sql-access.ts'
 import { Refusal } from '../errors.ts'
+import { type Moment, Remembered } from '../limits/remembered.ts'
+import { type Lookup as LookupOf, SharedLookups } from '../limits/shared-lookups.ts'
 import type { Logger } from '../log.ts'
-import { type KeyForAuth, readKeysForAuth, touchKeys } from '../store/keys.ts'
+import { type KeyForAuth, readKeysForAuth, touchKeys } from '../store/projects/keys.ts'
 import { digestSecret, effectiveScopes, parseKey } from './keys.ts'
 import type { Access, Principal } from './principal.ts'
 
@@ -19,8 +20,6 @@ export interface KeyRingOptions {
   readonly log: Logger
 }
 
-const REMEMBERED_MS = 5000
-const MAX_REMEMBERED = 10_000
 /** The most tokens of one lookup. */
 const MAX_BATCH = 1000
 /** lastUsedAt is written no more often than this (specification, section 5). */
@@ -31,28 +30,16 @@ const NO_KEY_ID = ''
 const SECRET_LENGTH = 43
 const DUMMY_DIGEST = Buffer.alloc(32)
 
-interface Remembered {
-  readonly principal: Principal
-  /** In ms of performance.now(). */
-  readonly until: number
-}
-
-interface Lookup {
+interface Lookup extends LookupOf<Principal> {
   readonly tokenHash: string
   readonly keyId: string
   readonly secret: string
-  resolve(principal: Principal | undefined): void
-  reject(error: unknown): void
 }
 
 export class KeyRing {
   readonly #options: KeyRingOptions
-  /** The keys in the order in which they were verified. */
-  readonly #remembered = new Map<string, Remembered>()
-  #waiting: Lookup[] = []
-  #lookingUp = false
-  /** Each `forget` raises it, so that a key that was read before is not remembered afterwards. */
-  #epoch = 0
+  readonly #remembered = new Remembered<Principal>()
+  readonly #lookups = new SharedLookups<Lookup>(MAX_BATCH, batch => this.#answer(batch))
 
   constructor(options: KeyRingOptions) {
     this.#options = options
@@ -65,24 +52,20 @@ export class KeyRing {
   authenticate(authorization: string | undefined, access: Access): Principal | Promise<Principal> {
     const token = bearerToken(authorization)
     const tokenHash = hash('sha256', token, 'base64')
-    const remembered = this.#remembered.get(tokenHash)
-    if (remembered !== undefined && performance.now() < remembered.until) return remembered.principal
-    return this.#verify(token, tokenHash, access)
+    return this.#remembered.get(tokenHash) ?? this.#verify(token, tokenHash, access)
   }
 
   /** Forgets every key: one of them may have changed. */
   forget(): void {
-    this.#epoch++
-    this.#remembered.clear()
+    this.#remembered.forget()
   }
 
   async #verify(token: string, tokenHash: string, access: Access): Promise<Principal> {
     const parts = parseKey(this.#options.keyPrefix, token)
     const { keyId, secret } = parts ?? { keyId: NO_KEY_ID, secret: token.slice(0, SECRET_LENGTH) }
     const found = new Promise<Principal | undefined>((resolve, reject) => {
-      this.#waiting.push({ tokenHash, keyId, secret, resolve, reject })
+      this.#lookups.add({ tokenHash, keyId, secret, resolve, reject })
     })
-    if (!this.#lookingUp) void this.#lookUp()
     const principal = await found.catch(error => {
       // A token without the form of a key is wrong, whatever the database would say.
       if (parts === undefined) return undefined
@@ -92,22 +75,8 @@ export class KeyRing {
     return principal
   }
 
-  async #lookUp(): Promise<void> {
-    this.#lookingUp = true
-    while (this.#waiting.length > 0) {
-      const batch = this.#waiting.splice(0, MAX_BATCH)
-      try {
-        await this.#answer(batch)
-      } catch (error) {
-        for (const lookup of batch) lookup.reject(error)
-      }
-    }
-    this.#lookingUp = false
-  }
-
   async #answer(batch: readonly Lookup[]): Promise<void> {
-    const epoch = this.#epoch
-    const until = performance.now() + REMEMBERED_MS
+    const moment = this.#remembered.now()
     const ids = [...new Set(batch.map(lookup => lookup.keyId))]
     const found = await this.#options.sql.read(sql => readKeysForAuth(sql, ids))
     const rows = new Map(found.map(({ wanted, key }) => [wanted, key]))
@@ -121,16 +90,16 @@ export class KeyRing {
       }
       if (isDue(row!.lastUsedAt)) stale.add(row!.id)
       if (row!.lastUsedAt === null) firstUses.push([lookup, row!])
-      else this.#accept(lookup, row!, until, epoch)
+      else this.#accept(lookup, row!, moment)
     }
-    if (stale.size > 0) void this.#touch([...stale], firstUses, until, epoch)
+    if (stale.size > 0) void this.#touch([...stale], firstUses, moment)
   }
 
   /**
    * Marks keys as used. Only the first request of a key waits for this, so that a key that was used always has a time
    * of its last use.
    */
-  async #touch(ids: string[], firstUses: [Lookup, KeyForAuth][], until: number, epoch: number): Promise<void> {
+  async #touch(ids: string[], firstUses: [Lookup, KeyForAuth][], moment: Moment): Promise<void> {
     const lastUsed = new Map<string, string>()
     try {
       const touched = await this.#options.sql.write(sql => touchKeys(sql, ids))
@@ -141,13 +110,15 @@ export class KeyRing {
     }
     for (const [lookup, row] of firstUses) {
       const lastUsedAt = lastUsed.get(row.id) ?? new Date().toISOString()
-      this.#accept(lookup, { ...row, lastUsedAt }, until, epoch)
+      this.#accept(lookup, { ...row, lastUsedAt }, moment)
     }
   }
 
-  #accept(lookup: Lookup, row: KeyForAuth, until: number, epoch: number): void {
+  #accept(lookup: Lookup, row: KeyForAuth, moment: Moment): void {
     const principal = toPrincipal(row)
-    if (epoch === this.#epoch) this.#remember(lookup.tokenHash, principal, until)
+    const { expiresAt } = principal
+    const leftMs = expiresAt === null ? undefined : Date.parse(expiresAt) - Date.now()
+    this.#remembered.add(lookup.tokenHash, principal, moment, leftMs)
     lookup.resolve(principal)
   }
 
@@ -160,18 +131,6 @@ export class KeyRing {
     const isSame = timingSafeEqual(given, row?.digest ?? DUMMY_DIGEST)
     return isSame && row !== undefined && row.id === keyId && row.revokedAt === null && !isPast(row.expiresAt)
   }
-
-  #remember(tokenHash: string, principal: Principal, until: number): void {
-    const { expiresAt } = principal
-    const left = expiresAt === null ? REMEMBERED_MS : Date.parse(expiresAt) - Date.now()
-    this.#remembered.delete(tokenHash)
-    this.#remembered.set(tokenHash, { principal, until: Math.min(until, performance.now() + left) })
-    if (this.#remembered.size <= MAX_REMEMBERED) return
-    for (const oldest of this.#remembered.keys()) {
-      this.#remembered.delete(oldest)
-      return
-    }
-  }
 }
 
 /** The token behind the scheme `Bearer`, which can be in any letter case; empty if there is none. */
@@ -182,6 +141,7 @@ function bearerToken(authorization = ''): string {
 function toPrincipal(row: KeyForAuth): Principal {
   return {
     keyId: row.id,
+    label: row.label,
     projectId: row.projectId,
     scopes: effectiveScopes(row.scopes),
     environment: row.environment,

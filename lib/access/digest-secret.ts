@@ -7,7 +7,12 @@
 import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto'
 import { promisify } from 'node:util'
 import type { Sql } from 'postgres'
-import { type Fingerprint, insertFingerprint, readFingerprint, replaceFingerprint } from '../store/digest-secret.ts'
+import {
+  type Fingerprint,
+  insertFingerprint,
+  readFingerprint,
+  replaceFingerprint
+} from '../store/projects/digest-secret.ts'
 
 /** The message for an operator whose KEY_DIGEST_SECRET is not the one that the keys were made with. */
 export const OTHER_SECRET =
@@ -40,7 +45,8 @@ export async function replaceSecret(sql: Sql, secret: string): Promise<number> {
   return replaceFingerprint(sql, await makeFingerprint(secret))
 }
 
-async function matches({ salt, fingerprint }: Fingerprint, secret: string): Promise<boolean> {
+/** Whether a fingerprint is of this secret. */
+export async function matches({ salt, fingerprint }: Fingerprint, secret: string): Promise<boolean> {
   return timingSafeEqual(await stretch(secret, salt), fingerprint)
 }
 

@@ -4,6 +4,8 @@ import type { Scope } from './keys.ts'
 /** Whom a request acts for, as its API key says. */
 export interface Principal {
   readonly keyId: string
+  /** What the key is called; may be empty. */
+  readonly label: string
   readonly projectId: number
   readonly scopes: readonly Scope[]
   /** The environment label that is stored with what the key records; null for unassigned. */

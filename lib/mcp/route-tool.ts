@@ -8,7 +8,7 @@ import type { Scope } from '../access/keys.ts'
 import { Refusal } from '../errors.ts'
 import { readPathId } from '../http/path-id.ts'
 import { queryCheck } from '../http/query.ts'
-import { JsonText, type RequestOf, type Route } from '../http/route.ts'
+import { JsonText, NOBODY, type RequestOf, type Route } from '../http/route.ts'
 import type { Ingest } from '../ingest/ingest.ts'
 import { FairGate } from '../limits/fair-gate.ts'
 import { checker } from '../schema/check.ts'
@@ -171,6 +171,7 @@ function restReader({ query, body }: Route): (call: ToolCall, others: readonly s
 function contextOf(request: RequestOf<unknown>) {
   const { requestId, key, headers } = request
   return {
+    ...NOBODY,
     requestId,
     key,
     headers,

@@ -13,14 +13,22 @@ export interface Examples {
 
 export const REQUEST_ID = '9f86d081884c7d6500000042'
 
-const TRACE_ID = '4bf92f3577b34da6a3ce929d0e0e4736'
+/** The README, the guide and these have traces of different ids, so that all can be sent to one server. */
+export const TRACE_ID = '2f9b6c1e7a4d43f0b8e5d6a1c3f70948'
 const MINIMAL_ID = '7d1c5f0e9b2a48c6a1f3d8e4b6709c25'
 const STREAMED_ID = '0af7651916cd43dd8448eb211c80319c'
 const LLM_SPAN_ID = '00f067aa0ba902b7'
 const TOOL_SPAN_ID = 'b7ad6b7169203331'
-const SCORE_ID = '53995c3f42cd8ad8'
+export const SCORE_ID = '53995c3f42cd8ad8'
 const PROJECT_ID = '1'
 const CURSOR = 'bjoxNzYzNzIzNTIyNTAwMDAwOjQy'
+
+/** The ids of traces in paths, where that is not TRACE_ID: what is done there would stand in the way of the others. */
+export const PATH_TRACE_IDS: Readonly<Record<string, string>> = {
+  appendSpans: STREAMED_ID,
+  endTrace: STREAMED_ID,
+  deleteTrace: MINIMAL_ID
+}
 
 const minimal: IngestBody = {
   schemaVersion: 1,
@@ -133,6 +141,26 @@ const exported = {
                 { key: 'gen_ai.response.model', value: { stringValue: 'claude-sonnet-4-5' } },
                 { key: 'gen_ai.usage.input_tokens', value: { intValue: '612' } }
               ]
+            }
+          ]
+        }
+      ]
+    }
+  ]
+}
+
+const logs = {
+  resourceLogs: [
+    {
+      scopeLogs: [
+        {
+          logRecords: [
+            {
+              traceId: '5b8efff798038103d269b633813fc60c',
+              spanId: 'eee19b7ec3c1b174',
+              timeUnixNano: '1795259521000000000',
+              eventName: 'gen_ai.user.message',
+              body: { kvlistValue: { values: [{ key: 'content', value: { stringValue: 'Where is my order?' } }] } }
             }
           ]
         }
@@ -256,13 +284,23 @@ export const EXAMPLES: Readonly<Record<string, Examples>> = {
   recordOtlp: {
     body: { export: exported },
     replies: {
-      200: { partialSuccess: { rejectedSpans: '1', errorMessage: 'a span of more than 768000 bytes was refused' } }
+      200: {
+        partialSuccess: {
+          rejectedSpans: '1',
+          errorMessage: '1 refused: spans beyond the 200 that a trace can have (such as b7ad6b7169203331)'
+        }
+      }
     }
   },
-  acceptOtlpLogs: {
-    body: { logs: { resourceLogs: [] } },
+  recordOtlpLogs: {
+    body: { logs },
     replies: {
-      200: { partialSuccess: { rejectedLogRecords: '2', errorMessage: '2 left out: messages in log records …' } }
+      200: {
+        partialSuccess: {
+          rejectedLogRecords: '2',
+          errorMessage: '2 refused: messages must have the ids of a trace and a span'
+        }
+      }
     }
   },
   acceptOtlpMetrics: { body: { metrics: { resourceMetrics: [] } }, replies: { 200: {} } },

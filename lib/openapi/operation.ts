@@ -3,7 +3,7 @@ import type { Route } from '../http/route.ts'
 import { MAX_BODY_BYTES } from '../schema/input.ts'
 import type { Components, Json } from './components.ts'
 import { errorResponses } from './errors.ts'
-import { EXAMPLES } from './examples.ts'
+import { EXAMPLES, PATH_TRACE_IDS, SCORE_ID, TRACE_ID } from './examples.ts'
 import { replyHeaders } from './headers.ts'
 
 /** The groups of the docs page, in order. An operation belongs to the first group whose expression matches its path. */
@@ -25,8 +25,8 @@ export const TAGS = [
 const STATUS_WORDS: Readonly<Record<number, string>> = { 200: 'Done.', 201: 'Stored.' }
 
 const PATH_PARAMETERS: Readonly<Record<string, Json>> = {
-  traceId: pathId(32, 'The id of a trace in the project of the key', '4bf92f3577b34da6a3ce929d0e0e4736'),
-  scoreId: pathId(16, 'The id of a score on this trace', '53995c3f42cd8ad8')
+  traceId: pathId(32, 'The id of a trace in the project of the key', TRACE_ID),
+  scoreId: pathId(16, 'The id of a score on this trace', SCORE_ID)
 }
 
 /** `/traces/:traceId` as `/traces/{traceId}`. */
@@ -38,7 +38,7 @@ export function describeOperation(route: Route, components: Components): Json {
   const { operation, access, path, summary, description, errors: _, body, query } = route
   const isPublic = access === 'public'
   const scope = isPublic || access === 'key' ? undefined : `Needs the scope \`${access}\`.`
-  const parameters = [...pathParameters(path, components), ...queryParameters(query, components)]
+  const parameters = [...pathParameters(route, components), ...queryParameters(query, components)]
   return {
     operationId: operation,
     tags: [TAGS.find(tag => tag.paths.test(path))?.name],
@@ -61,10 +61,12 @@ function pathId(length: number, what: string, example: string): Json {
   }
 }
 
-function pathParameters(path: string, components: Components): Json[] {
-  return [...path.matchAll(/:(\w+)/g)].map(([, name = '']) => ({
-    ...components.add('parameters', name, { name, ...PATH_PARAMETERS[name] })
-  }))
+function pathParameters({ path, operation = '' }: Route, components: Components): Json[] {
+  return [...path.matchAll(/:(\w+)/g)].map(([, name = '']) => {
+    const parameter = { name, ...PATH_PARAMETERS[name] }
+    const example = name === 'traceId' ? PATH_TRACE_IDS[operation] : undefined
+    return example === undefined ? { ...components.add('parameters', name, parameter) } : { ...parameter, example }
+  })
 }
 
 function queryParameters(query: Route['query'], components: Components): Json[] {

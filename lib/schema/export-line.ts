@@ -39,6 +39,16 @@ const ExportedScore = closed({
 })
 export type ExportedScore = Static<typeof ExportedScore>
 
+const Messages = Type.Union([Type.Array(Type.Unknown(), { minItems: 1 }), Type.Null()])
+const ExportedMessages = closed({
+  spanId: SpanId,
+  micros: Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }),
+  place: Type.Integer({ minimum: 0, maximum: 2 ** 31 - 1 }),
+  digest: Type.String({ pattern: '^[0-9a-f]{32}$' }),
+  input: Messages,
+  output: Messages
+})
+
 export const ExportLine = closed({
   trace: ExportedTrace,
   spans: Type.Optional(Type.Array(Type.Object({}), { maxItems: MAX_SPANS })),
@@ -54,7 +64,9 @@ export const ExportLine = closed({
       /** The hash of the end body, if the trace was streamed. */
       endHash: Type.Optional(Hash),
       /** The ranks of the trace's fields, if OpenTelemetry recorded it (lib/trace/states/gathered.ts). */
-      ranks: Type.Optional(Type.Object({}))
+      ranks: Type.Optional(Type.Object({})),
+      /** Messages that came apart from their spans, as log records (lib/trace/span-messages.ts). */
+      messages: Type.Optional(Type.Array(ExportedMessages))
     })
   )
 })

@@ -16,6 +16,8 @@ export const MAX_TAG = 64
 export const MAX_SCORES = 100
 /** The most bytes of a request body, decoded. */
 export const MAX_BODY_BYTES = 2_097_152
+/** Bodies of more bytes, decoded, are read and made ready few at a time. Only exports in OTLP may have as many. */
+export const LARGE_BODY_BYTES = 8 * 1024 * 1024
 /** The most bytes of one stored document: a trace without its spans, or one span. */
 export const MAX_DOCUMENT_BYTES = 768_000
 /** The most levels of nesting in a body. The outermost object is level 1. */

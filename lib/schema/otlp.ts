@@ -5,16 +5,24 @@
 import Type from 'typebox'
 
 /**
- * The most bytes of an OTLP body, decoded. A full batch of an exporter (512 spans) with prompts exceeds
- * MAX_BODY_BYTES.
+ * The most bytes of an export of spans, decoded. An exporter sends up to 512 spans at once, whatever is in them, and drops
+ * all of them if they are too much.
  */
-export const MAX_EXPORT_BYTES = 8 * 1024 * 1024
+export const MAX_EXPORT_BYTES = 64 * 1024 * 1024
+/** The most bytes of other OTLP bodies, and of a message of gRPC, which does not say beforehand how long it is. */
+export const MAX_MESSAGE_BYTES = 8 * 1024 * 1024
 
 /**
  * The most parts of an export: spans, events, links, attributes and values together. An empty part takes two bytes on
  * the wire, and a hundred times as much in memory. A full batch of an exporter has a tenth of this.
  */
 export const MAX_EXPORT_PARTS = 500_000
+
+/**
+ * The most values of a large export in JSON, which are counted before it is parsed. A span of ten attributes has 21 parts
+ * and about 55 values, so that most exports reach MAX_EXPORT_PARTS first.
+ */
+export const MAX_EXPORT_VALUES = 4 * MAX_EXPORT_PARTS
 
 /**
  * The most characters that describe the processes and libraries of an export. They are counted for each span, because
@@ -67,9 +75,9 @@ export const LogsReply = Type.Object(
       Type.Object(
         {
           rejectedLogRecords: Type.Optional(Type.String({ description: 'How many, as decimal text.' })),
-          errorMessage: Type.Optional(Type.String({ description: 'Why, and what to set.' }))
+          errorMessage: Type.Optional(Type.String({ description: 'Why.' }))
         },
-        { description: 'Only where records carried messages of model calls. Sending them again changes nothing.' }
+        { description: 'Only where messages of model calls name no span. Sending them again changes nothing.' }
       )
     )
   },

@@ -1,6 +1,6 @@
 /**
- * Chooses where a body is made ready: a small one on the main thread at once, any other on a worker thread. Bodies that
- * arrive together go to a thread in one message, because a message costs about the same however many bodies are in it.
+ * Chooses where a body is made ready: a small one on the main thread at once, a large one on a thread where others do not
+ * wait behind it, and any other on a worker thread. Bodies that arrive together go to a thread in one message, because a message costs about the same however many bodies are in it.
  */
 import { once } from 'node:events'
 import type { Worker } from 'node:worker_threads'
@@ -8,7 +8,9 @@ import { Piscina } from 'piscina'
 import { Refusal } from '../errors.ts'
 import type { Logger } from '../log.ts'
 import { moved, threadBytes } from '../rows/thread-bytes.ts'
+import { LARGE_BODY_BYTES } from '../schema/input.ts'
 import { makeReady, type Ready, type ReadyResult, type ReadyTask, type TaskName } from './ready.ts'
+import { makeHeaps, readHeap } from './thread-heaps.ts'
 
 /**
  * Bodies up to this size are made ready on the main thread: for so little work the way to another thread does not pay
@@ -47,11 +49,15 @@ interface Waiting {
 
 export class BodyThreads {
   readonly #pool: Piscina<Group, ReadyResult[]>
-  /** A thread that gets one body at a time: it tries the bodies of a group again that a thread has died with. */
+  /**
+   * A thread that gets one body at a time: large ones, and those of a group that a thread has died with, which are tried
+   * again.
+   */
   readonly #alone: Piscina<Group, ReadyResult[]>
   #lastAlone: Promise<unknown> = Promise.resolve()
   /** The ids of threads that have loaded their code. */
   readonly #loaded = new Set<number>()
+  readonly #heaps = makeHeaps()
   #group: Waiting[] = []
   #groupBytes = 0
 
@@ -59,6 +65,7 @@ export class BodyThreads {
   constructor(workers: number, log: Logger, heapMiB = HEAP_MIB) {
     const each = {
       filename: new URL('../../workers/make-ready.js', import.meta.url).href,
+      workerData: this.#heaps,
       resourceLimits: { maxOldGenerationSizeMb: heapMiB },
       // A thread starts when there is a body for it: the start costs much CPU, and many services never need a thread.
       minThreads: 0,
@@ -85,9 +92,21 @@ export class BodyThreads {
 
   /** Makes a body ready: prepares it and renders its rows. Throws a Refusal if the body is not valid. */
   async makeReady(task: ReadyTask): Promise<Ready> {
-    const result = task.body.byteLength <= INLINE_BYTES ? makeReady(task) : await this.#join(task)
+    const { byteLength } = task.body
+    const result =
+      byteLength <= INLINE_BYTES
+        ? makeReady(task)
+        : byteLength > LARGE_BODY_BYTES
+          ? await new Promise<ReadyResult>((resolve, reject) => this.#prepareAlone({ task, resolve, reject }))
+          : await this.#join(task)
     if ('refusal' in result) throw new Refusal(result.refusal.code, result.refusal.message)
     return result.ready
+  }
+
+  /** How many bytes of its heap each thread uses, as it last said. */
+  get heaps(): readonly number[] {
+    const threads = [...this.#pool.threads, ...this.#alone.threads]
+    return threads.map(({ threadId }) => readHeap(this.#heaps, threadId))
   }
 
   /** Puts a body into the group that goes next. */

@@ -1,9 +1,10 @@
 /**
  * Has bodies made ready in turns of the projects that they are of, so that what one project sends waits behind itself.
- * A body that needs no thread waits for none.
+ * A body that needs no thread waits for none, and a large one goes to a thread of its own.
  */
 import { FairGate } from '../limits/fair-gate.ts'
 import type { Logger } from '../log.ts'
+import { LARGE_BODY_BYTES } from '../schema/input.ts'
 import { BodyThreads, INLINE_BYTES } from './body-threads.ts'
 import type { Ready, ReadyTask } from './ready.ts'
 
@@ -26,13 +27,18 @@ export class FairThreads {
   /** Makes a body ready as BodyThreads does, when it is the project's turn. */
   async makeReady(task: ReadyTask, projectId: number): Promise<Ready> {
     const { byteLength } = task.body
-    if (byteLength <= INLINE_BYTES) return this.#threads.makeReady(task)
+    if (byteLength <= INLINE_BYTES || byteLength > LARGE_BODY_BYTES) return this.#threads.makeReady(task)
     await this.#turns.enter(projectId, byteLength)
     try {
       return await this.#threads.makeReady(task)
     } finally {
       this.#turns.leave(byteLength)
     }
+  }
+
+  /** How many bytes of its heap each thread uses. */
+  get heaps(): readonly number[] {
+    return this.#threads.heaps
   }
 
   close(): Promise<void> {

@@ -6,7 +6,7 @@
 import { Refusal } from '../errors.ts'
 import { type LargeMessage, readLargeMessage } from '../mcp/message.ts'
 import { traceView } from '../mcp/trace-view.ts'
-import { countRecords, type RecordCount } from '../otlp/logs/count-records.ts'
+import { type Logs, readLogs } from '../otlp/logs/messages.ts'
 import { checker } from '../schema/check.ts'
 import { MetadataPatch, ScoreInput } from '../schema/input.ts'
 import { readBody } from '../trace/body.ts'
@@ -22,9 +22,9 @@ export interface Parsed {
   score: ScoreInput
   /** From two texts (`textsOf`), the stored metadata and the patch: the merged metadata. */
   merge: Merged
-  /** From an export of log records in OTLP: how many there are. */
-  'logs-json': RecordCount
-  'logs-protobuf': RecordCount
+  /** From an export of log records in OTLP: the messages in it. */
+  'logs-json': Logs
+  'logs-protobuf': Logs
   /** From a message of the Model Context Protocol. */
   message: LargeMessage
   /** From two texts, the options of the tool get_trace and the answer of the operation getTrace: the tool's answer. */
@@ -47,8 +47,8 @@ const PARSERS: { readonly [name in ParsedName]: (body: Uint8Array) => Parsed[nam
     return value
   },
   merge: body => mergeMetadata(...splitTexts(body)),
-  'logs-json': body => countRecords(body, 'json'),
-  'logs-protobuf': body => countRecords(body, 'protobuf'),
+  'logs-json': body => readLogs(body, 'json'),
+  'logs-protobuf': body => readLogs(body, 'protobuf'),
   message: readLargeMessage,
   view(body) {
     const [options, answer] = splitTexts(body)

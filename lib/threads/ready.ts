@@ -3,7 +3,7 @@
  * export get the rows of all their spans here. Which of these rows are written is decided later, when the stored state
  * is known.
  */
-import { type ErrorCode, Refusal } from '../errors.ts'
+import { Refusal, type RefusalCode } from '../errors.ts'
 import type { MappedSpan } from '../otlp/map-span.ts'
 import { type Export, readExport, readPortion } from '../otlp/read-export.ts'
 import { estimatedBytes, type NewTrace } from '../rows/column-values.ts'
@@ -13,9 +13,10 @@ import { prepare } from '../trace/prepare.ts'
 import { type PreparedSpan, type PreparedTrace, type SpanHead, shortHash } from '../trace/prepared.ts'
 import { prepareRestore } from '../trace/restore.ts'
 import { type Append, type End, oversizeMessage } from '../trace/states/decide.ts'
-import { decideExport, type SpanRefusal } from '../trace/states/decide-export.ts'
+import { decideExport } from '../trace/states/decide-export.ts'
 import type { RestoredHead } from '../trace/states/decide-restore.ts'
 import type { GatheredSpan, Growth } from '../trace/states/gathered.ts'
+import type { SpanRefusal } from '../trace/states/span-refusals.ts'
 import { type StartedState, startedState } from '../trace/states/state-after.ts'
 import { isParsedName, type Parsed, type ParsedName, parse } from './parsing.ts'
 
@@ -93,7 +94,7 @@ export interface ReadyValue {
 export type Ready = ReadyRecord | ReadyAppend | ReadyEnd | ReadyExport | ReadyValue
 
 /** A refusal travels as a value, because an error loses its code on the way from thread to thread. */
-export type ReadyResult = { readonly ready: Ready } | { readonly refusal: { code: ErrorCode; message: string } }
+export type ReadyResult = { readonly ready: Ready } | { readonly refusal: { code: RefusalCode; message: string } }
 
 /** Makes one body ready. Throws nothing but faults of the server: a body that is not valid gives a refusal. */
 export function makeReady(task: ReadyTask): ReadyResult {

@@ -14,7 +14,9 @@ export default function (app: App): void {
     replies: { 200: TraceDeleted },
     errors: ['quota_exhausted'],
     async handler({ key, traceId }) {
-      found(await app.sql.write((sql, attempts) => deleteTrace(sql, key.projectId, traceId, attempts)))
+      const { projectId, keyId } = key
+      const act = { by: null, action: 'trace.delete', projectId, detail: { traceId, keyId } } as const
+      found(await app.sql.write((sql, attempts) => deleteTrace(sql, projectId, traceId, attempts, act)))
       return { body: { ok: true, traceId } }
     }
   })

@@ -1,7 +1,8 @@
 import type { App } from '../../lib/app.ts'
+import type { Client } from '../../lib/database/pooled/cancellation.ts'
 import { readCursor, readTime, renderCursor } from '../../lib/http/paging.ts'
 import { checkTexts, refuseField } from '../../lib/http/refuse.ts'
-import { JsonText } from '../../lib/http/route.ts'
+import { JsonText, type Reply } from '../../lib/http/route.ts'
 import { TraceList } from '../../lib/schema/output.ts'
 import { pageSizeOf, TraceListQuery } from '../../lib/schema/query.ts'
 import { TRACE_ORDERS } from '../../lib/store/lists/order.ts'
@@ -22,15 +23,22 @@ export default function (app: App): void {
     query: TraceListQuery,
     replies: { 200: TraceList },
     links: { getTrace: { traceId: '/traces/0/id' } },
-    async handler(request) {
-      const { key, query } = request
-      const asked = readTraceQuery(query)
-      const order = TRACE_ORDERS[asked.sort]
-      const page = await app.sql.read(sql => listTraces(sql, key.projectId, asked), request)
-      const cursors = `"nextCursor":${renderCursor(order, page.next)},"prevCursor":${renderCursor(order, page.previous)}`
-      return { body: new JsonText(`{"traces":${page.traces},${cursors},"pageSize":${asked.limit}}`) }
-    }
+    handler: request => answerTraceList(app, request.key.projectId, request.query, request)
   })
+}
+
+/** The answer to a query; the dashboard gives the same one. */
+export async function answerTraceList(
+  app: App,
+  projectId: number,
+  query: TraceListQuery,
+  client: Client
+): Promise<Reply> {
+  const asked = readTraceQuery(query)
+  const order = TRACE_ORDERS[asked.sort]
+  const page = await app.sql.read(sql => listTraces(sql, projectId, asked), client)
+  const cursors = `"nextCursor":${renderCursor(order, page.next)},"prevCursor":${renderCursor(order, page.previous)}`
+  return { body: new JsonText(`{"traces":${page.traces},${cursors},"pageSize":${asked.limit}}`) }
 }
 
 /** Reads the parameters, and checks the rules that their schema cannot express. */

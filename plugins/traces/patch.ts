@@ -1,6 +1,6 @@
 import type { App } from '../../lib/app.ts'
 import { found } from '../../lib/http/refuse.ts'
-import { JsonText } from '../../lib/http/route.ts'
+import { JsonText, type Reply, type RequestOf } from '../../lib/http/route.ts'
 import { MetadataPatch } from '../../lib/schema/input.ts'
 import { MetadataPatched } from '../../lib/schema/output.ts'
 import { type Merge, patchMetadata } from '../../lib/store/metadata.ts'
@@ -20,15 +20,21 @@ export default function (app: App): void {
     takesBody: true,
     replies: { 200: MetadataPatched },
     errors: ['invalid_request', 'payload_too_large', 'quota_exhausted'],
-    async handler({ key, traceId, payload, requestId }) {
-      const { projectId } = key
-      const merge: Merge = (stored, patch) => app.ingest.parse('merge', textsOf(stored ?? '{}', patch), projectId)
-      const patch = await app.ingest.parse('patch', payload, projectId)
-      const { metadata, changed } = found(
-        await app.sql.write((sql, attempts) => patchMetadata(sql, projectId, traceId, patch, attempts, merge))
-      )
-      const merged = `"metadata":${metadata},"changed":${changed}`
-      return { body: new JsonText(`{"ok":true,"traceId":"${traceId}",${merged},"requestId":"${requestId}"}`) }
-    }
+    handler: request => answerMetadataPatch(app, request.key.projectId, request)
   })
+}
+
+/** The answer to a patch; the dashboard gives the same one. */
+export async function answerMetadataPatch(
+  app: App,
+  projectId: number,
+  { traceId, payload, requestId }: Pick<RequestOf<unknown>, 'traceId' | 'payload' | 'requestId'>
+): Promise<Reply> {
+  const merge: Merge = (stored, patch) => app.ingest.parse('merge', textsOf(stored ?? '{}', patch), projectId)
+  const patch = await app.ingest.parse('patch', payload, projectId)
+  const { metadata, changed } = found(
+    await app.sql.write((sql, attempts) => patchMetadata(sql, projectId, traceId, patch, attempts, merge))
+  )
+  const merged = `"metadata":${metadata},"changed":${changed}`
+  return { body: new JsonText(`{"ok":true,"traceId":"${traceId}",${merged},"requestId":"${requestId}"}`) }
 }

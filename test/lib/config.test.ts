@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
 import t from 'tap'
-import { readConfig } from '../../lib/config.ts'
+import { readConfig, VARIABLES } from '../../lib/config.ts'
 import { parallelismOf } from '../../lib/limits/parallelism.ts'
 
 t.test('has a default for everything', t => {
@@ -17,14 +17,50 @@ t.test('has a default for everything', t => {
     keyDigestSecret: undefined,
     trialTraces: undefined,
     storageLimitBytes: 10 * 1024 ** 3,
+    idleCompleteMs: 600_000,
     workers: Math.max(1, availableParallelism() - 1),
     processes: 1,
     databaseConnections: parallelismOf().connections,
     allowedOrigins: [],
+    dashboard: true,
+    authProxy: undefined,
     logLevel: 'info',
-    autoMigrate: true
+    logFormat: undefined,
+    logRequests: 'all',
+    trustProxy: [],
+    autoMigrate: true,
+    shutdownGraceMs: 3000
   })
+  t.equal(readConfig({ OTLP_IDLE_COMPLETE: 'off' }).idleCompleteMs, undefined)
   t.strictSame(readConfig({ PORT: '', DATABASE_URL: '  ', BASE_URL: '' }), readConfig({}), 'empty is unset')
+  t.end()
+})
+
+t.test('a proxy that signs people in is named with the addresses that it comes from', t => {
+  const names = { AUTH_PROXY_HEADER: 'X-Forwarded-Email', AUTH_PROXY_FROM: '127.0.0.1, 10.0.0.0/8,::1,fd00::/8' }
+  const from = ['127.0.0.1', '10.0.0.0/8', '::1', 'fd00::/8']
+  t.strictSame(readConfig(names).authProxy, {
+    header: 'x-forwarded-email',
+    from,
+    role: undefined,
+    signOutUrl: undefined
+  })
+  const more = { AUTH_PROXY_ROLE: 'viewer', AUTH_PROXY_SIGN_OUT_URL: 'https://id.example.com/out' }
+  t.match(readConfig({ ...names, ...more }).authProxy, { role: 'viewer', signOutUrl: 'https://id.example.com/out' })
+  const both = /AUTH_PROXY_HEADER and AUTH_PROXY_FROM must be set both/
+  t.throws(() => readConfig({ AUTH_PROXY_HEADER: names.AUTH_PROXY_HEADER }), both)
+  t.throws(() => readConfig({ AUTH_PROXY_FROM: names.AUTH_PROXY_FROM }), both)
+  for (const wrong of ['localhost', '10.0.0.0/33', '10.0.0.0/', '10.0.0/8', '::1/129', '1.2.3.4/8/8', '*']) {
+    const read = () => readConfig({ ...names, AUTH_PROXY_FROM: wrong })
+    t.throws(read, { message: /^AUTH_PROXY_FROM must be addresses or networks/ }, wrong)
+  }
+  t.end()
+})
+
+t.test('every variable that is read has its name in the list', t => {
+  const asked = new Set<string>()
+  readConfig(new Proxy({}, { get: (_env, name) => void asked.add(String(name)) }))
+  t.same([...asked].sort(), [...VARIABLES].sort())
   t.end()
 })
 
@@ -38,6 +74,8 @@ t.test('takes every value', t => {
     ['PORT', '0', 'port', 0],
     ['PORT', ' 65535 ', 'port', 65_535],
     ['OTLP_GRPC_PORT', '4317', 'grpcPort', 4317],
+    ['OTLP_IDLE_COMPLETE', '90s', 'idleCompleteMs', 90_000],
+    ['OTLP_IDLE_COMPLETE', '2h', 'idleCompleteMs', 7_200_000],
     ['BASE_URL', 'https://traces.example.com/', 'baseUrl', 'https://traces.example.com'],
     ['BASE_URL', 'http://localhost:8787/spoor//', 'baseUrl', 'http://localhost:8787/spoor'],
     ['KEY_PREFIX', 'my_team-1', 'keyPrefix', undefined],
@@ -49,8 +87,14 @@ t.test('takes every value', t => {
     ['PROCESSES', '2', 'processes', 2],
     ['DATABASE_CONNECTIONS', '5', 'databaseConnections', 5],
     ['ALLOWED_ORIGINS', 'https://a.example.com, http://localhost:3000,', 'allowedOrigins', null],
+    ['DASHBOARD', 'off', 'dashboard', false],
     ['LOG_LEVEL', 'silent', 'logLevel', undefined],
-    ['AUTO_MIGRATE', 'false', 'autoMigrate', false]
+    ['AUTO_MIGRATE', 'false', 'autoMigrate', false],
+    ['LOG_FORMAT', 'text', 'logFormat', undefined],
+    ['LOG_REQUESTS', 'slow', 'logRequests', undefined],
+    ['TRUST_PROXY', '10.0.0.0/8, ::1', 'trustProxy', ['10.0.0.0/8', '::1']],
+    ['SHUTDOWN_GRACE', '0s', 'shutdownGraceMs', 0],
+    ['SHUTDOWN_GRACE', '1m', 'shutdownGraceMs', 60_000]
   ]
   for (const [name, value, field, expected = value] of taken) {
     const config = readConfig({ [name]: value })
@@ -64,6 +108,7 @@ t.test('refuses every bad value in one line that names the variable', t => {
   const refused: [name: string, values: string[]][] = [
     ['DATABASE_URL', ['localhost', 'mysql://localhost/x', 'postgres', '/var/run/postgresql']],
     ['OTLP_GRPC_PORT', ['-1', '65536', 'grpc']],
+    ['OTLP_IDLE_COMPLETE', ['0s', '10', '10 m', '1.5h', '-1m', '1w', 'never', '1234567s']],
     ['PORT', ['-1', '65536', '80.5', '0x50', 'http', '1e3', '99999999999999999999']],
     [
       'BASE_URL',
@@ -77,8 +122,16 @@ t.test('refuses every bad value in one line that names the variable', t => {
     ['PROCESSES', ['0', '257', '1.5']],
     ['DATABASE_CONNECTIONS', ['2', '1001', 'all']],
     ['ALLOWED_ORIGINS', ['*', 'example.com', 'https://example.com/', 'https://example.com/path', 'https://a.com,*']],
+    ['DASHBOARD', ['no', 'false', 'OFF']],
+    ['AUTH_PROXY_HEADER', ['x forwarded', 'x:y']],
+    ['AUTH_PROXY_ROLE', ['owner', 'member']],
+    ['AUTH_PROXY_SIGN_OUT_URL', ['/out', 'javascript:alert(1)']],
     ['LOG_LEVEL', ['loud', 'INFO', 'warning']],
-    ['AUTO_MIGRATE', ['yes', '1', 'TRUE']]
+    ['AUTO_MIGRATE', ['yes', '1', 'TRUE']],
+    ['LOG_FORMAT', ['pretty', 'JSON']],
+    ['LOG_REQUESTS', ['some', 'off']],
+    ['TRUST_PROXY', ['proxy', '10.0.0.0/33']],
+    ['SHUTDOWN_GRACE', ['3', 'off', '11m', '-1s', '1 s']]
   ]
   for (const [name, values] of refused) {
     for (const value of values) {

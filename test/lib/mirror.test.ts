@@ -14,7 +14,9 @@ const DATA: Readonly<Record<string, string>> = {
     'schemas: test/lib/schema/check.test.ts and test/lib/trace/prepare.test.ts try each rule of theirs',
   'lib/schema/output.ts':
     'schemas: test/fixtures/service/openapi-check.ts holds every answer of every test against them',
-  'lib/openapi/examples.ts': 'examples: test/lib/openapi/document.test.ts holds each against the schema of its place'
+  'lib/openapi/examples.ts': 'examples: test/lib/openapi/document.test.ts holds each against the schema of its place',
+  'lib/demo/bookshop.ts': 'traces: test/lib/demo/traces.test.ts holds each against the schemas and its times',
+  'lib/demo/agents.ts': 'traces: test/lib/demo/traces.test.ts holds each against the schemas and its times'
 }
 
 const files = readdirSync(join(ROOT, 'lib'), { recursive: true, encoding: 'utf8' })

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { ingestBody, traceId } from '../fixtures/bodies/bodies.ts'
+import { endBody, ingestBody, span, spansBody, startBody, traceId } from '../fixtures/bodies/bodies.ts'
 import { sendRaw } from '../fixtures/service/raw.ts'
 import { testService } from '../fixtures/service/service.ts'
 import { until } from '../fixtures/until.ts'
@@ -36,10 +36,20 @@ const PROMISED = {
   spoor_http_requests_total: 'counter',
   spoor_http_request_duration_seconds: 'histogram',
   spoor_refusals_total: 'counter',
+  spoor_refused_spans_total: 'counter',
   spoor_log_records_total: 'counter',
+  spoor_idle_completed_total: 'counter',
   spoor_pending_writes: 'gauge',
   spoor_pending_write_bytes: 'gauge',
   spoor_unread_bytes: 'gauge',
+  spoor_traces_recorded_total: 'counter',
+  spoor_spans_recorded_total: 'counter',
+  spoor_build_info: 'gauge',
+  spoor_ready: 'gauge',
+  spoor_schema_version: 'gauge',
+  spoor_schema_expected_version: 'gauge',
+  spoor_worker_threads: 'gauge',
+  spoor_worker_heap_bytes: 'gauge',
   spoor_batch_operations: 'histogram',
   spoor_batch_duration_seconds: 'histogram',
   spoor_pool_waiting: 'gauge',
@@ -83,6 +93,22 @@ t.test('every metric says what it is, and moves when it should', async t => {
   await call('POST', '/api/v1/traces', { body: ingestBody() })
   t.equal(await value('spoor_batch_duration_seconds_count'), batches + 1)
   t.ok((await value('spoor_batch_duration_seconds_sum')) > 0)
+
+  const body = ingestBody({ input: 'x'.repeat(10_000), spans: [span(), span()] })
+  const stored = (what: string, way: string) => value(`spoor_${what}_recorded_total\\{way="${way}"\\}`)
+  const [traces, spans] = [await stored('traces', 'native'), await stored('spans', 'native')]
+  for (const status of [201, 200]) t.equal((await call('POST', '/api/v1/traces', { body })).status, status)
+  t.equal(await stored('traces', 'native'), traces + 1, 'a resend is none')
+  t.equal(await stored('spans', 'native'), spans + 2)
+  const started = startBody()
+  const path = `/api/v1/traces/${started.trace.id}`
+  await call('POST', '/api/v1/traces', { body: started })
+  await call('POST', `${path}/spans`, { body: spansBody(span(), span()) })
+  await call('POST', `${path}/end`, { body: { ...endBody(), spans: [span()] } })
+  t.equal(await stored('traces', 'native'), traces + 2)
+  t.equal(await stored('spans', 'native'), spans + 5)
+  t.equal(await value('spoor_worker_threads'), 1, 'a body of 10 kB is not made ready on the main thread')
+  t.ok((await value('spoor_worker_heap_bytes')) > 1e6)
 })
 
 t.test('clients cannot add labels: what is unknown shares one', async t => {

@@ -24,6 +24,9 @@ const UNREAD_MS = 20_000
 const UNREAD_MIB = 128
 /** What six answers take while they are made, and what is garbage already. */
 const MAKING_MIB = 256
+/** Passwords that are tried at the same moment, and how many of one network's are looked at in a quarter of an hour. */
+const PASSWORDS = isLong ? 1000 : 100
+const MOST_TRIED = 50
 /** Within this a health route answers whatever else goes on. */
 const QUICK_MS = 1000
 
@@ -111,6 +114,75 @@ t.test('wrong keys leave nothing behind, and cost the database little', async t 
   t.ok(grown < 64, `${grown} MiB`)
   t.ok(made < WRONG_KEYS / 2, `${made} transactions`)
   checkQuick(t, await health())
+})
+
+t.test('wrong sessions leave nothing behind, and cost the database little', async t => {
+  const dispatcher = new Agent({ connections: 64, pipelining: 1 })
+  t.teardown(() => dispatcher.destroy())
+  const transactions = async () =>
+    database.pool.run(async sql => {
+      const [row] = await sql`
+        select pg_stat_clear_snapshot(), xact_commit::int as n from pg_stat_database
+        where datname = current_database()`
+      return row?.n
+    })
+  const statuses = new Set<number>()
+  const flood = async (most: number) => {
+    let sent = 0
+    const clients = Array.from({ length: 64 }, async () => {
+      while (sent++ < most) {
+        const headers = { cookie: `spoor_session=${String(sent).padStart(43, '0')}` }
+        const { statusCode, body } = await request(`${address}/app/api/p/default/traces`, { headers, dispatcher })
+        await body.dump()
+        statuses.add(statusCode)
+      }
+    })
+    await Promise.all(clients)
+  }
+  await flood(WRONG_KEYS / 10)
+  const [before, asked] = [await memory(), await transactions()]
+  await flood(WRONG_KEYS)
+  const [grown, made] = [(await memory()) - before, (await transactions()) - asked]
+  figure('wrong sessions', WRONG_KEYS)
+  figure('memory that they leave taken, MiB', Math.round(grown))
+  figure('transactions of the database for each wrong session', (made / WRONG_KEYS).toFixed(3))
+  t.same([...statuses], [401])
+  t.ok(grown < 64, `${grown} MiB`)
+  t.ok(made < WRONG_KEYS / 2, `${made} transactions`)
+  checkQuick(t, await health())
+})
+
+t.test('a flood of passwords is stopped, takes bounded memory, and nothing from the others', async t => {
+  const dispatcher = new Agent({ connections: PASSWORDS, pipelining: 1 })
+  t.teardown(() => dispatcher.destroy())
+  const before = await memory()
+  const headers = { 'sec-fetch-site': 'same-origin', 'content-type': 'application/json' }
+  const answers = Array.from({ length: PASSWORDS }, async (_, i) => {
+    const body = JSON.stringify({ email: `${i}@example.com`, password: `${i}`.repeat(500) })
+    const path = `${address}/app/api/sign-in/password`
+    const answer = await request(path, { method: 'POST', headers, body, dispatcher })
+    await answer.body.dump()
+    return [answer.statusCode, answer.headers['retry-after']] as const
+  })
+  const slowest = await health()
+  t.equal(await record(), 201)
+  let most = 0
+  const watch = setInterval(async () => {
+    most = Math.max(most, (await memory()) - before)
+  }, 100)
+  const all = await Promise.all(answers)
+  clearInterval(watch)
+  const tried = all.filter(([status]) => status === 401).length
+  figure(`of ${PASSWORDS} passwords from one network, looked at`, tried)
+  figure('most memory that they take, MiB', Math.round(most))
+  figure('health beside them, ms', Math.round(slowest))
+  t.ok(tried > 0 && tried <= MOST_TRIED, `${tried} were looked at`)
+  t.ok(
+    all.every(([status, wait]) => status === 401 || (status === 429 && Number(wait) > 0)),
+    'the others were told when to come again'
+  )
+  t.ok(most < 192, `${most} MiB`)
+  checkQuick(t, slowest)
 })
 
 /** Sends so many requests for a trace in one go, and takes the answers so slowly; resolves with the ids in them. */

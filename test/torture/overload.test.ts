@@ -79,7 +79,7 @@ t.test('who is still sending when it is refused gets its answer, however slowly 
 t.test(
   'who announces much and sends nothing keeps large bodies out for a moment, and small ones not at all',
   async t => {
-    // Of seconds only: lib/http/body-reservation.ts is tested by itself.
+    // Of seconds only: lib/http/body/body-reservation.ts is tested by itself.
     if (!isLong) return
     const start = performance.now()
     for (let i = 0; i < CLIENTS; i++) await open(t, `${post}Content-Length: 2000000\r\n\r\n`)

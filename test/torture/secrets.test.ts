@@ -1,8 +1,10 @@
 import { Writable } from 'node:stream'
 import t from 'tap'
+import { changePassword } from '../../lib/admin/people.ts'
 import { createLog } from '../../lib/log.ts'
 import { ingestBody, traceId } from '../fixtures/bodies/bodies.ts'
 import { testDatabase } from '../fixtures/database/database.ts'
+import { addPerson, asking, linkFor, signedIn } from '../fixtures/service/people.ts'
 import { testService } from '../fixtures/service/service.ts'
 import { configurationFor, runHere } from '../fixtures/service/spoor.ts'
 import { figure, isLong } from './orders.ts'
@@ -58,6 +60,68 @@ t.test('no secret is in the log, the answers, the metrics or an export', async t
   t.notMatch(log, 'secret in a body')
 })
 
+t.test(
+  'no token, password or address of a person is in the log, the metrics, or an answer that does not hand it over',
+  async t => {
+    const { sink, text } = collectLog()
+    const database = await testDatabase(t)
+    const service = await testService(t, { database, log: createLog('trace', sink) })
+    const owner = await signedIn(service, 'owner-with-a-name@example.com', 'owner')
+    const password = 'correct horse battery'
+    const unused = await linkFor(service, owner.email)
+    const texts: string[] = []
+    const ask = async (...request: Parameters<typeof owner.ask>) => {
+      const answer = await owner.ask(...request)
+      texts.push(answer.text, JSON.stringify({ ...answer.headers, 'set-cookie': '' }))
+      return answer
+    }
+    const stranger = asking(service)
+    const send = (path: string, body: object | string) => stranger('POST', path, { body })
+    await ask('POST', 'password', { body: { password } })
+    texts.push((await send('sign-in/password', { email: owner.email, password: `${password}!` })).text)
+    texts.push((await send('sign-in/link', { token: 'x'.repeat(43), password })).text)
+    texts.push((await send('sign-in/link', `{"token":"${unused}"`)).text)
+    for (const path of [
+      `/app/sign-in?token=${unused}`,
+      `/app/api/session?email=${owner.email}`,
+      '/app/api/sessions',
+      '/metrics'
+    ]) {
+      texts.push((await stranger('GET', path)).text)
+    }
+    const invited = await owner.ask('POST', 'p/default/members', {
+      body: { email: 'invited@example.com', role: 'viewer' }
+    })
+    const made = await owner.ask('POST', 'p/default/keys', { body: { label: 'made here' } })
+    const rotated = await owner.ask('POST', `p/default/keys/${made.body.keyId}/rotate`)
+    for (const path of ['p/default/keys', 'sessions', 'p/default', 'p/default/facets', 'nothing'])
+      await ask('GET', path)
+    await ask('DELETE', 'p/default/members/2000000000')
+    texts.push((await runHere(['user', 'list', '--json'], configurationFor(database))).out)
+    texts.push((await runHere(['status', '--json'], configurationFor(database))).out)
+    texts.push((await runHere(['export', '--project', 'default'], configurationFor(database))).out)
+    const tokens = [
+      owner.cookie.split('=')[1]!,
+      unused,
+      invited.body.link.split('#')[1],
+      made.body.key.split('_').at(-1),
+      rotated.body.key.split('_').at(-1),
+      password
+    ]
+    const log = text()
+    t.match(log, '/app/api/p/:slug/members')
+    for (const secret of tokens) {
+      t.notOk(log.includes(secret), 'not in the log')
+      t.notOk(
+        texts.some(each => each.includes(secret)),
+        'not in what is answered'
+      )
+    }
+    for (const address of [owner.email, 'invited@example.com'])
+      t.notOk(log.includes(address), 'nor is an address in the log')
+  }
+)
+
 /** Addresses that lead nowhere, each with a password in it. */
 const ADDRESSES = {
   'nobody listens': 'postgres://me:hush-hush@127.0.0.1:1/nowhere?password=hush-hush',
@@ -76,7 +140,8 @@ t.test('a database that cannot be used is named without its password', async t =
       const { code, out, err } = await runHere([command], env)
       t.equal(code, 1, `${command}: ${what}`)
       for (const secret of ['hush', DIGEST_SECRET]) t.notOk((out + err).includes(secret), `${command}: ${what}`)
-      if (command !== 'serve' && what.startsWith('nobody listens')) t.match(err, '127.0.0.1:1/nowhere', 'where it is')
+      if (command !== 'serve' && what.startsWith('nobody listens'))
+        t.match(out + err, '127.0.0.1:1/nowhere', 'where it is')
     }
   }
 })
@@ -136,4 +201,28 @@ t.test('the time of a 401 does not tell whether a key exists', async t => {
   // Meaningful only over many requests.
   if (isLong) t.ok(Math.abs(unknown - wrong) < 0.1 * unknown, `${unknown} ms against ${wrong} ms`)
   else t.pass('every wrong key was 401')
+})
+
+t.test('the time of a wrong password does not tell whether an address is known', async t => {
+  const service = await testService(t)
+  const known = 'known@example.com'
+  await addPerson(service, known, 'viewer')
+  await service.database.pool.run(sql => changePassword(sql, known, 'correct horse battery'))
+  const times = { unknown: [] as number[], known: [] as number[] }
+  for (let i = 0; i < (isLong ? 40 : 2); i++) {
+    for (const [kind, email] of [
+      ['unknown', `unknown-${i}@example.com`],
+      ['known', known]
+    ] as const) {
+      await service.database.pool.run(sql => sql`delete from sign_in_attempts`)
+      const asked = performance.now()
+      const body = { email, password: 'not the password' }
+      t.equal((await asking(service)('POST', 'sign-in/password', { body })).status, 401)
+      times[kind].push(performance.now() - asked)
+    }
+  }
+  const median = (list: number[]) => list.sort((one, other) => one - other)[Math.floor(list.length / 2)]!
+  const [unknown, wrong] = [median(times.unknown), median(times.known)]
+  figure('median time of a wrong password, address unknown / known, ms', `${unknown.toFixed(1)} / ${wrong.toFixed(1)}`)
+  if (isLong) t.ok(Math.abs(unknown - wrong) < 0.2 * unknown, `${unknown} ms against ${wrong} ms`)
 })

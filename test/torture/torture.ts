@@ -24,6 +24,8 @@ const PARTS = {
   clients: 'clients that generators make of the OpenAPI document compile, and do what they should',
   databases: 'a standby, a failover to it and PgBouncer are worked with, or refused in one sentence',
   lists: 'no list of traces sorts a project or passes over it',
+  backups: 'a backup under load is whole, and a restore that is killed goes on when it is run again',
+  monitoring: 'each panel of the dashboard and each rule of the alerts works with Prometheus',
   soak: 'under half of what it can do, a server takes no more memory and no more file descriptors as time goes by'
 } as const
 type Part = keyof typeof PARTS

@@ -5,6 +5,7 @@
 import t from 'tap'
 import { SCOPES } from '../../lib/access/keys.ts'
 import { revokeKey } from '../../lib/admin/keys.ts'
+import { isPersonAccess } from '../../lib/http/people/admit.ts'
 import type { Route } from '../../lib/http/route.ts'
 import { hexId, spanId, startBody, traceId } from '../fixtures/bodies/bodies.ts'
 import { ENDPOINT, mcpClient } from '../fixtures/service/mcp.ts'
@@ -29,15 +30,24 @@ const PUBLIC = [
   'GET /docs/reference.css',
   'GET /docs/docs.js',
   'GET /docs/icon.svg',
+  ...['list', 'failure', 'conversation', 'phone'].map(name => `GET /docs/${name}.webp`),
+  'GET /docs/grafana-dashboard.json',
+  'GET /docs/alert-rules.yml',
   'GET /docs/swagger-ui.css',
   'GET /docs/swagger-ui-bundle.js',
+  'GET /',
+  'GET /app',
+  'GET /app/*',
+  'GET /app/api/*',
+  'GET /app/assets/:file',
   'GET /healthz',
   'GET /readyz',
   'GET /metrics',
   `OPTIONS ${ENDPOINT}`
 ]
 const nameOf = ({ method, path }: Route) => `${method} ${path}`
-const guarded = app.routes.filter(({ access }) => access !== 'public')
+/** Routes that ask for a person are gone through in test/whole/visitors.test.ts. */
+const guarded = app.routes.filter(({ access }) => access !== 'public' && !isPersonAccess(access))
 
 /** A running trace with a span and a score, each full of a text. */
 async function makeTrace(key: string, keyId: string, text: string): Promise<Ids> {

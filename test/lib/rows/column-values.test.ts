@@ -59,7 +59,7 @@ const SCORE: PastScore = {
 t.test('a trace that is restored has its past as well', async t => {
   const past: Past = {
     ...{ environment: null, keyId: 'k', ingestedAt: AT, metadataUpdatedAt: LATER, endHash: 'ab'.repeat(32) },
-    ...{ estimatedBytes: 7, scores: [SCORE, SCORE] }
+    ...{ estimatedBytes: 7, scores: [SCORE, SCORE], messages: [] }
   }
   t.match(rowOf(TRACE_BODY_COLUMNS, traceValues, { ...record(ingestBody()), past }), {
     ...{ score_count: 2, metadata_updated_at: LATER, end_hash: past.endHash, estimated_bytes: 7 }

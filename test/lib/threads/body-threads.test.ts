@@ -66,14 +66,14 @@ t.test('waits for a thread that is loading, and for what that has to prepare', a
 })
 
 t.test('ends cleanly at whatever moment of its threads’ start', async t => {
-  for (let moment = 0; moment < 12; moment++) {
+  for (let moment = 0; moment < 6; moment++) {
     const threads = new BodyThreads(1, log)
     const made = threads.makeReady({
       operation: 'record',
       body: bodyOf(100_000),
       ...CALM
     })
-    await delay(moment * 40)
+    await delay(moment * 80)
     await Promise.all([made.catch(() => {}), threads.close()])
   }
   t.pass('the process lives')

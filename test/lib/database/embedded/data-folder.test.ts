@@ -147,7 +147,7 @@ if (isRoot()) {
       (await readdir(home)).filter(name => name.startsWith('data-')),
       []
     )
-    t.same((await readdir(dataDir)).sort(), ['database-password', 'key-digest-secret', 'postgres'])
+    t.same((await readdir(dataDir)).sort(), ['database-password', 'key-digest-secret', 'postgres', 'users'])
     t.equal(readFileSync(join(victim, 'kept'), 'utf8'), 'precious')
     t.equal(statSync(victim).uid, 0)
   })

@@ -1,8 +1,8 @@
 import { gunzipSync } from 'node:zlib'
 import t from 'tap'
 import { request } from 'undici'
-import { testService } from '../fixtures/service/service.ts'
-import { hasChromium, openPage } from './browser.ts'
+import { testService } from '../../fixtures/service/service.ts'
+import { hasChromium, openPage } from '../browser.ts'
 
 const ASSETS: [name: string, type: string][] = [
   ['docs.css', 'text/css; charset=utf-8'],

@@ -2,10 +2,12 @@ import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import t from 'tap'
-import { NODE } from '../fixtures/node.ts'
-import { testService } from '../fixtures/service/service.ts'
-import { configurationFor, runForJson } from '../fixtures/service/spoor.ts'
-import { guideCommands, guideExamples } from './guide.ts'
+import { NODE } from '../../fixtures/node.ts'
+import { testService } from '../../fixtures/service/service.ts'
+import { configurationFor, runForJson } from '../../fixtures/service/spoor.ts'
+import { ANSWER, CHAT_USAGE } from '../../provider/facts.ts'
+import { startProvider } from '../../provider/provider.ts'
+import { guideCode, guideCommands, guideExamples } from './guide.ts'
 
 const run = promisify(execFile)
 const TSC = fileURLToPath(new URL('bin/tsc', import.meta.resolve('typescript/package.json')))
@@ -23,7 +25,7 @@ const TSCONFIG = {
 }
 
 t.test("the guide's examples run as they stand", async t => {
-  const { url, call, database } = await testService(t)
+  const { url, call, database, makeProject, makeKey } = await testService(t)
   const { text: html } = await call('GET', '/docs')
   const examples = guideExamples(html)
   t.equal(examples.length, html.split('<figure>').length - 1, 'all of them are found')
@@ -33,7 +35,7 @@ t.test("the guide's examples run as they stand", async t => {
   t.same([npx, spoor], ['npx', 'spoor'])
   const { key } = await runForJson(args, configurationFor(database))
   t.ok(key.startsWith(keep.slice(keep.indexOf('=') + 1).replace('…', '')), 'the key looks as the guide says')
-  const env = { ...process.env, SPOOR_KEY: key }
+  const env = { ...process.env, SPOOR_API_KEY: key }
 
   t.test('in curl, with the answers that are shown', async t => {
     for (const tool of ['curl', 'openssl']) {
@@ -52,7 +54,8 @@ t.test("the guide's examples run as they stand", async t => {
 
   t.test('in TypeScript', async t => {
     const sources = examples.map(({ ts }, place) => [`example-${place}.ts`, ts])
-    const folder = t.testdir({ ...Object.fromEntries(sources), 'tsconfig.json': JSON.stringify(TSCONFIG) })
+    const programs = { ...Object.fromEntries(sources), ...openTelemetryPrograms(html) }
+    const folder = t.testdir({ ...programs, 'tsconfig.json': JSON.stringify(TSCONFIG) })
     const node = (...args: string[]) => run(NODE[0], [...NODE.slice(1), ...args], { env })
     await node(TSC, '-p', folder)
     for (const [place, { title, ts }] of examples.entries()) {
@@ -62,6 +65,28 @@ t.test("the guide's examples run as they stand", async t => {
       t.not(stdout, '', `${title} shows what it did`)
       t.notMatch(stdout, /\berror: /, title)
     }
+
+    t.test('with OpenTelemetry, and calls of a model', async t => {
+      const provider = await startProvider()
+      t.teardown(provider.close)
+      await makeProject('opentelemetry')
+      const own = await makeKey({ project: 'opentelemetry' })
+      const [variables = ''] = guideCode(html, 'opentelemetry', 'console')
+      const models = { OPENAI_BASE_URL: `${provider.url}/v1`, OPENAI_API_KEY: 'none' }
+      for (const program of ['calls-openai', 'calls-ai-sdk']) {
+        const command = `${variables}\nexec ${[...NODE, `${folder}/${program}.js`].join(' ')}`
+        const { stdout, stderr } = await run('sh', ['-euc', command], {
+          env: { ...env, ...models, SPOOR_API_KEY: own.key }
+        })
+        t.same([stderr, stdout], ['', `${ANSWER}\n`], program)
+      }
+      const { traces } = (await call('GET', '/api/v1/traces', { key: own.key })).body
+      t.match(traces, [
+        { name: 'answer-question', sessionId: 'chat-1042', userId: 'customer-7', tags: ['support'] },
+        { name: 'OpenAI Chat Completions' }
+      ])
+      for (const { usage } of traces) t.equal(usage.totalTokens, CHAT_USAGE.total)
+    })
   })
 
   t.test('and leave nothing but the streamed traces behind', async t => {
@@ -71,6 +96,23 @@ t.test("the guide's examples run as they stand", async t => {
     }
   })
 })
+
+/**
+ * The programs that send with OpenTelemetry. That of the AI SDK is the first one with other code between the provider and
+ * the end, as the guide says; its model is the reader's own.
+ */
+function openTelemetryPrograms(html: string): Record<string, string> {
+  const [openAi = '', aiSdk = ''] = guideCode(html, 'opentelemetry', 'ts')
+  const [head = ''] = openAi.split('const instrumentation')
+  const [end = ''] = openAi.match(/\/\/ At the end of the process[\s\S]*/) ?? []
+  const model = `import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
+const model = createOpenAICompatible({ name: 'graz', baseURL: String(process.env.OPENAI_BASE_URL) })('gpt-4o-mini')
+`
+  return {
+    'calls-openai.ts': openAi,
+    'calls-ai-sdk.ts': `${head}${model}${aiSdk}\nconsole.log(text)\n${end}`
+  }
+}
 
 async function isInstalled(tool: string): Promise<boolean> {
   return run(tool, ['--version']).then(

@@ -1,0 +1,67 @@
+import { execFile } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { promisify } from 'node:util'
+import t from 'tap'
+import { welcome } from '../../../bin/terminal/welcome.ts'
+import { SCORE_ID } from '../../../lib/openapi/examples.ts'
+import { testService } from '../../fixtures/service/service.ts'
+import { guideExamples } from './guide.ts'
+
+const run = promisify(execFile)
+
+t.test('all examples, pasted one after the other, are answered 2xx', async t => {
+  const { url, key, call } = await testService(t)
+  if (!(await isInstalled('curl')) || !(await isInstalled('openssl'))) {
+    t.comment('curl or openssl is not installed: the examples were not run.')
+    return
+  }
+  /** Runs the commands with the one variable that all of them use, and looks at the status of each answer. */
+  const paste = async (what: string, sh: string) => {
+    const looking = sh.replace(/\bcurl (?:-sS )?/g, "curl -sS -o /dev/null -w '%{http_code}\\n' ")
+    const { stdout } = await run('sh', ['-euc', looking], { env: { PATH: process.env.PATH, SPOOR_API_KEY: key } })
+    const statuses = stdout.trim().split('\n')
+    t.equal(statuses.length, sh.match(/\bcurl /g)?.length, what)
+    for (const status of statuses) t.match(status, /^2\d\d$/, what)
+  }
+
+  const readme = readFileSync('README.md', 'utf8').match(/^curl [\s\S]*?(?=\n```)/m)?.[0] ?? ''
+  await paste('README.md', readme.replaceAll('http://127.0.0.1:8787', url))
+  const start = { key, obstacle: null, dashboard: null, isLink: false }
+  const greeting = welcome(url, 'here', start, {}).match(/^ +curl (?:.*\\\n)*.*$/gm) ?? []
+  await paste('what a start prints', greeting.join('\n'))
+  for (const { title, sh } of guideExamples((await call('GET', '/docs')).text)) await paste(`the guide: ${title}`, sh)
+
+  const { paths } = (await call('GET', '/api/v1/openapi.json')).body
+  const { parameters } = (await call('GET', '/api/v1/openapi.json')).body.components
+  let scoreId = ''
+  for (const [template, methods] of Object.entries<Json>(paths)) {
+    for (const [method, operation] of Object.entries<Json>(methods)) {
+      if (template === '/api/mcp') continue
+      const examples = Object.values<Json>(operation.requestBody?.content['application/json']?.examples ?? {})
+      let path = template
+      for (const given of operation.parameters ?? []) {
+        const { in: place, name, example } = given.$ref === undefined ? given : parameters[given.$ref.split('/').at(-1)]
+        if (place === 'path') path = path.replace(`{${name}}`, example)
+      }
+      // The id of a score is the server's.
+      path = path.replace(SCORE_ID, scoreId)
+      const isOtlp = template.includes('otlp')
+      for (const { value } of examples.length === 0 ? [{ value: undefined }] : examples) {
+        const headers = isOtlp ? { 'content-type': 'application/json' } : {}
+        const { status, body, text } = await call(method.toUpperCase(), path, { body: value, headers })
+        t.ok(status >= 200 && status < 300, `${method} ${path}: ${status} ${text}`)
+        scoreId = body?.score?.id ?? scoreId
+      }
+    }
+  }
+})
+
+// biome-ignore lint/suspicious/noExplicitAny: a document that the test looks through.
+type Json = any
+
+async function isInstalled(tool: string): Promise<boolean> {
+  return run(tool, ['version']).then(
+    () => true,
+    error => error.code !== 'ENOENT'
+  )
+}
