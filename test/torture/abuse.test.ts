@@ -8,7 +8,7 @@ import { ingestBody } from '../fixtures/bodies/bodies.ts'
 import { parseRaw, sendRaw } from '../fixtures/service/raw.ts'
 import { until } from '../fixtures/until.ts'
 import { largeBody, MIB, startBesieged } from './load/besieged.ts'
-import { figure, isLong } from './orders.ts'
+import { figure, isLong, longTest } from './orders.ts'
 
 const IDLE = isLong ? 5000 : 300
 const WRONG_KEYS = isLong ? 100_000 : 2000
@@ -25,7 +25,7 @@ const UNREAD_MIB = 128
 /** What six answers take while they are made, and what is garbage already. */
 const MAKING_MIB = 256
 /** Passwords that are tried at the same moment, and how many of one network's are looked at in a quarter of an hour. */
-const PASSWORDS = isLong ? 1000 : 100
+const PASSWORDS = 1000
 const MOST_TRIED = 50
 /** Within this a health route answers whatever else goes on. */
 const QUICK_MS = 1000
@@ -152,7 +152,7 @@ t.test('wrong sessions leave nothing behind, and cost the database little', asyn
   checkQuick(t, await health())
 })
 
-t.test('a flood of passwords is stopped, takes bounded memory, and nothing from the others', async t => {
+longTest('a flood of passwords is stopped, takes bounded memory, and nothing from the others', async t => {
   const dispatcher = new Agent({ connections: PASSWORDS, pipelining: 1 })
   t.teardown(() => dispatcher.destroy())
   const before = await memory()

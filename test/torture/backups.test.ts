@@ -11,7 +11,7 @@ import { testFolder } from '../fixtures/folder.ts'
 import { testService } from '../fixtures/service/service.ts'
 import { configurationFor, runSpoor, start } from '../fixtures/service/spoor.ts'
 import { until } from '../fixtures/until.ts'
-import { figure, isLong, rounds } from './orders.ts'
+import { figure, longTest, rounds } from './orders.ts'
 
 t.test('a backup under load has every trace that was answered before it, each whole', async t => {
   const service = await testService(t)
@@ -57,10 +57,10 @@ t.test('a backup under load has every trace that was answered before it, each wh
 })
 
 /** At how many places of a restore it is killed, and how many traces it has to do. */
-const KILLS = isLong ? 10 : 2
-const TRACES = isLong ? 600 : 120
+const KILLS = 10
+const TRACES = 600
 
-t.test('a restore that is killed in the middle, again and again, has in the end what was backed up', async t => {
+longTest('a restore that is killed in the middle, again and again, has in the end what was backed up', async t => {
   const original = await fullInstance(t)
   for (let n = 0; n < TRACES; n++) {
     const body = ingestBody({ input: 'x'.repeat(20_000), spans: [span()] })

@@ -1,14 +1,14 @@
 /**
- * The OpenAPI document, read by the generators of clients that are used most. Two of them run in the suite. Orval (100 MB
- * with all that it installs) comes from the registry, in CI and under `npm run torture`; openapi-python-client only under
- * the latter.
+ * The OpenAPI document, read by the generators of clients that are used most. The one whose types most others begin with
+ * runs in the suite, all of them under `npm run torture`, where orval (100 MB with all that it installs) and
+ * openapi-python-client come from their registries.
  */
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
 import { testService } from '../fixtures/service/service.ts'
 import { documentFolder, installed, run, succeeds, useFromPython, useFromTypeScript } from './generated-client.ts'
-import { figure, isLong } from './orders.ts'
+import { figure, longTest } from './orders.ts'
 
 const ORVAL = 'orval@7.13.2'
 const PYTHON_CLIENT = 'openapi-python-client==0.29.1'
@@ -22,7 +22,7 @@ t.test('openapi-typescript makes types by which openapi-fetch can be used', asyn
   await useFromTypeScript(t, folder, service, 'openapi-typescript')
 })
 
-t.test('@hey-api/openapi-ts makes a client that can be used', async t => {
+longTest('@hey-api/openapi-ts makes a client that can be used', async t => {
   const folder = await documentFolder(t, service)
   const config = {
     input: 'openapi.json',
@@ -34,46 +34,40 @@ t.test('@hey-api/openapi-ts makes a client that can be used', async t => {
   await useFromTypeScript(t, folder, service, 'hey-api')
 })
 
-if (isLong || process.env.CI === 'true') {
-  t.test('orval makes functions that can be used', async t => {
-    const folder = await documentFolder(t, service)
-    const { code, output } = await run(folder, ['npm', 'install', '--no-save', '--no-audit', '--ignore-scripts', ORVAL])
-    if (code !== 0) return left('orval', `it cannot be installed: ${output.slice(-200)}`)
-    const parameters = ['--input', 'openapi.json', '--output', 'generated/orval.ts', '--client', 'fetch']
-    await succeeds(t, folder, ['node_modules/.bin/orval', ...parameters], 'generates', {
-      ORVAL_TELEMETRY_DISABLED: '1'
-    })
-    await useFromTypeScript(t, folder, service, 'orval')
-    figure('orval', 'used')
-  })
-}
+longTest('orval makes functions that can be used', async t => {
+  const folder = await documentFolder(t, service)
+  const { code, output } = await run(folder, ['npm', 'install', '--no-save', '--no-audit', '--ignore-scripts', ORVAL])
+  if (code !== 0) return left('orval', `it cannot be installed: ${output.slice(-200)}`)
+  const parameters = ['--input', 'openapi.json', '--output', 'generated/orval.ts', '--client', 'fetch']
+  await succeeds(t, folder, ['node_modules/.bin/orval', ...parameters], 'generates', { ORVAL_TELEMETRY_DISABLED: '1' })
+  await useFromTypeScript(t, folder, service, 'orval')
+  figure('orval', 'used')
+})
 
-if (isLong) {
-  t.test('openapi-python-client makes a client that can be used, and leaves out nothing but protobuf', async t => {
-    const folder = await documentFolder(t, service)
-    const made = await run(folder, ['python3', '-m', 'venv', 'python'])
-    if (made.code !== 0) return left('openapi-python-client', 'there is no Python with venv here')
-    const { code, output } = await run(folder, ['python/bin/pip', 'install', '-q', PYTHON_CLIENT])
-    if (code !== 0) return left('openapi-python-client', `it cannot be installed: ${output.slice(-200)}`)
-    const said = await succeeds(
-      t,
-      folder,
-      [
-        ...(['python/bin/openapi-python-client', 'generate', '--path', 'openapi.json'] as const),
-        ...['--output-path', 'generated', '--overwrite', '--meta', 'none']
-      ],
-      'generates'
-    )
-    const warnings = said.match(/^(?:WARNING parsing .*|Unable to process .*|Attempted to generate .*)$/gm)
-    const signals = ['logs', 'metrics', 'traces']
-    t.same(
-      warnings?.map(warning => warning.replace(/ within \w+\.$/, '')).toSorted(),
-      signals.map(signal => `WARNING parsing POST /api/v1/otlp/v1/${signal}`)
-    )
-    await useFromPython(t, folder, service, 'python/bin/python')
-    figure('openapi-python-client', 'used')
-  })
-}
+longTest('openapi-python-client makes a client that can be used, and leaves out nothing but protobuf', async t => {
+  const folder = await documentFolder(t, service)
+  const made = await run(folder, ['python3', '-m', 'venv', 'python'])
+  if (made.code !== 0) return left('openapi-python-client', 'there is no Python with venv here')
+  const { code, output } = await run(folder, ['python/bin/pip', 'install', '-q', PYTHON_CLIENT])
+  if (code !== 0) return left('openapi-python-client', `it cannot be installed: ${output.slice(-200)}`)
+  const said = await succeeds(
+    t,
+    folder,
+    [
+      ...(['python/bin/openapi-python-client', 'generate', '--path', 'openapi.json'] as const),
+      ...['--output-path', 'generated', '--overwrite', '--meta', 'none']
+    ],
+    'generates'
+  )
+  const warnings = said.match(/^(?:WARNING parsing .*|Unable to process .*|Attempted to generate .*)$/gm)
+  const signals = ['logs', 'metrics', 'traces']
+  t.same(
+    warnings?.map(warning => warning.replace(/ within \w+\.$/, '')).toSorted(),
+    signals.map(signal => `WARNING parsing POST /api/v1/otlp/v1/${signal}`)
+  )
+  await useFromPython(t, folder, service, 'python/bin/python')
+  figure('openapi-python-client', 'used')
+})
 
 /** Says what was not looked at here, and why. */
 function left(name: string, reason: string): void {

@@ -1,5 +1,5 @@
 import type { Worker } from 'node:worker_threads'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { ingestBody } from '../fixtures/bodies/bodies.ts'
 import { testDatabase } from '../fixtures/database/database.ts'
 import { freePort } from '../fixtures/ports.ts'
@@ -9,7 +9,7 @@ import { configurationFor, dataFolder, runForJson, serve, stop } from '../fixtur
 import { until } from '../fixtures/until.ts'
 import { startKeepingClients } from './load/keeping-clients.ts'
 import { checkLoad, type Load, startLoad } from './load/load.ts'
-import { figure, rounds } from './orders.ts'
+import { figure, longTest, rounds } from './orders.ts'
 
 /** What a server is given to answer what is under way and to write what is queued, and its PostgreSQL to stop. */
 const GRACE_MS = 30_000
@@ -36,7 +36,7 @@ t.test('SIGTERM under load loses nothing, and ends in time', async t => {
   await checkLoad(t, address, key!, loads)
 })
 
-t.test('SIGTERM resets no connection that its clients use', async t => {
+longTest('SIGTERM resets no connection that its clients use', async t => {
   const env = { ...configurationFor(await testDatabase(t)), SHUTDOWN_GRACE: '3s' }
   for (const round of rounds(1, 10, 0.5)) {
     const { serving, address, key } = await serve(t, env)
@@ -54,7 +54,7 @@ t.test('SIGTERM resets no connection that its clients use', async t => {
   }
 })
 
-t.test('two servers behind nginx, restarted in turn under load, lose no request', { skip: lacksNginx }, async t => {
+const rollingRestarts = async (t: Test) => {
   const ports = [await freePort(), await freePort()]
   const env = { ...configurationFor(await testDatabase(t)), SHUTDOWN_GRACE: '3s' }
   const start = (port: number) => serve(t, { ...env, PORT: String(port) })
@@ -74,7 +74,8 @@ t.test('two servers behind nginx, restarted in turn under load, lose no request'
     figure('rolling restarts of two servers behind nginx', `${round}; ${clients.answered()} requests, none failed`)
   }
   await clients.stop()
-})
+}
+longTest('two servers behind nginx, restarted in turn under load, lose no request', rollingRestarts, lacksNginx)
 
 async function readiness(address: string): Promise<{ status: number; body: unknown }> {
   const response = await fetch(`${address}/readyz`)

@@ -10,7 +10,7 @@ import { testService } from '../fixtures/service/service.ts'
 import { until } from '../fixtures/until.ts'
 import { largeBody, MIB, startBesieged } from './load/besieged.ts'
 import { at, type FloodPlan, type FloodReport, runFlood } from './load/flood.ts'
-import { figure, isLong } from './orders.ts'
+import { figure, isLong, longTest } from './orders.ts'
 
 /** Clients with large bodies: together more bytes than there is room for. */
 const CLIENTS = isLong ? 200 : 16
@@ -76,11 +76,9 @@ t.test('who is still sending when it is refused gets its answer, however slowly 
   }
 })
 
-t.test(
+longTest(
   'who announces much and sends nothing keeps large bodies out for a moment, and small ones not at all',
   async t => {
-    // Of seconds only: lib/http/body/body-reservation.ts is tested by itself.
-    if (!isLong) return
     const start = performance.now()
     for (let i = 0; i < CLIENTS; i++) await open(t, `${post}Content-Length: 2000000\r\n\r\n`)
     const body = largeBody(1_900_000)
@@ -221,6 +219,6 @@ t.test('twice the load that can be served', async t => {
   await check(t, 'twice the load', { kind: 'typical', clients: CROWD, rate })
 })
 
-t.test('clients with large bodies that come again as soon as they are told to', async t => {
+longTest('clients with large bodies that come again as soon as they are told to', async t => {
   await check(t, 'large bodies', { kind: 'large', clients: CLIENTS })
 })

@@ -1,15 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import t from 'tap'
 import { request, WebSocket } from 'undici'
 import { dataFolder, type Serving, serve } from '../fixtures/service/spoor.ts'
 import { until } from '../fixtures/until.ts'
 import { checkLoad, startLoad } from './load/load.ts'
-import { figure, isLong, minutes } from './orders.ts'
+import { figure, longTest, minutes } from './orders.ts'
 
 /** How long the server shows what it can do, and how long it then does half of that. */
-const FULL_MS = isLong ? 20_000 : 500
-const HALF_MS = isLong ? minutes * 60_000 : 2000
-const SAMPLE_MS = isLong ? 1000 : 100
+const FULL_MS = 20_000
+const HALF_MS = minutes * 60_000
+const SAMPLE_MS = 1000
 /**
  * The time falls into quarters: the first warms up (code is compiled, pools and the heap find their size), and what is
  * seen in the second is compared with the fourth.
@@ -48,7 +47,7 @@ async function measureHeap(serving: Serving): Promise<number> {
   return result.usedSize / MIB
 }
 
-t.test('half of what a server can do leaves memory and file descriptors as they are', async t => {
+longTest('half of what a server can do leaves memory and file descriptors as they are', async t => {
   const { address, key, serving } = await serve(t, { DATA_DIR: await dataFolder(t) }, ['--inspect=127.0.0.1:0'])
   const unavailable = { lists: 0 }
   const get = async (path: string) => {
@@ -94,8 +93,6 @@ t.test('half of what a server can do leaves memory and file descriptors as they 
   report()
   await checkLoad(t, address, key!, [full, half])
 
-  // Of seconds, neither memory nor descriptors say anything.
-  if (!isLong) return
   const mostDescriptors = typical(2, 'descriptors') + MOST_CONNECTIONS
   t.ok(typical(4, 'descriptors') <= mostDescriptors, `at most ${mostDescriptors} file descriptors`)
   const [early, late] = [typical(2, 'residentMib'), typical(4, 'residentMib')]

@@ -21,7 +21,7 @@ import { type Answer, type TestService, testService } from '../fixtures/service/
 import { dataFolder, runHere, serve } from '../fixtures/service/spoor.ts'
 import { until } from '../fixtures/until.ts'
 import { checkLoad, startLoad } from './load/load.ts'
-import { figure, isLong, rounds } from './orders.ts'
+import { figure, isLong, longTest, rounds } from './orders.ts'
 
 /** The promise: so long after the store's return, everything is as before. */
 const RECOVERY_MS = 5000
@@ -150,7 +150,7 @@ t.test('a store that is away: cut off, hanging, without connections, read-only',
     end: () => administer(database, name => `alter database ${name} allow_connections true`)
   })
   // Each time, the service hears in another order of the connections that end and of the requests that need one.
-  for (const _ of rounds(3, 20)) {
+  for (const _ of rounds(1, 20)) {
     await refuseAndReturn(t, 'read-only, as a standby is', service, {
       readsGoOn: true,
       begin: () => administer(database, name => `alter database ${name} set default_transaction_read_only = on`),
@@ -278,7 +278,7 @@ t.test('restarts of PostgreSQL under load lose nothing', async t => {
   await checkLoad(t, url, key, [load])
 })
 
-t.test('a log of PostgreSQL without room ends it again and again, and loses nothing', async t => {
+longTest('a log of PostgreSQL without room ends it again and again, and loses nothing', async t => {
   const folder = await dataFolder(t)
   const env = { DATA_DIR: folder, LOG_LEVEL: 'silent' }
   const { address, key } = await serve(t, env)

@@ -11,7 +11,7 @@ import { testFolder } from '../fixtures/folder.ts'
 import { type TestService, testService } from '../fixtures/service/service.ts'
 import { until } from '../fixtures/until.ts'
 import { checkLoad, startLoad } from './load/load.ts'
-import { figure, isLong } from './orders.ts'
+import { figure, isLong, longTest } from './orders.ts'
 
 const ROWS = isLong ? 200_000 : 20_000
 
@@ -150,7 +150,7 @@ const INDEX = `--! no-transaction
 create index concurrently if not exists traces_newer on traces (project_id, of_the_next_version, id);
 `
 
-t.test(
+longTest(
   'servers of neighbouring versions run side by side under load, before, during and after a migration',
   async t => {
     const database = await testDatabase(t)
@@ -200,7 +200,7 @@ t.test(
       'and finds nothing amiss'
     )
     for (const { url } of [next, waiting, again]) loads.push(startLoad(url, old.key))
-    await untilAllAnswered(isLong ? 400 : 40)
+    await untilAllAnswered(400)
     isParsedName = false
     await reading
     await Promise.all(loads.map(load => load.stop()))
