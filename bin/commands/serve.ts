@@ -29,7 +29,7 @@ export default command({
     parameters: [],
     flags: {},
     details: [
-      'The address, a link to the dashboard, and at the first start a key, go to stdout; the log goes to stderr, a JSON line for each request.',
+      'The address, a link to the dashboard, and at the first start a key, go to stdout; the log goes to stderr, a line for each request (JSON, or text on a terminal).',
       'Ctrl-C or SIGTERM finishes what is under way and stops; a second one does not wait. After SIGTERM /readyz is 503 and',
       'answers end their connections for SHUTDOWN_GRACE (3s) before, so that nobody is cut off.'
     ].join('\n'),

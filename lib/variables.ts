@@ -1,0 +1,104 @@
+/** Environment variables as values: each reading checks one variable, or says which one is wrong and by what rule. */
+import { readNetworks } from './network-list.ts'
+
+const UNITS_MS: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
+
+/**
+ * Thrown for a configuration value that cannot be used. The message is one line that names the variable and the rule.
+ */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError'
+}
+
+/** Each reading gives undefined for a variable that is not set or empty, and throws a ConfigError for one that is wrong. */
+export class Variables {
+  readonly #env: NodeJS.ProcessEnv
+
+  constructor(env: NodeJS.ProcessEnv) {
+    this.#env = env
+  }
+
+  text(name: string): string | undefined {
+    const value = this.#env[name]?.trim()
+    return value === undefined || value === '' ? undefined : value
+  }
+
+  /** Throws what is to be said of the value of a variable; the rule begins with `must`. */
+  refuse(name: string, rule: string): never {
+    throw new ConfigError(`${name} ${rule}, but is ${JSON.stringify(withoutUsers(this.#env[name]!))}`)
+  }
+
+  integer(name: string, least: number, most: number): number | undefined {
+    const value = this.text(name)
+    if (value === undefined) return undefined
+    const number = /^\d{1,16}$/.test(value) ? Number(value) : Number.NaN
+    if (!(number >= least && number <= most)) this.refuse(name, `must be a whole number from ${least} to ${most}`)
+    return number
+  }
+
+  /** A duration in ms that may be `off`, which gives undefined. */
+  duration(name: string, otherwise: number): number | undefined {
+    const value = this.text(name)
+    if (value === undefined) return otherwise
+    if (value === 'off') return undefined
+    const ms = milliseconds(value)
+    return ms > 0 ? ms : this.refuse(name, 'must be a duration such as 30s, 10m or 2h, or off')
+  }
+
+  /** A duration in ms within a bound that `range` says. */
+  period(name: string, mostMs: number, range: string): number | undefined {
+    const value = this.text(name)
+    if (value === undefined) return undefined
+    const ms = milliseconds(value)
+    return ms <= mostMs ? ms : this.refuse(name, `must be ${range}`)
+  }
+
+  /** What stands between commas; empty where the variable is not set. */
+  list(name: string): string[] {
+    const parts = (this.text(name) ?? '').split(',').map(each => each.trim())
+    return parts.filter(each => each !== '')
+  }
+
+  networks(name: string): string[] {
+    const list = this.list(name)
+    if (readNetworks(list) !== undefined) return list
+    return this.refuse(name, 'must be addresses or networks such as 127.0.0.1,10.0.0.0/8, separated by commas')
+  }
+
+  oneOf<T extends string>(name: string, values: readonly T[]): T | undefined {
+    const value = this.text(name)
+    const found = values.find(each => each === value)
+    if (value === undefined || found !== undefined) return found
+    return this.refuse(
+      name,
+      `must be ${values.length > 2 ? 'one of ' : ''}${values.join(values.length > 2 ? ', ' : ' or ')}`
+    )
+  }
+
+  url(name: string, protocols: readonly string[]): URL | undefined {
+    const value = this.text(name)
+    if (value === undefined) return undefined
+    const parsed = URL.canParse(value) ? new URL(value) : undefined
+    if (parsed !== undefined && protocols.includes(parsed.protocol)) return parsed
+    // The value may hold a password, so the message does not repeat it.
+    throw new ConfigError(`${name} must be an address that begins with ${protocols.map(p => `${p}//`).join(' or ')}`)
+  }
+
+  /** Refuses one of two variables without the other. */
+  checkPair(one: string, other: string): void {
+    if ((this.text(one) === undefined) !== (this.text(other) === undefined)) {
+      throw new ConfigError(`${one} and ${other} must be set both or not at all`)
+    }
+  }
+}
+
+/** What a duration such as `30s` is in milliseconds; NaN for a text that is none. */
+function milliseconds(text: string): number {
+  const [, digits, unit = ''] = /^(\d{1,6})([smhd])$/.exec(text) ?? []
+  return Number(digits) * (UNITS_MS[unit] ?? Number.NaN)
+}
+
+/** The text without user names and passwords in front of the hosts of addresses. */
+function withoutUsers(text: string): string {
+  return text.replace(/\/\/[^/?#\s,]*@/g, '//')
+}
