@@ -13,7 +13,7 @@ import { testDatabase } from '../fixtures/database/database.ts'
 import { seedProject } from '../fixtures/database/seed.ts'
 import { figure, isLong } from './orders.ts'
 
-const TRACES = isLong ? 1_000_000 : 50_000
+const TRACES = isLong ? 1_000_000 : 10_000
 /** Of rankings that are cut, so that the places in the middle lie below them. */
 const SIZE = { most: TRACES / 50, kept: TRACES / 200 }
 

@@ -12,6 +12,9 @@ import { guideCode, guideCommands, guideExamples } from './guide.ts'
 const run = promisify(execFile)
 const TSC = fileURLToPath(new URL('bin/tsc', import.meta.resolve('typescript/package.json')))
 
+/** What ends the output of an example. */
+const END = '-- end of the example --'
+
 /** As strict as a reader's project may be. */
 const TSCONFIG = {
   compilerOptions: {
@@ -54,16 +57,19 @@ t.test("the guide's examples run as they stand", async t => {
 
   t.test('in TypeScript', async t => {
     const sources = examples.map(({ ts }, place) => [`example-${place}.ts`, ts])
-    const programs = { ...Object.fromEntries(sources), ...openTelemetryPrograms(html) }
+    // One process for all of them: each takes seconds to start where others wait for the same cores.
+    const all = examples.map((_, place) => `await import('./example-${place}.js')\nconsole.log('${END}')`).join('\n')
+    const programs = { ...Object.fromEntries(sources), ...openTelemetryPrograms(html), 'all.js': all }
     const folder = t.testdir({ ...programs, 'tsconfig.json': JSON.stringify(TSCONFIG) })
     const node = (...args: string[]) => run(NODE[0], [...NODE.slice(1), ...args], { env })
     await node(TSC, '-p', folder)
+    const { stdout, stderr } = await node(`${folder}/all.js`)
+    t.equal(stderr, '')
+    const outputs = stdout.split(`${END}\n`)
     for (const [place, { title, ts }] of examples.entries()) {
       t.match(ts, url, `${title} names this server`)
-      const { stdout, stderr } = await node(`${folder}/example-${place}.js`)
-      t.equal(stderr, '', title)
-      t.not(stdout, '', `${title} shows what it did`)
-      t.notMatch(stdout, /\berror: /, title)
+      t.not(outputs[place], '', `${title} shows what it did`)
+      t.notMatch(outputs[place], /\berror: /, title)
     }
 
     t.test('with OpenTelemetry, and calls of a model', async t => {
