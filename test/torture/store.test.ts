@@ -181,7 +181,7 @@ t.test('a store that does not get writes done: lock and statement time-outs', as
   }
 })
 
-t.test('a PostgreSQL that has no room: connections, disk', async t => {
+longTest('a PostgreSQL that has no room: connections, disk', async t => {
   const database = await testClusterDatabase(t, { max_connections: '40', autovacuum: 'off' })
   const service = await testService(t, { database })
   const { dataDir, target } = database.cluster
@@ -256,7 +256,7 @@ function fullDisk(dataDir: string, paths: readonly string[]) {
   }
 }
 
-t.test('restarts of PostgreSQL under load lose nothing', async t => {
+longTest('restarts of PostgreSQL under load lose nothing', async t => {
   const database = await testClusterDatabase(t)
   const { url, key } = await testService(t, { database })
   const load = startLoad(url, key)

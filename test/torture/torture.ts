@@ -26,6 +26,8 @@ const PARTS = {
   lists: 'no list of traces sorts a project or passes over it',
   backups: 'a backup under load is whole, and a restore that is killed goes on when it is run again',
   monitoring: 'each panel of the dashboard and each rule of the alerts works with Prometheus',
+  recovery: 'a server listens while PostgreSQL recovers, and says so',
+  folders: 'all processes of a server are in its data folder, and a copied folder starts beside it',
   bench: 'the benchmark measures, and leaves nothing behind',
   soak: 'under half of what it can do, a server takes no more memory and no more file descriptors as time goes by'
 } as const

@@ -13,7 +13,7 @@ import { until } from '../fixtures/until.ts'
 import { checkLoad, startLoad } from './load/load.ts'
 import { figure, isLong, longTest } from './orders.ts'
 
-const ROWS = isLong ? 200_000 : 20_000
+const ROWS = isLong ? 200_000 : 5000
 
 const SQL = new URL('../../../sql/', import.meta.url)
 

@@ -182,6 +182,6 @@ t.test('random histories, through two servers, agree with a model in every answe
       .afterEach(async () => {
         for (const id of IDS) await service.call('DELETE', `/api/v1/traces/${id}`)
       }),
-    { numRuns: 80 }
+    { numRuns: 40 }
   )
 })

