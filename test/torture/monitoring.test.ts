@@ -1,5 +1,5 @@
 /** The dashboard and the rules that the guide offers, asked of a Prometheus that watches an embedded server. */
-import t from 'tap'
+import type { Test } from 'tap'
 import { exportOf, otlpSpan } from '../fixtures/bodies/otlp.ts'
 import { freshId } from '../fixtures/database/seed.ts'
 import { dashboardQueries, RULES_FILE } from '../fixtures/service/monitoring.ts'
@@ -7,11 +7,11 @@ import { lacksPrometheus, startPrometheus } from '../fixtures/service/prometheus
 import { dataFolder, serve, stop } from '../fixtures/service/spoor.ts'
 import { until } from '../fixtures/until.ts'
 import { startLoad } from './load/load.ts'
-import { figure } from './orders.ts'
+import { figure, longTest } from './orders.ts'
 
 const LOGS = { resourceLogs: [{ scopeLogs: [{ logRecords: [{ body: { stringValue: 'a line' } }] }] }] }
 
-t.test('every panel shows something, and every rule can be evaluated', { skip: lacksPrometheus }, async t => {
+async function watch(t: Test): Promise<void> {
   const { serving, address, key } = await serve(t, { DATA_DIR: await dataFolder(t), PROCESSES: '2' })
   const ask = await startPrometheus(t, Number(new URL(address).port), RULES_FILE)
   const load = startLoad(address, key!, 50)
@@ -50,4 +50,6 @@ t.test('every panel shows something, and every rule can be evaluated', { skip: l
   await load.stop()
   await stop(serving)
   await until(async () => (await stateOf('SpoorDown')) !== 'inactive')
-})
+}
+
+longTest('every panel shows something, and every rule can be evaluated', watch, lacksPrometheus)
