@@ -30,16 +30,11 @@ t.test('a start prints a link that signs its owner in, and the log never has it'
 
   const second = await serve(t, env)
   t.type(await open(second.dashboard!), 'string', 'another at each start')
-  const proxied = await serve(t, { ...env, BASE_URL: 'https://example.com/tools/spoor/' })
-  t.match(proxied.dashboard, /^https:\/\/example\.com\/tools\/spoor\/app\/sign-in#/)
-  const open2 = await serve(t, { ...env, HOST: '0.0.0.0' })
-  t.match(open2.dashboard, /^http:\/\/localhost:\d+\/app$/, 'not where others may read the terminal')
   const off = await serve(t, { ...env, DASHBOARD: 'off' })
   t.equal(off.dashboard, null)
-  const quiet = await startSpoor(t, { ...env, DASHBOARD: 'off' })
-  t.notMatch(quiet.out, /Dashboard/)
   const shy = await startSpoor(t, { ...env, HOST: '0.0.0.0' })
-  t.match(shy.out, /^Dashboard: http:\S+\/app \(sign in by a link: npx spoor user link EMAIL/m)
+  const said = /^Dashboard: http:\/\/localhost:\d+\/app \(sign in by a link: npx spoor user link EMAIL/m
+  t.match(shy.out, said, 'not where others may read the terminal')
   t.equal((await stop(shy)).code, 0)
 })
 

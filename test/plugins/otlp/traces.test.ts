@@ -229,7 +229,7 @@ t.test('a span that is too large is cut, its usage counts, and its resend is kno
 
 t.test('an export of many large spans is stored, gzip or not', async t => {
   const service = await testService(t)
-  const bodies = Array.from({ length: 5 }, () => {
+  const bodies = Array.from({ length: 3 }, () => {
     const { traceId, root, child } = family()
     const input = JSON.stringify([{ role: 'user', content: `${traceId} `.repeat(16_000) }])
     const attributes = { 'input.value': input, 'gen_ai.operation.name': 'chat', 'gen_ai.usage.input_tokens': 3 }
