@@ -204,6 +204,12 @@ function announcement(sql: Sql) {
   return sql`pg_notify(${KEYS_CHANNEL}, id) as announced`
 }
 
+/** The notice that is no key's id, which has no spaces. */
+const PROJECT_CHANGED = 'a project has changed'
+
+/** Tells the listeners, from a list of columns, that they may remember what a project is no longer. */
+export const announceProject = (sql: Sql) => sql`pg_notify(${KEYS_CHANNEL}, ${PROJECT_CHANGED}) as announced`
+
 function keyRows(sql: Sql, source: ReturnType<Sql>) {
   return sql`
     select k.id, k.project_id as "projectId", p.slug as "projectSlug", k.label, k.scopes, k.environment,

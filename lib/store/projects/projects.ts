@@ -1,6 +1,7 @@
 /** Projects, which have keys and traces. The totals of a project are summed over its slots. */
 import type { Sql } from 'postgres'
 import { type Act, auditStep } from '../people/audit.ts'
+import { announceProject } from './keys.ts'
 
 /** The SQLSTATE unique_violation: the slug is taken. */
 const UNIQUE_VIOLATION = '23505'
@@ -62,7 +63,7 @@ export async function renameProject(sql: Sql, id: number, name: string, act: Act
 /** What of a project can be changed. What is undefined stays. */
 export type ProjectChanges = { readonly [K in keyof NewProject]?: NewProject[K] | undefined }
 
-/** Changes a project, and writes the act down. Undefined if there is none; `taken` if another one has the slug. */
+/** Changes a project, tells the servers, and writes the act down. Undefined if there is none; `taken` if another one has the slug. */
 export async function updateProject(
   sql: Sql,
   id: number,
@@ -77,7 +78,7 @@ export async function updateProject(
           description = coalesce(${description ?? null}, description),
           account_id = coalesce(${accountId ?? null}::int, account_id),
           storage_limit = case when ${storageLimit !== undefined} then ${storageLimit ?? null}::bigint else storage_limit end
-        where id = ${id} returning id
+        where id = ${id} returning id, ${announceProject(sql)}
       )
       ${auditStep(sql, act, sql`changed`)}
       select exists (select from changed) as updated`

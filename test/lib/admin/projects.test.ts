@@ -1,8 +1,10 @@
 import t from 'tap'
+import { listenForKeyChanges } from '../../../lib/access/key-notices.ts'
 import * as accounts from '../../../lib/admin/accounts.ts'
 import { addUser, listUsers } from '../../../lib/admin/people.ts'
 import * as projects from '../../../lib/admin/projects.ts'
 import { testDatabase } from '../../fixtures/database/database.ts'
+import { until } from '../../fixtures/until.ts'
 
 const LIMIT_BYTES = 1000
 
@@ -149,6 +151,23 @@ t.test('a project can be changed, and what is not named stays', async t => {
     const acts = await sql`select action, project_id from audit where action = 'project.update'`
     t.same(acts, Array(4).fill({ action: 'project.update', project_id: Number(made.id) }))
   })
+})
+
+t.test('servers hear of a project that was changed, since they remember whose it is', async t => {
+  const database = await testDatabase(t)
+  let heard = 0
+  const notices = listenForKeyChanges(
+    database,
+    () => heard++,
+    () => {}
+  )
+  t.teardown(() => notices.close())
+  await database.pool.run(sql => accounts.createAccount(sql, 'owner', 'owner'))
+  await database.pool.run(sql => projects.createProject(sql, LIMIT_BYTES, { name: 'A' }))
+  await until(() => heard === 1)
+  await database.pool.run(sql => projects.updateProject(sql, LIMIT_BYTES, 'a', { name: 'B' }))
+  await until(() => heard === 2)
+  t.pass()
 })
 
 t.test('an account gets another name, and is deleted when it has no projects', async t => {
