@@ -1,7 +1,10 @@
 /** `npm run bench`: starts a server and a database of its own, measures, prints, and leaves nothing behind. */
 import { Cases, type WholeKind, type WholeResult } from './cases.ts'
-import { type LoadKind, startSender } from './load.ts'
-import { readMachine } from './machine.ts'
+import { type LoadKind, startSender } from './load/load.ts'
+import { readMachine } from './machine/machine.ts'
+import { type Place, type Service, startService, startServiceAt } from './machine/service.ts'
+import { startTcpDatabase } from './machine/tcp-database.ts'
+import { Undo } from './machine/undo.ts'
 import type { Bench, StartAnother } from './measure.ts'
 import { HELP, readOptions, UsageError } from './options.ts'
 import { Interrupted, Progress } from './progress.ts'
@@ -9,11 +12,8 @@ import { READS_HELP, readReadsOptions } from './reads/options.ts'
 import { measureAllReads } from './reads/reads.ts'
 import { renderReads } from './reads/report.ts'
 import { type Results, renderReport } from './report.ts'
-import { type Place, type Service, startService, startServiceAt } from './service.ts'
-import { startTcpDatabase } from './tcp-database.ts'
 import { readTreesOptions, TREES_HELP } from './trees/options.ts'
 import { measureTrees, renderTrees } from './trees/trees.ts'
-import { Undo } from './undo.ts'
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 const INTERRUPTED = 130

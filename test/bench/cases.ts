@@ -1,11 +1,12 @@
 /** What is measured in which order, run by run: what is compared is measured in turn, so that a slow minute hits both. */
 import { statfs } from 'node:fs/promises'
-import { SHAPES } from './bodies.ts'
-import { fillByCopy } from './copy-limit.ts'
-import { rowsUnderLoad } from './copy-rows.ts'
-import { readCpuTimes } from './cpu.ts'
-import type { LoadKind, LoadReport } from './load.ts'
-import { compareSettings } from './machine.ts'
+import { SHAPES } from './bodies/bodies.ts'
+import { fillByCopy } from './copy/copy-limit.ts'
+import { rowsUnderLoad } from './copy/copy-rows.ts'
+import { cutRankings, readFreeNumber, settle, skipUsedNumbers } from './copy/tables.ts'
+import type { LoadKind, LoadReport } from './load/load.ts'
+import { readCpuTimes } from './machine/cpu.ts'
+import { compareSettings } from './machine/machine.ts'
 import { type ListCost, measureListCost } from './mcp.ts'
 import {
   type Bench,
@@ -21,7 +22,6 @@ import {
 import { UsageError } from './options.ts'
 import { measureOtlpCost, type OtlpCost } from './otlp.ts'
 import type { Progress } from './progress.ts'
-import { cutRankings, readFreeNumber, settle, skipUsedNumbers } from './tables.ts'
 
 export type WholeKind = 'small' | 'typical' | 'large'
 

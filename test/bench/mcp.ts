@@ -3,7 +3,7 @@
  * turns, so that whatever else the machine does falls on both.
  */
 import { Pool } from 'undici'
-import { addTimes, type CpuTimes, divideTimes, NO_TIMES, subtractTimes } from './cpu.ts'
+import { addTimes, type CpuTimes, divideTimes, NO_TIMES, subtractTimes } from './machine/cpu.ts'
 
 export interface ListCostPlan {
   readonly port: number

@@ -1,13 +1,9 @@
 /** One measurement each: a load on the server, COPY of the same rows, and the bare HTTP server. */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
-import type { BodyKind } from './bodies.ts'
-import { measureCopy } from './copy-limit.ts'
-import { type CopyRows, type KindRows, readCopyRows } from './copy-rows.ts'
-import { type CpuTimes, readCpuTimes, subtractTimes } from './cpu.ts'
-import type { LoadKind, LoadReport, Sender, Window } from './load.ts'
-import type { Options } from './options.ts'
-import type { Service } from './service.ts'
+import type { BodyKind } from './bodies/bodies.ts'
+import { measureCopy } from './copy/copy-limit.ts'
+import { type CopyRows, type KindRows, readCopyRows } from './copy/copy-rows.ts'
 import {
   checkTotals,
   emptyTables,
@@ -17,7 +13,11 @@ import {
   settle,
   skipUsedNumbers,
   subtractStorage
-} from './tables.ts'
+} from './copy/tables.ts'
+import type { LoadKind, LoadReport, Sender, Window } from './load/load.ts'
+import { type CpuTimes, readCpuTimes, subtractTimes } from './machine/cpu.ts'
+import type { Service } from './machine/service.ts'
+import type { Options } from './options.ts'
 
 /** Figures of one measurement, or the medians of several. NaN: not known here. CPU in µs per trace, bytes per trace. */
 export type Figures<Name extends string> = Readonly<Record<Name, number>>
@@ -181,7 +181,7 @@ export async function measureBareServer(
   kind: LoadKind,
   { connections = connectionsFor(kind, options), rate }: LoadSettings = {}
 ): Promise<LoadReport> {
-  const server = fork(new URL('bare-server.js', import.meta.url))
+  const server = fork(new URL('load/bare-server.js', import.meta.url))
   try {
     const [port] = await once(server, 'message')
     const duration = { warmUpMs: WARM_UP_MS, measureMs: options.seconds * 1_000 }

@@ -7,9 +7,9 @@ import protobuf from 'protobufjs'
 import { Pool } from 'undici'
 import { SCHEMA } from '../../lib/otlp/wire/protobuf.ts'
 import type { SpanInput, TraceInput } from '../../lib/schema/input.ts'
-import { ingestBody, SHAPES } from './bodies.ts'
-import { addTimes, type CpuTimes, divideTimes, NO_TIMES, subtractTimes } from './cpu.ts'
-import { MINUTE_PLACE, SESSION_PLACE, TRACE_ID_PLACE } from './template.ts'
+import { ingestBody, SHAPES } from './bodies/bodies.ts'
+import { MINUTE_PLACE, SESSION_PLACE, TRACE_ID_PLACE } from './bodies/template.ts'
+import { addTimes, type CpuTimes, divideTimes, NO_TIMES, subtractTimes } from './machine/cpu.ts'
 
 export interface OtlpCostPlan {
   readonly port: number

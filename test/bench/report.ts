@@ -1,5 +1,5 @@
 /** The results as Markdown that can be pasted into the README. */
-import { SHAPES } from './bodies.ts'
+import { SHAPES } from './bodies/bodies.ts'
 import type {
   BesideResult,
   LatencyResult,
@@ -10,8 +10,8 @@ import type {
   WholeKind,
   WholeResult
 } from './cases.ts'
-import type { LoadKind } from './load.ts'
-import type { Machine } from './machine.ts'
+import type { LoadKind } from './load/load.ts'
+import type { Machine } from './machine/machine.ts'
 import type { ListCost } from './mcp.ts'
 import type { LoadFigures } from './measure.ts'
 import type { Options } from './options.ts'

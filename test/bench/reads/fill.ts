@@ -8,8 +8,8 @@
  */
 import type { Sql } from 'postgres'
 import { LISTS, TAG_LISTS } from '../../fixtures/database/lists.ts'
+import { cutRankings } from '../copy/tables.ts'
 import { UsageError } from '../options.ts'
-import { cutRankings } from '../tables.ts'
 
 const CHUNK = 250_000
 /** For what can be made again at any time. */

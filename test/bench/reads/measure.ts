@@ -1,7 +1,7 @@
 /** One case of the reads benchmark: requests one after the other on so many connections. */
 import { performance } from 'node:perf_hooks'
-import { Connection } from '../connection.ts'
-import { type CpuTimes, subtractTimes } from '../cpu.ts'
+import { Connection } from '../load/connection.ts'
+import { type CpuTimes, subtractTimes } from '../machine/cpu.ts'
 
 export interface ReadPlan {
   readonly port: number

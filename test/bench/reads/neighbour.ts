@@ -2,8 +2,8 @@
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { keepKey, PROGRAM, type Service } from '../service.ts'
-import { readFreeNumber } from '../tables.ts'
+import { readFreeNumber } from '../copy/tables.ts'
+import { keepKey, PROGRAM, type Service } from '../machine/service.ts'
 import { addProject, isFilled } from './fill.ts'
 
 const NAME = 'neighbour'

@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import type { LoadKind } from '../load.ts'
+import type { LoadKind } from '../load/load.ts'
 import { flag, readArguments, text, UsageError } from '../options.ts'
 
 export interface TreesOptions {

@@ -1,13 +1,13 @@
 /** Measures working trees in turns: the server of each, as it is started there, with the load and the tables of this tree. */
 import { basename, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import type { Sender } from '../load.ts'
+import type { Sender } from '../load/load.ts'
+import type { Service, startService } from '../machine/service.ts'
+import { Undo } from '../machine/undo.ts'
 import { type Bench, type LoadFigures, measureLoad, medians } from '../measure.ts'
 import { readOptions } from '../options.ts'
 import type { Progress } from '../progress.ts'
 import { round, table } from '../report.ts'
-import type { Service, startService } from '../service.ts'
-import { Undo } from '../undo.ts'
 import type { TreesOptions } from './options.ts'
 
 export interface TreeResult {

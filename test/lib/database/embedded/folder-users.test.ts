@@ -11,7 +11,7 @@ import { testFolder } from '../../../fixtures/folder.ts'
 import { dataFolder, serve, stop } from '../../../fixtures/service/spoor.ts'
 
 const log = createLog('silent')
-const OPENER = fileURLToPath(new URL('./opener.js', import.meta.url))
+const OPENER = fileURLToPath(new URL('opener.js', import.meta.url))
 const IN_USE = /DATA_DIR .* is in use by a process of another container/
 
 t.test('a folder takes processes of one namespace only, and left-over sockets do not count', async t => {

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { prepare } from '../../lib/trace/prepare.ts'
+import { prepare } from '../../../lib/trace/prepare.ts'
 import { ingestBody } from './bodies.ts'
 import { COST_PLACE, createIdentities, createTemplate, DURATION_PLACE, END_PLACE, NUMBER_PLACE } from './template.ts'
 

@@ -4,8 +4,8 @@ import { cpus, release, totalmem, type } from 'node:os'
 import { join } from 'node:path'
 import { performance } from 'node:perf_hooks'
 import type { Sql } from 'postgres'
-import { chooseSettings } from '../../lib/database/embedded/cluster-settings.ts'
-import { median } from './measure.ts'
+import { chooseSettings } from '../../../lib/database/embedded/cluster-settings.ts'
+import { median } from '../measure.ts'
 
 export interface Machine {
   readonly processor: string

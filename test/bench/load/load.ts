@@ -1,6 +1,6 @@
 /** What the load generator is told and what it reports; and how the benchmark starts it, as a process of its own. */
 import { type ChildProcess, fork } from 'node:child_process'
-import type { BodyKind } from './bodies.ts'
+import type { BodyKind } from '../bodies/bodies.ts'
 
 /** Bodies sent whole, or a typical trace as start, four appends of two spans, and end. */
 export type LoadKind = BodyKind | 'streaming'

@@ -4,10 +4,10 @@
  * takes little of what it measures; how much it took is in its report.
  */
 import { createHistogram, performance } from 'node:perf_hooks'
+import { createIdentities, type Identities } from '../bodies/template.ts'
 import { Connection } from './connection.ts'
 import type { LoadPlan, LoadReport, SenderMessage } from './load.ts'
 import { buildScript, type Script, variantsOf } from './requests.ts'
-import { createIdentities, type Identities } from './template.ts'
 
 const MAX_LATENCY_MICROS = 600_000_000
 

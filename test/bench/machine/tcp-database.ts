@@ -6,17 +6,22 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { connectTo } from '../../lib/database/connection.ts'
-import { findBinaries } from '../../lib/database/embedded/binaries.ts'
-import { chooseSettings } from '../../lib/database/embedded/cluster-settings.ts'
-import { findClusterUser, giveTo, identityOf } from '../../lib/database/embedded/cluster-user.ts'
-import { initializeCluster, MAIN_DATABASE, SUPERUSER, stopPostmaster } from '../../lib/database/embedded/postmaster.ts'
-import { createLog } from '../../lib/log.ts'
+import { connectTo } from '../../../lib/database/connection.ts'
+import { findBinaries } from '../../../lib/database/embedded/binaries.ts'
+import { chooseSettings } from '../../../lib/database/embedded/cluster-settings.ts'
+import { findClusterUser, giveTo, identityOf } from '../../../lib/database/embedded/cluster-user.ts'
+import {
+  initializeCluster,
+  MAIN_DATABASE,
+  SUPERUSER,
+  stopPostmaster
+} from '../../../lib/database/embedded/postmaster.ts'
+import { createLog } from '../../../lib/log.ts'
 import type { Undo } from './undo.ts'
 
 const PASSWORD = 'pass-phrase-of-the-benchmark'
 /** In the tree of sources: what is built has no certificates. */
-const CERTIFICATES = fileURLToPath(new URL('../../../test/lib/database/sockets/tls/', import.meta.url))
+const CERTIFICATES = fileURLToPath(new URL('../../../../test/lib/database/sockets/tls/', import.meta.url))
 const POLL_MS = 50
 
 /** Starts it in a folder that PostgreSQL's user can reach, and gives its address without `sslmode`; `undo` ends it. */

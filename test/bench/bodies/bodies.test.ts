@@ -1,7 +1,7 @@
 import t from 'tap'
-import { checker } from '../../lib/schema/check.ts'
-import { EndBody, IngestBody, SpansBody } from '../../lib/schema/input.ts'
-import { prepare } from '../../lib/trace/prepare.ts'
+import { checker } from '../../../lib/schema/check.ts'
+import { EndBody, IngestBody, SpansBody } from '../../../lib/schema/input.ts'
+import { prepare } from '../../../lib/trace/prepare.ts'
 import { type BodyKind, ingestBody, SHAPES, streamedBodies } from './bodies.ts'
 
 const VARIANTS = 4

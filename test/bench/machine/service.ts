@@ -8,9 +8,9 @@ import { join, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { Sql } from 'postgres'
-import { connectTo, type Target, withDatabase } from '../../lib/database/connection.ts'
-import { openEmbedded } from '../../lib/database/embedded/embedded.ts'
-import { createLog } from '../../lib/log.ts'
+import { connectTo, type Target, withDatabase } from '../../../lib/database/connection.ts'
+import { openEmbedded } from '../../../lib/database/embedded/embedded.ts'
+import { createLog } from '../../../lib/log.ts'
 import type { Undo } from './undo.ts'
 
 export interface Service {
@@ -35,7 +35,7 @@ interface Greeting {
   readonly obstacle: string | null
 }
 
-export const PROGRAM = fileURLToPath(new URL('../../bin/spoor.js', import.meta.url))
+export const PROGRAM = fileURLToPath(new URL('../../../bin/spoor.js', import.meta.url))
 const { scripts } = JSON.parse(readFileSync(new URL(import.meta.resolve('#package.json')), 'utf8'))
 /** Those of `npm start`. */
 const NODE_FLAGS: readonly string[] = scripts.start.split(' ').filter((word: string) => word.startsWith('--'))

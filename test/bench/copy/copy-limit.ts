@@ -3,12 +3,12 @@
  * indexes. How it is measured, and why that is fair, is in README.md.
  */
 import { performance } from 'node:perf_hooks'
-import { connectTo, type Target } from '../../lib/database/connection.ts'
-import { CopyConnection } from '../../lib/database/copy-connection.ts'
-import { SPAN_COLUMNS, TAG_COLUMNS, TRACE_COLUMNS } from '../../lib/rows/columns.ts'
+import { connectTo, type Target } from '../../../lib/database/connection.ts'
+import { CopyConnection } from '../../../lib/database/copy-connection.ts'
+import { SPAN_COLUMNS, TAG_COLUMNS, TRACE_COLUMNS } from '../../../lib/rows/columns.ts'
+import { createIdentities, createTemplate, type Identities, type Template } from '../bodies/template.ts'
+import type { Window } from '../load/load.ts'
 import { type CopyRows, namesOf } from './copy-rows.ts'
-import type { Window } from './load.ts'
-import { createIdentities, createTemplate, type Identities, type Template } from './template.ts'
 
 /** Bounds of a batch, which is one transaction. More gains nothing, and less costs a commit more often. */
 const BATCH = { traces: 64, bytes: 4 * 1024 * 1024 }

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import { type AddressInfo, createServer as createTcpServer } from 'node:net'
 import t, { type Test } from 'tap'
-import { SHAPES } from './bodies.ts'
+import { SHAPES } from '../bodies/bodies.ts'
 import { type LoadPlan, type LoadReport, startSender } from './load.ts'
 
 interface Seen {

@@ -3,11 +3,11 @@
  * COPY writes it, with the placeholders of template.ts where a row must be unique.
  */
 import type { Sql } from 'postgres'
-import { TURN } from '../../lib/ingest/packing.ts'
-import { type Column, SPAN_COLUMNS, TAG_COLUMNS, TRACE_COLUMNS } from '../../lib/rows/columns.ts'
-import { unpackTexts } from '../../lib/rows/packed-texts.ts'
-import { type BodyKind, ingestBody, SHAPES } from './bodies.ts'
-import { DURATION_PLACE, MINUTE_PLACE, NUMBER_PLACE, TRACE_ID_PLACE } from './template.ts'
+import { TURN } from '../../../lib/ingest/packing.ts'
+import { type Column, SPAN_COLUMNS, TAG_COLUMNS, TRACE_COLUMNS } from '../../../lib/rows/columns.ts'
+import { unpackTexts } from '../../../lib/rows/packed-texts.ts'
+import { type BodyKind, ingestBody, SHAPES } from '../bodies/bodies.ts'
+import { DURATION_PLACE, MINUTE_PLACE, NUMBER_PLACE, TRACE_ID_PLACE } from '../bodies/template.ts'
 
 /** The lines of one trace, of its spans, and of its tags beside it. */
 export interface CopyRows {

@@ -3,7 +3,7 @@
  * the same in every run of the benchmark; what must differ from trace to trace (template.ts) stands in them as
  * placeholders of fixed width.
  */
-import type { EndBody, IngestBody, SpanInput, SpansBody, TraceInput } from '../../lib/schema/input.ts'
+import type { EndBody, IngestBody, SpanInput, SpansBody, TraceInput } from '../../../lib/schema/input.ts'
 import { createProse, type Prose } from './prose.ts'
 import { COST_PLACE, END_PLACE, MINUTE_PLACE, SESSION_PLACE, TRACE_ID_PLACE } from './template.ts'
 

@@ -1,7 +1,7 @@
 /** The requests of a trace as bytes that are ready to send: the head and the body, with places for what changes. */
-import { type BodyKind, ingestBody, SHAPES, streamedBodies } from './bodies.ts'
+import { type BodyKind, ingestBody, SHAPES, streamedBodies } from '../bodies/bodies.ts'
+import { createTemplate, type Template, TRACE_ID_PLACE } from '../bodies/template.ts'
 import type { LoadKind } from './load.ts'
-import { createTemplate, type Template, TRACE_ID_PLACE } from './template.ts'
 
 export interface Script {
   readonly requests: readonly Template[]

@@ -1,6 +1,6 @@
 /** The tables between and around the measurements: emptied, and how much they take. */
 import type { Sql } from 'postgres'
-import { cutRanking, findFrequentLists, RANKINGS } from '../../lib/store/rankings/rankings.ts'
+import { cutRanking, findFrequentLists, RANKINGS } from '../../../lib/store/rankings/rankings.ts'
 
 /** Numbers that servers may have drawn and not used yet. */
 const DRAWN_NUMBERS = 100_000
