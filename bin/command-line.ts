@@ -57,8 +57,8 @@ function findCommand(commands: Commands, args: readonly string[]): { name: strin
   const names = Object.keys(commands)
   const [noun, verb] = args
   if (noun === undefined) throw new UsageError(`which command? There are ${names.join(', ')}; see spoor --help`)
-  if (names.includes(noun)) return { name: noun, words: args.slice(1) }
   if (names.includes(`${noun} ${verb}`)) return { name: `${noun} ${verb}`, words: args.slice(2) }
+  if (names.includes(noun)) return { name: noun, words: args.slice(1) }
   const verbs = names.filter(name => name.startsWith(`${noun} `))
   if (verbs.length === 0) {
     const nouns = [...new Set(names.map(name => name.split(' ')[0]!))]
@@ -77,7 +77,7 @@ function findCommand(commands: Commands, args: readonly string[]): { name: strin
 function helpFor(commands: Commands, args: readonly string[]): string {
   const [noun, verb] = args.filter(word => !isHelpFlag(word))
   if (noun === undefined) return overview(commands, VERSION)
-  const isNoun = Object.keys(commands).some(name => name.startsWith(`${noun} `))
+  const isNoun = commands[noun] === undefined && Object.keys(commands).some(name => name.startsWith(`${noun} `))
   if (verb === undefined && isNoun) return overview(commands, VERSION, noun)
   const { name } = findCommand(commands, args)
   return commandHelp(name, commands[name]!)

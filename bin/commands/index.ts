@@ -5,6 +5,7 @@ import audit from './audit.ts'
 import completion from './completion.ts'
 import demo from './demo.ts'
 import * as environment from './environment.ts'
+import evaluate, { list as listEvaluations } from './evaluate.ts'
 import * as key from './key.ts'
 import migrate from './migrate.ts'
 import backup from './moving/backup.ts'
@@ -47,6 +48,8 @@ export const commands: Commands = {
   'user sign-out': user.signOut,
   'trace delete': trace.remove,
   'environment backfill': environment.backfill,
+  evaluate,
+  'evaluate list': listEvaluations,
   export: exportTraces,
   import: importTraces,
   backup,

@@ -2,10 +2,8 @@ import type { Pruned, PrunePlan } from '../../lib/admin/pruning.ts'
 import { command, UsageError } from '../command.ts'
 import { withDatabase } from '../database.ts'
 import { interruptible } from '../terminal/interrupt.ts'
-import { parseMoment } from '../terminal/times.ts'
 import { bar, count, counted, size } from '../terminal/words.ts'
-
-const STATUSES: readonly string[] = ['ok', 'error', 'unset', 'running']
+import { CONDITION_FLAGS, readConditions } from './conditions.ts'
 
 export const remove = command({
   summary: 'Delete traces of a project that are old, or meet other conditions',
@@ -13,16 +11,7 @@ export const remove = command({
     parameters: [],
     flags: {
       project: { type: 'string', value: 'SLUG', required: true, about: 'the project whose traces are meant' },
-      before: {
-        type: 'string',
-        value: 'TIME',
-        about: 'only traces that started before this time, or 90d: 90 days ago'
-      },
-      from: { type: 'string', value: 'TIME', about: 'only traces that started at this time or later' },
-      environment: { type: 'string', value: 'E', about: 'only traces of this environment, or `unassigned`' },
-      tag: { type: 'string', value: 'T', about: 'only traces that carry this tag' },
-      status: { type: 'string', value: 'S', about: `only traces of this status: ${STATUSES.join(', ')}` },
-      name: { type: 'string', value: 'N', about: 'only traces of exactly this name' },
+      ...CONDITION_FLAGS,
       'dry-run': { type: 'boolean', about: 'only count; this is so unless --apply is given' },
       apply: { type: 'boolean', about: 'delete them, with all that is under them' }
     },
@@ -40,17 +29,9 @@ export const remove = command({
     ]
   },
   async run({ flags, env, print, progress }) {
-    const { project, apply, 'dry-run': dryRun, ...conditions } = flags
+    const { project, apply, 'dry-run': dryRun } = flags
     if (apply && dryRun) throw new UsageError('--apply and --dry-run contradict each other: give one of them')
-    const request = {
-      project,
-      environment: conditions.environment,
-      tag: parseText('tag', conditions.tag),
-      name: parseText('name', conditions.name),
-      status: parseStatus(conditions.status),
-      from: parseMoment('from', conditions.from),
-      before: parseMoment('before', conditions.before)
-    }
+    const request = { project, ...readConditions(flags) }
     await withDatabase(env, async ({ sql }) => {
       // Loaded only now, because --help does not need them.
       const [{ applyPruning, planPruning }, { reclaimRoom }, { measureDatabase }] = await Promise.all([
@@ -88,16 +69,6 @@ export const remove = command({
     })
   }
 })
-
-function parseText(flag: string, text: string | undefined): string | undefined {
-  if (text !== '') return text
-  throw new UsageError(`--${flag} must not be empty`)
-}
-
-function parseStatus(text: string | undefined): string | undefined {
-  if (text === undefined || STATUSES.includes(text)) return text
-  throw new UsageError(`--status must be one of ${STATUSES.join(', ')}, but is ${JSON.stringify(text)}`)
-}
 
 const describePlan = ({ traces, spans, bytes }: PrunePlan): string =>
   `${counted(traces, 'trace')} selected, with ${counted(spans, 'span')} (${size(bytes)})`

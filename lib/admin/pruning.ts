@@ -1,20 +1,21 @@
 /** The work of `spoor trace delete`: deletes the traces of a project that meet conditions, batch by batch. */
 import type { Sql } from 'postgres'
 import { writeAct } from '../store/people/audit.ts'
-import { countSelected, type PrunePlace, type PruneSelection, pruneBatch, type Selected } from '../store/pruning.ts'
+import { countSelected, type PrunePlace, pruneBatch, type Selected } from '../store/pruning.ts'
+import type { TraceConditions } from '../store/trace-conditions.ts'
 import { parseEnvironment, UNASSIGNED } from '../trace/environment.ts'
 import { AdminError } from './admin-error.ts'
 import { requireProject } from './projects.ts'
 import { retried } from './retried.ts'
 
-export interface PruneRequest extends PruneSelection {
+export interface PruneRequest extends TraceConditions {
   readonly project: string
 }
 
 /** What a deletion would do. */
 export interface PrunePlan extends Selected {
   readonly projectId: number
-  readonly selection: PruneSelection
+  readonly selection: TraceConditions
 }
 
 export interface Pruned {
@@ -69,7 +70,7 @@ export async function applyPruning(sql: Sql, plan: PrunePlan, options: PruneOpti
 export async function pruneAll(
   sql: Sql,
   projectId: number,
-  selection: PruneSelection,
+  selection: TraceConditions,
   { onProgress, signal }: PruneOptions = {}
 ): Promise<Pruned> {
   let pruned: Pruned = { traces: 0, spans: 0, storedBytes: 0, kept: 0 }

@@ -1,19 +1,8 @@
 /** Deletes many traces of a project, a batch at a time. Only a command does that: the server never deletes by itself. */
 import type { Sql } from 'postgres'
 import { removingParts } from './deletion.ts'
+import { fitting, started, type TraceConditions } from './trace-conditions.ts'
 import { addTotals } from './write/totals.ts'
-
-/** Selects the traces of a project that meet every condition that is set. */
-export interface PruneSelection {
-  /** Canonical timestamps: traces that started at `from` or later, and earlier than `before`. */
-  readonly from?: string | undefined
-  readonly before?: string | undefined
-  /** As it is stored. */
-  readonly environment?: string | undefined
-  readonly tag?: string | undefined
-  readonly status?: string | undefined
-  readonly name?: string | undefined
-}
 
 export interface Selected {
   readonly traces: number
@@ -23,7 +12,7 @@ export interface Selected {
 }
 
 /** Counts what a selection has now. */
-export async function countSelected(sql: Sql, projectId: number, selection: PruneSelection): Promise<Selected> {
+export async function countSelected(sql: Sql, projectId: number, selection: TraceConditions): Promise<Selected> {
   const [row] = await sql<[Selected]>`
     select count(*) as traces, coalesce(sum(span_count), 0)::bigint as spans,
       coalesce(sum(estimated_bytes), 0)::bigint as bytes
@@ -70,7 +59,7 @@ const storedBytes = (table: string, columns: readonly string[]) =>
 export async function pruneBatch(
   sql: Sql,
   projectId: number,
-  selection: PruneSelection,
+  selection: TraceConditions,
   after: PrunePlace | null,
   bounds: BatchBounds
 ): Promise<PrunedBatch> {
@@ -115,16 +104,4 @@ const PRUNED_TABLES = 'traces, spans, scores, trace_tags, span_messages'
 /** Makes the room of deleted rows known for reuse, and gives back to the system what is free at the ends of the tables. */
 export async function reclaimRoom(sql: Sql): Promise<void> {
   await sql.unsafe(`vacuum ${PRUNED_TABLES}`)
-}
-
-const started = (sql: Sql, { from = '-infinity', before = 'infinity' }: PruneSelection) =>
-  sql`started_at >= ${from} and started_at < ${before}`
-
-function fitting(sql: Sql, { environment, tag, status, name }: PruneSelection) {
-  return sql`
-    true
-    ${environment === undefined ? sql`` : sql`and environment = ${environment}`}
-    ${tag === undefined ? sql`` : sql`and tags @> array[${tag}]`}
-    ${status === undefined ? sql`` : sql`and status = ${status}`}
-    ${name === undefined ? sql`` : sql`and name = ${name}`}`
 }

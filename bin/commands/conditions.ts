@@ -1,0 +1,38 @@
+/** The flags by which commands select traces. */
+import { UsageError } from '../command.ts'
+import { parseMoment } from '../terminal/times.ts'
+
+const STATUSES: readonly string[] = ['ok', 'error', 'unset', 'running']
+
+export const CONDITION_FLAGS = {
+  before: { type: 'string', value: 'TIME', about: 'only traces that started before this time, or 90d: 90 days ago' },
+  from: { type: 'string', value: 'TIME', about: 'only traces that started at this time or later' },
+  environment: { type: 'string', value: 'E', about: 'only traces of this environment, or `unassigned`' },
+  tag: { type: 'string', value: 'T', about: 'only traces that carry this tag' },
+  status: { type: 'string', value: 'S', about: `only traces of this status: ${STATUSES.join(', ')}` },
+  name: { type: 'string', value: 'N', about: 'only traces of exactly this name' }
+} as const
+
+type ConditionFlags = { readonly [Name in keyof typeof CONDITION_FLAGS]: string | undefined }
+
+/** The conditions that were given, checked; times are canonical. */
+export function readConditions({ before, from, environment, tag, status, name }: ConditionFlags) {
+  return {
+    environment,
+    tag: parseText('tag', tag),
+    name: parseText('name', name),
+    status: parseStatus(status),
+    from: parseMoment('from', from),
+    before: parseMoment('before', before)
+  }
+}
+
+export function parseText(flag: string, text: string | undefined): string | undefined {
+  if (text !== '') return text
+  throw new UsageError(`--${flag} must not be empty`)
+}
+
+function parseStatus(text: string | undefined): string | undefined {
+  if (text === undefined || STATUSES.includes(text)) return text
+  throw new UsageError(`--status must be one of ${STATUSES.join(', ')}, but is ${JSON.stringify(text)}`)
+}

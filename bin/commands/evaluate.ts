@@ -1,0 +1,189 @@
+import { existsSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { AdminError } from '../../lib/admin/admin-error.ts'
+import type { Evaluation } from '../../lib/admin/evaluation.ts'
+import type { Evaluator } from '../../lib/evaluation/evaluator.ts'
+import type { EvaluationRun } from '../../lib/store/evaluations.ts'
+import { command, UsageError } from '../command.ts'
+import { withDatabase } from '../database.ts'
+import { Interrupted, interruptible } from '../terminal/interrupt.ts'
+import { table } from '../terminal/table.ts'
+import { count, counted, relativeTime } from '../terminal/words.ts'
+import { CONDITION_FLAGS, parseText, readConditions } from './conditions.ts'
+
+const CONCURRENCY = 4
+const MOST_CONCURRENCY = 100
+const TIMEOUT_S = 120
+/** So many errors are told one by one; the rest are counted. */
+const MOST_TOLD = 10
+
+export default command({
+  summary: 'Let evaluators judge traces that they have not judged yet',
+  usage: {
+    parameters: ['FILE'],
+    flags: {
+      project: { type: 'string', value: 'SLUG', required: true, about: 'the project whose traces are judged' },
+      ...CONDITION_FLAGS,
+      model: { type: 'string', value: 'M', about: 'only traces of this model' },
+      session: { type: 'string', value: 'ID', about: 'only traces of this session' },
+      user: { type: 'string', value: 'ID', about: 'only traces of this user' },
+      limit: { type: 'string', value: 'N', about: 'at most so many traces, the newest' },
+      concurrency: { type: 'string', value: 'N', about: `evaluations at a time; ${CONCURRENCY} if not given` },
+      timeout: { type: 'string', value: 'S', about: `seconds that one may take; ${TIMEOUT_S} if not given` },
+      follow: { type: 'boolean', about: 'go on with new traces, until Ctrl-C' },
+      'fail-below': { type: 'string', value: 'X', about: 'exit code 1 where a mean, or a share of true, is below X' }
+    },
+    details: [
+      'FILE is a JavaScript module. Its default export is an evaluator, or a list of them:',
+      '',
+      '  export default {',
+      "    id: 'short-answer',            // names it for good: it judges a trace once",
+      "    name: 'short',                 // of its scores",
+      "    dataType: 'boolean',           // or numeric, categorical",
+      '    evaluate: ({ trace, spans, scores }) => String(trace.output).length < 500',
+      '  }',
+      '',
+      'What it is given is the detail that the API answers. It returns a value, or { value, comment, spanId }, or nothing where it',
+      'has nothing to say, and may be async. Its verdicts are scores with the source `eval`. Running traces are left for later. A',
+      'trace that has grown since it was judged is judged again. An evaluation that fails is counted, and tried again by the next',
+      'run; the exit code is 1 only where all of them failed. The file is run with the rights of this command.'
+    ].join('\n'),
+    examples: [
+      'evaluate ./short.mjs --project default',
+      'evaluate ./judge.mjs --project default --from 7d --tag support --concurrency 16',
+      'evaluate ./judge.mjs --project default --name nightly-check --fail-below 0.8 --json',
+      'evaluate list --project default'
+    ]
+  },
+  async run({ parameters, flags, env, print, progress }) {
+    const concurrency = parseCount('concurrency', flags.concurrency, MOST_CONCURRENCY) ?? CONCURRENCY
+    const limit = parseCount('limit', flags.limit, Number.MAX_SAFE_INTEGER) ?? Number.POSITIVE_INFINITY
+    const timeoutMs = (parseCount('timeout', flags.timeout, 86_400) ?? TIMEOUT_S) * 1000
+    const failBelow = parseNumber('fail-below', flags['fail-below'])
+    const request = {
+      project: flags.project,
+      ...readConditions(flags),
+      model: parseText('model', flags.model),
+      sessionId: parseText('session', flags.session),
+      userId: parseText('user', flags.user)
+    }
+    const evaluators = await load(parameters.FILE)
+    let told = 0
+    const onError = ({ id }: Evaluator, traceId: string, message: string) => {
+      if (++told <= MOST_TOLD) progress.say(`${id} on trace ${traceId}: ${message.split('\n', 1)[0]}`)
+      if (told === MOST_TOLD) progress.say('further errors are only counted')
+    }
+    const evaluation = await withDatabase(env, async ({ sql }) => {
+      const { evaluateTraces } = await import('../../lib/admin/evaluation.ts')
+      return interruptible(async signal => {
+        const onProgress = (soFar: Evaluation) => progress.show(() => describeProgress(soFar))
+        const { follow } = flags
+        const done = await evaluateTraces(sql, request, evaluators, {
+          ...{ concurrency, limit, timeoutMs, follow, signal, onError, onProgress }
+        })
+        if (signal.aborted && !follow) {
+          throw new Interrupted(`interrupted: ${describeProgress(done)}; run it again to go on`, signal.reason)
+        }
+        return done
+      })
+    })
+    progress.clear()
+    print(evaluation, describe(evaluation))
+    check(evaluation, failBelow)
+  }
+})
+
+export const list = command({
+  summary: 'List what evaluators found, run by run',
+  usage: {
+    parameters: [],
+    flags: { project: { type: 'string', value: 'SLUG', required: true, about: 'the project whose runs are listed' } },
+    examples: ['evaluate list --project default', 'evaluate list --project default --json']
+  },
+  async run({ flags, env, print }) {
+    const { listEvaluations } = await import('../../lib/admin/evaluation.ts')
+    const runs = await withDatabase(env, ({ sql }) => listEvaluations(sql, flags.project))
+    print(runs, runTable(runs))
+  }
+})
+
+async function load(file: string): Promise<Evaluator[]> {
+  const path = resolve(file)
+  if (!existsSync(path)) throw new AdminError(`there is no file ${JSON.stringify(file)}`)
+  let module: Record<string, unknown>
+  try {
+    module = await import(pathToFileURL(path).href)
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error)
+    const advice = /\.[cm]?tsx?$/.test(path) ? ' (TypeScript must be compiled to JavaScript first)' : ''
+    throw new AdminError(`${file} cannot be loaded: ${message.split('\n', 1)[0]}${advice}`)
+  }
+  // Loaded only now, because --help does not need it.
+  const { EvaluatorError, readEvaluators } = await import('../../lib/evaluation/evaluator.ts')
+  try {
+    return readEvaluators(module)
+  } catch (error) {
+    if (error instanceof EvaluatorError) throw new AdminError(`${file}: ${error.message}`)
+    throw error
+  }
+}
+
+function parseCount(flag: string, text: string | undefined, most: number): number | undefined {
+  if (text === undefined) return undefined
+  const number = /^\d{1,16}$/.test(text) ? Number(text) : 0
+  if (number >= 1 && number <= most) return number
+  const bound = most === Number.MAX_SAFE_INTEGER ? '1 or more' : `from 1 to ${most}`
+  throw new UsageError(`--${flag} must be ${bound}, but is ${JSON.stringify(text)}`)
+}
+
+function parseNumber(flag: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined
+  if (/^-?\d+(\.\d+)?$/.test(text)) return Number(text)
+  throw new UsageError(`--${flag} must be a number such as 0.8, but is ${JSON.stringify(text)}`)
+}
+
+type Result = Evaluation['evaluators'][number]
+
+function describeProgress({ evaluators }: Evaluation): string {
+  return evaluators
+    .map(({ id, judged, failed }) => `${id}: ${count(judged)} judged, ${count(failed)} failed`)
+    .join('; ')
+}
+
+function describe({ runId, evaluators }: Evaluation): string {
+  const rows = evaluators.map(each => [each.id, each.name, count(each.judged), verdicts(each), count(each.failed)])
+  return `run ${runId}\n\n${table(['EVALUATOR', 'SCORE', 'JUDGED', 'VERDICTS', 'FAILED'], rows, '')}`
+}
+
+function verdicts({ dataType, mean, categories }: Pick<Result, 'dataType' | 'mean'> & Partial<Result>): string {
+  if (mean !== null) return dataType === 'boolean' ? `${(mean * 100).toFixed(1)} % true` : `mean ${mean.toPrecision(4)}`
+  const most = Object.entries(categories ?? {}).sort(([, one], [, other]) => other - one)
+  return most.map(([name, times]) => `${name} ${count(times)}`).join(', ')
+}
+
+/** What the exit code says. */
+function check({ evaluators }: Evaluation, failBelow: number | undefined): void {
+  const failed = evaluators.find(each => each.failed > 0 && each.judged === 0)
+  if (failed !== undefined) {
+    throw new AdminError(`all ${counted(failed.failed, 'evaluation')} of ${failed.id} failed: see above`)
+  }
+  if (failBelow === undefined) return
+  for (const { id, mean, judged } of evaluators) {
+    if (mean !== null && mean < failBelow) throw new AdminError(`${id}: ${mean.toPrecision(4)} is below ${failBelow}`)
+    if (judged === 0) throw new AdminError(`${id}: nothing was judged that could be compared with ${failBelow}`)
+  }
+}
+
+function runTable(runs: readonly EvaluationRun[]): string {
+  const rows = runs.map(({ runId, evaluatorId, name, traces, lastAt, ...run }) => [
+    ...[runId, evaluatorId, name, count(traces)],
+    verdicts({ dataType: run.dataType as Result['dataType'], mean: run.mean }),
+    relativeTime(lastAt)
+  ])
+  return table(
+    ['RUN', 'EVALUATOR', 'SCORE', 'TRACES', 'VERDICTS', 'LAST'],
+    rows,
+    'no evaluator has judged traces of this project yet'
+  )
+}

@@ -1,0 +1,62 @@
+/** The work of `spoor evaluate`: evaluators judge the traces of a project. */
+import { randomBytes } from 'node:crypto'
+import type { Sql } from 'postgres'
+import type { EvaluatedTrace, Evaluator } from '../evaluation/evaluator.ts'
+import { type RunOptions, runEvaluators } from '../evaluation/run.ts'
+import { type Summary, Tally } from '../evaluation/tally.ts'
+import { readTraceDetail } from '../store/answers/traces.ts'
+import { addVerdict, type EvaluationRun, findUnjudged, listRuns, type Unjudged } from '../store/evaluations.ts'
+import type { TraceConditions } from '../store/trace-conditions.ts'
+import { parseEnvironment, UNASSIGNED } from '../trace/environment.ts'
+import { requireProject } from './projects.ts'
+import { retried } from './retried.ts'
+
+export interface EvaluationRequest extends TraceConditions {
+  readonly project: string
+}
+
+/** What a run came to, by evaluator. */
+export interface Evaluation {
+  readonly runId: string
+  readonly evaluators: readonly (Pick<Evaluator, 'id' | 'name' | 'dataType'> & Summary)[]
+}
+
+const PAGE = 100
+const MOST_RUNS = 100
+
+export async function evaluateTraces(
+  sql: Sql,
+  { project, environment, ...rest }: EvaluationRequest,
+  evaluators: readonly Evaluator[],
+  options: Omit<RunOptions, 'onProgress'> & { readonly onProgress?: (evaluation: Evaluation) => void }
+): Promise<Evaluation> {
+  const projectId = await requireProject(sql, project)
+  const label = environment?.toLowerCase() === UNASSIGNED ? UNASSIGNED : environment && parseEnvironment(environment)
+  const conditions = { ...rest, environment: label }
+  const runId = `${new Date().toISOString().slice(0, 19)}Z-${randomBytes(3).toString('hex')}`
+  const tallies = evaluators.map(() => new Tally())
+  const soFar = (): Evaluation => ({
+    runId,
+    evaluators: evaluators.map(({ id, name, dataType }, i) => ({ id, name, dataType, ...tallies[i]!.summary }))
+  })
+  await runEvaluators<Unjudged>(
+    evaluators,
+    tallies,
+    {
+      next: ({ id }, behind) => findUnjudged(sql, projectId, id, conditions, behind, PAGE),
+      async read({ id }) {
+        const text = await readTraceDetail(sql, projectId, id)
+        return text === undefined ? undefined : (JSON.parse(text) as EvaluatedTrace)
+      },
+      store: ({ id: evaluatorId, name, dataType }, candidate, verdict) =>
+        retried(() => addVerdict(sql, projectId, candidate, { evaluatorId, runId, name, dataType, ...verdict }))
+    },
+    { ...options, onProgress: () => options.onProgress?.(soFar()) }
+  )
+  return soFar()
+}
+
+/** The last runs whose verdicts a project has. */
+export async function listEvaluations(sql: Sql, project: string): Promise<EvaluationRun[]> {
+  return listRuns(sql, await requireProject(sql, project), MOST_RUNS)
+}

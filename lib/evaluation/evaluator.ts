@@ -1,0 +1,107 @@
+/** What a module of `spoor evaluate` exports: evaluators, and what they say of a trace. Checked here, without a database. */
+import { checker } from '../schema/check.ts'
+import { ScoreInput } from '../schema/input.ts'
+import { unstorable } from '../trace/normalise.ts'
+
+/** A trace as evaluators see it: the detail that GET /api/v1/traces/:traceId answers. */
+export interface EvaluatedTrace {
+  readonly trace: Readonly<Record<string, unknown>>
+  readonly spans: readonly Readonly<Record<string, unknown>>[]
+  readonly scores: readonly Readonly<Record<string, unknown>>[]
+}
+
+export interface Evaluator {
+  /** Names the evaluator for good: a trace is judged once by it, until its content changes. */
+  readonly id: string
+  /** The name of its scores. */
+  readonly name: string
+  readonly dataType: DataType
+  evaluate(detail: EvaluatedTrace, options: { readonly signal: AbortSignal }): unknown
+}
+
+export const DATA_TYPES = ['numeric', 'categorical', 'boolean'] as const
+export type DataType = (typeof DATA_TYPES)[number]
+
+/** What an evaluator said of a trace, as a score. */
+export interface Verdict {
+  readonly value: number | string | boolean
+  readonly comment: string | null
+  readonly spanId: string | null
+}
+
+export const MAX_ID = 200
+const MAX_COMMENT = 2000
+const CUT = '…'
+
+const checkScore = checker(ScoreInput)
+
+/** Thrown for a module that cannot be used; the message names the member and the rule. */
+export class EvaluatorError extends Error {
+  override readonly name = 'EvaluatorError'
+}
+
+/**
+ * The evaluators that a module exports: one or a list of them as `default`, or else its own members `id`, `name`, `dataType`
+ * and `evaluate`.
+ */
+export function readEvaluators(module: Readonly<Record<string, unknown>>): Evaluator[] {
+  const given = module.default ?? module
+  const list = Array.isArray(given) ? given : [given]
+  if (list.length === 0) throw new EvaluatorError('the list of evaluators is empty')
+  const evaluators = list.map((each, i) => readEvaluator(each, list.length > 1 ? `evaluator ${i + 1}: ` : ''))
+  const twice = evaluators.find(({ id }, i) => evaluators.findIndex(other => other.id === id) < i)
+  if (twice !== undefined) throw new EvaluatorError(`two evaluators have the id ${JSON.stringify(twice.id)}`)
+  return evaluators
+}
+
+function readEvaluator(given: unknown, place: string): Evaluator {
+  const refuse = (rule: string): never => {
+    throw new EvaluatorError(`${place}${rule}`)
+  }
+  if (given === null || typeof given !== 'object') return refuse('an evaluator is { id, name, dataType, evaluate }')
+  const { id, name, dataType, evaluate } = given as Partial<Evaluator>
+  if (typeof id !== 'string' || id === '' || id.length > MAX_ID || /\p{Cc}|\p{Cs}/u.test(id)) {
+    return refuse(`id must be a text of 1 to ${MAX_ID} characters without control characters`)
+  }
+  if (typeof name !== 'string' || !/^[A-Za-z0-9_-]{1,64}$/.test(name)) {
+    return refuse('name must be 1 to 64 letters, digits, underscores and hyphens')
+  }
+  if (!DATA_TYPES.includes(dataType as DataType)) return refuse(`dataType must be one of ${DATA_TYPES.join(', ')}`)
+  if (typeof evaluate !== 'function') return refuse('evaluate must be a function')
+  return given as Evaluator
+}
+
+/**
+ * What an evaluator returned, as a verdict; undefined where it said nothing (undefined or null). Throws an EvaluatorError
+ * that says what is wrong with it. A long comment is cut.
+ */
+export function readVerdict({ name, dataType }: Evaluator, returned: unknown): Verdict | undefined {
+  if (returned === undefined || returned === null) return undefined
+  const { value, comment, spanId, ...others } = (
+    typeof returned === 'object' ? returned : { value: returned }
+  ) as Partial<Verdict>
+  const [other] = Object.keys(others)
+  if (other !== undefined)
+    throw new EvaluatorError(`a verdict is a value or { value, comment, spanId }, without ${other}`)
+  const score = {
+    name,
+    dataType,
+    value,
+    ...(typeof comment === 'string' && { comment: cut(comment) }),
+    ...(typeof spanId === 'string' && { spanId })
+  }
+  const refuse = (fault: string): never => {
+    throw new EvaluatorError(`its verdict cannot be stored: ${fault}`)
+  }
+  if (!checkScore.check(score)) return refuse(checkScore.explain(score))
+  for (const [field, text] of Object.entries({ value, comment: score.comment })) {
+    const rule = typeof text === 'string' ? unstorable(text) : undefined
+    if (rule !== undefined) refuse(`${field} ${rule}`)
+  }
+  return { value: score.value, comment: score.comment ?? null, spanId: score.spanId?.toLowerCase() ?? null }
+}
+
+function cut(comment: string): string {
+  const characters = [...comment]
+  return characters.length <= MAX_COMMENT ? comment : `${characters.slice(0, MAX_COMMENT - 1).join('')}${CUT}`
+}

@@ -1,0 +1,122 @@
+/**
+ * Which traces an evaluator has not judged yet, and its verdicts, which are scores with the source `eval`. A verdict stands for
+ * what the trace held: one that has grown since (from OpenTelemetry) is judged again.
+ */
+import type { Sql } from 'postgres'
+import { MAX_SCORES } from '../schema/input.ts'
+import { CHANGED, compareAndSet } from './compare-and-set.ts'
+import { newScoreId } from './scores.ts'
+import { fitting, started, type TraceConditions } from './trace-conditions.ts'
+
+/** A trace that is to be judged, and where the search goes on behind it. */
+export interface Unjudged {
+  readonly id: string
+  readonly startedAt: string
+  /** The content that will be judged, in hexadecimal. */
+  readonly hash: string
+}
+
+/** Whether the evaluator has a verdict on what the trace holds now. */
+const judged = (sql: Sql, evaluatorId: string) => sql`exists (
+  select from scores s
+  where s.project_id = t.project_id and s.trace_seq = t.seq and s.evaluator_id = ${evaluatorId}
+    and (s.judged_hash is null or s.judged_hash = t.body_hash)
+)`
+
+/** The next traces that have ended, meet the conditions and are not judged, newest first, behind a place. */
+export async function findUnjudged(
+  sql: Sql,
+  projectId: number,
+  evaluatorId: string,
+  conditions: TraceConditions,
+  behind: Unjudged | undefined,
+  limit: number
+): Promise<Unjudged[]> {
+  const place = behind === undefined ? sql`true` : sql`(started_at, id) < (${behind.startedAt}, ${behind.id})`
+  return sql<Unjudged[]>`
+    select replace(id::text, '-', '') as id, started_at as "startedAt", encode(body_hash, 'hex') as hash
+    from traces t
+    where project_id = ${projectId} and ${place} and ${started(sql, conditions)} and (${fitting(sql, conditions)}) is true
+      and ended_at is not null and not ${judged(sql, evaluatorId)}
+    order by started_at desc, id desc limit ${limit}`
+}
+
+export interface EvalScore {
+  readonly evaluatorId: string
+  readonly runId: string
+  readonly name: string
+  readonly dataType: string
+  readonly value: number | string | boolean
+  readonly comment: string | null
+  readonly spanId: string | null
+}
+
+/**
+ * What became of a verdict: it was added; another run was first; the trace has changed or is gone since it was read; it has
+ * all the scores that it may have.
+ */
+export type Stored = 'added' | 'judged' | 'changed' | 'full'
+
+/** Adds a verdict on what a trace held, unless there is one already. */
+export async function addVerdict(
+  sql: Sql,
+  projectId: number,
+  { id, hash }: Pick<Unjudged, 'id' | 'hash'>,
+  score: EvalScore
+): Promise<Stored> {
+  return compareAndSet<Stored>({ sent: false }, async send => {
+    const [row] = await send(
+      () => sql<{ scoreCount: number; isSame: boolean; isJudged: boolean; isAdded: boolean }[]>`
+        with found as materialized (
+          select t.seq, t.version, t.score_count, t.body_hash = decode(${hash}, 'hex') as same,
+            ${judged(sql, score.evaluatorId)} as judged
+          from traces t where t.project_id = ${projectId} and t.id = ${id}
+        ), counted as (
+          update traces t set score_count = t.score_count + 1, version = nextval('trace_numbers')
+          from found
+          where t.project_id = ${projectId} and t.seq = found.seq and t.version = found.version
+            and found.same and not found.judged and t.score_count < ${MAX_SCORES}
+          returning t.seq, t.body_hash
+        ), added as (
+          insert into scores (project_id, trace_seq, created_at, id, span_id, name, data_type, value, comment, source,
+            evaluator_id, run_id, judged_hash)
+          select ${projectId}, seq, clock_timestamp(), ${newScoreId()}, ${score.spanId}, ${score.name},
+            ${score.dataType}, ${JSON.stringify(score.value)}::json, ${score.comment}, 'eval', ${score.evaluatorId},
+            ${score.runId}, body_hash
+          from counted returning seq
+        )
+        select score_count as "scoreCount", same as "isSame", judged as "isJudged",
+          exists (select from added) as "isAdded" from found`
+    )
+    if (row === undefined || !row.isSame) return 'changed'
+    if (row.isAdded) return 'added'
+    if (row.isJudged) return 'judged'
+    return row.scoreCount >= MAX_SCORES ? 'full' : CHANGED
+  })
+}
+
+/** A run, as its verdicts tell of it. */
+export interface EvaluationRun {
+  readonly runId: string
+  readonly evaluatorId: string
+  readonly name: string
+  readonly dataType: string
+  readonly traces: number
+  /** Of numbers, and of booleans the share of true; null for categories. */
+  readonly mean: number | null
+  readonly firstAt: string
+  readonly lastAt: string
+}
+
+/** The runs of a project, the newest first. */
+export async function listRuns(sql: Sql, projectId: number, limit: number): Promise<EvaluationRun[]> {
+  return sql<EvaluationRun[]>`
+    select run_id as "runId", evaluator_id as "evaluatorId", name, data_type as "dataType",
+      count(distinct trace_seq)::int as traces,
+      avg(case data_type when 'numeric' then (value #>> '{}')::float8
+        when 'boolean' then ((value #>> '{}')::boolean)::int end)::float8 as mean,
+      min(created_at) as "firstAt", max(created_at) as "lastAt"
+    from scores where project_id = ${projectId} and source = 'eval' and run_id is not null
+    group by run_id, evaluator_id, name, data_type
+    order by max(created_at) desc, run_id limit ${limit}`
+}
