@@ -17,6 +17,8 @@ const MOST_CONCURRENCY = 100
 const TIMEOUT_S = 120
 /** So many errors are told one by one; the rest are counted. */
 const MOST_TOLD = 10
+/** Categories that a line has room for. */
+const MOST_SHOWN = 5
 
 export default command({
   summary: 'Let evaluators judge traces that they have not judged yet',
@@ -158,8 +160,9 @@ function describe({ runId, evaluators }: Evaluation): string {
 
 function verdicts({ dataType, mean, categories }: Pick<Result, 'dataType' | 'mean'> & Partial<Result>): string {
   if (mean !== null) return dataType === 'boolean' ? `${(mean * 100).toFixed(1)} % true` : `mean ${mean.toPrecision(4)}`
-  const most = Object.entries(categories ?? {}).sort(([, one], [, other]) => other - one)
-  return most.map(([name, times]) => `${name} ${count(times)}`).join(', ')
+  const all = Object.entries(categories ?? {}).sort(([, one], [, other]) => other - one)
+  const shown = all.slice(0, MOST_SHOWN).map(([name, times]) => `${name} ${count(times)}`)
+  return [...shown, ...(all.length > MOST_SHOWN ? [`${all.length - MOST_SHOWN} more`] : [])].join(', ')
 }
 
 /** What the exit code says. */
@@ -178,7 +181,9 @@ function check({ evaluators }: Evaluation, failBelow: number | undefined): void 
 function runTable(runs: readonly EvaluationRun[]): string {
   const rows = runs.map(({ runId, evaluatorId, name, traces, lastAt, ...run }) => [
     ...[runId, evaluatorId, name, count(traces)],
-    verdicts({ dataType: run.dataType as Result['dataType'], mean: run.mean }),
+    run.mostFrequent === null
+      ? verdicts({ dataType: run.dataType as Result['dataType'], mean: run.mean })
+      : `mostly ${run.mostFrequent}`,
     relativeTime(lastAt)
   ])
   return table(

@@ -104,6 +104,8 @@ export interface EvaluationRun {
   readonly traces: number
   /** Of numbers, and of booleans the share of true; null for categories. */
   readonly mean: number | null
+  /** The category that was given most often; null for other types. */
+  readonly mostFrequent: string | null
   readonly firstAt: string
   readonly lastAt: string
 }
@@ -115,6 +117,7 @@ export async function listRuns(sql: Sql, projectId: number, limit: number): Prom
       count(distinct trace_seq)::int as traces,
       avg(case data_type when 'numeric' then (value #>> '{}')::float8
         when 'boolean' then ((value #>> '{}')::boolean)::int end)::float8 as mean,
+      mode() within group (order by case data_type when 'categorical' then value #>> '{}' end) as "mostFrequent",
       min(created_at) as "firstAt", max(created_at) as "lastAt"
     from scores where project_id = ${projectId} and source = 'eval' and run_id is not null
     group by run_id, evaluator_id, name, data_type

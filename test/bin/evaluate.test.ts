@@ -101,6 +101,14 @@ t.test('errors are counted and told, filters and limits select, and the exit cod
   const gate = await runHere(['evaluate', low, '--project', 'default', '--fail-below', '0.5'], env)
   t.match(gate, { code: 1, err: /y: 0\.2500 is below 0\.5/ })
 
+  const named = await moduleOf(
+    t,
+    `let n = 0
+    export default { id: 'z', name: 'n', dataType: 'categorical', evaluate: () => ['a', 'b', 'b'][n++] }`
+  )
+  t.match(await runHere(['evaluate', named, '--project', 'default'], env), { code: 0, out: /z +n +3 +b 2, a 1 +0/ })
+  t.match(await runHere(['evaluate', 'list', '--project', 'default'], env), { out: /z +n +3 +mostly b/ })
+
   const refused: [string[], number, RegExp][] = [
     [['nowhere.mjs'], 1, /there is no file "nowhere\.mjs"/],
     [[await moduleOf(t, 'export default 5')], 1, /an evaluator is \{ id, name/],
