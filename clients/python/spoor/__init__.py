@@ -1,0 +1,77 @@
+"""
+Records traces of AI applications in spoor, and loses none.
+
+The functions here use one client, made at their first use from SPOOR_URL and SPOOR_API_KEY, or by `configure`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .client import Spoor
+from .context import ContextExecutor, context_executor
+from .default import (
+    configure,
+    current,
+    evaluate,
+    flush,
+    from_headers,
+    headers,
+    observe,
+    score,
+    span,
+    start,
+    trace,
+    wrap_openai,
+)
+from .evaluating import Evaluation, Verdict
+from .parents import Parent
+from .reading import SpoorError
+from .recording.step import Span, Step
+from .recording.trace import Trace
+from .sending.result import Lost, Result
+
+if TYPE_CHECKING:
+    from .reading import Scores, Traces
+
+    traces: Traces
+    scores: Scores
+
+__version__ = "1.0.0rc1"
+
+__all__ = [
+    "ContextExecutor",
+    "Evaluation",
+    "Lost",
+    "Parent",
+    "Result",
+    "Span",
+    "Spoor",
+    "SpoorError",
+    "Step",
+    "Trace",
+    "Verdict",
+    "configure",
+    "context_executor",
+    "current",
+    "evaluate",
+    "flush",
+    "from_headers",
+    "headers",
+    "observe",
+    "score",
+    "scores",
+    "span",
+    "start",
+    "trace",
+    "traces",
+    "wrap_openai",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name in ("traces", "scores"):
+        from .default import client
+
+        return getattr(client(), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,368 @@
+"""The client: where traces are begun, and where they go."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import threading
+import time
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Literal, TypeVar, overload
+
+from . import document
+from .context import current_step
+from .evaluating import Evaluation, Judge, evaluate
+from .observing import observing
+from .openai import wrap
+from .parents import Parent, is_export_to, parent_of_headers, parent_of_opentelemetry
+from .reading import Reads, Scores, Traces
+from .recording.step import Score, Span, Step
+from .recording.trace import Trace
+from .sending import leaving
+from .sending.absent import AbsentSender
+from .sending.connection import Server
+from .sending.parcels import PartKind
+from .sending.result import Result
+from .sending.scores import is_trace_id, score_body
+from .sending.sender import MAX_MEMORY_BYTES, Sender
+from .sending.spool import DEFAULT_MAX_BYTES, Spool
+from .values import Redact
+
+C = TypeVar("C")
+F = TypeVar("F", bound=Callable[..., Any])
+
+URL_VARIABLE = "SPOOR_URL"
+KEY_VARIABLE = "SPOOR_API_KEY"
+SPOOL_VARIABLE = "SPOOR_SPOOL"
+DEFAULT_URL = "http://127.0.0.1:8787"
+DEFAULT_SPOOL = ".spoor"
+#: A live trace's spans are sent so long after the first of them ended, or when they have so many bytes.
+_LIVE_SECONDS = 0.5
+_LIVE_BYTES = 64 * 1024
+#: A trace that has ended waits so long for spans that are open.
+OPEN_SPANS_SECONDS = 60.0
+_FLUSH_EACH_SECONDS = 5.0
+#: Verdicts that are not there by then come later.
+_EVALUATION_SECONDS = 30.0
+
+
+class Spoor:
+    """
+    Records to the spoor at `url` (else SPOOR_URL, else http://127.0.0.1:8787) with the project of `key` (else
+    SPOOR_API_KEY). Without a key nothing is recorded, which is said once: an application runs without its traces, too.
+
+    spool: the folder for what cannot be sent now (else SPOOR_SPOOL, else .spoor); False: there is none. A folder is for
+    one
+        project.
+    spool_each: every trace is written there before it is sent, so that not even a kill -9 loses it.
+    live: traces are shown while they run; otherwise each is sent when it has ended, which costs less.
+    redact: is called with the name and the value of everything that is recorded, and returns what is recorded instead.
+    on_problem: is called with a sentence when something is lost or kept that should have been sent.
+    opentelemetry: traces become part of OpenTelemetry's current span, whose ids they take. By default they do if its
+        variables (OTEL_EXPORTER_OTLP_ENDPOINT) have it export to this server; otherwise the rest of the trace would be
+        missing here.
+    flush_each: the end of each trace waits until it is sent (for functions that are frozen when they have answered).
+    """
+
+    def __init__(
+        self,
+        url: str | None = None,
+        key: str | None = None,
+        *,
+        spool: str | os.PathLike[str] | Literal[False] | None = None,
+        spool_each: bool = False,
+        live: bool = False,
+        redact: Redact | None = None,
+        on_problem: Callable[[str], None] | None = None,
+        flush_each: bool = False,
+        opentelemetry: bool | None = None,
+        memory_bytes: int = MAX_MEMORY_BYTES,
+        spool_bytes: int = DEFAULT_MAX_BYTES,
+    ) -> None:
+        self.redact = redact
+        self._is_live = live
+        self._flush_each = flush_each
+        self._begin()
+        folder = os.environ.get(SPOOL_VARIABLE) or DEFAULT_SPOOL if spool is None else spool
+        server = _server_of(url, key)
+        self._reads = Reads(server)
+        self.traces = Traces(self._reads)
+        self.scores = Scores(self._reads)
+        self._sender: Sender | AbsentSender
+        self._joins_opentelemetry = (
+            not isinstance(server, str) and is_export_to(server.url) if opentelemetry is None else opentelemetry
+        )
+        if isinstance(server, str):
+            self._sender = AbsentSender(server, on_problem)
+        else:
+            weak = weakref.ref(self)
+            self._sender = Sender(
+                server,
+                None if folder is False else Spool(folder, spool_bytes),
+                is_always_spooled=spool_each,
+                on_problem=on_problem,
+                tick=lambda: None if (client := weak()) is None else client._tick(),
+                max_memory_bytes=memory_bytes,
+            )
+        leaving.register(self)
+        self._sender.start()
+
+    def _begin(self) -> None:
+        self._open: weakref.WeakSet[Trace] = weakref.WeakSet()
+        self._dropped: deque[Step] = deque()
+        self._drop_lock = threading.RLock()
+        #: Traces with spans to be sent, and those that wait for open spans, each with its time.
+        self._times_lock = threading.RLock()
+        self._with_spans: dict[Trace, float] = {}
+        self._waiting: dict[Trace, float] = {}
+
+    # What applications call.
+
+    def trace(
+        self,
+        name: str,
+        *,
+        session_id: str | None = None,
+        user_id: str | None = None,
+        tags: Iterable[str] | None = (),
+        input: Any = None,
+        metadata: Mapping[str, Any] | None = None,
+        live: bool | None = None,
+        parent: Parent | None = None,
+    ) -> Trace:
+        """
+        Begins a trace, to be used in a `with` (or `async with`), which ends it. `parent` is a span of elsewhere that it
+        is part of (`from_headers`).
+        """
+        leaving.prepare_process()
+        return Trace(
+            self,
+            name,
+            session_id=session_id,
+            user_id=user_id,
+            tags=tags,
+            input=input,
+            metadata=metadata,
+            is_live=self._is_live if live is None else live,
+            parent=parent or (parent_of_opentelemetry() if self._joins_opentelemetry else None),
+        )
+
+    #: Begins a trace that is ended by hand (`end`), and that is not current.
+    start = trace
+
+    def span(
+        self,
+        name: str,
+        *,
+        kind: document.Kind = "custom",
+        input: Any = None,
+        model: str | None = None,
+        provider: str | None = None,
+        attributes: Mapping[str, Any] | None = None,
+    ) -> Span:
+        """
+        Begins a span of what is current, to be used in a `with`. Where no trace is current, one is begun for it, which
+        ends with it.
+        """
+        current = current_step()
+        parent = self.trace(name) if current is None else current
+        span = parent.start_span(name, kind=kind, input=input, model=model, provider=provider, attributes=attributes)
+        span.has_own_trace = current is None
+        return span
+
+    @overload
+    def observe(self, function: F, /) -> F: ...
+
+    @overload
+    def observe(
+        self,
+        *,
+        name: str | None = None,
+        kind: document.Kind = "custom",
+        capture_input: bool = True,
+        capture_output: bool = True,
+    ) -> Callable[[F], F]: ...
+
+    def observe(self, function: Callable[..., Any] | None = None, **options: Any) -> Any:
+        """
+        Records the calls of a function: a trace where none is current, else a span. Its arguments are the input, its
+        result is the output. Coroutines, generators and asynchronous generators end when they have ended.
+        """
+        return observing(lambda: self, function, **options)
+
+    def current(self) -> Step | None:
+        """The trace or span that is current."""
+        return current_step()
+
+    def wrap_openai(self, openai: C) -> C:
+        """
+        Records the calls of a client of OpenAI's library, which it returns: chat completions, responses and embeddings,
+        with their tokens. Streams are read along, and not changed. Ask for `stream_options={"include_usage": True}` to
+        have tokens of streamed chats.
+        """
+        wrap(self, openai)
+        return openai
+
+    def score(
+        self,
+        trace_id: str,
+        name: str,
+        value: float | bool | str,
+        comment: str | None = None,
+        span_id: str | None = None,
+    ) -> None:
+        """Gives a trace a score. It is sent as traces are: later, and until it is there."""
+        leaving.prepare_process()
+        if is_trace_id(trace_id):
+            self._put_score(trace_id.lower(), "score", Score(name, value, comment, span_id))
+        else:
+            self._sender.lose(
+                str(trace_id), "score", f"score: a trace id has 32 hexadecimal characters, not {trace_id!r}"
+            )
+
+    def from_headers(self, headers: Mapping[str, str] | Iterable[tuple[object, object]]) -> Parent | None:
+        """
+        The span that sent a request, as its headers name it: `trace(…, parent=spoor.from_headers(request.headers))`.
+        """
+        return parent_of_headers(headers)
+
+    def headers(self) -> dict[str, str]:
+        """Headers for a request to another service, whose spans become part of what is current."""
+        current = current_step()
+        return {} if current is None else {"traceparent": current.traceparent}
+
+    def evaluate(self, judge: Judge, *, name: str, concurrency: int = 4, **filters: Any) -> Evaluation:
+        """
+        Has a function judge traces, and gives them its verdicts as scores of this name. `judge` gets a trace with its
+        spans and scores, and returns a value, a `Verdict`, or None. `filters` are those of `traces.all`. Traces that
+        have a score of this name, and running ones, are passed over: so it may be run again, and goes on where it was
+        stopped.
+        """
+        evaluation = evaluate(self, judge, name=name, concurrency=concurrency, **filters)
+        self._sender.wait(_EVALUATION_SECONDS)
+        return evaluation
+
+    def flush(self, timeout: float = 30.0) -> Result:
+        """Waits until the server has answered for everything that has ended, or says what is not there."""
+        self._drop()
+        self._put_live_spans()
+        result = self._sender.flush(timeout)
+        with self._times_lock:
+            waiting = sum(not trace.is_finished for trace in self._waiting)
+        return dataclasses.replace(result, kept=result.kept + waiting)
+
+    # What traces call.
+
+    def put(self, trace: Trace, kind: PartKind, body: bytes) -> None:
+        self._sender.put(trace.id, trace.name, kind, body)
+
+    def put_score(self, trace: Trace, score: Score) -> None:
+        self._put_score(trace.id, trace.name, score)
+
+    def _put_score(self, trace_id: str, name: str, score: Score) -> None:
+        try:
+            body = score_body(*score)
+        except ValueError as error:
+            self._sender.lose(trace_id, name, f"score: {error}")
+        else:
+            self._sender.put(trace_id, name, "score", body)
+
+    def problem(self, text: str) -> None:
+        self._sender.problem(text)
+
+    def started(self, trace: Trace) -> None:
+        self._open.add(trace)
+
+    def ended(self, trace: Trace) -> None:
+        if self._flush_each:
+            self._sender.wait(_FLUSH_EACH_SECONDS, is_patient=False)
+
+    def dropped(self, step: Step) -> None:
+        self._dropped.append(step)
+
+    def waits_for_spans(self, trace: Trace) -> None:
+        with self._times_lock:
+            self._waiting[trace] = time.monotonic() + OPEN_SPANS_SECONDS
+        self._sender.wake()
+
+    def has_spans(self, trace: Trace, size: int) -> None:
+        if size >= _LIVE_BYTES:
+            trace.put_spans()
+            return
+        with self._times_lock:
+            self._with_spans.setdefault(trace, time.monotonic() + _LIVE_SECONDS)
+        self._sender.wake()
+
+    # What happens by and by.
+
+    def _tick(self) -> float | None:
+        self._drop()
+        now = time.monotonic()
+        for trace in self._due(self._with_spans, now):
+            trace.put_spans()
+        for trace in self._due(self._waiting, now):
+            trace.give_up()
+        with self._times_lock:
+            times = [*self._with_spans.values(), *self._waiting.values()]
+        return max(min(times) - now, 0.01) if times else None
+
+    def _due(self, times: dict[Trace, float], now: float) -> list[Trace]:
+        with self._times_lock:
+            due = [trace for trace, at in times.items() if at <= now or trace.is_finished]
+            for trace in due:
+                del times[trace]
+        return due
+
+    def _drop(self) -> None:
+        # Whoever flushes waits for another thread that is at it. Not for ever: a handler of a signal may have stopped
+        # it.
+        is_alone = self._drop_lock.acquire(timeout=1)
+        try:
+            while self._dropped:
+                self._dropped.popleft().drop()
+        except IndexError:  # Another thread was faster.
+            pass
+        finally:
+            if is_alone:
+                self._drop_lock.release()
+
+    def _put_live_spans(self) -> None:
+        for trace in list(self._open):
+            if trace.is_live:
+                trace.put_spans()
+
+    def close(self, timeout: float = 5.0) -> Result:
+        """
+        Ends what runs, sends for so long, and leaves the rest to the spool. At the end of a process it is done anyway.
+        """
+        self.leave(timeout)
+        return self._sender.flush(0)
+
+    def keep(self) -> None:
+        """The process is about to end: everything goes to the spool, running traces as far as they are."""
+        self._drop()
+        for trace in list(self._open):
+            trace.give_up()
+        self._sender.keep()
+
+    def leave(self, timeout: float) -> None:
+        self._drop()
+        for trace in list(self._open):
+            trace.give_up()
+        self._sender.leave(timeout)
+
+    def after_fork(self) -> None:
+        """
+        In a process that was forked: the traces are the other's, and locks may be held by threads that are not here.
+        """
+        self._begin()
+        self._sender.after_fork()
+
+
+def _server_of(url: str | None, key: str | None) -> Server | str:
+    """Where to send, or why nothing can be sent."""
+    address = url or os.environ.get(URL_VARIABLE) or DEFAULT_URL
+    given = Server(address.strip(), (key or os.environ.get(KEY_VARIABLE) or "").strip())
+    return given.obstacle or given

@@ -1,0 +1,285 @@
+"""The decorator `observe`: calls of functions as traces and spans, generators as long as they are read."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import AsyncGenerator, Callable, Generator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from .context import current_step, within
+from .document import Kind
+from .recording.step import NOT_READ, Span, Step
+from .recording.trace import Trace
+from .values import quote, write
+
+#: What was read of a generator is its output, up to so many bytes.
+_MAX_READ_BYTES = 600_000
+
+
+class Client(Protocol):
+    def trace(self, name: str) -> Trace: ...
+
+
+@dataclass(frozen=True)
+class _Options:
+    name: str
+    kind: Kind
+    is_input_captured: bool
+    is_output_captured: bool
+
+
+def observing(
+    client_of: Callable[[], Client],
+    function: Callable[..., Any] | None = None,
+    /,
+    *,
+    name: str | None = None,
+    kind: Kind = "custom",
+    capture_input: bool = True,
+    capture_output: bool = True,
+) -> Any:
+    """`client_of` is asked at each call, so that functions may be decorated before there is a client."""
+
+    def decorate(wrapped: Callable[..., Any]) -> Callable[..., Any]:
+        title = name or getattr(wrapped, "__qualname__", None) or type(wrapped).__name__
+        options = _Options(title.replace("<locals>.", ""), kind, capture_input, capture_output)
+        return _wrap(client_of, wrapped, options)
+
+    return decorate if function is None else decorate(function)
+
+
+def _wrap(client_of: Callable[[], Client], function: Callable[..., Any], options: _Options) -> Callable[..., Any]:
+    arguments = _arguments_of(function)
+
+    def begin(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Step:
+        current = current_step()
+        step: Step
+        if current is None:
+            step = client_of().trace(options.name)
+        else:
+            step = current.start_span(options.name, kind=options.kind)
+        if options.is_input_captured:
+            step.set_input(arguments(args, kwargs))
+        return step
+
+    def succeed(step: Step, result: Any) -> None:
+        step.end(
+            output=result if options.is_output_captured and not step.has_output else None, status=step.status_or("ok")
+        )
+
+    if inspect.isasyncgenfunction(function):
+
+        def open_async(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[AsyncGenerator[Any, Any], _Reading]:
+            reading = _Reading(begin(args, kwargs), options)
+            with within(reading.step):
+                return function(*args, **kwargs), reading
+
+        return functools.wraps(function)(_async_reader(open_async))
+
+    if inspect.isgeneratorfunction(function):
+
+        @functools.wraps(function)
+        def read(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
+            reading = _Reading(begin(args, kwargs), options)
+            with within(reading.step):
+                generator = function(*args, **kwargs)
+            return (yield from _watch(generator, reading))
+
+        return read
+
+    if inspect.iscoroutinefunction(function):
+
+        @functools.wraps(function)
+        async def call_coroutine(*args: Any, **kwargs: Any) -> Any:
+            step = begin(args, kwargs)
+            try:
+                with within(step):
+                    result = await function(*args, **kwargs)
+            except BaseException as error:
+                _fail(step, error)
+                raise
+            if inspect.isasyncgen(result):
+                return _watch_async(result, _Reading(step, options))
+            succeed(step, result)
+            return result
+
+        return call_coroutine
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        step = begin(args, kwargs)
+        try:
+            with within(step):
+                result = function(*args, **kwargs)
+        except BaseException as error:
+            _fail(step, error)
+            raise
+        if inspect.isgenerator(result):
+            return _watch(result, _Reading(step, options))
+        if inspect.isasyncgen(result):
+            return _watch_async(result, _Reading(step, options))
+        if inspect.iscoroutine(result):
+            return _watch_coroutine(result, step, succeed)
+        succeed(step, result)
+        return result
+
+    return call
+
+
+def _arguments_of(function: Callable[..., Any]) -> Callable[[tuple[Any, ...], dict[str, Any]], Any]:
+    """What a call was given, by the names of the parameters; without `self` and `cls`."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        return lambda args, kwargs: {"args": args, "kwargs": kwargs} if kwargs else list(args)
+    first = next(iter(signature.parameters), None)
+
+    def arguments(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        try:
+            given = dict(signature.bind(*args, **kwargs).arguments)
+        except TypeError:  # The call will say what is wrong with it.
+            return {"args": args, "kwargs": kwargs}
+        if first in ("self", "cls"):
+            given.pop(first, None)
+        return given
+
+    return arguments
+
+
+def _fail(step: Step, error: BaseException) -> None:
+    if isinstance(error, (GeneratorExit, SystemExit)):
+        step.end(status=step.status_or("unset"))
+    else:
+        step.end(error=error)
+
+
+async def _watch_coroutine(coroutine: Any, step: Step, succeed: Callable[[Step, Any], None]) -> Any:
+    try:
+        with within(step):
+            result = await coroutine
+    except BaseException as error:
+        _fail(step, error)
+        raise
+    succeed(step, result)
+    return result
+
+
+class _Reading:
+    """What has been read of a generator, and what becomes of its step."""
+
+    def __init__(self, step: Step, options: _Options) -> None:
+        self.step = step
+        self._is_captured = options.is_output_captured
+        self._texts: list[str] = []
+        self._are_texts = True
+        self._bytes = 0
+        self._left_out = 0
+
+    def read(self, item: Any) -> None:
+        if not self._is_captured or self._bytes > _MAX_READ_BYTES:
+            self._left_out += self._is_captured
+            return
+        # As JSON at once: the reader may change it.
+        written = write(item, _MAX_READ_BYTES, self.step.trace.redact, "output")
+        self._bytes += written.size + 1
+        self._are_texts = self._are_texts and isinstance(item, str)
+        self._texts.append(written.text)
+
+    def end(self) -> None:
+        self._set_output()
+        self.step.end(status=self.step.status_or("ok"))
+
+    def fail(self, error: BaseException) -> None:
+        self._set_output()
+        self.step.end(error=error)
+
+    def stop(self) -> None:
+        """The reader has stopped before the end, or has gone."""
+        self._set_output()
+        if isinstance(self.step, Span):
+            self.step.add_event(NOT_READ)
+        self.step.end(status=self.step.status_or("unset"))
+
+    def _set_output(self) -> None:
+        if not self._texts or self.step.has_output:
+            return
+        if self._left_out > 0:
+            self._texts.append(quote(f"…[cut {self._left_out:,} items]"))
+        if self._are_texts:
+            # JSON texts without the quotes around each.
+            self.step.set_text("output", f'"{"".join(text[1:-1] for text in self._texts)}"')
+        else:
+            self.step.set_text("output", f"[{','.join(self._texts)}]")
+
+
+def _watch(generator: Generator[Any, Any, Any], reading: _Reading) -> Generator[Any, Any, Any]:
+    """
+    Each turn runs inside the step, so that what the generator calls is part of it; the reader's own calls are not.
+    """
+    turn: Callable[[], Any] = generator.__next__
+    try:
+        while True:
+            try:
+                with within(reading.step):
+                    item = turn()
+            except StopIteration as stop:
+                reading.end()
+                return stop.value
+            reading.read(item)
+            try:
+                sent = yield item
+                turn = functools.partial(generator.send, sent)
+            except GeneratorExit:
+                with within(reading.step):
+                    generator.close()
+                reading.stop()
+                raise
+            except BaseException as error:
+                turn = functools.partial(generator.throw, error)
+    except GeneratorExit:
+        raise
+    except BaseException as error:
+        reading.fail(error)
+        raise
+
+
+def _watch_async(generator: AsyncGenerator[Any, Any], reading: _Reading) -> AsyncGenerator[Any, Any]:
+    return _async_reader(lambda args, kwargs: (generator, reading))()
+
+
+def _async_reader(
+    open_generator: Callable[[tuple[Any, ...], dict[str, Any]], tuple[AsyncGenerator[Any, Any], _Reading]],
+) -> Callable[..., AsyncGenerator[Any, Any]]:
+    """The same for asynchronous generators, as a function of its own: they have no `yield from`."""
+
+    async def read(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
+        generator, reading = open_generator(args, kwargs)
+        turn: Callable[[], Any] = generator.__anext__
+        try:
+            while True:
+                try:
+                    with within(reading.step):
+                        item = await turn()
+                except StopAsyncIteration:
+                    reading.end()
+                    return
+                reading.read(item)
+                try:
+                    sent = yield item
+                    turn = functools.partial(generator.asend, sent)
+                except GeneratorExit:
+                    with within(reading.step):
+                        await generator.aclose()
+                    reading.stop()
+                    raise
+                except BaseException as error:
+                    turn = functools.partial(generator.athrow, error)
+        except GeneratorExit:
+            raise
+        except BaseException as error:
+            reading.fail(error)
+            raise
+
+    return read

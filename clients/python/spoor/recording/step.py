@@ -1,0 +1,376 @@
+"""A step of a trace: what the trace itself and its spans have in common, and spans."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable, Mapping
+from contextvars import Token
+from types import TracebackType
+from typing import Any, Concatenate, NamedTuple, ParamSpec, Protocol, TypeVar
+
+from .. import document
+from ..clock import Clock, timestamp
+from ..context import current_step, enter, leave
+from ..document import DOCUMENT_BUDGET, SpanText, fields_text, short_text
+from ..values import Redact, describe_error, write
+
+#: What is said of a span that nobody ended, or whose stream nobody read.
+NOT_ENDED = "not ended"
+NOT_READ = "not read to its end"
+
+Self = TypeVar("Self", bound="Step")
+S = TypeVar("S", bound="Step")
+P = ParamSpec("P")
+
+
+class Owner(Protocol):
+    """The trace of a span, as the span sees it."""
+
+    id: str
+    pid: int
+    clock: Clock
+
+    @property
+    def redact(self) -> Redact | None: ...
+
+    @property
+    def is_of_this_process(self) -> bool: ...
+
+    def opened(self) -> None: ...
+
+    def closed(self, span: Span, text: SpanText) -> None: ...
+
+    def end_like(self, span: Span, error: BaseException | None) -> None: ...
+
+    def add_score(self, score: Score) -> None: ...
+
+    def share(self, span_id: str | None) -> str: ...
+
+    def dropped(self, step: Step) -> None: ...
+
+    def problem(self, text: str) -> None: ...
+
+
+class Score(NamedTuple):
+    name: str
+    value: float | bool | str
+    comment: str | None
+    span_id: str | None
+
+
+def new_id(length: int) -> str:
+    """
+    Random, of so many bytes, and not all zeros, which W3C Trace Context forbids. Another one after a fork as well.
+    """
+    while True:
+        text = os.urandom(length).hex()
+        if text.strip("0"):
+            return text
+
+
+def harmless(method: Callable[Concatenate[S, P], None]) -> Callable[Concatenate[S, P], None]:
+    """What goes wrong in a method is said, and does not reach the application: it runs on without its traces."""
+
+    @functools.wraps(method)
+    def call(step: S, /, *args: P.args, **kwargs: P.kwargs) -> None:
+        try:
+            method(step, *args, **kwargs)
+        except Exception as error:
+            step.trace.problem(f"{method.__name__} of {step.name!r}: {error!r}")
+
+    return call
+
+
+class Step:
+    """What traces and spans have in common."""
+
+    trace: Owner
+    id: str
+    name: str
+    _status: document.Status | None = None
+    _provider: str | None = None
+    _model: str | None = None
+    _cost: float | None = None
+
+    def __init__(self) -> None:
+        self._values: dict[str, str] = {}
+        self._usage: dict[str, int] = {}
+        #: Of the steps within this one; it counts where this one says nothing itself.
+        self._usage_below: dict[str, int] = {}
+        self._cost_below: float | None = None
+        self._token: Token[Step | None] | None = None
+        self._before: Step | None = None
+        self._cuts = 0
+
+    # What is recorded.
+
+    def set_input(self, value: Any) -> None:
+        self._set_value("input", value)
+
+    def set_output(self, value: Any) -> None:
+        self._set_value("output", value)
+
+    @harmless
+    def set_status(self, status: document.Status) -> None:
+        if status in document.STATUSES:
+            self._status = status
+        else:
+            self.trace.problem(f"status must be one of {sorted(document.STATUSES)}, not {status!r}")
+
+    @harmless
+    def set_model(self, model: str | None, provider: str | None = None) -> None:
+        if model is not None:
+            self._model = short_text(model, document.MAX_TEXT)
+        if provider is not None:
+            self._provider = short_text(provider, document.MAX_TEXT)
+
+    @harmless
+    def set_usage(
+        self,
+        input_tokens: int | None = None,
+        output_tokens: int | None = None,
+        total_tokens: int | None = None,
+        cost_usd: float | None = None,
+    ) -> None:
+        given = dict(zip(document.USAGE_FIELDS, (input_tokens, output_tokens, total_tokens), strict=True))
+        self._usage.update(document.usage_of(given))
+        if isinstance(cost_usd, (int, float)) and 0 <= cost_usd < float("inf"):
+            self._cost = float(cost_usd)
+
+    def record_error(self, error: BaseException) -> None:
+        """The step has failed with this; it is not ended."""
+        raise NotImplementedError
+
+    def score(self, name: str, value: float | bool | str, comment: str | None = None) -> None:
+        raise NotImplementedError
+
+    def _set_value(self, name: str, value: Any) -> None:
+        written = write(value, DOCUMENT_BUDGET, self.trace.redact, name)
+        self._values[name] = written.text
+        self._cuts += written.cuts
+
+    def drop(self) -> None:
+        """It will not be ended."""
+        raise NotImplementedError
+
+    def set_text(self, name: str, text: str) -> None:
+        """Sets input or output, of which the JSON is there already."""
+        self._values[name] = text
+
+    def status_or(self, status: document.Status) -> document.Status:
+        return self._status or status
+
+    # What it is made of.
+
+    @property
+    def is_ended(self) -> bool:
+        raise NotImplementedError
+
+    def add_below(self, usage: dict[str, int], cost: float | None) -> None:
+        """A step within this one has used so much. The trace's lock is held."""
+        document.add_usage(self._usage_below, usage)
+        if cost is not None:
+            self._cost_below = (self._cost_below or 0.0) + cost
+
+    @property
+    def usage(self) -> tuple[dict[str, int], float | None]:
+        cost = self._cost if self._cost is not None else self._cost_below
+        return self._usage or self._usage_below, cost
+
+    @property
+    def has_output(self) -> bool:
+        return "output" in self._values
+
+    def start_span(
+        self,
+        name: str,
+        *,
+        kind: document.Kind = "custom",
+        input: Any = None,
+        model: str | None = None,
+        provider: str | None = None,
+        attributes: Mapping[str, Any] | None = None,
+    ) -> Span:
+        """Begins a span of this step, which the caller ends. It does not become current; `with` makes it so."""
+        span = Span(self.trace, self, name, kind)
+        if input is not None:
+            span.set_input(input)
+        span.set_model(model, provider)
+        if attributes:
+            span.set_attributes(attributes)
+        return span
+
+    span = start_span
+
+    @property
+    def traceparent(self) -> str:
+        """The header `traceparent` by which spans of other services become part of this."""
+        raise NotImplementedError
+
+    # How it ends.
+
+    def end(
+        self, *, output: Any = None, status: document.Status | None = None, error: BaseException | None = None
+    ) -> None:
+        raise NotImplementedError
+
+    def __enter__(self: Self) -> Self:
+        self._before = current_step()
+        self._token = enter(self)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, stack: TracebackType | None
+    ) -> None:
+        if self._token is not None:
+            leave(self._token, self._before)
+            self._token = None
+        if error is None:
+            self.end(status=self._status or "ok")
+        elif isinstance(error, (GeneratorExit, SystemExit)):
+            self.end(status=self._status or "unset")
+        else:
+            self.end(error=error)
+
+    async def __aenter__(self: Self) -> Self:
+        return self.__enter__()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, stack: TracebackType | None
+    ) -> None:
+        self.__exit__(kind, error, stack)
+
+
+class Span(Step):
+    def __init__(self, trace: Owner, parent: Step, name: str, kind: document.Kind = "custom") -> None:
+        super().__init__()
+        self.trace = trace
+        self.id = new_id(8)
+        self.parent = parent
+        self.parent_id = parent.id if isinstance(parent, Span) else None
+        self.name = short_text(name, document.MAX_NAME) or "span"
+        self.kind: document.Kind = kind if kind in document.KINDS else "custom"
+        self._attributes: dict[str, Any] = {}
+        self._attributes_text: str | None = None
+        self._events: list[str] = []
+        self._is_ended = False
+        #: There was no trace, so one was begun for this span, which ends with it.
+        self.has_own_trace = False
+        self.started_at = trace.clock.now()
+        trace.opened()
+
+    @harmless
+    def set_attributes(self, attributes: Mapping[str, Any]) -> None:
+        self._attributes.update(attributes)
+        written = write(self._attributes, DOCUMENT_BUDGET, self.trace.redact, "attributes")
+        self._attributes_text = written.text
+
+    @harmless
+    def add_event(self, name: str, attributes: Mapping[str, Any] | None = None) -> None:
+        if len(self._events) >= document.MAX_EVENTS:
+            # The last ones say how it ended.
+            self._events.pop(0)
+            self._cuts += 1
+        fields = {
+            "name": short_text(name, document.MAX_NAME) or "event",
+            "timestamp": timestamp(self.trace.clock.now()),
+        }
+        text = fields_text(fields)
+        if attributes is not None:
+            written = write(dict(attributes), document.EVENT_BUDGET, self.trace.redact, "attributes")
+            text += f',"attributes":{written.text}'
+            self._cuts += written.cuts
+        self._events.append(f"{{{text}}}")
+
+    @harmless
+    def record_error(self, error: BaseException) -> None:
+        self._status = "error"
+        said = describe_error(error)
+        self.add_event(
+            "exception",
+            {
+                "exception.type": said["name"],
+                "exception.message": said["message"],
+                "exception.stacktrace": said["stack"],
+            },
+        )
+
+    @harmless
+    def score(self, name: str, value: float | bool | str, comment: str | None = None) -> None:
+        self.trace.add_score(Score(name, value, comment, self.id))
+
+    @harmless
+    def end(
+        self, *, output: Any = None, status: document.Status | None = None, error: BaseException | None = None
+    ) -> None:
+        """Ends the span; what is said again afterwards changes nothing."""
+        if self._is_ended or not self.trace.is_of_this_process:
+            return
+        self._is_ended = True
+        if output is not None:
+            self.set_output(output)
+        if error is not None:
+            self.record_error(error)
+        if status is not None:
+            self.set_status(status)
+        self.trace.closed(self, self._text(self.trace.clock.now()))
+        if self.has_own_trace:
+            self.trace.end_like(self, error)
+
+    def _text(self, ended_at: int) -> SpanText:
+        head = fields_text(
+            {
+                "id": self.id,
+                "parentSpanId": self.parent_id,
+                "name": self.name,
+                "kind": self.kind,
+                "status": self.status,
+                "startedAt": timestamp(self.started_at),
+                "endedAt": timestamp(ended_at),
+                "provider": self._provider,
+                "model": self._model,
+                "usage": self._usage or None,
+                "costUsd": self._cost,
+            }
+        )
+        values = dict(self._values)
+        if self._attributes_text is not None:
+            values["attributes"] = self._attributes_text
+        text = SpanText(self.kind, self._status == "error", head, values, self._events)
+        if text.size > DOCUMENT_BUDGET:
+            self._cuts += text.shrink(DOCUMENT_BUDGET)
+        return text
+
+    @property
+    def is_ended(self) -> bool:
+        return self._is_ended
+
+    @property
+    def model(self) -> tuple[str | None, str | None]:
+        return self._model, self._provider
+
+    @property
+    def traceparent(self) -> str:
+        return self.trace.share(self.id)
+
+    @property
+    def cuts(self) -> int:
+        return self._cuts
+
+    @property
+    def values(self) -> dict[str, str]:
+        return dict(self._values)
+
+    @property
+    def status(self) -> document.Status:
+        return self._status or "unset"
+
+    def __del__(self) -> None:
+        # Nobody can end it any more. It is recorded all the same.
+        if not getattr(self, "_is_ended", True):
+            self.trace.dropped(self)
+
+    def drop(self) -> None:
+        self.add_event(NOT_ENDED)
+        self.end(status=self._status or "unset")

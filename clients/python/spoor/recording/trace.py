@@ -1,0 +1,378 @@
+"""
+A trace while it is recorded. Values are written as JSON when they are given, since the application may change them
+afterwards; the body of a trace is put together once, when it has ended.
+
+A trace is running, then ended by the application, then finished: its body is made and handed on. Between the two last
+it waits for spans that are still open, such as streams that are read after the function has returned.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterable, Mapping
+from typing import Any, Protocol
+
+from .. import document
+from ..clock import Clock, timestamp
+from ..document import BODY_BUDGET, DOCUMENT_BUDGET, Notes, SpanText, fields_text, short_text
+from ..otlp import export_body, root_span
+from ..parents import Parent
+from ..sending.parcels import PartKind
+from ..values import Redact, describe_error, size_of, write
+from .step import Score, Span, Step, harmless, new_id
+
+_METADATA_BUDGET = 200_000
+#: Finished spans of a running trace take no more memory than this.
+_MAX_HELD_BYTES = 2 * BODY_BUDGET
+#: Of a trace that others join, spans are sent when they have so many bytes.
+_JOINED_BYTES = 1_000_000
+
+
+class Outbox(Protocol):
+    """Where traces go."""
+
+    @property
+    def redact(self) -> Redact | None: ...
+
+    def put(self, trace: Trace, kind: PartKind, body: bytes) -> None: ...
+
+    def put_score(self, trace: Trace, score: Score) -> None: ...
+
+    def started(self, trace: Trace) -> None: ...
+
+    def ended(self, trace: Trace) -> None:
+        """By the application; whether it is finished as well is another question."""
+
+    def waits_for_spans(self, trace: Trace) -> None: ...
+
+    def has_spans(self, trace: Trace, size: int) -> None:
+        """A live trace has finished spans that are not sent yet, of so many bytes."""
+
+    def dropped(self, step: Step) -> None:
+        """
+        Nobody has the step any more, and it has not ended: it is dropped later, by a thread that holds no lock.
+        Finalisers run in the middle of anything.
+        """
+
+    def problem(self, text: str) -> None: ...
+
+
+class Trace(Step):
+    def __init__(
+        self,
+        outbox: Outbox,
+        name: str,
+        *,
+        session_id: str | None = None,
+        user_id: str | None = None,
+        tags: Iterable[str] | None = (),
+        input: Any = None,
+        metadata: Mapping[str, Any] | None = None,
+        is_live: bool = False,
+        parent: Parent | None = None,
+    ) -> None:
+        super().__init__()
+        self.trace = self
+        self.outbox = outbox
+        self.pid = os.getpid()
+        self.id = new_id(16) if parent is None else parent.trace_id
+        self._parent_span_id = None if parent is None else parent.span_id
+        #: The id of this trace as a span, where it is part of another's, or others are part of it.
+        self._root_id = None if parent is None else new_id(8)
+        self.name = short_text(name, document.MAX_NAME) or "trace"
+        self.clock = Clock()
+        self.is_live = is_live and parent is None
+        self._is_started = False
+        self.started_at = self.ended_at = self.clock.now()
+        self._session_id = None if session_id is None else short_text(session_id, document.MAX_TEXT)
+        self._user_id = None if user_id is None else short_text(user_id, document.MAX_TEXT)
+        self._tags: list[str] = []
+        self._metadata: dict[str, Any] = {}
+        self._metadata_text = "{}"
+        # Reentrant: __del__ of a span, and handlers of signals, run wherever the thread happens to be.
+        self._lock = threading.RLock()
+        self._spans: list[SpanText] = []
+        self._held_bytes = 0
+        self._sent_spans = 0
+        self._open_spans = 0
+        self._scores: list[Score] = []
+        self._notes = Notes()
+        self._is_ended = False
+        self.is_finished = False
+        if isinstance(tags, str):
+            tags = [tags]
+        self.add_tags(*(tags if isinstance(tags, Iterable) else ()))
+        if metadata:
+            self.set_metadata(metadata)
+        if input is not None:
+            self.set_input(input)
+        if self.is_live:
+            self._put_start()
+        self._is_started = True
+        outbox.started(self)
+
+    @harmless
+    def add_tags(self, *tags: str) -> None:
+        every = document.tags_of([*self._tags, *tags])
+        self._cuts += max(len(every) - document.MAX_TAGS, 0)
+        self._tags = every[: document.MAX_TAGS]
+
+    @harmless
+    def set_session(self, session_id: str) -> None:
+        self._session_id = short_text(session_id, document.MAX_TEXT)
+
+    @harmless
+    def set_user(self, user_id: str) -> None:
+        self._user_id = short_text(user_id, document.MAX_TEXT)
+
+    @harmless
+    def set_metadata(self, metadata: Mapping[str, Any]) -> None:
+        """Each key replaces the key of that name; the others stay."""
+        self._metadata.update(metadata)
+        written = write(self._metadata, _METADATA_BUDGET, self.outbox.redact, "metadata")
+        self._metadata_text = written.text
+
+    @harmless
+    def set_input(self, value: Any) -> None:
+        if self.is_live and self._is_started:
+            self.outbox.problem("the input of a live trace is sent at its start: give it to trace(…, input=…)")
+        else:
+            super().set_input(value)
+
+    @harmless
+    def record_error(self, error: BaseException) -> None:
+        self._status = "error"
+        self.set_metadata({"error": describe_error(error)})
+
+    @harmless
+    def score(self, name: str, value: float | bool | str, comment: str | None = None) -> None:
+        self.add_score(Score(name, value, comment, None))
+
+    def add_score(self, score: Score) -> None:
+        """A score waits until its trace is on its way: the server knows the trace by then."""
+        if not self.is_of_this_process:
+            self.outbox.put_score(self, score)
+            return
+        with self._lock:
+            if not (self.is_finished or self.is_live):
+                self._scores.append(score)
+                return
+        self.outbox.put_score(self, score)
+
+    @property
+    def traceparent(self) -> str:
+        return self.share(None)
+
+    def share(self, span_id: str | None) -> str:
+        if self.is_live:
+            self.outbox.problem(f"trace {self.name!r} is live, so that spans of other services cannot join it")
+        elif self._root_id is None:
+            self._root_id = new_id(8)
+        return Parent(self.id, span_id or self._root_id or new_id(8)).traceparent
+
+    @property
+    def redact(self) -> Redact | None:
+        return self.outbox.redact
+
+    def dropped(self, step: Step) -> None:
+        self.outbox.dropped(step)
+
+    def problem(self, text: str) -> None:
+        self.outbox.problem(text)
+
+    # Spans.
+
+    @property
+    def is_of_this_process(self) -> bool:
+        """
+        False in a process that was forked while the trace ran: it is the other's, which sends it. To be asked before
+        the lock is taken, which a thread may have held that is not here.
+        """
+        return self.pid == os.getpid()
+
+    def opened(self) -> None:
+        if not self.is_of_this_process:
+            return
+        with self._lock:
+            self._open_spans += 1
+
+    def closed(self, span: Span, text: SpanText) -> None:
+        with self._lock:
+            self._open_spans -= 1
+            if self.is_finished:
+                self.outbox.problem(f"span {span.name!r} ended after its trace {self.id} was sent")
+                return
+            self._add_below(span)
+            self._notes.cut += span.cuts
+            document.keep_span(self._spans, text, self._notes, document.MAX_SPANS - self._sent_spans)
+            self._held_bytes += text.size
+            if self._held_bytes > _MAX_HELD_BYTES:
+                self._notes.cut += document.fit_spans(self._spans, BODY_BUDGET)
+                self._held_bytes = sum(each.size for each in self._spans)
+            if self._is_ended:
+                self.ended_at = max(self.ended_at, self.clock.now())
+                if self._open_spans == 0:
+                    self.finish()
+            elif self.is_live:
+                self.outbox.has_spans(self, self._held_bytes)
+            elif self._root_id is not None and self._held_bytes > _JOINED_BYTES:
+                self.put_spans()
+
+    def _add_below(self, span: Span) -> None:
+        above = span.parent
+        while isinstance(above, Span) and above.is_ended:
+            above = above.parent
+        above.add_below(*span.usage)
+        if span.kind == "llm" and self._model is None:
+            self._model, provider = span.model
+            self._provider = self._provider or provider
+
+    @property
+    def is_ended(self) -> bool:
+        return self._is_ended
+
+    # The end.
+
+    def end(
+        self, *, output: Any = None, status: document.Status | None = None, error: BaseException | None = None
+    ) -> None:
+        """Ends the trace; what is said again afterwards changes nothing."""
+        if not self.is_of_this_process:
+            return
+        with self._lock:
+            if self._is_ended:
+                return
+            if output is not None:
+                self.set_output(output)
+            if error is not None:
+                self.record_error(error)
+            if status is not None:
+                self.set_status(status)
+            self._is_ended = True
+            self.ended_at = self.clock.now()
+            if self._open_spans == 0:
+                self.finish()
+            else:
+                self.outbox.waits_for_spans(self)
+        self.outbox.ended(self)
+
+    def end_like(self, span: Span, error: BaseException | None) -> None:
+        """Ends the trace that was begun for a span, with its input and output."""
+        self._values = {**span.values, **self._values}
+        self._usage = {}
+        self.end(error=error, status=span.status)
+
+    def give_up(self) -> None:
+        """Finishes the trace as it is: the process ends, or its spans have taken too long."""
+        if not self.is_of_this_process:
+            return
+        with self._lock:
+            if self.is_finished:
+                return
+            if not self._is_ended:
+                self.ended_at = self.clock.now()
+                self._status = self._status or "unset"
+                self._notes.is_not_ended = True
+            self._is_ended = True
+            self._notes.spans_not_ended = self._open_spans
+            self.finish()
+
+    def finish(self) -> None:
+        """Makes the body, and hands it on. The lock is held."""
+        self.is_finished = True
+        if self.is_live:
+            self._put_end()
+        elif self._root_id is not None:
+            self._put_joined(self._root_id)
+        else:
+            self._put_whole()
+        for score in self._scores:
+            self.outbox.put_score(self, score)
+        self._scores = []
+        self._spans = []
+
+    def _fields(self) -> dict[str, Any]:
+        usage, cost = self.usage
+        return {
+            "endedAt": timestamp(self.ended_at),
+            "status": self._status or "unset",
+            "provider": self._provider,
+            "model": self._model,
+            "tags": self._tags or None,
+            "usage": usage or None,
+            "costUsd": cost,
+        }
+
+    def _identity(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "startedAt": timestamp(self.started_at),
+            "sessionId": self._session_id,
+            "userId": self._user_id,
+        }
+
+    def _put_whole(self) -> None:
+        head = fields_text({"id": self.id, **self._identity(), **self._fields()})
+        values, metadata, rest = self._fitted(size_of(head))
+        self._notes.cut += document.fit_spans(self._spans, rest)
+        body = document.trace_body(head, values, document.with_notes(metadata, self._notes), self._spans)
+        self.outbox.put(self, "record", body)
+
+    def _put_joined(self, root_id: str) -> None:
+        """The trace grows by spans of several senders, as OpenTelemetry's do: it is sent as theirs are."""
+        fields = {**self._identity(), **self._fields()}
+        self._notes.cut += self._cuts
+        metadata = document.with_notes(self._metadata_text, self._notes)
+        root = root_span(self.id, root_id, self._parent_span_id, fields, self._values, metadata)
+        self.outbox.put(self, "otlp", export_body(self.id, root_id, self._spans, root))
+
+    def _fitted(self, head: int) -> tuple[dict[str, str], str, int]:
+        """Input and output as they fit into the document, the metadata, and what is left of the body for spans."""
+        values = dict(self._values)
+        metadata = size_of(self._metadata_text)
+        self._notes.cut += self._cuts + document.fit(values, DOCUMENT_BUDGET - head - metadata - 1_000)
+        taken = head + metadata + sum(size_of(text) for text in values.values()) + 1_000
+        return values, self._metadata_text, BODY_BUDGET - taken
+
+    # Live traces: the start at once, spans as they end, then the end.
+
+    def _put_start(self) -> None:
+        head = fields_text({"id": self.id, **self._identity(), "tags": self._tags or None})
+        values = {"input": self._values["input"]} if "input" in self._values else {}
+        # The output comes with the end, and both must fit into the document.
+        self._notes.cut += document.fit(values, DOCUMENT_BUDGET // 2)
+        self.outbox.put(self, "start", document.trace_body(head, values, self._metadata_text, []))
+
+    def put_spans(self) -> None:
+        """Hands on the spans that have ended so far."""
+        if not self.is_of_this_process:
+            return
+        with self._lock:
+            if self.is_finished or not self._spans:
+                return
+            self._notes.cut += document.fit_spans(self._spans, BODY_BUDGET)
+            self._sent_spans += len(self._spans)
+            if self._root_id is None:
+                self.outbox.put(self, "spans", document.spans_body(self._spans))
+            else:
+                self.outbox.put(self, "otlp", export_body(self.id, self._root_id, self._spans))
+            self._spans = []
+            self._held_bytes = 0
+
+    def _put_end(self) -> None:
+        values = {"output": self._values["output"]} if "output" in self._values else {}
+        metadata = self._metadata_text
+        self._notes.cut += self._cuts + document.fit(values, DOCUMENT_BUDGET // 2 - _METADATA_BUDGET)
+        head = fields_text(self._fields())
+        taken = size_of(head) + size_of(metadata) + sum(size_of(text) for text in values.values()) + 1_000
+        self._notes.cut += document.fit_spans(self._spans, BODY_BUDGET - taken)
+        body = document.end_body(head, values, document.with_notes(metadata, self._notes), self._spans)
+        self.outbox.put(self, "end", body)
+
+    def __del__(self) -> None:
+        if not getattr(self, "is_finished", True):
+            self.outbox.dropped(self)
+
+    def drop(self) -> None:
+        self.give_up()

@@ -1,0 +1,109 @@
+"""Requests to the server over one kept connection. A connection belongs to one thread."""
+
+from __future__ import annotations
+
+import codecs
+import http.client
+import ssl
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from .answers import Answer, NoAnswer
+
+CONNECT_TIMEOUT = 10.0
+ANSWER_TIMEOUT = 30.0
+# Looked up here, and not by the first connection in a thread of the sender: a process that is forked while a thread
+# imports finds the lock of that module taken for ever.
+codecs.lookup("idna")
+
+#: Servers close connections that are idle: node after 5 s. One that might be closed is not used.
+MAX_IDLE = 4.0
+
+
+@dataclass(frozen=True)
+class Server:
+    url: str
+    key: str
+
+    @property
+    def obstacle(self) -> str | None:
+        """Why nothing can be sent there."""
+        try:
+            parts = urlsplit(self.url)
+            is_address = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        except ValueError:
+            is_address = False
+        if not is_address or not self.url.isprintable():
+            return f"{self.url!r} is no address such as https://spoor.example.com"
+        if not self.key:
+            return "no key is given, and SPOOR_API_KEY is not set"
+        return None if self.key.isascii() and self.key.isprintable() else "the key has characters that no key has"
+
+
+class Connection:
+    def __init__(self, server: Server) -> None:
+        parts = urlsplit(server.url)
+        self._is_secure = parts.scheme == "https"
+        self._host = parts.hostname or ""
+        self._port = parts.port
+        self._prefix = parts.path.rstrip("/")
+        self._authorization = f"Bearer {server.key}"
+        self._kept: http.client.HTTPConnection | None = None
+        self._used_at = 0.0
+
+    def request(
+        self, method: str, path: str, body: bytes | None = None, timeout: float | None = None
+    ) -> Answer | NoAnswer:
+        """
+        Sends a request, once. Where a kept connection turns out to be closed before any of the answer came, the server
+        has closed it, and a new one is tried; that is safe for all but scores, which have an id of the server's.
+        """
+        is_kept = self._kept is not None and time.monotonic() - self._used_at < MAX_IDLE
+        if not is_kept:
+            self.close()
+        outcome = self._attempt(method, path, body, timeout)
+        if is_kept and isinstance(outcome, NoAnswer) and not path.endswith("/scores"):
+            outcome = self._attempt(method, path, body, timeout)
+        return outcome
+
+    def _attempt(self, method: str, path: str, body: bytes | None, timeout: float | None) -> Answer | NoAnswer:
+        is_connected = False
+        try:
+            if self._kept is None:
+                self._kept = self._open(timeout)
+            is_connected = True
+            if self._kept.sock is not None:
+                self._kept.sock.settimeout(timeout or ANSWER_TIMEOUT)
+            self._kept.request(method, self._prefix + path, body, self._headers(body))
+            response = self._kept.getresponse()
+            content = response.read()
+            self._used_at = time.monotonic()
+            if response.will_close:
+                self.close()
+            return Answer(response.status, content, response.getheader("Retry-After"))
+        except (OSError, http.client.HTTPException) as error:
+            self.close()
+            return NoAnswer(f"{type(error).__name__}: {error}", is_connected)
+
+    def _open(self, timeout: float | None) -> http.client.HTTPConnection:
+        limit = min(timeout or CONNECT_TIMEOUT, CONNECT_TIMEOUT)
+        if self._is_secure:
+            context = ssl.create_default_context()
+            connection: http.client.HTTPConnection = http.client.HTTPSConnection(
+                self._host, self._port, timeout=limit, context=context
+            )
+        else:
+            connection = http.client.HTTPConnection(self._host, self._port, timeout=limit)
+        connection.connect()
+        return connection
+
+    def _headers(self, body: bytes | None) -> Mapping[str, str]:
+        headers = {"Authorization": self._authorization, "Accept": "application/json"}
+        return headers if body is None else {**headers, "Content-Type": "application/json"}
+
+    def close(self) -> None:
+        if self._kept is not None:
+            self._kept.close()
+            self._kept = None

@@ -1,0 +1,91 @@
+"""
+What happens at the end of a process, and at forks.
+
+- At its usual end (`atexit`; in processes of multiprocessing, its own way) what waits is sent for up to 5 s, and the
+  rest goes to the spool.
+- SIGTERM ends Python without that. Where the application has no handler of its own, one writes the spool, sends for up
+  to 2 s, and lets the signal end the process as it would have.
+- After a fork the new process begins with nothing, since what waits is the other's.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import signal
+import sys
+import threading
+import weakref
+from types import FrameType
+from typing import Protocol
+
+EXIT_SECONDS = 5.0
+SIGTERM_SECONDS = 2.0
+
+
+class Leaver(Protocol):
+    def leave(self, timeout: float) -> None: ...
+
+    def keep(self) -> None: ...
+
+    def after_fork(self) -> None: ...
+
+
+_leavers: weakref.WeakSet[Leaver] = weakref.WeakSet()
+_multiprocessing_pid: int | None = None
+
+
+def register(leaver: Leaver) -> None:
+    _leavers.add(leaver)
+    _prepare_signal()
+
+
+def prepare_process() -> None:
+    """To be called at the first use in a process: those that multiprocessing makes end without `atexit`."""
+    global _multiprocessing_pid
+    if _multiprocessing_pid == os.getpid() or "multiprocessing.util" not in sys.modules:
+        return
+    _multiprocessing_pid = os.getpid()
+    from multiprocessing import parent_process
+    from multiprocessing.util import Finalize
+
+    if parent_process() is not None:
+        Finalize(None, leave, exitpriority=10)
+
+
+def leave(timeout: float = EXIT_SECONDS) -> None:
+    for leaver in list(_leavers):
+        leaver.leave(timeout)
+
+
+def _after_fork() -> None:
+    for leaver in list(_leavers):
+        leaver.after_fork()
+
+
+def _prepare_signal() -> None:
+    if threading.current_thread() is not threading.main_thread():
+        return
+    try:
+        if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+            signal.signal(signal.SIGTERM, _on_sigterm)
+    except ValueError:  # Not the main interpreter.
+        pass
+
+
+def _on_sigterm(number: int, frame: FrameType | None) -> None:
+    try:
+        for leaver in list(_leavers):
+            leaver.keep()
+        leave(SIGTERM_SECONDS)
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
+# When this is imported, so that it runs after the exit handlers of those who import it: they may record, too.
+atexit.register(leave)
+# And this, since handlers of signals can only be set in the main thread, while a client may be made in any.
+_prepare_signal()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

@@ -1,0 +1,154 @@
+"""What waits to be sent, in memory or in a file, and what comes next. Pure: files are only named here."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, get_args
+
+#: A whole trace; the start of a live one, its spans and its end; spans as OpenTelemetry's; a score.
+PartKind = Literal["record", "start", "spans", "end", "otlp", "score"]
+_KINDS: frozenset[str] = frozenset(get_args(PartKind))
+
+
+@dataclass
+class Part:
+    """One request. Its bytes stay the same until it is answered."""
+
+    kind: PartKind
+    body: bytes
+    #: How often the server has looked at it in vain.
+    tries: int = 0
+    is_cut_harder: bool = False
+    #: It may be stored, but its answer did not come.
+    is_unsure: bool = False
+
+
+@dataclass
+class Parcel:
+    """The parts of one trace, which go one after another."""
+
+    trace_id: str
+    name: str
+    #: Those in memory: all, or those behind the ones that are only in the file.
+    parts: list[Part] = field(default_factory=list)
+    file: Path | None = None
+    #: The file has parts that are not in memory; they come first.
+    is_unloaded: bool = False
+    #: How many of the last parts in memory the file does not have.
+    unfiled: int = 0
+    #: Of these the file knows nothing: without it they would be lost.
+    is_file_behind: bool = True
+    not_before: float = 0.0
+    is_under_way: bool = False
+    #: Another process has left it.
+    is_left: bool = False
+    #: Why its spans were refused; forgotten if the end turns out to be stored.
+    doubt: str | None = None
+
+    @property
+    def bytes(self) -> int:
+        return sum(len(part.body) for part in self.parts)
+
+
+def path_of(trace_id: str, kind: PartKind) -> str:
+    if kind == "otlp":
+        return "/api/v1/otlp/v1/traces"
+    if kind in ("record", "start"):
+        return "/api/v1/traces"
+    return f"/api/v1/traces/{trace_id}/{'scores' if kind == 'score' else kind}"
+
+
+# Files: a line for the trace, then one for each part, its kind and its body, which as JSON has no line breaks. The last
+# line tells a file that was written to its end. The client for TypeScript reads and writes the same.
+
+_HEAD = "spoor 1 "
+_LAST = "end of file"
+_TRACE_ID = re.compile("[0-9a-f]{32}")
+
+
+def file_text(parcel: Parcel) -> bytes:
+    head = _HEAD + json.dumps({"traceId": parcel.trace_id, "name": parcel.name}, ensure_ascii=False)
+    lines = [f"{part.kind} ".encode() + part.body for part in parcel.parts]
+    return b"\n".join([head.encode("utf-8", "replace"), *lines, _LAST.encode(), b""])
+
+
+def read_file_text(text: bytes) -> tuple[str, str, list[Part]] | None:
+    """Trace id, name and parts; None where the text is no whole file."""
+    head, *lines = text.split(b"\n")
+    if not head.startswith(_HEAD.encode()) or len(lines) < 2 or lines[-2] != _LAST.encode():
+        return None
+    try:
+        said = json.loads(head[len(_HEAD) :])
+        trace_id, name = said["traceId"], str(said["name"])
+        parts = [_part_of(line) for line in lines[:-2]]
+    except (ValueError, KeyError, TypeError):
+        return None
+    return (trace_id, name, parts) if isinstance(trace_id, str) and _TRACE_ID.fullmatch(trace_id) else None
+
+
+def _part_of(line: bytes) -> Part:
+    kind, _, body = line.partition(b" ")
+    name = kind.decode("ascii")
+    if name not in _KINDS:
+        raise ValueError(f"{name} is no part of a trace")
+    return Part(name, body, is_unsure=True)  # type: ignore[arg-type]
+
+
+class Queue:
+    """Parcels in the order in which they came, one for each trace, and those that others have left."""
+
+    def __init__(self) -> None:
+        self._parcels: dict[str, Parcel] = {}
+        self._under_way: set[str] = set()
+        #: Of the bodies that are in memory.
+        self.bytes = 0
+
+    def __len__(self) -> int:
+        return len(self._parcels)
+
+    def __iter__(self) -> Iterator[Parcel]:
+        # A copy: finalisers may add to it in the middle.
+        return iter(list(self._parcels.values()))
+
+    def of_trace(self, trace_id: str) -> Parcel | None:
+        return self._parcels.get(trace_id)
+
+    def add(self, parcel: Parcel) -> None:
+        key = str(parcel.file) if parcel.is_left else parcel.trace_id
+        self._parcels[key] = parcel
+        self.bytes += parcel.bytes
+
+    def remove(self, parcel: Parcel) -> None:
+        for key in (str(parcel.file), parcel.trace_id):
+            if self._parcels.get(key) is parcel:
+                del self._parcels[key]
+                self.bytes -= parcel.bytes
+
+    def set_parts(self, parcel: Parcel, parts: list[Part]) -> None:
+        before = parcel.bytes
+        parcel.parts = parts
+        self.bytes += parcel.bytes - before
+
+    def take(self, now: float) -> tuple[Parcel | None, float | None]:
+        """The next that may be sent now, or when there will be one, if that is a question of time."""
+        next_at: float | None = None
+        for parcel in self:
+            if parcel.trace_id in self._under_way:
+                continue
+            if parcel.not_before <= now:
+                parcel.is_under_way = True
+                self._under_way.add(parcel.trace_id)
+                return parcel, None
+            next_at = parcel.not_before if next_at is None else min(next_at, parcel.not_before)
+        return None, next_at
+
+    def put_back(self, parcel: Parcel) -> None:
+        parcel.is_under_way = False
+        self._under_way.discard(parcel.trace_id)
+
+    def has_ready(self, now: float) -> bool:
+        return any(each.not_before <= now and each.trace_id not in self._under_way for each in self)

@@ -1,0 +1,52 @@
+"""
+Scores have no id of the client's, so a score whose answer was lost may be there already. Before it is sent again, the
+scores of its trace are read, and compared. Pure.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from typing import Any
+
+from ..document import short_text
+
+_TRACE_ID = re.compile("[0-9a-fA-F]{32}")
+MAX_COMMENT = 2_000
+MAX_CATEGORY = 200
+_FIELDS = ("name", "dataType", "value", "comment", "spanId")
+
+
+def is_trace_id(value: object) -> bool:
+    return isinstance(value, str) and _TRACE_ID.fullmatch(value) is not None
+
+
+def score_body(name: str, value: float | bool | str, comment: str | None, span_id: str | None) -> bytes:
+    """Raises ValueError where the value is none of a score."""
+    if isinstance(value, bool):
+        data_type = "boolean"
+    elif isinstance(value, (int, float)):
+        if not math.isfinite(value):
+            raise ValueError(f"a score's value must be finite, not {value!r}")
+        data_type = "numeric"
+    elif isinstance(value, str):
+        data_type, value = "categorical", short_text(value, MAX_CATEGORY) or ""
+    else:
+        raise ValueError(f"a score's value must be a number, a boolean or a text, not {type(value).__name__}")
+    body: dict[str, Any] = {"name": name, "dataType": data_type, "value": value}
+    if comment is not None:
+        body["comment"] = short_text(comment, MAX_COMMENT) or ""
+    if span_id is not None:
+        body["spanId"] = span_id
+    return json.dumps(body).encode()
+
+
+def count_equal(body: bytes, answer: bytes) -> int | None:
+    """How many scores of an answer (`GET …/scores`) are as this one. None if the answer is none."""
+    try:
+        wanted = json.loads(body)
+        scores = json.loads(answer)["scores"]
+        return sum(all(score[name] == wanted.get(name) for name in _FIELDS) for score in scores)
+    except (ValueError, KeyError, TypeError):
+        return None

@@ -1,0 +1,390 @@
+"""
+Sends what it is given, in threads of its own, until the server has answered for it. The application waits for none of
+it.
+
+While the server does not answer, everything waits: in memory, and after 10 s, or beyond 32 MiB, in the spool. What
+neither has room for is lost, and the report says so. When the key is refused, everything is kept, and tried once a
+minute.
+
+Threads are made at the first use in each process: those of the process from which it was forked are not there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+
+from ..document import cut_harder
+from .answers import Answer, Do, NoAnswer, Verdict, judge, read_json
+from .connection import Connection, Server
+from .holding import Holding
+from .parcels import Parcel, Part, PartKind, Queue, path_of
+from .report import Report
+from .result import Result
+from .scores import count_equal
+from .spool import Spool
+
+MAX_MEMORY_BYTES = 32 * 1024 * 1024
+MAX_IN_FLIGHT = 8
+#: More threads are made while each has more than this to send.
+_PARCELS_A_THREAD = 16
+_IDLE_THREAD_SECONDS = 5.0
+#: What is in memory goes to the spool when the server has been away for this long.
+SPOOL_AFTER_SECONDS = 10.0
+#: How often it is looked what other processes have left.
+_LOOK_SECONDS = 10.0
+_REMEMBERED = 1_000
+
+#: Called now and then by a thread of the sender; returns in how many seconds it wants to be called again.
+Tick = Callable[[], float | None]
+
+
+class Sender:
+    def __init__(
+        self,
+        server: Server,
+        spool: Spool | None,
+        *,
+        is_always_spooled: bool = False,
+        on_problem: Callable[[str], None] | None = None,
+        tick: Tick | None = None,
+        max_memory_bytes: int = MAX_MEMORY_BYTES,
+    ) -> None:
+        self.server = server
+        self.spool = spool
+        self._is_always_spooled = is_always_spooled
+        self._on_problem = on_problem
+        self._tick = tick or (lambda: None)
+        self._max_memory_bytes = max_memory_bytes
+        self._begin()
+
+    def _begin(self) -> None:
+        # Reentrant: handlers of signals and finalisers run in whatever thread is at hand, wherever it is.
+        self._changed = threading.Condition(threading.RLock())
+        self._queue = Queue()
+        self._report = Report(self._on_problem)
+        self._holding = Holding(
+            self._queue, self.spool, self._report, self._max_memory_bytes, is_always_spooled=self._is_always_spooled
+        )
+        self._threads = 0
+        self._pause_until = 0.0
+        self._failures = 0
+        self._failing_since: float | None = None
+        self._is_key_refused = False
+        self._next_look = 0.0
+        self._is_woken = False
+        self._scores_sent: OrderedDict[bytes, int] = OrderedDict()
+        self._joined: OrderedDict[str, None] = OrderedDict()
+
+    def after_fork(self) -> None:
+        """In the new process. What waits is the other's, which sends it."""
+        if self.spool is not None:
+            self.spool.forget()
+        self._begin()
+
+    # What the application calls.
+
+    def put(self, trace_id: str, name: str, kind: PartKind, body: bytes) -> None:
+        with self._changed:
+            parcel = self._queue.of_trace(trace_id)
+            if parcel is None:
+                parcel = Parcel(trace_id, name)
+                self._queue.add(parcel)
+            self._queue.set_parts(parcel, [*parcel.parts, Part(kind, body)])
+            parcel.unfiled += 1
+            parcel.is_file_behind = True
+            self._holding.make_room(parcel)
+            self._start_threads()
+            self._changed.notify()
+        self._report.say()
+
+    def problem(self, text: str) -> None:
+        with self._changed:
+            self._report.problem(text)
+        self._report.say()
+
+    def lose(self, trace_id: str, name: str, reason: str) -> None:
+        with self._changed:
+            self._report.lose(trace_id, name, reason)
+        self._report.say()
+
+    def start(self) -> None:
+        """Sends what earlier processes have left, if there is anything."""
+        with self._changed:
+            if self.spool is not None and self.spool.folder.is_dir():
+                self._start_threads()
+
+    def wake(self) -> None:
+        """Somebody wants the tick to be called."""
+        with self._changed:
+            self._is_woken = True
+            self._start_threads()
+            self._changed.notify_all()
+
+    def wait(self, timeout: float, *, is_patient: bool = True) -> None:
+        """Until everything is sent, the time is over, the key is refused, or, without patience, the server is away."""
+        with self._changed:
+            before = self._failures
+            self._try_now()
+        self._wait_until_empty(
+            time.monotonic() + timeout,
+            lambda: self._is_key_refused or (not is_patient and self._failures > before),
+        )
+
+    def flush(self, timeout: float) -> Result:
+        self.wait(timeout)
+        with self._changed:
+            result = self._report.result(len(self._queue))
+        self._report.say()
+        return result
+
+    def leave(self, timeout: float) -> None:
+        """The process ends. What cannot be sent in time goes to the spool."""
+        with self._changed:
+            if self.spool is None:
+                self._try_now()
+        # Where the server was away a moment ago, or turns out to be, the spool is enough: the next start sends.
+        if not self._is_enough_at_the_end():
+            self._wait_until_empty(time.monotonic() + timeout, self._is_enough_at_the_end)
+        self.keep()
+        with self._changed:
+            kept = [parcel for parcel in self._queue if not parcel.is_file_behind]
+            for parcel in self._queue:
+                # Those in the spool are the next process's now.
+                self._queue.remove(parcel)
+                if parcel.is_file_behind:
+                    self._report.lose(parcel.trace_id, parcel.name, "the process ended, and it could not be kept")
+            if self.spool is not None:
+                if kept:
+                    self._report.problem(f"{len(kept):,} traces that are not sent are kept in {self.spool.folder}")
+                self.spool.release()
+                # What comes now, since the application ends by and by, has nobody to wait for.
+                self._holding.is_always_spooled = True
+        self._report.say()
+
+    def _is_enough_at_the_end(self) -> bool:
+        return self._is_key_refused or (self._failures > 0 and self.spool is not None)
+
+    def keep(self) -> None:
+        """Writes everything that waits to the spool. It stays in memory as well."""
+        with self._changed:
+            self._holding.keep()
+
+    # Threads.
+
+    def _start_threads(self) -> None:
+        wanted = 1 if len(self._queue) <= _PARCELS_A_THREAD * self._threads or self._failures > 0 else self._threads + 1
+        if self._threads >= min(wanted, MAX_IN_FLIGHT):
+            return
+        thread = threading.Thread(target=self._work, args=(self._threads,), name="spoor-sender", daemon=True)
+        self._threads += 1
+        try:
+            thread.start()
+        except RuntimeError:
+            # The interpreter is ending: `leave` sends in its own thread.
+            self._threads -= 1
+
+    def _work(self, number: int) -> None:
+        connection = Connection(self.server)
+        idle_since = time.monotonic()
+        while True:
+            try:
+                wait = self._step(connection, number == 0)
+            except Exception as error:  # A fault of this client must not end the sending.
+                self.problem(f"a fault of this client: {error!r}")
+                wait = 1.0
+            if wait is None:
+                idle_since = time.monotonic()
+                continue
+            with self._changed:
+                is_idle = time.monotonic() - idle_since > _IDLE_THREAD_SECONDS
+                if is_idle and number > 0 and number == self._threads - 1:
+                    self._threads -= 1
+                    connection.close()
+                    return
+                if not (self._is_woken or self._may_send(time.monotonic())):
+                    self._changed.wait(wait if number == 0 else min(wait, _IDLE_THREAD_SECONDS))
+
+    def _step(self, connection: Connection, is_first: bool) -> float | None:
+        """Sends one parcel. Returns None if it did, otherwise for how long there is nothing to do."""
+        wait = _LOOK_SECONDS
+        if is_first:
+            self._is_woken = False
+            wait = min(self._tick() or wait, wait)
+            self._adopt()
+        with self._changed:
+            now = time.monotonic()
+            if now < self._pause_until:
+                return min(wait, self._pause_until - now)
+            parcel, next_at = self._queue.take(now)
+        if parcel is None:
+            return wait if next_at is None else min(wait, max(next_at - now, 0.001))
+        try:
+            while self._send_next(connection, parcel):
+                pass
+        finally:
+            with self._changed:
+                self._queue.put_back(parcel)
+                self._changed.notify_all()
+        self._report.say()
+        return None
+
+    def _may_send(self, now: float) -> bool:
+        return now >= self._pause_until and self._queue.has_ready(now)
+
+    def _wait_until_empty(self, deadline: float, is_enough: Callable[[], bool]) -> None:
+        connection: Connection | None = None
+        while True:
+            with self._changed:
+                now = time.monotonic()
+                if len(self._queue) == 0 or now >= deadline or is_enough():
+                    break
+                if self._threads > 0:
+                    self._changed.wait(min(deadline - now, 0.5))
+                    continue
+            # No thread can be started any more.
+            connection = connection or Connection(self.server)
+            wait = self._step(connection, False)
+            if wait is not None:
+                time.sleep(min(wait, max(deadline - time.monotonic(), 0)))
+        if connection is not None:
+            connection.close()
+
+    # One parcel.
+
+    def _send_next(self, connection: Connection, parcel: Parcel) -> bool:
+        """Sends the first part of a parcel. Returns whether there is another to be sent now."""
+        with self._changed:
+            if parcel.is_unloaded and not self._holding.load(parcel):
+                return False
+            if not parcel.parts:
+                self._forget(parcel)
+                return False
+            part = parcel.parts[0]
+        outcome = self._transmit(connection, parcel, part)
+        with self._changed:
+            verdict = judge(part.kind, outcome, part.tries, self._failures, part.is_cut_harder)
+            if not (isinstance(outcome, Answer) and outcome.status < 500):
+                part.is_unsure = part.is_unsure or isinstance(outcome, Answer) or outcome.may_be_taken
+            return self._apply(parcel, part, verdict, outcome)
+
+    def _transmit(self, connection: Connection, parcel: Parcel, part: Part) -> Answer | NoAnswer:
+        path = path_of(parcel.trace_id, part.kind)
+        if part.kind == "score" and part.is_unsure:
+            # Scores have no id of the client's, so it is looked whether this one is there.
+            there = connection.request("GET", path)
+            if isinstance(there, NoAnswer):
+                return there
+            count = count_equal(part.body, there.body)
+            if count is not None and count > self._scores_sent.get(_score_key(parcel, part), 0):
+                return Answer(200, b'{"ok":true}')
+            # A key that may not read cannot tell: then it is sent again.
+            if count is None and there.status not in (401, 403, 404):
+                return there
+        return connection.request("POST", path, part.body)
+
+    def _apply(self, parcel: Parcel, part: Part, verdict: Verdict, outcome: Answer | NoAnswer) -> bool:
+        if verdict.do in (Do.WAIT, Do.STOP):
+            self._is_key_refused = self._is_key_refused or verdict.do is Do.STOP
+            self._fail(verdict)
+            return False
+        self._failures = 0
+        self._failing_since = None
+        self._is_key_refused = False
+        if verdict.do is Do.LATER:
+            part.tries += 1
+            parcel.not_before = time.monotonic() + verdict.wait
+            if part.tries == 3:
+                self._report.problem(f"{part.kind} of trace {parcel.trace_id} is not taken: {verdict.reason}")
+            return False
+        if verdict.do is Do.CUT:
+            cut = Part(part.kind, cut_harder(part.body), is_cut_harder=True)
+            self._queue.set_parts(parcel, [cut, *parcel.parts[1:]])
+            return True
+        if verdict.do is Do.DOUBT:
+            parcel.doubt = verdict.reason
+        elif verdict.do is Do.DROP:
+            self._drop(parcel, part, verdict.reason)
+        elif isinstance(outcome, Answer):
+            self._stored(parcel, part, outcome)
+        self._queue.set_parts(parcel, [each for each in parcel.parts if each is not part])
+        # A file that it has is written anew if need be: what is sent is not sent again.
+        parcel.unfiled = len(parcel.parts)
+        return True
+
+    def _stored(self, parcel: Parcel, part: Part, answer: Answer) -> None:
+        if part.kind == "score":
+            key = _score_key(parcel, part)
+            self._scores_sent[key] = self._scores_sent.pop(key, 0) + 1
+            if len(self._scores_sent) > _REMEMBERED:
+                self._scores_sent.popitem(last=False)
+        if (
+            part.kind == "end"
+            and parcel.doubt is not None
+            and (read_json(answer.body) or {}).get("duplicate") is not True
+        ):
+            self._report.lose(parcel.trace_id, parcel.name, f"spans: {parcel.doubt}")
+        if part.kind in ("record", "end"):
+            self._report.sent += 1
+        elif part.kind == "otlp" and parcel.trace_id not in self._joined:
+            # Its other parts are of the same trace.
+            self._report.sent += 1
+            self._joined[parcel.trace_id] = None
+            if len(self._joined) > _REMEMBERED:
+                self._joined.popitem(last=False)
+
+    def _drop(self, parcel: Parcel, part: Part, reason: str) -> None:
+        """Without its start nothing of a trace can be stored."""
+        digest = f" (SHA-256 of the body: {hashlib.sha256(part.body).hexdigest()})" if "conflict" in reason else ""
+        self._report.lose(parcel.trace_id, parcel.name, f"{part.kind}: {reason}{digest}")
+        if part.kind in ("record", "start"):
+            self._queue.set_parts(parcel, [part])
+
+    def _forget(self, parcel: Parcel) -> None:
+        self._queue.remove(parcel)
+        if parcel.file is not None and self.spool is not None:
+            self.spool.remove(parcel.file)
+
+    # The server is away.
+
+    def _fail(self, verdict: Verdict) -> None:
+        now = time.monotonic()
+        if now >= self._pause_until:
+            # Others that were under way at the same time have failed for the same reason: it counts once.
+            self._failures += 1
+            self._pause_until = now + verdict.wait
+        self._failing_since = now if self._failing_since is None else self._failing_since
+        if verdict.do is Do.STOP:
+            self._report.problem(f"the key is refused, and everything is kept: {verdict.reason}")
+        if self._is_failing_long:
+            self._report.problem(f"{self.server.url} takes nothing, and everything is kept: {verdict.reason}")
+            self._holding.empty_memory()
+
+    @property
+    def _is_failing_long(self) -> bool:
+        return self._failing_since is not None and time.monotonic() - self._failing_since >= SPOOL_AFTER_SECONDS
+
+    def _adopt(self) -> None:
+        """Takes on what other processes have left in the spool."""
+        now = time.monotonic()
+        if self.spool is None or now < self._next_look:
+            return
+        self._next_look = now + _LOOK_SECONDS
+        self.spool.touch()
+        with self._changed:
+            for parcel in self.spool.adopt():
+                self._queue.add(parcel)
+
+    def _try_now(self) -> None:
+        if not self._is_key_refused:
+            self._pause_until = min(self._pause_until, time.monotonic())
+        if len(self._queue) > 0:
+            self._start_threads()
+        self._changed.notify_all()
+
+
+def _score_key(parcel: Parcel, part: Part) -> bytes:
+    return hashlib.sha256(parcel.trace_id.encode() + part.body).digest()

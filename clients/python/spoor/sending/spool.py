@@ -1,0 +1,201 @@
+"""
+Traces kept on disk, one file each, until the server has them. What nobody is sending lies in the folder itself. A
+process moves what it sends into a folder of its own below it, named for its host and its id: a rename happens once, so
+two processes never send the same file. The folders of processes that are gone are taken over: at once where the id is
+free on this host, otherwise when their time has not moved for a minute. The client for TypeScript, and `spoor send`, do
+the same.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import time
+from pathlib import Path
+
+from .parcels import Parcel, Part, file_text, read_file_text
+
+DEFAULT_MAX_BYTES = 256 * 1024 * 1024
+_ENDING = ".spoor"
+#: A file that is no whole trace; it is left where it is, for people.
+_BROKEN = ".broken"
+_TEMPORARY = ".part"
+_SENDER = re.compile(r"^sender-(.+)-(\d+)-[0-9a-f]{8}$")
+_GONE_AFTER_SECONDS = 60.0
+#: The folders of this process: it may have several clients.
+_own_folders: set[str] = set()
+
+
+class SpoolError(Exception):
+    """The spool takes nothing more; says why."""
+
+
+class Spool:
+    def __init__(self, folder: str | os.PathLike[str], max_bytes: int = DEFAULT_MAX_BYTES) -> None:
+        self.folder = Path(folder).absolute()
+        self.max_bytes = max_bytes
+        self._host = re.sub(r"[^\w.]", "_", socket.gethostname(), flags=re.ASCII)[:64]
+        self.forget()
+
+    def forget(self) -> None:
+        """In a process that was forked: what is there is the other's."""
+        self.own = self.folder / f"sender-{self._host}-{os.getpid()}-{os.urandom(4).hex()}"
+        _own_folders.add(self.own.name)
+        self._sizes: dict[Path, int] = {}
+        self._bytes = 0
+        self._written = 0
+
+    def write(self, parcel: Parcel) -> None:
+        """Writes a parcel of which all parts are in memory, in place of its file if it has one. Raises SpoolError."""
+        text = file_text(parcel)
+        before = 0 if parcel.file is None else self._sizes.get(parcel.file, 0)
+        if self._bytes - before + len(text) > self.max_bytes:
+            raise SpoolError(f"the spool is full: it has {self._bytes:,} of {self.max_bytes:,} bytes")
+        self._written += 1
+        name = f"{time.time_ns() // 1_000_000}-{parcel.trace_id}-{os.getpid()}-{self._written}{_ENDING}"
+        file = parcel.file or self.own / name
+        try:
+            self.own.mkdir(mode=0o700, parents=True, exist_ok=True)
+            _write_whole(file, text)
+        except OSError as error:
+            raise SpoolError(f"the spool cannot be written: {error.strerror or error}") from error
+        self._count(file, len(text))
+        parcel.file = file
+
+    def read(self, file: Path) -> list[Part] | None:
+        """
+        None if it is gone, since somebody else has taken it, or no whole trace: then it is put aside. Raises OSError.
+        """
+        try:
+            text = file.read_bytes()
+        except FileNotFoundError:
+            self._count(file, 0)
+            return None
+        found = read_file_text(text)
+        if found is None:
+            os.replace(file, self.folder / f"{file.name}{_BROKEN}")
+            self._count(file, 0)
+            return None
+        return found[2]
+
+    def remove(self, file: Path) -> None:
+        try:
+            file.unlink(missing_ok=True)
+        except OSError:  # It is sent again at the next start, which changes nothing.
+            return
+        self._count(file, 0)
+
+    def adopt(self) -> list[Parcel]:
+        """Takes what nobody sends, and gives it, the oldest first."""
+        adopted: list[Parcel] = []
+        for name in _names_in(self.folder):
+            if name.endswith(_ENDING):
+                self._take(self.folder / name, adopted)
+            elif _SENDER.match(name) and self._is_gone(name):
+                for each in _names_in(self.folder / name):
+                    if each.endswith(_ENDING):
+                        self._take(self.folder / name / each, adopted)
+                    else:
+                        _attempt_unlink(self.folder / name / each)
+                _attempt_rmdir(self.folder / name)
+        return adopted
+
+    def touch(self) -> None:
+        """Says that this process is still there."""
+        try:
+            os.utime(self.own)
+        except OSError:
+            pass
+
+    def release(self) -> None:
+        """Leaves what is not sent to the next process."""
+        for name in _names_in(self.own):
+            if name.endswith(_ENDING):
+                try:
+                    os.rename(self.own / name, self.folder / name)
+                except OSError:
+                    pass
+        _attempt_rmdir(self.own)
+        self._sizes.clear()
+        self._bytes = 0
+
+    def _take(self, source: Path, adopted: list[Parcel]) -> None:
+        file = self.own / source.name
+        matched = re.match(r"^\d+-([0-9a-f]{32})\b", source.name)
+        if matched is None:
+            return
+        try:
+            self.own.mkdir(mode=0o700, parents=True, exist_ok=True)
+            os.rename(source, file)
+            self._count(file, file.stat().st_size)
+        except OSError:  # Another process was first.
+            return
+        adopted.append(
+            Parcel(matched[1], "from the spool", file=file, is_unloaded=True, is_file_behind=False, is_left=True)
+        )
+
+    def _is_gone(self, name: str) -> bool:
+        matched = _SENDER.match(name)
+        if matched is None:
+            return False
+        host, pid = matched[1], int(matched[2])
+        if name in _own_folders and pid == os.getpid():
+            return False
+        # A container that was started again has the same names and numbers.
+        if host == self._host and (pid == os.getpid() or not _is_running(pid)):
+            return True
+        try:
+            return time.time() - (self.folder / name).stat().st_mtime > _GONE_AFTER_SECONDS
+        except OSError:
+            return False
+
+    def _count(self, file: Path, size: int) -> None:
+        self._bytes += size - self._sizes.pop(file, 0)
+        if size > 0:
+            self._sizes[file] = size
+
+
+def _write_whole(file: Path, text: bytes) -> None:
+    temporary = file.with_name(file.name + _TEMPORARY)
+    try:
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with open(descriptor, "wb") as stream:
+            stream.write(text)
+        os.replace(temporary, file)
+    except BaseException:
+        _attempt_unlink(temporary)
+        raise
+
+
+def _names_in(folder: Path) -> list[str]:
+    try:
+        return sorted(os.listdir(folder))
+    except OSError:
+        return []
+
+
+def _attempt_unlink(file: Path) -> None:
+    try:
+        file.unlink(missing_ok=True)
+    except OSError:
+        pass
+
+
+def _attempt_rmdir(folder: Path) -> None:
+    try:
+        folder.rmdir()
+    except OSError:
+        pass
+
+
+def _is_running(pid: int) -> bool:
+    if os.name == "nt":  # There 0 is a signal like others.
+        return True
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # Another user's process.
+        return True
+    return True

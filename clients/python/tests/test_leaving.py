@@ -1,0 +1,246 @@
+"""However a process ends, what it has recorded is on the server or in the spool."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Run, Server
+
+RECORD = """
+import os, signal, sys, threading, time
+import spoor
+
+def record(name, count=10):
+    for number in range(count):
+        with spoor.trace(name, tags=[sys.argv[1]]) as trace:
+            with trace.span("s"):
+                pass
+
+"""
+
+
+def names(server: Server, tag: str) -> list[str]:
+    return sorted(trace["name"] for trace in server.stored(tag))
+
+
+ENDS = {
+    "at its end": "record('t')",
+    "by sys.exit": "record('t'); sys.exit(0)",
+    "by an exception": "record('t'); raise ValueError('broken')",
+    "by an exception within a trace": """
+record('t', 9)
+with spoor.trace('t', tags=[sys.argv[1]]):
+    raise ValueError('broken')
+""",
+    "by SIGTERM": "record('t'); os.kill(os.getpid(), signal.SIGTERM); time.sleep(30)",
+    "by SIGTERM within a trace": """
+record('t', 9)
+with spoor.trace('t', tags=[sys.argv[1]]):
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(30)
+""",
+    "by SIGTERM where a thread has made the client": """
+thread = threading.Thread(target=record, args=('t',)); thread.start(); thread.join()
+os.kill(os.getpid(), signal.SIGTERM); time.sleep(30)
+""",
+    "by SIGTERM while it flushes": """
+record('t')
+threading.Timer(0.01, os.kill, (os.getpid(), signal.SIGTERM)).start()
+while True:
+    spoor.flush(1)
+""",
+    "by SIGTERM with a handler of its own": """
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(7))
+record('t')
+os.kill(os.getpid(), signal.SIGTERM)
+time.sleep(30)
+""",
+    "in a thread": "thread = threading.Thread(target=record, args=('t',)); thread.start()",
+    "in an exit handler": "import atexit; atexit.register(record, 't')",
+    "in an exit handler of before": "record('t', 5)",
+}
+CODES = {
+    "by an exception": 1,
+    "by an exception within a trace": 1,
+    "by SIGTERM with a handler of its own": 7,
+    **{end: -signal.SIGTERM for end in ENDS if "SIGTERM" in end and "handler" not in end},
+}
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_a_process_that_ends(server: Server, run: Run, tag: str, tmp_path: Path, end: str) -> None:
+    before = "import atexit; atexit.register(lambda: record('t', 5))" if end.endswith("of before") else ""
+    result = run(before + RECORD + ENDS[end], tag)
+    assert result.returncode == CODES.get(end, 0), result.stderr
+    left = sorted(file.name for file in tmp_path.rglob("*-*.spoor"))
+    if end == "in an exit handler of before":
+        # It runs after the client's: what comes then is kept.
+        assert len(left) == 5
+        assert run("import spoor, time; spoor.configure(); time.sleep(1); spoor.flush()").returncode == 0
+        left = [file.name for file in tmp_path.rglob("*-*.spoor")]
+    assert left == []
+    assert names(server, tag) == ["t"] * 10
+
+
+@pytest.mark.parametrize("end", ["at its end", "by SIGTERM", "by an exception"])
+def test_a_process_that_ends_while_the_server_is_away(
+    server: Server, run: Run, tag: str, tmp_path: Path, end: str
+) -> None:
+    started = time.monotonic()
+    result = run(RECORD + ENDS[end], tag, SPOOR_URL="http://127.0.0.1:9")
+    assert time.monotonic() - started < 4
+    assert result.returncode == CODES.get(end, 0)
+    assert len(list((tmp_path / ".spoor").glob("*.spoor"))) == 10
+    assert "10 traces that are not sent are kept in" in result.stderr
+    # The next start sends them, and is asked for nothing.
+    assert run(RECORD + "record('t', 1); time.sleep(0.5)", tag).returncode == 0
+    assert names(server, tag) == ["t"] * 11
+    assert list(tmp_path.rglob("*-*.spoor")) == []
+
+
+FORKS = {
+    "os.fork": """
+record('parent', 5)
+child = os.fork()
+record('child' if child == 0 else 'parent', 5)
+if child == 0:
+    sys.exit(0)
+os.waitpid(child, 0)
+""",
+    "os.fork within a trace": """
+with spoor.trace('parent', tags=[sys.argv[1]]) as trace:
+    child = os.fork()
+    if child == 0:
+        assert spoor.current() is None
+        trace.span('of the other process').end()
+        record('child', 5)
+        spoor.flush()
+        os._exit(0)
+    os.waitpid(child, 0)
+record('parent', 9)
+""",
+    "multiprocessing": """
+import multiprocessing
+if __name__ == '__main__':
+    record('parent', 10)
+    context = multiprocessing.get_context('fork')
+    child = context.Process(target=record, args=('child', 5))
+    child.start()
+    child.join()
+""",
+    "a pool that is terminated": """
+import multiprocessing
+record('parent', 10)
+with multiprocessing.get_context('fork').Pool(1) as pool:
+    pool.apply(record, ('child', 5))
+""",
+}
+
+
+@pytest.mark.parametrize("fork", FORKS)
+def test_after_a_fork_both_processes_record_their_own(
+    server: Server, run: Run, tag: str, tmp_path: Path, fork: str
+) -> None:
+    result = run(RECORD + FORKS[fork], tag)
+    assert result.returncode == 0, result.stderr
+    assert list(tmp_path.rglob("*-*.spoor")) == []
+    assert names(server, tag) == ["child"] * 5 + ["parent"] * 10
+    assert all(trace["spanCount"] == 1 for trace in server.stored(tag) if trace["name"] == "child")
+
+
+def test_a_fork_while_threads_record_leaves_no_lock_behind(server: Server, run: Run, tag: str) -> None:
+    result = run(
+        RECORD
+        + """
+stop = threading.Event()
+def keep_recording():
+    while not stop.is_set():
+        record('parent', 1)
+        time.sleep(0.001)
+threads = [threading.Thread(target=keep_recording) for _ in range(4)]
+for thread in threads:
+    thread.start()
+children = []
+for number in range(10):
+    child = os.fork()
+    if child == 0:
+        record('child', 1)
+        os._exit(0 if spoor.flush(20).is_complete else 1)
+    children.append(child)
+codes = [os.waitpid(child, 0)[1] for child in children]
+stop.set()
+assert codes == [0] * 10, codes
+""",
+        tag,
+    )
+    assert result.returncode == 0, result.stderr
+    assert names(server, tag).count("child") == 10
+
+
+def test_threads_of_the_sender_import_nothing(run: Run, tag: str) -> None:
+    """A process that is forked while a thread imports finds the lock of that module taken for ever."""
+    result = run(
+        RECORD
+        + """
+class Spy:
+    seen = []
+    def find_spec(self, name, *_):
+        if threading.current_thread() is not threading.main_thread():
+            self.seen.append(name)
+sys.meta_path.insert(0, Spy())
+record('t')
+spoor.flush(1)
+assert Spy.seen == [], Spy.seen
+""",
+        tag,
+    )
+    assert result.returncode == 0, result.stderr
+
+
+def test_a_process_that_records_nothing_ends_at_once_and_leaves_nothing(run: Run, tmp_path: Path) -> None:
+    started = time.monotonic()
+    assert run("import spoor; spoor.configure('http://127.0.0.1:9')").returncode == 0
+    assert time.monotonic() - started < 3
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.long
+def test_workers_of_gunicorn(server: Server, tag: str, tmp_path: Path) -> None:
+    (tmp_path / "app.py").write_text(
+        f"""
+import spoor
+spoor.configure()
+with spoor.trace("preload", tags=[{tag!r}]):
+    pass
+
+def app(environ, start_response):
+    with spoor.trace("request", tags=[{tag!r}]), spoor.span("s"):
+        start_response("200 OK", [("Content-Length", "2")])
+        return [b"ok"]
+"""
+    )
+    options = ["--preload", "--workers", "3", "--bind", "127.0.0.1:0", "--log-level", "info", "--max-requests", "20"]
+    gunicorn = subprocess.Popen(
+        [sys.executable, "-m", "gunicorn", *options, "app:app"], cwd=tmp_path, stderr=subprocess.PIPE, text=True
+    )
+    assert gunicorn.stderr is not None
+    url = ""
+    for line in gunicorn.stderr:
+        if "Listening at:" in line:
+            url = line.split("Listening at: ")[1].split()[0]
+        if line.count("Booting worker"):
+            break
+    import urllib.request
+
+    for _ in range(100):
+        assert urllib.request.urlopen(url, timeout=20).read() == b"ok"
+    gunicorn.send_signal(signal.SIGTERM)
+    gunicorn.communicate(timeout=60)
+    assert names(server, tag) == ["preload"] + ["request"] * 100
+    assert list(tmp_path.rglob("*-*.spoor")) == []

@@ -1,0 +1,82 @@
+"""The package, as people install it, and the example that they read first."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+from tests.conftest import Run, Server
+
+ROOT = Path(__file__).parents[1]
+
+
+def test_the_first_example_records_a_trace(server: Server, run: Run) -> None:
+    (example, *_) = re.findall(r"```python\n(.*?)```", ROOT.joinpath("README.md").read_text(), re.S)
+    result = run(example + "\nprint(spoor.flush().sent, next(spoor.traces.all(name='answer'))['id'])")
+    assert result.returncode == 0, result.stderr
+    sent, trace_id = result.stdout.split()
+    assert sent == "1"
+    from spoor import Spoor
+
+    trace = Spoor(server.url, server.key, spool=False).traces.get(trace_id)["trace"]
+    assert trace["input"] == {"question": "Where is my parcel?"}
+    assert trace["output"] == "You asked: Where is my parcel?"
+
+
+def test_every_example_is_python(tmp_path: Path) -> None:
+    for example in re.findall(r"```python\n(.*?)```", ROOT.joinpath("README.md").read_text(), re.S):
+        compile(example, "README.md", "exec")
+
+
+def test_every_test_that_the_table_names_is_there() -> None:
+    rows = re.findall(r"\|([^|]*test_[^|]*)\|\n", ROOT.joinpath("README.md").read_text())
+    named = {file for row in rows for file in re.findall(r"`(test_\w+\.py)`", row)}
+    assert len(rows) > 10
+    assert [file for file in sorted(named) if not ROOT.joinpath("tests", file).exists()] == []
+
+
+def test_the_wheel_has_all_modules_and_no_tests(tmp_path: Path) -> None:
+    # As `python -m build` does, without another environment of its own.
+    source = tmp_path / "source"
+    shutil.copytree(ROOT, source, ignore=shutil.ignore_patterns("__pycache__"))
+    command = [sys.executable, "-m", "build", "--no-isolation", "--wheel", "--outdir", str(tmp_path), str(source)]
+    built = subprocess.run(command, capture_output=True, text=True)
+    assert built.returncode == 0, built.stdout + built.stderr
+    (wheel,) = tmp_path.glob("*.whl")
+    names = set(zipfile.ZipFile(wheel).namelist())
+    modules = {str(file.relative_to(ROOT)) for file in ROOT.joinpath("spoor").rglob("*.py")}
+    assert modules | {"spoor/py.typed"} <= names
+    assert not [name for name in names if name.startswith(("tests/", "tools/"))]
+    metadata = next(name for name in names if name.endswith("METADATA"))
+    assert "Requires-Dist" not in zipfile.ZipFile(wheel).read(metadata).decode()
+
+
+def test_the_modules_import_each_other_in_no_circle() -> None:
+    """Each can be imported first."""
+    modules = [
+        ".".join(file.relative_to(ROOT).with_suffix("").parts)
+        for file in ROOT.joinpath("spoor").rglob("*.py")
+        if file.name != "__init__.py"
+    ]
+    imports = {module: set(_imports(module)) & set(modules) for module in modules}
+    done: set[str] = set()
+    while ready := {module for module in modules if module not in done and imports[module] <= done}:
+        done |= ready
+    assert sorted(set(modules) - done) == []
+
+
+def _imports(module: str) -> list[str]:
+    """What a module imports when it is run; imports for types alone stand deeper."""
+    text = ROOT.joinpath(*module.split(".")).with_suffix(".py").read_text()
+    package = module.split(".")[:-1]
+    found = []
+    for dots, name, given in re.findall(r"^from (\.+)([\w.]*) import (.*(?:\n {4}.*)*)", text, re.M):
+        base = package[: len(package) - len(dots) + 1]
+        target = [*base, *name.split(".")] if name else base
+        found.append(".".join(target))
+        found += [".".join([*target, each]) for each in re.findall(r"\w+", given)]
+    return found

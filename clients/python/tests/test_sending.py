@@ -1,0 +1,328 @@
+"""Whatever goes wrong on the way: what was accepted is stored once, or the result names it with the reason."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import os
+import socket
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from spoor import Spoor, SpoorError
+from spoor.sending import answers
+from spoor.sending import sender as sending
+from tests.conftest import Run, Server
+from tests.faults import Fault, FaultyWay
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Waits between attempts are short."""
+    monkeypatch.setattr(answers, "_FIRST_WAIT", 0.005)
+
+
+def record(client: Spoor, tag: str, count: int, size: int = 100) -> list[str]:
+    """Records traces with a span each. Returns their ids."""
+    ids = []
+    for number in range(count):
+        with client.trace(f"t{number}", tags=[tag], input="x" * size) as trace:
+            ids.append(trace.id)
+            with trace.span("s", kind="tool"):
+                pass
+    return ids
+
+
+def stored_ids(server: Server, tag: str) -> list[str]:
+    return sorted(trace["id"] for trace in server.stored(tag))
+
+
+FAULTS: list[Fault] = ["pass", "lost", "answer lost", "429", "503", "500", "page"]
+
+
+@given(faults=st.lists(st.sampled_from(FAULTS), max_size=12), is_live=st.booleans())
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_every_trace_is_stored_once_whatever_is_lost_on_the_way(
+    quick: None, server: Server, tmp_path_factory: pytest.TempPathFactory, faults: list[Fault], is_live: bool
+) -> None:
+    way = FaultyWay(server.url)
+    way.faults.extend(faults)
+    client = Spoor(way.url, server.key, spool=tmp_path_factory.mktemp("spool"))
+    ids = {}
+    for number in range(4):
+        with client.trace(f"t{number}", live=is_live) as trace:
+            with trace.span("a"), trace.span("b"):
+                pass
+            trace.score("s", number)
+        ids[trace.id] = number
+    deadline = time.monotonic() + 30
+    while not (result := client.flush(1)).is_complete and time.monotonic() < deadline:
+        pass
+    client.leave(0)
+    way.close()
+    assert (result.sent, result.kept, result.lost) == (4, 0, [])
+    for trace_id, number in ids.items():
+        detail = Spoor(server.url, server.key, spool=False).traces.get(trace_id)
+        assert len(detail["spans"]) == 2
+        assert detail["trace"]["status"] == "ok"
+        assert [score["value"] for score in detail["scores"]] == [number]
+
+
+def test_an_answer_that_says_to_wait_is_obeyed(server: Server, way: FaultyWay, tag: str) -> None:
+    way.faults.extend(["429"] * 3)
+    client = Spoor(way.url, server.key, spool=False)
+    ids = record(client, tag, 20)
+    result = client.flush(20)
+    assert (result.sent, result.kept, result.lost_count) == (20, 0, 0)
+    assert stored_ids(server, tag) == sorted(ids)
+
+
+def test_a_server_that_is_away_at_the_end_leaves_everything_to_the_next_start(
+    server: Server, way: FaultyWay, tag: str, tmp_path: Path
+) -> None:
+    way.always = "lost"
+    client = Spoor(way.url, server.key, spool=tmp_path / "spool")
+    ids = record(client, tag, 30)
+    trace = client.start("unfinished", tags=[tag])
+    client.score(ids[0], "late", 1)
+    started = time.monotonic()
+    client.leave(5)
+    assert time.monotonic() - started < 3
+    files = list((tmp_path / "spool").glob("*.spoor"))
+    assert len(files) == 31
+    assert all(file.stat().st_mode & 0o077 == 0 for file in files)
+    way.always = "pass"
+    following = Spoor(way.url, server.key, spool=tmp_path / "spool")
+    deadline = time.monotonic() + 20
+    while list((tmp_path / "spool").rglob("*.spoor")) and time.monotonic() < deadline:
+        following.flush(1)
+    assert stored_ids(server, tag) == sorted([*ids, trace.id])
+    assert [score["name"] for score in following.scores.of(ids[0])] == ["late"]
+    following.leave(0)
+    client.leave(0)
+
+
+def test_what_is_left_of_a_process_that_was_killed_is_sent_by_the_next(
+    server: Server, run: Run, tag: str, tmp_path: Path
+) -> None:
+    killed = run(
+        """
+import os, signal, sys, spoor
+spoor.configure("http://127.0.0.1:9", spool_each=True)
+for number in range(20):
+    with spoor.trace("t", tags=[sys.argv[1]]):
+        pass
+os.kill(os.getpid(), signal.SIGKILL)
+""",
+        tag,
+    )
+    assert killed.returncode == -9
+    assert len(list((tmp_path / ".spoor").rglob("*.spoor"))) == 20
+    client = Spoor(server.url, server.key, spool=tmp_path / ".spoor")
+    deadline = time.monotonic() + 20
+    while client.flush(1).sent < 20 and time.monotonic() < deadline:
+        pass
+    assert len(server.stored(tag)) == 20
+    client.leave(0)
+    assert list((tmp_path / ".spoor").rglob("*")) == []
+
+
+def test_a_refused_key_keeps_everything_and_says_so_once(
+    server: Server, way: FaultyWay, tag: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    way.always = "401"
+    problems: list[str] = []
+    client = Spoor(way.url, server.key, spool=tmp_path / "spool", on_problem=problems.append)
+    with caplog.at_level(logging.WARNING, "spoor"):
+        ids = record(client, tag, 10)
+        result = client.flush(5)
+        record(client, tag, 1)
+        client.flush(0.1)
+    assert (result.sent, result.kept, result.lost_count) == (0, 10, 0)
+    assert len(way.seen) <= sending.MAX_IN_FLIGHT
+    assert len(problems) == 1 and "key is refused" in problems[0]
+    assert [record.message for record in caplog.records] == [f"spoor: {problems[0]}"]
+    client.leave(1)
+    assert len(list((tmp_path / "spool").glob("*.spoor"))) == 11
+    assert ids
+
+
+def test_a_trace_that_conflicts_is_lost_and_named_with_its_digest(server: Server, client: Spoor) -> None:
+    first = client.start("one")
+    first.end()
+    second = client.start("two")
+    second.id = first.id
+    second.end()
+    result = client.flush(20)
+    assert result.sent == 1
+    (lost,) = result.lost
+    assert lost.trace_id == first.id
+    assert "trace_id_conflict" in lost.reason and "SHA-256" in lost.reason
+
+
+def test_a_proxy_that_takes_less_gets_less(server: Server, way: FaultyWay, tag: str) -> None:
+    way.faults.append("413")
+    client = Spoor(way.url, server.key, spool=False)
+    with client.trace("large", tags=[tag], input="x" * 600_000):
+        pass
+    assert client.flush(20).sent == 1
+    (summary,) = server.stored(tag)
+    assert 250_000 < summary["estimatedBytes"] < 350_000
+
+
+def test_what_is_too_large_even_when_cut_is_lost_and_named(server: Server, way: FaultyWay, tag: str) -> None:
+    way.faults.extend(["413", "413"])
+    client = Spoor(way.url, server.key, spool=False)
+    record(client, tag, 1)
+    result = client.flush(20)
+    assert result.sent == 0
+    assert [lost.reason.split(":")[0] for lost in result.lost] == ["record"]
+
+
+def test_beyond_the_memory_traces_go_to_the_spool_and_beyond_both_they_are_lost(
+    server: Server, way: FaultyWay, tag: str, tmp_path: Path
+) -> None:
+    way.always = "lost"
+    client = Spoor(way.url, server.key, spool=tmp_path / "spool", memory_bytes=100_000, spool_bytes=200_000)
+    ids = record(client, tag, 50, size=10_000)
+    result = client.flush(0)
+    assert 0 < result.lost_count < 30
+    assert result.lost_count + result.kept == 50
+    assert all("memory is full" in lost.reason and "spool is full" in lost.reason for lost in result.lost)
+    way.always = "pass"
+    result = client.flush(30)
+    assert result.sent == 50 - result.lost_count
+    assert stored_ids(server, tag) == sorted(set(ids) - {lost.trace_id for lost in result.lost})
+
+
+def test_a_spool_that_cannot_be_written_is_said_and_traces_stay_in_memory(
+    server: Server, way: FaultyWay, tag: str
+) -> None:
+    way.always = "lost"
+    problems: list[str] = []
+    client = Spoor(way.url, server.key, spool="/dev/full/spool", spool_each=True, on_problem=problems.append)
+    ids = record(client, tag, 5)
+    assert any("the spool cannot be written" in problem for problem in problems)
+    way.always = "pass"
+    assert client.flush(20).sent == 5
+    assert stored_ids(server, tag) == sorted(ids)
+
+
+@pytest.mark.parametrize(
+    ("variables", "reason"),
+    [
+        ({"SPOOR_API_KEY": ""}, "no key is given, and SPOOR_API_KEY is not set"),
+        ({"SPOOR_API_KEY": "a key\n with more"}, "the key has characters that no key has"),
+        ({"SPOOR_URL": "spoor.example.com"}, "'spoor.example.com' is no address such as https://spoor.example.com"),
+        ({"SPOOR_URL": "ftp://x"}, "'ftp://x' is no address such as https://spoor.example.com"),
+        ({"SPOOR_URL": "http://x:port"}, "'http://x:port' is no address such as https://spoor.example.com"),
+        ({"SPOOR_URL": "http://[x"}, "'http://[x' is no address such as https://spoor.example.com"),
+    ],
+)
+def test_where_nothing_can_be_sent_nothing_fails_and_the_result_says_why(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, variables: dict[str, str], reason: str
+) -> None:
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    client = Spoor()
+    with client.trace("t"):
+        client.span("s").end()
+    with client.trace("t"):
+        pass
+    result = client.flush()
+    assert result.lost_count == 2
+    assert result.lost[0].reason == f"record: {reason}"
+    assert result.problems == [f"nothing is recorded: {reason}"]
+    assert len(caplog.records) == 1
+    with pytest.raises(SpoorError, match=r"address|key"):
+        client.traces.list()
+
+
+def test_a_score_whose_answer_was_lost_is_not_given_twice(server: Server, way: FaultyWay, tag: str) -> None:
+    client = Spoor(way.url, server.key, spool=False)
+    (trace_id,) = record(client, tag, 1)
+    assert client.flush(20).sent == 1
+    client.score(trace_id, "s", 1)
+    assert client.flush(20).kept == 0
+    way.faults.extend(["answer lost"])
+    client.score(trace_id, "s", 1)
+    assert client.flush(20).kept == 0
+    assert [score["value"] for score in client.scores.of(trace_id)] == [1, 1]
+
+
+def test_a_score_may_come_before_its_trace(server: Server, client: Spoor, tag: str) -> None:
+    trace = client.start("late", tags=[tag])
+    other = Spoor(server.url, server.key, spool=False)
+    other.score(trace.id.upper(), "early", True)
+    assert other.flush(0.3).kept == 1
+    trace.end()
+    assert client.flush(20).sent == 1
+    assert other.flush(20).kept == 0
+    assert [score["name"] for score in client.scores.of(trace.id)] == ["early"]
+
+
+def test_the_application_never_waits_for_a_server_that_hangs(server: Server, tag: str) -> None:
+    with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as listening:
+        client = Spoor(f"http://127.0.0.1:{listening.getsockname()[1]}", server.key, spool=False)
+        started = time.monotonic()
+        record(client, tag, 100)
+        assert time.monotonic() - started < 1
+        assert client.flush(0.1).kept == 100
+        client.leave(0)
+
+
+def test_the_end_of_each_trace_waits_until_it_is_sent_but_not_for_a_server_that_is_away(
+    server: Server, way: FaultyWay, tag: str
+) -> None:
+    client = Spoor(way.url, server.key, spool=False, flush_each=True)
+    record(client, tag, 1)
+    assert len(server.stored(tag)) == 1
+    way.always = "lost"
+    started = time.monotonic()
+    record(client, tag, 3)
+    assert time.monotonic() - started < 3
+    way.always = "pass"
+    record(client, tag, 1)
+    assert len(server.stored(tag)) == 5
+
+
+def test_many_threads_record_at_once(server: Server, client: Spoor, tag: str) -> None:
+    threads = [threading.Thread(target=record, args=(client, tag, 25)) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert client.flush(30).sent == 200
+    assert len(stored_ids(server, tag)) == len(set(stored_ids(server, tag))) == 200
+
+
+def test_two_processes_with_one_spool_send_each_trace_once(server: Server, run: Run, tag: str, tmp_path: Path) -> None:
+    program = """
+import sys, spoor
+spoor.configure(sys.argv[2] or None, spool="shared")
+for number in range(40):
+    with spoor.trace("t", tags=[sys.argv[1]]):
+        pass
+print(json.dumps(spoor.flush(10).sent)) if (json := __import__("json")) and not sys.argv[2] else None
+"""
+    for _ in range(2):
+        assert run(program, tag, "http://127.0.0.1:9").returncode == 0
+    assert len(list((tmp_path / "shared").glob("*.spoor"))) == 80
+    results: list[Any] = []
+    threads = [threading.Thread(target=lambda: results.append(run(program, tag, ""))) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    sent = [json.loads(result.stdout) for result in results]
+    # Each trace was taken by one of them.
+    assert sum(sent) == 160
+    assert len(server.stored(tag)) == 160
+    assert os.listdir(tmp_path / "shared") == []

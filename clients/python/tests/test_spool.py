@@ -1,0 +1,142 @@
+"""Files of the spool are whole, each is sent by one process, and both clients read and write the same."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spoor.sending.parcels import Parcel, Part, Queue, file_text, read_file_text
+from spoor.sending.spool import Spool, SpoolError
+
+ID = "0af7651916cd43dd8448eb211c80319c"
+#: As the client for TypeScript writes it, too.
+FILE = f"""spoor 1 {{"traceId": "{ID}", "name": "é"}}
+start {{"schemaVersion":1}}
+score {{"name":"s"}}
+end of file
+""".encode()
+
+
+def parcel(*bodies: bytes, trace_id: str = ID) -> Parcel:
+    return Parcel(trace_id, "é", [Part("record", body) for body in bodies], unfiled=len(bodies))
+
+
+def test_a_file_has_a_line_for_the_trace_and_one_for_each_part() -> None:
+    found = read_file_text(FILE)
+    assert found is not None
+    trace_id, name, parts = found
+    assert (trace_id, name) == (ID, "é")
+    assert [(part.kind, part.body) for part in parts] == [("start", b'{"schemaVersion":1}'), ("score", b'{"name":"s"}')]
+    # They may have been sent before.
+    assert all(part.is_unsure for part in parts)
+    assert file_text(Parcel(trace_id, name, parts)) == FILE
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"",
+        FILE[:-1],
+        FILE[:-13],
+        FILE.replace(b"spoor 1", b"spoor 2"),
+        FILE.replace(b"score", b"other"),
+        FILE.replace(ID.encode(), b"../../x"),
+        b"\xff\xfe",
+    ],
+)
+def test_what_is_no_whole_file_is_none(text: bytes) -> None:
+    assert read_file_text(text) is None
+
+
+@given(st.integers(0, len(FILE) - 1))
+def test_no_beginning_of_a_file_is_taken_for_one(length: int) -> None:
+    assert read_file_text(FILE[:length]) is None
+
+
+def test_a_broken_file_is_put_aside_for_people(tmp_path: Path) -> None:
+    tmp_path.joinpath(f"1-{ID}-1-1.spoor").write_bytes(FILE[:-5])
+    spool = Spool(tmp_path)
+    (left,) = spool.adopt()
+    assert left.file is not None and spool.read(left.file) is None
+    spool.release()
+    assert [file.name for file in tmp_path.iterdir()] == [f"1-{ID}-1-1.spoor.broken"]
+
+
+def test_what_another_process_sends_is_left_to_it(tmp_path: Path) -> None:
+    other = Spool(tmp_path)
+    other.write(parcel(b"1"))
+    # A process that runs, of this host.
+    running = other.own.rename(tmp_path / f"sender-{socket.gethostname()}-{os.getppid()}-00000001")
+    spool = Spool(tmp_path)
+    assert spool.adopt() == []
+    # It has not been touched for long: it hangs, or is a process of another host that is gone.
+    os.utime(running, (time.time() - 100,) * 2)
+    assert [left.trace_id for left in spool.adopt()] == [ID]
+    assert not running.exists()
+
+
+def test_what_a_process_has_left_is_taken_over_at_once(tmp_path: Path) -> None:
+    gone = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, text=True)
+    other = Spool(tmp_path)
+    other.write(parcel(b"1"))
+    left = other.own.rename(tmp_path / f"sender-{other._host}-{gone.stdout.strip()}-00000001")
+    left.joinpath("half.spoor.part").write_text("half")
+    spool = Spool(tmp_path)
+    assert len(spool.adopt()) == 1
+    assert os.listdir(tmp_path) == [spool.own.name]
+    # A container that was started again has the same process id.
+    earlier = spool.own.rename(tmp_path / f"sender-{spool._host}-{os.getpid()}-00000002")
+    assert len(Spool(tmp_path).adopt()) == 1
+    assert not earlier.exists()
+
+
+def test_two_clients_of_one_process_do_not_take_each_others(tmp_path: Path) -> None:
+    first, second = Spool(tmp_path), Spool(tmp_path)
+    first.write(parcel(b"1"))
+    assert second.adopt() == []
+    first.release()
+    assert len(second.adopt()) == 1
+
+
+def test_a_spool_has_no_more_bytes_than_it_may(tmp_path: Path) -> None:
+    spool = Spool(tmp_path, max_bytes=1_000)
+    first = parcel(b"x" * 600)
+    spool.write(first)
+    with pytest.raises(SpoolError, match="the spool is full"):
+        spool.write(parcel(b"x" * 600))
+    # In place of what it has.
+    first.parts.append(Part("score", b"y" * 200))
+    spool.write(first)
+    assert first.file is not None
+    assert [part.kind for part in spool.read(first.file) or []] == ["record", "score"]
+    spool.remove(first.file)
+    spool.write(parcel(b"x" * 600))
+
+
+def test_parts_of_one_trace_wait_for_each_other_and_others_do_not() -> None:
+    queue = Queue()
+    one, two = parcel(b"1"), parcel(b"2", trace_id="1" * 32)
+    left = Parcel(ID, "left", file=Path("left"), is_unloaded=True, is_left=True)
+    for each in (one, left, two):
+        queue.add(each)
+    assert queue.take(0)[0] is one
+    # What another process has left of the same trace comes afterwards.
+    assert queue.take(0)[0] is two
+    assert queue.take(0) == (None, None)
+    queue.put_back(one)
+    one.not_before = 5
+    assert queue.take(0)[0] is left
+    queue.put_back(left)
+    queue.remove(left)
+    assert queue.take(0) == (None, 5)
+    assert queue.bytes == 2
+    queue.remove(one)
+    assert (len(queue), queue.bytes) == (1, 1)

@@ -1,0 +1,113 @@
+/**
+ * `npm run test:python [-- --long -k NAME …]`: the tests of the client for Python (clients/python), against a spoor that they
+ * may stop and kill. What follows is pytest's; `--long` has those that take minutes as well. Without a Python that can run
+ * them it says so, and passes. The packages that are installed are kept in node_modules/.cache.
+ */
+import { spawn, spawnSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { once } from 'node:events'
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { type Spoor, startSpoor } from './libraries/spoor.ts'
+
+const CLIENT = fileURLToPath(new URL('../../clients/python/', import.meta.url))
+const REQUIREMENTS = join(CLIENT, 'tests', 'requirements.txt')
+const ENVIRONMENT = fileURLToPath(new URL('../../node_modules/.cache/spoor-python', import.meta.url))
+const PYTHON = join(ENVIRONMENT, 'bin', 'python')
+/** As pyproject.toml has it. */
+const OLDEST = [3, 10] as const
+
+/** Why the tests cannot be run here. */
+class Missing extends Error {}
+
+process.exitCode = await main(process.argv.slice(2))
+
+async function main(parameters: readonly string[]): Promise<number> {
+  try {
+    makeEnvironment()
+  } catch (error) {
+    if (!(error instanceof Missing)) throw error
+    console.log(`The client for Python is not tested: ${error.message}`)
+    return 0
+  }
+  const checks = [
+    ['mypy', '--no-error-summary', '--cache-dir', join(ENVIRONMENT, 'mypy')],
+    ['ruff', 'check', '--quiet', '--no-cache'],
+    ['ruff', 'format', '--check', '--quiet', '--no-cache']
+  ].map(check => run(PYTHON, ['-m', ...check]))
+  const spoor = await startSpoor()
+  try {
+    const tests = await runTests(spoor, parameters)
+    return checks.every(status => status === 0) ? tests : 1
+  } finally {
+    await spoor.close()
+  }
+}
+
+/** Makes the virtual environment, unless it is there with these very packages. */
+function makeEnvironment(): void {
+  const found = spawnSync('python3', ['-c', 'import sys, venv, ensurepip; print(*sys.version_info[:2])'])
+  const [major = 0, minor = 0] = found.status === 0 ? String(found.stdout).trim().split(' ').map(Number) : []
+  if (major < OLDEST[0] || (major === OLDEST[0] && minor < OLDEST[1])) {
+    throw new Missing(
+      `python3 ${OLDEST.join('.')} or later, with its modules venv and ensurepip, is needed on the path`
+    )
+  }
+  const mark = join(ENVIRONMENT, 'installed')
+  const digest = createHash('sha256').update(readFileSync(REQUIREMENTS)).update(`${major}.${minor}`).digest('hex')
+  if (existsSync(mark) && readFileSync(mark, 'utf8').trim() === digest) return
+  console.log(`installing ${REQUIREMENTS.slice(CLIENT.length)}`)
+  rmSync(ENVIRONMENT, { recursive: true, force: true })
+  mkdirSync(ENVIRONMENT, { recursive: true })
+  const quiet = ['--quiet', '--disable-pip-version-check', '--prefer-binary']
+  if (
+    run('python3', ['-m', 'venv', ENVIRONMENT]) !== 0 ||
+    run(PYTHON, ['-m', 'pip', 'install', ...quiet, '-r', REQUIREMENTS]) !== 0
+  ) {
+    throw new Missing('the packages of its tests cannot be installed')
+  }
+  writeFileSync(mark, `${digest}\n`)
+}
+
+function run(command: string, args: readonly string[]): number | null {
+  return spawnSync(command, args, { cwd: CLIENT, stdio: ['ignore', 'inherit', 'inherit'] }).status
+}
+
+async function runTests(spoor: Spoor, parameters: readonly string[]): Promise<number> {
+  const key = await spoor.makeKey('python')
+  const control = createServer((request, response) => void obey(spoor, request, response))
+  await once(control.listen(0, '127.0.0.1'), 'listening')
+  try {
+    const child = spawn(PYTHON, ['-m', 'pytest', '-q', '-p', 'no:cacheprovider', ...parameters], {
+      cwd: CLIENT,
+      stdio: ['ignore', 'inherit', 'inherit'],
+      env: {
+        ...process.env,
+        PYTHONPATH: CLIENT,
+        PYTHONDONTWRITEBYTECODE: '1',
+        SPOOR_URL: spoor.url,
+        SPOOR_API_KEY: key,
+        SPOOR_TEST_CONTROL: `http://127.0.0.1:${(control.address() as AddressInfo).port}`
+      }
+    })
+    const [code] = (await once(child, 'close')) as [number | null]
+    return code ?? 1
+  } finally {
+    control.close()
+    control.closeAllConnections()
+  }
+}
+
+/** Tests stop the server, or kill it, and start it again: `POST /SIGKILL`, `POST /SIGTERM`, `POST /start`. */
+async function obey(spoor: Spoor, { url = '' }: IncomingMessage, response: ServerResponse): Promise<void> {
+  try {
+    if (url === '/start') await spoor.resume()
+    else await spoor.pause(url.slice(1) as 'SIGTERM' | 'SIGKILL')
+    response.end('{}')
+  } catch (error) {
+    response.writeHead(500).end(String(error))
+  }
+}
