@@ -1,7 +1,7 @@
 /** Says that this Node is too old, instead of the stack trace that it would end with. Imports nothing: old Nodes read it. */
 
-/** What package.json asks for, `>=20.12`. */
-const LEAST = [20, 12] as const
+/** What package.json asks for, `>=20.19`. */
+const LEAST = [20, 19] as const
 
 /** One line for somebody whose Node, such as 18.20.4, is too old; undefined if it is not. */
 export function complainOfNode(version: string): string | undefined {

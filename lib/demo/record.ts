@@ -1,5 +1,8 @@
-/** Records the demo's traces through the public API, as any client would. */
+/** Records the demo's traces through the client, as any application would. */
 import { AdminError } from '../admin/admin-error.ts'
+import type { Part } from '../client/record/trace.ts'
+import { MOST_IN_FLIGHT, Sender } from '../client/send/sender.ts'
+import { Transport } from '../client/send/transport.ts'
 import type { DemoTrace } from './parts.ts'
 import { demoTraces } from './traces.ts'
 
@@ -10,41 +13,55 @@ export interface RecordedTrace {
   readonly scores: number
 }
 
-/** Records so many at the server under `address`, one after the other. Says how many are recorded after each. */
+/** So many wait to be sent at most. */
+const CHUNK = 100
+/** A server that answers takes a chunk in a second. */
+const CHUNK_MS = 60_000
+
+/** Records so many at the server under `address`. Says from time to time how many are recorded. */
 export async function recordDemo(
   address: string,
   key: string,
   count?: number,
   onRecorded: (recorded: number) => void = () => {}
 ): Promise<RecordedTrace[]> {
+  const transport = new Transport({ url: address, key }, MOST_IN_FLIGHT)
+  const options = { spool: undefined, spoolEach: false, memoryBytes: Number.POSITIVE_INFINITY, onProblem: () => {} }
+  const sender = new Sender(transport, options)
   const recorded: RecordedTrace[] = []
-  for (const trace of demoTraces(Date.now(), count)) {
-    await recordTrace((path, body) => post(address, key, path, body), trace)
-    const { id, name, status } = trace.body.trace
-    const state = status ?? trace.end?.status ?? 'running'
-    recorded.push({ id, name, state, scores: trace.scores?.length ?? 0 })
-    onRecorded(recorded.length)
+  try {
+    for (const trace of demoTraces(Date.now(), count)) {
+      const { id, name, status } = trace.body.trace
+      for (const part of partsOf(trace)) sender.add(id, name, part)
+      const state = status ?? trace.end?.status ?? 'running'
+      recorded.push({ id, name, state, scores: trace.scores?.length ?? 0 })
+      if (recorded.length % CHUNK === 0) await send(sender, address)
+      if (recorded.length % CHUNK === 0) onRecorded(recorded.length)
+    }
+    await send(sender, address)
+  } finally {
+    sender.stop()
+    await transport.close()
   }
+  onRecorded(recorded.length)
   return recorded
 }
 
-async function recordTrace(send: (path: string, body: unknown) => Promise<void>, trace: DemoTrace): Promise<void> {
-  const path = `/api/v1/traces/${trace.body.trace.id}`
-  await send('/api/v1/traces', trace.body)
-  if (trace.appended !== undefined) await send(`${path}/spans`, { schemaVersion: 1, spans: trace.appended })
-  if (trace.end !== undefined) await send(`${path}/end`, trace.end)
-  for (const score of trace.scores ?? []) await send(`${path}/scores`, score)
+function partsOf({ body, appended, end, scores = [] }: DemoTrace): Part[] {
+  const part = (kind: Part['kind'], value: unknown): Part => ({ kind, body: JSON.stringify(value) })
+  return [
+    part(body.trace.endedAt === undefined ? 'start' : 'record', body),
+    ...(appended === undefined ? [] : [part('spans', { schemaVersion: 1, spans: appended })]),
+    ...(end === undefined ? [] : [part('end', end)]),
+    ...scores.map(score => part('score', score))
+  ]
 }
 
-async function post(address: string, key: string, path: string, body: unknown): Promise<void> {
-  const response = await fetch(address + path, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-    body: JSON.stringify(body)
-  }).catch(error => {
-    // The message of fetch is always `fetch failed`.
-    throw new AdminError(`no answer from ${address}: ${error.cause?.message || error.cause?.code || error.message}`)
-  })
-  const text = await response.text()
-  if (!response.ok) throw new AdminError(`the server refused POST ${path}: ${response.status} ${text}`)
+/** Whoever runs the demo looks on: a server that is away is not waited for. */
+async function send(sender: Sender, address: string): Promise<void> {
+  const { kept, lost, problems } = await sender.flush({ timeoutMs: CHUNK_MS }, true)
+  const [loss] = lost
+  if (loss !== undefined) throw new AdminError(`the server at ${address} refused ${loss.name}: ${loss.reason}`)
+  if (kept > 0)
+    throw new AdminError(`the server at ${address} does not take the traces: ${problems.at(-1) ?? 'it is slow'}`)
 }

@@ -1,0 +1,185 @@
+/**
+ * Results that are read later: async iterables, generators and web streams. The step goes on until the reader is at the
+ * end, stops, or fails. A result that nobody reads ends its step when it is collected as garbage.
+ */
+import type { AsyncLocalStorage } from 'node:async_hooks'
+import { Span, type Step } from './step.ts'
+
+/** What was read of a result is the output, up to so many bytes of texts or so many items. */
+const MOST_BYTES = 600_000
+const MOST_ITEMS = 10_000
+
+type Context = AsyncLocalStorage<Step>
+
+/** Ends the steps of results that are gone. The value that is held must not hold the result. */
+const forgotten = new FinalizationRegistry<Reading>(reading => reading.stop('collected'))
+
+export function isReadLater(value: unknown): value is object {
+  if (typeof value !== 'object' || value === null) return false
+  return Symbol.asyncIterator in value || value instanceof ReadableStream || isGenerator(value)
+}
+
+/** What is given to the application instead of the result: it reads the same. */
+export function watchReading<V>(context: Context, step: Step, value: V & object): V {
+  const reading = new Reading(step)
+  const watched =
+    value instanceof ReadableStream
+      ? watchStream(value, reading, context, step)
+      : watchIterable(value as AnyIterable, reading, context, step)
+  reading.isWatched(watched)
+  return watched as V
+}
+
+/** What has been read, and what becomes of the step. */
+export class Reading {
+  private readonly step: Step
+  private readonly items: unknown[] = []
+  private bytes = 0
+  private leftOut = 0
+
+  constructor(step: Step) {
+    this.step = step
+    if (step instanceof Span) step.isStreaming = true
+  }
+
+  isWatched(result: object): void {
+    forgotten.register(result, this, this)
+  }
+
+  read(item: unknown): void {
+    this.bytes += typeof item === 'string' ? item.length : ITEM_BYTES
+    if (this.bytes > MOST_BYTES || this.items.length >= MOST_ITEMS) this.leftOut++
+    else this.items.push(item)
+  }
+
+  /** The reader is at the end; `output` where the step knows better than its items. */
+  end(output?: unknown): void {
+    this.close(() => {
+      this.setOutput(output)
+      if (!this.step.hasStatus) this.step.setStatus('ok')
+    })
+  }
+
+  fail(error: unknown): void {
+    this.close(() => {
+      this.setOutput(undefined)
+      this.step.recordError(error)
+    })
+  }
+
+  /** The reader has stopped before the end, or was never there. */
+  stop(reason: 'left' | 'collected'): void {
+    this.close(() => {
+      this.setOutput(undefined)
+      if (this.step instanceof Span) this.step.addEvent('not read to its end', { reason })
+    })
+  }
+
+  private close(conclude: () => void): void {
+    forgotten.unregister(this)
+    if (this.step instanceof Span) this.step.isStreaming = false
+    if (this.step.isEnded) return
+    conclude()
+    this.step.end()
+  }
+
+  private setOutput(output: unknown): void {
+    if (this.step.hasOutput) return
+    const { items, leftOut } = this
+    if (output !== undefined) this.step.setOutput(output)
+    else if (items.length > 0) {
+      const isText = items.every(item => typeof item === 'string')
+      const more = leftOut > 0 ? [`…[cut ${leftOut} items]`] : []
+      this.step.setOutput(isText ? [...items, ...more].join('') : [...items, ...more])
+    }
+  }
+}
+
+/** What an item that is no text counts, whose size is not known. */
+const ITEM_BYTES = 200
+
+interface AnyIterator {
+  next(...given: unknown[]): unknown
+  return?(value?: unknown): unknown
+  throw?(error?: unknown): unknown
+}
+type AnyIterable = AnyIterator & Record<PropertyKey, unknown>
+
+/**
+ * A proxy: all else of the result stays as it is, private members included. Each step of the iteration runs inside the
+ * step that is recorded, so that what a generator calls is part of it.
+ */
+function watchIterable(target: AnyIterable, reading: Reading, context: Context, step: Step): object {
+  const watched: object = new Proxy(target, {
+    get(_, name) {
+      const value = Reflect.get(target, name, target)
+      if (typeof value !== 'function') return value
+      if (name === Symbol.asyncIterator || name === Symbol.iterator) {
+        return () => {
+          const iterator = value.call(target)
+          return iterator === target ? watched : watchIterable(iterator, reading, context, step)
+        }
+      }
+      if (name === 'next' || name === 'return' || name === 'throw') {
+        return (...given: unknown[]) =>
+          turn(() => value.apply(target, given), reading, name === 'return', context, step)
+      }
+      return value.bind(target)
+    }
+  })
+  return watched
+}
+
+/** One turn of an iterator, synchronous or not. */
+function turn(act: () => unknown, reading: Reading, isLast: boolean, context: Context, step: Step): unknown {
+  const look = (result: IteratorResult<unknown>) => {
+    if (isLast) reading.stop('left')
+    else if (result.done) reading.end()
+    else reading.read(result.value)
+    return result
+  }
+  const fail = (error: unknown) => {
+    reading.fail(error)
+    throw error
+  }
+  let result: unknown
+  try {
+    result = context.run(step, act)
+  } catch (error) {
+    return fail(error)
+  }
+  return result instanceof Promise ? result.then(look, fail) : look(result as IteratorResult<unknown>)
+}
+
+function watchStream(target: ReadableStream, reading: Reading, context: Context, step: Step): ReadableStream {
+  const reader = target.getReader()
+  // Nothing is read ahead of the application.
+  return new ReadableStream(
+    {
+      async pull(controller) {
+        try {
+          const { done, value } = await context.run(step, () => reader.read())
+          if (done) {
+            reading.end()
+            controller.close()
+          } else {
+            reading.read(value instanceof Uint8Array ? new TextDecoder().decode(value) : value)
+            controller.enqueue(value)
+          }
+        } catch (error) {
+          reading.fail(error)
+          controller.error(error)
+        }
+      },
+      async cancel(reason) {
+        reading.stop('left')
+        await reader.cancel(reason)
+      }
+    },
+    { highWaterMark: 0 }
+  )
+}
+
+function isGenerator(value: object): boolean {
+  return (value as Record<symbol, unknown>)[Symbol.toStringTag] === 'Generator'
+}

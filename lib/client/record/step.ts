@@ -1,0 +1,333 @@
+/**
+ * What an application holds while something runs: a trace, or a span of it. Values become JSON text when they are given,
+ * so that what is recorded is what they were then; what is too large is cut there. No method throws, and none waits.
+ */
+import { MAX_EVENTS, MAX_NAME, MAX_TEXT } from '../api-types.ts'
+import { type Clock, timeOf } from './clock.ts'
+import {
+  addUsage,
+  costOf,
+  kindOf,
+  type SpanKind,
+  type Status,
+  shortText,
+  statusOf,
+  type Usage,
+  usageOf
+} from './fields.ts'
+import { newSpanId } from './ids.ts'
+import type { EventRecord, Member, SpanRecord } from './render.ts'
+import { messageOf, type Redact, writeValue } from './values.ts'
+
+export interface StepOptions {
+  readonly input?: unknown
+  readonly model?: string | undefined
+  readonly provider?: string | undefined
+  readonly usage?: Usage | undefined
+  readonly costUsd?: number | undefined
+  /** When it started, if not now. */
+  readonly startedAt?: Date | number | string | undefined
+}
+
+export interface SpanOptions extends StepOptions {
+  readonly kind?: SpanKind | undefined
+  readonly attributes?: Readonly<Record<string, unknown>> | undefined
+}
+
+export interface EndOptions {
+  readonly output?: unknown
+  readonly status?: Status | undefined
+  readonly usage?: Usage | undefined
+  readonly costUsd?: number | undefined
+  /** When it ended, if not now. */
+  readonly endedAt?: Date | number | string | undefined
+}
+
+export interface ScoreOptions {
+  readonly comment?: string | undefined
+  readonly spanId?: string | undefined
+}
+export type ScoreValue = number | string | boolean
+
+/** What steps ask of the client that they are recorded by. */
+export interface Recorder {
+  readonly redact: Redact | undefined
+  /** Calls a function with the step as the current one, and ends the step with what it gives. */
+  run<R>(step: Step, act: () => R): R
+  problem(text: string): void
+}
+
+/** What a span asks of its trace. */
+export interface Owner {
+  readonly traceId: string
+  readonly clock: Clock
+  readonly recorder: Recorder
+  readonly isOver: boolean
+  /** Marks the trace as one that others may join, and gives its id and a span's as a `traceparent` header. */
+  share(spanId: string): string
+  score(name: string, value: ScoreValue, options?: ScoreOptions): unknown
+  begun(span: Span): void
+  /** The id of the span that this one is recorded under. */
+  parentOf(span: Span): string | undefined
+  ended(span: Span, record: SpanRecord): void
+}
+
+/** The most bytes of the values of a span, or of a trace without its spans; the service takes 768,000 with all else. */
+export const DOCUMENT_BYTES = 700_000
+/** What the output leaves for attributes, metadata and events. */
+const REST_BYTES = 60_000
+
+export abstract class Step {
+  readonly name: string
+  protected readonly startedAt: number
+  protected endedAt: number | undefined
+  protected status: Status | undefined
+  protected provider: string | undefined
+  protected model: string | undefined
+  protected input: string | undefined
+  protected output: string | undefined
+  protected usage: Usage | undefined
+  protected costUsd: number | undefined
+  /** What the steps within this one have used; it counts where this one says nothing itself. */
+  protected usageBelow: Usage | undefined
+  protected costBelow: number | undefined
+  protected members: Member[] = []
+  /** Bytes that values may still have. */
+  protected room = DOCUMENT_BYTES
+  protected cuts = 0
+
+  constructor(name: string, options: StepOptions, now: number) {
+    this.name = shortText(name, MAX_NAME) ?? 'unnamed'
+    this.startedAt = timeOf(options.startedAt) ?? now
+    this.setModel(options.model, options.provider)
+    this.setUsage(options.usage)
+    this.setCost(options.costUsd)
+  }
+
+  abstract readonly traceId: string
+  /** Undefined for a trace. */
+  abstract readonly spanId: string | undefined
+  protected abstract readonly owner: Owner
+  /** Ends it, once; later calls do nothing. */
+  abstract end(options?: EndOptions): void
+  /** The error that it ended with. */
+  abstract recordError(error: unknown): void
+
+  get isEnded(): boolean {
+    return this.endedAt !== undefined
+  }
+
+  get hasOutput(): boolean {
+    return this.output !== undefined
+  }
+
+  get hasStatus(): boolean {
+    return this.status !== undefined
+  }
+
+  /** How often something of its values was cut. */
+  get cutCount(): number {
+    return this.cuts
+  }
+
+  /** The W3C header by which another service's spans join this trace. */
+  get traceparent(): string {
+    return this.owner.share(this.spanId ?? '')
+  }
+
+  setInput(value: unknown): this {
+    this.room += this.input?.length ?? 0
+    this.input = this.write('input', value, DOCUMENT_BYTES / 2)
+    return this
+  }
+
+  setOutput(value: unknown): this {
+    this.room += this.output?.length ?? 0
+    this.output = this.write('output', value, this.room - REST_BYTES)
+    return this
+  }
+
+  setModel(model: string | undefined, provider?: string): this {
+    this.model = shortText(model, MAX_TEXT) ?? this.model
+    this.provider = shortText(provider, MAX_TEXT) ?? this.provider
+    return this
+  }
+
+  setUsage(usage: Usage | undefined): this {
+    this.usage = usageOf(usage) ?? this.usage
+    return this
+  }
+
+  /** In US dollars. */
+  setCost(costUsd: number | undefined): this {
+    this.costUsd = costOf(costUsd) ?? this.costUsd
+    return this
+  }
+
+  setStatus(status: Status): this {
+    this.status = statusOf(status)
+    return this
+  }
+
+  /** Attaches a verdict; of the same name, the newest counts. */
+  score(name: string, value: ScoreValue, options: ScoreOptions = {}): this {
+    const { spanId } = this
+    this.owner.score(name, value, spanId === undefined ? options : { spanId, ...options })
+    return this
+  }
+
+  /** Starts a step within this one, to be ended by hand. */
+  startSpan(name: string, options: SpanOptions = {}): Span {
+    return new Span(this.owner, this, name, options)
+  }
+
+  /** Runs a function as a step within this one. Its result is the output; if it throws, the step has failed. */
+  span<R>(name: string, act: (span: Span) => R): R
+  span<R>(name: string, options: SpanOptions, act: (span: Span) => R): R
+  span<R>(name: string, ...rest: [(span: Span) => R] | [SpanOptions, (span: Span) => R]): R {
+    const [options, act] = optionsFirst(rest)
+    const span = this.startSpan(name, options)
+    return this.owner.recorder.run(span, () => act(span))
+  }
+
+  protected setMember(name: string, value: unknown): void {
+    const text = this.write(name, value, this.room / 2)
+    if (text !== undefined) this.members.push([name, text])
+  }
+
+  /** A step within this one has used so much. */
+  addBelow(usage: Usage | undefined, costUsd: number | undefined): void {
+    this.usageBelow = addUsage(this.usageBelow, usage)
+    if (costUsd !== undefined) this.costBelow = (this.costBelow ?? 0) + costUsd
+  }
+
+  /** What an end says; false where it has ended before. */
+  protected close({ output, status, usage, costUsd, endedAt }: EndOptions): boolean {
+    if (this.endedAt !== undefined) return false
+    if (output !== undefined) this.setOutput(output)
+    if (status !== undefined) this.setStatus(status)
+    this.setUsage(usage)
+    this.setCost(costUsd)
+    this.endedAt = Math.max(this.startedAt, timeOf(endedAt) ?? this.owner.clock.now())
+    return true
+  }
+
+  protected write(name: string, value: unknown, bytes: number): string | undefined {
+    const { redact } = this.owner.recorder
+    const written = writeValue(name, value, { bytes: Math.max(0, Math.floor(bytes)), redact })
+    if (written === undefined) return undefined
+    this.room -= written.bytes
+    this.cuts += written.cuts
+    return written.text
+  }
+}
+
+export class Span extends Step {
+  readonly spanId = newSpanId()
+  readonly parent: Step
+  protected readonly owner: Owner
+  private kind: SpanKind
+  private readonly events: EventRecord[] = []
+  private eventsLeftOut = 0
+  /** Somebody still reads what it gives: its trace waits for it. */
+  isStreaming = false
+
+  constructor(owner: Owner, parent: Step, name: string, options: SpanOptions) {
+    super(name, options, owner.clock.now())
+    this.owner = owner
+    this.parent = parent
+    this.kind = kindOf(options.kind)
+    if (options.input !== undefined) this.setInput(options.input)
+    if (options.attributes !== undefined) this.setAttributes(options.attributes)
+    if (owner.isOver) owner.recorder.problem(`span ${this.name} began after its trace had ended, and is not recorded`)
+    else owner.begun(this)
+  }
+
+  get traceId(): string {
+    return this.owner.traceId
+  }
+
+  get id(): string {
+    return this.spanId
+  }
+
+  /** Whether its trace is recorded, so that nothing can be added. */
+  get isOver(): boolean {
+    return this.owner.isOver
+  }
+
+  setKind(kind: SpanKind): this {
+    this.kind = kindOf(kind)
+    return this
+  }
+
+  setAttributes(attributes: Readonly<Record<string, unknown>>): this {
+    for (const [name, value] of Object.entries(attributes)) this.setMember(name, value)
+    return this
+  }
+
+  addEvent(name: string, attributes: Readonly<Record<string, unknown>> = {}): this {
+    if (this.events.length >= MAX_EVENTS) {
+      this.eventsLeftOut++
+      return this
+    }
+    const members = Object.entries(attributes).flatMap(([key, value]): Member[] => {
+      const text = this.write(key, value, this.room / 2)
+      return text === undefined ? [] : [[key, text]]
+    })
+    this.events.push({ name: shortText(name, MAX_NAME) ?? 'event', at: this.owner.clock.now(), attributes: members })
+    return this
+  }
+
+  recordError(error: unknown): void {
+    this.setStatus('error')
+    this.addEvent('exception', describeError(error))
+  }
+
+  end(options: EndOptions = {}): void {
+    if (!this.close(options)) return
+    if (this.cuts > 0) this.members.push(['spoor.cut', String(this.cuts)])
+    if (this.eventsLeftOut > 0) this.members.push(['spoor.eventsLeftOut', String(this.eventsLeftOut)])
+    const { spanId: id, parent, name, kind, startedAt, provider, model, input, output, events, usage, costUsd } = this
+    let above = parent
+    while (above instanceof Span && above.isEnded) above = above.parent
+    above.addBelow(usage ?? this.usageBelow, costUsd ?? this.costBelow)
+    // No spread, which takes V8 microseconds.
+    this.owner.ended(this, {
+      id,
+      parentSpanId: this.owner.parentOf(this),
+      name,
+      kind,
+      status: this.status ?? 'unset',
+      startedAt,
+      endedAt: this.endedAt!,
+      provider,
+      model,
+      input,
+      output,
+      attributes: this.members,
+      events,
+      usage,
+      costUsd,
+      bytes: DOCUMENT_BYTES - this.room + BARE_BYTES + name.length
+    })
+  }
+}
+
+/** What a span has without its values. */
+const BARE_BYTES = 300
+
+/** The attributes of an event `exception`, as OpenTelemetry names them. */
+export function describeError(error: unknown): Record<string, unknown> {
+  if (!(error instanceof Error)) return { 'exception.message': error }
+  return {
+    'exception.type': error.name,
+    'exception.message': messageOf(error),
+    'exception.stacktrace': error.stack
+  }
+}
+
+/** The options may be left out before a function. */
+export function optionsFirst<O extends object, F>(rest: readonly [F] | readonly [O, F]): [O, F] {
+  return rest.length === 1 ? [{} as O, rest[0]] : [rest[0], rest[1]]
+}

@@ -1,0 +1,331 @@
+/**
+ * A trace while it runs. It is sent whole when it has ended. If it is `live`, or becomes too large for one request, it is
+ * started at the service first, its spans follow as they end, and its end comes last.
+ */
+import { MAX_TAG, MAX_TAGS, MAX_TEXT } from '../api-types.ts'
+import { Clock } from './clock.ts'
+import { shortText } from './fields.ts'
+import { newSpanId, newTraceId } from './ids.ts'
+import { otlpBody, rootSpan } from './otlp.ts'
+import {
+  endBody,
+  type Member,
+  recordBody,
+  type SpanRecord,
+  spansBody,
+  startBody,
+  type TraceEnd,
+  type TraceHead
+} from './render.ts'
+import { SpanRoom } from './span-room.ts'
+import {
+  DOCUMENT_BYTES,
+  type EndOptions,
+  type Owner,
+  type Recorder,
+  type ScoreOptions,
+  type ScoreValue,
+  Span,
+  Step,
+  type StepOptions
+} from './step.ts'
+
+export interface TraceOptions extends StepOptions {
+  readonly sessionId?: string | undefined
+  readonly userId?: string | undefined
+  readonly tags?: readonly string[] | undefined
+  readonly metadata?: Readonly<Record<string, unknown>> | undefined
+  /** Whether it can be seen while it runs, which takes several requests. */
+  readonly live?: boolean | undefined
+  /** A span of elsewhere that this is part of: `spoor.fromHeaders(request.headers)`. */
+  readonly parent?: Parent | undefined
+}
+
+/** A span that another service, or OpenTelemetry, has. */
+export interface Parent {
+  readonly traceId: string
+  readonly spanId: string
+}
+
+/** A request of a trace, in the order in which they must be answered. */
+export interface Part {
+  readonly kind: PartKind
+  readonly body: string
+}
+export type PartKind = 'record' | 'start' | 'spans' | 'end' | 'otlp' | 'score'
+
+export interface TraceRecorder extends Recorder {
+  /** Sends a part when its turn comes; parts of a trace go one after another. */
+  send(trace: { readonly traceId: string; readonly name: string }, part: Part): void
+  /** Nothing more comes of this trace but scores. */
+  over(trace: Trace): void
+  /** How many bytes more, or fewer, wait in traces that run; whether there are too many. */
+  hold(bytes: number): boolean
+}
+
+/** A request may have 2,097,152 bytes. */
+const REQUEST_BYTES = 1_900_000
+/** With so many bytes waiting, a trace becomes live. */
+const LIVE_BYTES = 1_000_000
+/** When a live trace sends what it has. */
+const BATCH_BYTES = 64_000
+const BATCH_MS = 500
+
+type State = 'whole' | 'live' | 'joined' | 'over'
+
+export class Trace extends Step implements Owner {
+  readonly traceId: string
+  readonly clock: Clock
+  readonly recorder: TraceRecorder
+  private readonly parentSpanId: string | undefined
+  private readonly sessionId: string | undefined
+  private readonly userId: string | undefined
+  private tags: string[] = []
+  private state: State = 'whole'
+  /** The id of this trace as a span, where it is part of another's trace, or others are part of it. */
+  private rootId: string | undefined
+  private readonly spans = new SpanRoom()
+  private readonly open = new Set<Span>()
+  private scores: Part[] = []
+  private spanCuts = 0
+  private held = 0
+  private timer: NodeJS.Timeout | undefined
+
+  constructor(recorder: TraceRecorder, name: string, options: TraceOptions = {}) {
+    const clock = new Clock()
+    super(name, options, clock.now())
+    this.clock = clock
+    this.recorder = recorder
+    this.traceId = options.parent?.traceId ?? newTraceId()
+    this.parentSpanId = options.parent?.spanId
+    this.sessionId = shortText(options.sessionId, MAX_TEXT)
+    this.userId = shortText(options.userId, MAX_TEXT)
+    this.addTags(...(options.tags ?? []))
+    if (options.input !== undefined) this.setInput(options.input)
+    if (options.metadata !== undefined) this.setMetadata(options.metadata)
+    if (options.parent !== undefined) this.join()
+    else if (options.live) this.goLive()
+    this.account()
+  }
+
+  protected get owner(): Owner {
+    return this
+  }
+
+  get id(): string {
+    return this.traceId
+  }
+
+  get spanId(): string | undefined {
+    return this.parentSpanId === undefined ? undefined : this.rootId
+  }
+
+  /** What it is known by: of one trace several parts may run in a process. */
+  get key(): string {
+    return this.spanId ?? this.traceId
+  }
+
+  get isOver(): boolean {
+    return this.state === 'over'
+  }
+
+  addTags(...tags: readonly string[]): this {
+    const all = [...this.tags, ...tags.flatMap(tag => shortText(tag, MAX_TAG) ?? [])]
+    this.tags = [...new Set(all)].slice(0, MAX_TAGS)
+    return this
+  }
+
+  /** Each name replaces what was given under it before. */
+  setMetadata(metadata: Readonly<Record<string, unknown>>): this {
+    for (const [name, value] of Object.entries(metadata)) this.setMember(name, value)
+    return this
+  }
+
+  override setInput(value: unknown): this {
+    if (this.state !== 'live') return super.setInput(value)
+    this.recorder.problem(`trace ${this.name} is live: its input, which is sent at the start, cannot be set any more`)
+    return this
+  }
+
+  recordError(error: unknown): void {
+    this.setStatus('error')
+    this.setMember('error', error)
+  }
+
+  override score(name: string, value: ScoreValue, options: ScoreOptions = {}): this {
+    const { spanId } = this
+    const body = scoreBody(name, value, spanId === undefined ? options : { spanId, ...options })
+    const part: Part = { kind: 'score', body }
+    // A trace that is not at the service cannot be scored there.
+    if (this.state === 'whole' || this.state === 'joined') this.scores.push(part)
+    else this.recorder.send(this, part)
+    return this
+  }
+
+  share(spanId: string): string {
+    if (this.state === 'whole') this.join()
+    if (this.state === 'live') {
+      this.recorder.problem(`trace ${this.name} is live or large, so that spans of other services cannot join it`)
+    }
+    return `00-${this.traceId}-${spanId || (this.rootId ?? newSpanId())}-01`
+  }
+
+  /** It ends when nobody reads a stream of its spans any more; spans that nobody ended end with it. */
+  end(options: EndOptions = {}): void {
+    if (!this.close(options)) return
+    if (![...this.open].some(span => span.isStreaming)) this.finish()
+  }
+
+  /** The process ends: what is there is recorded. */
+  abandon(): void {
+    if (this.state === 'over') return
+    if (this.close({})) this.setMember('spoor.unfinished', 'the process ended first')
+    this.finish()
+  }
+
+  /** Sends what waits, if it is seen while it runs. */
+  sendNow(): void {
+    if (this.state === 'live') this.sendSpans()
+  }
+
+  begun(span: Span): void {
+    this.spans.enter(span.spanId)
+    this.open.add(span)
+  }
+
+  ended(span: Span, record: SpanRecord): void {
+    this.open.delete(span)
+    if (this.state === 'over') return
+    this.spanCuts += span.cutCount
+    if (record.kind === 'llm') this.setModel(this.model ?? record.model, this.provider ?? record.provider)
+    this.spans.add(record)
+    const isTooMuch = this.account()
+    if (this.endedAt !== undefined) {
+      // It waited for this span, whose result was still being read.
+      this.endedAt = Math.max(this.endedAt, record.endedAt)
+      if (![...this.open].some(each => each.isStreaming)) this.finish()
+    } else if (this.state === 'live' || this.state === 'joined') {
+      if (this.spans.bytes > (this.state === 'live' ? BATCH_BYTES : LIVE_BYTES)) this.sendSpans()
+      else if (this.state === 'live') this.sendSoon()
+    } else if (isTooMuch || this.spans.bytes > LIVE_BYTES) this.goLive()
+  }
+
+  /** The next step above a span that has a place, so that spans without one leave no hole in the tree. */
+  parentOf(span: Span): string | undefined {
+    let parent = span.parent
+    while (parent instanceof Span && !this.spans.has(parent.spanId)) parent = parent.parent
+    return parent.spanId
+  }
+
+  private join(): void {
+    this.state = 'joined'
+    this.rootId ??= newSpanId()
+  }
+
+  private goLive(): void {
+    this.state = 'live'
+    this.recorder.send(this, { kind: 'start', body: startBody(this.head, this.stateNow) })
+    // What the start says, the end need not say again.
+    this.members = []
+    for (const part of this.scores.splice(0)) this.recorder.send(this, part)
+    this.sendSpans()
+  }
+
+  private sendSoon(): void {
+    this.timer ??= setTimeout(() => this.sendSpans(), BATCH_MS).unref()
+  }
+
+  private sendSpans(): void {
+    clearTimeout(this.timer)
+    this.timer = undefined
+    const isLive = this.state === 'live'
+    for (const spans of portions(this.spans.take())) {
+      const body = isLive ? spansBody(spans) : otlpBody(this.traceId, this.rootId!, spans)
+      this.recorder.send(this, { kind: isLive ? 'spans' : 'otlp', body })
+    }
+    this.account()
+  }
+
+  private finish(): void {
+    for (const span of this.open) span.end()
+    const state = this.state
+    if (state === 'over') return
+    const own = DOCUMENT_BYTES - this.room
+    if (own + this.spans.bytes > REQUEST_BYTES) {
+      if (state === 'whole') this.goLive()
+      else this.sendSpans()
+    }
+    clearTimeout(this.timer)
+    this.recorder.send(this, this.lastPart(this.spans.take()))
+    this.state = 'over'
+    for (const part of this.scores.splice(0)) this.recorder.send(this, part)
+    this.account()
+    this.recorder.over(this)
+  }
+
+  private lastPart(spans: readonly SpanRecord[]): Part {
+    const { head, endNow } = this
+    if (this.state === 'joined') {
+      const root = rootSpan(this.rootId!, this.parentSpanId, head, endNow)
+      return { kind: 'otlp', body: otlpBody(this.traceId, this.rootId!, spans, root) }
+    }
+    if (this.state === 'live') return { kind: 'end', body: endBody(endNow, spans) }
+    return { kind: 'record', body: recordBody(head, endNow, spans) }
+  }
+
+  private get head(): TraceHead {
+    const { traceId: id, name, startedAt, sessionId, userId, input } = this
+    return { id, name, startedAt, sessionId, userId, input }
+  }
+
+  private get stateNow() {
+    const { provider, model, tags, members: metadata } = this
+    return { provider, model, tags, metadata }
+  }
+
+  private get endNow(): TraceEnd {
+    const { output, usage = this.usageBelow, costUsd = this.costBelow } = this
+    const { leftOut } = this.spans
+    const cut = this.cuts + this.spanCuts
+    const said = { ...(leftOut > 0 && { spansLeftOut: leftOut }), ...(cut > 0 && { cut }) }
+    const metadata: Member[] = leftOut + cut > 0 ? [...this.members, ['spoor', JSON.stringify(said)]] : this.members
+    return {
+      ...this.stateNow,
+      metadata,
+      status: this.status ?? 'unset',
+      endedAt: this.endedAt!,
+      output,
+      usage,
+      costUsd
+    }
+  }
+
+  /** Says how much waits here; whether too much waits in all. */
+  private account(): boolean {
+    const now = this.state === 'over' ? 0 : DOCUMENT_BYTES - this.room + this.spans.bytes
+    const change = now - this.held
+    this.held = now
+    return this.recorder.hold(change)
+  }
+}
+
+/** Spans in requests that are not too large. */
+function portions(spans: readonly SpanRecord[]): SpanRecord[][] {
+  const parts: SpanRecord[][] = []
+  let bytes = Number.POSITIVE_INFINITY
+  for (const span of spans) {
+    if (bytes + span.bytes > REQUEST_BYTES) {
+      parts.push([])
+      bytes = 0
+    }
+    parts.at(-1)!.push(span)
+    bytes += span.bytes
+  }
+  return parts
+}
+
+export function scoreBody(name: string, value: ScoreValue, { comment, spanId }: ScoreOptions): string {
+  const type = typeof value
+  const dataType = type === 'number' ? 'numeric' : type === 'boolean' ? 'boolean' : 'categorical'
+  return JSON.stringify({ name, dataType, value, comment, spanId })
+}

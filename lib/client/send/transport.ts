@@ -1,0 +1,56 @@
+/** Requests to the service, over connections that are kept. */
+import { Pool } from 'undici'
+import { messageOf } from '../record/values.ts'
+import type { Answer } from './answer.ts'
+
+/** The service answers a write within 5 s, or refuses it. */
+const ANSWER_MS = 20_000
+const CONNECT_MS = 5000
+
+export interface Target {
+  /** Of the service, with a path if it has one. */
+  readonly url: string
+  readonly key: string
+}
+
+export class Transport {
+  private readonly pool: Pool
+  private readonly prefix: string
+  private readonly authorization: string
+
+  constructor({ url, key }: Target, connections: number) {
+    const { origin, pathname } = new URL(url)
+    this.pool = new Pool(origin, {
+      connections,
+      connect: { timeout: CONNECT_MS },
+      headersTimeout: ANSWER_MS,
+      bodyTimeout: ANSWER_MS
+    })
+    this.prefix = pathname.replace(/\/+$/, '')
+    this.authorization = `Bearer ${key}`
+  }
+
+  /** Never throws: what went wrong is the text of an answer with the status 0. */
+  async send(method: 'GET' | 'POST' | 'PATCH' | 'DELETE', path: string, body?: string): Promise<Answer> {
+    try {
+      const response = await this.pool.request({
+        method,
+        path: this.prefix + path,
+        headers: {
+          authorization: this.authorization,
+          ...(body !== undefined && { 'content-type': 'application/json' })
+        },
+        body: body ?? null
+      })
+      const retryAfter = response.headers['retry-after']
+      return { status: response.statusCode, text: await response.body.text(), retryAfter: retryAfter?.toString() }
+    } catch (error) {
+      const { code } = error as { code?: string }
+      return { status: 0, text: messageOf(error) || code || 'no answer' }
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.pool.close()
+  }
+}

@@ -1,0 +1,202 @@
+/** The client: records traces of the application that it runs in, and reads what is stored. */
+import { AsyncLocalStorage } from 'node:async_hooks'
+import type { Project } from './api-types.ts'
+import { readOptions, type Settings, type SpoorOptions } from './options.ts'
+import { readProject, Scores, Traces } from './read/reads.ts'
+import { currentOtelSpan, type HeadersLike, parentFromHeaders } from './record/opentelemetry.ts'
+import { isUsable, runStep } from './record/run.ts'
+import { optionsFirst, type ScoreOptions, type ScoreValue, type SpanOptions, type Step } from './record/step.ts'
+import { type Part, scoreBody, Trace, type TraceOptions, type TraceRecorder } from './record/trace.ts'
+import { type Ending, offEnding, onEnding } from './send/exit.ts'
+import type { Flushed } from './send/outcome.ts'
+import { type FlushOptions, MOST_IN_FLIGHT, Sender } from './send/sender.ts'
+import { Spool } from './send/spool.ts'
+import { Transport } from './send/transport.ts'
+
+export interface ObserveOptions extends SpanOptions, TraceOptions {
+  readonly name?: string | undefined
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: any function can be observed, and keeps its type.
+type AnyFunction = (this: any, ...given: any[]) => any
+
+/** So many traces run at once at most; beyond them the oldest is recorded as it is. */
+const MOST_OPEN = 10_000
+/** How often the spool is looked at for what other processes have left. */
+const ADOPT_MS = 30_000
+/** With `flushEach`, how long an answer may be waited for. */
+const FLUSH_EACH_MS = 5000
+
+export class Spoor {
+  readonly traces: Traces
+  readonly scores: Scores
+  private readonly settings: Settings
+  private readonly transport: Transport
+  private readonly sender: Sender
+  private readonly spool: Spool | undefined
+  private readonly context = new AsyncLocalStorage<Step>()
+  private readonly running = new Map<string, Trace>()
+  private readonly recorder: TraceRecorder
+  private readonly ending: Ending
+  private readonly adopting: NodeJS.Timeout
+  private closing: Promise<Flushed> | undefined
+  private heldBytes = 0
+
+  constructor(options: SpoorOptions = {}) {
+    this.settings = readOptions(options, process.env)
+    const { spool, spoolBytes, obstacle } = this.settings
+    this.spool = spool === undefined ? undefined : new Spool(spool, spoolBytes)
+    this.transport = new Transport(this.settings, MOST_IN_FLIGHT)
+    this.sender = new Sender(this.transport, { ...this.settings, spool: this.spool })
+    this.traces = new Traces(this.transport)
+    this.scores = new Scores(this.transport)
+    this.recorder = this.makeRecorder()
+    this.ending = this.makeEnding()
+    if (obstacle !== undefined) this.sender.problem(`nothing is recorded: ${obstacle}`)
+    onEnding(this.ending)
+    setImmediate(() => this.adopt()).unref()
+    this.adopting = setInterval(() => this.adopt(), ADOPT_MS).unref()
+  }
+
+  /** Runs a function as a trace. Its result is the output; if it throws, the trace has failed. */
+  trace<R>(name: string, act: (trace: Trace) => R): R
+  trace<R>(name: string, options: TraceOptions, act: (trace: Trace) => R): R
+  trace<R>(name: string, ...rest: [(trace: Trace) => R] | [TraceOptions, (trace: Trace) => R]): R {
+    const [options, act] = optionsFirst(rest)
+    const trace = this.start(name, options)
+    const result = this.recorder.run(trace, () => act(trace))
+    if (!this.settings.flushEach || !(result instanceof Promise)) return result
+    // A service that is away is not waited for.
+    const flush = () => (this.sender.isPaused ? undefined : this.sender.flush({ timeoutMs: FLUSH_EACH_MS }, true))
+    return result.finally(flush) as R
+  }
+
+  /** Runs a function as a step of what is current, or as a trace where nothing is. */
+  span<R>(name: string, act: (step: Step) => R): R
+  span<R>(name: string, options: SpanOptions, act: (step: Step) => R): R
+  span<R>(name: string, ...rest: [(step: Step) => R] | [SpanOptions, (step: Step) => R]): R {
+    const [options, act] = optionsFirst(rest)
+    const current = this.current()
+    return current === undefined ? this.trace(name, options, act) : current.span(name, options, act)
+  }
+
+  /** A function that does the same, and is recorded each time it is called: with what it is given, and what it gives. */
+  observe<F extends AnyFunction>(act: F, options: ObserveOptions = {}): F {
+    const name = options.name || act.name || 'anonymous'
+    const { span, record } = { span: this.span.bind(this), record: { ...options } }
+    const observed = function (this: unknown, ...given: unknown[]) {
+      const input = given.length === 1 ? given[0] : given
+      return span(name, { ...(given.length > 0 && { input }), ...record }, () => act.apply(this, given))
+    }
+    return Object.defineProperty(observed, 'name', { value: name }) as F
+  }
+
+  /** Starts a trace that is ended by hand. */
+  start(name: string, options: TraceOptions = {}): Trace {
+    const { live, openTelemetry } = this.settings
+    const parent = options.parent ?? (openTelemetry ? currentOtelSpan() : undefined)
+    const trace = new Trace(this.recorder, name, { live, ...options, ...(parent !== undefined && { parent }) })
+    // Several steps of another's trace may run at once: each has an id as a span.
+    this.running.set(trace.key, trace)
+    if (this.running.size > MOST_OPEN) {
+      const [oldest] = this.running.values()
+      this.sender.problem(`more than ${MOST_OPEN} traces run: the oldest, ${oldest!.name}, is recorded as it is`)
+      oldest!.abandon()
+    }
+    return trace
+  }
+
+  /** The trace or span that the code at hand runs in. */
+  current(): Step | undefined {
+    const step = this.context.getStore()
+    return isUsable(step) ? step : undefined
+  }
+
+  /** Attaches a verdict to a trace, or with `spanId` to a span, whoever has recorded it. */
+  score(traceId: string, name: string, value: ScoreValue, options: ScoreOptions = {}): void {
+    const running = this.running.get(traceId)
+    if (running !== undefined) running.score(name, value, options)
+    else
+      this.recorder.send({ traceId, name: `score ${name}` }, { kind: 'score', body: scoreBody(name, value, options) })
+  }
+
+  /** The options by which a trace is part of the caller's: `spoor.trace('answer', spoor.fromHeaders(headers), …)`. */
+  fromHeaders(headers: HeadersLike | undefined): Pick<TraceOptions, 'parent'> {
+    const parent = parentFromHeaders(headers)
+    return parent === undefined ? {} : { parent }
+  }
+
+  /** Resolves when the service has answered for all that has ended so far, or says what is not there. */
+  async flush(options: FlushOptions = {}): Promise<Flushed> {
+    for (const trace of this.running.values()) trace.sendNow()
+    return this.sender.flush(options)
+  }
+
+  /** Ends what runs, flushes, leaves the rest to the spool, and lets go of connections and timers. Once. */
+  close(options: FlushOptions = {}): Promise<Flushed> {
+    this.closing ??= this.end(options)
+    return this.closing
+  }
+
+  private async end(options: FlushOptions): Promise<Flushed> {
+    this.ending.endAll()
+    const flushed = await this.flush(options)
+    clearInterval(this.adopting)
+    offEnding(this.ending)
+    this.ending.endAll()
+    this.ending.save()
+    this.ending.release()
+    this.sender.stop()
+    await this.transport.close()
+    return flushed
+  }
+
+  project(): Promise<Project> {
+    return readProject(this.transport)
+  }
+
+  /** Says that something is amiss, as the client itself does. */
+  problem(text: string): void {
+    this.sender.problem(text)
+  }
+
+  /** Takes from the spool some of what other processes have left, and says how much; also done by itself. */
+  adopt(): number {
+    if (this.settings.obstacle !== undefined) return 0
+    this.spool?.touch()
+    return this.sender.adopt()
+  }
+
+  private makeRecorder(): TraceRecorder {
+    const { redact, obstacle, memoryBytes } = this.settings
+    return {
+      redact,
+      run: (step, act) => runStep(this.context, step, act),
+      problem: text => this.sender.problem(text),
+      send: ({ traceId, name }, part: Part) => {
+        if (obstacle === undefined) this.sender.add(traceId, name, part)
+        else if (part.kind !== 'score') this.sender.lose(traceId, name, obstacle)
+      },
+      over: trace => void this.running.delete(trace.key),
+      hold: bytes => {
+        this.heldBytes += bytes
+        return this.heldBytes > memoryBytes
+      }
+    }
+  }
+
+  private makeEnding(): Ending {
+    return {
+      endAll: () => {
+        for (const trace of this.running.values()) trace.abandon()
+      },
+      save: () => {
+        const failed = this.sender.saveAll()
+        if (failed > 0)
+          this.settings.onProblem(`lost ${failed} traces: the process ends, and they cannot be kept on disk`)
+      },
+      sendBriefly: async timeoutMs => (await this.sender.flush({ timeoutMs }, true)).kept === 0,
+      release: () => this.spool?.release()
+    }
+  }
+}

@@ -1,0 +1,125 @@
+/** `spoor/client/openai`: chats, responses and embeddings of OpenAI's client, recorded as steps. */
+import type { Usage } from '../record/fields.ts'
+import type { Spoor } from '../spoor.ts'
+import { type Answered, type Body, type Collector, type Method, settingsOf, watchCreate } from './model-call.ts'
+
+/** Records the calls of this client, and gives it back. It works as before, streams and helpers included. */
+export function wrapOpenAI<C extends object>(client: C, spoor: Spoor): C {
+  const { chat, responses, embeddings } = client as Body
+  watchCreate(chat?.completions, spoor, CHAT)
+  watchCreate(responses, spoor, RESPONSES)
+  watchCreate(embeddings, spoor, EMBEDDINGS)
+  return client
+}
+
+const provider = 'openai'
+
+const CHAT: Method = {
+  name: 'openai.chat',
+  describe(request) {
+    const attributes = settingsOf(request, ['model', 'messages', 'stream', 'stream_options'])
+    return { kind: 'llm', provider, model: request.model, input: request.messages, attributes }
+  },
+  read: readChat,
+  collect: collectChat
+}
+
+function readChat({ model, choices, usage, id }: Body): Answered {
+  const messages = choices.map(({ message }: Body) => message)
+  const reasons = choices.map(({ finish_reason }: Body) => finish_reason).join(', ')
+  return {
+    output: messages.length === 1 ? messages[0] : messages,
+    model,
+    usage: chatUsage(usage),
+    attributes: { 'response.id': id, finish_reason: reasons }
+  }
+}
+
+function chatUsage(usage: Body): Usage | undefined {
+  if (typeof usage !== 'object' || usage === null) return undefined
+  return { inputTokens: usage.prompt_tokens, outputTokens: usage.completion_tokens, totalTokens: usage.total_tokens }
+}
+
+function collectChat(): Collector {
+  const whole: Body = { choices: [] }
+  return {
+    add({ id, model, usage, choices = [] }) {
+      whole.id ??= id
+      whole.model = model ?? whole.model
+      whole.usage = usage ?? whole.usage
+      for (const { index = 0, delta = {}, finish_reason } of choices) {
+        whole.choices[index] ??= { message: { role: 'assistant', content: null }, finish_reason: null }
+        addDelta(whole.choices[index].message, delta)
+        whole.choices[index].finish_reason ??= finish_reason
+      }
+    },
+    answered: () => readChat(whole)
+  }
+}
+
+function addDelta(message: Body, { role, tool_calls = [], ...texts }: Body): void {
+  message.role = role ?? message.role
+  // `content`, `refusal`, and what other providers add, such as `reasoning_content`.
+  for (const [name, text] of Object.entries(texts)) {
+    if (typeof text === 'string') message[name] = (message[name] ?? '') + text
+  }
+  for (const { index = 0, id, type, function: called = {} } of tool_calls) {
+    message.tool_calls ??= []
+    message.tool_calls[index] ??= { id, type: type ?? 'function', function: { name: '', arguments: '' } }
+    const whole = message.tool_calls[index].function
+    whole.name += called.name ?? ''
+    whole.arguments += called.arguments ?? ''
+  }
+}
+
+const RESPONSES: Method = {
+  name: 'openai.responses',
+  describe(request) {
+    const { model, input, instructions } = request
+    const messages = typeof input === 'string' ? [{ role: 'user', content: input }] : (input ?? [])
+    return {
+      kind: 'llm',
+      provider,
+      model,
+      input: instructions ? [{ role: 'system', content: instructions }, ...messages] : input,
+      attributes: settingsOf(request, ['model', 'input', 'instructions', 'stream'])
+    }
+  },
+  read: readResponse,
+  collect() {
+    let last: Body
+    let text = ''
+    return {
+      add({ type, response, delta }) {
+        // The events that begin and end it have the whole response so far.
+        if (response !== undefined) last = response
+        else if (type === 'response.output_text.delta') text += delta
+      },
+      answered() {
+        const isDone = Array.isArray(last?.output) && last.output.length > 0
+        return isDone ? readResponse(last) : { output: text, model: last?.model }
+      }
+    }
+  }
+}
+
+function readResponse({ model, output, usage, id, status }: Body): Answered {
+  const used = usage
+    ? { inputTokens: usage.input_tokens, outputTokens: usage.output_tokens, totalTokens: usage.total_tokens }
+    : undefined
+  return { output, model, usage: used, attributes: { 'response.id': id, 'response.status': status } }
+}
+
+const EMBEDDINGS: Method = {
+  name: 'openai.embeddings',
+  describe(request) {
+    const attributes = settingsOf(request, ['model', 'input'])
+    return { kind: 'embedding', provider, model: request.model, input: request.input, attributes }
+  },
+  // Nobody reads vectors; they would be most of what is stored.
+  read({ data, model, usage }) {
+    const output = { embeddings: data.length, dimensions: data[0]?.embedding?.length }
+    return { output, model, usage: chatUsage(usage) }
+  },
+  collect: () => ({ add() {}, answered: () => ({ output: undefined }) })
+}

@@ -1,0 +1,74 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { Clock, timeOf, timestamp } from '../../../../lib/client/record/clock.ts'
+import { addUsage, costOf, kindOf, shortText, statusOf, usageOf } from '../../../../lib/client/record/fields.ts'
+import { newSpanId, newTraceId } from '../../../../lib/client/record/ids.ts'
+import { parentFromHeaders } from '../../../../lib/client/record/opentelemetry.ts'
+
+t.test('a clock goes on while the wall clock is set, and the next one starts at the new time', t => {
+  const { now } = Date
+  t.teardown(() => Object.assign(Date, { now }))
+  const clock = new Clock()
+  const start = clock.now()
+  for (const jump of [-3_600_000, 3_600_000]) {
+    Date.now = () => now() + jump
+    t.ok(clock.now() >= start && clock.now() < start + 1000)
+    t.ok(Math.abs(new Clock().now() - Date.now()) < 100)
+  }
+  t.end()
+})
+
+t.test('times have microseconds, and those that the service refuses are no times', t => {
+  t.equal(timestamp(1.25), '1970-01-01T00:00:00.001250Z')
+  const times = fc.double({ min: -1e15, max: 1e15, noNaN: true })
+  fc.assert(
+    fc.property(times, ms => {
+      const taken = timeOf(ms)
+      if (taken !== undefined) t.match(timestamp(taken), /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/)
+    }),
+    { numRuns: 50 }
+  )
+  for (const none of [undefined, Number.NaN, 'yesterday', new Date(Number.NaN), 1e300]) t.equal(timeOf(none), undefined)
+  t.equal(timeOf('2026-01-01T00:00:00Z'), Date.UTC(2026, 0))
+  t.end()
+})
+
+t.test('fields are made to fit', t => {
+  t.equal(shortText('a\0\ud800b', 10), 'a\ufffd\ufffdb')
+  t.equal(shortText('😀'.repeat(9), 4), '😀'.repeat(4))
+  t.equal(shortText('', 4), undefined)
+  t.equal(kindOf('odd'), 'custom')
+  t.equal(statusOf('odd'), 'unset')
+  t.same(usageOf({ inputTokens: 1.5, outputTokens: -1, totalTokens: 3 }), { totalTokens: 3 })
+  t.equal(usageOf({ inputTokens: Number.NaN }), undefined)
+  for (const none of [-1, Number.NaN, Number.POSITIVE_INFINITY, '1']) t.equal(costOf(none), undefined)
+  t.same(addUsage({ inputTokens: 1, outputTokens: 2 }, { totalTokens: 5 }), {
+    inputTokens: 1,
+    outputTokens: 2,
+    totalTokens: 8
+  })
+  t.end()
+})
+
+t.test('ids are hexadecimal, and no two are the same', t => {
+  const ids = Array.from({ length: 2000 }, () => [newTraceId(), newSpanId()])
+  t.ok(ids.every(([trace, span]) => /^[0-9a-f]{32}$/.test(trace!) && /^[0-9a-f]{16}$/.test(span!)))
+  t.equal(new Set(ids.flat()).size, 4000)
+  t.end()
+})
+
+t.test('a caller is who sends its span', t => {
+  const [traceId, spanId] = ['4BF92F3577B34DA6A3CE929D0E0E4736', '00f067aa0ba902b7']
+  const parent = { traceId: traceId.toLowerCase(), spanId }
+  t.same(parentFromHeaders({ traceparent: `00-${traceId}-${spanId}-01` }), parent)
+  t.same(parentFromHeaders(new Headers({ traceparent: `00-${traceId}-${spanId}-03-more` })), parent)
+  const none = [
+    `00-${traceId}-${spanId}-00`,
+    `00-${'0'.repeat(32)}-${spanId}-01`,
+    `00-${traceId}-${'0'.repeat(16)}-01`,
+    'x'
+  ]
+  for (const traceparent of [undefined, ...none]) t.equal(parentFromHeaders({ traceparent }), undefined)
+  t.equal(parentFromHeaders(undefined), undefined)
+  t.end()
+})

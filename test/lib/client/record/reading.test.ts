@@ -1,0 +1,124 @@
+/** Results that are read later, through the client's own functions; what is sent is caught by a server that takes all. */
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import t from 'tap'
+import { Spoor } from '../../../../lib/client/index.ts'
+
+// biome-ignore lint/suspicious/noExplicitAny: a test looks into bodies as it likes.
+const bodies: any[] = []
+const server = createServer(async (request, response) => {
+  bodies.push(JSON.parse(Buffer.concat(await request.toArray()).toString()))
+  response.writeHead(201).end('{"ok":true}')
+}).listen(0, '127.0.0.1')
+await once(server, 'listening')
+const spoor = new Spoor({ url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, key: 'k', spool: false })
+t.teardown(async () => {
+  await spoor.close()
+  server.close()
+  server.closeAllConnections()
+})
+
+/** The one trace that was recorded meanwhile. */
+async function recorded() {
+  t.match(await spoor.flush({ timeoutMs: 60_000 }), { kept: 0, lostCount: 0, problems: [] })
+  t.equal(bodies.length, 1)
+  return bodies.pop().trace
+}
+
+const numbers = async function* numbers(to: number) {
+  for (let i = 1; i <= to; i++) {
+    spoor.span(`step ${i}`, () => i)
+    yield i
+  }
+  return 'end'
+}
+
+t.test('a generator ends its step when it is read to its end, and what it calls is part of it', async t => {
+  const seen: number[] = []
+  for await (const each of spoor.observe(numbers)(3)) seen.push(each)
+  t.same(seen, [1, 2, 3])
+  const trace = await recorded()
+  t.match(trace, { name: 'numbers', status: 'ok', input: 3, output: [1, 2, 3] })
+  t.same(
+    trace.spans.map(({ name }: { name: string }) => name),
+    ['step 1', 'step 2', 'step 3']
+  )
+})
+
+t.test('a reader that stops, or an error, ends it as well', async t => {
+  for await (const _ of spoor.observe(numbers)(3)) break
+  t.match(await recorded(), { name: 'numbers', output: [1] })
+  const failing = spoor.observe(async function* failing() {
+    yield 'a'
+    throw new Error('broken')
+  })
+  await t.rejects(collect(failing()), { message: 'broken' })
+  t.match(await recorded(), { status: 'error', output: 'a', metadata: { error: { message: 'broken' } } })
+})
+
+t.test('generators without promises, and promises of iterables', async t => {
+  const plain = spoor.observe(function* plain() {
+    yield 1
+    yield 2
+  })
+  t.same([...plain()], [1, 2])
+  t.match(await recorded(), { name: 'plain', output: [1, 2] })
+  const later = spoor.observe(async function later() {
+    return numbers(2)
+  })
+  t.same(await collect(await later()), [1, 2])
+  t.match(await recorded(), { name: 'later', output: [1, 2] })
+})
+
+t.test('a web stream stays one, and gives what it gave', async t => {
+  const source = () =>
+    new ReadableStream({
+      start(controller) {
+        for (const part of ['one ', 'two']) controller.enqueue(new TextEncoder().encode(part))
+        controller.close()
+      }
+    })
+  t.equal(await new Response(spoor.trace('streamed', source)).text(), 'one two')
+  t.match(await recorded(), { name: 'streamed', status: 'ok', output: 'one two' })
+  await spoor.trace('cancelled', source).cancel()
+  t.match(await recorded(), { name: 'cancelled', status: 'unset' })
+})
+
+t.test('what is called keeps its this, its name, its result and its errors', async t => {
+  class Shop {
+    rate = 2
+    price = spoor.observe(function price(this: Shop, amount: number) {
+      return amount * this.rate
+    })
+  }
+  const shop = new Shop()
+  t.equal(shop.price(4), 8)
+  t.equal(shop.price.name, 'price')
+  t.match(await recorded(), { name: 'price', input: 4, output: 8 })
+  const error = new RangeError('no')
+  const fails = spoor.observe(
+    () => {
+      throw error
+    },
+    { name: 'fails' }
+  )
+  t.throws(fails, error)
+  t.match(await recorded(), { name: 'fails', status: 'error' })
+})
+
+t.test('a step that begins after its trace had ended is a trace of its own', async t => {
+  let late: Promise<number> | undefined
+  await spoor.trace('early', async () => {
+    late = new Promise<void>(resolve => setTimeout(resolve, 5)).then(() => spoor.span('late', () => 1))
+  })
+  t.match(await recorded(), { name: 'early' })
+  await late
+  t.match(await recorded(), { name: 'late', output: 1 })
+})
+
+async function collect<T>(items: AsyncIterable<T>): Promise<T[]> {
+  const all: T[] = []
+  for await (const item of items) all.push(item)
+  return all
+}

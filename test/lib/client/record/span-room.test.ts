@@ -1,0 +1,48 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { MAX_SPANS } from '../../../../lib/client/api-types.ts'
+import type { SpanRecord } from '../../../../lib/client/record/render.ts'
+import { SpanRoom } from '../../../../lib/client/record/span-room.ts'
+
+const span = (id: string, status: 'ok' | 'error' = 'ok', parentSpanId?: string) =>
+  ({ id, status, parentSpanId, bytes: 10 }) as SpanRecord
+
+t.test('no more than 200 spans are recorded, and the others are counted', t => {
+  const failing = fc.array(fc.boolean(), { minLength: 190, maxLength: 230 })
+  fc.assert(
+    fc.property(failing, fc.integer({ min: 0, max: 220 }), (fails, sendAt) => {
+      const room = new SpanRoom()
+      const sent: SpanRecord[] = []
+      for (const [i, isFailing] of fails.entries()) {
+        room.enter(`${i}`)
+        room.add(span(`${i}`, isFailing ? 'error' : 'ok'))
+        if (i === sendAt) sent.push(...room.take())
+      }
+      sent.push(...room.take())
+      t.ok(sent.length <= MAX_SPANS)
+      t.equal(sent.length + room.leftOut, fails.length)
+      t.equal(new Set(sent.map(({ id }) => id)).size, sent.length)
+      t.equal(room.bytes, 0)
+    }),
+    { numRuns: 20 }
+  )
+  t.end()
+})
+
+t.test('a late failure takes the place of a span that did not fail and has no children', t => {
+  const room = new SpanRoom()
+  for (let i = 0; i < MAX_SPANS; i++) room.enter(`${i}`)
+  t.notOk(room.enter('late'))
+  room.add(span('0', 'error'))
+  room.add(span('1'))
+  room.add(span('2', 'ok', '1'))
+  room.add(span('other'))
+  room.add(span('late', 'error', '1'))
+  t.same(
+    room.take().map(({ id }) => id),
+    ['0', '1', 'late'],
+    'its parent stays'
+  )
+  t.equal(room.leftOut, 2)
+  t.end()
+})

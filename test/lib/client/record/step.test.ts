@@ -1,0 +1,89 @@
+/** What a step says of itself, without a client around it. */
+import t from 'tap'
+import { describeError, optionsFirst } from '../../../../lib/client/record/step.ts'
+import { Trace } from '../../../../lib/client/record/trace.ts'
+import { collecting } from '../../../fixtures/client/collecting.ts'
+
+/** The trace that was recorded. */
+function recordedOf({ parts }: ReturnType<typeof collecting>) {
+  const record = parts.find(({ kind }) => kind === 'record')
+  return JSON.parse(record!.body).trace
+}
+
+t.test('values are what they were when they were given', t => {
+  const collected = collecting()
+  const trace = new Trace(collected.recorder, 'agent', { input: { n: 1 } })
+  const list = [1]
+  const span = trace.startSpan('step', { input: list, kind: 'tool', attributes: { a: 1 } })
+  list.push(2)
+  span.setAttributes({ b: new Date(0) }).addEvent('seen', { at: 3n })
+  span.end({ output: 'out', costUsd: 0.5 })
+  span.end({ output: 'later' })
+  t.ok(span.isEnded)
+  trace.end()
+  const { spans } = recordedOf(collected)
+  t.match(spans, [
+    {
+      ...{ name: 'step', kind: 'tool', status: 'unset', input: [1], output: 'out', costUsd: 0.5 },
+      ...{ attributes: { a: 1, b: '1970-01-01T00:00:00.000Z' }, events: [{ name: 'seen', attributes: { at: '3' } }] }
+    }
+  ])
+  t.end()
+})
+
+t.test('an error is an event and the status, and never fails who records it', t => {
+  const collected = collecting()
+  const trace = new Trace(collected.recorder, 'agent')
+  const span = trace.startSpan('step')
+  span.recordError(new TypeError('no'))
+  span.recordError('just a text')
+  span.end()
+  trace.recordError(Object.assign(new Error('whole'), { cause: trace }))
+  trace.end()
+  const { status, metadata, spans } = recordedOf(collected)
+  t.equal(status, 'error')
+  t.match(metadata.error, { name: 'Error', message: 'whole' })
+  t.match(spans[0], {
+    status: 'error',
+    events: [
+      { name: 'exception', attributes: { 'exception.type': 'TypeError', 'exception.message': 'no' } },
+      { name: 'exception', attributes: { 'exception.message': 'just a text' } }
+    ]
+  })
+  t.match(describeError(new RangeError('r')), { 'exception.type': 'RangeError' })
+  t.end()
+})
+
+t.test('what steps use is added up for the step around them that says nothing itself', t => {
+  const collected = collecting()
+  const trace = new Trace(collected.recorder, 'agent')
+  const outer = trace.startSpan('outer')
+  for (const inputTokens of [1, 2])
+    outer.startSpan('model', { kind: 'llm', model: 'm' }).end({ usage: { inputTokens } })
+  outer.end()
+  trace.startSpan('other').end({ usage: { inputTokens: 10 }, costUsd: 1 })
+  trace.end()
+  t.match(recordedOf(collected), { model: 'm', usage: { inputTokens: 13 }, costUsd: 1 })
+  t.end()
+})
+
+t.test('names and numbers that the service would refuse are put right', t => {
+  const collected = collecting()
+  const trace = new Trace(collected.recorder, '', { usage: { inputTokens: -1 }, costUsd: Number.NaN })
+  trace.startSpan('x'.repeat(2000), { kind: 'odd' as 'tool', startedAt: 'never' }).end({ endedAt: new Date(0) })
+  trace.end()
+  const { name, usage, costUsd, spans } = recordedOf(collected)
+  t.equal(name, 'unnamed')
+  t.same([usage, costUsd], [undefined, undefined])
+  t.equal(spans[0].name.length, 500)
+  t.equal(spans[0].kind, 'custom')
+  t.ok(spans[0].endedAt >= spans[0].startedAt)
+  t.end()
+})
+
+t.test('options may be left out before a function', t => {
+  const act = () => 1
+  t.same(optionsFirst([act]), [{}, act])
+  t.same(optionsFirst([{ a: 1 }, act]), [{ a: 1 }, act])
+  t.end()
+})

@@ -1,0 +1,121 @@
+/** The requests of a trace: whatever is done with it, each is valid, and together they have each step once. */
+import assert from 'node:assert/strict'
+import fc from 'fast-check'
+import t from 'tap'
+import type { Span } from '../../../../lib/client/record/step.ts'
+import { type Part, Trace, type TraceOptions } from '../../../../lib/client/record/trace.ts'
+import { checker } from '../../../../lib/schema/check.ts'
+import { EndBody, IngestBody, ScoreInput, SpansBody } from '../../../../lib/schema/input.ts'
+import { collecting } from '../../../fixtures/client/collecting.ts'
+
+const CHECKS = {
+  record: checker(IngestBody),
+  start: checker(IngestBody),
+  spans: checker(SpansBody),
+  end: checker(EndBody),
+  score: checker(ScoreInput)
+}
+
+/** The names of the spans in a part, its root left out. */
+function spansOf({ kind, body }: Part): string[] {
+  const parsed = JSON.parse(body)
+  if (kind === 'otlp') {
+    const spans = parsed.resourceSpans.flatMap((each: { scopeSpans: { spans: object[] }[] }) =>
+      each.scopeSpans.flatMap(({ spans }) => spans)
+    )
+    return spans.map(({ name }: { name: string }) => name).filter((name: string) => name !== 'agent')
+  }
+  const fault = CHECKS[kind].check(parsed) ? '' : CHECKS[kind].explain(parsed)
+  assert.equal(fault, '', kind)
+  const { spans = [] } = parsed.trace ?? parsed
+  return spans.map(({ name }: { name: string }) => name)
+}
+
+/** Something that is done: a step begun under one of those that run, one ended, a score, an error, what waits sent. */
+const act = fc.oneof(
+  fc.record({ what: fc.constant('begin' as const), n: fc.nat(9), large: fc.boolean() }),
+  fc.record({ what: fc.constantFrom('end', 'error', 'score', 'send') as fc.Arbitrary<'end'>, n: fc.nat(9) })
+)
+const way = fc.constantFrom<TraceOptions>(
+  {},
+  { live: true },
+  { parent: { traceId: 'a'.repeat(32), spanId: 'b'.repeat(16) } }
+)
+
+t.test('each step is sent once, in requests that the service takes', async t => {
+  fc.assert(
+    fc.property(way, fc.array(act, { maxLength: 25 }), (options, acts) => {
+      const { recorder, parts, problems, over, held } = collecting()
+      const trace = new Trace(recorder, 'agent', { input: 'why?', tags: ['a'], ...options })
+      const open: (Trace | Span)[] = [trace]
+      const names: string[] = []
+      for (const each of acts) {
+        const at = each.n % open.length
+        const step = open[at]!
+        if (each.what === 'begin') {
+          const name = `step ${names.length}`
+          names.push(name)
+          open.push(step.startSpan(name, { input: 'large' in each && each.large ? 'x'.repeat(300_000) : 'x' }))
+        } else if ((each.what as string) === 'score') step.score('quality', 1)
+        else if ((each.what as string) === 'send') trace.sendNow()
+        else if (step !== trace) {
+          if ((each.what as string) === 'error') step.recordError(new Error('broken'))
+          step.end({ output: names.length })
+          open.splice(at, 1)
+        }
+      }
+      trace.end({ output: 'because' })
+      assert.deepEqual(parts.flatMap(spansOf).toSorted(), names.toSorted())
+      assert.deepEqual(problems, [])
+      assert.deepEqual(over, [trace])
+      assert.equal(held(), 0, 'nothing waits any more')
+      const first = parts.find(({ kind }) => kind !== 'score')?.kind
+      assert.ok(first === 'record' || first === 'start' || first === 'otlp', first)
+      assert.equal(parts.filter(({ kind }) => kind === 'record' || kind === 'end').length, options.parent ? 0 : 1)
+    }),
+    { numRuns: 60 }
+  )
+  t.pass()
+})
+
+t.test('what is done after the end is not recorded, and said', t => {
+  const { recorder, parts, problems } = collecting()
+  const trace = new Trace(recorder, 'agent')
+  trace.end()
+  trace.end()
+  trace.startSpan('late').end()
+  t.equal(parts.length, 1)
+  t.match(problems, [/span late began after its trace had ended/])
+  trace.score('quality', true)
+  t.equal(parts.at(-1)?.kind, 'score', 'a score may come later')
+  t.end()
+})
+
+t.test('a trace that the process leaves is recorded as it is', t => {
+  const { recorder, parts } = collecting()
+  const trace = new Trace(recorder, 'agent')
+  trace.startSpan('open')
+  trace.abandon()
+  trace.abandon()
+  const body = JSON.parse(parts[0]!.body).trace
+  t.match(body, {
+    status: 'unset',
+    metadata: { 'spoor.unfinished': 'the process ended first' },
+    spans: [{ name: 'open' }]
+  })
+  t.equal(parts.length, 1)
+  t.end()
+})
+
+t.test('a trace that others join says so in their form, and one that is live cannot be joined', t => {
+  const { recorder, problems } = collecting()
+  const trace = new Trace(recorder, 'agent')
+  t.match(trace.traceparent, new RegExp(`^00-${trace.traceId}-[0-9a-f]{16}-01$`))
+  trace.end()
+  t.same(problems, [])
+  const live = new Trace(recorder, 'agent', { live: true })
+  t.match(live.traceparent, /^00-/)
+  t.match(problems, [/is live or large/])
+  live.end()
+  t.end()
+})

@@ -1,0 +1,127 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { writeValue } from '../../../../lib/client/record/values.ts'
+
+const write = (value: unknown, bytes = 100_000) => writeValue('value', value, { bytes })
+const read = (value: unknown, bytes?: number) => JSON.parse(write(value, bytes)!.text)
+/** Closing brackets and marks of cuts. */
+const SLACK = 8000
+
+t.test('what is JSON is written as JSON.stringify writes it', t => {
+  fc.assert(
+    fc.property(fc.jsonValue(), value => {
+      const written = write(value)!
+      t.equal(written.text, JSON.stringify(value))
+      t.equal(written.bytes, Buffer.byteLength(written.text))
+      t.equal(written.cuts, 0)
+    }),
+    { numRuns: 100 }
+  )
+  t.end()
+})
+
+t.test('whatever it is, the text is JSON, and not much more than its budget', t => {
+  const values = fc.anything({ withBigInt: true, withDate: true, withMap: true, withSet: true, withTypedArray: true })
+  fc.assert(
+    fc.property(values, fc.integer({ min: 0, max: 500 }), (value, bytes) => {
+      const written = write(value, bytes)
+      if (written === undefined) return
+      JSON.parse(written.text)
+      if (Buffer.byteLength(written.text) > bytes + SLACK) t.fail(`${written.text.length} for ${bytes}`)
+    }),
+    { numRuns: 300 }
+  )
+  t.end()
+})
+
+t.test('what is no JSON is told in words', t => {
+  const circle: unknown[] = []
+  circle.push(circle, { circle })
+  class Plain {
+    shown = 1
+    #hidden = 2
+    get sum() {
+      return this.#hidden
+    }
+  }
+  const cause = new RangeError('deep')
+  const error = Object.assign(new TypeError('odd', { cause }), { code: 7 })
+  const throwing = {
+    good: 1,
+    get bad() {
+      throw new Error('no')
+    }
+  }
+  const table: [unknown, unknown][] = [
+    [circle, ['[circular]', { circle: '[circular]' }]],
+    [{ a: undefined, b: () => 1, c: Symbol('s'), d: [undefined, () => 1] }, { d: [null, null] }],
+    [123n, '123'],
+    [
+      [Number.NaN, -Infinity, -0],
+      ['NaN', '-Infinity', 0]
+    ],
+    [new Date(0), '1970-01-01T00:00:00.000Z'],
+    [new Date(Number.NaN), 'Invalid Date'],
+    [new Map([['a', { b: 1 }]]), { a: { b: 1 } }],
+    [new Map([[1, 2]]), [[1, 2]]],
+    [new Set([1, 'x']), [1, 'x']],
+    [/a+/g, '/a+/g'],
+    [new URL('https://x.example/?q'), 'https://x.example/?q'],
+    [Buffer.from('abc'), '[Buffer of 3 bytes]'],
+    [new Float64Array(4), '[Float64Array of 32 bytes]'],
+    [new Plain(), { shown: 1 }],
+    [new WeakMap(), '[WeakMap]'],
+    [Promise.resolve(1), '[Promise]'],
+    [Object.create(null), {}],
+    [throwing, { good: 1, bad: '[not readable: no]' }],
+    [
+      {
+        toJSON() {
+          throw new Error('no')
+        }
+      },
+      '[not readable: no]'
+    ],
+    [new Proxy({}, { ownKeys: () => [][1]! }), /^\[not readable: /],
+    ['\ud800', '\ud800']
+  ]
+  for (const [value, expected] of table) t.match(read(value), expected)
+  t.match(read(error), { name: 'TypeError', message: 'odd', code: 7, cause: { name: 'RangeError', message: 'deep' } })
+  let deep: unknown = 'end'
+  for (let i = 0; i < 1000; i++) deep = [deep]
+  t.match(write(deep)!.text, '"[deeper than 64 levels]"')
+  for (const nothing of [undefined, () => 1, Symbol('s')]) t.equal(write(nothing), undefined)
+  t.end()
+})
+
+t.test('what is too long is cut, and says by how much', t => {
+  t.equal(read('x'.repeat(1_000_000), 1000), `${'x'.repeat(1000)}…[cut 999,000 characters]`)
+  t.match(read('\u0001'.repeat(1000), 600), /^\u0001{100}…\[cut 900 characters]$/)
+  t.match(read('😀'.repeat(1000), 402), /^(😀)+…/u)
+  const list = read(Array(10_000).fill('item'), 1000)
+  t.match(list.at(-1), /^…\[cut 9,\d{3} items]$/)
+  t.match(read(Object.fromEntries(Array.from({ length: 1000 }, (_, i) => [`k${i}`, i])), 1000)['…'], /cut \d+ members/)
+  t.end()
+})
+
+t.test('a long text does not push out the members behind it', t => {
+  const messages = [
+    { role: 'user', content: 'x'.repeat(50_000) },
+    { role: 'user', content: 'and then?' }
+  ]
+  const cut = read(messages, 10_000)
+  t.match(cut[0].content, /^x{600,}…\[cut/)
+  t.equal(cut[1].content, 'and then?')
+  t.end()
+})
+
+t.test('redaction sees each member, and a fault of it shows nothing', t => {
+  const redact = (name: string, value: unknown) => (name === 'password' ? '***' : name === 'gone' ? undefined : value)
+  const written = writeValue('input', { password: 'p', gone: 1, list: [{ password: 'q' }] }, { bytes: 1000, redact })
+  t.equal(written?.text, '{"password":"***","list":[{"password":"***"}]}')
+  const fails = () => {
+    throw new Error('secret')
+  }
+  t.equal(writeValue('input', { a: 'secret' }, { bytes: 1000, redact: fails })?.text, '"[redact threw]"')
+  t.end()
+})

@@ -1,0 +1,148 @@
+/** The client against servers that answer as they like. What it does beside a real service is in test/torture/client.test.ts. */
+import { once } from 'node:events'
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { Spoor, type SpoorOptions } from '../../../../lib/client/index.ts'
+import { testFolder } from '../../../fixtures/folder.ts'
+
+interface Asked {
+  readonly method: string
+  readonly path: string
+  readonly body: string
+}
+type Reply = readonly [status: number, body?: object | string]
+
+const OK: Reply = [201, { ok: true, duplicate: false }]
+const refusal = (status: number, code: string): Reply => [status, { error: { code, message: 'why', requestId: 'r' } }]
+
+/** A server that answers by a function; the connection is cut where it gives nothing. */
+async function answering(
+  t: Test,
+  answer: (asked: Asked, count: number) => Reply | undefined,
+  options: SpoorOptions = {}
+) {
+  const asked: Asked[] = []
+  const server = createServer(async (request, response) => {
+    const body = Buffer.concat(await request.toArray()).toString()
+    asked.push({ method: request.method!, path: request.url!, body })
+    const reply = answer(asked.at(-1)!, asked.length)
+    if (reply === undefined) response.destroy()
+    else response.writeHead(reply[0]).end(typeof reply[1] === 'string' ? reply[1] : JSON.stringify(reply[1] ?? {}))
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const said: string[] = []
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/base`
+  const spoor = new Spoor({ url, key: 'key', spool: false, onProblem: problem => said.push(problem), ...options })
+  t.teardown(async () => {
+    await spoor.close({ timeoutMs: 10 })
+    server.close()
+    server.closeAllConnections()
+  })
+  return { spoor, asked, said, url }
+}
+
+t.test('the very same bytes are sent again until they are answered', async t => {
+  const replies: (Reply | undefined)[] = [undefined, [200, '<html>'], refusal(429, 'quota_exhausted')]
+  const { spoor, asked, said } = await answering(t, (_, count) => (count <= 3 ? replies[count - 1] : OK))
+  spoor.trace('again', () => 1)
+  t.match(await spoor.flush({ timeoutMs: 20_000 }), { sent: 1, kept: 0, lostCount: 0 })
+  t.equal(asked.length, 4)
+  t.equal(new Set(asked.map(({ path, body }) => path + body)).size, 1)
+  t.equal(asked[0]!.path, '/base/api/v1/traces')
+  t.ok(said.length >= 3, 'each kind of problem is said')
+})
+
+t.test('a key that is refused stops all sending; what waits is kept, and said', async t => {
+  const spool = await testFolder(t)
+  const { spoor, asked, said } = await answering(t, () => refusal(401, 'invalid_api_key'), { spool })
+  for (let i = 0; i < 30; i++) spoor.trace('kept', () => i)
+  t.match(await spoor.flush(), { sent: 0, kept: 30, lostCount: 0 })
+  t.ok(asked.length <= 9, 'only what was in flight was refused')
+  t.match(said, [/nothing is sent for a minute, but kept: 401/])
+  await spoor.close()
+  t.equal(readdirSync(spool).length, 30)
+})
+
+t.test('what is refused for good is named with its reason, and nothing else suffers', async t => {
+  const { spoor } = await answering(t, ({ body }) => (body.includes('bad') ? refusal(409, 'trace_id_conflict') : OK))
+  const { traceId } = spoor.trace('bad', trace => trace.score('s', 1))
+  spoor.trace('good', () => 1)
+  const lost = [{ traceId, name: 'bad', reason: 'record: 409 trace_id_conflict: why' }]
+  t.match(await spoor.flush({ timeoutMs: 60_000 }), { sent: 1, kept: 0, lostCount: 1, lost })
+})
+
+t.test('what is too large for a proxy is cut further, once', async t => {
+  const { spoor, asked } = await answering(t, ({ body }) => (body.length > 500_000 ? [413, 'too large'] : OK))
+  spoor.trace('large', { input: 'x'.repeat(300_000) }, () => 'y'.repeat(400_000))
+  t.match(await spoor.flush({ timeoutMs: 60_000 }), { sent: 1, lostCount: 0 })
+  t.equal(asked.length, 2)
+  t.match(JSON.parse(asked[1]!.body).trace, {
+    input: /^x+…\[cut/,
+    output: /^y+…\[cut/,
+    metadata: { spoor: { cut: 2 } }
+  })
+})
+
+t.test('without room in memory and without a spool, what is lost is named', async t => {
+  const { spoor } = await answering(t, () => undefined, { memoryBytes: 3000 })
+  for (let i = 0; i < 10; i++) spoor.trace(`t${i}`, { input: 'x'.repeat(500) }, () => i)
+  const { kept, lost, lostCount, sent } = await spoor.flush({ timeoutMs: 100 })
+  t.equal(sent + kept + lostCount, 10)
+  t.ok(kept > 0 && lostCount > 0)
+  t.match(lost, Array(lostCount).fill({ reason: 'there was no room for it in memory or on disk' }))
+})
+
+t.test('a score whose answer was lost is looked for before it is sent again', async t => {
+  const score = { name: 'helpful', value: true, comment: null, spanId: null }
+  const { spoor, asked } = await answering(t, ({ method }) =>
+    method === 'GET' ? [200, { scores: [score] }] : undefined
+  )
+  spoor.score('a'.repeat(32), 'helpful', true)
+  t.match(await spoor.flush({ timeoutMs: 60_000 }), { kept: 0, lostCount: 0 })
+  t.same(
+    asked.map(({ method, path }) => `${method} ${path.slice(-7)}`),
+    ['POST /scores', 'GET /scores']
+  )
+})
+
+t.test('spans of a trace that had ended are no loss if its end is this very one', async t => {
+  for (const [duplicate, lostCount] of [
+    [true, 0],
+    [false, 1]
+  ] as const) {
+    const { spoor } = await answering(t, ({ path }) =>
+      path.endsWith('/spans') ? refusal(409, 'trace_finished') : [200, { ok: true, duplicate }]
+    )
+    const trace = spoor.start('resent', { live: true })
+    trace.startSpan('s', { input: 'x'.repeat(70_000) }).end()
+    trace.end()
+    t.match(await spoor.flush({ timeoutMs: 60_000 }), { sent: 1, lostCount })
+  }
+})
+
+t.test('files of the spool that are broken are put aside, and no reason to stop', async t => {
+  const spool = await testFolder(t)
+  mkdirSync(spool, { recursive: true })
+  writeFileSync(join(spool, `1-${'a'.repeat(32)}-1-1.spoor`), 'spoor 1 {"traceId":')
+  const { spoor } = await answering(t, () => OK, { spool })
+  spoor.adopt()
+  spoor.trace('good', () => 1)
+  t.match(await spoor.flush({ timeoutMs: 60_000 }), { sent: 1, kept: 0, lostCount: 1 })
+  t.match(readdirSync(spool).filter(name => name.endsWith('.broken')).length, 1)
+})
+
+t.test('without a key, or with a wrong address, the application runs, and is told', async t => {
+  for (const options of [{ key: '' }, { key: 'k', url: 'ftp://x' }, { key: 'schlüssel' }]) {
+    const said: string[] = []
+    const spoor = new Spoor({ spool: false, onProblem: problem => said.push(problem), ...options })
+    t.equal(
+      spoor.trace('unrecorded', () => 5),
+      5
+    )
+    t.match(await spoor.close(), { sent: 0, kept: 0, lostCount: 1 })
+    t.match(said[0], /^nothing is recorded: /)
+  }
+})

@@ -1,0 +1,197 @@
+import { spawnSync } from 'node:child_process'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { setTimeout as delay } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import t, { type Test } from 'tap'
+import { type Evaluator, evaluate, Spoor, type SpoorOptions } from '../../../lib/client/index.ts'
+import { testFolder } from '../../fixtures/folder.ts'
+import { testService } from '../../fixtures/service/service.ts'
+import { clientTypes } from './api-types.ts'
+
+const FILE = 'lib/client/api-types.ts'
+const BIOME = fileURLToPath(new URL('../../../../node_modules/.bin/biome', import.meta.url))
+
+t.test('the client, against a server', async t => {
+  const { url, key, call } = await testService(t)
+  const read = async (traceId: string) => (await call('GET', `/api/v1/traces/${traceId}`)).body
+  const problems: string[] = []
+  const make = async (t: Test, options: SpoorOptions = {}) => {
+    const spool = await testFolder(t)
+    const spoor = new Spoor({ url, key, spool, onProblem: problem => problems.push(problem), ...options })
+    t.teardown(() => spoor.close({ timeoutMs: 1000 }))
+    return spoor
+  }
+
+  t.test('has the types of the OpenAPI document', async t => {
+    const made = clientTypes((await call('GET', '/api/v1/openapi.json')).body)
+    const formatted = spawnSync(BIOME, ['format', '--stdin-file-path', FILE], { input: made, encoding: 'utf8' })
+    t.equal(formatted.status, 0, formatted.stderr)
+    // `npm run client-types`
+    if (process.env.SPOOR_CLIENT_TYPES === 'write') writeFileSync(FILE, formatted.stdout)
+    t.equal(existsSync(FILE) && readFileSync(FILE, 'utf8'), formatted.stdout, 'npm run client-types writes them')
+  })
+
+  t.test('records a trace with its steps, scores, usage and errors', async t => {
+    const spoor = await make(t)
+    let traceId = ''
+    const search = spoor.observe(async function search(question: string) {
+      await delay(1)
+      return [`about ${question}`]
+    })
+    const failure = await spoor
+      .trace(
+        'agent',
+        { sessionId: 's1', userId: 'u1', tags: ['a'], input: 'why?', metadata: { tier: 1 } },
+        async trace => {
+          traceId = trace.traceId
+          t.equal(spoor.current(), trace)
+          await search('why?')
+          trace.span('model', { kind: 'llm', model: 'm-1', provider: 'p', input: { n: 1n } }, span => {
+            span.setUsage({ inputTokens: 3, outputTokens: 4 }).setCost(0.5)
+            spoor.span('inner', () => undefined)
+            span.span('event', inner => void inner.addEvent('seen', { at: 1 }))
+            return { said: 'because' }
+          })
+          trace.score('helpful', true, { comment: 'yes' }).addTags('b')
+          throw new Error('too bad')
+        }
+      )
+      .catch(error => error)
+    t.equal(failure.message, 'too bad')
+    t.match(await spoor.flush({ timeoutMs: 60_000 }), { sent: 1, kept: 0, lostCount: 0, problems: [] })
+    const { trace, spans, scores } = await read(traceId)
+    t.match(trace, {
+      ...{ name: 'agent', status: 'error', sessionId: 's1', userId: 'u1', tags: ['a', 'b'], input: 'why?' },
+      ...{ model: 'm-1', provider: 'p', usage: { inputTokens: 3, outputTokens: 4, totalTokens: 7 }, costUsd: 0.5 },
+      metadata: { tier: 1, error: { name: 'Error', message: 'too bad' } }
+    })
+    t.match(
+      spans.map(({ name, kind, status }: Record<string, string>) => [name, kind, status]),
+      [
+        ['search', 'custom', 'ok'],
+        ['model', 'llm', 'ok'],
+        ['inner', 'custom', 'ok']
+      ]
+    )
+    t.match(spans[0], { input: 'why?', output: ['about why?'], parentSpanId: null })
+    t.match(spans[1], { input: { n: '1' }, output: { said: 'because' }, usage: { totalTokens: 7 } })
+    t.equal(spans[2].parentSpanId, spans[1].id)
+    t.match(spans[3], { parentSpanId: spans[1].id, events: [{ name: 'seen', attributes: { at: 1 } }] })
+    t.match(scores, [{ name: 'helpful', dataType: 'boolean', value: true, comment: 'yes' }])
+  })
+
+  t.test('shows a live trace while it runs', async t => {
+    const spoor = await make(t, { live: true })
+    const trace = spoor.start('long run', { input: 1, metadata: { one: 1 } })
+    trace.startSpan('first').end({ output: 'x' })
+    trace.score('early', 0.5)
+    await spoor.flush({ timeoutMs: 60_000 })
+    t.match(await read(trace.traceId), {
+      trace: { status: 'running', spanCount: 1, scores: { early: { value: 0.5 } } }
+    })
+    trace.startSpan('second').end()
+    trace.setMetadata({ two: 2 }).end({ status: 'ok', output: 'done' })
+    t.match(await spoor.flush({ timeoutMs: 60_000 }), { sent: 1, kept: 0, lostCount: 0 })
+    t.match((await read(trace.traceId)).trace, {
+      status: 'ok',
+      spanCount: 2,
+      output: 'done',
+      metadata: { one: 1, two: 2 }
+    })
+  })
+
+  t.test('sends a trace of more than a request in several, and cuts what no document holds', async t => {
+    const spoor = await make(t)
+    const trace = spoor.start('large', { input: 'i'.repeat(4_000_000) })
+    for (let i = 0; i < 5; i++)
+      trace.startSpan(`part ${i}`, { input: 'x'.repeat(300_000) }).end({ output: 'é'.repeat(200_000) })
+    trace.end({ output: { text: 'o'.repeat(1_500_000) } })
+    t.match(await spoor.flush({ timeoutMs: 60_000 }), { sent: 1, kept: 0, lostCount: 0, problems: [] })
+    const { trace: stored, spans } = await read(trace.traceId)
+    t.match(stored.input, /^i{300000,}…\[cut 3,\d{3},\d{3} characters\]$/)
+    t.match(stored.metadata.spoor, { cut: 7 })
+    t.equal(spans.length, 5)
+    t.equal(spans[4].input.length, 300_000)
+  })
+
+  t.test('joins the trace of another service, and lets others join', async t => {
+    const spoor = await make(t)
+    const outer = spoor.start('caller', {
+      input: { q: [1.5, true] },
+      tags: ['x', 'y'],
+      sessionId: 's',
+      userId: 'u',
+      metadata: { m: { n: 1 } }
+    })
+    const span = outer.startSpan('call', { kind: 'tool' })
+    const headers = { traceparent: span.traceparent }
+    spoor.trace('callee', spoor.fromHeaders(headers), trace => {
+      trace.span('model', { kind: 'llm', model: 'm', input: 'in' }, inner => void inner.setUsage({ inputTokens: 2 }))
+      trace.score('local', 1)
+      return { answer: 42 }
+    })
+    span.end({ output: 'called' })
+    outer.end({ output: 'end' })
+    t.match(await spoor.flush({ timeoutMs: 60_000 }), { kept: 0, lost: [], problems: [] })
+    const { trace, spans, scores } = await read(outer.traceId)
+    t.match(trace, {
+      name: 'caller',
+      input: { q: [1.5, true] },
+      output: 'end',
+      tags: ['x', 'y'],
+      sessionId: 's',
+      userId: 'u'
+    })
+    t.match(trace.metadata, { m: { n: 1 } })
+    const tree = new Map<string, string>(spans.map(({ id, name }: Record<string, string>) => [id, name]))
+    t.same(
+      spans.map(({ name, parentSpanId }: Record<string, string>) => [name, tree.get(parentSpanId!) ?? null]),
+      [
+        ['caller', null],
+        ['call', 'caller'],
+        ['callee', 'call'],
+        ['model', 'callee']
+      ]
+    )
+    t.match(spans[3], { kind: 'llm', model: 'm', input: 'in', usage: { inputTokens: 2 } })
+    t.match(spans[2], { output: { answer: 42 } })
+    t.equal(scores[0].spanId, spans[2].id)
+  })
+
+  t.test('reads, with cursors followed', async t => {
+    const spoor = await make(t)
+    for (let i = 0; i < 3; i++) spoor.trace('listed', () => i)
+    const { traceId } = spoor.start('scored').score('n', 1).score('n', 2)
+    await spoor.flush({ timeoutMs: 60_000 })
+    const outputs: unknown[] = []
+    for await (const { id } of spoor.traces.all({ name: 'listed', limit: 2 })) {
+      outputs.push((await spoor.traces.get(id)).trace.output)
+    }
+    t.same(outputs, [2, 1, 0])
+    t.ok(traceId)
+    await t.rejects(spoor.traces.get('none'), { name: 'SpoorError', status: 404, code: 'not_found' })
+    await t.rejects(spoor.traces.list({ status: 'odd' as 'ok' }), { status: 400, code: 'invalid_request' })
+  })
+
+  t.test('judges what is stored, once', async t => {
+    const spoor = await make(t)
+    for (const output of [1, 2, 3]) spoor.trace('judged', () => output)
+    await spoor.flush()
+    const evaluator: Evaluator = {
+      name: 'large',
+      evaluate({ trace }) {
+        if (trace.output === 1) throw new Error('too small')
+        return trace.output === 2 ? undefined : { value: true, comment: 'three' }
+      }
+    }
+    t.match(await evaluate(spoor, evaluator, { name: 'judged' }), {
+      judged: 1,
+      without: 1,
+      failures: [{ reason: 'too small' }]
+    })
+    t.match(await spoor.flush(), { kept: 0, lostCount: 0 })
+    t.match(await spoor.scores.list({ name: 'large' }), { scores: [{ value: true, comment: 'three', source: 'api' }] })
+    t.match(await evaluate(spoor, evaluator, { name: 'judged' }), { judged: 0 })
+  })
+  t.same(problems, [])
+})

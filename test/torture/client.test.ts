@@ -1,0 +1,368 @@
+/**
+ * The client (lib/client) with everything in sight killed: each trace that it has taken is stored once and whole, or
+ * named as lost. A trace cannot be stored twice, since its id is a key, so counting is enough.
+ */
+import { execFileSync } from 'node:child_process'
+import { once } from 'node:events'
+import { readdirSync } from 'node:fs'
+import { mkdir } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import fc from 'fast-check'
+import t, { type Test } from 'tap'
+import { Spoor, type Step } from '../../lib/client/index.ts'
+import type { Plan } from '../fixtures/client/application.ts'
+import { missing, startApplication } from '../fixtures/client/run.ts'
+import { testFolder } from '../fixtures/folder.ts'
+import { freePort } from '../fixtures/ports.ts'
+import { testService } from '../fixtures/service/service.ts'
+import { configurationFor, serve } from '../fixtures/service/spoor.ts'
+import { until } from '../fixtures/until.ts'
+import { figure, isLong, runs } from './orders.ts'
+
+const service = await testService(t)
+const { url, key } = service
+
+setFlagsFromString('--expose-gc')
+const collectGarbage = runInNewContext('gc') as () => void
+
+/** Where nothing listens. */
+const nowhere = `http://127.0.0.1:${await freePort()}`
+
+const files = (folder: string) => readdirSync(folder).filter(name => name.endsWith('.spoor'))
+
+/** Runs an application to its end, lets the next one send what it has left, and looks for all. */
+async function endsWhole(t: Test, plan: Omit<Plan, 'options'>, act = (_pid: number) => {}, spoorUrl = nowhere) {
+  const spool = await testFolder(t)
+  const first = startApplication(t, { ...plan, options: { url: spoorUrl, key, spool } })
+  await until(() => first.taken.length >= plan.traces + (plan.end === 'hang' ? 1 : 0))
+  act(first.pid)
+  const ended = await first.ended
+  t.equal(files(spool).length, ended.taken.length, 'a file for each trace is left')
+  const next = await startApplication(t, { traces: 0, end: 'return', options: { url, key, spool } }).ended
+  t.equal(next.code, 0, next.err)
+  const left = await missing(url, key, ended.taken.slice(0, plan.traces))
+  t.same(left, [], 'all are stored')
+  t.same(readdirSync(spool), [], 'and nothing is left on disk')
+  return ended
+}
+
+t.test('process.exit right after the last trace', async t => {
+  const { code } = await endsWhole(t, { traces: isLong ? 500 : 3, end: 'exit' })
+  t.equal(code, 7)
+})
+
+if (isLong) {
+  t.test('the end of the process, however it comes', async t => {
+    const thrown = await endsWhole(t, { traces: 50, end: 'throw' })
+    t.equal(thrown.code, 1)
+    const { trace } = (await service.call('GET', `/api/v1/traces/${thrown.taken.at(-1)}`)).body
+    t.match(trace, { name: 'fatal', status: 'unset' }, 'the trace in which it came is there as well')
+    t.match(await endsWhole(t, { traces: 50, end: 'reject' }), { code: 1 })
+    t.match(await endsWhole(t, { traces: 50, end: 'return' }), { code: 0 })
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+      const kill = (pid: number) => process.kill(pid, signal)
+      t.match(await endsWhole(t, { traces: 50, end: 'hang' }, kill), { code: null, signal }, `${signal} has its effect`)
+    }
+    const own = await endsWhole(t, { traces: 50, end: 'wait', code: 9 }, pid => process.kill(pid, 'SIGTERM'))
+    t.equal(own.code, 9, "the application's own listener decides")
+    figure('ends of the process: exit, throw, reject, return, SIGTERM, SIGINT, own listener', 'whole')
+  })
+
+  t.test('SIGTERM where the service answers: all is sent before the end', async t => {
+    const spool = await testFolder(t)
+    const app = startApplication(t, { traces: 300, end: 'wait', options: { url, key, spool } })
+    await until(() => app.taken.length === 300)
+    app.kill('SIGTERM')
+    const { signal, taken } = await app.ended
+    t.equal(signal, 'SIGTERM')
+    t.same(await missing(url, key, taken), [])
+    t.same(readdirSync(spool), [])
+  })
+
+  t.test('the server is killed in the middle of 1,000 traces, and comes back', async t => {
+    const spool = await testFolder(t)
+    const port = String(await freePort())
+    const env = { ...configurationFor(service.database), PORT: port }
+    let server = await serve(t, env)
+    const options = { url: server.address, key, spool }
+    const app = startApplication(t, { traces: 1000, pauseMs: 5, end: 'flush', options })
+    let kills = 0
+    for (const at of [200, 400, 600, 800]) {
+      await until(() => app.taken.length >= at)
+      server.serving.kill('SIGKILL')
+      await server.serving.finished
+      kills++
+      await delay(1500)
+      server = await serve(t, env)
+    }
+    const { taken, flushed, err } = await app.ended
+    t.equal(taken.length, 1000, err)
+    t.match(flushed, { sent: 1000, kept: 0, lostCount: 0 })
+    t.same(await missing(url, key, taken), [])
+    figure('traces beside kill -9 of the server; kills; lost', `1,000; ${kills}; ${flushed?.lostCount}`)
+  })
+
+  t.test('the server is away for a minute', async t => {
+    const spool = await testFolder(t)
+    const port = await freePort()
+    const options = { url: `http://127.0.0.1:${port}`, key, spool, memoryBytes: 200_000 }
+    const app = startApplication(t, { traces: 600, pauseMs: 100, end: 'flush', options })
+    await until(() => app.taken.length === 600, 120_000)
+    await serve(t, { ...configurationFor(service.database), PORT: String(port) })
+    const { taken, flushed } = await app.ended
+    t.match(flushed, { sent: 600, kept: 0, lostCount: 0 })
+    t.same(await missing(url, key, taken), [])
+    t.same(files(spool), [])
+    figure('traces recorded in a minute without a server, in 200 kB of memory; lost', `600; ${flushed?.lostCount}`)
+  })
+
+  t.test('kill -9 loses only what was in memory, and with spoolEach nothing', async t => {
+    const spool = await testFolder(t)
+    const app = startApplication(t, {
+      traces: 200,
+      end: 'wait',
+      options: { url: nowhere, key, spool, spoolEach: true }
+    })
+    await until(() => app.taken.length === 200)
+    app.kill('SIGKILL')
+    const { taken } = await app.ended
+    await startApplication(t, { traces: 0, end: 'return', options: { url, key, spool } }).ended
+    t.same(await missing(url, key, taken), [])
+    t.same(readdirSync(spool), [])
+  })
+
+  t.test('two processes with one spool, both of which are killed and started again', async t => {
+    const spool = await testFolder(t)
+    const taken: string[] = []
+    for (let round = 0; round < 4; round++) {
+      const options = { url: round < 3 ? nowhere : url, key, spool, spoolEach: true }
+      const plan: Plan = { traces: 50, pauseMs: 5, end: round < 3 ? 'wait' : 'flush', options }
+      const apps = [startApplication(t, plan), startApplication(t, plan)]
+      await until(() => apps.every(app => app.taken.length === 50))
+      if (round < 3) for (const app of apps) app.kill('SIGKILL')
+      for (const app of apps) taken.push(...(await app.ended).taken)
+    }
+    t.equal(taken.length, 400)
+    await startApplication(t, { traces: 0, end: 'return', options: { url, key, spool } }).ended
+    t.same(await missing(url, key, taken), [])
+    t.same(readdirSync(spool), [])
+  })
+
+  t.test('429 with Retry-After for 10 s, then the service', async t => {
+    const spool = await testFolder(t)
+    let refused = 0
+    const begin = performance.now()
+    const gate = createServer(async (request, response) => {
+      const chunks = await request.toArray()
+      if (performance.now() - begin < 10_000) {
+        refused++
+        const body = JSON.stringify({ error: { code: 'quota_exhausted', message: 'full', requestId: 'r' } })
+        response.writeHead(429, { 'retry-after': '1', 'content-type': 'application/json' }).end(body)
+        return
+      }
+      const answer = await fetch(url + request.url, {
+        method: request.method!,
+        headers: { authorization: String(request.headers.authorization) },
+        body: Buffer.concat(chunks)
+      })
+      response.writeHead(answer.status, { 'content-type': 'application/json' }).end(await answer.text())
+    }).listen(0, '127.0.0.1')
+    t.teardown(() => gate.close())
+    await once(gate, 'listening')
+    const address = `http://127.0.0.1:${(gate.address() as AddressInfo).port}`
+    const app = startApplication(t, { traces: 300, end: 'flush', options: { url: address, key, spool } })
+    const { taken, flushed } = await app.ended
+    t.match(flushed, { sent: 300, kept: 0, lostCount: 0 })
+    t.same(await missing(url, key, taken), [])
+    t.ok(refused > 3 && refused < 40, 'it asks about once a second')
+    figure('requests while the service refuses for 10 s', refused)
+  })
+
+  t.test('a disk that is full: what is lost is counted, and the rest is sent', async t => {
+    const folder = await testFolder(t)
+    const spool = join(folder, 'small')
+    await mkdir(spool)
+    try {
+      execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=256k', 'tmpfs', spool], { stdio: 'pipe' })
+    } catch {
+      t.comment('a disk of 256 kB cannot be made without being root: not looked at')
+      figure('disk full', 'not looked at: mount needs root')
+      return
+    }
+    t.teardown(() => void execFileSync('umount', [spool]))
+    const port = await freePort()
+    const options = { url: `http://127.0.0.1:${port}`, key, spool, memoryBytes: 100_000 }
+    const app = startApplication(t, { traces: 500, end: 'flush', options })
+    await until(() => app.taken.length === 500)
+    await serve(t, { ...configurationFor(service.database), PORT: String(port) })
+    const { taken, flushed } = await app.ended
+    t.equal(flushed!.sent + flushed!.lostCount, 500)
+    t.equal(flushed!.kept, 0)
+    t.ok(flushed!.lostCount > 0)
+    const lost = flushed!.lost.map(({ traceId }) => traceId).sort()
+    t.same((await missing(url, key, taken)).sort(), lost, 'those that are not there are named')
+    t.match(flushed!.lost[0]!.reason, 'no room')
+    figure('disk full: sent, named as lost, of 500', `${flushed!.sent}, ${flushed!.lostCount}`)
+  })
+
+  t.test('values of any size, cycles, more than 200 spans, clocks that are set', async t => {
+    const spoor = new Spoor({ url, key, spool: await testFolder(t) })
+    t.teardown(() => spoor.close())
+    const circle: Record<string, unknown> = { name: 'circle' }
+    circle.self = [circle]
+    const huge = spoor.start('huge', { input: 'ü'.repeat(4_000_000), metadata: { circle } })
+    for (let i = 0; i < 20; i++)
+      huge.startSpan('step', { input: { text: 'x'.repeat(4_000_000), i } }).end({ output: circle })
+    huge.end({ output: Array.from({ length: 100_000 }, (_, i) => ({ i })) })
+    const many = spoor.start('many')
+    for (let i = 0; i < 500; i++)
+      many.startSpan(`s${i}`).end({ status: i > 480 ? 'error' : 'ok', usage: { inputTokens: 1 } })
+    many.end()
+    const { now } = Date
+    const jumping = spoor.start('clock')
+    const span = jumping.startSpan('inside')
+    Date.now = () => now() - 3_600_000
+    span.end()
+    jumping.end()
+    Date.now = now
+    t.match(await spoor.flush(), { sent: 3, kept: 0, lostCount: 0 })
+    const read = async (id: string) => (await service.call('GET', `/api/v1/traces/${id}`)).body
+    t.equal((await read(huge.traceId)).spans.length, 20)
+    const { trace, spans } = await read(many.traceId)
+    t.match(trace, {
+      spanCount: 200,
+      errorCount: 19,
+      usage: { inputTokens: 500 },
+      metadata: { spoor: { spansLeftOut: 300 } }
+    })
+    t.equal(spans.at(-1).name, 's499')
+    t.ok((await read(jumping.traceId)).trace.durationMs < 1000)
+  })
+
+  t.test('a stream that is left unread ends its step', async t => {
+    const spoor = new Spoor({ url, key, spool: await testFolder(t) })
+    t.teardown(() => spoor.close())
+    const numbers = spoor.observe(async function* numbers() {
+      yield 1
+      yield 2
+    })
+    let traceId = ''
+    await spoor.trace('unread', trace => {
+      traceId = trace.traceId
+      numbers()
+      return 'done'
+    })
+    for (let i = 0; i < 100 && (await spoor.flush()).sent === 0; i++) {
+      collectGarbage()
+      await delay(20)
+    }
+    const { spans } = (await service.call('GET', `/api/v1/traces/${traceId}`)).body
+    t.match(spans, [{ name: 'numbers', status: 'unset', events: [{ attributes: { reason: 'collected' } }] }])
+  })
+
+  t.test('whatever an application gives, the service takes what is made of it', async t => {
+    const spoor = new Spoor({ url, key, spool: await testFolder(t), onProblem: () => {} })
+    t.teardown(() => spoor.close())
+    const value = fc.anything({
+      maxDepth: 2,
+      maxKeys: 4,
+      withBigInt: true,
+      withDate: true,
+      withMap: true,
+      withSet: true,
+      withTypedArray: true
+    })
+    const text = fc.oneof(
+      fc.string({ unit: 'binary', maxLength: 8 }),
+      fc.constantFrom('', '\0', '\ud800', 'é'.repeat(501))
+    )
+    const number = fc.oneof(fc.double(), fc.integer(), fc.constant(undefined))
+    const time = fc.oneof(fc.constant(undefined), fc.date({ noInvalidDate: false }), fc.double(), text)
+    const step = fc.record({
+      ...{ name: text, input: value, output: value, model: text, provider: text, costUsd: number, startedAt: time },
+      ...{ usage: fc.record({ inputTokens: number, outputTokens: number, totalTokens: number }), endedAt: time },
+      ...{ attributes: fc.dictionary(text, value), kind: text, status: text, depth: fc.nat(3), isOpen: fc.boolean() }
+    })
+    const trace = fc.record({
+      ...{
+        name: text,
+        sessionId: text,
+        userId: text,
+        tags: fc.array(text, { maxLength: 30 }),
+        input: value,
+        output: value
+      },
+      ...{ metadata: fc.dictionary(text, value), live: fc.boolean(), steps: fc.array(step, { maxLength: 12 }) },
+      ...{ isShared: fc.boolean(), score: fc.oneof(fc.boolean(), fc.double({ noNaN: true, noDefaultInfinity: true })) }
+    })
+    let traces = 0
+    await fc.assert(
+      fc.asyncProperty(trace, async given => {
+        const options = { ...given, input: given.input, isShared: undefined, steps: undefined, output: undefined }
+        const root = spoor.start(given.name, options as object)
+        if (given.isShared && !given.live) root.traceparent
+        const path: Step[] = [root]
+        for (const { depth, isOpen, name, output, status, endedAt, ...rest } of given.steps) {
+          const parent = path[Math.min(depth, path.length - 1)]!
+          const span = parent.startSpan(name, rest as object)
+          span.addEvent(name, rest.attributes).setAttributes(rest.attributes)
+          if (isOpen) path.push(span)
+          else span.end({ output, status: status as 'ok', endedAt })
+        }
+        root.score('random', given.score)
+        root.end({ output: given.output })
+        traces++
+        const { lost, kept } = await spoor.flush()
+        if (lost.length + kept > 0) throw new Error(JSON.stringify(lost[0] ?? 'kept'))
+      }),
+      runs(200)
+    )
+    figure('random traces, all of which the service took', traces)
+  })
+
+  t.test('memory has a bound, however much is recorded while the service is away', async t => {
+    const options = { url: nowhere, key, spool: false as const, memoryBytes: 4 * 1024 ** 2, onProblem: () => {} }
+    const spoor = new Spoor(options)
+    t.teardown(() => spoor.close({ timeoutMs: 1 }))
+    const heap = () => {
+      collectGarbage()
+      return process.memoryUsage().heapUsed / 1024 ** 2
+    }
+    const before = heap()
+    const input = { text: 'x'.repeat(2000) }
+    for (let i = 0; i < 20_000; i++) spoor.trace('much', { input }, () => input)
+    const more = heap() - before
+    const { kept, lostCount } = await spoor.flush({ timeoutMs: 1 })
+    t.equal(kept + lostCount, 20_000)
+    t.ok(kept > 500 && more < 20, `${more} MiB more`)
+    figure('heap that 80 MB of traces take beyond a bound of 4 MiB, MiB', Math.round(more))
+  })
+
+  t.test('processor', async t => {
+    const spoor = new Spoor({ url, key, spool: await testFolder(t) })
+    t.teardown(() => spoor.close())
+    const text = 'x'.repeat(1000)
+    const record = (spans: number) =>
+      spoor.trace('cost', trace => {
+        for (let i = 0; i < spans; i++) trace.span('step', { kind: 'llm', input: { text } }, () => ({ text }))
+      })
+    for (let i = 0; i < 100; i++) record(8)
+    await spoor.flush()
+    const before = process.cpuUsage()
+    for (let i = 0; i < 100; i++) record(8)
+    const recording = process.cpuUsage(before)
+    await spoor.flush()
+    const all = process.cpuUsage(before)
+    const each = ({ user, system }: NodeJS.CpuUsage) => Math.round((user + system) / 800)
+    figure(
+      'CPU a span of 2 kB: recording, and with sending (and the service, which is in this process), µs',
+      `${each(recording)}, ${each(all)}`
+    )
+    t.ok(each(recording) < 500)
+  })
+}
