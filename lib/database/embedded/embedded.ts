@@ -16,11 +16,12 @@ import type { Logger } from '../../log.ts'
 import { connectTo, type SocketTarget } from '../connection.ts'
 import { classifyFailure, SQLSTATE } from '../failure.ts'
 import { findBinaries } from './binaries.ts'
+import { requireMajor } from './cluster-folders.ts'
 import { claimAlone, enter, leave } from './cluster-lock.ts'
 import { chooseSettings } from './cluster-settings.ts'
 import { holdFolder, readHolder } from './data-dir-lock.ts'
 import { enterFolder } from './folder-users.ts'
-import { type Home, prepareDataFolder, prepareHome, prepareSocketFolder } from './folders.ts'
+import { type Home, LIBRARIES, prepareDataFolder, prepareHome, prepareSocketFolder } from './folders.ts'
 import { type Release, tryLock } from './lock-file.ts'
 import {
   initializeCluster,
@@ -142,7 +143,7 @@ class Cluster {
     this.#log = log
     this.#home = home
     this.#password = password
-    this.#pgData = join(home.folder, 'data')
+    this.#pgData = home.pgData
   }
 
   get target(): SocketTarget {
@@ -224,7 +225,9 @@ class Cluster {
 
   async #start(): Promise<RunningPostmaster> {
     const { user } = this.#home
-    const runner = { user, binaries: await findBinaries(user, this.#log) }
+    const binaries = await findBinaries(user, this.#log, { links: join(this.#home.folder, LIBRARIES) })
+    const runner = { user, binaries }
+    requireMajor(this.#dataDir, this.#pgData, binaries.major)
     if (!existsSync(this.#pgData)) {
       this.#log.info({ folder: this.#pgData }, 'making a new database')
       await initializeCluster(runner, this.#pgData, this.#password)

@@ -5,7 +5,8 @@
  *     database-password   } made once, readable by their owner only
  *     key-digest-secret   }
  *     postgres/           the cluster's home: this alone belongs to the user that PostgreSQL runs as
- *       data/             PostgreSQL's data folder
+ *       data/             PostgreSQL's data folder, or another one after an upgrade (cluster-folders.ts)
+ *       libraries/        links to its libraries, where they cannot be made in its package
  *       .s.PGSQL.5432     the socket, if its path is short enough
  *
  * A root process's PostgreSQL runs as another user, who may pass through the data folder but change nothing in it:
@@ -20,22 +21,28 @@ import { basename, dirname, join } from 'node:path'
 import { ConfigError } from '../../config.ts'
 import type { Logger } from '../../log.ts'
 import { makeReachableFolder, REACHABLE_FOLDER } from './binaries.ts'
+import { sortFolders } from './cluster-folders.ts'
 import { type ClusterUser, findClusterUser, giveTo, isReachable, isRoot } from './cluster-user.ts'
 import { SOCKET_NAME } from './postmaster.ts'
 
 export interface Home {
   /** The real path, free of links. */
   readonly folder: string
+  /** PostgreSQL's data folder in it, which may not be there yet. */
+  readonly pgData: string
   /** The user that PostgreSQL runs as; undefined if that is our own. */
   readonly user: ClusterUser | undefined
 }
+
+/** In the cluster's home, for findBinaries. */
+export const LIBRARIES = 'libraries'
 
 /** How many bytes the path of a Unix socket may have (sun_path, without its closing NUL). */
 const MAX_SOCKET_PATH_BYTES = process.platform === 'linux' ? 107 : 103
 
 /** The names of spoor's files in a data folder. A file that is being made has a number behind its name. */
 const OWN_NAMES =
-  /^(?:postgres|users|(?:spoor|starting)\.pid|server\.json|database-password|key-digest-secret)(?:-[\da-f-]+)?$/
+  /^(?:postgres|users|programs|(?:spoor|starting)\.pid|server\.json|database-password|key-digest-secret)(?:-[\da-f-]+)?$/
 
 /**
  * Makes the data folder and its parents. Only its owner may read it. Root lets others pass through it, to the home. If
@@ -67,7 +74,8 @@ export async function prepareHome(dataDir: string, log: Logger): Promise<Home> {
   if (!existsSync(path)) await makeHome(path, user, log)
   await checkLink(path)
   const folder = await realpath(path)
-  const home = { folder, user: isRoot() ? await ownerOf(folder) : undefined }
+  const { current } = sortFolders(await readdir(folder))
+  const home = { folder, pgData: join(folder, current), user: isRoot() ? await ownerOf(folder) : undefined }
   if (!isReachable(folder, home.user)) {
     throw new ConfigError(`DATA_DIR: user ${home.user?.name}, who owns ${folder}, must be able to pass to it`)
   }
@@ -78,7 +86,7 @@ export async function prepareHome(dataDir: string, log: Logger): Promise<Home> {
  * Finds or makes the folder of the socket. It is the home, or, if that path is too long, a private folder under the
  * temporary one, whose name follows from that of the home.
  */
-export async function prepareSocketFolder({ folder, user }: Home): Promise<string> {
+export async function prepareSocketFolder({ folder, user }: Pick<Home, 'folder' | 'user'>): Promise<string> {
   if (isShortEnough(folder)) return folder
   const name = `spoor-${createHash('sha256').update(folder).digest('hex').slice(0, 16)}`
   const parent = [tmpdir(), '/tmp'].find(parent => isShortEnough(join(parent, name)) && isReachable(parent, user))

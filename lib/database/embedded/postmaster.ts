@@ -95,7 +95,7 @@ export async function initializeCluster(
       '--no-instructions',
       ...(durable ? [] : ['--no-sync'])
     ],
-    { ...spawnOptions(user, dirname(dataDir)), stdio: ['ignore', 'ignore', 'pipe'] }
+    { ...spawnOptions(user, dirname(dataDir), binaries.libraries), stdio: ['ignore', 'ignore', 'pipe'] }
   )
   const lines = keepLastLines(child)
   const code = await exitOf(child)
@@ -129,9 +129,15 @@ async function removeAbandonedDrafts(dataDir: string, user: ClusterUser | undefi
 }
 
 /** Removes files as the cluster's user. If root removed them, that user could lead it out of the folder by a link. */
-async function removeAs(user: ClusterUser | undefined, paths: readonly string[]): Promise<void> {
+export async function removeAs(user: ClusterUser | undefined, paths: readonly string[]): Promise<void> {
   const child = spawn('rm', ['-rf', '--', ...paths], { ...spawnOptions(user, '/'), stdio: 'ignore' })
   await exitOf(child)
+}
+
+/** Makes a private folder as the cluster's user. */
+export async function makeFolderAs(user: ClusterUser | undefined, path: string): Promise<void> {
+  const child = spawn('mkdir', ['-m', '700', '--', path], { ...spawnOptions(user, '/'), stdio: 'ignore' })
+  if ((await exitOf(child)) !== 0) throw new Error(`cannot make the folder ${path}`)
 }
 
 export interface StartOptions {
@@ -164,7 +170,7 @@ export async function startPostmaster(
       })
     ],
     // Detached, because Ctrl-C in the terminal shall reach only us: the service must finish before PostgreSQL stops.
-    { ...spawnOptions(user, dataDir), detached: true, stdio: ['ignore', 'ignore', 'pipe'] }
+    { ...spawnOptions(user, dataDir, binaries.libraries), detached: true, stdio: ['ignore', 'ignore', 'pipe'] }
   )
   onSpawn?.(child)
   const lines = keepLastLines(child, onLine)
@@ -295,8 +301,10 @@ function answers(socketDir: string): Promise<boolean> {
 /**
  * Options that keep our environment (PGPORT, LC_*) from the program, and give it a working folder that it can enter.
  */
-function spawnOptions(user: ClusterUser | undefined, cwd: string) {
-  return { ...identityOf(user), cwd, env: { PATH: process.env.PATH, LC_ALL: 'C', TZ: 'UTC' } }
+function spawnOptions(user: ClusterUser | undefined, cwd: string, libraries?: string) {
+  const env = { PATH: process.env.PATH, LC_ALL: 'C', TZ: 'UTC' }
+  const name = process.platform === 'darwin' ? 'DYLD_LIBRARY_PATH' : 'LD_LIBRARY_PATH'
+  return { ...identityOf(user), cwd, env: libraries === undefined ? env : { ...env, [name]: libraries } }
 }
 
 function asArguments(settings: Record<string, string>): string[] {

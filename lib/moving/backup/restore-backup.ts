@@ -4,6 +4,7 @@
  * last, in one transaction with the end of the restore: before that nobody can come in.
  */
 import { createHash } from 'node:crypto'
+import type { Sql } from 'postgres'
 import { isOtherSecret, matches } from '../../access/digest-secret.ts'
 import { AdminError } from '../../admin/admin-error.ts'
 import type { Pool } from '../../database/pool.ts'
@@ -13,6 +14,7 @@ import { insertActs, setAuthors } from '../../store/instance/long-tables.ts'
 import * as progress from '../../store/instance/restoration.ts'
 import * as store from '../../store/instance/restored-rows.ts'
 import { addMessages } from '../../store/messages.ts'
+import { noteSystemUser } from '../../store/people/audit.ts'
 import { exportPages } from '../export-project.ts'
 import { importValues } from '../import-file.ts'
 import type { Value } from '../json-splitter.ts'
@@ -32,6 +34,8 @@ export interface RestoreOptions {
   readonly into: boolean
   /** Restores the keys revoked, as those of another secret must be beside others. */
   readonly revokeKeys: boolean
+  /** The user of the system who restores. */
+  readonly systemUser?: string
   readonly onProgress?: (traces: number, expected: number) => void
   readonly signal?: AbortSignal
 }
@@ -65,6 +69,7 @@ export async function restoreBackup(
       return await new Restore(target, options, lines).run()
     } finally {
       await lines.close()
+      await progress.unlockRestore(sql)
     }
   })
 }
@@ -92,7 +97,8 @@ class Restore {
     const otherSecret = await this.#isOtherSecret(head)
     const into = earlier?.restoration.into ?? this.#options.into
     if (into && otherSecret && head.keys.length > 0 && !this.#options.revokeKeys) throw otherSecretBeside()
-    const restoration = earlier?.restoration ?? (await pool.transaction(sql => store.beginRestore(sql, id, into, head)))
+    const restoration =
+      earlier?.restoration ?? (await this.#transaction(sql => store.beginRestore(sql, id, into, head)))
     for await (const { project } of this.#lines.all('traces')) await this.#restoreProject(project, head, restoration)
     const counts = await this.#end(head, restoration)
     return { counts, resumed: earlier !== undefined, otherSecret: otherSecret && !this.#options.revokeKeys }
@@ -182,9 +188,9 @@ class Restore {
     const hash = createHash('sha256')
     const found = { traces: 0, spans: 0, scores: 0 }
     await this.#target.pool.run(async sql => {
-      for await (const { lines, spans, scores } of exportPages(sql, projectId)) {
-        hash.update(`${lines.join('\n')}\n`)
-        found.traces += lines.length
+      for await (const { lines, traces, spans, scores } of exportPages(sql, projectId)) {
+        hash.update(lines)
+        found.traces += traces
         found.spans += spans
         found.scores += scores
       }
@@ -201,7 +207,7 @@ class Restore {
     const { revokeKeys } = this.#options
     const known = restoration.into && (await this.#hasSecret())
     const secret = known ? undefined : (manifest.secret ?? undefined)
-    return this.#target.pool.transaction(async sql => {
+    return this.#transaction(async sql => {
       for await (const acts of this.#lines.batches('act')) {
         await insertActs(sql, acts, restoration)
       }
@@ -210,6 +216,15 @@ class Restore {
       // Whatever comes behind the end is found now.
       if (end === undefined || (await this.#lines.peek()) !== undefined) throw new AdminError('the backup has no end')
       return end.counts
+    })
+  }
+
+  /** A transaction whose acts name who restores. */
+  async #transaction<T>(work: (sql: Sql) => Promise<T>): Promise<T> {
+    const { systemUser } = this.#options
+    return this.#target.pool.transaction(async sql => {
+      if (systemUser !== undefined) await noteSystemUser(sql, systemUser)
+      return work(sql)
     })
   }
 

@@ -46,7 +46,7 @@ export async function streamPacked(
 }
 
 /** Makes the name of a file as lasting as the file. Not all systems let a folder be synchronised. */
-async function syncFolder(folder: string): Promise<void> {
+export async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, 'r').catch(() => undefined)
   await handle?.sync().catch(() => {})
   await handle?.close()

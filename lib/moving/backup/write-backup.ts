@@ -107,18 +107,17 @@ class Backup {
     yield this.#line('traces', { project })
     const hash = createHash('sha256')
     const sums = { traces: 0, spans: 0, scores: 0 }
-    for await (const { lines, spans, scores } of exportPages(this.#sql, project)) {
-      const bytes = Buffer.from(`${lines.join('\n')}\n`)
-      hash.update(bytes)
-      this.#hash.update(bytes)
-      sums.traces += lines.length
+    for await (const { lines, traces, spans, scores } of exportPages(this.#sql, project)) {
+      hash.update(lines)
+      this.#hash.update(lines)
+      sums.traces += traces
       sums.spans += spans
       sums.scores += scores
-      this.#counts.traces += lines.length
+      this.#counts.traces += traces
       this.#counts.spans += spans
       this.#counts.scores += scores
       this.#onProgress(this.#counts, expected)
-      yield bytes
+      yield lines
     }
     for await (const rows of readStrayMessages(this.#sql, project)) yield this.#lines('messages', 'messages', rows)
     for await (const rows of readAuthors(this.#sql, project)) yield this.#lines('author', 'authors', rows)

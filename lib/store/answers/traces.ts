@@ -1,21 +1,20 @@
-/** Reads whole traces: a single one for an answer, or page after page for an export. */
+/** Reads one whole trace, for an answer. Pages of whole traces are read in export-page.ts. */
 import type { PendingQuery, Sql } from 'postgres'
 import { unpackSpans } from '../../rows/packed-texts.ts'
 import { joinMessages } from '../../trace/span-messages.ts'
 import { readMessages } from '../messages.ts'
-import { type ExportedRow, renderExportLine } from './exported-trace.ts'
 import type { ScoreRow } from './score-json.ts'
 import { renderTraceDetail, type SpanRow, type TraceRow } from './trace-json.ts'
 
 /** Whether messages of the trace came apart from its spans. */
-interface Apart {
+export interface Apart {
   readonly hasMessages: boolean
 }
 
-type StoredSpanRow = SpanRow & { readonly packed: string | null }
+export type StoredSpanRow = SpanRow & { readonly packed: string | null }
 
 /** A row is a trace, a span or a score. Columns that belong to another part are null. */
-type DetailRow<T extends TraceRow, S extends ScoreRow = ScoreRow> =
+export type DetailRow<T extends TraceRow, S extends ScoreRow = ScoreRow> =
   | ({ readonly part: 'trace' } & T)
   | ({ readonly part: 'span' } & StoredSpanRow)
   | ({ readonly part: 'score' } & S)
@@ -56,7 +55,7 @@ type Fragment = PendingQuery<any>
 /** The texts of the trace and of all spans. */
 const TEXT_COLUMNS =
   'coalesce(t.input, s.input) as input, coalesce(t.output, s.output) as output, s.attributes, s.events'
-const DETAIL_COLUMNS = `${HEAD_COLUMNS}, ${TEXT_COLUMNS}`
+export const DETAIL_COLUMNS = `${HEAD_COLUMNS}, ${TEXT_COLUMNS}`
 
 /** The sizes of texts in their place, which PostgreSQL knows without reading them. Those that are packed have none. */
 const SIZE_COLUMNS = `null as input, null as output, null as attributes, null as events,
@@ -65,10 +64,10 @@ const SIZE_COLUMNS = `null as input, null as output, null as attributes, null as
   octet_length(s.attributes::text) as "attributesBytes", json_array_length(s.events) as "eventCount"`
 
 /** The order of answers: spans by their start, scores newest first. */
-const DETAIL_ORDER = 's.started_at, s.id, c.created_at desc, c.seq desc'
+export const DETAIL_ORDER = 's.started_at, s.id, c.created_at desc, c.seq desc'
 
 /** SQL for `hasMessages` over traces as t. */
-const HAS_MESSAGES = `exists (
+export const HAS_MESSAGES = `exists (
   select from span_messages m where m.project_id = t.project_id and m.trace_id = t.id
 ) as "hasMessages"`
 
@@ -192,109 +191,4 @@ export async function selectTraceDetail(
     ) s on false
     full join (select * from scores where project_id = ${projectId} and trace_seq = (select seq from trace)) c on false
     order by t.seq, ${sql.unsafe(DETAIL_ORDER)}`
-}
-
-/** A trace of an export, behind which the next page begins. The order of an export is startedAt, then id. */
-export interface ExportPlace {
-  readonly startedAt: string
-  readonly id: string
-}
-
-/** Inclusive bounds of startedAt, canonical timestamps. */
-export interface ExportWindow {
-  readonly from?: string | undefined
-  readonly to?: string | undefined
-}
-
-export interface ExportPage {
-  /** One line for each trace, without line breaks. */
-  readonly lines: readonly string[]
-  /** How many rows the lines were made of. */
-  readonly spans: number
-  readonly scores: number
-  readonly last: ExportPlace
-}
-
-/** Bounds of one page: the number of its traces, and the bytes of their documents. A single larger trace is a page. */
-const PAGE_TRACES = 250
-const PAGE_BYTES = 4 * 1024 * 1024
-
-const LOWEST_ID = '0'.repeat(32)
-
-type ExportRow = DetailRow<ExportedRow & Apart> & { readonly traceSeq: number }
-
-/** The rows of a page, which become lines by `renderExportPage`. */
-export interface FetchedPage {
-  readonly rows: readonly ExportRow[]
-  readonly last: ExportPlace
-}
-
-/**
- * Reads the page of an export that begins behind `after`, or the first page. Each trace is shown as it is now, at the
- * moment of reading. Undefined if there are no more traces.
- */
-export async function readExportPage(
-  sql: Sql,
-  projectId: number,
-  window: ExportWindow,
-  after?: ExportPlace
-): Promise<ExportPage | undefined> {
-  const page = await fetchExportPage(sql, projectId, window, after)
-  return page && renderExportPage(sql, projectId, page)
-}
-
-/** The first half of `readExportPage`, which tells where the next page begins. */
-export async function fetchExportPage(
-  sql: Sql,
-  projectId: number,
-  { from = '-infinity', to = 'infinity' }: ExportWindow,
-  after?: ExportPlace
-): Promise<FetchedPage | undefined> {
-  const start =
-    after === undefined
-      ? sql`(started_at, id) >= (${from}, ${LOWEST_ID})`
-      : sql`(started_at, id) > (${after.startedAt}, ${after.id})`
-  const rows = await sql<ExportRow[]>`
-    with next as materialized (
-      select * from traces
-      where project_id = ${projectId} and ${start} and started_at <= ${to}
-      order by started_at, id
-      limit ${PAGE_TRACES}
-    ), page as materialized (
-      select * from (
-        select *, sum(estimated_bytes) over (order by started_at, id) - estimated_bytes as bytes_before from next
-      ) counted where bytes_before < ${PAGE_BYTES}
-    )
-    select coalesce(t.seq, s.trace_seq, c.trace_seq) as "traceSeq", t.key_id as "keyId", t.end_hash as "endHash", t.ranks,
-      ${sql.unsafe(HAS_MESSAGES)}, ${sql.unsafe(DETAIL_COLUMNS)}
-    from page t
-    full join (
-      select * from spans where project_id = ${projectId} and trace_seq = any (array(select seq from page))
-    ) s on false
-    full join (
-      select * from scores where project_id = ${projectId} and trace_seq = any (array(select seq from page))
-    ) c on false
-    order by t.started_at, t.id, ${sql.unsafe(DETAIL_ORDER)}`
-  const last = rows.findLast(row => row.part === 'trace') as ExportPlace | undefined
-  return last && { rows, last }
-}
-
-/** The second half of `readExportPage`. */
-export async function renderExportPage(sql: Sql, projectId: number, { rows, last }: FetchedPage): Promise<ExportPage> {
-  const traces = new Map<number, { trace: ExportedRow & Apart; spans: StoredSpanRow[]; scores: ScoreRow[] }>()
-  for (const row of rows) {
-    if (row.part === 'trace') traces.set(row.traceSeq, { trace: row, spans: [], scores: [] })
-    else if (row.part === 'span') traces.get(row.traceSeq)!.spans.push(row)
-    else traces.get(row.traceSeq)!.scores.push(row)
-  }
-  const found = [...traces.values()]
-  const apart = found.flatMap(({ trace }) => (trace.hasMessages ? [trace.id] : []))
-  const messages = apart.length === 0 ? [] : await readMessages(sql, projectId, apart)
-  const lines: string[] = []
-  for (const { trace, spans, scores } of found) {
-    const own = messages.filter(({ traceId }) => traceId === trace.id)
-    lines.push(renderExportLine(trace, await unpackSpans(spans), scores, own))
-  }
-  const count = (of: 'spans' | 'scores') => found.reduce((sum, each) => sum + each[of].length, 0)
-  return { lines, spans: count('spans'), scores: count('scores'), last }
 }

@@ -57,10 +57,15 @@ export async function readOccupation(sql: Sql, { projects, keys }: InstanceHead)
 
 const RESTORE_LOCK = 0x726573
 
-/** Whether this connection is the only one that restores. It stays so until it is closed. */
+/** Whether this connection is the only one that restores. It stays so until `unlockRestore`, or until it is closed. */
 export async function lockRestore(sql: Sql): Promise<boolean> {
   const [row] = await sql<[{ locked: boolean }]>`select pg_try_advisory_lock(${RESTORE_LOCK}) as locked`
   return row.locked
+}
+
+/** A connection that is lost has given the lock back already. */
+export async function unlockRestore(sql: Sql): Promise<void> {
+  await sql`select pg_advisory_unlock(${RESTORE_LOCK})`.catch(() => {})
 }
 
 /** Whether the database knows a KEY_DIGEST_SECRET. */

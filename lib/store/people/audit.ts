@@ -45,6 +45,7 @@ export type Action =
   | 'restore.end'
   | 'trace.delete'
   | 'trace.prune'
+  | 'trace.import'
   | 'score.delete'
 
 /** A step of a statement that writes the act down, if `source`, the rows that an earlier step changed, has any. */
@@ -99,7 +100,7 @@ export interface ActSelection {
   readonly since?: string | undefined
 }
 
-/** The newest acts, at most so many, in the order in which they were done. */
+/** The newest acts, at most so many, in the order in which they were done: those of a backup have higher numbers than before. */
 export async function readActs(sql: Sql, { projectId, since }: ActSelection, most: number): Promise<ActRow[]> {
   return sql<ActRow[]>`
     select * from (
@@ -111,6 +112,6 @@ export async function readActs(sql: Sql, { projectId, since }: ActSelection, mos
       where true
         ${projectId === undefined ? sql`` : sql`and a.project_id = ${projectId}`}
         ${since === undefined ? sql`` : sql`and a.at >= ${since}`}
-      order by a.id desc limit ${most}
-    ) newest order by id`
+      order by a.at desc, a.id desc limit ${most}
+    ) newest order by at, id`
 }

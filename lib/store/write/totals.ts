@@ -3,6 +3,7 @@
  * stored traces.
  */
 import type { Sql } from 'postgres'
+import { auditStep } from '../people/audit.ts'
 
 /**
  * Corrections are rare, so all of them count in one slot. It may become negative: only the sum of all slots has a
@@ -69,6 +70,7 @@ export async function checkTotals(sql: Sql, projectId: number, repair: boolean):
         from found f, counted c
         where ${repair} and (f.traces, f.spans, f.bytes) <> (c.traces, c.spans, c.bytes)
       ), repaired as (${addTotals(sql, projectId, sql`distance`)})
+      ${auditStep(sql, { by: null, action: 'project.recount', projectId }, sql`distance`)}
       select f.traces, f.spans, f.bytes, c.traces as "countedTraces", c.spans as "countedSpans", c.bytes as "countedBytes"
       from found f, counted c`
     const { traces, spans, bytes, countedTraces, countedSpans, countedBytes } = row

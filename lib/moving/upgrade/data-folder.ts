@@ -1,0 +1,66 @@
+/** What an upgrade finds in a data folder, and what it leaves there until somebody wants it gone. */
+import { existsSync } from 'node:fs'
+import { lstat, readdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { AdminError } from '../../admin/admin-error.ts'
+import { type Config, ConfigError } from '../../config.ts'
+import { findBinaries } from '../../database/embedded/binaries.ts'
+import { readFolderMajor, sortFolders } from '../../database/embedded/cluster-folders.ts'
+import { type Home, prepareHome } from '../../database/embedded/folders.ts'
+import { inspectPostmaster, removeAs } from '../../database/embedded/postmaster.ts'
+import { readDisk } from '../../health/free-disk.ts'
+import type { Logger } from '../../log.ts'
+import { type Plan, planUpgrade } from './plan.ts'
+import { programsFolder } from './programs.ts'
+
+/** The home of the new cluster until it is complete. */
+export const DRAFT = 'upgrading'
+
+/** What is in a data folder. */
+export interface Situation {
+  readonly home: Home
+  /** Undefined if the folder is of the PostgreSQL that this spoor has. */
+  readonly plan: Plan | undefined
+  readonly to: number
+  /** Folders of versions before the one in use. */
+  readonly earlier: readonly string[]
+}
+
+/** Looks at the folder; starts nothing, and changes nothing. */
+export async function lookAtFolder({ databaseUrl, dataDir }: Config, log: Logger): Promise<Situation> {
+  if (databaseUrl !== undefined) {
+    throw new AdminError('DATABASE_URL names a PostgreSQL of your own: upgrade it with its own tools (pg_upgrade)')
+  }
+  if (!existsSync(join(dataDir, 'postgres'))) throw new AdminError(`there is no database in ${dataDir}: set DATA_DIR`)
+  const home = await prepareHome(dataDir, log)
+  const { major: to } = await findBinaries(home.user, log)
+  const [bytes, disk] = [await sizeOf(home.pgData), await readDisk(home.folder)]
+  const free = disk?.freeBytes ?? Number.POSITIVE_INFINITY
+  const { earlier } = sortFolders(await readdir(home.folder))
+  const plan = planUpgrade({ from: readFolderMajor(home.pgData), to, bytes, free })
+  return { home, plan, to, earlier: earlier.map(name => join(home.folder, name)) }
+}
+
+/** The bytes of all files in a folder. */
+export async function sizeOf(folder: string): Promise<number> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch(() => [])
+  let bytes = 0
+  for (const entry of entries) {
+    if (!entry.isFile()) continue
+    // A file may go while PostgreSQL runs.
+    const stats = await lstat(join(entry.parentPath ?? entry.path, entry.name)).catch(() => undefined)
+    bytes += stats?.size ?? 0
+  }
+  return bytes
+}
+
+/** Removes the folders of earlier versions, and the programs that were fetched for them. */
+export async function dropEarlier({ dataDir }: Config, { home, earlier }: Situation): Promise<void> {
+  for (const pgData of earlier) {
+    if ((await inspectPostmaster(pgData)).state !== 'stopped')
+      throw new ConfigError(`a PostgreSQL still runs in ${pgData}`)
+  }
+  await removeAs(home.user, [...earlier, join(home.folder, DRAFT)])
+  const fetched = programsFolder(dataDir)
+  if (existsSync(fetched)) await rm(fetched, { recursive: true })
+}

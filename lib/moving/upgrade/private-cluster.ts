@@ -1,0 +1,99 @@
+/** A PostgreSQL that runs for an upgrade only: nobody else may come in, neither a server nor a command. */
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Sql } from 'postgres'
+import { AdminError } from '../../admin/admin-error.ts'
+import { connectorTo, connectTo, type SocketTarget, transportOf } from '../../database/connection.ts'
+import type { Database } from '../../database/database.ts'
+import { claimAlone } from '../../database/embedded/cluster-lock.ts'
+import { chooseSettings } from '../../database/embedded/cluster-settings.ts'
+import { type Home, prepareSocketFolder } from '../../database/embedded/folders.ts'
+import {
+  inspectPostmaster,
+  MAIN_DATABASE,
+  type Runner,
+  removeCopiedLock,
+  removeStaleFile,
+  SOCKET_PORT,
+  SUPERUSER,
+  startPostmaster,
+  stopPostmaster
+} from '../../database/embedded/postmaster.ts'
+import { ConnectionLimit } from '../../database/pooled/connection-limit.ts'
+
+const POLL_MS = 100
+/** More than the lanes of a restore have; nobody else is here. */
+const CONNECTIONS = 50
+
+export interface ClusterSecrets {
+  readonly password: string
+  readonly digestSecret: string
+}
+
+/** Runs `work` with the PostgreSQL of a home behind a shut door. One that still runs is stopped first, if nobody uses it. */
+export async function withPrivate<T>(
+  runner: Runner,
+  home: Home,
+  secrets: ClusterSecrets,
+  work: (database: Database) => Promise<T>
+): Promise<T> {
+  const { pgData, user } = home
+  const { password, digestSecret } = secrets
+  await stopLeftOver(home, password)
+  await removeStaleFile(pgData, user)
+  const socketDir = await prepareSocketFolder(home)
+  await removeCopiedLock(socketDir, pgData, user)
+  const settings = chooseSettings()
+  const child = await startPostmaster(runner, { dataDir: pgData, socketDir, settings, onLine: () => {} })
+  const target = targetIn(socketDir, password)
+  const door = connectTo(target, { applicationName: 'upgrade' })
+  const stop = async () => {
+    await door.end({ timeout: 1 })
+    await stopPostmaster(child.pid!, pgData)
+    child.stderr?.destroy()
+  }
+  try {
+    await requireAlone(door)
+    return await work({
+      connect: connectorTo(target),
+      limit: new ConnectionLimit(CONNECTIONS, () => {}),
+      location: `PostgreSQL in ${pgData}`,
+      transport: transportOf(target),
+      embedded: true,
+      digestSecret,
+      close: stop
+    })
+  } finally {
+    await stop()
+  }
+}
+
+/** Stops what a killed process has left running. Throws an AdminError if somebody uses it. */
+export async function stopLeftOver({ pgData }: Pick<Home, 'pgData'>, password: string): Promise<void> {
+  for (;;) {
+    const found = await inspectPostmaster(pgData)
+    if (found.state === 'stopped') return
+    // It starts, recovers or stops, and will be one or the other.
+    if (found.state === 'busy') await delay(POLL_MS)
+    else {
+      const door = connectTo(targetIn(found.socketDir, password), { applicationName: 'upgrade' })
+      try {
+        await requireAlone(door)
+      } finally {
+        await door.end({ timeout: 1 })
+      }
+      await stopPostmaster(found.pid, pgData)
+    }
+  }
+}
+
+async function requireAlone(door: Sql): Promise<void> {
+  if (!(await claimAlone(door))) throw new AdminError('another command uses the database: wait until it has ended')
+}
+
+const targetIn = (socketDir: string, password: string): SocketTarget => ({
+  socketDir,
+  port: SOCKET_PORT,
+  user: SUPERUSER,
+  password,
+  database: MAIN_DATABASE
+})

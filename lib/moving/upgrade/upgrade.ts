@@ -1,0 +1,140 @@
+/**
+ * The work of `spoor upgrade`: the embedded database goes to the PostgreSQL that this spoor has. The programs of the old
+ * version and the new one run side by side; a backup of the one is restored into the other, and read back, as between any
+ * two databases. The new folder gets its name by one rename, when it is complete. The old one stays as it was.
+ *
+ * Whatever ends it before the rename, nothing has happened: it is run again from the beginning, or an earlier spoor goes on
+ * with the old folder.
+ */
+import { rename } from 'node:fs/promises'
+import { join } from 'node:path'
+import { AdminError } from '../../admin/admin-error.ts'
+import type { Config } from '../../config.ts'
+import type { Database } from '../../database/database.ts'
+import { findBinaries } from '../../database/embedded/binaries.ts'
+import { folderOfMajor } from '../../database/embedded/cluster-folders.ts'
+import { holdFolder } from '../../database/embedded/data-dir-lock.ts'
+import { enterFolder } from '../../database/embedded/folder-users.ts'
+import { type Home, LIBRARIES } from '../../database/embedded/folders.ts'
+import { initializeCluster, makeFolderAs, removeAs } from '../../database/embedded/postmaster.ts'
+import { readOrCreateSecret } from '../../database/embedded/secrets.ts'
+import { migrate, readSchemaState } from '../../database/migrate.ts'
+import { Pool } from '../../database/pool.ts'
+import { WritePath } from '../../ingest/write-path.ts'
+import type { Logger } from '../../log.ts'
+import type { BackupCounts } from '../backup/format.ts'
+import { readBackup } from '../backup/read-backup.ts'
+import { restoreBackup } from '../backup/restore-backup.ts'
+import { syncFolder } from '../backup/whole-file.ts'
+import { backUp } from '../backup/write-backup.ts'
+import { DRAFT } from './data-folder.ts'
+import { type Plan, requireRoom } from './plan.ts'
+import { type ClusterSecrets, stopLeftOver, withPrivate } from './private-cluster.ts'
+import { obtainPrograms, type ProgramsWanted } from './programs.ts'
+
+export interface UpgradeOptions extends ProgramsWanted {
+  /** The heap of worker threads that read lines of a backup. */
+  readonly heapMiB: number
+  /** The user of the system who upgrades. */
+  readonly systemUser: string
+  readonly signal: AbortSignal
+  readonly onProgress: (traces: number, expected: number) => void
+}
+
+/** Upgrades, and returns what was moved. */
+export async function upgrade(
+  config: Config,
+  log: Logger,
+  { home, plan }: { readonly home: Home; readonly plan: Plan },
+  options: UpgradeOptions
+): Promise<BackupCounts> {
+  const { dataDir } = config
+  const { user } = home
+  const { signal, onStage } = options
+  requireRoom(plan)
+  const programs = await obtainPrograms(dataDir, plan.from, options)
+  const oldBinaries = await findBinaries(user, log, { package: programs })
+  const newBinaries = await findBinaries(user, log, { links: join(home.folder, LIBRARIES) })
+  const leave = await enterFolder(dataDir, log)
+  const release = await holdFolder(dataDir).catch(async error => {
+    await leave()
+    throw error
+  })
+  try {
+    const secrets = await readSecrets(config, log)
+    const draft = { folder: join(home.folder, DRAFT), pgData: join(home.folder, DRAFT, 'data'), user }
+    await stopLeftOver(draft, secrets.password)
+    await removeAs(user, [draft.folder])
+    try {
+      onStage(`starting PostgreSQL ${plan.from}`)
+      const counts = await withPrivate({ binaries: oldBinaries, user }, home, secrets, async old => {
+        await migrateOld(old, log)
+        onStage(`making a database of PostgreSQL ${plan.to}`)
+        await makeFolderAs(user, draft.folder)
+        await initializeCluster({ binaries: newBinaries, user }, draft.pgData, secrets.password)
+        return withPrivate({ binaries: newBinaries, user }, draft, secrets, async fresh => {
+          await migrate(fresh, log)
+          onStage('moving what was recorded')
+          return move(old, fresh, config, log, options)
+        })
+      })
+      if (signal.aborted) throw interrupted()
+      await rename(draft.pgData, join(home.folder, folderOfMajor(plan.to)))
+      await syncFolder(home.folder)
+      return counts
+    } finally {
+      await removeAs(user, [draft.folder])
+    }
+  } finally {
+    await release()
+    await leave()
+  }
+}
+
+const interrupted = () => new AdminError('interrupted: the database is as it was')
+
+async function readSecrets({ dataDir, keyDigestSecret }: Config, log: Logger): Promise<ClusterSecrets> {
+  const password = await readOrCreateSecret(join(dataDir, 'database-password'), log)
+  return {
+    password,
+    digestSecret: keyDigestSecret ?? (await readOrCreateSecret(join(dataDir, 'key-digest-secret'), log))
+  }
+}
+
+/** A backup is of the schema that this spoor has. Migrations only add, so an earlier spoor can go on with the old folder. */
+async function migrateOld(database: Database, log: Logger): Promise<void> {
+  const sql = database.connect({ applicationName: 'upgrade' })
+  try {
+    const { state } = await readSchemaState(sql)
+    if (state === 'newer') throw new AdminError('the schema is newer than this spoor: update spoor first')
+    if (state !== 'current') await migrate(database, log)
+  } finally {
+    await sql.end({ timeout: 1 })
+  }
+}
+
+async function move(
+  old: Database,
+  fresh: Database,
+  { workers }: Config,
+  log: Logger,
+  { heapMiB, systemUser, signal, onProgress }: UpgradeOptions
+): Promise<BackupCounts> {
+  const source = new Pool(onClose => old.connect({ applicationName: 'backup', onClose }), { size: 1 })
+  // One connection has the lock of the restore, and another one does the work.
+  const pool = new Pool(onClose => fresh.connect({ applicationName: 'restore', onClose }), { size: 2 })
+  const path = new WritePath(fresh, { workers, trialTraces: undefined, heapMiB }, log)
+  const target = { pool, path, digestSecret: fresh.digestSecret }
+  try {
+    const { latest } = await source.run(sql => readSchemaState(sql))
+    return await backUp(source, latest, async bytes => {
+      await restoreBackup(target, readBackup(bytes), { into: false, revokeKeys: false, systemUser, signal, onProgress })
+    })
+  } catch (error) {
+    throw signal.aborted ? interrupted() : error
+  } finally {
+    await path.close()
+    await pool.end(0)
+    await source.end(0)
+  }
+}

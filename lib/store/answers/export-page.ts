@@ -1,0 +1,170 @@
+/**
+ * Reads pages of whole traces for an export, and makes lines of them.
+ *
+ * Texts go from PostgreSQL to the line as bytes: each byte is read as one character (latin1), and written as one again. A
+ * line is put together from columns, and what is looked at on the way is ASCII: digits, and what JSON escapes. So the line
+ * has the same bytes as if its texts had been decoded from UTF-8 and encoded again, for less CPU
+ * (test/bench/RESULTS.md, "Backups").
+ */
+import type { Sql } from 'postgres'
+import { unpackSpans } from '../../rows/packed-texts.ts'
+import type { PlacedMessages } from '../../trace/span-messages.ts'
+import { readMessages } from '../messages.ts'
+import { type ExportedRow, renderExportLine } from './exported-trace.ts'
+import type { ScoreRow } from './score-json.ts'
+import { type Apart, DETAIL_COLUMNS, DETAIL_ORDER, HAS_MESSAGES, type StoredSpanRow } from './traces.ts'
+
+/** A trace of an export, behind which the next page begins. The order of an export is startedAt, then id. */
+export interface ExportPlace {
+  readonly startedAt: string
+  readonly id: string
+}
+
+/** Inclusive bounds of startedAt, canonical timestamps. */
+export interface ExportWindow {
+  readonly from?: string | undefined
+  readonly to?: string | undefined
+}
+
+export interface ExportPage {
+  /** One line for each trace, with the line break. */
+  readonly lines: Buffer
+  /** How many rows the lines were made of. */
+  readonly traces: number
+  readonly spans: number
+  readonly scores: number
+}
+
+/** Bounds of one page: the number of its traces, and the bytes of their documents. A single larger trace is a page. */
+const PAGE_TRACES = 250
+const PAGE_BYTES = 4 * 1024 * 1024
+
+const LOWEST_ID = '0'.repeat(32)
+
+/** A row as it came, and the column that tells what it is. */
+type RawRow = readonly (Buffer | null)[]
+type Part = 'trace' | 'span' | 'score'
+
+/** The rows of a page, which become lines by `renderExportPage`. */
+export interface FetchedPage {
+  readonly rows: readonly RawRow[]
+  readonly reader: RowReader
+  readonly last: ExportPlace
+}
+
+/**
+ * Reads the page of an export that begins behind `after`, or the first page. Each trace is shown as it is now, at the
+ * moment of reading. Undefined if there are no more traces.
+ */
+export async function fetchExportPage(
+  sql: Sql,
+  projectId: number,
+  { from = '-infinity', to = 'infinity' }: ExportWindow,
+  after?: ExportPlace
+): Promise<FetchedPage | undefined> {
+  const start =
+    after === undefined
+      ? sql`(started_at, id) >= (${from}, ${LOWEST_ID})`
+      : sql`(started_at, id) > (${after.startedAt}, ${after.id})`
+  const found = await sql`
+    with next as materialized (
+      select * from traces
+      where project_id = ${projectId} and ${start} and started_at <= ${to}
+      order by started_at, id
+      limit ${PAGE_TRACES}
+    ), page as materialized (
+      select * from (
+        select *, sum(estimated_bytes) over (order by started_at, id) - estimated_bytes as bytes_before from next
+      ) counted where bytes_before < ${PAGE_BYTES}
+    )
+    select coalesce(t.seq, s.trace_seq, c.trace_seq) as "traceSeq", t.key_id as "keyId", t.end_hash as "endHash", t.ranks,
+      ${sql.unsafe(HAS_MESSAGES)}, ${sql.unsafe(DETAIL_COLUMNS)}
+    from page t
+    full join (
+      select * from spans where project_id = ${projectId} and trace_seq = any (array(select seq from page))
+    ) s on false
+    full join (
+      select * from scores where project_id = ${projectId} and trace_seq = any (array(select seq from page))
+    ) c on false
+    order by t.started_at, t.id, ${sql.unsafe(DETAIL_ORDER)}`.raw()
+  const rows: readonly RawRow[] = found
+  const reader = new RowReader(found.columns)
+  const last = rows.findLast(row => reader.field(row, 'part') === ('trace' satisfies Part))
+  return last && { rows, reader, last: reader.row<ExportPlace>(last) }
+}
+
+/** Makes the lines of a page, one trace after the other, so that few texts are in memory beside those that came. */
+export async function renderExportPage(
+  sql: Sql,
+  projectId: number,
+  { rows, reader }: FetchedPage
+): Promise<ExportPage> {
+  const found = new Map<unknown, { trace: ExportedRow & Apart; spans: RawRow[]; scores: RawRow[] }>()
+  for (const row of rows) {
+    const part = reader.field(row, 'part') as Part
+    const seq = reader.field(row, 'traceSeq')
+    if (part === 'trace') found.set(seq, { trace: reader.row(row), spans: [], scores: [] })
+    else found.get(seq)![part === 'span' ? 'spans' : 'scores'].push(row)
+  }
+  const traces = [...found.values()]
+  const apart = traces.flatMap(({ trace }) => (trace.hasMessages ? [trace.id] : []))
+  const messages = apart.length === 0 ? [] : (await readMessages(sql, projectId, apart)).map(bytewise)
+  let lines = ''
+  for (const { trace, spans, scores } of traces) {
+    const own = messages.filter(({ traceId }) => traceId === trace.id)
+    const unpacked = await unpackSpans(
+      spans.map(span => reader.row<StoredSpanRow>(span)),
+      'latin1'
+    )
+    lines += `${renderExportLine(
+      trace,
+      unpacked,
+      scores.map(score => reader.row<ScoreRow>(score)),
+      own
+    )}\n`
+  }
+  const count = (of: 'spans' | 'scores') => traces.reduce((sum, each) => sum + each[of].length, 0)
+  return { lines: Buffer.from(lines, 'latin1'), traces: traces.length, spans: count('spans'), scores: count('scores') }
+}
+
+interface Column {
+  readonly name: string
+  readonly parser?: ((text: string) => unknown) | undefined
+}
+
+/** Reads rows as the driver would, but for texts, whose characters are bytes. */
+class RowReader {
+  readonly #columns: readonly Column[]
+
+  constructor(columns: readonly Column[]) {
+    this.#columns = columns
+  }
+
+  row<T>(row: RawRow): T {
+    const object: Record<string, unknown> = {}
+    for (let i = 0; i < this.#columns.length; i++) object[this.#columns[i]!.name] = this.#read(row, i)
+    return object as T
+  }
+
+  field(row: RawRow, name: string): unknown {
+    return this.#read(
+      row,
+      this.#columns.findIndex(column => column.name === name)
+    )
+  }
+
+  #read(row: RawRow, at: number): unknown {
+    const text = row[at]?.toString('latin1')
+    const parse = this.#columns[at]?.parser
+    if (text === undefined) return null
+    return parse === undefined ? text : parse(text)
+  }
+}
+
+const bytewise = ({ input, output, ...rest }: PlacedMessages): PlacedMessages => ({
+  ...rest,
+  input: asBytes(input),
+  output: asBytes(output)
+})
+
+const asBytes = (text: string | null): string | null => (text === null ? null : Buffer.from(text).toString('latin1'))

