@@ -104,7 +104,7 @@ export async function startService(
     sql,
     ingest,
     metrics,
-    cookie: new SessionCookie(config.baseUrl),
+    cookie: new SessionCookie(config.baseUrl, database.digestSecret),
     digestSecret: database.digestSecret,
     routes: routes.routes,
     route: route => routes.add(route as unknown as Route),
@@ -121,6 +121,7 @@ export async function startService(
   const drain = () => {
     readiness.noteStop()
     server.drain()
+    grpc?.drain()
   }
   const close = once(async () => {
     setup.stop()

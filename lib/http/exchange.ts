@@ -1,9 +1,11 @@
 /** One request on its way through the server: what its handler is given, and what its log line says. */
 import { randomBytes } from 'node:crypto'
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
+import type { BlockList } from 'node:net'
 import { maskSecrets } from '../access/keys.ts'
 import type { Principal } from '../access/principal.ts'
 import type { VisitedProject, Visitor } from '../people/visit.ts'
+import { clientAddress } from './client-address.ts'
 import type { RequestOf, Route } from './route.ts'
 
 const NO_BYTES = new Uint8Array()
@@ -44,17 +46,20 @@ export class Exchange implements RequestOf<Record<string, unknown>> {
   bytesIn = 0
   bytesOut = 0
   readonly #publicUrl: string | undefined
+  readonly #trusted: BlockList | undefined
   #abort: AbortController | undefined
 
   constructor(
     request: IncomingMessage,
     response: ServerResponse,
     publicUrl: string | undefined,
-    awaitsContinue: boolean
+    awaitsContinue: boolean,
+    trusted?: BlockList
   ) {
     this.request = request
     this.response = response
     this.#publicUrl = publicUrl
+    this.#trusted = trusted
     this.awaitsContinue = awaitsContinue
   }
 
@@ -68,6 +73,10 @@ export class Exchange implements RequestOf<Record<string, unknown>> {
 
   get peer(): string {
     return this.request.socket.remoteAddress ?? ''
+  }
+
+  get client(): string {
+    return clientAddress(this.peer, this.headers['x-forwarded-for'] as string | undefined, this.#trusted)
   }
 
   get baseUrl(): string {

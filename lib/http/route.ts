@@ -31,6 +31,8 @@ export interface RequestOf<Q> {
   readonly localPort: number
   /** The address at the other end of the connection: the client's, or that of a proxy. */
   readonly peer: string
+  /** The client's address, as far as trusted proxies say it (TRUST_PROXY). */
+  readonly client: string
   /** Scheme and authority under which this server was reached (BASE_URL, or the Host header), without a slash. */
   readonly baseUrl: string
   /** Aborts when the client goes away. */
@@ -38,12 +40,13 @@ export interface RequestOf<Q> {
 }
 
 /** What a request lacks that does not come from a person over HTTP, such as a call of a tool. No route for it asks. */
-export const NOBODY: Pick<RequestOf<unknown>, 'visitor' | 'project' | 'spanId' | 'params' | 'peer'> = {
+export const NOBODY: Pick<RequestOf<unknown>, 'visitor' | 'project' | 'spanId' | 'params' | 'peer' | 'client'> = {
   visitor: undefined as never,
   project: undefined as never,
   spanId: '',
   params: {},
-  peer: ''
+  peer: '',
+  client: ''
 }
 
 /** A body that is JSON text already. It is sent as it is. */

@@ -17,7 +17,6 @@ import { type AuthoriseOptions, authorise } from './authorise.ts'
 import { ClientGone, contentEncoding, contentLength, receiveBody } from './body/body.ts'
 import { BodyReservation } from './body/body-reservation.ts'
 import { LargeBodies, type LargeBody } from './body/large-bodies.ts'
-import { clientAddress } from './client-address.ts'
 import { Exchange } from './exchange.ts'
 import { hintAtOtlp } from './otlp/otlp-address.ts'
 import { readPathId } from './path-id.ts'
@@ -167,7 +166,7 @@ export class HttpServer {
   }
 
   #take(request: IncomingMessage, response: ServerResponse, awaitsContinue: boolean): void {
-    const exchange = new Exchange(request, response, this.#options.baseUrl, awaitsContinue)
+    const exchange = new Exchange(request, response, this.#options.baseUrl, awaitsContinue, this.#options.trusted)
     this.#pipelining.enter(exchange, () => {
       // While the request waited, something that is not HTTP may have followed it. Then it has been answered already.
       if (response.headersSent) this.#report(exchange)
@@ -323,7 +322,7 @@ export class HttpServer {
 
   #report(exchange: Exchange): void {
     const { log, metrics } = this.#options
-    const { requestId, request, response, path, route, startedAt, bytesIn, bytesOut, key, visitor, peer } = exchange
+    const { requestId, request, response, path, route, startedAt, bytesIn, bytesOut, key, visitor, client } = exchange
     const status = response.headersSent ? response.statusCode : CLIENT_GONE
     const ms = Math.round((performance.now() - startedAt) * 100) / 100
     const operation = route?.operation ?? route?.path
@@ -331,8 +330,6 @@ export class HttpServer {
     const { method } = request
     const whom = { keyId: key?.keyId, keyLabel: key?.label, user: visitor?.userId }
     const project = key?.projectId ?? exchange.project?.id
-    const forwarded = request.headers['x-forwarded-for'] as string | undefined
-    const client = clientAddress(peer, forwarded, this.#options.trusted)
     logRequest(log, {
       requestId,
       method,

@@ -8,17 +8,17 @@ import type { Subject } from '../store/people/passwords.ts'
 const MOST_FOR_ADDRESS = 5
 const MOST_FROM_NETWORK = 50
 
-/** Whose attempts are counted when somebody at `peer` tries a password of `email`. */
-export function subjectsOf(email: string, peer: string): { readonly person: Subject; readonly network: Subject } {
+/** Whose attempts are counted when somebody at `client` tries a password of `email`. */
+export function subjectsOf(email: string, client: string): { readonly person: Subject; readonly network: Subject } {
   return {
     person: { name: nameOf('person', email), most: MOST_FOR_ADDRESS },
-    network: { name: nameOf('network', networkOf(peer)), most: MOST_FROM_NETWORK }
+    network: { name: nameOf('network', networkOf(client)), most: MOST_FROM_NETWORK }
   }
 }
 
 /** The first 24 bits of an address of IPv4, and the first 48 of one of IPv6: what one customer has. */
-export function networkOf(peer: string): string {
-  const address = plainAddress(peer)
+export function networkOf(client: string): string {
+  const address = plainAddress(client)
   if (isIPv4(address)) return address.split('.').slice(0, 3).join('.')
   const [head = '', tail] = address.split('%')[0]!.toLowerCase().split('::')
   const groups = head === '' ? [] : head.split(':')

@@ -1,6 +1,6 @@
 /**
  * Builds the dashboard's page into build/dashboard: scripts and styles whose names hold their hashes, each with its
- * Brotli form beside it, `manifest.json`, which says the names, and the licences of what is built in.
+ * Brotli form beside it, `manifest.json`, which says the names, and the licence of what is built in.
  */
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
@@ -8,7 +8,6 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { brotliCompress, constants } from 'node:zlib'
 import { type BuildOptions, build, type Metafile } from 'esbuild'
-import { lexerAlone } from './lexer-alone.ts'
 
 const ROOT = fileURLToPath(new URL('.', import.meta.resolve('#package.json')))
 const APP = join(ROOT, 'plugins/dashboard/app')
@@ -16,7 +15,7 @@ const OUT = join(ROOT, 'build/dashboard')
 const COMPRESSED = /\.(?:js|css)$/
 
 /** Of what becomes part of the page. */
-const LICENCES = ['preact/LICENSE', 'marked/LICENSE']
+const LICENCES = ['preact/LICENSE']
 
 /** The two newest years of browsers. */
 const TARGET = ['chrome120', 'firefox121', 'safari17.4']
@@ -31,7 +30,7 @@ const SHARED: BuildOptions = {
   chunkNames: '[name].[hash]',
   metafile: true,
   legalComments: 'none',
-  banner: { js: '/* With preact and marked, whose licences are in licences.txt. */' },
+  banner: { js: '/* With preact, whose licence is in licences.txt. */' },
   logLevel: 'warning'
 }
 
@@ -55,7 +54,6 @@ const page = await build({
   ...SHARED,
   entryPoints: [{ in: join(APP, 'main.tsx'), out: 'app' }, join(APP, 'app.css')],
   splitting: true,
-  plugins: [lexerAlone],
   jsx: 'automatic',
   jsxImportSource: 'preact',
   // The page makes the worker by its address.

@@ -95,12 +95,12 @@ export default function session(app: App): void {
     access: 'visitor',
     takesBody: true,
     maxBodyBytes: SMALL_BODY_BYTES,
-    async handler({ visitor, payload, peer }) {
+    async handler({ visitor, payload, client }) {
       const { current, password } = readPasswords(payload)
       const { userId, email, session: keep } = visitor
       const fault = password === null ? undefined : faultOfPassword(password)
       if (fault !== undefined) refuseField('password', fault)
-      await proveCurrent(email, current, peer)
+      await proveCurrent(email, current, client)
       const stored = password === null ? null : await hashPassword(password)
       if (!(await sql.write(each => setPassword(each, userId, stored, { by: userId, keep })))) {
         throw new Refusal('sign_in_required', 'The session has just ended; sign in again.')
@@ -110,11 +110,11 @@ export default function session(app: App): void {
   })
 
   /** Whoever finds a browser that is signed in must not be able to lock its owner out. */
-  async function proveCurrent(email: string, current: string | undefined, peer: string): Promise<void> {
+  async function proveCurrent(email: string, current: string | undefined, client: string): Promise<void> {
     const stored = (await sql.read(each => readPassword(each, email)))?.password ?? null
     if (stored === null) return
     if (current === undefined) refuseField('current', 'is required, because there is a password')
-    const waitS = await sql.write(each => countAttempt(each, Object.values(subjectsOf(email, peer))))
+    const waitS = await sql.write(each => countAttempt(each, Object.values(subjectsOf(email, client))))
     if (waitS !== undefined) {
       const wait = { 'Retry-After': String(waitS) }
       throw new Refusal('too_many_attempts', 'Too many passwords were tried; try again later.', wait)

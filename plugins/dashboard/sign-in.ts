@@ -60,7 +60,7 @@ export default function signIn(app: App): void {
     async handler(request) {
       const { email: given, password } = readCredentials(request.payload)
       const email = storable(foldEmail(given))
-      const { person, network } = subjectsOf(email, request.peer)
+      const { person, network } = subjectsOf(email, request.client)
       const waitS = await sql.write(each => countAttempt(each, [person, network]))
       if (waitS !== undefined) throw tooMany(waitS)
       const known = await sql.read(each => readPassword(each, email))

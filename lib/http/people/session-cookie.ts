@@ -1,20 +1,25 @@
 /**
  * The cookie that holds the token of a session. Its path is that of the dashboard, so it never reaches the API, and a
- * session opens nothing there.
+ * session opens nothing there. Browsers send cookies to every port of a host, so its name is that of this deployment alone.
  */
+import { createHmac } from 'node:crypto'
 
 /** As long as a session lives that is not used. */
 const MAX_AGE_S = 30 * 24 * 3600
 
 export class SessionCookie {
-  readonly #name: string
+  readonly name: string
   readonly #attributes: string
 
-  /** `baseUrl` is BASE_URL; undefined if it is not set, which is for plain http. */
-  constructor(baseUrl: string | undefined) {
+  /**
+   * `baseUrl` is BASE_URL; undefined if it is not set, which is for plain http. `digestSecret` is KEY_DIGEST_SECRET, of
+   * which each deployment has another; nobody signs in where it is not set.
+   */
+  constructor(baseUrl: string | undefined, digestSecret = '') {
     const url = baseUrl === undefined ? undefined : new URL(baseUrl)
     const isSecure = url?.protocol === 'https:'
-    this.#name = isSecure ? '__Secure-spoor_session' : 'spoor_session'
+    const own = createHmac('sha256', digestSecret).update('session cookie').digest('hex').slice(0, 8)
+    this.name = `${isSecure ? '__Secure-' : ''}spoor_session_${own}`
     const path = `${url?.pathname.replace(/\/+$/, '') ?? ''}/app`
     this.#attributes = `Path=${path}; HttpOnly; SameSite=Lax${isSecure ? '; Secure' : ''}`
   }
@@ -23,18 +28,18 @@ export class SessionCookie {
   read(header: string | undefined): string | undefined {
     for (const pair of (header ?? '').split(';')) {
       const end = pair.indexOf('=')
-      if (end !== -1 && pair.slice(0, end).trim() === this.#name) return pair.slice(end + 1).trim()
+      if (end !== -1 && pair.slice(0, end).trim() === this.name) return pair.slice(end + 1).trim()
     }
     return undefined
   }
 
   /** The Set-Cookie header that keeps a token. */
   keep(token: string): string {
-    return `${this.#name}=${token}; Max-Age=${MAX_AGE_S}; ${this.#attributes}`
+    return `${this.name}=${token}; Max-Age=${MAX_AGE_S}; ${this.#attributes}`
   }
 
   /** The Set-Cookie header that forgets it. */
   forget(): string {
-    return `${this.#name}=; Max-Age=0; ${this.#attributes}`
+    return `${this.name}=; Max-Age=0; ${this.#attributes}`
   }
 }

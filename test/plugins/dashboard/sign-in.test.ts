@@ -1,8 +1,7 @@
 /** The ways in to the dashboard, and out of it. */
 import t from 'tap'
-import { changePassword } from '../../../lib/admin/people.ts'
-import { addPerson, asking, cookieOf, linkFor, signedIn } from '../../fixtures/service/people.ts'
-import { testService } from '../../fixtures/service/service.ts'
+import { addPerson, asking, cookieOf, givePassword, linkFor, signedIn } from '../../fixtures/service/people.ts'
+import { type TestService, testService } from '../../fixtures/service/service.ts'
 
 const PASSWORD = 'correct horse battery'
 
@@ -15,7 +14,7 @@ t.test('a link signs in, once', async t => {
   t.match(answer, { status: 204, text: '' })
   t.match(
     answer.headers['set-cookie'],
-    /^spoor_session=[\w-]{43}; Max-Age=2592000; Path=\/app; HttpOnly; SameSite=Lax$/
+    /^spoor_session_[0-9a-f]{8}=[\w-]{43}; Max-Age=2592000; Path=\/app; HttpOnly; SameSite=Lax$/
   )
   const cookie = cookieOf(answer)
   const ask = asking(service, cookie)
@@ -61,7 +60,7 @@ t.test('signing in again ends the session of the same browser; signing out ends 
   t.equal((await ask('GET', 'sessions')).body.sessions.length, 1)
   const out = await ask('DELETE', 'session')
   t.match(out, { status: 204 })
-  t.match(out.headers['set-cookie'], /^spoor_session=; Max-Age=0; Path=\/app/)
+  t.match(out.headers['set-cookie'], /^spoor_session_[0-9a-f]{8}=; Max-Age=0; Path=\/app/)
   t.match(await ask('GET', 'sessions'), { status: 401, body: { error: { code: 'sign_in_required' } } })
   t.equal((await first.ask('GET', 'sessions')).status, 401)
   t.equal((await ask('DELETE', 'session')).status, 204, 'whoever is signed out may sign out')
@@ -115,12 +114,12 @@ t.test('a password signs in; each wrong one is answered alike, and after five no
   const service = await testService(t)
   await addPerson(service, 'ada@example.com', 'member')
   await addPerson(service, 'bob@example.com', 'member')
-  await service.database.pool.run(sql => changePassword(sql, 'ada@example.com', PASSWORD))
+  await givePassword(service, 'ada@example.com', PASSWORD)
   const stranger = asking(service)
   const attempt = (email: string, password: string) =>
     stranger('POST', 'sign-in/password', { body: { email, password } })
   const right = await attempt(' ADA@example.com', PASSWORD)
-  t.match(right, { status: 204, headers: { 'set-cookie': /^spoor_session=/ } })
+  t.match(right, { status: 204, headers: { 'set-cookie': /^spoor_session_/ } })
   const me = (await asking(service, cookieOf(right))('GET', 'session')).body
   t.match(me, { user: { email: 'ada@example.com', hasPassword: true }, signIn: { password: true } })
 
@@ -151,13 +150,34 @@ t.test('from one network 50 passwords are tried, of however many addresses', asy
   const attempt = (email: string) =>
     asking(service)('POST', 'sign-in/password', { body: { email, password: 'whatever it may be' } })
   await addPerson(service, 'ada@example.com', 'member')
-  await service.database.pool.run(sql => changePassword(sql, 'ada@example.com', PASSWORD))
+  await givePassword(service, 'ada@example.com', PASSWORD)
   const right = { body: { email: 'ada@example.com', password: PASSWORD } }
   for (let i = 0; i < 2; i++) {
     t.equal((await asking(service)('POST', 'sign-in/password', right)).status, 204, 'right ones do not count')
   }
   t.equal((await attempt('a@example.com')).status, 401)
   t.equal((await attempt('b@example.com')).status, 429)
+})
+
+t.test('behind a trusted proxy the network of the client counts, and else that of whoever connects', async t => {
+  const trusting = await testService(t, { config: { trustProxy: ['127.0.0.1/32'] } })
+  const { database } = trusting
+  const full = (network: string) =>
+    database.pool.run(
+      sql => sql`
+      insert into sign_in_attempts
+      values (encode(sha256(convert_to(${`network ${network}`}, 'UTF8')), 'hex'), 50, now() + interval '1 minute')`
+    )
+  const attempt = async (service: TestService, forwarded: string) => {
+    const body = { email: `${Math.random()}@example.com`, password: 'whatever it may be' }
+    return (await asking(service)('POST', 'sign-in/password', { body, headers: { 'x-forwarded-for': forwarded } }))
+      .status
+  }
+  await full('192.0.2')
+  t.equal(await attempt(trusting, '192.0.2.9'), 429)
+  t.equal(await attempt(trusting, '192.0.2.9, 198.51.100.7'), 401, 'what the client itself sent is not believed')
+  const plain = await testService(t, { database })
+  t.equal(await attempt(plain, '192.0.2.9'), 401, 'nobody is trusted here')
 })
 
 t.test('people set, change and remove their password, which ends their other sessions', async t => {

@@ -1,16 +1,22 @@
 /** The page's shell and files, and what keeps other pages away. */
 import t, { type Test } from 'tap'
 import { readConfig } from '../../../lib/config.ts'
+import { SessionCookie } from '../../../lib/http/people/session-cookie.ts'
 import { testDatabase } from '../../fixtures/database/database.ts'
 import { testRelay } from '../../fixtures/database/relay.ts'
 import { asking, cookieOf, FROM_PAGE, linkFor, signedIn } from '../../fixtures/service/people.ts'
 import { parseRaw, sendRaw } from '../../fixtures/service/raw.ts'
 import { testService } from '../../fixtures/service/service.ts'
 
+/** For the tests that change nothing which others see. */
+const plain = await testService(t)
+const owner = await signedIn(plain, 'owner@example.com', 'owner')
+const viewer = await signedIn(plain, 'viewer@example.com', 'viewer')
+
 const refused = { status: 403, body: { error: { code: 'forbidden' } } }
 
 t.test('browsers are led from / to the dashboard, everyone else finds nothing there', async t => {
-  const { call } = await testService(t)
+  const { call } = plain
   const accept = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8'
   t.match(await call('GET', '/', { headers: { accept } }), { status: 302, headers: { location: '/app' } })
   for (const headers of [{}, { accept: '*/*' }, { accept: 'application/json' }]) {
@@ -20,11 +26,9 @@ t.test('browsers are led from / to the dashboard, everyone else finds nothing th
 })
 
 t.test('every address under /app is the same page, without data and with all headers', async t => {
-  const service = await testService(t)
-  const { ask } = await signedIn(service, 'ada@example.com', 'owner')
   const texts = new Set<string>()
   for (const path of ['/app', '/app/', '/app/p/default/traces', '/app/sign-in', '/app/nowhere']) {
-    for (const each of [ask, asking(service)]) {
+    for (const each of [owner.ask, asking(plain)]) {
       const { status, headers, text } = await each('GET', path)
       t.match({ status, type: headers['content-type'] }, { status: 200, type: 'text/html; charset=utf-8' }, path)
       texts.add(text)
@@ -34,8 +38,7 @@ t.test('every address under /app is the same page, without data and with all hea
 })
 
 t.test('the headers are on every answer, errors included', async t => {
-  const service = await testService(t)
-  const { ask } = await signedIn(service, 'ada@example.com', 'viewer')
+  const { ask } = viewer
   const answers = [
     await ask('GET', '/app'),
     await ask('GET', '/app/assets/nothing.js'),
@@ -44,7 +47,7 @@ t.test('the headers are on every answer, errors included', async t => {
     await ask('GET', 'p/nowhere/traces'),
     await ask('POST', '/app'),
     await ask('DELETE', 'p/default/traces/0'),
-    await asking(service)('GET', 'sessions'),
+    await asking(plain)('GET', 'sessions'),
     await ask('POST', 'sign-in/link', { headers: { 'sec-fetch-site': 'cross-site' } })
   ]
   t.same(
@@ -74,11 +77,10 @@ t.test('DASHBOARD=off serves none of it', async t => {
 })
 
 t.test('a request that changes something comes from a page of the dashboard, as JSON', async t => {
-  const service = await testService(t)
-  const { cookie } = await signedIn(service, 'ada@example.com', 'owner')
-  const { host } = new URL(service.url)
+  const { cookie } = owner
+  const { host } = new URL(plain.url)
   const rename = (headers: Record<string, string>) =>
-    service.call('PATCH', '/app/api/p/default', { key: null, body: { name: 'New' }, headers: { cookie, ...headers } })
+    plain.call('PATCH', '/app/api/p/default', { key: null, body: { name: 'New' }, headers: { cookie, ...headers } })
   const json = { 'content-type': 'application/json' }
   for (const site of ['cross-site', 'same-site', 'none'])
     t.match(await rename({ ...json, 'sec-fetch-site': site }), refused)
@@ -106,8 +108,7 @@ t.test('a request that changes something comes from a page of the dashboard, as 
 })
 
 t.test('data is read by pages of the dashboard, by hand, and by what is no browser', async t => {
-  const service = await testService(t)
-  const { ask } = await signedIn(service, 'ada@example.com', 'viewer')
+  const { ask } = viewer
   for (const [site, status] of [
     ['same-origin', 200],
     ['none', 200],
@@ -140,7 +141,7 @@ t.test('while the database is away nobody is known, and where it is not configur
 })
 
 t.test('no request under /app is for another host', async t => {
-  const { port } = await testService(t)
+  const { port } = plain
   const status = async (host: string) =>
     parseRaw(await sendRaw(port, `GET /app/api/session HTTP/1.1\r\n${host}Connection: close\r\n\r\n`)).status
   for (const host of [
@@ -188,7 +189,7 @@ t.test('under a path behind a proxy, over https', async t => {
   const set = String(answer.headers['set-cookie'])
   t.match(
     set,
-    /^__Secure-spoor_session=[\w-]{43}; Max-Age=2592000; Path=\/tools\/spoor\/app; HttpOnly; SameSite=Lax; Secure$/
+    /^__Secure-spoor_session_[0-9a-f]{8}=[\w-]{43}; Max-Age=2592000; Path=\/tools\/spoor\/app; HttpOnly; SameSite=Lax; Secure$/
   )
   t.match((await asProxy('GET', '/app/api/session', { cookie: cookieOf(answer) })).body, {
     user: { email: 'ada@example.com' }
@@ -197,15 +198,23 @@ t.test('under a path behind a proxy, over https', async t => {
   t.match((await asProxy('GET', '/app/api/session', { cookie: plain })).body, { user: null })
 })
 
+t.test('two servers of one host keep their sessions apart', async t => {
+  const cookies = ['one', 'other'].map(secret => new SessionCookie(undefined, secret)) as [SessionCookie, SessionCookie]
+  const both = cookies.map((cookie, i) => cookie.keep(`token${i}`).split(';')[0]).join('; ')
+  t.same(
+    cookies.map(cookie => cookie.read(both)),
+    ['token0', 'token1']
+  )
+})
+
 t.test('a session opens nothing of the API, and a key nothing of the dashboard', async t => {
-  const service = await testService(t)
-  const { cookie } = await signedIn(service, 'ada@example.com', 'owner')
+  const { cookie } = owner
   const token = cookie.split('=')[1]!
-  t.equal((await service.call('GET', '/api/v1/traces', { key: null, headers: { cookie } })).status, 401)
-  t.equal((await service.call('GET', '/api/v1/traces', { key: token })).status, 401)
-  t.equal((await service.call('GET', '/app/api/p/default/traces', { headers: FROM_PAGE })).status, 401)
-  const cookies = { ...FROM_PAGE, cookie: `spoor_session=${service.key}` }
-  t.equal((await service.call('GET', '/app/api/p/default/traces', { headers: cookies })).status, 401)
+  t.equal((await plain.call('GET', '/api/v1/traces', { key: null, headers: { cookie } })).status, 401)
+  t.equal((await plain.call('GET', '/api/v1/traces', { key: token })).status, 401)
+  t.equal((await plain.call('GET', '/app/api/p/default/traces', { headers: FROM_PAGE })).status, 401)
+  const cookies = { ...FROM_PAGE, cookie: `${cookie.split('=')[0]}=${plain.key}` }
+  t.equal((await plain.call('GET', '/app/api/p/default/traces', { headers: cookies })).status, 401)
 })
 
 t.test('whom a trusted proxy vouches for is signed in, and nobody else is believed', async t => {

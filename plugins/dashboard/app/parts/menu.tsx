@@ -1,6 +1,6 @@
 /** A button with a menu below it, by the pattern of ARIA: arrows move, Escape and Tab close. */
 import type { ComponentChildren } from 'preact'
-import { useEffect, useId, useRef, useState } from 'preact/hooks'
+import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
 
 export interface MenuItem {
   readonly label: ComponentChildren
@@ -38,7 +38,8 @@ export function Menu({ label, name, items, class: kind = '', end = false }: Menu
     const all = entries()
     all[(index + all.length) % all.length]?.focus()
   }
-  useEffect(() => {
+  // At once: an Escape that comes before would leave the page.
+  useLayoutEffect(() => {
     if (!open) return
     focusOn(
       Math.max(

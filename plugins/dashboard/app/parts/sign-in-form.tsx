@@ -4,6 +4,7 @@ import { signInWanted } from '../state/api.ts'
 import { loadSession, session, signInWith } from '../state/session.ts'
 import { useStore } from '../state/store.ts'
 import { Form } from './dialog.tsx'
+import { Field } from './field.tsx'
 
 export function SignInForm({ after }: { after?: () => void }) {
   const ways = useStore(session)?.signIn ?? {}
@@ -20,26 +21,15 @@ export function SignInForm({ after }: { after?: () => void }) {
             after?.()
           }}
         >
-          <label class="field">
-            <span>E-mail address</span>
-            <input
-              type="email"
-              required
-              autocomplete="username"
-              value={email}
-              onInput={event => setEmail(event.currentTarget.value)}
-            />
-          </label>
-          <label class="field">
-            <span>Password</span>
-            <input
-              type="password"
-              required
-              autocomplete="current-password"
-              value={password}
-              onInput={event => setPassword(event.currentTarget.value)}
-            />
-          </label>
+          <Field label="E-mail address" type="email" required autocomplete="username" value={email} set={setEmail} />
+          <Field
+            label="Password"
+            type="password"
+            required
+            autocomplete="current-password"
+            value={password}
+            set={setPassword}
+          />
         </Form>
       )}
       {ways.password && <p class="or">or</p>}
@@ -51,19 +41,20 @@ export function SignInForm({ after }: { after?: () => void }) {
           after?.()
         }}
       >
-        <label class="field">
-          <span>Sign-in link</span>
-          <input
-            required
-            autocomplete="off"
-            spellcheck={false}
-            value={link}
-            onInput={event => setLink(event.currentTarget.value)}
-          />
-          <small>
-            Whoever runs this server makes one with <code>spoor user link</code> and your e-mail address. It works once.
-          </small>
-        </label>
+        <Field
+          label="Sign-in link"
+          required
+          autocomplete="off"
+          spellcheck={false}
+          value={link}
+          set={setLink}
+          note={
+            <>
+              Whoever runs this server makes one with <code>spoor user link</code> and your e-mail address. It works
+              once.
+            </>
+          }
+        />
       </Form>
       <p class="soft">
         Signed in in another tab?{' '}

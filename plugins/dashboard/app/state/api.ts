@@ -107,7 +107,8 @@ function readError(response: Response, text: string): ApiError {
   }
 }
 
-function isAway(error: unknown): boolean {
+/** Whether no answer of the server came: it may have done what was asked, or not. */
+export function isAway(error: unknown): boolean {
   return error instanceof ApiError && [0, 502, 503, 504].includes(error.status)
 }
 

@@ -4,7 +4,7 @@ import type { Hits } from '../lib/search.ts'
 declare const SEARCH_WORKER: string
 
 /** For looking through all texts, once they are there. */
-const LIMIT_MS = 5000
+const LIMIT_MS = 2000
 
 export type Question =
   /** Where the texts are, and the names of the spans. The worker fetches them: the page has no time for so much. */

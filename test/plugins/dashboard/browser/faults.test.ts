@@ -12,11 +12,16 @@ t.test('in a browser', async t => {
     t.comment("Debian's package chromium is not installed: no page was opened in a browser.")
     return
   }
+  // Under a path, as behind many proxies, all of it has to go well.
+  const between = await putInBetween(t, '/tools/spoor')
+  const service = await testService(t, { config: { baseUrl: between.address } })
+  between.leadTo(service.url)
+  const page = await visit(t, service, 'owner', between.address)
+  const pages = `${between.address}/app/p/default`
 
   t.test('a hostile trace runs nothing, leads nowhere and fetches nothing', async t => {
-    const service = await testService(t)
     const { id, spans } = await recordHostile(service)
-    const page = await visit(t, service)
+    await page.open(`${pages}/traces`)
     await page.untilText('[U+202E]evil', '.traces')
     const bad = `[...document.querySelectorAll('a, img, audio, script, iframe, object, svg, form')].filter(each =>
       (each.tagName === 'A' && !/^(https?|mailto):/.test(each.href)) ||
@@ -31,15 +36,16 @@ t.test('in a browser', async t => {
       '?span=trace&tab=attributes',
       `?span=${spans[1]}`
     ]) {
-      await page.open(`${service.url}/app/p/default/traces/${id}${search}`)
+      await page.open(`${pages}/traces/${id}${search}`)
       await page.until(
         "document.querySelectorAll('.row').length >= 2 && document.getElementById('tab-panel')?.innerText.trim().length > 0 && !document.querySelector('.waiting')"
       )
       t.same(await page.evaluate(bad), [], search)
       t.notMatch(await page.evaluate('document.title'), /^(?:broken|1)$/, search)
     }
-    await page.open(`${service.url}/app/p/default/traces/${id}`)
+    await page.open(`${pages}/traces/${id}`)
     await page.untilText('U+202E', '.hidden-character')
+    await page.evaluate("document.getElementById('tab-panel').scrollTop = 1e6")
     await page.untilText('image/svg+xml', '.chip')
     await page.untilText('<script>document.title="broken"</script>', '.message')
     // Values that are hostile lead to lists of just these values.
@@ -47,14 +53,13 @@ t.test('in a browser', async t => {
     await page.until("new URLSearchParams(location.search).get('session') === 'a/b?c#d&e=f'")
     await page.untilText('[U+202E]evil', '.traces')
     t.same(page.errors, [])
-    t.same(elsewhere(page, service.url), [])
+    t.same(elsewhere(page, between.address), [])
   })
 
   t.test('two hundred spans and 750 KiB are shown a part at a time', async t => {
-    const service = await testService(t)
+    page.errors.length = 0
     const [deep, large] = [await recordDeep(service), await recordLarge(service)]
-    const page = await visit(t, service)
-    await page.open(`${service.url}/app/p/default/traces/${deep.id}`)
+    await page.open(`${pages}/traces/${deep.id}`)
     await page.untilText('level 3', '.row')
     t.ok(
       ((await page.evaluate("document.querySelectorAll('.row').length")) as number) < 60,
@@ -69,28 +74,45 @@ t.test('in a browser', async t => {
     await page.press(']')
     await page.until("document.querySelectorAll('.row').length > 10")
 
-    await page.open(`${service.url}/app/p/default/traces/${large.id}?span=${large.spans[1]}`)
+    await page.open(`${pages}/traces/${large.id}?span=${large.spans[1]}`)
     await page.untilText('0: A paragraph', '.message')
     const count = "document.querySelectorAll('.message').length"
     t.ok(((await page.evaluate(count)) as number) <= 41, 'a part of the messages at first')
+    const reached = "document.querySelectorAll('.messages > .far').length"
     await page.until(
-      `(() => { const panel = document.getElementById('tab-panel'); panel.scrollTop = panel.scrollHeight; return ${count} > 60 })()`
+      `(() => { const panel = document.getElementById('tab-panel'); panel.scrollTop = panel.scrollHeight; return ${reached} > 60 })()`
     )
+    t.ok(((await page.evaluate(count)) as number) < 40, 'those that were scrolled past are not in the page any more')
     await page.click('[role=tab]', 'JSON')
     await page.until("document.querySelectorAll('.json-item').length > 1")
     t.ok(((await page.evaluate("document.querySelectorAll('*').length")) as number) < 3000)
     t.same(page.errors, [])
   })
 
+  t.test('under a path behind a proxy all is found', async t => {
+    page.errors.length = 0
+    const { id } = await recordAgent(service, { name: 'behind a proxy' })
+    await page.open(`${pages}/traces`)
+    await page.click('.traces a.open', 'behind a proxy')
+    await page.untilText('agent run', '.row')
+    t.equal(await page.evaluate('location.pathname'), `/tools/spoor/app/p/default/traces/${id}`)
+    await page.press('f')
+    await page.type('transit')
+    await page.untilText('matches in', '.said')
+    await page.open(`${between.address}/app/t/${id}`)
+    await page.untilText('agent run', '.row')
+    await page.click('nav a', 'Settings')
+    await page.untilText('Create a key')
+    t.same(page.errors, [])
+    t.same(elsewhere(page, between.address), [])
+  })
+
   t.test('a server that is away is told of, what is seen stays, and it goes on by itself', async t => {
-    const between = await putInBetween(t)
-    const service = await testService(t, { config: { baseUrl: between.address } })
-    between.leadTo(service.url)
-    const { id } = await recordAgent(service)
-    const page = await visit(t, service, 'owner', between.address)
-    await page.untilText('support-agent', '.traces')
+    const { id } = await recordAgent(service, { name: 'while away' })
+    await page.open(`${pages}/traces`)
+    await page.untilText('while away', '.traces')
     between.setAway(true)
-    await page.click('.traces a.open', 'support-agent')
+    await page.click('.traces a.open', 'while away')
     await page.untilText('The server does not answer', '.connection')
     between.setAway(false)
     await page.untilText('agent run', '.row')
@@ -110,45 +132,34 @@ t.test('in a browser', async t => {
     await page.until("!document.querySelector('dialog[open]')")
     const { scores } = (await service.call('GET', `/api/v1/traces/${id}`)).body
     t.equal(scores.length, 1, 'what was typed was still there')
+
+    await page.open(`${pages}/settings/keys`)
+    await page.click('button', 'Create a key')
+    await page.until("!!document.querySelector('dialog[open]')")
+    between.setAway(true)
+    await page.click('dialog button[type=submit]', 'Create')
+    await page.untilText('The key may have been made all the same', 'dialog [role=alert]')
+    between.setAway(false)
+    await page.press('Escape')
+    await page.until("!document.querySelector('dialog[open]')")
   })
 
   t.test('a session that ends in the middle is asked for, and what was wanted comes', async t => {
-    const service = await testService(t)
-    await recordAgent(service)
-    const page = await visit(t, service)
-    await page.untilText('support-agent', '.traces')
+    await recordAgent(service, { name: 'signed out' })
+    await page.open(`${pages}/traces`)
+    await page.untilText('signed out', '.traces')
     const { email } = (await page.evaluate(
       "fetch('api/session').then(answer => answer.json()).then(({ user }) => user)"
     )) as { email: string }
     await page.evaluate(
       "fetch('api/session', { method: 'DELETE', headers: { 'content-type': 'application/json' } }).then(() => 0)"
     )
-    await page.click('.traces a.open', 'support-agent')
+    await page.click('.traces a.open', 'signed out')
     await page.untilText('You are signed out', 'dialog[open]')
     await page.evaluate("document.querySelector('dialog input').focus()")
-    await page.type(`${service.url}/app/sign-in#${await linkFor(service, email)}`)
+    await page.type(`${between.address}/app/sign-in#${await linkFor(service, email)}`)
     await page.press('Enter')
     await page.untilText('agent run', '.row')
     t.equal(await page.evaluate("document.querySelector('dialog')"), null)
-  })
-
-  t.test('under a path behind a proxy all is found', async t => {
-    const between = await putInBetween(t, '/tools/spoor')
-    const service = await testService(t, { config: { baseUrl: between.address } })
-    between.leadTo(service.url)
-    const { id } = await recordAgent(service)
-    const page = await visit(t, service, 'owner', between.address)
-    await page.click('.traces a.open', 'support-agent')
-    await page.untilText('agent run', '.row')
-    t.equal(await page.evaluate('location.pathname'), `/tools/spoor/app/p/default/traces/${id}`)
-    await page.press('f')
-    await page.type('transit')
-    await page.untilText('matches in', '.said')
-    await page.open(`${between.address}/app/t/${id}`)
-    await page.untilText('agent run', '.row')
-    await page.click('nav a', 'Settings')
-    await page.untilText('Create a key')
-    t.same(page.errors, [])
-    t.same(elsewhere(page, between.address), [])
   })
 })

@@ -146,6 +146,21 @@ t.test('in a browser', async t => {
     await page.until(`${titles}.endsWith('Spans,Session,Scores')`)
   })
 
+  t.test('the view of a trace and the form of texts stay as they were chosen', async () => {
+    const { id, spans } = await recordAgent(service)
+    const address = `${url}/app/p/default/traces/${id}?span=${spans[1]}`
+    await page.open(address)
+    await page.untilText('You are careful.', '.message')
+    await page.click('.tabs button', 'Text')
+    await page.untilText('You are **careful**.', '.message')
+    await page.click('.pane-bar button', 'Log')
+    await page.until("!!document.querySelector('.rows.log')")
+    await page.open(address)
+    await page.untilText('You are **careful**.', '.message')
+    await page.until("!!document.querySelector('.rows.log')")
+    await page.click('.pane-bar button', 'Tree')
+  })
+
   t.test('times are those of the zone that the visitor is in, or UTC', async () => {
     const { id } = await recordAgent(service, { name: 'timed' })
     for (const [timezoneId, shown] of [

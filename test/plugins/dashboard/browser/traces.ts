@@ -169,10 +169,10 @@ export function recordDeep(service: TestService): Promise<Recorded> {
   return record(service, { name: 'deep', status: 'ok', startedAt: at(0), endedAt: at(20_000), spans })
 }
 
-/** Two hundred spans, of which one has a conversation of nearly 750 KiB. */
-export function recordLarge(service: TestService): Promise<Recorded> {
+/** Two hundred spans, of which one has a conversation: with so many messages, of nearly 750 KiB. */
+export function recordLarge(service: TestService, messageCount = 219): Promise<Recorded> {
   const paragraph = 'A paragraph with **bold**, `code` and a [link](https://example.com).\n\n'
-  const messages = Array.from({ length: 219 }, (_, i) => ({
+  const messages = Array.from({ length: messageCount }, (_, i) => ({
     role: i % 2 === 0 ? 'user' : 'assistant',
     content: `${i}: ${paragraph.repeat(46)}`
   }))
@@ -201,6 +201,23 @@ export function recordLarge(service: TestService): Promise<Recorded> {
     ...rest
   ]
   return record(service, { name: 'large', status: 'ok', startedAt: at(0), endedAt: at(9000), spans })
+}
+
+/** Two spans: one with JSON of thousands of small values, one whose Markdown is a list of thousands of items. */
+export function recordWide(service: TestService): Promise<Recorded> {
+  const row = (i: number) => Object.fromEntries(Array.from({ length: 50 }, (_, k) => [`field ${k}`, `${i}.${k}`]))
+  const list = Array.from({ length: 12_000 }, (_, i) => `- item ${i}`).join('\n')
+  const common = { kind: 'llm', startedAt: at(0), endedAt: at(1000) }
+  const spans = [
+    {
+      id: hex(8),
+      name: 'json',
+      ...common,
+      input: { table: Array.from({ length: 50 }, (_, i) => row(i)), more: Array.from({ length: 5000 }, (_, i) => i) }
+    },
+    { id: hex(8), name: 'list', ...common, input: [{ role: 'user', content: list }], output: 'x' }
+  ]
+  return record(service, { name: 'wide', status: 'ok', startedAt: at(0), endedAt: at(1000), spans })
 }
 
 export function recordRunning(service: TestService): Promise<Recorded> {

@@ -7,6 +7,7 @@ import type { TestService } from '../../../fixtures/service/service.ts'
 import { openPage, type Page } from '../../browser.ts'
 
 const PATIENCE_MS = 20_000
+const LOOK_MS = 25
 /** Tells of violations of the page's policies as of errors. */
 const REPORTS =
   "addEventListener('securitypolicyviolation', event => console.error('CSP', event.violatedDirective, event.blockedURI))"
@@ -20,8 +21,8 @@ export interface Visit extends Page {
   type(text: string): Promise<void>
   /** Clicks the first element of a selection that has this text, or this name. */
   click(selector: string, text?: string): Promise<void>
-  /** What axe-core finds, as lines. */
-  violations(): Promise<string[]>
+  /** What axe-core finds, as lines: of one rule, and within what a selector finds first, where these are given. */
+  violations(only?: { readonly rule?: string; readonly within?: string }): Promise<string[]>
   colours(theme: 'light' | 'dark'): Promise<void>
   width(px: number, height?: number): Promise<void>
 }
@@ -38,19 +39,28 @@ const CODES: Readonly<Record<string, number>> = {
 
 export function visitor(page: Page): Visit {
   const { evaluate, send } = page
+  /** The page itself looks again and again: to be asked from here each time would cost three processes their time. */
   const until = async (expression: string) => {
     const end = Date.now() + PATIENCE_MS
     for (;;) {
-      const value = await evaluate(expression).catch(error => {
+      const look = `new Promise(resolve => {
+        const look = () => {
+          const value = ${expression}
+          if (value || Date.now() > ${end}) resolve(value)
+          else setTimeout(look, ${LOOK_MS})
+        }
+        look()
+      })`
+      const value = await evaluate(look).catch(async error => {
         // The page may be on its way to another address.
         if (Date.now() > end) throw error
+        await new Promise(resolve => setTimeout(resolve, LOOK_MS))
       })
       if (value) return value
       if (Date.now() > end) {
         const seen = await evaluate('location.href + " " + document.body.innerText.slice(0, 1500)')
         throw new Error(`Not so in ${PATIENCE_MS} ms: ${expression}\n${seen}\n${page.errors.join('\n')}`)
       }
-      await new Promise(resolve => setTimeout(resolve, 25))
     }
   }
   let axe: string | undefined
@@ -85,12 +95,14 @@ export function visitor(page: Page): Visit {
       await until(`!!${find}`)
       await evaluate(`${find}.click()`)
     },
-    async violations() {
+    async violations({ rule, within = 'html' } = {}) {
       axe ??= await readFile(new URL(import.meta.resolve('axe-core/axe.min.js')), 'utf8')
-      await evaluate(`${axe};0`)
-      const found = (await evaluate(`axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) =>
-        violations.flatMap(({ id, nodes }) => nodes.map(({ target, failureSummary }) => id + ' ' + target + ': ' + failureSummary)))`)) as string[]
-      return found
+      if (!(await evaluate("'axe' in globalThis"))) await evaluate(`${axe};0`)
+      const options = { resultTypes: ['violations'], ...(rule !== undefined && { runOnly: [rule] }) }
+      const found =
+        await evaluate(`axe.run(document.querySelector(${JSON.stringify(within)}), ${JSON.stringify(options)}).then(({ violations }) =>
+        violations.flatMap(({ id, nodes }) => nodes.map(({ target, failureSummary }) => id + ' ' + target + ': ' + failureSummary)))`)
+      return found as string[]
     },
     async colours(theme) {
       await send('Emulation.setEmulatedMedia', {
@@ -107,7 +119,7 @@ export function visitor(page: Page): Visit {
   }
 }
 
-/** Opens a browser and signs somebody in by a link. */
+/** Opens a page and signs somebody in by a link. */
 export async function visit(
   t: Test,
   service: TestService,
@@ -122,6 +134,23 @@ export async function visit(
   await page.open(`${address}/app/sign-in#${await linkFor(service, email)}`)
   await page.until(`/\\/traces$/.test(location.pathname) && document.querySelector('h1')?.textContent === 'Traces'`)
   return page
+}
+
+export interface OwnProject extends TestService {
+  readonly slug: string
+  /** Where its pages are: `/app/p/` and its slug. */
+  readonly pages: string
+}
+
+let projects = 0
+
+/** A project for one test, so that tests can share a service and a visitor; calls are made with a key of it. */
+export async function ownProject(service: TestService, address = service.url): Promise<OwnProject> {
+  const slug = `project-${++projects}`
+  await service.makeProject(slug)
+  const { key } = await service.makeKey({ project: slug })
+  const call: TestService['call'] = (method, path, options = {}) => service.call(method, path, { key, ...options })
+  return { ...service, slug, key, call, pages: `${address}/app/p/${slug}` }
 }
 
 /** Requests that went elsewhere. */

@@ -1,10 +1,10 @@
 /** Ways through the pages: by keyboard, back and forward, judging, what runs, what is found. */
 import t from 'tap'
-import { asking, linkFor } from '../../../fixtures/service/people.ts'
+import { addPerson, linkFor } from '../../../fixtures/service/people.ts'
 import { testService } from '../../../fixtures/service/service.ts'
 import { hasChromium, openPage } from '../../browser.ts'
 import { recordAgent, recordRunning } from './traces.ts'
-import { visit, visitor } from './visit.ts'
+import { ownProject, visit, visitor } from './visit.ts'
 
 const FOCUSED = 'document.activeElement.textContent'
 
@@ -13,9 +13,16 @@ t.test('in a browser', async t => {
     t.comment("Debian's package chromium is not installed: no page was opened in a browser.")
     return
   }
+  const server = await testService(t)
+  const page = await visit(t, server)
+  /** A project of its own for a test, in which nothing has gone wrong yet. */
+  const begin = async () => {
+    page.errors.length = 0
+    return ownProject(server)
+  }
 
   t.test('by keyboard from the list to a trace, its spans, a score, and back to where one was', async t => {
-    const service = await testService(t)
+    const service = await begin()
     for (let i = 0; i < 60; i++) {
       await recordAgent(service, {
         name: `trace ${i}`,
@@ -25,7 +32,7 @@ t.test('in a browser', async t => {
       })
     }
     const agent = await recordAgent(service, { startedAt: '2026-11-25T10:00:20.500Z', endedAt: '2026-11-25T10:00:25Z' })
-    const page = await visit(t, service)
+    await page.open(`${service.pages}/traces`)
     await page.until("document.querySelectorAll('.traces tbody tr').length === 50")
     for (let i = 0; i < 41; i++) await page.press('j')
     await page.press('k')
@@ -67,10 +74,10 @@ t.test('in a browser', async t => {
   })
 
   t.test('back and forward keep filters, and a copied address shows the same', async t => {
-    const service = await testService(t)
+    const service = await begin()
     await recordAgent(service)
     await recordAgent(service, { name: 'other', status: 'error' })
-    const page = await visit(t, service)
+    await page.open(`${service.pages}/traces`)
     const names = "[...document.querySelectorAll('.traces a.open')].map(each => each.textContent).join()"
     await page.until("document.querySelectorAll('.traces tbody tr').length === 2")
     await page.evaluate(`(() => {
@@ -105,7 +112,7 @@ t.test('in a browser', async t => {
   })
 
   t.test('j and k go through the list that a trace was opened from', async t => {
-    const service = await testService(t)
+    const service = await begin()
     for (const [i, name] of ['c', 'skip', 'b', 'a'].entries()) {
       await recordAgent(service, {
         name,
@@ -113,8 +120,8 @@ t.test('in a browser', async t => {
         startedAt: `2026-11-25T10:00:0${i}.000Z`
       })
     }
-    const page = await visit(t, service)
-    await page.open(`${service.url}/app/p/default/traces?status=ok`)
+    await page.open(`${service.pages}/traces`)
+    await page.open(`${service.pages}/traces?status=ok`)
     await page.click('a.open', 'a')
     const heading = (name: string) => page.until(`document.querySelector('.trace-head h1')?.textContent === '${name}'`)
     await heading('a')
@@ -132,8 +139,8 @@ t.test('in a browser', async t => {
   })
 
   t.test('a running trace goes on while one looks, and the list takes what is new', async t => {
-    const service = await testService(t)
-    const page = await visit(t, service)
+    const service = await begin()
+    await page.open(`${service.pages}/traces`)
     await page.untilText('No trace yet')
     t.match(await page.evaluate("document.querySelector('.code pre').textContent"), `curl ${service.url}/api/v1/traces`)
     const { id } = await recordRunning(service)
@@ -150,16 +157,16 @@ t.test('in a browser', async t => {
     await page.untilText('$0.50', '.trace-facts')
     t.same(page.errors, [])
     const other = await recordRunning(service)
-    await page.open(`${service.url}/app/p/default/traces/${other.id}`)
+    await page.open(`${service.pages}/traces/${other.id}`)
     await page.untilText('0 spans', '.pane-bar')
     await service.call('DELETE', `/api/v1/traces/${other.id}`)
     await page.untilText('no such', '[role=alert]')
   })
 
   t.test('new traces wait while one reads further down, and slide in at the top', async t => {
-    const service = await testService(t)
+    const service = await begin()
     for (let i = 0; i < 50; i++) await recordAgent(service, { name: `old ${i}`, spans: [] })
-    const page = await visit(t, service)
+    await page.open(`${service.pages}/traces`)
     await page.until("document.querySelectorAll('.traces tbody tr').length === 50")
     await page.click('button', 'Live')
     await page.evaluate('scrollTo(0, 600)')
@@ -177,10 +184,10 @@ t.test('in a browser', async t => {
   })
 
   t.test('texts are found, step by step', async t => {
-    const service = await testService(t)
+    const service = await begin()
     const { id, spans } = await recordAgent(service)
-    const page = await visit(t, service)
-    await page.open(`${service.url}/app/p/default/traces/${id}`)
+    await page.open(`${service.pages}/traces`)
+    await page.open(`${service.pages}/traces/${id}`)
     await page.untilText('agent run', '.row')
     await page.press('f')
     await page.until("document.activeElement.id === 'find'")
@@ -203,7 +210,7 @@ t.test('in a browser', async t => {
         }
       ]
     })
-    await page.open(`${service.url}/app/p/default/traces/${slow.id}`)
+    await page.open(`${service.pages}/traces/${slow.id}`)
     await page.untilText('slow', '.row')
     await page.press('f')
     await page.type('/(a+)+$/')
@@ -218,15 +225,15 @@ t.test('in a browser', async t => {
   })
 
   t.test('what is copied and downloaded is what the API gives', async t => {
-    const service = await testService(t)
+    const service = await begin()
     const { id, spans } = await recordAgent(service)
-    const page = await visit(t, service)
+    await page.open(`${service.pages}/traces`)
     // A clipboard that the test can read.
     await page.send('Page.addScriptToEvaluateOnNewDocument', {
       source:
         "Object.defineProperty(navigator, 'clipboard', { value: { writeText: async text => { globalThis.copied = text } } })"
     })
-    await page.open(`${service.url}/app/p/default/traces/${id}?span=${spans[3]}`)
+    await page.open(`${service.pages}/traces/${id}?span=${spans[3]}`)
     await page.untilText('lookup_order', '.message')
     const copied = async (label: string) => {
       await page.evaluate('globalThis.copied = undefined')
@@ -250,35 +257,31 @@ t.test('in a browser', async t => {
     const saved = await page.evaluate("fetch(document.querySelector('a[download]').href).then(answer => answer.text())")
     t.equal(saved, api)
     await page.press('Escape')
+    await page.evaluate('globalThis.copied = undefined')
     await page.press('y')
     t.match(await page.until('globalThis.copied'), `span=${spans[3]}`)
     t.same(page.errors, [])
   })
 
   t.test('a link signs in once; what is wrong with another is said', async t => {
-    const service = await testService(t)
-    await visit(t, service, 'viewer')
-    const token = await linkFor(
-      service,
-      (await asking(service)('GET', 'session')).body.user ??
-        (await service.database.pool.run(sql => sql`select email from users limit 1`))[0]!.email
-    )
+    await addPerson(server, 'grace@example.com', 'viewer')
+    const token = await linkFor(server, 'grace@example.com')
     const page = visitor(await openPage(t))
-    await page.open(`${service.url}/app/p/default/traces`)
+    await page.open(`${server.url}/app/p/default/traces`)
     await page.until("location.pathname.endsWith('/app/sign-in')")
-    await page.open(`${service.url}/app/sign-in#${token}`)
+    await page.open(`${server.url}/app/sign-in#${token}`)
     await page.untilText('Traces', 'h1')
     t.notMatch(await page.evaluate('location.href'), token)
     const other = visitor(await openPage(t))
-    await other.open(`${service.url}/app/sign-in#${token}`)
+    await other.open(`${server.url}/app/sign-in#${token}`)
     await other.untilText('This link was used already', '[role=alert]')
   })
 
   t.test('a viewer is offered nothing that viewers may not do', async t => {
-    const service = await testService(t)
+    const service = await begin()
     const { id } = await recordAgent(service)
-    const page = await visit(t, service, 'viewer')
-    await page.open(`${service.url}/app/p/default/traces/${id}`)
+    const page = await visit(t, server, 'viewer')
+    await page.open(`${service.pages}/traces/${id}`)
     await page.untilText('agent run', '.row')
     t.equal(
       await page.evaluate(
@@ -288,7 +291,7 @@ t.test('in a browser', async t => {
     )
     await page.press('a')
     t.equal(await page.evaluate("document.querySelector('dialog')"), null)
-    await page.open(`${service.url}/app/p/default/settings/keys`)
+    await page.open(`${service.pages}/settings/keys`)
     await page.untilText('Only owners see the keys')
     t.same(page.errors, [])
   })

@@ -8,7 +8,8 @@ import { loadSession, session } from '../../state/session.ts'
 import { useStore } from '../../state/store.ts'
 import { tell } from '../../state/toasts.ts'
 import { Form } from '../dialog.tsx'
-import { Problem, Waiting } from '../problem.tsx'
+import { Field } from '../field.tsx'
+import { Listing } from './listing.tsx'
 
 interface Place {
   readonly id: string
@@ -49,36 +50,32 @@ export function Password() {
           value={user?.email ?? ''}
         />
         {has && (
-          <label class="field">
-            <span>Password so far</span>
-            <input
-              type="password"
-              required
-              autocomplete="current-password"
-              value={current}
-              onInput={event => setCurrent(event.currentTarget.value)}
-            />
-          </label>
-        )}
-        <label class="field">
-          <span>New password</span>
-          <input
+          <Field
+            label="Password so far"
             type="password"
             required
-            minLength={12}
-            autocomplete="new-password"
-            value={password}
-            onInput={event => setPassword(event.currentTarget.value)}
+            autocomplete="current-password"
+            value={current}
+            set={setCurrent}
           />
-          <small>At least 12 characters.</small>
-        </label>
+        )}
+        <Field
+          label="New password"
+          type="password"
+          required
+          minLength={12}
+          autocomplete="new-password"
+          value={password}
+          set={setPassword}
+          note="At least 12 characters."
+        />
       </Form>
     </section>
   )
 }
 
 export function Places({ zone }: { zone: Zone }) {
-  const { value, error, again } = useLoad('sessions', signal => read<{ sessions: Place[] }>('sessions', { signal }))
+  const loaded = useLoad('sessions', signal => read<{ sessions: Place[] }>('sessions', { signal }))
   const end = async (id: string) => {
     try {
       await write('DELETE', `sessions/${id}`)
@@ -86,50 +83,34 @@ export function Places({ zone }: { zone: Zone }) {
     } catch (error) {
       tell(messageOf(error), true)
     }
-    again()
+    loaded.again()
   }
   return (
     <section>
       <h2>Where you are signed in</h2>
-      {error !== undefined && <Problem error={error} again={again} />}
-      {value === undefined && error === undefined && <Waiting what="your sessions" />}
-      {value !== undefined && (
-        <table class="plain-table">
-          <thead>
-            <tr>
-              <th scope="col">Browser</th>
-              <th scope="col">Last seen</th>
-              <th scope="col">By</th>
-              <th scope="col">
-                <span class="unseen">Actions</span>
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {value.sessions.map(place => (
-              <tr key={place.id}>
-                <td title={place.agent}>
-                  {browserOf(place.agent)}
-                  {place.current && <span class="soft"> (this one)</span>}
-                </td>
-                <td>
-                  <time dateTime={place.seenAt} title={fullTime(place.seenAt, zone)}>
-                    {ago(place.seenAt, Date.now())}
-                  </time>
-                </td>
-                <td>{place.means}</td>
-                <td>
-                  {!place.current && (
-                    <button type="button" class="link" onClick={() => void end(place.id)}>
-                      Sign out
-                    </button>
-                  )}
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      )}
+      <Listing loaded={loaded} what="your sessions" columns={['Browser', 'Last seen', 'By']}>
+        {loaded.value?.sessions.map(place => (
+          <tr key={place.id}>
+            <td title={place.agent}>
+              {browserOf(place.agent)}
+              {place.current && <span class="soft"> (this one)</span>}
+            </td>
+            <td data-title="Last seen">
+              <time dateTime={place.seenAt} title={fullTime(place.seenAt, zone)}>
+                {ago(place.seenAt, Date.now())}
+              </time>
+            </td>
+            <td data-title="By">{place.means}</td>
+            <td>
+              {!place.current && (
+                <button type="button" class="link" onClick={() => void end(place.id)}>
+                  Sign out
+                </button>
+              )}
+            </td>
+          </tr>
+        ))}
+      </Listing>
     </section>
   )
 }

@@ -3,11 +3,12 @@ import { useState } from 'preact/hooks'
 import { NONE } from '../../lib/format.ts'
 import { asLine } from '../../lib/text.ts'
 import { fullTime, shortTime, type Zone } from '../../lib/time.ts'
-import { read, write } from '../../state/api.ts'
+import { isAway, messageOf, read, write } from '../../state/api.ts'
 import { useLoad } from '../../state/load.ts'
 import { copy } from '../../state/toasts.ts'
 import { Dialog, Form, Secret } from '../dialog.tsx'
-import { Problem, Waiting } from '../problem.tsx'
+import { Field } from '../field.tsx'
+import { Listing } from './listing.tsx'
 
 interface Key {
   readonly keyId: string
@@ -21,6 +22,12 @@ interface Key {
 }
 type Asked = { what: 'create' } | { what: 'rotate' | 'revoke'; key: Key } | { what: 'show'; secret: string }
 
+/** Whoever gets no answer does not know what was done, and a secret is shown once. */
+const LOST_CREATION =
+  'The key may have been made all the same: if it is in the list, revoke it, since nobody has seen it, and create another.'
+const LOST_ROTATION =
+  'The key may have been rotated all the same: if the list has another one of its label, rotate that one, since nobody has seen it.'
+
 const SCOPES = ['traces:write', 'traces:read', 'traces:delete']
 const EXPIRIES = [
   { days: null, label: 'never' },
@@ -31,16 +38,36 @@ const EXPIRIES = [
 
 export function Keys({ slug, zone }: { slug: string; zone: Zone }) {
   const path = `p/${encodeURIComponent(slug)}/keys`
-  const { value, error, again } = useLoad(path, signal => read<{ keys: Key[] }>(path, { signal }))
+  const loaded = useLoad(path, signal => read<{ keys: Key[] }>(path, { signal }))
   const [asked, setAsked] = useState<Asked | undefined>()
   const [all, setAll] = useState(false)
   const close = () => setAsked(undefined)
-  const issue = async (address: string, body?: unknown) => {
-    const { key } = await write<{ key: string }>('POST', address, body === undefined ? {} : { body })
-    again()
-    setAsked({ what: 'show', secret: key })
+  /** Ended here; the list says so at once, and not only when it is there again. */
+  const [ended, setEnded] = useState<ReadonlySet<string>>(new Set())
+  const over = (key: Key) => setEnded(new Set([...ended, key.keyId]))
+  const issue = async (address: string, lost: string, body?: unknown) => {
+    try {
+      const { key } = await write<{ key: string }>('POST', address, body === undefined ? {} : { body })
+      setAsked({ what: 'show', secret: key })
+    } catch (error) {
+      throw isAway(error) ? new Error(`${messageOf(error)} ${lost}`) : error
+    } finally {
+      loaded.again()
+    }
   }
-  const keys = value?.keys ?? []
+  const rotate = async (key: Key) => {
+    await issue(`${path}/${key.keyId}/rotate`, LOST_ROTATION)
+    over(key)
+  }
+  const revoke = async (key: Key) => {
+    await write('POST', `${path}/${key.keyId}/revoke`)
+    over(key)
+    loaded.again()
+    close()
+  }
+  const keys = (loaded.value?.keys ?? []).map(key =>
+    key.state === 'active' && ended.has(key.keyId) ? { ...key, state: 'revoked' as const } : key
+  )
   const active = keys.filter(({ state }) => state === 'active')
   const shown = all ? keys : active
   return (
@@ -51,31 +78,16 @@ export function Keys({ slug, zone }: { slug: string; zone: Zone }) {
           Create a key
         </button>
       </div>
-      {error !== undefined && <Problem error={error} again={again} />}
-      {value === undefined && error === undefined && <Waiting what="the keys" />}
-      {value !== undefined && shown.length === 0 && <p class="soft">No active key.</p>}
-      {shown.length > 0 && (
-        <table class="plain-table">
-          <thead>
-            <tr>
-              <th scope="col">Key</th>
-              <th scope="col">Scopes</th>
-              <th scope="col">Environment</th>
-              <th scope="col">Created</th>
-              <th scope="col">Expires</th>
-              <th scope="col">Last used</th>
-              <th scope="col">
-                <span class="unseen">Actions</span>
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {shown.map(key => (
-              <KeyRow key={key.keyId} of={key} zone={zone} ask={setAsked} />
-            ))}
-          </tbody>
-        </table>
-      )}
+      <Listing
+        loaded={loaded}
+        what="the keys"
+        columns={['Key', 'Scopes', 'Environment', 'Created', 'Expires', 'Last used']}
+        none={shown.length === 0 ? 'No active key.' : undefined}
+      >
+        {shown.map(key => (
+          <KeyRow key={key.keyId} of={key} zone={zone} ask={setAsked} />
+        ))}
+      </Listing>
       {keys.length > active.length && (
         <p>
           <button type="button" class="link" onClick={() => setAll(!all)}>
@@ -83,19 +95,14 @@ export function Keys({ slug, zone }: { slug: string; zone: Zone }) {
           </button>
         </p>
       )}
-      {asked?.what === 'create' && <CreateKey onClose={close} create={body => issue(path, body)} />}
+      {asked?.what === 'create' && <CreateKey onClose={close} create={body => issue(path, LOST_CREATION, body)} />}
       {(asked?.what === 'rotate' || asked?.what === 'revoke') && (
         <Dialog title={asked.what === 'rotate' ? 'Rotate this key?' : 'Revoke this key?'} onClose={close}>
           <Form
             submit={asked.what === 'rotate' ? 'Rotate' : 'Revoke'}
             danger
             onCancel={close}
-            onSubmit={async () => {
-              if (asked.what === 'rotate') return issue(`${path}/${asked.key.keyId}/rotate`)
-              await write('POST', `${path}/${asked.key.keyId}/revoke`)
-              again()
-              close()
-            }}
+            onSubmit={() => (asked.what === 'rotate' ? rotate(asked.key) : revoke(asked.key))}
           >
             <p>
               <b>{asLine(asked.key.label, 80) || asked.key.keyId}</b>{' '}
@@ -139,11 +146,11 @@ function KeyRow({ of: key, zone, ask }: { of: Key; zone: Zone; ask(asked: Asked)
         <code>{key.keyId}</code>
         {key.state !== 'active' && ` (${key.state})`}
       </td>
-      <td>{key.scopes.map(scope => scope.replace('traces:', '')).join(', ')}</td>
-      <td>{key.environment ?? <span class="soft">{NONE}</span>}</td>
-      <td>{time(key.createdAt, NONE)}</td>
-      <td>{time(key.expiresAt, 'never')}</td>
-      <td>{time(key.lastUsedAt, 'never')}</td>
+      <td data-title="Scopes">{key.scopes.map(scope => scope.replace('traces:', '')).join(', ')}</td>
+      <td data-title="Environment">{key.environment ?? <span class="soft">{NONE}</span>}</td>
+      <td data-title="Created">{time(key.createdAt, NONE)}</td>
+      <td data-title="Expires">{time(key.expiresAt, 'never')}</td>
+      <td data-title="Last used">{time(key.lastUsedAt, 'never')}</td>
       <td>
         {key.state === 'active' && (
           <>
@@ -190,16 +197,14 @@ function CreateKey({ onClose, create }: { onClose(): void; create(body: unknown)
           })
         }}
       >
-        <label class="field">
-          <span>Label</span>
-          <input
-            maxLength={200}
-            value={label}
-            autocomplete="off"
-            onInput={event => setLabel(event.currentTarget.value)}
-          />
-          <small>What it is for, such as the application that uses it.</small>
-        </label>
+        <Field
+          label="Label"
+          maxLength={200}
+          autocomplete="off"
+          value={label}
+          set={setLabel}
+          note="What it is for, such as the application that uses it."
+        />
         <fieldset class="choices">
           <legend>Scopes</legend>
           {SCOPES.map(scope => (
@@ -215,18 +220,16 @@ function CreateKey({ onClose, create }: { onClose(): void; create(body: unknown)
             </label>
           ))}
         </fieldset>
-        <label class="field">
-          <span>Environment</span>
-          <input
-            maxLength={32}
-            value={environment}
-            placeholder="none"
-            spellcheck={false}
-            autocomplete="off"
-            onInput={event => setEnvironment(event.currentTarget.value)}
-          />
-          <small>Such as prod or staging. All traces that are recorded with the key are of it.</small>
-        </label>
+        <Field
+          label="Environment"
+          maxLength={32}
+          placeholder="none"
+          spellcheck={false}
+          autocomplete="off"
+          value={environment}
+          set={setEnvironment}
+          note="Such as prod or staging. All traces that are recorded with the key are of it."
+        />
         <label class="field">
           <span>Expires</span>
           <select

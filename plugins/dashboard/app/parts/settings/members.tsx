@@ -7,7 +7,8 @@ import { messageOf, read, write } from '../../state/api.ts'
 import { useLoad } from '../../state/load.ts'
 import { copy, tell } from '../../state/toasts.ts'
 import { Dialog, Form, Secret } from '../dialog.tsx'
-import { Problem, Waiting } from '../problem.tsx'
+import { Field } from '../field.tsx'
+import { Listing } from './listing.tsx'
 
 interface Member {
   readonly id: number
@@ -28,7 +29,8 @@ const ROLES: readonly { role: Role; may: string }[] = [
 
 export function Members({ slug, zone }: { slug: string; zone: Zone }) {
   const path = `p/${encodeURIComponent(slug)}/members`
-  const { value, error, again } = useLoad(path, signal => read<{ members: Member[] }>(path, { signal }))
+  const loaded = useLoad(path, signal => read<{ members: Member[] }>(path, { signal }))
+  const { again } = loaded
   const [asked, setAsked] = useState<Asked | undefined>()
   const close = () => setAsked(undefined)
   const attempt = async (act: () => Promise<void>) => {
@@ -57,71 +59,55 @@ export function Members({ slug, zone }: { slug: string; zone: Zone }) {
           Invite
         </button>
       </div>
-      {error !== undefined && <Problem error={error} again={again} />}
-      {value === undefined && error === undefined && <Waiting what="the members" />}
-      {value !== undefined && (
-        <table class="plain-table">
-          <thead>
-            <tr>
-              <th scope="col">Member</th>
-              <th scope="col">Role</th>
-              <th scope="col">Last here</th>
-              <th scope="col">
-                <span class="unseen">Actions</span>
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {value.members.map(member => (
-              <tr key={member.id}>
-                <td>
-                  {member.name !== '' && <b>{asLine(member.name, 80)} </b>}
-                  {asLine(member.email, 120)}
-                  {member.own && <span class="soft"> (you)</span>}
-                </td>
-                <td>
-                  <select
-                    aria-label={`Role of ${member.email}`}
-                    value={member.role}
-                    onChange={event => void setRole(member, event.currentTarget.value as Role)}
-                  >
-                    {ROLES.map(({ role }) => (
-                      <option key={role}>{role}</option>
-                    ))}
-                  </select>
-                </td>
-                <td>
-                  {member.seenAt === null ? (
-                    <span class="soft">never</span>
-                  ) : (
-                    <time dateTime={member.seenAt} title={fullTime(member.seenAt, zone)}>
-                      {ago(member.seenAt, Date.now())}
-                    </time>
-                  )}
-                </td>
-                <td>
-                  <button
-                    type="button"
-                    class="link"
-                    aria-label={`Sign-in link for ${member.email}`}
-                    onClick={() => void makeLink(member)}
-                  >
-                    Sign-in link
-                  </button>{' '}
-                  <button
-                    type="button"
-                    class="link"
-                    aria-label={`Remove ${member.email}`}
-                    onClick={() => setAsked({ what: 'remove', member })}
-                  >
-                    Remove
-                  </button>
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      )}
+      <Listing loaded={loaded} what="the members" columns={['Member', 'Role', 'Last here']}>
+        {loaded.value?.members.map(member => (
+          <tr key={member.id}>
+            <td>
+              {member.name !== '' && <b>{asLine(member.name, 80)} </b>}
+              {asLine(member.email, 120)}
+              {member.own && <span class="soft"> (you)</span>}
+            </td>
+            <td>
+              <select
+                aria-label={`Role of ${member.email}`}
+                value={member.role}
+                onChange={event => void setRole(member, event.currentTarget.value as Role)}
+              >
+                {ROLES.map(({ role }) => (
+                  <option key={role}>{role}</option>
+                ))}
+              </select>
+            </td>
+            <td data-title="Last here">
+              {member.seenAt === null ? (
+                <span class="soft">never</span>
+              ) : (
+                <time dateTime={member.seenAt} title={fullTime(member.seenAt, zone)}>
+                  {ago(member.seenAt, Date.now())}
+                </time>
+              )}
+            </td>
+            <td>
+              <button
+                type="button"
+                class="link"
+                aria-label={`Sign-in link for ${member.email}`}
+                onClick={() => void makeLink(member)}
+              >
+                Sign-in link
+              </button>{' '}
+              <button
+                type="button"
+                class="link"
+                aria-label={`Remove ${member.email}`}
+                onClick={() => setAsked({ what: 'remove', member })}
+              >
+                Remove
+              </button>
+            </td>
+          </tr>
+        ))}
+      </Listing>
       <dl class="plain-facts roles">
         {ROLES.map(({ role, may }) => (
           <div key={role}>
@@ -183,18 +169,16 @@ function Invite({ onClose, invite }: { onClose(): void; invite(email: string, ro
   return (
     <Dialog title="Invite somebody" onClose={onClose}>
       <Form submit="Make a link" onCancel={onClose} onSubmit={() => invite(email.trim(), role)}>
-        <label class="field">
-          <span>E-mail address</span>
-          <input
-            type="email"
-            required
-            autoFocus
-            autocomplete="off"
-            value={email}
-            onInput={event => setEmail(event.currentTarget.value)}
-          />
-          <small>Nothing is sent. You get a link to pass on.</small>
-        </label>
+        <Field
+          label="E-mail address"
+          type="email"
+          required
+          autoFocus
+          autocomplete="off"
+          value={email}
+          set={setEmail}
+          note="Nothing is sent. You get a link to pass on."
+        />
         <fieldset class="choices is-column">
           <legend>Role</legend>
           {ROLES.map(each => (

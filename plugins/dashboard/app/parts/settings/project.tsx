@@ -1,5 +1,5 @@
 /** The project: its name, and how much is stored. */
-import { useEffect, useState } from 'preact/hooks'
+import { useState } from 'preact/hooks'
 import { formatBytes, formatCount, formatPercent, NONE } from '../../lib/format.ts'
 import { fullTime, type Zone } from '../../lib/time.ts'
 import { read, write } from '../../state/api.ts'
@@ -7,6 +7,7 @@ import { useLoad } from '../../state/load.ts'
 import { loadSession, may } from '../../state/session.ts'
 import { tell } from '../../state/toasts.ts'
 import { Form } from '../dialog.tsx'
+import { Field } from '../field.tsx'
 import { Problem, Waiting } from '../problem.tsx'
 
 interface ProjectAnswer {
@@ -23,11 +24,12 @@ interface ProjectAnswer {
 export function ProjectSettings({ slug, zone }: { slug: string; zone: Zone }) {
   const path = `p/${encodeURIComponent(slug)}`
   const { value, error, again } = useLoad(path, signal => read<ProjectAnswer>(path, { signal }))
-  const [name, setName] = useState('')
-  useEffect(() => setName(value?.name ?? ''), [value?.name])
+  /** What is typed; undefined: the name as it is. */
+  const [typed, setTyped] = useState<string | undefined>()
   if (error !== undefined) return <Problem error={error} again={again} />
   if (value === undefined) return <Waiting what="the project" />
   const { estimatedBytes, storage } = value
+  const name = typed ?? value.name
   const share = storage.limitBytes === 0 ? 1 : estimatedBytes / storage.limitBytes
   return (
     <>
@@ -43,10 +45,7 @@ export function ProjectSettings({ slug, zone }: { slug: string; zone: Zone }) {
               again()
             }}
           >
-            <label class="field">
-              <span>Name</span>
-              <input required maxLength={200} value={name} onInput={event => setName(event.currentTarget.value)} />
-            </label>
+            <Field label="Name" required maxLength={200} value={name} set={setTyped} />
           </Form>
         </section>
       )}

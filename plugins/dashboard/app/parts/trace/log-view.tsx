@@ -2,7 +2,7 @@
 import { useEffect, useState } from 'preact/hooks'
 import type { Outline, OutlineSpan } from '../../lib/answers.ts'
 import { formatDuration } from '../../lib/format.ts'
-import { sourceOf } from '../../lib/json-text.ts'
+import { sourceOf } from '../../lib/json/json-text.ts'
 import { asLine, cut } from '../../lib/text.ts'
 import { clockTime, type Zone } from '../../lib/time.ts'
 import { type Body, knownBody, loadBody, pathOfBody } from '../../state/bodies.ts'

@@ -1,13 +1,14 @@
 /** A conversation, whichever library recorded it. */
 import type { ComponentChildren, VNode } from 'preact'
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { formatBytes, formatCounted } from '../../lib/format.ts'
-import { ExactNumber, writeCompact, writeIndented } from '../../lib/json-text.ts'
-import { safeAddress } from '../../lib/markdown.ts'
+import { ExactNumber, writeCompact, writeIndented } from '../../lib/json/json-text.ts'
+import { safeAddress } from '../../lib/markdown/address.ts'
 import type { Message, Part } from '../../lib/messages/message.ts'
 import { messagesAsText } from '../../lib/messages/repetition.ts'
 import { asLine, utf8Bytes } from '../../lib/text.ts'
 import { copy } from '../../state/toasts.ts'
+import { Far, useKept } from '../far.tsx'
 import { Icon } from '../icons.tsx'
 import { JsonOfText } from './json-view.tsx'
 import { MediaView } from './media-view.tsx'
@@ -23,7 +24,7 @@ interface Props {
 
 const FIRST = 20
 /** So much text at a time, so that no frame takes long. */
-const STEP_CHARACTERS = 15_000
+const STEP_CHARACTERS = 8_000
 
 export function Messages({ messages, rendered, folded = 0, earlier = '' }: Props) {
   const [unfolded, setUnfolded] = useState(false)
@@ -58,7 +59,11 @@ function useDrawn(rendered: boolean): (message: Message, key: number) => VNode {
   return (message, key) => {
     let node = nodes.get(message)
     if (node === undefined) {
-      node = <MessageView key={key} message={message} rendered={rendered} />
+      node = (
+        <Far key={key}>
+          <MessageView message={message} rendered={rendered} />
+        </Far>
+      )
       nodes.set(message, node)
     }
     return node
@@ -116,35 +121,43 @@ function MessageView({ message, rendered }: { message: Message; rendered: boolea
       </header>
       {parts.length === 0 && <p class="soft">empty</p>}
       {parts.map((part, i) => (
-        <PartView key={i} part={part} rendered={rendered} />
+        <PartView key={i} name={String(i)} part={part} rendered={rendered} />
       ))}
     </article>
   )
 }
 
-export function PartView({ part, rendered }: { part: Part; rendered: boolean }): ComponentChildren {
+interface PartProps {
+  readonly part: Part
+  readonly rendered: boolean
+  /** Its own within the message. */
+  readonly name: string
+}
+
+function PartView({ part, rendered, name }: PartProps): ComponentChildren {
   switch (part.kind) {
     case 'text':
-      return <LongText text={part.text} rendered={rendered} />
+      return <LongText text={part.text} rendered={rendered} name={name} />
     case 'thinking':
       return part.redacted ? (
         <p class="soft">thinking, redacted</p>
       ) : (
-        <Fold class="thinking" label={`thinking (${formatBytes(utf8Bytes(part.text))})`}>
-          {() => <LongText text={part.text} rendered={rendered} />}
+        <Fold class="thinking" name={name} label={`thinking (${formatBytes(utf8Bytes(part.text))})`}>
+          {() => <LongText text={part.text} rendered={rendered} name={name} />}
         </Fold>
       )
     case 'call':
       return (
         <Fold
           class="call"
+          name={name}
           label={
             <>
               <b>{asLine(part.name, 80)}</b>({asLine(oneLine(part.arguments), 160)})
             </>
           }
         >
-          {() => <ValueView value={part.arguments} label={`Arguments of ${part.name}`} />}
+          {() => <ValueView value={part.arguments} label={`Arguments of ${part.name}`} name={name} />}
         </Fold>
       )
     case 'result':
@@ -157,7 +170,7 @@ export function PartView({ part, rendered }: { part: Part; rendered: boolean }):
           {part.content.length === 0 ? (
             <p class="soft">empty</p>
           ) : (
-            part.content.map((inner, i) => <PartView key={i} part={inner} rendered={rendered} />)
+            part.content.map((inner, i) => <PartView key={i} name={`${name}.${i}`} part={inner} rendered={rendered} />)
           )}
         </div>
       )
@@ -179,7 +192,7 @@ export function PartView({ part, rendered }: { part: Part; rendered: boolean }):
       )
     }
     default:
-      return <ValueView value={part.value} label={part.label} />
+      return <ValueView value={part.value} label={part.label} name={name} />
   }
 }
 
@@ -188,16 +201,20 @@ function oneLine(value: unknown): string {
   return typeof value === 'string' ? value : writeCompact(value)
 }
 
-function ValueView({ value, label }: { value: unknown; label: string }) {
+function ValueView({ value, label, name }: { value: unknown; label: string; name: string }) {
+  const text = useMemo(() => (isPlain(value) ? '' : writeIndented(value)), [value])
   if (value === undefined) return <p class="soft">none</p>
-  if (typeof value === 'string') return <LongText text={value} rendered={false} />
+  if (typeof value === 'string') return <LongText text={value} rendered={false} name={name} />
   if (value instanceof ExactNumber) return <code>{value.text}</code>
-  return <JsonOfText text={writeIndented(value)} label={label} />
+  return <JsonOfText text={text} label={label} name={name} />
 }
 
+const isPlain = (value: unknown): boolean =>
+  value === undefined || typeof value === 'string' || value instanceof ExactNumber
+
 /** Something that is opened when it is wanted; it is not drawn before. */
-function Fold(props: { class: string; label: ComponentChildren; children(): ComponentChildren }) {
-  const [open, setOpen] = useState(false)
+function Fold(props: { class: string; name: string; label: ComponentChildren; children(): ComponentChildren }) {
+  const [open, setOpen] = useKept(`open ${props.name}`, false)
   return (
     <div class={`folding ${props.class}`}>
       <button type="button" class="plain" aria-expanded={open} onClick={() => setOpen(!open)}>

@@ -1,6 +1,14 @@
 /** Changes metadata: fields are added or replaced, as the API merges them. Numbers keep the digits they are typed with. */
 import { useState } from 'preact/hooks'
-import { memberAt, membersOf, nodeAt, parseExactly, readString, sourceOf, writeIndented } from '../../lib/json-text.ts'
+import {
+  memberAt,
+  membersOf,
+  nodeAt,
+  parseExactly,
+  readString,
+  sourceOf,
+  writeIndented
+} from '../../lib/json/json-text.ts'
 import { write } from '../../state/api.ts'
 import { tell } from '../../state/toasts.ts'
 import { Dialog, Form } from '../dialog.tsx'

@@ -65,7 +65,9 @@ export function Scores({ slug, outline, spanId, zone, annotate, select, changed 
                 </button>
               )}
             </p>
-            {score.comment !== null && score.comment !== '' && <LongText text={score.comment} rendered={false} />}
+            {score.comment !== null && score.comment !== '' && (
+              <LongText text={score.comment} rendered={false} name="comment" />
+            )}
             <p class="soft small">
               {SOURCES[score.source] ?? score.source}
               {score.author && ` by ${asLine(score.author, 80)}`}

@@ -2,7 +2,7 @@
 import { useEffect, useRef } from 'preact/hooks'
 import type { Outline, OutlineSpan } from '../../lib/answers.ts'
 import { formatBytes, formatCost, formatCount, formatDuration, NONE } from '../../lib/format.ts'
-import { countMembers, type JsonNode, memberAt, membersOf, readString, sourceOf } from '../../lib/json-text.ts'
+import { countMembers, type JsonNode, memberAt, membersOf, readString, sourceOf } from '../../lib/json/json-text.ts'
 import { foldedCount } from '../../lib/messages/repetition.ts'
 import { asLine } from '../../lib/text.ts'
 import { clockTime, fullTime, type Zone } from '../../lib/time.ts'

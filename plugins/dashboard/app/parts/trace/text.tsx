@@ -1,9 +1,12 @@
 /** Texts of traces: as they are, with what hides in them made visible, and long ones in parts. */
 import type { ComponentChildren } from 'preact'
-import { useMemo, useState } from 'preact/hooks'
+import { useMemo } from 'preact/hooks'
 import { formatBytes } from '../../lib/format.ts'
-import { MARKDOWN_MOST, type Markdown, readMarkdown } from '../../lib/markdown.ts'
+import { MARKDOWN_MOST, readMarkdown } from '../../lib/markdown/markdown.ts'
+import type { Markdown } from '../../lib/markdown/nodes.ts'
+import { portionsOf } from '../../lib/markdown/portions.ts'
 import { cut, showHidden, utf8Bytes } from '../../lib/text.ts'
+import { Far, useKept } from '../far.tsx'
 
 const MOST_PIECES = 500
 
@@ -26,8 +29,8 @@ export function Plain({ text }: { text: string }): ComponentChildren {
 const CUT_AT = 20_000
 
 /** Markdown where it is wanted and can be, else the text. What is very long is shown in part at first. */
-export function LongText({ text, rendered }: { text: string; rendered: boolean }) {
-  const [all, setAll] = useState(false)
+export function LongText({ text, rendered, name }: { text: string; rendered: boolean; name: string }) {
+  const [all, setAll] = useKept(`all ${name}`, false)
   const isLong = text.length > CUT_AT
   const shown = isLong && !all ? cut(text, CUT_AT) : text
   return (
@@ -42,20 +45,30 @@ export function LongText({ text, rendered }: { text: string; rendered: boolean }
   )
 }
 
+/** So many elements are drawn, or far away, together. */
+const TOGETHER = 150
+/** For portions that were not drawn yet. */
+const PORTION_PX = 900
+
 function Words({ text, rendered }: { text: string; rendered: boolean }) {
-  const tree = useMemo(
-    () => (rendered && text.length <= MARKDOWN_MOST ? readMarkdown(text) : undefined),
-    [text, rendered]
-  )
-  if (tree === undefined) return <Chunks text={text} />
+  const portions = useMemo(() => {
+    const tree = rendered && text.length <= MARKDOWN_MOST ? readMarkdown(text) : undefined
+    return tree && portionsOf(tree, TOGETHER)
+  }, [text, rendered])
+  if (portions === undefined) return <Chunks text={text} />
+  if (portions.length === 1) return <div class="words">{drawn(portions[0]!)}</div>
   return (
-    <div class="words">
-      {tree.map((node, i) => (
-        <Drawn key={i} node={node} />
+    <>
+      {portions.map((portion, i) => (
+        <Far key={i} {...(i > 1 && { estimate: PORTION_PX })}>
+          <div class="words">{drawn(portion)}</div>
+        </Far>
       ))}
-    </div>
+    </>
   )
 }
+
+const drawn = (nodes: readonly Markdown[]) => nodes.map((node, i) => <Drawn key={i} node={node} />)
 
 const CHUNK = 10_000
 
@@ -88,7 +101,7 @@ function Chunks({ text }: { text: string }) {
 
 function Drawn({ node }: { node: Markdown }): ComponentChildren {
   if (typeof node === 'string') return <Plain text={node} />
-  const children = 'children' in node ? node.children.map((child, i) => <Drawn key={i} node={child} />) : undefined
+  const children = 'children' in node ? drawn(node.children) : undefined
   switch (node.tag) {
     case 'h':
       // Headings of texts are no headings of the page.

@@ -1,0 +1,94 @@
+/** Where links and images of Markdown lead. */
+import type { Mark } from './emphasis.ts'
+
+/** A `[` or `![` that may become a link or an image. */
+export interface Bracket {
+  /** Its place among the pieces. */
+  readonly piece: number
+  /** Where its text begins. */
+  readonly from: number
+  readonly isImage: boolean
+  /** The last mark of emphasis before it. */
+  readonly before: Mark | undefined
+}
+
+export interface Target {
+  readonly address: string
+  /** The place after it. */
+  readonly end: number
+}
+
+/** What links by name lead to, by these names. */
+export type Definitions = ReadonlyMap<string, string>
+
+const DEFINITION = /^ {0,3}\[([^[\]]{1,200})\]:[ \t]*<?([^\s<>]+)>?(?:[ \t]+["'(].*)?$/
+
+/** Whether a line says where a name leads. */
+export const isDefinition = (line: string): boolean => DEFINITION.test(line)
+
+/** Of several for one name the first counts. */
+export function readDefinitions(lines: readonly string[]): Definitions {
+  const found = new Map<string, string>()
+  for (const line of lines) {
+    const [, name, address] = DEFINITION.exec(line) ?? []
+    if (name !== undefined && !found.has(nameOf(name))) found.set(nameOf(name), address as string)
+  }
+  return found
+}
+
+/** Names are the same in either case, and with whatever space. */
+const nameOf = (label: string): string => label.trim().replace(/\s+/g, ' ').toLowerCase()
+
+const LONGEST_TITLE = 1000
+const LONGEST_NAME = 200
+const MOST_PARENTHESES = 32
+
+/** What follows the `]` of a label: `(address "title")`, `[name]`, or nothing, where the label itself is a name. */
+export function targetAt(text: string, at: number, label: string, definitions: Definitions): Target | undefined {
+  if (text[at] === '(') {
+    const target = addressAt(text, at + 1)
+    if (target !== undefined) return target
+  }
+  const [whole = '', name = ''] = /^\[([^[\]]*)\]/.exec(text.slice(at, at + LONGEST_NAME)) ?? []
+  const wanted = name.trim() === '' ? label : name
+  const address = wanted.length > LONGEST_NAME ? undefined : definitions.get(nameOf(wanted))
+  return address === undefined ? undefined : { address, end: at + whole.length }
+}
+
+/** `address "title")`; the title is left out. */
+function addressAt(text: string, from: number): Target | undefined {
+  const start = skipSpace(text, from)
+  let end = start
+  let address: string
+  if (text[start] === '<') {
+    end++
+    while (end < text.length && !/[<>\n]/.test(text[end] as string)) end++
+    if (text[end] !== '>') return undefined
+    address = text.slice(start + 1, end++)
+  } else {
+    let depth = 0
+    for (; end < text.length; end++) {
+      const c = text[end] as string
+      if (c === '(' && ++depth > MOST_PARENTHESES) return undefined
+      if (c === ')' && --depth < 0) break
+      if (c <= ' ') break
+    }
+    address = text.slice(start, end)
+  }
+  end = skipSpace(text, end)
+  const quote = { '"': '"', "'": "'", '(': ')' }[text[end] as string]
+  if (quote !== undefined) {
+    const title = text.slice(end + 1, end + 1 + LONGEST_TITLE).indexOf(quote)
+    if (title === -1) return undefined
+    end = skipSpace(text, end + title + 2)
+  }
+  return text[end] === ')' ? { address: address.replace(/\\([!-/:-@[-`{-~])/g, '$1'), end: end + 1 } : undefined
+}
+
+const MOST_SPACE = 100
+
+function skipSpace(text: string, from: number): number {
+  let at = from
+  while (at < from + MOST_SPACE && /\s/.test(text[at] ?? '')) at++
+  return at
+}

@@ -1,0 +1,39 @@
+/** A long text in Markdown in portions, each of which is drawn by itself. */
+import type { Markdown } from './nodes.ts'
+
+/** Parts of one list or table follow each other in several portions. */
+export function portionsOf(tree: readonly Markdown[], most: number): Markdown[][] {
+  const portions: Markdown[][] = []
+  let portion: Markdown[] = []
+  let size = 0
+  for (const node of tree.flatMap(node => splitOf(node, most))) {
+    const nodes = countNodes(node)
+    if (portion.length > 0 && size + nodes > most) {
+      portions.push(portion)
+      portion = []
+      size = 0
+    }
+    portion.push(node)
+    size += nodes
+  }
+  return portion.length > 0 ? [...portions, portion] : portions
+}
+
+/** How many elements something is. */
+function countNodes(node: Markdown): number {
+  if (typeof node === 'string') return 0
+  return 1 + ('children' in node ? node.children.reduce((sum, child) => sum + countNodes(child), 0) : 0)
+}
+
+/** A long node as several of its kind. */
+function splitOf(node: Markdown, most: number): Markdown[] {
+  if (typeof node === 'string' || !('children' in node) || countNodes(node) <= most) return [node]
+  if (node.tag === 'p' || node.tag === 'h' || node.tag === 'li') return [node]
+  const parts = portionsOf(node.children, most)
+  let start = node.tag === 'ol' ? node.start : 0
+  return parts.map(children => {
+    const part = node.tag === 'ol' ? { ...node, start, children } : { ...node, children }
+    start += children.length
+    return part
+  })
+}

@@ -1,0 +1,68 @@
+/** Every page of the dashboard, and every dialog and menu: where they are, and what is seen there. */
+import type { TestService } from '../../../fixtures/service/service.ts'
+import { type Recorded, recordAgent, recordDeep, recordHostile, recordRunning } from './traces.ts'
+
+export interface Traces {
+  readonly agent: Recorded
+  readonly hostile: Recorded
+  readonly deep: Recorded
+}
+
+export async function recordAll(service: TestService): Promise<Traces> {
+  const traces = {
+    agent: await recordAgent(service),
+    hostile: await recordHostile(service),
+    deep: await recordDeep(service)
+  }
+  const { agent } = traces
+  await recordRunning(service)
+  for (const score of [
+    { name: 'helpful', dataType: 'numeric', value: 0.5, comment: 'Fine.' },
+    { name: 'verdict', dataType: 'categorical', value: 'correct', spanId: agent.spans[1] }
+  ]) {
+    await service.call('POST', `/api/v1/traces/${agent.id}/scores`, { body: score })
+  }
+  return traces
+}
+
+/** Addresses below `/app/`. */
+export function pagesOf({ agent, hostile, deep }: Traces): [address: string, shown: string][] {
+  const trace = `p/default/traces/${agent.id}`
+  return [
+    ['p/default/traces', 'support-agent'],
+    ['p/default/traces?status=error', '[U+202E]evil'],
+    ['p/default/traces?name=none', 'No trace is like this'],
+    [trace, 'Where is my order?'],
+    [`${trace}?span=${agent.spans[3]}`, 'as in chat one'],
+    [`${trace}?span=${agent.spans[1]}&tab=json`, 'lookup_order'],
+    [`${trace}?span=${agent.spans[1]}&tab=attributes`, '1e+21'],
+    [`${trace}?span=${agent.spans[2]}&tab=events`, 'attempt'],
+    [`${trace}?span=trace&tab=scores`, 'helpful'],
+    [`${trace}?view=log`, 'in transit'],
+    [`${trace}?q=transit`, 'matches in'],
+    [`p/default/traces/${hostile.id}`, 'U+202E'],
+    [`p/default/traces/${deep.id}`, 'level 5'],
+    ['p/default/settings/keys', 'Create a key'],
+    ['p/default/settings/members', '@example.com'],
+    ['p/default/settings/project', 'Storage'],
+    ['account', 'Where you are signed in'],
+    ['nothing', 'There is no such page'],
+    ['p/default/traces/0123456789abcdef0123456789abcdef', 'no such']
+  ]
+}
+
+/** What is pressed to open each. */
+export function dialogsOf({ agent }: Traces): [address: string, selector: string, text: string][] {
+  return [
+    ['p/default/traces', 'button', 'Columns'],
+    ['p/default/traces', '.menu button', 'Sort'],
+    ['p/default/traces', '.time button', 'All time'],
+    ['p/default/traces', 'button', 'Jump'],
+    [`p/default/traces/${agent.id}`, 'button', 'Annotate'],
+    [`p/default/traces/${agent.id}`, '.menu button', 'Copy'],
+    ['p/default/settings/keys', 'button', 'Create a key'],
+    ['p/default/settings/keys', 'button', 'Revoke'],
+    ['p/default/settings/members', 'button', 'Invite'],
+    ['account', '.mine button', '']
+  ]
+}

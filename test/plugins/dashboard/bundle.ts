@@ -1,0 +1,31 @@
+/** What the build of the page made, and how much of it a browser loads. */
+import { readFile } from 'node:fs/promises'
+import { gzipSync } from 'node:zlib'
+import type { Manifest } from '../../../plugins/dashboard/build.ts'
+
+export const BUILT = new URL('build/dashboard/', import.meta.resolve('#package.json'))
+export const readBuilt = (name: string): Promise<Buffer> => readFile(new URL(name, BUILT))
+export const readManifest = async (): Promise<Manifest> => JSON.parse(String(await readBuilt('manifest.json')))
+
+/** The modules that one needs from its start, itself and those of its imports included. */
+export async function needsOf(name: string, known = new Set<string>()): Promise<Set<string>> {
+  if (known.has(name)) return known
+  known.add(name)
+  const imports = String(await readBuilt(name)).matchAll(/(?:from|import)"\.\/([^"]+)"/g)
+  for (const [, imported] of imports) await needsOf(imported!, known)
+  return known
+}
+
+/** How many bytes a list takes, and how many more a trace, each compressed by gzip. */
+export async function bundleBytes(): Promise<{ readonly list: number; readonly trace: number }> {
+  const manifest = await readManifest()
+  const list = await needsOf(manifest.app)
+  const more = [...(await needsOf(manifest.trace))].filter(name => !list.has(name))
+  return { list: await zipped([...list, manifest.css]), trace: await zipped(more) }
+}
+
+async function zipped(names: Iterable<string>): Promise<number> {
+  let bytes = 0
+  for (const name of names) bytes += gzipSync(await readBuilt(name), { level: 9 }).length
+  return bytes
+}

@@ -1,0 +1,263 @@
+/**
+ * The budgets of the dashboard: what a page may have, take and load. In the suite only the elements of a page are counted
+ * that shows 750 KiB. CPU is that of the page's own thread, which other work on the machine does not stretch much.
+ */
+import { availableParallelism } from 'node:os'
+import t, { type Test } from 'tap'
+import { signedIn } from '../fixtures/service/people.ts'
+import { testService } from '../fixtures/service/service.ts'
+import { hasChromium } from '../plugins/browser.ts'
+import { dialogsOf, pagesOf, recordAll } from '../plugins/dashboard/browser/places.ts'
+import { recordAgent, recordDeep, recordLarge, recordWide } from '../plugins/dashboard/browser/traces.ts'
+import { type Visit, visit } from '../plugins/dashboard/browser/visit.ts'
+import { bundleBytes } from '../plugins/dashboard/bundle.ts'
+import { LiveTabs } from './load/live-tabs.ts'
+import { figure, isLong } from './orders.ts'
+
+const RUNS = 5
+const MOST_ELEMENTS = 3000
+const LONGEST_TASK_MS = 50
+const LIVE_TABS = 50
+/** How often a live tab looks, in s. */
+const LOOK_S = 2
+
+const service = await testService(t)
+const { url } = service
+
+/** Says a figure beside its limit, and whether it is kept. */
+function budget(t: Test, name: string, value: number, most: number, unit = ''): void {
+  const rounded = Math.round(value * 10) / 10
+  figure(`${name} (at most ${most.toLocaleString('en')}${unit})`, `${rounded.toLocaleString('en')}${unit}`)
+  t.ok(value <= most, `${name}: ${rounded} of ${most}${unit}`)
+}
+
+const countElements = async ({ evaluate }: Visit) => (await evaluate("document.querySelectorAll('*').length")) as number
+
+/** Goes through a panel from its beginning to its end, and back, as somebody who reads; the most elements that it had. */
+async function scrollThrough(page: Visit, step = isLong ? 400 : 3000): Promise<number> {
+  return (await page.evaluate(`new Promise(resolve => {
+    const panel = document.getElementById('tab-panel')
+    let most = 0
+    let still = 0
+    let step = ${step}
+    const go = () => {
+      const before = panel.scrollTop
+      panel.scrollTop += step
+      most = Math.max(most, document.querySelectorAll('*').length)
+      still = panel.scrollTop === before ? still + 1 : 0
+      if (still > 5 && step < 0) return resolve(most)
+      if (still > 5) step = -3000
+      requestAnimationFrame(go)
+    }
+    go()
+  })`)) as number
+}
+
+t.test('a page that shows 750 KiB has never more than 3,000 elements', async t => {
+  if (!(await hasChromium())) {
+    t.comment("Debian's package chromium is not installed: no page was opened in a browser.")
+    return
+  }
+  const large = await recordLarge(service, isLong ? 219 : 60)
+  const page = await visit(t, service)
+  const address = `${url}/app/p/default/traces/${large.id}?span=${large.spans[1]}`
+  await page.open(address)
+  await page.untilText('0: A paragraph', '.message')
+  const most = await scrollThrough(page)
+  t.match(await page.evaluate("document.getElementById('tab-panel').textContent"), '0: A paragraph')
+  budget(t, 'elements, 750 KiB of messages scrolled through', most, MOST_ELEMENTS)
+  t.same(page.errors, [])
+  if (!isLong) return
+
+  await t.test('nor as JSON, of many small values and of Markdown of many items', async t => {
+    const wide = await recordWide(service)
+    for (const [tab, shown] of [
+      ['json', 'field'],
+      ['messages', 'item 0']
+    ] as const) {
+      await page.open(`${url}/app/p/default/traces/${wide.id}?span=${wide.spans[tab === 'json' ? 0 : 1]}&tab=${tab}`)
+      await page.untilText(shown, '#tab-panel')
+      await page.evaluate(`(() => { for (const each of document.querySelectorAll('.show-all')) each.click() })()`)
+      budget(t, `elements, ${tab} of many values scrolled through`, await scrollThrough(page), MOST_ELEMENTS)
+    }
+  })
+
+  await t.test('no task takes more than 50 ms while it is shown, scrolled through and searched', async t => {
+    const longest: number[] = []
+    for (let i = 0; i < RUNS; i++) {
+      const stop = await traceTasks(page)
+      await page.open(address)
+      await page.untilText('0: A paragraph', '.message')
+      await scrollThrough(page, 1500)
+      await page.press('f')
+      await page.type('paragraph')
+      await page.untilText('matches in', '.said')
+      longest.push(await stop())
+      await page.press('Escape')
+    }
+    figure('longest tasks of each run, CPU in ms', longest.map(Math.round).join(', '))
+    budget(t, 'longest task while 750 KiB is read and searched, CPU', median(longest), LONGEST_TASK_MS, ' ms')
+  })
+})
+
+if (isLong && (await hasChromium())) {
+  t.test('what is loaded is small', async t => {
+    const { list, trace } = await bundleBytes()
+    budget(t, 'list, scripts and styles, gzip', list, 35_000, ' B')
+    budget(t, 'trace, what it loads besides, gzip', trace, 30_000, ' B')
+  })
+
+  t.test('pages are drawn in little time', async t => {
+    for (let i = 0; i < 50; i++) await recordAgent(service, { name: `trace ${i}` })
+    const [deep, large] = [await recordDeep(service), await recordLarge(service)]
+    const page = await visit(t, service)
+    await page.send('Performance.enable', { timeDomain: 'threadTicks' })
+    const drawn = async (name: string, path: string, until: string, most: number) => {
+      const figures: number[] = []
+      for (let i = 0; i < RUNS; i++) {
+        await page.open(`${url}/app/p/default/${path}`)
+        await page.until(until)
+        figures.push(await taskMs(page))
+      }
+      budget(t, `${name}: CPU to its first frame`, median(figures), most, ' ms')
+    }
+    await drawn('list of 50', 'traces', "document.querySelectorAll('.traces tbody tr').length === 50", 120)
+    const rows = "document.querySelectorAll('.row').length > 5 && !document.querySelector('.waiting')"
+    await drawn('trace of 200 spans', `traces/${deep.id}`, rows, 220)
+    const span = `traces/${large.id}?span=${large.spans[1]}`
+    await drawn('span of 750 KiB', span, `${rows} && !!document.querySelector('.message')`, 220)
+    const picks: number[] = []
+    await page.open(`${url}/app/p/default/traces/${deep.id}`)
+    await page.until(rows)
+    await page.evaluate("document.getElementById('spans').focus()")
+    for (let i = 0; i < 10; i++) {
+      // What is chosen next was fetched meanwhile.
+      await new Promise(resolve => setTimeout(resolve, 800))
+      const before = await taskMs(page)
+      await page.press('ArrowDown')
+      await page.until(`!document.querySelector('.waiting')`)
+      picks.push((await taskMs(page)) - before)
+    }
+    budget(t, 'a span that is loaded: CPU until it is shown', median(picks), 30, ' ms')
+    const outline = `${url}/app/api/p/default/traces/${deep.id}/outline`
+    const { ask } = await signedIn(service, 'reader@example.com', 'viewer')
+    const times: number[] = []
+    for (let i = 0; i < 200; i++) {
+      const start = performance.now()
+      const { status } = await ask('GET', new URL(outline).pathname)
+      times.push(performance.now() - start)
+      if (status !== 200) t.fail(String(status))
+    }
+    budget(t, 'outline of 200 spans, median', median(times.slice(20)), 5, ' ms')
+  })
+
+  t.test('a hundred traces, one after the other, leave nothing behind', async t => {
+    const page = await visit(t, service)
+    const ids: string[] = []
+    for (let i = 0; i < 100; i++) ids.push((await recordAgent(service, { name: `one of many ${i}` })).id)
+    await page.open(`${url}/app/p/default/traces?name=none`)
+    const heaps: number[] = []
+    for (const [i, id] of ids.entries()) {
+      await page.evaluate(`(() => {
+        const link = document.createElement('a')
+        link.href = '${url}/app/p/default/traces/${id}'
+        document.querySelector('main').append(link)
+        link.click()
+        link.remove()
+      })()`)
+      await page.until(`location.pathname.endsWith('${id}') && document.querySelectorAll('.row').length === 5`)
+      if (i % 10 === 9) heaps.push(await heapBytes(page))
+    }
+    budget(t, 'heap after 100 traces', heaps.at(-1)! / 1e6, 50, ' MB')
+    budget(t, 'heap after 100 traces, above that after 50', (heaps.at(-1)! - heaps[4]!) / 1e6, 2, ' MB')
+  })
+
+  t.test('every page and dialog is accessible in each theme and width', async t => {
+    const own = await testService(t)
+    const traces = await recordAll(own)
+    const page = await visit(t, own)
+    let looked = 0
+    for (const width of [1440, 1024, 390, 360]) {
+      await page.width(width, 800)
+      for (const theme of ['light', 'dark'] as const) {
+        await page.colours(theme)
+        const where = `at ${width} px, ${theme}`
+        for (const [address, shown] of pagesOf(traces)) {
+          await page.open(`${own.url}/app/${address}`)
+          await page.untilText(shown)
+          t.same(await page.violations(), [], `${address} ${where}`)
+          const over = await page.evaluate(
+            'document.documentElement.scrollWidth - document.documentElement.clientWidth'
+          )
+          t.ok((over as number) <= 0, `${address} does not scroll sideways ${where}`)
+          t.ok((await countElements(page)) < MOST_ELEMENTS, address)
+          looked++
+        }
+        for (const [address, selector, text] of dialogsOf(traces)) {
+          await page.open(`${own.url}/app/${address}`)
+          await page.until("!!document.querySelector('main h1')")
+          const isThere = `[...document.querySelectorAll('${selector}')].some(each => each.textContent.includes('${text}') && each.checkVisibility())`
+          // On narrow screens some of what menus hold is elsewhere.
+          if (!(await page.evaluate(isThere))) continue
+          await page.click(selector, text)
+          await page.until("!!document.querySelector('dialog[open], [role=menu]')")
+          t.same(await page.violations(), [], `${text} of ${address} ${where}`)
+          looked++
+        }
+      }
+    }
+    figure('pages and dialogs that axe looked at', looked)
+  })
+
+  t.test('fifty live tabs take at most 3 % of the CPU that is there for recording', async t => {
+    const tabs = await LiveTabs.start(t)
+    const { perLook, alone, beside } = await tabs.measure(LIVE_TABS)
+    figure('traces/s alone, and beside 50 live tabs', `${alone}, ${beside}`)
+    figure('CPU of server and database for a look of a live tab', `${perLook.toFixed(2)} ms`)
+    const looksPerSecond = LIVE_TABS / LOOK_S
+    const share = (looksPerSecond * perLook) / (1000 * availableParallelism())
+    budget(t, `50 live tabs, of the CPU of ${availableParallelism()} cores`, share * 100, 3, ' %')
+  })
+}
+
+const median = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]!
+
+/** The CPU that the page's main thread has taken since the page was opened. */
+async function taskMs({ send }: Visit): Promise<number> {
+  const { metrics } = (await send('Performance.getMetrics')) as { metrics: { name: string; value: number }[] }
+  return metrics.find(({ name }) => name === 'TaskDuration')!.value * 1000
+}
+
+interface Traced {
+  readonly name: string
+  readonly pid: number
+  readonly tid: number
+  readonly args?: { readonly name?: string }
+  /** CPU in µs. */
+  readonly tdur?: number
+}
+
+/** Has the browser note the tasks of its threads; what is returned stops that, and gives the CPU of the page's longest. */
+async function traceTasks({ send, on }: Visit): Promise<() => Promise<number>> {
+  const traced: Traced[] = []
+  on('Tracing.dataCollected', ({ value }) => traced.push(...(value as Traced[])))
+  await send('Tracing.start', { traceConfig: { includedCategories: ['toplevel'], excludedCategories: ['*'] } })
+  return async () => {
+    const complete = new Promise<void>(resolve => on('Tracing.tracingComplete', () => resolve()))
+    await send('Tracing.end')
+    await complete
+    const main = (event: Traced) =>
+      traced.some(
+        ({ name, args, pid, tid }) =>
+          name === 'thread_name' && args?.name === 'CrRendererMain' && pid === event.pid && tid === event.tid
+      )
+    const tasks = traced.filter(({ tdur }) => tdur !== undefined && tdur > 10_000).filter(main)
+    return Math.max(0, ...tasks.map(({ tdur }) => tdur as number)) / 1000
+  }
+}
+
+async function heapBytes({ send }: Visit): Promise<number> {
+  await send('HeapProfiler.collectGarbage')
+  const { usedSize } = await send('Runtime.getHeapUsage')
+  return usedSize as number
+}
