@@ -14,6 +14,8 @@ export interface Session {
   readonly database: Database
   readonly sql: Sql
   readonly log: Logger
+  /** The user of the system who gave the command. */
+  readonly systemUser: string
   /** What is needed to make keys. */
   readonly making: KeyMaking
 }
@@ -56,11 +58,14 @@ export async function withNewDatabase<T>(env: NodeJS.ProcessEnv, work: (session:
 /** What runs `work` with a connection. */
 function connected<T>(config: Config, work: (session: Session) => Promise<T>) {
   return async (database: Database, log: Logger): Promise<T> => {
+    const { noteSystemUser } = await import('../lib/store/people/audit.ts')
     const sql = database.connect({ applicationName: 'command' })
     try {
-      await nameWhoActs(sql)
+      const systemUser = readSystemUser()
+      // If the database is away, what follows says so.
+      await noteSystemUser(sql, systemUser).catch(() => {})
       const making = { keyPrefix: config.keyPrefix, digestSecret: database.digestSecret }
-      return await work({ config, database, sql, log, making })
+      return await work({ config, database, sql, log, systemUser, making })
     } finally {
       // Without a limit this would wait for ever if the connection was lost.
       await sql.end({ timeout: 1 })
@@ -69,16 +74,13 @@ function connected<T>(config: Config, work: (session: Session) => Promise<T>) {
 }
 
 /** What a command does is written down with the user of the system; where that has no name, with its number. */
-async function nameWhoActs(sql: Sql): Promise<void> {
-  let name = String(process.getuid?.() ?? '')
+export function readSystemUser(): string {
   try {
-    name = userInfo().username
+    return userInfo().username
   } catch {
     // A container may run as a number that no user has.
+    return String(process.getuid?.() ?? '')
   }
-  const { noteSystemUser } = await import('../lib/store/people/audit.ts')
-  // If the database is away, what follows says so.
-  await noteSystemUser(sql, name).catch(() => {})
 }
 
 /**

@@ -12,13 +12,16 @@ import { VERSION } from '../lib/version.ts'
 const OWN = new URL('plugins/docs/', import.meta.resolve('#package.json'))
 /** Made by `npm run screenshots`. */
 const PICTURES = new URL('pictures/', OWN)
+/** What somebody who runs a server begins with. */
+const DEPLOYMENT = new URL('deployment/', OWN)
 const VIEWER = new URL('.', import.meta.resolve('swagger-ui-dist/package.json'))
 
 /** What the guide is put together from. */
-const CHAPTERS = ['guide.html', 'dashboard.html']
+const CHAPTERS = ['guide.html', 'clients.html', 'operating.html', 'upkeep.html', 'dashboard.html']
 
 const JAVASCRIPT = 'text/javascript; charset=utf-8'
 const CSS = 'text/css; charset=utf-8'
+const TEXT = 'text/plain; charset=utf-8'
 const ASSETS: readonly { readonly name: string; readonly folder: URL; readonly type: string }[] = [
   { name: 'docs.css', folder: OWN, type: CSS },
   { name: 'reference.css', folder: OWN, type: CSS },
@@ -30,7 +33,12 @@ const ASSETS: readonly { readonly name: string; readonly folder: URL; readonly t
     type: 'image/webp'
   })),
   { name: 'grafana-dashboard.json', folder: OWN, type: 'application/json' },
-  { name: 'alert-rules.yml', folder: OWN, type: 'text/plain; charset=utf-8' },
+  { name: 'alert-rules.yml', folder: OWN, type: TEXT },
+  ...['spoor.service', 'nginx.conf', 'Caddyfile', 'kubernetes.yaml'].map(name => ({
+    name,
+    folder: DEPLOYMENT,
+    type: TEXT
+  })),
   { name: 'swagger-ui.css', folder: VIEWER, type: CSS },
   { name: 'swagger-ui-bundle.js', folder: VIEWER, type: JAVASCRIPT }
 ]

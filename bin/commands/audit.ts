@@ -2,7 +2,7 @@ import { type ActListing, listActs, MOST_ACTS } from '../../lib/admin/acts.ts'
 import { command } from '../command.ts'
 import { withDatabase } from '../database.ts'
 import { table } from '../terminal/table.ts'
-import { parseTime } from '../terminal/times.ts'
+import { parseMoment } from '../terminal/times.ts'
 
 export default command({
   summary: 'Say who changed or deleted what, other than by recording',
@@ -10,7 +10,7 @@ export default command({
     parameters: [],
     flags: {
       project: { type: 'string', value: 'SLUG', about: 'only what was done in this project' },
-      since: { type: 'string', value: 'TIME', about: 'only what was done at this time or later' }
+      since: { type: 'string', value: 'TIME', about: 'only what was done at this time or later, or 7d: 7 days ago' }
     },
     details: [
       `Sign-ins, deletions, and changes of keys, projects and members: the newest ${MOST_ACTS.toLocaleString('en')}. Of a command the user of the`,
@@ -19,7 +19,7 @@ export default command({
     examples: ['audit', 'audit --project default --since 2026-11-01T00:00:00Z --json']
   },
   async run({ flags, env, print }) {
-    const since = parseTime('since', flags.since)
+    const since = parseMoment('since', flags.since)
     const acts = await withDatabase(env, ({ sql }) => listActs(sql, flags.project, since))
     print(acts, actTable(acts))
   }

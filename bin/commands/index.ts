@@ -3,19 +3,21 @@ import type { Commands } from '../command-line.ts'
 import * as account from './account.ts'
 import audit from './audit.ts'
 import completion from './completion.ts'
-import demo from './demo.ts'
 import * as environment from './environment.ts'
-import evaluate, { list as listEvaluations } from './evaluate.ts'
 import * as key from './key.ts'
 import migrate from './migrate.ts'
 import backup from './moving/backup.ts'
 import exportTraces from './moving/export.ts'
 import importTraces from './moving/import.ts'
 import restore from './moving/restore.ts'
+import upgrade from './moving/upgrade.ts'
 import * as project from './project.ts'
 import serve from './serve.ts'
 import status from './status.ts'
-import * as trace from './trace.ts'
+import demo from './traces/demo.ts'
+import evaluate, { list as listEvaluations } from './traces/evaluate.ts'
+import send from './traces/send.ts'
+import * as trace from './traces/trace.ts'
 import * as user from './user.ts'
 
 export const commands: Commands = {
@@ -54,5 +56,7 @@ export const commands: Commands = {
   import: importTraces,
   backup,
   restore,
+  upgrade,
+  send,
   completion
 }

@@ -1,7 +1,7 @@
 import type { Command, Flag } from '../command.ts'
 import { alignColumns } from './table.ts'
 
-const SHARED_FLAGS = [
+export const SHARED_FLAGS: [flag: string, about: string][] = [
   ['--json', 'print one JSON value instead of text'],
   ['--help', 'print this']
 ]

@@ -1,4 +1,4 @@
-/** The flags `--from` and `--to`. They take the same forms of time as the API. */
+/** The flags `--from` and `--to`. They take the same forms of time as the API, and days. */
 import { parseTimestamp } from '../../lib/trace/timestamp.ts'
 import { UsageError } from '../command.ts'
 
@@ -14,23 +14,19 @@ interface Times {
 
 /** The times in canonical form. */
 export function parseTimes({ from, to }: Times): Times {
-  return { from: parseTime('from', from), to: parseTime('to', to) }
-}
-
-/** One time in canonical form. */
-export function parseTime(flag: string, text: string | undefined): string | undefined {
-  const time = text === undefined ? undefined : parseTimestamp(text)
-  if (time !== undefined || text === undefined) return time
-  const form = 'an ISO 8601 date and time, such as 2026-11-21T12:00:00Z'
-  throw new UsageError(`--${flag} must be ${form}, but is ${JSON.stringify(text)}`)
+  return { from: parseMoment('from', from), to: parseMoment('to', to) }
 }
 
 const DAY_MS = 86_400_000
 
-/** A time as above, or so many days ago: `90d`. In canonical form. */
+/** A time as the API takes it, or so many days ago (`90d`), in canonical form. */
 export function parseMoment(flag: string, text: string | undefined, now = Date.now()): string | undefined {
   const days = parseDays(text)
-  return days === undefined ? parseTime(flag, text) : new Date(now - days * DAY_MS).toISOString()
+  if (days !== undefined) return new Date(now - days * DAY_MS).toISOString()
+  const time = text === undefined ? undefined : parseTimestamp(text)
+  if (time !== undefined || text === undefined) return time
+  const form = 'an ISO 8601 date and time, such as 2026-11-21T12:00:00Z, or days ago, such as 90d'
+  throw new UsageError(`--${flag} must be ${form}, but is ${JSON.stringify(text)}`)
 }
 
 /** `30d` is 30; undefined if the text is no number of days. */

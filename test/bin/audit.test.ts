@@ -1,7 +1,10 @@
+import { writeFile } from 'node:fs/promises'
 import { userInfo } from 'node:os'
+import { join } from 'node:path'
 import t from 'tap'
 import { ingestBody } from '../fixtures/bodies/bodies.ts'
 import { testDatabase } from '../fixtures/database/database.ts'
+import { testFolder } from '../fixtures/folder.ts'
 import { testService } from '../fixtures/service/service.ts'
 import { configurationFor, jsonHere, runHere } from '../fixtures/service/spoor.ts'
 
@@ -53,4 +56,43 @@ t.test('what commands and keys did other than recording can be read', async t =>
   t.match((await runHere(['audit'], env)).out, /^TIME +BY +ACTION +WHERE +DETAIL\n[\s\S]*key\.revoke +default/)
   t.match(await runHere(['audit', '--since', 'yesterday'], env), { code: 2, err: /--since must be an ISO 8601/ })
   t.match(await runHere(['audit', '--project', 'nowhere'], env), { code: 1, err: /no project "nowhere"/ })
+})
+
+t.test('what commands change of many traces at once is written down, and by whom', async t => {
+  const database = await testDatabase(t)
+  const env = configurationFor(database)
+  await jsonHere(['account', 'create', 'owner'], env)
+  await jsonHere(['project', 'create', 'Default'], env)
+  const folder = await testFolder(t)
+  const file = join(folder, 'traces.ndjson')
+  await writeFile(file, JSON.stringify({ trace: ingestBody().trace }))
+  await jsonHere(['import', '--project', 'default', file], env)
+  const backfill = ['environment', 'backfill', '--project', 'default', '--environment', 'prod']
+  for (const more of [[], ['--apply'], ['--apply']]) await jsonHere([...backfill, ...more], env)
+  await database.pool.run(sql => sql`update project_totals set traces = traces + 1`)
+  for (const more of [[], ['--apply'], ['--apply']]) await runHere(['project', 'recount', 'default', ...more], env)
+  const backup = join(folder, 'spoor.backup')
+  await jsonHere(['backup', backup], env)
+
+  const acts = (await jsonHere(['audit'], env)).slice(2)
+  t.match(acts, [
+    { action: 'trace.import', project: 'default', detail: { file: 'traces.ndjson', format: 'spoor' } },
+    { action: 'environment.backfill', project: 'default', detail: { environment: 'prod', traces: 1 } },
+    { action: 'project.recount', project: 'default' }
+  ])
+  t.equal(acts.length, 3, 'what changes nothing is no act')
+  const copy = configurationFor(await testDatabase(t))
+  await jsonHere(['restore', backup], copy)
+  const restored = await jsonHere(['audit'], copy)
+  t.same(
+    restored.map(({ action }: { action: string }) => action),
+    [
+      'account.create',
+      'project.create',
+      ...acts.map(({ action }: { action: string }) => action),
+      'restore.begin',
+      'restore.end'
+    ]
+  )
+  t.ok(restored.every(({ by }: { by: string }) => by === BY_COMMAND))
 })

@@ -53,9 +53,9 @@ t.test('the demo records through the API what can be read back', async t => {
   t.equal((await jsonHere(['key', 'list'], env)).length, 2, 'a key that is given is enough')
 
   const refused: [string[], RegExp][] = [
-    [['--key', 'spoor_live_wrong'], /refused POST \/api\/v1\/traces: 401 .*invalid_api_key/],
+    [['--key', 'spoor_live_wrong'], /does not take the traces: .*401 invalid_api_key/],
     [['--project', 'nowhere'], /no project "nowhere"/],
-    [['--url', 'http://127.0.0.1:2', '--key', key!], /no answer from http:\/\/127\.0\.0\.1:2: .*ECONNREFUSED/]
+    [['--url', 'http://127.0.0.1:2', '--key', key!], /http:\/\/127\.0\.0\.1:2 does not take the traces: .*ECONNREFUSED/]
   ]
   for (const count of ['11', '10001', 'many']) {
     const message = /--traces must be from 12 to 10000/

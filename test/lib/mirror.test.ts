@@ -15,6 +15,7 @@ const DATA: Readonly<Record<string, string>> = {
   'lib/schema/output.ts':
     'schemas: test/fixtures/service/openapi-check.ts holds every answer of every test against them',
   'lib/openapi/examples.ts': 'examples: test/lib/openapi/document.test.ts holds each against the schema of its place',
+  'lib/client/api-types.ts': 'types: test/lib/client/spoor.test.ts makes them from the OpenAPI document and compares',
   'lib/demo/bookshop.ts': 'traces: test/lib/demo/traces.test.ts holds each against the schemas and its times',
   'lib/demo/agents.ts': 'traces: test/lib/demo/traces.test.ts holds each against the schemas and its times'
 }

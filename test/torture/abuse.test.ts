@@ -4,6 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
 import { Agent, request } from 'undici'
+import { SessionCookie } from '../../lib/http/people/session-cookie.ts'
 import { ingestBody } from '../fixtures/bodies/bodies.ts'
 import { parseRaw, sendRaw } from '../fixtures/service/raw.ts'
 import { until } from '../fixtures/until.ts'
@@ -126,12 +127,13 @@ t.test('wrong sessions leave nothing behind, and cost the database little', asyn
         where datname = current_database()`
       return row?.n
     })
+  const { name } = new SessionCookie(undefined, database.digestSecret)
   const statuses = new Set<number>()
   const flood = async (most: number) => {
     let sent = 0
     const clients = Array.from({ length: 64 }, async () => {
       while (sent++ < most) {
-        const headers = { cookie: `spoor_session=${String(sent).padStart(43, '0')}` }
+        const headers = { cookie: `${name}=${String(sent).padStart(43, '0')}` }
         const { statusCode, body } = await request(`${address}/app/api/p/default/traces`, { headers, dispatcher })
         await body.dump()
         statuses.add(statusCode)

@@ -158,7 +158,7 @@ t.test('whatever is sent to the dashboard, it answers as it should, and goes on'
     reader: (await signedIn(service, 'viewer@example.com', 'viewer')).cookie,
     other: (await signedIn(service, 'member@example.com', 'member')).cookie,
     nobody: undefined,
-    wrong: `spoor_session=${'x'.repeat(43)}`
+    wrong: `${service.app.cookie.name}=${'x'.repeat(43)}`
   }
   const seen = new Map<number, number>()
   let sent = 0

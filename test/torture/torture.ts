@@ -1,5 +1,5 @@
 /**
- * `npm run torture [-- --only PART,PART --minutes N --seed N]`: the tests of test/torture in their long form, part by part,
+ * `npm run torture [-- --only PART,PART --minutes N --traces N --seed N]`: the tests of test/torture in their long form, part by part,
  * and a table of the figures seen. The exit code is 1 where a promise was broken.
  */
 import { spawn } from 'node:child_process'
@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { readFlags, UsageError } from '../bench/options.ts'
-import { type Figure, ORDERS_VARIABLE, type Orders } from './orders.ts'
+import { type Figure, ORDERS_VARIABLE, type Orders } from './part-orders.ts'
 
 /** Name, and what is promised. */
 const PARTS = {
@@ -22,13 +22,17 @@ const PARTS = {
   input: 'no input is answered 5xx, or holds the server up for more than 100 ms',
   upgrades: 'a migration never stands in the way of writers',
   clients: 'clients that generators make of the OpenAPI document compile, and do what they should',
+  client: 'each trace that the client has taken is stored once, or named as lost, whatever is killed',
   databases: 'a standby, a failover to it and PgBouncer are worked with, or refused in one sentence',
   lists: 'no list of traces sorts a project or passes over it',
   backups: 'a backup under load is whole, and a restore that is killed goes on when it is run again',
+  rehearsal: 'a large instance is backed up, restored into PostgreSQL 15, compared and pruned; only where it is named',
   monitoring: 'each panel of the dashboard and each rule of the alerts works with Prometheus',
   recovery: 'a server listens while PostgreSQL recovers, and says so',
   folders: 'all processes of a server are in its data folder, and a copied folder starts beside it',
   bench: 'the benchmark measures, and leaves nothing behind',
+  packaging: 'what is installed as the guide says works: image, unit, proxies, manifests, completion',
+  dashboard: 'its pages stay within their budgets, are accessible in each theme and width, and cost recording little',
   soak: 'under half of what it can do, a server takes no more memory and no more file descriptors as time goes by'
 } as const
 type Part = keyof typeof PARTS
@@ -37,12 +41,16 @@ type Part = keyof typeof PARTS
 const MINUTES = 10
 const SOAK_MINUTES = 30
 
+/** Traces of a rehearsal. A million may take 40 GB of disk and, on two cores, hours (test/torture/README.md). */
+const TRACES = 1_000_000
+
 const PROGRESS_MS = 5000
 
 const HELP = `Keeps what the README promises under test for minutes: npm run torture -- [flags]
 
-  --only PART,PART   these parts only (default: all)
+  --only PART,PART   these parts only (default: all but rehearsal)
   --minutes N        for each part (default: ${MINUTES}, soak ${SOAK_MINUTES})
+  --traces N         of a rehearsal (default: ${TRACES})
   --seed N           what is random is the same for the same seed (default: a new one)
   --help             print this
 
@@ -67,13 +75,19 @@ async function main(parameters: readonly string[]): Promise<number> {
 
 async function torture(parameters: readonly string[]): Promise<number> {
   const flag = { type: 'string' } as const
-  const flags = readFlags(parameters, { only: flag, minutes: flag, seed: flag, help: { type: 'boolean' } })
+  const flags = readFlags(parameters, {
+    only: flag,
+    minutes: flag,
+    traces: flag,
+    seed: flag,
+    help: { type: 'boolean' }
+  })
   if (flags.help) {
     process.stdout.write(HELP)
     return 0
   }
   const names = Object.keys(PARTS) as Part[]
-  const chosen = (flags.only?.split(',') ?? names) as Part[]
+  const chosen = (flags.only?.split(',') ?? names.filter(name => name !== 'rehearsal')) as Part[]
   const unknown = chosen.find(part => !names.includes(part))
   if (unknown !== undefined) throw new UsageError(`--only takes ${names.join(', ')}, not ${JSON.stringify(unknown)}`)
   const minutes = flags.minutes === undefined ? undefined : Number(flags.minutes)
@@ -81,12 +95,15 @@ async function torture(parameters: readonly string[]): Promise<number> {
   const seed = Number(flags.seed ?? Date.now() % 1_000_000)
   if (!Number.isSafeInteger(seed)) throw new UsageError('--seed takes a whole number')
 
+  const traces = Number(flags.traces ?? TRACES)
+  if (!Number.isSafeInteger(traces) || traces < 1) throw new UsageError('--traces takes a whole number above 0')
+
   const folder = await mkdtemp(join(tmpdir(), 'spoor-torture-'))
   console.log(`seed ${seed}; the output of the parts is in ${folder}`)
   let isKept = true
   for (const part of chosen) {
     const report = join(folder, `${part}.figures`)
-    const orders = { minutes: minutes ?? (part === 'soak' ? SOAK_MINUTES : MINUTES), seed, report }
+    const orders = { minutes: minutes ?? (part === 'soak' ? SOAK_MINUTES : MINUTES), seed, traces, report }
     if (!(await runPart(part, folder, orders))) isKept = false
   }
   if (isKept) await rm(folder, { recursive: true })

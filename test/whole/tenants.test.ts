@@ -33,6 +33,7 @@ const PUBLIC = [
   ...['list', 'failure', 'conversation', 'phone'].map(name => `GET /docs/${name}.webp`),
   'GET /docs/grafana-dashboard.json',
   'GET /docs/alert-rules.yml',
+  ...['spoor.service', 'nginx.conf', 'Caddyfile', 'kubernetes.yaml'].map(name => `GET /docs/${name}`),
   'GET /docs/swagger-ui.css',
   'GET /docs/swagger-ui-bundle.js',
   'GET /',

@@ -210,7 +210,8 @@ t.test('another account’s project is answered as one that is nowhere, and neit
 t.test('who is signed out is 401 wherever somebody is needed, and changes nothing', async t => {
   const ids = await makeAll()
   const before = await readAll()
-  const cookies = [undefined, 'spoor_session=', `spoor_session=${'x'.repeat(43)}`, `spoor_session=${key}`, `other=1`]
+  const { name } = service.app.cookie
+  const cookies = [undefined, `${name}=`, `${name}=${'x'.repeat(43)}`, `${name}=${key}`, `other=1`]
   for (const cookie of cookies) {
     const nobody = { ask: asking(service, cookie) }
     const answers = new Set<string>()

@@ -59,7 +59,12 @@ t.test("the guide's examples run as they stand", async t => {
     const sources = examples.map(({ ts }, place) => [`example-${place}.ts`, ts])
     // One process for all of them: each takes seconds to start where others wait for the same cores.
     const all = examples.map((_, place) => `await import('./example-${place}.js')\nconsole.log('${END}')`).join('\n')
-    const programs = { ...Object.fromEntries(sources), ...openTelemetryPrograms(html), 'all.js': all }
+    const programs = {
+      ...Object.fromEntries(sources),
+      ...openTelemetryPrograms(html),
+      ...clientPrograms(html),
+      'all.js': all
+    }
     const folder = t.testdir({ ...programs, 'tsconfig.json': JSON.stringify(TSCONFIG) })
     const node = (...args: string[]) => run(NODE[0], [...NODE.slice(1), ...args], { env })
     await node(TSC, '-p', folder)
@@ -93,6 +98,30 @@ t.test("the guide's examples run as they stand", async t => {
       ])
       for (const { usage } of traces) t.equal(usage.totalTokens, CHAT_USAGE.total)
     })
+
+    t.test('with the client', async t => {
+      const provider = await startProvider()
+      t.teardown(provider.close)
+      await makeProject('client')
+      const own = await makeKey({ project: 'client' })
+      const models = { OPENAI_BASE_URL: `${provider.url}/v1`, OPENAI_API_KEY: 'none' }
+      const to = { SPOOR_URL: url, SPOOR_API_KEY: own.key, SPOOR_SPOOL: `${folder}/spool` }
+      const all = [
+        ...NODE.slice(1),
+        '--input-type=module',
+        '-e',
+        `for (const name of ${JSON.stringify(CLIENT_EXAMPLES)})
+        await import('${folder}/client-' + name + '.js')`
+      ]
+      const { stdout, stderr } = await run(NODE[0], all, { env: { ...env, ...models, ...to } })
+      t.equal(stderr, '')
+      t.equal(stdout, CLIENT_SAYS)
+      const { traces } = (await call('GET', '/api/v1/traces', { key: own.key })).body
+      t.same(traces.map(({ name }: { name: string }) => name).sort(), [
+        ...['answer', 'caller', 'handler', 'job', 'job', 'job', 'openai.chat', 'support-agent']
+      ])
+      t.equal(traces.find(({ name }: { name: string }) => name === 'caller').spanCount, 3, 'its callee is part of it')
+    })
   })
 
   t.test('and leave nothing but the streamed traces behind', async t => {
@@ -118,6 +147,22 @@ const model = createOpenAICompatible({ name: 'graz', baseURL: String(process.env
     'calls-openai.ts': openAi,
     'calls-ai-sdk.ts': `${head}${model}${aiSdk}\nconsole.log(text)\n${end}`
   }
+}
+
+/** The examples of the chapter about clients, in its order, and what they print. */
+const CLIENT_EXAMPLES = ['short', 'more', 'models', 'server', 'worker', 'read']
+const CLIENT_SAYS = `You asked: Where is my order?
+Good day 1 0 [] []
+${ANSWER}
+[]
+Hello Ada
+support-agent ok true
+[ 'search', 'model' ]
+`
+
+function clientPrograms(html: string): Record<string, string> {
+  const sources = guideCode(html, 'client', 'ts')
+  return Object.fromEntries(CLIENT_EXAMPLES.map((name, i) => [`client-${name}.ts`, sources[i] ?? '']))
 }
 
 async function isInstalled(tool: string): Promise<boolean> {

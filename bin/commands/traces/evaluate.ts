@@ -1,15 +1,15 @@
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { AdminError } from '../../lib/admin/admin-error.ts'
-import type { Evaluation } from '../../lib/admin/evaluation.ts'
-import type { Evaluator } from '../../lib/evaluation/evaluator.ts'
-import type { EvaluationRun } from '../../lib/store/evaluations.ts'
-import { command, UsageError } from '../command.ts'
-import { withDatabase } from '../database.ts'
-import { Interrupted, interruptible } from '../terminal/interrupt.ts'
-import { table } from '../terminal/table.ts'
-import { count, counted, relativeTime } from '../terminal/words.ts'
+import { AdminError } from '../../../lib/admin/admin-error.ts'
+import type { Evaluation } from '../../../lib/admin/evaluation.ts'
+import type { Evaluator } from '../../../lib/evaluation/evaluator.ts'
+import type { EvaluationRun } from '../../../lib/store/evaluations.ts'
+import { command, UsageError } from '../../command.ts'
+import { withDatabase } from '../../database.ts'
+import { Interrupted, interruptible } from '../../terminal/interrupt.ts'
+import { table } from '../../terminal/table.ts'
+import { count, counted, relativeTime } from '../../terminal/words.ts'
 import { CONDITION_FLAGS, parseText, readConditions } from './conditions.ts'
 
 const CONCURRENCY = 4
@@ -77,7 +77,7 @@ export default command({
       if (told === MOST_TOLD) progress.say('further errors are only counted')
     }
     const evaluation = await withDatabase(env, async ({ sql }) => {
-      const { evaluateTraces } = await import('../../lib/admin/evaluation.ts')
+      const { evaluateTraces } = await import('../../../lib/admin/evaluation.ts')
       return interruptible(async signal => {
         const onProgress = (soFar: Evaluation) => progress.show(() => describeProgress(soFar))
         const { follow } = flags
@@ -104,7 +104,7 @@ export const list = command({
     examples: ['evaluate list --project default', 'evaluate list --project default --json']
   },
   async run({ flags, env, print }) {
-    const { listEvaluations } = await import('../../lib/admin/evaluation.ts')
+    const { listEvaluations } = await import('../../../lib/admin/evaluation.ts')
     const runs = await withDatabase(env, ({ sql }) => listEvaluations(sql, flags.project))
     print(runs, runTable(runs))
   }
@@ -122,7 +122,7 @@ async function load(file: string): Promise<Evaluator[]> {
     throw new AdminError(`${file} cannot be loaded: ${message.split('\n', 1)[0]}${advice}`)
   }
   // Loaded only now, because --help does not need it.
-  const { EvaluatorError, readEvaluators } = await import('../../lib/evaluation/evaluator.ts')
+  const { EvaluatorError, readEvaluators } = await import('../../../lib/evaluation/evaluator.ts')
   try {
     return readEvaluators(module)
   } catch (error) {

@@ -1,6 +1,6 @@
 /** The flags by which commands select traces. */
-import { UsageError } from '../command.ts'
-import { parseMoment } from '../terminal/times.ts'
+import { UsageError } from '../../command.ts'
+import { parseMoment } from '../../terminal/times.ts'
 
 const STATUSES: readonly string[] = ['ok', 'error', 'unset', 'running']
 

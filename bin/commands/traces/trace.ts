@@ -1,8 +1,8 @@
-import type { Pruned, PrunePlan } from '../../lib/admin/pruning.ts'
-import { command, UsageError } from '../command.ts'
-import { withDatabase } from '../database.ts'
-import { interruptible } from '../terminal/interrupt.ts'
-import { bar, count, counted, size } from '../terminal/words.ts'
+import type { Pruned, PrunePlan } from '../../../lib/admin/pruning.ts'
+import { command, UsageError } from '../../command.ts'
+import { withDatabase } from '../../database.ts'
+import { interruptible } from '../../terminal/interrupt.ts'
+import { bar, count, counted, size } from '../../terminal/words.ts'
 import { CONDITION_FLAGS, readConditions } from './conditions.ts'
 
 export const remove = command({
@@ -35,9 +35,9 @@ export const remove = command({
     await withDatabase(env, async ({ sql }) => {
       // Loaded only now, because --help does not need them.
       const [{ applyPruning, planPruning }, { reclaimRoom }, { measureDatabase }] = await Promise.all([
-        import('../../lib/admin/pruning.ts'),
-        import('../../lib/store/pruning.ts'),
-        import('../../lib/store/server/database-size.ts')
+        import('../../../lib/admin/pruning.ts'),
+        import('../../../lib/store/pruning.ts'),
+        import('../../../lib/store/server/database-size.ts')
       ])
       const plan = await planPruning(sql, request)
       const { traces, spans, bytes } = plan

@@ -1,12 +1,12 @@
-import { AdminError } from '../../lib/admin/admin-error.ts'
-import { createKey, revokeKey } from '../../lib/admin/keys.ts'
-import { readConfig } from '../../lib/config.ts'
-import { type RecordedTrace, recordDemo } from '../../lib/demo/record.ts'
-import { MOST_TRACES, WRITTEN_OUT } from '../../lib/demo/traces.ts'
-import { findLikelyServer, findServer } from '../../lib/health/running-server.ts'
-import { command, UsageError } from '../command.ts'
-import { withDatabase } from '../database.ts'
-import { table } from '../terminal/table.ts'
+import { AdminError } from '../../../lib/admin/admin-error.ts'
+import { createKey, revokeKey } from '../../../lib/admin/keys.ts'
+import { readConfig } from '../../../lib/config.ts'
+import type { RecordedTrace } from '../../../lib/demo/record.ts'
+import { MOST_TRACES, WRITTEN_OUT } from '../../../lib/demo/traces.ts'
+import { findLikelyServer, findServer } from '../../../lib/health/running-server.ts'
+import { command, UsageError } from '../../command.ts'
+import { withDatabase } from '../../database.ts'
+import { table } from '../../terminal/table.ts'
 
 export default command({
   summary: 'Record realistic traces, to have something to look at',
@@ -34,6 +34,8 @@ export default command({
     const given = flags.key ?? env.SPOOR_API_KEY
     const address = flags.url?.replace(/\/+$/, '') ?? (await requireServer(env, Boolean(given)))
     const project = flags.project ?? 'default'
+    // Loaded only now, because the help of any command does not need it.
+    const { recordDemo } = await import('../../../lib/demo/record.ts')
     const record = (key: string) =>
       recordDemo(address, key, count, recorded => progress.show(() => `${recorded} of ${count} traces`))
     const traces = given ? await record(given) : await recordWithOwnKey(env, project, record)

@@ -1,0 +1,43 @@
+import { existsSync } from 'node:fs'
+import { AdminError } from '../../../lib/admin/admin-error.ts'
+import { command, UsageError } from '../../command.ts'
+
+export default command({
+  summary: 'Send what an application has kept on disk since the server was away',
+  usage: {
+    parameters: ['DIR'],
+    flags: {
+      key: { type: 'string', value: 'KEY', about: 'the API key to record with; SPOOR_API_KEY if not given' },
+      url: { type: 'string', value: 'URL', about: 'the address of the server; SPOOR_URL if not given' },
+      wait: { type: 'string', value: 'SECONDS', about: 'how long to try; 60 if not given' }
+    },
+    details:
+      'DIR is the spool of spoor/client, ./.spoor if the application says nothing else. An application that starts again sends' +
+      '\nit by itself. What runs meanwhile keeps its own. Sending twice does no harm.',
+    examples: ['send ./.spoor', 'send /var/spool/app --url https://spoor.example.com --key "$SPOOR_API_KEY"']
+  },
+  async run({ parameters, flags, env, print }) {
+    // Every user of this machine can read the command line of a running process, so the key is taken out of it.
+    if (flags.key !== undefined) process.title = 'spoor send'
+    const folder = parameters.DIR
+    const seconds = Number(flags.wait ?? 60)
+    if (!(seconds > 0 && seconds <= 86_400)) throw new UsageError('--wait must be a number of seconds, at most 86400')
+    if (!existsSync(folder)) throw new AdminError(`there is no folder ${folder}`)
+    const url = flags.url ?? env.SPOOR_URL
+    const key = flags.key ?? env.SPOOR_API_KEY
+    if (!key) throw new AdminError('a key is needed: set SPOOR_API_KEY, or give --key')
+    // Imported here, because starting any other command need not load undici.
+    const { Spoor } = await import('../../../lib/client/index.ts')
+    const spoor = new Spoor({ spool: folder, key, ...(url && { url }), onProblem: () => {} })
+    const end = Date.now() + seconds * 1000
+    // It takes a part of the files at a time.
+    while (spoor.adopt() > 0) if ((await spoor.flush({ timeoutMs: Math.max(1, end - Date.now()) })).kept > 0) break
+    const { sent, kept, lost, lostCount, problems } = await spoor.close({ timeoutMs: 1 })
+    const rows = lost.map(({ traceId, name, reason }) => `  lost: ${traceId} ${name}: ${reason}`)
+    const why = kept > 0 ? problems.slice(-1).map(problem => `  ${problem}`) : []
+    const counts = `Sent ${sent} traces from ${folder}; ${kept} are kept there, ${lostCount} are lost.`
+    print({ sent, kept, lost, problems }, [counts, ...why, ...rows].join('\n'))
+    if (kept + lostCount > 0)
+      throw new AdminError(`${kept} traces are not sent yet, and ${lostCount} are lost: see above`)
+  }
+})

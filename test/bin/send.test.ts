@@ -1,0 +1,37 @@
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { Spoor } from '../../lib/client/index.ts'
+import { testFolder } from '../fixtures/folder.ts'
+import { freePort } from '../fixtures/ports.ts'
+import { testService } from '../fixtures/service/service.ts'
+import { jsonHere, runHere } from '../fixtures/service/spoor.ts'
+
+t.test('spoor send sends what an application has left on disk, or says why not', async t => {
+  const { url, key, call } = await testService(t)
+  const folder = join(await testFolder(t), 'spool')
+  const nowhere = `http://127.0.0.1:${await freePort()}`
+  const spoor = new Spoor({ url: nowhere, key, spool: folder, onProblem: () => {} })
+  const { traceId } = spoor.trace('kept', trace => trace.score('later', 1))
+  spoor.trace('kept', () => 2)
+  await spoor.close({ timeoutMs: 50 })
+  t.equal(readdirSync(folder).length, 2)
+
+  const away = await runHere(['send', folder, '--wait', '0.1'], { SPOOR_URL: nowhere, SPOOR_API_KEY: key })
+  t.match(away, {
+    code: 1,
+    out: /^Sent 0 traces.*; 2 are kept there, 0 are lost\.\n.*ECONNREFUSED/,
+    err: /not sent yet/
+  })
+  t.equal(readdirSync(folder).length, 2)
+  t.match(await jsonHere(['send', folder, '--url', url, '--key', key]), { sent: 2, kept: 0, lost: [] })
+  t.same(readdirSync(folder), [])
+  t.match((await call('GET', `/api/v1/traces/${traceId}`)).body.trace, {
+    name: 'kept',
+    scores: { later: { value: 1 } }
+  })
+
+  t.match(await runHere(['send', `${folder}/none`], { SPOOR_API_KEY: key }), { code: 1, err: /there is no folder/ })
+  t.match(await runHere(['send', folder], {}), { code: 1, err: /a key is needed/ })
+  t.match(await runHere(['send', folder, '--wait', 'x'], { SPOOR_API_KEY: key }), { code: 2, err: /--wait must be/ })
+})
