@@ -115,8 +115,9 @@ function gather(): DestinationStream {
     lines = ''
   }
   process.on('exit', () => {
-    flush()
     stream.flushSync()
+    // An asynchronous write that begins now would not be waited for.
+    if (lines !== '') pino.destination({ dest: 2, sync: true }).write(lines)
   })
   return {
     write(line) {

@@ -1,6 +1,8 @@
 import t from 'tap'
 import { createLog, type LoggedRequests, type LogOptions, logRequest } from '../../lib/log.ts'
+import { testDatabase } from '../fixtures/database/database.ts'
 import { testService } from '../fixtures/service/service.ts'
+import { configurationFor, startSpoor, stop } from '../fixtures/service/spoor.ts'
 
 function collect(options: LogOptions = {}) {
   const lines: string[] = []
@@ -77,4 +79,16 @@ t.test('a request’s line has the client behind a trusted proxy, and the label 
   await service.call('GET', '/api/v1/key', { key, headers: { 'x-forwarded-for': '203.0.113.9, 198.51.100.1' } })
   const line = lines.map(each => JSON.parse(each)).find(each => each.msg === 'request')
   t.match(line, { route: 'getKey', client: '198.51.100.1', keyLabel: 'nightly' })
+})
+
+t.test('what was logged in the last moment of a process is written as well', async t => {
+  const database = await testDatabase(t)
+  const env = { ...configurationFor(database), LOG_LEVEL: 'info' }
+  // Each has some luck: several times it was there even where nobody waited for it.
+  for (let i = 0; i < 3; i++) {
+    const serving = await startSpoor(t, env)
+    const [address] = /http:\S+/.exec(serving.out)!
+    await (await fetch(`${address}/healthz`)).text()
+    t.match((await stop(serving)).err, /"path":"\/healthz"/)
+  }
 })
