@@ -80,3 +80,13 @@ function retryAfterMs(header: string | undefined): number | undefined {
   const ms = /^\d+$/.test(header) ? Number(header) * 1000 : Date.parse(header) - Date.now()
   return Number.isNaN(ms) ? undefined : Math.min(LONGEST_RETRY_AFTER_MS, Math.max(0, ms))
 }
+
+/** Whether the answer of a trace's scores has one that is equal to what was sent. */
+export function hasScore(text: string, sent: string): boolean {
+  const { name, value, comment = null, spanId = null } = JSON.parse(sent)
+  const scores = parse(text)?.scores
+  if (!Array.isArray(scores)) return false
+  return scores.some(
+    each => each.name === name && each.value === value && each.comment === comment && each.spanId === spanId
+  )
+}

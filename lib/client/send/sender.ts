@@ -11,7 +11,7 @@
  */
 import type { Part } from '../record/trace.ts'
 import { messageOf } from '../record/values.ts'
-import { type Answer, judge, parse, type Verdict, waitMs } from './answer.ts'
+import { type Answer, hasScore, judge, parse, type Verdict, waitMs } from './answer.ts'
 import { type Delivery, newDelivery, pathOf, sizeOf } from './delivery.ts'
 import { Flushes } from './flushes.ts'
 import { type Flushed, Outcome } from './outcome.ts'
@@ -210,8 +210,10 @@ export class Sender {
   private async transmit(delivery: Delivery, { kind, body }: Part): Promise<Answer> {
     const path = pathOf(delivery.traceId, kind)
     if (kind === UNSURE_KIND && delivery.isUnsure) {
-      const { text } = await this.transport.send('GET', path)
-      if (hasScore(text, body)) return { status: 200, text: '{"ok":true}' }
+      const answer = await this.transport.send('GET', path)
+      if (hasScore(answer.text, body)) return { status: 200, text: '{"ok":true}' }
+      // Without an answer of the service nobody knows. A key that may not read has none to wait for.
+      if (![200, 403, 404].includes(answer.status)) return answer
     }
     return this.transport.send('POST', path, body)
   }
@@ -386,14 +388,4 @@ export class Sender {
     this.bytes += delivery.bytes
     return true
   }
-}
-
-/** Whether the answer of a trace's scores has one that is equal to what was sent. */
-function hasScore(text: string, sent: string): boolean {
-  const { name, value, comment = null, spanId = null } = JSON.parse(sent)
-  const scores = parse(text)?.scores
-  if (!Array.isArray(scores)) return false
-  return scores.some(
-    each => each.name === name && each.value === value && each.comment === comment && each.spanId === spanId
-  )
 }

@@ -1,4 +1,4 @@
-/** The client against servers that answer as they like. What it does beside a real service is in test/torture/client.test.ts. */
+/** The client against servers that answer as they like. What it does beside a real service is in test/torture/surroundings/client.test.ts. */
 import { once } from 'node:events'
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
@@ -105,6 +105,18 @@ t.test('a score whose answer was lost is looked for before it is sent again', as
   t.same(
     asked.map(({ method, path }) => `${method} ${path.slice(-7)}`),
     ['POST /scores', 'GET /scores']
+  )
+})
+
+t.test('a score that could not be looked for is not sent again before it was', async t => {
+  const score = { name: 'helpful', value: true, comment: null, spanId: null }
+  const replies: (Reply | undefined)[] = [undefined, undefined, refusal(503, 'unavailable'), [200, { scores: [score] }]]
+  const { spoor, asked } = await answering(t, (_, count) => replies[count - 1])
+  spoor.score('a'.repeat(32), 'helpful', true)
+  t.match(await spoor.flush({ timeoutMs: 60_000 }), { kept: 0, lostCount: 0 })
+  t.same(
+    asked.map(({ method }) => method),
+    ['POST', 'GET', 'GET', 'GET']
   )
 })
 
