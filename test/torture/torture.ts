@@ -4,9 +4,9 @@
  */
 import { spawn } from 'node:child_process'
 import { createWriteStream } from 'node:fs'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { readFlags, UsageError } from '../bench/options.ts'
 import { type Figure, ORDERS_VARIABLE, type Orders } from './part-orders.ts'
@@ -110,6 +110,13 @@ async function torture(parameters: readonly string[]): Promise<number> {
   return isKept ? 0 : 1
 }
 
+/** The test of a part, in one of the folders here. */
+async function fileOf(part: Part): Promise<string> {
+  const here = fileURLToPath(new URL('.', import.meta.url))
+  const [name] = (await readdir(here, { recursive: true })).filter(each => basename(each) === `${part}.test.js`)
+  return join(here, name!)
+}
+
 /** Runs a part, says how it goes, and returns whether its promise was kept. */
 async function runPart(part: Part, folder: string, orders: Orders): Promise<boolean> {
   const { report } = orders
@@ -117,7 +124,7 @@ async function runPart(part: Part, folder: string, orders: Orders): Promise<bool
   const built = (name: string) => fileURLToPath(new URL(name, import.meta.url))
   const child = spawn(
     process.execPath,
-    [built('../run.js'), '--timeout=0', '--reporter=tap', built(`${part}.test.js`)],
+    [built('../run.js'), '--timeout=0', '--reporter=tap', await fileOf(part)],
     // On the disk, and not in memory: for minutes, with all that the load leaves behind.
     {
       env: { ...process.env, TMPDIR: tmpdir(), [ORDERS_VARIABLE]: JSON.stringify(orders) },

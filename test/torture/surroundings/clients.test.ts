@@ -6,9 +6,9 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
-import { testService } from '../fixtures/service/service.ts'
+import { testService } from '../../fixtures/service/service.ts'
+import { figure, longTest } from '../orders.ts'
 import { documentFolder, installed, run, succeeds, useFromPython, useFromTypeScript } from './generated-client.ts'
-import { figure, longTest } from './orders.ts'
 
 const ORVAL = 'orval@7.13.2'
 const PYTHON_CLIENT = 'openapi-python-client==0.29.1'

@@ -2,11 +2,11 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
-import { pgDataOf } from '../fixtures/database/embedded.ts'
-import { endRecovery, prolongRecovery } from '../fixtures/recovery.ts'
-import { dataFolder, serve, start, stop, tryKey } from '../fixtures/service/spoor.ts'
-import { until } from '../fixtures/until.ts'
-import { longTest } from './orders.ts'
+import { pgDataOf } from '../../fixtures/database/embedded.ts'
+import { endRecovery, prolongRecovery } from '../../fixtures/recovery.ts'
+import { dataFolder, serve, start, stop, tryKey } from '../../fixtures/service/spoor.ts'
+import { until } from '../../fixtures/until.ts'
+import { longTest } from '../orders.ts'
 
 /** A server whose PostgreSQL recovers until endRecovery, and the key of its first start. */
 async function startInRecovery(t: Test, env: NodeJS.ProcessEnv, folder: string) {

@@ -1,13 +1,13 @@
 /** The dashboard and the rules that the guide offers, asked of a Prometheus that watches an embedded server. */
 import type { Test } from 'tap'
-import { exportOf, otlpSpan } from '../fixtures/bodies/otlp.ts'
-import { freshId } from '../fixtures/database/seed.ts'
-import { dashboardQueries, RULES_FILE } from '../fixtures/service/monitoring.ts'
-import { lacksPrometheus, startPrometheus } from '../fixtures/service/prometheus.ts'
-import { dataFolder, serve, stop } from '../fixtures/service/spoor.ts'
-import { until } from '../fixtures/until.ts'
-import { startLoad } from './load/load.ts'
-import { figure, longTest } from './orders.ts'
+import { exportOf, otlpSpan } from '../../fixtures/bodies/otlp.ts'
+import { freshId } from '../../fixtures/database/seed.ts'
+import { dashboardQueries, RULES_FILE } from '../../fixtures/service/monitoring.ts'
+import { lacksPrometheus, startPrometheus } from '../../fixtures/service/prometheus.ts'
+import { dataFolder, serve, stop } from '../../fixtures/service/spoor.ts'
+import { until } from '../../fixtures/until.ts'
+import { startLoad } from '../load/load.ts'
+import { figure, longTest } from '../orders.ts'
 
 const LOGS = { resourceLogs: [{ scopeLogs: [{ logRecords: [{ body: { stringValue: 'a line' } }] }] }] }
 

@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { request, WebSocket } from 'undici'
-import { dataFolder, type Serving, serve } from '../fixtures/service/spoor.ts'
-import { until } from '../fixtures/until.ts'
-import { checkLoad, startLoad } from './load/load.ts'
-import { figure, longTest, minutes } from './orders.ts'
+import { dataFolder, type Serving, serve } from '../../fixtures/service/spoor.ts'
+import { until } from '../../fixtures/until.ts'
+import { checkLoad, startLoad } from '../load/load.ts'
+import { figure, longTest, minutes } from '../orders.ts'
 
 /** How long the server shows what it can do, and how long it then does half of that. */
 const FULL_MS = 20_000

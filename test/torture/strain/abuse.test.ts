@@ -4,12 +4,12 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
 import { Agent, request } from 'undici'
-import { SessionCookie } from '../../lib/http/people/session-cookie.ts'
-import { ingestBody } from '../fixtures/bodies/bodies.ts'
-import { parseRaw, sendRaw } from '../fixtures/service/raw.ts'
-import { until } from '../fixtures/until.ts'
-import { largeBody, MIB, startBesieged } from './load/besieged.ts'
-import { figure, isLong, longTest } from './orders.ts'
+import { SessionCookie } from '../../../lib/http/people/session-cookie.ts'
+import { ingestBody } from '../../fixtures/bodies/bodies.ts'
+import { parseRaw, sendRaw } from '../../fixtures/service/raw.ts'
+import { until } from '../../fixtures/until.ts'
+import { largeBody, MIB, startBesieged } from '../load/besieged.ts'
+import { figure, isLong, longTest } from '../orders.ts'
 
 const IDLE = isLong ? 5000 : 300
 const WRONG_KEYS = isLong ? 100_000 : 2000

@@ -2,9 +2,9 @@
 import { execFileSync } from 'node:child_process'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { testFolder } from '../fixtures/folder.ts'
-import { dataFolder, runForJson, serve, stop, tryKey } from '../fixtures/service/spoor.ts'
-import { longTest } from './orders.ts'
+import { testFolder } from '../../fixtures/folder.ts'
+import { dataFolder, runForJson, serve, stop, tryKey } from '../../fixtures/service/spoor.ts'
+import { longTest } from '../orders.ts'
 
 longTest('each of several processes is in the folder', async t => {
   const folder = await dataFolder(t)

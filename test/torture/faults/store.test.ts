@@ -3,25 +3,25 @@ import { existsSync, renameSync, rmSync, statSync, symlinkSync, truncateSync, wr
 import { join } from 'node:path'
 import type { Sql } from 'postgres'
 import t, { type Test } from 'tap'
-import { connectTo } from '../../lib/database/connection.ts'
-import type { ConnectOptions } from '../../lib/database/database.ts'
-import { endBody, hexId, ingestBody, span, spansBody, startBody } from '../fixtures/bodies/bodies.ts'
-import { exportOf, otlpSpan } from '../fixtures/bodies/otlp.ts'
+import { connectTo } from '../../../lib/database/connection.ts'
+import type { ConnectOptions } from '../../../lib/database/database.ts'
+import { endBody, hexId, ingestBody, span, spansBody, startBody } from '../../fixtures/bodies/bodies.ts'
+import { exportOf, otlpSpan } from '../../fixtures/bodies/otlp.ts'
 import {
   readTestServer,
   runOn,
   type TestDatabase,
   testClusterDatabase,
   testDatabase
-} from '../fixtures/database/database.ts'
-import { pgDataOf, withEmbedded } from '../fixtures/database/embedded.ts'
-import { testRelay } from '../fixtures/database/relay.ts'
-import { countOrphans, countStrays, freshId, NO_ORPHANS, NO_STRAYS } from '../fixtures/database/seed.ts'
-import { type Answer, type TestService, testService } from '../fixtures/service/service.ts'
-import { dataFolder, runHere, serve } from '../fixtures/service/spoor.ts'
-import { until } from '../fixtures/until.ts'
-import { checkLoad, startLoad } from './load/load.ts'
-import { figure, isLong, longTest, rounds } from './orders.ts'
+} from '../../fixtures/database/database.ts'
+import { pgDataOf, withEmbedded } from '../../fixtures/database/embedded.ts'
+import { testRelay } from '../../fixtures/database/relay.ts'
+import { countOrphans, countStrays, freshId, NO_ORPHANS, NO_STRAYS } from '../../fixtures/database/seed.ts'
+import { type Answer, type TestService, testService } from '../../fixtures/service/service.ts'
+import { dataFolder, runHere, serve } from '../../fixtures/service/spoor.ts'
+import { until } from '../../fixtures/until.ts'
+import { checkLoad, startLoad } from '../load/load.ts'
+import { figure, isLong, longTest, rounds } from '../orders.ts'
 
 /** The promise: so long after the store's return, everything is as before. */
 const RECOVERY_MS = 5000

@@ -1,13 +1,13 @@
 import { Writable } from 'node:stream'
 import t from 'tap'
-import { changePassword } from '../../lib/admin/people.ts'
-import { createLog } from '../../lib/log.ts'
-import { ingestBody, traceId } from '../fixtures/bodies/bodies.ts'
-import { testDatabase } from '../fixtures/database/database.ts'
-import { addPerson, asking, linkFor, signedIn } from '../fixtures/service/people.ts'
-import { testService } from '../fixtures/service/service.ts'
-import { configurationFor, runHere } from '../fixtures/service/spoor.ts'
-import { figure, isLong } from './orders.ts'
+import { changePassword } from '../../../lib/admin/people.ts'
+import { createLog } from '../../../lib/log.ts'
+import { ingestBody, traceId } from '../../fixtures/bodies/bodies.ts'
+import { testDatabase } from '../../fixtures/database/database.ts'
+import { addPerson, asking, linkFor, signedIn } from '../../fixtures/service/people.ts'
+import { testService } from '../../fixtures/service/service.ts'
+import { configurationFor, runHere } from '../../fixtures/service/spoor.ts'
+import { figure, isLong } from '../orders.ts'
 
 const unknownKey = (n: number) => `spoor_live_${String(n).padStart(16, '0')}_${'x'.repeat(43)}`
 

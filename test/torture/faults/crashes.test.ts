@@ -1,12 +1,12 @@
 import { execFileSync } from 'node:child_process'
 import { setTimeout as delay } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { readPostmaster, withEmbedded } from '../fixtures/database/embedded.ts'
-import { countOrphans, countStrays, NO_ORPHANS, NO_STRAYS } from '../fixtures/database/seed.ts'
-import { dataFolder, serve } from '../fixtures/service/spoor.ts'
-import { until } from '../fixtures/until.ts'
-import { Witness } from './load/witness.ts'
-import { figure, isLong, randomNumbers, rounds } from './orders.ts'
+import { readPostmaster, withEmbedded } from '../../fixtures/database/embedded.ts'
+import { countOrphans, countStrays, NO_ORPHANS, NO_STRAYS } from '../../fixtures/database/seed.ts'
+import { dataFolder, serve } from '../../fixtures/service/spoor.ts'
+import { until } from '../../fixtures/until.ts'
+import { Witness } from '../load/witness.ts'
+import { figure, isLong, randomNumbers, rounds } from '../orders.ts'
 
 /** 2xx answers before each kill. */
 const ENOUGH = 60

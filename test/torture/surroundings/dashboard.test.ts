@@ -4,15 +4,15 @@
  */
 import { availableParallelism } from 'node:os'
 import t, { type Test } from 'tap'
-import { signedIn } from '../fixtures/service/people.ts'
-import { testService } from '../fixtures/service/service.ts'
-import { hasChromium } from '../plugins/browser.ts'
-import { dialogsOf, pagesOf, recordAll } from '../plugins/dashboard/browser/places.ts'
-import { recordAgent, recordDeep, recordLarge, recordWide } from '../plugins/dashboard/browser/traces.ts'
-import { type Visit, visit } from '../plugins/dashboard/browser/visit.ts'
-import { bundleBytes } from '../plugins/dashboard/bundle.ts'
-import { LiveTabs } from './load/live-tabs.ts'
-import { figure, isLong } from './orders.ts'
+import { signedIn } from '../../fixtures/service/people.ts'
+import { testService } from '../../fixtures/service/service.ts'
+import { hasChromium } from '../../plugins/browser.ts'
+import { dialogsOf, pagesOf, recordAll } from '../../plugins/dashboard/browser/places.ts'
+import { recordAgent, recordDeep, recordLarge, recordWide } from '../../plugins/dashboard/browser/traces.ts'
+import { type Visit, visit } from '../../plugins/dashboard/browser/visit.ts'
+import { bundleBytes } from '../../plugins/dashboard/bundle.ts'
+import { LiveTabs } from '../load/live-tabs.ts'
+import { figure, isLong, longTest } from '../orders.ts'
 
 const RUNS = 5
 const MOST_ELEMENTS = 3000
@@ -34,7 +34,7 @@ function budget(t: Test, name: string, value: number, most: number, unit = ''): 
 const countElements = async ({ evaluate }: Visit) => (await evaluate("document.querySelectorAll('*').length")) as number
 
 /** Goes through a panel from its beginning to its end, and back, as somebody who reads; the most elements that it had. */
-async function scrollThrough(page: Visit, step = isLong ? 400 : 3000): Promise<number> {
+async function scrollThrough(page: Visit, step = 400): Promise<number> {
   return (await page.evaluate(`new Promise(resolve => {
     const panel = document.getElementById('tab-panel')
     let most = 0
@@ -53,12 +53,12 @@ async function scrollThrough(page: Visit, step = isLong ? 400 : 3000): Promise<n
   })`)) as number
 }
 
-t.test('a page that shows 750 KiB has never more than 3,000 elements', async t => {
+longTest('a page that shows 750 KiB has never more than 3,000 elements', async t => {
   if (!(await hasChromium())) {
     t.comment("Debian's package chromium is not installed: no page was opened in a browser.")
     return
   }
-  const large = await recordLarge(service, isLong ? 219 : 60)
+  const large = await recordLarge(service, 219)
   const page = await visit(t, service)
   const address = `${url}/app/p/default/traces/${large.id}?span=${large.spans[1]}`
   await page.open(address)
@@ -67,7 +67,6 @@ t.test('a page that shows 750 KiB has never more than 3,000 elements', async t =
   t.match(await page.evaluate("document.getElementById('tab-panel').textContent"), '0: A paragraph')
   budget(t, 'elements, 750 KiB of messages scrolled through', most, MOST_ELEMENTS)
   t.same(page.errors, [])
-  if (!isLong) return
 
   await t.test('nor as JSON, of many small values and of Markdown of many items', async t => {
     const wide = await recordWide(service)
