@@ -13,7 +13,7 @@ t.test('the README begins as the chapter does, whose examples are run', t => {
 
 t.test('each test that the chapter names is there', t => {
   const chapter = readFileSync('plugins/docs/clients.html', 'utf8')
-  const files = ['torture/client', 'lib/client/send/sender', 'lib/client/record/values']
+  const files = ['torture/surroundings/client', 'lib/client/send/sender', 'lib/client/record/values']
   const tests = files.map(file => readFileSync(`test/${file}.test.ts`, 'utf8')).join('')
   const rows = chapter.slice(chapter.indexOf('<tbody>'), chapter.indexOf('</tbody>')).split('<tr>').slice(1)
   t.equal(rows.length, 10)

@@ -45,8 +45,10 @@ t.test('in a browser', async t => {
     }
     await page.open(`${pages}/traces/${id}`)
     await page.untilText('U+202E', '.hidden-character')
-    await page.evaluate("document.getElementById('tab-panel').scrollTop = 1e6")
-    await page.untilText('image/svg+xml', '.chip')
+    // The output is drawn when it comes near.
+    await page.until(
+      "(() => { document.getElementById('tab-panel').scrollTop = 1e6; return [...document.querySelectorAll('.chip')].some(each => each.textContent.includes('image/svg+xml')) })()"
+    )
     await page.untilText('<script>document.title="broken"</script>', '.message')
     // Values that are hostile lead to lists of just these values.
     await page.click('.trace-facts a', 'a/b?c#d&e=f')

@@ -24,7 +24,7 @@ interface Props {
 
 const FIRST = 20
 /** So much text at a time, so that no frame takes long. */
-const STEP_CHARACTERS = 8_000
+const STEP_CHARACTERS = 5_000
 
 export function Messages({ messages, rendered, folded = 0, earlier = '' }: Props) {
   const [unfolded, setUnfolded] = useState(false)
