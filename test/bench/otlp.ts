@@ -23,23 +23,41 @@ export interface OtlpCostPlan {
   readTimes(): CpuTimes
 }
 
-/** µs of CPU for one span. */
 export interface OtlpCost {
+  /** µs of CPU for one span. */
   readonly recorded: CpuTimes
   readonly exported: CpuTimes
+  readonly rates: readonly OtlpRate[]
   readonly spans: number
   readonly traces: number
 }
 
+/** Traces a second, one by one and by exports, with so many requests under way. */
+export interface OtlpRate {
+  readonly connections: number
+  readonly recorded: number
+  readonly exported: number
+}
+
 const CONNECTIONS = 8
+const RATED_CONNECTIONS = [1, 16, 64]
+/** Exports of each round, where there are not more connections. */
+const RATED_EXPORTS = 12
 const MINUTE = '2026-06-01T12:00'
+
+interface Prepared {
+  readonly path: string
+  readonly type: string
+  readonly body: string | Uint8Array
+}
 
 export async function measureOtlpCost(plan: OtlpCostPlan): Promise<OtlpCost> {
   const { traces, exports, rounds } = plan
   const pool = new Pool(`http://127.0.0.1:${plan.port}`, { connections: CONNECTIONS })
-  const post = async (path: string, type: string, body: string | Uint8Array) => {
+  const wide = new Pool(`http://127.0.0.1:${plan.port}`, { connections: Math.max(...RATED_CONNECTIONS) })
+  const post = async (path: string, type: string, body: string | Uint8Array, over = pool) => {
     const headers = { authorization: `Bearer ${plan.key}`, 'content-type': type }
-    const answer = await pool.request({ method: 'POST', path, headers, body })
+    const answer = await over.request({ method: 'POST', path, headers, body })
     const text = await answer.body.text()
     if (answer.statusCode >= 300 || text.includes('refused')) throw new Error(`${path} was answered ${text}`)
   }
@@ -55,7 +73,42 @@ export async function measureOtlpCost(plan: OtlpCostPlan): Promise<OtlpCost> {
     }
   }
 
+  const prepare = (count: number) => {
+    const groups = Array.from({ length: count }, () => freshTraces(traces))
+    const recorded = groups.flat().map(trace => ({
+      ...{ path: '/api/v1/traces', type: 'application/json', body: JSON.stringify({ schemaVersion: 1, trace }) }
+    }))
+    const exported = Array.from({ length: count }, () => ({
+      ...{ path: '/api/v1/otlp/v1/traces', type: 'application/x-protobuf', body: encodeExport(freshTraces(traces)) }
+    }))
+    return { recorded, exported }
+  }
+  /** Seconds until all were answered, with so many under way. */
+  const sendAll = async (requests: readonly Prepared[], connections: number) => {
+    const left = [...requests]
+    const begun = performance.now()
+    const work = async () => {
+      for (let next = left.pop(); next !== undefined; next = left.pop())
+        await post(next.path, next.type, next.body, wide)
+    }
+    await Promise.all(Array.from({ length: connections }, work))
+    return (performance.now() - begun) / 1000
+  }
+  /** The requests are made before the time is taken. */
+  const rate = async (connections: number): Promise<OtlpRate> => {
+    const count = Math.max(RATED_EXPORTS, connections)
+    const seconds = { recorded: 0, exported: 0 }
+    for (let round = 0; round < rounds; round++) {
+      const requests = prepare(count)
+      seconds.recorded += await sendAll(requests.recorded, connections)
+      seconds.exported += await sendAll(requests.exported, connections)
+    }
+    const all = count * traces * rounds
+    return { connections, recorded: all / seconds.recorded, exported: all / seconds.exported }
+  }
+
   let total = { recorded: NO_TIMES, exported: NO_TIMES }
+  const rates: OtlpRate[] = []
   try {
     await sendRecorded()
     await sendExported()
@@ -70,12 +123,19 @@ export async function measureOtlpCost(plan: OtlpCostPlan): Promise<OtlpCost> {
         exported: addTimes(total.exported, subtractTimes(end, middle))
       }
     }
+    for (const connections of RATED_CONNECTIONS) rates.push(await rate(connections))
   } finally {
-    await pool.close()
+    await Promise.all([pool.close(), wide.close()])
   }
   const spans = traces * SHAPES.typical.spans
   const each = spans * exports * rounds
-  return { recorded: divideTimes(total.recorded, each), exported: divideTimes(total.exported, each), spans, traces }
+  return {
+    recorded: divideTimes(total.recorded, each),
+    exported: divideTimes(total.exported, each),
+    rates,
+    spans,
+    traces
+  }
 }
 
 function freshTraces(count: number): TraceInput[] {

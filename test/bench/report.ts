@@ -239,9 +239,9 @@ function renderListCost({ mcp }: Results): string {
 
 function renderOtlpCost({ otlp }: Results): string {
   if (otlp === undefined) return ''
-  const { recorded, exported, spans, traces } = otlp
+  const { recorded, exported, rates, spans, traces } = otlp
   const [recordedCpu, exportedCpu] = [recorded.node + recorded.postgres, exported.node + exported.postgres]
-  return table(
+  const cpu = table(
     ['CPU of one span of a typical trace, µs', 'node', 'PostgreSQL', 'both', 'to the recording'],
     [
       ['POST /api/v1/traces', ...[recorded.node, recorded.postgres, recordedCpu].map(round), '1'],
@@ -252,6 +252,14 @@ function renderOtlpCost({ otlp }: Results): string {
       ]
     ]
   )
+  const speed = table(
+    ['typical traces/s, requests under way', 'one by one', 'by exports', 'of one by one'],
+    rates.map(({ connections, recorded, exported }) => [
+      ...[String(connections), round(recorded), round(exported)],
+      `**${(exported / recorded).toFixed(2)}**`
+    ])
+  )
+  return `${cpu}\n${speed}`
 }
 
 function renderStored({ stored }: Results): string {
