@@ -18,6 +18,9 @@ const isTest = (name: string) => TEST_FILE.test(name) && existsSync(join(SOURCES
 /** The most bytes of test files in a suite. A run takes as long as its longest suite. */
 const MOST_BYTES = 220_000
 
+/** Their tests start servers and wait for them, so that they take twice as long as others of their size. */
+const SLOW: readonly string[] = ['bin', 'torture', 'whole']
+
 interface Suite {
   readonly name: string
   bytes: number
@@ -25,8 +28,8 @@ interface Suite {
 }
 
 /**
- * Writes a file to run for each suite, or for those that are wanted; the largest suites come first, so that the last
- * one to end is a small one. Their names begin with their place, because tap runs them by their names.
+ * Writes a file to run for each suite, or for those that are wanted; the suites that take longest come first, so that
+ * the last one to end is a short one. Their names begin with their place, because tap runs them by their names.
  */
 export async function writeSuites(wanted: readonly string[] = []): Promise<string[]> {
   await rm(SUITES, { recursive: true, force: true })
@@ -42,7 +45,8 @@ export async function writeSuites(wanted: readonly string[] = []): Promise<strin
     suite.files.push(file)
   }
   const chosen = suites.filter(({ name }) => wanted.length === 0 || wanted.includes(name))
-  const ordered = chosen.sort((one, other) => other.bytes - one.bytes)
+  const weight = ({ name, bytes }: Suite) => bytes * (SLOW.includes(name) ? 2 : 1)
+  const ordered = chosen.sort((one, other) => weight(other) - weight(one))
   return Promise.all(
     ordered.map(({ name, files }, i) =>
       writeSuite(`${String(i + 1).padStart(2, '0')}-${name === '.' ? 'test' : name}`, files)

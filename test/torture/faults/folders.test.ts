@@ -1,10 +1,18 @@
-/** Who is in a data folder: each process of a server, and nobody for a folder that was copied. */
-import { execFileSync } from 'node:child_process'
+/** Who is in a data folder: each process of a server, nobody for a folder that was copied, and no server of another container. */
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { openEmbedded } from '../../../lib/database/embedded/embedded.ts'
+import { createLog } from '../../../lib/log.ts'
 import { testFolder } from '../../fixtures/folder.ts'
 import { dataFolder, runForJson, serve, stop, tryKey } from '../../fixtures/service/spoor.ts'
 import { longTest } from '../orders.ts'
+
+const log = createLog('silent')
+const OPENER = fileURLToPath(new URL('../../lib/database/embedded/opener.js', import.meta.url))
+const IN_USE = /DATA_DIR .* is in use by a process of another container/
 
 longTest('each of several processes is in the folder', async t => {
   const folder = await dataFolder(t)
@@ -27,4 +35,38 @@ longTest('a copied folder starts, beside the server of the one that was copied',
   await stop(other.serving)
   t.equal(await tryKey(address, key!), 200, 'the first one notices nothing')
   await stop(serving)
+})
+
+longTest('a server in another PID namespace is noticed, and its folder is free when it was killed', async t => {
+  const folder = await dataFolder(t)
+  const { serving, address } = await serve(t, { DATA_DIR: folder })
+  const inside = ['--pid', '--fork', '--mount-proc', '--kill-child', process.execPath, OPENER, folder, 'serve']
+  const run = (parameters: string[]) => spawn('unshare', parameters, { stdio: ['ignore', 'pipe', 'pipe'] })
+  const probe = run(['--pid', '--fork', 'true'])
+  const mayUnshare = await once(probe, 'exit').then(
+    ([code]) => code === 0,
+    () => false
+  )
+  // What a container's engine may do, not every user may. The test above covers all but the kernel's part.
+  if (!mayUnshare) {
+    t.pass('this user may not make a namespace')
+    return
+  }
+  const refused = run(inside)
+  let said = ''
+  refused.stderr.on('data', chunk => {
+    said += chunk
+  })
+  await once(refused, 'close')
+  t.match(said, IN_USE)
+  t.equal((await fetch(`${address}/readyz`)).status, 200, 'the first server goes on')
+  await stop(serving)
+
+  const other = run(inside)
+  t.match(String(await once(other.stdout, 'data')), 'open')
+  await t.rejects(openEmbedded(folder, 'command', log), IN_USE)
+  other.kill('SIGKILL')
+  await once(other, 'close')
+  const next = await serve(t, { DATA_DIR: folder })
+  t.equal((await stop(next.serving)).code, 0)
 })

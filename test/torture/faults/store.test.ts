@@ -159,7 +159,7 @@ t.test('a store that is away: cut off, hanging, without connections, read-only',
   }
 })
 
-t.test('a store that does not get writes done: lock and statement time-outs', async t => {
+longTest('a store that does not get writes done: lock and statement time-outs', async t => {
   const limits: [name: string, limit: ConnectOptions][] = [
     ['lock time-out', { settings: { lock_timeout: '300ms' } }],
     ['statement time-out', { statementTimeoutMs: 500 }]

@@ -205,7 +205,7 @@ t.test('appends and ends leave the same, decided by what is remembered or by wha
         assert.deepEqual(await read(database, projects[0]), await read(database, projects[1]))
       assert.deepEqual(await database.pool.run(countStrays), NO_STRAYS)
     }),
-    { numRuns: 4 }
+    { numRuns: 2 }
   )
 })
 
