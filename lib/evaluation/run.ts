@@ -8,9 +8,9 @@ export interface Candidate {
   readonly id: string
 }
 
-/** What stands between an evaluator and the traces of a project. */
-export interface Bench<C extends Candidate> {
-  /** The next traces that it has not judged, behind the last one of those before; fewer than asked for: there are no more. */
+/** The traces of a project, as a run asks for them. */
+export interface Traces<C extends Candidate> {
+  /** The next traces that it has not judged, behind the last one of those before; none: there are no more. */
   next(evaluator: Evaluator, behind: C | undefined): Promise<readonly C[]>
   /** The detail; undefined if the trace is gone. */
   read(candidate: C): Promise<EvaluatedTrace | undefined>
@@ -39,14 +39,14 @@ const PAUSE_FACTOR = 10
 export async function runEvaluators<C extends Candidate>(
   evaluators: readonly Evaluator[],
   tallies: readonly Tally[],
-  bench: Bench<C>,
+  traces: Traces<C>,
   options: RunOptions
 ): Promise<void> {
   const idle = evaluators.map(() => new Set<string>())
   for (;;) {
     const began = performance.now()
     for (const [i, evaluator] of evaluators.entries()) {
-      await runEvaluator(evaluator, tallies[i]!, idle[i]!, bench, options)
+      await runEvaluator(evaluator, tallies[i]!, idle[i]!, traces, options)
     }
     if (!options.follow || options.signal.aborted) return
     const pause = Math.max(PAUSE_MS, PAUSE_FACTOR * (performance.now() - began))
@@ -60,7 +60,7 @@ async function runEvaluator<C extends Candidate>(
   evaluator: Evaluator,
   tally: Tally,
   idle: Set<string>,
-  bench: Bench<C>,
+  traces: Traces<C>,
   options: RunOptions
 ): Promise<void> {
   let behind: C | undefined
@@ -73,7 +73,7 @@ async function runEvaluator<C extends Candidate>(
   const take = async (): Promise<C | undefined> => {
     const mine = turn.then(async () => {
       while (page.length === 0 && !isLast) {
-        const found = await bench.next(evaluator, behind)
+        const found = await traces.next(evaluator, behind)
         isLast = found.length === 0
         behind = found.at(-1)
         page = found.filter(({ id }) => !idle.has(id))
@@ -87,7 +87,7 @@ async function runEvaluator<C extends Candidate>(
     while (!options.signal.aborted && failure === undefined && left-- > 0) {
       const candidate = await take()
       if (candidate === undefined) return
-      if (!(await judge(evaluator, candidate, tally, bench, options))) idle.add(candidate.id)
+      if (!(await judge(evaluator, candidate, tally, traces, options))) idle.add(candidate.id)
       options.onProgress?.()
     }
   }
@@ -105,7 +105,7 @@ async function judge<C extends Candidate>(
   evaluator: Evaluator,
   candidate: C,
   tally: Tally,
-  bench: Bench<C>,
+  traces: Traces<C>,
   options: RunOptions
 ): Promise<boolean> {
   const fail = (error: unknown) => {
@@ -117,7 +117,7 @@ async function judge<C extends Candidate>(
     tally.pass()
     return isJudged
   }
-  const detail = await bench.read(candidate)
+  const detail = await traces.read(candidate)
   if (detail === undefined) return pass(true)
   let verdict: Verdict | undefined
   try {
@@ -127,7 +127,7 @@ async function judge<C extends Candidate>(
     return options.signal.aborted ? false : fail(error)
   }
   if (verdict === undefined) return pass(false)
-  const stored = await bench.store(evaluator, candidate, verdict)
+  const stored = await traces.store(evaluator, candidate, verdict)
   if (stored === 'full') return fail(new Error('the trace has all the scores that it may have'))
   if (stored !== 'added') return pass(stored === 'judged')
   tally.count(verdict.value)
@@ -145,7 +145,9 @@ async function ask(evaluator: Evaluator, detail: EvaluatedTrace, { timeoutMs, si
   })
   const timer = setTimeout(() => late.abort(), timeoutMs)
   try {
-    return await Promise.race([evaluator.evaluate(detail, { signal: both }), over])
+    // Async, so that what it throws at once is an answer of the race as well, and `over` has somebody who waits for it.
+    const answer = (async () => evaluator.evaluate(detail, { signal: both }))()
+    return await Promise.race([answer, over])
   } finally {
     clearTimeout(timer)
   }

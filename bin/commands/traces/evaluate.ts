@@ -71,6 +71,8 @@ export default command({
       userId: parseText('user', flags.user)
     }
     const evaluators = await load(parameters.FILE)
+    const unordered = failBelow === undefined ? undefined : evaluators.find(each => each.dataType === 'categorical')
+    if (unordered !== undefined) throw new UsageError(`--fail-below: the categories of ${unordered.id} have no mean`)
     let told = 0
     const onError = ({ id }: Evaluator, traceId: string, message: string) => {
       if (++told <= MOST_TOLD) progress.say(`${id} on trace ${traceId}: ${message.split('\n', 1)[0]}`)

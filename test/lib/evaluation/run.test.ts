@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
 import type { EvaluatedTrace, Evaluator } from '../../../lib/evaluation/evaluator.ts'
-import { type Bench, type Candidate, type RunOptions, runEvaluators } from '../../../lib/evaluation/run.ts'
+import { type Candidate, type RunOptions, runEvaluators, type Traces } from '../../../lib/evaluation/run.ts'
 import { Tally } from '../../../lib/evaluation/tally.ts'
 
 const OPTIONS = { concurrency: 3, limit: 1000, timeoutMs: 60_000, follow: false, signal: new AbortController().signal }
@@ -15,7 +15,7 @@ type Fate = 'good' | 'nothing' | 'throws' | 'gone'
 function benchOf(fates: readonly Fate[]) {
   const stored = new Map<string, string[]>()
   const isJudged = (evaluator: Evaluator, id: string) => stored.get(evaluator.id)?.includes(id) ?? false
-  const bench: Bench<Candidate> = {
+  const bench: Traces<Candidate> = {
     async next(evaluator, behind) {
       const from = behind === undefined ? 0 : Number(behind.id) + 1
       const ids = fates.map((_, i) => String(i)).slice(from)
@@ -46,7 +46,7 @@ const evaluatorOf = (fates: readonly Fate[], id = 'e'): Evaluator => ({
   }
 })
 
-async function run(evaluators: Evaluator[], bench: Bench<Candidate>, options: Partial<RunOptions> = {}) {
+async function run(evaluators: Evaluator[], bench: Traces<Candidate>, options: Partial<RunOptions> = {}) {
   const tallies = evaluators.map(() => new Tally())
   await runEvaluators(evaluators, tallies, bench, { ...OPTIONS, ...options })
   return tallies.map(({ summary }) => summary)
@@ -147,6 +147,26 @@ t.test('following, it judges what comes, asks of nothing twice, and ends when it
   await running
   t.equal(asked, 1)
   t.same(stored.get('e'), ['0', '2'])
+})
+
+t.test('what is thrown at once is an error like any other, also where the run is told to end afterwards', async t => {
+  const controller = new AbortController()
+  const unhandled: unknown[] = []
+  const note = (reason: unknown) => void unhandled.push(reason)
+  process.on('unhandledRejection', note)
+  t.teardown(() => process.off('unhandledRejection', note))
+  const { bench } = benchOf(['good', 'good'])
+  const evaluator: Evaluator = {
+    ...evaluatorOf(['good']),
+    evaluate() {
+      throw new Error('at once')
+    }
+  }
+  const [summary] = await run([evaluator], bench, { signal: controller.signal })
+  controller.abort('SIGINT')
+  await new Promise(resolve => setImmediate(resolve))
+  t.match(summary, { judged: 0, failed: 2 })
+  t.same(unhandled, [])
 })
 
 t.test('an error of the store ends the run', async t => {
