@@ -6,7 +6,7 @@ import t from 'tap'
 import { spawnNode } from '../fixtures/node.ts'
 import { readOptions } from './options.ts'
 import { readReadsOptions } from './reads/options.ts'
-import { readTreesOptions } from './trees/options.ts'
+import { readTreesOptions, serviceOf } from './trees/options.ts'
 
 const BENCH = fileURLToPath(new URL('bench.js', import.meta.url))
 
@@ -48,4 +48,9 @@ t.test('--help says what it does', async t => {
   const [out, , [code]] = await run('--help')
   t.equal(code, 0)
   t.match(out, 'npm run bench -- [flags]')
+})
+
+t.test('the tree that it stands in can be measured', async t => {
+  t.type(serviceOf(fileURLToPath(new URL('../../..', import.meta.url))), 'string')
+  t.equal(serviceOf(tmpdir()), undefined)
 })

@@ -60,7 +60,7 @@ export function readTreesOptions(parameters: readonly string[]): TreesOptions {
   const help = values.help ?? false
   if (!help && trees.length < 2) throw new UsageError('trees takes at least two folders; --help says more')
   for (const tree of trees) {
-    if (!existsSync(join(tree, 'build/test/bench/service.js'))) {
+    if (serviceOf(tree) === undefined) {
       throw new UsageError(`${tree} is not built; run npm ci there, or npm run build`)
     }
   }
@@ -89,3 +89,9 @@ const FLAGS = {
   json: flag,
   help: flag
 } as const
+
+/** The built file by which a tree starts its server; earlier trees have it in another place. Undefined if it is not built. */
+export function serviceOf(tree: string): string | undefined {
+  const places = ['machine/service.js', 'service.js'].map(place => join(tree, 'build/test/bench', place))
+  return places.find(place => existsSync(place))
+}

@@ -1,5 +1,5 @@
 /** Measures working trees in turns: the server of each, as it is started there, with the load and the tables of this tree. */
-import { basename, join } from 'node:path'
+import { basename } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { Sender } from '../load/load.ts'
 import type { Service, startService } from '../machine/service.ts'
@@ -8,7 +8,7 @@ import { type Bench, type LoadFigures, measureLoad, medians } from '../measure.t
 import { readOptions } from '../options.ts'
 import type { Progress } from '../progress.ts'
 import { round, table } from '../report.ts'
-import type { TreesOptions } from './options.ts'
+import { serviceOf, type TreesOptions } from './options.ts'
 
 export interface TreeResult {
   readonly tree: string
@@ -64,7 +64,7 @@ export async function measureTrees(
 }
 
 async function startTree(tree: string, { folder }: TreesOptions, undo: Undo): Promise<Service> {
-  const file = pathToFileURL(join(tree, 'build/test/bench/service.js')).href
+  const file = pathToFileURL(serviceOf(tree)!).href
   const { startService: start }: { startService: typeof startService } = await import(file)
   return start({ folder, profile: undefined }, undo)
 }
