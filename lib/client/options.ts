@@ -16,7 +16,10 @@ export interface SpoorOptions {
   readonly live?: boolean | undefined
   /** Sends before a traced function's promise is resolved: for serverless functions, which are frozen afterwards. */
   readonly flushEach?: boolean | undefined
-  /** Inside a span of OpenTelemetry's SDK, traces are part of its trace. False where the SDK sends to somebody else. */
+  /**
+   * Inside a span of OpenTelemetry's SDK, traces are part of its trace. If not given, they are where its variables
+   * (`OTEL_EXPORTER_OTLP_ENDPOINT`) have it send to this service: otherwise the rest of the trace would be missing there.
+   */
   readonly openTelemetry?: boolean | undefined
   /** Gets the name and the value of each member of what is recorded, and returns what is recorded in its place. */
   readonly redact?: Redact | undefined
@@ -59,12 +62,18 @@ export function readOptions(options: SpoorOptions, env: NodeJS.ProcessEnv): Sett
     spoolEach: options.spoolEach ?? false,
     live: options.live ?? false,
     flushEach: options.flushEach ?? false,
-    openTelemetry: options.openTelemetry ?? true,
+    openTelemetry: options.openTelemetry ?? isExportTo(url, env),
     redact: options.redact,
     onProblem: options.onProblem ?? (problem => process.stderr.write(`spoor: ${problem}\n`)),
     memoryBytes: options.memoryBytes ?? 32 * MIB,
     spoolBytes: options.spoolBytes ?? 256 * MIB
   }
+}
+
+/** Whether OpenTelemetry exports to this service, as far as its variables say. */
+function isExportTo(url: string, env: NodeJS.ProcessEnv): boolean {
+  const endpoint = env.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT || env.OTEL_EXPORTER_OTLP_ENDPOINT || ''
+  return URL.canParse(endpoint) && URL.canParse(url) && new URL(endpoint).host === new URL(url).host
 }
 
 function keyObstacle(key: string): string | undefined {

@@ -11,7 +11,8 @@ export class SpanRoom {
   /** Finished, and not sent. */
   private waiting: SpanRecord[] = []
   private waitingSize = 0
-  leftOut = 0
+  /** Spans without a place. */
+  leftOut: { count: number; kinds: Record<string, number> } | undefined
 
   /** A span starts: whether it has a place. */
   enter(id: string): boolean {
@@ -32,8 +33,9 @@ export class SpanRoom {
   /** A span has ended. */
   add(span: SpanRecord): void {
     if (!this.places.has(span.id)) {
-      this.leftOut++
-      if (span.status !== 'error' || !this.makeRoom(span)) return
+      const out = span.status === 'error' ? this.makeRoom(span) : undefined
+      this.count(out ?? span)
+      if (out === undefined) return
       this.places.add(span.id)
     }
     this.waiting.push(span)
@@ -48,13 +50,20 @@ export class SpanRoom {
     return taken
   }
 
-  private makeRoom({ parentSpanId }: SpanRecord): boolean {
+  private count({ kind }: SpanRecord): void {
+    this.leftOut ??= { count: 0, kinds: {} }
+    this.leftOut.count++
+    this.leftOut.kinds[kind] = (this.leftOut.kinds[kind] ?? 0) + 1
+  }
+
+  /** Gives the span that has lost its place. */
+  private makeRoom({ parentSpanId }: SpanRecord): SpanRecord | undefined {
     const parents = new Set(this.waiting.map(each => each.parentSpanId).concat(parentSpanId))
     const place = this.waiting.findLastIndex(({ id, status }) => status !== 'error' && !parents.has(id))
     const [out] = place < 0 ? [] : this.waiting.splice(place, 1)
-    if (out === undefined) return false
+    if (out === undefined) return undefined
     this.places.delete(out.id)
     this.waitingSize -= out.bytes
-    return true
+    return out
   }
 }

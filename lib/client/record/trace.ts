@@ -88,6 +88,8 @@ export class Trace extends Step implements Owner {
   private readonly open = new Set<Span>()
   private scores: Part[] = []
   private spanCuts = 0
+  /** The client had to end it. */
+  private isNotEnded = false
   private held = 0
   private timer: NodeJS.Timeout | undefined
 
@@ -179,7 +181,7 @@ export class Trace extends Step implements Owner {
   /** The process ends: what is there is recorded. */
   abandon(): void {
     if (this.state === 'over') return
-    if (this.close({})) this.setMember('spoor.unfinished', 'the process ended first')
+    this.isNotEnded = this.close({})
     this.finish()
   }
 
@@ -285,10 +287,9 @@ export class Trace extends Step implements Owner {
 
   private get endNow(): TraceEnd {
     const { output, usage = this.usageBelow, costUsd = this.costBelow } = this
-    const { leftOut } = this.spans
-    const cut = this.cuts + this.spanCuts
-    const said = { ...(leftOut > 0 && { spansLeftOut: leftOut }), ...(cut > 0 && { cut }) }
-    const metadata: Member[] = leftOut + cut > 0 ? [...this.members, ['spoor', JSON.stringify(said)]] : this.members
+    const cut = this.cuts + this.spanCuts || undefined
+    const said = JSON.stringify({ spansLeftOut: this.spans.leftOut, cut, notEnded: this.isNotEnded || undefined })
+    const metadata: Member[] = said === '{}' ? this.members : [...this.members, ['spoor', said]]
     return {
       ...this.stateNow,
       metadata,

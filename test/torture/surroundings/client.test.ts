@@ -238,7 +238,7 @@ if (isLong) {
       spanCount: 200,
       errorCount: 19,
       usage: { inputTokens: 500 },
-      metadata: { spoor: { spansLeftOut: 300 } }
+      metadata: { spoor: { spansLeftOut: { count: 300, kinds: { custom: 300 } } } }
     })
     t.equal(spans.at(-1).name, 's499')
     t.ok((await read(jumping.traceId)).trace.durationMs < 1000)

@@ -100,7 +100,7 @@ t.test('a trace that the process leaves is recorded as it is', t => {
   const body = JSON.parse(parts[0]!.body).trace
   t.match(body, {
     status: 'unset',
-    metadata: { 'spoor.unfinished': 'the process ended first' },
+    metadata: { spoor: { notEnded: true } },
     spans: [{ name: 'open' }]
   })
   t.equal(parts.length, 1)

@@ -1,0 +1,22 @@
+import t from 'tap'
+import { readOptions } from '../../../lib/client/options.ts'
+
+t.test('traces of OpenTelemetry are joined where it exports to this service, or where one says so', t => {
+  const url = 'https://spoor.example.com/base'
+  const here = 'https://spoor.example.com:443/base/api/v1/otlp'
+  const [exporter, traces] = ['OTEL_EXPORTER_OTLP_ENDPOINT', 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT']
+  const table: [env: NodeJS.ProcessEnv, option: boolean | undefined, joined: boolean][] = [
+    [{}, undefined, false],
+    [{}, true, true],
+    [{ [exporter]: here }, undefined, true],
+    [{ [exporter]: here }, false, false],
+    [{ [exporter]: 'http://collector:4318' }, undefined, false],
+    [{ [exporter]: 'http://collector:4318', [traces]: `${here}/v1/traces` }, undefined, true],
+    [{ [exporter]: here, [traces]: 'http://collector:4318/v1/traces' }, undefined, false],
+    [{ [exporter]: 'collector' }, undefined, false]
+  ]
+  for (const [env, openTelemetry, joined] of table)
+    t.equal(readOptions({ url, key: 'k', openTelemetry }, env).openTelemetry, joined, JSON.stringify(env))
+  t.equal(readOptions({ url: 'odd', key: 'k' }, { [exporter]: here }).openTelemetry, false)
+  t.end()
+})
