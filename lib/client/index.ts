@@ -12,11 +12,15 @@ export type {
   TraceSummary
 } from './api-types.ts'
 export type { SpoorOptions } from './options.ts'
-export { type Evaluated, type Evaluator, evaluate, type Verdict } from './read/evaluate.ts'
-export { SpoorError } from './read/reads.ts'
+export type { Evaluated, Evaluator, Verdict } from './read/evaluate.ts'
+export { SpoorError } from './read/spoor-error.ts'
 export type { SpanKind, Status, Usage } from './record/fields.ts'
 export type { EndOptions, ScoreOptions, ScoreValue, Span, SpanOptions, Step, StepOptions } from './record/step.ts'
 export type { Parent, Trace, TraceOptions } from './record/trace.ts'
+export type { FlushOptions } from './send/holding.ts'
 export type { Flushed, Loss } from './send/outcome.ts'
-export type { FlushOptions } from './send/sender.ts'
 export { type ObserveOptions, Spoor } from './spoor.ts'
+
+/** Judges each complete trace that the filters match and that has no score of this name; failures do not end it. */
+export const evaluate: typeof import('./read/evaluate.ts').evaluate = async (...given) =>
+  (await import('./read/evaluate.ts')).evaluate(...given)

@@ -1,17 +1,18 @@
 /** The client: records traces of the application that it runs in, and reads what is stored. */
 import { AsyncLocalStorage } from 'node:async_hooks'
+import { existsSync } from 'node:fs'
 import type { Project } from './api-types.ts'
 import { readOptions, type Settings, type SpoorOptions } from './options.ts'
-import { readProject, Scores, Traces } from './read/reads.ts'
+import { type Ask, Scores, Traces } from './read/reads.ts'
 import { currentOtelSpan, type HeadersLike, parentFromHeaders } from './record/opentelemetry.ts'
 import { isUsable, runStep } from './record/run.ts'
 import { optionsFirst, type ScoreOptions, type ScoreValue, type SpanOptions, type Step } from './record/step.ts'
 import { type Part, scoreBody, Trace, type TraceOptions, type TraceRecorder } from './record/trace.ts'
 import { type Ending, offEnding, onEnding } from './send/exit.ts'
+import { type FlushOptions, Holding } from './send/holding.ts'
 import type { Flushed } from './send/outcome.ts'
-import { type FlushOptions, MOST_IN_FLIGHT, Sender } from './send/sender.ts'
 import { Spool } from './send/spool.ts'
-import { Transport } from './send/transport.ts'
+import type { Transport } from './send/transport.ts'
 
 export interface ObserveOptions extends SpanOptions, TraceOptions {
   readonly name?: string | undefined
@@ -31,8 +32,9 @@ export class Spoor {
   readonly traces: Traces
   readonly scores: Scores
   private readonly settings: Settings
-  private readonly transport: Transport
-  private readonly sender: Sender
+  private readonly ask: Ask
+  private readonly holding: Holding
+  private connection: Promise<Transport> | undefined
   private readonly spool: Spool | undefined
   private readonly context = new AsyncLocalStorage<Step>()
   private readonly running = new Map<string, Trace>()
@@ -46,16 +48,20 @@ export class Spoor {
     this.settings = readOptions(options, process.env)
     const { spool, spoolBytes, obstacle } = this.settings
     this.spool = spool === undefined ? undefined : new Spool(spool, spoolBytes)
-    this.transport = new Transport(this.settings, MOST_IN_FLIGHT)
-    this.sender = new Sender(this.transport, { ...this.settings, spool: this.spool })
-    this.traces = new Traces(this.transport)
-    this.scores = new Scores(this.transport)
+    this.holding = new Holding({ ...this.settings, spool: this.spool }, async holding => {
+      const { Sender } = await import('./send/sender.ts')
+      return new Sender(holding, await this.connect())
+    })
+    const ask: Ask = async (...given) => (await import('./read/ask.ts')).ask(await this.connect(), ...given)
+    this.ask = ask
+    this.traces = new Traces(ask)
+    this.scores = new Scores(ask)
     this.recorder = this.makeRecorder()
     this.ending = this.makeEnding()
-    if (obstacle !== undefined) this.sender.problem(`nothing is recorded: ${obstacle}`)
+    if (obstacle !== undefined) this.holding.problem(`nothing is recorded: ${obstacle}`)
     onEnding(this.ending)
-    setImmediate(() => this.adopt()).unref()
-    this.adopting = setInterval(() => this.adopt(), ADOPT_MS).unref()
+    setImmediate(() => void this.adopt()).unref()
+    this.adopting = setInterval(() => void this.adopt(), ADOPT_MS).unref()
   }
 
   /** Runs a function as a trace. Its result is the output; if it throws, the trace has failed. */
@@ -67,7 +73,7 @@ export class Spoor {
     const result = this.recorder.run(trace, () => act(trace))
     if (!this.settings.flushEach || !(result instanceof Promise)) return result
     // A service that is away is not waited for.
-    const flush = () => (this.sender.isPaused ? undefined : this.sender.flush({ timeoutMs: FLUSH_EACH_MS }, true))
+    const flush = () => (this.holding.isPaused ? undefined : this.holding.flush({ timeoutMs: FLUSH_EACH_MS }, true))
     return result.finally(flush) as R
   }
 
@@ -100,7 +106,7 @@ export class Spoor {
     this.running.set(trace.key, trace)
     if (this.running.size > MOST_OPEN) {
       const [oldest] = this.running.values()
-      this.sender.problem(`more than ${MOST_OPEN} traces run: the oldest, ${oldest!.name}, is recorded as it is`)
+      this.holding.problem(`more than ${MOST_OPEN} traces run: the oldest, ${oldest!.name}, is recorded as it is`)
       oldest!.abandon()
     }
     return trace
@@ -129,7 +135,7 @@ export class Spoor {
   /** Resolves when the service has answered for all that has ended so far, or says what is not there. */
   async flush(options: FlushOptions = {}): Promise<Flushed> {
     for (const trace of this.running.values()) trace.sendNow()
-    return this.sender.flush(options)
+    return this.holding.flush(options)
   }
 
   /** Ends what runs, flushes, leaves the rest to the spool, and lets go of connections and timers. Once. */
@@ -146,25 +152,37 @@ export class Spoor {
     this.ending.endAll()
     this.ending.save()
     this.ending.release()
-    this.sender.stop()
-    await this.transport.close()
+    this.holding.isStopped = true
+    await (await this.connection)?.close()
     return flushed
   }
 
   project(): Promise<Project> {
-    return readProject(this.transport)
+    return this.ask('GET', '/api/v1/project')
   }
 
   /** Says that something is amiss, as the client itself does. */
   problem(text: string): void {
-    this.sender.problem(text)
+    this.holding.problem(text)
   }
 
   /** Takes from the spool some of what other processes have left, and says how much; also done by itself. */
-  adopt(): number {
-    if (this.settings.obstacle !== undefined) return 0
-    this.spool?.touch()
-    return this.sender.adopt()
+  async adopt(): Promise<number> {
+    const { spool, holding } = this
+    if (spool === undefined || this.settings.obstacle !== undefined) return 0
+    spool.touch()
+    if (!existsSync(spool.folder)) return 0
+    const { adopt } = await import('./send/adopt.ts')
+    return holding.isStopped ? 0 : adopt(spool, holding)
+  }
+
+  /** What talks to the service is loaded, with undici, when there is something to say. */
+  private connect(): Promise<Transport> {
+    this.connection ??= import('./send/transport.ts').then(({ Transport }) => new Transport(this.settings))
+    this.connection.catch(() => {
+      this.connection = undefined
+    })
+    return this.connection
   }
 
   private makeRecorder(): TraceRecorder {
@@ -172,10 +190,10 @@ export class Spoor {
     return {
       redact,
       run: (step, act) => runStep(this.context, step, act),
-      problem: text => this.sender.problem(text),
+      problem: text => this.holding.problem(text),
       send: ({ traceId, name }, part: Part) => {
-        if (obstacle === undefined) this.sender.add(traceId, name, part)
-        else if (part.kind !== 'score') this.sender.lose(traceId, name, obstacle)
+        if (obstacle === undefined) this.holding.add(traceId, name, part)
+        else if (part.kind !== 'score') this.holding.lose(traceId, name, obstacle)
       },
       over: trace => void this.running.delete(trace.key),
       hold: bytes => {
@@ -191,11 +209,11 @@ export class Spoor {
         for (const trace of this.running.values()) trace.abandon()
       },
       save: () => {
-        const failed = this.sender.saveAll()
+        const failed = this.holding.saveAll()
         if (failed > 0)
           this.settings.onProblem(`lost ${failed} traces: the process ends, and they cannot be kept on disk`)
       },
-      sendBriefly: async timeoutMs => (await this.sender.flush({ timeoutMs }, true)).kept === 0,
+      sendBriefly: async timeoutMs => (await this.holding.flush({ timeoutMs }, true)).kept === 0,
       release: () => this.spool?.release()
     }
   }

@@ -1,7 +1,8 @@
 /** Records the demo's traces through the client, as any application would. */
 import { AdminError } from '../admin/admin-error.ts'
 import type { Part } from '../client/record/trace.ts'
-import { MOST_IN_FLIGHT, Sender } from '../client/send/sender.ts'
+import { Holding } from '../client/send/holding.ts'
+import { Sender } from '../client/send/sender.ts'
 import { Transport } from '../client/send/transport.ts'
 import type { DemoTrace } from './parts.ts'
 import { demoTraces } from './traces.ts'
@@ -25,22 +26,22 @@ export async function recordDemo(
   count?: number,
   onRecorded: (recorded: number) => void = () => {}
 ): Promise<RecordedTrace[]> {
-  const transport = new Transport({ url: address, key }, MOST_IN_FLIGHT)
-  const options = { spool: undefined, spoolEach: false, memoryBytes: Number.POSITIVE_INFINITY, onProblem: () => {} }
-  const sender = new Sender(transport, options)
+  const transport = new Transport({ url: address, key })
+  const options = { memoryBytes: Number.POSITIVE_INFINITY, onProblem: () => {} }
+  const holding = new Holding(options, async () => new Sender(holding, transport))
   const recorded: RecordedTrace[] = []
   try {
     for (const trace of demoTraces(Date.now(), count)) {
       const { id, name, status } = trace.body.trace
-      for (const part of partsOf(trace)) sender.add(id, name, part)
+      for (const part of partsOf(trace)) holding.add(id, name, part)
       const state = status ?? trace.end?.status ?? 'running'
       recorded.push({ id, name, state, scores: trace.scores?.length ?? 0 })
-      if (recorded.length % CHUNK === 0) await send(sender, address)
+      if (recorded.length % CHUNK === 0) await send(holding, address)
       if (recorded.length % CHUNK === 0) onRecorded(recorded.length)
     }
-    await send(sender, address)
+    await send(holding, address)
   } finally {
-    sender.stop()
+    holding.isStopped = true
     await transport.close()
   }
   onRecorded(recorded.length)
@@ -58,8 +59,8 @@ function partsOf({ body, appended, end, scores = [] }: DemoTrace): Part[] {
 }
 
 /** Whoever runs the demo looks on: a server that is away is not waited for. */
-async function send(sender: Sender, address: string): Promise<void> {
-  const { kept, lost, problems } = await sender.flush({ timeoutMs: CHUNK_MS }, true)
+async function send(holding: Holding, address: string): Promise<void> {
+  const { kept, lost, problems } = await holding.flush({ timeoutMs: CHUNK_MS }, true)
   const [loss] = lost
   if (loss !== undefined) throw new AdminError(`the server at ${address} refused ${loss.name}: ${loss.reason}`)
   if (kept > 0)

@@ -31,7 +31,8 @@ export default command({
     const spoor = new Spoor({ spool: folder, key, ...(url && { url }), onProblem: () => {} })
     const end = Date.now() + seconds * 1000
     // It takes a part of the files at a time.
-    while (spoor.adopt() > 0) if ((await spoor.flush({ timeoutMs: Math.max(1, end - Date.now()) })).kept > 0) break
+    while ((await spoor.adopt()) > 0)
+      if ((await spoor.flush({ timeoutMs: Math.max(1, end - Date.now()) })).kept > 0) break
     const { sent, kept, lost, lostCount, problems } = await spoor.close({ timeoutMs: 1 })
     const rows = lost.map(({ traceId, name, reason }) => `  lost: ${traceId} ${name}: ${reason}`)
     const why = kept > 0 ? problems.slice(-1).map(problem => `  ${problem}`) : []

@@ -16,7 +16,8 @@ export interface Delivery {
   notBefore: number
   /** A part may be stored, but its answer did not come. */
   isUnsure: boolean
-  isCut: boolean
+  /** How often its first part was cut, since it was too large. */
+  cuts: number
   /** Why its spans were refused; forgotten if the end turns out to be stored. */
   doubt: string | undefined
   /** Grows from delivery to delivery. */
@@ -28,7 +29,7 @@ let deliveries = 0
 export function newDelivery(traceId: string, name: string, parts: Part[] | undefined, file?: string): Delivery {
   const bytes = parts === undefined ? 0 : parts.reduce((sum, part) => sum + sizeOf(part), 0)
   const isUnsure = file !== undefined
-  const state = { tries: 0, notBefore: 0, isUnsure, isCut: false, doubt: undefined }
+  const state = { tries: 0, notBefore: 0, isUnsure, cuts: 0, doubt: undefined }
   deliveries++
   return { traceId, name, parts, bytes, file, number: deliveries, ...state }
 }

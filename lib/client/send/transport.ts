@@ -3,6 +3,7 @@ import { Pool } from 'undici'
 import { messageOf } from '../record/values.ts'
 import type { Answer } from './answer.ts'
 
+export const CONNECTIONS = 8
 /** The service answers a write within 5 s, or refuses it. */
 const ANSWER_MS = 20_000
 const CONNECT_MS = 5000
@@ -18,10 +19,10 @@ export class Transport {
   private readonly prefix: string
   private readonly authorization: string
 
-  constructor({ url, key }: Target, connections: number) {
+  constructor({ url, key }: Target) {
     const { origin, pathname } = new URL(url)
     this.pool = new Pool(origin, {
-      connections,
+      connections: CONNECTIONS,
       connect: { timeout: CONNECT_MS },
       headersTimeout: ANSWER_MS,
       bodyTimeout: ANSWER_MS

@@ -86,6 +86,34 @@ t.test('what is too large for a proxy is cut further, once', async t => {
   })
 })
 
+t.test('a trace that is part of another is sent by its spans where a proxy takes no more, and then cut', async t => {
+  const { spoor, asked } = await answering(t, ({ body }) =>
+    body.length > 250_000 ? [413, 'too large'] : [200, { partialSuccess: {} }]
+  )
+  const parent = { traceId: 'a'.repeat(32), spanId: 'b'.repeat(16) }
+  spoor.trace('joined', { parent, input: 'why?' }, trace => {
+    for (const size of [200_000, 200_000, 400_000]) trace.startSpan(`${size}`, { input: 'x'.repeat(size) }).end()
+  })
+  t.match(await spoor.flush({ timeoutMs: 60_000 }), { sent: 1, kept: 0, lostCount: 0, lost: [] })
+  const taken = asked.filter(({ body }) => body.length <= 250_000)
+  const spans = taken.flatMap(({ body }) => JSON.parse(body).resourceSpans[0].scopeSpans[0].spans)
+  const inputOf = (span: { attributes: { key: string; value: { stringValue: string } }[] }) =>
+    span.attributes.find(({ key }) => key === 'input.value')?.value.stringValue
+  t.same(
+    spans.map(({ name }: { name: string }) => name),
+    ['200000', '200000', '400000', 'joined']
+  )
+  t.equal(inputOf(spans[0])?.length, 200_002)
+  t.match(inputOf(spans[2]), /^"x+…\[cut/)
+  t.equal(inputOf(spans[3]), '"why?"')
+})
+
+t.test('a proxy that takes nothing loses the trace, which is named', async t => {
+  const { spoor } = await answering(t, () => [413, 'too large'])
+  spoor.trace('refused', () => 1)
+  t.match(await spoor.flush({ timeoutMs: 60_000 }), { sent: 0, kept: 0, lost: [{ reason: 'record: HTTP 413' }] })
+})
+
 t.test('without room in memory and without a spool, what is lost is named', async t => {
   const { spoor } = await answering(t, () => undefined, { memoryBytes: 3000 })
   for (let i = 0; i < 10; i++) spoor.trace(`t${i}`, { input: 'x'.repeat(500) }, () => i)
@@ -140,7 +168,7 @@ t.test('files of the spool that are broken are put aside, and no reason to stop'
   mkdirSync(spool, { recursive: true })
   writeFileSync(join(spool, `1-${'a'.repeat(32)}-1-1.spoor`), 'spoor 1 {"traceId":')
   const { spoor } = await answering(t, () => OK, { spool })
-  spoor.adopt()
+  await spoor.adopt()
   spoor.trace('good', () => 1)
   t.match(await spoor.flush({ timeoutMs: 60_000 }), { sent: 1, kept: 0, lostCount: 1 })
   t.match(readdirSync(spool).filter(name => name.endsWith('.broken')).length, 1)

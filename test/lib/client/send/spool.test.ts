@@ -2,6 +2,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { adoptFiles } from '../../../../lib/client/send/adopt.ts'
 import { newDelivery } from '../../../../lib/client/send/delivery.ts'
 import { Spool } from '../../../../lib/client/send/spool.ts'
 import { testFolder } from '../../../fixtures/folder.ts'
@@ -26,10 +27,10 @@ t.test('what is written is read, replaced, removed, and left to the next process
   t.equal(readdirSync(folder).length, 1, 'one file, and no folder')
 
   const next = new Spool(folder, 10_000)
-  const adopted = next.adopt(10)
+  const adopted = adoptFiles(next, 10)
   t.equal(adopted.length, 1)
   t.match(next.read(adopted[0]!), { traceId: other.traceId })
-  t.same(new Spool(folder, 10_000).adopt(10), [], 'what one process sends, no other takes')
+  t.same(adoptFiles(new Spool(folder, 10_000), 10), [], 'what one process sends, no other takes')
   next.release()
 })
 
@@ -50,7 +51,7 @@ t.test('a file that is no whole trace is put aside for people, and the rest goes
   writeFileSync(join(folder, '1-x.spoor'), 'spoor 1 {"traceId":"a"')
   writeFileSync(join(folder, 'notes.txt'), 'somebody else’s')
   const spool = new Spool(folder, 10_000)
-  const [broken] = spool.adopt(10)
+  const [broken] = adoptFiles(spool, 10)
   t.equal(spool.read(broken!), undefined)
   spool.release()
   t.same(readdirSync(folder).toSorted(), ['1-x.spoor.broken', 'notes.txt'])
@@ -71,12 +72,12 @@ t.test('the folder of a process that is gone is taken over, that of one elsewher
     writeFileSync(join(each, '1-x.spoor'), 'x')
   }
   const next = new Spool(folder, 10_000)
-  t.equal(next.adopt(10).length, 1, 'that of this host')
+  t.equal(adoptFiles(next, 10).length, 1, 'that of this host')
   t.notOk(existsSync(gone))
   t.ok(existsSync(elsewhere))
   const old = new Date(Date.now() - 120_000)
   utimesSync(elsewhere, old, old)
-  t.equal(next.adopt(10).length, 1)
+  t.equal(adoptFiles(next, 10).length, 1)
   t.notOk(existsSync(elsewhere))
   own.release()
   next.release()

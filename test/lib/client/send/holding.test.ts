@@ -1,0 +1,65 @@
+/** What waits, before anybody can send it. */
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import t from 'tap'
+import { Holding } from '../../../../lib/client/send/holding.ts'
+import { Sender } from '../../../../lib/client/send/sender.ts'
+import { Spool } from '../../../../lib/client/send/spool.ts'
+import { Transport } from '../../../../lib/client/send/transport.ts'
+import { testFolder } from '../../../fixtures/folder.ts'
+
+const id = (letter: string) => letter.repeat(32)
+const part = (text: string) => ({ kind: 'record', body: JSON.stringify(text) }) as const
+
+t.test('what sends may not be there: nothing is lost, it is said, and asked for again', async t => {
+  const bodies: string[] = []
+  const server = createServer(async (request, response) => {
+    bodies.push(Buffer.concat(await request.toArray()).toString())
+    response.writeHead(201).end('{"ok":true}')
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const transport = new Transport({ url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, key: 'k' })
+  t.teardown(async () => {
+    await transport.close()
+    server.close()
+    server.closeAllConnections()
+  })
+  const said: string[] = []
+  let isThere = false
+  const options = { memoryBytes: 10_000, onProblem: (problem: string) => said.push(problem) }
+  const holding: Holding = new Holding(options, async () => {
+    if (!isThere) throw new Error('no such file')
+    return new Sender(holding, transport)
+  })
+  holding.add(id('a'), 'one', part('1'))
+  t.match(await holding.flush(), { sent: 0, kept: 1, lostCount: 0 })
+  t.same(said, ['nothing can be sent: no such file'])
+  isThere = true
+  holding.add(id('b'), 'two', part('2'))
+  t.match(await holding.flush(), { sent: 2, kept: 0, lostCount: 0 })
+  t.same(bodies.sort(), ['"1"', '"2"'])
+  t.equal(holding.bytes, 0)
+})
+
+t.test('beyond its bound memory gives what waits to the disk, and reads it for what comes later', async t => {
+  const folder = join(await testFolder(t), 'spool')
+  const spool = new Spool(folder, 10_000)
+  const holding = new Holding({ spool, memoryBytes: 1000, onProblem: () => {} }, () => new Promise(() => {}))
+  for (const letter of ['a', 'b', 'c', 'd', 'e', 'f']) holding.add(id(letter), letter, part('x'.repeat(300)))
+  const unloaded = holding.queue.filter(({ parts }) => parts === undefined)
+  t.ok(unloaded.length > 0)
+  t.ok(holding.bytes <= 1000)
+  const [first] = unloaded
+  holding.add(first!.traceId, first!.name, { kind: 'score', body: '{}' })
+  t.match(spool.read(first!.file!)?.parts, [{ kind: 'record' }, { kind: 'score' }])
+  t.equal(holding.saveAll(), 0)
+  t.equal(holding.queue.filter(({ file }) => file === undefined).length, 0)
+
+  spool.remove(first!.file!)
+  holding.add(first!.traceId, first!.name, { kind: 'score', body: '{}' })
+  const { kept, lost } = await holding.flush({ timeoutMs: 1 })
+  t.equal(kept, 5)
+  t.match(lost, [{ traceId: first!.traceId, reason: /is gone or broken$/ }])
+})
