@@ -3,88 +3,65 @@
  * This is how spans join a trace that another service or OpenTelemetry records: only such traces grow by the spans of
  * several senders.
  */
-import { MAX_NAME } from '../api-types.ts'
-import type { EventRecord, Member, SpanRecord, TraceEnd, TraceHead } from './render.ts'
 
-const STATUS_CODES = { unset: 0, ok: 1, error: 2 } as const
+/** A span, or a trace as a span, as the API has it. */
+// biome-ignore lint/suspicious/noExplicitAny: what the client has written itself.
+type Document = any
 
-/** An export of spans whose parent, where they have none, is the span with the id `rootId`. */
-export function otlpBody(traceId: string, rootId: string, spans: readonly SpanRecord[], root?: object): string {
-  const list: object[] = spans.map(span => spanOf(traceId, { ...span, parentSpanId: span.parentSpanId ?? rootId }))
-  if (root !== undefined) list.push(root)
-  return JSON.stringify({
-    resourceSpans: [{ resource: {}, scopeSpans: [{ scope: { name: 'spoor' }, spans: list }] }]
-  })
+const STATUSES = ['unset', 'ok', 'error']
+/** In 2255, where the service's times over OTLP end. */
+const LATEST_MS = 9_007_199_254_739
+
+/** An export of texts of spans whose parent, where they have none, is the span with the id `rootId`. */
+export function otlpBody(traceId: string, rootId: string, texts: readonly string[], root?: string): string {
+  const spans = texts.map(text => spanOf(traceId, { parentSpanId: rootId, ...JSON.parse(text) }))
+  if (root !== undefined) spans.push(spanOf(traceId, JSON.parse(root)))
+  return JSON.stringify({ resourceSpans: [{ resource: {}, scopeSpans: [{ scope: { name: 'spoor' }, spans }] }] })
 }
 
-/** The trace itself as a span. */
-export function rootSpan(rootId: string, parentSpanId: string | undefined, head: TraceHead, end: TraceEnd): object {
-  const metadata = end.metadata.map(([name, value]) => `${JSON.stringify(name)}:${value}`).join(',')
-  const { id: traceId, name, startedAt, input, sessionId, userId } = head
-  const record = { id: rootId, parentSpanId, name, kind: 'chain' as const, startedAt, input, ...end }
-  const span = spanOf(traceId, { ...record, attributes: [], events: [], bytes: 0 })
-  span.attributes.push(
-    ...attribute('session.id', sessionId),
-    ...attribute('user.id', userId),
-    ...(end.tags.length === 0 ? [] : [{ key: 'tag.tags', value: { arrayValue: { values: end.tags.map(textValue) } } }]),
-    ...attribute('metadata', metadata === '' ? undefined : `{${metadata}}`)
-  )
-  return span
-}
-
-function spanOf(traceId: string, span: SpanRecord) {
-  const { usage = {} } = span
+function spanOf(traceId: string, span: Document): object {
+  const { id: spanId, parentSpanId, name, kind, status, startedAt, endedAt, usage = {}, events = [] } = span
+  const input = JSON.stringify(span.input)
+  const output = JSON.stringify(span.output)
+  const attributes = {
+    'openinference.span.kind': kind.toUpperCase(),
+    'input.value': input,
+    'input.mime_type': input && 'application/json',
+    'output.value': output,
+    'output.mime_type': output && 'application/json',
+    [`${kind === 'embedding' ? 'embedding' : 'llm'}.model_name`]: span.model,
+    'llm.provider': span.provider,
+    'llm.token_count.prompt': usage.inputTokens,
+    'llm.token_count.completion': usage.outputTokens,
+    'llm.token_count.total': usage.totalTokens,
+    'llm.cost.total': span.costUsd,
+    'session.id': span.sessionId,
+    'user.id': span.userId,
+    'tag.tags': span.tags,
+    metadata: span.metadata
+  }
   return {
-    traceId,
-    spanId: span.id,
-    ...(span.parentSpanId !== undefined && { parentSpanId: span.parentSpanId }),
-    name: span.name.slice(0, MAX_NAME),
-    kind: 1,
-    startTimeUnixNano: nanoseconds(span.startedAt),
-    endTimeUnixNano: nanoseconds(span.endedAt),
-    status: { code: STATUS_CODES[span.status] },
-    attributes: [
-      ...attribute('openinference.span.kind', span.kind.toUpperCase()),
-      ...payload('input', span.input),
-      ...payload('output', span.output),
-      ...attribute(span.kind === 'embedding' ? 'embedding.model_name' : 'llm.model_name', span.model),
-      ...attribute('llm.provider', span.provider),
-      ...count('llm.token_count.prompt', usage.inputTokens),
-      ...count('llm.token_count.completion', usage.outputTokens),
-      ...count('llm.token_count.total', usage.totalTokens),
-      ...(span.costUsd === undefined ? [] : [{ key: 'llm.cost.total', value: { doubleValue: span.costUsd } }]),
-      ...span.attributes.map(memberAttribute)
-    ] as object[],
-    events: span.events.map(eventOf)
+    ...{ traceId, spanId, parentSpanId, name, kind: 1, status: { code: STATUSES.indexOf(status) } },
+    ...{ startTimeUnixNano: nanoseconds(startedAt), endTimeUnixNano: nanoseconds(endedAt) },
+    attributes: [...attributeList(attributes), ...attributeList(span.attributes)],
+    events: events.map(({ name, timestamp, attributes }: Document) => ({
+      ...{ name, timeUnixNano: nanoseconds(timestamp), attributes: attributeList(attributes) }
+    }))
   }
 }
 
-const eventOf = ({ name, at, attributes }: EventRecord) => ({
-  name,
-  timeUnixNano: nanoseconds(at),
-  attributes: attributes.map(memberAttribute)
-})
-
-/** From 1970 to 2255, which is what the service takes this way; 0 would be no time. */
-function nanoseconds(ms: number): string {
-  const micros = Math.min(Number.MAX_SAFE_INTEGER, Math.max(1, Math.floor(ms * 1000)))
-  return String(BigInt(micros) * 1000n)
+/** Texts, numbers and booleans stand for themselves; of another value, its JSON. */
+function attributeList(attributes: object = {}): object[] {
+  return Object.entries(attributes).flatMap(([key, value]) => {
+    if (value === undefined) return []
+    const type = typeof value
+    if (type === 'boolean') return { key, value: { boolValue: value } }
+    if (type === 'number') return { key, value: { doubleValue: value } }
+    return { key, value: { stringValue: type === 'string' ? value : JSON.stringify(value) } }
+  })
 }
 
-const textValue = (text: string) => ({ stringValue: text })
-
-const attribute = (key: string, text: string | undefined) =>
-  text === undefined ? [] : [{ key, value: textValue(text) }]
-
-const count = (key: string, value: number | undefined) =>
-  value === undefined ? [] : [{ key, value: { intValue: String(value) } }]
-
-/** A text stands for itself; of another value, its JSON. */
-function memberAttribute([key, json]: Member): object {
-  if (json === 'true' || json === 'false') return { key, value: { boolValue: json === 'true' } }
-  if (/^-?\d+(?:\.\d+)?(?:e[+-]?\d+)?$/i.test(json)) return { key, value: { doubleValue: Number(json) } }
-  return { key, value: textValue(json.startsWith('"') ? JSON.parse(json) : json) }
+/** Of a time with microseconds; 0 would be no time. */
+function nanoseconds(time: string): string {
+  return `${Math.min(LATEST_MS, Math.max(1, Date.parse(time)))}${time.slice(-4, -1)}000`
 }
-
-const payload = (side: string, json: string | undefined) =>
-  json === undefined ? [] : [...attribute(`${side}.value`, json), ...attribute(`${side}.mime_type`, 'application/json')]

@@ -3,7 +3,7 @@
  * so that what is recorded is what they were then; what is too large is cut there. No method throws, and none waits.
  */
 import { MAX_EVENTS, MAX_NAME, MAX_TEXT } from '../api-types.ts'
-import { type Clock, timeOf } from './clock.ts'
+import { type Clock, timeOf, timestamp } from './clock.ts'
 import {
   addUsage,
   costOf,
@@ -16,7 +16,7 @@ import {
   usageOf
 } from './fields.ts'
 import { newSpanId } from './ids.ts'
-import type { EventRecord, Member, SpanRecord } from './render.ts'
+import { json, listText, objectText, type SpanRecord, type Texts } from './render.ts'
 import { messageOf, type Redact, writeValue } from './values.ts'
 
 export interface StepOptions {
@@ -69,7 +69,8 @@ export interface Owner {
   begun(span: Span): void
   /** The id of the span that this one is recorded under. */
   parentOf(span: Span): string | undefined
-  ended(span: Span, record: SpanRecord): void
+  /** `told`: all that the span says. */
+  ended(span: Span, record: SpanRecord, told: Texts): void
 }
 
 /** The most bytes of the values of a span, or of a trace without its spans; the service takes 768,000 with all else. */
@@ -79,29 +80,26 @@ const REST_BYTES = 60_000
 
 export abstract class Step {
   readonly name: string
+  /** What is said of it, as JSON texts. */
+  protected readonly said: Texts = {}
+  /** The attributes of a span, the metadata of a trace. */
+  protected readonly members = new Map<string, string>()
   protected readonly startedAt: number
   protected endedAt: number | undefined
   protected status: Status | undefined
-  protected provider: string | undefined
-  protected model: string | undefined
-  protected input: string | undefined
-  protected output: string | undefined
   protected usage: Usage | undefined
   protected costUsd: number | undefined
   /** What the steps within this one have used; it counts where this one says nothing itself. */
   protected usageBelow: Usage | undefined
   protected costBelow: number | undefined
-  protected members: Member[] = []
   /** Bytes that values may still have. */
   protected room = DOCUMENT_BYTES
   protected cuts = 0
 
-  constructor(name: string, options: StepOptions, now: number) {
+  constructor(name: string, { startedAt, model, provider, usage, costUsd }: StepOptions, now: number) {
     this.name = shortText(name, MAX_NAME) ?? 'unnamed'
-    this.startedAt = timeOf(options.startedAt) ?? now
-    this.setModel(options.model, options.provider)
-    this.setUsage(options.usage)
-    this.setCost(options.costUsd)
+    this.startedAt = timeOf(startedAt) ?? now
+    this.setModel(model, provider).setUsage(usage).setCost(costUsd)
   }
 
   abstract readonly traceId: string
@@ -118,7 +116,7 @@ export abstract class Step {
   }
 
   get hasOutput(): boolean {
-    return this.output !== undefined
+    return this.said.output !== undefined
   }
 
   get hasStatus(): boolean {
@@ -136,20 +134,16 @@ export abstract class Step {
   }
 
   setInput(value: unknown): this {
-    this.room += this.input?.length ?? 0
-    this.input = this.write('input', value, DOCUMENT_BYTES / 2)
-    return this
+    return this.say('input', value)
   }
 
   setOutput(value: unknown): this {
-    this.room += this.output?.length ?? 0
-    this.output = this.write('output', value, this.room - REST_BYTES)
-    return this
+    return this.say('output', value)
   }
 
   setModel(model: string | undefined, provider?: string): this {
-    this.model = shortText(model, MAX_TEXT) ?? this.model
-    this.provider = shortText(provider, MAX_TEXT) ?? this.provider
+    this.said.model = json(shortText(model, MAX_TEXT)) ?? this.said.model
+    this.said.provider = json(shortText(provider, MAX_TEXT)) ?? this.said.provider
     return this
   }
 
@@ -190,9 +184,36 @@ export abstract class Step {
     return this.owner.recorder.run(span, () => act(span))
   }
 
-  protected setMember(name: string, value: unknown): void {
-    const text = this.write(name, value, this.room / 2)
-    if (text !== undefined) this.members.push([name, text])
+  protected setMembers(members: Readonly<Record<string, unknown>>): this {
+    return this.writeMembers(members, this.members)
+  }
+
+  protected writeMembers(given: Readonly<Record<string, unknown>>, members: Map<string, string>): this {
+    for (const [name, value] of Object.entries(given)) {
+      const text = this.write(name, value, this.room / 2)
+      if (text !== undefined) members.set(name, text)
+    }
+    return this
+  }
+
+  /** What it has used: what it says, or else what the steps within it have. */
+  protected get used(): { readonly usage: Usage | undefined; readonly costUsd: number | undefined } {
+    return { usage: this.usage ?? this.usageBelow, costUsd: this.costUsd ?? this.costBelow }
+  }
+
+  /** All that is said of it now. */
+  protected tell(id: string, { usage, costUsd }: Pick<StepOptions, 'usage' | 'costUsd'>, more: Texts): Texts {
+    const { name, status = 'unset', startedAt, endedAt } = this
+    return Object.assign(this.said, {
+      id: json(id),
+      name: json(name),
+      status: json(status),
+      startedAt: json(timestamp(startedAt)),
+      endedAt: endedAt && json(timestamp(endedAt)),
+      usage: json(usage),
+      costUsd: json(costUsd),
+      ...more
+    })
   }
 
   /** A step within this one has used so much. */
@@ -212,7 +233,13 @@ export abstract class Step {
     return true
   }
 
-  protected write(name: string, value: unknown, bytes: number): string | undefined {
+  private say(name: 'input' | 'output', value: unknown): this {
+    this.room += Buffer.byteLength(this.said[name] ?? '')
+    this.said[name] = this.write(name, value, name === 'input' ? DOCUMENT_BYTES / 2 : this.room - REST_BYTES)
+    return this
+  }
+
+  private write(name: string, value: unknown, bytes: number): string | undefined {
     const { redact } = this.owner.recorder
     const written = writeValue(name, value, { bytes: Math.max(0, Math.floor(bytes)), redact })
     if (written === undefined) return undefined
@@ -227,7 +254,7 @@ export class Span extends Step {
   readonly parent: Step
   protected readonly owner: Owner
   private kind: SpanKind
-  private readonly events: EventRecord[] = []
+  private readonly events: (string | undefined)[] = []
   private eventsLeftOut = 0
   /** Somebody still reads what it gives: its trace waits for it. */
   isStreaming = false
@@ -262,8 +289,7 @@ export class Span extends Step {
   }
 
   setAttributes(attributes: Readonly<Record<string, unknown>>): this {
-    for (const [name, value] of Object.entries(attributes)) this.setMember(name, value)
-    return this
+    return this.setMembers(attributes)
   }
 
   addEvent(name: string, attributes: Readonly<Record<string, unknown>> = {}): this {
@@ -271,11 +297,14 @@ export class Span extends Step {
       this.eventsLeftOut++
       return this
     }
-    const members = Object.entries(attributes).flatMap(([key, value]): Member[] => {
-      const text = this.write(key, value, this.room / 2)
-      return text === undefined ? [] : [[key, text]]
-    })
-    this.events.push({ name: shortText(name, MAX_NAME) ?? 'event', at: this.owner.clock.now(), attributes: members })
+    const members = new Map<string, string>()
+    this.writeMembers(attributes, members)
+    const event = {
+      name: json(shortText(name, MAX_NAME) ?? 'event'),
+      timestamp: json(timestamp(this.owner.clock.now())),
+      attributes: objectText(members)
+    }
+    this.events.push(objectText(Object.entries(event)))
     return this
   }
 
@@ -286,36 +315,28 @@ export class Span extends Step {
 
   end(options: EndOptions = {}): void {
     if (!this.close(options)) return
-    if (this.cuts > 0) this.members.push(['spoor.cut', String(this.cuts)])
-    if (this.eventsLeftOut > 0) this.members.push(['spoor.eventsLeftOut', String(this.eventsLeftOut)])
-    const { spanId: id, parent, name, kind, startedAt, provider, model, input, output, events, usage, costUsd } = this
+    const { spanId: id, parent, kind, status = 'unset', members, cuts, eventsLeftOut, usage, costUsd, used } = this
+    if (cuts > 0) members.set('spoor.cut', `${cuts}`)
+    if (eventsLeftOut > 0) members.set('spoor.eventsLeftOut', `${eventsLeftOut}`)
     let above = parent
     while (above instanceof Span && above.isEnded) above = above.parent
-    above.addBelow(usage ?? this.usageBelow, costUsd ?? this.costBelow)
-    // No spread, which takes V8 microseconds.
-    this.owner.ended(this, {
+    above.addBelow(used.usage, used.costUsd)
+    const parentSpanId = this.owner.parentOf(this)
+    const told = this.tell(
       id,
-      parentSpanId: this.owner.parentOf(this),
-      name,
-      kind,
-      status: this.status ?? 'unset',
-      startedAt,
-      endedAt: this.endedAt!,
-      provider,
-      model,
-      input,
-      output,
-      attributes: this.members,
-      events,
-      usage,
-      costUsd,
-      bytes: DOCUMENT_BYTES - this.room + BARE_BYTES + name.length
-    })
+      { usage, costUsd },
+      {
+        parentSpanId: json(parentSpanId),
+        kind: json(kind),
+        attributes: objectText(members),
+        events: listText(this.events)
+      }
+    )
+    const text = objectText(Object.entries(told))!
+    const record = { id, parentSpanId, kind, status, endedAt: this.endedAt!, text, bytes: Buffer.byteLength(text) }
+    this.owner.ended(this, record, told)
   }
 }
-
-/** What a span has without its values. */
-const BARE_BYTES = 300
 
 /** The attributes of an event `exception`, as OpenTelemetry names them. */
 export function describeError(error: unknown): Record<string, unknown> {

@@ -6,16 +6,16 @@ import { MAX_TAG, MAX_TAGS, MAX_TEXT } from '../api-types.ts'
 import { Clock } from './clock.ts'
 import { shortText } from './fields.ts'
 import { newSpanId, newTraceId } from './ids.ts'
-import { otlpBody, rootSpan } from './otlp.ts'
+import { otlpBody } from './otlp.ts'
 import {
-  endBody,
-  type Member,
-  recordBody,
+  bodyText,
+  END_FIELDS,
+  json,
+  listText,
+  objectText,
   type SpanRecord,
-  spansBody,
-  startBody,
-  type TraceEnd,
-  type TraceHead
+  START_FIELDS,
+  type Texts
 } from './render.ts'
 import { SpanRoom } from './span-room.ts'
 import {
@@ -78,8 +78,6 @@ export class Trace extends Step implements Owner {
   readonly clock: Clock
   readonly recorder: TraceRecorder
   private readonly parentSpanId: string | undefined
-  private readonly sessionId: string | undefined
-  private readonly userId: string | undefined
   private tags: string[] = []
   private state: State = 'whole'
   /** The id of this trace as a span, where it is part of another's trace, or others are part of it. */
@@ -100,8 +98,8 @@ export class Trace extends Step implements Owner {
     this.recorder = recorder
     this.traceId = options.parent?.traceId ?? newTraceId()
     this.parentSpanId = options.parent?.spanId
-    this.sessionId = shortText(options.sessionId, MAX_TEXT)
-    this.userId = shortText(options.userId, MAX_TEXT)
+    this.said.sessionId = json(shortText(options.sessionId, MAX_TEXT))
+    this.said.userId = json(shortText(options.userId, MAX_TEXT))
     this.addTags(...(options.tags ?? []))
     if (options.input !== undefined) this.setInput(options.input)
     if (options.metadata !== undefined) this.setMetadata(options.metadata)
@@ -134,13 +132,13 @@ export class Trace extends Step implements Owner {
   addTags(...tags: readonly string[]): this {
     const all = [...this.tags, ...tags.flatMap(tag => shortText(tag, MAX_TAG) ?? [])]
     this.tags = [...new Set(all)].slice(0, MAX_TAGS)
+    if (all.length > 0) this.said.tags = json(this.tags)
     return this
   }
 
   /** Each name replaces what was given under it before. */
   setMetadata(metadata: Readonly<Record<string, unknown>>): this {
-    for (const [name, value] of Object.entries(metadata)) this.setMember(name, value)
-    return this
+    return this.setMembers(metadata)
   }
 
   override setInput(value: unknown): this {
@@ -151,7 +149,7 @@ export class Trace extends Step implements Owner {
 
   recordError(error: unknown): void {
     this.setStatus('error')
-    this.setMember('error', error)
+    this.setMembers({ error })
   }
 
   override score(name: string, value: ScoreValue, options: ScoreOptions = {}): this {
@@ -195,11 +193,14 @@ export class Trace extends Step implements Owner {
     this.open.add(span)
   }
 
-  ended(span: Span, record: SpanRecord): void {
+  ended(span: Span, record: SpanRecord, told: Texts): void {
     this.open.delete(span)
     if (this.state === 'over') return
     this.spanCuts += span.cutCount
-    if (record.kind === 'llm') this.setModel(this.model ?? record.model, this.provider ?? record.provider)
+    if (record.kind === 'llm') {
+      this.said.model ??= told.model
+      this.said.provider ??= told.provider
+    }
     this.spans.add(record)
     const isTooMuch = this.account()
     if (this.endedAt !== undefined) {
@@ -226,9 +227,9 @@ export class Trace extends Step implements Owner {
 
   private goLive(): void {
     this.state = 'live'
-    this.recorder.send(this, { kind: 'start', body: startBody(this.head, this.stateNow) })
+    this.recorder.send(this, { kind: 'start', body: this.body({}, END_FIELDS) })
     // What the start says, the end need not say again.
-    this.members = []
+    this.members.clear()
     for (const part of this.scores.splice(0)) this.recorder.send(this, part)
     this.sendSpans()
   }
@@ -242,7 +243,8 @@ export class Trace extends Step implements Owner {
     this.timer = undefined
     const isLive = this.state === 'live'
     for (const spans of portions(this.spans.take())) {
-      const body = isLive ? spansBody(spans) : otlpBody(this.traceId, this.rootId!, spans)
+      const texts = spans.map(({ text }) => text)
+      const body = isLive ? bodyText({ spans: listText(texts) }) : otlpBody(this.traceId, this.rootId!, texts)
       this.recorder.send(this, { kind: isLive ? 'spans' : 'otlp', body })
     }
     this.account()
@@ -265,40 +267,29 @@ export class Trace extends Step implements Owner {
     this.recorder.over(this)
   }
 
-  private lastPart(spans: readonly SpanRecord[]): Part {
-    const { head, endNow } = this
+  private lastPart(records: readonly SpanRecord[]): Part {
+    const texts = records.map(({ text }) => text)
     if (this.state === 'joined') {
-      const root = rootSpan(this.rootId!, this.parentSpanId, head, endNow)
-      return { kind: 'otlp', body: otlpBody(this.traceId, this.rootId!, spans, root) }
+      const more = { parentSpanId: json(this.parentSpanId), kind: '"chain"' }
+      const root = objectText(Object.entries(this.now(this.rootId!, more)))
+      return { kind: 'otlp', body: otlpBody(this.traceId, this.rootId!, texts, root) }
     }
-    if (this.state === 'live') return { kind: 'end', body: endBody(endNow, spans) }
-    return { kind: 'record', body: recordBody(head, endNow, spans) }
+    const spans = { spans: listText(texts) }
+    return this.state === 'live'
+      ? { kind: 'end', body: bodyText({ ...this.now(this.traceId, spans) }, START_FIELDS) }
+      : { kind: 'record', body: this.body(spans) }
   }
 
-  private get head(): TraceHead {
-    const { traceId: id, name, startedAt, sessionId, userId, input } = this
-    return { id, name, startedAt, sessionId, userId, input }
+  private body(more: Texts, without?: readonly string[]): string {
+    return bodyText({ trace: objectText(Object.entries(this.now(this.traceId, more)), without) })
   }
 
-  private get stateNow() {
-    const { provider, model, tags, members: metadata } = this
-    return { provider, model, tags, metadata }
-  }
-
-  private get endNow(): TraceEnd {
-    const { output, usage = this.usageBelow, costUsd = this.costBelow } = this
+  /** All that is said of it now. */
+  private now(id: string, more: Texts): Texts {
     const cut = this.cuts + this.spanCuts || undefined
-    const said = JSON.stringify({ spansLeftOut: this.spans.leftOut, cut, notEnded: this.isNotEnded || undefined })
-    const metadata: Member[] = said === '{}' ? this.members : [...this.members, ['spoor', said]]
-    return {
-      ...this.stateNow,
-      metadata,
-      status: this.status ?? 'unset',
-      endedAt: this.endedAt!,
-      output,
-      usage,
-      costUsd
-    }
+    const said = json({ spansLeftOut: this.spans.leftOut, cut, notEnded: this.isNotEnded || undefined })
+    const metadata = objectText(said === '{}' ? this.members : new Map([...this.members, ['spoor', said!]]))
+    return this.tell(id, this.used, { metadata, ...more })
   }
 
   /** Says how much waits here; whether too much waits in all. */
