@@ -12,7 +12,7 @@ import { type Ending, offEnding, onEnding } from './send/exit.ts'
 import { type FlushOptions, Holding } from './send/holding.ts'
 import type { Flushed } from './send/outcome.ts'
 import { Spool } from './send/spool.ts'
-import type { Transport } from './send/transport.ts'
+import type { Target, Transport } from './send/transport.ts'
 
 export interface ObserveOptions extends SpanOptions, TraceOptions {
   readonly name?: string | undefined
@@ -31,8 +31,9 @@ const FLUSH_EACH_MS = 5000
 export class Spoor {
   readonly traces: Traces
   readonly scores: Scores
-  private readonly settings: Settings
+  private readonly settings: Omit<Settings, keyof Target>
   private readonly ask: Ask
+  private readonly connect: () => Promise<Transport>
   private readonly holding: Holding
   private connection: Promise<Transport> | undefined
   private readonly spool: Spool | undefined
@@ -45,10 +46,20 @@ export class Spoor {
   private heldBytes = 0
 
   constructor(options: SpoorOptions = {}) {
-    this.settings = readOptions(options, process.env)
-    const { spool, spoolBytes, obstacle } = this.settings
+    // The key is nowhere in the object: applications write what they hold to their logs.
+    const { url, key, ...settings } = readOptions(options, process.env)
+    this.settings = settings
+    const { spool, spoolBytes, obstacle } = settings
     this.spool = spool === undefined ? undefined : new Spool(spool, spoolBytes)
-    this.holding = new Holding({ ...this.settings, spool: this.spool }, async holding => {
+    // What talks to the service is loaded, with undici, when there is something to say.
+    this.connect = () => {
+      this.connection ??= import('./send/transport.ts').then(({ Transport }) => new Transport({ url, key }))
+      this.connection.catch(() => {
+        this.connection = undefined
+      })
+      return this.connection
+    }
+    this.holding = new Holding({ ...settings, spool: this.spool }, async holding => {
       const { Sender } = await import('./send/sender.ts')
       return new Sender(holding, await this.connect())
     })
@@ -174,15 +185,6 @@ export class Spoor {
     if (!existsSync(spool.folder)) return 0
     const { adopt } = await import('./send/adopt.ts')
     return holding.isStopped ? 0 : adopt(spool, holding)
-  }
-
-  /** What talks to the service is loaded, with undici, when there is something to say. */
-  private connect(): Promise<Transport> {
-    this.connection ??= import('./send/transport.ts').then(({ Transport }) => new Transport(this.settings))
-    this.connection.catch(() => {
-      this.connection = undefined
-    })
-    return this.connection
   }
 
   private makeRecorder(): TraceRecorder {

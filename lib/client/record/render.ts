@@ -11,7 +11,7 @@ export interface SpanRecord {
   readonly status: string
   readonly endedAt: number
   readonly text: string
-  /** Of the text. */
+  /** About as many as the text has. */
   readonly bytes: number
 }
 
@@ -22,21 +22,30 @@ export const END_FIELDS: readonly string[] = ['status', 'endedAt', 'output', 'us
 /** The JSON of a value; undefined for undefined. */
 export const json: (value: unknown) => string | undefined = JSON.stringify
 
-/** An object with the members that are there, but for some; undefined without any. */
-export function objectText(
-  members: Iterable<readonly [name: string, text: string | undefined]>,
-  without: readonly string[] = []
-): string | undefined {
+/** Of what needs no escapes: ids and times. */
+export const quoted = (text: string) => `"${text}"`
+
+/** An object with the members that are there, but for some. */
+export function objectText(without: readonly string[], ...parts: readonly Texts[]): string {
   let text = ''
-  for (const [name, value] of members) {
-    if (value !== undefined && !without.includes(name)) text += `${text && ','}${JSON.stringify(name)}:${value}`
+  for (const part of parts) {
+    for (const name in part) {
+      const value = part[name]
+      if (value !== undefined && !without.includes(name)) text += `${text && ','}"${name}":${value}`
+    }
   }
-  return text ? `{${text}}` : undefined
+  return `{${text}}`
 }
 
-export const listText = (texts: readonly (string | undefined)[]): string | undefined =>
+/** An object of names that others gave. */
+export function membersText(members: ReadonlyMap<string, string>): string | undefined {
+  if (members.size === 0) return undefined
+  return `{${Array.from(members, ([name, text]) => `${json(name)}:${text}`).join()}}`
+}
+
+export const listText = (texts: readonly string[]): string | undefined =>
   texts.length === 0 ? undefined : `[${texts.join()}]`
 
 /** A body, with what else it has. */
-export const bodyText = (members: Texts, without?: readonly string[]): string =>
-  objectText(Object.entries({ schemaVersion: '1', ...members }), without)!
+export const bodyText = (members: Texts): string => objectText([], SCHEMA, members)
+export const SCHEMA = { schemaVersion: '1' }

@@ -16,7 +16,7 @@ import {
   usageOf
 } from './fields.ts'
 import { newSpanId } from './ids.ts'
-import { json, listText, objectText, type SpanRecord, type Texts } from './render.ts'
+import { json, listText, membersText, objectText, quoted, type SpanRecord, type Texts } from './render.ts'
 import { messageOf, type Redact, writeValue } from './values.ts'
 
 export interface StepOptions {
@@ -49,6 +49,11 @@ export interface ScoreOptions {
 }
 export type ScoreValue = number | string | boolean
 
+interface Used {
+  readonly usage: Usage | undefined
+  readonly costUsd: number | undefined
+}
+
 /** What steps ask of the client that they are recorded by. */
 export interface Recorder {
   readonly redact: Redact | undefined
@@ -69,8 +74,7 @@ export interface Owner {
   begun(span: Span): void
   /** The id of the span that this one is recorded under. */
   parentOf(span: Span): string | undefined
-  /** `told`: all that the span says. */
-  ended(span: Span, record: SpanRecord, told: Texts): void
+  ended(span: Span, record: SpanRecord, said: Texts): void
 }
 
 /** The most bytes of the values of a span, or of a trace without its spans; the service takes 768,000 with all else. */
@@ -197,23 +201,16 @@ export abstract class Step {
   }
 
   /** What it has used: what it says, or else what the steps within it have. */
-  protected get used(): { readonly usage: Usage | undefined; readonly costUsd: number | undefined } {
+  protected get used(): Used {
     return { usage: this.usage ?? this.usageBelow, costUsd: this.costUsd ?? this.costBelow }
   }
 
-  /** All that is said of it now. */
-  protected tell(id: string, { usage, costUsd }: Pick<StepOptions, 'usage' | 'costUsd'>, more: Texts): Texts {
+  /** All that is said of it now, but for some. */
+  protected tell(id: string, { usage, costUsd }: Used, more: Texts, without: readonly string[] = []): string {
     const { name, status = 'unset', startedAt, endedAt } = this
-    return Object.assign(this.said, {
-      id: json(id),
-      name: json(name),
-      status: json(status),
-      startedAt: json(timestamp(startedAt)),
-      endedAt: endedAt && json(timestamp(endedAt)),
-      usage: json(usage),
-      costUsd: json(costUsd),
-      ...more
-    })
+    const always = { id: quoted(id), name: json(name), status: quoted(status), startedAt: quoted(timestamp(startedAt)) }
+    const end = endedAt === undefined ? undefined : quoted(timestamp(endedAt))
+    return objectText(without, always, this.said, more, { endedAt: end, usage: json(usage), costUsd: json(costUsd) })
   }
 
   /** A step within this one has used so much. */
@@ -254,7 +251,7 @@ export class Span extends Step {
   readonly parent: Step
   protected readonly owner: Owner
   private kind: SpanKind
-  private readonly events: (string | undefined)[] = []
+  private readonly events: string[] = []
   private eventsLeftOut = 0
   /** Somebody still reads what it gives: its trace waits for it. */
   isStreaming = false
@@ -301,10 +298,10 @@ export class Span extends Step {
     this.writeMembers(attributes, members)
     const event = {
       name: json(shortText(name, MAX_NAME) ?? 'event'),
-      timestamp: json(timestamp(this.owner.clock.now())),
-      attributes: objectText(members)
+      timestamp: quoted(timestamp(this.owner.clock.now())),
+      attributes: membersText(members)
     }
-    this.events.push(objectText(Object.entries(event)))
+    this.events.push(objectText([], event))
     return this
   }
 
@@ -322,21 +319,20 @@ export class Span extends Step {
     while (above instanceof Span && above.isEnded) above = above.parent
     above.addBelow(used.usage, used.costUsd)
     const parentSpanId = this.owner.parentOf(this)
-    const told = this.tell(
-      id,
-      { usage, costUsd },
-      {
-        parentSpanId: json(parentSpanId),
-        kind: json(kind),
-        attributes: objectText(members),
-        events: listText(this.events)
-      }
-    )
-    const text = objectText(Object.entries(told))!
-    const record = { id, parentSpanId, kind, status, endedAt: this.endedAt!, text, bytes: Buffer.byteLength(text) }
-    this.owner.ended(this, record, told)
+    const more = {
+      parentSpanId: parentSpanId && quoted(parentSpanId),
+      kind: quoted(kind),
+      attributes: membersText(members),
+      events: listText(this.events)
+    }
+    const text = this.tell(id, { usage, costUsd }, more)
+    const bytes = DOCUMENT_BYTES - this.room + BARE_BYTES + this.name.length
+    this.owner.ended(this, { id, parentSpanId, kind, status, endedAt: this.endedAt!, text, bytes }, this.said)
   }
 }
+
+/** What a span has without its values. */
+const BARE_BYTES = 300
 
 /** The attributes of an event `exception`, as OpenTelemetry names them. */
 export function describeError(error: unknown): Record<string, unknown> {

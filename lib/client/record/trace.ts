@@ -12,7 +12,9 @@ import {
   END_FIELDS,
   json,
   listText,
-  objectText,
+  membersText,
+  quoted,
+  SCHEMA,
   type SpanRecord,
   START_FIELDS,
   type Texts
@@ -63,9 +65,10 @@ export interface TraceRecorder extends Recorder {
   hold(bytes: number): boolean
 }
 
-/** A request may have 2,097,152 bytes. */
-const REQUEST_BYTES = 1_900_000
-/** With so many bytes waiting, a trace becomes live. */
+/**
+ * With so many bytes of spans waiting, a trace becomes live. A request may have 2,097,152 bytes, of which the trace itself
+ * or one span more has DOCUMENT_BYTES.
+ */
 const LIVE_BYTES = 1_000_000
 /** When a live trace sends what it has. */
 const BATCH_BYTES = 64_000
@@ -173,7 +176,7 @@ export class Trace extends Step implements Owner {
   /** It ends when nobody reads a stream of its spans any more; spans that nobody ended end with it. */
   end(options: EndOptions = {}): void {
     if (!this.close(options)) return
-    if (![...this.open].some(span => span.isStreaming)) this.finish()
+    this.finishOnceRead()
   }
 
   /** The process ends: what is there is recorded. */
@@ -193,24 +196,25 @@ export class Trace extends Step implements Owner {
     this.open.add(span)
   }
 
-  ended(span: Span, record: SpanRecord, told: Texts): void {
+  ended(span: Span, record: SpanRecord, said: Texts): void {
     this.open.delete(span)
     if (this.state === 'over') return
     this.spanCuts += span.cutCount
     if (record.kind === 'llm') {
-      this.said.model ??= told.model
-      this.said.provider ??= told.provider
+      this.said.model ??= said.model
+      this.said.provider ??= said.provider
     }
     this.spans.add(record)
-    const isTooMuch = this.account()
-    if (this.endedAt !== undefined) {
-      // It waited for this span, whose result was still being read.
-      this.endedAt = Math.max(this.endedAt, record.endedAt)
-      if (![...this.open].some(each => each.isStreaming)) this.finish()
-    } else if (this.state === 'live' || this.state === 'joined') {
-      if (this.spans.bytes > (this.state === 'live' ? BATCH_BYTES : LIVE_BYTES)) this.sendSpans()
-      else if (this.state === 'live') this.sendSoon()
-    } else if (isTooMuch || this.spans.bytes > LIVE_BYTES) this.goLive()
+    const isFull = this.account()
+    const { bytes } = this.spans
+    if (this.state === 'whole') {
+      if (isFull || bytes > LIVE_BYTES) this.goLive()
+    } else if (bytes > (this.state === 'live' ? BATCH_BYTES : LIVE_BYTES)) this.sendSpans()
+    else if (this.state === 'live') this.sendSoon()
+    if (this.endedAt === undefined) return
+    // It waited for this span, whose result was still being read.
+    this.endedAt = Math.max(this.endedAt, record.endedAt)
+    this.finishOnceRead()
   }
 
   /** The next step above a span that has a place, so that spans without one leave no hole in the tree. */
@@ -227,10 +231,10 @@ export class Trace extends Step implements Owner {
 
   private goLive(): void {
     this.state = 'live'
-    this.recorder.send(this, { kind: 'start', body: this.body({}, END_FIELDS) })
+    this.recorder.send(this, { kind: 'start', body: bodyText({ trace: this.now({}, END_FIELDS) }) })
     // What the start says, the end need not say again.
     this.members.clear()
-    for (const part of this.scores.splice(0)) this.recorder.send(this, part)
+    this.sendScores()
     this.sendSpans()
   }
 
@@ -241,55 +245,57 @@ export class Trace extends Step implements Owner {
   private sendSpans(): void {
     clearTimeout(this.timer)
     this.timer = undefined
+    const texts = this.takeTexts()
     const isLive = this.state === 'live'
-    for (const spans of portions(this.spans.take())) {
-      const texts = spans.map(({ text }) => text)
-      const body = isLive ? bodyText({ spans: listText(texts) }) : otlpBody(this.traceId, this.rootId!, texts)
-      this.recorder.send(this, { kind: isLive ? 'spans' : 'otlp', body })
-    }
+    if (texts.length > 0)
+      this.recorder.send(this, {
+        kind: isLive ? 'spans' : 'otlp',
+        body: isLive ? bodyText({ spans: listText(texts) }) : otlpBody(this.traceId, this.rootId!, texts)
+      })
     this.account()
+  }
+
+  private takeTexts(): string[] {
+    return this.spans.take().map(({ text }) => text)
+  }
+
+  private finishOnceRead(): void {
+    if (![...this.open].some(span => span.isStreaming)) this.finish()
   }
 
   private finish(): void {
     for (const span of this.open) span.end()
-    const state = this.state
-    if (state === 'over') return
-    const own = DOCUMENT_BYTES - this.room
-    if (own + this.spans.bytes > REQUEST_BYTES) {
-      if (state === 'whole') this.goLive()
-      else this.sendSpans()
-    }
+    if (this.isOver) return
     clearTimeout(this.timer)
-    this.recorder.send(this, this.lastPart(this.spans.take()))
+    this.recorder.send(this, this.lastPart(this.takeTexts()))
     this.state = 'over'
-    for (const part of this.scores.splice(0)) this.recorder.send(this, part)
+    this.sendScores()
     this.account()
     this.recorder.over(this)
   }
 
-  private lastPart(records: readonly SpanRecord[]): Part {
-    const texts = records.map(({ text }) => text)
+  private sendScores(): void {
+    for (const part of this.scores.splice(0)) this.recorder.send(this, part)
+  }
+
+  private lastPart(texts: readonly string[]): Part {
     if (this.state === 'joined') {
-      const more = { parentSpanId: json(this.parentSpanId), kind: '"chain"' }
-      const root = objectText(Object.entries(this.now(this.rootId!, more)))
+      const root = this.now({ parentSpanId: json(this.parentSpanId), kind: quoted('chain') })
       return { kind: 'otlp', body: otlpBody(this.traceId, this.rootId!, texts, root) }
     }
     const spans = { spans: listText(texts) }
     return this.state === 'live'
-      ? { kind: 'end', body: bodyText({ ...this.now(this.traceId, spans) }, START_FIELDS) }
-      : { kind: 'record', body: this.body(spans) }
+      ? { kind: 'end', body: this.now({ ...SCHEMA, ...spans }, START_FIELDS) }
+      : { kind: 'record', body: bodyText({ trace: this.now(spans) }) }
   }
 
-  private body(more: Texts, without?: readonly string[]): string {
-    return bodyText({ trace: objectText(Object.entries(this.now(this.traceId, more)), without) })
-  }
-
-  /** All that is said of it now. */
-  private now(id: string, more: Texts): Texts {
+  /** All that is said of it now, but for some. */
+  private now(more: Texts, without?: readonly string[]): string {
     const cut = this.cuts + this.spanCuts || undefined
     const said = json({ spansLeftOut: this.spans.leftOut, cut, notEnded: this.isNotEnded || undefined })
-    const metadata = objectText(said === '{}' ? this.members : new Map([...this.members, ['spoor', said!]]))
-    return this.tell(id, this.used, { metadata, ...more })
+    const metadata = membersText(said === '{}' ? this.members : new Map([...this.members, ['spoor', said!]]))
+    const id = this.state === 'joined' ? this.rootId! : this.traceId
+    return this.tell(id, this.used, { ...more, metadata }, without)
   }
 
   /** Says how much waits here; whether too much waits in all. */
@@ -299,21 +305,6 @@ export class Trace extends Step implements Owner {
     this.held = now
     return this.recorder.hold(change)
   }
-}
-
-/** Spans in requests that are not too large. */
-function portions(spans: readonly SpanRecord[]): SpanRecord[][] {
-  const parts: SpanRecord[][] = []
-  let bytes = Number.POSITIVE_INFINITY
-  for (const span of spans) {
-    if (bytes + span.bytes > REQUEST_BYTES) {
-      parts.push([])
-      bytes = 0
-    }
-    parts.at(-1)!.push(span)
-    bytes += span.bytes
-  }
-  return parts
 }
 
 export function scoreBody(name: string, value: ScoreValue, { comment, spanId }: ScoreOptions): string {

@@ -27,11 +27,9 @@ export interface Delivery {
 let deliveries = 0
 
 export function newDelivery(traceId: string, name: string, parts: Part[] | undefined, file?: string): Delivery {
-  const bytes = parts === undefined ? 0 : parts.reduce((sum, part) => sum + sizeOf(part), 0)
-  const isUnsure = file !== undefined
-  const state = { tries: 0, notBefore: 0, isUnsure, cuts: 0, doubt: undefined }
   deliveries++
-  return { traceId, name, parts, bytes, file, number: deliveries, ...state }
+  const state = { tries: 0, notBefore: 0, cuts: 0, doubt: undefined }
+  return { traceId, name, parts, bytes: 0, file, isUnsure: file !== undefined, number: deliveries, ...state }
 }
 
 /** About as many bytes as it takes in memory. */

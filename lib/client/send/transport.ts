@@ -17,7 +17,8 @@ export interface Target {
 export class Transport {
   private readonly pool: Pool
   private readonly prefix: string
-  private readonly authorization: string
+  /** Not to be seen where an application writes what it holds to its log. */
+  readonly #authorization: string
 
   constructor({ url, key }: Target) {
     const { origin, pathname } = new URL(url)
@@ -28,7 +29,7 @@ export class Transport {
       bodyTimeout: ANSWER_MS
     })
     this.prefix = pathname.replace(/\/+$/, '')
-    this.authorization = `Bearer ${key}`
+    this.#authorization = `Bearer ${key}`
   }
 
   /** Never throws: what went wrong is the text of an answer with the status 0. */
@@ -38,7 +39,7 @@ export class Transport {
         method,
         path: this.prefix + path,
         headers: {
-          authorization: this.authorization,
+          authorization: this.#authorization,
           ...(body !== undefined && { 'content-type': 'application/json' })
         },
         body: body ?? null

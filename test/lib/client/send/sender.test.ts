@@ -4,6 +4,7 @@ import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
+import { inspect } from 'node:util'
 import t, { type Test } from 'tap'
 import { Spoor, type SpoorOptions } from '../../../../lib/client/index.ts'
 import { testFolder } from '../../../fixtures/folder.ts'
@@ -172,6 +173,16 @@ t.test('files of the spool that are broken are put aside, and no reason to stop'
   spoor.trace('good', () => 1)
   t.match(await spoor.flush({ timeoutMs: 60_000 }), { sent: 1, kept: 0, lostCount: 1 })
   t.match(readdirSync(spool).filter(name => name.endsWith('.broken')).length, 1)
+})
+
+t.test('the key is not to be seen in what an application may write to its log', async t => {
+  const key = 'a-secret-key'
+  const { spoor } = await answering(t, () => [200, { ok: true, traces: [], nextCursor: null }], { key })
+  const trace = spoor.start('logged')
+  await spoor.traces.list()
+  trace.end()
+  await spoor.flush({ timeoutMs: 60_000 })
+  for (const each of [spoor, spoor.traces, trace]) t.notOk(inspect(each, { depth: 20, showHidden: true }).includes(key))
 })
 
 t.test('without a key, or with a wrong address, the application runs, and is told', async t => {

@@ -1,0 +1,41 @@
+/**
+ * What a bundle with the client has more, without undici and the wrappers of models' clients. Sizes are no times: they
+ * are the same on each machine, so they may be asserted.
+ */
+import { fileURLToPath } from 'node:url'
+import { gzipSync } from 'node:zlib'
+import { build, type Plugin } from 'esbuild'
+import t from 'tap'
+
+const ENTRY = fileURLToPath(new URL('../../../../lib/client/index.ts', import.meta.url))
+
+/** Bytes, compressed, of what an application loads at its start with these files besides; undefined: all there is. */
+async function sizeWith(besides: readonly string[] | undefined): Promise<number> {
+  const apart: Plugin = {
+    name: 'apart',
+    setup: ({ onResolve }) =>
+      onResolve({ filter: /./ }, ({ kind, path }) =>
+        kind === 'dynamic-import' && besides?.some(name => path.endsWith(`/${name}.ts`)) === false
+          ? { path, external: true }
+          : undefined
+      )
+  }
+  const format = {
+    bundle: true,
+    minify: true,
+    format: 'esm',
+    platform: 'node',
+    target: 'node20',
+    write: false
+  } as const
+  const { outputFiles } = await build({ ...format, entryPoints: [ENTRY], external: ['undici'], plugins: [apart] })
+  return gzipSync(outputFiles[0]!.contents, { level: 9 }).length
+}
+
+t.test('the client is small', async t => {
+  const [start, sending, all] = [await sizeWith([]), await sizeWith(['sender', 'transport']), await sizeWith(undefined)]
+  t.comment(`at the start ${start} bytes, with what sends ${sending}, with all that is loaded when it is needed ${all}`)
+  t.ok(start <= 12_200, `${start}`)
+  t.ok(sending <= 15_200, `${sending}`)
+  t.ok(all <= 16_200, `${all}`)
+})
