@@ -51,24 +51,28 @@ const SPOOL_DEFAULT = './.spoor'
 
 /** Never throws: an application starts without its traces, too. */
 export function readOptions(options: SpoorOptions, env: NodeJS.ProcessEnv): Settings {
-  const url = options.url || env.SPOOR_URL || URL_DEFAULT
-  const key = (options.key ?? env.SPOOR_API_KEY ?? '').trim()
+  const url = String(options.url || env.SPOOR_URL || URL_DEFAULT)
+  const key = String(options.key ?? env.SPOOR_API_KEY ?? '').trim()
   const spool = options.spool ?? (env.SPOOR_SPOOL || SPOOL_DEFAULT)
-  const obstacle = /^https?:\/\/[^/]/.test(url) && URL.canParse(url) ? keyObstacle(key) : `${url} is no address of http`
+  const isUrl = /^https?:\/\/[^/]/.test(url) && URL.canParse(url)
+  const obstacle = isUrl ? keyObstacle(key) : `the url of a server begins with http:// or https://: ${url} does not`
   return {
     ...{ url: obstacle === undefined ? url : URL_DEFAULT, key, obstacle },
     // The application may go to another folder later.
-    spool: spool === false ? undefined : resolve(spool),
+    spool: spool === false ? undefined : resolve(String(spool)),
     spoolEach: options.spoolEach ?? false,
     live: options.live ?? false,
     flushEach: options.flushEach ?? false,
     openTelemetry: options.openTelemetry ?? isExportTo(url, env),
     redact: options.redact,
     onProblem: options.onProblem ?? (problem => process.stderr.write(`spoor: ${problem}\n`)),
-    memoryBytes: options.memoryBytes ?? 32 * MIB,
-    spoolBytes: options.spoolBytes ?? 256 * MIB
+    memoryBytes: positive(options.memoryBytes, 32 * MIB),
+    spoolBytes: positive(options.spoolBytes, 256 * MIB)
   }
 }
+
+/** A bound that is no number would be none. */
+const positive = (given: unknown, otherwise: number) => (Number(given) > 0 ? Number(given) : otherwise)
 
 /** Whether OpenTelemetry exports to this service, as far as its variables say. */
 function isExportTo(url: string, env: NodeJS.ProcessEnv): boolean {

@@ -8,6 +8,7 @@ import { currentOtelSpan, type HeadersLike, parentFromHeaders } from './record/o
 import { isUsable, runStep } from './record/run.ts'
 import { optionsFirst, type ScoreOptions, type ScoreValue, type SpanOptions, type Step } from './record/step.ts'
 import { type Part, scoreBody, Trace, type TraceOptions, type TraceRecorder } from './record/trace.ts'
+import { messageOf } from './record/values.ts'
 import { type Ending, offEnding, onEnding } from './send/exit.ts'
 import { type FlushOptions, Holding } from './send/holding.ts'
 import type { Flushed } from './send/outcome.ts'
@@ -71,6 +72,8 @@ export class Spoor {
     this.ending = this.makeEnding()
     if (obstacle !== undefined) this.holding.problem(`nothing is recorded: ${obstacle}`)
     onEnding(this.ending)
+    // A function that is billed by its answers loads while it starts.
+    if (settings.flushEach) void this.connect()
     setImmediate(() => void this.adopt()).unref()
     this.adopting = setInterval(() => void this.adopt(), ADOPT_MS).unref()
   }
@@ -157,15 +160,18 @@ export class Spoor {
 
   private async end(options: FlushOptions): Promise<Flushed> {
     this.ending.endAll()
-    const flushed = await this.flush(options)
+    await this.flush(options)
     clearInterval(this.adopting)
     offEnding(this.ending)
     this.ending.endAll()
-    this.ending.save()
-    this.ending.release()
+    this.holding.saveAll()
     this.holding.isStopped = true
-    await (await this.connection)?.close()
-    return flushed
+    await this.connection?.then(
+      transport => transport.close(),
+      () => undefined
+    )
+    this.ending.release()
+    return this.holding.close()
   }
 
   project(): Promise<Project> {
@@ -183,8 +189,13 @@ export class Spoor {
     if (spool === undefined || this.settings.obstacle !== undefined) return 0
     spool.touch()
     if (!existsSync(spool.folder)) return 0
-    const { adopt } = await import('./send/adopt.ts')
-    return holding.isStopped ? 0 : adopt(spool, holding)
+    try {
+      const { adopt } = await import('./send/adopt.ts')
+      return holding.isStopped ? 0 : adopt(spool, holding)
+    } catch (error) {
+      this.problem(`the spool is not looked at: ${messageOf(error)}`)
+      return 0
+    }
   }
 
   private makeRecorder(): TraceRecorder {
@@ -213,7 +224,7 @@ export class Spoor {
       save: () => {
         const failed = this.holding.saveAll()
         if (failed > 0)
-          this.settings.onProblem(`lost ${failed} traces: the process ends, and they cannot be kept on disk`)
+          this.settings.onProblem(`traces lost: ${failed}; the process ends, and they could not be kept on disk`)
       },
       sendBriefly: async timeoutMs => (await this.holding.flush({ timeoutMs }, true)).kept === 0,
       release: () => this.spool?.release()

@@ -17,7 +17,7 @@ t.test('spoor send sends what an application has left on disk, or says why not',
   await spoor.close({ timeoutMs: 50 })
   t.equal(readdirSync(folder).length, 2)
 
-  const away = await runHere(['send', folder, '--wait', '0.1'], { SPOOR_URL: nowhere, SPOOR_API_KEY: key })
+  const away = await runHere(['send', folder, '--wait', '0.5'], { SPOOR_URL: nowhere, SPOOR_API_KEY: key })
   t.match(away, {
     code: 1,
     out: /^Sent 0 traces.*; 2 are kept there, 0 are lost\.\n.*ECONNREFUSED/,
@@ -32,6 +32,12 @@ t.test('spoor send sends what an application has left on disk, or says why not',
   })
 
   t.match(await runHere(['send', `${folder}/none`], { SPOOR_API_KEY: key }), { code: 1, err: /there is no folder/ })
+  t.match(await runHere(['send', 'package.json'], { SPOOR_API_KEY: key }), { code: 1, err: /there is no folder/ })
+  t.match(await runHere(['send', folder, '--url', 'ftp://x'], { SPOOR_API_KEY: key }), {
+    code: 1,
+    err: /the url of a server begins with http:\/\/ or https:\/\/: ftp:\/\/x does not/
+  })
+  t.match(await runHere(['send', folder], { SPOOR_API_KEY: 'ké' }), { code: 1, err: /the key has characters that/ })
   t.match(await runHere(['send', folder], {}), { code: 1, err: /a key is needed/ })
   t.match(await runHere(['send', folder, '--wait', 'x'], { SPOOR_API_KEY: key }), { code: 2, err: /--wait must be/ })
 })

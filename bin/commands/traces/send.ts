@@ -1,5 +1,6 @@
-import { existsSync } from 'node:fs'
+import { statSync } from 'node:fs'
 import { AdminError } from '../../../lib/admin/admin-error.ts'
+import { readOptions } from '../../../lib/client/options.ts'
 import { command, UsageError } from '../../command.ts'
 
 export default command({
@@ -8,7 +9,11 @@ export default command({
     parameters: ['DIR'],
     flags: {
       key: { type: 'string', value: 'KEY', about: 'the API key to record with; SPOOR_API_KEY if not given' },
-      url: { type: 'string', value: 'URL', about: 'the address of the server; SPOOR_URL if not given' },
+      url: {
+        type: 'string',
+        value: 'URL',
+        about: 'the address of the server; SPOOR_URL if not given, else http://127.0.0.1:8787'
+      },
       wait: { type: 'string', value: 'SECONDS', about: 'how long to try; 60 if not given' }
     },
     details:
@@ -22,13 +27,17 @@ export default command({
     const folder = parameters.DIR
     const seconds = Number(flags.wait ?? 60)
     if (!(seconds > 0 && seconds <= 86_400)) throw new UsageError('--wait must be a number of seconds, at most 86400')
-    if (!existsSync(folder)) throw new AdminError(`there is no folder ${folder}`)
+    if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory())
+      throw new AdminError(`there is no folder ${folder}`)
     const url = flags.url ?? env.SPOOR_URL
     const key = flags.key ?? env.SPOOR_API_KEY
     if (!key) throw new AdminError('a key is needed: set SPOOR_API_KEY, or give --key')
     // Imported here, because starting any other command need not load undici.
     const { Spoor } = await import('../../../lib/client/index.ts')
-    const spoor = new Spoor({ spool: folder, key, ...(url && { url }), onProblem: () => {} })
+    const options = { spool: folder, key, url, onProblem: () => {} }
+    const { obstacle } = readOptions(options, env)
+    if (obstacle !== undefined) throw new AdminError(obstacle)
+    const spoor = new Spoor(options)
     const end = Date.now() + seconds * 1000
     // It takes a part of the files at a time.
     while ((await spoor.adopt()) > 0)

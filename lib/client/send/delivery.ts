@@ -3,7 +3,7 @@ import type { Part, PartKind } from '../record/trace.ts'
 
 export interface Delivery {
   readonly traceId: string
-  readonly name: string
+  name: string
   /** Undefined: they are in the file only. */
   parts: Part[] | undefined
   /** Bytes in memory. */

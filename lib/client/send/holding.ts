@@ -40,6 +40,8 @@ export interface Courier {
 }
 
 const FLUSH_MS = 30_000
+/** The id is a part of addresses and of names of files. */
+const TRACE_ID = /^[0-9a-f]{32}$/i
 
 export class Holding {
   readonly options: HoldingOptions
@@ -69,6 +71,10 @@ export class Holding {
 
   /** Takes a part of a trace. It is sent, kept or lost, and never waited for. */
   add(traceId: string, name: string, part: Part): void {
+    if (!TRACE_ID.test(traceId)) {
+      this.lose(String(traceId), name, 'the id of a trace has 32 hexadecimal characters')
+      return
+    }
     let delivery = this.byTrace.get(traceId)
     if (delivery === undefined) {
       delivery = newDelivery(traceId, name, [])
@@ -102,7 +108,19 @@ export class Holding {
       this.pump(true)
       await settled
     }
+    return this.state()
+  }
+
+  state(): Flushed {
     return { ...this.outcome.state(), kept: this.unsettled.size }
+  }
+
+  /** Nothing more is sent: what is not on disk is lost. */
+  close(): Flushed {
+    for (const delivery of this.unsettled) {
+      if (delivery.file === undefined) this.giveUp(delivery, 'the client was closed, and it could not be kept on disk')
+    }
+    return this.state()
   }
 
   get isPaused(): boolean {
@@ -156,6 +174,7 @@ export class Holding {
       return false
     }
     delivery.parts = found.parts
+    delivery.name = found.name
     for (const part of found.parts) this.grow(delivery, sizeOf(part))
     return true
   }

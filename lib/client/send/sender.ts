@@ -178,7 +178,7 @@ export class Sender implements Courier {
     if (now < this.resumeAt) return
     this.failures++
     this.resumeAt = now + waitMs(this.failures, afterMs)
-    this.holding.problem(`not sent, tried again: ${reason}`)
+    this.holding.problem(`not sent to ${this.transport.address}, tried again: ${reason}`)
   }
 
   /** What waits is written to disk by and by; whether there is more. */

@@ -17,6 +17,8 @@ export interface Target {
 export class Transport {
   private readonly pool: Pool
   private readonly prefix: string
+  /** For people, without the name and password that it may have. */
+  readonly address: string
   /** Not to be seen where an application writes what it holds to its log. */
   readonly #authorization: string
 
@@ -29,6 +31,7 @@ export class Transport {
       bodyTimeout: ANSWER_MS
     })
     this.prefix = pathname.replace(/\/+$/, '')
+    this.address = origin + this.prefix
     this.#authorization = `Bearer ${key}`
   }
 

@@ -20,3 +20,15 @@ t.test('traces of OpenTelemetry are joined where it exports to this service, or 
   t.equal(readOptions({ url: 'odd', key: 'k' }, { [exporter]: here }).openTelemetry, false)
   t.end()
 })
+
+t.test('whatever is given, options are made of it: an application starts without its traces, too', t => {
+  for (const odd of [7, {}, [], true, '', null] as unknown[]) {
+    const given = Object.fromEntries(['url', 'key', 'spool', 'memoryBytes', 'live'].map(name => [name, odd]))
+    const { obstacle, spool, memoryBytes } = readOptions(given, {})
+    t.type(obstacle, 'string')
+    t.type(spool, 'string')
+    t.ok(memoryBytes > 0)
+  }
+  t.equal(readOptions({ key: 'k' }, {}).obstacle, undefined)
+  t.end()
+})

@@ -149,6 +149,27 @@ t.test('a score that could not be looked for is not sent again before it was', a
   )
 })
 
+t.test('an id that no trace has is named as lost: it holds up nothing, and is no name of a file', async t => {
+  const spool = join(await testFolder(t), 'spool')
+  const { spoor, asked } = await answering(t, () => OK, { spool, spoolEach: true })
+  for (const id of ['no id', '../../elsewhere', undefined as unknown as string]) spoor.score(id, 'helpful', true)
+  spoor.trace('good', () => 1)
+  const lost = Array(3).fill({ name: 'score helpful', reason: 'the id of a trace has 32 hexadecimal characters' })
+  t.match(await spoor.flush({ timeoutMs: 60_000 }), { sent: 1, kept: 0, lost })
+  t.equal(asked.length, 1)
+})
+
+t.test('what a client that is closed could neither send nor keep is lost, and named', async t => {
+  const { spoor, said, url } = await answering(t, () => refusal(429, 'quota_exhausted'))
+  const traceId = spoor.trace('late', trace => trace.traceId)
+  const lost = [{ traceId, name: 'late', reason: 'the client was closed, and it could not be kept on disk' }]
+  t.match(await spoor.close({ timeoutMs: 50 }), { sent: 0, kept: 0, lostCount: 1, lost })
+  t.match(said, [
+    `not sent to ${url}, tried again: 429 quota_exhausted: why`,
+    /^lost trace [0-9a-f]{32} \(late\): the client/
+  ])
+})
+
 t.test('spans of a trace that had ended are no loss if its end is this very one', async t => {
   for (const [duplicate, lostCount] of [
     [true, 0],
