@@ -109,10 +109,15 @@ t.test('what is called keeps its this, its name, its result and its errors', asy
 
 t.test('a step that begins after its trace had ended is a trace of its own', async t => {
   let late: Promise<number> | undefined
+  let goOn = () => {}
+  const isTime = new Promise<void>(resolve => {
+    goOn = resolve
+  })
   await spoor.trace('early', async () => {
-    late = new Promise<void>(resolve => setTimeout(resolve, 5)).then(() => spoor.span('late', () => 1))
+    late = isTime.then(() => spoor.span('late', () => 1))
   })
   t.match(await recorded(), { name: 'early' })
+  goOn()
   await late
   t.match(await recorded(), { name: 'late', output: 1 })
 })
