@@ -75,8 +75,8 @@ if (isLong) {
 
   t.test('SIGTERM where the service answers: all is sent before the end', async t => {
     const spool = await testFolder(t)
-    const app = startApplication(t, { traces: 300, end: 'wait', options: { url, key, spool } })
-    await until(() => app.taken.length === 300)
+    const app = startApplication(t, { traces: 100, end: 'wait', options: { url, key, spool } })
+    await until(() => app.taken.length === 100)
     app.kill('SIGTERM')
     const { signal, taken } = await app.ended
     t.equal(signal, 'SIGTERM')
