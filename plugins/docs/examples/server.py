@@ -1,0 +1,45 @@
+"""A server (WSGI, as Flask and Django are): a request is a trace, part of the caller's if it names one, and its readers
+judge the answer."""
+
+import json
+import os
+from wsgiref.simple_server import make_server
+
+import spoor
+
+
+@spoor.observe(kind="agent")
+def answer(question):
+    if not question:
+        raise ValueError("there is no question")
+    return f"You asked: {question}"
+
+
+def questions(environ, body):
+    parent = spoor.from_headers(environ)
+    with spoor.trace("question", parent=parent, input=body, user_id=environ.get("HTTP_X_USER")) as trace:
+        text = answer(body["question"])
+        trace.set_output(text)
+        return "200 OK", {"text": text, "traceId": trace.id}
+
+
+def feedback(environ, body):
+    # It is sent by and by, as traces are: the reader does not wait for it.
+    trace_id = environ["PATH_INFO"].rpartition("/")[2]
+    spoor.score(trace_id, "helpful", body["helpful"] is True, comment=body.get("comment"))
+    return "202 Accepted", {}
+
+
+def app(environ, start_response):
+    handler = feedback if environ["PATH_INFO"].startswith("/feedback/") else questions
+    body = json.loads(environ["wsgi.input"].read(int(environ["CONTENT_LENGTH"])))
+    try:
+        status, reply = handler(environ, body)
+    except Exception as error:  # The trace has failed and says why.
+        status, reply = "500 Internal Server Error", {"error": str(error)}
+    start_response(status, [("Content-Type", "application/json")])
+    return [json.dumps(reply).encode()]
+
+
+if __name__ == "__main__":
+    make_server("127.0.0.1", int(os.environ.get("PORT", "3000")), app).serve_forever()
