@@ -1,4 +1,4 @@
-"""Middleware for ASGI, as FastAPI and Starlette have it: `app.add_middleware(Traced)`."""
+"""Middleware for ASGI (FastAPI, Starlette): `app.add_middleware(Traced)`."""
 
 import spoor
 
@@ -14,10 +14,11 @@ class Traced:
         async def send_with_id(message):
             if message["type"] == "http.response.start":
                 trace.set_metadata({"status": message["status"]})
-                message = {**message, "headers": [*message["headers"], (b"x-trace-id", trace.id.encode())]}
+                headers = [*message["headers"], (b"x-trace-id", trace.id.encode())]
+                message = {**message, "headers": headers}
             await send(message)
 
-        # Streams are sent within it as well, so that it ends when the last part was sent.
-        parent = spoor.from_headers(scope["headers"])
-        async with spoor.trace("request", parent=parent, metadata={"path": scope["path"]}) as trace:
+        # The parts of a stream are sent within it, so that it ends after the last one.
+        parent, path = spoor.from_headers(scope["headers"]), scope["path"]
+        async with spoor.trace("request", parent=parent, input=path) as trace:
             await self.app(scope, receive, send_with_id)

@@ -1,9 +1,11 @@
-"""An agent of LangGraph. OpenInference sends what its nodes and models do, by OpenTelemetry's exporter; steps and
-verdicts of the client become part of that trace. Both send to the same project: OTEL_EXPORTER_OTLP_ENDPOINT and
-OTEL_EXPORTER_OTLP_HEADERS, SPOOR_URL and SPOOR_API_KEY."""
+"""An agent of LangGraph. OpenInference sends what its nodes and models do, by
+OpenTelemetry's exporter; steps and verdicts of the client become part of that trace.
+Both send to one project: OTEL_EXPORTER_OTLP_ENDPOINT and OTEL_EXPORTER_OTLP_HEADERS,
+SPOOR_URL and SPOOR_API_KEY."""
 
 from typing import TypedDict
 
+import spoor
 from langchain_openai import ChatOpenAI
 from langgraph.graph import END, START, StateGraph
 from openinference.instrumentation.langchain import LangChainInstrumentor
@@ -11,8 +13,6 @@ from opentelemetry import trace
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
-
-import spoor
 
 provider = TracerProvider()
 provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
@@ -32,9 +32,9 @@ def draft(state):
 
 
 def review(state):
+    length = len(state["answer"])
     with spoor.trace("review", input=state["answer"]) as step:
-        step.score("short", len(state["answer"]) < 280, comment=f"{len(state['answer'])} characters")
-    return {}
+        step.score("short", length < 280, comment=f"{length} characters")
 
 
 builder = StateGraph(State).add_node("draft", draft).add_node("review", review)
@@ -44,7 +44,8 @@ graph = builder.compile(name="assistant")
 
 def ask(question):
     # This span is the current one in the nodes, which is what the client looks for.
-    with tracer.start_as_current_span("ask", attributes={"session.id": "chat-1042", "input.value": question}) as span:
+    with tracer.start_as_current_span("ask") as span:
+        span.set_attributes({"session.id": "chat-1042", "input.value": question})
         answer = graph.invoke({"question": question})["answer"]
         span.set_attribute("output.value", answer)
         return answer, f"{span.get_span_context().trace_id:032x}"

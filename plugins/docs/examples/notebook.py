@@ -1,6 +1,7 @@
 # %% [markdown]
 # # Try an assistant on some questions
-# VS Code and PyCharm open this file as cells, Jupyter does with jupytext. SPOOR_URL and SPOOR_API_KEY say where to.
+# VS Code and PyCharm open this file as cells, Jupyter does with jupytext.
+# SPOOR_URL and SPOOR_API_KEY say where its traces go.
 
 # %%
 from uuid import uuid4
@@ -17,14 +18,16 @@ def model(prompt):
 
 
 def ask(question):
-    with spoor.trace("assistant", session_id=experiment, input=question, tags=["notebook"]) as trace:
+    with spoor.trace("assistant", session_id=experiment, tags=["notebook"]) as trace:
+        trace.set_input(question)
         answer = model(question)
         trace.set_output(answer)
     return trace.id, answer
 
 
 # %%
-answers = {question: ask(question) for question in ["Where is my parcel?", "Who are you?"]}
+questions = ["Where is my parcel?", "Who are you?"]
+answers = {question: ask(question) for question in questions}
 spoor.flush()
 
 # %% [markdown]

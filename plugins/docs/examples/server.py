@@ -1,5 +1,5 @@
-"""A server (WSGI, as Flask and Django are): a request is a trace, part of the caller's if it names one, and its readers
-judge the answer."""
+"""A server (WSGI, as Flask and Django are): a request is a trace, part of the caller's
+if it names one. Its readers judge the answer."""
 
 import json
 import os
@@ -16,8 +16,8 @@ def answer(question):
 
 
 def questions(environ, body):
-    parent = spoor.from_headers(environ)
-    with spoor.trace("question", parent=parent, input=body, user_id=environ.get("HTTP_X_USER")) as trace:
+    parent, user = spoor.from_headers(environ), environ.get("HTTP_X_USER")
+    with spoor.trace("question", parent=parent, input=body, user_id=user) as trace:
         text = answer(body["question"])
         trace.set_output(text)
         return "200 OK", {"text": text, "traceId": trace.id}
@@ -26,15 +26,15 @@ def questions(environ, body):
 def feedback(environ, body):
     # It is sent by and by, as traces are: the reader does not wait for it.
     trace_id = environ["PATH_INFO"].rpartition("/")[2]
-    spoor.score(trace_id, "helpful", body["helpful"] is True, comment=body.get("comment"))
+    spoor.score(trace_id, "helpful", body["helpful"] is True, body.get("comment"))
     return "202 Accepted", {}
 
 
 def app(environ, start_response):
-    handler = feedback if environ["PATH_INFO"].startswith("/feedback/") else questions
+    is_feedback = environ["PATH_INFO"].startswith("/feedback/")
     body = json.loads(environ["wsgi.input"].read(int(environ["CONTENT_LENGTH"])))
     try:
-        status, reply = handler(environ, body)
+        status, reply = (feedback if is_feedback else questions)(environ, body)
     except Exception as error:  # The trace has failed and says why.
         status, reply = "500 Internal Server Error", {"error": str(error)}
     start_response(status, [("Content-Type", "application/json")])

@@ -1,14 +1,17 @@
-/** A server with Express: a request is a trace, part of the caller's if it names one, and its readers judge the answer. */
+/**
+ * A server with Express: a request is a trace, part of the caller's if it names one.
+ * Its readers judge the answer.
+ */
 import express, { type RequestHandler } from 'express'
 import { Spoor } from 'spoor/client'
 
 const spoor = new Spoor()
 
-/** What a handler does behind this, while its request lasts, are steps of the request's trace. */
+/** What handlers do behind this, while the request lasts, are steps of its trace. */
 function traced(name: string): RequestHandler {
   return (request, response, next) => {
-    const { body: input, headers } = request
-    const options = { ...spoor.fromHeaders(headers), input, userId: request.header('x-user') }
+    const parent = spoor.fromHeaders(request.headers)
+    const options = { ...parent, input: request.body, userId: request.header('x-user') }
     void spoor.trace(name, options, async trace => {
       response.set('x-trace-id', trace.traceId)
       next()
@@ -38,7 +41,8 @@ app.post('/questions', traced('question'), async (request, response) => {
 
 app.post('/feedback/:traceId', (request, response) => {
   // It is sent by and by, as traces are: the reader does not wait for it.
-  spoor.score(request.params.traceId, 'helpful', request.body.helpful === true, { comment: request.body.comment })
+  const { helpful, comment } = request.body
+  spoor.score(request.params.traceId, 'helpful', helpful === true, { comment })
   response.status(202).end()
 })
 

@@ -1,4 +1,4 @@
-/** Functions of platforms that freeze the process when it has answered: what they have recorded is sent before. */
+/** Functions that are frozen when they have answered: what they record is sent before. */
 import { Spoor } from 'spoor/client'
 
 interface Order {
@@ -8,9 +8,12 @@ interface Order {
 // There is no disk that lasts, so nothing is kept there.
 const sending = new Spoor({ flushEach: true, spool: false })
 
-/** As AWS Lambda calls it: its promise is resolved when the trace has been sent, after 5 s at the latest. */
+/** As AWS Lambda calls it. It is resolved when the trace was sent, at most 5 s later. */
 export const handler = sending.observe(
-  async (order: Order) => ({ statusCode: 200, body: `order ${order.id} is on its way` }),
+  async (order: Order) => ({
+    statusCode: 200,
+    body: `order ${order.id} is on its way`
+  }),
   { name: 'order', tags: ['lambda'] }
 )
 
@@ -20,10 +23,11 @@ interface Context {
   waitUntil(promise: Promise<unknown>): void
 }
 
-/** Where the platform has `waitUntil`, as Vercel's functions do, the answer goes out first. */
+/** Where the platform has `waitUntil`, as Vercel has, the answer goes out first. */
 export async function GET(request: Request, { waitUntil }: Context): Promise<Response> {
   const id = new URL(request.url).searchParams.get('id')
-  const text = await spoor.trace('order', { input: { id }, tags: ['waitUntil'] }, () => `order ${id} is on its way`)
+  const options = { input: { id }, tags: ['waitUntil'] }
+  const text = await spoor.trace('order', options, () => `order ${id} is on its way`)
   waitUntil(spoor.flush())
   return new Response(text)
 }

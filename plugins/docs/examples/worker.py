@@ -1,4 +1,4 @@
-"""A worker that takes jobs from a queue, two at a time, and stops when it is told to."""
+"""A worker that takes jobs from a queue, two at a time, and stops when it is told."""
 
 import queue
 import signal
@@ -11,7 +11,7 @@ stopping = threading.Event()
 
 
 def submit(number, text):
-    """The job has the `traceparent` of the step that asks for it, and becomes part of that trace."""
+    """The job has the `traceparent` of the current step, and is part of its trace."""
     jobs.put({"id": number, "text": text, **spoor.headers()})
 
 
@@ -23,9 +23,10 @@ def summarise(text):
 
 
 def work(job):
-    parent, metadata = spoor.from_headers(job), {"job": job["id"]}
-    with spoor.trace("job", parent=parent, input=job["text"], tags=["worker"], metadata=metadata) as trace:
-        trace.set_output(summarise(job["text"]))
+    parent, text = spoor.from_headers(job), job["text"]
+    with spoor.trace("job", parent=parent, input=text, tags=["worker"]) as trace:
+        trace.set_metadata({"job": job["id"]})
+        trace.set_output(summarise(text))
 
 
 def take_jobs():
@@ -48,7 +49,7 @@ def main():
         thread.start()
     for thread in threads:
         thread.join()
-    # What is recorded is sent when the process ends, or kept on disk for the next start.
+    # What is recorded is sent when the process ends, or kept on disk.
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 /**
- * A worker that takes jobs from a queue, two at a time, and stops when it is told to. Here the queue is stdin, with a job in
- * each line: {"id": "7", "text": "…", "traceparent": "00-…"}. Whoever puts a job there gives it the `traceparent` of a step,
- * and the work becomes part of that trace.
+ * A worker that takes jobs from a queue, two at a time, and stops when it is told to.
+ * Here the queue is stdin, a job a line: {"id": "7", "text": "…", "traceparent": "…"}.
+ * Whoever puts a job there gives it a step's `traceparent`: it is part of that trace.
  */
 import { createInterface } from 'node:readline'
 import { Spoor } from 'spoor/client'
@@ -14,7 +14,7 @@ interface Job {
 
 const spoor = new Spoor()
 const lines = createInterface({ input: process.stdin })
-// What has begun is finished. What is recorded by then is sent when the process ends, or kept on disk for the next start.
+// What has begun is finished, and sent when the process ends, or kept on disk.
 process.once('SIGTERM', () => lines.close())
 
 const summarise = spoor.observe(
@@ -26,7 +26,8 @@ const summarise = spoor.observe(
 )
 
 async function work({ id, text, traceparent }: Job): Promise<void> {
-  const options = { ...spoor.fromHeaders({ traceparent }), input: text, tags: ['worker'], metadata: { job: id } }
+  const parent = spoor.fromHeaders({ traceparent })
+  const options = { ...parent, input: text, tags: ['worker'], metadata: { job: id } }
   await spoor.trace('job', options, () => summarise(text))
 }
 

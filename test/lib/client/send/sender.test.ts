@@ -55,6 +55,20 @@ t.test('the very same bytes are sent again until they are answered', async t => 
   t.ok(said.length >= 3, 'each kind of problem is said')
 })
 
+t.test('a trace is sent when it ends, without a timer and without a flush', async t => {
+  const { spoor, asked } = await answering(t, () => OK)
+  const { setTimeout, setInterval } = globalThis
+  const never = Object.assign(() => ({ unref: () => ({}), refresh() {} }), { __promisify__: setTimeout.__promisify__ })
+  try {
+    Object.assign(globalThis, { setTimeout: never, setInterval: never })
+    spoor.trace('at once', () => 1)
+    for (let turns = 0; asked.length === 0 && turns < 1e6; turns++) await new Promise(setImmediate)
+  } finally {
+    Object.assign(globalThis, { setTimeout, setInterval })
+  }
+  t.match(asked, [{ method: 'POST', path: '/base/api/v1/traces' }])
+})
+
 t.test('a key that is refused stops all sending; what waits is kept, and said', async t => {
   const spool = await testFolder(t)
   const { spoor, asked, said } = await answering(t, () => refusal(401, 'invalid_api_key'), { spool })
