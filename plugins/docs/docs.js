@@ -5,7 +5,7 @@ const REMEMBERED = 'spoor-language'
 
 const TOKENS = {
   sh: /(?<comment>^#.*$)|(?<keyword>\bcurl\b|(?<=\s)-\w\b|"[^"\n]*"(?=:))|(?<string>"[^"\n]*")|(?<number>\$\w+)/gm,
-  ts: /(?<comment>\/\/.*$)|(?<string>'[^'\n]*'|`[^`]*`)|(?<keyword>\b(?:const|let|import|from|await|async|function|interface|return|for|of|do|while|if|as|null)\b)|(?<number>\b\d[\d.]*\b)/gm,
+  ts: /(?<comment>\/\/.*$|\/\*[\s\S]*?\*\/)|(?<string>'[^'\n]*'|`[^`]*`)|(?<keyword>\b(?:const|let|import|export|from|await|async|function|interface|type|return|for|of|do|while|if|else|as|new|throw|try|catch|null|true|false)\b)|(?<number>\b\d[\d.]*\b)/gm,
   python:
     /(?<comment>#.*$)|(?<string>"""[\s\S]*?"""|"(?:[^"\\\n]|\\.)*")|(?<keyword>\b(?:import|from|as|with|async|await|def|class|return|yield|for|in|while|if|elif|else|try|except|raise|not|and|or|is|lambda|None|True|False)\b)|(?<number>@[\w.]+|\b\d[\d.]*\b)/gm,
   json: /(?<keyword>"[^"\n]*"(?=:))|(?<string>"[^"\n]*")|(?<number>\b(?:true|false|null)\b|-?\b\d[\d.]*\b)/g

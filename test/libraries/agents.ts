@@ -51,22 +51,22 @@ export const agents: readonly Agent[] = [
   }
 ]
 
-/** Compiles an example as strictly as a reader's project may be, beside the packages of `npm/langgraph`. */
+/** Compiles an example as strictly as a reader's project may be, beside the packages of `environments/langgraph`. */
 function compiled(example: string): string {
   const folder = join(CACHE, 'npm-langgraph')
-  const wanted = join(SOURCES, 'npm', 'langgraph')
+  const wanted = join(SOURCES, 'environments', 'langgraph')
   const mark = join(folder, 'installed')
   const lock = readFileSync(join(wanted, 'package-lock.json'))
   const digest = createHash('sha256').update(lock).digest('hex')
   if (!existsSync(mark) || readFileSync(mark, 'utf8') !== digest) {
-    console.error('installing npm/langgraph')
+    console.error('installing environments/langgraph')
     rmSync(folder, { recursive: true, force: true })
     mkdirSync(folder, { recursive: true })
     cpSync(wanted, folder, { recursive: true })
     const { status } = spawnSync('npm', ['ci', '--ignore-scripts', '--no-audit', '--loglevel=error'], {
       ...{ cwd: folder, stdio: ['ignore', 'inherit', 'inherit'] }
     })
-    if (status !== 0) throw new Missing(`npm ci of npm/langgraph ended with ${status}`)
+    if (status !== 0) throw new Missing(`npm ci of environments/langgraph ended with ${status}`)
     symlinkSync(ROOT, join(folder, 'node_modules', 'spoor'), 'dir')
     writeFileSync(mark, digest)
   }
