@@ -1,7 +1,8 @@
 /**
  * `npm run otlp-libraries [-- --only NAME,NAME --write]`: libraries that speak OTLP, each as an application uses it, against
- * a spoor and the model provider of test/provider. Prints what arrives of each; the exit code is 1 where something is not
- * as the rows have it. It takes several minutes, at the first time many: run it before each release, with --write.
+ * a spoor and the model provider of test/provider, and the guide's examples of LangGraph. Prints what arrives of each; the
+ * exit code is 1 where something is not as the rows have it. It takes several minutes, at the first time many: run it before
+ * each release, with --write.
  */
 import { readFlags, UsageError } from '../bench/options.ts'
 import { startProvider } from '../provider/provider.ts'

@@ -32,8 +32,9 @@ def feedback(environ, body):
 
 def app(environ, start_response):
     is_feedback = environ["PATH_INFO"].startswith("/feedback/")
-    body = json.loads(environ["wsgi.input"].read(int(environ["CONTENT_LENGTH"])))
     try:
+        size = int(environ.get("CONTENT_LENGTH") or 0)
+        body = json.loads(environ["wsgi.input"].read(size))
         status, reply = (feedback if is_feedback else questions)(environ, body)
     except Exception as error:  # The trace has failed and says why.
         status, reply = "500 Internal Server Error", {"error": str(error)}

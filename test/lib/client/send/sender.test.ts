@@ -4,6 +4,7 @@ import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { Spoor, type SpoorOptions } from '../../../../lib/client/index.ts'
 import { testFolder } from '../../../fixtures/folder.ts'
@@ -57,12 +58,14 @@ t.test('the very same bytes are sent again until they are answered', async t => 
 
 t.test('a trace is sent when it ends, without a timer and without a flush', async t => {
   const { spoor, asked } = await answering(t, () => OK)
+  // At its start the client looks into its spool, and sends what waits.
+  await nextTurn()
   const { setTimeout, setInterval } = globalThis
   const never = Object.assign(() => ({ unref: () => ({}), refresh() {} }), { __promisify__: setTimeout.__promisify__ })
   try {
     Object.assign(globalThis, { setTimeout: never, setInterval: never })
     spoor.trace('at once', () => 1)
-    for (let turns = 0; asked.length === 0 && turns < 1e6; turns++) await new Promise(setImmediate)
+    for (let turns = 0; asked.length === 0 && turns < 1e6; turns++) await nextTurn()
   } finally {
     Object.assign(globalThis, { setTimeout, setInterval })
   }
