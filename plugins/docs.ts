@@ -2,7 +2,7 @@
  * The docs page: a guide with examples that run as they stand, and below it the reference, which swagger-ui renders
  * from the OpenAPI document. The page needs nothing from other servers.
  */
-import { readdir, readFile } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { extname } from 'node:path'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
@@ -15,7 +15,7 @@ const OWN = new URL('plugins/docs/', import.meta.resolve('#package.json'))
 const PICTURES = new URL('pictures/', OWN)
 /** What somebody who runs a server begins with. */
 const DEPLOYMENT = new URL('deployment/', OWN)
-/** Whole applications, which the guide shows and whoever wants to can download; tests run each of them. */
+/** Whole applications. Those that a chapter names are shown and can be downloaded; tests run each of them. */
 const EXAMPLES = new URL('examples/', OWN)
 const VIEWER = new URL('.', import.meta.resolve('swagger-ui-dist/package.json'))
 
@@ -67,11 +67,10 @@ const compress = promisify<Uint8Array, Buffer>(gzip)
 
 export default async function docs(app: App) {
   const chapters = (await Promise.all(CHAPTERS.map(name => readFile(new URL(name, OWN), 'utf8')))).join('')
-  const examples = new Map(
-    await Promise.all(
-      (await readdir(EXAMPLES)).map(async name => [name, await readFile(new URL(name, EXAMPLES), 'utf8')] as const)
-    )
-  )
+  const examples = new Map<string, string>()
+  for (const [, names = ''] of chapters.matchAll(EXAMPLE)) {
+    for (const name of names.split(' ')) examples.set(name, await readFile(new URL(name, EXAMPLES), 'utf8'))
+  }
   const guide = chapters.replace(EXAMPLE, (_, names: string) => exampleFigure(names.split(' '), examples))
   const page = (await readFile(new URL('page.html', OWN), 'utf8')).replace('{{guide}}', () => guide)
   app.route({
@@ -116,11 +115,8 @@ const EXAMPLE = /\{\{example: ([\w. -]+)\}\}/g
 
 function exampleFigure(names: readonly string[], sources: ReadonlyMap<string, string>): string {
   const blocks = names.map(name => {
-    const source = sources.get(name)
-    if (source === undefined) throw new Error(`a chapter names the example ${name}, which is not there`)
     const language = LANGUAGES[extname(name) as keyof typeof LANGUAGES]
-    // A brace would begin a value of the page.
-    const code = escapeHtml(source.trimEnd()).replaceAll('{{', '{&lbrace;')
+    const code = escapeHtml(sources.get(name)!.trimEnd())
     return `<pre><code data-language="${language}">${code}</code></pre>`
   })
   const links = names.map(name => `<a href="docs/examples/${name}" download>${name}</a>`)

@@ -34,6 +34,9 @@ const PUBLIC = [
   'GET /docs/grafana-dashboard.json',
   'GET /docs/alert-rules.yml',
   ...['spoor.service', 'nginx.conf', 'Caddyfile', 'kubernetes.yaml'].map(name => `GET /docs/${name}`),
+  ...['server.ts', 'server.py', 'asgi.py', 'worker.ts', 'worker.py', 'serverless.ts', 'serverless.py', 'notebook.py']
+    .concat('langgraph-agent.ts', 'langgraph_agent.py')
+    .map(name => `GET /docs/examples/${name}`),
   'GET /docs/swagger-ui.css',
   'GET /docs/swagger-ui-bundle.js',
   'GET /',

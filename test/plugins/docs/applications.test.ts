@@ -20,7 +20,9 @@ import { guideCode } from './guide.ts'
 const FOLDER = 'plugins/docs/examples'
 const MOST_LINES = 60
 
-const files = readdirSync(FOLDER).sort()
+const files = readdirSync(FOLDER)
+  .filter(name => /\.(?:ts|py)$/.test(name))
+  .sort()
 const sourceOf = (name: string) => readFileSync(join(FOLDER, name), 'utf8')
 
 const { url, key, call } = await testService(t)
