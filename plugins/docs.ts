@@ -11,6 +11,7 @@ import { Content, type Reply } from '../lib/http/route.ts'
 import { VERSION } from '../lib/version.ts'
 
 const OWN = new URL('plugins/docs/', import.meta.resolve('#package.json'))
+const STYLES = new URL('styles/', OWN)
 /** Made by `npm run screenshots`. */
 const PICTURES = new URL('pictures/', OWN)
 /** What somebody who runs a server begins with. */
@@ -28,8 +29,7 @@ const TEXT = 'text/plain; charset=utf-8'
 /** By the end of an example's name: how the page knows its language. */
 const LANGUAGES = { '.ts': 'ts', '.py': 'python' } as const
 const ASSETS: readonly { readonly name: string; readonly folder: URL; readonly type: string }[] = [
-  { name: 'docs.css', folder: OWN, type: CSS },
-  { name: 'reference.css', folder: OWN, type: CSS },
+  ...['docs.css', 'tables.css', 'reference.css'].map(name => ({ name, folder: STYLES, type: CSS })),
   { name: 'docs.js', folder: OWN, type: JAVASCRIPT },
   { name: 'icon.svg', folder: OWN, type: 'image/svg+xml' },
   ...['list', 'failure', 'conversation', 'phone'].map(name => ({

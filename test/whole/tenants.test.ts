@@ -27,6 +27,7 @@ const PUBLIC = [
   'GET /api/v1/openapi.json',
   'GET /docs',
   'GET /docs/docs.css',
+  'GET /docs/tables.css',
   'GET /docs/reference.css',
   'GET /docs/docs.js',
   'GET /docs/icon.svg',

@@ -6,6 +6,7 @@ import { hasChromium, openPage } from '../browser.ts'
 
 const ASSETS: [name: string, type: string][] = [
   ['docs.css', 'text/css; charset=utf-8'],
+  ['tables.css', 'text/css; charset=utf-8'],
   ['reference.css', 'text/css; charset=utf-8'],
   ['docs.js', 'text/javascript; charset=utf-8'],
   ['icon.svg', 'image/svg+xml'],
