@@ -3,6 +3,7 @@
  * from the OpenAPI document. The page needs nothing from other servers.
  */
 import { readFile } from 'node:fs/promises'
+import { extname } from 'node:path'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import type { App } from '../lib/app.ts'
@@ -10,10 +11,13 @@ import { Content, type Reply } from '../lib/http/route.ts'
 import { VERSION } from '../lib/version.ts'
 
 const OWN = new URL('plugins/docs/', import.meta.resolve('#package.json'))
+const STYLES = new URL('styles/', OWN)
 /** Made by `npm run screenshots`. */
 const PICTURES = new URL('pictures/', OWN)
 /** What somebody who runs a server begins with. */
 const DEPLOYMENT = new URL('deployment/', OWN)
+/** Whole applications. Those that a chapter names are shown and can be downloaded; tests run each of them. */
+const EXAMPLES = new URL('examples/', OWN)
 const VIEWER = new URL('.', import.meta.resolve('swagger-ui-dist/package.json'))
 
 /** What the guide is put together from. */
@@ -22,9 +26,10 @@ const CHAPTERS = ['guide.html', 'clients.html', 'operating.html', 'upkeep.html',
 const JAVASCRIPT = 'text/javascript; charset=utf-8'
 const CSS = 'text/css; charset=utf-8'
 const TEXT = 'text/plain; charset=utf-8'
+/** By the end of an example's name: how the page knows its language. */
+const LANGUAGES = { '.ts': 'ts', '.py': 'python' } as const
 const ASSETS: readonly { readonly name: string; readonly folder: URL; readonly type: string }[] = [
-  { name: 'docs.css', folder: OWN, type: CSS },
-  { name: 'reference.css', folder: OWN, type: CSS },
+  ...['docs.css', 'tables.css', 'reference.css'].map(name => ({ name, folder: STYLES, type: CSS })),
   { name: 'docs.js', folder: OWN, type: JAVASCRIPT },
   { name: 'icon.svg', folder: OWN, type: 'image/svg+xml' },
   ...['list', 'failure', 'conversation', 'phone'].map(name => ({
@@ -61,7 +66,12 @@ interface Asset {
 const compress = promisify<Uint8Array, Buffer>(gzip)
 
 export default async function docs(app: App) {
-  const guide = (await Promise.all(CHAPTERS.map(name => readFile(new URL(name, OWN), 'utf8')))).join('')
+  const chapters = (await Promise.all(CHAPTERS.map(name => readFile(new URL(name, OWN), 'utf8')))).join('')
+  const examples = new Map<string, string>()
+  for (const [, names = ''] of chapters.matchAll(EXAMPLE)) {
+    for (const name of names.split(' ')) examples.set(name, await readFile(new URL(name, EXAMPLES), 'utf8'))
+  }
+  const guide = chapters.replace(EXAMPLE, (_, names: string) => exampleFigure(names.split(' '), examples))
   const page = (await readFile(new URL('page.html', OWN), 'utf8')).replace('{{guide}}', () => guide)
   app.route({
     method: 'GET',
@@ -75,7 +85,8 @@ export default async function docs(app: App) {
     }
   })
 
-  for (const { name, folder, type } of ASSETS) {
+  const files = [...examples.keys()].map(name => ({ name: `examples/${name}`, folder: OWN, type: TEXT }))
+  for (const { name, folder, type } of [...ASSETS, ...files]) {
     let asset: Promise<Asset> | undefined
     app.route({
       method: 'GET',
@@ -97,6 +108,19 @@ export default async function docs(app: App) {
 async function loadAsset(file: URL): Promise<Asset> {
   const plain = await readFile(file)
   return { plain, compressed: await compress(plain) }
+}
+
+/** Files of one application in several languages, `{{example: server.ts server.py}}` in a chapter. */
+const EXAMPLE = /\{\{example: ([\w. -]+)\}\}/g
+
+function exampleFigure(names: readonly string[], sources: ReadonlyMap<string, string>): string {
+  const blocks = names.map(name => {
+    const language = LANGUAGES[extname(name) as keyof typeof LANGUAGES]
+    const code = escapeHtml(sources.get(name)!.trimEnd())
+    return `<pre><code data-language="${language}">${code}</code></pre>`
+  })
+  const links = names.map(name => `<a href="docs/examples/${name}" download>${name}</a>`)
+  return `<figure class="file">${blocks.join('\n')}</figure>\n    <p class="files">${links.join(', ')}</p>`
 }
 
 function fillIn(page: string, values: Readonly<Record<string, string>>): string {

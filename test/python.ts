@@ -14,6 +14,7 @@ import { fileURLToPath } from 'node:url'
 import { type Spoor, startSpoor } from './libraries/spoor.ts'
 
 const CLIENT = fileURLToPath(new URL('../../clients/python/', import.meta.url))
+const EXAMPLES = fileURLToPath(new URL('../../plugins/docs/examples/', import.meta.url))
 const REQUIREMENTS = join(CLIENT, 'tests', 'requirements.txt')
 const ENVIRONMENT = fileURLToPath(new URL('../../node_modules/.cache/spoor-python', import.meta.url))
 const PYTHON = join(ENVIRONMENT, 'bin', 'python')
@@ -36,7 +37,10 @@ async function main(parameters: readonly string[]): Promise<number> {
   const checks = [
     ['mypy', '--no-error-summary', '--cache-dir', join(ENVIRONMENT, 'mypy')],
     ['ruff', 'check', '--quiet', '--no-cache'],
-    ['ruff', 'format', '--check', '--quiet', '--no-cache']
+    ['ruff', 'format', '--check', '--quiet', '--no-cache'],
+    // The guide has room for 88 characters in a line, as ruff has where nothing says otherwise.
+    ['ruff', 'check', '--quiet', '--no-cache', '--isolated', '--select', 'E,F,W', EXAMPLES],
+    ['ruff', 'format', '--check', '--quiet', '--no-cache', '--isolated', EXAMPLES]
   ].map(check => run(PYTHON, ['-m', ...check]))
   const spoor = await startSpoor()
   try {

@@ -1,11 +1,13 @@
 /** What the page does beside being read: tabs and copying for the examples, and the reference below the guide. */
 
-const LANGUAGES = { sh: 'curl', ts: 'TypeScript' }
+const LANGUAGES = { sh: 'curl', ts: 'TypeScript', python: 'Python' }
 const REMEMBERED = 'spoor-language'
 
 const TOKENS = {
   sh: /(?<comment>^#.*$)|(?<keyword>\bcurl\b|(?<=\s)-\w\b|"[^"\n]*"(?=:))|(?<string>"[^"\n]*")|(?<number>\$\w+)/gm,
-  ts: /(?<comment>\/\/.*$)|(?<string>'[^'\n]*'|`[^`]*`)|(?<keyword>\b(?:const|let|import|from|await|async|function|interface|return|for|of|do|while|if|as|null)\b)|(?<number>\b\d[\d.]*\b)/gm,
+  ts: /(?<comment>\/\/.*$|\/\*[\s\S]*?\*\/)|(?<string>'[^'\n]*'|`[^`]*`)|(?<keyword>\b(?:const|let|import|export|from|await|async|function|interface|type|return|for|of|do|while|if|else|as|new|throw|try|catch|null|true|false)\b)|(?<number>\b\d[\d.]*\b)/gm,
+  python:
+    /(?<comment>#.*$)|(?<string>"""[\s\S]*?"""|"(?:[^"\\\n]|\\.)*")|(?<keyword>\b(?:import|from|as|with|async|await|def|class|return|yield|for|in|while|if|elif|else|try|except|raise|not|and|or|is|lambda|None|True|False)\b)|(?<number>@[\w.]+|\b\d[\d.]*\b)/gm,
   json: /(?<keyword>"[^"\n]*"(?=:))|(?<string>"[^"\n]*")|(?<number>\b(?:true|false|null)\b|-?\b\d[\d.]*\b)/g
 }
 
@@ -51,10 +53,12 @@ function copyButton(readText) {
 
 const figures = [...document.querySelectorAll('figure')]
 
-/** Shows every example in one language; the page does not move under the reader. */
+const languagesOf = figure => [...figure.querySelectorAll('code')].map(code => code.dataset.language)
+
+/** Shows every example that there is in this language in it; the page does not move under the reader. */
 function choose(language, clicked) {
   const before = clicked?.getBoundingClientRect().top
-  for (const figure of figures) {
+  for (const figure of figures.filter(each => languagesOf(each).includes(language))) {
     for (const code of figure.querySelectorAll('code')) {
       code.parentElement.hidden = code.dataset.language !== language
     }
@@ -62,15 +66,16 @@ function choose(language, clicked) {
       tab.setAttribute('aria-selected', String(tab.dataset.language === language))
     }
   }
-  if (clicked !== undefined) window.scrollBy(0, clicked.getBoundingClientRect().top - before)
+  if (clicked === undefined) return
+  window.scrollBy(0, clicked.getBoundingClientRect().top - before)
   localStorage.setItem(REMEMBERED, language)
 }
 
 for (const figure of figures) {
   const bar = document.createElement('figcaption')
   bar.setAttribute('role', 'tablist')
-  for (const [language, label] of Object.entries(LANGUAGES)) {
-    const tab = button(label, () => choose(language, tab))
+  for (const language of languagesOf(figure)) {
+    const tab = button(LANGUAGES[language], () => choose(language, tab))
     tab.setAttribute('role', 'tab')
     tab.dataset.language = language
     bar.append(tab)
@@ -79,7 +84,9 @@ for (const figure of figures) {
   figure.prepend(bar)
 }
 for (const code of document.querySelectorAll('code[data-language]')) highlight(code)
-choose(Object.hasOwn(LANGUAGES, localStorage.getItem(REMEMBERED)) ? localStorage.getItem(REMEMBERED) : 'sh')
+// The last one that an example has is shown: what the reader chose, or else curl, or TypeScript.
+const remembered = localStorage.getItem(REMEMBERED)
+for (const language of ['python', 'ts', 'sh', remembered]) if (Object.hasOwn(LANGUAGES, language)) choose(language)
 
 const links = new Map([...document.querySelectorAll('nav a[href^="#"]')].map(link => [link.hash.slice(1), link]))
 const sections = [...links.keys()].map(id => document.getElementById(id))

@@ -1,10 +1,12 @@
 /**
  * `npm run otlp-libraries [-- --only NAME,NAME --write]`: libraries that speak OTLP, each as an application uses it, against
- * a spoor and the model provider of test/provider. Prints what arrives of each; the exit code is 1 where something is not
- * as the rows have it. It takes several minutes, at the first time many: run it before each release, with --write.
+ * a spoor and the model provider of test/provider, and the guide's examples of LangGraph. Prints what arrives of each; the
+ * exit code is 1 where something is not as the rows have it. It takes several minutes, at the first time many: run it before
+ * each release, with --write.
  */
 import { readFlags, UsageError } from '../bench/options.ts'
 import { startProvider } from '../provider/provider.ts'
+import { type Agent, agents, runAgent } from './agents.ts'
 import { type Cell, check } from './check.ts'
 import { type Outage, type OutageResult, outages, sendThroughOutage } from './outages.ts'
 import { Missing, requirePython } from './python.ts'
@@ -14,7 +16,7 @@ import { send } from './send.ts'
 import { type Spoor, startSpoor } from './spoor.ts'
 import { isExpected, printOutage, printRow, writeGuide } from './table.ts'
 
-const EVERY = [...rows, ...outages]
+const EVERY = [...rows, ...outages, ...agents]
 
 const HELP = `Sends traces from many libraries, and checks what arrives: npm run otlp-libraries -- [flags]
 
@@ -55,10 +57,13 @@ async function runLibraries(parameters: readonly string[]): Promise<number> {
   try {
     const results = await sendFromLibraries(rows.filter(isChosen), spoor, flags.show === true)
     const kept = await sendThroughOutages(outages.filter(isChosen), spoor)
+    const wrongAgents = await runAgents(agents.filter(isChosen), spoor)
     const right = [...results.values()].filter(isExpected).length
     const whole = [...kept.values()].filter(({ wrong }) => wrong.length === 0).length
-    const isRight = right + whole === results.size + kept.size
-    console.log(`${right + whole} of ${results.size + kept.size} as expected`)
+    const good = right + whole + wrongAgents.filter(isWrong => !isWrong).length
+    const all = results.size + kept.size + wrongAgents.length
+    const isRight = good === all
+    console.log(`${good} of ${all} as expected`)
     if (flags.write && isRight) await writeGuide(results, kept)
     return isRight ? 0 : 1
   } finally {
@@ -104,4 +109,22 @@ async function sendThroughOutages(chosen: readonly Outage[], spoor: Spoor): Prom
     printOutage(outage, result)
   }
   return results
+}
+
+/** Which of them are wrong. */
+async function runAgents(chosen: readonly Agent[], spoor: Spoor): Promise<boolean[]> {
+  if (chosen.length === 0) return []
+  const provider = await startProvider()
+  try {
+    const results: boolean[] = []
+    for (const agent of chosen) {
+      const wrong = await runAgent(agent, spoor, provider.url)
+      console.log(`${agent.name.padEnd(28)} ${wrong.length === 0 ? 'one trace, with its scores' : 'wrong'}`)
+      for (const each of wrong) console.log(`    ${each}`)
+      results.push(wrong.length > 0)
+    }
+    return results
+  } finally {
+    await provider.close()
+  }
 }

@@ -70,8 +70,16 @@ export interface Ran {
 
 /** Runs a program of `programs/` to its end. */
 export function runProgram(python: string, program: string, env: Readonly<Record<string, string>>): Promise<Ran> {
-  const child = spawn(python, [join(PROGRAMS, program)], {
-    env: { ...process.env, ...env, PYTHONPATH: PROGRAMS, PYTHONDONTWRITEBYTECODE: '1' },
+  return runCommand(python, [join(PROGRAMS, program)], { ...env, PYTHONPATH: PROGRAMS })
+}
+
+export function runCommand(
+  command: string,
+  args: readonly string[],
+  env: Readonly<Record<string, string>>
+): Promise<Ran> {
+  const child = spawn(command, args, {
+    env: { ...process.env, ...env, PYTHONDONTWRITEBYTECODE: '1' },
     stdio: ['ignore', 'pipe', 'pipe'],
     timeout: PROGRAM_MS,
     killSignal: 'SIGKILL'

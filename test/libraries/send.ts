@@ -16,7 +16,7 @@ export async function send(row: Row, spoor: Spoor, modelUrl: string): Promise<De
 }
 
 /** As the guide has it for every library, and where the models are. */
-const environmentOf = ({ url, key, modelUrl }: Addresses) => ({
+export const environmentOf = ({ url, key, modelUrl }: Addresses) => ({
   OTEL_EXPORTER_OTLP_ENDPOINT: `${url}/api/v1/otlp`,
   OTEL_EXPORTER_OTLP_HEADERS: `Authorization=Bearer%20${key}`,
   OTEL_EXPORTER_OTLP_PROTOCOL: 'http/protobuf',
@@ -40,7 +40,7 @@ async function read(url: string, key: string, path: string): Promise<Detail> {
   return (await response.json()) as Detail
 }
 
-async function readTraces(url: string, key: string): Promise<Detail[]> {
+export async function readTraces(url: string, key: string): Promise<Detail[]> {
   const traces = await readAllTraces(url, key)
   return Promise.all(traces.map(({ id }) => read(url, key, `/api/v1/traces/${id}`)))
 }

@@ -27,6 +27,7 @@ const PUBLIC = [
   'GET /api/v1/openapi.json',
   'GET /docs',
   'GET /docs/docs.css',
+  'GET /docs/tables.css',
   'GET /docs/reference.css',
   'GET /docs/docs.js',
   'GET /docs/icon.svg',
@@ -34,6 +35,9 @@ const PUBLIC = [
   'GET /docs/grafana-dashboard.json',
   'GET /docs/alert-rules.yml',
   ...['spoor.service', 'nginx.conf', 'Caddyfile', 'kubernetes.yaml'].map(name => `GET /docs/${name}`),
+  ...['server.ts', 'server.py', 'asgi.py', 'worker.ts', 'worker.py', 'serverless.ts', 'serverless.py', 'notebook.py']
+    .concat('langgraph-agent.ts', 'langgraph_agent.py')
+    .map(name => `GET /docs/examples/${name}`),
   'GET /docs/swagger-ui.css',
   'GET /docs/swagger-ui-bundle.js',
   'GET /',

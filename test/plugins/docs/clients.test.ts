@@ -1,7 +1,10 @@
 /** The chapter about clients names a test for each promise. Its examples are run in guide.test.ts. */
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import t from 'tap'
 import { guideCode } from './guide.ts'
+
+const PYTHON = 'clients/python/tests'
 
 t.test('the README begins as the chapter does, whose examples are run', t => {
   const [, example = ''] = /```ts\n(import \{ Spoor \}[\s\S]*?)```/.exec(readFileSync('README.md', 'utf8')) ?? []
@@ -11,16 +14,33 @@ t.test('the README begins as the chapter does, whose examples are run', t => {
   t.end()
 })
 
+t.test("Python's README begins with the chapter's other example, which its tests run", t => {
+  const [, example = ''] =
+    /```python\n(import spoor[\s\S]*?)```/.exec(readFileSync('clients/python/README.md', 'utf8')) ?? []
+  t.same(guideCode(readFileSync('plugins/docs/clients.html', 'utf8'), 'client', 'python'), [example.trim()])
+  t.end()
+})
+
 t.test('each test that the chapter names is there', t => {
   const chapter = readFileSync('plugins/docs/clients.html', 'utf8')
-  const files = ['torture/surroundings/client', 'lib/client/send/sender', 'lib/client/record/values']
-  const tests = files.map(file => readFileSync(`test/${file}.test.ts`, 'utf8')).join('')
+  const client = ['send/sender', 'record/values', 'record/reading'].map(name => `lib/client/${name}`)
+  const files = ['torture/surroundings/client', ...client]
+  const titles = files.flatMap(file =>
+    [...readFileSync(`test/${file}.test.ts`, 'utf8').matchAll(/^ *t\.test\('([^']+)'/gm)].map(([, title]) => title!)
+  )
+  const python = readdirSync(PYTHON).flatMap(name =>
+    [...readFileSync(join(PYTHON, name), 'utf8').matchAll(/^def test_(\w+)/gm)].map(([, title]) => title!)
+  )
   const rows = chapter.slice(chapter.indexOf('<tbody>'), chapter.indexOf('</tbody>')).split('<tr>').slice(1)
-  t.equal(rows.length, 10)
+  t.equal(rows.length, 12)
   for (const row of rows) {
-    const named = [...row.slice(row.lastIndexOf('<td>')).matchAll(/<code>([^<]+)<\/code>/g)].map(([, name]) => name!)
-    t.ok(named.length > 0, row)
-    for (const name of named) t.ok(tests.includes(name), name)
+    const [ts = [], py = []] = row
+      .split('data-of=')
+      .slice(1)
+      .map(cell => [...cell.matchAll(/<q>([^<]+)<\/q>/g)].map(([, name]) => name!))
+    t.ok(ts.length > 0 && py.length > 0, row)
+    for (const name of ts) t.ok(titles.includes(name), name)
+    for (const name of py) t.ok(python.includes(name.replaceAll(' ', '_')), name)
   }
   t.end()
 })

@@ -6,6 +6,7 @@ import { hasChromium, openPage } from '../browser.ts'
 
 const ASSETS: [name: string, type: string][] = [
   ['docs.css', 'text/css; charset=utf-8'],
+  ['tables.css', 'text/css; charset=utf-8'],
   ['reference.css', 'text/css; charset=utf-8'],
   ['docs.js', 'text/javascript; charset=utf-8'],
   ['icon.svg', 'image/svg+xml'],
@@ -71,7 +72,7 @@ t.test('the docs page', async t => {
       t.comment("Debian's package chromium is not installed: the page was not opened in a browser.")
       return
     }
-    const { open, evaluate, errors, requests } = await openPage(t)
+    const { open, evaluate, send, errors, requests } = await openPage(t)
     await open(`${url}/docs`)
     // The viewer draws after the page has loaded.
     const operations = await evaluate(`new Promise(resolve => {
@@ -82,6 +83,10 @@ t.test('the docs page', async t => {
       }
       look()
     })`)
+    const shown = `[...document.querySelectorAll('figure')].map(figure => figure.querySelectorAll('pre:not([hidden])').length)`
+    t.same(new Set((await evaluate(shown)) as number[]), new Set([1]), 'each example is shown in one language')
+    await send('Emulation.setDeviceMetricsOverride', { width: 390, height: 844, deviceScaleFactor: 1, mobile: true })
+    t.equal(await evaluate('document.querySelector("#guide").scrollWidth <= innerWidth && innerWidth'), 390)
     const { endpoints } = (await call('GET', '/api/v1')).body
     t.equal(operations, Object.keys(endpoints).length, 'every operation is there')
     t.same(errors, [])

@@ -1,4 +1,6 @@
 import { execFile } from 'node:child_process'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import t from 'tap'
@@ -10,6 +12,7 @@ import { startProvider } from '../../provider/provider.ts'
 import { guideCode, guideCommands, guideExamples } from './guide.ts'
 
 const run = promisify(execFile)
+const APPLICATIONS = 'plugins/docs/examples'
 const TSC = fileURLToPath(new URL('bin/tsc', import.meta.resolve('typescript/package.json')))
 
 /** What ends the output of an example. */
@@ -63,6 +66,7 @@ t.test("the guide's examples run as they stand", async t => {
       ...Object.fromEntries(sources),
       ...openTelemetryPrograms(html),
       ...clientPrograms(html),
+      ...applications(),
       'all.js': all
     }
     const folder = t.testdir({ ...programs, 'tsconfig.json': JSON.stringify(TSCONFIG) })
@@ -118,7 +122,7 @@ t.test("the guide's examples run as they stand", async t => {
       t.equal(stdout, CLIENT_SAYS)
       const { traces } = (await call('GET', '/api/v1/traces', { key: own.key })).body
       t.same(traces.map(({ name }: { name: string }) => name).sort(), [
-        ...['answer', 'caller', 'handler', 'job', 'job', 'job', 'openai.chat', 'support-agent']
+        ...['answer', 'caller', 'openai.chat', 'support-agent']
       ])
       t.equal(traces.find(({ name }: { name: string }) => name === 'caller').spanCount, 3, 'its callee is part of it')
     })
@@ -150,12 +154,11 @@ const model = createOpenAICompatible({ name: 'graz', baseURL: String(process.env
 }
 
 /** The examples of the chapter about clients, in its order, and what they print. */
-const CLIENT_EXAMPLES = ['short', 'more', 'models', 'server', 'worker', 'read']
+const CLIENT_EXAMPLES = ['short', 'more', 'models', 'server', 'read']
 const CLIENT_SAYS = `You asked: Where is my order?
 Good day 1 0 [] []
 ${ANSWER}
 []
-Hello Ada
 support-agent ok true
 [ 'search', 'model' ]
 `
@@ -163,6 +166,14 @@ support-agent ok true
 function clientPrograms(html: string): Record<string, string> {
   const sources = guideCode(html, 'client', 'ts')
   return Object.fromEntries(CLIENT_EXAMPLES.map((name, i) => [`client-${name}.ts`, sources[i] ?? '']))
+}
+
+/** Whole applications, which applications.test.ts runs. That of LangGraph is compiled beside its packages, in test/libraries. */
+function applications(): Record<string, string> {
+  const names = readdirSync(APPLICATIONS).filter(name => name.endsWith('.ts') && !name.startsWith('langgraph'))
+  return Object.fromEntries(
+    names.map(name => [`application-${name}`, readFileSync(join(APPLICATIONS, name), 'utf8')] as const)
+  )
 }
 
 async function isInstalled(tool: string): Promise<boolean> {

@@ -1,7 +1,9 @@
-/** Results that are read later, through the client's own functions; what is sent is caught by a server that takes all. */
+/** Results that come or are read later, through the client's own functions; what is sent is caught by a server that takes all. */
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { promisify } from 'node:util'
 import t from 'tap'
 import { Spoor } from '../../../../lib/client/index.ts'
 
@@ -105,6 +107,21 @@ t.test('what is called keeps its this, its name, its result and its errors', asy
   )
   t.throws(fails, error)
   t.match(await recorded(), { name: 'fails', status: 'error' })
+})
+
+t.test('what runs at once stays in its own trace, and makes no empty ones', async t => {
+  const names = ['one', 'two', 'three']
+  const later = promisify((value: string, done: (error: null, value: string) => void) => {
+    setTimeout(() => spoor.span(`callback ${value}`, () => setImmediate(done, null, value)), 1)
+  })
+  const run = async (name: string) => {
+    await Promise.all([later(name), spoor.span(`promise ${name}`, () => nextTurn())])
+    return spoor.current()?.name
+  }
+  t.same(await Promise.all(names.map(name => spoor.trace(name, () => run(name)))), names)
+  await spoor.flush({ timeoutMs: 60_000 })
+  const seen = bodies.splice(0).map(({ trace }) => trace.spans.map(({ name }: { name: string }) => name).sort())
+  t.same(seen.sort(), names.map(name => [`callback ${name}`, `promise ${name}`]).sort())
 })
 
 t.test('a step that begins after its trace had ended is a trace of its own', async t => {

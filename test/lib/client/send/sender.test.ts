@@ -4,6 +4,7 @@ import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { inspect } from 'node:util'
 import t, { type Test } from 'tap'
 import { Spoor, type SpoorOptions } from '../../../../lib/client/index.ts'
@@ -54,6 +55,22 @@ t.test('the very same bytes are sent again until they are answered', async t => 
   t.equal(new Set(asked.map(({ path, body }) => path + body)).size, 1)
   t.equal(asked[0]!.path, '/base/api/v1/traces')
   t.ok(said.length >= 3, 'each kind of problem is said')
+})
+
+t.test('a trace is sent when it ends, without a timer and without a flush', async t => {
+  const { spoor, asked } = await answering(t, () => OK)
+  // At its start the client looks into its spool, and sends what waits.
+  await nextTurn()
+  const { setTimeout, setInterval } = globalThis
+  const never = Object.assign(() => ({ unref: () => ({}), refresh() {} }), { __promisify__: setTimeout.__promisify__ })
+  try {
+    Object.assign(globalThis, { setTimeout: never, setInterval: never })
+    spoor.trace('at once', () => 1)
+    for (let turns = 0; asked.length === 0 && turns < 1e6; turns++) await nextTurn()
+  } finally {
+    Object.assign(globalThis, { setTimeout, setInterval })
+  }
+  t.match(asked, [{ method: 'POST', path: '/base/api/v1/traces' }])
 })
 
 t.test('a key that is refused stops all sending; what waits is kept, and said', async t => {

@@ -1,4 +1,4 @@
-"""A function of a platform that freezes it when it has answered: what it has recorded is sent before."""
+"""A function that is frozen when it has answered: what it records is sent before."""
 
 import spoor
 

@@ -1,0 +1,47 @@
+# %% [markdown]
+# # Try an assistant on some questions
+# VS Code and PyCharm open this file as cells, Jupyter does with jupytext.
+# SPOOR_URL and SPOOR_API_KEY say where its traces go.
+
+# %%
+from uuid import uuid4
+
+import spoor
+
+experiment = f"experiment-{uuid4().hex[:8]}"
+
+
+# %%
+@spoor.observe(kind="llm")
+def model(prompt):
+    return {"Where is my parcel?": "On its way."}.get(prompt, "I do not know.")
+
+
+def ask(question):
+    with spoor.trace("assistant", session_id=experiment, tags=["notebook"]) as trace:
+        trace.set_input(question)
+        answer = model(question)
+        trace.set_output(answer)
+    return trace.id, answer
+
+
+# %%
+questions = ["Where is my parcel?", "Who are you?"]
+answers = {question: ask(question) for question in questions}
+spoor.flush()
+
+# %% [markdown]
+# The verdicts are scores of the traces. Run this cell again, and the newer ones count.
+
+# %%
+for trace_id, answer in answers.values():
+    spoor.score(trace_id, "knows", answer != "I do not know.", comment=experiment)
+spoor.flush()
+
+# %%
+for trace in spoor.traces.all(session_id=experiment):
+    print(trace["id"], trace["durationMs"], "ms", trace["scores"]["knows"]["value"])
+
+# %%
+# What did the last one do, step by step?
+[(span["name"], span["output"]) for span in spoor.traces.get(trace["id"])["spans"]]
