@@ -135,3 +135,8 @@ def headers() -> dict[str, str]:
 def wrap_openai(openai: C) -> C:
     """Records the calls of a client of OpenAI's library, which it returns."""
     return client().wrap_openai(openai)
+
+
+def wrap_anthropic(anthropic: C) -> C:
+    """Records the calls of a client of Anthropic's library, which it returns."""
+    return client().wrap_anthropic(anthropic)

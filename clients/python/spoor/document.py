@@ -60,8 +60,17 @@ def usage_of(given: Mapping[str, Any]) -> dict[str, int]:
 
 
 def add_usage(total: dict[str, int], usage: Mapping[str, int]) -> None:
+    """A total that only one of them has is completed from the other's parts."""
+    whole = _total_of(total) + _total_of(usage)
+    has_total = "totalTokens" in total or "totalTokens" in usage
     for name, count in usage.items():
         total[name] = min(total.get(name, 0) + count, MAX_COUNT)
+    if has_total:
+        total["totalTokens"] = min(whole, MAX_COUNT)
+
+
+def _total_of(usage: Mapping[str, int]) -> int:
+    return usage.get("totalTokens", usage.get("inputTokens", 0) + usage.get("outputTokens", 0))
 
 
 def water_level(sizes: Sequence[int], limit: int) -> int:

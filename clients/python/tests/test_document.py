@@ -102,6 +102,16 @@ def test_short_texts_are_what_the_server_takes() -> None:
     assert document.usage_of({"inputTokens": 5, "outputTokens": -1, "totalTokens": True}) == {"inputTokens": 5}
 
 
+def test_a_total_that_only_one_usage_has_is_completed_from_the_others_parts() -> None:
+    total: dict[str, int] = {}
+    document.add_usage(total, {"inputTokens": 3, "outputTokens": 4})
+    assert total == {"inputTokens": 3, "outputTokens": 4}
+    document.add_usage(total, {"inputTokens": 1, "totalTokens": 5})
+    assert total == {"inputTokens": 4, "outputTokens": 4, "totalTokens": 12}
+    document.add_usage(total, {"totalTokens": document.MAX_COUNT})
+    assert total["totalTokens"] == document.MAX_COUNT
+
+
 def test_the_rules_are_those_of_the_servers_document(openapi: Any) -> None:
     schemas = openapi["components"]["schemas"]
     trace, of_span = schemas["TraceInput"]["properties"], schemas["SpanInput"]["properties"]
