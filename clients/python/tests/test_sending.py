@@ -167,23 +167,44 @@ def test_a_trace_that_conflicts_is_lost_and_named_with_its_digest(server: Server
     assert "trace_id_conflict" in lost.reason and "SHA-256" in lost.reason
 
 
-def test_a_proxy_that_takes_less_gets_less(server: Server, way: FaultyWay, tag: str) -> None:
-    way.faults.append("413")
+@pytest.mark.parametrize("form", ["whole", "live", "joined"])
+def test_a_proxy_that_takes_less_gets_more_requests_and_only_what_is_too_large_for_one_is_cut(
+    server: Server, way: FaultyWay, form: str
+) -> None:
+    way.most_bytes = 60_000
     client = Spoor(way.url, server.key, spool=False)
-    with client.trace("large", tags=[tag], input="x" * 600_000):
-        pass
-    assert client.flush(20).sent == 1
-    (summary,) = server.stored(tag)
-    assert 250_000 < summary["estimatedBytes"] < 350_000
+    with client.trace("large", input="i" * 20_000, metadata={"m": 1}, live=form == "live") as trace:
+        assert form != "joined" or trace.traceparent
+        for number in range(20):
+            with trace.span(f"s{number}", input="x" * 20_000):
+                pass
+        with trace.span("too large", input="x" * 200_000):
+            pass
+        trace.set_output("o" * 20_000)
+    result = client.flush(20)
+    assert (result.sent, result.kept, result.lost) == (1, 0, [])
+    assert result.problems == ["a request was refused as too large, and is sent in smaller ones"]
+    detail = Spoor(server.url, server.key, spool=False).traces.get(trace.id)
+    spans = {span["name"]: span for span in detail["spans"]}
+    assert (detail["trace"]["status"], len(spans)) == ("ok", 22 if form == "joined" else 21)
+    assert (detail["trace"]["input"], detail["trace"]["output"]) == ("i" * 20_000, "o" * 20_000)
+    assert detail["trace"]["metadata"] == {"m": 1}
+    assert all(spans[f"s{number}"]["input"] == "x" * 20_000 for number in range(20))
+    assert spans["too large"]["input"].endswith(" characters]")
+    assert spans["too large"]["attributes"]["spoor.cut"] > 0
+    assert len(spans["too large"]["input"]) > 20_000
 
 
 def test_what_is_too_large_even_when_cut_is_lost_and_named(server: Server, way: FaultyWay, tag: str) -> None:
-    way.faults.extend(["413", "413"])
+    way.most_bytes = 100
     client = Spoor(way.url, server.key, spool=False)
-    record(client, tag, 1)
+    record(client, tag, 1, size=50_000)
+    with client.trace("joined") as joined:
+        assert joined.traceparent
+        joined.set_output("o" * 50_000)
     result = client.flush(20)
-    assert result.sent == 0
-    assert [lost.reason.split(":")[0] for lost in result.lost] == ["record"]
+    assert (result.sent, result.kept) == (0, 0)
+    assert [lost.reason.split(":")[0] for lost in result.lost] == ["start", "otlp"]
 
 
 def test_beyond_the_memory_traces_go_to_the_spool_and_beyond_both_they_are_lost(
