@@ -12,6 +12,7 @@ export type {
   TraceSummary
 } from './api-types.ts'
 export type { SpoorOptions } from './options.ts'
+export type { EvaluateOptions } from './read/evaluate.ts'
 export { type Evaluated, type Evaluator, evaluate, type Verdict } from './read/evaluate.ts'
 export { SpoorError } from './read/reads.ts'
 export type { SpanKind, Status, Usage } from './record/fields.ts'

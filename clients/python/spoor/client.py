@@ -239,14 +239,25 @@ class Spoor:
         current = current_step()
         return {} if current is None else {"traceparent": current.traceparent}
 
-    def evaluate(self, judge: Judge, *, name: str, concurrency: int = 4, **filters: Any) -> Evaluation:
+    def evaluate(
+        self,
+        judge: Judge,
+        *,
+        name: str,
+        concurrency: int = 4,
+        follow: bool = False,
+        stop: threading.Event | None = None,
+        **filters: Any,
+    ) -> Evaluation:
         """
         Has a function judge traces, and gives them its verdicts as scores of this name. `judge` gets a trace with its
         spans and scores, and returns a value, a `Verdict`, or None. `filters` are those of `traces.all`. Traces that
         have a score of this name, and running ones, are passed over: so it may be run again, and goes on where it was
-        stopped.
+        stopped. With `follow` it goes on with the traces that come, until `stop` is set.
         """
-        evaluation = evaluate(self, judge, name=name, concurrency=concurrency, **filters)
+        evaluation = evaluate(
+            self, judge, name=name, concurrency=concurrency, follow=follow, stop=stop, filters=filters
+        )
         self._sender.wait(_EVALUATION_SECONDS)
         return evaluation
 

@@ -112,9 +112,9 @@ def score(
     client().score(trace_id, name, value, comment, span_id)
 
 
-def evaluate(judge: Judge, *, name: str, concurrency: int = 4, **filters: Any) -> Evaluation:
+def evaluate(judge: Judge, *, name: str, concurrency: int = 4, **options: Any) -> Evaluation:
     """Has a function judge traces, and gives them its verdicts as scores of this name (`Spoor.evaluate`)."""
-    return client().evaluate(judge, name=name, concurrency=concurrency, **filters)
+    return client().evaluate(judge, name=name, concurrency=concurrency, **options)
 
 
 def flush(timeout: float = 30.0) -> Result:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from spoor import Spoor
 from tests.conftest import Run, Server
 
 RECORD = """
@@ -244,3 +245,18 @@ def app(environ, start_response):
     gunicorn.communicate(timeout=60)
     assert names(server, tag) == ["preload"] + ["request"] * 100
     assert list(tmp_path.rglob("*-*.spoor")) == []
+
+
+def test_what_runs_when_the_client_is_closed_is_recorded_as_far_as_it_is(client: Spoor) -> None:
+    trace = client.start("job")
+    outer = trace.start_span("outer", input="in")
+    with client.span("inner", kind="llm", input="asked") as alone:
+        client.close()
+        assert outer.is_ended and alone.is_ended
+    assert client.flush(20).is_complete
+    detail = client.traces.get(trace.id)
+    assert (detail["trace"]["status"], detail["spans"][0]["input"]) == ("unset", "in")
+    assert detail["trace"]["metadata"] == {"spoor": {"notEnded": True, "spansNotEnded": 1}}
+    assert [event["name"] for event in detail["spans"][0]["events"]] == ["not ended"]
+    stored = client.traces.get(alone.trace.id)["trace"]
+    assert (stored["input"], stored["status"]) == ("asked", "unset")

@@ -355,20 +355,6 @@ def iter_secret() -> str:
     return "secret"
 
 
-def test_what_runs_when_the_client_is_closed_is_recorded_as_far_as_it_is(client: Spoor, read: Read) -> None:
-    trace = client.start("job")
-    outer = trace.start_span("outer", input="in")
-    with client.span("inner", kind="llm", input="asked") as alone:
-        client.close()
-        assert outer.is_ended and alone.is_ended
-    detail = read(trace)
-    assert (detail["trace"]["status"], detail["spans"][0]["input"]) == ("unset", "in")
-    assert detail["trace"]["metadata"] == {"spoor": {"notEnded": True, "spansNotEnded": 1}}
-    assert [event["name"] for event in detail["spans"][0]["events"]] == ["not ended"]
-    stored = client.traces.get(alone.trace.id)["trace"]
-    assert (stored["input"], stored["status"]) == ("asked", "unset")
-
-
 def test_names_and_tags_of_any_kind_are_taken(client: Spoor, read: Read) -> None:
     with client.trace(
         "n" * 1_000, session_id="", user_id="\x00" * 300, tags=[str(n) * 100 for n in range(30)]
