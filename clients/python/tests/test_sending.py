@@ -109,6 +109,19 @@ def test_a_server_that_is_away_at_the_end_leaves_everything_to_the_next_start(
     client.leave(0)
 
 
+def test_a_client_that_is_closed_takes_nothing_of_the_spool_any_more(
+    server: Server, tag: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sending, "_LOOK_SECONDS", 0.001)
+    for _ in range(10):
+        closed = Spoor("http://127.0.0.1:9", server.key, spool=tmp_path)
+        record(closed, tag, 1)
+        closed.close(0)
+        closed._sender.wake()
+    time.sleep(0.1)
+    assert len(list(tmp_path.glob("*.spoor"))) == 10
+
+
 def test_what_is_left_of_a_process_that_was_killed_is_sent_by_the_next(
     server: Server, run: Run, tag: str, tmp_path: Path
 ) -> None:

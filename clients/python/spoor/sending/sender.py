@@ -76,6 +76,7 @@ class Sender:
         self._is_key_refused = False
         self._next_look = 0.0
         self._is_woken = False
+        self._has_left = False
         self._scores_sent: OrderedDict[bytes, int] = OrderedDict()
         self._joined: OrderedDict[str, None] = OrderedDict()
 
@@ -151,6 +152,7 @@ class Sender:
             self._wait_until_empty(time.monotonic() + timeout, self._is_enough_at_the_end)
         self.keep()
         with self._changed:
+            self._has_left = True
             kept = [parcel for parcel in self._queue if not parcel.is_file_behind]
             for parcel in self._queue:
                 # Those in the spool are the next process's now.
@@ -201,7 +203,7 @@ class Sender:
                 continue
             with self._changed:
                 is_idle = time.monotonic() - idle_since > _IDLE_THREAD_SECONDS
-                if is_idle and number > 0 and number == self._threads - 1:
+                if is_idle and number == self._threads - 1 and (number > 0 or self._has_left):
                     self._threads -= 1
                     connection.close()
                     return
@@ -374,7 +376,8 @@ class Sender:
         self._next_look = now + _LOOK_SECONDS
         self.spool.touch()
         with self._changed:
-            for parcel in self.spool.adopt():
+            # What this client has left is for others, too.
+            for parcel in [] if self._has_left else self.spool.adopt():
                 self._queue.add(parcel)
 
     def _try_now(self) -> None:
