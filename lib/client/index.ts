@@ -12,7 +12,6 @@ export type {
   TraceSummary
 } from './api-types.ts'
 export type { SpoorOptions } from './options.ts'
-export type { EvaluateOptions } from './read/evaluate.ts'
 export { type Evaluated, type Evaluator, evaluate, type Verdict } from './read/evaluate.ts'
 export { SpoorError } from './read/reads.ts'
 export type { SpanKind, Status, Usage } from './record/fields.ts'

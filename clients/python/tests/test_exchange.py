@@ -40,7 +40,7 @@ SEND = """
 const { Spoor } = await import(process.argv[1])
 const [, , url, key, spool] = process.argv
 const spoor = new Spoor({ url, key, spool })
-for (let rounds = 0; rounds < 3 || (await spoor.flush()).kept > 0; rounds++) spoor.adopt()
+for (let rounds = 0; rounds < 3 || (await spoor.flush()).kept > 0; rounds++) await spoor.adopt()
 console.log(JSON.stringify(await spoor.close()))
 """
 
