@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar, overload
@@ -20,6 +21,16 @@ C = TypeVar("C")
 
 _client: Spoor | None = None
 _lock = threading.Lock()
+
+
+def _after_fork() -> None:
+    """A thread that made the client may have had the lock, and is not here."""
+    global _lock
+    _lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 def client() -> Spoor:

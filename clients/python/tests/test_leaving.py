@@ -184,6 +184,34 @@ assert codes == [0] * 10, codes
     assert names(server, tag).count("child") == 10
 
 
+def test_a_fork_while_a_thread_makes_the_client_leaves_no_lock_behind(server: Server, run: Run, tag: str) -> None:
+    result = run(
+        RECORD
+        + """
+from spoor import default
+making, forked = threading.Event(), threading.Event()
+def make():
+    with default._lock:
+        making.set()
+        forked.wait()
+thread = threading.Thread(target=make)
+thread.start()
+making.wait()
+child = os.fork()
+if child == 0:
+    signal.alarm(30)
+    record('child', 1)
+    os._exit(0 if spoor.flush(20).is_complete else 1)
+code = os.waitpid(child, 0)[1]
+forked.set()
+assert code == 0, code
+""",
+        tag,
+    )
+    assert result.returncode == 0, result.stderr
+    assert names(server, tag) == ["child"]
+
+
 def test_threads_of_the_sender_import_nothing(run: Run, tag: str) -> None:
     """A process that is forked while a thread imports finds the lock of that module taken for ever."""
     result = run(
