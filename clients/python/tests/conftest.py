@@ -107,10 +107,9 @@ Run = Callable[..., "subprocess.CompletedProcess[str]"]
 def run(server: Server, tmp_path: Path) -> Run:
     """Runs a program in a process of its own, whose current folder is the test's."""
 
-    def run(program: str, *parameters: str, stdin: str = "", **variables: str) -> subprocess.CompletedProcess[str]:
+    def run(program: str, *parameters: str, **variables: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [sys.executable, "-c", program, *parameters],
-            input=stdin,
             cwd=tmp_path,
             env={**os.environ, **variables},
             capture_output=True,

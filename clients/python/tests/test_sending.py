@@ -208,6 +208,33 @@ def test_a_proxy_that_takes_less_gets_more_requests_and_only_what_is_too_large_f
     assert len(spans["too large"]["input"]) > 20_000
 
 
+@pytest.mark.parametrize("form", ["whole", "joined"])
+def test_what_was_sent_in_smaller_requests_may_be_sent_again(
+    server: Server, way: FaultyWay, tmp_path: Path, form: str
+) -> None:
+    way.most_bytes = 60_000
+    first = Spoor("http://127.0.0.1:9", server.key, spool=tmp_path)
+    with first.trace("twice", input="i" * 20_000) as trace:
+        assert form != "joined" or trace.traceparent
+        for number in range(10):
+            with trace.span(f"s{number}", input="x" * (20_000 if number else 100_000)):
+                pass
+    first.close(0)
+    (file,) = tmp_path.glob("*.spoor")
+    kept = file.read_bytes()
+    for _ in range(2):
+        # As after a process that was killed when all was sent, before the file was removed.
+        file.write_bytes(kept)
+        again = Spoor(way.url, server.key, spool=tmp_path)
+        deadline = time.monotonic() + 20
+        while list(tmp_path.rglob("*.spoor")) and time.monotonic() < deadline:
+            again.flush(1)
+        result = again.close()
+        assert (result.sent, result.kept, result.lost) == (1, 0, [])
+        detail = again.traces.get(trace.id)
+        assert (detail["trace"]["status"], len(detail["spans"])) == ("ok", 11 if form == "joined" else 10)
+
+
 def test_what_is_too_large_even_when_cut_is_lost_and_named(server: Server, way: FaultyWay, tag: str) -> None:
     way.most_bytes = 100
     client = Spoor(way.url, server.key, spool=False)
