@@ -13,7 +13,7 @@ from spoor import json_text
 from spoor.document import SpanText, end_body, spans_body, trace_body
 from spoor.otlp import export_bodies
 from spoor.sending.parcels import Part, PartKind
-from spoor.sending.smaller import smaller
+from spoor.sending.smaller import _START, smaller
 
 ID = "0af7651916cd43dd8448eb211c80319c"
 TIMES = '"startedAt":"2026-01-01T00:00:00.000000Z","endedAt":"2026-01-01T00:00:01.000000Z"'
@@ -144,3 +144,10 @@ def test_an_application_may_say_something_else_under_the_name_of_the_notes() -> 
     body = end_body('"status":"ok"', {"output": json.dumps("o" * 5_000)}, '{"spoor":"mine"}', [])
     (made,) = smaller(Part("end", body))
     assert json.loads(made.body)["metadata"] == {"spoor": {"cut": 1}}
+
+
+def test_what_a_trace_may_say_the_server_takes_at_its_start_or_at_its_end(openapi: Any) -> None:
+    schemas = openapi["components"]["schemas"]
+    at_end = set(schemas["EndBody"]["properties"])
+    assert set(schemas["TraceInput"]["properties"]) <= set(_START) | at_end
+    assert not (set(_START) - {"tags"}) & at_end
