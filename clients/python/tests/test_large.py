@@ -56,6 +56,18 @@ def test_a_large_trace_is_handed_on_while_it_runs(client: Spoor, read: Read) -> 
     assert (stored["input"], stored["tags"], stored["scores"]["early"]["value"]) == ("in", ["a", "b"], 1)
 
 
+def test_what_comes_after_the_end_of_a_large_trace_is_handed_on_as_well(client: Spoor, read: Read) -> None:
+    trace = client.start("t")
+    open_spans = [trace.start_span(f"s{number}", input="x" * 600_000) for number in range(12)]
+    trace.end(output="out")
+    for span in open_spans[:-1]:
+        span.end()
+    assert trace.is_live and not trace.is_finished
+    open_spans[-1].end()
+    detail = read(trace)
+    assert (detail["trace"]["status"], detail["trace"]["output"], len(detail["spans"])) == ("unset", "out", 12)
+
+
 def test_beyond_200_spans_errors_are_kept(client: Spoor, read: Read) -> None:
     with client.trace("t") as trace:
         for number in range(250):

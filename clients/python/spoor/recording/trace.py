@@ -201,7 +201,8 @@ class Trace(Step):
                 self.ended_at = max(self.ended_at, self.clock.now())
                 if self._open_spans == 0:
                     self.finish()
-            elif self.is_live:
+                    return
+            if self.is_live:
                 self.outbox.has_spans(self, self._spans.size)
             elif self._root_id is not None:
                 if self._spans.size > _JOINED_BYTES:
