@@ -21,7 +21,7 @@ const EXAMPLES = new URL('examples/', OWN)
 const VIEWER = new URL('.', import.meta.resolve('swagger-ui-dist/package.json'))
 
 /** What the guide is put together from. */
-const CHAPTERS = ['guide.html', 'clients.html', 'operating.html', 'upkeep.html', 'dashboard.html']
+const CHAPTERS = ['guide.html', 'clients.html', 'client-python.html', 'operating.html', 'upkeep.html', 'dashboard.html']
 
 const JAVASCRIPT = 'text/javascript; charset=utf-8'
 const CSS = 'text/css; charset=utf-8'

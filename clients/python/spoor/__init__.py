@@ -22,6 +22,7 @@ from .default import (
     span,
     start,
     trace,
+    wrap_anthropic,
     wrap_openai,
 )
 from .evaluating import Evaluation, Verdict
@@ -65,6 +66,7 @@ __all__ = [
     "start",
     "trace",
     "traces",
+    "wrap_anthropic",
     "wrap_openai",
 ]
 

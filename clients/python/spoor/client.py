@@ -15,7 +15,6 @@ from . import document
 from .context import current_step
 from .evaluating import Evaluation, Judge, evaluate
 from .observing import observing
-from .openai import wrap
 from .parents import Parent, is_export_to, parent_of_headers, parent_of_opentelemetry
 from .reading import Reads, Scores, Traces
 from .recording.step import Score, Span, Step
@@ -29,6 +28,8 @@ from .sending.scores import is_trace_id, score_body
 from .sending.sender import MAX_MEMORY_BYTES, Sender
 from .sending.spool import DEFAULT_MAX_BYTES, Spool
 from .values import Redact
+from .wrapping.anthropic import wrap_anthropic
+from .wrapping.openai import wrap_openai
 
 C = TypeVar("C")
 F = TypeVar("F", bound=Callable[..., Any])
@@ -202,8 +203,13 @@ class Spoor:
         with their tokens. Streams are read along, and not changed. Ask for `stream_options={"include_usage": True}` to
         have tokens of streamed chats.
         """
-        wrap(self, openai)
+        wrap_openai(self, openai)
         return openai
+
+    def wrap_anthropic(self, anthropic: C) -> C:
+        """Records the calls of a client of Anthropic's library, which it returns: messages, and streams of them."""
+        wrap_anthropic(self, anthropic)
+        return anthropic
 
     def score(
         self,
@@ -233,14 +239,25 @@ class Spoor:
         current = current_step()
         return {} if current is None else {"traceparent": current.traceparent}
 
-    def evaluate(self, judge: Judge, *, name: str, concurrency: int = 4, **filters: Any) -> Evaluation:
+    def evaluate(
+        self,
+        judge: Judge,
+        *,
+        name: str,
+        concurrency: int = 4,
+        follow: bool = False,
+        stop: threading.Event | None = None,
+        **filters: Any,
+    ) -> Evaluation:
         """
         Has a function judge traces, and gives them its verdicts as scores of this name. `judge` gets a trace with its
         spans and scores, and returns a value, a `Verdict`, or None. `filters` are those of `traces.all`. Traces that
         have a score of this name, and running ones, are passed over: so it may be run again, and goes on where it was
-        stopped.
+        stopped. With `follow` it goes on with the traces that come, until `stop` is set.
         """
-        evaluation = evaluate(self, judge, name=name, concurrency=concurrency, **filters)
+        evaluation = evaluate(
+            self, judge, name=name, concurrency=concurrency, follow=follow, stop=stop, filters=filters
+        )
         self._sender.wait(_EVALUATION_SECONDS)
         return evaluation
 

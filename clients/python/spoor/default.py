@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar, overload
@@ -20,6 +21,16 @@ C = TypeVar("C")
 
 _client: Spoor | None = None
 _lock = threading.Lock()
+
+
+def _after_fork() -> None:
+    """A thread that made the client may have had the lock, and is not here."""
+    global _lock
+    _lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 def client() -> Spoor:
@@ -112,9 +123,9 @@ def score(
     client().score(trace_id, name, value, comment, span_id)
 
 
-def evaluate(judge: Judge, *, name: str, concurrency: int = 4, **filters: Any) -> Evaluation:
+def evaluate(judge: Judge, *, name: str, concurrency: int = 4, **options: Any) -> Evaluation:
     """Has a function judge traces, and gives them its verdicts as scores of this name (`Spoor.evaluate`)."""
-    return client().evaluate(judge, name=name, concurrency=concurrency, **filters)
+    return client().evaluate(judge, name=name, concurrency=concurrency, **options)
 
 
 def flush(timeout: float = 30.0) -> Result:
@@ -135,3 +146,8 @@ def headers() -> dict[str, str]:
 def wrap_openai(openai: C) -> C:
     """Records the calls of a client of OpenAI's library, which it returns."""
     return client().wrap_openai(openai)
+
+
+def wrap_anthropic(anthropic: C) -> C:
+    """Records the calls of a client of Anthropic's library, which it returns."""
+    return client().wrap_anthropic(anthropic)

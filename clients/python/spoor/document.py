@@ -5,13 +5,12 @@ size refuses them. Pure: texts in, texts out.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
-from .values import MIN_BUDGET, quote, shrink, size_of, write
+from .values import MIN_BUDGET, quote, shrink, size_of
 
 Kind = Literal["llm", "agent", "tool", "chain", "retriever", "embedding", "reranker", "custom"]
 Status = Literal["ok", "error", "unset"]
@@ -60,8 +59,17 @@ def usage_of(given: Mapping[str, Any]) -> dict[str, int]:
 
 
 def add_usage(total: dict[str, int], usage: Mapping[str, int]) -> None:
+    """A total that only one of them has is completed from the other's parts."""
+    whole = _total_of(total) + _total_of(usage)
+    has_total = "totalTokens" in total or "totalTokens" in usage
     for name, count in usage.items():
         total[name] = min(total.get(name, 0) + count, MAX_COUNT)
+    if has_total:
+        total["totalTokens"] = min(whole, MAX_COUNT)
+
+
+def _total_of(usage: Mapping[str, int]) -> int:
+    return usage.get("totalTokens", usage.get("inputTokens", 0) + usage.get("outputTokens", 0))
 
 
 def water_level(sizes: Sequence[int], limit: int) -> int:
@@ -88,9 +96,6 @@ class Notes:
     is_not_ended: bool = False
     spans_not_ended: int = 0
 
-    def leave_out(self, kind: str) -> None:
-        self.left_out[kind] = self.left_out.get(kind, 0) + 1
-
 
 def fit(texts: dict[str, str], budget: int) -> int:
     """Cuts JSON texts, the largest first, until all are within the budget. Returns how many places were cut."""
@@ -111,14 +116,16 @@ def fit(texts: dict[str, str], budget: int) -> int:
 class SpanText:
     """A finished span as JSON: fields that are short, and values that may be cut."""
 
-    kind: str
-    is_error: bool
     #: Without the braces.
     head: str
     #: input, output, attributes.
     values: dict[str, str]
     #: An event each.
     events: list[str] = field(default_factory=list)
+    id: str = ""
+    parent_id: str | None = None
+    kind: str = "custom"
+    is_error: bool = False
 
     @property
     def size(self) -> int:
@@ -157,35 +164,23 @@ def _field_text(value: object) -> str:
     if isinstance(value, str):
         return quote(value)
     if isinstance(value, Mapping):
-        return "{" + ",".join(f"{quote(name)}:{count}" for name, count in value.items()) + "}"
+        return "{" + ",".join(f"{quote(name)}:{_field_text(each)}" for name, each in value.items()) + "}"
     if isinstance(value, Sequence):
         return "[" + ",".join(quote(item) for item in value) + "]"
     return repr(value)
 
 
-def keep_span(spans: list[SpanText], span: SpanText, notes: Notes, most: int = MAX_SPANS) -> None:
-    """
-    Adds a span, if there is room. Beyond 200 an error takes the place of the newest span that is none, or else of the
-    oldest error: the newest errors are kept. What is left out is counted by its kind.
-    """
-    if len(spans) < most:
-        spans.append(span)
-        return
-    if not span.is_error or not spans:
-        notes.leave_out(span.kind)
-        return
-    victim = next((index for index in range(len(spans) - 1, -1, -1) if not spans[index].is_error), 0)
-    notes.leave_out(spans.pop(victim).kind)
-    spans.append(span)
-
-
-def fit_spans(spans: Sequence[SpanText], budget: int) -> int:
-    """Cuts the largest spans until all are within the budget. Returns how many places were cut."""
-    sizes = [span.size for span in spans]
-    if sum(sizes) <= budget:
-        return 0
-    level = water_level(sizes, budget)
-    return sum(span.shrink(level) for span, size in zip(spans, sizes, strict=True) if size > level)
+def portions(spans: Iterable[SpanText], budget: int) -> list[list[SpanText]]:
+    """The spans in lists of no more bytes than this, unless one alone has more."""
+    found: list[list[SpanText]] = []
+    size = budget
+    for span in spans:
+        if size + span.size > budget:
+            found.append([])
+            size = 0
+        found[-1].append(span)
+        size += span.size
+    return found
 
 
 def trace_body(head: str, values: dict[str, str], metadata: str, spans: Sequence[SpanText]) -> bytes:
@@ -210,9 +205,11 @@ def end_body(head: str, values: dict[str, str], metadata: str, spans: Sequence[S
 
 def with_notes(metadata: str, notes: Notes) -> str:
     """The metadata of a trace, with what the client has to say of it under `spoor`."""
+    # As the server says it of traces that OpenTelemetry sends.
+    left_out = {"count": sum(notes.left_out.values()), "kinds": dict(sorted(notes.left_out.items()))}
     said = {
         "cut": notes.cut or None,
-        "spansLeftOut": notes.left_out or None,
+        "spansLeftOut": left_out if notes.left_out else None,
         "notEnded": True if notes.is_not_ended else None,
         "spansNotEnded": notes.spans_not_ended or None,
     }
@@ -221,34 +218,3 @@ def with_notes(metadata: str, notes: Notes) -> str:
         return metadata
     rest = metadata[1:]
     return f'{{"spoor":{{{text}}}{"" if rest == "}" else ","}{rest}'
-
-
-#: What is cut when the server, or a proxy before it, takes less than these budgets.
-_CUT_HARDER = ("input", "output", "attributes", "metadata")
-
-
-def cut_harder(body: bytes) -> bytes:
-    """A body of a trace, of spans or of an end with half the room for each of its values, and without events."""
-    content = json.loads(body)
-    document = content.get("trace", content)
-    cuts = sum(_halve(each) for each in [document, *document.get("spans", [])])
-    if "trace" in content or "endedAt" in content:
-        metadata = document.setdefault("metadata", {})
-        notes = metadata.get("spoor")
-        notes = notes if isinstance(notes, dict) else {}
-        metadata["spoor"] = {**notes, "cut": cuts + notes.get("cut", 0)}
-    try:
-        return json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode()
-    except UnicodeEncodeError:
-        return json.dumps(content, separators=(",", ":")).encode()
-
-
-def _halve(document: dict[str, Any]) -> int:
-    cuts = 1 if document.pop("events", None) else 0
-    for name in _CUT_HARDER:
-        if document.get(name):
-            whole = write(document[name], BODY_BUDGET)
-            written = write(document[name], whole.size // 2)
-            document[name] = json.loads(written.text)
-            cuts += written.cuts
-    return cuts

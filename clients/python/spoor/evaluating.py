@@ -7,15 +7,19 @@ beside the server, and says in the scores who judged.)
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
-from .reading import Traces
-from .types import TraceDetail, TraceSummary
+from .reading import SpoorError, Traces
+from .types import TraceDetail
 
 _MAX_ERRORS = 100
+#: `follow` looks for new traces so often, or, where a look takes long, after so many times as long.
+_PAUSE_SECONDS = 2.0
+_PAUSE_FACTOR = 10
 
 
 class Verdict(NamedTuple):
@@ -29,6 +33,8 @@ Judge = Callable[[TraceDetail], "Verdict | float | bool | str | None"]
 
 class Client(Protocol):
     traces: Traces
+
+    def problem(self, text: str) -> None: ...
 
     def score(
         self,
@@ -56,12 +62,22 @@ class Evaluation:
         return sum(self.values) / len(self.values) if self.values else None
 
 
-def evaluate(client: Client, judge: Judge, *, name: str, concurrency: int, **filters: Any) -> Evaluation:
+def evaluate(
+    client: Client,
+    judge: Judge,
+    *,
+    name: str,
+    concurrency: int,
+    follow: bool,
+    stop: threading.Event | None,
+    filters: Mapping[str, Any],
+) -> Evaluation:
     """
-    Judges the traces that `traces.all(**filters)` has, so many at once. A judge that raises is counted, and asked again
-    by the next run.
+    Judges the traces that `traces.all(**filters)` has, so many at once; with `follow`, those that come as well. A judge
+    that raises is counted, and asked again by the next run.
     """
     evaluation = Evaluation()
+    stopped = stop or threading.Event()
     lock = threading.Lock()
 
     def judge_one(trace_id: str) -> None:
@@ -92,17 +108,39 @@ def evaluate(client: Client, judge: Judge, *, name: str, concurrency: int, **fil
         finally:
             waiting.release()
 
-    with ThreadPoolExecutor(concurrency, thread_name_prefix="spoor-evaluate") as pool:
-        for trace in _to_be_judged(client.traces.all(**filters), name, evaluation):
+    #: Though the score of a trace may still be on its way, it is judged once.
+    seen: set[str] = set()
+
+    def look() -> None:
+        for trace in client.traces.all(**filters):
+            if trace["id"] in seen or (follow and trace["status"] == "running"):
+                continue
+            seen.add(trace["id"])
+            if trace["status"] == "running" or name in trace["scores"]:
+                with lock:
+                    evaluation.passed_over += 1
+                continue
             # No more is read ahead than is about to be judged.
             waiting.acquire()
+            if stopped.is_set():
+                return
             pool.submit(judge_next, trace["id"])
+
+    with ThreadPoolExecutor(concurrency, thread_name_prefix="spoor-evaluate") as pool:
+        while not stopped.is_set():
+            began = time.monotonic()
+            try:
+                look()
+            except SpoorError as error:
+                if not follow or not _may_pass(error):
+                    raise
+                client.problem(f"evaluate looks again later: {error}")
+            if not follow:
+                break
+            stopped.wait(max(_PAUSE_SECONDS, _PAUSE_FACTOR * (time.monotonic() - began)))
     return evaluation
 
 
-def _to_be_judged(traces: Iterator[TraceSummary], name: str, evaluation: Evaluation) -> Iterator[TraceSummary]:
-    for trace in traces:
-        if trace["status"] == "running" or name in trace["scores"]:
-            evaluation.passed_over += 1
-        else:
-            yield trace
+def _may_pass(error: SpoorError) -> bool:
+    """The server is away or busy; otherwise it would say the same again."""
+    return error.status == 0 or error.status == 429 or error.status >= 500

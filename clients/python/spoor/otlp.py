@@ -20,13 +20,33 @@ _MAX_MICROSECONDS = 2**53 - 1
 _TIME = re.compile(r"(\d+)-(\d+)-(\d+)T(\d+):(\d+):(\d+)\.(\d{6})Z")
 
 
-def export_body(trace_id: str, root_id: str, spans: Iterable[SpanText], root: dict[str, Any] | None = None) -> bytes:
-    """An export of spans whose parent, where they have none, is the span with the id `root_id`."""
-    every = [_span(trace_id, root_id, span) for span in spans]
+def export_bodies(
+    trace_id: str, root_id: str, spans: Iterable[SpanText], most_bytes: int, root: dict[str, Any] | None = None
+) -> list[bytes]:
+    """
+    Exports of spans whose parent, where they have none, is the span with the id `root_id`. None has more bytes than
+    this, unless one span alone has.
+    """
+    every = [_bytes_of(_span(trace_id, root_id, span)) for span in spans]
     if root is not None:
-        every.append(root)
-    content = {"resourceSpans": [{"resource": {}, "scopeSpans": [{"scope": {"name": "spoor"}, "spans": every}]}]}
-    return json.dumps(content, separators=(",", ":")).encode()
+        every.append(_bytes_of(root))
+    exports: list[list[bytes]] = []
+    size = most_bytes
+    for span in every:
+        if size + len(span) > most_bytes:
+            exports.append([])
+            size = 0
+        exports[-1].append(span)
+        size += len(span) + 1
+    head = b'{"resourceSpans":[{"resource":{},"scopeSpans":[{"scope":{"name":"spoor"},"spans":['
+    return [head + b",".join(export) + b"]}]}]}" for export in exports]
+
+
+def _bytes_of(span: dict[str, Any]) -> bytes:
+    try:
+        return json.dumps(span, ensure_ascii=False, separators=(",", ":")).encode()
+    except UnicodeEncodeError:  # Unpaired surrogates.
+        return json.dumps(span, separators=(",", ":")).encode()
 
 
 def root_span(

@@ -71,8 +71,8 @@ def write(value: Any, budget: int, redact: Redact | None = None, key: str = "") 
 
 
 def shrink(text: str, budget: int) -> Written:
-    """JSON text, written again in less room."""
-    return write(json.loads(text), budget)
+    """JSON text, written again in less room. Numbers keep their digits."""
+    return write(json.loads(text, parse_float=decimal.Decimal, parse_int=decimal.Decimal), budget)
 
 
 def size_of(text: str) -> int:

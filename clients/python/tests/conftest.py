@@ -121,6 +121,23 @@ def run(server: Server, tmp_path: Path) -> Run:
 
 
 @pytest.fixture(scope="session")
+def provider() -> Iterator[Any]:
+    """What the provider on this machine says, which speaks as OpenAI and Anthropic do (test/provider)."""
+    program = Path(__file__).parents[3] / "build" / "test" / "provider" / "main.js"
+    process = subprocess.Popen(["node", str(program)], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    yield json.loads(process.stdout.readline())
+    process.kill()
+    process.communicate()
+
+
+def has_used(provider: Any, used: Any, times: int = 1) -> bool:
+    """Whether these are the tokens of so many answers of the provider."""
+    said = provider["chatUsage"]
+    return bool(used == {f"{name}Tokens": times * said[name] for name in ("input", "output", "total")})
+
+
+@pytest.fixture(scope="session")
 def openapi(server: Server) -> Any:
     """The server's OpenAPI document."""
     with urllib.request.urlopen(f"{server.url}/api/v1/openapi.json") as response:

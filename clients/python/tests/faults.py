@@ -28,6 +28,8 @@ class FaultyWay:
         #: For the next requests, in order; afterwards all are as `always` says.
         self.faults: deque[Fault] = deque()
         self.always: Fault = "pass"
+        #: Larger bodies are refused, as proxies do.
+        self.most_bytes: int | None = None
         #: Method and path of each request, and whether the server got it.
         self.seen: list[tuple[str, str, bool]] = []
         way = self
@@ -60,6 +62,8 @@ class FaultyWay:
             fault = self.faults.popleft()
         except IndexError:
             fault = self.always
+        if self.most_bytes is not None and len(body) > self.most_bytes:
+            fault = "413"
         passes = fault in ("pass", "answer lost")
         self.seen.append((request.command, request.path, passes))
         if fault in _ANSWERS:

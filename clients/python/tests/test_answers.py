@@ -45,8 +45,9 @@ def error(code: str) -> bytes:
         ("record", Answer(409, error("trace_id_conflict")), Do.DROP),
         ("end", Answer(409, error("trace_finished")), Do.DROP),
         ("spans", Answer(409, error("trace_finished")), Do.DOUBT),
-        ("record", Answer(413, error("payload_too_large")), Do.CUT),
-        ("record", Answer(413, b"<html>"), Do.CUT),
+        ("record", Answer(413, error("payload_too_large")), Do.DIVIDE),
+        ("record", Answer(413, b"<html>"), Do.DIVIDE),
+        ("otlp", Answer(413, b"<html>"), Do.DIVIDE),
         ("score", Answer(413, error("payload_too_large")), Do.DROP),
         ("score", Answer(404, error("not_found")), Do.LATER),
         ("spans", Answer(404, error("not_found")), Do.DROP),
@@ -54,10 +55,6 @@ def error(code: str) -> bytes:
 )
 def test_each_answer_has_one_meaning(kind: PartKind, answer: Answer | NoAnswer, expected: Do) -> None:
     assert judge(kind, answer).do is expected
-
-
-def test_what_was_cut_harder_is_not_cut_again() -> None:
-    assert judge("record", Answer(413), is_cut_harder=True).do is Do.DROP
 
 
 def test_a_score_whose_trace_never_comes_is_given_up_in_the_end() -> None:

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spoor import document
-from spoor.document import Notes, SpanText, cut_harder, fit, fit_spans, keep_span, trace_body, water_level, with_notes
-from spoor.values import quote
+from spoor.document import Notes, SpanText, fit, portions, water_level, with_notes
 
 
 @given(st.lists(st.integers(0, 1_000)), st.integers(0, 5_000))
@@ -20,32 +19,6 @@ def test_the_water_level_fills_the_room_and_no_more(sizes: list[int], limit: int
     assert taken <= limit
     # Nothing is cut where there is room: one more for each that is cut would be too much.
     assert taken == sum(sizes) or sum(min(size, level + 1) for size in sizes) > limit
-
-
-def span(number: int = 0, is_error: bool = False, size: int = 0, kind: str = "tool") -> SpanText:
-    values = {"input": json.dumps("x" * size)} if size else {}
-    return SpanText(kind, is_error, f'"id":"{number:016x}"', values)
-
-
-@given(st.lists(st.booleans(), max_size=60))
-def test_beyond_the_limit_the_newest_errors_are_kept(errors: list[bool]) -> None:
-    most = 10
-    kept: list[SpanText] = []
-    notes = Notes()
-    for number, is_error in enumerate(errors):
-        keep_span(kept, span(number, is_error), notes, most)
-    assert len(kept) == min(len(errors), most)
-    assert sum(notes.left_out.values()) == len(errors) - len(kept)
-    failed = [f'"id":"{number:016x}"' for number, is_error in enumerate(errors) if is_error]
-    assert [each.head for each in kept if each.is_error] == failed[-most:]
-
-
-def test_a_live_trace_that_has_sent_its_spans_leaves_out_the_rest() -> None:
-    notes = Notes()
-    kept: list[SpanText] = []
-    keep_span(kept, span(is_error=True), notes, 0)
-    assert kept == []
-    assert notes.left_out == {"tool": 1}
 
 
 @given(st.lists(st.integers(0, 3_000), min_size=1, max_size=4), st.integers(2_000, 6_000))
@@ -59,15 +32,16 @@ def test_fitting_cuts_the_largest_values_only(sizes: list[int], budget: int) -> 
     assert all(texts[name] == text for name, text in before.items() if len(text) <= level)
 
 
-def test_spans_are_cut_to_the_room_that_a_body_has() -> None:
-    spans = [span(number, size=100_000) for number in range(40)] + [span(99, size=10)]
-    assert fit_spans(spans, 2_000_000) == 40
-    assert sum(each.size for each in spans) <= 2_000_000
-    assert spans[-1].values == span(99, size=10).values
+@given(st.lists(st.integers(0, 900), max_size=30))
+def test_spans_are_divided_in_their_order_and_none_gets_lost(sizes: list[int]) -> None:
+    spans = [SpanText("x" * size, {}) for size in sizes]
+    divided = portions(spans, 1_000)
+    assert [span for portion in divided for span in portion] == spans
+    assert all(portion and sum(span.size for span in portion) <= 1_000 for portion in divided)
 
 
 def test_events_are_left_out_whole_from_the_oldest_on() -> None:
-    each = SpanText("tool", True, '"id":"1"', {}, [json.dumps({"name": f"{number}" * 400}) for number in range(9)])
+    each = SpanText('"id":"1"', {}, [json.dumps({"name": f"{number}" * 400}) for number in range(9)])
     assert each.shrink(4_000) > 0
     names = [json.loads(event)["name"][0] for event in each.events]
     assert names == ["7", "8"]
@@ -75,23 +49,12 @@ def test_events_are_left_out_whole_from_the_oldest_on() -> None:
 
 
 def test_notes_stand_in_the_metadata_before_what_the_application_says() -> None:
-    notes = Notes(cut=2, left_out={"tool": 3}, is_not_ended=True, spans_not_ended=1)
-    said = {"cut": 2, "spansLeftOut": {"tool": 3}, "notEnded": True, "spansNotEnded": 1}
+    notes = Notes(cut=2, left_out={"tool": 3, "llm": 1}, is_not_ended=True, spans_not_ended=1)
+    left_out = {"count": 4, "kinds": {"llm": 1, "tool": 3}}
+    said = {"cut": 2, "spansLeftOut": left_out, "notEnded": True, "spansNotEnded": 1}
     assert json.loads(with_notes("{}", notes)) == {"spoor": said}
     assert json.loads(with_notes('{"a":1}', notes)) == {"spoor": said, "a": 1}
     assert with_notes('{"a":1}', Notes()) == '{"a":1}'
-
-
-def test_cutting_harder_halves_the_values_and_says_so() -> None:
-    spans = [span(1, size=10_000)]
-    spans[0].events.append('{"name":"e"}')
-    body = trace_body('"id":"1"', {"input": quote("é" * 50_000), "output": "[1,2]"}, '{"a":1}', spans)
-    cut = cut_harder(body)
-    assert 0.4 * len(body) < len(cut) < 0.6 * len(body)
-    trace = json.loads(cut)["trace"]
-    assert trace["metadata"]["spoor"]["cut"] == 3
-    assert trace["metadata"]["a"] == 1
-    assert "events" not in trace["spans"][0]
 
 
 def test_short_texts_are_what_the_server_takes() -> None:
@@ -100,6 +63,16 @@ def test_short_texts_are_what_the_server_takes() -> None:
     assert document.short_text("x" * 300, 200) == "x" * 200
     assert document.tags_of(["a", "", "a", "b" * 100, 7]) == ["a", "b" * 64, "7"]
     assert document.usage_of({"inputTokens": 5, "outputTokens": -1, "totalTokens": True}) == {"inputTokens": 5}
+
+
+def test_a_total_that_only_one_usage_has_is_completed_from_the_others_parts() -> None:
+    total: dict[str, int] = {}
+    document.add_usage(total, {"inputTokens": 3, "outputTokens": 4})
+    assert total == {"inputTokens": 3, "outputTokens": 4}
+    document.add_usage(total, {"inputTokens": 1, "totalTokens": 5})
+    assert total == {"inputTokens": 4, "outputTokens": 4, "totalTokens": 12}
+    document.add_usage(total, {"totalTokens": document.MAX_COUNT})
+    assert total["totalTokens"] == document.MAX_COUNT
 
 
 def test_the_rules_are_those_of_the_servers_document(openapi: Any) -> None:

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import threading
+import time
 from typing import Any
 
-from spoor import Spoor, Verdict
+import pytest
+
+from spoor import Spoor, SpoorError, Verdict, evaluating, reading
+from tests.conftest import Server
+from tests.faults import FaultyWay
 
 
 def test_each_trace_is_judged_once_and_what_fails_again_by_the_next_run(client: Spoor, tag: str) -> None:
@@ -40,3 +45,62 @@ def test_each_trace_is_judged_once_and_what_fails_again_by_the_next_run(client: 
     (score,) = client.scores.of(first_id := next(iter(first.errors)))
     assert first_id and (score["comment"], score["source"]) == ("3 is judged", "api")
     running.end()
+
+
+def test_following_judges_what_comes_once_until_it_is_stopped(
+    server: Server, client: Spoor, way: FaultyWay, tag: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(evaluating, "_PAUSE_SECONDS", 0.02)
+    monkeypatch.setattr(evaluating, "_PAUSE_FACTOR", 0)
+    monkeypatch.setattr(reading, "_PATIENCE_SECONDS", 0)
+    stop = threading.Event()
+    asked: list[str] = []
+    evaluator = Spoor(way.url, server.key, spool=False)
+
+    def record(name: str, wait: int) -> None:
+        with client.trace(name, tags=[tag]):
+            pass
+        assert client.flush(20).kept == 0
+        deadline = time.monotonic() + 20
+        while len(asked) < wait and time.monotonic() < deadline:
+            time.sleep(0.01)
+        # Others look again meanwhile, and find nothing new.
+        time.sleep(0.1)
+
+    def judge(detail: Any) -> bool | None:
+        asked.append(detail["trace"]["name"])
+        return None if detail["trace"]["name"] == "no verdict" else True
+
+    def record_all() -> None:
+        record("first", 1)
+        record("no verdict", 2)
+        way.always = "503"
+        refused = len(way.seen) + 2
+        while len(way.seen) < refused:
+            time.sleep(0.01)
+        way.always = "pass"
+        running = client.start("running", live=True, tags=[tag])
+        record("last", 3)
+        running.end()
+        record("behind", 5)
+        stop.set()
+
+    recording = threading.Thread(target=record_all)
+    recording.start()
+    found = evaluator.evaluate(judge, name="good", tag=tag, follow=True, stop=stop)
+    recording.join()
+    assert sorted(asked) == ["behind", "first", "last", "no verdict", "running"]
+    assert (found.judged, found.passed_over, found.failed) == (4, 1, 0)
+    assert len(list(client.scores.all(name="good"))) >= 4
+    assert any("evaluate looks again later" in problem for problem in evaluator.flush(5).problems)
+
+
+def test_following_ends_where_the_server_would_say_the_same_again(client: Spoor) -> None:
+    with pytest.raises(SpoorError, match="invalid"):
+        client.evaluate(lambda _: True, name="good", follow=True, limit=-1)
+
+
+def test_a_run_that_is_stopped_before_it_begins_judges_nothing(client: Spoor) -> None:
+    stop = threading.Event()
+    stop.set()
+    assert client.evaluate(lambda _: True, name="good", stop=stop).judged == 0

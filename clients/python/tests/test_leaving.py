@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from spoor import Spoor
 from tests.conftest import Run, Server
 
 RECORD = """
@@ -183,6 +184,34 @@ assert codes == [0] * 10, codes
     assert names(server, tag).count("child") == 10
 
 
+def test_a_fork_while_a_thread_makes_the_client_leaves_no_lock_behind(server: Server, run: Run, tag: str) -> None:
+    result = run(
+        RECORD
+        + """
+from spoor import default
+making, forked = threading.Event(), threading.Event()
+def make():
+    with default._lock:
+        making.set()
+        forked.wait()
+thread = threading.Thread(target=make)
+thread.start()
+making.wait()
+child = os.fork()
+if child == 0:
+    signal.alarm(30)
+    record('child', 1)
+    os._exit(0 if spoor.flush(20).is_complete else 1)
+code = os.waitpid(child, 0)[1]
+forked.set()
+assert code == 0, code
+""",
+        tag,
+    )
+    assert result.returncode == 0, result.stderr
+    assert names(server, tag) == ["child"]
+
+
 def test_threads_of_the_sender_import_nothing(run: Run, tag: str) -> None:
     """A process that is forked while a thread imports finds the lock of that module taken for ever."""
     result = run(
@@ -244,3 +273,18 @@ def app(environ, start_response):
     gunicorn.communicate(timeout=60)
     assert names(server, tag) == ["preload"] + ["request"] * 100
     assert list(tmp_path.rglob("*-*.spoor")) == []
+
+
+def test_what_runs_when_the_client_is_closed_is_recorded_as_far_as_it_is(client: Spoor) -> None:
+    trace = client.start("job")
+    outer = trace.start_span("outer", input="in")
+    with client.span("inner", kind="llm", input="asked") as alone:
+        client.close()
+        assert outer.is_ended and alone.is_ended
+    assert client.flush(20).is_complete
+    detail = client.traces.get(trace.id)
+    assert (detail["trace"]["status"], detail["spans"][0]["input"]) == ("unset", "in")
+    assert detail["trace"]["metadata"] == {"spoor": {"notEnded": True, "spansNotEnded": 1}}
+    assert [event["name"] for event in detail["spans"][0]["events"]] == ["not ended"]
+    stored = client.traces.get(alone.trace.id)["trace"]
+    assert (stored["input"], stored["status"]) == ("asked", "unset")

@@ -355,32 +355,6 @@ def iter_secret() -> str:
     return "secret"
 
 
-def test_four_megabytes_are_cut_and_say_so(client: Spoor, read: Read) -> None:
-    with client.trace("t", input="i" * 4_000_000) as trace:
-        for number in range(10):
-            with trace.span(f"s{number}", input="x" * 4_000_000) as span:
-                span.set_output(["é" * 4_000_000, "short"])
-        trace.set_output("o" * 4_000_000)
-    detail = read(trace)
-    assert detail["trace"]["metadata"]["spoor"]["cut"] >= 22
-    assert detail["trace"]["input"].endswith(" characters]")
-    assert len(detail["trace"]["input"]) > 300_000
-    assert detail["spans"][9]["output"][1] == "short"
-    assert detail["trace"]["estimatedBytes"] > 1_500_000
-
-
-def test_beyond_200_spans_errors_are_kept(client: Spoor, read: Read) -> None:
-    with client.trace("t") as trace:
-        for number in range(250):
-            with contextlib.suppress(ValueError), trace.span(f"s{number}", kind="tool"):
-                if number >= 240:
-                    raise ValueError(number)
-    detail = read(trace)
-    assert len(detail["spans"]) == 200
-    assert detail["trace"]["errorCount"] == 10
-    assert detail["trace"]["metadata"]["spoor"]["spansLeftOut"] == {"tool": 50}
-
-
 def test_names_and_tags_of_any_kind_are_taken(client: Spoor, read: Read) -> None:
     with client.trace(
         "n" * 1_000, session_id="", user_id="\x00" * 300, tags=[str(n) * 100 for n in range(30)]

@@ -109,6 +109,19 @@ def test_a_server_that_is_away_at_the_end_leaves_everything_to_the_next_start(
     client.leave(0)
 
 
+def test_a_client_that_is_closed_takes_nothing_of_the_spool_any_more(
+    server: Server, tag: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sending, "_LOOK_SECONDS", 0.001)
+    for _ in range(10):
+        closed = Spoor("http://127.0.0.1:9", server.key, spool=tmp_path)
+        record(closed, tag, 1)
+        closed.close(0)
+        closed._sender.wake()
+    time.sleep(0.1)
+    assert len(list(tmp_path.glob("*.spoor"))) == 10
+
+
 def test_what_is_left_of_a_process_that_was_killed_is_sent_by_the_next(
     server: Server, run: Run, tag: str, tmp_path: Path
 ) -> None:
@@ -167,23 +180,71 @@ def test_a_trace_that_conflicts_is_lost_and_named_with_its_digest(server: Server
     assert "trace_id_conflict" in lost.reason and "SHA-256" in lost.reason
 
 
-def test_a_proxy_that_takes_less_gets_less(server: Server, way: FaultyWay, tag: str) -> None:
-    way.faults.append("413")
+@pytest.mark.parametrize("form", ["whole", "live", "joined"])
+def test_a_proxy_that_takes_less_gets_more_requests_and_only_what_is_too_large_for_one_is_cut(
+    server: Server, way: FaultyWay, form: str
+) -> None:
+    way.most_bytes = 60_000
     client = Spoor(way.url, server.key, spool=False)
-    with client.trace("large", tags=[tag], input="x" * 600_000):
-        pass
-    assert client.flush(20).sent == 1
-    (summary,) = server.stored(tag)
-    assert 250_000 < summary["estimatedBytes"] < 350_000
+    with client.trace("large", input="i" * 20_000, metadata={"m": 1}, live=form == "live") as trace:
+        assert form != "joined" or trace.traceparent
+        for number in range(20):
+            with trace.span(f"s{number}", input="x" * 20_000):
+                pass
+        with trace.span("too large", input="x" * 200_000):
+            pass
+        trace.set_output("o" * 20_000)
+    result = client.flush(20)
+    assert (result.sent, result.kept, result.lost) == (1, 0, [])
+    assert result.problems == ["a request was refused as too large, and is sent in smaller ones"]
+    detail = Spoor(server.url, server.key, spool=False).traces.get(trace.id)
+    spans = {span["name"]: span for span in detail["spans"]}
+    assert (detail["trace"]["status"], len(spans)) == ("ok", 22 if form == "joined" else 21)
+    assert (detail["trace"]["input"], detail["trace"]["output"]) == ("i" * 20_000, "o" * 20_000)
+    assert detail["trace"]["metadata"] == {"m": 1}
+    assert all(spans[f"s{number}"]["input"] == "x" * 20_000 for number in range(20))
+    assert spans["too large"]["input"].endswith(" characters]")
+    assert spans["too large"]["attributes"]["spoor.cut"] > 0
+    assert len(spans["too large"]["input"]) > 20_000
+
+
+@pytest.mark.parametrize("form", ["whole", "joined"])
+def test_what_was_sent_in_smaller_requests_may_be_sent_again(
+    server: Server, way: FaultyWay, tmp_path: Path, form: str
+) -> None:
+    way.most_bytes = 60_000
+    first = Spoor("http://127.0.0.1:9", server.key, spool=tmp_path)
+    with first.trace("twice", input="i" * 20_000) as trace:
+        assert form != "joined" or trace.traceparent
+        for number in range(10):
+            with trace.span(f"s{number}", input="x" * (20_000 if number else 100_000)):
+                pass
+    first.close(0)
+    (file,) = tmp_path.glob("*.spoor")
+    kept = file.read_bytes()
+    for _ in range(2):
+        # As after a process that was killed when all was sent, before the file was removed.
+        file.write_bytes(kept)
+        again = Spoor(way.url, server.key, spool=tmp_path)
+        deadline = time.monotonic() + 20
+        while list(tmp_path.rglob("*.spoor")) and time.monotonic() < deadline:
+            again.flush(1)
+        result = again.close()
+        assert (result.sent, result.kept, result.lost) == (1, 0, [])
+        detail = again.traces.get(trace.id)
+        assert (detail["trace"]["status"], len(detail["spans"])) == ("ok", 11 if form == "joined" else 10)
 
 
 def test_what_is_too_large_even_when_cut_is_lost_and_named(server: Server, way: FaultyWay, tag: str) -> None:
-    way.faults.extend(["413", "413"])
+    way.most_bytes = 100
     client = Spoor(way.url, server.key, spool=False)
-    record(client, tag, 1)
+    record(client, tag, 1, size=50_000)
+    with client.trace("joined") as joined:
+        assert joined.traceparent
+        joined.set_output("o" * 50_000)
     result = client.flush(20)
-    assert result.sent == 0
-    assert [lost.reason.split(":")[0] for lost in result.lost] == ["record"]
+    assert (result.sent, result.kept) == (0, 0)
+    assert [lost.reason.split(":")[0] for lost in result.lost] == ["start", "otlp"]
 
 
 def test_beyond_the_memory_traces_go_to_the_spool_and_beyond_both_they_are_lost(

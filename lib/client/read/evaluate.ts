@@ -2,6 +2,7 @@
  * Judges stored traces in a process of one's own. `spoor evaluate` does the same beside the database, and its scores say
  * which evaluator gave them; these have the source `api`.
  */
+import { setTimeout as delay } from 'node:timers/promises'
 import type { TraceDetail, TraceListQuery } from '../api-types.ts'
 import type { ScoreValue } from '../record/step.ts'
 import { messageOf } from '../record/values.ts'
@@ -26,34 +27,68 @@ export interface Evaluated {
   readonly failures: readonly { readonly traceId: string; readonly reason: string }[]
 }
 
+export interface EvaluateOptions {
+  readonly concurrency?: number | undefined
+  /** Goes on with the traces that come, until the signal is given. */
+  readonly follow?: boolean | undefined
+  readonly signal?: AbortSignal | undefined
+}
+
+/** The pause of `follow`, and how many times as long as a look took it is at least. */
+const PAUSE_MS = 2000
+const PAUSE_FACTOR = 10
+
 /** Judges each complete trace that the filters match and that has no score of this name; failures do not end it. */
 export async function evaluate(
   spoor: Spoor,
   { name, evaluate: judge }: Evaluator,
   query: Omit<TraceListQuery, 'after' | 'before'> = {},
-  { concurrency = 4 }: { readonly concurrency?: number } = {}
+  { concurrency = 4, follow = false, signal }: EvaluateOptions = {}
 ): Promise<Evaluated> {
   let judged = 0
   let without = 0
   const failures: { traceId: string; reason: string }[] = []
-  const traces = spoor.traces.all(query)
-  const work = async () => {
-    for (let next = await traces.next(); !next.done; next = await traces.next()) {
-      const { id, status, scores } = next.value
-      if (status === 'running' || scores[name] !== undefined) continue
-      try {
-        const given = await judge(await spoor.traces.get(id))
-        if (given === undefined) without++
-        else {
-          const { value, ...more } = typeof given === 'object' ? given : { value: given }
-          spoor.score(id, name, value, more)
-          judged++
+  // The score of a trace may still be on its way.
+  const seen = new Set<string>()
+  const look = async () => {
+    const traces = spoor.traces.all(query)
+    const work = async () => {
+      for (let next = await traces.next(); !next.done && !signal?.aborted; next = await traces.next()) {
+        const { id, status, scores } = next.value
+        if (status === 'running' || scores[name] !== undefined || seen.has(id)) continue
+        seen.add(id)
+        try {
+          const given = await judge(await spoor.traces.get(id))
+          if (given === undefined) without++
+          else {
+            const { value, ...more } = typeof given === 'object' ? given : { value: given }
+            spoor.score(id, name, value, more)
+            judged++
+          }
+        } catch (error) {
+          failures.push({ traceId: id, reason: messageOf(error) })
         }
-      } catch (error) {
-        failures.push({ traceId: id, reason: messageOf(error) })
       }
     }
+    await Promise.all(Array.from({ length: concurrency }, work))
   }
-  await Promise.all(Array.from({ length: concurrency }, work))
+  while (!signal?.aborted) {
+    const began = performance.now()
+    try {
+      await look()
+    } catch (error) {
+      if (!follow || !mayPass(error)) throw error
+      spoor.problem(`evaluate looks again later: ${messageOf(error)}`)
+    }
+    if (!follow) break
+    const pause = Math.max(PAUSE_MS, PAUSE_FACTOR * (performance.now() - began))
+    await delay(pause, undefined, { signal }).catch(() => {})
+  }
   return { judged, without, failures }
+}
+
+/** The service is away or busy; otherwise it would say the same again. */
+function mayPass(error: unknown): boolean {
+  const { status } = error as { readonly status?: number }
+  return status !== undefined && (status === 0 || status === 429 || status >= 500)
 }

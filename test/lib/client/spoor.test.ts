@@ -193,5 +193,29 @@ t.test('the client, against a server', async t => {
     t.match(await spoor.scores.list({ name: 'large' }), { scores: [{ value: true, comment: 'three', source: 'api' }] })
     t.match(await evaluate(spoor, evaluator, { name: 'judged' }), { judged: 0 })
   })
+
+  t.test('judges what comes, each trace once, until it is told to end', async t => {
+    const spoor = await make(t)
+    const end = new AbortController()
+    const asked: unknown[] = []
+    const evaluator: Evaluator = {
+      name: 'followed',
+      evaluate({ trace }) {
+        asked.push(trace.output)
+        if (asked.length === 1) spoor.trace('followed', () => 'second')
+        else end.abort()
+        return undefined
+      }
+    }
+    spoor.trace('followed', () => 'first')
+    await spoor.flush()
+    const following = evaluate(spoor, evaluator, { name: 'followed' }, { follow: true, signal: end.signal })
+    t.match(await following, { judged: 0, without: 2, failures: [] })
+    t.same(asked, ['first', 'second'])
+    // What the service would refuse again ends it.
+    const wrong = evaluate(spoor, evaluator, { limit: -1 }, { follow: true })
+    await t.rejects(wrong, { name: 'SpoorError', status: 400 })
+    t.match(await evaluate(spoor, evaluator, {}, { signal: end.signal }), { without: 0 }, 'nothing is begun')
+  })
   t.same(problems, [])
 })

@@ -37,7 +37,9 @@ class Owner(Protocol):
     @property
     def is_of_this_process(self) -> bool: ...
 
-    def opened(self) -> None: ...
+    def opened(self, span: Span) -> None: ...
+
+    def parent_of(self, span: Span) -> str | None: ...
 
     def closed(self, span: Span, text: SpanText) -> None: ...
 
@@ -248,7 +250,6 @@ class Span(Step):
         self.trace = trace
         self.id = new_id(8)
         self.parent = parent
-        self.parent_id = parent.id if isinstance(parent, Span) else None
         self.name = short_text(name, document.MAX_NAME) or "span"
         self.kind: document.Kind = kind if kind in document.KINDS else "custom"
         self._attributes: dict[str, Any] = {}
@@ -258,7 +259,7 @@ class Span(Step):
         #: There was no trace, so one was begun for this span, which ends with it.
         self.has_own_trace = False
         self.started_at = trace.clock.now()
-        trace.opened()
+        trace.opened(self)
 
     @harmless
     def set_attributes(self, attributes: Mapping[str, Any]) -> None:
@@ -319,10 +320,11 @@ class Span(Step):
             self.trace.end_like(self, error)
 
     def _text(self, ended_at: int) -> SpanText:
+        parent_id = self.trace.parent_of(self)
         head = fields_text(
             {
                 "id": self.id,
-                "parentSpanId": self.parent_id,
+                "parentSpanId": parent_id,
                 "name": self.name,
                 "kind": self.kind,
                 "status": self.status,
@@ -337,7 +339,7 @@ class Span(Step):
         values = dict(self._values)
         if self._attributes_text is not None:
             values["attributes"] = self._attributes_text
-        text = SpanText(self.kind, self._status == "error", head, values, self._events)
+        text = SpanText(head, values, self._events, self.id, parent_id, self.kind, self._status == "error")
         if text.size > DOCUMENT_BUDGET:
             self._cuts += text.shrink(DOCUMENT_BUDGET)
         return text

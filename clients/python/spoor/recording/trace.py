@@ -8,54 +8,28 @@ it waits for spans that are still open, such as streams that are read after the 
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import threading
+import weakref
 from collections.abc import Iterable, Mapping
-from typing import Any, Protocol
+from typing import Any
 
 from .. import document
 from ..clock import Clock, timestamp
-from ..document import BODY_BUDGET, DOCUMENT_BUDGET, Notes, SpanText, fields_text, short_text
-from ..otlp import export_body, root_span
+from ..document import BODY_BUDGET, DOCUMENT_BUDGET, Notes, SpanText, fields_text, portions, short_text
+from ..otlp import export_bodies, root_span
 from ..parents import Parent
-from ..sending.parcels import PartKind
 from ..values import Redact, describe_error, size_of, write
+from .outbox import Outbox
+from .span_room import SpanRoom
 from .step import Score, Span, Step, harmless, new_id
 
 _METADATA_BUDGET = 200_000
-#: Finished spans of a running trace take no more memory than this.
+#: With so many bytes of finished spans, a trace becomes a live one, which hands them on.
 _MAX_HELD_BYTES = 2 * BODY_BUDGET
 #: Of a trace that others join, spans are sent when they have so many bytes.
 _JOINED_BYTES = 1_000_000
-
-
-class Outbox(Protocol):
-    """Where traces go."""
-
-    @property
-    def redact(self) -> Redact | None: ...
-
-    def put(self, trace: Trace, kind: PartKind, body: bytes) -> None: ...
-
-    def put_score(self, trace: Trace, score: Score) -> None: ...
-
-    def started(self, trace: Trace) -> None: ...
-
-    def ended(self, trace: Trace) -> None:
-        """By the application; whether it is finished as well is another question."""
-
-    def waits_for_spans(self, trace: Trace) -> None: ...
-
-    def has_spans(self, trace: Trace, size: int) -> None:
-        """A live trace has finished spans that are not sent yet, of so many bytes."""
-
-    def dropped(self, step: Step) -> None:
-        """
-        Nobody has the step any more, and it has not ended: it is dropped later, by a thread that holds no lock.
-        Finalisers run in the middle of anything.
-        """
-
-    def problem(self, text: str) -> None: ...
 
 
 class Trace(Step):
@@ -92,10 +66,10 @@ class Trace(Step):
         self._metadata_text = "{}"
         # Reentrant: __del__ of a span, and handlers of signals, run wherever the thread happens to be.
         self._lock = threading.RLock()
-        self._spans: list[SpanText] = []
-        self._held_bytes = 0
-        self._sent_spans = 0
+        self._spans = SpanRoom()
         self._open_spans = 0
+        #: Those of the open spans that somebody still has.
+        self._held_spans: weakref.WeakSet[Span] = weakref.WeakSet()
         self._scores: list[Score] = []
         self._notes = Notes()
         self._is_ended = False
@@ -108,7 +82,7 @@ class Trace(Step):
         if input is not None:
             self.set_input(input)
         if self.is_live:
-            self._put_start()
+            self._put_start(DOCUMENT_BUDGET // 2)
         self._is_started = True
         outbox.started(self)
 
@@ -120,11 +94,13 @@ class Trace(Step):
 
     @harmless
     def set_session(self, session_id: str) -> None:
-        self._session_id = short_text(session_id, document.MAX_TEXT)
+        if self._may_set("session_id"):
+            self._session_id = short_text(session_id, document.MAX_TEXT)
 
     @harmless
     def set_user(self, user_id: str) -> None:
-        self._user_id = short_text(user_id, document.MAX_TEXT)
+        if self._may_set("user_id"):
+            self._user_id = short_text(user_id, document.MAX_TEXT)
 
     @harmless
     def set_metadata(self, metadata: Mapping[str, Any]) -> None:
@@ -135,10 +111,14 @@ class Trace(Step):
 
     @harmless
     def set_input(self, value: Any) -> None:
-        if self.is_live and self._is_started:
-            self.outbox.problem("the input of a live trace is sent at its start: give it to trace(…, input=…)")
-        else:
+        if self._may_set("input"):
             super().set_input(value)
+
+    def _may_set(self, what: str) -> bool:
+        if self.is_live and self._is_started:
+            self.outbox.problem(f"trace {self.name!r} is live, or large: its start is sent, so give it {what} before")
+            return False
+        return True
 
     @harmless
     def record_error(self, error: BaseException) -> None:
@@ -166,7 +146,7 @@ class Trace(Step):
 
     def share(self, span_id: str | None) -> str:
         if self.is_live:
-            self.outbox.problem(f"trace {self.name!r} is live, so that spans of other services cannot join it")
+            self.outbox.problem(f"trace {self.name!r} is live, or large: spans of other services cannot join it")
         elif self._root_id is None:
             self._root_id = new_id(8)
         return Parent(self.id, span_id or self._root_id or new_id(8)).traceparent
@@ -191,33 +171,50 @@ class Trace(Step):
         """
         return self.pid == os.getpid()
 
-    def opened(self) -> None:
+    def opened(self, span: Span) -> None:
         if not self.is_of_this_process:
             return
         with self._lock:
             self._open_spans += 1
+            self._held_spans.add(span)
+            self._spans.enter(span.id)
+
+    def parent_of(self, span: Span) -> str | None:
+        """The next step above that has a place, so that spans without one leave no hole in the tree."""
+        with self._lock:
+            parent = span.parent
+            while isinstance(parent, Span) and not self._spans.has(parent.id):
+                parent = parent.parent
+            return parent.id if isinstance(parent, Span) else None
 
     def closed(self, span: Span, text: SpanText) -> None:
         with self._lock:
             self._open_spans -= 1
+            self._held_spans.discard(span)
             if self.is_finished:
                 self.outbox.problem(f"span {span.name!r} ended after its trace {self.id} was sent")
                 return
             self._add_below(span)
             self._notes.cut += span.cuts
-            document.keep_span(self._spans, text, self._notes, document.MAX_SPANS - self._sent_spans)
-            self._held_bytes += text.size
-            if self._held_bytes > _MAX_HELD_BYTES:
-                self._notes.cut += document.fit_spans(self._spans, BODY_BUDGET)
-                self._held_bytes = sum(each.size for each in self._spans)
+            self._spans.add(text)
             if self._is_ended:
                 self.ended_at = max(self.ended_at, self.clock.now())
                 if self._open_spans == 0:
                     self.finish()
-            elif self.is_live:
-                self.outbox.has_spans(self, self._held_bytes)
-            elif self._root_id is not None and self._held_bytes > _JOINED_BYTES:
-                self.put_spans()
+                    return
+            if self.is_live:
+                self.outbox.has_spans(self, self._spans.size)
+            elif self._root_id is not None:
+                if self._spans.size > _JOINED_BYTES:
+                    self.put_spans()
+            elif self._spans.size > _MAX_HELD_BYTES:
+                self._go_live()
+
+    def _go_live(self) -> None:
+        self.is_live = True
+        self._put_start(DOCUMENT_BUDGET // 2)
+        self._put_scores()
+        self.put_spans()
 
     def _add_below(self, span: Span) -> None:
         above = span.parent
@@ -259,9 +256,12 @@ class Trace(Step):
 
     def end_like(self, span: Span, error: BaseException | None) -> None:
         """Ends the trace that was begun for a span, with its input and output."""
+        self._take_values(span)
+        self.end(error=error, status=span.status)
+
+    def _take_values(self, span: Span) -> None:
         self._values = {**span.values, **self._values}
         self._usage = {}
-        self.end(error=error, status=span.status)
 
     def give_up(self) -> None:
         """Finishes the trace as it is: the process ends, or its spans have taken too long."""
@@ -270,27 +270,36 @@ class Trace(Step):
         with self._lock:
             if self.is_finished:
                 return
-            if not self._is_ended:
-                self.ended_at = self.clock.now()
-                self._status = self._status or "unset"
-                self._notes.is_not_ended = True
-            self._is_ended = True
             self._notes.spans_not_ended = self._open_spans
+            self._notes.is_not_ended = not self._is_ended
+            # They are recorded as far as they are; the trace is not finished by the last of them.
+            self._is_ended = False
+            for span in list(self._held_spans):
+                if span.has_own_trace:
+                    span.has_own_trace = False
+                    self._take_values(span)
+                span.drop()
+            if self._notes.is_not_ended:
+                self.ended_at = self.clock.now()
+            self._is_ended = True
             self.finish()
 
     def finish(self) -> None:
         """Makes the body, and hands it on. The lock is held."""
         self.is_finished = True
         if self.is_live:
-            self._put_end()
+            self._put_end(DOCUMENT_BUDGET // 2)
         elif self._root_id is not None:
             self._put_joined(self._root_id)
         else:
             self._put_whole()
-        for score in self._scores:
+        self._put_scores()
+        self._spans = SpanRoom()
+
+    def _put_scores(self) -> None:
+        scores, self._scores = self._scores, []
+        for score in scores:
             self.outbox.put_score(self, score)
-        self._scores = []
-        self._spans = []
 
     def _fields(self) -> dict[str, Any]:
         usage, cost = self.usage
@@ -314,34 +323,41 @@ class Trace(Step):
 
     def _put_whole(self) -> None:
         head = fields_text({"id": self.id, **self._identity(), **self._fields()})
-        values, metadata, rest = self._fitted(size_of(head))
-        self._notes.cut += document.fit_spans(self._spans, rest)
-        body = document.trace_body(head, values, document.with_notes(metadata, self._notes), self._spans)
-        self.outbox.put(self, "record", body)
+        self._fit(size_of(head))
+        sizes = [size_of(text) for text in (head, self._metadata_text, *self._values.values())]
+        if sum(sizes) + self._spans.size > BODY_BUDGET:
+            # In several requests, as a live one: nothing need be cut for it.
+            self.is_live = True
+            self._put_start(DOCUMENT_BUDGET)
+            self._put_end(DOCUMENT_BUDGET)
+        else:
+            body = document.trace_body(head, self._values, self._metadata_noted, self._spans.take())
+            self.outbox.put(self, "record", body)
 
     def _put_joined(self, root_id: str) -> None:
         """The trace grows by spans of several senders, as OpenTelemetry's do: it is sent as theirs are."""
         fields = {**self._identity(), **self._fields()}
-        self._notes.cut += self._cuts
-        metadata = document.with_notes(self._metadata_text, self._notes)
-        root = root_span(self.id, root_id, self._parent_span_id, fields, self._values, metadata)
-        self.outbox.put(self, "otlp", export_body(self.id, root_id, self._spans, root))
+        self._fit(0)
+        root = root_span(self.id, root_id, self._parent_span_id, fields, self._values, self._metadata_noted)
+        for body in export_bodies(self.id, root_id, self._spans.take(), BODY_BUDGET, root):
+            self.outbox.put(self, "otlp", body)
 
-    def _fitted(self, head: int) -> tuple[dict[str, str], str, int]:
-        """Input and output as they fit into the document, the metadata, and what is left of the body for spans."""
-        values = dict(self._values)
-        metadata = size_of(self._metadata_text)
-        self._notes.cut += self._cuts + document.fit(values, DOCUMENT_BUDGET - head - metadata - 1_000)
-        taken = head + metadata + sum(size_of(text) for text in values.values()) + 1_000
-        return values, self._metadata_text, BODY_BUDGET - taken
+    def _fit(self, head: int) -> None:
+        """Cuts input and output to what a trace without its spans may have."""
+        room = DOCUMENT_BUDGET - head - size_of(self._metadata_text) - 1_000
+        self._notes.cut += document.fit(self._values, room)
+
+    @property
+    def _metadata_noted(self) -> str:
+        notes = dataclasses.replace(self._notes, cut=self._notes.cut + self._cuts, left_out=self._spans.left_out)
+        return document.with_notes(self._metadata_text, notes)
 
     # Live traces: the start at once, spans as they end, then the end.
 
-    def _put_start(self) -> None:
+    def _put_start(self, budget: int) -> None:
         head = fields_text({"id": self.id, **self._identity(), "tags": self._tags or None})
         values = {"input": self._values["input"]} if "input" in self._values else {}
-        # The output comes with the end, and both must fit into the document.
-        self._notes.cut += document.fit(values, DOCUMENT_BUDGET // 2)
+        self._notes.cut += document.fit(values, budget)
         self.outbox.put(self, "start", document.trace_body(head, values, self._metadata_text, []))
 
     def put_spans(self) -> None:
@@ -349,25 +365,26 @@ class Trace(Step):
         if not self.is_of_this_process:
             return
         with self._lock:
-            if self.is_finished or not self._spans:
+            if self.is_finished:
                 return
-            self._notes.cut += document.fit_spans(self._spans, BODY_BUDGET)
-            self._sent_spans += len(self._spans)
-            if self._root_id is None:
-                self.outbox.put(self, "spans", document.spans_body(self._spans))
-            else:
-                self.outbox.put(self, "otlp", export_body(self.id, self._root_id, self._spans))
-            self._spans = []
-            self._held_bytes = 0
+            self._put_spans()
 
-    def _put_end(self) -> None:
+    def _put_spans(self) -> None:
+        spans = self._spans.take()
+        if self._root_id is None:
+            for portion in portions(spans, BODY_BUDGET):
+                self.outbox.put(self, "spans", document.spans_body(portion))
+        else:
+            for body in export_bodies(self.id, self._root_id, spans, BODY_BUDGET):
+                self.outbox.put(self, "otlp", body)
+
+    def _put_end(self, budget: int) -> None:
         values = {"output": self._values["output"]} if "output" in self._values else {}
-        metadata = self._metadata_text
-        self._notes.cut += self._cuts + document.fit(values, DOCUMENT_BUDGET // 2 - _METADATA_BUDGET)
+        self._notes.cut += document.fit(values, budget - size_of(self._metadata_text) - 1_000)
         head = fields_text(self._fields())
-        taken = size_of(head) + size_of(metadata) + sum(size_of(text) for text in values.values()) + 1_000
-        self._notes.cut += document.fit_spans(self._spans, BODY_BUDGET - taken)
-        body = document.end_body(head, values, document.with_notes(metadata, self._notes), self._spans)
+        if self._spans.size + DOCUMENT_BUDGET > BODY_BUDGET:
+            self._put_spans()
+        body = document.end_body(head, values, self._metadata_noted, self._spans.take())
         self.outbox.put(self, "end", body)
 
     def __del__(self) -> None:

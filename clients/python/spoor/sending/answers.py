@@ -39,7 +39,7 @@ class Do(enum.Enum):
     WAIT = "send nothing for a while, then this again"
     LATER = "send this again later, and other traces meanwhile"
     STOP = "the key is refused: keep everything"
-    CUT = "cut it harder, and send it again"
+    DIVIDE = "it is too large: send it in smaller parts"
     DOUBT = "the trace had ended before: its end tells whether it is this very trace"
     DROP = "it will never be taken"
 
@@ -51,9 +51,7 @@ class Verdict:
     wait: float = 0.0
 
 
-def judge(
-    kind: PartKind, outcome: Answer | NoAnswer, tries: int = 0, failures: int = 0, is_cut_harder: bool = False
-) -> Verdict:
+def judge(kind: PartKind, outcome: Answer | NoAnswer, tries: int = 0, failures: int = 0) -> Verdict:
     """`tries`: how often the server has looked at this in vain; `failures`: how often in a row it looked at nothing."""
     if isinstance(outcome, NoAnswer):
         return Verdict(Do.WAIT, outcome.reason, backoff(failures))
@@ -73,8 +71,8 @@ def judge(
         return Verdict(Do.WAIT, reason, backoff(failures))
     if status == 404 and kind == "score" and tries < _SCORE_TRIES:
         return Verdict(Do.LATER, reason, backoff(tries))
-    if status == 413 and not is_cut_harder and kind not in ("score", "otlp"):
-        return Verdict(Do.CUT, reason)
+    if status == 413 and kind != "score":
+        return Verdict(Do.DIVIDE, reason)
     if kind == "spans" and code == "trace_finished":
         return Verdict(Do.DOUBT, reason)
     return Verdict(Do.DROP, reason)

@@ -22,7 +22,6 @@ class Part:
     body: bytes
     #: How often the server has looked at it in vain.
     tries: int = 0
-    is_cut_harder: bool = False
     #: It may be stored, but its answer did not come.
     is_unsure: bool = False
 

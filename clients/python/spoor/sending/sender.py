@@ -17,7 +17,6 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 
-from ..document import cut_harder
 from .answers import Answer, Do, NoAnswer, Verdict, judge, read_json
 from .connection import Connection, Server
 from .holding import Holding
@@ -25,6 +24,7 @@ from .parcels import Parcel, Part, PartKind, Queue, path_of
 from .report import Report
 from .result import Result
 from .scores import count_equal
+from .smaller import smaller
 from .spool import Spool
 
 MAX_MEMORY_BYTES = 32 * 1024 * 1024
@@ -76,6 +76,7 @@ class Sender:
         self._is_key_refused = False
         self._next_look = 0.0
         self._is_woken = False
+        self._has_left = False
         self._scores_sent: OrderedDict[bytes, int] = OrderedDict()
         self._joined: OrderedDict[str, None] = OrderedDict()
 
@@ -151,6 +152,7 @@ class Sender:
             self._wait_until_empty(time.monotonic() + timeout, self._is_enough_at_the_end)
         self.keep()
         with self._changed:
+            self._has_left = True
             kept = [parcel for parcel in self._queue if not parcel.is_file_behind]
             for parcel in self._queue:
                 # Those in the spool are the next process's now.
@@ -201,7 +203,7 @@ class Sender:
                 continue
             with self._changed:
                 is_idle = time.monotonic() - idle_since > _IDLE_THREAD_SECONDS
-                if is_idle and number > 0 and number == self._threads - 1:
+                if is_idle and number == self._threads - 1 and (number > 0 or self._has_left):
                     self._threads -= 1
                     connection.close()
                     return
@@ -266,7 +268,7 @@ class Sender:
             part = parcel.parts[0]
         outcome = self._transmit(connection, parcel, part)
         with self._changed:
-            verdict = judge(part.kind, outcome, part.tries, self._failures, part.is_cut_harder)
+            verdict = judge(part.kind, outcome, part.tries, self._failures)
             if not (isinstance(outcome, Answer) and outcome.status < 500):
                 part.is_unsure = part.is_unsure or isinstance(outcome, Answer) or outcome.may_be_taken
             return self._apply(parcel, part, verdict, outcome)
@@ -300,17 +302,16 @@ class Sender:
             if part.tries == 3:
                 self._report.problem(f"{part.kind} of trace {parcel.trace_id} is not taken: {verdict.reason}")
             return False
-        if verdict.do is Do.CUT:
-            cut = Part(part.kind, cut_harder(part.body), is_cut_harder=True)
-            self._queue.set_parts(parcel, [cut, *parcel.parts[1:]])
-            return True
+        instead: list[Part] = []
         if verdict.do is Do.DOUBT:
             parcel.doubt = verdict.reason
-        elif verdict.do is Do.DROP:
+        elif verdict.do is Do.DIVIDE and (instead := smaller(part)):
+            self._report.problem("a request was refused as too large, and is sent in smaller ones")
+        elif verdict.do is not Do.DONE:
             self._drop(parcel, part, verdict.reason)
         elif isinstance(outcome, Answer):
             self._stored(parcel, part, outcome)
-        self._queue.set_parts(parcel, [each for each in parcel.parts if each is not part])
+        self._queue.set_parts(parcel, [*instead, *(each for each in parcel.parts if each is not part)])
         # A file that it has is written anew if need be: what is sent is not sent again.
         parcel.unfiled = len(parcel.parts)
         return True
@@ -375,7 +376,8 @@ class Sender:
         self._next_look = now + _LOOK_SECONDS
         self.spool.touch()
         with self._changed:
-            for parcel in self.spool.adopt():
+            # What this client has left is for others, too.
+            for parcel in [] if self._has_left else self.spool.adopt():
                 self._queue.add(parcel)
 
     def _try_now(self) -> None:
