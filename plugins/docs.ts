@@ -20,8 +20,11 @@ const DEPLOYMENT = new URL('deployment/', OWN)
 const EXAMPLES = new URL('examples/', OWN)
 const VIEWER = new URL('.', import.meta.resolve('swagger-ui-dist/package.json'))
 
-/** What the guide is put together from. */
-const CHAPTERS = ['guide.html', 'clients.html', 'client-python.html', 'operating.html', 'upkeep.html', 'dashboard.html']
+/** What the guide is put together from, in this order. */
+const CHAPTERS = [
+  ...['guide.html', 'clients.html', 'client-python.html', 'applications.html'],
+  ...['operating.html', 'upkeep.html', 'dashboard.html']
+]
 
 const JAVASCRIPT = 'text/javascript; charset=utf-8'
 const CSS = 'text/css; charset=utf-8'
@@ -66,7 +69,7 @@ interface Asset {
 const compress = promisify<Uint8Array, Buffer>(gzip)
 
 export default async function docs(app: App) {
-  const chapters = (await Promise.all(CHAPTERS.map(name => readFile(new URL(name, OWN), 'utf8')))).join('')
+  const chapters = (await Promise.all(CHAPTERS.map(name => readFile(new URL(`chapters/${name}`, OWN), 'utf8')))).join('')
   const examples = new Map<string, string>()
   for (const [, names = ''] of chapters.matchAll(EXAMPLE)) {
     for (const name of names.split(' ')) examples.set(name, await readFile(new URL(name, EXAMPLES), 'utf8'))

@@ -58,7 +58,7 @@ t.test('what is reached into is pinned', t => {
 
 t.test('the guide names the PostgreSQL that is embedded, and its licence', t => {
   const [version = ''] = Object.values<string>(own.optionalDependencies)
-  const guide = readFileSync('plugins/docs/operating.html', 'utf8')
+  const guide = readFileSync('plugins/docs/chapters/operating.html', 'utf8')
   t.match(guide, `PostgreSQL ${version.match(/^\d+\.\d+/)?.[0]}`)
   t.match(guide, 'PostgreSQL Licence')
   t.end()

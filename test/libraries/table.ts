@@ -6,7 +6,7 @@ import type { Outage, OutageResult } from './outages.ts'
 import { pinnedVersion } from './python.ts'
 import { COLUMNS, type Row } from './row.ts'
 
-const GUIDE = fileURLToPath(new URL('../../../plugins/docs/guide.html', import.meta.url))
+const GUIDE = fileURLToPath(new URL('../../../plugins/docs/chapters/guide.html', import.meta.url))
 const BEGIN = '<!-- npm run otlp-libraries writes from here -->'
 const END = '<!-- to here -->'
 const SIGNS = { arrives: '✓', absent: '–', wrong: '✗' } as const

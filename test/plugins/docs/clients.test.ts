@@ -9,7 +9,7 @@ const PYTHON = 'clients/python/tests'
 t.test('the README begins as the chapter does, whose examples are run', t => {
   const [, example = ''] = /```ts\n(import \{ Spoor \}[\s\S]*?)```/.exec(readFileSync('README.md', 'utf8')) ?? []
   t.equal(example.trim().split('\n').length, 3)
-  const [first = ''] = guideCode(readFileSync('plugins/docs/clients.html', 'utf8'), 'client', 'ts')
+  const [first = ''] = guideCode(readFileSync('plugins/docs/chapters/clients.html', 'utf8'), 'client', 'ts')
   t.ok(first.startsWith(example))
   t.end()
 })
@@ -17,12 +17,12 @@ t.test('the README begins as the chapter does, whose examples are run', t => {
 t.test("Python's README begins with the chapter's other example, which its tests run", t => {
   const [, example = ''] =
     /```python\n(import spoor[\s\S]*?)```/.exec(readFileSync('clients/python/README.md', 'utf8')) ?? []
-  t.same(guideCode(readFileSync('plugins/docs/clients.html', 'utf8'), 'client', 'python'), [example.trim()])
+  t.same(guideCode(readFileSync('plugins/docs/chapters/clients.html', 'utf8'), 'client', 'python'), [example.trim()])
   t.end()
 })
 
 t.test('each test that the chapter names is there', t => {
-  const chapter = readFileSync('plugins/docs/clients.html', 'utf8')
+  const chapter = readFileSync('plugins/docs/chapters/clients.html', 'utf8')
   const client = ['send/sender', 'record/values', 'record/reading'].map(name => `lib/client/${name}`)
   const files = ['torture/surroundings/client', ...client]
   const titles = files.flatMap(file =>
