@@ -87,11 +87,10 @@ function describeAttributes(
   fields: Fields,
   origin: DescribedOrigin
 ): FreeJson {
-  const rest = Array.from(fields.rest(), ([name, value]): [string, Json] => [
-    name,
-    RAW.has(name) ? keptOnce(value, [input, output]) : value
-  ])
-  const members = [...readMembers(rest), ...describeSpan(span, name), ...origin.members]
+  const rest = fields
+    .rest()
+    .map(([name, value]): Member => [name, freeOf(RAW.has(name) ? keptOnce(value, [input, output]) : value)])
+  const members = [...rest, ...describeSpan(span, name), ...origin.members]
   return freeObject(withoutRepetitions(members))
 }
 
