@@ -126,7 +126,10 @@ export function gather(
   const claims = settle(before, speakers)
   const fresh = ranksOfLeftOut(before?.ranks, leftOut.map(usageOf))
   const used = added.map(usageOf)
-  const gathered = { ...before?.ranks, ...ranksOf(claims), ...responsesOf(used), ...fresh }
+  const gathered: Record<string, Rank> = { ...before?.ranks }
+  for (const [field, { rank }] of claims) gathered[field] = rank
+  for (const { id, responseId } of used) if (responseId !== undefined) gathered[nameOfResponse(id)] = [0, 0, responseId]
+  Object.assign(gathered, fresh)
   const stored = (before?.spending ?? []).map(span => ({ ...span, responseId: gathered[nameOfResponse(span.id)]?.[2] }))
   const placed = [...stored, ...used]
   const without = readLeftOut(gathered, placed)
@@ -204,8 +207,6 @@ const isAside = ({ kind, hints }: GatheredSpan): boolean => kind === 'tool' && h
 /** An object as Python prints it, `StopEvent(result=…`: LlamaIndex sends what a run gives so, beside readable messages. */
 const NOTATION = /^"[A-Z]\w*\(\w+=/
 const gradeOf = (level: Level, text: string): number => (NOTATION.test(text) ? UNREADABLE : level)
-
-const ranksOf = (claims: Claims): Ranks => Object.fromEntries([...claims].map(([field, { rank }]) => [field, rank]))
 
 function takeFields(
   before: GatheredState | undefined,
@@ -325,11 +326,6 @@ export const usageOf = (span: GatheredSpan): SpanUsage => ({
   endMicros: span.hints.endMicros,
   responseId: isCall(span) ? span.hints.responseId : undefined
 })
-
-const responsesOf = (added: readonly SpanUsage[]): Ranks =>
-  Object.fromEntries(
-    added.flatMap(({ id, responseId }) => (responseId === undefined ? [] : [[nameOfResponse(id), [0, 0, responseId]]]))
-  )
 
 const xor = (hashes: readonly string[]): string =>
   hashes
