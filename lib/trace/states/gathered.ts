@@ -8,7 +8,7 @@
  */
 import { MAX_DOCUMENT_BYTES, MAX_TAGS } from '../../schema/input.ts'
 import { traceDocument, usageDocument } from '../document.ts'
-import { mergeMetadata } from '../metadata.ts'
+import { mergedMetadata } from '../metadata.ts'
 import type { PreparedSpan, TraceFields } from '../prepared.ts'
 import { countBytes, countErrors } from '../span-sums.ts'
 import { isCall, type SpanUsage, type Spent, sumSpending } from '../span-usage.ts'
@@ -267,7 +267,7 @@ function fit(
   const keys = [...claims].filter(([field]) => field.startsWith(KEY))
   const members = keys.map(([field, { value }]) => `${JSON.stringify(field.slice(KEY.length))}:${value}`)
   const own = mark(fields.metadata)
-  const metadata = members.length === 0 ? own : mergeMetadata(own, `{${members.join(',')}}`).text
+  const metadata = members.length === 0 ? own : mergedMetadata(own, `{${members.join(',')}}`)
   const bytesOf = (text: string | null | undefined, was = NULL_BYTES) =>
     text === undefined ? was : text === null ? NULL_BYTES : Buffer.byteLength(text)
   const inputs = { text: input, bytes: bytesOf(input, before?.inputBytes) }
