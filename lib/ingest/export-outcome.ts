@@ -51,8 +51,8 @@ export class ExportOutcome {
   }
 }
 
-const beyondTrial = ({ traceId, spans }: ReadySpans): SpanRefusal => ({
+const beyondTrial = ({ traceId, spanCount }: ReadySpans): SpanRefusal => ({
   reason: 'trial_limit',
-  count: spans.length,
+  count: spanCount,
   example: `trace ${traceId}`
 })

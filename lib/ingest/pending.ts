@@ -5,13 +5,14 @@ import { pickRows, type SpanRows } from '../rows/copy-rows.ts'
 import { pickScores, type ScoreRows } from '../rows/score-rows.ts'
 import type { TrialCharge } from '../store/write/charge.ts'
 import type { Look } from '../store/write/trace-state.ts'
-import type { ReadyAppend, ReadyEnd, ReadyRecord, ReadySpans } from '../threads/ready.ts'
+import type { ReadyAppend, ReadyEnd, ReadyRecord } from '../threads/ready.ts'
 import type { ByKey, Decision, TraceChange, TraceState } from '../trace/states/decide.ts'
 import type { GatheredSpan } from '../trace/states/gathered.ts'
 import type { IdleOperation } from '../trace/states/idle.ts'
+import type { ExportWrite } from './export-write.ts'
 import type { Queued } from './queue.ts'
 
-export type Operation = ReadyRecord | (ReadyAppend & ByKey) | (ReadyEnd & ByKey) | (ReadySpans & ByKey) | IdleOperation
+export type Operation = ReadyRecord | (ReadyAppend & ByKey) | (ReadyEnd & ByKey) | ExportWrite | IdleOperation
 
 /** An operation under way. */
 export interface Pending extends Queued {

@@ -32,6 +32,7 @@ import type {
 import type { Decision } from '../trace/states/decide.ts'
 import type { SpanRefusal } from '../trace/states/span-refusals.ts'
 import { ExportOutcome } from './export-outcome.ts'
+import { ExportWrite } from './export-write.ts'
 import type { Appended, Ended, Exported, IdleTrace, Ingest, Recorded } from './ingest.ts'
 import { Lanes } from './lanes.ts'
 import { Packing } from './packing.ts'
@@ -162,8 +163,7 @@ export class WritePath implements Ingest {
   /** Writes the spans of one trace and returns why some of them were refused. */
   async #exportTrace(key: Principal, trace: ReadySpans, bytes: number): Promise<readonly SpanRefusal[]> {
     if (trace.first === undefined) return trace.refusals
-    const operation = { environment: key.environment, ...trace }
-    const decision = await this.#submit(key, trace.traceId, operation, bytes)
+    const decision = await this.#submit(key, trace.traceId, new ExportWrite(trace, key.environment), bytes)
     if (decision.type === 'insert') return trace.refusals
     return ('refusals' in decision && decision.refusals) || []
   }

@@ -4,8 +4,8 @@
  * Measured on two cores: two lanes, each a connection that writes a batch while the other waits for its commit; more
  * gained nothing. With more cores PostgreSQL can write as many batches at once as it has cores, and the main thread of
  * a process feeds about eight of them. Reads take six connections on two cores and wait for PostgreSQL, not for node,
- * so they grow with its cores as well. Small writes (scores, patches, deletions) are rare. A worker thread needs a
- * core of its own beside the main thread.
+ * so they grow with its cores as well. Small writes (scores, patches, deletions) are rare. There is a worker thread for
+ * each core: exports leave the main thread little to do (test/bench/RESULTS.md, "MCP and OTLP").
  *
  * A process would use a connection for each of these, and can do with fewer: then whoever needs one is given that of
  * somebody who does not just then (lib/database/pooled/connection-limit.ts). With few, a second lane would take the
@@ -38,7 +38,7 @@ export function parallelismOf(cores: number = availableParallelism(), most = Num
   const writers = 2
   return {
     lanes,
-    workers: Math.max(1, cores - 1),
+    workers: cores,
     readers,
     writers,
     connections: Math.min(most, PER_LANE * lanes + readers + writers + OTHERS)

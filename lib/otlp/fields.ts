@@ -8,6 +8,7 @@ import type { Attributes } from './wire/request.ts'
 export class Fields {
   readonly #attributes: Attributes
   readonly #taken = new Set<string>()
+  #names: readonly string[] | undefined
 
   constructor(attributes: Attributes) {
     this.#attributes = attributes
@@ -27,8 +28,9 @@ export class Fields {
   }
 
   /** The names of all attributes that begin with `prefix`. */
-  *names(prefix: string): Generator<string> {
-    for (const name of this.#attributes.keys()) if (name.startsWith(prefix)) yield name
+  names(prefix: string): readonly string[] {
+    this.#names ??= [...this.#attributes.keys()]
+    return this.#names.filter(name => name.startsWith(prefix))
   }
 
   /** The first of these attributes that has a value, and its name. */
@@ -41,7 +43,7 @@ export class Fields {
   }
 
   /** The attributes that were not taken, in the order sent. */
-  *rest(): Generator<[string, Json]> {
-    for (const entry of this.#attributes) if (!this.#taken.has(entry[0])) yield entry
+  rest(): readonly [string, Json][] {
+    return [...this.#attributes].filter(([name]) => !this.#taken.has(name))
   }
 }

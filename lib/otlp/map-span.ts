@@ -87,12 +87,11 @@ function describeAttributes(
   fields: Fields,
   origin: DescribedOrigin
 ): FreeJson {
-  const rest = Array.from(fields.rest(), ([name, value]): [string, Json] => [
-    name,
-    RAW.has(name) ? keptOnce(value, [input, output]) : value
-  ])
-  const members = [...readMembers(rest), ...describeSpan(span, name), ...origin.members]
-  return freeObject(withoutRepetitions(members))
+  const rest = fields
+    .rest()
+    .map(([name, value]): Member => [name, freeOf(RAW.has(name) ? keptOnce(value, [input, output]) : value)])
+  const own = [...describeSpan(span, name), ...origin.members]
+  return freeObject([...rest, ...unlessSent(span.attributes, own)])
 }
 
 /** The name as a text column can hold it. An empty name becomes `unnamed`. */
@@ -171,11 +170,11 @@ export const lengthOfOrigin = ({ members }: DescribedOrigin): number =>
 function mapEvent(event: OtlpEvent) {
   const name = columnText(event.name)
   const members = readMembers(event.attributes)
-  if (name !== event.name && event.name !== '') members.push(['otel.name', freeOf(event.name)])
-  if (event.droppedAttributes !== 0) {
-    members.push(['otel.dropped_attributes_count', freeOf(event.droppedAttributes)])
-  }
-  return { name, timestamp: timestampOf(event.micros), attributes: freeObject(withoutRepetitions(members)) }
+  const own: Member[] = []
+  if (name !== event.name && event.name !== '') own.push(['otel.name', freeOf(event.name)])
+  if (event.droppedAttributes !== 0) own.push(['otel.dropped_attributes_count', freeOf(event.droppedAttributes)])
+  const attributes = freeObject([...members, ...unlessSent(event.attributes, own)])
+  return { name, timestamp: timestampOf(event.micros), attributes }
 }
 
 /** Describes an event for which there is no room among the events of a span. */
@@ -205,8 +204,6 @@ const mapLink = ({ traceId, spanId, traceState, attributes, droppedAttributes, f
 const readMembers = (attributes: Attributes | Iterable<[string, Json]>): Member[] =>
   Array.from(attributes, ([name, value]) => [name, freeOf(value)])
 
-/** Drops members whose name came before: what was sent comes first, and what is added must not replace it. */
-function withoutRepetitions(members: readonly Member[]): readonly Member[] {
-  const seen = new Set<string>()
-  return members.filter(([name]) => seen.size < seen.add(name).size)
-}
+/** What is added must not replace what was sent. */
+const unlessSent = (sent: Attributes, members: readonly Member[]): readonly Member[] =>
+  members.filter(([name]) => !sent.has(name))

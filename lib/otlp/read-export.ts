@@ -6,7 +6,7 @@ import { describeOrigin, lengthOfOrigin, type MappedSpan, mapSpan } from './map-
 import { decodeJson } from './wire/json-request.ts'
 import { cut, type Divisible, decodePortion, isCut, type Placed, type Source } from './wire/portion.ts'
 import { decodeProtobuf } from './wire/protobuf.ts'
-import type { OtlpEncoding, SpanGroup, SpanHead } from './wire/request.ts'
+import type { OtlpEncoding, OtlpSpan, SpanGroup, SpanIdentity } from './wire/request.ts'
 import { LAST_MICROS } from './wire/time.ts'
 
 export interface Export {
@@ -22,17 +22,12 @@ const DECODERS = { json: decodeJson, protobuf: decodeProtobuf }
 /** Decodes and maps a request. Throws a Refusal only if the request cannot be decoded, or takes too much memory. */
 export function readExport(bytes: Uint8Array, encoding: OtlpEncoding): Export {
   const sources = describeGroups(DECODERS[encoding](bytes))
-  const { traces, refusals } = sortSpans(sources)
   const count = sources.reduce((sum, { spans }) => sum + spans.length, 0)
-  if (!isCut(bytes.length, count)) return { traces: mapTraces(traces), portions: [], refusals }
-  return { traces: new Map(), portions: cut(traces.values(), encoding), refusals }
+  return isCut(bytes.length, count) ? cutExport(sources, encoding) : mapExport(sources)
 }
 
 /** Decodes and maps a portion of a request. Its spans have been checked when the request was cut. */
-export function readPortion(bytes: Uint8Array): Export {
-  const { traces, refusals } = sortSpans(decodePortion(bytes))
-  return { traces: mapTraces(traces), portions: [], refusals }
-}
+export const readPortion = (bytes: Uint8Array): Export => mapExport(decodePortion(bytes))
 
 /** The groups that have spans, with their origins in the form in which each span stores them. */
 function describeGroups(groups: readonly SpanGroup[]): Divisible[] {
@@ -50,48 +45,70 @@ function describeGroups(groups: readonly SpanGroup[]): Divisible[] {
     })
 }
 
-function sortSpans<S extends Source>(sources: readonly S[]) {
-  const traces = new Map<string, Placed<S>[]>()
-  const refusals = new Map<Reason, { reason: Reason; count: number; example: string }>()
+function mapExport(sources: readonly Source[]): Export {
+  const traces = new Map<string, MappedSpan[]>()
+  const faults = new Faults()
+  for (const { spans, from } of sources) {
+    for (let place = 0; place < spans.length; place++) {
+      const span = spans.read(place)
+      if (!faults.hasNone(span, lastEventOf(span))) continue
+      addTo(traces, span.traceId, mapSpan(span, from))
+    }
+  }
+  return { traces, portions: [], refusals: faults.refusals }
+}
+
+function cutExport(sources: readonly Divisible[], encoding: OtlpEncoding): Export {
+  const traces = new Map<string, Placed<Divisible>[]>()
+  const faults = new Faults()
   let order = 0
   for (const source of sources) {
     for (let place = 0; place < source.spans.length; place++) {
       const head = source.spans.head(place)
-      const reason = faultOf(head)
-      if (reason !== undefined) {
-        const before = refusals.get(reason)
-        if (before === undefined) refusals.set(reason, { reason, count: 1, example: describe(head) })
-        else before.count++
-        continue
-      }
-      const placed = { source, order: order++, place }
-      const others = traces.get(head.traceId)
-      if (others === undefined) traces.set(head.traceId, [placed])
-      else others.push(placed)
+      if (!faults.hasNone(head, head.lastEventMicros)) continue
+      addTo(traces, head.traceId, { source, order: order++, place })
     }
   }
-  return { traces, refusals: [...refusals.values()] }
+  return { traces: new Map(), portions: cut(traces.values(), encoding), refusals: faults.refusals }
 }
 
-const mapTraces = (traces: ReadonlyMap<string, readonly Placed[]>) =>
-  new Map(
-    Array.from(
-      traces,
-      ([id, spans]) => [id, spans.map(({ place, source }) => mapSpan(source.spans.read(place), source.from))] as const
-    )
-  )
+function addTo<T>(lists: Map<string, T[]>, key: string, item: T): void {
+  const others = lists.get(key)
+  if (others === undefined) lists.set(key, [item])
+  else others.push(item)
+}
+
+const lastEventOf = ({ events }: OtlpSpan): number => events.reduce((last, { micros }) => Math.max(last, micros), 0)
+
+/** Counts the spans that no trace can take, by reason. */
+class Faults {
+  readonly #byReason = new Map<Reason, { reason: Reason; count: number; example: string }>()
+
+  hasNone(span: SpanIdentity, lastEventMicros: number): boolean {
+    const reason = faultOf(span, lastEventMicros)
+    if (reason === undefined) return true
+    const before = this.#byReason.get(reason)
+    if (before === undefined) this.#byReason.set(reason, { reason, count: 1, example: describe(span) })
+    else before.count++
+    return false
+  }
+
+  get refusals(): readonly SpanRefusal[] {
+    return [...this.#byReason.values()]
+  }
+}
 
 const TRACE_ID = /^(?!0{32})[0-9a-f]{32}$/
 const SPAN_ID = /^(?!0{16})[0-9a-f]{16}$/
 
 /** Why a span cannot be stored: its ids or its times are not valid. Undefined if they are. */
-function faultOf(span: SpanHead): Reason | undefined {
+function faultOf(span: SpanIdentity, lastEventMicros: number): Reason | undefined {
   if (!TRACE_ID.test(span.traceId) || !SPAN_ID.test(span.spanId)) return 'no_ids'
   if (span.parentSpanId !== '' && !/^[0-9a-f]{16}$/.test(span.parentSpanId)) return 'bad_parent'
   if (span.startMicros === 0) return 'no_start'
   if (span.startMicros > LAST_MICROS || span.endMicros > LAST_MICROS) return 'bad_time'
-  return span.lastEventMicros > LAST_MICROS ? 'bad_event_time' : undefined
+  return lastEventMicros > LAST_MICROS ? 'bad_event_time' : undefined
 }
 
-const describe = ({ name, traceId, spanId }: SpanHead): string =>
+const describe = ({ name, traceId, spanId }: SpanIdentity): string =>
   traceId === '' && spanId === '' ? JSON.stringify(name.slice(0, 100)) : `span ${spanId} of trace ${traceId}`

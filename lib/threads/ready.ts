@@ -3,11 +3,13 @@
  * export get the rows of all their spans here. Which of these rows are written is decided later, when the stored state
  * is known.
  */
+import { serialize } from 'node:v8'
 import { Refusal, type RefusalCode } from '../errors.ts'
 import type { MappedSpan } from '../otlp/map-span.ts'
 import { type Export, readExport, readPortion } from '../otlp/read-export.ts'
 import { estimatedBytes, type NewTrace } from '../rows/column-values.ts'
 import { renderSpanRows, renderTraceRows, type SpanRows, type TraceRows } from '../rows/copy-rows.ts'
+import { threadBytes } from '../rows/thread-bytes.ts'
 import { normaliseSpans } from '../trace/normalise.ts'
 import { prepare } from '../trace/prepare.ts'
 import { type PreparedSpan, type PreparedTrace, type SpanHead, shortHash } from '../trace/prepared.ts'
@@ -62,15 +64,21 @@ export type ReadyEnd = End & { readonly rows: SpanRows }
 
 /** The spans that an export has for one trace. */
 export interface ReadySpans {
-  readonly operation: 'export'
   readonly traceId: string
-  readonly spans: readonly GatheredSpan[]
+  readonly spanCount: number
+  /** A serialized SpansToGather (lib/ingest/export-write.ts reads it). */
+  readonly toGather: Uint8Array
   /** The trace that these spans make if none is stored yet; undefined if none of the spans can be stored. */
   readonly first: ReadyRecord | undefined
-  /** The spans that `first` has rows of. No other span can be stored, whatever the database holds. */
-  readonly storable: readonly GatheredSpan[]
-  /** Why the other spans cannot be stored. */
+  /** Why some of the spans cannot be stored. */
   readonly refusals: readonly SpanRefusal[]
+}
+
+/** What is needed only if the trace is stored already. */
+export interface SpansToGather {
+  readonly spans: readonly GatheredSpan[]
+  /** The spans that the rows of the first trace are of. No other span can be stored, whatever the database holds. */
+  readonly storable: readonly GatheredSpan[]
 }
 
 /** An export, split by trace. */
@@ -171,7 +179,10 @@ function readyExport({ traces, portions, refusals }: Export, task: ReadyTask): R
   }
 }
 
-function normaliseMapped(mapped: readonly MappedSpan[]): GatheredSpan[] {
+/** A span with all that its row has, and with what it says about its trace. */
+type HintedSpan = PreparedSpan & GatheredSpan
+
+function normaliseMapped(mapped: readonly MappedSpan[]): HintedSpan[] {
   const value = { schemaVersion: 1 as const, spans: mapped.map(({ span }) => span) }
   const { spans } = normaliseSpans({ value, escapes: false })
   return spans.map((span, i) => ({ hints: (mapped[i] as MappedSpan).hints, ...span }))
@@ -181,14 +192,31 @@ function normaliseMapped(mapped: readonly MappedSpan[]): GatheredSpan[] {
  * Decides the spans as if no trace were stored yet: the queue needs that trace, and it tells which spans can be
  * stored.
  */
-function readySpans(traceId: string, spans: readonly GatheredSpan[], { environment, hurries }: ReadyTask): ReadySpans {
+function readySpans(traceId: string, spans: readonly HintedSpan[], { environment, hurries }: ReadyTask): ReadySpans {
   const operation = { operation: 'export' as const, traceId, spans, environment: null }
-  const { growth, added: storable, refusals } = decideExport(undefined, operation)
+  const { growth, added, refusals } = decideExport(undefined, operation)
+  // They are some of `spans`.
+  const storable = added as readonly HintedSpan[]
   const first = growth && readyRecord(asRecorded(traceId, growth, storable), environment, hurries)
-  return { operation: 'export', traceId, spans, first, storable, refusals }
+  return { traceId, spanCount: spans.length, first, refusals, toGather: serialized(toGather(spans, storable)) }
 }
 
-function asRecorded(traceId: string, growth: Growth, spans: readonly GatheredSpan[]): PreparedTrace {
+function toGather(spans: readonly HintedSpan[], storable: readonly HintedSpan[]): SpansToGather {
+  const short = new Map(spans.map(span => [span, withoutRow(span)]))
+  return { spans: [...short.values()], storable: storable.map(span => short.get(span) as GatheredSpan) }
+}
+
+const withoutRow = ({ name, attributes, events, ...rest }: HintedSpan): GatheredSpan => rest
+
+/** Objects take long on their way from thread to thread. Bytes do not, and mostly nobody reads these. */
+function serialized(value: SpansToGather): Uint8Array {
+  const bytes = serialize(value)
+  const shared = threadBytes(bytes.length)
+  shared.set(bytes)
+  return shared
+}
+
+function asRecorded(traceId: string, growth: Growth, spans: readonly PreparedSpan[]): PreparedTrace {
   return {
     operation: 'record',
     traceId,

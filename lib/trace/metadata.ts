@@ -19,12 +19,20 @@ export function setOwn<T>(object: Record<string, T>, key: string, value: T): voi
 
 /** Replaces in `stored` (JSON text; null is {}) every top-level key that `patch` names. */
 export function mergeMetadata(stored: string | null, patch: string): Merged {
-  const before = parseObject(stored)
-  const after = parseObject(stored)
-  for (const [key, value] of Object.entries(parseObject(patch))) setOwn(after, key, value)
-  const text = stringifyExact(after)
-  return {
-    text: text === '{}' ? null : text,
-    changed: canonicalise(after) !== canonicalise(before)
-  }
+  const after = merge(stored, patch)
+  return { text: textOf(after), changed: canonicalise(after) !== canonicalise(parseObject(stored)) }
+}
+
+/** The merged object alone. */
+export const mergedMetadata = (stored: string | null, patch: string): string | null => textOf(merge(stored, patch))
+
+function merge(stored: string | null, patch: string): Record<string, Json> {
+  const object = parseObject(stored)
+  for (const [key, value] of Object.entries(parseObject(patch))) setOwn(object, key, value)
+  return object
+}
+
+function textOf(object: Record<string, Json>): string | null {
+  const text = stringifyExact(object)
+  return text === '{}' ? null : text
 }

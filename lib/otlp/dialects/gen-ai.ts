@@ -108,7 +108,7 @@ function readOutput(fields: Fields): Json {
   const list = messages && readForm(messages.value, 'json')
   if (messages === undefined || isEmpty(list)) return undefined
   const says = !Array.isArray(list) || list.some(message => !isEmpty(fieldOf(message, 'parts')))
-  if (!says && [...fields.names('gen_ai.completion.')].length > 0) return undefined
+  if (!says && fields.names('gen_ai.completion.').length > 0) return undefined
   fields.take(messages.name)
   return list
 }

@@ -41,7 +41,10 @@ export function readForm(value: Json, form: Form): Json {
 }
 
 const mayBeJson = (value: Json, form: Form): value is string =>
-  typeof value === 'string' && (form === 'json' || (form === 'loose' && /^\s*[[{]/.test(value)))
+  typeof value === 'string' && (form === 'json' ? BEGINNING.test(value) : form === 'loose' && /^\s*[[{]/.test(value))
+
+/** How JSON begins. To find out by JSON.parse that an id is none takes 20 times as long as to map a usual attribute. */
+const BEGINNING = /^\s*["[{\-\dtfn]/
 
 /** The free JSON of a text; undefined if the text is not JSON, or is nested too deep. */
 function freeOfText(text: string): FreeJson | undefined {
@@ -73,9 +76,11 @@ function holdsInexact(value: Json): boolean {
 /** An object with these members in this order. No name may come twice. */
 export function freeObject(members: readonly (readonly [name: string, value: FreeJson])[]): FreeJson {
   if (members.length === 0) return EMPTY_OBJECT
-  const sorted = members.toSorted(([a], [b]) => (a < b ? -1 : 1))
-  return {
-    stored: `{${members.map(([name, { stored }]) => `${JSON.stringify(name)}:${stored ?? 'null'}`).join(',')}}`,
-    canonical: `{${sorted.map(([name, { canonical }]) => `${JSON.stringify(name)}:${canonical}`).join(',')}}`
-  }
+  const written = members.map(([name, { stored, canonical }]) => {
+    const key = `${JSON.stringify(name)}:`
+    return { name, stored: key + (stored ?? 'null'), canonical: key + canonical }
+  })
+  const stored = written.map(({ stored }) => stored).join(',')
+  written.sort((a, b) => (a.name < b.name ? -1 : 1))
+  return { stored: `{${stored}}`, canonical: `{${written.map(({ canonical }) => canonical).join(',')}}` }
 }

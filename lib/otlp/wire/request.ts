@@ -58,14 +58,10 @@ export interface Origin {
   readonly scopeSchemaUrl: string
 }
 
+export type SpanIdentity = Pick<OtlpSpan, 'traceId' | 'spanId' | 'parentSpanId' | 'name' | 'startMicros' | 'endMicros'>
+
 /** The fields of a span that decide whether it can be stored. */
-export interface SpanHead {
-  readonly traceId: string
-  readonly spanId: string
-  readonly parentSpanId: string
-  readonly name: string
-  readonly startMicros: number
-  readonly endMicros: number
+export interface SpanHead extends SpanIdentity {
   /** The latest time of its events; 0 if it has none. */
   readonly lastEventMicros: number
 }

@@ -6,7 +6,7 @@
 import type { ErrorCode } from '../../errors.ts'
 import { MAX_DOCUMENT_BYTES, MAX_SPANS, MAX_TAGS } from '../../schema/input.ts'
 import { memberBytes, usageDocument } from '../document.ts'
-import { mergeMetadata } from '../metadata.ts'
+import { mergedMetadata } from '../metadata.ts'
 import {
   type PreparedAppend,
   type PreparedEnd,
@@ -289,7 +289,7 @@ function decideEnd(state: TraceState, end: End & ByKey): Decision {
       totalTokens: state.totalTokens
     })
   }
-  const metadata = end.metadata === undefined ? undefined : mergeMetadata(state.metadata, end.metadata).text
+  const metadata = end.metadata === undefined ? undefined : mergedMetadata(state.metadata, end.metadata)
   const output = end.output === undefined ? state.outputBytes : end.output === null ? 4 : bytesOf(end.output)
   const documentBytes =
     state.documentBytes +

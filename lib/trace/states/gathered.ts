@@ -8,7 +8,7 @@
  */
 import { MAX_DOCUMENT_BYTES, MAX_TAGS } from '../../schema/input.ts'
 import { traceDocument, usageDocument } from '../document.ts'
-import { mergeMetadata } from '../metadata.ts'
+import { mergedMetadata } from '../metadata.ts'
 import type { PreparedSpan, TraceFields } from '../prepared.ts'
 import { countBytes, countErrors } from '../span-sums.ts'
 import { isCall, type SpanUsage, type Spent, sumSpending } from '../span-usage.ts'
@@ -46,7 +46,8 @@ export interface SpanHints {
   readonly metadata: Readonly<Record<string, string>>
 }
 
-export interface GatheredSpan extends PreparedSpan {
+/** What a trace needs to know of a span to be made of it: what else there is of the span stands in its row. */
+export interface GatheredSpan extends Omit<PreparedSpan, 'name' | 'attributes' | 'events'> {
   readonly hints: SpanHints
 }
 
@@ -124,9 +125,13 @@ export function gather(
 ): Growth {
   const claims = settle(before, speakers)
   const fresh = ranksOfLeftOut(before?.ranks, leftOut.map(usageOf))
-  const gathered = { ...before?.ranks, ...ranksOf(claims), ...responsesOf(added), ...fresh }
+  const used = added.map(usageOf)
+  const gathered: Record<string, Rank> = { ...before?.ranks }
+  for (const [field, { rank }] of claims) gathered[field] = rank
+  for (const { id, responseId } of used) if (responseId !== undefined) gathered[nameOfResponse(id)] = [0, 0, responseId]
+  Object.assign(gathered, fresh)
   const stored = (before?.spending ?? []).map(span => ({ ...span, responseId: gathered[nameOfResponse(span.id)]?.[2] }))
-  const placed = [...stored, ...added.map(usageOf)]
+  const placed = [...stored, ...used]
   const without = readLeftOut(gathered, placed)
   const spans = [...placed, ...without]
   const ranks = end === undefined ? gathered : { ...gathered, ...ranksOfEnd(end, spans.length) }
@@ -149,7 +154,7 @@ export function gather(
       Object.keys(fresh).length > 0 ||
       fields.tags.length > (before?.tags.length ?? 0) ||
       fields.startedAt !== before?.startedAt,
-    bodyHash: added.reduce((hash, span) => xor(hash, span.hash), before?.bodyHash ?? NO_SPANS),
+    bodyHash: xor([before?.bodyHash ?? NO_SPANS, ...added.map(span => span.hash)]),
     spanCount: (before?.spanCount ?? 0) + added.length,
     errorCount: (before?.errorCount ?? 0) + countErrors(added),
     estimatedBytes: (before?.estimatedBytes ?? 0) + addedBytes,
@@ -163,33 +168,37 @@ function settle(before: GatheredState | undefined, speakers: readonly GatheredSp
   const best: Claims = new Map()
   const fixed = before?.patched === true ? Object.keys(JSON.parse(before.metadata ?? '{}')) : []
   for (const span of speakers) {
-    for (const [field, grade, order, value] of claimsOf(span)) {
+    eachClaim(span, (field, grade, order, value) => {
       const rank: Rank = [grade, order, span.id]
       if (isBetter(rank, best.get(field)?.rank ?? before?.ranks[field])) best.set(field, { rank, value, span })
-    }
+    })
   }
   for (const key of fixed) best.delete(KEY + key)
   return best
 }
 
 /**
- * The claims of a span. At the same grade, the span that began first is better; for outputs, the one that ended last.
+ * Visits the claims of a span. At the same grade, the span that began first is better; for outputs, the one that ended
+ * last.
  */
-function* claimsOf(span: GatheredSpan): Generator<[field: string, grade: number, order: number, value: string]> {
+function eachClaim(
+  span: GatheredSpan,
+  claim: (field: string, grade: number, order: number, value: string) => void
+): void {
   const { hints, provider, model, kind } = span
   const { level, startMicros, endMicros } = hints
   const ofModel = kind === 'llm' ? CALLED : level === ROOT ? ROOT_MENTIONS : MENTIONS
-  yield ['name', hints.name === undefined ? level : SAID, startMicros, hints.name ?? hints.ownName]
-  if (level !== INNER) yield ['times', level, startMicros, '']
+  claim('name', hints.name === undefined ? level : SAID, startMicros, hints.name ?? hints.ownName)
+  if (level !== INNER) claim('times', level, startMicros, '')
   const input = hints.input ?? (isAside(span) ? null : span.input)
-  if (input !== null) yield ['input', hints.input === undefined ? gradeOf(level, input) : SAID, startMicros, input]
+  if (input !== null) claim('input', hints.input === undefined ? gradeOf(level, input) : SAID, startMicros, input)
   const output = hints.output ?? (isAside(span) ? null : span.output)
-  if (output !== null) yield ['output', hints.output === undefined ? gradeOf(level, output) : SAID, -endMicros, output]
-  if (provider !== null) yield ['provider', ofModel, startMicros, provider]
-  if (model !== null) yield ['model', ofModel, startMicros, model]
-  if (hints.sessionId !== undefined) yield ['sessionId', level, startMicros, hints.sessionId]
-  if (hints.userId !== undefined) yield ['userId', level, startMicros, hints.userId]
-  for (const [key, value] of Object.entries(hints.metadata)) yield [KEY + key, level, startMicros, value]
+  if (output !== null) claim('output', hints.output === undefined ? gradeOf(level, output) : SAID, -endMicros, output)
+  if (provider !== null) claim('provider', ofModel, startMicros, provider)
+  if (model !== null) claim('model', ofModel, startMicros, model)
+  if (hints.sessionId !== undefined) claim('sessionId', level, startMicros, hints.sessionId)
+  if (hints.userId !== undefined) claim('userId', level, startMicros, hints.userId)
+  for (const [key, value] of Object.entries(hints.metadata)) claim(KEY + key, level, startMicros, value)
 }
 
 /** A call of a tool inside the trace: what it was given and gave is not what the trace was asked and answered. */
@@ -198,8 +207,6 @@ const isAside = ({ kind, hints }: GatheredSpan): boolean => kind === 'tool' && h
 /** An object as Python prints it, `StopEvent(result=…`: LlamaIndex sends what a run gives so, beside readable messages. */
 const NOTATION = /^"[A-Z]\w*\(\w+=/
 const gradeOf = (level: Level, text: string): number => (NOTATION.test(text) ? UNREADABLE : level)
-
-const ranksOf = (claims: Claims): Ranks => Object.fromEntries([...claims].map(([field, { rank }]) => [field, rank]))
 
 function takeFields(
   before: GatheredState | undefined,
@@ -260,7 +267,7 @@ function fit(
   const keys = [...claims].filter(([field]) => field.startsWith(KEY))
   const members = keys.map(([field, { value }]) => `${JSON.stringify(field.slice(KEY.length))}:${value}`)
   const own = mark(fields.metadata)
-  const metadata = members.length === 0 ? own : mergeMetadata(own, `{${members.join(',')}}`).text
+  const metadata = members.length === 0 ? own : mergedMetadata(own, `{${members.join(',')}}`)
   const bytesOf = (text: string | null | undefined, was = NULL_BYTES) =>
     text === undefined ? was : text === null ? NULL_BYTES : Buffer.byteLength(text)
   const inputs = { text: input, bytes: bytesOf(input, before?.inputBytes) }
@@ -320,11 +327,8 @@ export const usageOf = (span: GatheredSpan): SpanUsage => ({
   responseId: isCall(span) ? span.hints.responseId : undefined
 })
 
-const responsesOf = (added: readonly GatheredSpan[]): Ranks =>
-  Object.fromEntries(
-    added
-      .map(usageOf)
-      .flatMap(({ id, responseId }) => (responseId === undefined ? [] : [[nameOfResponse(id), [0, 0, responseId]]]))
-  )
-
-const xor = (a: string, b: string): string => (BigInt(`0x${a}`) ^ BigInt(`0x${b}`)).toString(16).padStart(64, '0')
+const xor = (hashes: readonly string[]): string =>
+  hashes
+    .reduce((sum, hash) => sum ^ BigInt(`0x${hash}`), 0n)
+    .toString(16)
+    .padStart(64, '0')

@@ -1,4 +1,5 @@
 import t from 'tap'
+import { ExportWrite } from '../../../lib/ingest/export-write.ts'
 import { MAX_DOCUMENT_BYTES, MAX_SPANS } from '../../../lib/schema/input.ts'
 import { makeReady, type ReadyTask, type TaskName } from '../../../lib/threads/ready.ts'
 import { stringifyExact } from '../../../lib/trace/json/exact-json.ts'
@@ -62,15 +63,17 @@ t.test('of an export each trace has its spans, and the trace that they would mak
   const others = Array.from({ length: MAX_SPANS }, () => otlpSpan({ traceId: two, parentSpanId: root.spanId }))
   const { traces, portions, refusals } = ready('export-json', exportOf(inner, root, ...others))
   t.match(traces, [
-    { traceId: one, first: { running: true, spanCount: 1 }, storable: { length: 1 }, refusals: [] },
+    { traceId: one, first: { running: true, spanCount: 1 }, spanCount: 1, refusals: [] },
     {
       traceId: two,
       first: { running: false, spanCount: MAX_SPANS },
-      spans: { length: MAX_SPANS + 1 },
-      storable: { length: MAX_SPANS },
+      spanCount: MAX_SPANS + 1,
       refusals: [{ count: 1 }]
     }
   ])
+  const write = new ExportWrite(traces[1], null)
+  t.match(write, { spans: { length: MAX_SPANS + 1 }, storable: { length: MAX_SPANS } })
+  t.equal(write.storable[0], write.spans[0], 'the same objects: rows are picked by them')
   t.equal(traces[1].first.rows.spans.length, MAX_SPANS, 'rows of what can be stored')
   t.strictSame([portions, refusals], [[], []])
   t.equal(traces[0].first.started, undefined, 'a gathered trace is not one that appends go to')

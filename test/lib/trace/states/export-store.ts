@@ -21,22 +21,20 @@ export const idOf = (number: number) => number.toString(16).padStart(16, '0')
 export const hashOf = (text: string) => createHash('sha256').update(text).digest('hex')
 const none = { inputTokens: null, outputTokens: null, totalTokens: null }
 
-export type Given = Partial<Omit<GatheredSpan, 'hints' | 'id'>> & { hints?: Partial<SpanHints> }
+export type Given = Partial<Omit<GatheredSpan, 'hints' | 'id'>> & { name?: string; hints?: Partial<SpanHints> }
 
 /** A span that begins and ends at these seconds; the hash tells apart what stands under one id. */
 export function span(id: number, start: number, end: number, { hints, ...over }: Given = {}): GatheredSpan {
+  const name = over.name ?? `span ${id}`
   const given = {
     ...none,
     parentId: hints?.level === ROOT ? null : idOf(999),
-    name: `span ${id}`,
     kind: 'custom',
     status: 'unset',
     provider: null,
     model: null,
     input: null,
     output: null,
-    attributes: null,
-    events: null,
     costUsd: null,
     bytes: 100,
     ...over
@@ -52,7 +50,7 @@ export function span(id: number, start: number, end: number, { hints, ...over }:
       startMicros: start * 1_000_000,
       endMicros: end * 1_000_000,
       name: undefined,
-      ownName: given.name,
+      ownName: name,
       input: undefined,
       output: undefined,
       sessionId: undefined,
