@@ -69,7 +69,8 @@ interface Asset {
 const compress = promisify<Uint8Array, Buffer>(gzip)
 
 export default async function docs(app: App) {
-  const chapters = (await Promise.all(CHAPTERS.map(name => readFile(new URL(`chapters/${name}`, OWN), 'utf8')))).join('')
+  const texts = await Promise.all(CHAPTERS.map(name => readFile(new URL(`chapters/${name}`, OWN), 'utf8')))
+  const chapters = texts.join('')
   const examples = new Map<string, string>()
   for (const [, names = ''] of chapters.matchAll(EXAMPLE)) {
     for (const name of names.split(' ')) examples.set(name, await readFile(new URL(name, EXAMPLES), 'utf8'))

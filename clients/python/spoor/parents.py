@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 _TRACEPARENT = re.compile(r"^[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(?:-.*)?$")
 #: Of the flags: the span is sent at all. What would be part of one that is not would have no beginning.
 _SAMPLED = 1
-#: Where OpenTelemetry's exporter sends to, by its own variables.
+#: Where OpenTelemetry's exporter of traces sends to, by its own variables: the first that is set counts.
 _EXPORTER_VARIABLES = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
 
 
@@ -52,8 +52,8 @@ def _as_text(value: object) -> str:
 
 def is_export_to(url: str) -> bool:
     """Whether OpenTelemetry exports to this server, as far as its variables say."""
-    host = urlsplit(url).netloc
-    return any(urlsplit(os.environ.get(name, "")).netloc == host for name in _EXPORTER_VARIABLES)
+    endpoint = next(filter(None, map(os.environ.get, _EXPORTER_VARIABLES)), "")
+    return urlsplit(endpoint).netloc == urlsplit(url).netloc
 
 
 def parent_of_opentelemetry() -> Parent | None:

@@ -109,3 +109,4 @@ def test_opentelemetry_is_joined_where_it_exports_to_this_server(monkeypatch: py
     assert not is_export_to("http://spoor:8080")
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "http://spoor:8080/api/v1/otlp/v1/traces")
     assert is_export_to("http://spoor:8080")
+    assert not is_export_to("http://collector:4318"), "the variable for traces wins"
