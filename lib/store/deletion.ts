@@ -3,8 +3,9 @@ import type { Sql } from 'postgres'
 import type { Attempts } from '../database/sql-access.ts'
 import { hashInSql } from '../rows/list-numbers.ts'
 import { CHANGED, compareAndSet } from './compare-and-set.ts'
-import { type Act, auditStep } from './people/audit.ts'
-import { addTotals } from './write/totals.ts'
+import { type Act, writeAct } from './people/audit.ts'
+import { inTransaction } from './transactions.ts'
+import { addTotals, hasTotals, makeTotals } from './write/totals.ts'
 
 /**
  * Deletes a trace, its spans, its scores and its tags, and corrects the project's totals. False if there is no such
@@ -26,23 +27,34 @@ export async function deleteTrace(
     // it.
     const [present] = await sql`select from traces where project_id = ${projectId} and id = ${traceId}`
     if (present === undefined) return attempts.sent
-    return (await send(() => removeTrace(sql, projectId, traceId, act))) || CHANGED
+    return (await send(() => removeAudited(sql, act, () => removeTrace(sql, projectId, traceId)))) || CHANGED
+  })
+}
+
+/** Deletes something by one statement, and writes the act down with it if there is one. */
+export function removeAudited(sql: Sql, act: Act | undefined, remove: () => Promise<boolean>): Promise<boolean> {
+  if (act === undefined) return remove()
+  return inTransaction(sql, async () => {
+    const isGone = await remove()
+    if (isGone) await writeAct(sql, act)
+    return isGone
   })
 }
 
 /** Deletes the trace. False if it is gone, or has changed since the statement began. */
-async function removeTrace(sql: Sql, projectId: number, traceId: string, act: Act | undefined): Promise<boolean> {
-  const [row] = await sql<{ readonly deleted: boolean }[]>`
+async function removeTrace(sql: Sql, projectId: number, traceId: string): Promise<boolean> {
+  const [row] = await sql<[{ readonly isDeleted: boolean; readonly isCounted: boolean }]>`
     with found as materialized (
       select seq, version from traces where project_id = ${projectId} and id = ${traceId}
     ), gone as (
       delete from traces t using found
       where t.project_id = ${projectId} and t.seq = found.seq and t.version = found.version
+        and ${hasTotals(sql, projectId)}
       returning t.seq, t.id, t.family, t.started_at, t.tags, -1 as traces, -t.span_count as spans, -t.estimated_bytes as bytes
     ), ${removingParts(sql, projectId)}, totals as (${addTotals(sql, projectId, sql`gone`)})
-    ${auditStep(sql, act)}
-    select exists (select from gone) as deleted`
-  return row?.deleted === true
+    select exists (select from gone) as "isDeleted", ${hasTotals(sql, projectId)} as "isCounted"`
+  if (!row.isCounted) await makeTotals(sql, projectId)
+  return row.isDeleted
 }
 
 /**

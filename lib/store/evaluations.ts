@@ -7,6 +7,8 @@ import { MAX_SCORES } from '../schema/input.ts'
 import { CHANGED, compareAndSet } from './compare-and-set.ts'
 import { newScoreId } from './scores.ts'
 import { fitting, started, type TraceConditions } from './trace-conditions.ts'
+import { inOneGo } from './transactions.ts'
+import { freshVersion } from './write/trace-numbers.ts'
 
 /** A trace that is to be judged, and where the search goes on behind it. */
 export interface Unjudged {
@@ -17,9 +19,9 @@ export interface Unjudged {
 }
 
 /** Whether the evaluator has a verdict on what the trace holds now. */
-const judged = (sql: Sql, evaluatorId: string) => sql`exists (
+const judged = (sql: Sql, projectId: number, evaluatorId: string) => sql`exists (
   select from scores s
-  where s.project_id = t.project_id and s.trace_seq = t.seq and s.evaluator_id = ${evaluatorId}
+  where s.project_id = ${projectId} and s.trace_seq = t.seq and s.evaluator_id = ${evaluatorId}
     and (s.judged_hash is null or s.judged_hash = t.body_hash)
 )`
 
@@ -37,7 +39,7 @@ export async function findUnjudged(
     select replace(id::text, '-', '') as id, started_at as "startedAt", encode(body_hash, 'hex') as hash
     from traces t
     where project_id = ${projectId} and ${place} and ${started(sql, conditions)} and (${fitting(sql, conditions)}) is true
-      and ended_at is not null and not ${judged(sql, evaluatorId)}
+      and ended_at is not null and not ${judged(sql, projectId, evaluatorId)}
     order by started_at desc, id desc limit ${limit}`
 }
 
@@ -65,31 +67,34 @@ export async function addVerdict(
   score: EvalScore
 ): Promise<Stored> {
   return compareAndSet<Stored>({ sent: false }, async send => {
-    const [row] = await send(
-      () => sql<{ scoreCount: number; isSame: boolean; isJudged: boolean; isAdded: boolean }[]>`
-        with found as materialized (
-          select t.seq, t.version, t.score_count, t.body_hash = decode(${hash}, 'hex') as same,
-            ${judged(sql, score.evaluatorId)} as judged
-          from traces t where t.project_id = ${projectId} and t.id = ${id}
-        ), counted as (
-          update traces t set score_count = t.score_count + 1, version = nextval('trace_numbers')
-          from found
-          where t.project_id = ${projectId} and t.seq = found.seq and t.version = found.version
-            and found.same and not found.judged and t.score_count < ${MAX_SCORES}
-          returning t.seq, t.body_hash
-        ), added as (
+    const version = freshVersion()
+    const [[row], added] = await send(() =>
+      inOneGo<[{ scoreCount: number; isSame: boolean; isJudged: boolean }[], { seq: number }[]]>(
+        sql,
+        sql`
+          with found as materialized (
+            select t.seq, t.version, t.score_count, t.body_hash = decode(${hash}, 'hex') as same,
+              ${judged(sql, projectId, score.evaluatorId)} as judged
+            from traces t where t.project_id = ${projectId} and t.id = ${id}
+          ), counted as (
+            update traces t set score_count = t.score_count + 1, version = ${version}
+            from found
+            where t.project_id = ${projectId} and t.seq = found.seq and t.version = found.version
+              and found.same and not found.judged and t.score_count < ${MAX_SCORES}
+          )
+          select score_count as "scoreCount", same as "isSame", judged as "isJudged" from found`,
+        sql`
           insert into scores (project_id, trace_seq, created_at, id, span_id, name, data_type, value, comment, source,
             evaluator_id, run_id, judged_hash)
-          select ${projectId}, seq, clock_timestamp(), ${newScoreId()}, ${score.spanId}, ${score.name},
-            ${score.dataType}, ${JSON.stringify(score.value)}::json, ${score.comment}, 'eval', ${score.evaluatorId},
-            ${score.runId}, body_hash
-          from counted returning seq
-        )
-        select score_count as "scoreCount", same as "isSame", judged as "isJudged",
-          exists (select from added) as "isAdded" from found`
+          select ${projectId}::int, seq, statement_timestamp(), ${newScoreId()}::bytea, ${score.spanId}::bytea,
+            ${score.name}, ${score.dataType}, ${JSON.stringify(score.value)}::json, ${score.comment}, 'eval',
+            ${score.evaluatorId}, ${score.runId}, body_hash
+          from traces where project_id = ${projectId} and id = ${id} and version = ${version}
+          returning seq`
+      )
     )
     if (row === undefined || !row.isSame) return 'changed'
-    if (row.isAdded) return 'added'
+    if (added.length > 0) return 'added'
     if (row.isJudged) return 'judged'
     return row.scoreCount >= MAX_SCORES ? 'full' : CHANGED
   })

@@ -2,7 +2,7 @@
 import type { Sql } from 'postgres'
 import { removingParts } from './deletion.ts'
 import { fitting, started, type TraceConditions } from './trace-conditions.ts'
-import { addTotals } from './write/totals.ts'
+import { addTotals, makeTotals } from './write/totals.ts'
 
 export interface Selected {
   readonly traces: number
@@ -63,6 +63,7 @@ export async function pruneBatch(
   after: PrunePlace | null,
   bounds: BatchBounds
 ): Promise<PrunedBatch> {
+  await makeTotals(sql, projectId)
   const behind = after === null ? sql`true` : sql`(started_at, id) > (${after.startedAt}, ${after.id})`
   const [row] = await sql<[Omit<PrunedBatch, 'last'> & { lastStartedAt: string | null; lastId: string | null }]>`
     with next as materialized (

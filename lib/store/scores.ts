@@ -1,7 +1,7 @@
 /**
- * The scores of a trace. A statement that adds or deletes a score changes the row of the trace first, and goes on only
- * if the trace still had the version that was read. The lock of that row lets the writers of a trace go one after the
- * other, and since all of them lock it first, they never wait for each other in a circle.
+ * The scores of a trace. Whoever adds or deletes a score changes the row of the trace first. The lock of that row lets the
+ * writers of a trace go one after the other, and since all of them lock it first, they never wait for each other in a
+ * circle.
  */
 import { randomBytes } from 'node:crypto'
 import type { Sql } from 'postgres'
@@ -11,7 +11,10 @@ import { MAX_SCORES } from '../schema/input.ts'
 import { list } from './answers/json-text.ts'
 import { renderScore, type ScoreRow } from './answers/score-json.ts'
 import { CHANGED, compareAndSet } from './compare-and-set.ts'
-import { type Act, auditStep } from './people/audit.ts'
+import { removeAudited } from './deletion.ts'
+import type { Act } from './people/audit.ts'
+import { inOneGo } from './transactions.ts'
+import { freshVersion } from './write/trace-numbers.ts'
 
 /** A score that was received, with its rules checked and its ids in lower case. */
 export interface NewScore {
@@ -34,7 +37,7 @@ export async function readTraceScores(sql: Sql, projectId: number, traceId: stri
   const rows = await sql<(ScoreRow | { readonly id: null })[]>`
     select ${sql.unsafe(SCORE_COLUMNS)}
     from traces t
-    left join scores s on s.project_id = t.project_id and s.trace_seq = t.seq
+    left join scores s on s.project_id = ${projectId} and s.trace_seq = t.seq
     where t.project_id = ${projectId} and t.id = ${traceId}
     order by s.created_at desc, s.seq desc`
   if (rows.length === 0) return undefined
@@ -67,43 +70,49 @@ export async function addScore(
       if (added !== undefined) return renderScore(added, traceId)
     }
     const row = await send(() => insertScore(sql, projectId, traceId, { ...score, id }))
-    if (row === undefined) return undefined
-    if (row.id !== null) return renderScore(row, traceId)
-    if (row.scoreCount < MAX_SCORES) return CHANGED
+    if (row !== undefined) return renderScore(row, traceId)
+    const [trace] = await sql<{ scoreCount: number }[]>`
+      select score_count as "scoreCount" from traces where project_id = ${projectId} and id = ${traceId}`
+    if (trace === undefined) return undefined
+    if (trace.scoreCount < MAX_SCORES) return CHANGED
     throw new Refusal('conflict', `the trace already holds ${MAX_SCORES} scores`)
   })
 }
 
-/** A row without id: the trace is full, or has changed since the statement began. Undefined: there is no such trace. */
-async function insertScore(sql: Sql, projectId: number, traceId: string, score: NewScore & { readonly id: string }) {
+/**
+ * Adds the score. Undefined, and nothing is added, if there is no such trace or it is full. The row of the score comes from
+ * the trace only if the statement before has given the trace this very version.
+ */
+async function insertScore(
+  sql: Sql,
+  projectId: number,
+  traceId: string,
+  score: NewScore & { readonly id: string }
+): Promise<ScoreRow | undefined> {
   const { authorId = null } = score
   const source = authorId === null ? 'api' : 'annotation'
-  const [row] = await sql<((ScoreRow | { readonly id: null }) & { readonly scoreCount: number })[]>`
-    with found as materialized (
-      select seq, version, score_count from traces where project_id = ${projectId} and id = ${traceId}
-    ), counted as (
-      update traces t set score_count = t.score_count + 1, version = nextval('trace_numbers')
-      from found
-      where t.project_id = ${projectId} and t.seq = found.seq and t.version = found.version
-        and t.score_count < ${MAX_SCORES}
-      returning t.seq
-    ), added as (
-      -- Not now(): the statement may have waited for the trace, and the newest score is the one that came last.
-      insert into scores (project_id, trace_seq, created_at, id, span_id, name, data_type, value, comment, source, author_id)
-      select ${projectId}, seq, clock_timestamp(), ${score.id}, ${score.spanId},
-        ${score.name}, ${score.dataType}, ${JSON.stringify(score.value)}::json, ${score.comment}, ${source},
-        ${authorId}::int
-      from counted
-      returning *
-    )
-    select found.score_count as "scoreCount", ${sql.unsafe(SCORE_COLUMNS)} from found left join added s on true`
+  const version = freshVersion()
+  const [, [row]] = await inOneGo<[[], ScoreRow[]]>(
+    sql,
+    sql`
+      update traces set score_count = score_count + 1, version = ${version}
+      where project_id = ${projectId} and id = ${traceId} and score_count < ${MAX_SCORES}`,
+    // Not now(): the first statement may have waited for the trace, and the newest score is the one that came last.
+    sql`
+      insert into scores as s (project_id, trace_seq, created_at, id, span_id, name, data_type, value, comment, source,
+        author_id)
+      select ${projectId}::int, seq, statement_timestamp(), ${score.id}::bytea, ${score.spanId}::bytea, ${score.name},
+        ${score.dataType}, ${JSON.stringify(score.value)}::json, ${score.comment}, ${source}, ${authorId}::int
+      from traces where project_id = ${projectId} and id = ${traceId} and version = ${version}
+      returning ${sql.unsafe(SCORE_COLUMNS)}`
+  )
   return row
 }
 
 async function readScore(sql: Sql, projectId: number, traceId: string, id: string): Promise<ScoreRow | undefined> {
   const [row] = await sql<ScoreRow[]>`
     select ${sql.unsafe(SCORE_COLUMNS)}
-    from traces t join scores s on s.project_id = t.project_id and s.trace_seq = t.seq
+    from traces t join scores s on s.project_id = ${projectId} and s.trace_seq = t.seq
     where t.project_id = ${projectId} and t.id = ${traceId} and s.id = ${id}`
   return row
 }
@@ -117,7 +126,7 @@ export async function readAuthor(
 ): Promise<number | null | undefined> {
   const [row] = await sql<{ authorId: number | null }[]>`
     select s.author_id as "authorId"
-    from traces t join scores s on s.project_id = t.project_id and s.trace_seq = t.seq
+    from traces t join scores s on s.project_id = ${projectId} and s.trace_seq = t.seq
     where t.project_id = ${projectId} and t.id = ${traceId} and s.id = ${scoreId}`
   return row?.authorId
 }
@@ -133,26 +142,20 @@ export async function deleteScore(
 ): Promise<boolean> {
   return compareAndSet(attempts, async send => {
     if ((await readScore(sql, projectId, traceId, scoreId)) === undefined) return attempts.sent
-    return (await send(() => removeScore(sql, projectId, traceId, scoreId, act))) || CHANGED
+    return (await send(() => removeAudited(sql, act, () => removeScore(sql, projectId, traceId, scoreId)))) || CHANGED
   })
 }
 
 /** Deletes the score. False if it is gone, or if the trace has changed since the statement began. */
-async function removeScore(
-  sql: Sql,
-  projectId: number,
-  traceId: string,
-  scoreId: string,
-  act: Act | undefined
-): Promise<boolean> {
+async function removeScore(sql: Sql, projectId: number, traceId: string, scoreId: string): Promise<boolean> {
   const [row] = await sql<{ readonly deleted: boolean }[]>`
     with found as materialized (
       select t.seq, t.version, s.seq as score_seq
       from traces t
-      join scores s on s.project_id = t.project_id and s.trace_seq = t.seq
+      join scores s on s.project_id = ${projectId} and s.trace_seq = t.seq
       where t.project_id = ${projectId} and t.id = ${traceId} and s.id = ${scoreId}
     ), counted as (
-      update traces t set score_count = t.score_count - 1, version = nextval('trace_numbers')
+      update traces t set score_count = t.score_count - 1, version = ${freshVersion()}
       from found
       where t.project_id = ${projectId} and t.seq = found.seq and t.version = found.version
       returning t.seq, found.score_seq
@@ -161,7 +164,6 @@ async function removeScore(
       where s.project_id = ${projectId} and s.trace_seq = counted.seq and s.seq = counted.score_seq
       returning s.seq
     )
-    ${auditStep(sql, act)}
     select exists (select from gone) as deleted`
   return row?.deleted === true
 }

@@ -5,6 +5,7 @@ import { deleteTrace } from '../../../lib/store/deletion.ts'
 import { patchMetadata } from '../../../lib/store/metadata.ts'
 import { readProject } from '../../../lib/store/projects/projects.ts'
 import { addScore } from '../../../lib/store/scores.ts'
+import { freshVersion } from '../../../lib/store/write/trace-numbers.ts'
 import { testDatabase } from '../../fixtures/database/database.ts'
 import {
   countStrays,
@@ -85,7 +86,7 @@ t.test('deleting a trace', async t => {
     t.teardown(() => writer.end({ timeout: 1 }))
     // A writer that has changed the trace and not yet committed holds the deletion up.
     await writer`begin`
-    await writer`update traces set span_count = 4, score_count = 3, version = nextval('trace_numbers'),
+    await writer`update traces set span_count = 4, score_count = 3, version = ${freshVersion()},
       estimated_bytes = 1500 where project_id = ${projectId} and seq = ${seq}`
     await seedSpans(writer, projectId, seq, [freshId(16)])
     await seedScores(writer, projectId, [{ traceSeq: seq }])
