@@ -32,6 +32,7 @@ export default command({
       const plan = await distribute(env, await readShards(shards), apply, progress)
       const { steps, done, nodes, obstacles } = plan
       print({ steps, done, nodes, obstacles, applied: apply }, describePlan(plan, apply))
+      if (obstacles.length > 0) throw new AdminError('this cannot be done yet: see above')
       return
     }
     const { migrate } = await import('../../lib/database/migrate.ts')

@@ -142,6 +142,7 @@ export async function listProjects(sql: Sql): Promise<ProjectRow[]> {
  */
 function projectRows(sql: Sql, only?: number) {
   const own = only === undefined ? sql`` : sql`where project_id = ${only}`
+  const same = only === undefined ? sql`counted.project_id` : sql`${only}`
   return sql`
     with held as materialized (
       select counted.*, newest.ingested_at
@@ -150,7 +151,7 @@ function projectRows(sql: Sql, only?: number) {
         from project_totals ${own} group by project_id
       ) counted
       cross join lateral (
-        select max(ingested_at) as ingested_at from traces where project_id = counted.project_id
+        select max(ingested_at) as ingested_at from traces where project_id = ${same}
       ) newest
     )
     select p.id, p.account_id as "accountId", p.name, p.slug, p.description, p.storage_limit as "storageLimit",
