@@ -291,7 +291,7 @@ t.test('what comes while one lane is held up is written by the other', async t =
   await path.record(key, bytes(start))
   const holder = database.connect()
   t.teardown(() => holder.end())
-  await holder.unsafe('begin; select from traces for update')
+  await holder.unsafe('begin; select from traces where project_id = 1 for update')
   const held = path.append(key, start.trace.id, bytes(spansBody(span())))
   let waiting: readonly unknown[] = []
   while (waiting.length === 0) {
