@@ -43,7 +43,7 @@ export function removeAudited(sql: Sql, act: Act | undefined, remove: () => Prom
 
 /** Deletes the trace. False if it is gone, or has changed since the statement began. */
 async function removeTrace(sql: Sql, projectId: number, traceId: string): Promise<boolean> {
-  const [row] = await sql<[{ readonly isDeleted: boolean; readonly isCounted: boolean }]>`
+  const [row] = await sql<[{ readonly isDeleted: boolean }]>`
     with found as materialized (
       select seq, version from traces where project_id = ${projectId} and id = ${traceId}
     ), gone as (
@@ -52,8 +52,8 @@ async function removeTrace(sql: Sql, projectId: number, traceId: string): Promis
         and ${hasTotals(sql, projectId)}
       returning t.seq, t.id, t.family, t.started_at, t.tags, -1 as traces, -t.span_count as spans, -t.estimated_bytes as bytes
     ), ${removingParts(sql, projectId)}, totals as (${addTotals(sql, projectId, sql`gone`)})
-    select exists (select from gone) as "isDeleted", ${hasTotals(sql, projectId)} as "isCounted"`
-  if (!row.isCounted) await makeTotals(sql, projectId)
+    select exists (select from gone) as "isDeleted"`
+  if (!row.isDeleted) await makeTotals(sql, projectId)
   return row.isDeleted
 }
 

@@ -7,7 +7,6 @@ import { MAX_SCORES } from '../schema/input.ts'
 import { CHANGED, compareAndSet } from './compare-and-set.ts'
 import { newScoreId } from './scores.ts'
 import { fitting, started, type TraceConditions } from './trace-conditions.ts'
-import { inOneGo } from './transactions.ts'
 import { freshVersion } from './write/trace-numbers.ts'
 
 /** A trace that is to be judged, and where the search goes on behind it. */
@@ -67,34 +66,31 @@ export async function addVerdict(
   score: EvalScore
 ): Promise<Stored> {
   return compareAndSet<Stored>({ sent: false }, async send => {
-    const version = freshVersion()
-    const [[row], added] = await send(() =>
-      inOneGo<[{ scoreCount: number; isSame: boolean; isJudged: boolean }[], { seq: number }[]]>(
-        sql,
-        sql`
-          with found as materialized (
-            select t.seq, t.version, t.score_count, t.body_hash = decode(${hash}, 'hex') as same,
-              ${judged(sql, projectId, score.evaluatorId)} as judged
-            from traces t where t.project_id = ${projectId} and t.id = ${id}
-          ), counted as (
-            update traces t set score_count = t.score_count + 1, version = ${version}
-            from found
-            where t.project_id = ${projectId} and t.seq = found.seq and t.version = found.version
-              and found.same and not found.judged and t.score_count < ${MAX_SCORES}
-          )
-          select score_count as "scoreCount", same as "isSame", judged as "isJudged" from found`,
-        sql`
+    const [row] = await send(
+      () => sql<{ scoreCount: number; isSame: boolean; isJudged: boolean; isAdded: boolean }[]>`
+        with found as materialized (
+          select t.seq, t.version, t.score_count, t.body_hash = decode(${hash}, 'hex') as same,
+            ${judged(sql, projectId, score.evaluatorId)} as judged
+          from traces t where t.project_id = ${projectId} and t.id = ${id}
+        ), counted as (
+          update traces t set score_count = t.score_count + 1, version = ${freshVersion()}
+          from found
+          where t.project_id = ${projectId} and t.seq = found.seq and t.version = found.version
+            and found.same and not found.judged and t.score_count < ${MAX_SCORES}
+          returning t.seq, t.body_hash
+        ), added as (
           insert into scores (project_id, trace_seq, created_at, id, span_id, name, data_type, value, comment, source,
             evaluator_id, run_id, judged_hash)
-          select ${projectId}::int, seq, statement_timestamp(), ${newScoreId()}::bytea, ${score.spanId}::bytea,
-            ${score.name}, ${score.dataType}, ${JSON.stringify(score.value)}::json, ${score.comment}, 'eval',
-            ${score.evaluatorId}, ${score.runId}, body_hash
-          from traces where project_id = ${projectId} and id = ${id} and version = ${version}
-          returning seq`
-      )
+          select ${projectId}, seq, clock_timestamp(), ${newScoreId()}, ${score.spanId}, ${score.name},
+            ${score.dataType}, ${JSON.stringify(score.value)}::json, ${score.comment}, 'eval', ${score.evaluatorId},
+            ${score.runId}, body_hash
+          from counted returning seq
+        )
+        select score_count as "scoreCount", same as "isSame", judged as "isJudged",
+          exists (select from added) as "isAdded" from found`
     )
     if (row === undefined || !row.isSame) return 'changed'
-    if (added.length > 0) return 'added'
+    if (row.isAdded) return 'added'
     if (row.isJudged) return 'judged'
     return row.scoreCount >= MAX_SCORES ? 'full' : CHANGED
   })

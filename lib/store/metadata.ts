@@ -66,7 +66,7 @@ export async function patchMetadata(
 
 /** Writes the merged metadata if the trace has not changed since it was read. Returns whether it was written. */
 async function replaceMetadata(sql: Sql, projectId: number, stored: Stored, metadata: string | null, added: number) {
-  const [row] = await sql<[{ readonly isTaken: boolean; readonly isCounted: boolean }]>`
+  const [row] = await sql<[{ readonly isTaken: boolean }]>`
     with taken as (
       -- Later than any patch before it, whatever a clock says: an import tells by it which state is the later.
       update traces set metadata = ${metadata}::json,
@@ -77,7 +77,7 @@ async function replaceMetadata(sql: Sql, projectId: number, stored: Stored, meta
         and ${hasTotals(sql, projectId)}
       returning 0 as traces, 0 as spans, ${added}::bigint as bytes
     ), totals as (${addTotals(sql, projectId, sql`taken`)})
-    select exists (select from taken) as "isTaken", ${hasTotals(sql, projectId)} as "isCounted"`
-  if (!row.isCounted) await makeTotals(sql, projectId)
+    select exists (select from taken) as "isTaken"`
+  if (!row.isTaken) await makeTotals(sql, projectId)
   return row.isTaken
 }

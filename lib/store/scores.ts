@@ -1,7 +1,7 @@
 /**
- * The scores of a trace. Whoever adds or deletes a score changes the row of the trace first. The lock of that row lets the
- * writers of a trace go one after the other, and since all of them lock it first, they never wait for each other in a
- * circle.
+ * The scores of a trace. A statement that adds or deletes a score changes the row of the trace first, and goes on only
+ * if the trace still had the version that was read. The lock of that row lets the writers of a trace go one after the
+ * other, and since all of them lock it first, they never wait for each other in a circle.
  */
 import { randomBytes } from 'node:crypto'
 import type { Sql } from 'postgres'
@@ -13,7 +13,6 @@ import { renderScore, type ScoreRow } from './answers/score-json.ts'
 import { CHANGED, compareAndSet } from './compare-and-set.ts'
 import { removeAudited } from './deletion.ts'
 import type { Act } from './people/audit.ts'
-import { inOneGo } from './transactions.ts'
 import { freshVersion } from './write/trace-numbers.ts'
 
 /** A score that was received, with its rules checked and its ids in lower case. */
@@ -70,42 +69,36 @@ export async function addScore(
       if (added !== undefined) return renderScore(added, traceId)
     }
     const row = await send(() => insertScore(sql, projectId, traceId, { ...score, id }))
-    if (row !== undefined) return renderScore(row, traceId)
-    const [trace] = await sql<{ scoreCount: number }[]>`
-      select score_count as "scoreCount" from traces where project_id = ${projectId} and id = ${traceId}`
-    if (trace === undefined) return undefined
-    if (trace.scoreCount < MAX_SCORES) return CHANGED
+    if (row === undefined) return undefined
+    if (row.id !== null) return renderScore(row, traceId)
+    if (row.scoreCount < MAX_SCORES) return CHANGED
     throw new Refusal('conflict', `the trace already holds ${MAX_SCORES} scores`)
   })
 }
 
-/**
- * Adds the score. Undefined, and nothing is added, if there is no such trace or it is full. The row of the score comes from
- * the trace only if the statement before has given the trace this very version.
- */
-async function insertScore(
-  sql: Sql,
-  projectId: number,
-  traceId: string,
-  score: NewScore & { readonly id: string }
-): Promise<ScoreRow | undefined> {
+/** A row without id: the trace is full, or has changed since the statement began. Undefined: there is no such trace. */
+async function insertScore(sql: Sql, projectId: number, traceId: string, score: NewScore & { readonly id: string }) {
   const { authorId = null } = score
   const source = authorId === null ? 'api' : 'annotation'
-  const version = freshVersion()
-  const [, [row]] = await inOneGo<[[], ScoreRow[]]>(
-    sql,
-    sql`
-      update traces set score_count = score_count + 1, version = ${version}
-      where project_id = ${projectId} and id = ${traceId} and score_count < ${MAX_SCORES}`,
-    // Not now(): the first statement may have waited for the trace, and the newest score is the one that came last.
-    sql`
-      insert into scores as s (project_id, trace_seq, created_at, id, span_id, name, data_type, value, comment, source,
-        author_id)
-      select ${projectId}::int, seq, statement_timestamp(), ${score.id}::bytea, ${score.spanId}::bytea, ${score.name},
-        ${score.dataType}, ${JSON.stringify(score.value)}::json, ${score.comment}, ${source}, ${authorId}::int
-      from traces where project_id = ${projectId} and id = ${traceId} and version = ${version}
-      returning ${sql.unsafe(SCORE_COLUMNS)}`
-  )
+  const [row] = await sql<((ScoreRow | { readonly id: null }) & { readonly scoreCount: number })[]>`
+    with found as materialized (
+      select seq, version, score_count from traces where project_id = ${projectId} and id = ${traceId}
+    ), counted as (
+      update traces t set score_count = t.score_count + 1, version = ${freshVersion()}
+      from found
+      where t.project_id = ${projectId} and t.seq = found.seq and t.version = found.version
+        and t.score_count < ${MAX_SCORES}
+      returning t.seq
+    ), added as (
+      -- Not now(): the statement may have waited for the trace, and the newest score is the one that came last.
+      insert into scores (project_id, trace_seq, created_at, id, span_id, name, data_type, value, comment, source, author_id)
+      select ${projectId}, seq, clock_timestamp(), ${score.id}, ${score.spanId},
+        ${score.name}, ${score.dataType}, ${JSON.stringify(score.value)}::json, ${score.comment}, ${source},
+        ${authorId}::int
+      from counted
+      returning *
+    )
+    select found.score_count as "scoreCount", ${sql.unsafe(SCORE_COLUMNS)} from found left join added s on true`
   return row
 }
 

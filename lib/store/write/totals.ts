@@ -33,7 +33,10 @@ export function addTotals(sql: Sql, projectId: number, rows: ReturnType<Sql>) {
 export const hasTotals = (sql: Sql, projectId: number) => sql`exists (
   select from project_totals where project_id = ${projectId} and slot = ${SLOT})`
 
-/** Makes the row to count corrections in. A project gets it when something is first corrected. */
+/**
+ * Makes the row to count corrections in, if it is not there. To be called when a statement with `hasTotals` has done nothing,
+ * whatever the reason, before it is sent again.
+ */
 export async function makeTotals(sql: Sql, projectId: number): Promise<void> {
   await sql`
     insert into project_totals (project_id, slot, traces, spans, bytes) values (${projectId}, ${SLOT}, 0, 0, 0)

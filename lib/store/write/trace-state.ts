@@ -6,7 +6,6 @@ import type { TraceState } from '../../trace/states/decide.ts'
 import type { CopyState } from '../../trace/states/decide-restore.ts'
 import type { GatheredState } from '../../trace/states/gathered.ts'
 import { parseTimestamp } from '../../trace/timestamp.ts'
-import { allAnswered } from '../transactions.ts'
 
 export interface TraceKey {
   readonly projectId: number
@@ -115,45 +114,37 @@ function readSpanUsage(text: string): SpanUsage[] {
 const SEPARATOR = '\u0001'
 const byteaArray = (ids: readonly string[]) => `{${ids.map(id => `"\\\\x${id}"`).join(',')}}`
 
+type Project = ReturnType<typeof projectOf>
+
 /**
  * Joins the traces t of the rows k. `offset 0` has each of them looked up by its key, whatever the planner thought of the
  * table when it made the plan that the connection keeps.
  */
-const tracesByKey = (sql: Sql, projectId: number) => sql`
-  cross join lateral (select * from traces where project_id = ${projectId} and id = k.id::uuid offset 0) t`
+const tracesByKey = (sql: Sql, project: Project) => sql`
+  cross join lateral (select * from traces where project_id = ${project} and id = k.id::uuid offset 0) t`
 
 /** The scores of the trace t as ScoreCells. */
-const scoresOfTrace = (sql: Sql, projectId: number) => sql`
+const scoresOfTrace = (sql: Sql, project: Project) => sql`
   select json_agg(json_build_array(encode(c.id, 'hex'), encode(c.span_id, 'hex'), c.name, c.data_type, c.value, c.comment,
     c.source, c.evaluator_id, c.run_id, to_char(c.created_at at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.US')))
-  from scores c where c.project_id = ${projectId} and c.trace_seq = t.seq`
+  from scores c where c.project_id = ${project} and c.trace_seq = t.seq`
 
-/** The places of items in their list, by project: a statement asks for what one project has, wherever that is. */
-function placesByProject(items: readonly Pick<TraceKey, 'projectId'>[]): Map<number, number[]> {
-  const places = new Map<number, number[]>()
-  for (const [place, { projectId }] of items.entries()) {
-    const own = places.get(projectId)
-    if (own === undefined) places.set(projectId, [place])
-    else own.push(place)
-  }
-  return places
+/**
+ * The project of the rows k: the one that all of them are of, so that a cluster asks its node alone, or the one of each row.
+ * On a cluster those of several projects are never asked for together (lib/ingest/batch-groups.ts).
+ */
+function projectOf(sql: Sql, keys: readonly Pick<TraceKey, 'projectId'>[]) {
+  const [first] = keys
+  const isOne = keys.every(({ projectId }) => projectId === first?.projectId)
+  return first !== undefined && isOne ? sql`${first.projectId}::int` : sql`k.project_id::int`
 }
 
 /**
- * Reads the states of many traces, by one statement for each project, all sent in one go. The result has a state for each
- * look, undefined if there is no such trace.
+ * Reads the states of many traces in one query. The result has a state for each look, undefined if there is no such
+ * trace.
  */
 export async function readTraceStates(sql: Sql, looks: readonly Look[]): Promise<(TraceState | undefined)[]> {
-  const states: (TraceState | undefined)[] = looks.map(() => undefined)
-  const read = async ([projectId, places]: readonly [number, readonly number[]]) => {
-    const own = places.map(place => looks[place] as Look)
-    for (const [i, state] of (await readStatesOf(sql, projectId, own)).entries()) states[places[i] as number] = state
-  }
-  await allAnswered([...placesByProject(looks)].map(read))
-  return states
-}
-
-async function readStatesOf(sql: Sql, projectId: number, looks: readonly Look[]): Promise<(TraceState | undefined)[]> {
+  const project = projectOf(sql, looks)
   const list = (cell: (look: Look) => string | number | boolean) => looks.map(cell).join(SEPARATOR)
   const rows = await sql<Row[]>`
     select k.n, t.seq, t.version, t.ended_at as "endedAt", t.body_hash as "bodyHash", t.end_hash as "endHash",
@@ -167,21 +158,22 @@ async function readStatesOf(sql: Sql, projectId: number, looks: readonly Look[])
       case when k.detail in ('end', 'export') and t.output is not null then octet_length(t.output::text) else 4 end as "outputBytes",
       case when k.detail = 'export' and t.input is not null then octet_length(t.input::text) else 4 end as "inputBytes",
       case when k.detail in ('export', 'restore') then t.ranks end as ranks,
-      case when k.detail = 'restore' and t.score_count > 0 then (${scoresOfTrace(sql, projectId)}) end as scores,
+      case when k.detail = 'restore' and t.score_count > 0 then (${scoresOfTrace(sql, project)}) end as scores,
       case when k.detail = 'export' and t.ranks is not null then
         (select json_agg(json_build_array(encode(s.id, 'hex'), encode(s.parent_id, 'hex'), s.kind, s.model,
             (extract(epoch from s.started_at) * 1000000)::bigint, (extract(epoch from s.ended_at) * 1000000)::bigint,
             s.input_tokens, s.output_tokens, s.total_tokens, s.cost_usd))
-          from spans s where s.project_id = ${projectId} and s.trace_seq = t.seq)
+          from spans s where s.project_id = ${project} and s.trace_seq = t.seq)
       end as spending,
       (select string_agg(encode(s.id, 'hex') || left(encode(s.hash, 'hex'), ${SHORT_HASH_DIGITS}), '') from spans s
-        where s.project_id = ${projectId} and s.trace_seq = t.seq and s.id = any (k.span_ids::bytea[])) as hashes
+        where s.project_id = ${project} and s.trace_seq = t.seq and s.id = any (k.span_ids::bytea[])) as hashes
     from unnest(
+      string_to_array(${list(look => look.projectId)}::text, E'\\x01'),
       string_to_array(${list(look => look.traceId)}::text, E'\\x01'),
       string_to_array(${list(look => look.detail)}::text, E'\\x01'),
       string_to_array(${list(look => byteaArray(look.spanIds))}::text, E'\\x01')
-    ) with ordinality as k (id, detail, span_ids, n)
-    ${tracesByKey(sql, projectId)}`
+    ) with ordinality as k (project_id, id, detail, span_ids, n)
+    ${tracesByKey(sql, project)}`
   const states: (TraceState | undefined)[] = looks.map(() => undefined)
   for (const row of rows) {
     const tags = row.tags ?? []
@@ -198,17 +190,16 @@ async function readStatesOf(sql: Sql, projectId: number, looks: readonly Look[])
 /** The fields that tell whether a stored trace is that of a body. */
 export type RecordedState = Pick<TraceState, 'bodyHash' | 'spanCount' | 'isGathered'>
 
-/** Reads these fields of many traces in one go. The result is undefined for a trace that does not exist. */
+/** Reads these fields of many traces in one query. The result is undefined for a trace that does not exist. */
 export async function readRecordedStates(sql: Sql, keys: readonly TraceKey[]): Promise<(RecordedState | undefined)[]> {
+  const rows = await sql<(RecordedState & { readonly n: number })[]>`
+    select k.n, t.body_hash as "bodyHash", t.span_count as "spanCount", t.ranks is not null as "isGathered"
+    from unnest(
+      string_to_array(${keys.map(key => key.projectId).join(SEPARATOR)}::text, E'\\x01'),
+      string_to_array(${keys.map(key => key.traceId).join(SEPARATOR)}::text, E'\\x01')
+    ) with ordinality as k (project_id, id, n)
+    ${tracesByKey(sql, projectOf(sql, keys))}`
   const states: (RecordedState | undefined)[] = keys.map(() => undefined)
-  const read = async ([projectId, places]: readonly [number, readonly number[]]) => {
-    const ids = places.map(place => keys[place]?.traceId).join(SEPARATOR)
-    const rows = await sql<(RecordedState & { readonly n: number })[]>`
-      select k.n, t.body_hash as "bodyHash", t.span_count as "spanCount", t.ranks is not null as "isGathered"
-      from unnest(string_to_array(${ids}::text, E'\\x01')) with ordinality as k (id, n)
-      ${tracesByKey(sql, projectId)}`
-    for (const row of rows) states[places[row.n - 1] as number] = row
-  }
-  await allAnswered([...placesByProject(keys)].map(read))
+  for (const row of rows) states[row.n - 1] = row
   return states
 }
