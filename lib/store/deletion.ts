@@ -41,35 +41,38 @@ export function removeAudited(sql: Sql, act: Act | undefined, remove: () => Prom
   })
 }
 
-/** Deletes the trace. False if it is gone, or has changed since the statement began. */
-async function removeTrace(sql: Sql, projectId: number, traceId: string): Promise<boolean> {
-  const [row] = await sql<[{ readonly isDeleted: boolean }]>`
-    with found as materialized (
-      select seq, version from traces where project_id = ${projectId} and id = ${traceId}
-    ), gone as (
-      delete from traces t using found
-      where t.project_id = ${projectId} and t.seq = found.seq and t.version = found.version
-        and ${hasTotals(sql, projectId)}
-      returning t.seq, t.id, t.family, t.started_at, t.tags, -1 as traces, -t.span_count as spans, -t.estimated_bytes as bytes
-    ), ${removingParts(sql, projectId)}, totals as (${addTotals(sql, projectId, sql`gone`)})
-    select exists (select from gone) as "isDeleted"`
-  if (!row.isDeleted) await makeTotals(sql, projectId)
-  return row.isDeleted
-}
-
 /**
- * Steps of a statement that delete what is under the traces of the step `gone`, which has seq, id, family, started_at and
- * tags. `returning` is what the step `spans_gone` gives.
+ * SQL of the steps of a statement that delete what is under the traces of the step `gone`, which has seq, id, family, started_at
+ * and tags. `returning` is what the step `spans_gone` gives.
  */
-export const removingParts = (sql: Sql, projectId: number, returning = sql``) => sql`
+export const removingParts = (project: string, returning = '') => `
   tags_gone as (
     delete from trace_tags g using gone, unnest(gone.tags) as own (tag)
-    where g.project_id = ${projectId} and g.tag_family = ${sql.unsafe(hashInSql('own.tag', 'gone.family'))}
+    where g.project_id = ${project} and g.tag_family = ${hashInSql('own.tag', 'gone.family')}
       and g.started_at = gone.started_at and g.id = gone.id
   ), spans_gone as (
-    delete from spans s using gone where s.project_id = ${projectId} and s.trace_seq = gone.seq ${returning}
+    delete from spans s using gone where s.project_id = ${project} and s.trace_seq = gone.seq ${returning}
   ), scores_gone as (
-    delete from scores s using gone where s.project_id = ${projectId} and s.trace_seq = gone.seq
+    delete from scores s using gone where s.project_id = ${project} and s.trace_seq = gone.seq
   ), messages_gone as (
-    delete from span_messages m using gone where m.project_id = ${projectId} and m.trace_id = gone.id
+    delete from span_messages m using gone where m.project_id = ${project} and m.trace_id = gone.id
   )`
+
+const REMOVE_TRACE = `
+  with found as materialized (
+    select seq, version from traces where project_id = $1::int and id = $2::uuid
+  ), gone as (
+    delete from traces t using found
+    where t.project_id = $1::int and t.seq = found.seq and t.version = found.version and ${hasTotals('$1::int')}
+    returning t.seq, t.id, t.family, t.started_at, t.tags, -1 as traces, -t.span_count as spans, -t.estimated_bytes as bytes
+  ), ${removingParts('$1::int')}, totals as (${addTotals('$1::int', 'gone')})
+  select exists (select from gone) as "isDeleted"`
+
+/** Deletes the trace. False if it is gone, or has changed since the statement began. */
+async function removeTrace(sql: Sql, projectId: number, traceId: string): Promise<boolean> {
+  const [{ isDeleted }] = await sql.unsafe<[{ readonly isDeleted: boolean }]>(REMOVE_TRACE, [projectId, traceId], {
+    prepare: true
+  })
+  if (!isDeleted) await makeTotals(sql, projectId)
+  return isDeleted
+}

@@ -64,20 +64,27 @@ export async function patchMetadata(
   })
 }
 
+/**
+ * The time of a patch is later than that of any before it, whatever a clock says: an import tells by it which state is the
+ * later.
+ */
+const REPLACE_METADATA = `
+  with taken as (
+    update traces set metadata = $3::json, metadata_updated_at = greatest(now(), $4::timestamptz),
+      document_bytes = document_bytes + $5::int, estimated_bytes = estimated_bytes + $5::int, version = $6::bigint
+    where project_id = $1::int and seq = $2::bigint and version = $7::bigint and ${hasTotals('$1::int')}
+    returning 0 as traces, 0 as spans, $5::bigint as bytes
+  ), totals as (${addTotals('$1::int', 'taken')})
+  select exists (select from taken) as "isTaken"`
+
 /** Writes the merged metadata if the trace has not changed since it was read. Returns whether it was written. */
 async function replaceMetadata(sql: Sql, projectId: number, stored: Stored, metadata: string | null, added: number) {
-  const [row] = await sql<[{ readonly isTaken: boolean }]>`
-    with taken as (
-      -- Later than any patch before it, whatever a clock says: an import tells by it which state is the later.
-      update traces set metadata = ${metadata}::json,
-        metadata_updated_at = greatest(now(), ${stored.notBefore}::timestamptz),
-        document_bytes = document_bytes + ${added}, estimated_bytes = estimated_bytes + ${added},
-        version = ${freshVersion()}
-      where project_id = ${projectId} and seq = ${stored.seq} and version = ${stored.version}
-        and ${hasTotals(sql, projectId)}
-      returning 0 as traces, 0 as spans, ${added}::bigint as bytes
-    ), totals as (${addTotals(sql, projectId, sql`taken`)})
-    select exists (select from taken) as "isTaken"`
-  if (!row.isTaken) await makeTotals(sql, projectId)
-  return row.isTaken
+  const { seq, notBefore, version } = stored
+  const [{ isTaken }] = await sql.unsafe<[{ readonly isTaken: boolean }]>(
+    REPLACE_METADATA,
+    [projectId, seq, metadata, notBefore, added, freshVersion(), version],
+    { prepare: true }
+  )
+  if (!isTaken) await makeTotals(sql, projectId)
+  return isTaken
 }

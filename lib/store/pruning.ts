@@ -91,10 +91,10 @@ export async function pruneBatch(
       delete from traces t using found
       where t.project_id = ${projectId} and t.seq = found.seq and t.version = found.version
       returning t.seq, t.id, t.family, t.started_at, t.tags, t.span_count, t.estimated_bytes
-    ), ${removingParts(sql, projectId, sql`returning 1`)}, counted as (
+    ), ${sql.unsafe(removingParts(String(projectId), 'returning 1'))}, counted as (
       select -count(*) as traces, -sum(span_count)::bigint as spans, -sum(estimated_bytes)::bigint as bytes
       from gone having count(*) > 0
-    ), totals as (${addTotals(sql, projectId, sql`counted`)})
+    ), totals as (${sql.unsafe(addTotals(String(projectId), 'counted'))})
     select (select count(*) from found) as selected, (select count(*) from gone) as deleted,
       (select count(*) from spans_gone) as spans,
       (select coalesce(sum(texts.bytes), 0)::bigint from texts join gone using (seq)) as "storedBytes",

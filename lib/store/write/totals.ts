@@ -18,20 +18,18 @@ export const ADD_UP = `on conflict (project_id, slot) do update
     set traces = p.traces + excluded.traces, spans = p.spans + excluded.spans, bytes = p.bytes + excluded.bytes`
 
 /**
- * A step of a statement that adds counts. `rows` names an earlier step with the columns traces, spans and bytes, and one row
- * at most. The earlier step must do nothing unless `hasTotals`: a cluster takes no step that inserts beside others.
+ * SQL of a step that adds counts. `rows` names an earlier step with the columns traces, spans and bytes, and one row at most.
+ * The earlier step must do nothing unless `hasTotals`: a cluster takes no step that inserts beside others.
  */
-export function addTotals(sql: Sql, projectId: number, rows: ReturnType<Sql>) {
-  return sql`
-    update project_totals p
-    set traces = p.traces + added.traces, spans = p.spans + added.spans, bytes = p.bytes + added.bytes
-    from (select traces, spans, bytes from ${rows}) added
-    where p.project_id = ${projectId} and p.slot = ${SLOT}`
-}
+export const addTotals = (project: string, rows: string) => `
+  update project_totals p
+  set traces = p.traces + added.traces, spans = p.spans + added.spans, bytes = p.bytes + added.bytes
+  from (select traces, spans, bytes from ${rows}) added
+  where p.project_id = ${project} and p.slot = ${SLOT}`
 
-/** The condition that there is a row to count corrections in. */
-export const hasTotals = (sql: Sql, projectId: number) => sql`exists (
-  select from project_totals where project_id = ${projectId} and slot = ${SLOT})`
+/** SQL of the condition that there is a row to count corrections in. */
+export const hasTotals = (project: string) => `exists (
+  select from project_totals where project_id = ${project} and slot = ${SLOT})`
 
 /**
  * Makes the row to count corrections in, if it is not there. To be called when a statement with `hasTotals` has done nothing,
@@ -104,7 +102,7 @@ async function compareTotals(sql: Sql, projectId: number, repair: boolean): Prom
       select f.traces - c.traces as traces, f.spans - c.spans as spans, f.bytes - c.bytes as bytes
       from found f, counted c
       where ${repair} and (f.traces, f.spans, f.bytes) <> (c.traces, c.spans, c.bytes)
-    ), repaired as (${addTotals(sql, projectId, sql`distance`)})
+    ), repaired as (${sql.unsafe(addTotals(String(projectId), 'distance'))})
     select f.traces, f.spans, f.bytes, c.traces as "countedTraces", c.spans as "countedSpans", c.bytes as "countedBytes"
     from found f, counted c`
   const { traces, spans, bytes, countedTraces, countedSpans, countedBytes } = row
