@@ -84,9 +84,9 @@ interface DatabaseError {
 
 /** Tells which of the four kinds an error of the driver or of the Pool is. */
 export function classifyFailure(error: unknown): Failure {
-  const { name, code, severity, syscall } = describe(error)
+  const { name, code, severity, syscall, message } = describe(error)
   if (typeof code !== 'string') return 'bug'
-  if (name === 'PostgresError') return classifyState(code, severity)
+  if (name === 'PostgresError') return isNodeAway(code, message) ? 'lost' : classifyState(code, severity)
   if (NEVER_SENT.includes(code) || CONNECTING.includes(String(syscall)) || code === 'ECONNREFUSED') return 'refused'
   return LOST.test(code) ? 'lost' : 'bug'
 }
@@ -126,6 +126,13 @@ export function endsConnection(error: unknown): boolean {
 /** Whether no connection could be had. Work that waits behind this would fare no better. */
 export function isUnreachable(error: unknown): boolean {
   return classifyFailure(error) === 'refused' && endsConnection(error)
+}
+
+/** A coordinator of Citus has lost the connection to a worker. Most of the time it says so by a code, but not in a commit. */
+function isNodeAway(state: string, message: unknown): boolean {
+  return (
+    state === SQLSTATE.internalError && /^(?:failure on connection|connection to the remote node)/.test(String(message))
+  )
 }
 
 function classifyState(state: string, severity: unknown): Failure {

@@ -2,15 +2,17 @@
  * `npm run cluster [-- --source PATH --pg-config PATH] [FILES]`: the tests that use the database, against three nodes of
  * Citus on this machine: a coordinator and two workers. `--source` (or CITUS_SOURCE) names the source of Citus, which is
  * built once; without it, PostgreSQL must have Citus. `--pg-config` (or CITUS_PG_CONFIG) names another PostgreSQL. `--hold`
- * runs no tests: it makes a database, says its address, and waits for Ctrl-C.
+ * runs no tests: it makes a database, says its address, and waits for Ctrl-C. `--outage` tries what happens when a worker is
+ * killed and comes back (outage.ts).
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
-import type { SocketTarget } from '../../lib/database/connection.ts'
+import { type SocketTarget, withDatabase } from '../../lib/database/connection.ts'
 import { flag, readArguments, text, UsageError } from '../bench/options.ts'
 import { citusPrograms } from './citus.ts'
 import { startNodes } from './nodes.ts'
+import { tryOutage } from './outage.ts'
 import { makeDistributedDatabase, NODES_VARIABLE } from './template.ts'
 
 const SUITES = ['lib', 'plugins', 'whole']
@@ -21,7 +23,7 @@ process.exitCode = await main(process.argv.slice(2))
 
 async function main(parameters: readonly string[]): Promise<number> {
   try {
-    const flags = { source: text, 'pg-config': text, hold: flag }
+    const flags = { source: text, 'pg-config': text, hold: flag, outage: flag }
     const { values, positionals } = readArguments(parameters, flags)
     const { env } = process
     const binaries = await citusPrograms({
@@ -31,6 +33,11 @@ async function main(parameters: readonly string[]): Promise<number> {
     const nodes = await startNodes(binaries)
     const targets = { coordinator: nodes.coordinator.target, workers: nodes.workers.map(({ target }) => target) }
     try {
+      if (values.outage) {
+        await makeDistributedDatabase(targets, HELD)
+        await tryOutage(nodes, withDatabase(targets.coordinator, HELD) as SocketTarget)
+        return 0
+      }
       if (!values.hold) return await runTests(JSON.stringify(targets), positionals)
       await makeDistributedDatabase(targets, HELD)
       return await hold(targets.coordinator)

@@ -46,7 +46,7 @@ export async function insertProject(sql: Sql, project: NewProject): Promise<numb
 
 /** The project with its totals; undefined if there is none. */
 export async function readProject(sql: Sql, id: number): Promise<ProjectRow | undefined> {
-  const [row] = await sql<ProjectRow[]>`${projectRows(sql, id)} where p.id = ${id}`
+  const [row] = await sql.unsafe<ProjectRow[]>(ONE_PROJECT, [id], { prepare: true })
   return row
 }
 
@@ -133,29 +133,28 @@ export async function findProject(sql: Sql, slug: string): Promise<number | unde
 
 /** All projects with their totals, in the order in which they were made. */
 export async function listProjects(sql: Sql): Promise<ProjectRow[]> {
-  return sql<ProjectRow[]>`${projectRows(sql)} order by p.id`
+  return sql.unsafe<ProjectRow[]>(ALL_PROJECTS, [], { prepare: true })
 }
 
 /**
- * What a project holds is added up before it is joined with the project: on a cluster the two are in different places. A
- * sum of bigints is numeric, which the driver returns as text, and so it is cast.
+ * SQL of projects with what they hold, of all or of one. It is added up before it is joined with the project: on a cluster
+ * the two are in different places. A sum of bigints is numeric, which the driver returns as text, and so it is cast.
  */
-function projectRows(sql: Sql, only?: number) {
-  const own = only === undefined ? sql`` : sql`where project_id = ${only}`
-  const same = only === undefined ? sql`counted.project_id` : sql`${only}`
-  return sql`
-    with held as materialized (
-      select counted.*, newest.ingested_at
-      from (
-        select project_id, sum(traces)::bigint as traces, sum(spans)::bigint as spans, sum(bytes)::bigint as bytes
-        from project_totals ${own} group by project_id
-      ) counted
-      cross join lateral (
-        select max(ingested_at) as ingested_at from traces where project_id = ${same}
-      ) newest
-    )
-    select p.id, p.account_id as "accountId", p.name, p.slug, p.description, p.storage_limit as "storageLimit",
-      p.created_at as "createdAt", coalesce(h.traces, 0) as "traceCount", coalesce(h.spans, 0) as "spanCount",
-      coalesce(h.bytes, 0) as "estimatedBytes", h.ingested_at as "lastTraceAt"
-    from projects p left join held h on h.project_id = p.id`
-}
+const projectRows = (only?: string) => `
+  with held as materialized (
+    select counted.*, newest.ingested_at
+    from (
+      select project_id, sum(traces)::bigint as traces, sum(spans)::bigint as spans, sum(bytes)::bigint as bytes
+      from project_totals ${only === undefined ? '' : `where project_id = ${only}`} group by project_id
+    ) counted
+    cross join lateral (
+      select max(ingested_at) as ingested_at from traces where project_id = ${only ?? 'counted.project_id'}
+    ) newest
+  )
+  select p.id, p.account_id as "accountId", p.name, p.slug, p.description, p.storage_limit as "storageLimit",
+    p.created_at as "createdAt", coalesce(h.traces, 0) as "traceCount", coalesce(h.spans, 0) as "spanCount",
+    coalesce(h.bytes, 0) as "estimatedBytes", h.ingested_at as "lastTraceAt"
+  from projects p left join held h on h.project_id = p.id
+  ${only === undefined ? 'order by p.id' : `where p.id = ${only}`}`
+const ALL_PROJECTS = projectRows()
+const ONE_PROJECT = projectRows('$1::int')

@@ -6,7 +6,7 @@ import { patchMetadata } from '../../../lib/store/metadata.ts'
 import { readProject } from '../../../lib/store/projects/projects.ts'
 import { addScore } from '../../../lib/store/scores.ts'
 import { freshVersion } from '../../../lib/store/write/trace-numbers.ts'
-import { testDatabase } from '../../fixtures/database/database.ts'
+import { isOnCluster, testDatabase } from '../../fixtures/database/database.ts'
 import {
   countStrays,
   freshId,
@@ -118,9 +118,11 @@ t.test('deleting a trace', async t => {
   })
 })
 
-/** Resolves when a session of this database waits for a lock. */
+/** Resolves when a session of this database waits for a lock; on a cluster it waits on a worker. */
 async function untilSomeoneWaits(sqlAccess: SqlAccess): Promise<void> {
-  const waiting = (sql: Sql) => sql`
-    select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+  const waiting = (sql: Sql) =>
+    isOnCluster()
+      ? sql`select from citus_lock_waits`
+      : sql`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
   await until(async () => (await sqlAccess.read(waiting)).length > 0)
 }
