@@ -150,6 +150,20 @@ t.test('migrate --distributed says what stands in its way, and changes nothing',
   t.match(await runHere(['migrate', '--distributed', '--apply'], env), { code: 1, out: '', err: /no Citus/ })
 })
 
+t.test('project isolate gives a project a shard of its own, where there are shards', async t => {
+  const env = configurationFor(await testDatabase(t))
+  await jsonHere(['account', 'create', 'owner'], env)
+  await jsonHere(['project', 'create', 'Large'], env)
+  t.match(await runHere(['project', 'isolate', 'nowhere'], env), { code: 1, err: /no project "nowhere"/ })
+  if (!isOnCluster()) {
+    t.match(await runHere(['project', 'isolate', 'large', '--apply'], env), { code: 1, err: /not distributed/ })
+    return
+  }
+  t.match(await jsonHere(['project', 'isolate', 'large'], env), { isAlone: false, applied: false })
+  t.match(await jsonHere(['project', 'isolate', 'large', '--apply'], env), { isAlone: true, applied: true })
+  t.match(await jsonHere(['project', 'isolate', 'large', '--apply'], env), { isAlone: true, applied: false })
+})
+
 t.test('a secret that is not that of the keys is refused, and may be replaced', async t => {
   const env = configurationFor(await testDatabase(t))
   const other = { ...env, KEY_DIGEST_SECRET: 'a secret of somebody else' }

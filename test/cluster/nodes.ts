@@ -15,6 +15,9 @@ const SETTINGS = {
   shared_buffers: '64MB'
 }
 
+/** A node goes by the folder of its socket, also where it asks itself. */
+const named = (socketDir: string) => ({ 'citus.local_hostname': socketDir })
+
 export interface Nodes {
   readonly coordinator: TestCluster
   readonly workers: readonly TestCluster[]
@@ -31,7 +34,9 @@ export async function startNodes(
     for (const node of nodes) await node.stop()
   }
   try {
-    for (let n = 0; n <= workers; n++) nodes.push(await startTrustingCluster(binaries, { ...SETTINGS, ...settings }))
+    for (let n = 0; n <= workers; n++) {
+      nodes.push(await startTrustingCluster(binaries, { ...SETTINGS, ...settings }, named))
+    }
     const [coordinator, ...others] = nodes as [TestCluster, ...TestCluster[]]
     return { coordinator, workers: others, stop }
   } catch (error) {
