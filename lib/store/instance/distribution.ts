@@ -1,5 +1,6 @@
 /** What Citus says of a database and its nodes, and the statements that spread a table over them. */
 import type { Sql } from 'postgres'
+import { inTransaction } from '../transactions.ts'
 
 /** Whether the tables of traces are distributed. */
 export async function isDistributed(sql: Sql): Promise<boolean> {
@@ -96,15 +97,17 @@ export async function distributeTable(
     shards
   }: { readonly column: string; readonly beside: string | undefined; readonly shards: number | undefined }
 ): Promise<void> {
-  await sql.unsafe('begin')
-  try {
+  await inTransaction(sql, async () => {
+    await nameRows(sql, table)
     if (beside === undefined) {
       await sql`select create_distributed_table(${table}, ${column}, colocate_with => 'none', shard_count => ${shards ?? null}::int)`
     } else await sql`select create_distributed_table(${table}, ${column}, colocate_with => ${beside})`
     await sql`select truncate_local_data_after_distributing_table(${table})`
-    await sql.unsafe('commit')
-  } catch (error) {
-    await sql.unsafe('rollback').catch(() => {})
-    throw error
-  }
+  })
+}
+
+/** A shard moves while it is written to only if its rows can be told apart: by a primary key, or else by all that is in them. */
+async function nameRows(sql: Sql, table: string): Promise<void> {
+  const [key] = await sql`select from pg_index where indrelid = ${table}::regclass and indisprimary`
+  if (key === undefined) await sql`alter table ${sql(table)} replica identity full`
 }
