@@ -12,6 +12,8 @@ const SETTINGS = {
   max_connections: '300',
   // Each database has a process of Citus that looks after it.
   max_worker_processes: '100',
+  // How soon a transaction is settled whose coordinator was killed between the two phases; its rows are locked until then.
+  'citus.recover_2pc_interval': '1s',
   shared_buffers: '64MB'
 }
 
