@@ -10,6 +10,7 @@ import { fileURLToPath } from 'node:url'
 import { connectTo, type Target, withDatabase } from '../lib/database/connection.ts'
 import { migrate } from '../lib/database/migrate.ts'
 import { createLog } from '../lib/log.ts'
+import { makeDistributedTemplate, readNodes } from './cluster/template.ts'
 import { startTestCluster } from './fixtures/database/cluster.ts'
 import { databaseAt, runOn, TEST_SERVER_VARIABLE, type TestServer } from './fixtures/database/database.ts'
 import { temporaryFolder } from './fixtures/folder.ts'
@@ -36,18 +37,21 @@ process.exitCode = await main(process.argv.slice(2))
 
 async function main(parameters: readonly string[]): Promise<number> {
   buildTap()
-  const given = process.env.TEST_DATABASE_URL
+  const nodes = readNodes()
+  const given = nodes?.coordinator ?? process.env.TEST_DATABASE_URL
   const cluster = given === undefined ? await startTestCluster() : undefined
   const target = cluster?.target ?? given!
   const template = `spoor_test_template_${process.pid}`
   try {
     console.log(`PostgreSQL ${await readVersion(target)}`)
-    await makeTemplate(target, template)
-    return await runTap({ target, template }, parameters)
+    if (nodes === undefined) await makeTemplate(target, template)
+    else await makeDistributedTemplate(nodes, template)
+    return await runTap({ target, template, ...(nodes && { workers: nodes.workers }) }, parameters)
   } finally {
     // A server of one's own goes with all that is on it.
-    if (cluster === undefined) await runOn(target, `drop database if exists ${template}`)
-    else await cluster.stop()
+    if (cluster === undefined) {
+      for (const node of [target, ...(nodes?.workers ?? [])]) await runOn(node, `drop database if exists ${template}`)
+    } else await cluster.stop()
     stopServers()
     rmSync(folder, { recursive: true, force: true })
   }

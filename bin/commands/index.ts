@@ -35,6 +35,7 @@ export const commands: Commands = {
   'project update': project.update,
   'project delete': project.remove,
   'project recount': project.recount,
+  'project isolate': project.isolate,
   'key create': key.create,
   'key list': key.list,
   'key rotate': key.rotate,

@@ -1,19 +1,106 @@
+import { AdminError } from '../../lib/admin/admin-error.ts'
+import type { DistributionPlan, FoundNode, Step } from '../../lib/admin/distribution/plan.ts'
 import { readConfig } from '../../lib/config.ts'
-import { command } from '../command.ts'
-import { openFor } from '../database.ts'
+import { command, UsageError } from '../command.ts'
+import { openFor, withAnyDatabase } from '../database.ts'
+import { interruptible } from '../terminal/interrupt.ts'
+import type { Progress } from '../terminal/progress.ts'
+import { counted, size } from '../terminal/words.ts'
 
 export default command({
-  summary: 'Bring the schema of the database up to this version',
+  summary: 'Bring the schema of the database up to this version, or spread it over the nodes of a cluster',
   usage: {
     parameters: [],
-    flags: {},
-    details: '`spoor serve` does this by itself, unless AUTO_MIGRATE=false. An embedded database is made if need be.',
-    examples: ['migrate', 'migrate --json']
+    flags: {
+      distributed: { type: 'boolean', about: 'spread the tables of traces over the nodes of a Citus cluster' },
+      shards: { type: 'string', value: 'N', about: 'with --distributed: in how many shards (default: 32)' },
+      apply: { type: 'boolean', about: 'with --distributed: do it; without, say what would be done' }
+    },
+    details: [
+      '`spoor serve` brings the schema up to date by itself, unless AUTO_MIGRATE=false. An embedded database is made if need be.',
+      '',
+      '--distributed takes a database of PostgreSQL with Citus, a new one or one that is full. Stop every server before:',
+      'traces move to the nodes table by table. What an interruption leaves undone, the same command does.'
+    ].join('\n'),
+    examples: ['migrate', 'migrate --json', 'migrate --distributed', 'migrate --distributed --shards 64 --apply']
   },
-  async run({ env, print }) {
+  async run({ flags: { distributed, shards, apply }, env, print, progress }) {
+    if (!distributed && (apply || shards !== undefined)) {
+      throw new UsageError(`--${apply ? 'apply' : 'shards'} goes with --distributed only`)
+    }
+    if (distributed) {
+      const plan = await distribute(env, await readShards(shards), apply, progress)
+      const { steps, done, nodes, obstacles } = plan
+      print({ steps, done, nodes, obstacles, applied: apply }, describePlan(plan, apply))
+      if (obstacles.length > 0) throw new AdminError('this cannot be done yet: see above')
+      return
+    }
     const { migrate } = await import('../../lib/database/migrate.ts')
     const applied = await openFor(readConfig(env), migrate)
     const text = applied.length === 0 ? 'the schema is up to date' : `applied migration ${applied.join(', ')}`
     print({ applied }, text)
   }
 })
+
+async function readShards(text: string | undefined): Promise<number | undefined> {
+  if (text === undefined) return undefined
+  const { MOST_SHARDS } = await import('../../lib/admin/distribution/plan.ts')
+  const shards = Number(text)
+  if (/^\d+$/.test(text) && shards >= 1 && shards <= MOST_SHARDS) return shards
+  throw new UsageError(`--shards takes a whole number from 1 to ${MOST_SHARDS}, not ${JSON.stringify(text)}`)
+}
+
+async function distribute(
+  env: NodeJS.ProcessEnv,
+  shards: number | undefined,
+  apply: boolean,
+  progress: Progress
+): Promise<DistributionPlan> {
+  const [{ applyDistribution, readDistributionPlan }, { acquireLock, migrate }] = await Promise.all([
+    import('../../lib/admin/distribution/distribute.ts'),
+    import('../../lib/database/migrate.ts')
+  ])
+  if (readConfig(env).databaseUrl === undefined) {
+    throw new AdminError('the embedded database is on one machine for good: set DATABASE_URL to a coordinator of Citus')
+  }
+  return withAnyDatabase(env, async ({ database, sql, log }) => {
+    const plan = await readDistributionPlan(sql, shards)
+    if (!apply || plan.obstacles.length > 0) {
+      if (apply) await applyDistribution(sql, plan)
+      return plan
+    }
+    await migrate(database, log)
+    await acquireLock(sql, log)
+    const onStep = (step: Step, place: number) =>
+      progress.say(`${place} of ${plan.steps.length}: ${step.table} (${describeRows(step)})`)
+    await interruptible(signal => applyDistribution(sql, plan, { onStep, signal }))
+    return plan
+  })
+}
+
+const describeRows = ({ rows, bytes }: Step): string =>
+  rows === undefined ? size(bytes) : `about ${counted(Math.round(rows), 'row')}, ${size(bytes)}`
+
+const describeNode = ({ name, port }: FoundNode): string => `${name}:${port}`
+
+function describePlan({ obstacles, steps, done, nodes }: DistributionPlan, apply: boolean): string {
+  const where = nodes.filter(({ holdsShards }) => holdsShards).map(describeNode)
+  if (apply) {
+    return steps.length === 0
+      ? 'everything is distributed already'
+      : `distributed ${counted(steps.length, 'table')} over ${where.join(', ')}: servers may start`
+  }
+  const work = steps.map(step => `  ${step.table} (${describeRows(step)}), ${describeShards(step)}`)
+  return [
+    ...obstacles,
+    steps.length === 0
+      ? 'Everything is distributed already.'
+      : `To be distributed over ${where.join(', ') || 'nodes'}:`,
+    ...work,
+    ...(done.length > 0 && steps.length > 0 ? [`Distributed already: ${done.join(', ')}.`] : []),
+    ...(steps.length > 0 ? ['Nothing has changed: give --apply to do it, while no server runs.'] : [])
+  ].join('\n')
+}
+
+const describeShards = ({ shards, beside }: Step): string =>
+  shards === undefined ? `beside ${beside}` : counted(shards, 'shard')

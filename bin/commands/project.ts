@@ -69,6 +69,29 @@ export const recount = command({
   }
 })
 
+export const isolate = command({
+  summary: 'Give a very large project a shard of its own, on a cluster',
+  usage: {
+    parameters: ['SLUG'],
+    flags: { apply: { type: 'boolean', about: 'do it; without, say where the project is' } },
+    details: [
+      'For a database that `spoor migrate --distributed` has spread. The shard stays on its node; citus_move_shard_placement moves',
+      'it to another one. Writes to the projects that share the shard wait while it is split.'
+    ].join('\n'),
+    examples: ['project isolate default', 'project isolate default --apply']
+  },
+  async run({ parameters: { SLUG: slug }, flags: { apply }, env, print }) {
+    const isolation = await withDatabase(env, async ({ sql }) => {
+      // Loaded only now, because --help does not need it.
+      const { isolate } = await import('../../lib/admin/distribution/isolation.ts')
+      return isolate(sql, slug, apply)
+    })
+    const { shard, isAlone, applied } = isolation
+    const shares = isAlone ? 'alone' : 'with others: give --apply for one of its own'
+    print(isolation, `project ${slug} ${applied ? 'has got' : 'is in'} shard ${shard}, ${shares}`)
+  }
+})
+
 export const update = command({
   summary: 'Change the name, the slug, the account or the storage limit of a project',
   usage: {

@@ -31,13 +31,16 @@ export default command({
 })
 
 function describe(status: Status): string {
-  const { version, server, database, schema, projects, totals, people, problems } = status
+  const { version, server, database, nodes, schema, projects, totals, people, problems } = status
   const facts: [string, string][] = [
     ['spoor', version],
     ['server', describeServer(server)],
     ['database', describeDatabase(database)],
     ...(database.disk === null ? [] : [['disk', `${size(database.disk.freeBytes)} free`] as [string, string]])
   ]
+  for (const { name, port, shards, bytes } of nodes) {
+    facts.push(['node', `${name}:${port}, ${counted(shards, 'shard')}, ${size(bytes)}`])
+  }
   if (schema !== null) {
     facts.push(
       ['schema', `${schema.state}, version ${schema.version} of ${schema.latest}`],

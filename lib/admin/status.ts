@@ -12,9 +12,11 @@ import { findLikelyServer, findServer, type RunningServer } from '../health/runn
 import { countSessions } from '../store/people/sessions.ts'
 import { readConnectionRoom } from '../store/server/connection-room.ts'
 import { measureDatabase } from '../store/server/database-size.ts'
+import { type NodePlacement, readPlacement } from '../store/server/placement.ts'
 import type { Totals } from '../store/write/totals.ts'
 import { VERSION } from '../version.ts'
 import { listAccounts } from './accounts.ts'
+import { nodeProblems } from './distribution/nodes.ts'
 import { listProjects, type Project } from './projects.ts'
 import { recountProject } from './recount.ts'
 
@@ -32,6 +34,8 @@ export interface Status {
     /** The disk of an embedded database; null for another. */
     readonly disk: Disk | null
   }
+  /** Of a cluster: what each node holds; empty for one PostgreSQL. */
+  readonly nodes: readonly NodePlacement[]
   /** Null if the database cannot be asked. */
   readonly schema: SchemaState | null
   /** Empty if the schema is not current. */
@@ -45,7 +49,7 @@ export interface Status {
 }
 
 /** What the database says. */
-type Inside = Pick<Status, 'server' | 'schema' | 'projects' | 'people' | 'problems'> & {
+type Inside = Pick<Status, 'server' | 'nodes' | 'schema' | 'projects' | 'people' | 'problems'> & {
   readonly serverVersion: string | null
   readonly isStandby: boolean | null
   readonly bytes: number | null
@@ -53,13 +57,14 @@ type Inside = Pick<Status, 'server' | 'schema' | 'projects' | 'people' | 'proble
 
 export async function readStatus(config: Config, database: Database, sql: Sql): Promise<Status> {
   const inside = await lookInside(config, database, sql).catch(error => lookFromOutside(config, database, error))
-  const { server, schema, projects, people, serverVersion, isStandby, bytes } = inside
+  const { server, nodes, schema, projects, people, serverVersion, isStandby, bytes } = inside
   const disk = database.embedded ? ((await readDisk(config.dataDir)) ?? null) : null
   const { location, embedded } = database
   return {
     version: VERSION,
     server,
     database: { location, embedded, serverVersion, isStandby, bytes, disk },
+    nodes,
     schema,
     projects,
     totals: sumOf(projects),
@@ -73,9 +78,11 @@ async function lookInside(config: Config, database: Database, sql: Sql): Promise
   const { serverVersion, isStandby, careless } = await readSettings(sql)
   const isCurrent = schema.state === 'current'
   const projects = isCurrent ? await listProjects(sql, config.storageLimitBytes) : []
+  const nodes = (isCurrent && (await readPlacement(sql))) || []
   const hasTrials = isCurrent && (await listAccounts(sql)).some(account => account.kind === 'trial')
   return {
     server: (await findServer(config, sql)) ?? null,
+    nodes,
     schema,
     projects,
     people: isCurrent ? await countSessions(sql) : { users: 0, sessions: 0 },
@@ -84,6 +91,7 @@ async function lookInside(config: Config, database: Database, sql: Sql): Promise
     bytes: (await measureDatabase(sql)) ?? null,
     problems: [
       ...schemaProblems(schema),
+      ...nodeProblems(nodes),
       ...(isCurrent ? projectProblems(projects) : []),
       ...(isStandby ? [] : await totalsProblems(sql, projects)),
       ...(await secretProblems(sql, database.digestSecret, isCurrent)),
@@ -102,6 +110,7 @@ async function lookFromOutside(config: Config, database: Database, error: unknow
   if (!['lost', 'refused'].includes(classifyFailure(error))) throw error
   return {
     server: (await findLikelyServer(config)) ?? null,
+    nodes: [],
     schema: null,
     projects: [],
     people: { users: 0, sessions: 0 },

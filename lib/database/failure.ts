@@ -35,6 +35,7 @@ export const SQLSTATE = {
   idleSessionTimeout: '57P05',
   divisionByZero: '22012',
   uniqueViolation: '23505',
+  internalError: 'XX000',
   undefinedTable: '42P01'
 } as const
 
@@ -74,6 +75,7 @@ const LOST =
   /^(CONNECTION_|ECONN|EPIPE$|ETIMEDOUT$|EHOSTUNREACH$|ENETUNREACH$|ENETDOWN$|ERR_STREAM_|ERR_SOCKET_|ERR_SSL_|ERR_TLS_)/
 
 interface DatabaseError {
+  readonly message?: unknown
   readonly name?: unknown
   readonly code?: unknown
   readonly severity?: unknown
@@ -82,9 +84,9 @@ interface DatabaseError {
 
 /** Tells which of the four kinds an error of the driver or of the Pool is. */
 export function classifyFailure(error: unknown): Failure {
-  const { name, code, severity, syscall } = describe(error)
+  const { name, code, severity, syscall, message } = describe(error)
   if (typeof code !== 'string') return 'bug'
-  if (name === 'PostgresError') return classifyState(code, severity)
+  if (name === 'PostgresError') return isNodeAway(code, message) ? 'lost' : classifyState(code, severity)
   if (NEVER_SENT.includes(code) || CONNECTING.includes(String(syscall)) || code === 'ECONNREFUSED') return 'refused'
   return LOST.test(code) ? 'lost' : 'bug'
 }
@@ -94,8 +96,15 @@ export function isReadOnlyRefusal(error: unknown): boolean {
   return describe(error).code === SQLSTATE.readOnlyTransaction
 }
 
-/** COPY raises it if a new trace exists already (lib/store/write/copy-batch.ts). */
-export const isUniqueViolation = (error: unknown): boolean => describe(error).code === SQLSTATE.uniqueViolation
+/**
+ * COPY raises it if a new trace exists already (lib/store/write/copy-batch.ts). Citus passes a worker's words on, and the
+ * constraint with the number of the shard, but not the code.
+ */
+export function isUniqueViolation(error: unknown): boolean {
+  const { code, message } = describe(error)
+  return code === SQLSTATE.uniqueViolation || (code === SQLSTATE.internalError && UNIQUE_OF_SHARD.test(String(message)))
+}
+const UNIQUE_OF_SHARD = /"(?:\w+_pkey|traces_id)_\d+"/
 
 /**
  * A change raises it if the trace has changed since it was decided (lib/store/write/changes.ts), and so does a charge
@@ -117,6 +126,13 @@ export function endsConnection(error: unknown): boolean {
 /** Whether no connection could be had. Work that waits behind this would fare no better. */
 export function isUnreachable(error: unknown): boolean {
   return classifyFailure(error) === 'refused' && endsConnection(error)
+}
+
+/** A coordinator of Citus has lost the connection to a worker. Most of the time it says so by a code, but not in a commit. */
+function isNodeAway(state: string, message: unknown): boolean {
+  return (
+    state === SQLSTATE.internalError && /^(?:failure on connection|connection to the remote node)/.test(String(message))
+  )
 }
 
 function classifyState(state: string, severity: unknown): Failure {

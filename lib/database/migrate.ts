@@ -136,8 +136,11 @@ async function checkServerVersion(sql: Sql): Promise<void> {
   }
 }
 
-/** Takes the lock by asking again and again: waiting in pg_advisory_lock deadlocks with `create index concurrently`. */
-async function acquireLock(sql: Sql, log: Logger): Promise<void> {
+/**
+ * Takes the lock, which ends with the connection: a server that starts meanwhile waits for it. Asks again and again, since
+ * waiting in pg_advisory_lock deadlocks with `create index concurrently`.
+ */
+export async function acquireLock(sql: Sql, log: Logger): Promise<void> {
   for (let polls = 0; ; polls++) {
     const [row] = await sql`select pg_try_advisory_lock(${MIGRATION_LOCK}) as held`
     if (row?.held) return

@@ -8,6 +8,7 @@ import type { Database } from '../database/database.ts'
 import { Pool } from '../database/pool.ts'
 import type { Logger } from '../log.ts'
 import type { KnownFloors } from '../store/rankings/known-floors.ts'
+import { BatchGroups } from './batch-groups.ts'
 import type { Pending } from './pending.ts'
 import { Queue } from './queue.ts'
 import { RunningTraces } from './running-traces.ts'
@@ -52,6 +53,7 @@ export class Lanes {
   /** Reads the states of traces; as many connections as there are lanes. */
   readonly pool: Pool
   readonly #queue = new Queue<Pending>()
+  readonly #groups: BatchGroups
   readonly #writers: readonly Writer[]
   readonly #idle: Writer[]
   readonly #onBatch: LaneOptions['onBatch']
@@ -66,6 +68,7 @@ export class Lanes {
     const connect = (onClose: () => void) => database.connect({ ...connection, onClose })
     const { limit } = database
     this.pool = new Pool(connect, { size: count, statementTimeoutMs: STATEMENT_TIMEOUT_MS, limit })
+    this.#groups = new BatchGroups(work => this.pool.run(work))
     const openCopy = () => CopyConnection.open(database.connect, connection)
     const running = new RunningTraces()
     const first = Math.floor(Math.random() * SLOTS)
@@ -140,11 +143,12 @@ export class Lanes {
 
   async #run(writer: Writer): Promise<void> {
     while (this.#queue.runnable > 0) {
-      const batch = this.#queue.take(BATCH)
+      const batch = this.#queue.take(BATCH, this.#groups.groupOf)
       const start = performance.now()
       this.#began.set(writer, start)
       const unreachable = await writer.process(batch)
       this.#onBatch(batch, performance.now() - start, unreachable === undefined)
+      if (unreachable === undefined) this.#groups.learn()
       if (unreachable !== undefined) await this.#failQueued(writer, unreachable)
     }
     this.#began.delete(writer)

@@ -43,9 +43,14 @@ export class Queue<T extends Queued> {
 
   /**
    * Takes the next batch out of the queue; it is empty if nothing is runnable. Its operations keep their traces locked
-   * until they are released. An operation larger than the bounds is a batch by itself.
+   * until they are released. An operation larger than the bounds is a batch by itself. With `groupOf`, those behind the
+   * first one are of its group.
    */
-  take(bounds: BatchBounds): T[] {
+  take(bounds: BatchBounds, groupOf?: (operation: T) => number): T[] {
+    return groupOf === undefined ? this.#takeFirst(bounds) : this.#takeGroup(bounds, groupOf)
+  }
+
+  #takeFirst(bounds: BatchBounds): T[] {
     let count = 0
     let bytes = 0
     for (const operation of this.#runnable) {
@@ -56,6 +61,29 @@ export class Queue<T extends Queued> {
       if (operation.alone) break
     }
     return this.#runnable.splice(0, count)
+  }
+
+  #takeGroup(bounds: BatchBounds, groupOf: (operation: T) => number): T[] {
+    const [first, ...others] = this.#runnable
+    if (first === undefined) return []
+    const batch = [first]
+    const left: T[] = []
+    const group = groupOf(first)
+    let bytes = first.bytes
+    let isFull = first.alone
+    for (const operation of others) {
+      const fits = !isFull && !operation.alone && groupOf(operation) === group
+      if (fits && batch.length < bounds.operations && bytes + operation.bytes <= bounds.bytes) {
+        batch.push(operation)
+        bytes += operation.bytes
+      } else {
+        left.push(operation)
+        // Behind one that found no room none of the group goes first.
+        isFull ||= fits
+      }
+    }
+    this.#runnable.splice(0, Number.POSITIVE_INFINITY, ...left)
+    return batch
   }
 
   /** Puts an operation that still has its trace locked back into the queue, in front of all others. */

@@ -5,7 +5,11 @@
  * - Numbers, times, JSON and hexadecimal digits never hold a control character. They are joined by U+0001, null is
  *   U+0002, and nothing is escaped on either side, which costs less CPU than an array literal (test/bench/RESULTS.md,
  *   "How parameters travel").
- * - Other texts can hold any character that a client sends. They are elements of an array literal.
+ * - Other texts can hold any character that a client sends. They are elements of an array literal. So are lists of texts,
+ *   each joined by a character that is in none of its texts, which stands in front.
+ *
+ * A column is cast as a whole, before its rows are taken apart: Citus refuses an update that casts a column to a type such as
+ * timestamptz, since what comes of it depends on settings of the session.
  */
 import type { Column, Value } from './columns.ts'
 import { digitsOf } from './list-numbers.ts'
@@ -17,7 +21,13 @@ const isQuoted = ({ type }: Column): boolean => type === 'text' || type === 'tex
 
 const escaped = (text: string): string => (/["\\]/.test(text) ? text.replace(/["\\]/g, '\\$&') : text)
 const element = (text: string | null): string => (text === null ? 'null' : `"${escaped(text)}"`)
-const arrayLiteral = (texts: readonly string[]): string => `{${texts.map(element).join(',')}}`
+
+/** A list as one text, which `typed` takes apart. */
+function joined(texts: readonly string[]): string {
+  let separator = SEPARATOR
+  while (texts.some(text => text.includes(separator))) separator = String.fromCharCode(separator.charCodeAt(0) + 1)
+  return separator + texts.join(separator)
+}
 
 function textOf(value: Exclude<Value, readonly string[] | null>): string {
   if (value instanceof Uint8Array) return Buffer.from(value).toString('hex')
@@ -25,7 +35,7 @@ function textOf(value: Exclude<Value, readonly string[] | null>): string {
 }
 
 function cell(column: Column, value: Value): string {
-  if (column.type === 'text[]') return element(value === null ? null : arrayLiteral(value as readonly string[]))
+  if (column.type === 'text[]') return element(value === null ? null : joined(value as readonly string[]))
   if (column.type === 'text') return element(value as string | null)
   if (value === null) return NULL_MARK
   const text = textOf(value as Exclude<Value, readonly string[] | null>)
@@ -41,11 +51,13 @@ export function parameter(column: Column, values: readonly Value[]): string {
 /** SQL for a `from` clause that gives the rows of `columns`. Their parameters are numbered from `first`. */
 export function rowSource(columns: readonly Column[], first: number, alias: string): string {
   const arrays = columns.map((column, i) =>
-    isQuoted(column) ? `$${first + i}::text[]` : `string_to_array($${first + i}::text, E'\\x01', E'\\x02')`
+    isQuoted(column)
+      ? `$${first + i}::text[]`
+      : `string_to_array($${first + i}::text, E'\\x01', E'\\x02')::${column.type}[]`
   )
   return `unnest(${arrays.join(', ')}) as ${alias} (${columns.map(({ name }) => name).join(', ')})`
 }
 
-/** SQL for a column of such a source, cast to its own type. */
+/** SQL for a column of such a source, in its own type. */
 export const typed = ({ name, type }: Column, alias: string): string =>
-  type === 'text' ? `${alias}.${name}` : `${alias}.${name}::${type}`
+  type === 'text[]' ? `string_to_array(substr(${alias}.${name}, 2), left(${alias}.${name}, 1))` : `${alias}.${name}`

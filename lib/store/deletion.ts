@@ -3,8 +3,9 @@ import type { Sql } from 'postgres'
 import type { Attempts } from '../database/sql-access.ts'
 import { hashInSql } from '../rows/list-numbers.ts'
 import { CHANGED, compareAndSet } from './compare-and-set.ts'
-import { type Act, auditStep } from './people/audit.ts'
-import { addTotals } from './write/totals.ts'
+import { type Act, writeAct } from './people/audit.ts'
+import { inTransaction } from './transactions.ts'
+import { addTotals, hasTotals, makeTotals } from './write/totals.ts'
 
 /**
  * Deletes a trace, its spans, its scores and its tags, and corrects the project's totals. False if there is no such
@@ -26,38 +27,52 @@ export async function deleteTrace(
     // it.
     const [present] = await sql`select from traces where project_id = ${projectId} and id = ${traceId}`
     if (present === undefined) return attempts.sent
-    return (await send(() => removeTrace(sql, projectId, traceId, act))) || CHANGED
+    return (await send(() => removeAudited(sql, act, () => removeTrace(sql, projectId, traceId)))) || CHANGED
   })
 }
 
-/** Deletes the trace. False if it is gone, or has changed since the statement began. */
-async function removeTrace(sql: Sql, projectId: number, traceId: string, act: Act | undefined): Promise<boolean> {
-  const [row] = await sql<{ readonly deleted: boolean }[]>`
-    with found as materialized (
-      select seq, version from traces where project_id = ${projectId} and id = ${traceId}
-    ), gone as (
-      delete from traces t using found
-      where t.project_id = ${projectId} and t.seq = found.seq and t.version = found.version
-      returning t.seq, t.id, t.family, t.started_at, t.tags, -1 as traces, -t.span_count as spans, -t.estimated_bytes as bytes
-    ), ${removingParts(sql, projectId)}, totals as (${addTotals(sql, projectId, sql`gone`)})
-    ${auditStep(sql, act)}
-    select exists (select from gone) as deleted`
-  return row?.deleted === true
+/** Deletes something by one statement, and writes the act down with it if there is one. */
+export function removeAudited(sql: Sql, act: Act | undefined, remove: () => Promise<boolean>): Promise<boolean> {
+  if (act === undefined) return remove()
+  return inTransaction(sql, async () => {
+    const isGone = await remove()
+    if (isGone) await writeAct(sql, act)
+    return isGone
+  })
 }
 
 /**
- * Steps of a statement that delete what is under the traces of the step `gone`, which has seq, id, family, started_at and
- * tags. `returning` is what the step `spans_gone` gives.
+ * SQL of the steps of a statement that delete what is under the traces of the step `gone`, which has seq, id, family, started_at
+ * and tags. `returning` is what the step `spans_gone` gives.
  */
-export const removingParts = (sql: Sql, projectId: number, returning = sql``) => sql`
+export const removingParts = (project: string, returning = '') => `
   tags_gone as (
     delete from trace_tags g using gone, unnest(gone.tags) as own (tag)
-    where g.project_id = ${projectId} and g.tag_family = ${sql.unsafe(hashInSql('own.tag', 'gone.family'))}
+    where g.project_id = ${project} and g.tag_family = ${hashInSql('own.tag', 'gone.family')}
       and g.started_at = gone.started_at and g.id = gone.id
   ), spans_gone as (
-    delete from spans s using gone where s.project_id = ${projectId} and s.trace_seq = gone.seq ${returning}
+    delete from spans s using gone where s.project_id = ${project} and s.trace_seq = gone.seq ${returning}
   ), scores_gone as (
-    delete from scores s using gone where s.project_id = ${projectId} and s.trace_seq = gone.seq
+    delete from scores s using gone where s.project_id = ${project} and s.trace_seq = gone.seq
   ), messages_gone as (
-    delete from span_messages m using gone where m.project_id = ${projectId} and m.trace_id = gone.id
+    delete from span_messages m using gone where m.project_id = ${project} and m.trace_id = gone.id
   )`
+
+const REMOVE_TRACE = `
+  with found as materialized (
+    select seq, version from traces where project_id = $1::int and id = $2::uuid
+  ), gone as (
+    delete from traces t using found
+    where t.project_id = $1::int and t.seq = found.seq and t.version = found.version and ${hasTotals('$1::int')}
+    returning t.seq, t.id, t.family, t.started_at, t.tags, -1 as traces, -t.span_count as spans, -t.estimated_bytes as bytes
+  ), ${removingParts('$1::int')}, totals as (${addTotals('$1::int', 'gone')})
+  select exists (select from gone) as "isDeleted"`
+
+/** Deletes the trace. False if it is gone, or has changed since the statement began. */
+async function removeTrace(sql: Sql, projectId: number, traceId: string): Promise<boolean> {
+  const [{ isDeleted }] = await sql.unsafe<[{ readonly isDeleted: boolean }]>(REMOVE_TRACE, [projectId, traceId], {
+    prepare: true
+  })
+  if (!isDeleted) await makeTotals(sql, projectId)
+  return isDeleted
+}

@@ -7,6 +7,7 @@ import { MAX_SCORES } from '../schema/input.ts'
 import { CHANGED, compareAndSet } from './compare-and-set.ts'
 import { newScoreId } from './scores.ts'
 import { fitting, started, type TraceConditions } from './trace-conditions.ts'
+import { freshVersion } from './write/trace-numbers.ts'
 
 /** A trace that is to be judged, and where the search goes on behind it. */
 export interface Unjudged {
@@ -17,9 +18,9 @@ export interface Unjudged {
 }
 
 /** Whether the evaluator has a verdict on what the trace holds now. */
-const judged = (sql: Sql, evaluatorId: string) => sql`exists (
+const judged = (sql: Sql, projectId: number, evaluatorId: string) => sql`exists (
   select from scores s
-  where s.project_id = t.project_id and s.trace_seq = t.seq and s.evaluator_id = ${evaluatorId}
+  where s.project_id = ${projectId} and s.trace_seq = t.seq and s.evaluator_id = ${evaluatorId}
     and (s.judged_hash is null or s.judged_hash = t.body_hash)
 )`
 
@@ -37,7 +38,7 @@ export async function findUnjudged(
     select replace(id::text, '-', '') as id, started_at as "startedAt", encode(body_hash, 'hex') as hash
     from traces t
     where project_id = ${projectId} and ${place} and ${started(sql, conditions)} and (${fitting(sql, conditions)}) is true
-      and ended_at is not null and not ${judged(sql, evaluatorId)}
+      and ended_at is not null and not ${judged(sql, projectId, evaluatorId)}
     order by started_at desc, id desc limit ${limit}`
 }
 
@@ -69,10 +70,10 @@ export async function addVerdict(
       () => sql<{ scoreCount: number; isSame: boolean; isJudged: boolean; isAdded: boolean }[]>`
         with found as materialized (
           select t.seq, t.version, t.score_count, t.body_hash = decode(${hash}, 'hex') as same,
-            ${judged(sql, score.evaluatorId)} as judged
+            ${judged(sql, projectId, score.evaluatorId)} as judged
           from traces t where t.project_id = ${projectId} and t.id = ${id}
         ), counted as (
-          update traces t set score_count = t.score_count + 1, version = nextval('trace_numbers')
+          update traces t set score_count = t.score_count + 1, version = ${freshVersion()}
           from found
           where t.project_id = ${projectId} and t.seq = found.seq and t.version = found.version
             and found.same and not found.judged and t.score_count < ${MAX_SCORES}

@@ -46,26 +46,52 @@ export interface Swept {
 
 /** Looks at messages that have waited for so long whether their span has come by now. */
 export async function sweepMessages(sql: Sql, afterMs: number): Promise<Swept> {
-  const rows = await sql<{ projectId: number; isPlaced: boolean; count: number }[]>`
+  const old = await sql<WaitingMessage[]>`
+    select project_id as "projectId", trace_id as "traceId", span_id as "spanId", digest
+    from span_messages where waits and received_at < now() - ${afterMs} * interval '1 ms' limit ${MOST_SWEPT}`
+  const leftOut: { projectId: number; count: number }[] = []
+  for (const projectId of new Set(old.map(each => each.projectId))) {
+    const count = await sweepProject(
+      sql,
+      projectId,
+      old.filter(each => each.projectId === projectId)
+    )
+    if (count > 0) leftOut.push({ projectId, count })
+  }
+  return { looked: old.length, leftOut }
+}
+
+interface WaitingMessage {
+  readonly projectId: number
+  readonly traceId: string
+  readonly spanId: string
+  readonly digest: string
+}
+
+/** Marks those whose span has come, deletes the others, and returns how many these were. */
+async function sweepProject(sql: Sql, projectId: number, messages: readonly WaitingMessage[]): Promise<number> {
+  const [row] = await sql<[{ count: number }]>`
     with old as materialized (
-      select m.project_id, m.trace_id, m.span_id, m.digest, exists (
-        select from traces t join spans s on s.project_id = t.project_id and s.trace_seq = t.seq
-        where t.project_id = m.project_id and t.id = m.trace_id and s.id = m.span_id
+      select trace_id, span_id, digest, exists (
+        select from traces t join spans s on s.project_id = ${projectId} and s.trace_seq = t.seq
+        where t.project_id = ${projectId} and t.id = w.trace_id and s.id = w.span_id
       ) as placed
-      from span_messages m where waits and received_at < now() - ${afterMs} * interval '1 ms'
-      limit ${MOST_SWEPT} for update skip locked
+      from unnest(
+        ${messages.map(each => each.traceId)}::uuid[], ${messages.map(each => each.spanId)}::bytea[],
+        ${messages.map(each => each.digest)}::bytea[]
+      ) as w (trace_id, span_id, digest)
     ), kept as (
       update span_messages m set waits = false from old
-      where old.placed and (m.project_id, m.trace_id, m.span_id, m.digest)
-        = (old.project_id, old.trace_id, old.span_id, old.digest)
+      where m.project_id = ${projectId} and old.placed
+        and (m.trace_id, m.span_id, m.digest) = (old.trace_id, old.span_id, old.digest)
     ), gone as (
       delete from span_messages m using old
-      where not old.placed and (m.project_id, m.trace_id, m.span_id, m.digest)
-        = (old.project_id, old.trace_id, old.span_id, old.digest)
+      where m.project_id = ${projectId} and not old.placed and m.waits
+        and (m.trace_id, m.span_id, m.digest) = (old.trace_id, old.span_id, old.digest)
+      returning 1
     )
-    select project_id as "projectId", placed as "isPlaced", count(*)::int as count from old group by 1, 2`
-  const leftOut = rows.filter(({ isPlaced }) => !isPlaced).map(({ projectId, count }) => ({ projectId, count }))
-  return { looked: rows.reduce((sum, { count }) => sum + count, 0), leftOut }
+    select count(*)::int as count from gone`
+  return row.count
 }
 
 /** Whether a sweep that looked at so many left others for the next one. */

@@ -5,7 +5,8 @@ import { Refusal } from '../errors.ts'
 import { MAX_DOCUMENT_BYTES } from '../schema/input.ts'
 import { type Merged, mergeMetadata } from '../trace/metadata.ts'
 import { CHANGED, compareAndSet } from './compare-and-set.ts'
-import { addTotals } from './write/totals.ts'
+import { addTotals, hasTotals, makeTotals } from './write/totals.ts'
+import { freshVersion } from './write/trace-numbers.ts'
 
 export interface Patched {
   /** The whole merged metadata as JSON text. */
@@ -23,6 +24,8 @@ interface Stored {
   readonly documentBytes: number
   /** JSON text; null: {}. */
   readonly metadata: string | null
+  /** Later than the last patch; null: there was none. */
+  readonly notBefore: string | null
 }
 
 const bytesOf = (metadata: string | null): number => Buffer.byteLength(metadata ?? '{}')
@@ -44,7 +47,8 @@ export async function patchMetadata(
 ): Promise<Patched | undefined> {
   return compareAndSet(attempts, async send => {
     const [stored] = await sql<Stored[]>`
-      select seq, version, document_bytes as "documentBytes", metadata
+      select seq, version, document_bytes as "documentBytes", metadata,
+        metadata_updated_at + interval '1 microsecond' as "notBefore"
       from traces where project_id = ${projectId} and id = ${traceId}`
     if (stored === undefined) return undefined
     const merged = await merge(stored.metadata, patch)
@@ -60,18 +64,27 @@ export async function patchMetadata(
   })
 }
 
+/**
+ * The time of a patch is later than that of any before it, whatever a clock says: an import tells by it which state is the
+ * later.
+ */
+const REPLACE_METADATA = `
+  with taken as (
+    update traces set metadata = $3::json, metadata_updated_at = greatest(now(), $4::timestamptz),
+      document_bytes = document_bytes + $5::int, estimated_bytes = estimated_bytes + $5::int, version = $6::bigint
+    where project_id = $1::int and seq = $2::bigint and version = $7::bigint and ${hasTotals('$1::int')}
+    returning 0 as traces, 0 as spans, $5::bigint as bytes
+  ), totals as (${addTotals('$1::int', 'taken')})
+  select exists (select from taken) as "isTaken"`
+
 /** Writes the merged metadata if the trace has not changed since it was read. Returns whether it was written. */
 async function replaceMetadata(sql: Sql, projectId: number, stored: Stored, metadata: string | null, added: number) {
-  const [row] = await sql<{ readonly taken: boolean }[]>`
-    with taken as (
-      -- Later than any patch before it, whatever a clock says: an import tells by it which state is the later.
-      update traces set metadata = ${metadata}::json,
-        metadata_updated_at = greatest(now(), metadata_updated_at + interval '1 microsecond'),
-        document_bytes = document_bytes + ${added}, estimated_bytes = estimated_bytes + ${added},
-        version = nextval('trace_numbers')
-      where project_id = ${projectId} and seq = ${stored.seq} and version = ${stored.version}
-      returning 0 as traces, 0 as spans, ${added}::bigint as bytes
-    ), totals as (${addTotals(sql, projectId, sql`taken`)})
-    select exists (select from taken) as taken`
-  return row?.taken === true
+  const { seq, notBefore, version } = stored
+  const [{ isTaken }] = await sql.unsafe<[{ readonly isTaken: boolean }]>(
+    REPLACE_METADATA,
+    [projectId, seq, metadata, notBefore, added, freshVersion(), version],
+    { prepare: true }
+  )
+  if (!isTaken) await makeTotals(sql, projectId)
+  return isTaken
 }

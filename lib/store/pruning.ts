@@ -2,7 +2,7 @@
 import type { Sql } from 'postgres'
 import { removingParts } from './deletion.ts'
 import { fitting, started, type TraceConditions } from './trace-conditions.ts'
-import { addTotals } from './write/totals.ts'
+import { addTotals, makeTotals } from './write/totals.ts'
 
 export interface Selected {
   readonly traces: number
@@ -63,6 +63,7 @@ export async function pruneBatch(
   after: PrunePlace | null,
   bounds: BatchBounds
 ): Promise<PrunedBatch> {
+  await makeTotals(sql, projectId)
   const behind = after === null ? sql`true` : sql`(started_at, id) > (${after.startedAt}, ${after.id})`
   const [row] = await sql<[Omit<PrunedBatch, 'last'> & { lastStartedAt: string | null; lastId: string | null }]>`
     with next as materialized (
@@ -75,21 +76,28 @@ export async function pruneBatch(
       ) counted where spans_before < ${bounds.spans}
     ), found as materialized (
       select seq, version from looked where selected
+    ), texts as materialized (
+      -- Sizes depend on how a value is stored, so they are no part of what a cluster lets a deletion return.
+      select seq, sum(bytes) as bytes from (
+        select t.seq, ${sql.unsafe(storedBytes('t', TRACE_TEXTS))} as bytes
+        from traces t join found on t.seq = found.seq where t.project_id = ${projectId}
+        union all
+        select s.trace_seq, ${sql.unsafe(storedBytes('s', SPAN_TEXTS))}
+        from spans s join found on s.trace_seq = found.seq where s.project_id = ${projectId}
+      ) stored group by seq
     ), last as (
       select started_at, replace(id::text, '-', '') as id from looked order by started_at desc, looked.id desc limit 1
     ), gone as (
       delete from traces t using found
       where t.project_id = ${projectId} and t.seq = found.seq and t.version = found.version
-      returning t.seq, t.id, t.family, t.started_at, t.tags, t.span_count, t.estimated_bytes,
-        ${sql.unsafe(storedBytes('t', TRACE_TEXTS))} as stored
-    ), ${removingParts(sql, projectId, sql`returning ${sql.unsafe(storedBytes('s', SPAN_TEXTS))} as stored`)}, counted as (
+      returning t.seq, t.id, t.family, t.started_at, t.tags, t.span_count, t.estimated_bytes
+    ), ${sql.unsafe(removingParts(String(projectId), 'returning 1'))}, counted as (
       select -count(*) as traces, -sum(span_count)::bigint as spans, -sum(estimated_bytes)::bigint as bytes
       from gone having count(*) > 0
-    ), totals as (${addTotals(sql, projectId, sql`counted`)})
+    ), totals as (${sql.unsafe(addTotals(String(projectId), 'counted'))})
     select (select count(*) from found) as selected, (select count(*) from gone) as deleted,
       (select count(*) from spans_gone) as spans,
-      (select coalesce(sum(stored), 0)::bigint from (select stored from gone union all select stored from spans_gone) all_gone)
-        as "storedBytes",
+      (select coalesce(sum(texts.bytes), 0)::bigint from texts join gone using (seq)) as "storedBytes",
       (select started_at from last) as "lastStartedAt", (select id from last) as "lastId"`
   const { lastStartedAt, lastId, ...counts } = row
   return {

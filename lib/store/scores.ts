@@ -11,7 +11,9 @@ import { MAX_SCORES } from '../schema/input.ts'
 import { list } from './answers/json-text.ts'
 import { renderScore, type ScoreRow } from './answers/score-json.ts'
 import { CHANGED, compareAndSet } from './compare-and-set.ts'
-import { type Act, auditStep } from './people/audit.ts'
+import { removeAudited } from './deletion.ts'
+import type { Act } from './people/audit.ts'
+import { freshVersion } from './write/trace-numbers.ts'
 
 /** A score that was received, with its rules checked and its ids in lower case. */
 export interface NewScore {
@@ -34,7 +36,7 @@ export async function readTraceScores(sql: Sql, projectId: number, traceId: stri
   const rows = await sql<(ScoreRow | { readonly id: null })[]>`
     select ${sql.unsafe(SCORE_COLUMNS)}
     from traces t
-    left join scores s on s.project_id = t.project_id and s.trace_seq = t.seq
+    left join scores s on s.project_id = ${projectId} and s.trace_seq = t.seq
     where t.project_id = ${projectId} and t.id = ${traceId}
     order by s.created_at desc, s.seq desc`
   if (rows.length === 0) return undefined
@@ -82,7 +84,7 @@ async function insertScore(sql: Sql, projectId: number, traceId: string, score: 
     with found as materialized (
       select seq, version, score_count from traces where project_id = ${projectId} and id = ${traceId}
     ), counted as (
-      update traces t set score_count = t.score_count + 1, version = nextval('trace_numbers')
+      update traces t set score_count = t.score_count + 1, version = ${freshVersion()}
       from found
       where t.project_id = ${projectId} and t.seq = found.seq and t.version = found.version
         and t.score_count < ${MAX_SCORES}
@@ -103,7 +105,7 @@ async function insertScore(sql: Sql, projectId: number, traceId: string, score: 
 async function readScore(sql: Sql, projectId: number, traceId: string, id: string): Promise<ScoreRow | undefined> {
   const [row] = await sql<ScoreRow[]>`
     select ${sql.unsafe(SCORE_COLUMNS)}
-    from traces t join scores s on s.project_id = t.project_id and s.trace_seq = t.seq
+    from traces t join scores s on s.project_id = ${projectId} and s.trace_seq = t.seq
     where t.project_id = ${projectId} and t.id = ${traceId} and s.id = ${id}`
   return row
 }
@@ -117,7 +119,7 @@ export async function readAuthor(
 ): Promise<number | null | undefined> {
   const [row] = await sql<{ authorId: number | null }[]>`
     select s.author_id as "authorId"
-    from traces t join scores s on s.project_id = t.project_id and s.trace_seq = t.seq
+    from traces t join scores s on s.project_id = ${projectId} and s.trace_seq = t.seq
     where t.project_id = ${projectId} and t.id = ${traceId} and s.id = ${scoreId}`
   return row?.authorId
 }
@@ -133,26 +135,20 @@ export async function deleteScore(
 ): Promise<boolean> {
   return compareAndSet(attempts, async send => {
     if ((await readScore(sql, projectId, traceId, scoreId)) === undefined) return attempts.sent
-    return (await send(() => removeScore(sql, projectId, traceId, scoreId, act))) || CHANGED
+    return (await send(() => removeAudited(sql, act, () => removeScore(sql, projectId, traceId, scoreId)))) || CHANGED
   })
 }
 
 /** Deletes the score. False if it is gone, or if the trace has changed since the statement began. */
-async function removeScore(
-  sql: Sql,
-  projectId: number,
-  traceId: string,
-  scoreId: string,
-  act: Act | undefined
-): Promise<boolean> {
+async function removeScore(sql: Sql, projectId: number, traceId: string, scoreId: string): Promise<boolean> {
   const [row] = await sql<{ readonly deleted: boolean }[]>`
     with found as materialized (
       select t.seq, t.version, s.seq as score_seq
       from traces t
-      join scores s on s.project_id = t.project_id and s.trace_seq = t.seq
+      join scores s on s.project_id = ${projectId} and s.trace_seq = t.seq
       where t.project_id = ${projectId} and t.id = ${traceId} and s.id = ${scoreId}
     ), counted as (
-      update traces t set score_count = t.score_count - 1, version = nextval('trace_numbers')
+      update traces t set score_count = t.score_count - 1, version = ${freshVersion()}
       from found
       where t.project_id = ${projectId} and t.seq = found.seq and t.version = found.version
       returning t.seq, found.score_seq
@@ -161,7 +157,6 @@ async function removeScore(
       where s.project_id = ${projectId} and s.trace_seq = counted.seq and s.seq = counted.score_seq
       returning s.seq
     )
-    ${auditStep(sql, act)}
     select exists (select from gone) as deleted`
   return row?.deleted === true
 }

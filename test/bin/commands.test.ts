@@ -1,5 +1,5 @@
 import t from 'tap'
-import { testDatabase } from '../fixtures/database/database.ts'
+import { isOnCluster, testDatabase } from '../fixtures/database/database.ts'
 import { configurationFor, jsonHere, runForJson, runHere, runSpoor } from '../fixtures/service/spoor.ts'
 
 /** A key as it might be pasted where only its id belongs. */
@@ -125,6 +125,43 @@ t.test('status says what is amiss, and migrate mends a schema', async t => {
   t.match(await jsonHere(['migrate'], env), { applied: [1, 2] })
   t.match(await jsonHere(['migrate'], env), { applied: [] })
   t.same(await jsonHere(['key', 'list'], env), [])
+})
+
+t.test('migrate --distributed says what stands in its way, and changes nothing', async t => {
+  const env = configurationFor(await testDatabase(t))
+  for (const [parameters, rule] of [
+    [['--apply'], /--apply goes with --distributed only/],
+    [['--shards', '4'], /--shards goes with --distributed only/],
+    [['--distributed', '--shards', '0'], /--shards takes a whole number from 1 to 1024, not "0"/]
+  ] as const) {
+    t.match(await runHere(['migrate', ...parameters], env), { code: 2, err: rule })
+  }
+  const embedded = { ...env, DATABASE_URL: undefined }
+  t.match(await runHere(['migrate', '--distributed'], embedded), {
+    code: 1,
+    err: /embedded database is on one machine/
+  })
+  if (isOnCluster()) {
+    t.match(await runHere(['migrate', '--distributed'], env), { code: 0, out: /Everything is distributed already/ })
+    return
+  }
+  const said = await runHere(['migrate', '--distributed'], env)
+  t.match(said, { code: 1, out: /no Citus(?:.|\n)*traces .*, 32 shards\n *spans .*, beside traces/ })
+  t.match(await runHere(['migrate', '--distributed', '--apply'], env), { code: 1, out: '', err: /no Citus/ })
+})
+
+t.test('project isolate gives a project a shard of its own, where there are shards', async t => {
+  const env = configurationFor(await testDatabase(t))
+  await jsonHere(['account', 'create', 'owner'], env)
+  await jsonHere(['project', 'create', 'Large'], env)
+  t.match(await runHere(['project', 'isolate', 'nowhere'], env), { code: 1, err: /no project "nowhere"/ })
+  if (!isOnCluster()) {
+    t.match(await runHere(['project', 'isolate', 'large', '--apply'], env), { code: 1, err: /not distributed/ })
+    return
+  }
+  t.match(await jsonHere(['project', 'isolate', 'large'], env), { isAlone: false, applied: false })
+  t.match(await jsonHere(['project', 'isolate', 'large', '--apply'], env), { isAlone: true, applied: true })
+  t.match(await jsonHere(['project', 'isolate', 'large', '--apply'], env), { isAlone: true, applied: false })
 })
 
 t.test('a secret that is not that of the keys is refused, and may be replaced', async t => {

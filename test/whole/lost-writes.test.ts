@@ -115,9 +115,10 @@ async function cutAtCommit(
   const read = async () => {
     const [row] = await pool.run(
       sql => sql`
-      select count(*)::text || coalesce(max(version), 0) || (select count(*) from scores) as print from traces`
+      select * from (select count(*) as traces, sum(version)::text as versions from traces) t,
+        (select count(*) as scores from scores) s`
     )
-    return row?.print
+    return JSON.stringify(row)
   }
   const before = await read()
   relay.cutWhen(async () => (await read()) !== before, fault)

@@ -21,10 +21,17 @@ export function setSession(sql: Sql, { statementTimeoutMs, settings }: SessionSe
   statements.set(
     sql,
     Object.entries(all)
-      .map(([name, value]) => `set ${name} = '${value}'`)
+      .map(([name, value]) => (name === 'plan_cache_mode' ? setPlanning(value) : `set ${name} = '${value}'`))
       .join('; ')
   )
 }
+
+/**
+ * Citus finds out which node to ask by the values of a statement, so there a plan for all values is made only
+ * where it costs no more, which Citus knows (`auto`).
+ */
+const setPlanning = (mode: string): string => `select set_config('plan_cache_mode',
+  case when to_regclass('pg_catalog.pg_dist_partition') is null then '${mode}' else 'auto' end, false)`
 
 /**
  * Opens the connection of an instance of the driver. Its settings hold for all later queries. Returns the first query.

@@ -12,7 +12,7 @@ import type { PlacedMessages } from '../../trace/span-messages.ts'
 import { readMessages } from '../messages.ts'
 import { type ExportedRow, renderExportLine } from './exported-trace.ts'
 import type { ScoreRow } from './score-json.ts'
-import { type Apart, DETAIL_COLUMNS, DETAIL_ORDER, HAS_MESSAGES, type StoredSpanRow } from './traces.ts'
+import { type Apart, DETAIL_COLUMNS, DETAIL_ORDER, hasMessages, type StoredSpanRow } from './traces.ts'
 
 /** A trace of an export, behind which the next page begins. The order of an export is startedAt, then id. */
 export interface ExportPlace {
@@ -78,7 +78,7 @@ export async function fetchExportPage(
       ) counted where bytes_before < ${PAGE_BYTES}
     )
     select coalesce(t.seq, s.trace_seq, c.trace_seq) as "traceSeq", t.key_id as "keyId", t.end_hash as "endHash", t.ranks,
-      ${sql.unsafe(HAS_MESSAGES)}, ${sql.unsafe(DETAIL_COLUMNS)}
+      ${hasMessages(sql, projectId)}, ${sql.unsafe(DETAIL_COLUMNS)}
     from page t
     full join (
       select * from spans where project_id = ${projectId} and trace_seq = any (array(select seq from page))

@@ -84,7 +84,7 @@ function outlineOf(span: SpanRow & Sizes, traceId: string): string {
 async function readVersion(sql: Sql, projectId: number, traceId: string): Promise<string | undefined> {
   const [row] = await sql<{ version: number; messages: number }[]>`
     select version, (
-      select count(*)::int from span_messages m where m.project_id = t.project_id and m.trace_id = t.id
+      select count(*)::int from span_messages m where m.project_id = ${projectId} and m.trace_id = t.id
     ) as messages
     from traces t where project_id = ${projectId} and id = ${traceId}`
   return row && `${row.version}.${row.messages}`

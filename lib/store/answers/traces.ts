@@ -66,9 +66,9 @@ const SIZE_COLUMNS = `null as input, null as output, null as attributes, null as
 /** The order of answers: spans by their start, scores newest first. */
 export const DETAIL_ORDER = 's.started_at, s.id, c.created_at desc, c.seq desc'
 
-/** SQL for `hasMessages` over traces as t. */
-export const HAS_MESSAGES = `exists (
-  select from span_messages m where m.project_id = t.project_id and m.trace_id = t.id
+/** A column `hasMessages` over traces of the project as t. */
+export const hasMessages = (sql: Sql, projectId: number) => sql`exists (
+  select from span_messages m where m.project_id = ${projectId} and m.trace_id = t.id
 ) as "hasMessages"`
 
 /** A trace as it is shown: its texts unpacked, and joined with the messages that came apart. */
@@ -184,7 +184,7 @@ export async function selectTraceDetail(
     with trace as materialized (
       select * from traces where project_id = ${projectId} and id = ${traceId}
     )
-    select ${sql.unsafe(HAS_MESSAGES)}, ${sql.unsafe(HEAD_COLUMNS)}, ${texts}, c.author_id as "authorId"
+    select ${hasMessages(sql, projectId)}, ${sql.unsafe(HEAD_COLUMNS)}, ${texts}, c.author_id as "authorId"
     from trace t
     full join (
       select * from spans where project_id = ${projectId} and trace_seq = (select seq from trace) ${which}

@@ -21,7 +21,7 @@ export async function* readStrayMessages(sql: Sql, projectId: number): AsyncGene
       select trace_id as "traceId", span_id as "spanId", micros, place, digest, input, output
       from span_messages m
       where project_id = ${projectId} and ${after}
-        and not exists (select from traces t where t.project_id = m.project_id and t.id = m.trace_id)
+        and not exists (select from traces t where t.project_id = ${projectId} and t.id = m.trace_id)
       order by m.trace_id, m.span_id, m.digest limit ${PAGE_ROWS}`
     if (rows.length === 0) return
     yield rows
@@ -41,7 +41,7 @@ export async function* readAuthors(sql: Sql, projectId: number): AsyncGenerator<
   for (;;) {
     const rows: (Author & { readonly traceSeq: number; readonly seq: number })[] = await sql`
       select t.id as "traceId", c.id as "scoreId", c.author_id as "userId", c.trace_seq as "traceSeq", c.seq
-      from scores c join traces t on t.project_id = c.project_id and t.seq = c.trace_seq
+      from scores c join traces t on t.project_id = ${projectId} and t.seq = c.trace_seq
       where c.project_id = ${projectId} and c.author_id is not null
         and (c.trace_seq, c.seq) > (${last?.traceSeq ?? -1}, ${last?.seq ?? -1})
       order by c.trace_seq, c.seq limit ${PAGE_ROWS}`

@@ -41,7 +41,7 @@ interface Row extends ScoreRow {
  * its plan.
  */
 const TRACE_OF_SCORE = `select id, environment from traces
-  where project_id = s.project_id and seq >= s.trace_seq and seq <= s.trace_seq order by seq limit 1`
+  where project_id = $1 and seq >= s.trace_seq and seq <= s.trace_seq order by seq limit 1`
 
 /** One page of a project's scores. With an environment, a page can be short or empty without being the last. */
 export async function listScores(sql: Sql, projectId: number, query: ScoreQuery): Promise<ScorePage> {

@@ -1,6 +1,6 @@
 /**
- * What people, commands and keys did other than recording, one row each, written in the statement that does it. Rows stay
- * until somebody deletes them.
+ * What people, commands and keys did other than recording, one row each, written in the statement that does it, or in its
+ * transaction where that is about traces (lib/store/transactions.ts). Rows stay until somebody deletes them.
  */
 import type { Sql } from 'postgres'
 

@@ -151,9 +151,12 @@ export async function listSeenProjects(sql: Sql, userId: number): Promise<SeenPr
 
 /** The slug of the project that has this trace, of those that a user may see; the oldest of several. */
 export async function findSeenTrace(sql: Sql, userId: number, traceId: string): Promise<string | undefined> {
-  const [row] = await sql<{ slug: string }[]>`
-    select p.slug from memberships m join projects p on p.account_id = m.account_id
-    where m.user_id = ${userId} and exists (select from traces where project_id = p.id and id = ${traceId})
-    order by p.id limit 1`
-  return row?.slug
+  const seen = await sql<{ id: number; slug: string }[]>`
+    select p.id, p.slug from memberships m join projects p on p.account_id = m.account_id
+    where m.user_id = ${userId} order by p.id`
+  const ids = seen.map(({ id }) => id)
+  const [found] = await sql<{ projectId: number }[]>`
+    select project_id as "projectId" from traces where project_id = any (${ids}::int[]) and id = ${traceId}
+    order by project_id limit 1`
+  return found && seen.find(({ id }) => id === found.projectId)?.slug
 }

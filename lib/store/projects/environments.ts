@@ -2,6 +2,8 @@
 import type { Sql } from 'postgres'
 import { hashInSql, listsInSql, tagListsInSql } from '../../rows/list-numbers.ts'
 import { RANKED_IN_ALL } from '../rankings/rankings.ts'
+import { inTransaction } from '../transactions.ts'
+import { freshVersion } from '../write/trace-numbers.ts'
 
 /** Selects the traces of a project that meet every condition that is set. */
 export interface TraceSelection {
@@ -68,7 +70,7 @@ export interface RelabelledBatch {
 
 /**
  * Takes the next `limit` traces of the project by their inner numbers, and relabels those that are selected and would
- * change. A batch is one statement, so it is done as a whole or not at all, and locks only its own traces. Each
+ * change. A batch is one transaction, so it is done as a whole or not at all, and locks only its own traces. Each
  * relabelled trace gets a new version, so that a write that was decided on the old state is decided again.
  *
  * `is true` makes PostgreSQL use the primary key. The index of one of the conditions would find all traces of the
@@ -82,36 +84,44 @@ export async function relabelTraces(
   range: { readonly afterSeq: number; readonly upToSeq: number; readonly limit: number }
 ): Promise<RelabelledBatch> {
   const changes = overwrite ? sql`environment is distinct from ${environment}` : sql`environment is null`
-  const [row] = await sql<[RelabelledBatch]>`
-    with range as materialized (
-      select max(seq) as last_seq from (
-        select seq from traces
-        where project_id = ${projectId} and seq > ${range.afterSeq} and seq <= ${range.upToSeq}
-        order by seq
-        limit ${range.limit}
-      ) next
-    ), changed as (
-      update traces set environment = label, version = nextval('trace_numbers'), ${sql.unsafe(SET_LISTS)}
-      from (select ${environment}::text as label) new
-      where project_id = ${projectId} and seq > ${range.afterSeq} and seq <= (select last_seq from range)
-        and (${changes} and ${selected(sql, projectId, selection)}) is true
-      returning seq, named_family, family, user_family, id, started_at, tags, status, model
-    ), new_families as (
-      insert into trace_families (project_id, family, status, environment, model)
-      select distinct on (family) ${projectId}::int, family, status, ${environment}, model from changed order by family
-      on conflict (project_id, family) do nothing
-    ), relabelled_tags as (
-      -- The snapshot of the statement shows traces with the families that they had.
-      update trace_tags g set named_family = c.named_family, family = c.family, ${sql.unsafe(SET_TAG_LISTS)}
-      from changed c join traces old on old.project_id = ${projectId} and old.seq = c.seq, unnest(c.tags) as own (tag)
-      where g.project_id = ${projectId} and g.tag_family = ${sql.unsafe(hashInSql('own.tag', 'old.family'))}
-        and g.started_at = c.started_at and g.id = c.id
-    )
-    select (select count(*) from changed) as changed, (select last_seq from range) as "lastSeq",
-      (select count(*) from traces
-        where project_id = ${projectId} and seq > ${range.afterSeq} and seq <= (select last_seq from range)
-          and (${selected(sql, projectId, selection)}) is true) as matched`
-  return row
+  const version = freshVersion()
+  const { afterSeq, upToSeq, limit } = range
+  return inTransaction(sql, async () => {
+    const [row] = await sql<[RelabelledBatch]>`
+      with range as materialized (
+        select max(seq) as last_seq from (
+          select seq from traces
+          where project_id = ${projectId} and seq > ${afterSeq} and seq <= ${upToSeq}
+          order by seq
+          limit ${limit}
+        ) next
+      ), changed as (
+        update traces set environment = label, version = ${version}, ${sql.unsafe(SET_LISTS)}
+        from (select ${environment}::text as label) new
+        where project_id = ${projectId} and seq > ${afterSeq} and seq <= (select last_seq from range)
+          and (${changes} and ${selected(sql, projectId, selection)}) is true
+        returning seq, named_family, family, user_family, id, started_at, tags
+      ), relabelled_tags as (
+        -- The snapshot of the statement shows traces with the families that they had.
+        update trace_tags g set named_family = c.named_family, family = c.family, ${sql.unsafe(SET_TAG_LISTS)}
+        from changed c join traces old on old.project_id = ${projectId} and old.seq = c.seq, unnest(c.tags) as own (tag)
+        where g.project_id = ${projectId} and g.tag_family = ${sql.unsafe(hashInSql('own.tag', 'old.family'))}
+          and g.started_at = c.started_at and g.id = c.id
+      )
+      select (select count(*) from changed) as changed, (select last_seq from range) as "lastSeq",
+        (select count(*) from traces
+          where project_id = ${projectId} and seq > ${afterSeq} and seq <= (select last_seq from range)
+            and (${selected(sql, projectId, selection)}) is true) as matched`
+    if (row.changed > 0) {
+      await sql`
+        insert into trace_families (project_id, family, status, environment, model)
+        select distinct on (family) project_id, family, status, environment, model from traces
+        where project_id = ${projectId} and seq > ${afterSeq} and seq <= ${row.lastSeq} and version = ${version}
+        order by family
+        on conflict (project_id, family) do nothing`
+    }
+    return row
+  })
 }
 
 function selected(sql: Sql, projectId: number, { keyId, tag, from, to }: TraceSelection) {

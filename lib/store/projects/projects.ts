@@ -1,6 +1,7 @@
 /** Projects, which have keys and traces. The totals of a project are summed over its slots. */
 import type { Sql } from 'postgres'
 import { type Act, auditStep } from '../people/audit.ts'
+import { inTransaction } from '../transactions.ts'
 import { announceProject } from './keys.ts'
 
 /** The SQLSTATE unique_violation: the slug is taken. */
@@ -45,7 +46,7 @@ export async function insertProject(sql: Sql, project: NewProject): Promise<numb
 
 /** The project with its totals; undefined if there is none. */
 export async function readProject(sql: Sql, id: number): Promise<ProjectRow | undefined> {
-  const [row] = await sql<ProjectRow[]>`${projectRows(sql)} where p.id = ${id}`
+  const [row] = await sql.unsafe<ProjectRow[]>(ONE_PROJECT, [id], { prepare: true })
   return row
 }
 
@@ -94,31 +95,34 @@ export async function updateProject(
  * may write to it any more. False if there is no such project.
  */
 export async function deleteProject(sql: Sql, id: number, act: Act): Promise<boolean> {
-  const [row] = await sql<[{ deleted: boolean }]>`
-    with gone as (
-      delete from projects where id = ${id} returning id
-    ), keys_gone as (
-      delete from api_keys where project_id = ${id}
-    ), traces_gone as (
-      delete from traces where project_id = ${id}
-    ), tags_gone as (
-      delete from trace_tags where project_id = ${id}
-    ), spans_gone as (
-      delete from spans where project_id = ${id}
-    ), scores_gone as (
-      delete from scores where project_id = ${id}
-    ), messages_gone as (
-      delete from span_messages where project_id = ${id}
-    ), families_gone as (
-      delete from trace_families where project_id = ${id}
-    ), floors_gone as (
-      delete from ranking_floors where project_id = ${id}
-    ), totals_gone as (
-      delete from project_totals where project_id = ${id}
-    )
-    ${auditStep(sql, act)}
-    select exists (select from gone) as deleted`
-  return row.deleted
+  return inTransaction(sql, async () => {
+    const [row] = await sql<[{ deleted: boolean }]>`
+      with gone as (
+        delete from projects where id = ${id} returning id
+      ), keys_gone as (
+        delete from api_keys where project_id = ${id}
+      )
+      ${auditStep(sql, act)}
+      select exists (select from gone) as deleted`
+    await sql`
+      with traces_gone as (
+        delete from traces where project_id = ${id}
+      ), tags_gone as (
+        delete from trace_tags where project_id = ${id}
+      ), spans_gone as (
+        delete from spans where project_id = ${id}
+      ), scores_gone as (
+        delete from scores where project_id = ${id}
+      ), messages_gone as (
+        delete from span_messages where project_id = ${id}
+      ), families_gone as (
+        delete from trace_families where project_id = ${id}
+      ), floors_gone as (
+        delete from ranking_floors where project_id = ${id}
+      )
+      delete from project_totals where project_id = ${id}`
+    return row.deleted
+  })
 }
 
 /** The id of the project with this slug, or undefined. */
@@ -129,20 +133,28 @@ export async function findProject(sql: Sql, slug: string): Promise<number | unde
 
 /** All projects with their totals, in the order in which they were made. */
 export async function listProjects(sql: Sql): Promise<ProjectRow[]> {
-  return sql<ProjectRow[]>`${projectRows(sql)} order by p.id`
+  return sql.unsafe<ProjectRow[]>(ALL_PROJECTS, [], { prepare: true })
 }
 
-/** The sums are cast to bigint, because a sum of bigints is numeric, which the driver returns as text. */
-function projectRows(sql: Sql) {
-  return sql`
-    select p.id, p.account_id as "accountId", p.name, p.slug, p.description, p.storage_limit as "storageLimit",
-      p.created_at as "createdAt", totals.traces as "traceCount", totals.spans as "spanCount",
-      totals.bytes as "estimatedBytes", newest.ingested_at as "lastTraceAt"
-    from projects p
+/**
+ * SQL of projects with what they hold, of all or of one. It is added up before it is joined with the project: on a cluster
+ * the two are in different places. A sum of bigints is numeric, which the driver returns as text, and so it is cast.
+ */
+const projectRows = (only?: string) => `
+  with held as materialized (
+    select counted.*, newest.ingested_at
+    from (
+      select project_id, sum(traces)::bigint as traces, sum(spans)::bigint as spans, sum(bytes)::bigint as bytes
+      from project_totals ${only === undefined ? '' : `where project_id = ${only}`} group by project_id
+    ) counted
     cross join lateral (
-      select coalesce(sum(traces), 0)::bigint as traces, coalesce(sum(spans), 0)::bigint as spans,
-        coalesce(sum(bytes), 0)::bigint as bytes
-      from project_totals where project_id = p.id
-    ) totals
-    cross join lateral (select max(ingested_at) as ingested_at from traces where project_id = p.id) newest`
-}
+      select max(ingested_at) as ingested_at from traces where project_id = ${only ?? 'counted.project_id'}
+    ) newest
+  )
+  select p.id, p.account_id as "accountId", p.name, p.slug, p.description, p.storage_limit as "storageLimit",
+    p.created_at as "createdAt", coalesce(h.traces, 0) as "traceCount", coalesce(h.spans, 0) as "spanCount",
+    coalesce(h.bytes, 0) as "estimatedBytes", h.ingested_at as "lastTraceAt"
+  from projects p left join held h on h.project_id = p.id
+  ${only === undefined ? 'order by p.id' : `where p.id = ${only}`}`
+const ALL_PROJECTS = projectRows()
+const ONE_PROJECT = projectRows('$1::int')

@@ -113,12 +113,12 @@ export async function cutRanking(
   const column = RANKING_COLUMNS[ranking]
   const listed = table === 'traces' ? base : `tag_${base}`
   await sql.unsafe(
-    `with top as materialized (
+    `insert into ranking_floors as f (project_id, list, ${column})
+    with top as materialized (
       select ${column} as key from ${table} where project_id = $1 and ${listed} = $2 and ${isRanked(base, ranking)}
         and ${column} >= coalesce((select ${column} from ranking_floors where project_id = $1 and list = $2), 0)
       order by ${column} desc, id desc limit ${most} + 1
     )
-    insert into ranking_floors as f (project_id, list, ${column})
     select $1, $2, key from (select key from top order by key desc offset ${kept} limit 1) lowest
     where (select count(*) from top) > ${most}
     on conflict (project_id, list) do update set ${column} = greatest(f.${column}, excluded.${column})`,

@@ -170,8 +170,8 @@ const REMOVED_COLUMNS: readonly Column[] = [
 const REMOVE_TAGS: Statement<RemovedTag> = {
   name: 'remove_tags',
   text: `delete from trace_tags g using ${rowSource(REMOVED_COLUMNS, 3, 'r')}
-    where g.project_id = $1::int and $2::bigint > 0 and g.tag_family = r.tag_family::bigint
-      and g.started_at = r.started_at::timestamptz and g.id = r.id::uuid`,
+    where g.project_id = $1::int and $2::bigint > 0 and g.tag_family = r.tag_family
+      and g.started_at = r.started_at and g.id = r.id`,
   parameters: tags =>
     [tags.map(tag => tag.tagFamily), tags.map(tag => tag.startedAt), tags.map(tag => tag.traceId)].map((values, i) =>
       parameter(REMOVED_COLUMNS[i] as Column, values)

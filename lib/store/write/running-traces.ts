@@ -1,6 +1,7 @@
 /** Reads which traces of OpenTelemetry are running, and the spans that an end of them would be made of. */
 import type { Sql } from 'postgres'
 import type { EndedSpan } from '../../trace/states/idle.ts'
+import { allAnswered } from '../transactions.ts'
 
 export interface RunningTrace {
   readonly projectId: number
@@ -30,14 +31,18 @@ interface Row extends EndedSpan {
 
 /** The stored spans of these traces, by the number of the trace. */
 export async function readEndedSpans(sql: Sql, traces: readonly RunningTrace[]): Promise<Map<number, EndedSpan[]>> {
-  const rows = await sql<Row[]>`
-    select s.trace_seq as seq, encode(s.id, 'hex') as id, encode(s.parent_id, 'hex') as "parentId", s.status,
-      s.ended_at as "endedAt"
-    from unnest(${traces.map(({ projectId }) => projectId)}::int[], ${traces.map(({ seq }) => seq)}::bigint[])
-      as k (project_id, seq)
-    join spans s on s.project_id = k.project_id and s.trace_seq = k.seq`
+  const projects = [...new Set(traces.map(({ projectId }) => projectId))]
+  const rows = await allAnswered(
+    projects.map(project => {
+      const own = traces.filter(({ projectId }) => projectId === project).map(({ seq }) => seq)
+      return sql<Row[]>`
+        select trace_seq as seq, encode(id, 'hex') as id, encode(parent_id, 'hex') as "parentId", status,
+          ended_at as "endedAt"
+        from spans where project_id = ${project} and trace_seq = any (${own}::bigint[])`
+    })
+  )
   const spans = new Map<number, EndedSpan[]>()
-  for (const { seq, ...span } of rows) {
+  for (const { seq, ...span } of rows.flat()) {
     const known = spans.get(seq)
     if (known === undefined) spans.set(seq, [span])
     else known.push(span)

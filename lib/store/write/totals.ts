@@ -2,8 +2,10 @@
  * The counters of a project: how a statement that changes traces corrects them, and how they are compared with the
  * stored traces.
  */
+import { isDeepStrictEqual } from 'node:util'
 import type { Sql } from 'postgres'
-import { auditStep } from '../people/audit.ts'
+import { writeAct } from '../people/audit.ts'
+import { inTransaction } from '../transactions.ts'
 
 /**
  * Corrections are rare, so all of them count in one slot. It may become negative: only the sum of all slots has a
@@ -15,12 +17,28 @@ const SLOT = 0
 export const ADD_UP = `on conflict (project_id, slot) do update
     set traces = p.traces + excluded.traces, spans = p.spans + excluded.spans, bytes = p.bytes + excluded.bytes`
 
-/** A step of a statement that adds counts. `rows` names an earlier step with the columns traces, spans and bytes. */
-export function addTotals(sql: Sql, projectId: number, rows: ReturnType<Sql>) {
-  return sql`
-    insert into project_totals as p (project_id, slot, traces, spans, bytes)
-    select ${projectId}, ${SLOT}, traces, spans, bytes from ${rows}
-    ${sql.unsafe(ADD_UP)}`
+/**
+ * SQL of a step that adds counts. `rows` names an earlier step with the columns traces, spans and bytes, and one row at most.
+ * The earlier step must do nothing unless `hasTotals`: a cluster takes no step that inserts beside others.
+ */
+export const addTotals = (project: string, rows: string) => `
+  update project_totals p
+  set traces = p.traces + added.traces, spans = p.spans + added.spans, bytes = p.bytes + added.bytes
+  from (select traces, spans, bytes from ${rows}) added
+  where p.project_id = ${project} and p.slot = ${SLOT}`
+
+/** SQL of the condition that there is a row to count corrections in. */
+export const hasTotals = (project: string) => `exists (
+  select from project_totals where project_id = ${project} and slot = ${SLOT})`
+
+/**
+ * Makes the row to count corrections in, if it is not there. To be called when a statement with `hasTotals` has done nothing,
+ * whatever the reason, before it is sent again.
+ */
+export async function makeTotals(sql: Sql, projectId: number): Promise<void> {
+  await sql`
+    insert into project_totals (project_id, slot, traces, spans, bytes) values (${projectId}, ${SLOT}, 0, 0, 0)
+    on conflict do nothing`
 }
 
 export interface Totals {
@@ -54,32 +72,43 @@ interface Row {
  * run at a time.
  */
 export async function checkTotals(sql: Sql, projectId: number, repair: boolean): Promise<TotalsCheck> {
-  if (repair) await sql`select pg_advisory_lock(${REPAIR_LOCK}, ${projectId})`
+  if (repair) {
+    await makeTotals(sql, projectId)
+    await sql`select pg_advisory_lock(${REPAIR_LOCK}, ${projectId})`
+  }
   try {
-    const [row] = await sql<[Row]>`
-      with counted as materialized (
-        select coalesce(sum(traces), 0)::bigint as traces, coalesce(sum(spans), 0)::bigint as spans,
-          coalesce(sum(bytes), 0)::bigint as bytes
-        from project_totals where project_id = ${projectId}
-      ), found as materialized (
-        select count(*) as traces, coalesce(sum(span_count), 0)::bigint as spans,
-          coalesce(sum(estimated_bytes), 0)::bigint as bytes
-        from traces where project_id = ${projectId}
-      ), distance as (
-        select f.traces - c.traces as traces, f.spans - c.spans as spans, f.bytes - c.bytes as bytes
-        from found f, counted c
-        where ${repair} and (f.traces, f.spans, f.bytes) <> (c.traces, c.spans, c.bytes)
-      ), repaired as (${addTotals(sql, projectId, sql`distance`)})
-      ${auditStep(sql, { by: null, action: 'project.recount', projectId }, sql`distance`)}
-      select f.traces, f.spans, f.bytes, c.traces as "countedTraces", c.spans as "countedSpans", c.bytes as "countedBytes"
-      from found f, counted c`
-    const { traces, spans, bytes, countedTraces, countedSpans, countedBytes } = row
-    return {
-      rows: { traces, spans, bytes },
-      counters: { traces: countedTraces, spans: countedSpans, bytes: countedBytes }
-    }
+    return await inTransaction(sql, async () => {
+      const check = await compareTotals(sql, projectId, repair)
+      const isRepaired = repair && !isDeepStrictEqual(check.rows, check.counters)
+      if (isRepaired) await writeAct(sql, { by: null, action: 'project.recount', projectId })
+      return check
+    })
   } finally {
     if (repair) await sql`select pg_advisory_unlock(${REPAIR_LOCK}, ${projectId})`
+  }
+}
+
+async function compareTotals(sql: Sql, projectId: number, repair: boolean): Promise<TotalsCheck> {
+  const [row] = await sql<[Row]>`
+    with counted as materialized (
+      select coalesce(sum(traces), 0)::bigint as traces, coalesce(sum(spans), 0)::bigint as spans,
+        coalesce(sum(bytes), 0)::bigint as bytes
+      from project_totals where project_id = ${projectId}
+    ), found as materialized (
+      select count(*) as traces, coalesce(sum(span_count), 0)::bigint as spans,
+        coalesce(sum(estimated_bytes), 0)::bigint as bytes
+      from traces where project_id = ${projectId}
+    ), distance as (
+      select f.traces - c.traces as traces, f.spans - c.spans as spans, f.bytes - c.bytes as bytes
+      from found f, counted c
+      where ${repair} and (f.traces, f.spans, f.bytes) <> (c.traces, c.spans, c.bytes)
+    ), repaired as (${sql.unsafe(addTotals(String(projectId), 'distance'))})
+    select f.traces, f.spans, f.bytes, c.traces as "countedTraces", c.spans as "countedSpans", c.bytes as "countedBytes"
+    from found f, counted c`
+  const { traces, spans, bytes, countedTraces, countedSpans, countedBytes } = row
+  return {
+    rows: { traces, spans, bytes },
+    counters: { traces: countedTraces, spans: countedSpans, bytes: countedBytes }
   }
 }
 

@@ -2,6 +2,7 @@
  * Numbers for new rows and new versions. They are drawn from the database in blocks, so that a lane knows the number
  * of a row before it writes the row.
  */
+import { randomBytes } from 'node:crypto'
 import type { Sql } from 'postgres'
 
 /** The increment of the sequence trace_numbers. */
@@ -39,3 +40,9 @@ export class TraceNumbers {
     return number
   }
 }
+
+/**
+ * A number for traces.version that the trace never had. Numbers of the sequence trace_numbers are positive; these are
+ * negative and random, because a statement on a table of a cluster may not draw from a sequence.
+ */
+export const freshVersion = (): number => -1 - randomBytes(6).readUIntBE(0, 6)

@@ -114,19 +114,33 @@ function readSpanUsage(text: string): SpanUsage[] {
 const SEPARATOR = '\u0001'
 const byteaArray = (ids: readonly string[]) => `{${ids.map(id => `"\\\\x${id}"`).join(',')}}`
 
-/** The scores of the trace t as ScoreCells. */
-const scoresOfTrace = (sql: Sql) => sql`
-  select json_agg(json_build_array(encode(c.id, 'hex'), encode(c.span_id, 'hex'), c.name, c.data_type, c.value, c.comment,
-    c.source, c.evaluator_id, c.run_id, to_char(c.created_at at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.US')))
-  from scores c where c.project_id = t.project_id and c.trace_seq = t.seq`
+/**
+ * The project of the rows k: the one that all of them are of, so that a cluster asks its node alone, or the one of each row.
+ * On a cluster those of several projects are never asked for together (lib/ingest/batch-groups.ts).
+ */
+const PROJECT = { one: '$1::int', several: 'k.project_id' } as const
+
+/** Lists of values that are joined by SEPARATOR, as rows k with a place n. The first of them are the projects, if several. */
+function keysOf(of: keyof typeof PROJECT, columns: readonly string[]): string {
+  const names = of === 'one' ? columns : ['project_id', ...columns]
+  const array = (name: string, i: number) => {
+    const place = of === 'one' ? i + 2 : i + 1
+    return `string_to_array($${place}::text, E'\\x01')${name === 'project_id' ? '::int[]' : ''}`
+  }
+  return `unnest(${names.map(array).join(', ')}) with ordinality as k (${names.join(', ')}, n)`
+}
 
 /**
- * Reads the states of many traces in one query. The result has a state for each look, undefined if there is no such
- * trace.
+ * Joins the traces t of the rows k. `offset 0` has each of them looked up by its key, whatever the planner thought of the
+ * table when it made the plan that the connection keeps.
  */
-export async function readTraceStates(sql: Sql, looks: readonly Look[]): Promise<(TraceState | undefined)[]> {
-  const list = (cell: (look: Look) => string | number | boolean) => looks.map(cell).join(SEPARATOR)
-  const rows = await sql<Row[]>`
+const tracesByKey = (project: string) =>
+  `cross join lateral (select * from traces where project_id = ${project} and id = k.id::uuid offset 0) t`
+
+/** The statement that reads states. The scores are ScoreCells, the spending is UsageCells. */
+function statesText(of: keyof typeof PROJECT): string {
+  const project = PROJECT[of]
+  return `
     select k.n, t.seq, t.version, t.ended_at as "endedAt", t.body_hash as "bodyHash", t.end_hash as "endHash",
       t.environment, t.started_at as "startedAt", t.provider, t.model, t.cost_usd as "costUsd", t.tags,
       t.input_tokens as "inputTokens", t.output_tokens as "outputTokens", t.total_tokens as "totalTokens",
@@ -138,22 +152,48 @@ export async function readTraceStates(sql: Sql, looks: readonly Look[]): Promise
       case when k.detail in ('end', 'export') and t.output is not null then octet_length(t.output::text) else 4 end as "outputBytes",
       case when k.detail = 'export' and t.input is not null then octet_length(t.input::text) else 4 end as "inputBytes",
       case when k.detail in ('export', 'restore') then t.ranks end as ranks,
-      case when k.detail = 'restore' and t.score_count > 0 then (${scoresOfTrace(sql)}) end as scores,
+      case when k.detail = 'restore' and t.score_count > 0 then
+        (select json_agg(json_build_array(encode(c.id, 'hex'), encode(c.span_id, 'hex'), c.name, c.data_type, c.value,
+            c.comment, c.source, c.evaluator_id, c.run_id,
+            to_char(c.created_at at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.US')))
+          from scores c where c.project_id = ${project} and c.trace_seq = t.seq)
+      end as scores,
       case when k.detail = 'export' and t.ranks is not null then
         (select json_agg(json_build_array(encode(s.id, 'hex'), encode(s.parent_id, 'hex'), s.kind, s.model,
             (extract(epoch from s.started_at) * 1000000)::bigint, (extract(epoch from s.ended_at) * 1000000)::bigint,
             s.input_tokens, s.output_tokens, s.total_tokens, s.cost_usd))
-          from spans s where s.project_id = t.project_id and s.trace_seq = t.seq)
+          from spans s where s.project_id = ${project} and s.trace_seq = t.seq)
       end as spending,
       (select string_agg(encode(s.id, 'hex') || left(encode(s.hash, 'hex'), ${SHORT_HASH_DIGITS}), '') from spans s
-        where s.project_id = t.project_id and s.trace_seq = t.seq and s.id = any (k.span_ids::bytea[])) as hashes
-    from unnest(
-      string_to_array(${list(look => look.projectId)}::text, E'\\x01'),
-      string_to_array(${list(look => look.traceId)}::text, E'\\x01'),
-      string_to_array(${list(look => look.detail)}::text, E'\\x01'),
-      string_to_array(${list(look => byteaArray(look.spanIds))}::text, E'\\x01')
-    ) with ordinality as k (project_id, id, detail, span_ids, n)
-    join traces t on t.project_id = k.project_id::int and t.id = k.id::uuid`
+        where s.project_id = ${project} and s.trace_seq = t.seq and s.id = any (k.span_ids::bytea[])) as hashes
+    from ${keysOf(of, ['id', 'detail', 'span_ids'])} ${tracesByKey(project)}`
+}
+const STATES = { one: statesText('one'), several: statesText('several') }
+
+const recordedText = (of: keyof typeof PROJECT) => `
+  select k.n, t.body_hash as "bodyHash", t.span_count as "spanCount", t.ranks is not null as "isGathered"
+  from ${keysOf(of, ['id'])} ${tracesByKey(PROJECT[of])}`
+const RECORDED = { one: recordedText('one'), several: recordedText('several') }
+
+/** Whether keys are of one project, and the parameter that tells the project or projects. */
+function projectsOf(keys: readonly TraceKey[]): readonly [keyof typeof PROJECT, number | string] {
+  const first = keys[0]?.projectId ?? 0
+  const isOne = keys.every(({ projectId }) => projectId === first)
+  return isOne ? ['one', first] : ['several', keys.map(({ projectId }) => projectId).join(SEPARATOR)]
+}
+
+/**
+ * Reads the states of many traces in one query. The result has a state for each look, undefined if there is no such
+ * trace.
+ */
+export async function readTraceStates(sql: Sql, looks: readonly Look[]): Promise<(TraceState | undefined)[]> {
+  const list = (cell: (look: Look) => string) => looks.map(cell).join(SEPARATOR)
+  const [of, projects] = projectsOf(looks)
+  const rows = await sql.unsafe<Row[]>(
+    STATES[of],
+    [projects, list(look => look.traceId), list(look => look.detail), list(look => byteaArray(look.spanIds))],
+    { prepare: true }
+  )
   const states: (TraceState | undefined)[] = looks.map(() => undefined)
   for (const row of rows) {
     const tags = row.tags ?? []
@@ -172,13 +212,12 @@ export type RecordedState = Pick<TraceState, 'bodyHash' | 'spanCount' | 'isGathe
 
 /** Reads these fields of many traces in one query. The result is undefined for a trace that does not exist. */
 export async function readRecordedStates(sql: Sql, keys: readonly TraceKey[]): Promise<(RecordedState | undefined)[]> {
-  const rows = await sql<(RecordedState & { readonly n: number })[]>`
-    select k.n, t.body_hash as "bodyHash", t.span_count as "spanCount", t.ranks is not null as "isGathered"
-    from unnest(
-      string_to_array(${keys.map(key => key.projectId).join(SEPARATOR)}::text, E'\\x01'),
-      string_to_array(${keys.map(key => key.traceId).join(SEPARATOR)}::text, E'\\x01')
-    ) with ordinality as k (project_id, id, n)
-    join traces t on t.project_id = k.project_id::int and t.id = k.id::uuid`
+  const [of, projects] = projectsOf(keys)
+  const rows = await sql.unsafe<(RecordedState & { readonly n: number })[]>(
+    RECORDED[of],
+    [projects, keys.map(key => key.traceId).join(SEPARATOR)],
+    { prepare: true }
+  )
   const states: (RecordedState | undefined)[] = keys.map(() => undefined)
   for (const row of rows) states[row.n - 1] = row
   return states

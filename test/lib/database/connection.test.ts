@@ -108,7 +108,7 @@ t.test('says when the connection has closed', async t => {
   const { promise, resolve } = signal()
   const other = database.connect({ onClose: resolve })
   const [row] = await other`select pg_backend_pid() as pid`
-  await sql`select pg_terminate_backend(${row?.pid})`
+  await sql`select pg_terminate_backend(${row?.pid}::int)`
   await promise
   await other.end({ timeout: 0 })
   t.pass('onClose was called')

@@ -1,7 +1,7 @@
 import { createServer } from 'node:net'
 import t from 'tap'
 import { connectTo } from '../../../lib/database/connection.ts'
-import { classifyFailure, endsConnection } from '../../../lib/database/failure.ts'
+import { classifyFailure, endsConnection, isUniqueViolation } from '../../../lib/database/failure.ts'
 import { readTestServer, testDatabase } from '../../fixtures/database/database.ts'
 
 const database = await testDatabase(t)
@@ -42,6 +42,21 @@ t.test('classifies what ends a session by what may have happened in it', t => {
     t.equal(classifyFailure(error), 'lost', code)
     t.ok(endsConnection(error))
   }
+  t.end()
+})
+
+t.test('knows what a coordinator of a cluster says of its workers by the words, where the code says nothing', t => {
+  const say = (message: string) =>
+    Object.assign(new Error(message), { name: 'PostgresError', code: 'XX000', severity: 'ERROR' })
+  const away = say('failure on connection marked as essential: 10.0.0.7:5432')
+  t.equal(classifyFailure(away), 'lost')
+  t.notOk(endsConnection(away), 'the coordinator is there')
+  t.equal(classifyFailure(say('connection to the remote node spoor@10.0.0.7:5432 failed')), 'lost')
+  t.equal(classifyFailure(say('cache lookup failed')), 'bug')
+  for (const constraint of ['traces_id_102008', 'spans_pkey_102016']) {
+    t.ok(isUniqueViolation(say(`duplicate key value violates unique constraint "${constraint}"`)), constraint)
+  }
+  t.notOk(isUniqueViolation(say('duplicate key value violates unique constraint "pg_class_oid_index"')))
   t.end()
 })
 

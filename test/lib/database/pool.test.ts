@@ -29,7 +29,7 @@ async function readPid(sql: Sql): Promise<number> {
 
 /** Ends a backend, and resolves when it has gone. */
 async function terminate(pid: number): Promise<void> {
-  await admin`select pg_terminate_backend(${pid}, 10000)`
+  await admin`select pg_terminate_backend(${pid}::int, 10000)`
 }
 
 async function emptyNotes(): Promise<void> {

@@ -97,3 +97,22 @@ t.test('what has left the queue goes with the young objects', t => {
   t.ok(grown < 5_000_000, `${grown} of 50 million bytes are kept`)
   t.end()
 })
+
+t.test(
+  'by groups, a batch has what goes with its first operation, in its order, and leaves the others in theirs',
+  async t => {
+    const queue = new Queue<ReturnType<typeof operation>>()
+    const groupOf = ({ key }: { key: string }) => Number(key[1])
+    for (const key of ['a1', 'b2', 'c1', 'd2', 'e1']) queue.add(operation(key))
+    queue.add(operation('f1', 1, true))
+    const keys = (bounds = wide) => queue.take(bounds, groupOf).map(({ key }) => key)
+    t.same(keys({ operations: 2, bytes: 100 }), ['a1', 'c1'])
+    t.same(keys(), ['b2', 'd2'])
+    t.same(keys(), ['e1'], 'one that must stand alone does')
+    t.same(keys(), ['f1'])
+    t.same(keys(), [])
+    for (const key of ['a1', 'b1', 'c1']) queue.add(operation(key.toUpperCase(), key === 'b1' ? 99 : 1))
+    t.same(keys(), ['A1', 'B1'])
+    t.same(keys(), ['C1'])
+  }
+)

@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap'
 import { Refusal } from '../../../lib/errors.ts'
 import { endBody, ingestBody, LATER, span, spanId, spansBody, startBody } from '../../fixtures/bodies/bodies.ts'
-import { type TestDatabase, testDatabase } from '../../fixtures/database/database.ts'
+import { isOnCluster, type TestDatabase, testDatabase } from '../../fixtures/database/database.ts'
 import { countStrays, NO_STRAYS } from '../../fixtures/database/seed.ts'
 import { bytes, testWritePath, writer } from '../../fixtures/database/write-path.ts'
 
@@ -291,12 +291,14 @@ t.test('what comes while one lane is held up is written by the other', async t =
   await path.record(key, bytes(start))
   const holder = database.connect()
   t.teardown(() => holder.end())
-  await holder.unsafe('begin; select from traces for update')
+  await holder.unsafe('begin; select from traces where project_id = 1 for update')
   const held = path.append(key, start.trace.id, bytes(spansBody(span())))
   let waiting: readonly unknown[] = []
   while (waiting.length === 0) {
-    waiting = await holder`select from pg_stat_activity
-      where datname = current_database() and application_name like '%writer' and wait_event_type = 'Lock'`
+    waiting = isOnCluster()
+      ? await database.pool.run(sql => sql`select from citus_lock_waits`)
+      : await holder`select from pg_stat_activity
+          where datname = current_database() and application_name like '%writer' and wait_event_type = 'Lock'`
   }
   t.match(await path.record(key, bytes(ingestBody())), { duplicate: false })
   await holder.unsafe('commit')

@@ -142,7 +142,7 @@ async function live(service: TestService, project: string, life: Life): Promise<
     // At the same moment as the others of the trace, but of no other trace: between those, insertion decides.
     await sql`
       update scores set created_at = ${new Date(Date.UTC(2026, 0, 2) + ++moments)}, source = 'eval', evaluator_id = 'e "1"', run_id = 'r' from traces t
-      where trace_seq = t.seq and t.id = ${id}`
+      where scores.project_id = t.project_id and trace_seq = t.seq and t.id = ${id}`
   })
 }
 

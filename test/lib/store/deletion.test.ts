@@ -5,7 +5,8 @@ import { deleteTrace } from '../../../lib/store/deletion.ts'
 import { patchMetadata } from '../../../lib/store/metadata.ts'
 import { readProject } from '../../../lib/store/projects/projects.ts'
 import { addScore } from '../../../lib/store/scores.ts'
-import { testDatabase } from '../../fixtures/database/database.ts'
+import { freshVersion } from '../../../lib/store/write/trace-numbers.ts'
+import { isOnCluster, testDatabase } from '../../fixtures/database/database.ts'
 import {
   countStrays,
   freshId,
@@ -85,7 +86,7 @@ t.test('deleting a trace', async t => {
     t.teardown(() => writer.end({ timeout: 1 }))
     // A writer that has changed the trace and not yet committed holds the deletion up.
     await writer`begin`
-    await writer`update traces set span_count = 4, score_count = 3, version = nextval('trace_numbers'),
+    await writer`update traces set span_count = 4, score_count = 3, version = ${freshVersion()},
       estimated_bytes = 1500 where project_id = ${projectId} and seq = ${seq}`
     await seedSpans(writer, projectId, seq, [freshId(16)])
     await seedScores(writer, projectId, [{ traceSeq: seq }])
@@ -117,9 +118,11 @@ t.test('deleting a trace', async t => {
   })
 })
 
-/** Resolves when a session of this database waits for a lock. */
+/** Resolves when a session of this database waits for a lock; on a cluster it waits on a worker. */
 async function untilSomeoneWaits(sqlAccess: SqlAccess): Promise<void> {
-  const waiting = (sql: Sql) => sql`
-    select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+  const waiting = (sql: Sql) =>
+    isOnCluster()
+      ? sql`select from citus_lock_waits`
+      : sql`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
   await until(async () => (await sqlAccess.read(waiting)).length > 0)
 }

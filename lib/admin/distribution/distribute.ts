@@ -1,0 +1,86 @@
+/** The work of `spoor migrate --distributed`: spreads the tables of traces over the nodes of a Citus cluster. */
+import type { Sql } from 'postgres'
+import {
+  distributeTable,
+  readCitus,
+  readHindrances,
+  readNodes,
+  readOthers,
+  readTables,
+  type TableRow
+} from '../../store/instance/distribution.ts'
+import { AdminError } from '../admin-error.ts'
+import {
+  DISTRIBUTED_TABLES,
+  DISTRIBUTION_COLUMN,
+  type DistributedTable,
+  type DistributionPlan,
+  type FoundCluster,
+  type FoundNode,
+  type FoundTable,
+  planDistribution,
+  type Step
+} from './plan.ts'
+
+/** Looks at the database and its nodes, and says what there is to do. Changes nothing. */
+export async function readDistributionPlan(sql: Sql, shards?: number): Promise<DistributionPlan> {
+  return planDistribution(await findCluster(sql), shards)
+}
+
+async function findCluster(sql: Sql): Promise<FoundCluster> {
+  const { version, isAvailable } = await readCitus(sql)
+  const tables = await readTables(sql, DISTRIBUTED_TABLES)
+  return {
+    citus: version,
+    isAvailable,
+    nodes: version === undefined ? [] : await findNodes(sql),
+    tables: DISTRIBUTED_TABLES.map(name =>
+      foundTable(
+        name,
+        tables.find(table => table.name === name)
+      )
+    ),
+    users: await readOthers(sql)
+  }
+}
+
+/** A table that does not exist yet is taken for an empty one. */
+function foundTable(name: DistributedTable, row: TableRow | undefined): FoundTable {
+  if (row === undefined) return { name, rows: 0, localBytes: 0, isOurs: true, distributed: undefined }
+  const { rows, localBytes, isOurs, column, shards, colocation } = row
+  const distributed = column === null ? undefined : { column, shards: shards ?? 0, colocation: colocation ?? 0 }
+  return { name, rows: rows ?? undefined, localBytes, isOurs, distributed }
+}
+
+async function findNodes(sql: Sql): Promise<FoundNode[]> {
+  const hindrances = await readHindrances(sql)
+  return (await readNodes(sql)).map(node => ({
+    ...node,
+    hindrance: hindrances.find(({ name, port }) => name === node.name && port === node.port)?.hindrance
+  }))
+}
+
+export interface DistributionOptions {
+  /** Called before each table. */
+  readonly onStep?: (step: Step, place: number) => void
+  /** Aborts after the table under way. */
+  readonly signal?: AbortSignal
+}
+
+/** Does what a plan says, table by table. What is done stays done: after an interruption the same command does the rest. */
+export async function applyDistribution(
+  sql: Sql,
+  { obstacles, steps }: DistributionPlan,
+  { onStep, signal }: DistributionOptions = {}
+): Promise<void> {
+  if (obstacles.length > 0) throw new AdminError(obstacles.join('\n'))
+  for (const [i, step] of steps.entries()) {
+    if (signal?.aborted) {
+      throw new AdminError(
+        `interrupted: ${i} of ${steps.length} tables are distributed; run it again before a server starts`
+      )
+    }
+    onStep?.(step, i + 1)
+    await distributeTable(sql, step.table, { column: DISTRIBUTION_COLUMN, beside: step.beside, shards: step.shards })
+  }
+}

@@ -1,0 +1,184 @@
+/**
+ * What becomes of each table when a database is spread over a cluster of Citus, and what is still to be done. No SQL: what
+ * there is comes from lib/store/instance/distribution.ts.
+ */
+
+/**
+ * Spread over the nodes by project_id, all alike, so that whatever belongs to a project is on one node, and a statement that
+ * names the project asks that node alone. The first one is the one that the others are laid beside.
+ */
+export const DISTRIBUTED_TABLES = [
+  'traces',
+  'spans',
+  'scores',
+  'trace_tags',
+  'trace_families',
+  'ranking_floors',
+  'project_totals',
+  'span_messages'
+] as const
+export type DistributedTable = (typeof DISTRIBUTED_TABLES)[number]
+export const DISTRIBUTION_COLUMN = 'project_id'
+
+/** Stay on the coordinator: they are small, and belong to no project or are asked for before a project is known. */
+export const LOCAL_TABLES = [
+  'accounts',
+  'projects',
+  'api_keys',
+  'key_digest_secret',
+  'users',
+  'memberships',
+  'web_sessions',
+  'sign_in_links',
+  'sign_in_attempts',
+  'audit',
+  'schema_migrations'
+] as const
+
+/** Citus before that cannot do some of what the statements of the server need. */
+const LEAST_CITUS = 12
+
+/** Rules for the number of shards: a project is in one shard, and a node holds several, which move one by one. */
+export const DEFAULT_SHARDS = 32
+export const MOST_SHARDS = 1024
+
+/** A table that is to be distributed, as it is now. */
+export interface FoundTable {
+  readonly name: DistributedTable
+  /** Rows as PostgreSQL estimates them; undefined if it was never analyzed. */
+  readonly rows: number | undefined
+  /** What lies on the coordinator, without indexes. */
+  readonly localBytes: number
+  /** Undefined if it is not distributed. */
+  readonly distributed: { readonly column: string; readonly shards: number; readonly colocation: number } | undefined
+  readonly isOurs: boolean
+}
+
+export interface FoundNode {
+  readonly name: string
+  readonly port: number
+  readonly isActive: boolean
+  readonly isCoordinator: boolean
+  readonly holdsShards: boolean
+  /** Why this role cannot make tables there; undefined if it can. */
+  readonly hindrance: string | undefined
+}
+
+/** What a database says of itself. */
+export interface FoundCluster {
+  /** The version of the extension in this database; undefined if it is not there. */
+  readonly citus: string | undefined
+  /** Whether the server could have it: its files are there. */
+  readonly isAvailable: boolean
+  readonly nodes: readonly FoundNode[]
+  readonly tables: readonly FoundTable[]
+  /** Names of connections of other spoors. */
+  readonly users: readonly string[]
+}
+
+export interface Step {
+  readonly table: DistributedTable
+  /** The table that it is laid beside; undefined for the first one. */
+  readonly beside: DistributedTable | undefined
+  /** Undefined if the table follows another one. */
+  readonly shards: number | undefined
+  readonly rows: number | undefined
+  readonly bytes: number
+}
+
+export interface DistributionPlan {
+  /** What stands in the way, in sentences that say what to do. Nothing is done while there is any. */
+  readonly obstacles: readonly string[]
+  readonly steps: readonly Step[]
+  /** Tables that need nothing any more. */
+  readonly done: readonly DistributedTable[]
+  readonly nodes: readonly FoundNode[]
+}
+
+/** `shards` is the number asked for; undefined: the default, or what is there already. */
+export function planDistribution(found: FoundCluster, shards?: number): DistributionPlan {
+  const [first] = DISTRIBUTED_TABLES
+  const anchor = found.tables.find(({ name }) => name === first)?.distributed
+  const steps: Step[] = []
+  const done: DistributedTable[] = []
+  for (const table of found.tables) {
+    const { name, rows, localBytes: bytes } = table
+    const isFirst = name === first
+    if (table.distributed !== undefined) done.push(name)
+    else {
+      steps.push({
+        table: name,
+        beside: isFirst ? undefined : first,
+        shards: isFirst ? (shards ?? DEFAULT_SHARDS) : undefined,
+        rows,
+        bytes
+      })
+    }
+  }
+  const obstacles = [
+    ...engineObstacles(found),
+    ...(found.citus === undefined ? [] : nodeObstacles(found.nodes)),
+    ...tableObstacles(found.tables, anchor?.colocation),
+    ...shardObstacles(shards, anchor?.shards),
+    ...userObstacles(found.users)
+  ]
+  return { obstacles, steps, done, nodes: found.nodes }
+}
+
+function engineObstacles({ citus, isAvailable }: FoundCluster): string[] {
+  if (citus === undefined) {
+    return isAvailable
+      ? ['This database has no Citus: run `create extension citus` in it, and in the same database of each worker.']
+      : ['This PostgreSQL has no Citus: install it on every node, with `shared_preload_libraries = citus`.']
+  }
+  return Number.parseInt(citus, 10) < LEAST_CITUS
+    ? [`Citus ${citus} is too old: spoor needs ${LEAST_CITUS} or newer.`]
+    : []
+}
+
+const named = ({ name, port }: FoundNode) => `${name}:${port}`
+
+function nodeObstacles(nodes: readonly FoundNode[]): string[] {
+  const holders = nodes.filter(({ holdsShards }) => holdsShards)
+  const obstacles = nodes
+    .filter(({ isActive }) => !isActive)
+    .map(node => `The node ${named(node)} is not active: activate it (citus_activate_node), or remove it.`)
+  if (!nodes.some(({ isCoordinator }) => isCoordinator)) {
+    obstacles.push(
+      "The coordinator is not known to the cluster: `select citus_set_coordinator_host('its name', 5432)`."
+    )
+  }
+  if (holders.length === 0) {
+    obstacles.push("No node takes shards: add workers with `select citus_add_node('its name', 5432)`.")
+  }
+  for (const node of nodes) {
+    if (node.hindrance !== undefined) obstacles.push(`The node ${named(node)}: ${node.hindrance}.`)
+  }
+  return obstacles
+}
+
+function tableObstacles(tables: readonly FoundTable[], colocation: number | undefined): string[] {
+  return tables.flatMap(({ name, distributed, isOurs }) => {
+    if (!isOurs) return [`The table ${name} belongs to another role: use the role that made the schema.`]
+    if (distributed === undefined) return []
+    if (distributed.column !== DISTRIBUTION_COLUMN) {
+      return [
+        `The table ${name} is distributed by ${distributed.column}: undistribute_table('${name}'), and run this again.`
+      ]
+    }
+    return distributed.colocation === colocation
+      ? []
+      : [`The table ${name} is not laid beside traces: undistribute_table('${name}'), and run this again.`]
+  })
+}
+
+function shardObstacles(wanted: number | undefined, there: number | undefined): string[] {
+  if (wanted === undefined || there === undefined || wanted === there) return []
+  return [`traces has ${there} shards already: leave --shards out, or use alter_distributed_table.`]
+}
+
+function userObstacles(users: readonly string[]): string[] {
+  if (users.length === 0) return []
+  const some = [...new Set(users)].slice(0, 3).join(', ')
+  return [`Other spoors are connected (${some}): stop servers and commands first, since rows move meanwhile.`]
+}

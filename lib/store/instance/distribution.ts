@@ -1,0 +1,113 @@
+/** What Citus says of a database and its nodes, and the statements that spread a table over them. */
+import type { Sql } from 'postgres'
+import { inTransaction } from '../transactions.ts'
+
+/** Whether the tables of traces are distributed. */
+export async function isDistributed(sql: Sql): Promise<boolean> {
+  return (await readCitus(sql)).version !== undefined && (await readTables(sql, ['traces']))[0]?.column != null
+}
+
+export async function readCitus(sql: Sql): Promise<{ version: string | undefined; isAvailable: boolean }> {
+  const [row] = await sql<[{ version: string | null; isAvailable: boolean }]>`
+    select (select extversion from pg_extension where extname = 'citus') as version,
+      exists (select from pg_available_extensions where name = 'citus') as "isAvailable"`
+  return { version: row.version ?? undefined, isAvailable: row.isAvailable }
+}
+
+export interface NodeRow {
+  readonly name: string
+  readonly port: number
+  readonly isActive: boolean
+  readonly isCoordinator: boolean
+  readonly holdsShards: boolean
+}
+
+/** The nodes of the cluster, the coordinator first. Only with Citus. */
+export async function readNodes(sql: Sql): Promise<NodeRow[]> {
+  return sql<NodeRow[]>`
+    select nodename as name, nodeport as port, isactive as "isActive", groupid = 0 as "isCoordinator",
+      shouldhaveshards as "holdsShards"
+    from pg_dist_node where noderole = 'primary' order by groupid <> 0, nodename, nodeport`
+}
+
+/** Asks each worker whether this role may make tables in its schema; where not, says why. */
+export async function readHindrances(sql: Sql): Promise<{ name: string; port: number; hindrance: string }[]> {
+  const [{ schema, role }] = await sql<[{ schema: string; role: string }]>`
+    select current_schema() as schema, current_user as role`
+  const question = `select case when has_schema_privilege('${escaped(role)}', '${escaped(schema)}', 'create') then '' else
+    'the role ${escaped(escaped(role))} may not create tables there' end`
+  return sql`
+    select nodename as name, nodeport as port,
+      case when success then result else 'it cannot be asked: ' || result end as hindrance
+    from run_command_on_workers(${question}) where not success or result <> ''`
+}
+
+const escaped = (text: string): string => text.replaceAll("'", "''")
+
+export interface TableRow {
+  readonly name: string
+  readonly rows: number | null
+  readonly localBytes: number
+  readonly isOurs: boolean
+  /** Null if it is not distributed. */
+  readonly column: string | null
+  readonly shards: number | null
+  readonly colocation: number | null
+}
+
+/** These tables, in the order given. What does not exist is left out. */
+export async function readTables(sql: Sql, names: readonly string[]): Promise<TableRow[]> {
+  const { version } = await readCitus(sql)
+  const distribution =
+    version === undefined
+      ? sql`(select null::oid as logicalrelid, null::text as "column", null::int as colocationid, null::int as shards where false)`
+      : sql`(
+          select p.logicalrelid::oid, column_to_column_name(p.logicalrelid, p.partkey) as "column", p.colocationid,
+            (select count(*)::int from pg_dist_shard s where s.logicalrelid = p.logicalrelid) as shards
+          from pg_dist_partition p where p.partmethod = 'h'
+        )`
+  return sql<TableRow[]>`
+    select c.relname as name, nullif(c.reltuples, -1)::float8 as rows, pg_relation_size(c.oid) as "localBytes",
+      pg_has_role(c.relowner, 'usage') as "isOurs", d."column", d.shards, d.colocationid as colocation
+    from unnest(${names as string[]}::text[]) with ordinality as wanted (name, place)
+    join pg_class c on c.oid = to_regclass(wanted.name)
+    left join ${distribution} d on d.logicalrelid = c.oid
+    order by wanted.place`
+}
+
+/** Connections of other spoors to this database. */
+export async function readOthers(sql: Sql): Promise<string[]> {
+  const rows = await sql<{ name: string }[]>`
+    select application_name as name from pg_stat_activity
+    where datname = current_database() and application_name like 'spoor[%' and pid <> pg_backend_pid()
+    order by 1`
+  return rows.map(({ name }) => name)
+}
+
+/**
+ * Copies a table to the nodes, and empties what lies on the coordinator: both, or neither. Until it is done nobody can
+ * write to the table.
+ */
+export async function distributeTable(
+  sql: Sql,
+  table: string,
+  {
+    column,
+    beside,
+    shards
+  }: { readonly column: string; readonly beside: string | undefined; readonly shards: number | undefined }
+): Promise<void> {
+  await inTransaction(sql, async () => {
+    await nameRows(sql, table)
+    if (beside === undefined) {
+      await sql`select create_distributed_table(${table}, ${column}, colocate_with => 'none', shard_count => ${shards ?? null}::int)`
+    } else await sql`select create_distributed_table(${table}, ${column}, colocate_with => ${beside})`
+    await sql`select truncate_local_data_after_distributing_table(${table})`
+  })
+}
+
+/** A shard moves while it is written to only if its rows can be told apart: by a primary key, or else by all that is in them. */
+async function nameRows(sql: Sql, table: string): Promise<void> {
+  const [key] = await sql`select from pg_index where indrelid = ${table}::regclass and indisprimary`
+  if (key === undefined) await sql`alter table ${sql(table)} replica identity full`
+}

@@ -1,0 +1,120 @@
+/**
+ * The programs of a PostgreSQL with Citus: those of an installation that has it, or a copy of a PostgreSQL's with a Citus
+ * beside it that is built from its source. What is built is kept in node_modules/.cache; nothing is installed.
+ */
+import { type SpawnOptions, spawn, spawnSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { cp, mkdir, mkdtemp, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { Binaries } from '../../lib/database/embedded/binaries.ts'
+import { UsageError } from '../bench/options.ts'
+
+const CACHE = fileURLToPath(new URL('../../../node_modules/.cache/spoor-citus', import.meta.url))
+/** Least of all cores' business: others may work on the machine. */
+const NICE = ['-n', '19']
+const LAST_CHARACTERS = 2000
+
+export interface Wanted {
+  /** pg_config of the PostgreSQL to use. */
+  readonly pgConfig: string
+  /** The folder, or the archive by tar, of the source of Citus; undefined: PostgreSQL has Citus. */
+  readonly source: string | undefined
+}
+
+/** Finds the programs, and builds Citus where it is not there yet. Throws a UsageError that says what is missing. */
+export async function citusPrograms({ pgConfig, source }: Wanted): Promise<Binaries> {
+  const installed = askPgConfig(pgConfig)
+  if (source !== undefined) return binariesIn(await build(pgConfig, installed, resolve(source)), installed)
+  if (existsSync(join(installed.lib, 'citus.so'))) return binariesIn('/', installed)
+  throw new UsageError(
+    `the PostgreSQL of ${pgConfig} has no Citus: --source or CITUS_SOURCE names its source (a folder, or an archive)`
+  )
+}
+
+interface Installed {
+  readonly bin: string
+  readonly lib: string
+  readonly share: string
+  readonly version: string
+}
+
+function askPgConfig(program: string): Installed {
+  const ask = (flag: string) => {
+    const { status, stdout, error } = spawnSync(program, [flag], { encoding: 'utf8' })
+    if (status !== 0)
+      throw new UsageError(`${program} ${flag} cannot be run: ${error?.message ?? `it ended with ${status}`}`)
+    return stdout.trim()
+  }
+  return { bin: ask('--bindir'), lib: ask('--pkglibdir'), share: ask('--sharedir'), version: ask('--version') }
+}
+
+function binariesIn(root: string, { bin, version }: Installed): Binaries {
+  const major = Number.parseInt(/\d+/.exec(version)?.[0] ?? '', 10)
+  return { initdb: join(root, bin, 'initdb'), postgres: join(root, bin, 'postgres'), major }
+}
+
+/**
+ * Builds Citus in a copy of its source, and installs it beside a copy of PostgreSQL under a folder of its own: PostgreSQL
+ * finds its other files from the place of its program.
+ */
+async function build(pgConfig: string, installed: Installed, source: string): Promise<string> {
+  const { mtimeMs } = await stat(source).catch(() => {
+    throw new UsageError(`there is no source of Citus at ${source}`)
+  })
+  const key = createHash('sha256').update([source, mtimeMs, installed.version].join('\n')).digest('hex').slice(0, 16)
+  const root = join(CACHE, key)
+  if (existsSync(root)) return root
+  await mkdir(CACHE, { recursive: true })
+  const work = await mkdtemp(join(tmpdir(), 'spoor-citus-'))
+  const draft = await mkdtemp(join(CACHE, 'draft-'))
+  try {
+    console.log(`building Citus from ${source} for ${installed.version}: minutes`)
+    const tree = await unpack(source, work)
+    await mend(tree)
+    await run('./configure', [`PG_CONFIG=${pgConfig}`, '--without-libcurl'], { cwd: tree })
+    await run('make', ['-j2', 'extension'], { cwd: tree })
+    for (const folder of [dirname(installed.bin), installed.lib, installed.share]) {
+      await cp(folder, join(draft, folder), { recursive: true, verbatimSymlinks: true })
+    }
+    await run('make', ['install-extension', `DESTDIR=${draft}`], { cwd: tree })
+    await run('chmod', ['-R', 'a+rX', draft], {})
+    await rename(draft, root)
+    return root
+  } finally {
+    await rm(work, { recursive: true, force: true })
+    await rm(draft, { recursive: true, force: true })
+  }
+}
+
+async function unpack(source: string, work: string): Promise<string> {
+  const tree = join(work, 'citus')
+  if ((await stat(source)).isDirectory()) {
+    await cp(source, tree, { recursive: true })
+    return tree
+  }
+  await mkdir(tree)
+  await run('tar', ['-x', '-f', source, '-C', tree, '--strip-components=1'], {})
+  return tree
+}
+
+/** PostgreSQL 15.18 has got a function for all that Citus 13.2.2 defines for itself where PostgreSQL is older than 16. */
+async function mend(tree: string): Promise<void> {
+  const path = join(tree, 'src/include/pg_version_compat.h')
+  const text = await readFile(path, 'utf8')
+  await writeFile(path, text.replace(/^have_createdb_privilege\(void\)/m, 'citus_have_createdb_privilege(void)'))
+}
+
+async function run(program: string, parameters: readonly string[], options: SpawnOptions): Promise<void> {
+  const child = spawn('nice', [...NICE, program, ...parameters], { ...options, stdio: ['ignore', 'pipe', 'pipe'] })
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) {
+    stream?.setEncoding('utf8').on('data', (text: string) => {
+      output = (output + text).slice(-LAST_CHARACTERS)
+    })
+  }
+  const code = await new Promise((settle, reject) => child.on('error', reject).on('close', settle))
+  if (code !== 0) throw new Error(`${program} ${parameters.join(' ')} ended with ${code}:\n${output}`)
+}

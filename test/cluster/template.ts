@@ -1,0 +1,50 @@
+/** The template of a cluster's test databases. A clone of it on every node is a cluster's database of its own. */
+import { applyDistribution, readDistributionPlan } from '../../lib/admin/distribution/distribute.ts'
+import { connectTo, type SocketTarget, withDatabase } from '../../lib/database/connection.ts'
+import { migrate } from '../../lib/database/migrate.ts'
+import { createLog } from '../../lib/log.ts'
+import { databaseAt, runOn } from '../fixtures/database/database.ts'
+import { joinNodes } from './nodes.ts'
+
+/** Tells a run of the tests which nodes to use, as JSON. */
+export const NODES_VARIABLE = 'SPOOR_TEST_NODES'
+
+export interface NodeTargets {
+  readonly coordinator: SocketTarget
+  readonly workers: readonly SocketTarget[]
+}
+
+export function readNodes(): NodeTargets | undefined {
+  const text = process.env[NODES_VARIABLE]
+  return text === undefined ? undefined : JSON.parse(text)
+}
+
+export async function makeDistributedTemplate(nodes: NodeTargets, name: string): Promise<void> {
+  await makeDistributedDatabase(nodes, name)
+  // Nobody may be in a database that is copied, and Citus's own process comes back with the next connection.
+  for (const node of [nodes.coordinator, ...nodes.workers]) {
+    await runOn(node, `alter database ${name} allow_connections false`)
+    await runOn(node, `select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = '${name}'`)
+  }
+}
+
+export async function makeDistributedDatabase({ coordinator, workers }: NodeTargets, name: string): Promise<void> {
+  const nodes = [coordinator, ...workers]
+  for (const node of nodes) await runOn(node, `create database ${name}`)
+  const on = (node: SocketTarget) => withDatabase(node, name) as SocketTarget
+  await joinNodes(on(coordinator), workers.map(on))
+  await migrate(databaseAt(on(coordinator)), createLog('warn'))
+  await distribute(on(coordinator))
+}
+
+async function distribute(target: SocketTarget): Promise<void> {
+  const sql = connectTo(target)
+  try {
+    // Few shards: each test has all of them.
+    await applyDistribution(sql, await readDistributionPlan(sql, SHARDS))
+  } finally {
+    await sql.end({ timeout: 1 })
+  }
+}
+
+const SHARDS = 4

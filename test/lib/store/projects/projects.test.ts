@@ -1,0 +1,39 @@
+import t from 'tap'
+import { deleteProject, listProjects, readProject, updateProject } from '../../../../lib/store/projects/projects.ts'
+import { testDatabase } from '../../../fixtures/database/database.ts'
+import { indexTraces, seedProject, seedTraces } from '../../../fixtures/database/seed.ts'
+
+const ACT = { by: null, action: 'project.update' } as const
+
+t.test('a project is shown with what it holds, alone as in the list', async t => {
+  const { pool } = await testDatabase(t)
+  await pool.run(async sql => {
+    const [empty, full, gone] = [await seedProject(sql), await seedProject(sql), await seedProject(sql)]
+    for (const id of [full, gone]) {
+      await seedTraces(sql, id, [
+        { ingestedAt: '2026-01-02T00:00:00.000Z' },
+        { ingestedAt: '2026-01-03T00:00:00.000Z' }
+      ])
+      await indexTraces(sql, id)
+      await sql`delete from project_totals where project_id = ${id}`
+      await sql`insert into project_totals values (${id}, 3, 1, 2, 3), (${id}, 4, 1, 0, -1)`
+    }
+    const held = { traceCount: 2, spanCount: 2, estimatedBytes: 2, lastTraceAt: '2026-01-03T00:00:00.000Z' }
+    t.match(await readProject(sql, full), held)
+    t.match(await readProject(sql, empty), { traceCount: 0, spanCount: 0, estimatedBytes: 0, lastTraceAt: null })
+    t.equal(await readProject(sql, 12345), undefined)
+    const list = await listProjects(sql)
+    t.same(list, [await readProject(sql, empty), await readProject(sql, full), await readProject(sql, gone)])
+
+    t.equal(await deleteProject(sql, gone, { by: null, action: 'project.delete' }), true)
+    t.equal(await deleteProject(sql, gone, { by: null, action: 'project.delete' }), false)
+    t.same((await listProjects(sql)).length, 2)
+    t.same([...(await sql`select distinct project_id as id from traces`)], [{ id: full }])
+    const [acts] = await sql`select count(*)::int as count from audit where action = 'project.delete'`
+    t.equal(acts?.count, 1, 'what was not there is not written down')
+
+    t.equal(await updateProject(sql, full, { slug: list[0]!.slug }, ACT), 'taken')
+    t.equal(await updateProject(sql, 12345, { name: 'x' }, ACT), undefined)
+    t.equal(await updateProject(sql, full, { name: 'x' }, ACT), true)
+  })
+})

@@ -1,0 +1,93 @@
+/** The statements of maintenance have the form that a cluster needs; those of routes are looked at in test/whole/tenants.test.ts. */
+import t from 'tap'
+import { applyBackfill, planBackfill } from '../../../lib/admin/environments.ts'
+import { pruneAll } from '../../../lib/admin/pruning.ts'
+import { recountProject } from '../../../lib/admin/recount.ts'
+import { Pool } from '../../../lib/database/pool.ts'
+import { exportPages } from '../../../lib/moving/export-project.ts'
+import { addVerdict, findUnjudged, listRuns } from '../../../lib/store/evaluations.ts'
+import { addMessages, sweepMessages } from '../../../lib/store/messages.ts'
+import { deleteProject } from '../../../lib/store/projects/projects.ts'
+import { cutRanking, findFrequentLists } from '../../../lib/store/rankings/rankings.ts'
+import { readEndedSpans, readRunningTraces } from '../../../lib/store/write/running-traces.ts'
+import { backupOf, fullInstance } from '../../fixtures/database/backups.ts'
+import { lintStatement } from '../../fixtures/statements/lint.ts'
+import { lintAll } from '../../fixtures/statements/lint-all.ts'
+import { recorded } from '../../fixtures/statements/record.ts'
+
+const JUST: readonly string[] = [
+  'select * from traces where project_id = $1 and id = $2',
+  'select t.id, c.id from traces t left join scores c on c.project_id = $2 and c.trace_seq = t.seq where t.project_id = $1',
+  'with a as (select seq from traces where project_id = $1) select * from a join spans s on s.project_id = $1 and s.trace_seq = a.seq',
+  'with gone as (delete from traces t using found where t.project_id = $1 returning 1) select count(*) from gone',
+  'update traces t set seq = $2 from unnest($3::bigint[]) as c (seq) where t.project_id = $1 and t.seq = c.seq',
+  'insert into scores (trace_seq, project_id) select seq, project_id from traces where project_id = $1 on conflict do nothing',
+  'insert into project_totals as p (project_id, slot) values ($1, $2) on conflict (project_id, slot) do update set slot = 1',
+  'select id from projects where slug = $1 for update',
+  `select nextval('trace_numbers')`
+]
+const WRONG: Readonly<Record<string, RegExp>> = {
+  'select * from traces where id = $1': /traces \(traces\) has no project_id/,
+  'select * from traces t, spans s where t.project_id = $1 and s.trace_seq = t.seq': /spans \(s\) has no/,
+  'select * from traces t join spans s on s.project_id = t.project_id where t.project_id = $1': /spans \(s\) has no/,
+  'select * from traces where project_id = $1 union all select * from traces where id = $2': /has no project_id/,
+  'select (select count(*) from spans where trace_seq = t.seq) from traces t where project_id = $1': /spans \(spans\)/,
+  'delete from traces where seq = $1': /has no project_id/,
+  'update traces set version = nextval(name) where project_id = $1': /draws a number/,
+  'with a as (update traces set seq = 1 where project_id = $1 returning 1) insert into project_totals (project_id) select $1 from a':
+    /inserts, and writes elsewhere/,
+  'with a as (insert into scores (project_id) values ($1)) select 1 from traces where project_id = $1':
+    /inserts in a step/,
+  'with a as (delete from traces where project_id = $1 returning 1), b as (delete from api_keys where id = $2) select 1':
+    /writes to api_keys/,
+  'insert into scores (trace_seq, project_id) values ($1, (select 1))': /gets a project_id/
+}
+
+t.test('a statement that a cluster takes is let be, one that it does not is named', async t => {
+  for (const statement of JUST) t.same(lintStatement(statement), [], statement)
+  for (const [statement, fault] of Object.entries(WRONG)) t.match(lintStatement(statement).join('\n'), fault, statement)
+})
+
+t.test('maintenance sends none that it does not', async t => {
+  const { database } = await fullInstance(t)
+  const statements = new Set<string>()
+  const seen = recorded(database, statements)
+  const pool = new Pool(onClose => seen.connect({ onClose }), { size: 2 })
+  t.teardown(() => pool.end())
+  await backupOf({ pool })
+  await pool.run(async sql => {
+    for await (const _ of exportPages(sql, 1, {})) break
+    await recountProject(sql, 'default', true)
+    await applyBackfill(sql, await planBackfill(sql, { project: 'default', environment: 'prod', overwrite: true }))
+    for (const list of await findFrequentLists(sql, 1)) await cutRanking(sql, 1, list, 'slowest', { most: 1, kept: 1 })
+    const running = await readRunningTraces(sql, 5)
+    await readEndedSpans(sql, running.length > 0 ? running : [{ projectId: 1, seq: 1, traceId: '', version: 1 }])
+    const [trace] = await findUnjudged(sql, 1, 'judge', {}, undefined, 1)
+    const score = {
+      evaluatorId: 'judge',
+      runId: 'run',
+      name: 'q',
+      dataType: 'numeric',
+      value: 1,
+      comment: null,
+      spanId: null
+    }
+    t.equal(await addVerdict(sql, 1, trace!, score), 'added')
+    await listRuns(sql, 1, 5)
+    const message = {
+      traceId: 'ab'.repeat(16),
+      spanId: 'cd'.repeat(8),
+      micros: 1,
+      place: 0,
+      digest: '00',
+      input: '[]',
+      output: null
+    }
+    await addMessages(sql, 1, [message])
+    t.same((await sweepMessages(sql, -1000)).leftOut, [{ projectId: 1, count: 2 }], 'and the one of the instance')
+    await pruneAll(sql, 1, { before: '2100-01-01T00:00:00.000Z', tag: 't2' })
+    await deleteProject(sql, 1, { by: null, action: 'project.delete' })
+  })
+  t.ok(statements.size > 20, `${statements.size} statements`)
+  t.same(lintAll(statements), [])
+})
