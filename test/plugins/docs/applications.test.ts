@@ -1,6 +1,6 @@
 /**
  * The whole applications of the guide (plugins/docs/examples). Those in TypeScript are compiled in guide.test.ts and run here;
- * those in Python run in clients/python/tests/test_examples.py, and those of LangGraph in test/libraries/agents.ts.
+ * those in Python run in clients/python/tests/guide/test_examples.py, and those of LangGraph in test/libraries/agents.ts.
  */
 import { type ChildProcessWithoutNullStreams, execFile } from 'node:child_process'
 import { once } from 'node:events'

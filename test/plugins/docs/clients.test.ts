@@ -28,7 +28,8 @@ t.test('each test that the chapter names is there', t => {
   const titles = files.flatMap(file =>
     [...readFileSync(`test/${file}.test.ts`, 'utf8').matchAll(/^ *t\.test\('([^']+)'/gm)].map(([, title]) => title!)
   )
-  const python = readdirSync(PYTHON).flatMap(name =>
+  const programs = readdirSync(PYTHON, { encoding: 'utf8', recursive: true }).filter(name => name.endsWith('.py'))
+  const python = programs.flatMap(name =>
     [...readFileSync(join(PYTHON, name), 'utf8').matchAll(/^def test_(\w+)/gm)].map(([, title]) => title!)
   )
   const rows = chapter.slice(chapter.indexOf('<tbody>'), chapter.indexOf('</tbody>')).split('<tr>').slice(1)

@@ -11,7 +11,7 @@ import pytest
 from spoor import Spoor
 from tests.conftest import Run, Server
 from tests.faults import FaultyWay
-from tests.test_sending import record, stored_ids
+from tests.sending.test_sending import record, stored_ids
 
 pytestmark = pytest.mark.long
 

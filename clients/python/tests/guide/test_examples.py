@@ -15,7 +15,7 @@ import spoor
 from spoor import Spoor
 from tests.conftest import Run, Server
 
-EXAMPLES = Path(__file__).parents[3] / "plugins" / "docs" / "examples"
+EXAMPLES = Path(__file__).parents[4] / "plugins" / "docs" / "examples"
 IMPORT = "import json, os, signal, sys, threading; sys.path.insert(0, sys.argv[1])\n"
 
 

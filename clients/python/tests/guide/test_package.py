@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tests.conftest import Run, Server
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 
 
 def test_the_first_example_records_a_trace(server: Server, run: Run) -> None:

@@ -15,7 +15,7 @@ import pytest
 from spoor import Spoor
 from tests.conftest import Server
 
-BUILD = Path(__file__).parents[3] / "build"
+BUILD = Path(__file__).parents[4] / "build"
 NOWHERE = "http://127.0.0.1:9"
 
 #: A trace of each form, and a score of a trace that is there already; prints the ids of the traces.
