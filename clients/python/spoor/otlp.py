@@ -38,15 +38,41 @@ def export_bodies(
             size = 0
         exports[-1].append(span)
         size += len(span) + 1
+    return [_export(spans) for spans in exports]
+
+
+def joined_body(trace_id: str, joined: bytes) -> bytes:
+    """
+    The export of a part `joined`, as the client for TypeScript leaves it in a spool: spans, and the trace itself if it
+    has ended, as the API has them.
+    """
+    said = json.loads(joined)
+    root_id, root = said["rootId"], said.get("root")
+    spans = []
+    for span in said.get("spans", []):
+        fields = {"parentSpanId": root_id, **span}
+        spans.append(_span_of(trace_id, fields, _values_of(span), span.get("events", [])))
+    if root is not None:
+        metadata = _bytes_of(root.get("metadata", {})).decode()
+        spans.append(root_span(trace_id, root_id, root.get("parentSpanId"), root, _values_of(root), metadata))
+    return _export(map(_bytes_of, spans))
+
+
+def _values_of(document: Mapping[str, Any]) -> dict[str, str]:
+    names = ("input", "output", "attributes")
+    return {name: _bytes_of(document[name]).decode() for name in names if name in document}
+
+
+def _export(spans: Iterable[bytes]) -> bytes:
     head = b'{"resourceSpans":[{"resource":{},"scopeSpans":[{"scope":{"name":"spoor"},"spans":['
-    return [head + b",".join(export) + b"]}]}]}" for export in exports]
+    return head + b",".join(spans) + b"]}]}]}"
 
 
-def _bytes_of(span: dict[str, Any]) -> bytes:
+def _bytes_of(value: Any) -> bytes:
     try:
-        return json.dumps(span, ensure_ascii=False, separators=(",", ":")).encode()
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
     except UnicodeEncodeError:  # Unpaired surrogates.
-        return json.dumps(span, separators=(",", ":")).encode()
+        return json.dumps(value, separators=(",", ":")).encode()
 
 
 def root_span(
@@ -146,7 +172,8 @@ def _payload(side: str, text: str | None) -> list[dict[str, Any]]:
 
 def _nanoseconds(timestamp: str) -> str:
     matched = _TIME.fullmatch(timestamp)
-    assert matched is not None
+    if matched is None:
+        raise ValueError(f"{timestamp} is no time with microseconds in UTC")
     year, month, day, hour, minute, second, micro = map(int, matched.groups())
     micros = calendar.timegm((year, month, day, hour, minute, second)) * 1_000_000 + micro
     return str(min(max(micros, 1), _MAX_MICROSECONDS) * 1_000)

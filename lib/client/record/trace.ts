@@ -6,13 +6,13 @@ import { MAX_TAG, MAX_TAGS, MAX_TEXT } from '../api-types.ts'
 import { Clock } from './clock.ts'
 import { shortText } from './fields.ts'
 import { newSpanId, newTraceId } from './ids.ts'
-import { otlpBody } from './otlp.ts'
 import {
   bodyText,
   END_FIELDS,
   json,
   listText,
   membersText,
+  objectText,
   quoted,
   SCHEMA,
   type SpanRecord,
@@ -54,7 +54,8 @@ export interface Part {
   readonly kind: PartKind
   readonly body: string
 }
-export type PartKind = 'record' | 'start' | 'spans' | 'end' | 'otlp' | 'score'
+/** `joined`: spans for another's trace; it is sent as `otlp`. */
+export type PartKind = 'record' | 'start' | 'spans' | 'end' | 'joined' | 'otlp' | 'score'
 
 export interface TraceRecorder extends Recorder {
   /** Sends a part when its turn comes; parts of a trace go one after another. */
@@ -246,12 +247,10 @@ export class Trace extends Step implements Owner {
     clearTimeout(this.timer)
     this.timer = undefined
     const texts = this.takeTexts()
-    const isLive = this.state === 'live'
-    if (texts.length > 0)
-      this.recorder.send(this, {
-        kind: isLive ? 'spans' : 'otlp',
-        body: isLive ? bodyText({ spans: listText(texts) }) : otlpBody(this.traceId, this.rootId!, texts)
-      })
+    if (texts.length > 0) {
+      const spans = { spans: listText(texts) }
+      this.recorder.send(this, this.state === 'live' ? { kind: 'spans', body: bodyText(spans) } : this.joined(spans))
+    }
     this.account()
   }
 
@@ -279,14 +278,17 @@ export class Trace extends Step implements Owner {
   }
 
   private lastPart(texts: readonly string[]): Part {
-    if (this.state === 'joined') {
-      const root = this.now({ parentSpanId: json(this.parentSpanId), kind: quoted('chain') })
-      return { kind: 'otlp', body: otlpBody(this.traceId, this.rootId!, texts, root) }
-    }
     const spans = { spans: listText(texts) }
+    if (this.state === 'joined') {
+      return this.joined({ ...spans, root: this.now({ parentSpanId: json(this.parentSpanId), kind: quoted('chain') }) })
+    }
     return this.state === 'live'
       ? { kind: 'end', body: this.now({ ...SCHEMA, ...spans }, START_FIELDS) }
       : { kind: 'record', body: bodyText({ trace: this.now(spans) }) }
+  }
+
+  private joined(members: Texts): Part {
+    return { kind: 'joined', body: objectText([], { rootId: json(this.rootId), ...members }) }
   }
 
   /** All that is said of it now, but for some. */

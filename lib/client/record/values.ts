@@ -26,6 +26,8 @@ const SPARE_BYTES = 64
 /** Where members would be left out since texts before them are long, texts may have this share of the budget each. */
 const TEXT_SHARE = 1 / 16
 const MOST_NAME = 1000
+/** Of an error, before what else it has: these need not be enumerable. */
+const ERROR_MEMBERS = ['name', 'message', 'stack', 'cause']
 
 /** Undefined where there is nothing to record: for undefined, functions and symbols. */
 export function writeValue(name: string, value: unknown, { bytes, redact }: ValueOptions): Written | undefined {
@@ -127,7 +129,7 @@ class Writer {
     else if (value instanceof Map) {
       if (isKeyedByTexts(value)) this.record(value, value.size)
       else this.list(value, value.size)
-    } else if (value instanceof Error) this.record(errorMembers(value), undefined)
+    } else if (value instanceof Error) this.own(value, [...new Set([...ERROR_MEMBERS, ...Object.keys(value)])])
     else if (value instanceof Number || value instanceof String || value instanceof Boolean) this.any(value.valueOf())
     else if (value instanceof RegExp) this.string(String(value))
     else if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer) this.string(describeBytes(value))
@@ -135,8 +137,12 @@ class Writer {
       const names = Object.keys(value)
       const type = names.length === 0 ? typeName(value) : 'Object'
       if (type !== 'Object') this.string(`[${type}]`)
-      else this.record(ownMembers(value as Record<string, unknown>, names), names.length)
+      else this.own(value, names)
     }
+  }
+
+  private own(value: object, names: readonly string[]): void {
+    this.record(ownMembers(value as Record<string, unknown>, names), names.length)
   }
 
   private list(items: Iterable<unknown>, count: number): void {
@@ -155,14 +161,14 @@ class Writer {
     this.raw(']')
   }
 
-  private record(members: Iterable<readonly [string, unknown]>, count: number | undefined): void {
+  private record(members: Iterable<readonly [string, unknown]>, count: number): void {
     this.raw('{')
     let place = 0
     let comma = ''
     for (const [name, value] of members) {
       if (this.left < SPARE_BYTES) {
         this.raw(`${comma}"…":`)
-        this.cut((count ?? place + 1) - place, 'members')
+        this.cut(count - place, 'members')
         break
       }
       const key = name.length > MOST_NAME ? `${name.slice(0, MOST_NAME)}…` : name
@@ -234,16 +240,6 @@ function memberOf(value: Record<string, unknown>, name: string): unknown {
   } catch (error) {
     return `[not readable: ${messageOf(error)}]`
   }
-}
-
-function* errorMembers(error: Error): Generator<readonly [string, unknown]> {
-  const { name, message, stack, cause } = error
-  yield ['name', name]
-  yield ['message', message]
-  yield ['stack', stack]
-  if (cause !== undefined) yield ['cause', cause]
-  const own = error as unknown as Record<string, unknown>
-  for (const key of Object.keys(error)) if (key !== 'cause') yield [key, memberOf(own, key)]
 }
 
 function describeBytes(value: ArrayBufferView | ArrayBuffer): string {

@@ -39,7 +39,7 @@ const PART_BYTES = 200
 const HEAD = 'spoor 1 '
 /** The last line: a file without it was not written to its end. */
 const LAST = 'end of file'
-const KINDS: readonly string[] = ['record', 'start', 'spans', 'end', 'otlp', 'score'] satisfies PartKind[]
+const KINDS: readonly string[] = ['record', 'start', 'spans', 'end', 'joined', 'otlp', 'score'] satisfies PartKind[]
 
 /** A line for the trace, then one for each part: its kind and its body, which as JSON has no line breaks. */
 export function fileText({ traceId, name }: Delivery, parts: readonly Part[]): string {

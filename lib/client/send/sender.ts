@@ -4,6 +4,7 @@ import { messageOf } from '../record/values.ts'
 import { type Answer, hasScore, judge, parse, type Verdict, waitMs } from './answer.ts'
 import { type Delivery, pathOf, sizeOf } from './delivery.ts'
 import type { Courier, Holding } from './holding.ts'
+import { exportBody } from './otlp.ts'
 import { smaller } from './smaller.ts'
 import { CONNECTIONS, type Transport } from './transport.ts'
 
@@ -77,7 +78,7 @@ export class Sender implements Courier {
   private async deliver(delivery: Delivery): Promise<void> {
     const { holding } = this
     if (!holding.load(delivery)) return
-    for (let part = delivery.parts![0]; part !== undefined; part = delivery.parts![0]) {
+    for (let part = this.first(delivery); part !== undefined; part = this.first(delivery)) {
       const answer = await this.transmit(delivery, part)
       const verdict = judge(part.kind, answer, delivery.tries)
       if (verdict.do !== 'stop' && (verdict.do !== 'again' || !verdict.all)) {
@@ -90,6 +91,15 @@ export class Sender implements Courier {
     holding.settle(delivery)
     this.pump()
     if (holding.queue.length === 0) holding.refill?.()
+  }
+
+  /** The first part, in the form in which it is sent. */
+  private first(delivery: Delivery): Part | undefined {
+    const [part] = delivery.parts!
+    if (part?.kind !== 'joined') return part
+    const sent: Part = { kind: 'otlp', body: exportBody(delivery.traceId, part.body) }
+    this.replace(delivery, [sent])
+    return sent
   }
 
   private async transmit(delivery: Delivery, { kind, body }: Part): Promise<Answer> {

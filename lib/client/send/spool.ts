@@ -6,17 +6,7 @@
  * end of a process waits for nothing.
  */
 import { randomBytes } from 'node:crypto'
-import {
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmdirSync,
-  rmSync,
-  utimesSync,
-  writeFileSync
-} from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { basename, join } from 'node:path'
 import { type Delivery, fileText, readFileText } from './delivery.ts'
@@ -104,7 +94,7 @@ export class Spool {
 
   /** The folder of this process is there from now on. */
   makeFolder(): void {
-    if (!this.made || !existsSync(this.own)) mkdirSync(this.own, { recursive: true, mode: 0o700 })
+    mkdirSync(this.own, { recursive: true, mode: 0o700 })
     this.made = true
   }
 

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, get_args
 
+from ..otlp import joined_body
+
 #: A whole trace; the start of a live one, its spans and its end; spans as OpenTelemetry's; a score.
 PartKind = Literal["record", "start", "spans", "end", "otlp", "score"]
 _KINDS: frozenset[str] = frozenset(get_args(PartKind))
@@ -62,7 +64,8 @@ def path_of(trace_id: str, kind: PartKind) -> str:
 
 
 # Files: a line for the trace, then one for each part, its kind and its body, which as JSON has no line breaks. The last
-# line tells a file that was written to its end. The client for TypeScript reads and writes the same.
+# line tells a file that was written to its end. The client for TypeScript reads and writes the same; spans for a trace
+# of somebody else it writes as `joined`, which is sent as `otlp`.
 
 _HEAD = "spoor 1 "
 _LAST = "end of file"
@@ -83,15 +86,17 @@ def read_file_text(text: bytes) -> tuple[str, str, list[Part]] | None:
     try:
         said = json.loads(head[len(_HEAD) :])
         trace_id, name = said["traceId"], str(said["name"])
-        parts = [_part_of(line) for line in lines[:-2]]
-    except (ValueError, KeyError, TypeError):
+        parts = [_part_of(trace_id, line) for line in lines[:-2]]
+    except (ValueError, KeyError, TypeError, AttributeError):
         return None
     return (trace_id, name, parts) if isinstance(trace_id, str) and _TRACE_ID.fullmatch(trace_id) else None
 
 
-def _part_of(line: bytes) -> Part:
+def _part_of(trace_id: str, line: bytes) -> Part:
     kind, _, body = line.partition(b" ")
     name = kind.decode("ascii")
+    if name == "joined":
+        return Part("otlp", joined_body(trace_id, body), is_unsure=True)
     if name not in _KINDS:
         raise ValueError(f"{name} is no part of a trace")
     return Part(name, body, is_unsure=True)  # type: ignore[arg-type]

@@ -27,7 +27,9 @@ for (let i = 0; i < Number(times); i++) {
   for (const form of ['whole', 'live', 'joined']) {
     const trace = spoor.start(`é "${form}"`, { live: form === 'live', tags: [tag], input: 'ü\\n' })
     if (form === 'joined') trace.traceparent
-    trace.startSpan('step', { kind: 'tool' }).end({ output: 0.1 })
+    trace.setMetadata({ plan: [1, 'ß'] }).setUsage({ inputTokens: 7 })
+    const step = trace.startSpan('step', { kind: 'tool', attributes: { share: 0.5, city: 'Zürich' } })
+    step.addEvent('seen', { by: 'é' }).end({ output: 0.1 })
     trace.score('good', true)
     trace.end({ status: 'ok' })
     console.log(trace.traceId)
@@ -60,7 +62,11 @@ def record(spool: Path, key: str, tag: str, scored: str, times: int, later: floa
         for form in ("whole", "live", "joined"):
             trace = client.start(f'é "{form}"', live=form == "live", tags=[tag], input="ü\n")
             assert form != "joined" or trace.traceparent
-            trace.start_span("step", kind="tool").end(output=0.1)
+            trace.set_metadata({"plan": [1, "ß"]})
+            trace.set_usage(input_tokens=7)
+            step = trace.start_span("step", kind="tool", attributes={"share": 0.5, "city": "Zürich"})
+            step.add_event("seen", {"by": "é"})
+            step.end(output=0.1)
             trace.score("good", True)
             trace.end(status="ok")
             ids.append(trace.id)
@@ -93,7 +99,11 @@ def check(client: Spoor, ids: list[str], tag: str, scored: str) -> None:
         assert (detail["trace"]["name"], detail["trace"]["status"]) == (f'é "{form}"', "ok")
         assert detail["trace"]["input"] == "ü\n"
         assert len(detail["spans"]) == (2 if form == "joined" else 1)
-        assert [span["output"] for span in detail["spans"] if span["name"] == "step"] == [0.1]
+        assert (detail["trace"]["metadata"] or {}).get("plan") == [1, "ß"]
+        assert (detail["trace"]["usage"] or {}).get("inputTokens") == 7
+        (step,) = [span for span in detail["spans"] if span["name"] == "step"]
+        assert (step["output"], step["attributes"]["share"], step["attributes"]["city"]) == (0.1, 0.5, "Zürich")
+        assert [(event["name"], (event["attributes"] or {})["by"]) for event in step["events"]] == [("seen", "é")]
         assert [score["value"] for score in client.scores.of(trace_id)] == [True]
     assert {score["comment"] for score in client.scores.of(scored)} == {"ß"}
 

@@ -140,3 +140,16 @@ def test_parts_of_one_trace_wait_for_each_other_and_others_do_not() -> None:
     assert queue.bytes == 2
     queue.remove(one)
     assert (len(queue), queue.bytes) == (1, 1)
+
+
+def test_spans_that_join_a_trace_are_read_as_an_export_and_a_broken_one_is_no_file() -> None:
+    joined = b'{"rootId":"b7ad6b7169203331","spans":[{"id":"00f067aa0ba902b7","name":"\\ud800","kind":"tool"'
+    times = b',"status":"ok","startedAt":"2026-01-01T00:00:00.000001Z","endedAt":"2026-01-01T00:00:01.000000Z"}]}'
+    file = b'spoor 1 {"traceId":"%b","name":"a"}\njoined %b\nend of file\n'
+    read = read_file_text(file % (ID.encode(), joined + times))
+    assert read is not None
+    (part,) = read[2]
+    assert (part.kind, b'"parentSpanId":"b7ad6b7169203331"' in part.body) == ("otlp", True)
+    assert b'"startTimeUnixNano":"1767225600000001000"' in part.body
+    for broken in (b"[]", b"{}", b'{"rootId":"b","spans":[1]}', joined + b"}]}", joined + times.replace(b"T", b"x")):
+        assert read_file_text(file % (ID.encode(), broken)) is None

@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import type { Span } from '../../../../lib/client/record/step.ts'
 import { type Part, Trace, type TraceOptions } from '../../../../lib/client/record/trace.ts'
+import { exportBody } from '../../../../lib/client/send/otlp.ts'
 import { checker } from '../../../../lib/schema/check.ts'
 import { EndBody, IngestBody, ScoreInput, SpansBody } from '../../../../lib/schema/input.ts'
 import { collecting } from '../../../fixtures/client/collecting.ts'
@@ -18,13 +19,13 @@ const CHECKS = {
 
 /** The names of the spans in a part, its root left out. */
 function spansOf({ kind, body }: Part): string[] {
-  const parsed = JSON.parse(body)
-  if (kind === 'otlp') {
-    const spans = parsed.resourceSpans.flatMap((each: { scopeSpans: { spans: object[] }[] }) =>
-      each.scopeSpans.flatMap(({ spans }) => spans)
-    )
+  if (kind === 'joined') {
+    const [{ scopeSpans }] = JSON.parse(exportBody('a'.repeat(32), body)).resourceSpans
+    const spans = scopeSpans[0].spans
     return spans.map(({ name }: { name: string }) => name).filter((name: string) => name !== 'agent')
   }
+  const parsed = JSON.parse(body)
+  assert.ok(kind !== 'otlp')
   const fault = CHECKS[kind].check(parsed) ? '' : CHECKS[kind].explain(parsed)
   assert.equal(fault, '', kind)
   const { spans = [] } = parsed.trace ?? parsed
@@ -70,7 +71,7 @@ t.test('each step is sent once, in requests that the service takes', async t => 
       assert.deepEqual(over, [trace])
       assert.equal(held(), 0, 'nothing waits any more')
       const first = parts.find(({ kind }) => kind !== 'score')?.kind
-      assert.ok(first === 'record' || first === 'start' || first === 'otlp', first)
+      assert.ok(first === 'record' || first === 'start' || first === 'joined', first)
       assert.equal(parts.filter(({ kind }) => kind === 'record' || kind === 'end').length, options.parent ? 0 : 1)
     }),
     { numRuns: 60 }

@@ -87,6 +87,8 @@ t.test('what is no JSON is told in words', t => {
   ]
   for (const [value, expected] of table) t.match(read(value), expected)
   t.match(read(error), { name: 'TypeError', message: 'odd', code: 7, cause: { name: 'RangeError', message: 'deep' } })
+  const named = Object.assign(new Error('odd'), { name: 'Own' })
+  t.equal(write(named)!.text.split('"name"').length, 2, 'a member of its own that all errors have is there once')
   let deep: unknown = 'end'
   for (let i = 0; i < 1000; i++) deep = [deep]
   t.match(write(deep)!.text, '"[deeper than 64 levels]"')

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { fileText, newDelivery, readFileText } from '../../../../lib/client/send/delivery.ts'
 
-const kinds = fc.constantFrom('record', 'start', 'spans', 'end', 'otlp', 'score')
+const kinds = fc.constantFrom('record', 'start', 'spans', 'end', 'joined', 'otlp', 'score')
 const parts = fc.array(fc.record({ kind: kinds, body: fc.jsonValue().map(value => JSON.stringify(value)) }))
 
 t.test('a file gives back the very parts that were written, and a piece of one gives nothing', t => {

@@ -1,7 +1,7 @@
 /**
  * Spans as an OTLP export in JSON, with OpenInference's names of attributes, which the service reads back as they were.
  * This is how spans join a trace that another service or OpenTelemetry records: only such traces grow by the spans of
- * several senders.
+ * several senders. Loaded with what sends: until then their parts are as the API has spans.
  */
 
 /** A span, or a trace as a span, as the API has it. */
@@ -12,10 +12,11 @@ const STATUSES = ['unset', 'ok', 'error']
 /** In 2255, where the service's times over OTLP end. */
 const LATEST_MS = 9_007_199_254_739
 
-/** An export of texts of spans whose parent, where they have none, is the span with the id `rootId`. */
-export function otlpBody(traceId: string, rootId: string, texts: readonly string[], root?: string): string {
-  const spans = texts.map(text => spanOf(traceId, { parentSpanId: rootId, ...JSON.parse(text) }))
-  if (root !== undefined) spans.push(spanOf(traceId, JSON.parse(root)))
+/** The export of a part `joined`: of spans whose parent, where they have none, is the root, and of the root if it is there. */
+export function exportBody(traceId: string, joined: string): string {
+  const { rootId, spans: given = [], root } = JSON.parse(joined)
+  const spans = given.map((span: Document) => spanOf(traceId, { parentSpanId: rootId, ...span }))
+  if (root !== undefined) spans.push(spanOf(traceId, root))
   return JSON.stringify({ resourceSpans: [{ resource: {}, scopeSpans: [{ scope: { name: 'spoor' }, spans }] }] })
 }
 
