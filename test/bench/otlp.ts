@@ -41,8 +41,9 @@ export interface OtlpRate {
 
 const CONNECTIONS = 8
 const RATED_CONNECTIONS = [1, 16, 64]
-/** Exports of each round, where there are not more connections. */
+/** Exports of each round, and for each connection: with one for each, nobody would wait at the end of a round. */
 const RATED_EXPORTS = 12
+const EXPORTS_EACH = 3
 const MINUTE = '2026-06-01T12:00'
 
 interface Prepared {
@@ -96,7 +97,7 @@ export async function measureOtlpCost(plan: OtlpCostPlan): Promise<OtlpCost> {
   }
   /** The requests are made before the time is taken. */
   const rate = async (connections: number): Promise<OtlpRate> => {
-    const count = Math.max(RATED_EXPORTS, connections)
+    const count = Math.max(RATED_EXPORTS, EXPORTS_EACH * connections)
     const seconds = { recorded: 0, exported: 0 }
     for (let round = 0; round < rounds; round++) {
       const requests = prepare(count)
