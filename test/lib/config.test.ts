@@ -18,7 +18,7 @@ t.test('has a default for everything', t => {
     trialTraces: undefined,
     storageLimitBytes: 10 * 1024 ** 3,
     idleCompleteMs: 600_000,
-    workers: Math.max(1, availableParallelism() - 1),
+    workers: availableParallelism(),
     processes: 1,
     databaseConnections: parallelismOf().connections,
     allowedOrigins: [],
