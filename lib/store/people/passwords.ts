@@ -36,7 +36,8 @@ export async function countAttempt(sql: Sql, subjects: readonly Subject[]): Prom
     )
     select ceil(extract(epoch from max(until) - now()))::int as "waitS"
     from counted join asked using (subject) where attempts > most`
-  return row.waitS === null ? undefined : Math.max(1, row.waitS)
+  // One that waited for another began before it, and so would wait for longer than the window.
+  return row.waitS === null ? undefined : Math.min(Math.max(1, row.waitS), WINDOW_MINUTES * 60)
 }
 
 /** The user with this address, and the stored password. */
