@@ -86,9 +86,10 @@ t.test('a backup that is ended in the middle leaves no file that could be taken 
     ['SIGKILL', null]
   ] as const) {
     const child = start(['backup', file], env)
+    const closing = once(child, 'close')
     await until(async () => (await readdir(folder)).includes('spoor.backup.partial') || child.exitCode !== null)
     child.kill(signal)
-    const [ended] = await once(child, 'close')
+    const [ended] = await closing
     // Where the computer is quick, the backup is complete by then.
     if (ended === 0) continue
     t.equal(ended, code)
