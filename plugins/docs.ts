@@ -23,7 +23,7 @@ const VIEWER = new URL('.', import.meta.resolve('swagger-ui-dist/package.json'))
 /** What the guide is put together from, in this order. */
 const CHAPTERS = [
   ...['guide.html', 'clients.html', 'client-python.html', 'applications.html'],
-  ...['operating.html', 'upkeep.html', 'dashboard.html']
+  ...['dashboard.html', 'operating.html', 'upkeep.html']
 ]
 
 const JAVASCRIPT = 'text/javascript; charset=utf-8'

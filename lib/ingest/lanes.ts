@@ -149,7 +149,7 @@ export class Lanes {
       const unreachable = await writer.process(batch)
       this.#onBatch(batch, performance.now() - start, unreachable === undefined)
       if (unreachable === undefined) this.#groups.learn()
-      if (unreachable !== undefined) await this.#failQueued(writer, unreachable)
+      else await this.#failQueued(writer, unreachable)
     }
     this.#began.delete(writer)
     this.#idle.push(writer)

@@ -41,6 +41,7 @@ const QUOTED = new Set(namesOf(({ quoted }) => quoted))
 /** The value of an attribute that a text is read from. */
 export function unquoted(fields: Fields, name: string): Json {
   const value = fields.get(name)
+  // An id that begins with a digit is not tried as JSON either (lib/otlp/wire/attribute-values.ts).
   if (typeof value !== 'string' || !QUOTED.has(name) || !/^\s*"/.test(value)) return value
   const read = readForm(value, 'json')
   return typeof read === 'string' ? read : value
