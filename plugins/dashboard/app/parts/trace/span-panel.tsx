@@ -6,7 +6,7 @@ import { countMembers, type JsonNode, memberAt, membersOf, readString, sourceOf 
 import { foldedCount } from '../../lib/messages/repetition.ts'
 import { asLine } from '../../lib/text.ts'
 import { clockTime, fullTime, type Zone } from '../../lib/time.ts'
-import { type Body, conversationOf, knownBody, loadBody, pathOfBody, TRACE_ROW } from '../../state/bodies.ts'
+import { type Body, conversationOf, knownBody, loadBody, pathOfBody, TRACE_ROW } from '../../state/trace/bodies.ts'
 import { useLoad } from '../../state/load.ts'
 import { prefer, preferences } from '../../state/preferences.ts'
 import { useStore } from '../../state/store.ts'
