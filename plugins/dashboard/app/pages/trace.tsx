@@ -13,7 +13,6 @@ import { SpanPanel, TABS, type Tab, useHighlights } from '../parts/trace/span-pa
 import { TraceHead } from '../parts/trace/trace-head.tsx'
 import { TreeView } from '../parts/trace/tree-view.tsx'
 import { messageOf, read } from '../state/api.ts'
-import { TRACE_ROW } from '../state/trace/bodies.ts'
 import { useKeys } from '../state/keys.ts'
 import { usePart } from '../state/later.ts'
 import { neighbourOf } from '../state/list/lists.ts'
@@ -23,6 +22,7 @@ import { prefer, preferences } from '../state/preferences.ts'
 import { may } from '../state/session.ts'
 import { useStore } from '../state/store.ts'
 import { copy, tell } from '../state/toasts.ts'
+import { TRACE_ROW } from '../state/trace/bodies.ts'
 
 interface Props {
   readonly slug: string

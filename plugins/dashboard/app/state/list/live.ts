@@ -2,8 +2,8 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { TracePage, TraceSummary } from '../../lib/answers.ts'
 import type { ListQuery } from '../../lib/filters.ts'
-import { keepPage, loadPage } from './lists.ts'
 import { useInterval } from '../load.ts'
+import { keepPage, loadPage } from './lists.ts'
 
 const OFTEN_MS = 2000
 /** After a minute without a new trace. */
