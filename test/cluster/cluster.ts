@@ -3,13 +3,16 @@
  * Citus on this machine: a coordinator and two workers. `--source` (or CITUS_SOURCE) names the source of Citus, which is
  * built once; without it, PostgreSQL must have Citus. `--pg-config` (or CITUS_PG_CONFIG) names another PostgreSQL. `--hold`
  * runs no tests: it makes a database, says its address, and waits for Ctrl-C. `--outage` tries what happens when a worker is
- * killed and comes back (outage.ts).
+ * killed and comes back (outage.ts). `--bench` measures what batches cost, beside a plain PostgreSQL (bench.ts), in so many
+ * `--rounds`, of traces of a `--kind`.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { type SocketTarget, withDatabase } from '../../lib/database/connection.ts'
+import type { LoadKind } from '../bench/load/load.ts'
 import { flag, readArguments, text, UsageError } from '../bench/options.ts'
+import { type BenchOptions, benchCluster } from './bench.ts'
 import { citusPrograms } from './citus.ts'
 import { startNodes } from './nodes.ts'
 import { tryOutage } from './outage.ts'
@@ -18,18 +21,23 @@ import { makeDistributedDatabase, NODES_VARIABLE } from './template.ts'
 const SUITES = ['lib', 'plugins', 'whole']
 const RUN = fileURLToPath(new URL('../run.js', import.meta.url))
 const HELD = 'spoor'
+const KINDS: readonly LoadKind[] = ['small', 'typical', 'streaming']
 
 process.exitCode = await main(process.argv.slice(2))
 
 async function main(parameters: readonly string[]): Promise<number> {
   try {
-    const flags = { source: text, 'pg-config': text, hold: flag, outage: flag }
+    const flags = { source: text, 'pg-config': text, hold: flag, outage: flag, bench: flag, rounds: text, kind: text }
     const { values, positionals } = readArguments(parameters, flags)
     const { env } = process
     const binaries = await citusPrograms({
       source: values.source ?? env.CITUS_SOURCE,
       pgConfig: values['pg-config'] ?? env.CITUS_PG_CONFIG ?? 'pg_config'
     })
+    if (values.bench) {
+      await benchCluster(binaries, readBenchOptions(values))
+      return 0
+    }
     const nodes = await startNodes(binaries)
     const targets = { coordinator: nodes.coordinator.target, workers: nodes.workers.map(({ target }) => target) }
     try {
@@ -51,6 +59,12 @@ async function main(parameters: readonly string[]): Promise<number> {
   }
 }
 
+function readBenchOptions({ rounds = '4', kind = 'typical' }: { rounds?: string; kind?: string }): BenchOptions {
+  const found = KINDS.find(each => each === kind)
+  if (found === undefined) throw new UsageError(`--kind is one of ${KINDS.join(', ')}`)
+  if (!/^[1-9]\d{0,3}$/.test(rounds)) throw new UsageError('--rounds takes a whole number above 0')
+  return { rounds: Number(rounds), kind: found }
+}
 async function hold({ socketDir, user, password }: SocketTarget): Promise<number> {
   console.log(`postgres://${user}:${password}@/${HELD}?host=${encodeURIComponent(socketDir)}`)
   const clock = setInterval(() => {}, 60_000)

@@ -28,23 +28,27 @@ export async function makeDistributedTemplate(nodes: NodeTargets, name: string):
   }
 }
 
-export async function makeDistributedDatabase({ coordinator, workers }: NodeTargets, name: string): Promise<void> {
+export async function makeDistributedDatabase(
+  { coordinator, workers }: NodeTargets,
+  name: string,
+  shards = SHARDS
+): Promise<void> {
   const nodes = [coordinator, ...workers]
   for (const node of nodes) await runOn(node, `create database ${name}`)
   const on = (node: SocketTarget) => withDatabase(node, name) as SocketTarget
   await joinNodes(on(coordinator), workers.map(on))
   await migrate(databaseAt(on(coordinator)), createLog('warn'))
-  await distribute(on(coordinator))
+  await distribute(on(coordinator), shards)
 }
 
-async function distribute(target: SocketTarget): Promise<void> {
+async function distribute(target: SocketTarget, shards: number): Promise<void> {
   const sql = connectTo(target)
   try {
-    // Few shards: each test has all of them.
-    await applyDistribution(sql, await readDistributionPlan(sql, SHARDS))
+    await applyDistribution(sql, await readDistributionPlan(sql, shards))
   } finally {
     await sql.end({ timeout: 1 })
   }
 }
 
+/** Few: each test has all of them. */
 const SHARDS = 4
