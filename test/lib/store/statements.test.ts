@@ -11,9 +11,11 @@ import { deleteProject } from '../../../lib/store/projects/projects.ts'
 import { cutRanking, findFrequentLists } from '../../../lib/store/rankings/rankings.ts'
 import { readEndedSpans, readRunningTraces } from '../../../lib/store/write/running-traces.ts'
 import { backupOf, fullInstance } from '../../fixtures/database/backups.ts'
+import { isOnCluster } from '../../fixtures/database/database.ts'
 import { lintStatement } from '../../fixtures/statements/lint.ts'
 import { lintAll } from '../../fixtures/statements/lint-all.ts'
 import { Recording, recorded } from '../../fixtures/statements/record.ts'
+import { routingFaults } from '../../fixtures/statements/routing.ts'
 
 const JUST: readonly string[] = [
   'select * from traces where project_id = $1 and id = $2',
@@ -90,4 +92,5 @@ t.test('maintenance sends none that it does not', async t => {
   })
   t.ok(recording.texts.size > 20, `${recording.texts.size} statements`)
   t.same(lintAll(recording.texts), [])
+  if (isOnCluster()) t.same(await routingFaults(database, recording.bound.values()), [], 'and is handed to one node')
 })
