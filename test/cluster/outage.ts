@@ -5,10 +5,6 @@
 import { strict as assert } from 'node:assert'
 import { setTimeout as delay } from 'node:timers/promises'
 import { claimSecret } from '../../lib/access/digest-secret.ts'
-import { SCOPES } from '../../lib/access/keys.ts'
-import { createAccount } from '../../lib/admin/accounts.ts'
-import { createKey } from '../../lib/admin/keys.ts'
-import { createProject } from '../../lib/admin/projects.ts'
 import { readConfig } from '../../lib/config.ts'
 import type { SocketTarget } from '../../lib/database/connection.ts'
 import { Pool } from '../../lib/database/pool.ts'
@@ -18,6 +14,7 @@ import { plugins } from '../../plugins/index.ts'
 import { ingestBody, span } from '../fixtures/bodies/bodies.ts'
 import { databaseAt } from '../fixtures/database/database.ts'
 import type { Nodes } from './nodes.ts'
+import { makeProjects } from './projects.ts'
 
 const PROJECTS = 8
 const AWAY_MS = 8000
@@ -79,23 +76,14 @@ export async function tryOutage({ workers }: Nodes, target: SocketTarget): Promi
 }
 
 async function makeClients(pool: Pool, away: string): Promise<Client[]> {
-  return pool.run(async sql => {
-    const account = await createAccount(sql, 'outage', 'owner')
-    const clients: Client[] = []
-    for (let n = 0; n < PROJECTS; n++) {
-      const slug = `outage-${n}`
-      const project = await createProject(sql, 1e12, { name: slug, slug, accountId: account.id })
-      const making = { keyPrefix: 'spoor', digestSecret: 'a secret for tests only' }
-      const { key } = await createKey(sql, making, { project: slug, scopes: SCOPES })
-      const [place] = await sql<{ shard: number; node: string }[]>`
-        select p.shardid as shard, p.nodename as node
-        from get_shard_id_for_distribution_column('traces', ${Number(project.id)}::int) as wanted
-        join citus_shards p on p.shardid = wanted`
-      const answers = new Map<string, number>()
-      clients.push({ key, shard: place!.shard, isAway: place!.node === away, stored: [], answers })
-    }
-    return clients
-  })
+  const projects = await makeProjects(pool, 'outage', PROJECTS)
+  return projects.map(({ key, shard, node }) => ({
+    key,
+    shard,
+    isAway: node === away,
+    stored: [],
+    answers: new Map<string, number>()
+  }))
 }
 
 async function send(url: string, client: Client, isOver: { value: boolean }): Promise<void> {
