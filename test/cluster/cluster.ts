@@ -4,7 +4,8 @@
  * built once; without it, PostgreSQL must have Citus. `--pg-config` (or CITUS_PG_CONFIG) names another PostgreSQL. `--hold`
  * runs no tests: it makes a database, says its address, and waits for Ctrl-C. `--outage` tries what happens when a worker is
  * killed and comes back (outage.ts). `--torture [PARTS] [--minutes N]` keeps the long promises: `crashes` (crashes.ts),
- * `isolation` and `lists` (test/torture).
+ * `isolation` and `lists` (test/torture). `--grow` adds a node under load (grow.ts). `--reads [--traces N]`
+ * measures reads beside one PostgreSQL (reads.ts).
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -18,8 +19,10 @@ import { flag, readArguments, text, UsageError } from '../bench/options.ts'
 import { ORDERS_VARIABLE, type Orders } from '../torture/part-orders.ts'
 import { citusPrograms } from './citus.ts'
 import { tryCrashes } from './crashes.ts'
+import { GROWING_SETTINGS, tryGrowth } from './grow.ts'
 import { type Nodes, startNodes } from './nodes.ts'
 import { tryOutage } from './outage.ts'
+import { compareReads } from './reads.ts'
 import { makeDistributedDatabase, NODES_VARIABLE, type NodeTargets } from './template.ts'
 
 const SUITES = ['lib', 'plugins', 'whole']
@@ -34,6 +37,8 @@ const TORTURE_FILES = {
 } as const
 const TORTURE = ['crashes', 'isolation', 'lists'] as const
 const MINUTES = 10
+/** Of `--reads`. */
+const TRACES = 100_000
 /** Nodes that are killed may lose nothing that they have committed. */
 const DURABLE = { synchronous_commit: 'on' }
 
@@ -41,18 +46,32 @@ process.exitCode = await main(process.argv.slice(2))
 
 async function main(parameters: readonly string[]): Promise<number> {
   try {
-    const flags = { source: text, 'pg-config': text, hold: flag, outage: flag, torture: flag, minutes: text }
+    const flags = {
+      source: text,
+      'pg-config': text,
+      hold: flag,
+      outage: flag,
+      torture: flag,
+      grow: flag,
+      reads: flag,
+      minutes: text,
+      traces: text
+    }
     const { values, positionals } = readArguments(parameters, flags)
     const { env } = process
     const parts = values.torture ? readParts(positionals) : []
     const minutes = Number(values.minutes ?? MINUTES)
     if (!(minutes > 0)) throw new UsageError('--minutes takes a number above 0')
+    const traces = Number(values.traces ?? TRACES)
+    if (!(Number.isSafeInteger(traces) && traces > 0)) throw new UsageError('--traces takes a whole number above 0')
     const binaries = await citusPrograms({
       source: values.source ?? env.CITUS_SOURCE,
       pgConfig: values['pg-config'] ?? env.CITUS_PG_CONFIG ?? 'pg_config'
     })
     if (values.outage) return await onNodes(binaries, DURABLE, tryOutage)
     if (values.torture) return await torture(binaries, parts, minutes)
+    if (values.grow) return await withNodes(binaries, GROWING_SETTINGS, nodes => tryGrowth(nodes).then(() => 0), 3)
+    if (values.reads) return await withNodes(binaries, {}, nodes => compareReads(nodes, traces).then(() => 0))
     if (values.hold) return await onNodes(binaries, {}, ({ coordinator }) => hold(coordinator.target))
     return await withNodes(binaries, {}, nodes => runTests(nodes, positionals))
   } catch (error) {
@@ -74,9 +93,10 @@ function readParts(named: readonly string[]): readonly (typeof TORTURE)[number][
 async function withNodes<T>(
   binaries: Binaries,
   settings: Readonly<Record<string, string>>,
-  work: (nodes: Nodes) => Promise<T>
+  work: (nodes: Nodes) => Promise<T>,
+  workers = 2
 ): Promise<T> {
-  const nodes = await startNodes(binaries, 2, settings)
+  const nodes = await startNodes(binaries, workers, settings)
   try {
     return await work(nodes)
   } finally {

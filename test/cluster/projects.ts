@@ -1,4 +1,5 @@
 /** Projects for what is tried on a cluster, each with a key, and where they are. */
+import type { Sql } from 'postgres'
 import { SCOPES } from '../../lib/access/keys.ts'
 import { createAccount } from '../../lib/admin/accounts.ts'
 import { createKey } from '../../lib/admin/keys.ts'
@@ -22,19 +23,29 @@ export async function makeProjects(pool: Pool, account: string, count: number): 
     const { id: accountId } = await createAccount(sql, account, 'owner')
     const projects: PlacedProject[] = []
     for (let n = 0; n < count; n++) {
-      const slug = `${account}-${n}`
-      const project = await createProject(sql, LIMIT_BYTES, { name: slug, slug, accountId })
-      const making = { keyPrefix: 'spoor', digestSecret: DIGEST_SECRET }
-      const { key } = await createKey(sql, making, { project: slug, scopes: SCOPES })
-      const id = Number(project.id)
-      const [place] = await sql<[{ shard: number; node: string }]>`
-        select p.shardid as shard, p.nodename as node
-        from get_shard_id_for_distribution_column('traces', ${id}::int) as wanted
-        join citus_shards p on p.shardid = wanted`
-      projects.push({ id, key, ...place })
+      const made = await makeProject(sql, `${account}-${n}`, accountId)
+      projects.push({ ...made, ...(await placeOf(sql, made.id)) })
     }
     return projects
   })
+}
+
+/** Makes a project with a key that may do everything. */
+export async function makeProject(sql: Sql, slug: string, accountId: string): Promise<{ id: number; key: string }> {
+  const { id } = await createProject(sql, LIMIT_BYTES, { name: slug, slug, accountId })
+  const making = { keyPrefix: 'spoor', digestSecret: DIGEST_SECRET }
+  const { key } = await createKey(sql, making, { project: slug, scopes: SCOPES })
+  return { id: Number(id), key }
+}
+
+/** Where a project is now. */
+export async function placeOf(sql: Sql, projectId: number): Promise<Pick<PlacedProject, 'shard' | 'node'>> {
+  const [place] = await sql<[{ shard: number; node: string }]>`
+    select s.shardid as shard, n.nodename as node
+    from get_shard_id_for_distribution_column('traces', ${projectId}::int) as s (shardid)
+    join pg_dist_placement p on p.shardid = s.shardid
+    join pg_dist_node n on n.groupid = p.groupid and n.noderole = 'primary'`
+  return place
 }
 
 /** So many of these projects on each node, as far as there are. */

@@ -1,7 +1,9 @@
-/** `spoor serve` as a process of its own, which may be killed. */
+/** `spoor serve` as a process of its own, which may be killed, on the database of a cluster. */
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
+import { claimSecret } from '../../lib/access/digest-secret.ts'
 import type { Target } from '../../lib/database/connection.ts'
+import { Pool } from '../../lib/database/pool.ts'
 import { databaseAt } from '../fixtures/database/database.ts'
 import { configurationFor, start } from '../fixtures/service/spoor.ts'
 
@@ -31,5 +33,25 @@ export async function startServer(target: Target, env: NodeJS.ProcessEnv): Promi
       child.kill(signal)
       await gone
     }
+  }
+}
+
+export interface Serving {
+  /** Connections to the database beside those of the server. */
+  readonly pool: Pool
+  readonly server: Server
+}
+
+/** Starts a server for as long as `work` takes. */
+export async function withServer(target: Target, env: NodeJS.ProcessEnv, work: (serving: Serving) => Promise<void>) {
+  const database = databaseAt(target)
+  const pool = new Pool(onClose => database.connect({ onClose }), { size: 2 })
+  await pool.run(sql => claimSecret(sql, database.digestSecret as string))
+  const server = await startServer(target, env)
+  try {
+    await work({ pool, server })
+  } finally {
+    await server.end('SIGTERM')
+    await pool.end()
   }
 }
