@@ -60,6 +60,8 @@ const REFUSING: readonly string[] = [
   SQLSTATE.queryCanceled,
   SQLSTATE.cannotConnectNow
 ]
+/** The backend ends, or that of a cluster's worker, of which the coordinator says so. */
+const ENDING: readonly string[] = [SQLSTATE.adminShutdown, SQLSTATE.crashShutdown]
 const REFUSING_CLASSES: readonly string[] = [
   SQLSTATE_CLASS.invalidAuthorization,
   SQLSTATE_CLASS.insufficientResources,
@@ -139,18 +141,29 @@ export function isUnreachable(error: unknown): boolean {
   return classifyFailure(error) === 'refused' && endsConnection(error)
 }
 
-/** A coordinator of Citus has lost the connection to a worker. Most of the time it says so by a code, but not in a commit. */
-function isNodeAway(state: string, message: unknown): boolean {
-  return (
-    state === SQLSTATE.internalError && /^(?:failure on connection|connection to the remote node)/.test(String(message))
-  )
-}
+/**
+ * A coordinator of Citus has lost the connection to a worker. Most of the time it says so by a code, but not in a commit, and
+ * not where libpq finds the connection closed, whose words it passes on.
+ */
+const isNodeAway = (state: string, message: unknown): boolean =>
+  state === SQLSTATE.internalError && NODE_AWAY.test(String(message))
+const NODE_AWAY = new RegExp(
+  `^(?:${[
+    'failure on connection',
+    'connection to the remote node',
+    'server closed the connection',
+    'could not (?:receive data from|send data to) server',
+    'SSL (?:connection has been closed|SYSCALL error)',
+    'no connection to the server',
+    'connection not open'
+  ].join('|')})`
+)
 
 function classifyState(state: string, severity: unknown): Failure {
   if (RETRIED.includes(state)) return 'retry'
   if (REFUSING.includes(state) || REFUSING_CLASSES.includes(state.slice(0, 2))) return 'refused'
   // A backend that ends for any other reason may have committed before.
-  if (isFatal(severity) || state.startsWith(SQLSTATE_CLASS.connectionException)) return 'lost'
+  if (isFatal(severity) || ENDING.includes(state) || state.startsWith(SQLSTATE_CLASS.connectionException)) return 'lost'
   return 'bug'
 }
 

@@ -6,6 +6,8 @@ import { createLog } from '../../lib/log.ts'
 import { databaseAt, runOn } from '../fixtures/database/database.ts'
 import { joinNodes } from './nodes.ts'
 
+/** Few: each test has all of them. */
+const SHARDS = 4
 /** Tells a run of the tests which nodes to use, as JSON. */
 export const NODES_VARIABLE = 'SPOOR_TEST_NODES'
 
@@ -28,6 +30,7 @@ export async function makeDistributedTemplate(nodes: NodeTargets, name: string):
   }
 }
 
+/** Makes a database on each node, and spreads its tables over so many shards. */
 export async function makeDistributedDatabase(
   { coordinator, workers }: NodeTargets,
   name: string,
@@ -41,7 +44,7 @@ export async function makeDistributedDatabase(
   await distribute(on(coordinator), shards)
 }
 
-async function distribute(target: SocketTarget, shards: number): Promise<void> {
+export async function distribute(target: SocketTarget, shards: number): Promise<void> {
   const sql = connectTo(target)
   try {
     await applyDistribution(sql, await readDistributionPlan(sql, shards))
@@ -49,6 +52,3 @@ async function distribute(target: SocketTarget, shards: number): Promise<void> {
     await sql.end({ timeout: 1 })
   }
 }
-
-/** Few: each test has all of them. */
-const SHARDS = 4
