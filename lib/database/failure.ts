@@ -34,6 +34,8 @@ export const SQLSTATE = {
   databaseDropped: '57P04',
   idleSessionTimeout: '57P05',
   divisionByZero: '22012',
+  /** The square root of a negative number. */
+  invalidPowerArgument: '2201F',
   uniqueViolation: '23505',
   internalError: 'XX000',
   undefinedTable: '42P01'
@@ -113,6 +115,15 @@ const UNIQUE_OF_SHARD = /"(?:\w+_pkey|traces_id)_\d+"/
  * that exceeds the allowance of a trial account (lib/store/write/charge.ts).
  */
 export const isDivisionByZero = (error: unknown): boolean => describe(error).code === SQLSTATE.divisionByZero
+
+/**
+ * A write to shards raises it if they are not where they were (lib/store/server/shards.ts). After some changes of the
+ * cluster there is no table of that name any more.
+ */
+export const isShardGone = (error: unknown): boolean => {
+  const { code } = describe(error)
+  return code === SQLSTATE.invalidPowerArgument || code === SQLSTATE.undefinedTable
+}
 
 /** Whether PostgreSQL refused a connection because the server, the database or the role has all that it may have. */
 export const isTooManyConnections = (error: unknown): boolean => describe(error).code === SQLSTATE.tooManyConnections

@@ -5,7 +5,8 @@
  * runs no tests: it makes a database, says its address, and waits for Ctrl-C. `--outage` tries what happens when a worker is
  * killed and comes back (outage.ts). `--torture [PARTS] [--minutes N]` keeps the long promises: `crashes` (crashes.ts),
  * `isolation` and `lists` (test/torture). `--grow` adds a node under load (grow.ts). `--reads [--traces N]`
- * measures reads beside one PostgreSQL (reads.ts).
+ * measures reads beside one PostgreSQL (reads.ts), `--bench` what batches cost (bench.ts), in so many `--rounds`, of traces
+ * of a `--kind`.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -15,8 +16,10 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type SocketTarget, withDatabase } from '../../lib/database/connection.ts'
 import type { Binaries } from '../../lib/database/embedded/binaries.ts'
+import type { LoadKind } from '../bench/load/load.ts'
 import { flag, readArguments, text, UsageError } from '../bench/options.ts'
 import { ORDERS_VARIABLE, type Orders } from '../torture/part-orders.ts'
+import { type BenchOptions, benchCluster } from './bench.ts'
 import { citusPrograms } from './citus.ts'
 import { tryCrashes } from './crashes.ts'
 import { GROWING_SETTINGS, tryGrowth } from './grow.ts'
@@ -29,6 +32,7 @@ const SUITES = ['lib', 'plugins', 'whole']
 const built = (path: string) => fileURLToPath(new URL(path, import.meta.url))
 const RUN = built('../run.js')
 const HELD = 'spoor'
+const KINDS: readonly LoadKind[] = ['small', 'typical', 'streaming']
 
 /** Parts of `--torture` that are tests, with their files. */
 const TORTURE_FILES = {
@@ -54,6 +58,9 @@ async function main(parameters: readonly string[]): Promise<number> {
       torture: flag,
       grow: flag,
       reads: flag,
+      bench: flag,
+      rounds: text,
+      kind: text,
       minutes: text,
       traces: text
     }
@@ -68,6 +75,7 @@ async function main(parameters: readonly string[]): Promise<number> {
       source: values.source ?? env.CITUS_SOURCE,
       pgConfig: values['pg-config'] ?? env.CITUS_PG_CONFIG ?? 'pg_config'
     })
+    if (values.bench) return await benchCluster(binaries, readBenchOptions(values)).then(() => 0)
     if (values.outage) return await onNodes(binaries, DURABLE, tryOutage)
     if (values.torture) return await torture(binaries, parts, minutes)
     if (values.grow) return await withNodes(binaries, GROWING_SETTINGS, nodes => tryGrowth(nodes).then(() => 0), 3)
@@ -149,6 +157,13 @@ async function tortureFiles(nodes: Nodes, part: keyof typeof TORTURE_FILES, minu
   } finally {
     await rm(folder, { recursive: true })
   }
+}
+
+function readBenchOptions({ rounds = '4', kind = 'typical' }: { rounds?: string; kind?: string }): BenchOptions {
+  const found = KINDS.find(each => each === kind)
+  if (found === undefined) throw new UsageError(`--kind is one of ${KINDS.join(', ')}`)
+  if (!/^[1-9]\d{0,3}$/.test(rounds)) throw new UsageError('--rounds takes a whole number above 0')
+  return { rounds: Number(rounds), kind: found }
 }
 
 async function hold({ socketDir, user, password }: SocketTarget): Promise<void> {
