@@ -150,7 +150,10 @@ const isNodeAway = (state: string, message: unknown): boolean =>
 const NODE_AWAY = new RegExp(
   `^(?:${[
     'failure on connection',
-    'connection to the remote node',
+    'connection (?:to the remote|establishment for) node',
+    'could not (?:commit transaction for shard|establish any connections to the node)',
+    'failed to (?:prepare transaction|read result)',
+    'cannot connect to .* to fetch intermediate results',
     'server closed the connection',
     'could not (?:receive data from|send data to) server',
     'SSL (?:connection has been closed|SYSCALL error)',

@@ -13,6 +13,7 @@ import { ingestBody } from '../bench/bodies/bodies.ts'
 import { makeCases, type ReadCase } from '../bench/reads/cases.ts'
 import { fillProject } from '../bench/reads/fill.ts'
 import { measureInTurns } from '../bench/reads/measure.ts'
+import { hexId } from '../fixtures/bodies/bodies.ts'
 import { databaseAt, runOn } from '../fixtures/database/database.ts'
 import { joinNodes, type Nodes } from './nodes.ts'
 import { makeProject } from './projects.ts'
@@ -110,7 +111,8 @@ async function fill(target: SocketTarget, traces: number): Promise<{ key: string
 }
 
 async function record(address: string, key: string, n: number): Promise<string> {
-  const body = ingestBody('typical', n)
+  const made = ingestBody('typical', n)
+  const body = { ...made, trace: { ...made.trace, id: hexId(16) } }
   const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
   const answer = await fetch(`${address}/api/v1/traces`, { method: 'POST', headers, body: JSON.stringify(body) })
   if (answer.status !== 201) throw new Error(`${answer.status} ${await answer.text()}`)

@@ -55,6 +55,12 @@ t.test('knows what a coordinator of a cluster says of its workers by the words, 
   t.equal(classifyFailure(away), 'lost')
   for (const words of [
     'server closed the connection unexpectedly\n\tThis probably means the server terminated abnormally',
+    'connection establishment for node 10.0.0.7:5432 failed',
+    'could not establish any connections to the node 10.0.0.7:5432 after 30000 ms',
+    'could not commit transaction for shard 102020 on at least one active node',
+    "failed to prepare transaction 'citus_0_1_2_3' on host 10.0.0.7:5432",
+    'failed to read result "1_2" from node 10.0.0.7:5432',
+    'cannot connect to 10.0.0.7:5432 to fetch intermediate results',
     'could not receive data from server: Connection reset by peer',
     'could not send data to server: Broken pipe',
     'SSL connection has been closed unexpectedly',
