@@ -12,6 +12,7 @@ import session from './people/session.ts'
 import signIn from './people/sign-in.ts'
 import keys from './project/keys.ts'
 import project from './project/project.ts'
+import views from './project/views.ts'
 import trace from './trace.ts'
 
 export default async function dashboard(app: App): Promise<void> {
@@ -24,6 +25,7 @@ export default async function dashboard(app: App): Promise<void> {
   trace(app)
   judging(app)
   project(app)
+  views(app)
   keys(app)
   members(app)
 }
