@@ -11,6 +11,7 @@ import session from './people/session.ts'
 import signIn from './people/sign-in.ts'
 import keys from './project/keys.ts'
 import project from './project/project.ts'
+import scores from './scores.ts'
 import trace from './trace.ts'
 
 export default async function dashboard(app: App): Promise<void> {
@@ -21,6 +22,7 @@ export default async function dashboard(app: App): Promise<void> {
   lists(app)
   trace(app)
   judging(app)
+  scores(app)
   project(app)
   keys(app)
   members(app)
