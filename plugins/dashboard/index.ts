@@ -12,6 +12,7 @@ import signIn from './people/sign-in.ts'
 import keys from './project/keys.ts'
 import project from './project/project.ts'
 import scores from './scores.ts'
+import sessions from './sessions.ts'
 import trace from './trace.ts'
 
 export default async function dashboard(app: App): Promise<void> {
@@ -23,6 +24,7 @@ export default async function dashboard(app: App): Promise<void> {
   trace(app)
   judging(app)
   scores(app)
+  sessions(app)
   project(app)
   keys(app)
   members(app)

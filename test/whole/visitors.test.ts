@@ -49,6 +49,8 @@ const IN_PROJECT: Readonly<Record<string, (ids: Ids) => Visit>> = {
   'GET /score-series': () => ({ path: '/score-series' }),
   'GET /score-disagreement': () => ({ path: `/score-disagreement?name=${MARK}` }),
   'GET /scored-traces': () => ({ path: `/scored-traces?name=${MARK}` }),
+  'GET /session': () => ({ path: `/session?id=${MARK}` }),
+  'GET /session-traces': () => ({ path: `/session-traces?id=${MARK}` }),
   'GET /traces/:traceId': ({ traceId }) => ({ path: `/traces/${traceId}` }),
   'GET /traces/:traceId/outline': ({ traceId }) => ({ path: `/traces/${traceId}/outline` }),
   'GET /traces/:traceId/body': ({ traceId }) => ({ path: `/traces/${traceId}/body` }),
@@ -106,6 +108,8 @@ async function makeAll(): Promise<Ids> {
   const body = startBody({
     name: MARK,
     model: MARK,
+    sessionId: MARK,
+    userId: MARK,
     input: MARK,
     metadata: { MARK },
     spans: [{ ...step, output: MARK }]
