@@ -49,6 +49,7 @@ const IN_PROJECT: Readonly<Record<string, (ids: Ids) => Visit>> = {
   'GET /score-series': () => ({ path: '/score-series' }),
   'GET /score-disagreement': () => ({ path: `/score-disagreement?name=${MARK}` }),
   'GET /scored-traces': () => ({ path: `/scored-traces?name=${MARK}` }),
+  'GET /sessions': () => ({ path: '/sessions' }),
   'GET /session': () => ({ path: `/session?id=${MARK}` }),
   'GET /session-traces': () => ({ path: `/session-traces?id=${MARK}` }),
   'GET /traces/:traceId': ({ traceId }) => ({ path: `/traces/${traceId}` }),

@@ -36,7 +36,7 @@ export async function readSession(sql: Sql, projectId: number, sessionId: string
       select *, row_number() over (order by started_at desc, id desc) as place from (
         select id, started_at, ended_at, duration_ms, status, input_tokens, output_tokens, cost_usd, user_id from traces
         where project_id = ${projectId} and session_id = ${sessionId}
-        order by started_at desc, id desc limit ${MOST_ADDED_UP + 1}
+        order by session_id desc, started_at desc, id desc limit ${MOST_ADDED_UP + 1}
       ) t
     )
     select count(*)::int as traces, (select count(*)::int from newest) as found,

@@ -24,6 +24,8 @@ export interface ScoreSummary {
   readonly name: string
   readonly dataType: string
   readonly count: number
+  /** Of all of them; as in `mean`. */
+  readonly average: number | null
   /** By step; null where there are none. Of booleans the share of those that are true, of categories null. */
   readonly mean: readonly (number | null)[]
   /** Of categories and booleans: counts by step of the most frequent values. */
@@ -87,6 +89,7 @@ function summarise(groups: readonly ScoreGroup[], steps: number): ScoreSummary {
     name,
     dataType,
     count,
+    average: dataType === 'categorical' ? null : total(sums) / count,
     mean: counts.map((each, i) => (each === 0 || dataType === 'categorical' ? null : sums[i]! / each)),
     shares: Object.fromEntries(frequent.slice(0, MOST_VALUES)),
     other: counts.map((_, i) => rest.reduce((sum, [, each]) => sum + each[i]!, 0)),

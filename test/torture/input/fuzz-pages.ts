@@ -37,6 +37,7 @@ const BARE: Bare = [
   ['GET', `${P}/score-series?name=:id`],
   ['GET', `${P}/score-disagreement?name=:id`],
   ['GET', `${P}/scored-traces?name=quality&value=:id`],
+  ['GET', `${P}/sessions?prefix=:id`],
   ['GET', `${P}/session?id=:id`],
   ['GET', `${P}/session-traces?id=:id`],
   ['GET', `${P}/traces/:id`],

@@ -88,6 +88,10 @@ t.test('names are counted by step, by source and by value', async t => {
     ]
   )
   const [boolean, categorical, numeric] = names
+  t.same(
+    names.map(({ average }) => average),
+    [0.25, null, 7 / 3]
+  )
   t.same(boolean!.mean, [0.25, null, null])
   t.same(boolean!.shares, { true: [1, 0, 0], false: [3, 0, 0] })
   t.same(categorical!.mean, [null, null, null])
