@@ -91,8 +91,11 @@ export function readScoreQuery(search: string): ScoreQuery {
   return query
 }
 
-const written = (query: ScoreQuery, names: readonly (typeof NAMES)[number][]): URLSearchParams =>
-  new URLSearchParams(names.flatMap(name => (query[name] ? [[name, query[name]]] : [])))
+function written(query: ScoreQuery, names: readonly (typeof NAMES)[number][]): URLSearchParams {
+  const parameters = new URLSearchParams()
+  for (const name of names) if (query[name]) parameters.set(name, query[name])
+  return parameters
+}
 
 export function writeScoreQuery(query: ScoreQuery): string {
   const text = written(query, NAMES).toString()
