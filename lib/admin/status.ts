@@ -154,7 +154,7 @@ async function totalsProblems(sql: Sql, projects: readonly Project[]): Promise<s
   for (const { slug, traceCount } of projects) {
     if (traceCount > MOST_COUNTED || (await recountProject(sql, slug, false)).agree) continue
     problems.push(
-      `The totals of project ${slug} are not those of its traces: \`spoor project recount ${slug} --apply\`.`
+      `The totals or charts of project ${slug} are not those of its traces: \`spoor project recount ${slug} --apply\`.`
     )
   }
   return problems
