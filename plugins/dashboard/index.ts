@@ -11,6 +11,7 @@ import session from './people/session.ts'
 import signIn from './people/sign-in.ts'
 import keys from './project/keys.ts'
 import project from './project/project.ts'
+import views from './project/views.ts'
 import scores from './scores.ts'
 import sessions from './sessions.ts'
 import trace from './trace.ts'
@@ -26,6 +27,7 @@ export default async function dashboard(app: App): Promise<void> {
   scores(app)
   sessions(app)
   project(app)
+  views(app)
   keys(app)
   members(app)
 }

@@ -25,6 +25,7 @@ interface Ids {
   readonly spanId: string
   readonly scoreId: string
   readonly keyId: string
+  readonly viewId: string
   readonly userId: string
   readonly sessionId: string
 }
@@ -37,6 +38,7 @@ interface Visit {
 const SCORE = { name: 'quality', dataType: 'numeric', value: 1 }
 const NOTHING = {}
 let invited = 0
+let named = 0
 
 /** A right request for each route in a project, by method and path behind `/app/api/p/:slug`. */
 const IN_PROJECT: Readonly<Record<string, (ids: Ids) => Visit>> = {
@@ -71,7 +73,11 @@ const IN_PROJECT: Readonly<Record<string, (ids: Ids) => Visit>> = {
   'POST /members': () => ({ path: '/members', body: { email: `${++invited}@example.com`, role: 'viewer' } }),
   'POST /members/:userId/link': ({ userId }) => ({ path: `/members/${userId}/link`, body: NOTHING }),
   'PATCH /members/:userId': ({ userId }) => ({ path: `/members/${userId}`, body: { role: 'member' } }),
-  'DELETE /members/:userId': ({ userId }) => ({ path: `/members/${userId}` })
+  'DELETE /members/:userId': ({ userId }) => ({ path: `/members/${userId}` }),
+  'GET /views': () => ({ path: '/views' }),
+  'POST /views': () => ({ path: '/views', body: { name: `view ${++named}`, page: 'traces', query: '' } }),
+  'PATCH /views/:viewId': ({ viewId }) => ({ path: `/views/${viewId}`, body: { query: '?status=ok' } }),
+  'DELETE /views/:viewId': ({ viewId }) => ({ path: `/views/${viewId}` })
 }
 
 /** The same for the other routes, which need somebody but no role. `seeks`: what the ids name must not be found. */
@@ -103,8 +109,8 @@ const people = Object.fromEntries(
 
 let made = 0
 
-/** Everything that can be asked for in the project `default`, each full of the mark. */
-async function makeAll(): Promise<Ids> {
+/** Everything that can be asked for in the project `default`, each full of the mark; a view is of whoever has this role. */
+async function makeAll(role: Role = 'member'): Promise<Ids> {
   const step = { id: spanId(), name: MARK, startedAt: '2026-11-21T12:00:00Z', endedAt: '2026-11-21T12:00:01Z' }
   const body = startBody({
     name: MARK,
@@ -123,6 +129,8 @@ async function makeAll(): Promise<Ids> {
   const email = `member-${++made}@example.com`
   await addPerson(service, email, 'viewer')
   const [user] = await database.pool.run(sql => sql`select id from users where email = ${email}`)
+  const view = { name: `${MARK} ${made}`, page: 'traces', query: `?name=${MARK}` }
+  const saved = await people[role].ask('POST', 'p/default/views', { body: view })
   const [session] = (await victim.ask('GET', 'sessions')).body.sessions
   return {
     slug: 'default',
@@ -130,6 +138,7 @@ async function makeAll(): Promise<Ids> {
     spanId: step.id,
     scoreId: scored.body.score.id,
     keyId: (await makeKey({ label: MARK })).keyId,
+    viewId: String(saved.body.view.id),
     userId: String(user?.id),
     sessionId: session.id
   }
@@ -141,6 +150,7 @@ const nowhere = (): Ids => ({
   spanId: spanId(),
   scoreId: hexId(8),
   keyId: hexId(8),
+  viewId: '2000000000',
   userId: '2000000000',
   sessionId: hexId(32)
 })
@@ -241,7 +251,7 @@ t.test('a role that is not enough is 403 and changes nothing, one that is enough
   for (const { name, method, access } of inProject) {
     const needed = access === 'visitor' ? 'viewer' : (access as Role)
     for (const role of ROLES) {
-      const ids = await makeAll()
+      const ids = await makeAll(role)
       const visit = IN_PROJECT[name]!(ids)
       const before = await readAll()
       const answer = await send(people[role], method, 'default', visit)

@@ -34,6 +34,7 @@ export const LOCAL_TABLES = [
   'web_sessions',
   'sign_in_links',
   'sign_in_attempts',
+  'saved_views',
   'audit',
   'schema_migrations'
 ] as const
