@@ -56,6 +56,12 @@ const IN_PROJECT: Readonly<Record<string, (ids: Ids) => Visit>> = {
   'GET /series': () => ({ path: '/series?by=name&compare=1&range=1h' }),
   'GET /facet-counts': () => ({ path: '/facet-counts?range=30d' }),
   'GET /score-names': () => ({ path: '/score-names' }),
+  'GET /score-series': () => ({ path: '/score-series' }),
+  'GET /score-disagreement': () => ({ path: `/score-disagreement?name=${MARK}` }),
+  'GET /scored-traces': () => ({ path: `/scored-traces?name=${MARK}` }),
+  'GET /sessions': () => ({ path: '/sessions' }),
+  'GET /session': () => ({ path: `/session?id=${MARK}` }),
+  'GET /session-traces': () => ({ path: `/session-traces?id=${MARK}` }),
   'GET /traces/:traceId': ({ traceId }) => ({ path: `/traces/${traceId}` }),
   'GET /traces/:traceId/outline': ({ traceId }) => ({ path: `/traces/${traceId}/outline` }),
   'GET /traces/:traceId/body': ({ traceId }) => ({ path: `/traces/${traceId}/body` }),
@@ -117,6 +123,8 @@ async function makeAll(role: Role = 'member'): Promise<Ids> {
   const body = startBody({
     name: MARK,
     model: MARK,
+    sessionId: MARK,
+    userId: MARK,
     input: MARK,
     metadata: { MARK },
     spans: [{ ...step, output: MARK }]
