@@ -4,7 +4,9 @@
  */
 import type { Sql } from 'postgres'
 import { AMOUNTS } from '../../rollups/amounts.ts'
-import { findFull, findRoom, type Part } from '../../rollups/room.ts'
+import { findFull, findRoom, NAME_LEVELS, type Part } from '../../rollups/room.ts'
+import { hashInSql } from '../../rows/list-numbers.ts'
+
 import { inTransaction } from '../transactions.ts'
 import { dayOf, hourOf, SUMS } from './news.ts'
 
@@ -42,30 +44,42 @@ export async function foldNews(sql: Sql, projectId: number, most: number): Promi
   })
 }
 
-const LEVELS = [
-  { level: 'i', start: 'hour', list: 'kind' },
-  { level: 'h', start: 'hour', list: 'family' },
-  { level: 'n', start: dayOf('hour'), list: 'kind' },
-  { level: 'd', start: dayOf('hour'), list: 'family' }
+/** SQL of the number of an environment. */
+export const placeInSql = (environment: string): string => hashInSql(`coalesce(${environment}, '')`, '0')
+
+/** What rows there are of each hour; the same of each day, in capitals. */
+const HOUR_LEVELS = [
+  { level: 'e', list: 'place', within: 'place', name: 'null::text' },
+  { level: 'f', list: 'family', within: 'family', name: 'null::text' },
+  { level: 'n', list: hashInSql('name', 'place'), within: 'place', name: 'name' },
+  { level: 'k', list: hashInSql('name', 'family'), within: 'family', name: 'name' }
 ]
+const LEVELS = HOUR_LEVELS.flatMap(each => [
+  { ...each, start: 'hour' },
+  { ...each, level: each.level.toUpperCase(), start: dayOf('hour') }
+])
 
 /** Takes news out, and adds them up by level. Rows of news never change, so they are found by their place in the table. */
 const TAKE = `
   with gone as (
     delete from rollup_news where project_id = $1::int
       and ctid = any (array(select ctid from rollup_news where project_id = $1::int limit $2::bigint))
-    returning started_at, family, kind, ${AMOUNTS.join(', ')}
+    returning started_at, family, name, ${AMOUNTS.join(', ')}
   ), hours as materialized (
-    select ${hourOf('started_at')} as hour, family, kind, count(*) as taken, ${SUMS} from gone group by 1, 2, 3
+    select ${hourOf('started_at')} as hour, family, name, count(*) as taken, ${SUMS} from gone group by 1, 2, 3
+  ), placed as materialized (
+    select hours.*, ${placeInSql('f.environment')} as place
+    from hours left join trace_families f on f.project_id = $1::int and f.family = hours.family
   )
   ${LEVELS.map(
-    ({ level, start, list }) => `
-  select '${level}' as level, ${start} as start, ${list}::text as list, family::text as family,
-    (select sum(taken)::bigint from hours) as taken, ${SUMS} from hours group by ${start}, ${list}, family`
+    ({ level, start, list, within, name }) => `
+  select '${level}' as level, ${start} as start, (${list})::text as list, ${within}::text as within, ${name} as name,
+    (select sum(taken)::bigint from hours) as taken, ${SUMS} from placed group by 2, 3, 4, 5`
   ).join(' union all ')}`
 
 const TYPES: Readonly<Record<(typeof AMOUNTS)[number], string>> = {
   traces: 'bigint',
+  errors: 'bigint',
   priced: 'bigint',
   input_tokens: 'numeric',
   output_tokens: 'numeric',
@@ -75,11 +89,11 @@ const TYPES: Readonly<Record<(typeof AMOUNTS)[number], string>> = {
 
 /** Every fold adds in the same order, and none runs beside another of the project. */
 const ADD = `
-  insert into rollups as r (project_id, level, start, list, family, ${AMOUNTS.join(', ')})
-  select $1::int, level, start, list, family, ${SUMS} from json_to_recordset($2::json) as part (
-    level "char", start timestamptz, list bigint, family bigint, ${AMOUNTS.map(name => `${name} ${TYPES[name]}`).join(', ')}
+  insert into rollups as r (project_id, level, start, list, within, name, ${AMOUNTS.join(', ')})
+  select $1::int, level, start, list, within, min(name), ${SUMS} from json_to_recordset($2::json) as part (
+    level "char", start timestamptz, list bigint, within bigint, name text, ${AMOUNTS.map(name => `${name} ${TYPES[name]}`).join(', ')}
   )
-  group by level, start, list, family order by level, start, list
+  group by level, start, list, within order by level, start, list
   on conflict (project_id, level, start, list) do update
     set ${AMOUNTS.map(name => `${name} = r.${name} + excluded.${name}`).join(', ')}`
 
@@ -88,7 +102,7 @@ async function withRoom<T extends Part>(sql: Sql, projectId: number, parts: read
   const starts = [...new Set(parts.map(({ start }) => start))]
   const rows = await sql<{ level: string; start: string; rows: number }[]>`
     select level, start, count(*) as rows from rollups
-    where project_id = ${projectId} and level in ('i', 'n') and start = any (${starts}::timestamptz[])
+    where project_id = ${projectId} and level = any (${NAME_LEVELS as string[]}::text[]::"char"[]) and start = any (${starts}::timestamptz[])
     group by level, start`
   const full = []
   for (const { level, start } of findFull(parts, rows)) {

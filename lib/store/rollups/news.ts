@@ -12,32 +12,27 @@ export const hourOf = (time: string): string => `date_bin('1 hour', ${time}, ${O
 export const dayOf = (time: string): string => `date_bin('1 day', ${time}, ${ORIGIN})`
 
 /** The columns of rollup_news behind the project. */
-export const NEWS = ['started_at', 'family', 'kind', ...AMOUNTS] as const
-/** What each of them is of a row that is added up. */
-const sums = AMOUNTS.map(name => `sum(${name}) as ${name}`).join(', ')
-export const SUMS = sums
+export const NEWS = ['started_at', 'family', 'name', ...AMOUNTS] as const
+/** The amounts of rows that are added up. */
+export const SUMS = AMOUNTS.map(name => `sum(${name}) as ${name}`).join(', ')
 /** The condition that there is something of a group to tell. */
 export const ANYTHING = AMOUNTS.map(name => `sum(${name}) <> 0`).join(' or ')
 
-/** SQL of the columns of news, without the project, of ended traces. `lists` are the columns of the source with their lists. */
-export function newsInSql(
-  trace: string,
-  one: 1 | -1,
-  lists = { family: `${trace}.family`, kind: `${trace}.named_family` }
-): string {
+/** SQL of the columns of news, without the project, of ended traces. */
+export function newsInSql(trace: string, one: 1 | -1, family = `${trace}.family`): string {
   const amounts = amountsInSql(trace, one)
   const cells = AMOUNTS.map(name => `${amounts[name]} as ${name}`).join(', ')
-  return `${hourOf(`${trace}.started_at`)} as started_at, ${lists.family} as family, ${lists.kind} as kind, ${cells}`
+  return `${hourOf(`${trace}.started_at`)} as started_at, ${family} as family, ${trace}.name, ${cells}`
 }
 
 /** The columns of traces that news are made of, as a deletion returns them. */
 export const NEWS_SOURCES =
-  'started_at, ended_at, duration_ms, family, named_family, input_tokens, output_tokens, cost_usd'
+  'started_at, ended_at, duration_ms, name, status, family, input_tokens, output_tokens, cost_usd'
 
 /** SQL of news as a JSON text, hour by hour. `news` is a query of rows as newsInSql gives them. Null if there are none. */
 export const newsAsJson = (news: string): string => `(
   select json_agg(told)::text from (
-    select started_at, family, kind, ${sums} from (${news}) each group by started_at, family, kind having ${ANYTHING}
+    select started_at, family, name, ${SUMS} from (${news}) each group by started_at, family, name having ${ANYTHING}
   ) told)`
 
 /** Writes news that newsAsJson has given. To be called in the transaction of that statement. */
@@ -48,8 +43,9 @@ export async function addNews(sql: Sql, projectId: number, news: string | null):
 const TYPES: Readonly<Record<(typeof NEWS)[number], string>> = {
   started_at: 'timestamptz',
   family: 'bigint',
-  kind: 'bigint',
+  name: 'text',
   traces: 'int',
+  errors: 'int',
   priced: 'int',
   input_tokens: 'numeric',
   output_tokens: 'numeric',

@@ -9,7 +9,7 @@
 import type { Sql } from 'postgres'
 import { AMOUNTS } from '../../rollups/amounts.ts'
 import { inTransaction } from '../transactions.ts'
-import { lockRollups } from './fold.ts'
+import { lockRollups, placeInSql } from './fold.ts'
 import { ANYTHING, dayOf, hourOf, NEWS, newsInSql, SUMS } from './news.ts'
 
 const listed = AMOUNTS.join(', ')
@@ -21,23 +21,28 @@ const WANTED = `
   where t.project_id = $1::int and t.started_at >= $2::timestamptz and t.started_at < $3::timestamptz
     and t.ended_at is not null
   union all
-  select ${hourOf('started_at')}, family, kind, ${taken} from rollup_news
+  select ${hourOf('started_at')}, family, name, ${taken} from rollup_news
   where project_id = $1::int and started_at >= $2::timestamptz and started_at < $3::timestamptz`
 
-/** Kinds are compared by what they add up to in their families: which of them have rows depends on the room there was. */
+/** Names are compared by what they add up to in their environment or family: which have rows depends on the room there was. */
 const WRONG_DAYS = `
   with hours as materialized (
     select started_at as hour, family, ${SUMS} from (${WANTED}) wanted group by 1, 2
   ), sides as (
-    select level, hour as start, family, ${listed} from hours, unnest(array['i', 'h']) as level
+    select level, hour as start, family as within, ${listed} from hours, unnest(array['f', 'k']) as level
     union all
-    select level, ${dayOf('hour')}, family, ${listed} from hours, unnest(array['n', 'd']) as level
+    select level, ${dayOf('hour')}, family, ${listed} from hours, unnest(array['F', 'K']) as level
     union all
-    select level::text, start, family, ${taken} from rollups
+    select level, case when level in ('e', 'n') then hour else ${dayOf('hour')} end,
+      ${placeInSql('environment')}, ${listed}
+    from hours left join trace_families f on f.project_id = $1::int and f.family = hours.family,
+      unnest(array['e', 'n', 'E', 'N']) as level
+    union all
+    select level::text, start, within, ${taken} from rollups
     where project_id = $1::int and start >= $2::timestamptz and start < $3::timestamptz
   )
   select distinct ${dayOf('start')} as day from (
-    select level, start, family from sides group by 1, 2, 3 having ${ANYTHING}
+    select level, start, within from sides group by 1, 2, 3 having ${ANYTHING}
   ) wrong order by day`
 
 /** The days (UTC) of which rollups do not have what the traces add up to. Days that are yet to be counted are left out. */
@@ -49,8 +54,8 @@ export async function findWrongDays(sql: Sql, projectId: number): Promise<string
 
 const WRITE_DIFFERENCE = `
   insert into rollup_news (project_id, ${NEWS.join(', ')})
-  select $1::int, started_at, family, kind, ${SUMS} from (${WANTED}) wanted
-  group by started_at, family, kind having ${ANYTHING}`
+  select $1::int, started_at, family, name, ${SUMS} from (${WANTED}) wanted
+  group by started_at, family, name having ${ANYTHING}`
 
 /** Makes the rollups of a day anew. Others may write meanwhile. */
 export async function recountDay(sql: Sql, projectId: number, day: string): Promise<void> {
@@ -58,7 +63,7 @@ export async function recountDay(sql: Sql, projectId: number, day: string): Prom
   await inTransaction(sql, async () => {
     await lockRollups(sql, projectId)
     await sql`
-      delete from rollups where project_id = ${projectId} and level in ('i', 'h', 'n', 'd')
+      delete from rollups where project_id = ${projectId} and level = any ('{e,f,n,k,E,F,N,K}'::"char"[])
         and start >= ${day} and start < ${end}`
     await sql.unsafe(WRITE_DIFFERENCE, [projectId, day, end])
   })
