@@ -87,6 +87,11 @@ export class Lanes {
     this.#onBatch = onBatch
   }
 
+  /** Whether the projects may be on several nodes. */
+  get isSpread(): boolean {
+    return this.#routes.groupOf !== undefined
+  }
+
   add(pending: Pending): void {
     this.#queue.add(pending)
     this.#schedule()

@@ -106,7 +106,7 @@ export class WritePath implements Ingest {
         for (const { projectId } of batch) this.#cuts.count(projectId, 1)
       }
     })
-    this.#resends = new Resends(this.#lanes.pool)
+    this.#resends = new Resends(this.#lanes.pool, () => this.#lanes.isSpread)
     this.#sql = createSqlAccess(this.#lanes.pool)
   }
 
