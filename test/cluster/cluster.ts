@@ -5,8 +5,8 @@
  * runs no tests: it makes a database, says its address, and waits for Ctrl-C. `--outage` tries what happens when a worker is
  * killed and comes back (outage.ts). `--torture [PARTS] [--minutes N]` keeps the long promises: `crashes` (crashes.ts),
  * `isolation` and `lists` (test/torture). `--grow` adds a node under load (grow.ts). `--reads [--traces N]`
- * measures reads beside one PostgreSQL (reads.ts), `--bench` what batches cost (bench.ts), in so many `--rounds`, of traces
- * of a `--kind`.
+ * measures reads beside one PostgreSQL (reads.ts). `--move` moves shards under load (moves.ts). `--bench [--rounds N]
+ * [--kind NAME]` measures what batches cost beside one PostgreSQL (bench.ts).
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -23,6 +23,7 @@ import { type BenchOptions, benchCluster } from './bench.ts'
 import { citusPrograms } from './citus.ts'
 import { tryCrashes } from './crashes.ts'
 import { GROWING_SETTINGS, tryGrowth } from './grow.ts'
+import { tryMoves } from './moves.ts'
 import { type Nodes, startNodes } from './nodes.ts'
 import { tryOutage } from './outage.ts'
 import { compareReads } from './reads.ts'
@@ -32,6 +33,7 @@ const SUITES = ['lib', 'plugins', 'whole']
 const built = (path: string) => fileURLToPath(new URL(path, import.meta.url))
 const RUN = built('../run.js')
 const HELD = 'spoor'
+/** Of `--bench`. */
 const KINDS: readonly LoadKind[] = ['small', 'typical', 'streaming']
 
 /** Parts of `--torture` that are tests, with their files. */
@@ -58,11 +60,12 @@ async function main(parameters: readonly string[]): Promise<number> {
       torture: flag,
       grow: flag,
       reads: flag,
+      move: flag,
       bench: flag,
-      rounds: text,
-      kind: text,
       minutes: text,
-      traces: text
+      traces: text,
+      rounds: text,
+      kind: text
     }
     const { values, positionals } = readArguments(parameters, flags)
     const { env } = process
@@ -71,14 +74,16 @@ async function main(parameters: readonly string[]): Promise<number> {
     if (!(minutes > 0)) throw new UsageError('--minutes takes a number above 0')
     const traces = Number(values.traces ?? TRACES)
     if (!(Number.isSafeInteger(traces) && traces > 0)) throw new UsageError('--traces takes a whole number above 0')
+    const bench = readBenchOptions(values)
     const binaries = await citusPrograms({
       source: values.source ?? env.CITUS_SOURCE,
       pgConfig: values['pg-config'] ?? env.CITUS_PG_CONFIG ?? 'pg_config'
     })
-    if (values.bench) return await benchCluster(binaries, readBenchOptions(values)).then(() => 0)
     if (values.outage) return await onNodes(binaries, DURABLE, tryOutage)
     if (values.torture) return await torture(binaries, parts, minutes)
     if (values.grow) return await withNodes(binaries, GROWING_SETTINGS, nodes => tryGrowth(nodes).then(() => 0), 3)
+    if (values.move) return await onNodes(binaries, GROWING_SETTINGS, tryMoves)
+    if (values.bench) return await benchCluster(binaries, bench).then(() => 0)
     if (values.reads) return await withNodes(binaries, {}, nodes => compareReads(nodes, traces).then(() => 0))
     if (values.hold) return await onNodes(binaries, {}, ({ coordinator }) => hold(coordinator.target))
     return await withNodes(binaries, {}, nodes => runTests(nodes, positionals))
@@ -87,6 +92,13 @@ async function main(parameters: readonly string[]): Promise<number> {
     console.error(`cluster: ${error.message}`)
     return 2
   }
+}
+
+function readBenchOptions({ rounds = '4', kind = 'typical' }: { rounds?: string; kind?: string }): BenchOptions {
+  const found = KINDS.find(each => each === kind)
+  if (found === undefined) throw new UsageError(`--kind is one of ${KINDS.join(', ')}`)
+  if (!/^[1-9]\d{0,3}$/.test(rounds)) throw new UsageError('--rounds takes a whole number above 0')
+  return { rounds: Number(rounds), kind: found }
 }
 
 function readParts(named: readonly string[]): readonly (typeof TORTURE)[number][] {
@@ -157,13 +169,6 @@ async function tortureFiles(nodes: Nodes, part: keyof typeof TORTURE_FILES, minu
   } finally {
     await rm(folder, { recursive: true })
   }
-}
-
-function readBenchOptions({ rounds = '4', kind = 'typical' }: { rounds?: string; kind?: string }): BenchOptions {
-  const found = KINDS.find(each => each === kind)
-  if (found === undefined) throw new UsageError(`--kind is one of ${KINDS.join(', ')}`)
-  if (!/^[1-9]\d{0,3}$/.test(rounds)) throw new UsageError('--rounds takes a whole number above 0')
-  return { rounds: Number(rounds), kind: found }
 }
 
 async function hold({ socketDir, user, password }: SocketTarget): Promise<void> {
