@@ -26,7 +26,7 @@ export function Facts({ slug, answer, query, zone, list }: Props) {
   const { running, countedFrom, utcDays, before, from } = answer
   const times = zone === 'utc' ? 'Times are UTC' : `Times are local, ${offsetName(new Date())}`
   return (
-    <p class="facts">
+    <p class="overview-facts">
       <span>Traces that have ended, by when they started.</span>
       {running > 0 && (
         <a href={`${list}${writeQuery(narrowed(query, { status: 'running' }))}`}>{formatCount(running)} running</a>

@@ -53,7 +53,7 @@ export function ScoreLines({ answer, query, zone, page }: Props) {
             <span>
               {summaryOf(group)} <span class="soft small">{formatCounted(group.count, 'score')}</span>
             </span>
-            <div class="score-line">
+            <div class="score-trend">
               <ScoreChart
                 group={group}
                 axis={axis}
