@@ -10,7 +10,9 @@ import type { PreparedSpan, SpanHead } from '../trace/prepared.ts'
 import {
   type ListedTrace,
   listValues,
+  type News,
   type NewTrace,
+  newsValues,
   scoreValues,
   spanHeadValues,
   tagValues,
@@ -20,6 +22,7 @@ import {
 import {
   type Column,
   LIST_COLUMNS,
+  NEWS_COLUMNS,
   OWNER_COLUMNS,
   offsetIn,
   SCORE_BODY_COLUMNS,
@@ -50,7 +53,7 @@ export interface RankingKeys {
 
 /**
  * `bytes` begins with the fields of the trace's lists (in TraceRows: with all fields from the lists on). The rows of
- * the trace's tags follow.
+ * the trace's tags follow, then the rows of news for the sums over time.
  */
 export interface ListedRows {
   readonly bytes: Uint8Array
@@ -58,12 +61,15 @@ export interface ListedRows {
   readonly tags: readonly number[]
   /** The offset at which the last of them ends. */
   readonly tagsEnd: number
+  /** The offset at which each row of news begins, and at which the last one ends. */
+  readonly news: readonly number[]
+  readonly newsEnd: number
   /** The number of the trace's family, as a text for use as a key. */
   readonly family: string
   readonly keys: RankingKeys
 }
 
-/** A new trace: the fields of its row from the lists on, then the rows of its tags, its scores and its spans. */
+/** A new trace: the fields of its row from the lists on, then the rows of its tags, of its news, its scores and its spans. */
 export interface TraceRows extends ListedRows, SpanRows {
   readonly scores: readonly number[]
   readonly scoresEnd: number
@@ -76,6 +82,7 @@ const writeTrace = fieldWriter(TRACE_BODY_COLUMNS, traceValues)
 const writeTagStamp = fieldWriter(TAG_STAMP_COLUMNS, { project_id: () => 0, ranked: () => 0 })
 const writeOwner = fieldWriter(OWNER_COLUMNS, { project_id: () => 0, trace_seq: () => 0 })
 const writeTag = fieldWriter(TAG_BODY_COLUMNS, tagValues)
+const writeNewsRow = fieldWriter(NEWS_COLUMNS, newsValues)
 const writeScore = fieldWriter(SCORE_BODY_COLUMNS, scoreValues)
 const writeTexts = fieldWriter(STORED_TEXT_COLUMNS, textValues)
 const writeHead = fieldWriter(SPAN_HEAD_COLUMNS, spanHeadValues)
@@ -88,6 +95,8 @@ export function renderTraceRows(trace: NewTrace, environment: string | null, hur
   writeTrace(rows, trace)
   const tags = writeTags(trace, lists)
   const tagsEnd = rows.length
+  const news = writeNews(trace.endedAt === null ? [] : [{ sign: 1, trace, lists }])
+  const newsEnd = rows.length
   const scores = (trace.past?.scores ?? []).map(score => {
     const from = beginRow(SCORE_COLUMNS)
     writeOwner(rows, undefined)
@@ -97,7 +106,7 @@ export function renderTraceRows(trace: NewTrace, environment: string | null, hur
   const scoresEnd = rows.length
   const spans = writeSpans(trace.spans, hurries)
   const { family, keys } = listed(trace, lists)
-  return { family, keys, tags, tagsEnd, scores, scoresEnd, spans, bytes: rows.take() }
+  return { family, keys, tags, tagsEnd, news, newsEnd, scores, scoresEnd, spans, bytes: rows.take() }
 }
 
 /** The rows of spans that are added to a stored trace. */
@@ -107,14 +116,16 @@ export function renderSpanRows(spans: readonly PreparedSpan[], hurries: boolean)
   return { bytes: rows.take(), spans: starts }
 }
 
-/** The list fields and the tags of a stored trace that a change has moved to these lists. */
-export function renderListedRows(trace: ListedTrace, lists: TraceLists): ListedRows {
+/** The list fields and the tags of a stored trace that a change has moved to these lists, and the news of that. */
+export function renderListedRows(trace: ListedTrace, lists: TraceLists, all: readonly News[] = []): ListedRows {
   rows.reset()
   writeLists(rows, lists)
   const tags = writeTags(trace, lists)
   const tagsEnd = rows.length
+  const news = writeNews(all)
+  const newsEnd = rows.length
   const { family, keys } = listed(trace, lists)
-  return { family, keys, tags, tagsEnd, bytes: rows.take() }
+  return { family, keys, tags, tagsEnd, news, newsEnd, bytes: rows.take() }
 }
 
 const listed = (trace: ListedTrace, { family: { high, low } }: TraceLists) => ({
@@ -134,6 +145,14 @@ function writeTags(trace: ListedTrace, lists: TraceLists): number[] {
     const from = beginRow(TAG_COLUMNS)
     writeTagStamp(rows, undefined)
     writeTag(rows, { trace, lists, tag, tagLists: tagListsOf(tag, lists) })
+    return from
+  })
+}
+
+function writeNews(all: readonly News[]): number[] {
+  return all.map(each => {
+    const from = beginRow(NEWS_COLUMNS)
+    writeNewsRow(rows, each)
     return from
   })
 }

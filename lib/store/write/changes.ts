@@ -12,7 +12,8 @@ import {
   type Done,
   endValues,
   growthValues,
-  type ListedTrace
+  type ListedTrace,
+  type News
 } from '../../rows/column-values.ts'
 import {
   ADVANCE_COLUMNS,
@@ -89,15 +90,18 @@ function doneOf(sums: TraceChange | Growth | Advance): ChangedTrace['done'] {
 }
 
 function listedAfter(traceId: string, state: TraceState, change: Ending | Growth | Advance): Listed {
-  const { name, userId, startedAt, costUsd, model, tags } = state.gathered ?? state
+  const { name, userId, startedAt, inputTokens, outputTokens, costUsd, model, tags } = state.gathered ?? state
   const { status, endedAt } = state.gathered ?? state.copy ?? { status: 'running', endedAt: null }
-  const before: ListedTrace = { traceId, name, userId, startedAt, costUsd, model, tags, status, endedAt }
+  const usage = { inputTokens, outputTokens, costUsd }
+  const before: ListedTrace = { traceId, name, userId, startedAt, ...usage, model, tags, status, endedAt }
   const kept = 'startedAt' in change ? change : before
   const after: ListedTrace = {
     traceId,
     name: kept.name,
     userId: kept.userId,
     startedAt: kept.startedAt,
+    inputTokens: change.inputTokens,
+    outputTokens: change.outputTokens,
     costUsd: change.costUsd,
     model: change.model,
     tags: change.tags,
@@ -106,22 +110,33 @@ function listedAfter(traceId: string, state: TraceState, change: Ending | Growth
   }
   const environment = state.environment ?? ''
   const lists = listsOf(after, environment)
-  if (isSame(before, after)) return { lists, rows: renderListedRows({ ...after, tags: [] }, lists), removed: [] }
-  return { lists, rows: renderListedRows(after, lists), removed: rowsOfTags(before, environment) }
+  const isListedAlike = isSame(before, after)
+  if (isListedAlike && isCountedAlike(before, after)) {
+    return { lists, rows: renderListedRows({ ...after, tags: [] }, lists), removed: [] }
+  }
+  const listsBefore = listsOf(before, environment)
+  const news = [...newsOf(-1, before, listsBefore), ...newsOf(1, after, lists)]
+  if (isListedAlike) return { lists, rows: renderListedRows({ ...after, tags: [] }, lists, news), removed: [] }
+  return { lists, rows: renderListedRows(after, lists, news), removed: rowsOfTags(before, listsBefore) }
 }
 
-function rowsOfTags(trace: ListedTrace, environment: string): RemovedTag[] {
-  const { traceId, startedAt, tags } = trace
-  if (tags.length === 0) return []
-  const lists = listsOf(trace, environment)
+/** A trace is counted from its end on. */
+const newsOf = (sign: 1 | -1, trace: ListedTrace, lists: TraceLists): News[] =>
+  trace.endedAt === null ? [] : [{ sign, trace, lists }]
+
+function rowsOfTags({ traceId, startedAt, tags }: ListedTrace, lists: TraceLists): RemovedTag[] {
   return tags.map(tag => ({ tagFamily: tagListsOf(tag, lists).tagFamily, startedAt, traceId }))
 }
 
 /** Whether a change leaves the rows of a trace's tags as they are. */
-const isSame = ({ tags, ...before }: ListedTrace, after: ListedTrace): boolean =>
+const isSame = ({ tags, inputTokens: _, outputTokens: __, ...before }: ListedTrace, after: ListedTrace): boolean =>
   tags.length === after.tags.length &&
   tags.every((tag, i) => tag === after.tags[i]) &&
   Object.entries(before).every(([name, value]) => after[name as keyof ListedTrace] === value)
+
+/** Whether a change that leaves the lists as they are leaves the sums over time as they are too. */
+const isCountedAlike = (before: ListedTrace, after: ListedTrace): boolean =>
+  before.inputTokens === after.inputTokens && before.outputTokens === after.outputTokens
 
 /**
  * A prepared statement. Its first two parameters are the project's id and the number of rows; `parameters` are the

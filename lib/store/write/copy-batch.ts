@@ -9,6 +9,7 @@ import type { CopyConnection } from '../../database/copy-connection.ts'
 import {
   type Column,
   LIST_COLUMNS,
+  NEWS_COLUMNS,
   offsetIn,
   SCORE_COLUMNS,
   SPAN_COLUMNS,
@@ -62,6 +63,7 @@ const TAG_AT = {
   family: offsetIn(TAG_COLUMNS, 'tag_family'),
   namedFamily: offsetIn(TAG_COLUMNS, 'tag_named_family')
 }
+const NEWS_AT = { project: offsetIn(NEWS_COLUMNS, 'project_id') }
 const LIST_AT = {
   family: offsetIn(LIST_COLUMNS, 'family', true),
   namedFamily: offsetIn(LIST_COLUMNS, 'named_family', true)
@@ -90,6 +92,7 @@ const copyInto = (table: string, columns: readonly Column[]) =>
 const COPY_TRACES = copyInto('traces', TRACE_COLUMNS)
 const COPY_SPANS = copyInto('spans', SPAN_COLUMNS)
 const COPY_TAGS = copyInto('trace_tags', TAG_COLUMNS)
+const COPY_NEWS = copyInto('rollup_news', NEWS_COLUMNS)
 const COPY_SCORES = copyInto('scores', SCORE_COLUMNS)
 
 /** Writes one batch after the other over the connection of a lane. */
@@ -139,12 +142,14 @@ export class CopyBatches {
     const messages = this.#messages
     messages.reset()
     const tagged = listed.filter(({ rows }) => rows.tags.length > 0)
+    const counted = listed.filter(({ rows }) => rows.news.length > 0)
     const scored = [...traces, ...changed.flatMap(scoreRows)].filter(({ rows }) => rows.scores.length > 0)
     const withSpans = [...traces, ...changed.flatMap(spanRows)].filter(({ rows }) => rows.spans.length > 0)
     const statements: string[] = []
     if (traces.length > 0) statements.push(COPY_TRACES)
     if (withSpans.length > 0) statements.push(COPY_SPANS)
     if (tagged.length > 0) statements.push(COPY_TAGS)
+    if (counted.length > 0) statements.push(COPY_NEWS)
     if (scored.length > 0) statements.push(COPY_SCORES)
     statements.push(...addFamilies(strange), ...addTotals(batch, slot))
     // These come first, because they are the most likely to fail.
@@ -160,6 +165,7 @@ export class CopyBatches {
     if (traces.length > 0) messages.copy(traces, trace => this.#trace(trace))
     if (withSpans.length > 0) messages.copy(withSpans, trace => this.#spans(trace))
     if (tagged.length > 0) messages.copy(tagged, trace => this.#tags(trace))
+    if (counted.length > 0) messages.copy(counted, trace => this.#news(trace))
     if (scored.length > 0) messages.copy(scored, trace => this.#scores(trace))
     return first.length > 0 ? 2 : 1
   }
@@ -184,6 +190,11 @@ export class CopyBatches {
       const ranked = this.#floors.rank(projectId, keys, bytes, tag + TAG_AT.family, tag + TAG_AT.namedFamily)
       this.#messages.putInt16(ranked, shift + tag + TAG_AT.ranked)
     }
+  }
+
+  #news({ projectId, rows: { bytes, news, newsEnd } }: RowsOf<ListedRows>): void {
+    const shift = this.#append(bytes, news, newsEnd)
+    for (const row of news) this.#messages.putInt32(projectId, shift + row + NEWS_AT.project)
   }
 
   #scores({ projectId, seq, rows: { bytes, scores, scoresEnd } }: RowsOf<ScoreRows>): void {

@@ -9,6 +9,9 @@ import { addVerdict, findUnjudged, listRuns } from '../../../lib/store/evaluatio
 import { addMessages, sweepMessages } from '../../../lib/store/messages.ts'
 import { deleteProject } from '../../../lib/store/projects/projects.ts'
 import { cutRanking, findFrequentLists } from '../../../lib/store/rankings/rankings.ts'
+import { foldNews, readWaiting } from '../../../lib/store/rollups/fold.ts'
+import { countNews } from '../../../lib/store/rollups/news.ts'
+import { countOneDay, findHistory } from '../../../lib/store/rollups/recount.ts'
 import { readEndedSpans, readRunningTraces } from '../../../lib/store/write/running-traces.ts'
 import { backupOf, fullInstance } from '../../fixtures/database/backups.ts'
 import { lintStatement } from '../../fixtures/statements/lint.ts'
@@ -85,6 +88,11 @@ t.test('maintenance sends none that it does not', async t => {
     }
     await addMessages(sql, 1, [message])
     t.same((await sweepMessages(sql, -1000)).leftOut, [{ projectId: 1, count: 2 }], 'and the one of the instance')
+    for (const { projectId } of await readWaiting(sql)) await foldNews(sql, projectId, 100)
+    await countNews(sql)
+    await sql`insert into rollup_history (project_id, uncounted) values (${1}, 'infinity')`
+    t.equal(await findHistory(sql), 1)
+    while (await countOneDay(sql, 1)) {}
     await pruneAll(sql, 1, { before: '2100-01-01T00:00:00.000Z', tag: 't2' })
     await deleteProject(sql, 1, { by: null, action: 'project.delete' })
   })
