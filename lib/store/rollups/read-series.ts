@@ -21,15 +21,20 @@ export async function readSeries(
   projectId: number,
   period: Period,
   split: Split | undefined,
-  filters: ChartFilters
+  filters: ChartFilters,
+  /** Whether the period is one step, whatever its own are. */
+  isWhole = false
 ): Promise<Series> {
   const needsKinds = split === 'name' || filters.name !== undefined
   const isKind = filters.name === undefined ? sql`` : sql`and f.kind = s.list`
   const key = split === undefined ? sql`null::text` : split === 'name' ? sql`s.list::text` : sql`f.${sql(split)}`
+  const at = isWhole
+    ? sql`0`
+    : sql`floor((extract(epoch from s.start)::float8 * 1000 - ${period.from}::float8) / ${STEPS[period.step]}::float8)::int`
   const rows = await sql<(SumRow & { others: number })[]>`
     with families as materialized (${familiesOf(sql, projectId, filters)}),
     counted as materialized (
-      select floor((extract(epoch from s.start)::float8 * 1000 - ${period.from}::float8) / ${STEPS[period.step]}::float8)::int as at,
+      select ${at} as at,
         ${key} as key, s.list = s.family as is_rest,
         sum(s.traces) as traces, coalesce(sum(s.traces) filter (where f.status = 'error'), 0) as errors,
         sum(s.priced) as priced, sum(s.input_tokens) as input_tokens, sum(s.output_tokens) as output_tokens,
