@@ -13,6 +13,8 @@ import signIn from './people/sign-in.ts'
 import keys from './project/keys.ts'
 import project from './project/project.ts'
 import views from './project/views.ts'
+import scores from './scores.ts'
+import sessions from './sessions.ts'
 import trace from './trace.ts'
 
 export default async function dashboard(app: App): Promise<void> {
@@ -24,6 +26,8 @@ export default async function dashboard(app: App): Promise<void> {
   charts(app)
   trace(app)
   judging(app)
+  scores(app)
+  sessions(app)
   project(app)
   views(app)
   keys(app)

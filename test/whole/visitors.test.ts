@@ -8,11 +8,17 @@ import { createProject } from '../../lib/admin/projects.ts'
 import { isPersonAccess } from '../../lib/http/people/admit.ts'
 import { isEnough, ROLES, type Role } from '../../lib/people/roles.ts'
 import { hexId, spanId, startBody, traceId } from '../fixtures/bodies/bodies.ts'
+import { isOnCluster, testDatabase } from '../fixtures/database/database.ts'
 import { addPerson, asking, type Person, signedIn } from '../fixtures/service/people.ts'
 import { type Answer, testService } from '../fixtures/service/service.ts'
+import { lintAll } from '../fixtures/statements/lint-all.ts'
+import { Recording, recorded } from '../fixtures/statements/record.ts'
+import { routingFaults } from '../fixtures/statements/routing.ts'
 
-const service = await testService(t)
-const { call, makeKey, database, app, config } = service
+const database = await testDatabase(t)
+const recording = new Recording()
+const service = await testService(t, { database, view: recorded(database, recording) })
+const { call, makeKey, app, config } = service
 const { key } = await makeKey()
 
 /** Stands in every text of the project `default`, and in nothing that strangers may be shown. */
@@ -50,6 +56,12 @@ const IN_PROJECT: Readonly<Record<string, (ids: Ids) => Visit>> = {
   'GET /series': () => ({ path: '/series?by=name&compare=1&range=1h' }),
   'GET /facet-counts': () => ({ path: '/facet-counts?range=30d' }),
   'GET /score-names': () => ({ path: '/score-names' }),
+  'GET /score-series': () => ({ path: '/score-series' }),
+  'GET /score-disagreement': () => ({ path: `/score-disagreement?name=${MARK}` }),
+  'GET /scored-traces': () => ({ path: `/scored-traces?name=${MARK}` }),
+  'GET /sessions': () => ({ path: '/sessions' }),
+  'GET /session': () => ({ path: `/session?id=${MARK}` }),
+  'GET /session-traces': () => ({ path: `/session-traces?id=${MARK}` }),
   'GET /traces/:traceId': ({ traceId }) => ({ path: `/traces/${traceId}` }),
   'GET /traces/:traceId/outline': ({ traceId }) => ({ path: `/traces/${traceId}/outline` }),
   'GET /traces/:traceId/body': ({ traceId }) => ({ path: `/traces/${traceId}/body` }),
@@ -111,6 +123,8 @@ async function makeAll(role: Role = 'member'): Promise<Ids> {
   const body = startBody({
     name: MARK,
     model: MARK,
+    sessionId: MARK,
+    userId: MARK,
     input: MARK,
     metadata: { MARK },
     spans: [{ ...step, output: MARK }]
@@ -275,4 +289,10 @@ t.test('what needs no role is about nobody but the one who asks', async t => {
   t.equal((await victim.ask('GET', 'sessions')).status, 200, 'whose session was named is signed in still')
   const { body } = await stranger.ask('GET', 'session')
   t.same(body.projects, [{ slug: 'theirs', name: 'Theirs', role: 'owner' }])
+})
+
+t.test('every statement that was sent for it has the form that a cluster needs', async t => {
+  t.ok(recording.texts.size > 60, `${recording.texts.size} statements`)
+  t.same(lintAll(recording.texts), [])
+  if (isOnCluster()) t.same(await routingFaults(database, recording.bound.values()), [], 'and is handed to one node')
 })
