@@ -83,7 +83,7 @@ function Cells({ group: { total }, share }: { group: Group; share: number }) {
             <span style={{ inlineSize: `${((rate ?? 0) * 100).toFixed(1)}%` }} />
           </span>
         </span>
-        {formatCount(traces)}
+        <span class="count">{formatCount(traces)}</span>
       </td>
       <td class={errors > 0 ? 'number is-error' : 'number soft'}>{rate === null ? NONE : formatPercent(rate)}</td>
       <td class="number">{formatDuration(p50)}</td>
