@@ -1,11 +1,11 @@
 /** The overview of a project: numbers over time, by model and by name. What is shown is in the address. */
 import type { ComponentChildren } from 'preact'
 import type { Facets } from '../lib/answers.ts'
+import { OVERVIEW_RANGES, readOverview, readShown, toCounted, writeOverview } from '../lib/charts/counted.ts'
 import type { FacetCounts, SeriesAnswer, TotalsAnswer } from '../lib/charts/series.ts'
 import { COUNTED_FILTERS, type ListQuery, withTime } from '../lib/filters.ts'
-import { OVERVIEW_RANGES, readOverview, readShown, toCounted, writeOverview } from '../lib/overview/query.ts'
-import type { ScoreSeries } from '../lib/overview/scores.ts'
 import { pathOf } from '../lib/route.ts'
+import type { ScoreSeries } from '../lib/scores/series.ts'
 import { FilterBar } from '../parts/list/filter-bar.tsx'
 import { Facts } from '../parts/overview/facts.tsx'
 import { GroupsTable } from '../parts/overview/groups-table.tsx'
