@@ -45,6 +45,7 @@ export function pagesOf({ agent, hostile, deep }: Traces): [address: string, sho
     [`p/default/traces/${deep.id}`, 'level 5'],
     [overview, 'gpt-5-mini'],
     [`${overview}&table=traces,latency`, 'Wed 25 Nov'],
+    [`${overview}&name=none`, 'No trace like this ended'],
     ['p/default/settings/keys', 'Create a key'],
     ['p/default/settings/members', '@example.com'],
     ['p/default/settings/views', 'A view is a name'],
