@@ -56,7 +56,8 @@ export function groupsOf(rows: readonly SumRow[], steps: number): Group[] {
   const made = [...groups].map(([key, rows]) => ({ key, group: groupOf(key === REST ? OTHER : key, rows, steps) }))
   const place = ({ key, group }: (typeof made)[number]) =>
     key === REST ? Number.NEGATIVE_INFINITY : group.total.traces
-  return made.sort((a, b) => place(b) - place(a)).map(({ group }) => group)
+  const isBefore = (a: string | null, b: string | null) => ((a ?? '') < (b ?? '') ? -1 : 1)
+  return made.sort((a, b) => place(b) - place(a) || isBefore(a.group.key, b.group.key)).map(({ group }) => group)
 }
 const REST = Symbol('rest')
 

@@ -44,6 +44,8 @@ const SeriesQuery = closed({
   ...FILTERS,
   by: Type.Optional(Type.Enum([...SPLITS])),
   compare: Type.Optional(Type.Enum(['1'])),
+  /** Nothing by steps: `starts` is empty, and a group has its key and its total. */
+  totals: Type.Optional(Type.Enum(['1'])),
   /** Minutes east of UTC. Hours are those of every zone of whole hours, and longer steps are days of UTC. */
   offset: Type.Optional(Type.Integer({ minimum: -840, maximum: 840 }))
 })
@@ -63,6 +65,7 @@ export default function charts(app: App): void {
       const asked = readPeriod(query)
       const body = await sql.read(async each => {
         const period = await readable(each, project.id, asked)
+        const isWhole = query.totals !== undefined
         const before = query.compare === undefined ? undefined : periodBefore(period)
         const [all, series, earlier, running, countedFrom] = [
           query.by === undefined ? readSeries(each, project.id, period, filters) : undefined,
@@ -75,12 +78,13 @@ export default function charts(app: App): void {
         await allAnswered<unknown>(statements.filter(each => each !== undefined))
         const { rows, others } = (await series) ?? { rows: (await all) ?? [], others: 0 }
         const steps = countSteps(period)
+        const groups = query.by === undefined ? [groupOf(null, rows, steps)] : groupsOf(rows, steps)
         return {
           ...shown(period),
           countedFrom: await countedFrom,
           running: await running,
-          starts: startsOf(period),
-          groups: query.by === undefined ? [groupOf(null, rows, steps)] : groupsOf(rows, steps),
+          starts: isWhole ? [] : startsOf(period),
+          groups: isWhole ? groups.map(({ key, total }) => ({ key, total })) : groups,
           other: others,
           before: earlier === undefined ? null : totalOf(await earlier)
         }
