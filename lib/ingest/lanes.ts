@@ -45,6 +45,11 @@ const STATEMENT_TIMEOUT_MS = 30_000
  */
 const SETTINGS = { plan_cache_mode: 'force_generic_plan', enable_seqscan: 'off', work_mem: '32MB' }
 /**
+ * How long a batch waits for a shard that is being moved (lib/ingest/writer.ts). Other locks are held for no longer than a
+ * commit takes; what waits for those in vain is tried again too.
+ */
+const NODE_SETTINGS = { ...SETTINGS, lock_timeout: '200ms' }
+/**
  * How many slots (rows) of project_totals lanes count in; slot 0 is not among them. Each lane has a slot of its own,
  * so that no lane waits for the row that another one has locked.
  */
@@ -74,7 +79,7 @@ export class Lanes {
     this.routes = routes
     const serverOf = (node?: ShardNode) => {
       const { connect, limit } = node === undefined ? database : database.node(node)
-      const options = { ...connection, isLocal: node !== undefined }
+      const options = node === undefined ? connection : { ...connection, settings: NODE_SETTINGS, isLocal: true }
       return { open: () => CopyConnection.open(connect, options), limit }
     }
     const running = new RunningTraces()

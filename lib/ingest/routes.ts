@@ -36,6 +36,9 @@ export const BY_ADDRESS: Route = { node: undefined, shardOf: undefined }
 const RENEW_MS = 1000
 const RETRY_MS = 10_000
 const PROBE_TIMEOUT_MS = 5000
+/** How long batches of a shard that is being moved are not those of others. */
+const HELD_MS = 1000
+const FIRST_SHARD_GROUP = 2 ** 32
 /** Bounds the memory. Beyond it all are forgotten. */
 const MAX_PROJECTS = 100_000
 
@@ -55,6 +58,8 @@ export class Routes {
   /** The nodes that take batches, or when they are tried again, as performance.now() has it. */
   readonly #reached = new Map<string, 'open' | number>()
   readonly #told = new Set<string>()
+  /** Shards that were being moved, and when they may share batches again. */
+  readonly #held = new Map<number, number>()
   /** How often all was forgotten. */
   #changes = 0
   #isAtWork = false
@@ -72,8 +77,12 @@ export class Routes {
     return this.#state === 'one' ? undefined : this.#groupOf
   }
 
-  /** Nodes are numbered from 0 on. */
-  readonly #groupOf = ({ projectId }: Routed): number => this.shardOf(projectId)?.node.id ?? -1 - projectId
+  /** Nodes are numbered from 0 on, and shards far above. */
+  readonly #groupOf = ({ projectId }: Routed): number => {
+    const shard = this.shardOf(projectId)
+    if (shard === undefined) return -1 - projectId
+    return this.#held.size > 0 && this.#isHeld(shard.id) ? FIRST_SHARD_GROUP + shard.id : shard.node.id
+  }
 
   /** The way of a batch whose operations are of one group. */
   routeOf([first]: readonly Routed[]): Route {
@@ -96,6 +105,17 @@ export class Routes {
     this.#projects = new Map()
     this.#changes++
     this.#renewAt = performance.now() + RENEW_MS
+  }
+
+  /** A batch has waited in vain for a shard: those of others need not wait with it. */
+  hold(shard: number): void {
+    this.#held.set(shard, performance.now() + HELD_MS)
+  }
+
+  #isHeld(shard: number): boolean {
+    const isOver = (this.#held.get(shard) ?? 0) < performance.now()
+    if (isOver) this.#held.delete(shard)
+    return !isOver
   }
 
   /** A node could not be reached, or the connection to it was lost. */
