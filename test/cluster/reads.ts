@@ -71,7 +71,7 @@ export async function compareReads({ coordinator, workers }: Nodes, traces: numb
     for (const { name, path } of cases) {
       const plans = servers.map(({ address }) => ({
         port: Number(new URL(address).port),
-        credentials: `authorization: Bearer ${key}`,
+        credentials: `Authorization: Bearer ${key}`,
         connections: 1,
         requests: REQUESTS,
         path,

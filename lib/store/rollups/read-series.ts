@@ -45,7 +45,9 @@ export async function readSplitSeries(
   projectId: number,
   period: Period,
   split: Split,
-  filters: ChartFilters
+  filters: ChartFilters,
+  /** Whether nothing is wanted by steps. */
+  isWhole: boolean
 ): Promise<SplitSeries> {
   const key = sql(split)
   // A row without a name is of all names that had no room.
@@ -61,6 +63,8 @@ export async function readSplitSeries(
     select null as at, case when is_other then null else key end as key, is_other as "isOther", ${sql.unsafe(ADDED)},
       sum(latency)::text as latency, count(*)::int as others
     from ranked group by 2, 3 order by sum(traces) desc`
+  const others = totals.find(({ isOther }) => isOther)?.others ?? 0
+  if (isWhole) return { rows: totals, others }
   const shown = totals.filter(({ isOther }) => !isOther).slice(0, MOST_DRAWN)
   const keys = shown.map(({ key }) => key)
   const steps = await sql<SumRow[]>`
@@ -69,5 +73,5 @@ export async function readSplitSeries(
     where not ${isRest} and (${key} = any (${keys.filter(each => each !== null)}::text[])
       or (${keys.includes(null)}::bool and ${key} is null))
     group by 1, 2`
-  return { rows: [...totals, ...steps], others: totals.find(({ isOther }) => isOther)?.others ?? 0 }
+  return { rows: [...totals, ...steps], others }
 }
