@@ -145,6 +145,7 @@ export const newsValues: ValuesFor<typeof NEWS_COLUMNS, News> = {
   started_at: ({ trace }) => trace.startedAt,
   family: ({ lists }) => lists.family,
   kind: ({ lists }) => lists.namedFamily,
+  user_family: ({ lists }) => lists.userFamily,
   input_tokens: ({ sign, trace }) => sign * (trace.inputTokens ?? 0),
   output_tokens: ({ sign, trace }) => sign * (trace.outputTokens ?? 0),
   cost: ({ sign, trace }) => sign * nanoDollars(trace.costUsd),

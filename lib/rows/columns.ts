@@ -143,6 +143,7 @@ export const NEWS_COLUMNS = [
   column('started_at', 'timestamptz'),
   column('family', 'bigint'),
   column('kind', 'bigint'),
+  column('user_family', 'bigint'),
   column('input_tokens', 'numeric'),
   column('output_tokens', 'numeric'),
   column('cost', 'numeric'),

@@ -67,7 +67,7 @@ const newsOfMoves = (projectId: number) =>
   newsAsJson(
     [
       `select ${newsInSql('old', -1)} ${OLD}`,
-      `select ${newsInSql('old', 1, { family: 'c.family', kind: 'c.named_family' })} ${OLD}`
+      `select ${newsInSql('old', 1, { family: 'c.family', kind: 'c.named_family', user: 'c.user_family' })} ${OLD}`
     ]
       .join(' union all ')
       .replaceAll('$project', String(projectId))

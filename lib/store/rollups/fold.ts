@@ -6,7 +6,7 @@ import type { Sql } from 'postgres'
 import { AMOUNTS } from '../../rollups/amounts.ts'
 import { findFull, findRoom, type Part } from '../../rollups/room.ts'
 import { inTransaction } from '../transactions.ts'
-import { dayOf, hourOf, SUMS } from './news.ts'
+import { dayOf, hourOf, SUMS, USER_SUMS } from './news.ts'
 
 /** The first of the two keys of an advisory lock, the second is the project: who has it changes its rollups. */
 const LOCK = 0x666f6c64
@@ -26,6 +26,13 @@ interface Addition extends Part {
   readonly traces: number
 }
 
+interface Taken extends Addition {
+  /** How many rows of news were taken. */
+  readonly taken: number
+  /** In the first row, if there are any: what is added to users, as the text of a JSON array. */
+  readonly users: string | null
+}
+
 /** Folds up to `most` rows of news of a project. Returns how many; 0 as well if another process is at it. */
 export async function foldNews(sql: Sql, projectId: number, most: number): Promise<number> {
   return inTransaction(sql, async () => {
@@ -33,12 +40,17 @@ export async function foldNews(sql: Sql, projectId: number, most: number): Promi
       [{ locked: boolean }]
     >`select pg_try_advisory_xact_lock(${LOCK}, ${projectId}) as locked`
     if (!locked) return 0
-    const rows = await sql.unsafe<(Addition & { readonly taken: number })[]>(TAKE, [projectId, most], { prepare: true })
-    if (rows.length === 0) return 0
-    const { taken } = rows[0] as (typeof rows)[number]
-    const parts = await withRoom(sql, projectId, rows)
+    const rows = await sql.unsafe<Taken[]>(TAKE, [projectId, most], { prepare: true })
+    const [first] = rows
+    if (first === undefined) return 0
+    const parts = await withRoom(
+      sql,
+      projectId,
+      rows.map(({ taken: _, users: __, ...part }) => part)
+    )
     await sql.unsafe(ADD, [projectId, JSON.stringify(parts)], { prepare: true })
-    return taken
+    if (first.users !== null) await sql.unsafe(ADD, [projectId, first.users], { prepare: true })
+    return first.taken
   })
 }
 
@@ -54,15 +66,20 @@ const TAKE = `
   with gone as (
     delete from rollup_news where project_id = $1::int
       and ctid = any (array(select ctid from rollup_news where project_id = $1::int limit $2::bigint))
-    returning started_at, family, kind, ${AMOUNTS.join(', ')}
+    returning started_at, family, kind, user_family, ${AMOUNTS.join(', ')}
   ), hours as materialized (
     select ${hourOf('started_at')} as hour, family, kind, count(*) as taken, ${SUMS} from gone group by 1, 2, 3
-  )
-  ${LEVELS.map(
+  ), users as materialized (
+    select 'u' as level, ${dayOf('started_at')} as start, user_family as list, family, ${USER_SUMS}
+    from gone where user_family is not null group by 2, 3, 4
+  ), parts as (${LEVELS.map(
     ({ level, start, list }) => `
-  select '${level}' as level, ${start} as start, ${list}::text as list, family::text as family,
-    (select sum(taken)::bigint from hours) as taken, ${SUMS} from hours group by ${start}, ${list}, family`
-  ).join(' union all ')}`
+    select '${level}' as level, ${start} as start, ${list}::text as list, family::text as family, ${SUMS}
+    from hours group by ${start}, ${list}, family`
+  ).join(' union all ')})
+  select *, (select sum(taken)::bigint from hours) as taken,
+    case when row_number() over () = 1 then (select json_agg(users)::text from users) end as users
+  from parts`
 
 const TYPES: Readonly<Record<(typeof AMOUNTS)[number], string>> = {
   traces: 'bigint',

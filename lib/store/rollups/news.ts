@@ -12,32 +12,39 @@ export const hourOf = (time: string): string => `date_bin('1 hour', ${time}, ${O
 export const dayOf = (time: string): string => `date_bin('1 day', ${time}, ${ORIGIN})`
 
 /** The columns of rollup_news behind the project. */
-export const NEWS = ['started_at', 'family', 'kind', ...AMOUNTS] as const
+export const NEWS = ['started_at', 'family', 'kind', 'user_family', ...AMOUNTS] as const
 /** What each of them is of a row that is added up. */
 const sums = AMOUNTS.map(name => `sum(${name}) as ${name}`).join(', ')
 export const SUMS = sums
+/** The same of users, of whom no durations are kept. */
+export const USER_SUMS = AMOUNTS.map(name => (name === 'latency' ? '0 as latency' : `sum(${name}) as ${name}`)).join(
+  ', '
+)
 /** The condition that there is something of a group to tell. */
 export const ANYTHING = AMOUNTS.map(name => `sum(${name}) <> 0`).join(' or ')
 
 /** SQL of the columns of news, without the project, of ended traces. `lists` are the columns of the source with their lists. */
-export function newsInSql(
-  trace: string,
-  one: 1 | -1,
-  lists = { family: `${trace}.family`, kind: `${trace}.named_family` }
-): string {
+export function newsInSql(trace: string, one: 1 | -1, lists = listsOf(trace)): string {
   const amounts = amountsInSql(trace, one)
   const cells = AMOUNTS.map(name => `${amounts[name]} as ${name}`).join(', ')
-  return `${hourOf(`${trace}.started_at`)} as started_at, ${lists.family} as family, ${lists.kind} as kind, ${cells}`
+  return `${hourOf(`${trace}.started_at`)} as started_at, ${lists.family} as family, ${lists.kind} as kind, ${lists.user} as user_family, ${cells}`
 }
+
+const listsOf = (trace: string) => ({
+  family: `${trace}.family`,
+  kind: `${trace}.named_family`,
+  user: `${trace}.user_family`
+})
 
 /** The columns of traces that news are made of, as a deletion returns them. */
 export const NEWS_SOURCES =
-  'started_at, ended_at, duration_ms, family, named_family, input_tokens, output_tokens, cost_usd'
+  'started_at, ended_at, duration_ms, family, named_family, user_family, input_tokens, output_tokens, cost_usd'
 
 /** SQL of news as a JSON text, hour by hour. `news` is a query of rows as newsInSql gives them. Null if there are none. */
 export const newsAsJson = (news: string): string => `(
   select json_agg(told)::text from (
-    select started_at, family, kind, ${sums} from (${news}) each group by started_at, family, kind having ${ANYTHING}
+    select started_at, family, kind, user_family, ${sums} from (${news}) each
+    group by started_at, family, kind, user_family having ${ANYTHING}
   ) told)`
 
 /** Writes news that newsAsJson has given. To be called in the transaction of that statement. */
@@ -49,6 +56,7 @@ const TYPES: Readonly<Record<(typeof NEWS)[number], string>> = {
   started_at: 'timestamptz',
   family: 'bigint',
   kind: 'bigint',
+  user_family: 'bigint',
   traces: 'int',
   priced: 'int',
   input_tokens: 'numeric',

@@ -15,23 +15,27 @@ import { ANYTHING, dayOf, hourOf, NEWS, newsInSql, SUMS } from './news.ts'
 const listed = AMOUNTS.join(', ')
 const taken = AMOUNTS.map(name => `-${name}`).join(', ')
 
+const withoutLatency = AMOUNTS.map(name => (name === 'latency' ? '0' : name)).join(', ')
+
 /** What the traces of a time add up to that is not news: all that rollups are to have. $2 and $3 bound the time. */
 const WANTED = `
   select ${newsInSql('t', 1)} from traces t
   where t.project_id = $1::int and t.started_at >= $2::timestamptz and t.started_at < $3::timestamptz
     and t.ended_at is not null
   union all
-  select ${hourOf('started_at')}, family, kind, ${taken} from rollup_news
+  select ${hourOf('started_at')}, family, kind, user_family, ${taken} from rollup_news
   where project_id = $1::int and started_at >= $2::timestamptz and started_at < $3::timestamptz`
 
 /** Kinds are compared by what they add up to in their families: which of them have rows depends on the room there was. */
 const WRONG_DAYS = `
   with hours as materialized (
-    select started_at as hour, family, ${SUMS} from (${WANTED}) wanted group by 1, 2
+    select started_at as hour, family, user_family is not null as has_user, ${SUMS} from (${WANTED}) wanted group by 1, 2, 3
   ), sides as (
     select level, hour as start, family, ${listed} from hours, unnest(array['i', 'h']) as level
     union all
     select level, ${dayOf('hour')}, family, ${listed} from hours, unnest(array['n', 'd']) as level
+    union all
+    select 'u', ${dayOf('hour')}, family, ${withoutLatency} from hours where has_user
     union all
     select level::text, start, family, ${taken} from rollups
     where project_id = $1::int and start >= $2::timestamptz and start < $3::timestamptz
@@ -49,8 +53,8 @@ export async function findWrongDays(sql: Sql, projectId: number): Promise<string
 
 const WRITE_DIFFERENCE = `
   insert into rollup_news (project_id, ${NEWS.join(', ')})
-  select $1::int, started_at, family, kind, ${SUMS} from (${WANTED}) wanted
-  group by started_at, family, kind having ${ANYTHING}`
+  select $1::int, started_at, family, kind, user_family, ${SUMS} from (${WANTED}) wanted
+  group by started_at, family, kind, user_family having ${ANYTHING}`
 
 /** Makes the rollups of a day anew. Others may write meanwhile. */
 export async function recountDay(sql: Sql, projectId: number, day: string): Promise<void> {
@@ -58,7 +62,7 @@ export async function recountDay(sql: Sql, projectId: number, day: string): Prom
   await inTransaction(sql, async () => {
     await lockRollups(sql, projectId)
     await sql`
-      delete from rollups where project_id = ${projectId} and level in ('i', 'h', 'n', 'd')
+      delete from rollups where project_id = ${projectId} and level in ('i', 'h', 'n', 'd', 'u')
         and start >= ${day} and start < ${end}`
     await sql.unsafe(WRITE_DIFFERENCE, [projectId, day, end])
   })
