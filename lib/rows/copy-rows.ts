@@ -29,6 +29,7 @@ import {
   SCORE_COLUMNS,
   SPAN_COLUMNS,
   SPAN_HEAD_COLUMNS,
+  SPAN_ID_COLUMN,
   STORED_TEXT_COLUMNS,
   TAG_BODY_COLUMNS,
   TAG_COLUMNS,
@@ -37,7 +38,7 @@ import {
 } from './columns.ts'
 import { CopyWriter, fieldWriter, readField } from './copy-format.ts'
 import { listsOf, type TraceLists, tagListsOf } from './list-numbers.ts'
-import { packTexts, type StoredTexts, textValues, unpackTexts } from './packed-texts.ts'
+import { packTexts, type SpanTexts, type StoredTexts, textValues, unpackTexts } from './packed-texts.ts'
 
 /** Rows of spans, one behind the other, and the offset in `bytes` at which each begins. */
 export interface SpanRows {
@@ -193,6 +194,30 @@ export function pickRows(all: SpanRows, heads: readonly SpanHead[], added: reado
     }
   }
   return { bytes: rows.take(), spans: starts }
+}
+
+/** The texts of the spans of these rows, by the ids of the spans. */
+export function textsOfRows(rows: SpanRows): ReadonlyMap<string, SpanTexts> {
+  const parts = partsOf(rows)
+  const texts = new Map(unpackTexts(parts.flatMap(part => packedIn(part) ?? [])))
+  for (const part of parts) {
+    const fields = fieldsOfTexts(part)
+    const id = (fields[STORED_TEXT_COLUMNS.length] as Buffer).toString('hex')
+    if (texts.has(id)) continue
+    const [input = null, output = null, attributes = null, events = null] = fields.map(bytes => bytes?.toString())
+    texts.set(id, { input, output, attributes, events })
+  }
+  return texts
+}
+
+/** The bytes of the text columns, and of the column behind them, which is the id. */
+function fieldsOfTexts(row: Buffer): readonly (Buffer | undefined)[] {
+  let at = TEXTS_AT
+  return [...STORED_TEXT_COLUMNS, SPAN_ID_COLUMN].map(() => {
+    const { bytes, end } = readField(row, at)
+    at = end
+    return bytes
+  })
 }
 
 function partsOf({ bytes, spans }: SpanRows): Buffer[] {

@@ -3,6 +3,7 @@
  * They take a session (a cookie) where those of the API take a key, and neither is any use for the other.
  */
 import type { App } from '../../lib/app.ts'
+import charts from './charts.ts'
 import judging from './judging.ts'
 import lists from './lists.ts'
 import pages from './pages.ts'
@@ -22,6 +23,7 @@ export default async function dashboard(app: App): Promise<void> {
   signIn(app)
   session(app)
   lists(app)
+  charts(app)
   trace(app)
   judging(app)
   scores(app)

@@ -8,11 +8,17 @@ import { createProject } from '../../lib/admin/projects.ts'
 import { isPersonAccess } from '../../lib/http/people/admit.ts'
 import { isEnough, ROLES, type Role } from '../../lib/people/roles.ts'
 import { hexId, spanId, startBody, traceId } from '../fixtures/bodies/bodies.ts'
+import { isOnCluster, testDatabase } from '../fixtures/database/database.ts'
 import { addPerson, asking, type Person, signedIn } from '../fixtures/service/people.ts'
 import { type Answer, testService } from '../fixtures/service/service.ts'
+import { lintAll } from '../fixtures/statements/lint-all.ts'
+import { Recording, recorded } from '../fixtures/statements/record.ts'
+import { routingFaults } from '../fixtures/statements/routing.ts'
 
-const service = await testService(t)
-const { call, makeKey, database, app, config } = service
+const database = await testDatabase(t)
+const recording = new Recording()
+const service = await testService(t, { database, view: recorded(database, recording) })
+const { call, makeKey, app, config } = service
 const { key } = await makeKey()
 
 /** Stands in every text of the project `default`, and in nothing that strangers may be shown. */
@@ -47,6 +53,8 @@ const IN_PROJECT: Readonly<Record<string, (ids: Ids) => Visit>> = {
   'GET /traces': () => ({ path: '/traces' }),
   'GET /scores': () => ({ path: '/scores' }),
   'GET /facets': () => ({ path: '/facets' }),
+  'GET /series': () => ({ path: '/series?by=name&compare=1&range=1h' }),
+  'GET /facet-counts': () => ({ path: '/facet-counts?range=30d' }),
   'GET /score-names': () => ({ path: '/score-names' }),
   'GET /score-series': () => ({ path: '/score-series' }),
   'GET /score-disagreement': () => ({ path: `/score-disagreement?name=${MARK}` }),
@@ -157,11 +165,12 @@ const nowhere = (): Ids => ({
   sessionId: hexId(32)
 })
 
-/** All rows of all tables, but for what marks a use. */
+/** All rows of all tables, but for what marks a use, and for sums that a fold may move at any time. */
 async function readAll(): Promise<string> {
   return database.pool.run(async sql => {
     const tables = await sql`
-      select tablename as name from pg_tables where schemaname = 'public' and tablename <> 'sign_in_attempts' order by 1`
+      select tablename as name from pg_tables
+      where schemaname = 'public' and tablename not in ('sign_in_attempts', 'rollups', 'rollup_news') order by 1`
     const rows = await Promise.all(
       tables.map(
         ({ name }) =>
@@ -282,4 +291,10 @@ t.test('what needs no role is about nobody but the one who asks', async t => {
   t.equal((await victim.ask('GET', 'sessions')).status, 200, 'whose session was named is signed in still')
   const { body } = await stranger.ask('GET', 'session')
   t.same(body.projects, [{ slug: 'theirs', name: 'Theirs', role: 'owner' }])
+})
+
+t.test('every statement that was sent for it has the form that a cluster needs', async t => {
+  t.ok(recording.texts.size > 60, `${recording.texts.size} statements`)
+  t.same(lintAll(recording.texts), [])
+  if (isOnCluster()) t.same(await routingFaults(database, recording.bound.values()), [], 'and is handed to one node')
 })

@@ -31,6 +31,7 @@ import { parameter, rowSource, typed } from '../../rows/text-arrays.ts'
 import type { Ending, TraceChange, TraceState } from '../../trace/states/decide.ts'
 import type { Advance } from '../../trace/states/decide-restore.ts'
 import type { Growth } from '../../trace/states/gathered.ts'
+import type { TableNames } from './table-names.ts'
 
 /** A stored trace with the change that is to be written. */
 export interface ChangedTrace {
@@ -144,7 +145,7 @@ const isCountedAlike = (before: ListedTrace, after: ListedTrace): boolean =>
  */
 interface Statement<T> {
   readonly name: string
-  readonly text: string
+  readonly text: (tables: TableNames['tables']) => string
   readonly parameters: (items: readonly T[]) => string[]
 }
 
@@ -162,8 +163,8 @@ function updateOf<T, N extends string>(
       const isSet = source.get(`sets_${name}`)
       return `${name} = ${isSet === undefined ? value : `case when ${isSet} then ${value} else t.${name} end`}`
     })
-  const text = `with changed as (
-      update traces as t set ${sets.join(', ')} from ${rowSource(columns, 3, 'c')}
+  const text: Statement<T>['text'] = ({ traces }) => `with changed as (
+      update ${traces} as t set ${sets.join(', ')} from ${rowSource(columns, 3, 'c')}
       where t.project_id = $1::int and t.seq = ${source.get('seq')} and t.version = ${source.get('old_version')}
       returning 1
     ) select 1 / (count(*) = $2::bigint)::int from changed`
@@ -184,7 +185,7 @@ const REMOVED_COLUMNS: readonly Column[] = [
 ]
 const REMOVE_TAGS: Statement<RemovedTag> = {
   name: 'remove_tags',
-  text: `delete from trace_tags g using ${rowSource(REMOVED_COLUMNS, 3, 'r')}
+  text: ({ trace_tags }) => `delete from ${trace_tags} g using ${rowSource(REMOVED_COLUMNS, 3, 'r')}
     where g.project_id = $1::int and $2::bigint > 0 and g.tag_family = r.tag_family
       and g.started_at = r.started_at and g.id = r.id`,
   parameters: tags =>
@@ -194,9 +195,8 @@ const REMOVE_TAGS: Statement<RemovedTag> = {
 }
 
 /** The statements that a connection must have prepared before it executes those of `changesOf`. */
-export const PREPARED_CHANGES: readonly string[] = [...Object.values(UPDATES), REMOVE_TAGS].map(
-  ({ name, text }) => `prepare ${name} as ${text}`
-)
+export const prepareChanges = ({ tables, suffix }: TableNames): string[] =>
+  [...Object.values(UPDATES), REMOVE_TAGS].map(({ name, text }) => `prepare ${name}${suffix} as ${text(tables)}`)
 
 /** One execution of a prepared statement. */
 export interface Execution {
@@ -204,8 +204,15 @@ export interface Execution {
   readonly parameters: readonly string[]
 }
 
-/** The executions that write these changes, project by project. `rank` gives the value of `ranked` after the change. */
-export function changesOf(all: readonly ChangedTrace[], rank: (trace: ChangedTrace) => number): Execution[] {
+/**
+ * The executions that write these changes, project by project. `rank` gives the value of `ranked` after the change.
+ * `suffix` is that of the tables' names.
+ */
+export function changesOf(
+  all: readonly ChangedTrace[],
+  rank: (trace: ChangedTrace) => number,
+  suffix = ''
+): Execution[] {
   const projects = new Map<number, ChangedTrace[]>()
   for (const trace of all) {
     const traces = projects.get(trace.projectId)
@@ -216,6 +223,7 @@ export function changesOf(all: readonly ChangedTrace[], rank: (trace: ChangedTra
   return [...projects]
     .sort(([a], [b]) => a - b)
     .flatMap(([projectId, traces]) => changesOfProject(projectId, traces, rank))
+    .map(({ name, parameters }) => ({ name: name + suffix, parameters }))
 }
 
 function changesOfProject(

@@ -14,9 +14,11 @@ import { countNews } from '../../../lib/store/rollups/news.ts'
 import { countOneDay, findHistory } from '../../../lib/store/rollups/recount.ts'
 import { readEndedSpans, readRunningTraces } from '../../../lib/store/write/running-traces.ts'
 import { backupOf, fullInstance } from '../../fixtures/database/backups.ts'
+import { isOnCluster } from '../../fixtures/database/database.ts'
 import { lintStatement } from '../../fixtures/statements/lint.ts'
 import { lintAll } from '../../fixtures/statements/lint-all.ts'
-import { recorded } from '../../fixtures/statements/record.ts'
+import { Recording, recorded } from '../../fixtures/statements/record.ts'
+import { routingFaults } from '../../fixtures/statements/routing.ts'
 
 const JUST: readonly string[] = [
   'select * from traces where project_id = $1 and id = $2',
@@ -53,8 +55,8 @@ t.test('a statement that a cluster takes is let be, one that it does not is name
 
 t.test('maintenance sends none that it does not', async t => {
   const { database } = await fullInstance(t)
-  const statements = new Set<string>()
-  const seen = recorded(database, statements)
+  const recording = new Recording()
+  const seen = recorded(database, recording)
   const pool = new Pool(onClose => seen.connect({ onClose }), { size: 2 })
   t.teardown(() => pool.end())
   await backupOf({ pool })
@@ -96,6 +98,7 @@ t.test('maintenance sends none that it does not', async t => {
     await pruneAll(sql, 1, { before: '2100-01-01T00:00:00.000Z', tag: 't2' })
     await deleteProject(sql, 1, { by: null, action: 'project.delete' })
   })
-  t.ok(statements.size > 20, `${statements.size} statements`)
-  t.same(lintAll(statements), [])
+  t.ok(recording.texts.size > 20, `${recording.texts.size} statements`)
+  t.same(lintAll(recording.texts), [])
+  if (isOnCluster()) t.same(await routingFaults(database, recording.bound.values()), [], 'and is handed to one node')
 })

@@ -1,108 +1,241 @@
-/** What charts are drawn from: axes and paths, without a browser. */
-import fc from 'fast-check'
+/** What charts say, beside the traces that they are of, added up here one by one. */
 import t from 'tap'
-import { placesAxis, timeAxis } from '../../../plugins/dashboard/app/lib/charts/axis.ts'
-import { linePath, stackPaths, sumsOf } from '../../../plugins/dashboard/app/lib/charts/paths.ts'
-import { placeOf, shortValue, type Unit, valueAxis } from '../../../plugins/dashboard/app/lib/charts/value-axis.ts'
+import { foldNews } from '../../../lib/store/rollups/fold.ts'
+import { ingestBody, startBody } from '../../fixtures/bodies/bodies.ts'
+import { signedIn } from '../../fixtures/service/people.ts'
+import { testService } from '../../fixtures/service/service.ts'
 
-const NARROW_SPACE = '\u202f'
-const UNITS: readonly Unit[] = ['count', 'share', 'ms', 'usd', 'number']
+const service = await testService(t)
+const { call, makeKey, database } = service
+const { ask } = await signedIn(service, 'viewer@example.com', 'viewer')
+const P = 'p/default'
+const HOUR = 3_600_000
+const NOW = Date.now()
 
-t.test('an axis of values holds them all, in a few round steps', async t => {
-  const value = fc
-    .tuple(fc.integer({ min: -9999, max: 9999 }), fc.integer({ min: -7, max: 8 }))
-    .map(([digits, power]) => digits * 10 ** power)
-  const values = fc.array(fc.option(value), { maxLength: 8 })
-  fc.assert(
-    fc.property(values, fc.constantFrom(...UNITS), (values, unit) => {
-      const axis = valueAxis(values, unit)
-      const { bottom, top, ticks } = axis
-      const slack = 1e-6 * (top - bottom)
-      const held = values.every(value => value === null || (value >= bottom - slack && value <= top + slack))
-      const places = values.every(value => value === null || (placeOf(value, axis) >= 0 && placeOf(value, axis) <= 1))
-      const isInOrder = ticks.every((tick, i) => i === 0 || tick > ticks[i - 1]!)
-      const isRight = bottom < top && ticks.length >= 2 && ticks.length <= 7 && ticks.includes(0)
-      const shown = new Set(ticks.map(tick => shortValue(tick, unit)))
-      return held && places && isInOrder && isRight && shown.size === ticks.length
-    }),
-    { numRuns: 60 }
-  )
-  t.same(valueAxis([0, null], 'count').ticks, [0, 1])
-  t.same(valueAxis([3], 'count').ticks, [0, 1, 2, 3], 'no halves of traces')
-  t.same(valueAxis([0.6], 'share').ticks, [0, 0.2, 0.4, 0.6])
-  t.same(valueAxis([2700], 'ms').ticks, [0, 1000, 2000, 3000])
-  t.same(valueAxis([130_000], 'ms').ticks, [0, 60_000, 120_000, 180_000])
-})
-
-t.test('round numbers are short, with their units', async t => {
-  const shown: [number, Unit, string][] = [
-    [0, 'count', '0'],
-    [1500, 'count', '1.5K'],
-    [2e6, 'count', '2M'],
-    [0.25, 'share', `25${NARROW_SPACE}%`],
-    [0.005, 'share', `0.5${NARROW_SPACE}%`],
-    [500, 'ms', '500 ms'],
-    [2000, 'ms', '2 s'],
-    [90_000, 'ms', '1.5 min'],
-    [7_200_000, 'ms', '2 h'],
-    [0, 'usd', '$0'],
-    [0.0005, 'usd', '$0.0005'],
-    [1.5, 'usd', '$1.50'],
-    [20, 'usd', '$20'],
-    [2500, 'usd', '$2.5K'],
-    [0.85, 'number', '0.85']
-  ]
-  for (const [value, unit, text] of shown) t.equal(shortValue(value, unit), text)
-})
-
-/** Steps of so many minutes from an instant. */
-function steps(from: string, minutes: number, count: number): string[] {
-  return Array.from({ length: count }, (_, i) => new Date(Date.parse(from) + i * minutes * 60_000).toISOString())
+interface Given {
+  readonly name: string
+  readonly model: string | undefined
+  readonly status: string
+  readonly environment: string
+  readonly startedAt: string
+  readonly ms: number
+  readonly input: number | undefined
+  readonly costUsd: number | undefined
 }
 
-t.test('an axis of time names every step, and labels a few', async t => {
-  const texts = (starts: readonly string[], step: 'minute5' | 'hour' | 'day') =>
-    timeAxis(starts, '2026-11-26T00:00:00Z', step, 'utc').ticks.map(({ text }) => text)
-  const hour = steps('2026-11-25T09:00:00Z', 5, 12)
-  t.same(texts(hour, 'minute5'), ['09:00', '09:10', '09:20', '09:30', '09:40', '09:50'])
-  t.equal(timeAxis(hour, '2026-11-25T10:00:00Z', 'minute5', 'utc').names[11], 'Wed 25 Nov, 09:55 – 10:00')
-  const day = steps('2026-11-25T10:00:00Z', 60, 24)
-  t.same(texts(day, 'hour'), ['12:00', '16:00', '20:00', '26 Nov', '04:00', '08:00'])
-  const week = steps('2026-11-19T10:00:00Z', 60, 168)
-  t.same(texts(week, 'hour'), ['20 Nov', '21 Nov', '22 Nov', '23 Nov', '24 Nov', '25 Nov', '26 Nov'])
-  const month = steps('2026-10-27T00:00:00Z', 1440, 30)
-  t.same(texts(month, 'day'), ['2 Nov', '9 Nov', '16 Nov', '23 Nov'])
-  const year = steps('2025-11-27T00:00:00Z', 1440, 365)
-  t.same(texts(year, 'day'), ['2026', 'Apr', 'Jul', 'Oct'])
-  const axis = timeAxis(year, '2026-11-27T00:00:00Z', 'day', 'utc')
-  t.same([axis.names[0], axis.zone], ['Thu 27 Nov 2025', 'UTC'])
-  t.same(timeAxis([], '2026-11-27T00:00:00Z', 'day', 'utc').ticks, [])
-  t.same(placesAxis(['a', 'b', 'c', 'd'], 2).ticks, [
-    { at: 0, text: 'a' },
-    { at: 2, text: 'c' }
-  ])
+const pick = <T>(values: readonly T[], n: number): T => values[n % values.length] as T
+/** Traces of some hours and days, of every combination that the filters can choose from. */
+const given: Given[] = Array.from({ length: 120 }, (_, i) => ({
+  name: pick(['answer', 'search', 'summary'], i),
+  model: pick(['m1', 'm2', undefined], Math.floor(i / 3)),
+  status: pick(['ok', 'ok', 'error', 'unset'], Math.floor(i / 2)),
+  environment: pick(['prod', 'staging'], i),
+  startedAt: new Date(
+    NOW - pick([10, 90_000, 2 * HOUR, 20 * HOUR, 100 * HOUR, 40 * 24 * HOUR], i) - i * 1000
+  ).toISOString(),
+  ms: 10 * i,
+  input: pick([undefined, 100 + i], i),
+  costUsd: pick([undefined, 0.001 * i], Math.floor(i / 5))
+}))
+
+t.before(async () => {
+  const keys = new Map<string, string>()
+  for (const environment of ['prod', 'staging']) keys.set(environment, (await makeKey({ environment })).key)
+  for (const [i, { ms, input, environment, ...trace }] of given.entries()) {
+    const endedAt = new Date(Date.parse(trace.startedAt) + ms).toISOString()
+    const body = ingestBody({ ...trace, endedAt, ...(input !== undefined && { usage: { inputTokens: input } }) })
+    const { status, text } = await call('POST', '/api/v1/traces', { key: keys.get(environment)!, body })
+    if (status !== 201) throw new Error(text)
+    // Some are folded, and the others are news.
+    if (i === 70) await database.pool.run(sql => foldNews(sql, 1, 1000))
+  }
+  await call('POST', '/api/v1/traces', {
+    key: keys.get('prod')!,
+    body: startBody({ name: 'answer', startedAt: new Date(NOW - 1000).toISOString() })
+  })
 })
 
-t.test('lines are broken where there is no value, and bars stand on each other', async t => {
-  const axis = valueAxis([4], 'count')
-  t.equal(linePath([4, 2, null, 0, null, 1], axis), 'M0.5 0L1.5 50M3.2 100h0.6M5.2 75h0.6')
-  t.same(
-    stackPaths(
-      [
-        [2, 0],
-        [2, 1]
-      ],
-      axis
-    ),
-    ['M0.09 100V50h0.82V100z', 'M0.09 50V0h0.82V50zM1.09 100V75h0.82V100z']
-  )
-  t.same(
-    sumsOf([
-      [2, null],
-      [2, 1]
-    ]),
-    [4, 1]
-  )
-  const [tiny] = stackPaths([[0.0001]], axis)
-  t.match(tiny, /V99\.2h/, 'what is not zero is seen')
+/** What of the given began in these steps and fits. */
+function fitting(from: string, to: string, fits: (trace: Given) => boolean): Given[] {
+  const [first, last] = [Date.parse(from), Date.parse(to)]
+  return given.filter(each => Date.parse(each.startedAt) >= first && Date.parse(each.startedAt) < last && fits(each))
+}
+
+function totalOf(traces: readonly Given[]) {
+  const sum = (of: (trace: Given) => number) => traces.reduce((total, trace) => total + of(trace), 0)
+  return {
+    traces: traces.length,
+    errors: traces.filter(({ status }) => status === 'error').length,
+    inputTokens: sum(({ input }) => input ?? 0),
+    outputTokens: 0,
+    costUsd: Math.round(sum(({ costUsd }) => costUsd ?? 0) * 1e9) / 1e9,
+    priced: traces.filter(({ costUsd }) => costUsd !== undefined).length
+  }
+}
+
+/** Whether a percentile is as near to the real one as buckets allow. */
+function isNear(found: number | null, traces: readonly Given[], share: number): boolean {
+  if (found === null) return traces.length === 0
+  const real = traces.map(({ ms }) => ms).sort((a, b) => a - b)[Math.ceil(share * traces.length) - 1] as number
+  return Math.abs(found - real) <= 0.091 * real
+}
+
+const FITS: Readonly<Record<string, (trace: Given) => boolean>> = {
+  '': () => true,
+  '&env=PROD': ({ environment }) => environment === 'prod',
+  '&model=m1&status=ok': ({ model, status }) => model === 'm1' && status === 'ok',
+  '&name=search': ({ name }) => name === 'search',
+  '&name=search&status=error': ({ name, status }) => name === 'search' && status === 'error',
+  '&model=none': () => false
+}
+const SPLITS: Readonly<Record<string, (trace: Given) => string | null>> = {
+  model: ({ model }) => model ?? null,
+  status: ({ status }) => status,
+  environment: ({ environment }) => environment,
+  name: ({ name }) => name
+}
+const STEPS: Readonly<Record<string, [string, number]>> = {
+  '1h': ['minute5', 12],
+  '6h': ['minute5', 72],
+  '24h': ['hour', 24],
+  '7d': ['hour', 168],
+  '30d': ['day', 30],
+  '90d': ['day', 90],
+  '1y': ['day', 365]
+}
+
+t.test('series are what the traces add up to, at each range, with each filter, split or not', async t => {
+  for (const [range, [step, length]] of Object.entries(STEPS)) {
+    for (const [filter, fits] of Object.entries(FITS)) {
+      const { body } = await ask('GET', `${P}/series?range=${range}${filter}&compare=1&offset=330`)
+      const { from, to, starts, groups, before } = body
+      t.match(body, { step, utcDays: step === 'day', countedFrom: null, other: 0 })
+      t.equal(starts.length, length)
+      const [all] = groups
+      const expected = fitting(from, to, fits)
+      t.match(all.total, totalOf(expected), `${range}${filter}`)
+      for (const [name, share] of [
+        ['p50', 0.5],
+        ['p99', 0.99]
+      ] as const)
+        t.ok(isNear(all.total[name], expected, share))
+      const ends = [...starts.slice(1), to]
+      const steps = starts.map((start: string, i: number) => fitting(start, ends[i], fits))
+      t.same(
+        all.traces,
+        steps.map((traces: Given[]) => traces.length),
+        'step by step'
+      )
+      t.ok(steps.every((traces: Given[], i: number) => isNear(all.p90[i], traces, 0.9)))
+      const earlier = new Date(2 * Date.parse(from) - Date.parse(to)).toISOString()
+      t.match(before, totalOf(fitting(earlier, from, fits)))
+    }
+    for (const [by, keyOf] of Object.entries(SPLITS)) {
+      const { body } = await ask('GET', `${P}/series?range=${range}&by=${by}&status=ok`)
+      const expected = fitting(body.from, body.to, ({ status }) => status === 'ok')
+      const keys = new Set(expected.map(keyOf))
+      t.same(new Set(body.groups.map(({ key }: { key: string | null }) => key)), keys)
+      for (const { key, total } of body.groups) {
+        t.match(total, totalOf(expected.filter(each => keyOf(each) === key)), `${range} by ${by}: ${key}`)
+      }
+    }
+  }
+})
+
+t.test('a time is given by its ends too; what runs is told beside the numbers', async t => {
+  const [from, to] = [new Date(NOW - 3 * HOUR).toISOString(), new Date(NOW + HOUR).toISOString()]
+  const { body } = await ask('GET', `${P}/series?from=${from}&to=${to}&env=prod`)
+  t.match(body, { step: 'minute5', running: 1, before: null })
+  t.match((await ask('GET', `${P}/series?from=${from}`)).body, { step: 'minute5' })
+  t.match((await ask('GET', `${P}/series?range=24h&status=running`)).body, {
+    running: 1,
+    groups: [{ total: { traces: 0 } }]
+  })
+  t.match((await ask('GET', `${P}/series?range=24h&name=answer`)).body, { running: 1 })
+  t.match((await ask('GET', `${P}/series?range=24h&name=search`)).body, { running: 0 })
+  t.match((await ask('GET', `${P}/series?range=24h&status=ok`)).body, { running: 0 })
+})
+
+t.test('facets are counted with the filters by the others', async t => {
+  for (const range of Object.keys(STEPS)) {
+    const { body: period } = await ask('GET', `${P}/series?range=${range}`)
+    for (const [filter, expect] of Object.entries({
+      '': { statuses: () => true, models: () => true, environments: () => true, names: () => true },
+      '&status=error&env=prod': {
+        statuses: ({ environment }: Given) => environment === 'prod',
+        models: ({ environment, status }: Given) => environment === 'prod' && status === 'error',
+        environments: ({ status }: Given) => status === 'error',
+        names: ({ environment, status }: Given) => environment === 'prod' && status === 'error'
+      },
+      '&name=search': {
+        statuses: ({ name }: Given) => name === 'search',
+        models: ({ name }: Given) => name === 'search',
+        environments: ({ name }: Given) => name === 'search',
+        names: () => true
+      }
+    })) {
+      const { body } = await ask('GET', `${P}/facet-counts?range=${range}${filter}`)
+      const fields = { statuses: 'status', models: 'model', environments: 'environment', names: 'name' } as const
+      for (const [facet, field] of Object.entries(fields) as [keyof typeof fields, keyof Given][]) {
+        const counts = new Map<string, number>()
+        for (const trace of fitting(period.from, period.to, expect[facet])) {
+          const value = trace[field]
+          if (value !== undefined) counts.set(value as string, (counts.get(value as string) ?? 0) + 1)
+        }
+        const found = body[facet].filter(({ value }: { value: string }) => value !== 'running')
+        t.same(
+          new Map(found.map(({ value, traces }: { value: string; traces: number }) => [value, traces])),
+          counts,
+          `${facet} ${range}${filter}`
+        )
+      }
+    }
+  }
+  const { body } = await ask('GET', `${P}/facet-counts?range=24h`)
+  t.match(body.statuses.at(-1), { value: 'running', traces: 1 })
+  t.equal(body.countedFrom, null)
+})
+
+t.test('a wrong query is refused by the name of what is wrong', async t => {
+  const wrong: Readonly<Record<string, RegExp>> = {
+    'range=2h': /^range: /,
+    'range=1h&from=2026-01-01T00:00:00Z': /^range: cannot be combined with from and to$/,
+    'to=2026-01-01T00:00:00Z': /^from: must be given/,
+    'from=2026-01-02T00:00:00Z&to=2026-01-01T00:00:00Z': /^to: must be later than from$/,
+    'from=9999-01-01T00:00:00Z': /^to: must be given where from is not past$/,
+    'from=2001-01-01T00:00:00Z&to=2026-01-01T00:00:00Z': /^from: must be at most 3660 days before to$/,
+    'from=yesterday': /^from: /,
+    'env=a%20b': /^env: /,
+    'status=bad': /^status: /,
+    'name=%00': /^name: /,
+    'model=': /^model: must not be empty$/,
+    'tag=x': /^tag: unknown parameter$/
+  }
+  const ofSeries = {
+    'by=tag': /^by: /,
+    'compare=yes': /^compare: /,
+    'offset=841': /^offset: /,
+    'offset=x': /^offset: /
+  }
+  for (const [route, queries] of [
+    ['series', { ...wrong, ...ofSeries }],
+    ['facet-counts', wrong]
+  ] as const) {
+    for (const [query, message] of Object.entries(queries)) {
+      t.match(
+        await ask('GET', `${P}/${route}?${query}`),
+        { status: 400, body: { error: { code: 'invalid_request', message } } },
+        query
+      )
+    }
+    for (const query of [
+      'from=0001-01-01T00:00:00Z&to=0001-01-01T00:00:01Z&compare=1',
+      'from=9999-12-31T23:59:59Z&to=9999-12-31T23:59:59.999999Z',
+      'from=9990-12-31T23:59:59Z&to=9999-12-31T23:59:59.999Z'
+    ]) {
+      const asked = route === 'series' ? query : query.replace('&compare=1', '')
+      t.match(await ask('GET', `${P}/${route}?${asked}`), { status: 200 }, query)
+    }
+  }
+  t.equal((await ask('GET', 'p/nowhere/series')).status, 404)
 })

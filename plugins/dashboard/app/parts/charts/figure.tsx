@@ -40,8 +40,10 @@ export function Figure({
   return (
     <section class={wide ? 'figure is-wide' : 'figure'} aria-labelledby={heading}>
       <header>
-        <h2 id={heading}>{href === undefined ? title : <a href={href}>{title}</a>}</h2>
-        {head}
+        <div>
+          <h2 id={heading}>{href === undefined ? title : <a href={href}>{title}</a>}</h2>
+          {head}
+        </div>
         <button type="button" class="link" aria-pressed={asTable} onClick={() => setAsTable(!asTable)}>
           as table<span class="unseen">: {title}</span>
         </button>
