@@ -60,6 +60,8 @@ const IN_PROJECT: Readonly<Record<string, (ids: Ids) => Visit>> = {
   'GET /score-disagreement': () => ({ path: `/score-disagreement?name=${MARK}` }),
   'GET /scored-traces': () => ({ path: `/scored-traces?name=${MARK}` }),
   'GET /sessions': () => ({ path: '/sessions' }),
+  'GET /users': () => ({ path: '/users' }),
+  'GET /user': () => ({ path: `/user?id=${MARK}` }),
   'GET /session': () => ({ path: `/session?id=${MARK}` }),
   'GET /session-traces': () => ({ path: `/session-traces?id=${MARK}` }),
   'GET /traces/:traceId': ({ traceId }) => ({ path: `/traces/${traceId}` }),
