@@ -43,10 +43,12 @@ export function textOf(lines: readonly DiffLine[], side: 'before' | 'after'): st
 /** Lines that went and lines that came in their place: the first of the one beside the first of the other, and so on. */
 function addChange(lines: DiffLine[], gone: readonly string[], come: readonly string[]): void {
   const pairs = gone.slice(0, come.length).map((line, i) => diffWords(line, come[i]!))
-  const whole = (text: string): Piece[] => [{ text, changed: pairs.length > 0 && text !== '' }]
   for (const [i, text] of gone.entries()) lines.push({ kind: 'gone', pieces: pairs[i]?.before ?? whole(text) })
   for (const [i, text] of come.entries()) lines.push({ kind: 'new', pieces: pairs[i]?.after ?? whole(text) })
 }
+
+/** A line of which no part stands out. */
+const whole = (text: string): Piece[] => [{ text, changed: false }]
 
 interface Pair {
   readonly before: readonly Piece[]
@@ -62,7 +64,7 @@ function diffWords(before: string, after: string): Pair {
   const runs = commonRuns(left, right, WORD_STEPS)
   const same = runs.reduce((sum, run) => sum + lengthOf(a, run.a, run.a + run.length), 0)
   if (same < ALIKE * Math.max(before.length, after.length)) {
-    return { before: [{ text: before, changed: true }], after: [{ text: after, changed: true }] }
+    return { before: whole(before), after: whole(after) }
   }
   return {
     before: pieces(

@@ -72,7 +72,7 @@ export function RowsView({ a, b, rows, selected, pick }: Props) {
           <span>Span</span>
           {['Latency', 'Tokens', 'Cost'].map(title => (
             <span key={title} class="trio">
-              <span>A</span> <span data-title={title}>B</span> <span>change</span>
+              <span data-title={title}>A</span> <span data-title={title}>B</span> <span>change</span>
             </span>
           ))}
           <span class="duo">
