@@ -22,7 +22,7 @@ export async function signOut(): Promise<void> {
   const elsewhere = session.get()?.signIn.signOutUrl
   await write('DELETE', 'session', { visitor: true })
   // Whoever comes through a proxy is signed out there.
-  location.assign(new URL(elsewhere ?? 'sign-in', document.baseURI))
+  location.assign(new URL(elsewhere ?? 'sign-in?out', document.baseURI))
 }
 
 export function projectOf(slug: string): Project | undefined {

@@ -100,7 +100,7 @@ export function Places({ zone }: { zone: Zone }) {
                 {ago(place.seenAt, Date.now())}
               </time>
             </td>
-            <td data-title="By">{place.means}</td>
+            <td data-title="By">{place.means === 'oidc' ? 'provider' : place.means}</td>
             <td>
               {!place.current && (
                 <button type="button" class="link" onClick={() => void end(place.id)}>
