@@ -18,6 +18,7 @@ import { vouchingOf } from './http/people/trusted-proxy.ts'
 import type { Route } from './http/route.ts'
 import { RouteTable } from './http/route-table.ts'
 import { HttpServer } from './http/server.ts'
+import { Folding } from './ingest/rounds/folding.ts'
 import { IdleTraces } from './ingest/rounds/idle-traces.ts'
 import { WaitingMessages } from './ingest/rounds/waiting-messages.ts'
 import { WritePath } from './ingest/write-path.ts'
@@ -80,6 +81,7 @@ export async function startService(
   const ingest = new WritePath(database, { ...config, lanes: parallelism.lanes }, log, metrics)
   const idle = new IdleTraces({ sql, ingest, log, metrics, afterMs: config.idleCompleteMs })
   const waiting = new WaitingMessages({ sql, log, metrics, waitMs: messagesWaitMs })
+  const folding = new Folding({ sql, database, log, metrics })
   const keyReaders = openPool(database, KEY_READERS, 1)
   const identities = createSqlAccess(keyReaders, writers)
   const visitors = new Visitors({ sql: identities, log, roleOfUnknown: config.authProxy?.role })
@@ -127,6 +129,7 @@ export async function startService(
     setup.stop()
     idle.close()
     waiting.close()
+    folding.close()
     await Promise.all([server.close(GRACE_MS), grpc?.close(GRACE_MS)])
     await within(GRACE_MS, ingest.close())
     await Promise.all([notices.close(), keyReaders.end(), readers.end(), writers.end()])

@@ -50,13 +50,14 @@ export const list = command({
 })
 
 export const recount = command({
-  summary: 'Compare the totals of a project with its traces',
+  summary: 'Compare the totals and charts of a project with its traces',
   usage: {
     parameters: ['SLUG'],
-    flags: { apply: { type: 'boolean', about: 'repair the totals; without, they are only compared' } },
+    flags: { apply: { type: 'boolean', about: 'repair them; without, they are only compared' } },
     details: [
-      'The totals are kept with every write; this is for what went around the service. Writes go on meanwhile. The exit',
-      'code is 1 where they do not agree and are not repaired.'
+      'Totals, and what charts add up by the hour, are kept with every write; this is for what went around the service, or was',
+      'written by an older version beside it. Writes go on meanwhile. The exit code is 1 where they do not agree and are not',
+      'repaired.'
     ].join('\n'),
     examples: ['project recount default', 'project recount default --apply']
   },
@@ -64,7 +65,7 @@ export const recount = command({
     const recount = await withDatabase(env, ({ sql }) => recountProject(sql, parameters.SLUG, flags.apply))
     print(recount, describeRecount(recount))
     if (!recount.agree && !recount.applied) {
-      throw new AdminError(`the totals of ${recount.project} do not agree with its traces: see above`)
+      throw new AdminError(`the totals or charts of ${recount.project} do not agree with its traces: see above`)
     }
   }
 })
@@ -170,13 +171,14 @@ export const remove = command({
 const describeDeletion = (slug: string, { traces, spans, bytes, keys }: ProjectDeletion): string =>
   `project ${slug} has ${counted(traces, 'trace')}, ${counted(spans, 'span')} (${size(bytes)}) and ${counted(keys, 'key')}`
 
-function describeRecount({ rows, counters, agree, applied }: Recount): string {
+function describeRecount({ rows, counters, wrongDays, agree, applied }: Recount): string {
   const lines = [
     ['its traces', rows.traces, rows.spans, rows.bytes],
     ['its totals', counters.traces, counters.spans, counters.bytes]
   ]
-  const advice = applied ? 'The totals are repaired.' : 'They do not agree: give --apply to repair the totals.'
-  return `${table(['', 'TRACES', 'SPANS', 'BYTES'], lines, '')}\n${agree ? 'They agree.' : advice}`
+  const advice = applied ? 'They are repaired.' : 'They do not agree: give --apply to repair them.'
+  const days = wrongDays.length === 0 ? '' : `\nThe charts are wrong on ${counted(wrongDays.length, 'day')}.`
+  return `${table(['', 'TRACES', 'SPANS', 'BYTES'], lines, '')}${days}\n${agree ? 'They agree.' : advice}`
 }
 
 export function projectTable(projects: readonly Project[]): string {

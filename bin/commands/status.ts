@@ -31,7 +31,7 @@ export default command({
 })
 
 function describe(status: Status): string {
-  const { version, server, database, nodes, schema, projects, totals, people, problems } = status
+  const { version, server, database, nodes, schema, projects, totals, news, people, problems } = status
   const facts: [string, string][] = [
     ['spoor', version],
     ['server', describeServer(server)],
@@ -45,6 +45,7 @@ function describe(status: Status): string {
     facts.push(
       ['schema', `${schema.state}, version ${schema.version} of ${schema.latest}`],
       ['stored', `${counted(totals.traces, 'trace')}, ${counted(totals.spans, 'span')}, ${size(totals.bytes)}`],
+      ['charts', `${counted(news, 'row')} of news to fold`],
       ['dashboard', `${counted(people.users, 'user')}, ${counted(people.sessions, 'session')}`]
     )
   }

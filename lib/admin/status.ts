@@ -10,6 +10,7 @@ import { type Disk, LITTLE_DISK_BYTES, readDisk } from '../health/free-disk.ts'
 import { causeOf, nameObstacle } from '../health/obstacles.ts'
 import { findLikelyServer, findServer, type RunningServer } from '../health/running-server.ts'
 import { countSessions } from '../store/people/sessions.ts'
+import { countNews } from '../store/rollups/news.ts'
 import { readConnectionRoom } from '../store/server/connection-room.ts'
 import { measureDatabase } from '../store/server/database-size.ts'
 import { type NodePlacement, readPlacement } from '../store/server/placement.ts'
@@ -42,6 +43,8 @@ export interface Status {
   readonly projects: readonly Project[]
   /** What all projects hold together. */
   readonly totals: Totals
+  /** Rows of news that are not folded into the sums over time yet; charts add them. */
+  readonly news: number
   /** Who may use the dashboard, and where they are signed in. */
   readonly people: { readonly users: number; readonly sessions: number }
   /** What is wrong, in sentences that say what to do; empty if all is well. */
@@ -49,7 +52,7 @@ export interface Status {
 }
 
 /** What the database says. */
-type Inside = Pick<Status, 'server' | 'nodes' | 'schema' | 'projects' | 'people' | 'problems'> & {
+type Inside = Pick<Status, 'server' | 'nodes' | 'schema' | 'projects' | 'news' | 'people' | 'problems'> & {
   readonly serverVersion: string | null
   readonly isStandby: boolean | null
   readonly bytes: number | null
@@ -57,7 +60,7 @@ type Inside = Pick<Status, 'server' | 'nodes' | 'schema' | 'projects' | 'people'
 
 export async function readStatus(config: Config, database: Database, sql: Sql): Promise<Status> {
   const inside = await lookInside(config, database, sql).catch(error => lookFromOutside(config, database, error))
-  const { server, nodes, schema, projects, people, serverVersion, isStandby, bytes } = inside
+  const { server, nodes, schema, projects, news, people, serverVersion, isStandby, bytes } = inside
   const disk = database.embedded ? ((await readDisk(config.dataDir)) ?? null) : null
   const { location, embedded } = database
   return {
@@ -68,6 +71,7 @@ export async function readStatus(config: Config, database: Database, sql: Sql): 
     schema,
     projects,
     totals: sumOf(projects),
+    news,
     people,
     problems: [...inside.problems, ...serverProblems(server), ...diskProblems(config, disk)]
   }
@@ -79,12 +83,14 @@ async function lookInside(config: Config, database: Database, sql: Sql): Promise
   const isCurrent = schema.state === 'current'
   const projects = isCurrent ? await listProjects(sql, config.storageLimitBytes) : []
   const nodes = (isCurrent && (await readPlacement(sql))) || []
+  const news = isCurrent ? await countNews(sql) : 0
   const hasTrials = isCurrent && (await listAccounts(sql)).some(account => account.kind === 'trial')
   return {
     server: (await findServer(config, sql)) ?? null,
     nodes,
     schema,
     projects,
+    news,
     people: isCurrent ? await countSessions(sql) : { users: 0, sessions: 0 },
     serverVersion,
     isStandby,
@@ -94,6 +100,7 @@ async function lookInside(config: Config, database: Database, sql: Sql): Promise
       ...nodeProblems(nodes),
       ...(isCurrent ? projectProblems(projects) : []),
       ...(isStandby ? [] : await totalsProblems(sql, projects)),
+      ...newsProblems(news),
       ...(await secretProblems(sql, database.digestSecret, isCurrent)),
       ...(hasTrials && config.trialTraces === undefined
         ? ['There are trial accounts, but TRIAL_TRACES is not set: they are not limited. Set it where the server runs.']
@@ -113,6 +120,7 @@ async function lookFromOutside(config: Config, database: Database, error: unknow
     nodes: [],
     schema: null,
     projects: [],
+    news: 0,
     people: { users: 0, sessions: 0 },
     serverVersion: null,
     isStandby: null,
@@ -138,6 +146,14 @@ function diskProblems({ dataDir }: Config, disk: Disk | null): string[] {
   return [`The disk of ${dataDir} has ${megabytes} MB left: writes are refused when it is full. Make room.`]
 }
 
+/** Charts add up what waits, so they get slow. */
+const MOST_NEWS = 100_000
+
+const newsProblems = (news: number): string[] =>
+  news <= MOST_NEWS
+    ? []
+    : [`${news} rows of news wait for charts: no server folds them, or none keeps up. Start one, or look at its log.`]
+
 const sumOf = (projects: readonly Project[]): Totals => ({
   traces: sum(projects.map(project => project.traceCount)),
   spans: sum(projects.map(project => project.spanCount)),
@@ -154,7 +170,7 @@ async function totalsProblems(sql: Sql, projects: readonly Project[]): Promise<s
   for (const { slug, traceCount } of projects) {
     if (traceCount > MOST_COUNTED || (await recountProject(sql, slug, false)).agree) continue
     problems.push(
-      `The totals of project ${slug} are not those of its traces: \`spoor project recount ${slug} --apply\`.`
+      `The totals or charts of project ${slug} are not those of its traces: \`spoor project recount ${slug} --apply\`.`
     )
   }
   return problems

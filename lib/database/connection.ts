@@ -10,7 +10,7 @@
 import postgres, { type Sql } from 'postgres'
 import type { ConnectOptions, OnSocket } from './database.ts'
 import { setSession } from './session/open-session.ts'
-import { type Address, describeAddress, readAddress, withPath } from './sockets/address.ts'
+import { type Address, atHost, describeAddress, type Host, readAddress, withPath } from './sockets/address.ts'
 import { CONNECT_TIMEOUT_MS, describeTransport, Opener } from './sockets/open-socket.ts'
 import { readTls } from './sockets/tls.ts'
 import { TYPES } from './types.ts'
@@ -39,10 +39,11 @@ export function connectTo(target: Target, options: ConnectOptions = {}, onSocket
 /**
  * What makes an instance of the driver for one connection, which opens at its first query. `onSocket` is given the
  * socket that it goes over, before the driver has it, and another one where the driver opens another. Throws a
- * ConfigError where the target contradicts itself.
+ * ConfigError where the target contradicts itself. `host` is another server with the same database, to which the same user
+ * comes in the same way.
  */
-export function connectorTo(target: Target): Connect {
-  const address = addressOf(target)
+export function connectorTo(target: Target, host?: Host): Connect {
+  const address = host === undefined ? addressOf(target) : atHost(addressOf(target), host)
   const timeoutMs = readTimeout(address)
   const opener = new Opener(address, timeoutMs)
   const { user, password, database } = address

@@ -3,6 +3,7 @@ import type { Socket } from 'node:net'
 import type { Sql } from 'postgres'
 import type { ConnectionLimit } from './pooled/connection-limit.ts'
 import type { SessionSettings } from './session/open-session.ts'
+import type { Host } from './sockets/address.ts'
 
 /** The settings hold once the connection is opened by openSession (session/open-session.ts). */
 export interface ConnectOptions extends SessionSettings {
@@ -16,13 +17,19 @@ export interface ConnectOptions extends SessionSettings {
 /** Called with the socket of a connection before the driver gets it. */
 export type OnSocket = (socket: Socket) => void
 
-export interface Database {
+/** How to get connections to one server of PostgreSQL. */
+export interface Connections {
   /**
    * Makes an instance of the driver that holds exactly one connection (max: 1), opened at its first query.
    */
   connect(options?: ConnectOptions, onSocket?: OnSocket): Sql
   /** Bounds the connections of this process. Commands need not keep to it. */
   readonly limit: ConnectionLimit
+}
+
+export interface Database extends Connections {
+  /** Another node of the same cluster, by the name under which the cluster knows it. Each has a limit of its own. */
+  node(host: Host): Connections
   /** The address of the database, in words for people, without a password. */
   readonly location: string
   /** How the database is reached, in words for people: whether over TLS. */

@@ -34,6 +34,8 @@ export const SQLSTATE = {
   databaseDropped: '57P04',
   idleSessionTimeout: '57P05',
   divisionByZero: '22012',
+  /** The square root of a negative number. */
+  invalidPowerArgument: '2201F',
   uniqueViolation: '23505',
   internalError: 'XX000',
   undefinedTable: '42P01'
@@ -58,6 +60,8 @@ const REFUSING: readonly string[] = [
   SQLSTATE.queryCanceled,
   SQLSTATE.cannotConnectNow
 ]
+/** The backend ends, or that of a cluster's worker, of which the coordinator says so. */
+const ENDING: readonly string[] = [SQLSTATE.adminShutdown, SQLSTATE.crashShutdown]
 const REFUSING_CLASSES: readonly string[] = [
   SQLSTATE_CLASS.invalidAuthorization,
   SQLSTATE_CLASS.insufficientResources,
@@ -112,6 +116,15 @@ const UNIQUE_OF_SHARD = /"(?:\w+_pkey|traces_id)_\d+"/
  */
 export const isDivisionByZero = (error: unknown): boolean => describe(error).code === SQLSTATE.divisionByZero
 
+/**
+ * A write to shards raises it if they are not where they were (lib/store/server/shards.ts). After some changes of the
+ * cluster there is no table of that name any more.
+ */
+export const isShardGone = (error: unknown): boolean => {
+  const { code } = describe(error)
+  return code === SQLSTATE.invalidPowerArgument || code === SQLSTATE.undefinedTable
+}
+
 /** Whether PostgreSQL refused a connection because the server, the database or the role has all that it may have. */
 export const isTooManyConnections = (error: unknown): boolean => describe(error).code === SQLSTATE.tooManyConnections
 
@@ -128,18 +141,32 @@ export function isUnreachable(error: unknown): boolean {
   return classifyFailure(error) === 'refused' && endsConnection(error)
 }
 
-/** A coordinator of Citus has lost the connection to a worker. Most of the time it says so by a code, but not in a commit. */
-function isNodeAway(state: string, message: unknown): boolean {
-  return (
-    state === SQLSTATE.internalError && /^(?:failure on connection|connection to the remote node)/.test(String(message))
-  )
-}
+/**
+ * A coordinator of Citus has lost the connection to a worker. Most of the time it says so by a code, but not in a commit, and
+ * not where libpq finds the connection closed, whose words it passes on.
+ */
+const isNodeAway = (state: string, message: unknown): boolean =>
+  state === SQLSTATE.internalError && NODE_AWAY.test(String(message))
+const NODE_AWAY = new RegExp(
+  `^(?:${[
+    'failure on connection',
+    'connection (?:to the remote|establishment for) node',
+    'could not (?:commit transaction for shard|establish any connections to the node)',
+    'failed to (?:prepare transaction|read result)',
+    'cannot connect to .* to fetch intermediate results',
+    'server closed the connection',
+    'could not (?:receive data from|send data to) server',
+    'SSL (?:connection has been closed|SYSCALL error)',
+    'no connection to the server',
+    'connection not open'
+  ].join('|')})`
+)
 
 function classifyState(state: string, severity: unknown): Failure {
   if (RETRIED.includes(state)) return 'retry'
   if (REFUSING.includes(state) || REFUSING_CLASSES.includes(state.slice(0, 2))) return 'refused'
   // A backend that ends for any other reason may have committed before.
-  if (isFatal(severity) || state.startsWith(SQLSTATE_CLASS.connectionException)) return 'lost'
+  if (isFatal(severity) || ENDING.includes(state) || state.startsWith(SQLSTATE_CLASS.connectionException)) return 'lost'
   return 'bug'
 }
 

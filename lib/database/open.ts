@@ -5,6 +5,7 @@ import { connectorTo, describeTarget, transportOf } from './connection.ts'
 import type { Database } from './database.ts'
 import { openEmbedded, type Role } from './embedded/embedded.ts'
 import { ConnectionLimit } from './pooled/connection-limit.ts'
+import { nodesOf } from './pooled/nodes.ts'
 
 const TOO_FEW = 'PostgreSQL allows fewer connections than this process would use; it goes on with those'
 
@@ -21,11 +22,13 @@ export interface OpenOptions {
  */
 export async function openDatabase(config: Config, log: Logger, { role, patienceMs }: OpenOptions): Promise<Database> {
   const { databaseUrl, dataDir, keyDigestSecret } = config
-  const limit = new ConnectionLimit(config.databaseConnections, shortage => log.warn(shortage, TOO_FEW))
+  const makeLimit = () => new ConnectionLimit(config.databaseConnections, shortage => log.warn(shortage, TOO_FEW))
+  const limit = makeLimit()
   if (databaseUrl !== undefined) {
     return {
       connect: connectorTo(databaseUrl),
       limit,
+      node: nodesOf(databaseUrl, makeLimit),
       location: `PostgreSQL at ${describeTarget(databaseUrl)}`,
       transport: transportOf(databaseUrl),
       embedded: false,
@@ -37,6 +40,7 @@ export async function openDatabase(config: Config, log: Logger, { role, patience
   return {
     connect: connectorTo(cluster.target),
     limit,
+    node: nodesOf(cluster.target, makeLimit),
     location: `embedded PostgreSQL in ${dataDir}`,
     transport: transportOf(cluster.target),
     embedded: true,

@@ -1,19 +1,22 @@
 /**
- * The connection that one lane uses for COPY. It is opened when it is needed, and again after it has died or was given up
+ * The connection that one lane uses for COPY to one server. It is opened when it is needed, and again after it has died or was given up
  * for others.
  */
 import type { CopyConnection } from '../database/copy-connection.ts'
 import { isDivisionByZero, isUniqueViolation } from '../database/failure.ts'
 import type { ConnectionLimit, Holder } from '../database/pooled/connection-limit.ts'
-import type { KnownFloors } from '../store/rankings/known-floors.ts'
-import { type Batch, CopyBatches } from '../store/write/copy-batch.ts'
+import type { Batch, CopyBatches } from '../store/write/copy-batch.ts'
 import { CopyMessages } from '../store/write/copy-messages.ts'
 
-/** Opens a connection. Rejects if PostgreSQL cannot be reached. */
-export type OpenCopy = () => Promise<CopyConnection>
+/** One server of PostgreSQL. */
+export interface CopyServer {
+  /** Opens a connection. Rejects if PostgreSQL cannot be reached. */
+  open(): Promise<CopyConnection>
+  readonly limit: ConnectionLimit
+}
 
 export class Copier implements Holder {
-  readonly #open: OpenCopy
+  readonly #open: () => Promise<CopyConnection>
   readonly #limit: ConnectionLimit
   /** The row of project_totals in which this lane counts; the other lanes count in other rows. */
   readonly #slot: number
@@ -22,11 +25,12 @@ export class Copier implements Holder {
   #connection: CopyConnection | undefined
   #idleSince: number | undefined
 
-  constructor(open: OpenCopy, limit: ConnectionLimit, slot: number, floors: KnownFloors) {
+  /** `batches` may be that of others which write in turn with this one. */
+  constructor({ open, limit }: CopyServer, slot: number, batches: CopyBatches) {
     this.#open = open
     this.#limit = limit
     this.#slot = slot
-    this.#batches = new CopyBatches(floors)
+    this.#batches = batches
     limit.join(this)
   }
 

@@ -1,6 +1,6 @@
 /** The write of those spans of an export that belong to one trace. */
-import { deserialize } from 'node:v8'
-import type { ReadyRecord, ReadySpans, SpansToGather } from '../threads/ready.ts'
+import type { ReadyRecord, ReadySpans } from '../threads/ready.ts'
+import { decodeSpans, type SpansToGather } from '../threads/sent-spans.ts'
 import type { ExportOperation } from '../trace/states/decide-export.ts'
 import type { GatheredSpan } from '../trace/states/gathered.ts'
 
@@ -33,7 +33,7 @@ export class ExportWrite implements ExportOperation {
   }
 
   get #toGather(): SpansToGather {
-    this.#read ??= deserialize(this.#bytes) as SpansToGather
+    this.#read ??= decodeSpans(Buffer.from(this.#bytes).toString(), this.first?.rows)
     return this.#read
   }
 }

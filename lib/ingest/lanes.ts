@@ -8,9 +8,10 @@ import type { Database } from '../database/database.ts'
 import { Pool } from '../database/pool.ts'
 import type { Logger } from '../log.ts'
 import type { KnownFloors } from '../store/rankings/known-floors.ts'
-import { BatchGroups } from './batch-groups.ts'
+import type { ShardNode } from '../store/server/shards.ts'
 import type { Pending } from './pending.ts'
 import { Queue } from './queue.ts'
+import { Routes } from './routes.ts'
 import { RunningTraces } from './running-traces.ts'
 import { Writer } from './writer.ts'
 
@@ -53,7 +54,7 @@ export class Lanes {
   /** Reads the states of traces; as many connections as there are lanes. */
   readonly pool: Pool
   readonly #queue = new Queue<Pending>()
-  readonly #groups: BatchGroups
+  readonly #routes: Routes
   readonly #writers: readonly Writer[]
   readonly #idle: Writer[]
   readonly #onBatch: LaneOptions['onBatch']
@@ -68,14 +69,19 @@ export class Lanes {
     const connect = (onClose: () => void) => database.connect({ ...connection, onClose })
     const { limit } = database
     this.pool = new Pool(connect, { size: count, statementTimeoutMs: STATEMENT_TIMEOUT_MS, limit })
-    this.#groups = new BatchGroups(work => this.pool.run(work))
-    const openCopy = () => CopyConnection.open(database.connect, connection)
+    const routes = new Routes(work => this.pool.run(work), database.node, log)
+    this.#routes = routes
+    const serverOf = (node?: ShardNode) => {
+      const { connect, limit } = node === undefined ? database : database.node(node)
+      const options = { ...connection, isLocal: node !== undefined }
+      return { open: () => CopyConnection.open(connect, options), limit }
+    }
     const running = new RunningTraces()
     const first = Math.floor(Math.random() * SLOTS)
     const again = (pending: Pending, pauseMs: number) => this.#tryAgain(pending, pauseMs)
     this.#writers = Array.from({ length: count }, (_, lane) => {
       const slot = 1 + ((first + lane) % SLOTS)
-      return new Writer(this.pool, openCopy, { slot, limit, running, floors, again }, log)
+      return new Writer(this.pool, serverOf, { slot, routes, running, floors, again }, log)
     })
     this.#idle = [...this.#writers]
     this.#onBatch = onBatch
@@ -110,6 +116,7 @@ export class Lanes {
   }
 
   async close(): Promise<void> {
+    this.#routes.close()
     for (const writer of this.#writers) writer.close()
     await this.pool.end()
   }
@@ -143,12 +150,13 @@ export class Lanes {
 
   async #run(writer: Writer): Promise<void> {
     while (this.#queue.runnable > 0) {
-      const batch = this.#queue.take(BATCH, this.#groups.groupOf)
+      const batch = this.#queue.take(BATCH, this.#routes.groupOf)
+      const route = this.#routes.routeOf(batch)
       const start = performance.now()
       this.#began.set(writer, start)
-      const unreachable = await writer.process(batch)
+      const unreachable = await writer.process(batch, route)
       this.#onBatch(batch, performance.now() - start, unreachable === undefined)
-      if (unreachable === undefined) this.#groups.learn()
+      if (unreachable === undefined) this.#routes.learn(batch)
       else await this.#failQueued(writer, unreachable)
     }
     this.#began.delete(writer)

@@ -10,22 +10,28 @@
  * If the connection breaks during a write, the lane cannot know whether PostgreSQL committed it. Every write puts a
  * number into the trace's row that no other operation uses. The lane reads the row and finds out by that number.
  */
-import { classifyFailure, isReadOnlyRefusal, isUniqueViolation, isUnreachable } from '../database/failure.ts'
+import {
+  classifyFailure,
+  isReadOnlyRefusal,
+  isShardGone,
+  isUniqueViolation,
+  isUnreachable
+} from '../database/failure.ts'
 import type { Pool } from '../database/pool.ts'
-import type { ConnectionLimit } from '../database/pooled/connection-limit.ts'
 import { Refusal } from '../errors.ts'
 import type { Logger } from '../log.ts'
 import type { SpanRows } from '../rows/copy-rows.ts'
 import { isUsedUp } from '../store/projects/accounts.ts'
 import type { KnownFloors } from '../store/rankings/known-floors.ts'
+import type { ShardNode } from '../store/server/shards.ts'
 import { type ChangedTrace, changedTrace } from '../store/write/changes.ts'
-import type { Batch, RecordedTrace } from '../store/write/copy-batch.ts'
+import { type Batch, CopyBatches, type RecordedTrace } from '../store/write/copy-batch.ts'
 import { TraceNumbers } from '../store/write/trace-numbers.ts'
-import { readTraceStates } from '../store/write/trace-state.ts'
+import { readStatesByProject, readTraceStates } from '../store/write/trace-state.ts'
 import { UNASSIGNED } from '../trace/environment.ts'
 import { type Decision, decide, type TraceState } from '../trace/states/decide.ts'
 import { changedState } from '../trace/states/state-after.ts'
-import { Copier, type OpenCopy } from './copier.ts'
+import { Copier, type CopyServer } from './copier.ts'
 import {
   addedRows,
   addedScores,
@@ -38,6 +44,7 @@ import {
   refusalMessage,
   trialLimitReached
 } from './pending.ts'
+import { BY_ADDRESS, keyOf, type Route, type Routes } from './routes.ts'
 import type { RunningTraces } from './running-traces.ts'
 
 /** Puts an operation that is still without an answer back into the queue, at once or after a pause. */
@@ -55,7 +62,8 @@ const LOOKS_AFTER_CONFLICT = 8
 export interface WriterOptions {
   /** The row of project_totals in which this writer counts; the other writers count in other rows. */
   readonly slot: number
-  readonly limit: ConnectionLimit
+  /** Is told which nodes are not as they were. */
+  readonly routes: Pick<Routes, 'forget' | 'avoid'>
   readonly running: RunningTraces
   readonly floors: KnownFloors
   readonly again: Again
@@ -63,7 +71,12 @@ export interface WriterOptions {
 
 export class Writer {
   readonly #pool: Pool
-  readonly #copier: Copier
+  readonly #serverOf: (node: ShardNode | undefined) => CopyServer
+  readonly #slot: number
+  readonly #batches: CopyBatches
+  /** By the address of the database, and by those of nodes. */
+  readonly #copiers = new Map<string | undefined, Copier>()
+  readonly #routes: WriterOptions['routes']
   readonly #running: RunningTraces
   readonly #again: Again
   readonly #log: Logger
@@ -71,9 +84,13 @@ export class Writer {
   /** How many of the next batches have all their states read before they are written. */
   #looks = 0
 
-  constructor(pool: Pool, openCopy: OpenCopy, options: WriterOptions, log: Logger) {
+  /** `serverOf` gives a node's server, or that of the database's address. */
+  constructor(pool: Pool, serverOf: (node?: ShardNode) => CopyServer, options: WriterOptions, log: Logger) {
     this.#pool = pool
-    this.#copier = new Copier(openCopy, options.limit, options.slot, options.floors)
+    this.#serverOf = serverOf
+    this.#slot = options.slot
+    this.#batches = new CopyBatches(options.floors)
+    this.#routes = options.routes
     this.#running = options.running
     this.#again = options.again
     this.#log = log
@@ -81,44 +98,70 @@ export class Writer {
 
   /**
    * Answers every operation of the batch, or puts it back into the queue. Never rejects. Resolves to the error if the
-   * database could not be reached, and to undefined otherwise.
+   * database could not be reached, and to undefined otherwise. `route` is the way of all of them.
    */
-  async process(batch: readonly Pending[]): Promise<unknown> {
+  async process(batch: readonly Pending[], route = BY_ADDRESS): Promise<unknown> {
     try {
-      const undone = await this.#decideAndWrite(batch)
+      const undone = await this.#decideAndWrite(batch, route)
       if (undone.length === 0) return undefined
       this.#looks = LOOKS_AFTER_CONFLICT
       for (const pending of undone) this.#doubt(pending)
-      const again = await this.#decideAndWrite(undone)
+      const again = await this.#decideAndWrite(undone, route)
       // Others are changing some of these traces right now. Halves single out the contended trace, so that its
       // neighbours need not wait for it.
       if (again.length === 1) this.#tryAgain(again[0] as Pending, 0)
-      else await this.#inHalves(again)
+      else await this.#inHalves(again, route)
       return undefined
     } catch (error) {
       const open = batch.filter(pending => !pending.settled)
-      await this.fail(open, error)
+      if (this.#leavesRoute(route, error)) {
+        for (const pending of open) this.#again(pending, 0)
+        return undefined
+      }
+      await this.fail(open, error, route)
       return isUnreachable(error) ? error : undefined
     }
   }
 
+  /**
+   * Tells the routes what an error says of a node. Returns whether nothing was written and the batch must go another way: a
+   * shard has moved, or there was no connection to the node.
+   */
+  #leavesRoute({ node }: Route, error: unknown): boolean {
+    if (node === undefined) return false
+    if (isShardGone(error)) {
+      this.#routes.forget()
+      return true
+    }
+    if (isUnreachable(error) || classifyFailure(error) === 'lost') this.#routes.avoid(node, error)
+    return isUnreachable(error)
+  }
+
   /** Runs a statement without result over the connection for COPY. No batch may be under way. */
   check(statement: string): Promise<void> {
-    return this.#copier.check(statement)
+    return this.#copierOf(undefined).check(statement)
   }
 
   close(): void {
-    this.#copier.close()
+    for (const copier of this.#copiers.values()) copier.close()
+  }
+
+  #copierOf(node: ShardNode | undefined): Copier {
+    const key = node && keyOf(node)
+    const copier = this.#copiers.get(key) ?? new Copier(this.#serverOf(node), this.#slot, this.#batches)
+    this.#copiers.set(key, copier)
+    return copier
   }
 
   /** Returns the operations whose write was undone because a stored trace was not in the assumed state. */
-  async #decideAndWrite(batch: readonly Pending[]): Promise<readonly Pending[]> {
-    const decided = await this.#decide(batch)
+  async #decideAndWrite(batch: readonly Pending[], { node, shardOf }: Route): Promise<readonly Pending[]> {
+    const decided = await this.#decide(batch, node === undefined ? readTraceStates : readStatesByProject)
     if (decided.length === 0) return []
     if (!this.#numbers.has(decided.length)) {
       await this.#pool.run(sql => this.#numbers.refill(sql, decided.length))
     }
-    if (!(await this.#copier.write(this.#batchOf(decided)))) return decided.map(({ pending }) => pending)
+    const isWritten = await this.#copierOf(node).write({ ...this.#batchOf(decided), shardOf })
+    if (!isWritten) return decided.map(({ pending }) => pending)
     for (const each of decided) {
       this.#remember(each)
       each.pending.resolve(each.decision)
@@ -127,7 +170,7 @@ export class Writer {
   }
 
   /** Decides all operations, answers those that need no write, and returns the others. */
-  async #decide(batch: readonly Pending[]): Promise<Decided[]> {
+  async #decide(batch: readonly Pending[], read: typeof readTraceStates): Promise<Decided[]> {
     const looksAtAll = this.#looks > 0
     if (looksAtAll) this.#looks--
     const known: Decided[] = []
@@ -137,7 +180,7 @@ export class Writer {
       if (each === undefined) unknown.push(pending)
       else known.push(each)
     }
-    return unknown.length === 0 ? known : [...known, ...(await this.#look(unknown))]
+    return unknown.length === 0 ? known : [...known, ...(await this.#look(unknown, read))]
   }
 
   /** Decides without reading the database. Undefined if the stored state must be read first. */
@@ -161,9 +204,9 @@ export class Writer {
    * Whether a trial account is used up is read before the states: the trace that used it up can be the same one, which
    * another process has just recorded, and is then found. An operation that is charged is a batch by itself.
    */
-  async #look(looking: readonly Pending[]): Promise<Decided[]> {
+  async #look(looking: readonly Pending[], read: typeof readTraceStates): Promise<Decided[]> {
     const usedUp = await this.#refuseCharge(looking[0] as Pending)
-    const states = await this.#pool.run(sql => readTraceStates(sql, looking.map(lookOf)))
+    const states = await this.#pool.run(sql => read(sql, looking.map(lookOf)))
     const toWrite: Decided[] = []
     for (const [i, pending] of looking.entries()) {
       const state = states[i]
@@ -269,7 +312,7 @@ export class Writer {
   }
 
   /** Answers operations that met this error, or would meet it, or puts them back into the queue. */
-  async fail(batch: readonly Pending[], error: unknown): Promise<void> {
+  async fail(batch: readonly Pending[], error: unknown, route = BY_ADDRESS): Promise<void> {
     const failure = classifyFailure(error)
     if (failure === 'retry' || isUniqueViolation(error)) {
       for (const pending of batch) this.#tryAgain(pending, 0)
@@ -277,7 +320,7 @@ export class Writer {
     }
     if (failure === 'bug') {
       if (batch.length === 1) batch[0]?.reject(error)
-      else await this.#inHalves(batch)
+      else await this.#inHalves(batch, route)
       return
     }
     this.#log.warn({ err: error, operations: batch.length }, 'the database did not take a batch')
@@ -291,9 +334,9 @@ export class Writer {
   }
 
   /** An error of one operation must not fail its neighbours: halves are tried until that operation stands alone. */
-  async #inHalves(batch: readonly Pending[]): Promise<void> {
+  async #inHalves(batch: readonly Pending[], route: Route): Promise<void> {
     if (batch.length === 0) return
     const middle = Math.ceil(batch.length / 2)
-    for (const half of [batch.slice(0, middle), batch.slice(middle)]) await this.process(half)
+    for (const half of [batch.slice(0, middle), batch.slice(middle)]) await this.process(half, route)
   }
 }

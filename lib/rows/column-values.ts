@@ -3,6 +3,8 @@
  * written.
  */
 
+import { bucketOfTrace, type CountedTrace, nanoDollars } from '../rollups/amounts.ts'
+import { exponentOf } from '../rollups/latency.ts'
 import { type Past, type PastScore, type PreparedSpan, type PreparedTrace, shortHash } from '../trace/prepared.ts'
 import { countBytes, countErrors } from '../trace/span-sums.ts'
 import type { Ending, TraceChange, TraceState } from '../trace/states/decide.ts'
@@ -15,6 +17,7 @@ import type {
   END_COLUMNS,
   GROWTH_COLUMNS,
   LIST_COLUMNS,
+  NEWS_COLUMNS,
   SCORE_BODY_COLUMNS,
   SPAN_HEAD_COLUMNS,
   TAG_BODY_COLUMNS,
@@ -95,16 +98,13 @@ export const listValues: ValuesFor<typeof LIST_COLUMNS, TraceLists> = {
   user_named_family: lists => lists.userNamedFamily
 }
 
-/** The fields of a trace that its lists, its tags and their lists are made of. */
-export interface ListedTrace {
+/** The fields of a trace that its lists, its tags and their lists are made of, and what it is counted with. */
+export interface ListedTrace extends CountedTrace {
   readonly traceId: string
   readonly status: string
   readonly model: string | null
   readonly name: string
   readonly userId: string | null
-  readonly startedAt: string
-  readonly endedAt: string | null
-  readonly costUsd: number | null
   readonly tags: readonly string[]
 }
 
@@ -128,6 +128,28 @@ export const tagValues: ValuesFor<typeof TAG_BODY_COLUMNS, TaggedTrace> = {
   id: ({ trace }) => trace.traceId,
   user_id: ({ trace }) => trace.userId,
   tag: ({ tag }) => tag
+}
+
+/** A trace that is counted in the sums over time, or taken out of them. */
+export interface News {
+  readonly sign: 1 | -1
+  readonly trace: CountedTrace
+  readonly lists: TraceLists
+}
+
+/** A news row; the project is filled in when it is written. */
+export const newsValues: ValuesFor<typeof NEWS_COLUMNS, News> = {
+  project_id: () => 0,
+  traces: ({ sign }) => sign,
+  priced: ({ sign, trace }) => (trace.costUsd === null ? 0 : sign),
+  started_at: ({ trace }) => trace.startedAt,
+  family: ({ lists }) => lists.family,
+  kind: ({ lists }) => lists.namedFamily,
+  user_family: ({ lists }) => lists.userFamily,
+  input_tokens: ({ sign, trace }) => sign * (trace.inputTokens ?? 0),
+  output_tokens: ({ sign, trace }) => sign * (trace.outputTokens ?? 0),
+  cost: ({ sign, trace }) => sign * nanoDollars(trace.costUsd),
+  latency: ({ sign, trace }) => ({ isNegative: sign < 0, exponent: exponentOf(bucketOfTrace(trace)) })
 }
 
 export const scoreValues: ValuesFor<typeof SCORE_BODY_COLUMNS, PastScore> = {

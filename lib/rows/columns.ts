@@ -15,8 +15,14 @@ export interface Column {
 const column = <N extends string>(name: N, type: string) => ({ name, type })
 const fixed = <N extends string>(name: N, type: keyof typeof WIDTHS) => ({ name, type, fixed: true as const })
 
+/** A numeric that is a power of ten; the exponent is a multiple of four. */
+export interface PowerOfTen {
+  readonly isNegative: boolean
+  readonly exponent: number
+}
+
 /** A value of a column: bytea as hexadecimal digits or bytes, json as its text, a time in canonical form. */
-export type Value = string | number | boolean | readonly string[] | Uint8Array | ListNumber | null
+export type Value = string | number | boolean | readonly string[] | Uint8Array | ListNumber | PowerOfTen | null
 
 /** The numbers of the lists that a trace is in (lib/rows/list-numbers.ts). */
 export const LIST_COLUMNS = [
@@ -128,6 +134,21 @@ export const TAG_BODY_COLUMNS = [
 ] as const
 
 export const TAG_COLUMNS: readonly Column[] = [...TAG_STAMP_COLUMNS, ...TAG_BODY_COLUMNS]
+
+/** What a trace adds to the sums over time, or takes away (lib/rollups/amounts.ts). */
+export const NEWS_COLUMNS = [
+  fixed('project_id', 'int'),
+  column('traces', 'int'),
+  column('priced', 'int'),
+  column('started_at', 'timestamptz'),
+  column('family', 'bigint'),
+  column('kind', 'bigint'),
+  column('user_family', 'bigint'),
+  column('input_tokens', 'numeric'),
+  column('output_tokens', 'numeric'),
+  column('cost', 'numeric'),
+  column('latency', 'numeric')
+] as const
 
 /** A score of a restored trace. Its number counts insertions and comes from the table's default. */
 export const SCORE_BODY_COLUMNS = [

@@ -5,7 +5,7 @@
  */
 
 import { epochMs, microsOf } from '../trace/timestamp.ts'
-import type { Column, Value } from './columns.ts'
+import type { Column, PowerOfTen, Value } from './columns.ts'
 import type { ListNumber } from './list-numbers.ts'
 import { threadBytes } from './thread-bytes.ts'
 
@@ -20,6 +20,11 @@ const TWO_32 = 4_294_967_296
 const POSTGRES_EPOCH_MS = 946_684_800_000
 /** PostgreSQL's number for the type text, which an array names as the type of its elements. */
 const TEXT_OID = 25
+
+/** PostgreSQL's numeric has digits of base 10,000. */
+const NUMERIC_BASE = 10_000
+const NUMERIC_POWER = 4
+const NUMERIC_SIGN = { plus: 0, minus: 0x4000 } as const
 
 /** Writes one field with its length. The value must not be null. */
 type WriteField = (rows: CopyWriter, value: never) => void
@@ -179,6 +184,10 @@ const FIELDS: Readonly<Record<string, WriteField>> = {
       rows.length = rows.bytes.writeBigInt64BE(BigInt(ms) * 1000n + BigInt(micros), rows.length)
     }
   },
+  numeric(rows, value: number | PowerOfTen) {
+    if (typeof value === 'number') writeWhole(rows, value)
+    else writeNumeric(rows, value.isNegative, value.exponent / NUMERIC_POWER, [1])
+  },
   uuid: (rows, value: string) => rows.hex(value),
   bytea(rows, value: string | Uint8Array) {
     if (typeof value === 'string') {
@@ -198,6 +207,23 @@ const FIELDS: Readonly<Record<string, WriteField>> = {
     for (const text of value) rows.text(text)
     rows.putInt32(rows.length - start - 4, start)
   }
+}
+
+/** A whole number that is exact as a double. */
+function writeWhole(rows: CopyWriter, value: number): void {
+  const digits: number[] = []
+  for (let rest = Math.abs(value); rest > 0; rest = Math.floor(rest / NUMERIC_BASE)) digits.unshift(rest % NUMERIC_BASE)
+  writeNumeric(rows, value < 0, digits.length - 1, digits)
+}
+
+/** `weight` is the power of NUMERIC_BASE that the first digit stands at. Nothing stands behind the point. */
+function writeNumeric(rows: CopyWriter, isNegative: boolean, weight: number, digits: readonly number[]): void {
+  rows.int32(8 + 2 * digits.length)
+  rows.int16(digits.length)
+  rows.int16(digits.length === 0 ? 0 : weight)
+  rows.int16(isNegative ? NUMERIC_SIGN.minus : NUMERIC_SIGN.plus)
+  rows.int16(0)
+  for (const digit of digits) rows.int16(digit)
 }
 
 /** Returns a function that writes the fields of these columns, in their order. */

@@ -10,7 +10,9 @@ import type { PreparedSpan, SpanHead } from '../trace/prepared.ts'
 import {
   type ListedTrace,
   listValues,
+  type News,
   type NewTrace,
+  newsValues,
   scoreValues,
   spanHeadValues,
   tagValues,
@@ -20,12 +22,14 @@ import {
 import {
   type Column,
   LIST_COLUMNS,
+  NEWS_COLUMNS,
   OWNER_COLUMNS,
   offsetIn,
   SCORE_BODY_COLUMNS,
   SCORE_COLUMNS,
   SPAN_COLUMNS,
   SPAN_HEAD_COLUMNS,
+  SPAN_ID_COLUMN,
   STORED_TEXT_COLUMNS,
   TAG_BODY_COLUMNS,
   TAG_COLUMNS,
@@ -34,7 +38,7 @@ import {
 } from './columns.ts'
 import { CopyWriter, fieldWriter, readField } from './copy-format.ts'
 import { listsOf, type TraceLists, tagListsOf } from './list-numbers.ts'
-import { packTexts, type StoredTexts, textValues, unpackTexts } from './packed-texts.ts'
+import { packTexts, type SpanTexts, type StoredTexts, textValues, unpackTexts } from './packed-texts.ts'
 
 /** Rows of spans, one behind the other, and the offset in `bytes` at which each begins. */
 export interface SpanRows {
@@ -50,7 +54,7 @@ export interface RankingKeys {
 
 /**
  * `bytes` begins with the fields of the trace's lists (in TraceRows: with all fields from the lists on). The rows of
- * the trace's tags follow.
+ * the trace's tags follow, then the rows of news for the sums over time.
  */
 export interface ListedRows {
   readonly bytes: Uint8Array
@@ -58,12 +62,15 @@ export interface ListedRows {
   readonly tags: readonly number[]
   /** The offset at which the last of them ends. */
   readonly tagsEnd: number
+  /** The offset at which each row of news begins, and at which the last one ends. */
+  readonly news: readonly number[]
+  readonly newsEnd: number
   /** The number of the trace's family, as a text for use as a key. */
   readonly family: string
   readonly keys: RankingKeys
 }
 
-/** A new trace: the fields of its row from the lists on, then the rows of its tags, its scores and its spans. */
+/** A new trace: the fields of its row from the lists on, then the rows of its tags, of its news, its scores and its spans. */
 export interface TraceRows extends ListedRows, SpanRows {
   readonly scores: readonly number[]
   readonly scoresEnd: number
@@ -76,6 +83,7 @@ const writeTrace = fieldWriter(TRACE_BODY_COLUMNS, traceValues)
 const writeTagStamp = fieldWriter(TAG_STAMP_COLUMNS, { project_id: () => 0, ranked: () => 0 })
 const writeOwner = fieldWriter(OWNER_COLUMNS, { project_id: () => 0, trace_seq: () => 0 })
 const writeTag = fieldWriter(TAG_BODY_COLUMNS, tagValues)
+const writeNewsRow = fieldWriter(NEWS_COLUMNS, newsValues)
 const writeScore = fieldWriter(SCORE_BODY_COLUMNS, scoreValues)
 const writeTexts = fieldWriter(STORED_TEXT_COLUMNS, textValues)
 const writeHead = fieldWriter(SPAN_HEAD_COLUMNS, spanHeadValues)
@@ -88,6 +96,8 @@ export function renderTraceRows(trace: NewTrace, environment: string | null, hur
   writeTrace(rows, trace)
   const tags = writeTags(trace, lists)
   const tagsEnd = rows.length
+  const news = writeNews(trace.endedAt === null ? [] : [{ sign: 1, trace, lists }])
+  const newsEnd = rows.length
   const scores = (trace.past?.scores ?? []).map(score => {
     const from = beginRow(SCORE_COLUMNS)
     writeOwner(rows, undefined)
@@ -97,7 +107,7 @@ export function renderTraceRows(trace: NewTrace, environment: string | null, hur
   const scoresEnd = rows.length
   const spans = writeSpans(trace.spans, hurries)
   const { family, keys } = listed(trace, lists)
-  return { family, keys, tags, tagsEnd, scores, scoresEnd, spans, bytes: rows.take() }
+  return { family, keys, tags, tagsEnd, news, newsEnd, scores, scoresEnd, spans, bytes: rows.take() }
 }
 
 /** The rows of spans that are added to a stored trace. */
@@ -107,14 +117,16 @@ export function renderSpanRows(spans: readonly PreparedSpan[], hurries: boolean)
   return { bytes: rows.take(), spans: starts }
 }
 
-/** The list fields and the tags of a stored trace that a change has moved to these lists. */
-export function renderListedRows(trace: ListedTrace, lists: TraceLists): ListedRows {
+/** The list fields and the tags of a stored trace that a change has moved to these lists, and the news of that. */
+export function renderListedRows(trace: ListedTrace, lists: TraceLists, all: readonly News[] = []): ListedRows {
   rows.reset()
   writeLists(rows, lists)
   const tags = writeTags(trace, lists)
   const tagsEnd = rows.length
+  const news = writeNews(all)
+  const newsEnd = rows.length
   const { family, keys } = listed(trace, lists)
-  return { family, keys, tags, tagsEnd, bytes: rows.take() }
+  return { family, keys, tags, tagsEnd, news, newsEnd, bytes: rows.take() }
 }
 
 const listed = (trace: ListedTrace, { family: { high, low } }: TraceLists) => ({
@@ -134,6 +146,14 @@ function writeTags(trace: ListedTrace, lists: TraceLists): number[] {
     const from = beginRow(TAG_COLUMNS)
     writeTagStamp(rows, undefined)
     writeTag(rows, { trace, lists, tag, tagLists: tagListsOf(tag, lists) })
+    return from
+  })
+}
+
+function writeNews(all: readonly News[]): number[] {
+  return all.map(each => {
+    const from = beginRow(NEWS_COLUMNS)
+    writeNewsRow(rows, each)
     return from
   })
 }
@@ -174,6 +194,30 @@ export function pickRows(all: SpanRows, heads: readonly SpanHead[], added: reado
     }
   }
   return { bytes: rows.take(), spans: starts }
+}
+
+/** The texts of the spans of these rows, by the ids of the spans. */
+export function textsOfRows(rows: SpanRows): ReadonlyMap<string, SpanTexts> {
+  const parts = partsOf(rows)
+  const texts = new Map(unpackTexts(parts.flatMap(part => packedIn(part) ?? [])))
+  for (const part of parts) {
+    const fields = fieldsOfTexts(part)
+    const id = (fields[STORED_TEXT_COLUMNS.length] as Buffer).toString('hex')
+    if (texts.has(id)) continue
+    const [input = null, output = null, attributes = null, events = null] = fields.map(bytes => bytes?.toString())
+    texts.set(id, { input, output, attributes, events })
+  }
+  return texts
+}
+
+/** The bytes of the text columns, and of the column behind them, which is the id. */
+function fieldsOfTexts(row: Buffer): readonly (Buffer | undefined)[] {
+  let at = TEXTS_AT
+  return [...STORED_TEXT_COLUMNS, SPAN_ID_COLUMN].map(() => {
+    const { bytes, end } = readField(row, at)
+    at = end
+    return bytes
+  })
 }
 
 function partsOf({ bytes, spans }: SpanRows): Buffer[] {

@@ -4,7 +4,7 @@ import { STATUSES, Timestamp } from './input.ts'
 
 const DEFAULT_LIMIT = 50
 
-const Environment = Type.String({
+export const Environment = Type.String({
   pattern: '^[A-Za-z0-9][A-Za-z0-9_-]{0,31}$',
   description: 'The environment of the trace, folded to lower case; `unassigned`: recorded by keys that have none.'
 })

@@ -4,12 +4,13 @@ import type { Attempts } from '../database/sql-access.ts'
 import { hashInSql } from '../rows/list-numbers.ts'
 import { CHANGED, compareAndSet } from './compare-and-set.ts'
 import { type Act, writeAct } from './people/audit.ts'
+import { addNews, NEWS_SOURCES, newsAsJson, newsInSql } from './rollups/news.ts'
 import { inTransaction } from './transactions.ts'
 import { addTotals, hasTotals, makeTotals } from './write/totals.ts'
 
 /**
- * Deletes a trace, its spans, its scores and its tags, and corrects the project's totals. False if there is no such
- * trace. `act` is written down with it.
+ * Deletes a trace, its spans, its scores and its tags, and corrects the project's totals and sums over time. False if there
+ * is no such trace. `act` is written down with it.
  *
  * A span or score that arrives at the same moment must not be left behind. So the statement deletes only if the trace
  * still has the version that the statement found; any write moves the version. If it has moved, the statement is sent
@@ -27,7 +28,12 @@ export async function deleteTrace(
     // it.
     const [present] = await sql`select from traces where project_id = ${projectId} and id = ${traceId}`
     if (present === undefined) return attempts.sent
-    return (await send(() => removeAudited(sql, act, () => removeTrace(sql, projectId, traceId)))) || CHANGED
+    const remove = async () => {
+      const isGone = await removeTrace(sql, projectId, traceId)
+      if (isGone && act !== undefined) await writeAct(sql, act)
+      return isGone
+    }
+    return (await send(() => inTransaction(sql, remove))) || CHANGED
   })
 }
 
@@ -64,15 +70,20 @@ const REMOVE_TRACE = `
   ), gone as (
     delete from traces t using found
     where t.project_id = $1::int and t.seq = found.seq and t.version = found.version and ${hasTotals('$1::int')}
-    returning t.seq, t.id, t.family, t.started_at, t.tags, -1 as traces, -t.span_count as spans, -t.estimated_bytes as bytes
+    returning t.seq, t.id, t.tags, ${NEWS_SOURCES.replace(/\w+/g, 't.$&')},
+      -1 as traces, -t.span_count as spans, -t.estimated_bytes as bytes
   ), ${removingParts('$1::int')}, totals as (${addTotals('$1::int', 'gone')})
-  select exists (select from gone) as "isDeleted"`
+  select exists (select from gone) as "isDeleted",
+    ${newsAsJson(`select ${newsInSql('gone', -1)} from gone where ended_at is not null`)} as news`
 
 /** Deletes the trace. False if it is gone, or has changed since the statement began. */
 async function removeTrace(sql: Sql, projectId: number, traceId: string): Promise<boolean> {
-  const [{ isDeleted }] = await sql.unsafe<[{ readonly isDeleted: boolean }]>(REMOVE_TRACE, [projectId, traceId], {
-    prepare: true
-  })
+  const [{ isDeleted, news }] = await sql.unsafe<[{ readonly isDeleted: boolean; readonly news: string | null }]>(
+    REMOVE_TRACE,
+    [projectId, traceId],
+    { prepare: true }
+  )
   if (!isDeleted) await makeTotals(sql, projectId)
+  await addNews(sql, projectId, news)
   return isDeleted
 }

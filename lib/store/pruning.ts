@@ -1,7 +1,9 @@
 /** Deletes many traces of a project, a batch at a time. Only a command does that: the server never deletes by itself. */
 import type { Sql } from 'postgres'
 import { removingParts } from './deletion.ts'
+import { addNews, NEWS_SOURCES, newsAsJson, newsInSql } from './rollups/news.ts'
 import { fitting, started, type TraceConditions } from './trace-conditions.ts'
+import { inTransaction } from './transactions.ts'
 import { addTotals, makeTotals } from './write/totals.ts'
 
 export interface Selected {
@@ -50,22 +52,36 @@ const storedBytes = (table: string, columns: readonly string[]) =>
 
 /**
  * Looks at the next traces behind `after`, and deletes those that are selected, with all that is under them. The totals
- * are corrected in the same statement, so a batch is done as a whole or not at all. As in lib/store/deletion.ts a trace
+ * and the sums over time are corrected in the same transaction, so a batch is done as a whole or not at all. As in lib/store/deletion.ts a trace
  * is deleted only if it has the version that the statement found, so that no span that arrives meanwhile is left behind.
  *
  * `is true` makes PostgreSQL walk along the index by startedAt: an index of one of the conditions would find all traces
  * that meet it, again for every batch.
  */
-export async function pruneBatch(
+export function pruneBatch(
   sql: Sql,
   projectId: number,
   selection: TraceConditions,
   after: PrunePlace | null,
   bounds: BatchBounds
 ): Promise<PrunedBatch> {
+  return inTransaction(sql, async () => {
+    const { news, ...batch } = await prune(sql, projectId, selection, after, bounds)
+    await addNews(sql, projectId, news)
+    return batch
+  })
+}
+
+async function prune(
+  sql: Sql,
+  projectId: number,
+  selection: TraceConditions,
+  after: PrunePlace | null,
+  bounds: BatchBounds
+): Promise<PrunedBatch & { readonly news: string | null }> {
   await makeTotals(sql, projectId)
   const behind = after === null ? sql`true` : sql`(started_at, id) > (${after.startedAt}, ${after.id})`
-  const [row] = await sql<[Omit<PrunedBatch, 'last'> & { lastStartedAt: string | null; lastId: string | null }]>`
+  const [row] = await sql<[PrunedRow]>`
     with next as materialized (
       select seq, version, started_at, id, span_count, (${fitting(sql, selection)}) is true as selected
       from traces t where project_id = ${projectId} and ${behind} and ${started(sql, selection)}
@@ -90,7 +106,7 @@ export async function pruneBatch(
     ), gone as (
       delete from traces t using found
       where t.project_id = ${projectId} and t.seq = found.seq and t.version = found.version
-      returning t.seq, t.id, t.family, t.started_at, t.tags, t.span_count, t.estimated_bytes
+      returning t.seq, t.id, t.tags, t.span_count, t.estimated_bytes, ${sql.unsafe(NEWS_SOURCES.replace(/\w+/g, 't.$&'))}
     ), ${sql.unsafe(removingParts(String(projectId), 'returning 1'))}, counted as (
       select -count(*) as traces, -sum(span_count)::bigint as spans, -sum(estimated_bytes)::bigint as bytes
       from gone having count(*) > 0
@@ -98,13 +114,20 @@ export async function pruneBatch(
     select (select count(*) from found) as selected, (select count(*) from gone) as deleted,
       (select count(*) from spans_gone) as spans,
       (select coalesce(sum(texts.bytes), 0)::bigint from texts join gone using (seq)) as "storedBytes",
-      (select started_at from last) as "lastStartedAt", (select id from last) as "lastId"`
+      (select started_at from last) as "lastStartedAt", (select id from last) as "lastId", ${sql.unsafe(NEWS_OF_GONE)} as news`
   const { lastStartedAt, lastId, ...counts } = row
   return {
     ...counts,
     last: lastStartedAt === null || lastId === null ? null : { startedAt: lastStartedAt, id: lastId }
   }
 }
+
+interface PrunedRow extends Omit<PrunedBatch, 'last'> {
+  readonly lastStartedAt: string | null
+  readonly lastId: string | null
+  readonly news: string | null
+}
+const NEWS_OF_GONE = newsAsJson(`select ${newsInSql('gone', -1)} from gone where ended_at is not null`)
 
 /** The tables that a deletion leaves room in. */
 const PRUNED_TABLES = 'traces, spans, scores, trace_tags, span_messages'

@@ -3,7 +3,6 @@
  * export get the rows of all their spans here. Which of these rows are written is decided later, when the stored state
  * is known.
  */
-import { serialize } from 'node:v8'
 import { Refusal, type RefusalCode } from '../errors.ts'
 import type { MappedSpan } from '../otlp/map-span.ts'
 import { type Export, readExport, readPortion } from '../otlp/read-export.ts'
@@ -21,6 +20,7 @@ import type { GatheredSpan, Growth } from '../trace/states/gathered.ts'
 import type { SpanRefusal } from '../trace/states/span-refusals.ts'
 import { type StartedState, startedState } from '../trace/states/state-after.ts'
 import { isParsedName, type Parsed, type ParsedName, parse } from './parsing.ts'
+import { encodeSpans } from './sent-spans.ts'
 
 export type TaskName =
   | 'record'
@@ -66,19 +66,12 @@ export type ReadyEnd = End & { readonly rows: SpanRows }
 export interface ReadySpans {
   readonly traceId: string
   readonly spanCount: number
-  /** A serialized SpansToGather (lib/ingest/export-write.ts reads it). */
+  /** Encoded SpansToGather (lib/threads/sent-spans.ts), in UTF-8. */
   readonly toGather: Uint8Array
   /** The trace that these spans make if none is stored yet; undefined if none of the spans can be stored. */
   readonly first: ReadyRecord | undefined
   /** Why some of the spans cannot be stored. */
   readonly refusals: readonly SpanRefusal[]
-}
-
-/** What is needed only if the trace is stored already. */
-export interface SpansToGather {
-  readonly spans: readonly GatheredSpan[]
-  /** The spans that the rows of the first trace are of. No other span can be stored, whatever the database holds. */
-  readonly storable: readonly GatheredSpan[]
 }
 
 /** An export, split by trace. */
@@ -198,19 +191,12 @@ function readySpans(traceId: string, spans: readonly HintedSpan[], { environment
   // They are some of `spans`.
   const storable = added as readonly HintedSpan[]
   const first = growth && readyRecord(asRecorded(traceId, growth, storable), environment, hurries)
-  return { traceId, spanCount: spans.length, first, refusals, toGather: serialized(toGather(spans, storable)) }
+  const toGather = sharedText(encodeSpans({ spans, storable }))
+  return { traceId, spanCount: spans.length, first, refusals, toGather }
 }
 
-function toGather(spans: readonly HintedSpan[], storable: readonly HintedSpan[]): SpansToGather {
-  const short = new Map(spans.map(span => [span, withoutRow(span)]))
-  return { spans: [...short.values()], storable: storable.map(span => short.get(span) as GatheredSpan) }
-}
-
-const withoutRow = ({ name, attributes, events, ...rest }: HintedSpan): GatheredSpan => rest
-
-/** Objects take long on their way from thread to thread. Bytes do not, and mostly nobody reads these. */
-function serialized(value: SpansToGather): Uint8Array {
-  const bytes = serialize(value)
+function sharedText(text: string): Uint8Array {
+  const bytes = Buffer.from(text)
   const shared = threadBytes(bytes.length)
   shared.set(bytes)
   return shared

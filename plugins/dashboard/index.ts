@@ -3,6 +3,7 @@
  * They take a session (a cookie) where those of the API take a key, and neither is any use for the other.
  */
 import type { App } from '../../lib/app.ts'
+import charts from './charts.ts'
 import judging from './judging.ts'
 import lists from './lists.ts'
 import pages from './pages.ts'
@@ -12,6 +13,9 @@ import session from './people/session.ts'
 import signIn from './people/sign-in.ts'
 import keys from './project/keys.ts'
 import project from './project/project.ts'
+import views from './project/views.ts'
+import scores from './scores.ts'
+import sessions from './sessions.ts'
 import trace from './trace.ts'
 
 export default async function dashboard(app: App): Promise<void> {
@@ -21,9 +25,13 @@ export default async function dashboard(app: App): Promise<void> {
   oidc(app)
   session(app)
   lists(app)
+  charts(app)
   trace(app)
   judging(app)
+  scores(app)
+  sessions(app)
   project(app)
+  views(app)
   keys(app)
   members(app)
 }

@@ -153,7 +153,7 @@ t.test('recount says what does not agree, and repairs it', async t => {
   t.match(await runHere(['project', 'recount', 'default'], env), {
     code: 1,
     out: /\nThey do not agree: give --apply to repair/,
-    err: /^spoor: the totals of default do not agree with its traces: see above\n$/
+    err: /^spoor: the totals or charts of default do not agree with its traces: see above\n$/
   })
   t.match(await jsonHere(['project', 'recount', 'default', '--apply'], env), {
     ...{ project: 'default', agree: false, applied: true },

@@ -6,6 +6,8 @@ import { createLog } from '../../lib/log.ts'
 import { databaseAt, runOn } from '../fixtures/database/database.ts'
 import { joinNodes } from './nodes.ts'
 
+/** Few: each test has all of them. */
+const SHARDS = 4
 /** Tells a run of the tests which nodes to use, as JSON. */
 export const NODES_VARIABLE = 'SPOOR_TEST_NODES'
 
@@ -28,23 +30,25 @@ export async function makeDistributedTemplate(nodes: NodeTargets, name: string):
   }
 }
 
-export async function makeDistributedDatabase({ coordinator, workers }: NodeTargets, name: string): Promise<void> {
+/** Makes a database on each node, and spreads its tables over so many shards. */
+export async function makeDistributedDatabase(
+  { coordinator, workers }: NodeTargets,
+  name: string,
+  shards = SHARDS
+): Promise<void> {
   const nodes = [coordinator, ...workers]
   for (const node of nodes) await runOn(node, `create database ${name}`)
   const on = (node: SocketTarget) => withDatabase(node, name) as SocketTarget
   await joinNodes(on(coordinator), workers.map(on))
   await migrate(databaseAt(on(coordinator)), createLog('warn'))
-  await distribute(on(coordinator))
+  await distribute(on(coordinator), shards)
 }
 
-async function distribute(target: SocketTarget): Promise<void> {
+export async function distribute(target: SocketTarget, shards: number): Promise<void> {
   const sql = connectTo(target)
   try {
-    // Few shards: each test has all of them.
-    await applyDistribution(sql, await readDistributionPlan(sql, SHARDS))
+    await applyDistribution(sql, await readDistributionPlan(sql, shards))
   } finally {
     await sql.end({ timeout: 1 })
   }
 }
-
-const SHARDS = 4

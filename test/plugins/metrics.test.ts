@@ -53,6 +53,7 @@ const PROMISED = {
   spoor_batch_operations: 'histogram',
   spoor_batch_duration_seconds: 'histogram',
   spoor_pool_waiting: 'gauge',
+  spoor_rollup_news: 'gauge',
   spoor_database_bytes: 'gauge',
   nodejs_eventloop_lag_seconds: 'gauge',
   process_resident_memory_bytes: 'gauge',

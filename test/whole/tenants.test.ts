@@ -8,16 +8,17 @@ import { revokeKey } from '../../lib/admin/keys.ts'
 import { isPersonAccess } from '../../lib/http/people/admit.ts'
 import type { Route } from '../../lib/http/route.ts'
 import { hexId, spanId, startBody, traceId } from '../fixtures/bodies/bodies.ts'
-import { testDatabase } from '../fixtures/database/database.ts'
+import { isOnCluster, testDatabase } from '../fixtures/database/database.ts'
 import { ENDPOINT, mcpClient } from '../fixtures/service/mcp.ts'
 import { type Answer, testService } from '../fixtures/service/service.ts'
 import { lintAll } from '../fixtures/statements/lint-all.ts'
-import { recorded } from '../fixtures/statements/record.ts'
+import { Recording, recorded } from '../fixtures/statements/record.ts'
+import { routingFaults } from '../fixtures/statements/routing.ts'
 import { ATTEMPTS, type Attempt, type Ids, KNOWN_TOOLS } from './attempts.ts'
 
 const database = await testDatabase(t)
-const statements = new Set<string>()
-const service = await testService(t, { database, view: recorded(database, statements) })
+const recording = new Recording()
+const service = await testService(t, { database, view: recorded(database, recording) })
 const { call, makeKey, makeProject, app } = service
 await makeProject('other')
 const stranger = await makeKey({ project: 'other' })
@@ -233,6 +234,7 @@ t.test('a key without the scope is 403 wherever it is needed, and one that has n
 const isDenied = ({ status, body }: Answer): boolean => status === 403 && body.error.code === 'insufficient_scope'
 
 t.test('every statement that was sent for it has the form that a cluster needs', async t => {
-  t.ok(statements.size > 30, `${statements.size} statements`)
-  t.same(lintAll(statements), [])
+  t.ok(recording.texts.size > 30, `${recording.texts.size} statements`)
+  t.same(lintAll(recording.texts), [])
+  if (isOnCluster()) t.same(await routingFaults(database, recording.bound.values()), [], 'and is handed to one node')
 })

@@ -8,11 +8,17 @@ import { createProject } from '../../lib/admin/projects.ts'
 import { isPersonAccess } from '../../lib/http/people/admit.ts'
 import { isEnough, ROLES, type Role } from '../../lib/people/roles.ts'
 import { hexId, spanId, startBody, traceId } from '../fixtures/bodies/bodies.ts'
+import { isOnCluster, testDatabase } from '../fixtures/database/database.ts'
 import { addPerson, asking, type Person, signedIn } from '../fixtures/service/people.ts'
 import { type Answer, testService } from '../fixtures/service/service.ts'
+import { lintAll } from '../fixtures/statements/lint-all.ts'
+import { Recording, recorded } from '../fixtures/statements/record.ts'
+import { routingFaults } from '../fixtures/statements/routing.ts'
 
-const service = await testService(t)
-const { call, makeKey, database, app, config } = service
+const database = await testDatabase(t)
+const recording = new Recording()
+const service = await testService(t, { database, view: recorded(database, recording) })
+const { call, makeKey, app, config } = service
 const { key } = await makeKey()
 
 /** Stands in every text of the project `default`, and in nothing that strangers may be shown. */
@@ -25,6 +31,7 @@ interface Ids {
   readonly spanId: string
   readonly scoreId: string
   readonly keyId: string
+  readonly viewId: string
   readonly userId: string
   readonly sessionId: string
 }
@@ -37,6 +44,7 @@ interface Visit {
 const SCORE = { name: 'quality', dataType: 'numeric', value: 1 }
 const NOTHING = {}
 let invited = 0
+let named = 0
 
 /** A right request for each route in a project, by method and path behind `/app/api/p/:slug`. */
 const IN_PROJECT: Readonly<Record<string, (ids: Ids) => Visit>> = {
@@ -45,7 +53,17 @@ const IN_PROJECT: Readonly<Record<string, (ids: Ids) => Visit>> = {
   'GET /traces': () => ({ path: '/traces' }),
   'GET /scores': () => ({ path: '/scores' }),
   'GET /facets': () => ({ path: '/facets' }),
+  'GET /series': () => ({ path: '/series?by=name&compare=1&range=1h' }),
+  'GET /facet-counts': () => ({ path: '/facet-counts?range=30d' }),
   'GET /score-names': () => ({ path: '/score-names' }),
+  'GET /score-series': () => ({ path: '/score-series' }),
+  'GET /score-disagreement': () => ({ path: `/score-disagreement?name=${MARK}` }),
+  'GET /scored-traces': () => ({ path: `/scored-traces?name=${MARK}` }),
+  'GET /sessions': () => ({ path: '/sessions' }),
+  'GET /users': () => ({ path: '/users' }),
+  'GET /user': () => ({ path: `/user?id=${MARK}` }),
+  'GET /session': () => ({ path: `/session?id=${MARK}` }),
+  'GET /session-traces': () => ({ path: `/session-traces?id=${MARK}` }),
   'GET /traces/:traceId': ({ traceId }) => ({ path: `/traces/${traceId}` }),
   'GET /traces/:traceId/outline': ({ traceId }) => ({ path: `/traces/${traceId}/outline` }),
   'GET /traces/:traceId/body': ({ traceId }) => ({ path: `/traces/${traceId}/body` }),
@@ -65,7 +83,11 @@ const IN_PROJECT: Readonly<Record<string, (ids: Ids) => Visit>> = {
   'POST /members': () => ({ path: '/members', body: { email: `${++invited}@example.com`, role: 'viewer' } }),
   'POST /members/:userId/link': ({ userId }) => ({ path: `/members/${userId}/link`, body: NOTHING }),
   'PATCH /members/:userId': ({ userId }) => ({ path: `/members/${userId}`, body: { role: 'member' } }),
-  'DELETE /members/:userId': ({ userId }) => ({ path: `/members/${userId}` })
+  'DELETE /members/:userId': ({ userId }) => ({ path: `/members/${userId}` }),
+  'GET /views': () => ({ path: '/views' }),
+  'POST /views': () => ({ path: '/views', body: { name: `view ${++named}`, page: 'traces', query: '' } }),
+  'PATCH /views/:viewId': ({ viewId }) => ({ path: `/views/${viewId}`, body: { query: '?status=ok' } }),
+  'DELETE /views/:viewId': ({ viewId }) => ({ path: `/views/${viewId}` })
 }
 
 /** The same for the other routes, which need somebody but no role. `seeks`: what the ids name must not be found. */
@@ -99,12 +121,14 @@ const people = Object.fromEntries(
 
 let made = 0
 
-/** Everything that can be asked for in the project `default`, each full of the mark. */
-async function makeAll(): Promise<Ids> {
+/** Everything that can be asked for in the project `default`, each full of the mark; a view is of whoever has this role. */
+async function makeAll(role: Role = 'member'): Promise<Ids> {
   const step = { id: spanId(), name: MARK, startedAt: '2026-11-21T12:00:00Z', endedAt: '2026-11-21T12:00:01Z' }
   const body = startBody({
     name: MARK,
     model: MARK,
+    sessionId: MARK,
+    userId: MARK,
     input: MARK,
     metadata: { MARK },
     spans: [{ ...step, output: MARK }]
@@ -117,6 +141,8 @@ async function makeAll(): Promise<Ids> {
   const email = `member-${++made}@example.com`
   await addPerson(service, email, 'viewer')
   const [user] = await database.pool.run(sql => sql`select id from users where email = ${email}`)
+  const view = { name: `${MARK} ${made}`, page: 'traces', query: `?name=${MARK}` }
+  const saved = await people[role].ask('POST', 'p/default/views', { body: view })
   const [session] = (await victim.ask('GET', 'sessions')).body.sessions
   return {
     slug: 'default',
@@ -124,6 +150,7 @@ async function makeAll(): Promise<Ids> {
     spanId: step.id,
     scoreId: scored.body.score.id,
     keyId: (await makeKey({ label: MARK })).keyId,
+    viewId: String(saved.body.view.id),
     userId: String(user?.id),
     sessionId: session.id
   }
@@ -135,15 +162,17 @@ const nowhere = (): Ids => ({
   spanId: spanId(),
   scoreId: hexId(8),
   keyId: hexId(8),
+  viewId: '2000000000',
   userId: '2000000000',
   sessionId: hexId(32)
 })
 
-/** All rows of all tables, but for what marks a use. */
+/** All rows of all tables, but for what marks a use, and for sums that a fold may move at any time. */
 async function readAll(): Promise<string> {
   return database.pool.run(async sql => {
     const tables = await sql`
-      select tablename as name from pg_tables where schemaname = 'public' and tablename <> 'sign_in_attempts' order by 1`
+      select tablename as name from pg_tables
+      where schemaname = 'public' and tablename not in ('sign_in_attempts', 'rollups', 'rollup_news') order by 1`
     const rows = await Promise.all(
       tables.map(
         ({ name }) =>
@@ -235,7 +264,7 @@ t.test('a role that is not enough is 403 and changes nothing, one that is enough
   for (const { name, method, access } of inProject) {
     const needed = access === 'visitor' ? 'viewer' : (access as Role)
     for (const role of ROLES) {
-      const ids = await makeAll()
+      const ids = await makeAll(role)
       const visit = IN_PROJECT[name]!(ids)
       const before = await readAll()
       const answer = await send(people[role], method, 'default', visit)
@@ -264,4 +293,10 @@ t.test('what needs no role is about nobody but the one who asks', async t => {
   t.equal((await victim.ask('GET', 'sessions')).status, 200, 'whose session was named is signed in still')
   const { body } = await stranger.ask('GET', 'session')
   t.same(body.projects, [{ slug: 'theirs', name: 'Theirs', role: 'owner' }])
+})
+
+t.test('every statement that was sent for it has the form that a cluster needs', async t => {
+  t.ok(recording.texts.size > 60, `${recording.texts.size} statements`)
+  t.same(lintAll(recording.texts), [])
+  if (isOnCluster()) t.same(await routingFaults(database, recording.bound.values()), [], 'and is handed to one node')
 })

@@ -15,7 +15,10 @@ export const DISTRIBUTED_TABLES = [
   'trace_families',
   'ranking_floors',
   'project_totals',
-  'span_messages'
+  'span_messages',
+  'rollup_news',
+  'rollups',
+  'rollup_history'
 ] as const
 export type DistributedTable = (typeof DISTRIBUTED_TABLES)[number]
 export const DISTRIBUTION_COLUMN = 'project_id'
@@ -31,6 +34,7 @@ export const LOCAL_TABLES = [
   'web_sessions',
   'sign_in_links',
   'sign_in_attempts',
+  'saved_views',
   'audit',
   'schema_migrations'
 ] as const

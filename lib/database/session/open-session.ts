@@ -9,11 +9,13 @@ export interface SessionSettings {
   readonly statementTimeoutMs?: number
   /** Settings of PostgreSQL for this connection. The values are ours, not a client's. */
   readonly settings?: Readonly<Record<string, string>>
+  /** Whether statements name tables that are on this server, also where it is a node of a cluster. */
+  readonly isLocal?: boolean
 }
 
 const statements = new WeakMap<Sql, string>()
 
-export function setSession(sql: Sql, { statementTimeoutMs, settings }: SessionSettings): void {
+export function setSession(sql: Sql, { statementTimeoutMs, settings, isLocal = false }: SessionSettings): void {
   const all = {
     ...settings,
     ...(statementTimeoutMs !== undefined && { statement_timeout: String(statementTimeoutMs) })
@@ -21,7 +23,9 @@ export function setSession(sql: Sql, { statementTimeoutMs, settings }: SessionSe
   statements.set(
     sql,
     Object.entries(all)
-      .map(([name, value]) => (name === 'plan_cache_mode' ? setPlanning(value) : `set ${name} = '${value}'`))
+      .map(([name, value]) =>
+        name === 'plan_cache_mode' && !isLocal ? setPlanning(value) : `set ${name} = '${value}'`
+      )
       .join('; ')
   )
 }

@@ -19,6 +19,12 @@ export interface Address {
   readonly settings: Readonly<Record<string, string>>
 }
 
+/** A server by its name or address; a name that begins with a slash is the folder of a Unix socket. */
+export interface Host {
+  readonly host: string
+  readonly port: number
+}
+
 const DEFAULT_PORT = 5432
 /** Parameters that are for the client, and the variable that stands in for each. */
 const VARIABLES: Readonly<Record<string, string | undefined>> = {
@@ -80,6 +86,15 @@ export function withPath(url: string, database: string): string {
   return url.replace(/^([^:]+:\/\/[^/?#]*)(?:\/[^?#]*)?/, `$1/${encodeURIComponent(database)}`)
 }
 
+/** The same address, but another server. */
+export function atHost(address: Address, server: Host): Address {
+  const servers = [serverAt(server.host, server.port)]
+  return { ...address, servers, parameter: name => (name === 'hostaddr' ? undefined : address.parameter(name)) }
+}
+
+const serverAt = (host: string, port: number): Server =>
+  host.startsWith('/') ? { path: `${host}/.s.PGSQL.${port}` } : { host: host || 'localhost', port }
+
 /** Without user and password. */
 export function describeAddress({ servers, database = '' }: Address): string {
   return `${servers.map(describeServer).join(',')}/${database}`
@@ -98,8 +113,7 @@ function readServers(authority: string, parameter: Address['parameter']): Server
   const ports = own.some(port => port !== '') ? own : list(parameter('port'))
   if (ports.length > 1 && ports.length !== Math.max(1, hosts.length)) refuse('must name one port, or one for each host')
   return (hosts.length === 0 ? ['localhost'] : hosts).map((host, i) => {
-    const port = readPort(ports.length === 1 ? ports[0]! : (ports[i] ?? ''))
-    return host.startsWith('/') ? { path: `${host}/.s.PGSQL.${port}` } : { host: host || 'localhost', port }
+    return serverAt(host, readPort(ports.length === 1 ? ports[0]! : (ports[i] ?? '')))
   })
 }
 

@@ -19,6 +19,7 @@ import {
   stopPostmaster
 } from '../../database/embedded/postmaster.ts'
 import { ConnectionLimit } from '../../database/pooled/connection-limit.ts'
+import { nodesOf } from '../../database/pooled/nodes.ts'
 
 const POLL_MS = 100
 /** More than the lanes of a restore have; nobody else is here. */
@@ -56,6 +57,7 @@ export async function withPrivate<T>(
     return await work({
       connect: connectorTo(target),
       limit: new ConnectionLimit(CONNECTIONS, () => {}),
+      node: nodesOf(target, () => new ConnectionLimit(CONNECTIONS)),
       location: `PostgreSQL in ${pgData}`,
       transport: transportOf(target),
       embedded: true,

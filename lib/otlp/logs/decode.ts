@@ -89,7 +89,7 @@ interface RequestMessage {
 
 function decodeProtobuf(bytes: Uint8Array): LogRecord[] {
   try {
-    countParts(protobuf.Reader.create(bytes), bytes.length, Request, 0, new Parts())
+    countParts(bytes, { from: 0, end: bytes.length }, Request, 0, new Parts())
     const { resourceLogs } = Request.decode(bytes) as unknown as RequestMessage
     return resourceLogs.flatMap(({ scopeLogs }) => scopeLogs.flatMap(({ logRecords }) => logRecords.map(readRecord)))
   } catch (error) {

@@ -14,6 +14,10 @@ export const MOST_LINKS = Math.ceil(MAX_DOCUMENT_BYTES / 24)
 export class Parts {
   #left = MAX_EXPORT_PARTS
 
+  get left(): number {
+    return this.#left
+  }
+
   /** Throws `payload_too_large` if there are too many. */
   add(count: number): void {
     this.#left -= count

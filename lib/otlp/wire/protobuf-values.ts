@@ -49,8 +49,8 @@ export interface Place {
   readonly end: number
 }
 
-/** Finds the messages in a field of a message, without reading them. */
-export function findInner(bytes: Uint8Array, { from, end }: Place, field: number): Place[] {
+/** Finds the messages in a field of a message, without reading them. Each is a part. */
+export function findInner(bytes: Uint8Array, { from, end }: Place, field: number, parts: Parts): Place[] {
   const reader = protobuf.Reader.create(bytes)
   reader.pos = from
   const places: Place[] = []
@@ -58,6 +58,7 @@ export function findInner(bytes: Uint8Array, { from, end }: Place, field: number
     const tag = reader.tag()
     if (tag >>> 3 === field && (tag & 7) === LENGTH_DELIMITED) {
       const length = reader.size()
+      parts.add(1)
       places.push({ from: reader.pos, end: reader.pos + length })
       reader.skip(length)
     } else {
@@ -68,14 +69,14 @@ export function findInner(bytes: Uint8Array, { from, end }: Place, field: number
   return places
 }
 
-/** Counts the messages within a message before they are decoded, because decoding makes all of them at once. */
-export function countParts(
-  reader: protobuf.Reader,
-  end: number,
-  type: protobuf.Type,
-  depth: number,
-  parts: Parts
-): void {
+/** Counts the messages within the message at a place, which stands so deep in the request. */
+export function countParts(bytes: Uint8Array, { from, end }: Place, type: protobuf.Type, depth: number, parts: Parts) {
+  const reader = protobuf.Reader.create(bytes)
+  reader.pos = from
+  countWithin(reader, end, type, depth, parts)
+}
+
+function countWithin(reader: protobuf.Reader, end: number, type: protobuf.Type, depth: number, parts: Parts): void {
   if (depth > MAX_DEPTH) throw new Error('max depth exceeded')
   while (reader.pos < end) {
     const tag = reader.uint32()
@@ -83,7 +84,7 @@ export function countParts(
     if (inner instanceof protobuf.Type && (tag & 7) === LENGTH_DELIMITED) {
       parts.add(1)
       const length = reader.uint32()
-      countParts(reader, reader.pos + length, inner, depth + 1, parts)
+      countWithin(reader, reader.pos + length, inner, depth + 1, parts)
     } else {
       reader.skipType(tag & 7)
     }

@@ -5,6 +5,7 @@
 import protobuf from 'protobufjs'
 import { Refusal } from '../../errors.ts'
 import { MOST_EVENTS, MOST_LINKS, Parts, unread } from './parts.ts'
+import { PlainSpans } from './plain-spans.ts'
 import {
   countParts,
   findInner,
@@ -106,12 +107,13 @@ type SpanHeadMessage = Pick<SpanMessage, 'traceId' | 'spanId' | 'parentSpanId' |
 
 const { root } = protobuf.parse(SCHEMA + HEADS)
 root.resolveAll()
-const Request = root.lookupType('Request')
 const Response = root.lookupType('Response')
 const Span = root.lookupType('Span')
 const ResourceSpansHeadType = root.lookupType('ResourceSpansHead')
 const ScopeSpansHeadType = root.lookupType('ScopeSpansHead')
 const SpanHeadType = root.lookupType('SpanHead')
+/** How deep these messages stand in a request. */
+const DEPTH = { resourceSpans: 1, scopeSpans: 2, span: 3 }
 /** Fields of the messages that are walked through. */
 const RESOURCE_SPANS = 1
 const SCOPE_SPANS = 2
@@ -122,16 +124,15 @@ const LINKS = 13
 /** Reads an export request. Throws `invalid_request` if the bytes are none. */
 export function decodeProtobuf(bytes: Uint8Array): SpanGroup[] {
   return decoding(() => {
-    countParts(protobuf.Reader.create(bytes), bytes.length, Request, 0, new Parts())
-    return findInner(bytes, { from: 0, end: bytes.length }, RESOURCE_SPANS).flatMap(place =>
-      readResourceSpans(bytes, place)
-    )
+    const parts = new Parts()
+    const places = findInner(bytes, { from: 0, end: bytes.length }, RESOURCE_SPANS, parts)
+    return places.flatMap(place => readResourceSpans(bytes, place, parts))
   })
 }
 
 /** Reads spans that the `encode` of a group has made, one behind the other. */
 export function decodeProtobufSpans(bytes: Uint8Array): SentSpans {
-  return decoding(() => new ProtobufSpans(bytes, { from: 0, end: bytes.length }))
+  return decoding(() => new ProtobufSpans(bytes, { from: 0, end: bytes.length }, new Parts()))
 }
 
 function decoding<T>(decode: () => T): T {
@@ -142,6 +143,12 @@ function decoding<T>(decode: () => T): T {
     const reason = (error as Error).message
     throw new Refusal('invalid_request', `body: is not a protobuf ExportTraceServiceRequest: ${reason}`)
   }
+}
+
+/** Decodes a message. Its parts are counted before, because decoding makes all of them at once. */
+function decodeCounted<T>(type: protobuf.Type, bytes: Uint8Array, place: Place, depth: number, parts: Parts): T {
+  countParts(bytes, place, type, depth, parts)
+  return decodeAt(type, bytes, place)
 }
 
 function decodeAt<T>(type: protobuf.Type, bytes: Uint8Array, { from, end }: Place): T {
@@ -156,11 +163,17 @@ export function encodeProtobuf(rejectedSpans: number, errorMessage: string): Uin
   return Response.encode({ partialSuccess: { rejectedSpans, errorMessage } }).finish()
 }
 
-function readResourceSpans(bytes: Uint8Array, place: Place): SpanGroup[] {
-  const { resource, schemaUrl } = decodeAt<ResourceSpansHead>(ResourceSpansHeadType, bytes, place)
+function readResourceSpans(bytes: Uint8Array, place: Place, parts: Parts): SpanGroup[] {
+  const { resource, schemaUrl } = decodeCounted<ResourceSpansHead>(
+    ResourceSpansHeadType,
+    bytes,
+    place,
+    DEPTH.resourceSpans,
+    parts
+  )
   const attributes = readAttributes(resource?.attributes ?? [])
-  return findInner(bytes, place, SCOPE_SPANS).map(scopePlace => {
-    const group = decodeAt<ScopeSpansHead>(ScopeSpansHeadType, bytes, scopePlace)
+  return findInner(bytes, place, SCOPE_SPANS, parts).map(scopePlace => {
+    const group = decodeCounted<ScopeSpansHead>(ScopeSpansHeadType, bytes, scopePlace, DEPTH.scopeSpans, parts)
     const origin: Origin = {
       resource: attributes,
       resourceSchemaUrl: schemaUrl,
@@ -169,7 +182,7 @@ function readResourceSpans(bytes: Uint8Array, place: Place): SpanGroup[] {
       scopeAttributes: readAttributes(group.scope?.attributes ?? []),
       scopeSchemaUrl: group.schemaUrl
     }
-    const spans = new ProtobufSpans(bytes, scopePlace)
+    const spans = new ProtobufSpans(bytes, scopePlace, parts)
     return { origin, spans, encode: place => spans.encode(place) }
   })
 }
@@ -177,11 +190,15 @@ function readResourceSpans(bytes: Uint8Array, place: Place): SpanGroup[] {
 class ProtobufSpans implements SentSpans {
   readonly #bytes: Uint8Array
   readonly #places: readonly Place[]
+  readonly #plain: PlainSpans
+  readonly #parts: Parts
 
-  /** The spans of the ScopeSpans at a place. */
-  constructor(bytes: Uint8Array, place: Place) {
+  /** The spans of the ScopeSpans at a place. What they are made of is counted when they are read. */
+  constructor(bytes: Uint8Array, place: Place, parts: Parts) {
     this.#bytes = bytes
-    this.#places = findInner(bytes, place, SPANS)
+    this.#places = findInner(bytes, place, SPANS, parts)
+    this.#plain = new PlainSpans(bytes)
+    this.#parts = parts
   }
 
   get length(): number {
@@ -193,10 +210,17 @@ class ProtobufSpans implements SentSpans {
   }
 
   read(place: number): OtlpSpan {
-    return decoding(() => {
-      const { message, left } = this.#decode<SpanMessage>(Span, place)
-      return readSpan(message, left)
-    })
+    const at = this.#places[place] as Place
+    const plain = this.#plain.read(at, this.#parts.left)
+    if (plain === undefined) return decoding(() => this.#readAny(place))
+    this.#parts.add(this.#plain.parts)
+    return plain
+  }
+
+  #readAny(place: number): OtlpSpan {
+    countParts(this.#bytes, this.#places[place] as Place, Span, DEPTH.span, this.#parts)
+    const { message, left } = this.#decode<SpanMessage>(Span, place)
+    return readSpan(message, left)
   }
 
   /** `left` counts the events and the links that were not read, by the number of their field. */

@@ -8,7 +8,7 @@ import { SCORE_COLUMNS } from '../scores.ts'
 import type { Edge } from './cursor.ts'
 import { edgeBelow, SCORE_ORDER } from './order.ts'
 
-/** How many scores one call may look at when it filters by environment. */
+/** How many scores one call may look at when it filters by what no index has: the environment, the value, the source. */
 export const MAX_EXAMINED = 1000
 
 export interface ScoreQuery {
@@ -20,6 +20,17 @@ export interface ScoreQuery {
   readonly to?: string | undefined
   readonly limit: number
   readonly after?: Edge | undefined
+  readonly picked?: PickedScores | undefined
+}
+
+/** What scores are picked by their values; only the dashboard asks so. */
+export interface PickedScores {
+  readonly source?: string | undefined
+  /** Of a number the number itself, else `true`, `false` or the category. */
+  readonly value?: string | undefined
+  /** Numbers from `min` on, and below `below`. */
+  readonly min?: number | undefined
+  readonly below?: number | undefined
 }
 
 export interface ScorePage {
@@ -43,11 +54,11 @@ interface Row extends ScoreRow {
 const TRACE_OF_SCORE = `select id, environment from traces
   where project_id = $1 and seq >= s.trace_seq and seq <= s.trace_seq order by seq limit 1`
 
-/** One page of a project's scores. With an environment, a page can be short or empty without being the last. */
+/** One page of a project's scores. With a filter that no index has, a page can be short or empty without being the last. */
 export async function listScores(sql: Sql, projectId: number, query: ScoreQuery): Promise<ScorePage> {
-  const { name, environment, from, limit } = query
+  const { name, environment, from, limit, picked } = query
   const edge = edgeBelow(SCORE_ORDER, query.after, query.to)
-  const most = environment === undefined ? limit : MAX_EXAMINED
+  const most = environment === undefined && picked === undefined ? limit : MAX_EXAMINED
   const values: (string | number)[] = []
   const bind = (value: string | number) => `$${values.push(value)}`
   const conditions = [`s.project_id = ${bind(projectId)}`]
@@ -55,6 +66,7 @@ export async function listScores(sql: Sql, projectId: number, query: ScoreQuery)
   if (from !== undefined) conditions.push(`s.created_at >= ${bind(from)}`)
   // "is true" keeps PostgreSQL from finding traces by their environment, in which there can be very many.
   const inEnvironment = environment === undefined ? '' : `and (t.environment = ${bind(environment)}) is true`
+  const isPicked = picked === undefined ? [] : pickingConditions(picked, bind)
   const beyond = edge.inclusive ? '<=' : '<'
   const found = await sql.unsafe<Row[]>(
     `with examined as materialized (
@@ -67,7 +79,7 @@ export async function listScores(sql: Sql, projectId: number, query: ScoreQuery)
     (
       select ${SCORE_COLUMNS}, s.seq, t.id as "traceId"
       from examined s cross join lateral (${TRACE_OF_SCORE}) t
-      where s.place <= ${bind(most)} ${inEnvironment}
+      where s.place <= ${bind(most)} ${inEnvironment} ${isPicked.join(' ')}
       order by s.place
       limit ${bind(limit + 1)}
     )
@@ -85,4 +97,22 @@ export async function listScores(sql: Sql, projectId: number, query: ScoreQuery)
     scores: list(rows.map(row => renderScore(row, row.traceId!))),
     next: last && { key: last.createdAt, tie: String(last.seq), inclusive: false }
   }
+}
+
+/** Conditions on scores as s, each with `and` in front. Numbers are compared as numbers, whatever their text is. */
+function pickingConditions(
+  { source, value, min, below }: PickedScores,
+  bind: (value: string | number) => string
+): string[] {
+  const number = "case when s.data_type = 'numeric' then s.value::text::float8 end"
+  const isOf = (text: string) => [
+    `s.value::text in (${bind(text)}, ${bind(JSON.stringify(text))})`,
+    ...(Number.isFinite(Number(text)) ? [`coalesce(${number} = ${bind(Number(text))}::float8, false)`] : [])
+  ]
+  return [
+    ...(source === undefined ? [] : [`and s.source = ${bind(source)}`]),
+    ...(value === undefined ? [] : [`and (${isOf(value).join(' or ')})`]),
+    ...(min === undefined ? [] : [`and ${number} >= ${bind(min)}::float8`]),
+    ...(below === undefined ? [] : [`and ${number} < ${bind(below)}::float8`])
+  ]
 }

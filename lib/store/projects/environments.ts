@@ -2,6 +2,7 @@
 import type { Sql } from 'postgres'
 import { hashInSql, listsInSql, tagListsInSql } from '../../rows/list-numbers.ts'
 import { RANKED_IN_ALL } from '../rankings/rankings.ts'
+import { addNews, newsAsJson, newsInSql } from '../rollups/news.ts'
 import { inTransaction } from '../transactions.ts'
 import { freshVersion } from '../write/trace-numbers.ts'
 
@@ -60,6 +61,18 @@ const SET_TAG_LISTS = assignments({
   ranked: String(RANKED_IN_ALL)
 })
 
+/** The snapshot of the statement shows traces with the families that they had. */
+const OLD = `from changed c join traces old on old.project_id = $project and old.seq = c.seq where old.ended_at is not null`
+const newsOfMoves = (projectId: number) =>
+  newsAsJson(
+    [
+      `select ${newsInSql('old', -1)} ${OLD}`,
+      `select ${newsInSql('old', 1, { family: 'c.family', kind: 'c.named_family', user: 'c.user_family' })} ${OLD}`
+    ]
+      .join(' union all ')
+      .replaceAll('$project', String(projectId))
+  )
+
 export interface RelabelledBatch {
   /** Traces that were selected, and those of them that changed, by one snapshot. */
   readonly matched: number
@@ -87,7 +100,7 @@ export async function relabelTraces(
   const version = freshVersion()
   const { afterSeq, upToSeq, limit } = range
   return inTransaction(sql, async () => {
-    const [row] = await sql<[RelabelledBatch]>`
+    const [{ news, ...row }] = await sql<[RelabelledBatch & { readonly news: string | null }]>`
       with range as materialized (
         select max(seq) as last_seq from (
           select seq from traces
@@ -102,13 +115,12 @@ export async function relabelTraces(
           and (${changes} and ${selected(sql, projectId, selection)}) is true
         returning seq, named_family, family, user_family, id, started_at, tags
       ), relabelled_tags as (
-        -- The snapshot of the statement shows traces with the families that they had.
         update trace_tags g set named_family = c.named_family, family = c.family, ${sql.unsafe(SET_TAG_LISTS)}
         from changed c join traces old on old.project_id = ${projectId} and old.seq = c.seq, unnest(c.tags) as own (tag)
         where g.project_id = ${projectId} and g.tag_family = ${sql.unsafe(hashInSql('own.tag', 'old.family'))}
           and g.started_at = c.started_at and g.id = c.id
       )
-      select (select count(*) from changed) as changed, (select last_seq from range) as "lastSeq",
+      select (select count(*) from changed) as changed, ${sql.unsafe(newsOfMoves(projectId))} as news, (select last_seq from range) as "lastSeq",
         (select count(*) from traces
           where project_id = ${projectId} and seq > ${afterSeq} and seq <= (select last_seq from range)
             and (${selected(sql, projectId, selection)}) is true) as matched`
@@ -120,6 +132,7 @@ export async function relabelTraces(
         order by family
         on conflict (project_id, family) do nothing`
     }
+    await addNews(sql, projectId, news)
     return row
   })
 }

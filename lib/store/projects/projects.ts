@@ -1,6 +1,7 @@
 /** Projects, which have keys and traces. The totals of a project are summed over its slots. */
 import type { Sql } from 'postgres'
 import { type Act, auditStep } from '../people/audit.ts'
+import { lockRollups } from '../rollups/fold.ts'
 import { inTransaction } from '../transactions.ts'
 import { announceProject } from './keys.ts'
 
@@ -96,6 +97,7 @@ export async function updateProject(
  */
 export async function deleteProject(sql: Sql, id: number, act: Act): Promise<boolean> {
   return inTransaction(sql, async () => {
+    await lockRollups(sql, id)
     const [row] = await sql<[{ deleted: boolean }]>`
       with gone as (
         delete from projects where id = ${id} returning id
@@ -117,6 +119,12 @@ export async function deleteProject(sql: Sql, id: number, act: Act): Promise<boo
         delete from span_messages where project_id = ${id}
       ), families_gone as (
         delete from trace_families where project_id = ${id}
+      ), news_gone as (
+        delete from rollup_news where project_id = ${id}
+      ), rollups_gone as (
+        delete from rollups where project_id = ${id}
+      ), history_gone as (
+        delete from rollup_history where project_id = ${id}
       ), floors_gone as (
         delete from ranking_floors where project_id = ${id}
       )

@@ -112,16 +112,21 @@ export async function cutRanking(
 ): Promise<void> {
   const column = RANKING_COLUMNS[ranking]
   const listed = table === 'traces' ? base : `tag_${base}`
-  await sql.unsafe(
-    `insert into ranking_floors as f (project_id, list, ${column})
-    with top as materialized (
+  // Two statements: a cluster (Citus) does not take an insert that selects so much. Floors only rise, whoever writes between.
+  const [lowest] = await sql.unsafe<{ key: number }[]>(
+    `with top as materialized (
       select ${column} as key from ${table} where project_id = $1 and ${listed} = $2 and ${isRanked(base, ranking)}
         and ${column} >= coalesce((select ${column} from ranking_floors where project_id = $1 and list = $2), 0)
       order by ${column} desc, id desc limit ${most} + 1
     )
-    select $1, $2, key from (select key from top order by key desc offset ${kept} limit 1) lowest
-    where (select count(*) from top) > ${most}
-    on conflict (project_id, list) do update set ${column} = greatest(f.${column}, excluded.${column})`,
+    select key from (select key from top order by key desc offset ${kept} limit 1) lowest
+    where (select count(*) from top) > ${most}`,
     [projectId, list]
+  )
+  if (lowest === undefined) return
+  await sql.unsafe(
+    `insert into ranking_floors as f (project_id, list, ${column}) values ($1, $2, $3)
+    on conflict (project_id, list) do update set ${column} = greatest(f.${column}, excluded.${column})`,
+    [projectId, list, lowest.key]
   )
 }

@@ -1,5 +1,6 @@
-/** Whether traces are on one PostgreSQL or on several. */
+/** Whether traces are on one PostgreSQL or on several, and where they are. */
 import type { Sql } from 'postgres'
+import type { Host } from '../../database/sockets/address.ts'
 
 /** Whether the tables of traces are spread over a cluster. */
 export async function isSpread(sql: Sql): Promise<boolean> {
@@ -31,3 +32,72 @@ export async function isolateProject(sql: Sql, projectId: number): Promise<numbe
     select isolate_tenant_to_new_shard('traces', ${projectId}::int, 'CASCADE', shard_transfer_mode => 'block_writes') as shard`
   return row.shard
 }
+
+/** A shard of traces with those of the other tables beside it. What a project has is in one of them. */
+export interface Shard {
+  /** The number of the shard of traces, which stands for all. */
+  readonly id: number
+  readonly node: ShardNode
+  /** What each distributed table is called there. */
+  readonly tables: Readonly<Record<string, string>>
+}
+
+export interface ShardNode extends Host {
+  readonly id: number
+}
+
+interface ShardRow extends ShardNode {
+  readonly shard: number
+  /** JSON text. */
+  readonly tables: string
+}
+
+/** The shards that are on one node each, by their numbers. Those with copies on other nodes are left to the cluster. */
+export async function readShards(sql: Sql): Promise<ReadonlyMap<number, Shard>> {
+  const rows = await sql<ShardRow[]>`
+    select own.shardid as shard, n.groupid as id, n.nodename as host, n.nodeport as port,
+      json_object_agg(c.relname, shard_name(c.oid, s.shardid)) as tables
+    from pg_dist_shard own
+    join pg_dist_partition t on t.logicalrelid = own.logicalrelid
+    join pg_dist_partition beside on beside.colocationid = t.colocationid
+    join pg_class c on c.oid = beside.logicalrelid
+    join pg_dist_shard s on s.logicalrelid = beside.logicalrelid and s.shardminvalue = own.shardminvalue
+    join pg_dist_placement p on p.shardid = own.shardid
+    join pg_dist_node n on n.groupid = p.groupid and n.noderole = 'primary' and n.isactive
+    where own.logicalrelid = 'traces'::regclass
+    group by own.shardid, n.groupid, n.nodename, n.nodeport`
+  const nodes = new Map<number, ShardNode>()
+  const shards = new Map<number, Shard>()
+  const copied = new Set<number>()
+  for (const { shard, id, host, port, tables } of rows) {
+    const node = nodes.get(id) ?? { id, host, port }
+    nodes.set(id, node)
+    if (shards.has(shard)) copied.add(shard)
+    shards.set(shard, { id: shard, node, tables: JSON.parse(tables) })
+  }
+  for (const shard of copied) shards.delete(shard)
+  return shards
+}
+
+/** The number of the shard of each of these projects. */
+export async function readShardsOf(sql: Sql, projects: readonly number[]): Promise<ReadonlyMap<number, number>> {
+  const rows = await sql<{ project: number; shard: number }[]>`
+    select p as project, get_shard_id_for_distribution_column('traces', p) as shard
+    from unnest(${`{${projects.join(',')}}`}::int[]) p`
+  return new Map(rows.map(({ project, shard }) => [project, shard]))
+}
+
+/** Fails if this connection may not hold a shard where it is, as the write path does. */
+export async function tryHold(sql: Sql, shard: number): Promise<void> {
+  await sql.unsafe(HOLD_SHARDS.replace('$1', `'{${shard}}'::bigint[]`))
+}
+
+/**
+ * Keeps shards from being moved or split until the end of the transaction, as Citus's own statements do. ShareLock is 5.
+ * The next statement sees whether they had been moved before: what is written to a shard that was moved away is lost.
+ */
+export const HOLD_SHARDS = 'select lock_shard_metadata(5, $1)'
+
+/** Fails with 2201F, for the root of a negative number, if not all of these shards are on the node that is asked. */
+export const CHECK_SHARDS = `select sqrt(count(*) - cardinality($1)) from pg_dist_placement
+  where shardid = any ($1) and groupid = (select groupid from pg_dist_local_group)`

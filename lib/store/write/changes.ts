@@ -12,7 +12,8 @@ import {
   type Done,
   endValues,
   growthValues,
-  type ListedTrace
+  type ListedTrace,
+  type News
 } from '../../rows/column-values.ts'
 import {
   ADVANCE_COLUMNS,
@@ -30,6 +31,7 @@ import { parameter, rowSource, typed } from '../../rows/text-arrays.ts'
 import type { Ending, TraceChange, TraceState } from '../../trace/states/decide.ts'
 import type { Advance } from '../../trace/states/decide-restore.ts'
 import type { Growth } from '../../trace/states/gathered.ts'
+import type { TableNames } from './table-names.ts'
 
 /** A stored trace with the change that is to be written. */
 export interface ChangedTrace {
@@ -89,15 +91,18 @@ function doneOf(sums: TraceChange | Growth | Advance): ChangedTrace['done'] {
 }
 
 function listedAfter(traceId: string, state: TraceState, change: Ending | Growth | Advance): Listed {
-  const { name, userId, startedAt, costUsd, model, tags } = state.gathered ?? state
+  const { name, userId, startedAt, inputTokens, outputTokens, costUsd, model, tags } = state.gathered ?? state
   const { status, endedAt } = state.gathered ?? state.copy ?? { status: 'running', endedAt: null }
-  const before: ListedTrace = { traceId, name, userId, startedAt, costUsd, model, tags, status, endedAt }
+  const usage = { inputTokens, outputTokens, costUsd }
+  const before: ListedTrace = { traceId, name, userId, startedAt, ...usage, model, tags, status, endedAt }
   const kept = 'startedAt' in change ? change : before
   const after: ListedTrace = {
     traceId,
     name: kept.name,
     userId: kept.userId,
     startedAt: kept.startedAt,
+    inputTokens: change.inputTokens,
+    outputTokens: change.outputTokens,
     costUsd: change.costUsd,
     model: change.model,
     tags: change.tags,
@@ -106,22 +111,33 @@ function listedAfter(traceId: string, state: TraceState, change: Ending | Growth
   }
   const environment = state.environment ?? ''
   const lists = listsOf(after, environment)
-  if (isSame(before, after)) return { lists, rows: renderListedRows({ ...after, tags: [] }, lists), removed: [] }
-  return { lists, rows: renderListedRows(after, lists), removed: rowsOfTags(before, environment) }
+  const isListedAlike = isSame(before, after)
+  if (isListedAlike && isCountedAlike(before, after)) {
+    return { lists, rows: renderListedRows({ ...after, tags: [] }, lists), removed: [] }
+  }
+  const listsBefore = listsOf(before, environment)
+  const news = [...newsOf(-1, before, listsBefore), ...newsOf(1, after, lists)]
+  if (isListedAlike) return { lists, rows: renderListedRows({ ...after, tags: [] }, lists, news), removed: [] }
+  return { lists, rows: renderListedRows(after, lists, news), removed: rowsOfTags(before, listsBefore) }
 }
 
-function rowsOfTags(trace: ListedTrace, environment: string): RemovedTag[] {
-  const { traceId, startedAt, tags } = trace
-  if (tags.length === 0) return []
-  const lists = listsOf(trace, environment)
+/** A trace is counted from its end on. */
+const newsOf = (sign: 1 | -1, trace: ListedTrace, lists: TraceLists): News[] =>
+  trace.endedAt === null ? [] : [{ sign, trace, lists }]
+
+function rowsOfTags({ traceId, startedAt, tags }: ListedTrace, lists: TraceLists): RemovedTag[] {
   return tags.map(tag => ({ tagFamily: tagListsOf(tag, lists).tagFamily, startedAt, traceId }))
 }
 
 /** Whether a change leaves the rows of a trace's tags as they are. */
-const isSame = ({ tags, ...before }: ListedTrace, after: ListedTrace): boolean =>
+const isSame = ({ tags, inputTokens: _, outputTokens: __, ...before }: ListedTrace, after: ListedTrace): boolean =>
   tags.length === after.tags.length &&
   tags.every((tag, i) => tag === after.tags[i]) &&
   Object.entries(before).every(([name, value]) => after[name as keyof ListedTrace] === value)
+
+/** Whether a change that leaves the lists as they are leaves the sums over time as they are too. */
+const isCountedAlike = (before: ListedTrace, after: ListedTrace): boolean =>
+  before.inputTokens === after.inputTokens && before.outputTokens === after.outputTokens
 
 /**
  * A prepared statement. Its first two parameters are the project's id and the number of rows; `parameters` are the
@@ -129,7 +145,7 @@ const isSame = ({ tags, ...before }: ListedTrace, after: ListedTrace): boolean =
  */
 interface Statement<T> {
   readonly name: string
-  readonly text: string
+  readonly text: (tables: TableNames['tables']) => string
   readonly parameters: (items: readonly T[]) => string[]
 }
 
@@ -147,8 +163,8 @@ function updateOf<T, N extends string>(
       const isSet = source.get(`sets_${name}`)
       return `${name} = ${isSet === undefined ? value : `case when ${isSet} then ${value} else t.${name} end`}`
     })
-  const text = `with changed as (
-      update traces as t set ${sets.join(', ')} from ${rowSource(columns, 3, 'c')}
+  const text: Statement<T>['text'] = ({ traces }) => `with changed as (
+      update ${traces} as t set ${sets.join(', ')} from ${rowSource(columns, 3, 'c')}
       where t.project_id = $1::int and t.seq = ${source.get('seq')} and t.version = ${source.get('old_version')}
       returning 1
     ) select 1 / (count(*) = $2::bigint)::int from changed`
@@ -169,7 +185,7 @@ const REMOVED_COLUMNS: readonly Column[] = [
 ]
 const REMOVE_TAGS: Statement<RemovedTag> = {
   name: 'remove_tags',
-  text: `delete from trace_tags g using ${rowSource(REMOVED_COLUMNS, 3, 'r')}
+  text: ({ trace_tags }) => `delete from ${trace_tags} g using ${rowSource(REMOVED_COLUMNS, 3, 'r')}
     where g.project_id = $1::int and $2::bigint > 0 and g.tag_family = r.tag_family
       and g.started_at = r.started_at and g.id = r.id`,
   parameters: tags =>
@@ -179,9 +195,8 @@ const REMOVE_TAGS: Statement<RemovedTag> = {
 }
 
 /** The statements that a connection must have prepared before it executes those of `changesOf`. */
-export const PREPARED_CHANGES: readonly string[] = [...Object.values(UPDATES), REMOVE_TAGS].map(
-  ({ name, text }) => `prepare ${name} as ${text}`
-)
+export const prepareChanges = ({ tables, suffix }: TableNames): string[] =>
+  [...Object.values(UPDATES), REMOVE_TAGS].map(({ name, text }) => `prepare ${name}${suffix} as ${text(tables)}`)
 
 /** One execution of a prepared statement. */
 export interface Execution {
@@ -189,8 +204,15 @@ export interface Execution {
   readonly parameters: readonly string[]
 }
 
-/** The executions that write these changes, project by project. `rank` gives the value of `ranked` after the change. */
-export function changesOf(all: readonly ChangedTrace[], rank: (trace: ChangedTrace) => number): Execution[] {
+/**
+ * The executions that write these changes, project by project. `rank` gives the value of `ranked` after the change.
+ * `suffix` is that of the tables' names.
+ */
+export function changesOf(
+  all: readonly ChangedTrace[],
+  rank: (trace: ChangedTrace) => number,
+  suffix = ''
+): Execution[] {
   const projects = new Map<number, ChangedTrace[]>()
   for (const trace of all) {
     const traces = projects.get(trace.projectId)
@@ -201,6 +223,7 @@ export function changesOf(all: readonly ChangedTrace[], rank: (trace: ChangedTra
   return [...projects]
     .sort(([a], [b]) => a - b)
     .flatMap(([projectId, traces]) => changesOfProject(projectId, traces, rank))
+    .map(({ name, parameters }) => ({ name: name + suffix, parameters }))
 }
 
 function changesOfProject(

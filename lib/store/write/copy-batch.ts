@@ -9,6 +9,7 @@ import type { CopyConnection } from '../../database/copy-connection.ts'
 import {
   type Column,
   LIST_COLUMNS,
+  NEWS_COLUMNS,
   offsetIn,
   SCORE_COLUMNS,
   SPAN_COLUMNS,
@@ -21,10 +22,12 @@ import { fieldWriter } from '../../rows/copy-format.ts'
 import type { ListedRows, SpanRows, TraceRows } from '../../rows/copy-rows.ts'
 import type { ScoreRows } from '../../rows/score-rows.ts'
 import type { KnownFloors } from '../rankings/known-floors.ts'
-import { type ChangedTrace, changesOf, PREPARED_CHANGES } from './changes.ts'
+import { CHECK_SHARDS, HOLD_SHARDS, type Shard } from '../server/shards.ts'
+import { type ChangedTrace, changesOf, type Execution, prepareChanges } from './changes.ts'
 import { CHARGE, chargeOf, type TrialCharge } from './charge.ts'
 import { CopyMessages } from './copy-messages.ts'
 import { KnownFamilies } from './known-families.ts'
+import { namesIn, type TableNames } from './table-names.ts'
 import { ADD_UP } from './totals.ts'
 
 /** A new trace: its rows, and the fields that the service adds. */
@@ -46,6 +49,19 @@ export interface Batch {
   readonly traces: readonly RecordedTrace[]
   readonly changed: readonly ChangedTrace[]
   readonly charge: TrialCharge | undefined
+  /**
+   * The shard of each project, where the batch is written on the node that has all of them; undefined: the tables are those
+   * of the schema. With shards there is no charge: accounts are elsewhere.
+   */
+  readonly shardOf?: ((projectId: number) => Shard) | undefined
+}
+
+/** What of a batch goes to the same tables. */
+interface Part {
+  readonly shard: Shard | undefined
+  readonly names: TableNames
+  readonly traces: readonly RecordedTrace[]
+  readonly changed: readonly ChangedTrace[]
 }
 
 /** Rows that are written for one trace. */
@@ -62,6 +78,7 @@ const TAG_AT = {
   family: offsetIn(TAG_COLUMNS, 'tag_family'),
   namedFamily: offsetIn(TAG_COLUMNS, 'tag_named_family')
 }
+const NEWS_AT = { project: offsetIn(NEWS_COLUMNS, 'project_id') }
 const LIST_AT = {
   family: offsetIn(LIST_COLUMNS, 'family', true),
   namedFamily: offsetIn(LIST_COLUMNS, 'named_family', true)
@@ -85,18 +102,22 @@ const stampValues: Readonly<Record<(typeof TRACE_STAMP_COLUMNS)[number]['name'],
 }
 const writeStamp = fieldWriter(TRACE_STAMP_COLUMNS, stampValues)
 
-const copyInto = (table: string, columns: readonly Column[]) =>
-  `copy ${table} (${columns.map(({ name }) => name).join(', ')}) from stdin (format binary)`
-const COPY_TRACES = copyInto('traces', TRACE_COLUMNS)
-const COPY_SPANS = copyInto('spans', SPAN_COLUMNS)
-const COPY_TAGS = copyInto('trace_tags', TAG_COLUMNS)
-const COPY_SCORES = copyInto('scores', SCORE_COLUMNS)
+/** What stands behind the name of the table. */
+const copyOf = (columns: readonly Column[]) =>
+  `(${columns.map(({ name }) => name).join(', ')}) from stdin (format binary)`
+const COPY = {
+  traces: copyOf(TRACE_COLUMNS),
+  spans: copyOf(SPAN_COLUMNS),
+  trace_tags: copyOf(TAG_COLUMNS),
+  rollup_news: copyOf(NEWS_COLUMNS),
+  scores: copyOf(SCORE_COLUMNS)
+}
 
-/** Writes one batch after the other over the connection of a lane. */
+/** Writes one batch after the other over connections of a lane. */
 export class CopyBatches {
   #messages = new CopyMessages()
-  /** The connection on which the statements have been prepared. */
-  #prepared: CopyConnection | undefined
+  /** The suffixes of the statements that have been prepared on each connection. */
+  readonly #prepared = new WeakMap<CopyConnection, Set<string>>()
   readonly #families = new KnownFamilies()
   readonly #floors: KnownFloors
 
@@ -109,58 +130,75 @@ export class CopyBatches {
    * row of project_totals to count in.
    */
   async write(connection: CopyConnection, batch: Batch, slot: number): Promise<void> {
-    const messages = this.#messages
-    if (connection !== this.#prepared) {
-      messages.reset()
-      // An earlier attempt may have failed halfway and left statements prepared: rolling back does not undo `prepare`.
-      messages.query(['deallocate all', PREPARE_TOTALS, CHARGE, ...PREPARED_CHANGES])
-      await connection.send(messages.written)
-      this.#prepared = connection
-    }
-    const listed = [...batch.traces, ...batch.changed.flatMap(listedRows)]
-    const strange = listed.filter(trace => !this.#families.has(trace))
-    const answers = this.#build(batch, listed, strange, slot)
-    await connection.send(messages.written, answers)
+    const parts = partsOf(batch)
+    await this.#prepare(connection, parts)
+    const strange: RowsOf<ListedRows>[] = []
+    const answers = this.#build(parts, batch, slot, strange)
+    await connection.send(this.#messages.written, answers)
     for (const trace of strange) this.#families.add(trace)
-    if (messages.bytes.length > MAX_KEPT_BYTES) this.#messages = new CopyMessages()
+    if (this.#messages.bytes.length > MAX_KEPT_BYTES) this.#messages = new CopyMessages()
+  }
+
+  /** Prepares the statements for the tables of these parts, where this connection does not have them yet. */
+  async #prepare(connection: CopyConnection, parts: readonly Part[]): Promise<void> {
+    const known = this.#prepared.get(connection)
+    const missing = parts.filter(({ names }) => known?.has(names.suffix) !== true)
+    if (missing.length === 0) return
+    this.#prepared.delete(connection)
+    const statements = missing.flatMap(({ shard, names }) => [
+      prepareTotals(names),
+      ...(shard === undefined ? [CHARGE] : []),
+      ...prepareChanges(names)
+    ])
+    const messages = this.#messages
+    messages.reset()
+    // An earlier attempt may have failed halfway and left statements prepared: rolling back does not undo `prepare`.
+    if (known === undefined)
+      statements.unshift('deallocate all', ...(parts[0]?.shard === undefined ? [] : PREPARE_HOLD))
+    messages.query(statements)
+    await connection.send(messages.written)
+    this.#prepared.set(connection, new Set([...(known ?? []), ...missing.map(({ names }) => names.suffix)]))
   }
 
   /**
-   * Builds the messages of a batch. Returns how many times PostgreSQL will say that it is ready. `strange` are the
+   * Builds the messages of a batch. Returns how many times PostgreSQL will say that it is ready. Adds to `strange` the
    * traces whose families may not be stored yet.
    */
-  #build(
-    batch: Batch,
-    listed: readonly RowsOf<ListedRows>[],
-    strange: readonly RowsOf<ListedRows>[],
-    slot: number
-  ): number {
-    const { traces, changed, charge } = batch
+  #build(parts: readonly Part[], { charge }: Batch, slot: number, strange: RowsOf<ListedRows>[]): number {
     const messages = this.#messages
     messages.reset()
-    const tagged = listed.filter(({ rows }) => rows.tags.length > 0)
-    const scored = [...traces, ...changed.flatMap(scoreRows)].filter(({ rows }) => rows.scores.length > 0)
-    const withSpans = [...traces, ...changed.flatMap(spanRows)].filter(({ rows }) => rows.spans.length > 0)
     const statements: string[] = []
-    if (traces.length > 0) statements.push(COPY_TRACES)
-    if (withSpans.length > 0) statements.push(COPY_SPANS)
-    if (tagged.length > 0) statements.push(COPY_TAGS)
-    if (scored.length > 0) statements.push(COPY_SCORES)
-    statements.push(...addFamilies(strange), ...addTotals(batch, slot))
     // These come first, because they are the most likely to fail.
-    const first = [
-      ...(charge === undefined ? [] : [chargeOf(charge)]),
-      ...changesOf(changed, trace => this.#rank(trace))
-    ]
+    const first = [...holdShards(parts), ...(charge === undefined ? [] : [chargeOf(charge)])]
+    const copies: (() => void)[] = []
+    for (const { names, traces, changed } of parts) {
+      const { tables, suffix } = names
+      const copy = <T>(table: keyof typeof COPY, items: readonly T[], write: (item: T) => void) => {
+        if (items.length === 0) return
+        statements.push(`copy ${tables[table]} ${COPY[table]}`)
+        copies.push(() => messages.copy(items, write))
+      }
+      const listed = [...traces, ...changed.flatMap(listedRows)]
+      const tagged = listed.filter(({ rows }) => rows.tags.length > 0)
+      const counted = listed.filter(({ rows }) => rows.news.length > 0)
+      const scored = [...traces, ...changed.flatMap(scoreRows)].filter(({ rows }) => rows.scores.length > 0)
+      const withSpans = [...traces, ...changed.flatMap(spanRows)].filter(({ rows }) => rows.spans.length > 0)
+      const unknown = listed.filter(trace => !this.#families.has(trace))
+      strange.push(...unknown)
+      copy('traces', traces, trace => this.#trace(trace))
+      copy('spans', withSpans, trace => this.#spans(trace))
+      copy('trace_tags', tagged, trace => this.#tags(trace))
+      copy('rollup_news', counted, trace => this.#news(trace))
+      copy('scores', scored, trace => this.#scores(trace))
+      statements.push(...addFamilies(unknown, names), ...addTotals({ traces, changed }, slot, names))
+      first.push(...changesOf(changed, trace => this.#rank(trace), suffix))
+    }
     if (first.length > 0) {
       messages.beginTransaction(first)
       statements.push('commit')
     }
     messages.query(statements)
-    if (traces.length > 0) messages.copy(traces, trace => this.#trace(trace))
-    if (withSpans.length > 0) messages.copy(withSpans, trace => this.#spans(trace))
-    if (tagged.length > 0) messages.copy(tagged, trace => this.#tags(trace))
-    if (scored.length > 0) messages.copy(scored, trace => this.#scores(trace))
+    for (const write of copies) write()
     return first.length > 0 ? 2 : 1
   }
 
@@ -184,6 +222,11 @@ export class CopyBatches {
       const ranked = this.#floors.rank(projectId, keys, bytes, tag + TAG_AT.family, tag + TAG_AT.namedFamily)
       this.#messages.putInt16(ranked, shift + tag + TAG_AT.ranked)
     }
+  }
+
+  #news({ projectId, rows: { bytes, news, newsEnd } }: RowsOf<ListedRows>): void {
+    const shift = this.#append(bytes, news, newsEnd)
+    for (const row of news) this.#messages.putInt32(projectId, shift + row + NEWS_AT.project)
   }
 
   #scores({ projectId, seq, rows: { bytes, scores, scoresEnd } }: RowsOf<ScoreRows>): void {
@@ -219,29 +262,61 @@ const spanRows = ({ projectId, seq, spans }: ChangedTrace): RowsOf<SpanRows>[] =
 const scoreRows = ({ projectId, seq, scores }: ChangedTrace): RowsOf<ScoreRows>[] =>
   scores === undefined ? [] : [{ projectId, seq, rows: scores }]
 
+/** Every batch has shards in the same order, as it has projects, so that two batches never wait for each other's rows. */
+function partsOf({ traces, changed, shardOf }: Batch): readonly Part[] {
+  if (shardOf === undefined) return [{ shard: undefined, names: namesIn(undefined), traces, changed }]
+  const parts = new Map<number, Part & { readonly traces: RecordedTrace[]; readonly changed: ChangedTrace[] }>()
+  const partOf = ({ projectId }: { readonly projectId: number }) => {
+    const shard = shardOf(projectId)
+    const part = parts.get(shard.id) ?? { shard, names: namesIn(shard), traces: [], changed: [] }
+    parts.set(shard.id, part)
+    return part
+  }
+  for (const trace of traces) partOf(trace).traces.push(trace)
+  for (const trace of changed) partOf(trace).changed.push(trace)
+  return [...parts].sort(([a], [b]) => a - b).map(([, part]) => part)
+}
+
+const PREPARE_HOLD = [
+  `prepare hold_shards (bigint[]) as ${HOLD_SHARDS}`,
+  `prepare check_shards (bigint[]) as ${CHECK_SHARDS}`
+]
+
+/** Nothing where the tables are those of the schema. */
+function holdShards(parts: readonly Part[]): Execution[] {
+  const shards = parts.flatMap(({ shard }) => (shard === undefined ? [] : [shard.id]))
+  const parameters = [`{${shards.join(',')}}`]
+  return shards.length === 0 ? [] : ['hold_shards', 'check_shards'].map(name => ({ name, parameters }))
+}
+
 /**
  * Statements that add the families of traces. They read the families from the rows of the traces, which have been
  * written by then. Every batch adds them in the same order, so that two batches never wait for each other's rows.
  */
-function addFamilies(traces: readonly RowsOf<ListedRows>[]): string[] {
+function addFamilies(traces: readonly RowsOf<ListedRows>[], { tables }: TableNames): string[] {
   const projects = new Map<number, number[]>()
   for (const { projectId, seq } of traces) projects.set(projectId, [...(projects.get(projectId) ?? []), seq])
   return [...projects]
     .sort(([a], [b]) => a - b)
     .map(
-      ([projectId, numbers]) => `insert into trace_families (project_id, family, status, environment, model)
-      select distinct on (family) project_id, family, status, environment, model from traces
+      ([projectId, numbers]) => `insert into ${tables.trace_families} (project_id, family, status, environment, model)
+      select distinct on (family) project_id, family, status, environment, model from ${tables.traces}
       where project_id = ${projectId} and seq = any ('{${numbers.join(',')}}'::bigint[]) order by family
       on conflict (project_id, family) do nothing`
     )
 }
 
 /** Prepared, so that PostgreSQL parses and plans it once for each connection. */
-const PREPARE_TOTALS = `prepare add_totals (int, smallint, bigint, bigint, bigint) as
-    insert into project_totals as p (project_id, slot, traces, spans, bytes) values ($1, $2, $3, $4, $5)
+const prepareTotals = ({ tables, suffix }: TableNames) => `
+  prepare add_totals${suffix} (int, smallint, bigint, bigint, bigint) as
+    insert into ${tables.project_totals} as p (project_id, slot, traces, spans, bytes) values ($1, $2, $3, $4, $5)
     ${ADD_UP}`
 
-function addTotals({ traces, changed }: Batch, slot: number): string[] {
+function addTotals(
+  { traces, changed }: Pick<Batch, 'traces' | 'changed'>,
+  slot: number,
+  { suffix }: TableNames
+): string[] {
   const totals = new Map<number, { traces: number; spans: number; bytes: number }>()
   const add = (projectId: number, newTraces: number, rows: SpanRows | undefined, bytes: number) => {
     const sum = totals.get(projectId) ?? { traces: 0, spans: 0, bytes: 0 }
@@ -260,5 +335,7 @@ function addTotals({ traces, changed }: Batch, slot: number): string[] {
   // Every batch locks projects in the same order, so that two batches never wait for each other's rows.
   return [...totals]
     .sort(([a], [b]) => a - b)
-    .map(([id, { traces, spans, bytes }]) => `execute add_totals (${id}, ${slot}, ${traces}, ${spans}, ${bytes})`)
+    .map(
+      ([id, { traces, spans, bytes }]) => `execute add_totals${suffix} (${id}, ${slot}, ${traces}, ${spans}, ${bytes})`
+    )
 }

@@ -6,6 +6,7 @@ import type { TraceState } from '../../trace/states/decide.ts'
 import type { CopyState } from '../../trace/states/decide-restore.ts'
 import type { GatheredState } from '../../trace/states/gathered.ts'
 import { parseTimestamp } from '../../trace/timestamp.ts'
+import { allAnswered } from '../transactions.ts'
 
 export interface TraceKey {
   readonly projectId: number
@@ -116,7 +117,7 @@ const byteaArray = (ids: readonly string[]) => `{${ids.map(id => `"\\\\x${id}"`)
 
 /**
  * The project of the rows k: the one that all of them are of, so that a cluster asks its node alone, or the one of each row.
- * On a cluster those of several projects are never asked for together (lib/ingest/batch-groups.ts).
+ * On a cluster those of several projects are never asked for together.
  */
 const PROJECT = { one: '$1::int', several: 'k.project_id' } as const
 
@@ -205,6 +206,15 @@ export async function readTraceStates(sql: Sql, looks: readonly Look[]): Promise
     states[row.n - 1] = { running, spanHashes: known, gathered, copy, ...row, tags }
   }
   return states
+}
+
+/** The same, by a statement for each project, as a cluster wants it. */
+export async function readStatesByProject(sql: Sql, looks: readonly Look[]): Promise<(TraceState | undefined)[]> {
+  const projects = [...new Set(looks.map(({ projectId }) => projectId))]
+  const own = projects.map(project => looks.filter(({ projectId }) => projectId === project))
+  const states = await allAnswered(own.map(group => readTraceStates(sql, group)))
+  const found = new Map(own.flatMap((group, i) => group.map((look, n) => [look, states[i]?.[n]] as const)))
+  return looks.map(look => found.get(look))
 }
 
 /** The fields that tell whether a stored trace is that of a body. */

@@ -12,7 +12,7 @@ import { go, usePlace } from './state/place.ts'
 import { prefer, preferences } from './state/preferences.ts'
 import { loadSession, session } from './state/session.ts'
 import { useStore } from './state/store.ts'
-import { loadPagesStyles } from './state/styles.ts'
+import { styled } from './state/styles.ts'
 
 /** Pages that are loaded when they are first wanted. Those beside the trace have styles of their own. */
 const LATER = {
@@ -23,11 +23,6 @@ const LATER = {
   users: () => styled(import('./pages/users.tsx')),
   scores: () => styled(import('./pages/scores.tsx')),
   compare: () => styled(import('./pages/compare.tsx'))
-}
-
-async function styled<T>(loading: Promise<T>): Promise<T> {
-  const [part] = await Promise.all([loading, loadPagesStyles()])
-  return part
 }
 
 interface LaterProps<T> {

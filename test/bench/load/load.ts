@@ -8,6 +8,8 @@ export type LoadKind = BodyKind | 'streaming'
 export interface LoadPlan {
   readonly port: number
   readonly key: string
+  /** Keys of several projects, which connections use in turn, instead of the one. */
+  readonly keys?: readonly string[]
   readonly kind: LoadKind
   /** Each has one request under way at most. */
   readonly connections: number

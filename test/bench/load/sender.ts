@@ -49,7 +49,7 @@ class Load {
   constructor(plan: LoadPlan) {
     this.#plan = plan
     this.#identities = createIdentities(plan.firstNumber)
-    const { kind, port, key } = plan
+    const { kind, port, keys = [plan.key] } = plan
     const variants = variantsOf(kind)
     this.#tracks = Array.from({ length: plan.connections }, (_, i) => {
       const track: Track = {
@@ -57,7 +57,7 @@ class Load {
           onAnswer: status => this.#answered(track, status),
           onLost: reason => this.#fail(reason)
         }),
-        script: buildScript(kind, i % variants, port, key),
+        script: buildScript(kind, i % variants, port, keys[i % keys.length] as string),
         isStamped: false,
         step: 0,
         since: 0,

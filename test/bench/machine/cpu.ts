@@ -24,12 +24,19 @@ interface ProcessTimes {
 
 const MICROS_PER_TICK = 1_000_000 / readTicksPerSecond()
 
-/** Reads the times of the server and of PostgreSQL, each with its descendants, apart from each other; undefined: not Linux. */
-export function readCpuTimes(serverPid: number, postmasterPid: number | undefined): CpuTimes | undefined {
+/**
+ * Reads the times of the server and of PostgreSQL, each with its descendants, apart from each other; undefined: not Linux.
+ * A cluster has several postmasters, whose times are added.
+ */
+export function readCpuTimes(
+  serverPid: number,
+  postmasters: number | readonly number[] | undefined
+): CpuTimes | undefined {
   if (process.platform !== 'linux') return undefined
+  const postmasterPids = [postmasters ?? []].flat()
   const processes = readProcesses()
   const descendants = (pid: number): number[] => {
-    const children = [...processes].filter(([child, { parent }]) => parent === pid && child !== postmasterPid)
+    const children = [...processes].filter(([child, { parent }]) => parent === pid && !postmasterPids.includes(child))
     return [pid, ...children.flatMap(([child]) => descendants(child))]
   }
   const sum = (pids: readonly number[]) =>
@@ -41,7 +48,7 @@ export function readCpuTimes(serverPid: number, postmasterPid: number | undefine
   return {
     node: sum(server),
     main: server.reduce((total, pid) => total + (readTimes(`/proc/${pid}/task/${pid}/stat`)?.own ?? 0), 0),
-    postgres: postmasterPid === undefined ? Number.NaN : sum(descendants(postmasterPid))
+    postgres: postmasterPids.length === 0 ? Number.NaN : sum(postmasterPids.flatMap(descendants))
   }
 }
 

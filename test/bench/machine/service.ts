@@ -76,18 +76,27 @@ export async function startService({ folder: parent, kept, profile }: Place, und
 let databases = 0
 
 /** Starts a server that uses another PostgreSQL, in a database of its own there, which `undo` drops. */
-export async function startServiceAt(url: string, { folder: parent, profile }: Place, undo: Undo): Promise<Service> {
-  const folder = await mkdtemp(join(parent, 'spoor-bench-'))
-  undo.add(() => rm(folder, { recursive: true, force: true }))
+export async function startServiceAt(url: string, place: Place, undo: Undo): Promise<Service> {
   const name = `spoor_bench_${process.pid}_${++databases}`
   const main = connectTo(url, { applicationName: 'bench' })
   undo.add(() => main.end({ timeout: 1 }))
   await main.unsafe(`create database ${name} template template0 encoding 'UTF8' locale 'C'`)
   undo.add(() => main.unsafe(`drop database ${name} with (force)`))
-  const target = withDatabase(url, name)
+  return startServiceOn(String(withDatabase(url, name)), randomBytes(32).toString('hex'), place, undo)
+}
+
+/** Starts the first server that uses this database. */
+export async function startServiceOn(
+  target: string,
+  digestSecret: string,
+  { folder: parent, profile }: Place,
+  undo: Undo
+): Promise<Service> {
+  const folder = await mkdtemp(join(parent, 'spoor-bench-'))
+  undo.add(() => rm(folder, { recursive: true, force: true }))
   const sql = connectTo(target, { applicationName: 'bench' })
   undo.add(() => sql.end({ timeout: 1 }))
-  const variables = { DATABASE_URL: String(target), KEY_DIGEST_SECRET: randomBytes(32).toString('hex') }
+  const variables = { DATABASE_URL: target, KEY_DIGEST_SECRET: digestSecret }
   const server = await startServer(folder, variables, profile, undo)
   return { ...server, key: server.key!, ...(await readIdentity(sql)), target, sql, folder, dataDir: folder }
 }

@@ -2,7 +2,7 @@ import { createServer } from 'node:net'
 import t from 'tap'
 import { connectTo } from '../../../lib/database/connection.ts'
 import { classifyFailure, endsConnection, isUniqueViolation } from '../../../lib/database/failure.ts'
-import { readTestServer, testDatabase } from '../../fixtures/database/database.ts'
+import { isOnCluster, readTestServer, testDatabase } from '../../fixtures/database/database.ts'
 
 const database = await testDatabase(t)
 
@@ -16,6 +16,9 @@ t.test('classifies what the server says', async t => {
     ['53200', 'refused'],
     ['53300', 'refused'],
     ['57P03', 'refused'],
+    // An error that ends no session is one of a cluster's worker, which the coordinator passes on.
+    ['57P01', 'lost'],
+    ['57P02', 'lost'],
     ['25006', 'refused'],
     ['57014', 'refused'],
     ['55P03', 'refused'],
@@ -50,6 +53,21 @@ t.test('knows what a coordinator of a cluster says of its workers by the words, 
     Object.assign(new Error(message), { name: 'PostgresError', code: 'XX000', severity: 'ERROR' })
   const away = say('failure on connection marked as essential: 10.0.0.7:5432')
   t.equal(classifyFailure(away), 'lost')
+  for (const words of [
+    'server closed the connection unexpectedly\n\tThis probably means the server terminated abnormally',
+    'connection establishment for node 10.0.0.7:5432 failed',
+    'could not establish any connections to the node 10.0.0.7:5432 after 30000 ms',
+    'could not commit transaction for shard 102020 on at least one active node',
+    "failed to prepare transaction 'citus_0_1_2_3' on host 10.0.0.7:5432",
+    'failed to read result "1_2" from node 10.0.0.7:5432',
+    'cannot connect to 10.0.0.7:5432 to fetch intermediate results',
+    'could not receive data from server: Connection reset by peer',
+    'could not send data to server: Broken pipe',
+    'SSL connection has been closed unexpectedly',
+    'no connection to the server',
+    'connection not open'
+  ])
+    t.equal(classifyFailure(say(words)), 'lost', words)
   t.notOk(endsConnection(away), 'the coordinator is there')
   t.equal(classifyFailure(say('connection to the remote node spoor@10.0.0.7:5432 failed')), 'lost')
   t.equal(classifyFailure(say('cache lookup failed')), 'bug')
@@ -102,7 +120,8 @@ t.test('takes a server that cannot be reached as a refusal', async t => {
     ...(typeof target === 'string'
       ? []
       : [
-          { ...target, password: 'wrong' },
+          // Nodes of a cluster ask each other for no password, and nobody else.
+          ...(isOnCluster() ? [] : [{ ...target, password: 'wrong' }]),
           { ...target, database: 'nonexistent' }
         ])
   ]

@@ -4,7 +4,7 @@ import t, { type Test } from 'tap'
 import { connectTo } from '../../../lib/database/connection.ts'
 import { migrate, readMigrations, readSchemaState } from '../../../lib/database/migrate.ts'
 import { createLog } from '../../../lib/log.ts'
-import { testDatabase } from '../../fixtures/database/database.ts'
+import { EMPTY, testDatabase } from '../../fixtures/database/database.ts'
 import { testFolder } from '../../fixtures/folder.ts'
 
 const log = createLog('silent')
@@ -19,10 +19,9 @@ async function writeMigrations(t: Test, files: Record<string, string>): Promise<
 
 /** A database without a schema, and a connection to it. */
 async function emptyDatabase(t: Test) {
-  const database = await testDatabase(t)
+  const database = await testDatabase(t, EMPTY)
   const sql = connectTo(database.target)
   t.teardown(() => sql.end({ timeout: 1 }))
-  await sql.unsafe('drop schema public cascade; create schema public')
   return { database, sql }
 }
 

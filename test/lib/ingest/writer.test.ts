@@ -28,8 +28,10 @@ function lane(t: Test, connect = database.connect) {
   const sentBack: [Pending, number][] = []
   const again = (pending: Pending, pauseMs: number) => void sentBack.push([pending, pauseMs])
   const { limit } = database
-  const options = { slot: 1, limit, running: new RunningTraces(), floors: new KnownFloors(), again }
-  const writer = new Writer(pool, () => CopyConnection.open(connect, {}), options, createLog('silent'))
+  const routes = { forget() {}, avoid() {} }
+  const options = { slot: 1, routes, running: new RunningTraces(), floors: new KnownFloors(), again }
+  const serverOf = () => ({ open: () => CopyConnection.open(connect, {}), limit })
+  const writer = new Writer(pool, serverOf, options, createLog('silent'))
   t.teardown(() => writer.close())
   t.teardown(() => pool.end())
   return { writer, sentBack }

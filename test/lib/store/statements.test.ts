@@ -9,11 +9,16 @@ import { addVerdict, findUnjudged, listRuns } from '../../../lib/store/evaluatio
 import { addMessages, sweepMessages } from '../../../lib/store/messages.ts'
 import { deleteProject } from '../../../lib/store/projects/projects.ts'
 import { cutRanking, findFrequentLists } from '../../../lib/store/rankings/rankings.ts'
+import { foldNews, readWaiting } from '../../../lib/store/rollups/fold.ts'
+import { countNews } from '../../../lib/store/rollups/news.ts'
+import { countOneDay, findHistory } from '../../../lib/store/rollups/recount.ts'
 import { readEndedSpans, readRunningTraces } from '../../../lib/store/write/running-traces.ts'
 import { backupOf, fullInstance } from '../../fixtures/database/backups.ts'
+import { isOnCluster } from '../../fixtures/database/database.ts'
 import { lintStatement } from '../../fixtures/statements/lint.ts'
 import { lintAll } from '../../fixtures/statements/lint-all.ts'
-import { recorded } from '../../fixtures/statements/record.ts'
+import { Recording, recorded } from '../../fixtures/statements/record.ts'
+import { routingFaults } from '../../fixtures/statements/routing.ts'
 
 const JUST: readonly string[] = [
   'select * from traces where project_id = $1 and id = $2',
@@ -50,8 +55,8 @@ t.test('a statement that a cluster takes is let be, one that it does not is name
 
 t.test('maintenance sends none that it does not', async t => {
   const { database } = await fullInstance(t)
-  const statements = new Set<string>()
-  const seen = recorded(database, statements)
+  const recording = new Recording()
+  const seen = recorded(database, recording)
   const pool = new Pool(onClose => seen.connect({ onClose }), { size: 2 })
   t.teardown(() => pool.end())
   await backupOf({ pool })
@@ -85,9 +90,15 @@ t.test('maintenance sends none that it does not', async t => {
     }
     await addMessages(sql, 1, [message])
     t.same((await sweepMessages(sql, -1000)).leftOut, [{ projectId: 1, count: 2 }], 'and the one of the instance')
+    for (const { projectId } of await readWaiting(sql)) await foldNews(sql, projectId, 100)
+    await countNews(sql)
+    await sql`insert into rollup_history (project_id, uncounted) values (${1}, 'infinity')`
+    t.equal(await findHistory(sql), 1)
+    while (await countOneDay(sql, 1)) {}
     await pruneAll(sql, 1, { before: '2100-01-01T00:00:00.000Z', tag: 't2' })
     await deleteProject(sql, 1, { by: null, action: 'project.delete' })
   })
-  t.ok(statements.size > 20, `${statements.size} statements`)
-  t.same(lintAll(statements), [])
+  t.ok(recording.texts.size > 20, `${recording.texts.size} statements`)
+  t.same(lintAll(recording.texts), [])
+  if (isOnCluster()) t.same(await routingFaults(database, recording.bound.values()), [], 'and is handed to one node')
 })

@@ -79,6 +79,35 @@ t.test('of an export each trace has its spans, and the trace that they would mak
   t.equal(traces[0].first.started, undefined, 'a gathered trace is not one that appends go to')
 })
 
+t.test('spans of an export arrive with their texts, packed in their rows or not, stored or not', async t => {
+  const traceId = '3'.repeat(32)
+  const long = (i: number) => `${i} ü `.repeat(400)
+  const sent = Array.from({ length: 5 }, (_, i) =>
+    otlpSpan({ traceId, attributes: { 'input.value': long(i), ...(i !== 1 && { 'output.value': `a${i}` }) } })
+  )
+  // It has the id of another one, and so cannot be stored.
+  const conflict = {
+    ...sent[2],
+    name: 'another',
+    attributes: otlpSpan({ attributes: { 'input.value': 'c' } }).attributes
+  }
+  for (const hurries of [false, true]) {
+    const [trace] = ready('export-json', exportOf(...sent, conflict), { hurries }).traces
+    const { spans, storable } = new ExportWrite(trace, null)
+    t.strictSame(spans.slice(0, 5), storable)
+    t.strictSame(
+      spans.map(({ input, output }) => [input, output]),
+      [...sent.map((_, i) => [JSON.stringify(long(i)), i === 1 ? null : `"a${i}"`]), ['"c"', null]]
+    )
+    t.match(spans[0], {
+      hints: { name: undefined, tags: [], metadata: {} },
+      bytes: Number,
+      costUsd: null,
+      parentId: null
+    })
+  }
+})
+
 t.test('other JSON is read, and nothing else is made of it', async t => {
   t.strictSame(ready('patch', { metadata: { k: 1 } }), { operation: 'parse', value: '{"k":1}' })
   const score = { name: 'q', dataType: 'boolean', value: true }

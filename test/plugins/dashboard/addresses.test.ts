@@ -153,8 +153,13 @@ t.test('times are those of the zone that was chosen', async t => {
   t.equal(fromInput(toInput(at, 'local'), 'local'), '2026-11-25T09:41:00.000Z')
   t.equal(fromInput('', 'utc'), undefined)
   t.equal(rangeMs('24h'), 86_400_000)
-  t.same(['0h', '1y', 'h', '24', ' 1h'].map(rangeMs), [undefined, undefined, undefined, undefined, undefined])
+  t.same(
+    ['0h', '2y', 'h', '24', ' 1h'].map(range => rangeMs(range)),
+    [undefined, undefined, undefined, undefined, undefined]
+  )
+  t.equal(rangeMs('1y'), 365 * 86_400_000)
   t.equal(rangeName('1h'), 'Last hour')
+  t.equal(rangeName('1y'), 'Last year')
   t.equal(ago(at, Date.parse(at) + 300_000), '5 min ago')
 })
 

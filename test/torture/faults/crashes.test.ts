@@ -1,8 +1,8 @@
-import { execFileSync } from 'node:child_process'
 import { setTimeout as delay } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { readPostmaster, withEmbedded } from '../../fixtures/database/embedded.ts'
 import { countOrphans, countStrays, NO_ORPHANS, NO_STRAYS } from '../../fixtures/database/seed.ts'
+import { childrenOf, type Process } from '../../fixtures/processes.ts'
 import { dataFolder, serve } from '../../fixtures/service/spoor.ts'
 import { until } from '../../fixtures/until.ts'
 import { Witness } from '../load/witness.ts'
@@ -17,19 +17,6 @@ async function untilUnderWay({ counts }: Witness): Promise<void> {
   const before = counts.answered2xx
   await until(() => counts.answered2xx >= before + ENOUGH)
   if (isLong) await delay(random() * 1000)
-}
-
-interface Process {
-  readonly pid: number
-  readonly parent: number
-  readonly title: string
-}
-
-function childrenOf(parent: number): Process[] {
-  const lines = execFileSync('ps', ['-A', '-o', 'pid=,ppid=,args=']).toString().split('\n')
-  const found = lines.map(line => /^ *(\d+) +(\d+) +(.*)$/.exec(line)).filter(line => line !== null)
-  const processes = found.map(([, pid, ppid, title]) => ({ pid: Number(pid), parent: Number(ppid), title: title! }))
-  return processes.filter(each => each.parent === parent)
 }
 
 const oneOf = <T>(list: readonly T[]): T | undefined => list[Math.floor(random() * list.length)]

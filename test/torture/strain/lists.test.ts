@@ -9,7 +9,7 @@ import { listTraces } from '../../../lib/store/lists/trace-list.ts'
 import type { Start, TraceQuery } from '../../../lib/store/lists/trace-query.ts'
 import { cutRanking, findFrequentLists, RANKINGS } from '../../../lib/store/rankings/rankings.ts'
 import { fillProject } from '../../bench/reads/fill.ts'
-import { testDatabase } from '../../fixtures/database/database.ts'
+import { isOnCluster, testDatabase } from '../../fixtures/database/database.ts'
 import { seedProject } from '../../fixtures/database/seed.ts'
 import { figure, isLong } from '../orders.ts'
 
@@ -25,6 +25,10 @@ interface Plan {
   readonly 'Actual Loops': number
   readonly 'Rows Removed by Filter'?: number
   readonly Plans?: readonly Plan[]
+  /** Of a cluster: what the one node does that is asked. */
+  readonly 'Distributed Query'?: {
+    readonly Job: { readonly Tasks: [{ readonly 'Remote Plan': [[{ readonly Plan: Plan }]] }] }
+  }
 }
 interface Statement {
   readonly text: string
@@ -52,15 +56,23 @@ async function statementsOf(sql: Sql, work: (sql: Sql) => Promise<unknown>): Pro
   return statements
 }
 
-/** The plan without the values, as the readers' connections have it. */
+const literalOf = (value: string | number | null) =>
+  value === null ? 'null' : `'${String(value).replaceAll("'", "''")}'`
+
+/**
+ * The plan without the values, as the readers' connections have it; on a cluster with them, as the node of the project makes
+ * it, whom the coordinator tells them each time.
+ */
 async function explain(sql: Sql, { text, values }: Statement, options: string): Promise<Plan[]> {
-  const literals = values.map(value => (value === null ? 'null' : `'${String(value).replaceAll("'", "''")}'`))
-  await sql.unsafe(`prepare explained as ${text}`)
-  const [row] = await sql.unsafe<[{ 'QUERY PLAN': string }]>(
-    `explain (format json, ${options}) execute explained (${literals.join(', ')})`
-  )
-  await sql.unsafe('deallocate explained')
-  return nodesOf(JSON.parse(row['QUERY PLAN'])[0].Plan)
+  const literals = values.map(literalOf)
+  const asked = isOnCluster()
+    ? text.replace(/\$(\d+)/g, (_, n) => literals[n - 1]!)
+    : `execute explained (${literals.join(', ')})`
+  if (!isOnCluster()) await sql.unsafe(`prepare explained as ${text}`)
+  const [row] = await sql.unsafe<[{ 'QUERY PLAN': string }]>(`explain (format json, ${options}) ${asked}`)
+  if (!isOnCluster()) await sql.unsafe('deallocate explained')
+  const plan: Plan = JSON.parse(row['QUERY PLAN'])[0].Plan
+  return nodesOf(plan['Distributed Query']?.Job.Tasks[0]['Remote Plan'][0][0].Plan ?? plan)
 }
 
 type Asked = Omit<TraceQuery, 'limit' | 'sort'> & { readonly sort?: TraceQuery['sort'] }
@@ -142,7 +154,8 @@ const MOST_ROWS = 3000
 function faultsOf(node: Plan): string[] {
   const what = `${node['Node Type']} ${node['Index Name'] ?? node['Relation Name'] ?? ''}`
   const faults: string[] = []
-  if (/Seq Scan|Bitmap/.test(what)) faults.push(what)
+  // A node of a cluster plans each statement anew, and passes over a table of which it knows that it is small.
+  if (/Seq Scan|Bitmap/.test(what) && !isOnCluster()) faults.push(what)
   if (seenBy(node) > MOST_ROWS) faults.push(`${what} looks at ${seenBy(node)} rows`)
   return faults
 }
@@ -193,7 +206,8 @@ t.test('no list sorts a project or passes over it', async t => {
         const plan = await explain(sql, statement, 'analyze, timing off')
         most = Math.max(most, ...plan.map(seenBy))
         t.same(plan.flatMap(faultsOf), [], 'nothing of the project is sorted or scanned')
-        t.same(shapeOf(plan), early.get(statement.text), 'the same plan as before anything was stored')
+        if (!isOnCluster())
+          t.same(shapeOf(plan), early.get(statement.text), 'the same plan as before anything was stored')
       }
     })
   }

@@ -147,6 +147,14 @@ export function toServer(query: ListQuery, now: number, limit = 50): string {
   return `?${parameters}`
 }
 
+/** Filters by which numbers over time are kept. */
+export const COUNTED_FILTERS: readonly Filter[] = ['status', 'name', 'model', 'env']
+
+/** Whether these numbers are those of the list: they know nothing of tags, sessions and users, and rankings have no time. */
+export function isCounted({ filters, sort }: ListQuery): boolean {
+  return sort === 'newest' && Object.keys(filters).every(name => COUNTED_FILTERS.includes(name as Filter))
+}
+
 /** How many things narrow the list. */
 export function countFilters(query: ListQuery): number {
   const time = query.range !== undefined || query.from !== undefined || query.to !== undefined

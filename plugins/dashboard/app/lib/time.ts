@@ -3,9 +3,9 @@
 export type Zone = 'local' | 'utc'
 
 export const RANGES = ['15m', '1h', '6h', '24h', '7d', '30d', '90d'] as const
-const UNITS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 }
-const WORDS: Readonly<Record<string, string>> = { m: 'minutes', h: 'hours', d: 'days' }
-const RANGE = /^([1-9]\d{0,3})([mhd])$/
+const UNITS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000, y: 31_536_000_000 }
+const WORDS: Readonly<Record<string, string>> = { m: 'minutes', h: 'hours', d: 'days', y: 'years' }
+const RANGE = /^([1-9]\d{0,3}(?=[mhd])|1(?=y))([mhdy])$/
 
 /** The length of a range such as `24h` in ms, or undefined. */
 export function rangeMs(range: string): number | undefined {
@@ -24,7 +24,7 @@ export function isInstant(text: string): boolean {
   return /^\d{4}-\d\d-\d\dT\d\d:\d\d/.test(text) && !Number.isNaN(Date.parse(text))
 }
 
-interface Fields {
+export interface Fields {
   readonly year: number
   readonly month: number
   readonly day: number
@@ -34,7 +34,7 @@ interface Fields {
   readonly ms: number
 }
 
-function fieldsOf(at: Date, zone: Zone): Fields {
+export function fieldsOf(at: Date, zone: Zone): Fields {
   return zone === 'utc'
     ? {
         year: at.getUTCFullYear(),
@@ -56,7 +56,7 @@ function fieldsOf(at: Date, zone: Zone): Fields {
       }
 }
 
-const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
+export const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
 const two = (value: number) => String(value).padStart(2, '0')
 
 /** `09:41:07`. */

@@ -5,6 +5,7 @@ import { chooseColumns, DEFAULT_COLUMNS } from '../lib/columns.ts'
 import {
   countFilters,
   firstPage,
+  isCounted,
   keptFromRanking,
   type ListQuery,
   readQuery,
@@ -22,7 +23,7 @@ import { Menu } from '../parts/menu.tsx'
 import { Problem, Waiting } from '../parts/problem.tsx'
 import { read } from '../state/api.ts'
 import { useKeys } from '../state/keys.ts'
-import { loadDialogs, usePart } from '../state/later.ts'
+import { loadDialogs, loadListParts, usePart } from '../state/later.ts'
 import { keepPage, knownPage, loadPage } from '../state/list/lists.ts'
 import { useLive } from '../state/list/live.ts'
 import { useSelection } from '../state/list/selection.ts'
@@ -53,6 +54,13 @@ export function ListPage({ slug }: { slug: string }) {
   const facets = useLoad(`facets ${slug}`, signal => read<Facets>(`${project}/facets`, { signal })).value
   const scoreNames = useLoad(`scores ${slug}`, signal =>
     read<{ names: ScoreName[] } | ScoreName[]>(`${project}/score-names`, { signal })
+  ).value
+  // What is drawn first does not wait for these.
+  const { part: more } = usePart(loadListParts, page !== undefined)
+  const counted = isCounted(query)
+  const counts = useLoad(
+    more && counted ? `counts ${slug} ${writeQuery({ ...firstPage(query), cols: [] })}` : undefined,
+    signal => more!.readCounts(slug, query, signal)
   ).value
   const live = useLive(slug, search, query, page)
   const traces = live.traces
@@ -121,6 +129,13 @@ export function ListPage({ slug }: { slug: string }) {
               <Icon name="live" /> Live
             </button>
           )}
+          {more === undefined ? (
+            <button type="button" class="plain" disabled>
+              Views <Icon name="down" />
+            </button>
+          ) : (
+            <more.ViewsMenu slug={slug} page="traces" search={writeQuery({ ...firstPage(query), cols: names })} />
+          )}
           <Menu
             end
             label={
@@ -135,7 +150,12 @@ export function ListPage({ slug }: { slug: string }) {
           </button>
         </div>
       </div>
-      <FilterBar query={query} facets={facets} change={change} />
+      <FilterBar query={query} facets={facets} counts={counts} change={change} />
+      {counted && (
+        <div class="spark">
+          {more !== undefined && <more.Sparkline slug={slug} query={query} zone={zone} base={base} change={change} />}
+        </div>
+      )}
       {error !== undefined && <Problem error={error} again={again} />}
       {page === undefined && error === undefined && <Waiting what="traces" />}
       {isEmpty &&

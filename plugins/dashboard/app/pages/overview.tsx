@@ -1,7 +1,137 @@
-/** The overview of a project: numbers over time. */
-import { useArrival } from '../state/place.ts'
+/** The overview of a project: numbers over time, by model and by name. What is shown is in the address. */
+import type { ComponentChildren } from 'preact'
+import type { Facets } from '../lib/answers.ts'
+import type { FacetCounts, SeriesAnswer, TotalsAnswer } from '../lib/charts/series.ts'
+import { COUNTED_FILTERS, type ListQuery, withTime } from '../lib/filters.ts'
+import { OVERVIEW_RANGES, readOverview, readShown, toCounted, writeOverview } from '../lib/overview/query.ts'
+import type { ScoreSeries } from '../lib/overview/scores.ts'
+import { pathOf } from '../lib/route.ts'
+import { FilterBar } from '../parts/list/filter-bar.tsx'
+import { Facts } from '../parts/overview/facts.tsx'
+import { GroupsTable } from '../parts/overview/groups-table.tsx'
+import { ScoreLines } from '../parts/overview/score-lines.tsx'
+import { TimeCharts } from '../parts/overview/time-charts.tsx'
+import { Problem, Waiting } from '../parts/problem.tsx'
+import { ViewsMenu } from '../parts/views/views-menu.tsx'
+import { read } from '../state/api.ts'
+import { type Loaded, useInterval, useLoad } from '../state/load.ts'
+import { goSearch, useArrival, usePlace } from '../state/place.ts'
+import { preferences } from '../state/preferences.ts'
+import { useStore } from '../state/store.ts'
+
+/** How often numbers up to now are asked for again. */
+const RENEW_MS = 60_000
 
 export function OverviewPage({ slug }: { slug: string }) {
-  useArrival(true)
-  return <h1 tabIndex={-1}>Overview {slug}</h1>
+  const { search } = usePlace()
+  const { zone } = useStore(preferences)
+  const query = readOverview(search)
+  const tables = readShown(search)
+  const project = `p/${encodeURIComponent(slug)}`
+  const list = pathOf({ page: 'traces', slug })
+  const offset = String(zone === 'utc' ? 0 : -new Date().getTimezoneOffset())
+  /** Asks for numbers of the same traces as all others on the page. */
+  const useCounted = <T,>(path: string, more: Readonly<Record<string, string>> = {}, of: ListQuery = query) =>
+    useLoad(`${project} ${path} ${writeOverview(of, [])} ${JSON.stringify(more)}`, signal =>
+      read<T>(`${project}/${path}?${toCounted(of, Date.now(), more)}`, { signal })
+    )
+  const series = useCounted<SeriesAnswer>('series', { offset, compare: '1' })
+  const models = useCounted<TotalsAnswer>('series', { by: 'model', totals: '1' })
+  const names = useCounted<TotalsAnswer>('series', { by: 'name', totals: '1' })
+  const counts = useCounted<FacetCounts>('facet-counts')
+  const { env } = query.filters
+  const scores = useCounted<ScoreSeries>('score-series', { offset }, { ...query, filters: env ? { env } : {} })
+  const facets = useLoad(`facets ${slug}`, signal => read<Facets>(`${project}/facets`, { signal })).value
+  useInterval(query.to === undefined ? RENEW_MS : 0, () => {
+    for (const each of [series, models, names, scores]) each.again()
+  })
+  useArrival(series.value !== undefined || series.error !== undefined)
+
+  const change = (next: ListQuery, replace = false) => goSearch(writeOverview(next, tables), { replace })
+  const show = (name: string, on: boolean) => {
+    const others = tables.filter(each => each !== name)
+    goSearch(writeOverview(query, on ? [...others, name] : others), { replace: true })
+  }
+  const table = (name: string) => ({ whole: tables.includes(name), setWhole: (whole: boolean) => show(name, whole) })
+  return (
+    <div class="overview">
+      <div class="head">
+        <h1 tabIndex={-1}>Overview</h1>
+        <div class="head-end">
+          <ViewsMenu slug={slug} page="overview" search={writeOverview(query, tables)} />
+        </div>
+      </div>
+      <FilterBar
+        query={query}
+        facets={facets}
+        counts={counts.value}
+        only={COUNTED_FILTERS}
+        ranges={OVERVIEW_RANGES}
+        change={change}
+      />
+      <Shown of={series} what="the numbers">
+        {answer => (
+          <>
+            <Facts slug={slug} answer={answer} query={query} zone={zone} list={list} />
+            <div class="charts">
+              <TimeCharts
+                answer={answer}
+                query={query}
+                zone={zone}
+                list={list}
+                tables={tables}
+                show={show}
+                zoom={time => change(withTime(query, time))}
+              />
+              <Shown of={scores} what="the scores">
+                {answer => (
+                  <ScoreLines answer={answer} query={query} zone={zone} page={pathOf({ page: 'scores', slug })} />
+                )}
+              </Shown>
+              <Shown of={models} what="the models">
+                {answer => (
+                  <GroupsTable
+                    title="By model"
+                    by="model"
+                    answer={answer}
+                    query={query}
+                    list={list}
+                    {...table('models')}
+                  />
+                )}
+              </Shown>
+              <Shown of={names} what="the names">
+                {answer => (
+                  <GroupsTable
+                    title="By name"
+                    by="name"
+                    answer={answer}
+                    query={query}
+                    list={list}
+                    {...table('names')}
+                  />
+                )}
+              </Shown>
+            </div>
+          </>
+        )}
+      </Shown>
+    </div>
+  )
+}
+
+interface ShownProps<T> {
+  readonly of: Loaded<T>
+  readonly what: string
+  children(value: T): ComponentChildren
+}
+
+/** What was asked for, once it is there. What is there stays beside the reason why it could not be renewed. */
+function Shown<T>({ of: { value, error, again }, what, children }: ShownProps<T>) {
+  return (
+    <>
+      {error !== undefined && <Problem error={error} again={again} />}
+      {value === undefined ? error === undefined && <Waiting what={what} /> : children(value)}
+    </>
+  )
 }

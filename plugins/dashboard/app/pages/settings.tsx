@@ -4,12 +4,18 @@ import { Password, Places } from '../parts/settings/account.tsx'
 import { Keys } from '../parts/settings/keys.tsx'
 import { Members } from '../parts/settings/members.tsx'
 import { ProjectSettings } from '../parts/settings/project.tsx'
+import { Views } from '../parts/settings/views.tsx'
 import { useArrival } from '../state/place.ts'
 import { preferences } from '../state/preferences.ts'
 import { may, session } from '../state/session.ts'
 import { useStore } from '../state/store.ts'
 
-const TITLES: Readonly<Record<SettingsTab, string>> = { keys: 'Keys', members: 'Members', project: 'Project' }
+const TITLES: Readonly<Record<SettingsTab, string>> = {
+  keys: 'Keys',
+  members: 'Members',
+  views: 'Views',
+  project: 'Project'
+}
 
 export function SettingsPage({ slug, tab }: { slug: string; tab: SettingsTab }) {
   const { zone } = useStore(preferences)
@@ -31,6 +37,8 @@ export function SettingsPage({ slug, tab }: { slug: string; tab: SettingsTab }) 
       </nav>
       {tab === 'project' ? (
         <ProjectSettings key={slug} slug={slug} zone={zone} />
+      ) : tab === 'views' ? (
+        <Views key={slug} slug={slug} />
       ) : !isOwner ? (
         <p>Only owners see the {tab} of an account. Your role is another.</p>
       ) : tab === 'keys' ? (

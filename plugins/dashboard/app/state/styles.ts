@@ -4,6 +4,12 @@ declare const PAGES_STYLES: string
 const address = new URL(PAGES_STYLES, import.meta.url).href
 let loading: Promise<void> | undefined
 
+/** A part of the page with the styles that it needs. */
+export async function styled<T>(loading: Promise<T>): Promise<T> {
+  const [part] = await Promise.all([loading, loadPagesStyles()])
+  return part
+}
+
 /** Resolves when the styles count. Rejects if they could not be loaded; then the next call tries again. */
 export function loadPagesStyles(): Promise<void> {
   loading ??= new Promise<void>((resolve, reject) => {

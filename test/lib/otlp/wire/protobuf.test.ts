@@ -131,6 +131,51 @@ t.test('every field is read, what was not sent is nothing, and what nobody knows
   t.strictSame(decodeProtobuf(Buffer.alloc(0)), [])
 })
 
+/** Fields of a span in any order and number, as senders write them and as they do not. */
+const sentText = fc.oneof(
+  fc.string({ unit: 'grapheme', maxLength: 60 }),
+  fc.constantFrom('\ufeffa', 'llm', 'x'.repeat(300))
+)
+const sentAttribute = fc
+  .tuple(fc.option(sentText), fc.option(any))
+  .map(([key, value]) => [...(key === null ? [] : [text(1, key)]), ...(value === null ? [] : [inside(2, value[0])])])
+const sentEvent = fc.tuple(sentText, sentAttribute, fc.bigInt({ min: 0n, max: 2n ** 64n - 1n }), fc.nat())
+const sentField = fc.oneof(
+  fc.uint8Array({ maxLength: 20 }).map(id => inside(1, id)),
+  fc.uint8Array({ minLength: 8, maxLength: 8 }).map(id => inside(2, id)),
+  fc.uint8Array({ maxLength: 8 }).map(id => inside(4, id)),
+  fc.tuple(fc.constantFrom(3, 5), sentText).map(([field, value]) => text(field, value)),
+  fc.tuple(fc.constantFrom(6, 10, 12, 14), fc.integer()).map(([field, value]) => whole(field, value)),
+  fc.tuple(fc.constantFrom(7, 8), fc.bigInt({ min: 0n, max: 2n ** 64n - 1n })).map(given => fixed64(...given)),
+  sentAttribute.map(parts => inside(9, ...parts)),
+  sentEvent.map(([name, attribute, time, dropped]) =>
+    inside(11, fixed64(1, time), text(2, name), inside(3, ...attribute), whole(4, dropped))
+  ),
+  fc.tuple(fc.nat(3), sentText).map(([code, message]) => inside(15, text(2, message), whole(3, code))),
+  fc.nat().map(flags => fixed32(16, flags)),
+  sentText.map(key => inside(13, bytes(1, TRACE), attributes(4, key)))
+)
+const sentSpan = fc.array(sentField, { maxLength: 12 }).map(fields => Buffer.concat(fields))
+
+t.test('a span is read in the same way whether it is plain or not', async () => {
+  const readOne = (span: Uint8Array) => {
+    try {
+      return decodeProtobufSpans(inside(2, span))
+    } catch (error) {
+      return (error as { code: string }).code
+    }
+  }
+  const damage = fc.option(fc.tuple(fc.nat(), fc.nat(255)))
+  fc.assert(
+    fc.property(sentSpan, damage, (span, damaged) => {
+      if (damaged !== null && span.length > 0) span[damaged[0] % span.length] = damaged[1]
+      // A field that nobody knows is not plain.
+      assert.deepEqual(readOne(span), readOne(Buffer.concat([whole(99, 0), span])))
+    }),
+    { numRuns: 300 }
+  )
+})
+
 t.test('chosen spans of a group are written so that they are read again', async () => {
   const spans = [Buffer.alloc(0), SPAN_BYTES, text(5, 'third')]
   const [group] = decodeProtobuf(requestOf(...spans))
@@ -147,6 +192,8 @@ t.test('refuses what is no request, and what is made of too many parts', async t
   t.throws(() => decodeProtobuf(requestOf(attribute(9, 'k', deep))), cut, 'nested deeper than the decoder goes')
   const many = inside(1, Buffer.alloc(2 * MAX_EXPORT_PARTS, inside(2)))
   t.throws(() => decodeProtobuf(many), { code: 'payload_too_large' })
+  const large = requestOf(SPAN_BYTES, Buffer.alloc(2 * MAX_EXPORT_PARTS, inside(9)), text(5, 'last'))
+  t.throws(() => decodeProtobuf(large), { code: 'payload_too_large' }, 'also within a span')
 })
 
 t.test('answers with the empty message, or with what was refused', async t => {

@@ -1,7 +1,8 @@
 /** The statements that change stored traces, run one by one as a connection for COPY runs them together. */
 import type { Sql } from 'postgres'
 import t from 'tap'
-import { changedTrace, changesOf, type Execution, PREPARED_CHANGES } from '../../../../lib/store/write/changes.ts'
+import { changedTrace, changesOf, type Execution, prepareChanges } from '../../../../lib/store/write/changes.ts'
+import { namesIn } from '../../../../lib/store/write/table-names.ts'
 import { readTraceStates } from '../../../../lib/store/write/trace-state.ts'
 import { makeReady } from '../../../../lib/threads/ready.ts'
 import { decide, type Operation } from '../../../../lib/trace/states/decide.ts'
@@ -17,7 +18,7 @@ const onConnection = (work: (sql: Sql) => Promise<void>) =>
   database.pool.run(async sql => {
     const [{ count }] = await sql<[{ count: number }]>`
       select count(*)::int from pg_prepared_statements where name = 'change_append'`
-    if (count === 0) for (const statement of PREPARED_CHANGES) await sql.unsafe(statement)
+    if (count === 0) for (const statement of prepareChanges(namesIn(undefined))) await sql.unsafe(statement)
     await work(sql)
   })
 

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { createLog } from '../../../../lib/log.ts'
 import { ingestBody, span, spansBody, startBody } from '../../../fixtures/bodies/bodies.ts'
-import { testDatabase } from '../../../fixtures/database/database.ts'
+import { isOnCluster, testDatabase } from '../../../fixtures/database/database.ts'
 import { bytes, testWritePath, writer } from '../../../fixtures/database/write-path.ts'
 import { until } from '../../../fixtures/until.ts'
 
@@ -14,22 +14,22 @@ t.test('a trace is found by its key also where the plan for that was made while 
   const body = bytes(spansBody(span()))
   // What was appended before is looked for.
   const append = () => path.append(key, running.trace.id, body)
-  /** How often traces were looked for by their keys; a connection's uses are counted within seconds. */
-  const uses = async (): Promise<number> => {
-    const [row] = await database.pool.run(
-      sql => sql`
-        select pg_stat_clear_snapshot(), idx_scan::int as uses from pg_stat_user_indexes where indexrelname = 'traces_id'`
+  /** A number that PostgreSQL counts within seconds, of an object; on a cluster of all its shards together. */
+  const read = async (column: string, of: 'index' | 'table', name: string): Promise<number> => {
+    const named = isOnCluster() ? `~ '^${name}_[0-9]+$'` : `= '${name}'`
+    const [view, names] = of === 'index' ? ['pg_stat_user_indexes', 'indexrelname'] : ['pg_stat_user_tables', 'relname']
+    const sum = `select coalesce(sum(${column}), 0) from ${view} where ${names} ${named}`
+    const [row] = await database.pool.run(sql =>
+      isOnCluster()
+        ? sql`select sum(result::int)::int as count from run_command_on_workers(${sum})`
+        : sql.unsafe(`select pg_stat_clear_snapshot(), (${sum})::int as count`)
     )
-    return row?.uses
+    return row?.count
   }
+  /** How often traces were looked for by their keys. */
+  const uses = () => read('idx_scan', 'index', 'traces_id')
   /** Autovacuum counts elsewhere. */
-  const isAnalyzed = async () => {
-    const [row] = await database.pool.run(
-      sql => sql`
-        select pg_stat_clear_snapshot(), analyze_count::int as times from pg_stat_user_tables where relname = 'traces'`
-    )
-    return row?.times > 0
-  }
+  const isAnalyzed = async () => (await read('analyze_count', 'table', 'traces')) > 0
 
   await path.record(key, bytes(running))
   await append()

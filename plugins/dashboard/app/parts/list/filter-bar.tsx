@@ -1,7 +1,9 @@
 /** What narrows the list. Each change is an entry of the history, so that back undoes it. */
 import { useEffect, useId, useState } from 'preact/hooks'
 import type { Facets } from '../../lib/answers.ts'
+import type { FacetCounts } from '../../lib/charts/series.ts'
 import { countFilters, FILTER_NAMES, type Filter, type ListQuery, narrowed, withTime } from '../../lib/filters.ts'
+import { formatCount } from '../../lib/format.ts'
 import { RANGES, rangeName, shortTime } from '../../lib/time.ts'
 import { loadDialogs, usePart } from '../../state/later.ts'
 import { preferences } from '../../state/preferences.ts'
@@ -12,6 +14,12 @@ import { Menu } from '../menu.tsx'
 interface Props {
   readonly query: ListQuery
   readonly facets: Facets | undefined
+  /** How many traces each choice has, once that is known. */
+  readonly counts?: FacetCounts | undefined
+  /** The filters that there are; left out: all. */
+  readonly only?: readonly Filter[]
+  /** The ranges of time to choose from; left out: those of the list, and all time. */
+  readonly ranges?: readonly string[]
   change(query: ListQuery): void
 }
 
@@ -26,16 +34,17 @@ const LABELS: Readonly<Record<Filter, string>> = {
 }
 const STATUSES = ['ok', 'error', 'running', 'unset']
 
-export function FilterBar({ query, facets, change }: Props) {
+export function FilterBar({ query, facets, counts, only = FILTER_NAMES, ranges, change }: Props) {
   const [open, setOpen] = useState(false)
   const isRanking = query.sort !== 'newest'
   const set = (filter: Filter, value: string) => change(narrowed(query, { [filter]: value }))
-  const count = countFilters(query)
-  const environments = facets?.environments.map(each => each ?? 'unassigned') ?? []
+  // Where there is always some time, it narrows nothing by itself.
+  const narrowing = ranges === undefined ? query : withTime(query, {})
+  const count = countFilters(narrowing)
   const choices: Partial<Record<Filter, readonly string[]>> = {
     status: STATUSES,
     model: facets?.models ?? [],
-    env: [...new Set(environments)]
+    env: facets?.environments ?? []
   }
   return (
     <div class="filters">
@@ -49,10 +58,11 @@ export function FilterBar({ query, facets, change }: Props) {
         <Icon name="filter" /> Filters{count > 0 ? ` (${count})` : ''}
       </button>
       <search id="filters" class={open ? 'is-open' : ''} aria-label="Filter the traces">
-        {FILTER_NAMES.map(filter => {
+        {only.map(filter => {
           const off = isRanking && (filter === 'session' || filter === 'user')
           const value = query.filters[filter] ?? ''
           const values = choices[filter]
+          const counted = countsOf(counts, filter)
           return values === undefined ? (
             <TypedFilter
               key={filter}
@@ -60,6 +70,7 @@ export function FilterBar({ query, facets, change }: Props) {
               value={value}
               off={off}
               known={filter === 'name' ? facets?.names : undefined}
+              counted={counted}
               set={next => set(filter, next)}
             />
           ) : (
@@ -68,23 +79,55 @@ export function FilterBar({ query, facets, change }: Props) {
               label={LABELS[filter]}
               value={value}
               values={values}
+              counted={counted}
               set={next => set(filter, next)}
             />
           )
         })}
         {count > 0 && (
-          <button type="button" class="link" onClick={() => change({ filters: {}, sort: query.sort })}>
+          <button
+            type="button"
+            class="link"
+            onClick={() => change(ranges === undefined ? { filters: {}, sort: query.sort } : { ...query, filters: {} })}
+          >
             Clear
           </button>
         )}
       </search>
-      <TimeMenu query={query} change={change} />
+      <TimeMenu query={query} ranges={ranges} change={change} />
     </div>
   )
 }
 
-function ChosenFilter(props: { label: string; value: string; values: readonly string[]; set(value: string): void }) {
-  const { label, value, values, set } = props
+type Counted = ReadonlyMap<string | null, number> | undefined
+
+const FACETS: Partial<Record<Filter, 'statuses' | 'names' | 'models' | 'environments'>> = {
+  status: 'statuses',
+  name: 'names',
+  model: 'models',
+  env: 'environments'
+}
+
+function countsOf(counts: FacetCounts | undefined, filter: Filter): Counted {
+  const facet = FACETS[filter]
+  return facet && counts && new Map(counts[facet].map(({ value, traces }) => [value, traces]))
+}
+
+/** A choice with its number of traces. */
+function withCount(value: string, counted: Counted): string {
+  const count = counted?.get(value) ?? (value === 'unassigned' ? counted?.get(null) : undefined)
+  return count === undefined ? value : `${value} (${formatCount(count)})`
+}
+
+interface ChosenProps {
+  readonly label: string
+  readonly value: string
+  readonly values: readonly string[]
+  readonly counted: Counted
+  set(value: string): void
+}
+
+function ChosenFilter({ label, value, values, counted, set }: ChosenProps) {
   const shown = value === '' || values.includes(value) ? values : [value, ...values]
   return (
     <label class={`filter ${value === '' ? '' : 'is-set'}`}>
@@ -93,7 +136,7 @@ function ChosenFilter(props: { label: string; value: string; values: readonly st
         <option value="">any</option>
         {shown.map(each => (
           <option key={each} value={each}>
-            {each}
+            {withCount(each, counted)}
           </option>
         ))}
       </select>
@@ -106,10 +149,11 @@ interface TypedProps {
   readonly value: string
   readonly off: boolean
   readonly known: readonly string[] | undefined
+  readonly counted: Counted
   set(value: string): void
 }
 
-function TypedFilter({ label, value, off, known, set }: TypedProps) {
+function TypedFilter({ label, value, off, known, counted, set }: TypedProps) {
   const [text, setText] = useState(value)
   const list = useId()
   useEffect(() => setText(value), [value])
@@ -149,7 +193,7 @@ function TypedFilter({ label, value, off, known, set }: TypedProps) {
       {known !== undefined && (
         <datalist id={list}>
           {known.map(each => (
-            <option key={each} value={each} />
+            <option key={each} value={each} label={counted && withCount(each, counted)} />
           ))}
         </datalist>
       )}
@@ -157,7 +201,11 @@ function TypedFilter({ label, value, off, known, set }: TypedProps) {
   )
 }
 
-function TimeMenu({ query, change }: Pick<Props, 'query' | 'change'>) {
+function TimeMenu({
+  query,
+  ranges,
+  change
+}: Pick<Props, 'query' | 'change'> & { ranges: readonly string[] | undefined }) {
   const [dialog, setDialog] = useState(false)
   const { part } = usePart(loadDialogs, dialog)
   const { zone } = useStore(preferences)
@@ -188,8 +236,10 @@ function TimeMenu({ query, change }: Pick<Props, 'query' | 'change'>) {
           </>
         }
         items={[
-          { label: 'All time', checked: label === 'All time', act: () => change(withTime(query, {})) },
-          ...RANGES.map(range => ({
+          ...(ranges === undefined
+            ? [{ label: 'All time', checked: label === 'All time', act: () => change(withTime(query, {})) }]
+            : []),
+          ...(ranges ?? RANGES).map(range => ({
             label: rangeName(range),
             checked: query.range === range,
             act: () => change(withTime(query, { range }))

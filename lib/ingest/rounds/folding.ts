@@ -1,0 +1,86 @@
+/**
+ * Folds news into rollups (lib/store/rollups/fold.ts), and counts the traces of before there were rollups, the newest day
+ * first. Every process does so; the database lets one at a time.
+ */
+import type { Database } from '../../database/database.ts'
+import { closeSingle, openSingle } from '../../database/pooled/single-connection.ts'
+import type { SqlAccess } from '../../database/sql-access.ts'
+import type { Logger } from '../../log.ts'
+import type { Metrics } from '../../metrics.ts'
+import { foldNews, readWaiting } from '../../store/rollups/fold.ts'
+import { countOneDay, findHistory } from '../../store/rollups/recount.ts'
+import { Rounds } from './rounds.ts'
+
+/** Readers add what is not folded, so a longer pause only makes them read more of it. */
+const PAUSE_MS = 5000
+/**
+ * A fold takes a millisecond whatever there is, so fewer rows of a project wait for the round that folds all, one of so many.
+ */
+const FEW_ROWS = 500
+const WHOLE_ROUNDS = 12
+/** What one transaction folds: a tenth of a second. */
+const MOST_AT_ONCE = 20_000
+/** How long history is counted in a round: a fifth of the time, if a day does not take longer. */
+const HISTORY_MS = 1000
+/** A day of millions of traces takes a while. */
+const DAY_TIMEOUT_MS = 600_000
+
+export interface FoldingOptions {
+  readonly sql: SqlAccess
+  readonly database: Pick<Database, 'connect' | 'limit'>
+  readonly log: Logger
+  readonly metrics: Pick<Metrics, 'watch'>
+  readonly pauseMs?: number | undefined
+}
+
+export class Folding {
+  readonly #options: FoldingOptions
+  readonly #rounds: Rounds
+  #round = 0
+  /** Rows of news of all projects, as the last round found them. */
+  #waiting: number | undefined
+
+  constructor(options: FoldingOptions) {
+    const { log, metrics, pauseMs = PAUSE_MS } = options
+    this.#options = options
+    const about = 'Rows of news that are not in the sums over time yet; they count all the same.'
+    metrics.watch('spoor_rollup_news', about, () => this.#waiting, 'max')
+    this.#rounds = new Rounds({ what: 'folding sums over time', pauseMs, log }, async () => {
+      await this.#fold()
+      await this.#countHistory()
+    })
+  }
+
+  close(): void {
+    this.#rounds.close()
+  }
+
+  async #fold(): Promise<void> {
+    const { sql } = this.#options
+    const isWhole = this.#round++ % WHOLE_ROUNDS === 0
+    const waiting = await sql.read(readWaiting)
+    this.#waiting = waiting.reduce((sum, { rows }) => sum + rows, 0)
+    for (const { projectId, rows } of waiting) {
+      if (rows < FEW_ROWS && !isWhole) continue
+      for (let left = rows; left > 0 && !this.#rounds.isClosed; left -= MOST_AT_ONCE) {
+        await sql.write(sql => foldNews(sql, projectId, MOST_AT_ONCE))
+      }
+    }
+  }
+
+  async #countHistory(): Promise<void> {
+    const { sql, database, log } = this.#options
+    const project = await sql.read(findHistory)
+    if (project === undefined) return
+    const single = await openSingle(database, { applicationName: 'history', statementTimeoutMs: DAY_TIMEOUT_MS })
+    try {
+      const end = performance.now() + HISTORY_MS
+      for (let goesOn = true; goesOn && !this.#rounds.isClosed && performance.now() < end; ) {
+        goesOn = await countOneDay(single, project)
+        if (!goesOn) log.info({ project }, 'the sums over time have all traces of this project')
+      }
+    } finally {
+      await closeSingle(database, single)
+    }
+  }
+}

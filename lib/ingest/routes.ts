@@ -1,0 +1,195 @@
+/**
+ * Where batches are written, and which operations may share one. On one PostgreSQL there is one way, and all may. On a
+ * cluster (Citus) a batch is written on the node that has its shards, over a connection to that node and into the tables
+ * of the shards: as on one PostgreSQL, and at that cost. The coordinator would send it there too, but costs more and commits
+ * what it sends in two phases (test/bench/RESULTS.md, "A cluster").
+ *
+ * States: unknown (nobody has asked the database yet), one, spread. Where it is spread, but the shard of a project is not
+ * known yet, or its node cannot be reached from here, batches of that project alone go to the coordinator. What is known
+ * may be old: a batch holds its shards, finds out that one was moved, and is undone (lib/store/server/shards.ts). Then all
+ * is forgotten and asked again.
+ */
+import type { Sql } from 'postgres'
+import type { Connections, Database } from '../database/database.ts'
+import { closeSingle, openSingle } from '../database/pooled/single-connection.ts'
+import type { Logger } from '../log.ts'
+import { isSpread, readShards, readShardsOf, type Shard, type ShardNode, tryHold } from '../store/server/shards.ts'
+import { isComplete } from '../store/write/table-names.ts'
+
+type Run = <T>(work: (sql: Sql) => Promise<T>) => Promise<T>
+
+interface Routed {
+  readonly projectId: number
+  /** Set if an account is charged, which only the coordinator can do in the same transaction. */
+  readonly charge?: unknown
+}
+
+export interface Route {
+  /** Undefined: by the address of the database. */
+  readonly node: ShardNode | undefined
+  readonly shardOf: ((projectId: number) => Shard) | undefined
+}
+
+export const BY_ADDRESS: Route = { node: undefined, shardOf: undefined }
+
+/** After shards have moved, or a node could not be reached, the coordinator has their batches for so long. */
+const RENEW_MS = 1000
+const RETRY_MS = 10_000
+const PROBE_TIMEOUT_MS = 5000
+/** Bounds the memory. Beyond it all are forgotten. */
+const MAX_PROJECTS = 100_000
+
+export class Routes {
+  readonly #run: Run
+  readonly #connectionsOf: Database['node']
+  readonly #log: Logger
+  #state: 'unknown' | 'one' | 'spread' = 'unknown'
+  #shards: ReadonlyMap<number, Shard> | undefined
+  /** Each node once. */
+  #nodes: readonly ShardNode[] = []
+  #renewAt = 0
+  /** The number of a project's shard. Another Map takes its place when all is forgotten, for batches have this one. */
+  #projects = new Map<number, number>()
+  /** Projects that have been seen, and whose shards are not known. */
+  readonly #strange = new Set<number>()
+  /** The nodes that take batches, or when they are tried again, as performance.now() has it. */
+  readonly #reached = new Map<string, 'open' | number>()
+  readonly #told = new Set<string>()
+  /** How often all was forgotten. */
+  #changes = 0
+  #isAtWork = false
+  #isClosed = false
+
+  /** `run` gives a connection to read with, by the address of the database. */
+  constructor(run: Run, connectionsOf: Database['node'], log: Logger) {
+    this.#run = run
+    this.#connectionsOf = connectionsOf
+    this.#log = log
+  }
+
+  /** The group of an operation: those of one group may share a batch. Undefined if all may. */
+  get groupOf(): ((operation: Routed) => number) | undefined {
+    return this.#state === 'one' ? undefined : this.#groupOf
+  }
+
+  /** Nodes are numbered from 0 on. */
+  readonly #groupOf = ({ projectId }: Routed): number => this.#shardOf(projectId)?.node.id ?? -1 - projectId
+
+  /** The way of a batch whose operations are of one group. */
+  routeOf([first]: readonly Routed[]): Route {
+    if (this.#state !== 'spread' || first === undefined || first.charge !== undefined) return BY_ADDRESS
+    const node = this.#shardOf(first.projectId)?.node
+    if (node === undefined) return BY_ADDRESS
+    const [shards, projects] = [this.#shards, this.#projects]
+    return { node, shardOf: projectId => shards?.get(projects.get(projectId) as number) as Shard }
+  }
+
+  #shardOf(projectId: number): Shard | undefined {
+    const shard = this.#shards?.get(this.#projects.get(projectId) ?? -1)
+    return shard !== undefined && this.#reached.get(keyOf(shard.node)) === 'open' ? shard : undefined
+  }
+
+  /** Shards have moved. */
+  forget(): void {
+    this.#shards = undefined
+    this.#projects = new Map()
+    this.#changes++
+    this.#renewAt = performance.now() + RENEW_MS
+  }
+
+  /** A node could not be reached, or the connection to it was lost. */
+  avoid(node: ShardNode, error: unknown): void {
+    const key = keyOf(node)
+    this.#reached.set(key, performance.now() + RETRY_MS)
+    if (this.#told.has(key)) return
+    this.#told.add(key)
+    this.#log.warn(
+      { err: error, node: key },
+      'a node of the cluster cannot be reached from here; its batches go by the coordinator, which costs more'
+    )
+  }
+
+  /**
+   * Finds out what is not known, in the background. To be called after a batch: then there is a connection that does
+   * nothing. Where the database cannot be asked, the next call tries again.
+   */
+  learn(batch: readonly Routed[]): void {
+    if (this.#state === 'one') return
+    for (const { projectId } of batch) if (!this.#projects.has(projectId)) this.#strange.add(projectId)
+    if (this.#isAtWork || this.#isClosed || !this.#isDue()) return
+    this.#isAtWork = true
+    const done = () => {
+      this.#isAtWork = false
+    }
+    this.#learn().then(done, done)
+  }
+
+  close(): void {
+    this.#isClosed = true
+  }
+
+  #isDue(): boolean {
+    if (this.#state === 'unknown') return true
+    if (this.#shards === undefined) return performance.now() >= this.#renewAt
+    return this.#strange.size > 0 || this.#nodes.some(node => this.#isWaiting(node))
+  }
+
+  /** Whether a node is to be tried. */
+  #isWaiting(node: ShardNode): boolean {
+    const reached = this.#reached.get(keyOf(node)) ?? 0
+    return reached !== 'open' && performance.now() >= reached
+  }
+
+  async #learn(): Promise<void> {
+    await this.#run(sql => this.#ask(sql))
+    const shards = [...(this.#shards?.values() ?? [])]
+    const tries = this.#nodes
+      .filter(node => this.#isWaiting(node))
+      .map(node => this.#try(shards.find(shard => shard.node === node) as Shard))
+    await Promise.all(tries)
+  }
+
+  async #ask(sql: Sql): Promise<void> {
+    if (this.#state === 'unknown') this.#state = (await isSpread(sql)) ? 'spread' : 'one'
+    if (this.#state === 'one') {
+      this.#strange.clear()
+      return
+    }
+    const changes = this.#changes
+    const strange = [...this.#strange]
+    const shards = this.#shards ?? (await readShards(sql))
+    const found = strange.length === 0 ? [] : await readShardsOf(sql, strange)
+    if (changes !== this.#changes) return
+    if (this.#shards === undefined) {
+      this.#shards = new Map([...shards].filter(([, shard]) => isComplete(shard)))
+      this.#nodes = [...new Set([...this.#shards.values()].map(({ node }) => node))]
+    }
+    if (this.#projects.size > MAX_PROJECTS) this.#projects = new Map()
+    for (const [project, shard] of found) this.#projects.set(project, shard)
+    for (const project of strange) this.#strange.delete(project)
+  }
+
+  /** Finds out whether batches can be written on a node. */
+  async #try({ id, node }: Shard): Promise<void> {
+    const connections = this.#connectionsOf(node)
+    try {
+      await probe(connections, id)
+      const key = keyOf(node)
+      this.#reached.set(key, 'open')
+      this.#told.delete(key)
+    } catch (error) {
+      this.avoid(node, error)
+    }
+  }
+}
+
+async function probe(connections: Connections, shard: number): Promise<void> {
+  const sql = await openSingle(connections, { applicationName: 'writer', statementTimeoutMs: PROBE_TIMEOUT_MS })
+  try {
+    await tryHold(sql, shard)
+  } finally {
+    void closeSingle(connections, sql)
+  }
+}
+
+export const keyOf = ({ host, port }: ShardNode): string => `${host}:${port}`

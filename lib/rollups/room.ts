@@ -1,0 +1,56 @@
+/**
+ * How many kinds an hour and a day have room for. Names that clients make up for every trace would make a row for every trace
+ * otherwise. A kind that finds no room is counted under its family, which stands for all other names of it.
+ */
+
+/** i: an hour by kind, n: a day by kind. */
+export const ROOM = { i: 500, n: 2000 } as const
+type KindLevel = keyof typeof ROOM
+
+/** A row of rollups that is to be added up. Numbers of lists are texts, since they are exact to 64 bits. */
+export interface Part {
+  readonly level: string
+  readonly start: string
+  readonly list: string
+  readonly family: string
+}
+
+const isKindLevel = (level: string): level is KindLevel => level in ROOM
+const placeOf = ({ level, start }: Pick<Part, 'level' | 'start'>) => `${level}/${start}`
+
+/** The hours and days that may lack room for what is new. `rows` says how many rows each has. */
+export function findFull<T extends Part>(
+  parts: readonly T[],
+  rows: readonly { readonly level: string; readonly start: string; readonly rows: number }[]
+): { readonly level: string; readonly start: string }[] {
+  const counts = new Map(rows.map(each => [placeOf(each), each.rows]))
+  const places = new Map<string, T>()
+  for (const part of parts) {
+    if (!isKindLevel(part.level)) continue
+    const place = placeOf(part)
+    places.set(place, part)
+    counts.set(place, (counts.get(place) ?? 0) + 1)
+  }
+  return [...places]
+    .filter(([place, { level }]) => (counts.get(place) as number) > ROOM[level as KindLevel])
+    .map(([, { level, start }]) => ({ level, start }))
+}
+
+/**
+ * Puts each part where it is counted: where there is a row of its kind, or room for one, there; else under the family. So what
+ * is taken away later is taken from where it was added, as long as rows stay. `known` are the rows of the hours and days
+ * that may lack room.
+ */
+export function findRoom<T extends Part>(
+  parts: readonly T[],
+  full: readonly { readonly level: string; readonly start: string; readonly lists: readonly string[] }[]
+): T[] {
+  const known = new Map(full.map(each => [placeOf(each), new Set(each.lists)]))
+  return parts.map(part => {
+    const lists = known.get(placeOf(part))
+    if (lists === undefined || lists.has(part.list)) return part
+    if (lists.size >= ROOM[part.level as KindLevel]) return { ...part, list: part.family }
+    lists.add(part.list)
+    return part
+  })
+}

@@ -1,0 +1,81 @@
+/** Rows of sums by step and group → the lists of numbers that charts draw. */
+import { toDollars } from './amounts.ts'
+import { addHistogram, type Percentiles, percentilesOf, readHistogram } from './latency.ts'
+
+/** What the traces of a group that began in a step add up to. */
+export interface SumRow {
+  /** The number of the step, from 0. */
+  readonly at: number
+  readonly key: string | null
+  /** Of the groups that are not shown by themselves. */
+  readonly isOther: boolean
+  readonly traces: number
+  readonly errors: number
+  readonly priced: number
+  readonly inputTokens: number
+  readonly outputTokens: number
+  /** In billionths of a dollar. */
+  readonly cost: number
+  /** Decimal digits (lib/rollups/latency.ts). */
+  readonly latency: string
+}
+
+const COUNTS = ['traces', 'errors', 'inputTokens', 'outputTokens', 'costUsd', 'priced'] as const
+type Counts = Record<(typeof COUNTS)[number], number>
+const QUANTILES = ['p50', 'p90', 'p95', 'p99'] as const
+
+export type Total = Readonly<Counts> & Percentiles
+
+/** A list of numbers for each count and percentile, a number for each step. */
+export type Lists = Readonly<Record<(typeof COUNTS)[number], number[]>> &
+  Readonly<Record<(typeof QUANTILES)[number], (number | null)[]>>
+export type Group = { readonly key: string | null } & Lists & { readonly total: Total }
+
+/** The key of the group that all that are not shown by themselves are in. It stands last. */
+export const OTHER = '(other)'
+
+const nothing = (): Counts => ({ traces: 0, errors: 0, inputTokens: 0, outputTokens: 0, costUsd: 0, priced: 0 })
+const countsOf = ({ cost, ...row }: SumRow): Counts => ({ ...row, costUsd: toDollars(cost) })
+
+/** The groups, those with the most traces first. */
+export function groupsOf(rows: readonly SumRow[], steps: number): Group[] {
+  const groups = new Map<string | null | typeof REST, SumRow[]>()
+  for (const row of rows) {
+    const key = row.isOther ? REST : row.key
+    const known = groups.get(key)
+    if (known === undefined) groups.set(key, [row])
+    else known.push(row)
+  }
+  const made = [...groups].map(([key, rows]) => ({ key, group: groupOf(key === REST ? OTHER : key, rows, steps) }))
+  const place = ({ key, group }: (typeof made)[number]) =>
+    key === REST ? Number.NEGATIVE_INFINITY : group.total.traces
+  return made.sort((a, b) => place(b) - place(a)).map(({ group }) => group)
+}
+const REST = Symbol('rest')
+
+export function groupOf(key: string | null, rows: readonly SumRow[], steps: number): Group {
+  const lists = Object.fromEntries([
+    ...COUNTS.map(name => [name, Array.from({ length: steps }, () => 0)]),
+    ...QUANTILES.map(name => [name, Array.from({ length: steps }, () => null)])
+  ]) as unknown as Lists
+  for (const row of rows) {
+    const counts = countsOf(row)
+    for (const name of COUNTS) lists[name][row.at] = counts[name]
+    const percentiles = percentilesOf(readHistogram(row.latency))
+    for (const name of QUANTILES) lists[name][row.at] = percentiles[name]
+  }
+  return { key, ...lists, total: totalOf(rows) }
+}
+
+export function totalOf(rows: readonly SumRow[]): Total {
+  const sum = nothing()
+  let cost = 0
+  const latency: number[] = []
+  for (const row of rows) {
+    const counts = countsOf(row)
+    for (const name of COUNTS) sum[name] += counts[name]
+    cost += row.cost
+    addHistogram(latency, readHistogram(row.latency))
+  }
+  return { ...sum, costUsd: toDollars(cost), ...percentilesOf(latency) }
+}

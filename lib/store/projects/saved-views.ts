@@ -1,0 +1,98 @@
+/** Saved views: names for pages of a project with their filters. They are somebody's own, or shared in the project. */
+import type { Sql } from 'postgres'
+
+/** The most views that somebody has in a project, and the most that are shared in it. */
+export const MOST_VIEWS = 100
+
+/** The SQLSTATE unique_violation: the name is taken. */
+const UNIQUE_VIOLATION = '23505'
+
+export interface View {
+  readonly name: string
+  readonly page: string
+  /** The search of the page's address: empty, or from its `?`. */
+  readonly query: string
+  readonly shared: boolean
+}
+
+export interface ViewRow extends View {
+  readonly id: number
+}
+
+/** Whose views are meant: those of a user in a project, and those that are shared there. */
+export interface Viewer {
+  readonly projectId: number
+  readonly userId: number
+}
+
+export type ViewChange = ViewRow | 'taken' | 'full' | undefined
+
+const rowOf = (sql: Sql) => sql`id, name, page, query, user_id is null as shared`
+
+const seenBy = (sql: Sql, { projectId, userId }: Viewer) =>
+  sql`project_id = ${projectId} and (user_id = ${userId} or user_id is null)`
+
+/** Own and shared ones, by name. */
+export async function listViews(sql: Sql, viewer: Viewer): Promise<ViewRow[]> {
+  return sql<ViewRow[]>`
+    select ${rowOf(sql)} from saved_views where ${seenBy(sql, viewer)} order by lower(name), name, user_id is null, id`
+}
+
+/** An own view, or a shared one. */
+export async function readView(sql: Sql, viewer: Viewer, id: number): Promise<ViewRow | undefined> {
+  const [row] = await sql<ViewRow[]>`select ${rowOf(sql)} from saved_views where id = ${id} and ${seenBy(sql, viewer)}`
+  return row
+}
+
+/** `full` if there are as many as there may be. Of several that come at once a few more than that are let in. */
+export async function insertView(sql: Sql, viewer: Viewer, view: View): Promise<ViewChange> {
+  const { name, page, query, shared } = view
+  return untaken(async () => {
+    const [row] = await sql<ViewRow[]>`
+      insert into saved_views (project_id, user_id, name, page, query)
+      select ${viewer.projectId}, ${ownerOf(viewer, shared)}::int, ${name}, ${page}, ${query}
+      where (${countOf(sql, viewer, shared)}) < ${MOST_VIEWS}
+      returning ${rowOf(sql)}`
+    return row ?? 'full'
+  })
+}
+
+/** Undefined if it is not there any more. One that becomes shared is nobody's own; one that becomes own is the user's. */
+export async function updateView(sql: Sql, viewer: Viewer, id: number, view: View): Promise<ViewChange> {
+  const { name, page, query, shared } = view
+  return untaken(async () => {
+    const [row] = await sql<(ViewRow & { changed: boolean })[]>`
+      with own as (
+        select id, user_id is null as was_shared from saved_views where id = ${id} and ${seenBy(sql, viewer)}
+      ), changed as (
+        update saved_views v
+        set name = ${name}, page = ${page}, query = ${query}, user_id = ${ownerOf(viewer, shared)}::int
+        from own
+        where v.id = own.id and (own.was_shared = ${shared} or (${countOf(sql, viewer, shared)}) < ${MOST_VIEWS})
+        returning v.id, v.name, v.page, v.query, v.user_id is null as shared
+      )
+      select c.*, c.id is not null as changed from own left join changed c on c.id = own.id`
+    if (row === undefined) return undefined
+    const { changed, ...now } = row
+    return changed ? now : 'full'
+  })
+}
+
+export async function deleteView(sql: Sql, viewer: Viewer, id: number): Promise<boolean> {
+  const gone = await sql`delete from saved_views where id = ${id} and ${seenBy(sql, viewer)}`
+  return gone.count > 0
+}
+
+const ownerOf = ({ userId }: Viewer, shared: boolean) => (shared ? null : userId)
+
+const countOf = (sql: Sql, { projectId, userId }: Viewer, shared: boolean) =>
+  sql`select count(*) from saved_views where project_id = ${projectId} and user_id ${shared ? sql`is null` : sql`= ${userId}`}`
+
+async function untaken(work: () => Promise<ViewChange>): Promise<ViewChange> {
+  try {
+    return await work()
+  } catch (error) {
+    if ((error as { code?: string }).code === UNIQUE_VIOLATION) return 'taken'
+    throw error
+  }
+}

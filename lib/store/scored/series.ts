@@ -1,0 +1,102 @@
+/** The scores of a project over time, by name. */
+import type { Sql } from 'postgres'
+import { type Step, stepsOf } from './steps.ts'
+import { type ScoreGroup, type ScoreSummary, summariseScores } from './summary.ts'
+
+/**
+ * How many scores of the range are counted at most, the newest. With an environment each one's trace is looked up, which
+ * takes four times as long.
+ */
+export const MOST_COUNTED = 20_000
+export const MOST_COUNTED_OF_ENVIRONMENT = 5000
+
+export interface SeriesQuery {
+  readonly name?: string | undefined
+  /** In lower case. */
+  readonly environment?: string | undefined
+  /** Milliseconds since 1970, both inclusive bounds of createdAt. */
+  readonly from: number
+  readonly to: number
+  /** Minutes east of UTC. */
+  readonly offset: number
+}
+
+export interface ScoreSeries {
+  readonly from: string
+  readonly to: string
+  readonly step: Step
+  readonly starts: readonly string[]
+  readonly names: readonly ScoreSummary[]
+  /** Set if there may be more in the range: so many were counted, the newest. */
+  readonly newest: number | null
+}
+
+/** Stands between the JSON texts of values, which cannot hold it. */
+const SEPARATOR = '\u0001'
+
+/** Without a name: no score that was examined counts. */
+type Row = { readonly examined: number } & (
+  | (Omit<ScoreGroup, 'values'> & { readonly values: string })
+  | { readonly name: null }
+)
+
+const isoOf = (ms: number): string => new Date(ms).toISOString()
+
+/**
+ * SQL of the newest scores that a query is of, as a list for `with`: `examined`, which is bounded, and `counted`, those of
+ * them in the environment. `bind` adds a parameter; $1 is the project.
+ */
+export function newestScores(query: Omit<SeriesQuery, 'offset'>, bind: (value: string | number) => string): string {
+  const { name, environment, from, to } = query
+  const most = environment === undefined ? MOST_COUNTED : MOST_COUNTED_OF_ENVIRONMENT
+  // As in the list of scores, the query of the trace has an order and a limit so that it takes the key.
+  const inEnvironment =
+    environment === undefined
+      ? ''
+      : `where coalesce((
+          select true from (
+            select environment from traces
+            where project_id = $1 and seq >= s.trace_seq and seq <= s.trace_seq order by seq limit 1
+          ) t where t.environment = ${bind(environment)}
+        ), false)`
+  return `examined as materialized (
+      select s.* from scores s
+      where s.project_id = $1 ${name === undefined ? '' : `and s.name = ${bind(name)}`}
+        and s.created_at >= ${bind(isoOf(from))}::timestamptz and s.created_at <= ${bind(isoOf(to))}::timestamptz
+      order by s.created_at desc, s.seq desc
+      limit ${bind(most)}
+    ), counted as materialized (select s.* from examined s ${inEnvironment})`
+}
+
+/** True if a count of examined scores is the most that there may be, so that there may be more. */
+export const isFull = ({ environment }: Pick<SeriesQuery, 'environment'>, examined: number): boolean =>
+  examined >= (environment === undefined ? MOST_COUNTED : MOST_COUNTED_OF_ENVIRONMENT)
+
+export async function readScoreSeries(sql: Sql, projectId: number, query: SeriesQuery): Promise<ScoreSeries> {
+  const { from, to, offset } = query
+  const { step, starts } = stepsOf(from, to, offset)
+  const values: (string | number | string[])[] = [projectId]
+  const bind = (value: string | number | string[]) => `$${values.push(value)}`
+  const rows = await sql.unsafe<Row[]>(
+    `with ${newestScores(query, bind)}
+    select name, data_type as "dataType", source,
+      width_bucket(created_at, ${bind(starts.map(isoOf))}::timestamptz[]) - 1 as step,
+      string_agg(value::text, E'\\x01') as values, e.examined
+    from (select count(*)::int as examined from examined) e left join counted on true
+    group by 1, 2, 3, 4, e.examined`,
+    values,
+    { prepare: true }
+  )
+  const groups = rows.flatMap(row =>
+    row.name === null ? [] : [{ ...row, values: row.values.split(SEPARATOR).map(each => JSON.parse(each)) }]
+  )
+  const { examined } = rows[0]!
+  return {
+    from: isoOf(from),
+    to: isoOf(to),
+    step,
+    starts: starts.map(isoOf),
+    names: summariseScores(groups, starts.length),
+    newest: isFull(query, examined) ? examined : null
+  }
+}

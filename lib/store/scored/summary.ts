@@ -1,0 +1,131 @@
+/** What the scores of each name come to: how many, from whom, how they are spread, and how they change over time. No SQL. */
+
+export const SOURCES = ['api', 'annotation', 'eval'] as const
+export type Source = (typeof SOURCES)[number]
+
+/** Scores of one name, type, source and step. */
+export interface ScoreGroup {
+  readonly name: string
+  readonly dataType: string
+  readonly source: string
+  /** Which of the steps. */
+  readonly step: number
+  readonly values: readonly (number | string | boolean)[]
+}
+
+export interface HistogramBar {
+  /** Values from here, and below `to`; both are the same where the bar is of a single value. */
+  readonly from: number
+  readonly to: number
+  readonly count: number
+}
+
+export interface ScoreSummary {
+  readonly name: string
+  readonly dataType: string
+  readonly count: number
+  /** Of all of them; as in `mean`. */
+  readonly average: number | null
+  /** By step; null where there are none. Of booleans the share of those that are true, of categories null. */
+  readonly mean: readonly (number | null)[]
+  /** Of categories and booleans: counts by step of the most frequent values. */
+  readonly shares: Readonly<Record<string, readonly number[]>>
+  /** Counts by step of the values that are in no share. */
+  readonly other: readonly number[]
+  /** Of numbers. */
+  readonly histogram: readonly HistogramBar[]
+  readonly sources: Readonly<Record<Source, number>>
+}
+
+/** The most names of an answer, and the most values of a name; the most frequent ones are there. */
+const MOST_NAMES = 200
+const MOST_VALUES = 20
+/** So many different numbers have a bar each; more are sorted into about as many bars as MOST_BARS. */
+const MOST_SINGLE = 12
+const MOST_BARS = 20
+
+/** A name that was given values of two types is two entries. The most frequent comes first. */
+export function summariseScores(groups: readonly ScoreGroup[], steps: number): ScoreSummary[] {
+  const names = new Map<string, ScoreGroup[]>()
+  for (const group of groups) {
+    const key = `${group.dataType} ${group.name}`
+    const same = names.get(key)
+    if (same === undefined) names.set(key, [group])
+    else same.push(group)
+  }
+  return Array.from(names.values(), same => summarise(same, steps))
+    .sort(
+      (a, b) => b.count - a.count || (a.name < b.name ? -1 : a.name > b.name ? 1 : a.dataType < b.dataType ? -1 : 1)
+    )
+    .slice(0, MOST_NAMES)
+}
+
+function summarise(groups: readonly ScoreGroup[], steps: number): ScoreSummary {
+  const { name, dataType } = groups[0]!
+  const counts = Array<number>(steps).fill(0)
+  const sums = Array<number>(steps).fill(0)
+  const byValue = new Map<string, number[]>()
+  const sources: Record<Source, number> = { api: 0, annotation: 0, eval: 0 }
+  const numbers: number[] = []
+  let count = 0
+  for (const { source, step, values } of groups) {
+    count += values.length
+    sources[source as Source] += values.length
+    counts[step]! += values.length
+    for (const value of values) {
+      if (typeof value === 'number') numbers.push(value)
+      if (typeof value !== 'string') sums[step]! += Number(value)
+      if (typeof value !== 'number') {
+        const key = String(value)
+        const each = byValue.get(key) ?? Array<number>(steps).fill(0)
+        each[step]!++
+        byValue.set(key, each)
+      }
+    }
+  }
+  const frequent = [...byValue].sort(([a, x], [b, y]) => total(y) - total(x) || (a < b ? -1 : 1))
+  const rest = frequent.slice(MOST_VALUES)
+  return {
+    name,
+    dataType,
+    count,
+    average: dataType === 'categorical' ? null : total(sums) / count,
+    mean: counts.map((each, i) => (each === 0 || dataType === 'categorical' ? null : sums[i]! / each)),
+    shares: Object.fromEntries(frequent.slice(0, MOST_VALUES)),
+    other: counts.map((_, i) => rest.reduce((sum, [, each]) => sum + each[i]!, 0)),
+    histogram: histogramOf(numbers),
+    sources
+  }
+}
+
+const total = (counts: readonly number[]): number => counts.reduce((sum, each) => sum + each, 0)
+
+/** A bar for each value if there are few, else bars of one width, whose bounds are round numbers. */
+export function histogramOf(numbers: readonly number[]): HistogramBar[] {
+  const counts = new Map<number, number>()
+  for (const each of numbers) counts.set(each === 0 ? 0 : each, (counts.get(each) ?? 0) + 1)
+  const values = [...counts].sort(([a], [b]) => a - b)
+  if (values.length <= MOST_SINGLE) return values.map(([value, count]) => ({ from: value, to: value, count }))
+  const [lowest] = values[0]!
+  const [highest] = values.at(-1)!
+  const width = roundWidth(highest / MOST_BARS - lowest / MOST_BARS)
+  const bound = (i: number) => Number((i * width).toPrecision(12))
+  let first = Math.floor(lowest / width)
+  while (bound(first) > lowest) first--
+  const bars = [{ from: bound(first), to: bound(first + 1), count: 0 }]
+  for (const [value, count] of values) {
+    while (value >= bars.at(-1)!.to && bars.length <= 2 * MOST_BARS) {
+      const i = first + bars.length
+      bars.push({ from: bound(i), to: bound(i + 1), count: 0 })
+    }
+    bars.at(-1)!.count += count
+  }
+  return bars
+}
+
+/** The next of 1, 2, 5, 10, 20, … that is not smaller. */
+function roundWidth(width: number): number {
+  const power = 10 ** Math.floor(Math.log10(width))
+  const digit = [1, 2, 5].find(each => each * power >= width) ?? 10
+  return digit * power
+}

@@ -1,0 +1,32 @@
+/** What the tables are called that a batch writes to: as in sql/, or, on a node of a cluster, as the shards there. */
+import type { Shard } from '../server/shards.ts'
+
+const TABLES = ['traces', 'spans', 'scores', 'trace_tags', 'trace_families', 'rollup_news', 'project_totals'] as const
+type Table = (typeof TABLES)[number]
+
+export interface TableNames {
+  readonly tables: Readonly<Record<Table, string>>
+  /** The end of the names of statements that were prepared for these tables. */
+  readonly suffix: string
+}
+
+const SCHEMA: TableNames = {
+  tables: {
+    traces: 'traces',
+    spans: 'spans',
+    scores: 'scores',
+    trace_tags: 'trace_tags',
+    trace_families: 'trace_families',
+    rollup_news: 'rollup_news',
+    project_totals: 'project_totals'
+  },
+  suffix: ''
+}
+
+/** Whether all tables that batches write to have a shard there. */
+export const isComplete = ({ tables }: Shard): boolean => TABLES.every(table => tables[table] !== undefined)
+
+/** Of a shard that is complete; undefined: the names of the schema. */
+export function namesIn(shard: Shard | undefined): TableNames {
+  return shard === undefined ? SCHEMA : { tables: shard.tables as TableNames['tables'], suffix: `_${shard.id}` }
+}

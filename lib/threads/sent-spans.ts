@@ -1,0 +1,70 @@
+/**
+ * How the spans of an export go from a worker thread to the main thread: as bytes, since objects take long on their way, and
+ * mostly nobody reads them. They are needed only if their trace is stored already. Input and output stand in the rows of the
+ * spans, and are read from there.
+ */
+import { type SpanRows, textsOfRows } from '../rows/copy-rows.ts'
+import type { SpanTexts } from '../rows/packed-texts.ts'
+import type { GatheredSpan, SpanHints } from '../trace/states/gathered.ts'
+
+/** What is needed only if the trace is stored already. */
+export interface SpansToGather {
+  readonly spans: readonly GatheredSpan[]
+  /** The spans that the rows of the first trace are of. No other span can be stored, whatever the database holds. */
+  readonly storable: readonly GatheredSpan[]
+}
+
+const FIELDS = [
+  ...(['id', 'parentId', 'kind', 'status', 'startedAt', 'endedAt', 'provider', 'model'] as const),
+  ...(['inputTokens', 'outputTokens', 'totalTokens', 'costUsd', 'hash', 'bytes'] as const)
+] as const
+const HINTS = [
+  ...(['level', 'startMicros', 'endMicros', 'name', 'ownName', 'input', 'output', 'sessionId', 'userId'] as const),
+  ...(['responseId', 'tags', 'metadata'] as const)
+] as const
+type Texts = Pick<SpanTexts, 'input' | 'output'>
+/** The values of the fields and of the hints. The texts are null if they stand in the row of the span. */
+type Sent = readonly [fields: readonly unknown[], hints: readonly unknown[], texts: Texts | null]
+
+/** `storable` are some of the spans, in their order. */
+export function encodeSpans({ spans, storable }: SpansToGather): string {
+  const inRows = new Set(storable)
+  const sent = spans.map((span): Sent => {
+    const { hints, input, output } = span
+    return [FIELDS.map(name => span[name]), HINTS.map(name => hints[name]), inRows.has(span) ? null : { input, output }]
+  })
+  return JSON.stringify(sent)
+}
+
+/** `rows` are those of the storable spans. They are read when the first text is asked for. */
+export function decodeSpans(encoded: string, rows: SpanRows | undefined): SpansToGather {
+  const sent: readonly Sent[] = JSON.parse(encoded)
+  let read: ReadonlyMap<string, Texts> | undefined
+  const textsOf = (id: string): Texts => {
+    read ??= rows === undefined ? new Map() : textsOfRows(rows)
+    return read.get(id) as Texts
+  }
+  const spans = sent.map(([fields, hints, texts]) => spanOf(fields, hints, texts ?? textsOf))
+  return { spans, storable: spans.filter((_, i) => sent[i]?.[2] === null) }
+}
+
+function spanOf(fields: readonly unknown[], hints: readonly unknown[], texts: Texts | ((id: string) => Texts)) {
+  const known = Object.fromEntries(FIELDS.map((name, i) => [name, fields[i]])) as unknown as Omit<
+    GatheredSpan,
+    keyof Texts | 'hints'
+  >
+  // A hint that a span does not have is undefined, for which JSON has null.
+  const said = Object.fromEntries(HINTS.map((name, i) => [name, hints[i] ?? undefined])) as unknown as SpanHints
+  const find = () => (typeof texts === 'function' ? texts(known.id) : texts)
+  const span = {
+    ...known,
+    hints: said,
+    get input() {
+      return find().input
+    },
+    get output() {
+      return find().output
+    }
+  }
+  return span satisfies GatheredSpan
+}

@@ -1,0 +1,53 @@
+/**
+ * What is drawn of values, as the data of SVG paths. A drawing is as wide as there are places, and 100 high; the page
+ * stretches it to the room that there is.
+ */
+import { placeOf, type ValueAxis } from './value-axis.ts'
+
+export const HEIGHT = 100
+/** Of the width of a place, on each side of a bar. */
+const GAP = 0.09
+const WIDTH = Number((1 - 2 * GAP).toFixed(2))
+/** A value that is not zero is seen. */
+const LEAST = 0.8
+
+type Values = readonly (number | null)[]
+
+const round = (value: number) => Number(value.toFixed(2))
+
+/** One path for each list of values; the bars of each stand on those of the lists before it. */
+export function stackPaths(lists: readonly Values[], axis: ValueAxis): string[] {
+  const reached: number[] = []
+  return lists.map(values => {
+    let path = ''
+    for (const [i, value] of values.entries()) {
+      if (value === null || value <= 0) continue
+      const from = reached[i] ?? 0
+      reached[i] = from + value
+      const bottom = HEIGHT * (1 - placeOf(from, axis))
+      const top = Math.min(HEIGHT * (1 - placeOf(from + value, axis)), bottom - LEAST)
+      path += `M${round(i + GAP)} ${round(bottom)}V${round(top)}h${WIDTH}V${round(bottom)}z`
+    }
+    return path
+  })
+}
+
+/** A line through the middles of the places. It is broken where there is no value; a value alone is a short dash. */
+export function linePath(values: Values, axis: ValueAxis): string {
+  let path = ''
+  for (const [i, value] of values.entries()) {
+    if (value === null) continue
+    const y = round(HEIGHT * (1 - placeOf(value, axis)))
+    const isAfter = i > 0 && values[i - 1] !== null
+    const isBefore = i + 1 < values.length && values[i + 1] !== null
+    if (isAfter) path += `L${i + 0.5} ${y}`
+    else path += isBefore ? `M${i + 0.5} ${y}` : `M${round(i + 0.2)} ${y}h0.6`
+  }
+  return path
+}
+
+/** The sums of what stands on each other at each place. */
+export function sumsOf(lists: readonly Values[]): number[] {
+  const length = Math.max(0, ...lists.map(values => values.length))
+  return Array.from({ length }, (_, i) => lists.reduce((sum, values) => sum + Math.max(0, values[i] ?? 0), 0))
+}

@@ -1,0 +1,108 @@
+/** What the server answers of numbers over time, and what charts make of it. */
+import type { Step } from './axis.ts'
+
+/** Sums of traces that have ended. Latencies are in ms; null: no trace. */
+export interface Total {
+  readonly traces: number
+  readonly errors: number
+  readonly inputTokens: number
+  readonly outputTokens: number
+  readonly costUsd: number
+  /** How many of the traces have a cost. */
+  readonly priced: number
+  readonly p50: number | null
+  readonly p90: number | null
+  readonly p95: number | null
+  readonly p99: number | null
+}
+
+export interface Group {
+  /** What the traces have in common; null where it is that they have none. */
+  readonly key: string | null
+  /** All that had no room by themselves. */
+  readonly folded?: boolean
+  readonly total: Total
+}
+
+/** The same by steps. */
+export type Steps = { readonly [name in keyof Total]: readonly Total[name][] }
+
+interface Covered {
+  readonly from: string
+  readonly to: string
+  /** Whether days are those of UTC, also where times are local. */
+  readonly utcDays: boolean
+  /** What started before is not counted yet; null: all is. */
+  readonly countedFrom: string | null
+  readonly running: number
+}
+
+export interface SeriesAnswer extends Covered {
+  readonly step: Step
+  readonly starts: readonly string[]
+  readonly groups: readonly (Group & Steps)[]
+  readonly before: Total | null
+}
+
+export interface TotalsAnswer extends Covered {
+  readonly groups: readonly Group[]
+  /** How many groups are folded. */
+  readonly other: number
+}
+
+export interface FacetCount {
+  readonly value: string | null
+  readonly traces: number
+}
+
+export interface FacetCounts {
+  readonly statuses: readonly FacetCount[]
+  readonly models: readonly FacetCount[]
+  readonly environments: readonly FacetCount[]
+  readonly names: readonly FacetCount[]
+  readonly countedFrom: string | null
+}
+
+const NOTHING: Total = {
+  traces: 0,
+  errors: 0,
+  inputTokens: 0,
+  outputTokens: 0,
+  costUsd: 0,
+  priced: 0,
+  p50: null,
+  p90: null,
+  p95: null,
+  p99: null
+}
+
+/** The one group of an answer that is not split; without any, no trace ended. */
+export function wholeOf({ groups, starts }: SeriesAnswer): Group & Steps {
+  if (groups[0] !== undefined) return groups[0]
+  const steps = Object.entries(NOTHING).map(([name, none]) => [name, starts.map(() => none)] as const)
+  return { key: null, total: NOTHING, ...(Object.fromEntries(steps) as unknown as Steps) }
+}
+
+export function rateOf(errors: number, traces: number): number | null {
+  return traces === 0 ? null : errors / traces
+}
+
+/** How much more than before, as a share of what it was; null where that says nothing. */
+export function changeOf(now: number | null, before: number | null | undefined): number | null {
+  return now === null || before === null || before === undefined || before === 0 ? null : now / before - 1
+}
+
+/** From the beginning of a step to the last moment of another, as the list takes it, whose end counts. */
+export function stepsBetween(
+  { from, to, starts }: Pick<SeriesAnswer, 'from' | 'to' | 'starts'>,
+  first: number,
+  last: number
+): { readonly from: string; readonly to: string } {
+  const start = starts[first] ?? from
+  const next = starts[last + 1]
+  return {
+    from: Date.parse(start) < Date.parse(from) ? from : start,
+    // To the microsecond, as the server keeps times.
+    to: next === undefined ? to : new Date(Date.parse(next) - 1).toISOString().replace('Z', '999Z')
+  }
+}

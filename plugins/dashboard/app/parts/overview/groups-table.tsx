@@ -1,0 +1,94 @@
+/** Numbers by model or by name: a table with bars, each row a link to its traces. */
+import { useId } from 'preact/hooks'
+import { type Group, rateOf, type TotalsAnswer } from '../../lib/charts/series.ts'
+import { type ListQuery, narrowed, writeQuery } from '../../lib/filters.ts'
+import { formatCost, formatCount, formatCounted, formatDuration, formatPercent, NONE } from '../../lib/format.ts'
+import { asLine } from '../../lib/text.ts'
+
+interface Props {
+  readonly title: string
+  readonly by: 'model' | 'name'
+  readonly answer: TotalsAnswer
+  readonly query: ListQuery
+  readonly list: string
+  /** Whether all rows are shown. */
+  readonly whole: boolean
+  setWhole(whole: boolean): void
+}
+
+const FIRST_ROWS = 8
+
+export function GroupsTable({ title, by, answer, query, list, whole, setWhole }: Props) {
+  const heading = useId()
+  const groups = [...answer.groups].sort(
+    (one, other) => Number(one.folded ?? false) - Number(other.folded ?? false) || other.total.traces - one.total.traces
+  )
+  const shown = whole ? groups : groups.slice(0, FIRST_ROWS)
+  const most = Math.max(1, ...groups.map(({ total }) => total.traces))
+  const nameOf = ({ key, folded }: Group) =>
+    folded ? `${formatCounted(answer.other, 'other')}` : key === null ? `no ${by}` : asLine(key, 60)
+  return (
+    <section class="figure is-table" aria-labelledby={heading}>
+      <header>
+        <h2 id={heading}>{title}</h2>
+        {groups.length > FIRST_ROWS && (
+          <button type="button" class="link" aria-pressed={whole} onClick={() => setWhole(!whole)}>
+            all {formatCount(groups.length)}
+            <span class="unseen">: {title}</span>
+          </button>
+        )}
+      </header>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard. */}
+      <section class="numbers is-whole" tabIndex={0} aria-label={`${title}, table`}>
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">{by === 'model' ? 'Model' : 'Name'}</th>
+              {['Traces', 'Errors', 'p50', 'p95', 'Tokens', 'Cost'].map(column => (
+                <th key={column} scope="col" class="number">
+                  {column}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {shown.map(group => (
+              <tr key={`${group.folded ?? ''} ${group.key}`}>
+                <th scope="row" class="clip" title={group.key ?? undefined}>
+                  {group.key === null ? (
+                    <span class="soft">{nameOf(group)}</span>
+                  ) : (
+                    <a href={`${list}${writeQuery(narrowed(query, { [by]: group.key }))}`}>{nameOf(group)}</a>
+                  )}
+                </th>
+                <Cells group={group} share={group.total.traces / most} />
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </section>
+    </section>
+  )
+}
+
+function Cells({ group: { total }, share }: { group: Group; share: number }) {
+  const { traces, errors, p50, p95, inputTokens, outputTokens, costUsd, priced } = total
+  const rate = rateOf(errors, traces)
+  return (
+    <>
+      <td class="number">
+        <span class="share" aria-hidden="true">
+          <span style={{ inlineSize: `${(share * 100).toFixed(1)}%` }}>
+            <span style={{ inlineSize: `${((rate ?? 0) * 100).toFixed(1)}%` }} />
+          </span>
+        </span>
+        {formatCount(traces)}
+      </td>
+      <td class={errors > 0 ? 'number is-error' : 'number soft'}>{rate === null ? NONE : formatPercent(rate)}</td>
+      <td class="number">{formatDuration(p50)}</td>
+      <td class="number">{formatDuration(p95)}</td>
+      <td class="number">{formatCount(inputTokens + outputTokens)}</td>
+      <td class="number">{priced === 0 ? NONE : formatCost(costUsd)}</td>
+    </>
+  )
+}

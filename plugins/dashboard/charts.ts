@@ -1,0 +1,136 @@
+/** What charts and facets show: numbers over time. Only traces that have ended are in them. */
+import Type, { type Static } from 'typebox'
+import type { App } from '../../lib/app.ts'
+import { readTime } from '../../lib/http/paging.ts'
+import { checkTexts, refuseField } from '../../lib/http/refuse.ts'
+import {
+  byTheHour,
+  countSteps,
+  MOST_DAYS,
+  type Period,
+  periodBefore,
+  periodBetween,
+  periodOf,
+  RANGES,
+  type Range,
+  startsOf
+} from '../../lib/rollups/period.ts'
+import { groupOf, groupsOf, totalOf } from '../../lib/rollups/series.ts'
+import { STATUSES, Timestamp } from '../../lib/schema/input.ts'
+import { closed } from '../../lib/schema/object.ts'
+import { Environment } from '../../lib/schema/query.ts'
+import { readFacetCounts } from '../../lib/store/rollups/facet-counts.ts'
+import { readSeries, SPLITS } from '../../lib/store/rollups/read-series.ts'
+import { type ChartFilters, countRunning, hasFewTraces, readCountedFrom } from '../../lib/store/rollups/sums.ts'
+import { allAnswered } from '../../lib/store/transactions.ts'
+import { IN_PROJECT, pageRoute } from './page-routes.ts'
+
+const DAY_MS = 86_400_000
+const text = Type.Optional(Type.String({ minLength: 1 }))
+const time = Type.Optional(Timestamp)
+
+const FILTERS = {
+  /** A time up to now, or from and to; 24 h if there is neither. */
+  range: Type.Optional(Type.Enum(Object.keys(RANGES) as Range[])),
+  from: time,
+  to: time,
+  env: Type.Optional(Environment),
+  name: text,
+  model: text,
+  status: Type.Optional(Type.Enum([...STATUSES, 'running']))
+}
+const FacetQuery = closed(FILTERS)
+const SeriesQuery = closed({
+  ...FILTERS,
+  by: Type.Optional(Type.Enum([...SPLITS])),
+  compare: Type.Optional(Type.Enum(['1'])),
+  /** Minutes east of UTC. Hours are those of every zone of whole hours, and longer steps are days of UTC. */
+  offset: Type.Optional(Type.Integer({ minimum: -840, maximum: 840 }))
+})
+type ChartQuery = Static<typeof FacetQuery>
+
+export default function charts(app: App): void {
+  const { sql } = app
+
+  pageRoute(app, {
+    method: 'GET',
+    path: `${IN_PROJECT}/series`,
+    access: 'visitor',
+    query: SeriesQuery,
+    async handler(request) {
+      const { project, query } = request
+      const filters = readFilters(query)
+      const asked = readPeriod(query)
+      const body = await sql.read(async each => {
+        const period = await readable(each, project.id, asked)
+        const before = query.compare === undefined ? undefined : periodBefore(period)
+        const [series, earlier, running, countedFrom] = [
+          readSeries(each, project.id, period, query.by, filters),
+          before && readSeries(each, project.id, before, undefined, filters),
+          countRunning(each, project.id, period, filters),
+          readCountedFrom(each, project.id)
+        ]
+        await allAnswered<unknown>([series, running, countedFrom, ...(earlier === undefined ? [] : [earlier])])
+        const { rows, others } = await series
+        const steps = countSteps(period)
+        return {
+          ...shown(period),
+          countedFrom: await countedFrom,
+          running: await running,
+          starts: startsOf(period),
+          groups: query.by === undefined ? [groupOf(null, rows, steps)] : groupsOf(rows, steps),
+          other: others,
+          before: earlier === undefined ? null : totalOf((await earlier).rows)
+        }
+      }, request)
+      return { body }
+    }
+  })
+
+  pageRoute(app, {
+    method: 'GET',
+    path: `${IN_PROJECT}/facet-counts`,
+    access: 'visitor',
+    query: FacetQuery,
+    async handler(request) {
+      const { project, query } = request
+      const filters = readFilters(query)
+      const asked = readPeriod(query)
+      const body = await sql.read(async each => {
+        const period = await readable(each, project.id, asked)
+        const countedFrom = await readCountedFrom(each, project.id)
+        return { ...(await readFacetCounts(each, project.id, period, filters)), countedFrom }
+      }, request)
+      return { body }
+    }
+  })
+}
+
+/** A period by minutes is read by hours where it has too many traces. */
+const readable = async (...[sql, projectId, period]: Parameters<typeof hasFewTraces>): Promise<Period> =>
+  period.step !== 'minute5' || (await hasFewTraces(sql, projectId, period)) ? period : byTheHour(period)
+
+const shown = ({ from, to, step }: Period) => ({
+  from: new Date(from).toISOString(),
+  to: new Date(to).toISOString(),
+  step,
+  utcDays: step === 'day'
+})
+
+function readFilters({ env, name, model, status }: ChartQuery): ChartFilters {
+  checkTexts({ name, model })
+  return { environment: env?.toLowerCase(), name, model, status }
+}
+
+function readPeriod({ range, from, to }: ChartQuery): Period {
+  const now = Date.now()
+  if (from === undefined && to === undefined) return periodOf(range ?? '24h', now)
+  if (range !== undefined) refuseField('range', 'cannot be combined with from and to')
+  if (from === undefined) refuseField('from', 'must be given where there is a to')
+  const begin = Date.parse(readTime('from', from) as string)
+  const end = to === undefined ? now : Date.parse(readTime('to', to) as string)
+  if (end <= begin)
+    refuseField('to', to === undefined ? 'must be given where from is not past' : 'must be later than from')
+  if (end - begin > MOST_DAYS * DAY_MS) refuseField('from', `must be at most ${MOST_DAYS} days before to`)
+  return periodBetween(begin, end)
+}

@@ -1,0 +1,133 @@
+/** Saved views of a project. Everybody has their own; members share some with all who see the project. */
+import Type from 'typebox'
+import type { App } from '../../../lib/app.ts'
+import { Refusal } from '../../../lib/errors.ts'
+import { checkTexts, found, refuseField } from '../../../lib/http/refuse.ts'
+import type { RequestOf } from '../../../lib/http/route.ts'
+import { isEnough } from '../../../lib/people/roles.ts'
+import { closed } from '../../../lib/schema/object.ts'
+import {
+  deleteView,
+  insertView,
+  listViews,
+  MOST_VIEWS,
+  readView,
+  updateView,
+  type View,
+  type ViewChange,
+  type ViewRow
+} from '../../../lib/store/projects/saved-views.ts'
+import { bodyReader, IN_PROJECT, pageRoute, SMALL_BODY_BYTES } from '../page-routes.ts'
+
+const VIEW = `${IN_PROJECT}/views/:viewId`
+
+const name = Type.String({ minLength: 1, maxLength: 80 })
+/** The pages that have views. */
+const page = Type.Enum(['traces', 'overview', 'scores'])
+/** The search of the page's address. */
+const query = Type.String({ maxLength: 4000 })
+const shared = Type.Optional(Type.Boolean())
+const NewViewBody = closed({ name, page, query, shared })
+const ViewBody = closed({ name: Type.Optional(name), page: Type.Optional(page), query: Type.Optional(query), shared })
+
+/** As large as an int of PostgreSQL's. */
+const MAX_ID = 2 ** 31 - 1
+
+type Asking = Pick<RequestOf<unknown>, 'visitor' | 'project' | 'params' | 'signal'>
+
+export default function views(app: App): void {
+  const { sql } = app
+  const readNewView = bodyReader(NewViewBody)
+  const readChanges = bodyReader(ViewBody)
+
+  pageRoute(app, {
+    method: 'GET',
+    path: `${IN_PROJECT}/views`,
+    access: 'visitor',
+    async handler(request) {
+      return { body: { views: await sql.read(each => listViews(each, viewerOf(request)), request) } }
+    }
+  })
+
+  pageRoute(app, {
+    method: 'POST',
+    path: `${IN_PROJECT}/views`,
+    access: 'visitor',
+    takesBody: true,
+    maxBodyBytes: SMALL_BODY_BYTES,
+    async handler(request) {
+      const view = checked({ shared: false, ...readNewView(request.payload) })
+      if (view.shared) requireMember(request)
+      const made = await sql.write(each => insertView(each, viewerOf(request), view))
+      return { status: 201, body: { view: done(made, view) } }
+    }
+  })
+
+  pageRoute(app, {
+    method: 'PATCH',
+    path: VIEW,
+    access: 'visitor',
+    takesBody: true,
+    maxBodyBytes: SMALL_BODY_BYTES,
+    async handler(request) {
+      const changes = readChanges(request.payload)
+      const { id, name, page, query, shared } = await requireView(request)
+      const view = checked({ name, page, query, shared, ...changes } as View)
+      if (shared || view.shared) requireMember(request)
+      const changed = await sql.write(each => updateView(each, viewerOf(request), id, view))
+      return { body: { view: done(changed, view) } }
+    }
+  })
+
+  pageRoute(app, {
+    method: 'DELETE',
+    path: VIEW,
+    access: 'visitor',
+    async handler(request) {
+      const { id, shared } = await requireView(request)
+      if (shared) requireMember(request)
+      found(await sql.write(each => deleteView(each, viewerOf(request), id)), 'view in this project')
+      return { body: { ok: true } }
+    }
+  })
+
+  /** The view in the path, if it is shared or the visitor's own. */
+  async function requireView(request: Asking): Promise<ViewRow> {
+    const { viewId = '' } = request.params
+    const id = /^[1-9]\d{0,9}$/.test(viewId) && Number(viewId) <= MAX_ID ? Number(viewId) : undefined
+    const row = id === undefined ? undefined : await sql.read(each => readView(each, viewerOf(request), id), request)
+    return found(row, 'view in this project')
+  }
+}
+
+const viewerOf = ({ visitor, project }: Asking) => ({ projectId: project.id, userId: visitor.userId })
+
+function requireMember({ project }: Asking): void {
+  if (isEnough(project.role, 'member')) return
+  throw new Refusal('forbidden', 'Members share views, and change those that are shared; everybody has their own.')
+}
+
+function checked(view: View): View {
+  const name = view.name.trim()
+  const { query } = view
+  checkTexts({ name, query })
+  if (name === '') refuseField('name', 'must not be empty')
+  for (const [field, text] of Object.entries({ name, query })) {
+    if (/\p{Cc}/u.test(text)) refuseField(field, 'must not hold control characters')
+  }
+  if (query !== '' && !query.startsWith('?')) refuseField('query', 'must be empty, or begin with ?')
+  if (query.includes('#')) refuseField('query', 'must not hold #')
+  return { ...view, name }
+}
+
+/** The view as it is stored now; else the reason. */
+function done(change: ViewChange, { name, shared }: View): ViewRow {
+  if (change === 'taken') {
+    throw new Refusal('conflict', `name: ${shared ? 'a shared view' : 'a view of yours'} is called ${name} already`)
+  }
+  if (change === 'full') {
+    const rule = shared ? 'shared views in a project' : 'views of your own in a project'
+    throw new Refusal('conflict', `There are at most ${MOST_VIEWS} ${rule}: delete one first.`)
+  }
+  return found(change, 'view in this project')
+}

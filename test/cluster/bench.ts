@@ -1,0 +1,146 @@
+/**
+ * What a batch costs on a cluster: typical traces of one project and of 64, sent in turns to a server on the cluster and to one
+ * on a plain PostgreSQL of the same programs, with the same settings. PostgreSQL's CPU time is that of all nodes.
+ */
+import { randomBytes } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { SCOPES } from '../../lib/access/keys.ts'
+import { createAccount } from '../../lib/admin/accounts.ts'
+import { createKey } from '../../lib/admin/keys.ts'
+import { createProject } from '../../lib/admin/projects.ts'
+import { type SocketTarget, withDatabase } from '../../lib/database/connection.ts'
+import type { Binaries } from '../../lib/database/embedded/binaries.ts'
+import type { LoadKind } from '../bench/load/load.ts'
+import { startSender } from '../bench/load/load.ts'
+import { type CpuTimes, readCpuTimes, subtractTimes } from '../bench/machine/cpu.ts'
+import { startServiceOn } from '../bench/machine/service.ts'
+import { Undo } from '../bench/machine/undo.ts'
+import { median } from '../bench/measure.ts'
+import { round, table } from '../bench/report.ts'
+import { startTrustingCluster, type TestCluster } from '../fixtures/database/cluster.ts'
+import { runOn } from '../fixtures/database/database.ts'
+import { startNodes } from './nodes.ts'
+import { makeDistributedDatabase } from './template.ts'
+
+/** As a server that is meant to keep what it says. */
+const DURABLE = {
+  fsync: 'on',
+  synchronous_commit: 'on',
+  full_page_writes: 'on',
+  autovacuum: 'on',
+  shared_buffers: '256MB',
+  max_wal_size: '4GB'
+}
+const SHARDS = 32
+const PROJECTS = [1, 64] as const
+const CONNECTIONS = 256
+const WARM_UP_MS = 6000
+/** Until all connections are open and the batches are full. */
+const OPENING_MS = 1500
+const SECONDS = 5
+const DATABASE = 'spoor_bench'
+
+/** A server, and all that it stores in. */
+interface Side {
+  readonly name: string
+  readonly pid: number
+  readonly port: number
+  readonly keys: readonly string[]
+  readonly postmasters: readonly number[]
+}
+
+interface Run {
+  readonly tracesPerSecond: number
+  readonly p50: number
+  readonly node: number
+  readonly postgres: number
+}
+
+export interface BenchOptions {
+  readonly rounds: number
+  readonly kind: LoadKind
+}
+
+/** Prints a table. */
+export async function benchCluster(binaries: Binaries, { rounds, kind }: BenchOptions): Promise<void> {
+  const undo = new Undo()
+  const sender = startSender()
+  undo.add(() => sender.stop())
+  try {
+    const nodes = await startNodes(binaries, 2, DURABLE)
+    undo.add(() => nodes.stop())
+    const targets = { coordinator: nodes.coordinator.target, workers: nodes.workers.map(({ target }) => target) }
+    await makeDistributedDatabase(targets, DATABASE, SHARDS)
+    const one = await startTrustingCluster(binaries, { ...DURABLE, max_connections: '300' }, () => ({}))
+    undo.add(() => one.stop())
+    await runOn(one.target, `create database ${DATABASE}`)
+    const sides = [
+      await startSide('plain', [one], undo),
+      await startSide('cluster', [nodes.coordinator, ...nodes.workers], undo)
+    ]
+    const measure = async (
+      { pid, port, keys, postmasters }: Side,
+      projects: number,
+      warmUpMs: number
+    ): Promise<Run> => {
+      const times: CpuTimes[] = []
+      const note = () => void times.push(readCpuTimes(pid, postmasters) as CpuTimes)
+      const load = { port, key: '', keys: keys.slice(0, projects), kind, connections: CONNECTIONS, firstNumber: 1 }
+      const plan = { ...load, warmUpMs, measureMs: SECONDS * 1000 }
+      const { traces, seconds, p50, statuses } = await sender.run(plan, { opened: note, closed: note })
+      const refused = Object.keys(statuses).filter(status => status >= '300')
+      if (refused.length > 0) throw new Error(`traces were refused: ${JSON.stringify(statuses)}`)
+      const used = subtractTimes(times[1] as CpuTimes, times[0] as CpuTimes)
+      return { tracesPerSecond: traces / seconds, p50, node: used.node / traces, postgres: used.postgres / traces }
+    }
+    for (const side of sides) await measure(side, Math.max(...PROJECTS), WARM_UP_MS)
+    const runs = new Map<string, Run[]>()
+    for (let n = 0; n < rounds; n++) {
+      for (const projects of PROJECTS) {
+        for (const side of n % 2 === 0 ? sides : sides.toReversed()) {
+          const key = `${side.name} ${projects}`
+          runs.set(key, [...(runs.get(key) ?? []), await measure(side, projects, OPENING_MS)])
+        }
+      }
+    }
+    console.log(render(kind, runs))
+  } finally {
+    await undo.run()
+  }
+}
+
+async function startSide(name: string, clusters: readonly TestCluster[], undo: Undo): Promise<Side> {
+  const [{ target }] = clusters as [TestCluster]
+  const digestSecret = randomBytes(32).toString('hex')
+  const { socketDir, user, password } = withDatabase(target, DATABASE) as SocketTarget
+  const url = `postgres://${user}:${password}@/${DATABASE}?host=${encodeURIComponent(socketDir)}`
+  const { sql, pid, port } = await startServiceOn(url, digestSecret, { folder: tmpdir(), profile: undefined }, undo)
+  const account = await createAccount(sql, 'bench', 'owner')
+  const keys: string[] = []
+  for (let n = 0; n < Math.max(...PROJECTS); n++) {
+    const slug = `bench-${n}`
+    await createProject(sql, 1e12, { name: slug, slug, accountId: account.id })
+    keys.push((await createKey(sql, { keyPrefix: 'spoor', digestSecret }, { project: slug, scopes: SCOPES })).key)
+  }
+  return { name, pid, port, keys, postmasters: clusters.map(readPostmaster) }
+}
+
+const readPostmaster = ({ dataDir }: TestCluster): number =>
+  Number.parseInt(readFileSync(join(dataDir, 'postmaster.pid'), 'utf8'), 10)
+
+function render(kind: LoadKind, runs: ReadonlyMap<string, readonly Run[]>): string {
+  const FIGURES = ['tracesPerSecond', 'p50', 'node', 'postgres'] as const
+  const rows = PROJECTS.flatMap(projects => {
+    const [plain = [], cluster = []] = ['plain', 'cluster'].map(name => runs.get(`${name} ${projects}`) ?? [])
+    const figures = (own: readonly Run[]) => FIGURES.map(figure => round(median(own.map(run => run[figure]))))
+    const ratios = FIGURES.map(figure => median(cluster.map((run, i) => run[figure] / (plain[i] as Run)[figure])))
+    return [
+      [`${projects}`, 'plain', ...figures(plain)],
+      [`${projects}`, 'cluster', ...figures(cluster)],
+      [`${projects}`, 'to plain', ...ratios.map(ratio => `**${ratio.toFixed(2)}**`)]
+    ]
+  })
+  return table(['projects', `${kind} traces`, 'a second', 'p50 ms', 'node µs', 'PostgreSQL µs, all nodes'], rows)
+}

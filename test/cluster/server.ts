@@ -1,0 +1,57 @@
+/** `spoor serve` as a process of its own, which may be killed, on the database of a cluster. */
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import { claimSecret } from '../../lib/access/digest-secret.ts'
+import type { Target } from '../../lib/database/connection.ts'
+import { Pool } from '../../lib/database/pool.ts'
+import { databaseAt } from '../fixtures/database/database.ts'
+import { configurationFor, start } from '../fixtures/service/spoor.ts'
+
+export interface Server {
+  readonly address: string
+  readonly pid: number
+  /** Resolves when the process is gone. */
+  end(signal: NodeJS.Signals): Promise<void>
+}
+
+/** Starts a server, and resolves when it has said where it is. */
+export async function startServer(target: Target, env: NodeJS.ProcessEnv): Promise<Server> {
+  const { digestSecret } = databaseAt(target)
+  const child = start(['serve', '--json'], {
+    LOG_LEVEL: 'error',
+    ...configurationFor({ target, digestSecret }),
+    ...env
+  })
+  const gone = once(child, 'close')
+  child.stderr.pipe(process.stderr)
+  const [line] = await Promise.race([once(createInterface(child.stdout), 'line'), gone.then(() => [undefined])])
+  if (typeof line !== 'string') throw new Error('the server has ended')
+  return {
+    address: JSON.parse(line).address,
+    pid: child.pid!,
+    async end(signal) {
+      child.kill(signal)
+      await gone
+    }
+  }
+}
+
+export interface Serving {
+  /** Connections to the database beside those of the server. */
+  readonly pool: Pool
+  readonly server: Server
+}
+
+/** Starts a server for as long as `work` takes. */
+export async function withServer(target: Target, env: NodeJS.ProcessEnv, work: (serving: Serving) => Promise<void>) {
+  const database = databaseAt(target)
+  const pool = new Pool(onClose => database.connect({ onClose }), { size: 2 })
+  await pool.run(sql => claimSecret(sql, database.digestSecret as string))
+  const server = await startServer(target, env)
+  try {
+    await work({ pool, server })
+  } finally {
+    await server.end('SIGTERM')
+    await pool.end()
+  }
+}

@@ -1,0 +1,63 @@
+/** Which operations may share a batch, and where it is written; that it is written there, says test/cluster. */
+import t from 'tap'
+import { Routes } from '../../../lib/ingest/routes.ts'
+import { createLog } from '../../../lib/log.ts'
+import { isOnCluster, testDatabase } from '../../fixtures/database/database.ts'
+import { until } from '../../fixtures/until.ts'
+
+const log = createLog('silent')
+
+t.test(
+  'on one PostgreSQL all operations may share a batch, which is asked for once; on a cluster those of a node',
+  async t => {
+    const { pool, node } = await testDatabase(t)
+    let times = 0
+    let answered = 0
+    const routes = new Routes(
+      async work => {
+        times++
+        const result = await pool.run(work)
+        answered++
+        return result
+      },
+      node,
+      log
+    )
+    t.teardown(() => routes.close())
+    const batch = [{ projectId: 7 }]
+    t.equal(routes.groupOf?.({ projectId: 7 }), -8, 'nobody knows yet')
+    t.strictSame(routes.routeOf(batch), { node: undefined, shardOf: undefined })
+    routes.learn(batch)
+    routes.learn(batch)
+    t.equal(times, 1)
+    await until(() => answered === 1)
+    if (isOnCluster()) {
+      await until(() => (routes.groupOf?.({ projectId: 7 }) ?? -1) >= 0)
+      t.match(routes.routeOf(batch), { node: { port: Number }, shardOf: Function })
+      routes.forget()
+      t.equal(routes.groupOf?.({ projectId: 7 }), -8, 'after it was moved')
+    } else {
+      t.equal(routes.groupOf, undefined)
+      t.strictSame(routes.routeOf(batch), { node: undefined, shardOf: undefined })
+    }
+    routes.learn([])
+    t.equal(times, 1)
+  }
+)
+
+t.test('where the database cannot be asked, it is asked again', async t => {
+  let times = 0
+  const routes = new Routes(
+    () => {
+      times++
+      return Promise.reject(new Error('away'))
+    },
+    () => t.fail('no node is known') as never,
+    log
+  )
+  await until(() => {
+    routes.learn([])
+    return times >= 2
+  })
+  t.equal(routes.groupOf?.({ projectId: 7 }), -8)
+})

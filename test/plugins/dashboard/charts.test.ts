@@ -1,0 +1,241 @@
+/** What charts say, beside the traces that they are of, added up here one by one. */
+import t from 'tap'
+import { foldNews } from '../../../lib/store/rollups/fold.ts'
+import { ingestBody, startBody } from '../../fixtures/bodies/bodies.ts'
+import { signedIn } from '../../fixtures/service/people.ts'
+import { testService } from '../../fixtures/service/service.ts'
+
+const service = await testService(t)
+const { call, makeKey, database } = service
+const { ask } = await signedIn(service, 'viewer@example.com', 'viewer')
+const P = 'p/default'
+const HOUR = 3_600_000
+const NOW = Date.now()
+
+interface Given {
+  readonly name: string
+  readonly model: string | undefined
+  readonly status: string
+  readonly environment: string
+  readonly startedAt: string
+  readonly ms: number
+  readonly input: number | undefined
+  readonly costUsd: number | undefined
+}
+
+const pick = <T>(values: readonly T[], n: number): T => values[n % values.length] as T
+/** Traces of some hours and days, of every combination that the filters can choose from. */
+const given: Given[] = Array.from({ length: 120 }, (_, i) => ({
+  name: pick(['answer', 'search', 'summary'], i),
+  model: pick(['m1', 'm2', undefined], Math.floor(i / 3)),
+  status: pick(['ok', 'ok', 'error', 'unset'], Math.floor(i / 2)),
+  environment: pick(['prod', 'staging'], i),
+  startedAt: new Date(
+    NOW - pick([10, 90_000, 2 * HOUR, 20 * HOUR, 100 * HOUR, 40 * 24 * HOUR], i) - i * 1000
+  ).toISOString(),
+  ms: 10 * i,
+  input: pick([undefined, 100 + i], i),
+  costUsd: pick([undefined, 0.001 * i], Math.floor(i / 5))
+}))
+
+t.before(async () => {
+  const keys = new Map<string, string>()
+  for (const environment of ['prod', 'staging']) keys.set(environment, (await makeKey({ environment })).key)
+  for (const [i, { ms, input, environment, ...trace }] of given.entries()) {
+    const endedAt = new Date(Date.parse(trace.startedAt) + ms).toISOString()
+    const body = ingestBody({ ...trace, endedAt, ...(input !== undefined && { usage: { inputTokens: input } }) })
+    const { status, text } = await call('POST', '/api/v1/traces', { key: keys.get(environment)!, body })
+    if (status !== 201) throw new Error(text)
+    // Some are folded, and the others are news.
+    if (i === 70) await database.pool.run(sql => foldNews(sql, 1, 1000))
+  }
+  await call('POST', '/api/v1/traces', {
+    key: keys.get('prod')!,
+    body: startBody({ name: 'answer', startedAt: new Date(NOW - 1000).toISOString() })
+  })
+})
+
+/** What of the given began in these steps and fits. */
+function fitting(from: string, to: string, fits: (trace: Given) => boolean): Given[] {
+  const [first, last] = [Date.parse(from), Date.parse(to)]
+  return given.filter(each => Date.parse(each.startedAt) >= first && Date.parse(each.startedAt) < last && fits(each))
+}
+
+function totalOf(traces: readonly Given[]) {
+  const sum = (of: (trace: Given) => number) => traces.reduce((total, trace) => total + of(trace), 0)
+  return {
+    traces: traces.length,
+    errors: traces.filter(({ status }) => status === 'error').length,
+    inputTokens: sum(({ input }) => input ?? 0),
+    outputTokens: 0,
+    costUsd: Math.round(sum(({ costUsd }) => costUsd ?? 0) * 1e9) / 1e9,
+    priced: traces.filter(({ costUsd }) => costUsd !== undefined).length
+  }
+}
+
+/** Whether a percentile is as near to the real one as buckets allow. */
+function isNear(found: number | null, traces: readonly Given[], share: number): boolean {
+  if (found === null) return traces.length === 0
+  const real = traces.map(({ ms }) => ms).sort((a, b) => a - b)[Math.ceil(share * traces.length) - 1] as number
+  return Math.abs(found - real) <= 0.091 * real
+}
+
+const FITS: Readonly<Record<string, (trace: Given) => boolean>> = {
+  '': () => true,
+  '&env=PROD': ({ environment }) => environment === 'prod',
+  '&model=m1&status=ok': ({ model, status }) => model === 'm1' && status === 'ok',
+  '&name=search': ({ name }) => name === 'search',
+  '&name=search&status=error': ({ name, status }) => name === 'search' && status === 'error',
+  '&model=none': () => false
+}
+const SPLITS: Readonly<Record<string, (trace: Given) => string | null>> = {
+  model: ({ model }) => model ?? null,
+  status: ({ status }) => status,
+  environment: ({ environment }) => environment,
+  name: ({ name }) => name
+}
+const STEPS: Readonly<Record<string, [string, number]>> = {
+  '1h': ['minute5', 12],
+  '6h': ['minute5', 72],
+  '24h': ['hour', 24],
+  '7d': ['hour', 168],
+  '30d': ['day', 30],
+  '90d': ['day', 90],
+  '1y': ['day', 365]
+}
+
+t.test('series are what the traces add up to, at each range, with each filter, split or not', async t => {
+  for (const [range, [step, length]] of Object.entries(STEPS)) {
+    for (const [filter, fits] of Object.entries(FITS)) {
+      const { body } = await ask('GET', `${P}/series?range=${range}${filter}&compare=1&offset=330`)
+      const { from, to, starts, groups, before } = body
+      t.match(body, { step, utcDays: step === 'day', countedFrom: null, other: 0 })
+      t.equal(starts.length, length)
+      const [all] = groups
+      const expected = fitting(from, to, fits)
+      t.match(all.total, totalOf(expected), `${range}${filter}`)
+      for (const [name, share] of [
+        ['p50', 0.5],
+        ['p99', 0.99]
+      ] as const)
+        t.ok(isNear(all.total[name], expected, share))
+      const ends = [...starts.slice(1), to]
+      const steps = starts.map((start: string, i: number) => fitting(start, ends[i], fits))
+      t.same(
+        all.traces,
+        steps.map((traces: Given[]) => traces.length),
+        'step by step'
+      )
+      t.ok(steps.every((traces: Given[], i: number) => isNear(all.p90[i], traces, 0.9)))
+      const earlier = new Date(2 * Date.parse(from) - Date.parse(to)).toISOString()
+      t.match(before, totalOf(fitting(earlier, from, fits)))
+    }
+    for (const [by, keyOf] of Object.entries(SPLITS)) {
+      const { body } = await ask('GET', `${P}/series?range=${range}&by=${by}&status=ok`)
+      const expected = fitting(body.from, body.to, ({ status }) => status === 'ok')
+      const keys = new Set(expected.map(keyOf))
+      t.same(new Set(body.groups.map(({ key }: { key: string | null }) => key)), keys)
+      for (const { key, total } of body.groups) {
+        t.match(total, totalOf(expected.filter(each => keyOf(each) === key)), `${range} by ${by}: ${key}`)
+      }
+    }
+  }
+})
+
+t.test('a time is given by its ends too; what runs is told beside the numbers', async t => {
+  const [from, to] = [new Date(NOW - 3 * HOUR).toISOString(), new Date(NOW + HOUR).toISOString()]
+  const { body } = await ask('GET', `${P}/series?from=${from}&to=${to}&env=prod`)
+  t.match(body, { step: 'minute5', running: 1, before: null })
+  t.match((await ask('GET', `${P}/series?from=${from}`)).body, { step: 'minute5' })
+  t.match((await ask('GET', `${P}/series?range=24h&status=running`)).body, {
+    running: 1,
+    groups: [{ total: { traces: 0 } }]
+  })
+  t.match((await ask('GET', `${P}/series?range=24h&name=answer`)).body, { running: 1 })
+  t.match((await ask('GET', `${P}/series?range=24h&name=search`)).body, { running: 0 })
+  t.match((await ask('GET', `${P}/series?range=24h&status=ok`)).body, { running: 0 })
+})
+
+t.test('facets are counted with the filters by the others', async t => {
+  for (const range of Object.keys(STEPS)) {
+    const { body: period } = await ask('GET', `${P}/series?range=${range}`)
+    for (const [filter, expect] of Object.entries({
+      '': { statuses: () => true, models: () => true, environments: () => true, names: () => true },
+      '&status=error&env=prod': {
+        statuses: ({ environment }: Given) => environment === 'prod',
+        models: ({ environment, status }: Given) => environment === 'prod' && status === 'error',
+        environments: ({ status }: Given) => status === 'error',
+        names: ({ environment, status }: Given) => environment === 'prod' && status === 'error'
+      },
+      '&name=search': {
+        statuses: ({ name }: Given) => name === 'search',
+        models: ({ name }: Given) => name === 'search',
+        environments: ({ name }: Given) => name === 'search',
+        names: () => true
+      }
+    })) {
+      const { body } = await ask('GET', `${P}/facet-counts?range=${range}${filter}`)
+      const fields = { statuses: 'status', models: 'model', environments: 'environment', names: 'name' } as const
+      for (const [facet, field] of Object.entries(fields) as [keyof typeof fields, keyof Given][]) {
+        const counts = new Map<string, number>()
+        for (const trace of fitting(period.from, period.to, expect[facet])) {
+          const value = trace[field]
+          if (value !== undefined) counts.set(value as string, (counts.get(value as string) ?? 0) + 1)
+        }
+        const found = body[facet].filter(({ value }: { value: string }) => value !== 'running')
+        t.same(
+          new Map(found.map(({ value, traces }: { value: string; traces: number }) => [value, traces])),
+          counts,
+          `${facet} ${range}${filter}`
+        )
+      }
+    }
+  }
+  const { body } = await ask('GET', `${P}/facet-counts?range=24h`)
+  t.match(body.statuses.at(-1), { value: 'running', traces: 1 })
+  t.equal(body.countedFrom, null)
+})
+
+t.test('a wrong query is refused by the name of what is wrong', async t => {
+  const wrong: Readonly<Record<string, RegExp>> = {
+    'range=2h': /^range: /,
+    'range=1h&from=2026-01-01T00:00:00Z': /^range: cannot be combined with from and to$/,
+    'to=2026-01-01T00:00:00Z': /^from: must be given/,
+    'from=2026-01-02T00:00:00Z&to=2026-01-01T00:00:00Z': /^to: must be later than from$/,
+    'from=9999-01-01T00:00:00Z': /^to: must be given where from is not past$/,
+    'from=2001-01-01T00:00:00Z&to=2026-01-01T00:00:00Z': /^from: must be at most 3660 days before to$/,
+    'from=yesterday': /^from: /,
+    'env=a%20b': /^env: /,
+    'status=bad': /^status: /,
+    'name=%00': /^name: /,
+    'model=': /^model: must not be empty$/,
+    'tag=x': /^tag: unknown parameter$/
+  }
+  const ofSeries = {
+    'by=tag': /^by: /,
+    'compare=yes': /^compare: /,
+    'offset=841': /^offset: /,
+    'offset=x': /^offset: /
+  }
+  for (const [route, queries] of [
+    ['series', { ...wrong, ...ofSeries }],
+    ['facet-counts', wrong]
+  ] as const) {
+    for (const [query, message] of Object.entries(queries)) {
+      t.match(
+        await ask('GET', `${P}/${route}?${query}`),
+        { status: 400, body: { error: { code: 'invalid_request', message } } },
+        query
+      )
+    }
+    for (const query of [
+      'from=0001-01-01T00:00:00Z&to=0001-01-01T00:00:01Z&compare=1',
+      'from=9999-12-31T23:59:59Z&to=9999-12-31T23:59:59.999999Z',
+      'from=9990-12-31T23:59:59Z&to=9999-12-31T23:59:59.999Z'
+    ]) {
+      const asked = route === 'series' ? query : query.replace('&compare=1', '')
+      t.match(await ask('GET', `${P}/${route}?${asked}`), { status: 200 }, query)
+    }
+  }
+  t.equal((await ask('GET', 'p/nowhere/series')).status, 404)
+})

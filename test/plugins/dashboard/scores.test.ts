@@ -1,0 +1,129 @@
+/** Scores over time, where sources disagree, and the traces behind a bar. */
+import t from 'tap'
+import { ingestBody } from '../../fixtures/bodies/bodies.ts'
+import { signedIn } from '../../fixtures/service/people.ts'
+import { testService } from '../../fixtures/service/service.ts'
+
+const service = await testService(t)
+const { call, database } = service
+const { ask } = await signedIn(service, 'member@example.com', 'member')
+const P = 'p/default'
+
+async function makeTrace(): Promise<string> {
+  const { trace } = ingestBody({ name: 'scored' })
+  t.equal((await call('POST', '/api/v1/traces', { body: { schemaVersion: 1, trace } })).status, 201)
+  return trace.id
+}
+
+const give = async (id: string, name: string, value: number | string | boolean) => {
+  const dataType = { number: 'numeric', string: 'categorical', boolean: 'boolean' }[typeof value as 'number']
+  await call('POST', `/api/v1/traces/${id}/scores`, { body: { name, dataType, value } })
+}
+/** The same by a person. */
+const judge = async (id: string, name: string, value: number) => {
+  await ask('POST', `${P}/traces/${id}/scores`, { body: { name, dataType: 'numeric', value } })
+}
+/** Moves the scores of a name into the past. */
+const age = (name: string, by: string) =>
+  database.pool.run(sql => sql`update scores set created_at = created_at - ${by}::interval where name = ${name}`)
+
+t.test('scores are counted by name over time', async t => {
+  const [a, b] = [await makeTrace(), await makeTrace()]
+  await give(a, 'tone', 'warm')
+  await give(b, 'tone', 'cold')
+  await give(a, 'helpful', 1)
+  await age('helpful', '30 hours')
+  await give(b, 'helpful', 0.5)
+  const { body } = await ask('GET', `${P}/score-series?range=7d&offset=60`)
+  t.match(body, { step: 'hour', newest: null })
+  t.equal(body.starts.length, 7 * 24 + 1)
+  const [helpful, tone] = ['helpful', 'tone'].map(name =>
+    body.names.find((each: { name: string }) => each.name === name)
+  )
+  t.match(helpful, { count: 2, dataType: 'numeric', sources: { api: 2, annotation: 0, eval: 0 } })
+  const means = helpful.mean.flatMap((mean: number | null, i: number) => (mean === null ? [] : [[mean, i]]))
+  t.same(
+    means.map(([mean]: number[]) => mean),
+    [1, 0.5]
+  )
+  t.equal(means[1][1] - means[0][1], 30)
+  t.same(Object.keys(tone.shares), ['cold', 'warm'])
+  const alone = await ask('GET', `${P}/score-series?range=24h&name=helpful`)
+  t.match(alone.body.names, [{ name: 'helpful', count: 1 }])
+  t.equal(alone.body.names.length, 1)
+  t.same((await ask('GET', `${P}/score-series?range=30d`)).body.step, 'day')
+  t.same((await ask('GET', `${P}/score-series?range=1h&name=none`)).body.names, [])
+  t.match((await ask('GET', `${P}/score-series?env=unassigned`)).body.names, [{}, {}])
+  t.same((await ask('GET', `${P}/score-series?env=prod`)).body.names, [])
+})
+
+t.test('traces that two sources gave different scores are told', async t => {
+  const [same, other] = [await makeTrace(), await makeTrace()]
+  for (const id of [same, other]) await give(id, 'quality', 0)
+  for (const id of [same, other]) await give(id, 'quality', 1)
+  await judge(same, 'quality', 1)
+  await judge(other, 'quality', 0.25)
+  const { body } = await ask('GET', `${P}/score-disagreement?name=quality&range=24h`)
+  t.match(body.pairs, [
+    { a: 'annotation', b: 'api', both: 2, differing: 1, meanDifference: 0.375, meanDistance: 0.375 }
+  ])
+  t.same(body.differences, [{ traceId: other, spanId: null, values: { annotation: 0.25, api: 1 } }], 'newest of each')
+  t.match(body.traces, [{ id: other, name: 'scored' }])
+  t.match((await ask('GET', `${P}/score-disagreement?name=none`)).body, {
+    pairs: [],
+    differences: [],
+    traces: [],
+    newest: null
+  })
+})
+
+t.test('the traces behind a bar are found by value, bounds and source', async t => {
+  const ids = [await makeTrace(), await makeTrace(), await makeTrace()] as const
+  for (const [i, id] of ids.entries()) await give(id, 'depth', i * 1.5)
+  await judge(ids[1], 'depth', 7)
+  await give(ids[2], 'tier', 'gold "1"')
+  const idsOf = async (query: string) => {
+    const { status, body, text } = await ask('GET', `${P}/scored-traces?range=24h&name=${query}`)
+    t.equal(status, 200, text)
+    t.same(
+      new Set(body.traces.map(({ id }: { id: string }) => id)),
+      new Set(body.scores.map(({ traceId }: { traceId: string }) => traceId))
+    )
+    return body.scores.map(({ traceId }: { traceId: string }) => traceId)
+  }
+  t.same(await idsOf('depth'), [ids[1], ids[2], ids[1], ids[0]])
+  t.same(await idsOf('depth&min=1.5&below=3'), [ids[1]])
+  t.same(await idsOf('depth&min=1.5'), [ids[1], ids[2], ids[1]])
+  t.same(await idsOf('depth&value=1.50'), [ids[1]])
+  t.same(await idsOf('depth&source=annotation'), [ids[1]])
+  t.same(await idsOf(`tier&value=${encodeURIComponent('gold "1"')}`), [ids[2]])
+  t.same(await idsOf('tier&value=gold'), [])
+  t.same(await idsOf('tier&min=0'), [], 'a category is no number')
+})
+
+t.test('what cannot be is refused by its name', async t => {
+  for (const [query, rule] of [
+    ['score-series?range=2h', 'range: must be one of'],
+    ['score-series?range=1h&from=2026-01-01T00:00:00Z', 'from: cannot be combined with range'],
+    ['score-series?from=2026-01-02T00:00:00Z&to=2026-01-01T00:00:00Z', 'from: must not be later than to'],
+    ['score-series?from=2020-01-01T00:00:00Z', 'from: must be at most 400 days before to'],
+    ['score-series?to=0001-01-01T00:00:00Z', 'to: must be in 1970 or later'],
+    ['score-series?offset=900', 'offset: '],
+    ['score-series?name=a%00', 'name: '],
+    ['score-series?colour=red', 'colour: unknown parameter'],
+    ['score-disagreement', 'name: '],
+    ['scored-traces?name=a&min=x', 'min: '],
+    ['scored-traces?name=a&min=1e999', 'min: must be a finite number'],
+    ['scored-traces?name=a&value=%00', 'value: '],
+    ['scored-traces?name=a&after=x', 'after: must be a cursor']
+  ] as const) {
+    const { status, body } = await ask('GET', `${P}/${query}`)
+    t.equal(status, 400, query)
+    t.ok(body.error.message.startsWith(rule), `${query}: ${body.error.message}`)
+  }
+  t.equal((await ask('GET', `${P}/score-series?to=1970-01-01T00:00:00Z`)).status, 200)
+  t.equal(
+    (await ask('GET', `${P}/score-series?from=9999-12-31T00:00:00Z&to=9999-12-31T23:59:59.999999Z&offset=840`)).status,
+    200
+  )
+})
