@@ -5,6 +5,9 @@ import { countHits, makeSearchable, readPattern, type Searchable, type SpanTexts
 import type { Compared, Comparing } from './state/compare/differ.ts'
 import type { Found, Looking, Question } from './state/trace/finder.ts'
 
+/** So many lines are sent at once: the page takes tens of milliseconds to receive tens of thousands. */
+const TOGETHER = 2000
+
 let searchable: Promise<Searchable[] | undefined> = Promise.resolve([])
 
 interface Texts {
@@ -22,7 +25,12 @@ async function fetchTexts(url: string, names: Readonly<Record<string, string>>):
 addEventListener('message', async ({ data }: MessageEvent<Question | Comparing>) => {
   if (data.kind === 'compare') {
     const [before, after] = [data.before, data.after].map(source => source && readable(source))
-    return postMessage({ turn: data.turn, lines: diffTexts(before, after) } satisfies Compared)
+    const lines = diffTexts(before, after)
+    for (let at = 0; at < lines.length; at += TOGETHER) {
+      const isLast = at + TOGETHER >= lines.length
+      postMessage({ turn: data.turn, lines: lines.slice(at, at + TOGETHER), isLast } satisfies Compared)
+    }
+    return
   }
   if (data.kind === 'texts') {
     searchable = fetchTexts(data.url, data.names)

@@ -232,8 +232,8 @@ export function recordDeep(service: TestService): Promise<Recorded> {
 }
 
 /** Two hundred spans, of which one has a conversation: with so many messages, of nearly 750 KiB. */
-export function recordLarge(service: TestService, messageCount = 219): Promise<Recorded> {
-  const paragraph = 'A paragraph with **bold**, `code` and a [link](https://example.com).\n\n'
+export function recordLarge(service: TestService, messageCount = 219, word = 'bold'): Promise<Recorded> {
+  const paragraph = `A paragraph with **${word}**, \`code\` and a [link](https://example.com).\n\n`
   const messages = Array.from({ length: messageCount }, (_, i) => ({
     role: i % 2 === 0 ? 'user' : 'assistant',
     content: `${i}: ${paragraph.repeat(46)}`

@@ -59,6 +59,14 @@ t.test('long sequences are cut where something stands once in each', async t => 
   t.ok(total(runs) >= 30_000 - 101)
 })
 
+t.test('long sequences in which nothing stands once are cut in halves', async t => {
+  const a = Int32Array.from({ length: 20_000 }, (_, i) => i % 7)
+  const b = Int32Array.from({ length: 20_000 }, (_, i) => (i % 7 < 4 ? i % 7 : 10 + (i % 3)))
+  const runs = commonRuns(a, b)
+  t.ok(isSound(a, b, runs))
+  t.ok(total(runs) > 11_000, `${total(runs)}`)
+})
+
 t.test('of long sequences without anything in common, nothing is found, and soon', async t => {
   const a = Int32Array.from({ length: 50_000 }, (_, i) => i)
   const b = Int32Array.from({ length: 50_000 }, (_, i) => -1 - i)

@@ -11,7 +11,7 @@ export const COMMANDS = {
   'zone-utc': 'Show times in UTC',
   'zone-local': 'Show local times',
   keys: 'Turn single keys off or on',
-  live: 'Live: show new traces as they come, or no longer',
+  live: 'Live rows on or off',
   help: 'Keyboard help',
   'sign-out': 'Sign out'
 } as const
@@ -75,9 +75,9 @@ export function knownEntries({ slug, projects, views, names, commands }: Known):
     page('Users', { page: 'users', slug }),
     page('Scores', { page: 'scores', slug }),
     page('Compare two traces', { page: 'compare', slug }),
-    page('Keys', { page: 'settings', slug, tab: 'keys' }, 'Settings'),
-    page('Members', { page: 'settings', slug, tab: 'members' }, 'Settings'),
-    page('Project', { page: 'settings', slug, tab: 'project' }, 'Settings'),
+    page('Settings: keys', { page: 'settings', slug, tab: 'keys' }),
+    page('Settings: members', { page: 'settings', slug, tab: 'members' }),
+    page('Settings: project', { page: 'settings', slug, tab: 'project' }),
     page('Account', { page: 'account' }, 'Your password, and where you are signed in'),
     ...projects
       .filter(project => project.slug !== slug)

@@ -1,7 +1,7 @@
 /**
  * What two sequences have in common, by Myers' algorithm in linear space ("An O(ND) Difference Algorithm", 1986): where
- * both are short, the longest common subsequence there is. Long ones are cut into blocks at what stands once in each, so
- * that two long texts take no minutes; what is left of the steps then counts.
+ * both are short, the longest common subsequence there is. Long ones are cut into blocks at what stands once in each, or
+ * in halves, so that two long texts take no minutes; what is left of the steps then counts.
  */
 
 /** `length` elements that are the same, from `a` in the one sequence and from `b` in the other. */
@@ -13,8 +13,12 @@ export interface Run {
 
 /** Above so many elements, of both together, a block is cut further. */
 const BLOCK = 5000
-/** The most steps of one search, which two blocks of 2,500 without anything in common just take, and of all. */
-const SEARCH_STEPS = 8_000_000
+/**
+ * The most steps of a search in a block, which two of 2,500 without anything in common just take; of one in more than a
+ * block, which are better cut where they differ much; and of all.
+ */
+const BLOCK_STEPS = 8_000_000
+const LARGE_STEPS = 1_000_000
 const ALL_STEPS = 40_000_000
 
 /** Runs in the order of both sequences, none beside the next. Where the steps do not suffice, fewer are found. */
@@ -70,7 +74,14 @@ class Search {
       }
     }
     const snake = this.#middle(aFrom, aTo, bFrom, bTo)
-    if (snake === undefined) return
+    if (snake === undefined) {
+      if (this.#left <= 0 || aTo - aFrom + bTo - bFrom <= BLOCK) return
+      // Halves of a text mostly belong to each other.
+      const [x, y] = [(aFrom + aTo) >> 1, (bFrom + bTo) >> 1]
+      this.block(aFrom, x, bFrom, y)
+      this.block(x, aTo, y, bTo)
+      return
+    }
     const { a, b, length } = snake
     this.block(aFrom, a, bFrom, b)
     this.#add(a, b, length)
@@ -98,7 +109,7 @@ class Search {
     const [forward, backward] = [this.#forward, this.#backward]
     const delta = n - m
     const isOdd = (delta & 1) !== 0
-    const most = Math.min(this.#left, SEARCH_STEPS)
+    const most = Math.min(this.#left, n + m > BLOCK ? LARGE_STEPS : BLOCK_STEPS)
     let steps = 0
     for (let d = 0; d <= half && steps < most; d++) {
       for (const places of [forward, backward]) {

@@ -108,35 +108,27 @@ function blocksOf(all: readonly Stretch[], most: number): { readonly blocks: Str
   return { blocks, left }
 }
 
-const SIGNS = { same: ' ', gone: '−', new: '+' } as const
-
+/** One element for most lines, since there are many; their signs are in the styles. */
 function Line({ line }: { line: DiffLine }) {
-  const sign = <span class="sign">{SIGNS[line.kind]}</span>
   if (line.kind === 'same') {
     return (
       <div class="line">
-        {sign}
-        <span>
-          <Plain text={line.text} />
-        </span>
+        <Plain text={line.text} />
       </div>
     )
   }
   const Tag = line.kind === 'gone' ? 'del' : 'ins'
   return (
     <Tag class="line">
-      {sign}
-      <span>
-        {line.pieces.map(({ text, changed }, i) =>
-          changed ? (
-            <mark key={i}>
-              <Plain text={text} />
-            </mark>
-          ) : (
-            <Plain key={i} text={text} />
-          )
-        )}
-      </span>
+      {line.pieces.map(({ text, changed }, i) =>
+        changed ? (
+          <mark key={i}>
+            <Plain text={text} />
+          </mark>
+        ) : (
+          <Plain key={i} text={text} />
+        )
+      )}
     </Tag>
   )
 }

@@ -1,5 +1,4 @@
 /** The spans of both traces in one list: what belongs together is one row. Only rows in view exist. */
-import type { ComponentChildren } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import type { Outline, Status as StatusName, Usage } from '../../lib/answers.ts'
 import type { AlignedRow, Step } from '../../lib/compare/align.ts'
@@ -172,9 +171,9 @@ function Row({ at, of, top, selected, pick, name, kind, depth, a, b }: RowProps)
       <Trio title="Tokens" a={a?.usage?.totalTokens ?? null} b={b?.usage?.totalTokens ?? null} format={formatCount} />
       <Trio title="Cost" a={a?.costUsd ?? null} b={b?.costUsd ?? null} format={formatCost} />
       <span class={`duo ${a && b && a.status !== b.status ? 'is-changed' : ''}`}>
-        {[a, b].map((each, i) => (
-          <span key={i}>{each === undefined ? <Nothing /> : <Status status={each.status} quiet />}</span>
-        ))}
+        {[a, b].map((each, i) =>
+          each === undefined ? <Nothing key={i} /> : <Status key={i} status={each.status} quiet />
+        )}
       </span>
     </div>
   )
@@ -189,16 +188,12 @@ interface TrioProps {
 
 /** Both values and the difference. */
 function Trio({ title, a, b, format }: TrioProps) {
-  const of = (value: number | null): ComponentChildren => (value === null ? <Nothing /> : format(value))
-  const change = formatChange(a, b, format)
+  const cell = (text: string, kind = '') => <span class={text === NONE || text === '=' ? 'soft' : kind}>{text}</span>
+  const of = (value: number | null) => (value === null ? NONE : format(value))
   return (
     <span class="trio">
-      <span>
-        <span class="unseen">, {title} </span>
-        {of(a)}
-      </span>{' '}
-      <span>{of(b)}</span>{' '}
-      <span class="change">{change === NONE || change === '=' ? <span class="soft">{change}</span> : change}</span>
+      <span class="unseen">, {title} </span>
+      {cell(of(a))} {cell(of(b))} {cell(formatChange(a, b, format), 'change')}
     </span>
   )
 }

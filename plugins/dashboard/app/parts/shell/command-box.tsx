@@ -110,7 +110,7 @@ export function CommandBox({ slug, onClose, openHelp }: Props) {
         }}
       >
         <label class="field">
-          <span>Trace, session or user by id; name, tag, page, view or command</span>
+          <span>Id, name, tag, view, page or command</span>
           <input
             autoFocus
             role="combobox"

@@ -9,9 +9,11 @@ export interface Comparing {
   readonly before: string | undefined
   readonly after: string | undefined
 }
+/** The lines come in parts. */
 export interface Compared {
   readonly turn: number
   readonly lines: readonly DiffLine[]
+  readonly isLast: boolean
 }
 
 let worker: Worker | undefined
@@ -23,14 +25,17 @@ export function compareTexts(before: string | undefined, after: string | undefin
   const own = worker
   const asked = ++turn
   return new Promise((resolve, reject) => {
+    const lines: DiffLine[] = []
     const end = () => {
       own.removeEventListener('message', answer)
       own.removeEventListener('error', fail)
     }
     const answer = ({ data }: MessageEvent<Compared>) => {
       if (data.turn !== asked) return
+      for (const line of data.lines) lines.push(line)
+      if (!data.isLast) return
       end()
-      resolve(data.lines)
+      resolve(lines)
     }
     const fail = () => {
       end()
