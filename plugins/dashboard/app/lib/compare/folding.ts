@@ -1,7 +1,7 @@
 /** What of a difference is shown: changed lines with some around them; what is the same in between is folded. */
 import type { DiffLine } from './text-diff.ts'
 
-/** Lines `from` to `to` (exclusive), shown or folded. */
+/** Lines `from` to `to` (exclusive), shown or folded. None that is shown is beside another. */
 export interface Stretch {
   readonly from: number
   readonly to: number
@@ -16,7 +16,10 @@ const LEAST_FOLDED = 4
 export function stretches(lines: readonly DiffLine[], opened: ReadonlySet<number>): Stretch[] {
   const found: Stretch[] = []
   const add = (from: number, to: number, folded: boolean) => {
-    if (from < to) found.push({ from, to, folded })
+    if (from === to) return
+    const last = found.at(-1)
+    if (last !== undefined && !last.folded && !folded) found[found.length - 1] = { ...last, to }
+    else found.push({ from, to, folded })
   }
   for (let at = 0; at < lines.length; ) {
     const isSame = lines[at]!.kind === 'same'
