@@ -44,7 +44,7 @@ export function RowPanel({ slug, a, b, row }: Props) {
             {asLine(name, 120)}
           </span>
         </h2>
-        <p class="facts">
+        <p class="compare-links">
           {sides.map(({ letter, outline, id }) =>
             id === undefined ? (
               <span key={letter}>not in {letter}</span>
