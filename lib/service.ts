@@ -27,6 +27,7 @@ import type { Logger } from './log.ts'
 import { Metrics } from './metrics.ts'
 import { readNetworks } from './network-list.ts'
 import { Visitors } from './people/visitors.ts'
+import { NearReads } from './store/server/near-reads.ts'
 
 export interface Service {
   /** The address at which it listens: `http://<host>:<port>`. */
@@ -76,9 +77,10 @@ export async function startService(
   const parallelism = parallelismOf(undefined, config.databaseConnections)
   const readers = openPool(database, READERS, parallelism.readers)
   const writers = openPool(database, WRITERS, parallelism.writers)
-  const sql = createSqlAccess(readers, writers)
   const metrics = new Metrics()
   const ingest = new WritePath(database, { ...config, lanes: parallelism.lanes }, log, metrics)
+  const near = new NearReads(database.node, ingest.routes, { connection: READERS, size: parallelism.readers })
+  const sql = createSqlAccess(readers, writers, near)
   const idle = new IdleTraces({ sql, ingest, log, metrics, afterMs: config.idleCompleteMs })
   const waiting = new WaitingMessages({ sql, log, metrics, waitMs: messagesWaitMs })
   const folding = new Folding({ sql, database, log, metrics })
@@ -132,7 +134,7 @@ export async function startService(
     folding.close()
     await Promise.all([server.close(GRACE_MS), grpc?.close(GRACE_MS)])
     await within(GRACE_MS, ingest.close())
-    await Promise.all([notices.close(), keyReaders.end(), readers.end(), writers.end()])
+    await Promise.all([notices.close(), ...[keyReaders, readers, writers, near].map(each => each.end())])
   })
 
   async function listenGrpc(): Promise<number | undefined> {

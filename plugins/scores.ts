@@ -42,7 +42,9 @@ export default function scores(app: App): void {
     replies: { 200: TraceScoreList },
     async handler(request) {
       const { key, traceId } = request
-      const list = found(await app.sql.read(sql => readTraceScores(sql, key.projectId, traceId), request))
+      const list = found(
+        await app.sql.readOf(key.projectId, sql => readTraceScores(sql, key.projectId, traceId), request)
+      )
       return { body: new JsonText(`{"traceId":"${traceId}","scores":${list}}`) }
     }
   })
@@ -90,7 +92,7 @@ export async function answerScoreList(
   client: Client
 ): Promise<Reply> {
   const asked = readScoreQuery(query)
-  const page = await app.sql.read(sql => listScores(sql, projectId, asked), client)
+  const page = await app.sql.readOf(projectId, sql => listScores(sql, projectId, asked), client)
   const cursor = renderCursor(SCORE_ORDER, page.next)
   return { body: new JsonText(`{"scores":${page.scores},"nextCursor":${cursor},"pageSize":${asked.limit}}`) }
 }

@@ -1,5 +1,5 @@
 /**
- * Makes the guide's pictures of the dashboard (`npm run screenshots`): a server on a database of its own, the traces of
+ * Makes the guide's pictures of the dashboard (`npm run screenshots`, with `-- NAME` that one alone): a server on a database of its own, the traces of
  * `spoor demo`, and Chromium. Run it when the dashboard looks different.
  */
 import { mkdir, writeFile } from 'node:fs/promises'
@@ -21,7 +21,9 @@ interface Picture {
   readonly theme: 'light' | 'dark'
   readonly width: number
   readonly height: number
-  /** Of the trace that is opened, the newest; left out: the list. */
+  /** The page, behind that of the project; left out: the list. */
+  readonly page?: string
+  /** Of the trace that is opened from the list, the newest; left out: none. */
   readonly trace?: string
   /** The step of the trace that is chosen. */
   readonly step?: string
@@ -29,6 +31,7 @@ interface Picture {
 
 const PICTURES: readonly Picture[] = [
   { name: 'list', theme: 'light', width: 1280, height: 720 },
+  { name: 'overview', theme: 'light', width: 1280, height: 800, page: 'overview?range=24h' },
   { name: 'failure', theme: 'light', width: 1280, height: 720, trace: 'travel-planner' },
   {
     name: 'conversation',
@@ -59,20 +62,25 @@ async function main(): Promise<number> {
     const page = await openPage(t)
     await page.open(dashboard!)
     await mkdir(FOLDER, { recursive: true })
-    for (const picture of PICTURES) await take(page, address, picture)
+    const wanted = process.argv.slice(2)
+    for (const picture of PICTURES) {
+      if (wanted.length === 0 || wanted.includes(picture.name)) await take(page, address, picture)
+    }
     return 0
   } finally {
     for (const end of ends) await end()
   }
 }
 
-async function take(page: Page, address: string, { name, theme, width, height, trace, step }: Picture): Promise<void> {
+async function take(page: Page, address: string, picture: Picture): Promise<void> {
+  const { name, theme, width, height, page: shown, trace, step } = picture
   await page.send('Emulation.setDeviceMetricsOverride', { width, height, deviceScaleFactor: 1, mobile: width < 600 })
   const features = [{ name: 'prefers-color-scheme', value: theme }]
   await page.send('Emulation.setEmulatedMedia', { features })
   await untilTrue(page, `document.querySelector('h1') !== null`)
-  await page.open(`${address}/app/p/default/traces`)
-  await untilTrue(page, `document.querySelectorAll('main tbody tr').length > 10`)
+  await page.open(`${address}/app/p/default/${shown ?? 'traces'}`)
+  await untilTrue(page, `document.querySelectorAll('main tbody tr').length > ${shown === undefined ? 10 : 3}`)
+  if (shown === undefined) await untilTrue(page, `document.querySelector('.spark > p') !== null`)
   if (trace !== undefined) {
     await clickOn(page, 'main tbody a', trace)
     await untilTrue(page, `document.querySelector('[role=treeitem]') !== null`)

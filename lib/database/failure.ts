@@ -38,7 +38,9 @@ export const SQLSTATE = {
   invalidPowerArgument: '2201F',
   uniqueViolation: '23505',
   internalError: 'XX000',
-  undefinedTable: '42P01'
+  undefinedTable: '42P01',
+  /** Of Citus: what one step of a statement gave to the next was sent to a node that the shard has left meanwhile. */
+  intermediateResultNotFound: 'CIINF'
 } as const
 
 /** The first two characters of an SQLSTATE. */
@@ -52,7 +54,11 @@ const SQLSTATE_CLASS = {
   systemError: '58'
 } as const
 
-const RETRIED: readonly string[] = [SQLSTATE.serializationFailure, SQLSTATE.deadlockDetected]
+const RETRIED: readonly string[] = [
+  SQLSTATE.serializationFailure,
+  SQLSTATE.deadlockDetected,
+  SQLSTATE.intermediateResultNotFound
+]
 const REFUSING: readonly string[] = [
   SQLSTATE.readOnlyTransaction,
   SQLSTATE.undefinedDatabase,
@@ -90,7 +96,10 @@ interface DatabaseError {
 export function classifyFailure(error: unknown): Failure {
   const { name, code, severity, syscall, message } = describe(error)
   if (typeof code !== 'string') return 'bug'
-  if (name === 'PostgresError') return isNodeAway(code, message) ? 'lost' : classifyState(code, severity)
+  if (name === 'PostgresError') {
+    if (isShardReplaced(code, message)) return 'retry'
+    return isNodeAway(code, message) ? 'lost' : classifyState(code, severity)
+  }
   if (NEVER_SENT.includes(code) || CONNECTING.includes(String(syscall)) || code === 'ECONNREFUSED') return 'refused'
   return LOST.test(code) ? 'lost' : 'bug'
 }
@@ -140,6 +149,10 @@ export function endsConnection(error: unknown): boolean {
 export function isUnreachable(error: unknown): boolean {
   return classifyFailure(error) === 'refused' && endsConnection(error)
 }
+
+/** A shard was split between the plan of a statement and its execution, which has done nothing. */
+const isShardReplaced = (state: string, message: unknown): boolean =>
+  state === SQLSTATE.internalError && String(message).startsWith('could not find valid entry for shard')
 
 /**
  * A coordinator of Citus has lost the connection to a worker. Most of the time it says so by a code, but not in a commit, and

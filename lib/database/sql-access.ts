@@ -33,10 +33,23 @@ export interface SqlAccess {
    */
   read<T>(work: (sql: Sql) => Promise<T>, client?: Client): Promise<T>
   /**
+   * The same for queries about one project that read its traces and what belongs to them, and nothing else. A cluster answers
+   * them on the node of the project.
+   */
+  readOf<T>(projectId: number, work: (sql: Sql) => Promise<T>, client?: Client): Promise<T>
+  /**
    * Runs work with one statement that writes, which is atomic by itself. After a lost connection the work is run
    * again, and must find out what became of the statement. A refusal of the database becomes 429 `quota_exhausted`.
    */
   write<T>(work: (sql: Sql, attempts: Attempts) => Promise<T>): Promise<T>
+}
+
+/** Nothing was read: it is to be asked for by the address of the database. */
+export const ELSEWHERE = Symbol('elsewhere')
+
+/** Reads of one project where its traces are. */
+export interface Near {
+  read<T>(projectId: number, work: (sql: Sql) => Promise<T>, client?: Client): Promise<T | typeof ELSEWHERE>
 }
 
 const READ_ATTEMPTS = 2
@@ -46,11 +59,21 @@ const RETRY_DELAY_MS = 5
 const LOST_LIMIT_MS = 5000
 const LOST_PAUSE_MS = 50
 
-/** Makes the access. Reads go through `readers` and writes through `writers`, so that neither wait for the others. */
-export function createSqlAccess(readers: Pool, writers: Pool = readers): SqlAccess {
+/**
+ * Makes the access. Reads go through `readers` and writes through `writers`, so that neither wait for the others; reads of one
+ * project through `near`, if they can.
+ */
+export function createSqlAccess(readers: Pool, writers: Pool = readers, near?: Near): SqlAccess {
+  const read: SqlAccess['read'] = (work, client) =>
+    withAttempts(READ_ATTEMPTS, ['lost', 'retry'], () => readers.run(work, client)).catch(refuseRead)
   return {
-    read: (work, client) =>
-      withAttempts(READ_ATTEMPTS, ['lost', 'retry'], () => readers.run(work, client)).catch(refuseRead),
+    read,
+    async readOf(projectId, work, client) {
+      const found = await near?.read(projectId, work, client).catch(refuseRead)
+      return near === undefined || found === ELSEWHERE
+        ? read(work, client)
+        : (found as Awaited<ReturnType<typeof work>>)
+    },
     write: work => write(writers, work)
   }
 }

@@ -33,7 +33,7 @@ export class ExportWrite implements ExportOperation {
   }
 
   get #toGather(): SpansToGather {
-    this.#read ??= decodeSpans(Buffer.from(this.#bytes).toString(), this.first?.rows)
+    this.#read ??= decodeSpans(this.#bytes, this.first?.rows)
     return this.#read
   }
 }

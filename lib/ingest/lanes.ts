@@ -54,7 +54,8 @@ export class Lanes {
   /** Reads the states of traces; as many connections as there are lanes. */
   readonly pool: Pool
   readonly #queue = new Queue<Pending>()
-  readonly #routes: Routes
+  /** Where shards are, if there are any. */
+  readonly routes: Routes
   readonly #writers: readonly Writer[]
   readonly #idle: Writer[]
   readonly #onBatch: LaneOptions['onBatch']
@@ -70,7 +71,7 @@ export class Lanes {
     const { limit } = database
     this.pool = new Pool(connect, { size: count, statementTimeoutMs: STATEMENT_TIMEOUT_MS, limit })
     const routes = new Routes(work => this.pool.run(work), database.node, log)
-    this.#routes = routes
+    this.routes = routes
     const serverOf = (node?: ShardNode) => {
       const { connect, limit } = node === undefined ? database : database.node(node)
       const options = { ...connection, isLocal: node !== undefined }
@@ -85,6 +86,11 @@ export class Lanes {
     })
     this.#idle = [...this.#writers]
     this.#onBatch = onBatch
+  }
+
+  /** Whether the projects may be on several nodes. */
+  get isSpread(): boolean {
+    return this.routes.groupOf !== undefined
   }
 
   add(pending: Pending): void {
@@ -116,7 +122,7 @@ export class Lanes {
   }
 
   async close(): Promise<void> {
-    this.#routes.close()
+    this.routes.close()
     for (const writer of this.#writers) writer.close()
     await this.pool.end()
   }
@@ -150,13 +156,13 @@ export class Lanes {
 
   async #run(writer: Writer): Promise<void> {
     while (this.#queue.runnable > 0) {
-      const batch = this.#queue.take(BATCH, this.#routes.groupOf)
-      const route = this.#routes.routeOf(batch)
+      const batch = this.#queue.take(BATCH, this.routes.groupOf)
+      const route = this.routes.routeOf(batch)
       const start = performance.now()
       this.#began.set(writer, start)
       const unreachable = await writer.process(batch, route)
       this.#onBatch(batch, performance.now() - start, unreachable === undefined)
-      if (unreachable === undefined) this.#routes.learn(batch)
+      if (unreachable === undefined) this.routes.learn(batch)
       else await this.#failQueued(writer, unreachable)
     }
     this.#began.delete(writer)

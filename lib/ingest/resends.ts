@@ -6,7 +6,12 @@
  */
 import { hash } from 'node:crypto'
 import type { Pool } from '../database/pool.ts'
-import { type RecordedState, readRecordedStates, type TraceKey } from '../store/write/trace-state.ts'
+import {
+  type RecordedState,
+  readRecordedByProject,
+  readRecordedStates,
+  type TraceKey
+} from '../store/write/trace-state.ts'
 import type { Recorded } from './ingest.ts'
 
 /** The trace of a recorded body. */
@@ -36,6 +41,7 @@ export const DIGESTS_PER_RESEND = 100
 
 export class Resends {
   readonly #pool: Pool
+  readonly #isSpread: () => boolean
   #latest = new Map<string, RecordedBody>()
   /**
    * What was the latest until that was full. Forgetting it as a whole costs nothing; removing the oldest one by one
@@ -47,8 +53,10 @@ export class Resends {
   #waiting: Waiting[] = []
   #isReading = false
 
-  constructor(pool: Pool) {
+  /** `isSpread`: the projects may be on several nodes. */
+  constructor(pool: Pool, isSpread: () => boolean) {
     this.#pool = pool
+    this.#isSpread = isSpread
   }
 
   /** A resend came: more are to be expected. */
@@ -97,7 +105,8 @@ export class Resends {
     while (this.#waiting.length > 0) {
       const batch = this.#waiting
       this.#waiting = []
-      const states = await this.#pool.run(sql => readRecordedStates(sql, batch)).catch(() => [])
+      const read = this.#isSpread() ? readRecordedByProject : readRecordedStates
+      const states = await this.#pool.run(sql => read(sql, batch)).catch(() => [])
       for (const [i, { resolve }] of batch.entries()) resolve(states[i])
     }
     this.#isReading = false

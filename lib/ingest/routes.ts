@@ -73,18 +73,19 @@ export class Routes {
   }
 
   /** Nodes are numbered from 0 on. */
-  readonly #groupOf = ({ projectId }: Routed): number => this.#shardOf(projectId)?.node.id ?? -1 - projectId
+  readonly #groupOf = ({ projectId }: Routed): number => this.shardOf(projectId)?.node.id ?? -1 - projectId
 
   /** The way of a batch whose operations are of one group. */
   routeOf([first]: readonly Routed[]): Route {
     if (this.#state !== 'spread' || first === undefined || first.charge !== undefined) return BY_ADDRESS
-    const node = this.#shardOf(first.projectId)?.node
+    const node = this.shardOf(first.projectId)?.node
     if (node === undefined) return BY_ADDRESS
     const [shards, projects] = [this.#shards, this.#projects]
     return { node, shardOf: projectId => shards?.get(projects.get(projectId) as number) as Shard }
   }
 
-  #shardOf(projectId: number): Shard | undefined {
+  /** Undefined if it is not known, or its node not reached from here. */
+  shardOf(projectId: number): Shard | undefined {
     const shard = this.#shards?.get(this.#projects.get(projectId) ?? -1)
     return shard !== undefined && this.#reached.get(keyOf(shard.node)) === 'open' ? shard : undefined
   }

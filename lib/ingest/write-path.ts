@@ -39,6 +39,7 @@ import { Packing } from './packing.ts'
 import { needsLook, type Operation, type Pending } from './pending.ts'
 import { recordedBy } from './recorded.ts'
 import { Resends } from './resends.ts'
+import type { Routes } from './routes.ts'
 
 export interface IngestOptions {
   /** How many worker threads may make bodies ready. */
@@ -106,8 +107,13 @@ export class WritePath implements Ingest {
         for (const { projectId } of batch) this.#cuts.count(projectId, 1)
       }
     })
-    this.#resends = new Resends(this.#lanes.pool)
+    this.#resends = new Resends(this.#lanes.pool, () => this.#lanes.isSpread)
     this.#sql = createSqlAccess(this.#lanes.pool)
+  }
+
+  /** Where projects are on a cluster. */
+  get routes(): Routes {
+    return this.#lanes.routes
   }
 
   async record(key: Principal, body: Uint8Array): Promise<Recorded> {

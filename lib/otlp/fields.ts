@@ -42,8 +42,7 @@ export class Fields {
     return undefined
   }
 
-  /** The attributes that were not taken, in the order sent. */
-  rest(): readonly [string, Json][] {
-    return [...this.#attributes].filter(([name]) => !this.#taken.has(name))
+  isTaken(name: string): boolean {
+    return this.#taken.has(name)
   }
 }

@@ -17,7 +17,7 @@ import { readKind } from './kind.ts'
 import { cut, shortText, storable } from './text.ts'
 import { readHints } from './trace-hints.ts'
 import { readCost, readUsage } from './usage.ts'
-import { freeObject, freeOf } from './wire/attribute-values.ts'
+import { freeObject, freeOf, type Member } from './wire/attribute-values.ts'
 import type { Attributes, Origin, OtlpEvent, OtlpLink, OtlpSpan } from './wire/request.ts'
 import { timestampOf } from './wire/time.ts'
 
@@ -25,8 +25,6 @@ export interface MappedSpan {
   readonly span: Reading<SpanInput>
   readonly hints: SpanHints
 }
-
-type Member = readonly [name: string, value: FreeJson]
 
 /** An origin in the form in which it is stored with each of its spans. */
 export interface DescribedOrigin {
@@ -87,11 +85,14 @@ function describeAttributes(
   fields: Fields,
   origin: DescribedOrigin
 ): FreeJson {
-  const rest = fields
-    .rest()
-    .map(([name, value]): Member => [name, freeOf(RAW.has(name) ? keptOnce(value, [input, output]) : value)])
-  const own = [...describeSpan(span, name), ...origin.members]
-  return freeObject([...rest, ...unlessSent(span.attributes, own)])
+  const members: Member[] = []
+  for (const [attribute, value] of span.attributes) {
+    if (fields.isTaken(attribute)) continue
+    members.push([attribute, freeOf(RAW.has(attribute) ? keptOnce(value, [input, output]) : value)])
+  }
+  addUnlessSent(members, span.attributes, describeSpan(span, name))
+  addUnlessSent(members, span.attributes, origin.members)
+  return freeObject(members)
 }
 
 /** The name as a text column can hold it. An empty name becomes `unnamed`. */
@@ -173,8 +174,8 @@ function mapEvent(event: OtlpEvent) {
   const own: Member[] = []
   if (name !== event.name && event.name !== '') own.push(['otel.name', freeOf(event.name)])
   if (event.droppedAttributes !== 0) own.push(['otel.dropped_attributes_count', freeOf(event.droppedAttributes)])
-  const attributes = freeObject([...members, ...unlessSent(event.attributes, own)])
-  return { name, timestamp: timestampOf(event.micros), attributes }
+  addUnlessSent(members, event.attributes, own)
+  return { name, timestamp: timestampOf(event.micros), attributes: freeObject(members) }
 }
 
 /** Describes an event for which there is no room among the events of a span. */
@@ -205,5 +206,6 @@ const readMembers = (attributes: Attributes | Iterable<[string, Json]>): Member[
   Array.from(attributes, ([name, value]) => [name, freeOf(value)])
 
 /** What is added must not replace what was sent. */
-const unlessSent = (sent: Attributes, members: readonly Member[]): readonly Member[] =>
-  members.filter(([name]) => !sent.has(name))
+function addUnlessSent(members: Member[], sent: Attributes, added: readonly Member[]): void {
+  for (const member of added) if (!sent.has(member[0])) members.push(member)
+}

@@ -3,6 +3,9 @@ import { durationMs } from '../trace/timestamp.ts'
 import { bucketOf, latencyInSql } from './latency.ts'
 
 export interface CountedTrace {
+  readonly name: string
+  readonly userId: string | null
+  readonly status: string
   readonly startedAt: string
   /** Null while the trace is running. It does not count then. */
   readonly endedAt: string | null
@@ -24,16 +27,17 @@ export const toDollars = (nanos: number): number => nanos / NANOS
 export const bucketOfTrace = ({ startedAt, endedAt }: CountedTrace): number =>
   endedAt === null ? 0 : bucketOf(durationMs(startedAt, endedAt))
 
+/** The columns that are added up, in rollup_news as in rollups. */
+export const AMOUNTS = ['traces', 'errors', 'priced', 'input_tokens', 'output_tokens', 'cost', 'latency'] as const
+export type Amount = (typeof AMOUNTS)[number]
+
 /** SQL of the same from the columns of a stored trace. `one` is 1, or -1 to take it away. */
 export const amountsInSql = (trace: string, one: 1 | -1): Readonly<Record<Amount, string>> => ({
   traces: `${one}`,
+  errors: `${one} * (${trace}.status = 'error')::int`,
   priced: `${one} * (${trace}.cost_usd is not null)::int`,
   input_tokens: `${one} * coalesce(${trace}.input_tokens, 0)::numeric`,
   output_tokens: `${one} * coalesce(${trace}.output_tokens, 0)::numeric`,
   cost: `${one} * floor(least(coalesce(${trace}.cost_usd, 0), ${MOST_USD}) * ${NANOS} + 0.5)::bigint::numeric`,
   latency: `${one} * ${latencyInSql(`${trace}.duration_ms`)}`
 })
-
-/** The columns that are added up, in rollup_news as in rollups. */
-export const AMOUNTS = ['traces', 'priced', 'input_tokens', 'output_tokens', 'cost', 'latency'] as const
-export type Amount = (typeof AMOUNTS)[number]

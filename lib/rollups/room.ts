@@ -1,21 +1,23 @@
 /**
- * How many kinds an hour and a day have room for. Names that clients make up for every trace would make a row for every trace
- * otherwise. A kind that finds no room is counted under its family, which stands for all other names of it.
+ * How many names an hour and a day have room for. Names that clients make up for every trace would make a row for every trace
+ * otherwise. One that finds no room is counted under its environment, or its family, which stands for all other names there.
  */
 
-/** i: an hour by kind, n: a day by kind. */
-export const ROOM = { i: 500, n: 2000 } as const
-type KindLevel = keyof typeof ROOM
+/** The rows of each level by name in an hour, and in a day. */
+export const ROOM = { n: 500, k: 500, N: 2000, K: 2000 } as const
+type NameLevel = keyof typeof ROOM
+export const NAME_LEVELS = Object.keys(ROOM) as readonly NameLevel[]
 
 /** A row of rollups that is to be added up. Numbers of lists are texts, since they are exact to 64 bits. */
 export interface Part {
   readonly level: string
   readonly start: string
   readonly list: string
-  readonly family: string
+  readonly within: string
+  readonly name: string | null
 }
 
-const isKindLevel = (level: string): level is KindLevel => level in ROOM
+const isNameLevel = (level: string): level is NameLevel => level in ROOM
 const placeOf = ({ level, start }: Pick<Part, 'level' | 'start'>) => `${level}/${start}`
 
 /** The hours and days that may lack room for what is new. `rows` says how many rows each has. */
@@ -26,19 +28,19 @@ export function findFull<T extends Part>(
   const counts = new Map(rows.map(each => [placeOf(each), each.rows]))
   const places = new Map<string, T>()
   for (const part of parts) {
-    if (!isKindLevel(part.level)) continue
+    if (!isNameLevel(part.level)) continue
     const place = placeOf(part)
     places.set(place, part)
     counts.set(place, (counts.get(place) ?? 0) + 1)
   }
   return [...places]
-    .filter(([place, { level }]) => (counts.get(place) as number) > ROOM[level as KindLevel])
+    .filter(([place, { level }]) => (counts.get(place) as number) > ROOM[level as NameLevel])
     .map(([, { level, start }]) => ({ level, start }))
 }
 
 /**
- * Puts each part where it is counted: where there is a row of its kind, or room for one, there; else under the family. So what
- * is taken away later is taken from where it was added, as long as rows stay. `known` are the rows of the hours and days
+ * Puts each part where it is counted: where there is a row of its own, or room for one, there; else under what it is in. So
+ * what is taken away later is taken from where it was added, as long as rows stay. `known` are the rows of the hours and days
  * that may lack room.
  */
 export function findRoom<T extends Part>(
@@ -49,7 +51,7 @@ export function findRoom<T extends Part>(
   return parts.map(part => {
     const lists = known.get(placeOf(part))
     if (lists === undefined || lists.has(part.list)) return part
-    if (lists.size >= ROOM[part.level as KindLevel]) return { ...part, list: part.family }
+    if (lists.size >= ROOM[part.level as NameLevel]) return { ...part, list: part.within, name: null }
     lists.add(part.list)
     return part
   })

@@ -4,8 +4,8 @@ import { addHistogram, type Percentiles, percentilesOf, readHistogram } from './
 
 /** What the traces of a group that began in a step add up to. */
 export interface SumRow {
-  /** The number of the step, from 0. */
-  readonly at: number
+  /** The number of the step, from 0; null if the row is of the whole period. */
+  readonly at: number | null
   readonly key: string | null
   /** Of the groups that are not shown by themselves. */
   readonly isOther: boolean
@@ -16,8 +16,8 @@ export interface SumRow {
   readonly outputTokens: number
   /** In billionths of a dollar. */
   readonly cost: number
-  /** Decimal digits (lib/rollups/latency.ts). */
-  readonly latency: string
+  /** Decimal digits (lib/rollups/latency.ts); null where it was not asked for. */
+  readonly latency: string | null
 }
 
 const COUNTS = ['traces', 'errors', 'inputTokens', 'outputTokens', 'costUsd', 'priced'] as const
@@ -26,7 +26,7 @@ const QUANTILES = ['p50', 'p90', 'p95', 'p99'] as const
 
 export type Total = Readonly<Counts> & Percentiles
 
-/** A list of numbers for each count and percentile, a number for each step. */
+/** A number for each step, of each count and percentile. There are none of percentiles where latencies were not asked for. */
 export type Lists = Readonly<Record<(typeof COUNTS)[number], number[]>> &
   Readonly<Record<(typeof QUANTILES)[number], (number | null)[]>>
 export type Group = { readonly key: string | null } & Lists & { readonly total: Total }
@@ -35,7 +35,14 @@ export type Group = { readonly key: string | null } & Lists & { readonly total: 
 export const OTHER = '(other)'
 
 const nothing = (): Counts => ({ traces: 0, errors: 0, inputTokens: 0, outputTokens: 0, costUsd: 0, priced: 0 })
-const countsOf = ({ cost, ...row }: SumRow): Counts => ({ ...row, costUsd: toDollars(cost) })
+const countsOf = ({ traces, errors, inputTokens, outputTokens, cost, priced }: SumRow): Counts => ({
+  traces,
+  errors,
+  inputTokens,
+  outputTokens,
+  costUsd: toDollars(cost),
+  priced
+})
 
 /** The groups, those with the most traces first. */
 export function groupsOf(rows: readonly SumRow[], steps: number): Group[] {
@@ -49,22 +56,28 @@ export function groupsOf(rows: readonly SumRow[], steps: number): Group[] {
   const made = [...groups].map(([key, rows]) => ({ key, group: groupOf(key === REST ? OTHER : key, rows, steps) }))
   const place = ({ key, group }: (typeof made)[number]) =>
     key === REST ? Number.NEGATIVE_INFINITY : group.total.traces
-  return made.sort((a, b) => place(b) - place(a)).map(({ group }) => group)
+  const isBefore = (a: string | null, b: string | null) => ((a ?? '') < (b ?? '') ? -1 : 1)
+  return made.sort((a, b) => place(b) - place(a) || isBefore(a.group.key, b.group.key)).map(({ group }) => group)
 }
 const REST = Symbol('rest')
 
 export function groupOf(key: string | null, rows: readonly SumRow[], steps: number): Group {
+  const inSteps = rows.filter(({ at }) => at !== null)
+  const isTimed = inSteps.every(({ latency }) => latency !== null)
   const lists = Object.fromEntries([
     ...COUNTS.map(name => [name, Array.from({ length: steps }, () => 0)]),
-    ...QUANTILES.map(name => [name, Array.from({ length: steps }, () => null)])
+    ...QUANTILES.map(name => [name, isTimed ? Array.from({ length: steps }, () => null) : []])
   ]) as unknown as Lists
-  for (const row of rows) {
+  for (const row of inSteps) {
+    const at = row.at as number
     const counts = countsOf(row)
-    for (const name of COUNTS) lists[name][row.at] = counts[name]
+    for (const name of COUNTS) lists[name][at] = counts[name]
+    if (row.latency === null) continue
     const percentiles = percentilesOf(readHistogram(row.latency))
-    for (const name of QUANTILES) lists[name][row.at] = percentiles[name]
+    for (const name of QUANTILES) lists[name][at] = percentiles[name]
   }
-  return { key, ...lists, total: totalOf(rows) }
+  const whole = rows.filter(({ at }) => at === null)
+  return { key, ...lists, total: totalOf(whole.length > 0 ? whole : rows) }
 }
 
 export function totalOf(rows: readonly SumRow[]): Total {
@@ -75,7 +88,7 @@ export function totalOf(rows: readonly SumRow[]): Total {
     const counts = countsOf(row)
     for (const name of COUNTS) sum[name] += counts[name]
     cost += row.cost
-    addHistogram(latency, readHistogram(row.latency))
+    if (row.latency !== null) addHistogram(latency, readHistogram(row.latency))
   }
   return { ...sum, costUsd: toDollars(cost), ...percentilesOf(latency) }
 }

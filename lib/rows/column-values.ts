@@ -101,9 +101,7 @@ export const listValues: ValuesFor<typeof LIST_COLUMNS, TraceLists> = {
 /** The fields of a trace that its lists, its tags and their lists are made of, and what it is counted with. */
 export interface ListedTrace extends CountedTrace {
   readonly traceId: string
-  readonly status: string
   readonly model: string | null
-  readonly name: string
   readonly userId: string | null
   readonly tags: readonly string[]
 }
@@ -141,15 +139,16 @@ export interface News {
 export const newsValues: ValuesFor<typeof NEWS_COLUMNS, News> = {
   project_id: () => 0,
   traces: ({ sign }) => sign,
+  errors: ({ sign, trace }) => (trace.status === 'error' ? sign : 0),
   priced: ({ sign, trace }) => (trace.costUsd === null ? 0 : sign),
   started_at: ({ trace }) => trace.startedAt,
   family: ({ lists }) => lists.family,
-  kind: ({ lists }) => lists.namedFamily,
-  user_family: ({ lists }) => lists.userFamily,
   input_tokens: ({ sign, trace }) => sign * (trace.inputTokens ?? 0),
   output_tokens: ({ sign, trace }) => sign * (trace.outputTokens ?? 0),
   cost: ({ sign, trace }) => sign * nanoDollars(trace.costUsd),
-  latency: ({ sign, trace }) => ({ isNegative: sign < 0, exponent: exponentOf(bucketOfTrace(trace)) })
+  latency: ({ sign, trace }) => ({ isNegative: sign < 0, exponent: exponentOf(bucketOfTrace(trace)) }),
+  name: ({ trace }) => trace.name,
+  user_id: ({ trace }) => trace.userId
 }
 
 export const scoreValues: ValuesFor<typeof SCORE_BODY_COLUMNS, PastScore> = {

@@ -139,15 +139,16 @@ export const TAG_COLUMNS: readonly Column[] = [...TAG_STAMP_COLUMNS, ...TAG_BODY
 export const NEWS_COLUMNS = [
   fixed('project_id', 'int'),
   column('traces', 'int'),
+  column('errors', 'int'),
   column('priced', 'int'),
   column('started_at', 'timestamptz'),
   column('family', 'bigint'),
-  column('kind', 'bigint'),
-  column('user_family', 'bigint'),
   column('input_tokens', 'numeric'),
   column('output_tokens', 'numeric'),
   column('cost', 'numeric'),
-  column('latency', 'numeric')
+  column('latency', 'numeric'),
+  column('name', 'text'),
+  column('user_id', 'text')
 ] as const
 
 /** A score of a restored trace. Its number counts insertions and comes from the table's default. */

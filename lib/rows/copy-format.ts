@@ -7,7 +7,7 @@
 import { epochMs, microsOf } from '../trace/timestamp.ts'
 import type { Column, PowerOfTen, Value } from './columns.ts'
 import type { ListNumber } from './list-numbers.ts'
-import { threadBytes } from './thread-bytes.ts'
+import { type Allocate, threadBytes } from './thread-bytes.ts'
 
 const FIRST_BYTES = 65_536
 /** Bytes that one UTF-16 code unit takes in UTF-8 at most. */
@@ -132,8 +132,8 @@ export class CopyWriter {
   }
 
   /** Returns a copy of what was written. */
-  take(): Uint8Array {
-    const taken = threadBytes(this.length)
+  take(allocate: Allocate = threadBytes): Uint8Array {
+    const taken = allocate(this.length)
     taken.set(this.bytes.subarray(0, this.length))
     return taken
   }

@@ -39,6 +39,7 @@ import {
 import { CopyWriter, fieldWriter, readField } from './copy-format.ts'
 import { listsOf, type TraceLists, tagListsOf } from './list-numbers.ts'
 import { packTexts, type SpanTexts, type StoredTexts, textValues, unpackTexts } from './packed-texts.ts'
+import type { Allocate } from './thread-bytes.ts'
 
 /** Rows of spans, one behind the other, and the offset in `bytes` at which each begins. */
 export interface SpanRows {
@@ -89,7 +90,12 @@ const writeTexts = fieldWriter(STORED_TEXT_COLUMNS, textValues)
 const writeHead = fieldWriter(SPAN_HEAD_COLUMNS, spanHeadValues)
 
 /** `environment` is that of the key that records the trace; null if the key has none. A restored trace has its own. */
-export function renderTraceRows(trace: NewTrace, environment: string | null, hurries: boolean): TraceRows {
+export function renderTraceRows(
+  trace: NewTrace,
+  environment: string | null,
+  hurries: boolean,
+  allocate?: Allocate
+): TraceRows {
   rows.reset()
   const lists = listsOf(trace, trace.past === undefined ? (environment ?? UNASSIGNED) : (trace.past.environment ?? ''))
   writeLists(rows, lists)
@@ -107,7 +113,7 @@ export function renderTraceRows(trace: NewTrace, environment: string | null, hur
   const scoresEnd = rows.length
   const spans = writeSpans(trace.spans, hurries)
   const { family, keys } = listed(trace, lists)
-  return { family, keys, tags, tagsEnd, news, newsEnd, scores, scoresEnd, spans, bytes: rows.take() }
+  return { family, keys, tags, tagsEnd, news, newsEnd, scores, scoresEnd, spans, bytes: rows.take(allocate) }
 }
 
 /** The rows of spans that are added to a stored trace. */

@@ -8,7 +8,7 @@ import type { MappedSpan } from '../otlp/map-span.ts'
 import { type Export, readExport, readPortion } from '../otlp/read-export.ts'
 import { estimatedBytes, type NewTrace } from '../rows/column-values.ts'
 import { renderSpanRows, renderTraceRows, type SpanRows, type TraceRows } from '../rows/copy-rows.ts'
-import { threadBytes } from '../rows/thread-bytes.ts'
+import { type Allocate, togetherBytes } from '../rows/thread-bytes.ts'
 import { normaliseSpans } from '../trace/normalise.ts'
 import { prepare } from '../trace/prepare.ts'
 import { type PreparedSpan, type PreparedTrace, type SpanHead, shortHash } from '../trace/prepared.ts'
@@ -66,7 +66,7 @@ export type ReadyEnd = End & { readonly rows: SpanRows }
 export interface ReadySpans {
   readonly traceId: string
   readonly spanCount: number
-  /** Encoded SpansToGather (lib/threads/sent-spans.ts), in UTF-8. */
+  /** Encoded SpansToGather (lib/threads/sent-spans.ts). */
   readonly toGather: Uint8Array
   /** The trace that these spans make if none is stored yet; undefined if none of the spans can be stored. */
   readonly first: ReadyRecord | undefined
@@ -134,7 +134,8 @@ function readyRecord(
   trace: NewTrace,
   environment: string | null,
   hurries: boolean,
-  started?: StartedState
+  started?: StartedState,
+  allocate?: Allocate
 ): ReadyRecord {
   return {
     operation: 'record',
@@ -146,7 +147,7 @@ function readyRecord(
     estimatedBytes: estimatedBytes(trace),
     started,
     restored: trace.past && { ...trace, past: trace.past, spans: trace.spans.map(headOf) },
-    rows: renderTraceRows(trace, environment, hurries)
+    rows: renderTraceRows(trace, environment, hurries, allocate)
   }
 }
 
@@ -164,9 +165,10 @@ const withRows = <T extends { readonly spans: readonly PreparedSpan[] }>(prepare
 })
 
 function readyExport({ traces, portions, refusals }: Export, task: ReadyTask): ReadyExport {
+  const allocate = togetherBytes(task.body.byteLength)
   return {
     operation: 'export',
-    traces: Array.from(traces, ([traceId, mapped]) => readySpans(traceId, normaliseMapped(mapped), task)),
+    traces: Array.from(traces, ([traceId, mapped]) => readySpans(traceId, normaliseMapped(mapped), task, allocate)),
     portions,
     refusals
   }
@@ -178,30 +180,29 @@ type HintedSpan = PreparedSpan & GatheredSpan
 function normaliseMapped(mapped: readonly MappedSpan[]): HintedSpan[] {
   const value = { schemaVersion: 1 as const, spans: mapped.map(({ span }) => span) }
   const { spans } = normaliseSpans({ value, escapes: false })
-  return spans.map((span, i) => ({ hints: (mapped[i] as MappedSpan).hints, ...span }))
+  return spans.map((span, i) => Object.assign(span, { hints: (mapped[i] as MappedSpan).hints }))
 }
 
 /**
  * Decides the spans as if no trace were stored yet: the queue needs that trace, and it tells which spans can be
  * stored.
  */
-function readySpans(traceId: string, spans: readonly HintedSpan[], { environment, hurries }: ReadyTask): ReadySpans {
+function readySpans(
+  traceId: string,
+  spans: readonly HintedSpan[],
+  { environment, hurries }: ReadyTask,
+  allocate: Allocate
+): ReadySpans {
   const operation = { operation: 'export' as const, traceId, spans, environment: null }
   const { growth, added, refusals } = decideExport(undefined, operation)
   // They are some of `spans`.
   const storable = added as readonly HintedSpan[]
-  const first = growth && readyRecord(asRecorded(traceId, growth, storable), environment, hurries)
-  const toGather = sharedText(encodeSpans({ spans, storable }))
-  return { traceId, spanCount: spans.length, first, refusals, toGather }
+  const trace = growth && asRecorded(traceId, growth, storable)
+  const first = trace && readyRecord(trace, environment, hurries, undefined, allocate)
+  return { traceId, spanCount: spans.length, first, refusals, toGather: encodeSpans({ spans, storable }, allocate) }
 }
 
-function sharedText(text: string): Uint8Array {
-  const bytes = Buffer.from(text)
-  const shared = threadBytes(bytes.length)
-  shared.set(bytes)
-  return shared
-}
-
+/** Names each field, since a spread takes V8 long if other properties come behind it. */
 function asRecorded(traceId: string, growth: Growth, spans: readonly PreparedSpan[]): PreparedTrace {
   return {
     operation: 'record',
@@ -209,7 +210,20 @@ function asRecorded(traceId: string, growth: Growth, spans: readonly PreparedSpa
     spans,
     hash: growth.bodyHash,
     bytes: growth.documentBytes,
-    ...growth,
+    name: growth.name,
+    status: growth.status,
+    startedAt: growth.startedAt,
+    endedAt: growth.endedAt,
+    provider: growth.provider,
+    model: growth.model,
+    sessionId: growth.sessionId,
+    userId: growth.userId,
+    tags: growth.tags,
+    inputTokens: growth.inputTokens,
+    outputTokens: growth.outputTokens,
+    totalTokens: growth.totalTokens,
+    costUsd: growth.costUsd,
+    metadata: growth.metadata,
     input: growth.input ?? null,
     output: growth.output ?? null,
     ranks: JSON.stringify(growth.ranks)

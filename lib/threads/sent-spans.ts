@@ -3,8 +3,11 @@
  * mostly nobody reads them. They are needed only if their trace is stored already. Input and output stand in the rows of the
  * spans, and are read from there.
  */
+
+import { CopyWriter, readField } from '../rows/copy-format.ts'
 import { type SpanRows, textsOfRows } from '../rows/copy-rows.ts'
 import type { SpanTexts } from '../rows/packed-texts.ts'
+import type { Allocate } from '../rows/thread-bytes.ts'
 import type { GatheredSpan, SpanHints } from '../trace/states/gathered.ts'
 
 /** What is needed only if the trace is stored already. */
@@ -27,18 +30,24 @@ type Texts = Pick<SpanTexts, 'input' | 'output'>
 type Sent = readonly [fields: readonly unknown[], hints: readonly unknown[], texts: Texts | null]
 
 /** `storable` are some of the spans, in their order. */
-export function encodeSpans({ spans, storable }: SpansToGather): string {
+export function encodeSpans({ spans, storable }: SpansToGather, allocate: Allocate): Uint8Array {
   const inRows = new Set(storable)
   const sent = spans.map((span): Sent => {
     const { hints, input, output } = span
     return [FIELDS.map(name => span[name]), HINTS.map(name => hints[name]), inRows.has(span) ? null : { input, output }]
   })
-  return JSON.stringify(sent)
+  writer.reset()
+  writer.text(JSON.stringify(sent))
+  return writer.take(allocate)
 }
 
+const writer = new CopyWriter()
+
 /** `rows` are those of the storable spans. They are read when the first text is asked for. */
-export function decodeSpans(encoded: string, rows: SpanRows | undefined): SpansToGather {
-  const sent: readonly Sent[] = JSON.parse(encoded)
+export function decodeSpans(encoded: Uint8Array, rows: SpanRows | undefined): SpansToGather {
+  const { buffer, byteOffset, byteLength } = encoded
+  const { bytes } = readField(Buffer.from(buffer, byteOffset, byteLength), 0)
+  const sent: readonly Sent[] = JSON.parse((bytes as Buffer).toString())
   let read: ReadonlyMap<string, Texts> | undefined
   const textsOf = (id: string): Texts => {
     read ??= rows === undefined ? new Map() : textsOfRows(rows)

@@ -20,7 +20,7 @@ import { STATUSES, Timestamp } from '../../lib/schema/input.ts'
 import { closed } from '../../lib/schema/object.ts'
 import { Environment } from '../../lib/schema/query.ts'
 import { readFacetCounts } from '../../lib/store/rollups/facet-counts.ts'
-import { readSeries, SPLITS } from '../../lib/store/rollups/read-series.ts'
+import { readSeries, readSplitSeries, SPLITS } from '../../lib/store/rollups/read-series.ts'
 import { type ChartFilters, countRunning, hasFewTraces, readCountedFrom } from '../../lib/store/rollups/sums.ts'
 import { allAnswered } from '../../lib/store/transactions.ts'
 import { IN_PROJECT, pageRoute } from './page-routes.ts'
@@ -44,6 +44,8 @@ const SeriesQuery = closed({
   ...FILTERS,
   by: Type.Optional(Type.Enum([...SPLITS])),
   compare: Type.Optional(Type.Enum(['1'])),
+  /** Nothing by steps: `starts` is empty, and a group has its key and its total. */
+  totals: Type.Optional(Type.Enum(['1'])),
   /** Minutes east of UTC. Hours are those of every zone of whole hours, and longer steps are days of UTC. */
   offset: Type.Optional(Type.Integer({ minimum: -840, maximum: 840 }))
 })
@@ -63,24 +65,28 @@ export default function charts(app: App): void {
       const asked = readPeriod(query)
       const body = await sql.read(async each => {
         const period = await readable(each, project.id, asked)
+        const isWhole = query.totals !== undefined
         const before = query.compare === undefined ? undefined : periodBefore(period)
-        const [series, earlier, running, countedFrom] = [
-          readSeries(each, project.id, period, query.by, filters),
-          before && readSeries(each, project.id, before, undefined, filters),
+        const [all, series, earlier, running, countedFrom] = [
+          query.by === undefined ? readSeries(each, project.id, period, filters) : undefined,
+          query.by && readSplitSeries(each, project.id, period, query.by, filters),
+          before && readSeries(each, project.id, before, filters),
           countRunning(each, project.id, period, filters),
           readCountedFrom(each, project.id)
         ]
-        await allAnswered<unknown>([series, running, countedFrom, ...(earlier === undefined ? [] : [earlier])])
-        const { rows, others } = await series
+        const statements = [all, series, earlier, running, countedFrom]
+        await allAnswered<unknown>(statements.filter(each => each !== undefined))
+        const { rows, others } = (await series) ?? { rows: (await all) ?? [], others: 0 }
         const steps = countSteps(period)
+        const groups = query.by === undefined ? [groupOf(null, rows, steps)] : groupsOf(rows, steps)
         return {
           ...shown(period),
           countedFrom: await countedFrom,
           running: await running,
-          starts: startsOf(period),
-          groups: query.by === undefined ? [groupOf(null, rows, steps)] : groupsOf(rows, steps),
+          starts: isWhole ? [] : startsOf(period),
+          groups: isWhole ? groups.map(({ key, total }) => ({ key, total })) : groups,
           other: others,
-          before: earlier === undefined ? null : totalOf((await earlier).rows)
+          before: earlier === undefined ? null : totalOf(await earlier)
         }
       }, request)
       return { body }

@@ -34,7 +34,7 @@ export default function lists(app: App): void {
       const { ids, ...others } = query
       if (ids === undefined) return answerTraceList(app, project.id, others, request)
       const wanted = readIds(ids, others)
-      const traces = await sql.read(each => readTracesById(each, project.id, wanted), request)
+      const traces = await sql.readOf(project.id, each => readTracesById(each, project.id, wanted), request)
       return { body: new JsonText(`{"traces":${traces},"nextCursor":null,"prevCursor":null,"pageSize":${MOST_IDS}}`) }
     }
   })
@@ -52,7 +52,7 @@ export default function lists(app: App): void {
     path: `${IN_PROJECT}/facets`,
     access: 'visitor',
     async handler(request) {
-      return { body: await sql.read(each => readFacets(each, request.project.id), request) }
+      return { body: await sql.readOf(request.project.id, each => readFacets(each, request.project.id), request) }
     }
   })
 
@@ -61,7 +61,7 @@ export default function lists(app: App): void {
     path: `${IN_PROJECT}/score-names`,
     access: 'visitor',
     async handler(request) {
-      return { body: await sql.read(each => readScoreNames(each, request.project.id), request) }
+      return { body: await sql.readOf(request.project.id, each => readScoreNames(each, request.project.id), request) }
     }
   })
 

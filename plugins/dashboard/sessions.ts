@@ -8,8 +8,9 @@ import { closed } from '../../lib/schema/object.ts'
 import { TraceListQuery } from '../../lib/schema/query.ts'
 import { readSession, readSessionTraces } from '../../lib/store/groups/session.ts'
 import { listSessions } from '../../lib/store/groups/session-list.ts'
-import { listUsers, readCountedFrom, readUser } from '../../lib/store/groups/user-list.ts'
+import { listUsers, readUser } from '../../lib/store/groups/user-list.ts'
 import { TRACE_ORDERS } from '../../lib/store/lists/order.ts'
+import { readCountedFrom } from '../../lib/store/rollups/sums.ts'
 import { IN_PROJECT, pageRoute } from './page-routes.ts'
 
 /** Ids hold whatever applications put there, `/` included, so they are parameters and no part of the path. */

@@ -24,7 +24,7 @@ export default function trace(app: App): void {
     query: DetailQuery,
     async handler(request) {
       const { project, traceId, query } = request
-      const detail = found(await sql.read(each => readTraceDetail(each, project.id, traceId), request))
+      const detail = found(await sql.readOf(project.id, each => readTraceDetail(each, project.id, traceId), request))
       const disposition = { 'Content-Disposition': `attachment; filename="trace-${traceId}.json"` }
       return { ...(query.download !== undefined && { headers: disposition }), body: new JsonText(detail) }
     }
@@ -38,6 +38,7 @@ export default function trace(app: App): void {
     async handler(request) {
       const { project, traceId, visitor, query } = request
       const asker = { known: query.version, userId: visitor.userId }
+      // It has addresses of people, which a cluster keeps elsewhere.
       const outline = await sql.read(each => readOutline(each, project.id, traceId, asker), request)
       return { body: new JsonText(found(outline)) }
     }
@@ -49,7 +50,7 @@ export default function trace(app: App): void {
     access: 'visitor',
     async handler(request) {
       const { project, traceId, spanId } = request
-      const span = await sql.read(each => readSpan(each, project.id, traceId, spanId), request)
+      const span = await sql.readOf(project.id, each => readSpan(each, project.id, traceId, spanId), request)
       return { body: new JsonText(found(span, 'span on this trace')) }
     }
   })
@@ -60,7 +61,7 @@ export default function trace(app: App): void {
     access: 'visitor',
     async handler(request) {
       const { project, traceId } = request
-      const body = await sql.read(each => readTraceBody(each, project.id, traceId), request)
+      const body = await sql.readOf(project.id, each => readTraceBody(each, project.id, traceId), request)
       return { body: new JsonText(found(body)) }
     }
   })
@@ -71,7 +72,7 @@ export default function trace(app: App): void {
     access: 'visitor',
     async handler(request) {
       const { project, traceId } = request
-      const texts = await sql.read(each => readTexts(each, project.id, traceId), request)
+      const texts = await sql.readOf(project.id, each => readTexts(each, project.id, traceId), request)
       return { body: new JsonText(found(texts)) }
     }
   })

@@ -15,7 +15,7 @@ export default function (app: App): void {
     replies: { 200: TraceDetail },
     async handler(request) {
       const { key, traceId } = request
-      const detail = await app.sql.read(sql => readTraceDetail(sql, key.projectId, traceId), request)
+      const detail = await app.sql.readOf(key.projectId, sql => readTraceDetail(sql, key.projectId, traceId), request)
       return { body: new JsonText(found(detail)) }
     }
   })

@@ -4,6 +4,7 @@ import Type from 'typebox'
 import { CONTROL, inspectText, type Json, parseInexact } from '../../trace/json/exact-json.ts'
 import { EMPTY_OBJECT, type FreeJson, freeJsonOf } from '../../trace/json/free-json.ts'
 import { reader } from '../../trace/json/reader.ts'
+import { remembering } from '../../trace/remembering.ts'
 
 /** How the value of an attribute is written. */
 export type Form =
@@ -18,9 +19,13 @@ export type Form =
 const MAX_DEPTH = 90
 const anyJson = reader(Type.Unknown())
 
+/** A member of an object. */
+export type Member = readonly [name: string, value: FreeJson]
+
 export function freeOf(value: Json): FreeJson {
   switch (typeof value) {
     case 'string':
+    case 'number':
     case 'boolean': {
       const text = JSON.stringify(value)
       return { stored: text, canonical: text }
@@ -73,14 +78,37 @@ function holdsInexact(value: Json): boolean {
   return Object.values(value).some(holdsInexact)
 }
 
+const keyOf = remembering(name => `${JSON.stringify(name)}:`)
+
 /** An object with these members in this order. No name may come twice. */
-export function freeObject(members: readonly (readonly [name: string, value: FreeJson])[]): FreeJson {
+export function freeObject(members: readonly Member[]): FreeJson {
   if (members.length === 0) return EMPTY_OBJECT
-  const written = members.map(([name, { stored, canonical }]) => {
-    const key = `${JSON.stringify(name)}:`
-    return { name, stored: key + (stored ?? 'null'), canonical: key + canonical }
-  })
-  const stored = written.map(({ stored }) => stored).join(',')
-  written.sort((a, b) => (a.name < b.name ? -1 : 1))
-  return { stored: `{${stored}}`, canonical: `{${written.map(({ canonical }) => canonical).join(',')}}` }
+  const stored = ['{']
+  for (let i = 0; i < members.length; i++) {
+    const [name, value] = members[i] as Member
+    stored.push(i === 0 ? '' : ',', keyOf(name), value.stored ?? 'null')
+  }
+  stored.push('}')
+  const canonical = ['{']
+  for (const [name, value] of sorted(members)) {
+    canonical.push(canonical.length === 1 ? '' : ',', keyOf(name), value.canonical)
+  }
+  canonical.push('}')
+  return { stored: stored.join(''), canonical: canonical.join('') }
+}
+
+/** Insertion sort is the fastest for the few members that most objects have, and the slowest for many members. */
+function sorted(members: readonly Member[]): readonly Member[] {
+  const list = [...members]
+  if (list.length > 24) return list.sort(([a], [b]) => (a < b ? -1 : 1))
+  for (let i = 1; i < list.length; i++) {
+    const member = list[i] as Member
+    let place = i
+    while (place > 0 && (list[place - 1] as Member)[0] > member[0]) {
+      list[place] = list[place - 1] as Member
+      place--
+    }
+    list[place] = member
+  }
+  return list
 }

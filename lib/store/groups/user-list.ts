@@ -1,7 +1,7 @@
 /**
  * The list of a project's users, those whose last trace is the newest first, and what their traces add up to over a time. A
- * user stands where their last trace stands in the list of traces; the sums are those of rollups, level u, so they do not
- * depend on how many traces a user has. A page looks at so many traces at most, and may be short or empty before the last.
+ * user stands where their last trace stands in the list of traces; the sums are kept by day
+ * (lib/store/rollups/users.ts), so they do not depend on how many traces a user has. A page looks at so many traces at most, and may be short or empty before the last.
  */
 import type { Sql } from 'postgres'
 import { toDollars } from '../../rollups/amounts.ts'
@@ -9,6 +9,7 @@ import { hashInSql } from '../../rows/list-numbers.ts'
 import type { Edge } from '../lists/cursor.ts'
 import { edgeBelow, TRACE_ORDERS } from '../lists/order.ts'
 import { listTraces } from '../lists/trace-list.ts'
+import { userListInSql } from '../rollups/users.ts'
 import { type GroupSums, readSessionSums } from './session-list.ts'
 
 /** How many traces a page looks at. */
@@ -42,7 +43,7 @@ type Bind = (value: string | number) => string
 
 /** SQL of the project's families, or of those in an environment. */
 const familiesOf = (environment: string | undefined, bind: Bind) =>
-  `(select family, status from trace_families where project_id = $1
+  `(select family, environment from trace_families where project_id = $1
     ${environment === undefined ? '' : `and environment = ${bind(environment)}`})`
 
 /**
@@ -145,25 +146,25 @@ async function addUp(
   const bind: Bind = value => `$${values.push(value)}`
   const since = bind(from)
   const rows = await sql.unsafe<SumsRow[]>(
-    `with families as materialized ${familiesOf(environment, bind)}, lists as materialized (
-      select asked.id, f.status, ${hashInSql('asked.id', 'f.family')} as list
-      from unnest($2::text[]) as asked (id) cross join families f
+    `with environments as materialized (
+      select distinct environment from ${familiesOf(environment, bind)} f
+    ), lists as materialized (
+      select asked.id, ${userListInSql('asked.id', 'e.environment')} as list
+      from unnest($2::text[]) as asked (id) cross join environments e
     ), sums as (
-      select l.id, l.status, r.traces, r.priced, r.input_tokens, r.output_tokens, r.cost
+      select l.id, u.traces, u.errors, u.priced, u.input_tokens, u.output_tokens, u.cost
       from lists l cross join lateral (
-        select traces, priced, input_tokens, output_tokens, cost from rollups
-        where project_id = $1 and level = 'u' and list = l.list and start >= ${since} order by list, start
-      ) r
+        select traces, errors, priced, input_tokens, output_tokens, cost from user_sums
+        where project_id = $1 and list = l.list and start >= ${since} order by list, start
+      ) u
       union all
-      select l.id, l.status, n.traces, n.priced, n.input_tokens, n.output_tokens, n.cost
-      from lists l join (
-        select user_family, traces, priced, input_tokens, output_tokens, cost from rollup_news
-        where project_id = $1 and started_at >= ${since}
-      ) n on n.user_family = l.list
+      select n.user_id, n.traces, n.errors, n.priced, n.input_tokens, n.output_tokens, n.cost
+      from rollup_news n join ${familiesOf(environment, bind)} f on f.family = n.family
+      where n.project_id = $1 and n.started_at >= ${since} and n.user_id = any ($2::text[])
     )
     select asked.id, (select started_at from ${traceOf('asked.id', familiesOf(environment, bind), 'asc')} first) as "firstAt",
       coalesce(sum(traces), 0)::float8 as traces, coalesce(sum(priced), 0)::float8 as priced,
-      coalesce(sum(traces) filter (where status = 'error'), 0)::float8 as errors,
+      coalesce(sum(errors), 0)::float8 as errors,
       coalesce(sum(input_tokens), 0)::float8 as "inputTokens",
       coalesce(sum(output_tokens), 0)::float8 as "outputTokens", coalesce(sum(cost), 0)::float8 as cost
     from unnest($2::text[]) as asked (id) left join sums on sums.id = asked.id
@@ -196,11 +197,4 @@ export async function readUser(sql: Sql, projectId: number, id: string, from: st
   const ids = (JSON.parse(traces) as { sessionId: string | null }[]).flatMap(({ sessionId }) => sessionId ?? [])
   const sessions = await readSessionSums(sql, projectId, [...new Set(ids)].slice(0, MOST_SESSIONS))
   return { ...sums, sessions }
-}
-
-/** Since when ended traces are counted, where older ones are yet to be; null if all are. */
-export async function readCountedFrom(sql: Sql, projectId: number): Promise<string | null> {
-  const [row] = await sql<{ countedFrom: string }[]>`
-    select least(uncounted, now()) as "countedFrom" from rollup_history where project_id = ${projectId}`
-  return row?.countedFrom ?? null
 }

@@ -65,10 +65,7 @@ const SET_TAG_LISTS = assignments({
 const OLD = `from changed c join traces old on old.project_id = $project and old.seq = c.seq where old.ended_at is not null`
 const newsOfMoves = (projectId: number) =>
   newsAsJson(
-    [
-      `select ${newsInSql('old', -1)} ${OLD}`,
-      `select ${newsInSql('old', 1, { family: 'c.family', kind: 'c.named_family', user: 'c.user_family' })} ${OLD}`
-    ]
+    [`select ${newsInSql('old', -1)} ${OLD}`, `select ${newsInSql('old', 1, 'c.family')} ${OLD}`]
       .join(' union all ')
       .replaceAll('$project', String(projectId))
   )

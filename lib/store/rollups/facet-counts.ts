@@ -2,7 +2,7 @@
 import type { Sql } from 'postgres'
 import type { Period } from '../../rollups/period.ts'
 import { allAnswered } from '../transactions.ts'
-import { type ChartFilters, countRunning, familiesOf, MOST_KINDS, nameOf, sumsIn } from './sums.ts'
+import { type ChartFilters, countRunning, sumsOf } from './sums.ts'
 
 export interface ValueCount {
   readonly value: string
@@ -34,10 +34,8 @@ export async function readFacetCounts(
   filters: ChartFilters
 ): Promise<FacetCounts> {
   const running = countRunning(sql, projectId, period, { ...filters, status: 'running' })
-  const [families, names] = [
-    readFamilies(sql, projectId, period, filters.name),
-    readNames(sql, projectId, period, filters)
-  ]
+  const families = readFamilies(sql, projectId, period, filters)
+  const names = readNames(sql, projectId, period, filters)
   await allAnswered<unknown>([running, families, names])
   const counts = await families
   const statuses = valuesOf(counts, 'status', filters)
@@ -69,25 +67,16 @@ function valuesOf(
     .slice(0, MOST_VALUES)
 }
 
-function readFamilies(sql: Sql, projectId: number, period: Period, name: string | undefined) {
-  const by = name === undefined ? 'family' : 'kind'
+function readFamilies(sql: Sql, projectId: number, period: Period, { name }: ChartFilters) {
   return sql<FamilyCount[]>`
-    with families as materialized (${familiesOf(sql, projectId, { name })})
-    select f.status, f.environment, f.model, sum(s.traces)::float8 as traces
-    from (${sumsIn(sql, projectId, period, by)}) s
-    join families f on f.family = s.family ${name === undefined ? sql`` : sql`and f.kind = s.list`}
-    group by 1, 2, 3 having sum(s.traces) > 0 order by 4 desc limit ${MOST_FAMILIES}`
+    select status, environment, model, sum(traces)::float8 as traces
+    from (${sumsOf(sql, projectId, period, { name }, ['status', 'model'])}) s
+    group by 1, 2, 3 having sum(traces) > 0 order by 4 desc limit ${MOST_FAMILIES}`
 }
 
 function readNames(sql: Sql, projectId: number, period: Period, { name: _, ...filters }: ChartFilters) {
   return sql<ValueCount[]>`
-    with families as materialized (${familiesOf(sql, projectId, filters)}),
-    kinds as materialized (
-      select s.list, sum(s.traces) as traces from (${sumsIn(sql, projectId, period, 'kind')}) s
-      join families f on f.family = s.family where s.list <> s.family
-      group by 1 having sum(s.traces) > 0 order by 2 desc limit ${MOST_KINDS}
-    )
     select name as value, sum(traces)::float8 as traces
-    from (select ${nameOf(sql, projectId)} as name, k.traces from kinds k) named
-    where name is not null group by 1 order by 2 desc, 1 limit ${MOST_VALUES}`
+    from (${sumsOf(sql, projectId, period, filters, ['name'])}) s
+    where name is not null group by 1 having sum(traces) > 0 order by 2 desc, 1 limit ${MOST_VALUES}`
 }

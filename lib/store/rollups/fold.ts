@@ -4,9 +4,13 @@
  */
 import type { Sql } from 'postgres'
 import { AMOUNTS } from '../../rollups/amounts.ts'
-import { findFull, findRoom, type Part } from '../../rollups/room.ts'
+import { findFull, findRoom, NAME_LEVELS, type Part } from '../../rollups/room.ts'
+import { hashInSql } from '../../rows/list-numbers.ts'
+
 import { inTransaction } from '../transactions.ts'
-import { dayOf, hourOf, SUMS, USER_SUMS } from './news.ts'
+import { dayOf, hourOf, SUMS } from './news.ts'
+import { placeInSql } from './places.ts'
+import { foldUsers } from './users.ts'
 
 /** The first of the two keys of an advisory lock, the second is the project: who has it changes its rollups. */
 const LOCK = 0x666f6c64
@@ -26,13 +30,6 @@ interface Addition extends Part {
   readonly traces: number
 }
 
-interface Taken extends Addition {
-  /** How many rows of news were taken. */
-  readonly taken: number
-  /** In the first row, if there are any: what is added to users, as the text of a JSON array. */
-  readonly users: string | null
-}
-
 /** Folds up to `most` rows of news of a project. Returns how many; 0 as well if another process is at it. */
 export async function foldNews(sql: Sql, projectId: number, most: number): Promise<number> {
   return inTransaction(sql, async () => {
@@ -40,49 +37,56 @@ export async function foldNews(sql: Sql, projectId: number, most: number): Promi
       [{ locked: boolean }]
     >`select pg_try_advisory_xact_lock(${LOCK}, ${projectId}) as locked`
     if (!locked) return 0
-    const rows = await sql.unsafe<Taken[]>(TAKE, [projectId, most], { prepare: true })
-    const [first] = rows
-    if (first === undefined) return 0
-    const parts = await withRoom(
-      sql,
-      projectId,
-      rows.map(({ taken: _, users: __, ...part }) => part)
-    )
+    const [{ places }] = await sql<[{ places: string }]>`
+      select array(select ctid from rollup_news where project_id = ${projectId} limit ${most})::text as places`
+    if (places === NO_PLACES) return 0
+    await foldUsers(sql, projectId, places)
+    const rows = await sql.unsafe<(Addition & { readonly taken: number })[]>(TAKE, [projectId, places], {
+      prepare: true
+    })
+    const { taken } = rows[0] as (typeof rows)[number]
+    const parts = await withRoom(sql, projectId, rows)
     await sql.unsafe(ADD, [projectId, JSON.stringify(parts)], { prepare: true })
-    if (first.users !== null) await sql.unsafe(ADD, [projectId, first.users], { prepare: true })
-    return first.taken
+    return taken
   })
 }
 
-const LEVELS = [
-  { level: 'i', start: 'hour', list: 'kind' },
-  { level: 'h', start: 'hour', list: 'family' },
-  { level: 'n', start: dayOf('hour'), list: 'kind' },
-  { level: 'd', start: dayOf('hour'), list: 'family' }
+/** The text of an empty array. */
+const NO_PLACES = '{}'
+
+/** What rows there are of each hour; the same of each day, in capitals. */
+const HOUR_LEVELS = [
+  { level: 'e', list: 'place', within: 'place', name: 'null::text' },
+  { level: 'f', list: 'family', within: 'family', name: 'null::text' },
+  { level: 'n', list: hashInSql('name', 'place'), within: 'place', name: 'name' },
+  { level: 'k', list: hashInSql('name', 'family'), within: 'family', name: 'name' }
 ]
+const LEVELS = HOUR_LEVELS.flatMap(each => [
+  { ...each, start: 'hour' },
+  { ...each, level: each.level.toUpperCase(), start: dayOf('hour') }
+])
 
 /** Takes news out, and adds them up by level. Rows of news never change, so they are found by their place in the table. */
 const TAKE = `
   with gone as (
     delete from rollup_news where project_id = $1::int
-      and ctid = any (array(select ctid from rollup_news where project_id = $1::int limit $2::bigint))
-    returning started_at, family, kind, user_family, ${AMOUNTS.join(', ')}
+      and ctid = any ($2::text::tid[])
+    returning started_at, family, name, ${AMOUNTS.join(', ')}
   ), hours as materialized (
-    select ${hourOf('started_at')} as hour, family, kind, count(*) as taken, ${SUMS} from gone group by 1, 2, 3
-  ), users as materialized (
-    select 'u' as level, ${dayOf('started_at')} as start, user_family as list, family, ${USER_SUMS}
-    from gone where user_family is not null group by 2, 3, 4
-  ), parts as (${LEVELS.map(
-    ({ level, start, list }) => `
-    select '${level}' as level, ${start} as start, ${list}::text as list, family::text as family, ${SUMS}
-    from hours group by ${start}, ${list}, family`
-  ).join(' union all ')})
-  select *, (select sum(taken)::bigint from hours) as taken,
-    case when row_number() over () = 1 then (select json_agg(users)::text from users) end as users
-  from parts`
+    select ${hourOf('started_at')} as hour, family, name, count(*) as taken, ${SUMS} from gone group by 1, 2, 3
+  ), placed as materialized (
+    select hours.*, ${placeInSql('f.environment')} as place
+    from hours left join trace_families f on f.project_id = $1::int and f.family = hours.family
+  )
+  ${LEVELS.map(
+    ({ level, start, list, within, name }) => `
+  select '${level}' as level, ${start} as start, (${list})::text as list, ${within}::text as within, ${name} as name,
+    (select sum(taken)::bigint from hours) as taken, ${SUMS} from placed group by 2, 3, 4, 5`
+  ).join(' union all ')}`
 
 const TYPES: Readonly<Record<(typeof AMOUNTS)[number], string>> = {
   traces: 'bigint',
+  errors: 'bigint',
   priced: 'bigint',
   input_tokens: 'numeric',
   output_tokens: 'numeric',
@@ -92,11 +96,11 @@ const TYPES: Readonly<Record<(typeof AMOUNTS)[number], string>> = {
 
 /** Every fold adds in the same order, and none runs beside another of the project. */
 const ADD = `
-  insert into rollups as r (project_id, level, start, list, family, ${AMOUNTS.join(', ')})
-  select $1::int, level, start, list, family, ${SUMS} from json_to_recordset($2::json) as part (
-    level "char", start timestamptz, list bigint, family bigint, ${AMOUNTS.map(name => `${name} ${TYPES[name]}`).join(', ')}
+  insert into rollups as r (project_id, level, start, list, within, name, ${AMOUNTS.join(', ')})
+  select $1::int, level, start, list, within, min(name), ${SUMS} from json_to_recordset($2::json) as part (
+    level "char", start timestamptz, list bigint, within bigint, name text, ${AMOUNTS.map(name => `${name} ${TYPES[name]}`).join(', ')}
   )
-  group by level, start, list, family order by level, start, list
+  group by level, start, list, within order by level, start, list
   on conflict (project_id, level, start, list) do update
     set ${AMOUNTS.map(name => `${name} = r.${name} + excluded.${name}`).join(', ')}`
 
@@ -105,7 +109,7 @@ async function withRoom<T extends Part>(sql: Sql, projectId: number, parts: read
   const starts = [...new Set(parts.map(({ start }) => start))]
   const rows = await sql<{ level: string; start: string; rows: number }[]>`
     select level, start, count(*) as rows from rollups
-    where project_id = ${projectId} and level in ('i', 'n') and start = any (${starts}::timestamptz[])
+    where project_id = ${projectId} and level = any (${NAME_LEVELS as string[]}::text[]::"char"[]) and start = any (${starts}::timestamptz[])
     group by level, start`
   const full = []
   for (const { level, start } of findFull(parts, rows)) {

@@ -12,39 +12,28 @@ export const hourOf = (time: string): string => `date_bin('1 hour', ${time}, ${O
 export const dayOf = (time: string): string => `date_bin('1 day', ${time}, ${ORIGIN})`
 
 /** The columns of rollup_news behind the project. */
-export const NEWS = ['started_at', 'family', 'kind', 'user_family', ...AMOUNTS] as const
-/** What each of them is of a row that is added up. */
-const sums = AMOUNTS.map(name => `sum(${name}) as ${name}`).join(', ')
-export const SUMS = sums
-/** The same of users, of whom no durations are kept. */
-export const USER_SUMS = AMOUNTS.map(name => (name === 'latency' ? '0 as latency' : `sum(${name}) as ${name}`)).join(
-  ', '
-)
+export const NEWS = ['started_at', 'family', 'name', 'user_id', ...AMOUNTS] as const
+/** The amounts of rows that are added up. */
+export const SUMS = AMOUNTS.map(name => `sum(${name}) as ${name}`).join(', ')
 /** The condition that there is something of a group to tell. */
 export const ANYTHING = AMOUNTS.map(name => `sum(${name}) <> 0`).join(' or ')
 
-/** SQL of the columns of news, without the project, of ended traces. `lists` are the columns of the source with their lists. */
-export function newsInSql(trace: string, one: 1 | -1, lists = listsOf(trace)): string {
+/** SQL of the columns of news, without the project, of ended traces. */
+export function newsInSql(trace: string, one: 1 | -1, family = `${trace}.family`): string {
   const amounts = amountsInSql(trace, one)
   const cells = AMOUNTS.map(name => `${amounts[name]} as ${name}`).join(', ')
-  return `${hourOf(`${trace}.started_at`)} as started_at, ${lists.family} as family, ${lists.kind} as kind, ${lists.user} as user_family, ${cells}`
+  return `${hourOf(`${trace}.started_at`)} as started_at, ${family} as family, ${trace}.name, ${trace}.user_id, ${cells}`
 }
-
-const listsOf = (trace: string) => ({
-  family: `${trace}.family`,
-  kind: `${trace}.named_family`,
-  user: `${trace}.user_family`
-})
 
 /** The columns of traces that news are made of, as a deletion returns them. */
 export const NEWS_SOURCES =
-  'started_at, ended_at, duration_ms, family, named_family, user_family, input_tokens, output_tokens, cost_usd'
+  'started_at, ended_at, duration_ms, name, user_id, status, family, input_tokens, output_tokens, cost_usd'
 
 /** SQL of news as a JSON text, hour by hour. `news` is a query of rows as newsInSql gives them. Null if there are none. */
 export const newsAsJson = (news: string): string => `(
   select json_agg(told)::text from (
-    select started_at, family, kind, user_family, ${sums} from (${news}) each
-    group by started_at, family, kind, user_family having ${ANYTHING}
+    select started_at, family, name, user_id, ${SUMS} from (${news}) each
+    group by started_at, family, name, user_id having ${ANYTHING}
   ) told)`
 
 /** Writes news that newsAsJson has given. To be called in the transaction of that statement. */
@@ -55,9 +44,10 @@ export async function addNews(sql: Sql, projectId: number, news: string | null):
 const TYPES: Readonly<Record<(typeof NEWS)[number], string>> = {
   started_at: 'timestamptz',
   family: 'bigint',
-  kind: 'bigint',
-  user_family: 'bigint',
+  name: 'text',
+  user_id: 'text',
   traces: 'int',
+  errors: 'int',
   priced: 'int',
   input_tokens: 'numeric',
   output_tokens: 'numeric',

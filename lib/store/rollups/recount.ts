@@ -11,11 +11,11 @@ import { AMOUNTS } from '../../rollups/amounts.ts'
 import { inTransaction } from '../transactions.ts'
 import { lockRollups } from './fold.ts'
 import { ANYTHING, dayOf, hourOf, NEWS, newsInSql, SUMS } from './news.ts'
+import { placeInSql } from './places.ts'
+import { forgetUsersOf } from './users.ts'
 
 const listed = AMOUNTS.join(', ')
 const taken = AMOUNTS.map(name => `-${name}`).join(', ')
-
-const withoutLatency = AMOUNTS.map(name => (name === 'latency' ? '0' : name)).join(', ')
 
 /** What the traces of a time add up to that is not news: all that rollups are to have. $2 and $3 bound the time. */
 const WANTED = `
@@ -23,25 +23,39 @@ const WANTED = `
   where t.project_id = $1::int and t.started_at >= $2::timestamptz and t.started_at < $3::timestamptz
     and t.ended_at is not null
   union all
-  select ${hourOf('started_at')}, family, kind, user_family, ${taken} from rollup_news
+  select ${hourOf('started_at')}, family, name, user_id, ${taken} from rollup_news
   where project_id = $1::int and started_at >= $2::timestamptz and started_at < $3::timestamptz`
 
-/** Kinds are compared by what they add up to in their families: which of them have rows depends on the room there was. */
+/** Of users no latencies are kept. */
+const users = (sign: '' | '-') => AMOUNTS.map(name => (name === 'latency' ? '0' : `${sign}${name}`)).join(', ')
+
+/**
+ * Names are compared by what they add up to in their environment or family: which have rows depends on the room there was.
+ * Users are compared by what all of them add up to.
+ */
 const WRONG_DAYS = `
   with hours as materialized (
-    select started_at as hour, family, user_family is not null as has_user, ${SUMS} from (${WANTED}) wanted group by 1, 2, 3
+    select started_at as hour, family, user_id is not null as has_user, ${SUMS} from (${WANTED}) wanted group by 1, 2, 3
   ), sides as (
-    select level, hour as start, family, ${listed} from hours, unnest(array['i', 'h']) as level
+    select level, hour as start, family as within, ${listed} from hours, unnest(array['f', 'k']) as level
     union all
-    select level, ${dayOf('hour')}, family, ${listed} from hours, unnest(array['n', 'd']) as level
+    select level, ${dayOf('hour')}, family, ${listed} from hours, unnest(array['F', 'K']) as level
     union all
-    select 'u', ${dayOf('hour')}, family, ${withoutLatency} from hours where has_user
+    select level, case when level in ('e', 'n') then hour else ${dayOf('hour')} end,
+      ${placeInSql('environment')}, ${listed}
+    from hours left join trace_families f on f.project_id = $1::int and f.family = hours.family,
+      unnest(array['e', 'n', 'E', 'N']) as level
     union all
-    select level::text, start, family, ${taken} from rollups
+    select level::text, start, within, ${taken} from rollups
+    where project_id = $1::int and start >= $2::timestamptz and start < $3::timestamptz
+    union all
+    select 'users', ${dayOf('hour')}, 0, ${users('')} from hours where has_user
+    union all
+    select 'users', start, 0, ${users('-')} from user_sums
     where project_id = $1::int and start >= $2::timestamptz and start < $3::timestamptz
   )
   select distinct ${dayOf('start')} as day from (
-    select level, start, family from sides group by 1, 2, 3 having ${ANYTHING}
+    select level, start, within from sides group by 1, 2, 3 having ${ANYTHING}
   ) wrong order by day`
 
 /** The days (UTC) of which rollups do not have what the traces add up to. Days that are yet to be counted are left out. */
@@ -53,8 +67,8 @@ export async function findWrongDays(sql: Sql, projectId: number): Promise<string
 
 const WRITE_DIFFERENCE = `
   insert into rollup_news (project_id, ${NEWS.join(', ')})
-  select $1::int, started_at, family, kind, user_family, ${SUMS} from (${WANTED}) wanted
-  group by started_at, family, kind, user_family having ${ANYTHING}`
+  select $1::int, started_at, family, name, user_id, ${SUMS} from (${WANTED}) wanted
+  group by started_at, family, name, user_id having ${ANYTHING}`
 
 /** Makes the rollups of a day anew. Others may write meanwhile. */
 export async function recountDay(sql: Sql, projectId: number, day: string): Promise<void> {
@@ -62,8 +76,9 @@ export async function recountDay(sql: Sql, projectId: number, day: string): Prom
   await inTransaction(sql, async () => {
     await lockRollups(sql, projectId)
     await sql`
-      delete from rollups where project_id = ${projectId} and level in ('i', 'h', 'n', 'd', 'u')
+      delete from rollups where project_id = ${projectId} and level = any ('{e,f,n,k,E,F,N,K}'::"char"[])
         and start >= ${day} and start < ${end}`
+    await forgetUsersOf(sql, projectId, day)
     await sql.unsafe(WRITE_DIFFERENCE, [projectId, day, end])
   })
 }

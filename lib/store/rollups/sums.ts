@@ -5,6 +5,7 @@
 import type { Sql } from 'postgres'
 import { AMOUNTS, amountsInSql } from '../../rollups/amounts.ts'
 import type { Period } from '../../rollups/period.ts'
+import { placeInSql } from './places.ts'
 
 export interface ChartFilters {
   readonly status?: string | undefined
@@ -13,11 +14,10 @@ export interface ChartFilters {
   readonly model?: string | undefined
   readonly name?: string | undefined
 }
+export type Field = keyof ChartFilters
 
-/** A statement is bounded by so many traces; what has more is read by the hour. */
+/** A period by minutes has so many traces at most; what has more is read by the hour. */
 const MOST_TRACES = 20_000
-/** Kinds whose names are looked up, those with the most traces. */
-export const MOST_KINDS = 2000
 
 /** Whether a period has few enough traces to read each. */
 export async function hasFewTraces(sql: Sql, projectId: number, { from, to }: Period): Promise<boolean> {
@@ -34,47 +34,69 @@ function within(sql: Sql, column: string, from: number, to: number) {
   return sql`${time} >= to_timestamp(${from / 1000}::float8) and ${time} < to_timestamp(${to / 1000}::float8)`
 }
 
-const amounts = AMOUNTS.join(', ')
-const ofTrace = AMOUNTS.map(name => `${amountsInSql('t', 1)[name]} as ${name}`).join(', ')
-const LEVELS = {
-  hour: { family: 'h', kind: 'i' },
-  day: { family: 'd', kind: 'n' }
-} as const
-
-/** SQL of rows (start, family, list and amounts) of a period: `list` is the kind, or the family if kinds do not matter. */
-export function sumsIn(sql: Sql, projectId: number, { from, to, step }: Period, by: 'family' | 'kind') {
-  if (step === 'minute5') {
-    return sql`
-      select t.started_at as start, t.family, t.named_family as list, ${sql.unsafe(ofTrace)} from traces t
-      where t.project_id = ${projectId} and ${within(sql, 't.started_at', from, to)} and t.ended_at is not null`
-  }
-  return sql`
-    select start, family, list, ${sql.unsafe(amounts)} from rollups
-    where project_id = ${projectId} and level = ${LEVELS[step][by]}::text::"char" and ${within(sql, 'start', from, to)}
-    union all
-    select started_at, family, ${sql.unsafe(by)}, ${sql.unsafe(amounts)} from rollup_news
-    where project_id = ${projectId} and ${within(sql, 'started_at', from, to)}`
+/** The level with the fewest rows that has these fields (lib/store/rollups/fold.ts), and whether its rows are of families. */
+function levelOf({ step }: Period, fields: readonly Field[]) {
+  const isOfFamilies = fields.includes('status') || fields.includes('model')
+  const isOfNames = fields.includes('name')
+  const level = isOfNames ? (isOfFamilies ? 'k' : 'n') : isOfFamilies ? 'f' : 'e'
+  return { level: step === 'day' ? level.toUpperCase() : level, isOfFamilies }
 }
 
-/** SQL of the families that fit; with a name, `kind` is the kind that it makes of each. */
-export function familiesOf(sql: Sql, projectId: number, { status, environment, model, name }: ChartFilters) {
+const amounts = (row: string) => AMOUNTS.map(name => `${row}.${name}`).join(', ')
+const ofTrace = AMOUNTS.map(name => `${amountsInSql('t', 1)[name]} as ${name}`).join(', ')
+
+/**
+ * SQL of rows of what fits: start, name, status, environment, model and amounts. `fields` are those of these four that the
+ * statement looks at; the others may be null.
+ */
+export function sumsOf(
+  sql: Sql,
+  projectId: number,
+  period: Period,
+  filters: ChartFilters,
+  fields: readonly Field[] = []
+) {
+  const { from, to, step } = period
+  const families = familiesOf(sql, projectId, filters)
+  const named = (row: string) => (filters.name === undefined ? sql`` : sql`and ${sql(row)}.name = ${filters.name}`)
+  if (step === 'minute5') {
+    return sql`
+      select t.started_at as start, t.name, f.status, f.environment, f.model, ${sql.unsafe(ofTrace)}
+      from traces t join (${families}) f on f.family = t.family
+      where t.project_id = ${projectId} and ${within(sql, 't.started_at', from, to)} and t.ended_at is not null
+        ${named('t')}`
+  }
+  const filtered = (Object.keys(filters) as Field[]).filter(field => filters[field] !== undefined)
+  const { level, isOfFamilies } = levelOf(period, [...fields, ...filtered])
+  const groups = isOfFamilies
+    ? sql`select family as number, status, environment, model from (${families}) f`
+    : sql`
+      select distinct ${sql.unsafe(placeInSql('environment'))} as number, null as status, environment, null as model
+      from (${families}) f`
   return sql`
-    select family, status, environment, model,
-      ${name === undefined ? sql`null::bigint` : sql`hashtextextended(${name}, family)`} as kind
-    from trace_families where project_id = ${projectId}
+    select r.start, r.name, f.status, f.environment, f.model, ${sql.unsafe(amounts('r'))}
+    from rollups r join (${groups}) f on f.number = r.within
+    where r.project_id = ${projectId} and r.level = ${level}::text::"char" and ${within(sql, 'r.start', from, to)}
+      ${named('r')}
+    union all
+    select n.started_at, n.name, f.status, f.environment, f.model, ${sql.unsafe(amounts('n'))}
+    from rollup_news n join (${families}) f on f.family = n.family
+    where n.project_id = ${projectId} and ${within(sql, 'n.started_at', from, to)} ${named('n')}`
+}
+
+/** SQL of the families that fit. */
+function familiesOf(sql: Sql, projectId: number, { status, environment, model }: ChartFilters) {
+  return sql`
+    select family, status, environment, model from trace_families where project_id = ${projectId}
       ${status === undefined ? sql`` : sql`and status = ${status}`}
       ${environment === undefined ? sql`` : sql`and environment = ${environment}`}
       ${model === undefined ? sql`` : sql`and model = ${model}`}`
 }
 
-/** SQL of the name of a kind: that of any trace of it. Null for what stands for all other names of a family. */
-export const nameOf = (sql: Sql, projectId: number) => sql`(
-  select t.name from traces t where t.project_id = ${projectId} and t.named_family = k.list
-  order by t.started_at desc, t.id desc limit 1)`
+/** Counting the running traces stops at this number of each family. */
+const MOST_RUNNING = 1000
 
-/** The running traces of a period; counting stops at this number of each family. */
-export const MOST_RUNNING = 1000
-
+/** The running traces of a period. */
 export async function countRunning(
   sql: Sql,
   projectId: number,
@@ -82,7 +104,9 @@ export async function countRunning(
   { status, ...filters }: ChartFilters
 ): Promise<number> {
   if (status !== undefined && status !== 'running') return 0
-  const isFit = filters.name === undefined ? sql`t.family = f.family` : sql`t.named_family = f.kind`
+  const { name } = filters
+  const isFit =
+    name === undefined ? sql`t.family = f.family` : sql`t.named_family = hashtextextended(${name}, f.family)`
   const [row] = await sql<[{ running: number }]>`
     select count(*) as running from (${familiesOf(sql, projectId, { ...filters, status: 'running' })}) f
     cross join lateral (

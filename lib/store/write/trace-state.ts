@@ -208,14 +208,20 @@ export async function readTraceStates(sql: Sql, looks: readonly Look[]): Promise
   return states
 }
 
-/** The same, by a statement for each project, as a cluster wants it. */
-export async function readStatesByProject(sql: Sql, looks: readonly Look[]): Promise<(TraceState | undefined)[]> {
-  const projects = [...new Set(looks.map(({ projectId }) => projectId))]
-  const own = projects.map(project => looks.filter(({ projectId }) => projectId === project))
-  const states = await allAnswered(own.map(group => readTraceStates(sql, group)))
-  const found = new Map(own.flatMap((group, i) => group.map((look, n) => [look, states[i]?.[n]] as const)))
-  return looks.map(look => found.get(look))
+type Read<K extends TraceKey, S> = (sql: Sql, keys: readonly K[]) => Promise<(S | undefined)[]>
+
+/** The same reading, by a statement for each project, as a cluster wants it. */
+function byProject<K extends TraceKey, S>(read: Read<K, S>): Read<K, S> {
+  return async (sql, keys) => {
+    const projects = [...new Set(keys.map(({ projectId }) => projectId))]
+    const own = projects.map(project => keys.filter(({ projectId }) => projectId === project))
+    const states = await allAnswered(own.map(group => read(sql, group)))
+    const found = new Map(own.flatMap((group, i) => group.map((key, n) => [key, states[i]?.[n]] as const)))
+    return keys.map(key => found.get(key))
+  }
 }
+
+export const readStatesByProject = byProject(readTraceStates)
 
 /** The fields that tell whether a stored trace is that of a body. */
 export type RecordedState = Pick<TraceState, 'bodyHash' | 'spanCount' | 'isGathered'>
@@ -232,3 +238,5 @@ export async function readRecordedStates(sql: Sql, keys: readonly TraceKey[]): P
   for (const row of rows) states[row.n - 1] = row
   return states
 }
+
+export const readRecordedByProject = byProject(readRecordedStates)

@@ -16,8 +16,13 @@ export type Rank = readonly [grade: number, order: number, id: string]
  */
 export type Ranks = Readonly<Record<string, Rank>>
 
-export const isBetter = (a: Rank, b: Rank | undefined): boolean =>
-  b === undefined || a[0] < b[0] || (a[0] === b[0] && (a[1] < b[1] || (a[1] === b[1] && a[2] < b[2])))
+export const isBetter = ([grade, order, id]: Rank, other: Rank | undefined): boolean => beats(grade, order, id, other)
+
+/** Whether a rank of these three would be better: nothing is made for what is none. */
+export const beats = (grade: number, order: number, id: string, other: Rank | undefined): boolean =>
+  other === undefined ||
+  grade < other[0] ||
+  (grade === other[0] && (order < other[1] || (order === other[1] && id < other[2])))
 
 /**
  * The prefix of calls of models in the names of ranks, in front of the id of the span. Such a rank ends in the id of the

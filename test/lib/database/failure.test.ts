@@ -12,6 +12,7 @@ t.test('classifies what the server says', async t => {
   const cases: [state: string, failure: string][] = [
     ['40001', 'retry'],
     ['40P01', 'retry'],
+    ['CIINF', 'retry'],
     ['53100', 'refused'],
     ['53200', 'refused'],
     ['53300', 'refused'],
@@ -51,6 +52,7 @@ t.test('classifies what ends a session by what may have happened in it', t => {
 t.test('knows what a coordinator of a cluster says of its workers by the words, where the code says nothing', t => {
   const say = (message: string) =>
     Object.assign(new Error(message), { name: 'PostgresError', code: 'XX000', severity: 'ERROR' })
+  t.equal(classifyFailure(say('could not find valid entry for shard 102016')), 'retry')
   const away = say('failure on connection marked as essential: 10.0.0.7:5432')
   t.equal(classifyFailure(away), 'lost')
   for (const words of [

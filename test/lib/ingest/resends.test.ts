@@ -3,7 +3,7 @@ import { DIGESTS_PER_RESEND, LEAST_BODIES, MAX_BYTES, Resends } from '../../../l
 import { deleteTrace } from '../../../lib/store/deletion.ts'
 import { makeReady, type ReadyRecord } from '../../../lib/threads/ready.ts'
 import { endBody, ingestBody, span, startBody } from '../../fixtures/bodies/bodies.ts'
-import { testDatabase } from '../../fixtures/database/database.ts'
+import { isOnCluster, testDatabase } from '../../fixtures/database/database.ts'
 import { bytes, testWritePath, writer } from '../../fixtures/database/write-path.ts'
 
 const key = writer()
@@ -15,7 +15,7 @@ async function setUp(t: Test) {
   const body = bytes(ingestBody())
   await path.record(key, body)
   await path.record(key, body)
-  const resends = new Resends(database.pool)
+  const resends = new Resends(database.pool, isOnCluster)
   resends.noteResend()
   return { database, path, resends }
 }
@@ -71,6 +71,25 @@ t.test('answers many that come at once, each with its own; what is not there is 
   }
 })
 
+t.test('answers many of several projects that come at once', async t => {
+  const { path, resends } = await setUp(t)
+  const projects = Array.from({ length: 8 }, (_, i) => i + 1)
+  const found = await Promise.all(
+    projects.map(async projectId => {
+      const { body, ready } = recordedBody(projectId)
+      await path.record(writer({ projectId }), body)
+      const key = resends.keyOf(projectId, body) as string
+      resends.remember(key, ready)
+      return () => resends.find(projectId, key)
+    })
+  )
+  const answers = await Promise.all(found.map(find => find()))
+  t.same(
+    answers.map(answer => answer?.spanCount),
+    projects
+  )
+})
+
 t.test('forgets the oldest, and digests no large body', async t => {
   const { path, resends } = await setUp(t)
   const [first, second] = [recordedBody(0), recordedBody(1)]
@@ -91,7 +110,7 @@ t.test('digests bodies only while resends come', async t => {
   const { path, resends } = await setUp(t)
   const { body, ready } = recordedBody(0)
   await path.record(key, body)
-  t.equal(new Resends((await testDatabase(t)).pool).keyOf(1, body), undefined, 'none came yet')
+  t.equal(new Resends((await testDatabase(t)).pool, () => false).keyOf(1, body), undefined, 'none came yet')
   const name = resends.keyOf(key.projectId, body) as string
   const digest = (count: number) => Array.from({ length: count }, () => resends.keyOf(key.projectId, body))
   t.same(new Set(digest(DIGESTS_PER_RESEND - 1)), new Set([name]))

@@ -25,7 +25,7 @@ async function setUp(t: Test) {
   let reads = 0
   const { sqlAccess } = database
   const sql: typeof sqlAccess = {
-    write: work => sqlAccess.write(work),
+    ...sqlAccess,
     read(work) {
       reads++
       return sqlAccess.read(work)

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
-import { durationMs, isBefore, parseTimestamp } from '../../../lib/trace/timestamp.ts'
+import { LAST_MICROS, timestampOf } from '../../../lib/otlp/wire/time.ts'
+import { durationMs, epochMs, isBefore, microsOf, parseTimestamp } from '../../../lib/trace/timestamp.ts'
 
 t.test('reads every accepted form into the canonical one', async t => {
   const forms: [string, string][] = [
@@ -71,5 +72,20 @@ t.test('keeps every canonical timestamp as it is, and orders and subtracts to th
       assert.equal(durationMs(first, second), Number(floor(b - a + 500n, 1000n)))
     }),
     { numRuns: 300 }
+  )
+})
+
+t.test('a timestamp that is made of microseconds is canonical, and says these', async () => {
+  const micros = fc.oneof(
+    fc.nat(),
+    fc.integer({ min: 0, max: LAST_MICROS }),
+    fc.nat({ max: 2e9 }).map(ms => ms * 1000)
+  )
+  fc.assert(
+    fc.property(micros, micros => {
+      const text = timestampOf(micros)
+      assert.equal(parseTimestamp(text), text)
+      assert.equal(epochMs(text) * 1000 + microsOf(text), micros)
+    })
   )
 })

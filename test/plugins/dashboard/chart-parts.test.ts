@@ -2,8 +2,13 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { placesAxis, timeAxis } from '../../../plugins/dashboard/app/lib/charts/axis.ts'
+import { readOverview, readShown, toCounted, writeOverview } from '../../../plugins/dashboard/app/lib/charts/counted.ts'
 import { linePath, stackPaths, sumsOf } from '../../../plugins/dashboard/app/lib/charts/paths.ts'
+import { changeOf, rateOf, stepsBetween } from '../../../plugins/dashboard/app/lib/charts/series.ts'
 import { placeOf, shortValue, type Unit, valueAxis } from '../../../plugins/dashboard/app/lib/charts/value-axis.ts'
+import { isCounted, readQuery } from '../../../plugins/dashboard/app/lib/filters.ts'
+import { sharesOf, summaryOf } from '../../../plugins/dashboard/app/lib/scores/summary.ts'
+import { addressOf, describeQuery, inOrder, type View } from '../../../plugins/dashboard/app/lib/views/views.ts'
 
 const NARROW_SPACE = '\u202f'
 const UNITS: readonly Unit[] = ['count', 'share', 'ms', 'usd', 'number']
@@ -105,4 +110,95 @@ t.test('lines are broken where there is no value, and bars stand on each other',
   )
   const [tiny] = stackPaths([[0.0001]], axis)
   t.match(tiny, /V99\.2h/, 'what is not zero is seen')
+})
+
+t.test('an overview is of what its address says, and always of some time', async t => {
+  t.same(readOverview(''), { filters: {}, range: '7d', sort: 'newest' })
+  t.same(readOverview('?range=24h&env=prod&tag=x&user=u'), {
+    filters: { env: 'prod' },
+    range: '24h',
+    sort: 'newest'
+  })
+  const search = '?status=error&model=m&from=2026-11-25T00%3A00%3A00Z&table=cost,models'
+  t.equal(writeOverview(readOverview(search), readShown(search)), search)
+  t.same(readShown('?table=a,<b>,c-d'), ['a', 'c-d'])
+
+  const now = Date.parse('2026-11-26T10:00:00Z')
+  const asked = (search: string) =>
+    Object.fromEntries(new URLSearchParams(toCounted(readQuery(search), now, { by: 'name' })))
+  t.same(asked('?range=30d&env=prod'), { range: '30d', env: 'prod', by: 'name' })
+  t.same(asked('?range=15m&tag=x'), {
+    from: '2026-11-26T09:45:00.000Z',
+    to: '2026-11-26T10:00:00.000Z',
+    by: 'name'
+  })
+  t.match(asked('?from=2026-11-25T00:00:00Z'), { from: '2026-11-25T00:00:00Z', to: '2026-11-26T10:00:00.000Z' })
+  t.match(asked('?to=2026-11-25T00:00:00Z'), { from: '2026-11-18T00:00:00.000Z', to: '2026-11-25T00:00:00Z' })
+  const counted = [
+    '?status=ok&name=a&model=m&env=e&from=2026-11-25T00:00Z',
+    '?tag=x',
+    '?user=u',
+    '?session=s',
+    '?sort=slowest'
+  ]
+  t.same(
+    counted.map(search => isCounted(readQuery(search))),
+    [true, false, false, false, false]
+  )
+})
+
+t.test('steps lead to the list from their beginning to their last moment', async t => {
+  const answer = {
+    from: '2026-11-25T09:00:00.000Z',
+    to: '2026-11-25T11:00:00.000Z',
+    starts: ['2026-11-25T09:00:00.000Z', '2026-11-25T10:00:00.000Z']
+  }
+  t.same(stepsBetween(answer, 0, 0), { from: answer.starts[0], to: '2026-11-25T09:59:59.999999Z' })
+  t.same(stepsBetween(answer, 1, 1), { from: answer.starts[1], to: '2026-11-25T10:59:59.999999Z' })
+  t.same(stepsBetween(answer), { from: answer.from, to: '2026-11-25T10:59:59.999999Z' })
+  t.same(stepsBetween({ ...answer, starts: [] }), { from: answer.from, to: '2026-11-25T10:59:59.999999Z' })
+  t.same([rateOf(1, 4), rateOf(0, 0)], [0.25, null])
+  t.same(
+    [changeOf(12, 10)?.toFixed(2), changeOf(1, 0), changeOf(null, 1), changeOf(1, undefined)],
+    ['0.20', null, null, null]
+  )
+})
+
+t.test('scores are told in a few words, views by what they show', async t => {
+  const score = {
+    name: 'verdict',
+    count: 8,
+    average: null,
+    mean: [null, null],
+    histogram: [],
+    sources: { api: 8, annotation: 0, eval: 0 }
+  }
+  const shares = { wrong: [1, 1], correct: [4, 0], unsure: [0, 1] }
+  const categorical = { ...score, dataType: 'categorical', shares, other: [1, 0] } as const
+  t.equal(summaryOf(categorical), `correct 50${NARROW_SPACE}%`)
+  t.same(sharesOf(categorical, 1), [
+    { name: 'correct', values: [4, 0] },
+    { name: 'others', values: [2, 2] }
+  ])
+  t.equal(
+    summaryOf({ ...categorical, dataType: 'boolean', shares: { true: [6, 0], false: [2, 0] } }),
+    `75${NARROW_SPACE}% yes`
+  )
+  t.equal(summaryOf({ ...categorical, dataType: 'numeric', average: 0.8412345 }), 'mean 0.8412')
+
+  const view = (name: string, page: View['page'], shared: boolean): View => ({
+    id: 1,
+    name,
+    page,
+    query: '?range=7d',
+    shared
+  })
+  const views = [view('c', 'traces', true), view('a', 'overview', false), view('b', 'traces', false)]
+  t.same(
+    inOrder(views, 'traces').map(({ name }) => name),
+    ['b', 'c', 'a']
+  )
+  t.equal(addressOf('a b', views[1]!), 'p/a%20b/overview?range=7d')
+  t.equal(describeQuery('?status=error&range=24h&cols=name,cost'), 'status error · range 24h · 2 columns')
+  t.equal(describeQuery(''), 'everything')
 })

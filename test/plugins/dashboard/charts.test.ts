@@ -134,6 +134,9 @@ t.test('series are what the traces add up to, at each range, with each filter, s
       const { body } = await ask('GET', `${P}/series?range=${range}&by=${by}&status=ok`)
       const expected = fitting(body.from, body.to, ({ status }) => status === 'ok')
       const keys = new Set(expected.map(keyOf))
+      const totals = (await ask('GET', `${P}/series?range=${range}&by=${by}&status=ok&totals=1`)).body
+      const plain = body.groups.map(({ key, total }: { key: string | null; total: object }) => ({ key, total }))
+      t.same([totals.starts, totals.groups], [[], plain], 'the totals alone are the same')
       t.same(new Set(body.groups.map(({ key }: { key: string | null }) => key)), keys)
       for (const { key, total } of body.groups) {
         t.match(total, totalOf(expected.filter(each => keyOf(each) === key)), `${range} by ${by}: ${key}`)

@@ -1,12 +1,13 @@
 /** The overview of a project: numbers over time, by model and by name. What is shown is in the address. */
 import type { ComponentChildren } from 'preact'
 import type { Facets } from '../lib/answers.ts'
-import type { FacetCounts, SeriesAnswer, TotalsAnswer } from '../lib/charts/series.ts'
+import { OVERVIEW_RANGES, readOverview, readShown, toCounted, writeOverview } from '../lib/charts/counted.ts'
+import { type FacetCounts, type SeriesAnswer, type TotalsAnswer, wholeOf } from '../lib/charts/series.ts'
 import { COUNTED_FILTERS, type ListQuery, withTime } from '../lib/filters.ts'
-import { OVERVIEW_RANGES, readOverview, readShown, toCounted, writeOverview } from '../lib/overview/query.ts'
-import type { ScoreSeries } from '../lib/overview/scores.ts'
 import { pathOf } from '../lib/route.ts'
+import type { ScoreSeries } from '../lib/scores/series.ts'
 import { FilterBar } from '../parts/list/filter-bar.tsx'
+import { Empty } from '../parts/overview/empty.tsx'
 import { Facts } from '../parts/overview/facts.tsx'
 import { GroupsTable } from '../parts/overview/groups-table.tsx'
 import { ScoreLines } from '../parts/overview/score-lines.tsx'
@@ -73,46 +74,55 @@ export function OverviewPage({ slug }: { slug: string }) {
         {answer => (
           <>
             <Facts slug={slug} answer={answer} query={query} zone={zone} list={list} />
-            <div class="charts">
-              <TimeCharts
-                answer={answer}
+            {wholeOf(answer).total.traces === 0 ? (
+              <Empty
                 query={query}
-                zone={zone}
+                longest={() => change({ ...withTime(query, { range: '1y' }) })}
+                clear={() => change({ ...query, filters: {} })}
                 list={list}
-                tables={tables}
-                show={show}
-                zoom={time => change(withTime(query, time))}
               />
-              <Shown of={scores} what="the scores">
-                {answer => (
-                  <ScoreLines answer={answer} query={query} zone={zone} page={pathOf({ page: 'scores', slug })} />
-                )}
-              </Shown>
-              <Shown of={models} what="the models">
-                {answer => (
-                  <GroupsTable
-                    title="By model"
-                    by="model"
-                    answer={answer}
-                    query={query}
-                    list={list}
-                    {...table('models')}
-                  />
-                )}
-              </Shown>
-              <Shown of={names} what="the names">
-                {answer => (
-                  <GroupsTable
-                    title="By name"
-                    by="name"
-                    answer={answer}
-                    query={query}
-                    list={list}
-                    {...table('names')}
-                  />
-                )}
-              </Shown>
-            </div>
+            ) : (
+              <div class="charts">
+                <TimeCharts
+                  answer={answer}
+                  query={query}
+                  zone={zone}
+                  list={list}
+                  tables={tables}
+                  show={show}
+                  zoom={time => change(withTime(query, time))}
+                />
+                <Shown of={scores} what="the scores">
+                  {answer => (
+                    <ScoreLines answer={answer} query={query} zone={zone} page={pathOf({ page: 'scores', slug })} />
+                  )}
+                </Shown>
+                <Shown of={models} what="the models">
+                  {answer => (
+                    <GroupsTable
+                      title="By model"
+                      by="model"
+                      answer={answer}
+                      query={query}
+                      list={list}
+                      {...table('models')}
+                    />
+                  )}
+                </Shown>
+                <Shown of={names} what="the names">
+                  {answer => (
+                    <GroupsTable
+                      title="By name"
+                      by="name"
+                      answer={answer}
+                      query={query}
+                      list={list}
+                      {...table('names')}
+                    />
+                  )}
+                </Shown>
+              </div>
+            )}
           </>
         )}
       </Shown>

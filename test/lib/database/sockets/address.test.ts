@@ -1,5 +1,5 @@
 import t from 'tap'
-import { describeAddress, readAddress, withPath } from '../../../../lib/database/sockets/address.ts'
+import { atHost, describeAddress, readAddress, withPath } from '../../../../lib/database/sockets/address.ts'
 
 t.test('reads the hosts of an address as libpq does', t => {
   const host = (name: string, port = 5432) => ({ host: name, port })
@@ -58,5 +58,15 @@ t.test('gives an address another database', t => {
     ['postgres:///?host=/s', 'postgres:///b?host=/s']
   ] as const
   for (const [url, expected] of cases) t.equal(withPath(url, 'b'), expected)
+  t.end()
+})
+
+t.test('gives an address another server', t => {
+  const address = readAddress('postgres://me@h1,h2/db?hostaddr=10.0.0.1&sslmode=require')
+  const there = atHost(address, { host: 'h3', port: 7 })
+  t.match(there, { servers: [{ host: 'h3', port: 7 }], user: 'me', database: 'db' })
+  t.equal(there.parameter('hostaddr'), undefined)
+  t.equal(there.parameter('sslmode'), 'require')
+  t.match(atHost(address, { host: '/run', port: 7 }), { servers: [{ path: '/run/.s.PGSQL.7' }] })
   t.end()
 })

@@ -158,15 +158,15 @@ t.test('beside other folds, and writers, and folds that are broken off', async t
 t.test('where names are made up for every trace', async t => {
   const { pool } = await testDatabase(t)
   const project = await pool.run(seedProject)
-  const traces = Array.from({ length: ROOM.i + 40 }, (_, i) => ({ name: `run ${i}`, durationMs: i }))
+  const traces = Array.from({ length: ROOM.n + 40 }, (_, i) => ({ name: `run ${i}`, durationMs: i }))
   await pool.run(sql => seedTraces(sql, project, traces))
   while ((await pool.run(sql => foldNews(sql, project, 100))) > 0) {}
   const [rows] = await pool.run(
     sql => sql`
-    select count(*) filter (where level = 'i') as hour, count(*) filter (where level = 'n') as day,
-      sum(traces) filter (where level = 'i' and list = family) as others from rollups`
+    select count(*) filter (where level = 'n') as hour, count(*) filter (where level = 'N') as day,
+      sum(traces) filter (where level = 'n' and list = within) as others from rollups`
   )
-  t.match(rows, { hour: ROOM.i + 1, day: ROOM.i + 40, others: '40' })
+  t.match(rows, { hour: ROOM.n + 1, day: ROOM.n + 40, others: '40' })
   t.equal(await pool.run(sql => countWrongSums(sql, project)), 0)
   await pool.run(sql => pruneAll(sql, project, {}))
   await pool.run(sql => foldNews(sql, project, 1000))
@@ -193,15 +193,15 @@ t.test('history is counted a day at a time, and what is wrong is found and mende
     t.equal(await countOneDay(sql, project), true)
     t.equal(await countOneDay(sql, project), true)
     t.match(await sql`select uncounted from rollup_history`, [{ uncounted: '2026-03-04T00:00:00.000Z' }])
-    t.equal(await countWrongSums(sql, project), 6, 'the oldest day is not counted')
+    t.equal(await countWrongSums(sql, project), 12, 'the oldest day is not counted')
     t.equal(await countOneDay(sql, project), true)
     t.equal(await countOneDay(sql, project), false)
     t.equal(await countOneDay(sql, project), false)
     t.equal(await countWrongSums(sql, project), 0)
 
     await foldNews(sql, project, 100)
-    await sql`update rollups set latency = latency + 1 where level = 'n' and start = '2025-01-01'`
-    await sql`delete from rollups where level = 'h' and start >= '2026-03-05'`
+    await sql`update rollups set latency = latency + 1 where level = 'N' and start = '2025-01-01'`
+    await sql`delete from rollups where level = 'f' and start >= '2026-03-05'`
     const wrong = await findWrongDays(sql, project)
     t.same(wrong, ['2025-01-01T00:00:00.000Z', '2026-03-05T00:00:00.000Z'])
     for (const day of wrong) await recountDay(sql, project, day)

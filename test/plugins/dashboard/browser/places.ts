@@ -30,6 +30,7 @@ export async function recordAll(service: TestService): Promise<Traces> {
 /** Addresses below `/app/`. */
 export function pagesOf({ agent, again, hostile, deep }: Traces): [address: string, shown: string][] {
   const trace = `p/default/traces/${agent.id}`
+  const overview = 'p/default/overview?from=2026-11-25T00:00:00Z&to=2026-11-25T23:59:59Z'
   return [
     ['p/default/traces', 'support-agent'],
     ['p/default/traces?status=error', '[U+202E]evil'],
@@ -52,8 +53,12 @@ export function pagesOf({ agent, again, hostile, deep }: Traces): [address: stri
     ['p/default/users/u-3', 'Newest traces'],
     ['p/default/scores', 'helpful'],
     ['p/default/scores?name=helpful&min=0', 'Given by'],
+    [overview, 'gpt-5-mini'],
+    [`${overview}&table=traces,latency`, 'Wed 25 Nov'],
+    [`${overview}&name=none`, 'No trace like this ended'],
     ['p/default/settings/keys', 'Create a key'],
     ['p/default/settings/members', '@example.com'],
+    ['p/default/settings/views', 'A view is a name'],
     ['p/default/settings/project', 'Storage'],
     ['account', 'Where you are signed in'],
     ['nothing', 'There is no such page'],
@@ -66,6 +71,7 @@ export function dialogsOf({ agent }: Traces): [address: string, selector: string
   return [
     ['p/default/traces', 'button', 'Columns'],
     ['p/default/traces', '.menu button', 'Sort'],
+    ['p/default/traces', '.menu button', 'Views'],
     ['p/default/traces', '.time button', 'All time'],
     ['p/default/traces', 'button', 'Jump'],
     [`p/default/traces/${agent.id}`, 'button', 'Annotate'],

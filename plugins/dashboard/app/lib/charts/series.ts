@@ -19,8 +19,6 @@ export interface Total {
 export interface Group {
   /** What the traces have in common; null where it is that they have none. */
   readonly key: string | null
-  /** All that had no room by themselves. */
-  readonly folded?: boolean
   readonly total: Total
 }
 
@@ -46,7 +44,7 @@ export interface SeriesAnswer extends Covered {
 
 export interface TotalsAnswer extends Covered {
   readonly groups: readonly Group[]
-  /** How many groups are folded. */
+  /** How many groups are together in the last one, since they have no room by themselves. */
   readonly other: number
 }
 
@@ -63,24 +61,9 @@ export interface FacetCounts {
   readonly countedFrom: string | null
 }
 
-const NOTHING: Total = {
-  traces: 0,
-  errors: 0,
-  inputTokens: 0,
-  outputTokens: 0,
-  costUsd: 0,
-  priced: 0,
-  p50: null,
-  p90: null,
-  p95: null,
-  p99: null
-}
-
-/** The one group of an answer that is not split; without any, no trace ended. */
-export function wholeOf({ groups, starts }: SeriesAnswer): Group & Steps {
-  if (groups[0] !== undefined) return groups[0]
-  const steps = Object.entries(NOTHING).map(([name, none]) => [name, starts.map(() => none)] as const)
-  return { key: null, total: NOTHING, ...(Object.fromEntries(steps) as unknown as Steps) }
+/** The one group of an answer that is not split. */
+export function wholeOf({ groups }: SeriesAnswer): Group & Steps {
+  return groups[0]!
 }
 
 export function rateOf(errors: number, traces: number): number | null {
@@ -95,14 +78,11 @@ export function changeOf(now: number | null, before: number | null | undefined):
 /** From the beginning of a step to the last moment of another, as the list takes it, whose end counts. */
 export function stepsBetween(
   { from, to, starts }: Pick<SeriesAnswer, 'from' | 'to' | 'starts'>,
-  first: number,
-  last: number
+  first = 0,
+  last = starts.length - 1
 ): { readonly from: string; readonly to: string } {
-  const start = starts[first] ?? from
-  const next = starts[last + 1]
-  return {
-    from: Date.parse(start) < Date.parse(from) ? from : start,
-    // To the microsecond, as the server keeps times.
-    to: next === undefined ? to : new Date(Date.parse(next) - 1).toISOString().replace('Z', '999Z')
-  }
+  return { from: starts[first] ?? from, to: momentBefore(starts[last + 1] ?? to) }
 }
+
+/** To the microsecond, as the server keeps times. */
+const momentBefore = (iso: string) => new Date(Date.parse(iso) - 1).toISOString().replace('Z', '999Z')

@@ -1,10 +1,10 @@
 /** Traces over time, above the list: each bar is a link to its time, and a time that is dragged over is the new one. */
 import { useMemo } from 'preact/hooks'
 import { type Step, timeAxis } from '../../lib/charts/axis.ts'
+import { toCounted } from '../../lib/charts/counted.ts'
 import { type SeriesAnswer, stepsBetween, wholeOf } from '../../lib/charts/series.ts'
 import { type ListQuery, withTime, writeQuery } from '../../lib/filters.ts'
 import { formatCount, formatCounted } from '../../lib/format.ts'
-import { toCounted } from '../../lib/overview/query.ts'
 import { rangeName, type Zone } from '../../lib/time.ts'
 import { messageOf, read } from '../../state/api.ts'
 import { useInterval, useLoad } from '../../state/load.ts'

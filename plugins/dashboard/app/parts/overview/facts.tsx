@@ -1,6 +1,6 @@
 /** What the numbers are of: how many traces still run, how far back is counted, which days, how much is stored. */
-import type { SeriesAnswer } from '../../lib/charts/series.ts'
-import { type ListQuery, narrowed, writeQuery } from '../../lib/filters.ts'
+import { type SeriesAnswer, stepsBetween } from '../../lib/charts/series.ts'
+import { type ListQuery, narrowed, withTime, writeQuery } from '../../lib/filters.ts'
 import { formatBytes, formatCount, formatPercent } from '../../lib/format.ts'
 import { pathOf } from '../../lib/route.ts'
 import { fullTime, offsetName, shortTime, type Zone } from '../../lib/time.ts'
@@ -26,10 +26,12 @@ export function Facts({ slug, answer, query, zone, list }: Props) {
   const { running, countedFrom, utcDays, before, from } = answer
   const times = zone === 'utc' ? 'Times are UTC' : `Times are local, ${offsetName(new Date())}`
   return (
-    <p class="facts">
+    <p class="overview-facts">
       <span>Traces that have ended, by when they started.</span>
       {running > 0 && (
-        <a href={`${list}${writeQuery(narrowed(query, { status: 'running' }))}`}>{formatCount(running)} running</a>
+        <a href={`${list}${writeQuery(narrowed(withTime(query, stepsBetween(answer)), { status: 'running' }))}`}>
+          {formatCount(running)} running
+        </a>
       )}
       {before !== null && <span>± is against the period before.</span>}
       <span>{utcDays ? `${times}; days are UTC.` : `${times}.`}</span>

@@ -1,7 +1,7 @@
 /** Numbers by model or by name: a table with bars, each row a link to its traces. */
 import { useId } from 'preact/hooks'
-import { type Group, rateOf, type TotalsAnswer } from '../../lib/charts/series.ts'
-import { type ListQuery, narrowed, writeQuery } from '../../lib/filters.ts'
+import { type Group, rateOf, stepsBetween, type TotalsAnswer } from '../../lib/charts/series.ts'
+import { type ListQuery, narrowed, withTime, writeQuery } from '../../lib/filters.ts'
 import { formatCost, formatCount, formatCounted, formatDuration, formatPercent, NONE } from '../../lib/format.ts'
 import { asLine } from '../../lib/text.ts'
 
@@ -20,13 +20,12 @@ const FIRST_ROWS = 8
 
 export function GroupsTable({ title, by, answer, query, list, whole, setWhole }: Props) {
   const heading = useId()
-  const groups = [...answer.groups].sort(
-    (one, other) => Number(one.folded ?? false) - Number(other.folded ?? false) || other.total.traces - one.total.traces
-  )
+  const { groups, other } = answer
+  /** The last group has all that have no room by themselves. */
+  const rest = other > 0 ? groups.at(-1) : undefined
+  const time = withTime(query, stepsBetween({ ...answer, starts: [] }))
   const shown = whole ? groups : groups.slice(0, FIRST_ROWS)
   const most = Math.max(1, ...groups.map(({ total }) => total.traces))
-  const nameOf = ({ key, folded }: Group) =>
-    folded ? `${formatCounted(answer.other, 'other')}` : key === null ? `no ${by}` : asLine(key, 60)
   return (
     <section class="figure is-table" aria-labelledby={heading}>
       <header>
@@ -53,12 +52,14 @@ export function GroupsTable({ title, by, answer, query, list, whole, setWhole }:
           </thead>
           <tbody>
             {shown.map(group => (
-              <tr key={`${group.folded ?? ''} ${group.key}`}>
+              <tr key={group.key}>
                 <th scope="row" class="clip" title={group.key ?? undefined}>
-                  {group.key === null ? (
-                    <span class="soft">{nameOf(group)}</span>
+                  {group === rest ? (
+                    <span class="soft">{formatCounted(other, 'other')}</span>
+                  ) : group.key === null ? (
+                    <span class="soft">no {by}</span>
                   ) : (
-                    <a href={`${list}${writeQuery(narrowed(query, { [by]: group.key }))}`}>{nameOf(group)}</a>
+                    <a href={`${list}${writeQuery(narrowed(time, { [by]: group.key }))}`}>{asLine(group.key, 60)}</a>
                   )}
                 </th>
                 <Cells group={group} share={group.total.traces / most} />
@@ -82,7 +83,7 @@ function Cells({ group: { total }, share }: { group: Group; share: number }) {
             <span style={{ inlineSize: `${((rate ?? 0) * 100).toFixed(1)}%` }} />
           </span>
         </span>
-        {formatCount(traces)}
+        <span class="count">{formatCount(traces)}</span>
       </td>
       <td class={errors > 0 ? 'number is-error' : 'number soft'}>{rate === null ? NONE : formatPercent(rate)}</td>
       <td class="number">{formatDuration(p50)}</td>

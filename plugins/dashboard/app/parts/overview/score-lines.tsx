@@ -4,7 +4,8 @@ import { timeAxis } from '../../lib/charts/axis.ts'
 import { stepsBetween } from '../../lib/charts/series.ts'
 import { type ListQuery, withTime, writeQuery } from '../../lib/filters.ts'
 import { formatCount, formatCounted, formatPercent, formatScore } from '../../lib/format.ts'
-import { type ScoreGroup, type ScoreSeries, sharesOf, summaryOf } from '../../lib/overview/scores.ts'
+import type { ScoreOverTime, ScoreSeries } from '../../lib/scores/series.ts'
+import { sharesOf, summaryOf } from '../../lib/scores/summary.ts'
 import { asLine } from '../../lib/text.ts'
 import type { Zone } from '../../lib/time.ts'
 import { LineChart, type Series, StackChart, type Tone } from '../charts/charts.tsx'
@@ -53,7 +54,7 @@ export function ScoreLines({ answer, query, zone, page }: Props) {
             <span>
               {summaryOf(group)} <span class="soft small">{formatCounted(group.count, 'score')}</span>
             </span>
-            <div class="score-line">
+            <div class="score-trend">
               <ScoreChart
                 group={group}
                 axis={axis}
@@ -73,7 +74,7 @@ export function ScoreLines({ answer, query, zone, page }: Props) {
 }
 
 interface ScoreChartProps {
-  readonly group: ScoreGroup
+  readonly group: ScoreOverTime
   readonly axis: ReturnType<typeof timeAxis>
   href(at: number): string
 }

@@ -34,7 +34,9 @@ export function TimeCharts({ answer, query, zone, list, tables, show, zoom }: Pr
     const time = withTime(query, stepsBetween(answer, at, at))
     return `${list}${writeQuery(status === undefined ? time : narrowed(time, { status }))}`
   }
-  const all = (status?: string) => `${list}${writeQuery(status === undefined ? query : narrowed(query, { status }))}`
+  /** The list of the same traces: relative times go on, and the steps of a chart do not. */
+  const whole = withTime(query, stepsBetween(answer))
+  const all = (status?: string) => `${list}${writeQuery(status === undefined ? whole : narrowed(whole, { status }))}`
   const of = (
     title: string,
     values: readonly Series[],
@@ -79,7 +81,7 @@ export function TimeCharts({ answer, query, zone, list, tables, show, zoom }: Pr
       />
       <Figure
         title="Latency"
-        href={`${list}${writeQuery({ ...withTime(query, {}), sort: 'slowest' })}`}
+        href={all()}
         head={(['p50', 'p90', 'p99'] as const).map(each => (
           <TotalNumber key={each} name={each} value={total[each]} before={before?.[each]} format={about} />
         ))}

@@ -171,8 +171,20 @@ export function TraceHead(props: Props) {
         </Fact>
         <Way slug={slug} name="Model" filter="model" value={trace.model} />
         <Way slug={slug} name="Environment" filter="env" value={trace.environment} />
-        <Way slug={slug} name="Session" filter="session" value={trace.sessionId} />
-        <Way slug={slug} name="User" filter="user" value={trace.userId} />
+        <Way
+          slug={slug}
+          name="Session"
+          filter="session"
+          value={trace.sessionId}
+          page={sessionId => `${pathOf({ page: 'session', slug, sessionId })}#${trace.id}`}
+        />
+        <Way
+          slug={slug}
+          name="User"
+          filter="user"
+          value={trace.userId}
+          page={userId => pathOf({ page: 'user', slug, userId })}
+        />
         {trace.tags.length > 0 && (
           <Fact name="Tags">
             {trace.tags.map((tag, i) => (
@@ -258,14 +270,35 @@ function addressOf(slug: string, filter: Filter, value: string): string {
   return `${pathOf({ page: 'traces', slug })}${writeQuery(narrowed(readQuery(''), { [filter]: value }))}`
 }
 
-/** A fact that leads to the traces that share it. */
-function Way({ slug, name, filter, value }: { slug: string; name: string; filter: Filter; value: string | null }) {
+interface WayProps {
+  readonly slug: string
+  readonly name: string
+  readonly filter: Filter
+  readonly value: string | null
+  /** The page of what has one. */
+  readonly page?: (value: string) => string
+}
+
+/** A fact that leads to the traces that share it, or to its own page and to these. */
+function Way({ slug, name, filter, value, page }: WayProps) {
   if (value === null) return null
+  const list = addressOf(slug, filter, value)
+  const all = `All traces with this ${name.toLowerCase()}`
   return (
     <Fact name={name}>
-      <a href={addressOf(slug, filter, value)} title={`All traces with this ${name.toLowerCase()}`}>
-        {asLine(value, 60)}
-      </a>
+      {page === undefined ? (
+        <a href={list} title={all}>
+          {asLine(value, 60)}
+        </a>
+      ) : (
+        <>
+          <a href={page(value)}>{asLine(value, 60)}</a>{' '}
+          <a class="narrow-icon" href={list} title={all}>
+            <Icon name="filter" />
+            <span class="unseen">{all}</span>
+          </a>
+        </>
+      )}
     </Fact>
   )
 }

@@ -1,7 +1,8 @@
 /** How many traces each choice of a filter has. */
+
+import { toCounted } from '../../lib/charts/counted.ts'
 import type { FacetCounts } from '../../lib/charts/series.ts'
 import type { ListQuery } from '../../lib/filters.ts'
-import { toCounted } from '../../lib/overview/query.ts'
 import { read } from '../api.ts'
 
 export function readCounts(slug: string, query: ListQuery, signal: AbortSignal): Promise<FacetCounts> {

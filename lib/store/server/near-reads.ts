@@ -1,0 +1,114 @@
+/**
+ * Reads of one project on a cluster (Citus), over a connection to the node that has its shard: at the cost of one PostgreSQL.
+ * The coordinator would plan each statement anew, and the node once more (test/bench/RESULTS.md, "Reads on a cluster").
+ *
+ * A shard may have moved since it was last asked where it is. So each read first asks the node whether the shard is there,
+ * in the same go. If it is, all that was answered before the read began is there to be read, also where the shard moves a
+ * moment later: its table stays as it was, or is gone, which is an error.
+ */
+import type { Sql } from 'postgres'
+import type { ConnectOptions, Database } from '../../database/database.ts'
+import { classifyFailure, isShardGone, isUnreachable } from '../../database/failure.ts'
+import { Pool } from '../../database/pool.ts'
+import type { Client } from '../../database/pooled/cancellation.ts'
+import { PoolError } from '../../database/pooled/pool-error.ts'
+import { ELSEWHERE, type Near } from '../../database/sql-access.ts'
+import { allAnswered } from '../transactions.ts'
+import { inShard } from './shard-names.ts'
+import type { Shard, ShardNode } from './shards.ts'
+
+/** Says where shards are (lib/ingest/routes.ts). */
+export interface Directory {
+  /** Undefined: it is not known, or cannot be reached, or there is one PostgreSQL. */
+  shardOf(projectId: number): Shard | undefined
+  /** Finds out in the background what is not known of these. */
+  learn(projects: readonly { readonly projectId: number }[]): void
+  /** Shards have moved. */
+  forget(): void
+  /** A node could not be reached. */
+  avoid(node: ShardNode, error: unknown): void
+}
+
+export interface NearOptions {
+  readonly connection: ConnectOptions
+  /** Of connections to each node. */
+  readonly size: number
+}
+
+/**
+ * A connection keeps the plans of its statements, which are others for each shard. After so many texts it is closed, and
+ * another one begins without any.
+ */
+const MOST_TEXTS = 250
+
+export class NearReads implements Near {
+  readonly #nodeOf: Database['node']
+  readonly #directory: Directory
+  readonly #options: NearOptions
+  readonly #pools = new Map<string, Pool>()
+  /** The texts that each connection has been asked. */
+  readonly #texts = new WeakMap<Sql, Set<string>>()
+
+  constructor(nodeOf: Database['node'], directory: Directory, options: NearOptions) {
+    this.#nodeOf = nodeOf
+    this.#directory = directory
+    this.#options = options
+  }
+
+  async read<T>(projectId: number, work: (sql: Sql) => Promise<T>, client?: Client): Promise<T | typeof ELSEWHERE> {
+    this.#directory.learn([{ projectId }])
+    const shard = this.#directory.shardOf(projectId)
+    if (shard === undefined) return ELSEWHERE
+    try {
+      const result = await this.#poolOf(shard.node).run(sql => this.#readIn(sql, shard, work), client)
+      if (result === ELSEWHERE) this.#directory.forget()
+      return result
+    } catch (error) {
+      if (isShardGone(error)) {
+        this.#directory.forget()
+        return ELSEWHERE
+      }
+      // No place in line, or nobody who waits any more: that is no fault of the node.
+      if (error instanceof PoolError && error.code !== 'CONNECTION_LOST') throw error
+      if (classifyFailure(error) !== 'lost' && !isUnreachable(error)) throw error
+      this.#directory.avoid(shard.node, error)
+      return ELSEWHERE
+    }
+  }
+
+  async end(): Promise<void> {
+    await Promise.all([...this.#pools.values()].map(pool => pool.end()))
+  }
+
+  async #readIn<T>(sql: Sql, shard: Shard, work: (sql: Sql) => Promise<T>): Promise<T | typeof ELSEWHERE> {
+    const texts = this.#texts.get(sql) ?? new Set()
+    this.#texts.set(sql, texts)
+    const asked = sql.unsafe<[{ isHere: boolean }]>(IS_HERE, [shard.id], { prepare: true })
+    const reading = work(inShard(sql, shard, text => texts.add(text)))
+    await allAnswered<unknown>([asked, reading])
+    const [{ isHere }] = await asked
+    const result = await reading
+    if (texts.size > MOST_TEXTS) await sql.end({ timeout: 1 })
+    return isHere ? result : ELSEWHERE
+  }
+
+  #poolOf(node: ShardNode): Pool {
+    const key = `${node.host}:${node.port}`
+    const known = this.#pools.get(key)
+    if (known !== undefined) return known
+    const { connect, limit } = this.#nodeOf(node)
+    const { connection, size } = this.#options
+    const { statementTimeoutMs } = connection
+    const pool = new Pool(onClose => connect({ ...connection, isLocal: true, onClose }), {
+      size,
+      statementTimeoutMs,
+      limit
+    })
+    this.#pools.set(key, pool)
+    return pool
+  }
+}
+
+const IS_HERE = `select exists (
+  select from pg_dist_placement where shardid = $1 and groupid = (select groupid from pg_dist_local_group)
+) as "isHere"`

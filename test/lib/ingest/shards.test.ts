@@ -1,0 +1,125 @@
+/**
+ * A lane that writes to shards. What a node of a cluster has is made here on one PostgreSQL: tables that are called as shards
+ * are, and those things of Citus that batches ask. On a cluster `npm run cluster -- --move` tries it.
+ */
+import t, { type Test } from 'tap'
+import { CopyConnection } from '../../../lib/database/copy-connection.ts'
+import { Pool } from '../../../lib/database/pool.ts'
+import type { Pending } from '../../../lib/ingest/pending.ts'
+import { RunningTraces } from '../../../lib/ingest/running-traces.ts'
+import { Writer } from '../../../lib/ingest/writer.ts'
+import { createLog } from '../../../lib/log.ts'
+import { KnownFloors } from '../../../lib/store/rankings/known-floors.ts'
+import type { Shard } from '../../../lib/store/server/shards.ts'
+import { endBody, ingestBody, span, spansBody, startBody } from '../../fixtures/bodies/bodies.ts'
+import { testDatabase } from '../../fixtures/database/database.ts'
+import { testRelay } from '../../fixtures/database/relay.ts'
+import { makePending } from './make-pending.ts'
+
+const TABLES = ['traces', 'spans', 'scores', 'trace_tags', 'trace_families', 'project_totals']
+const NODE = { id: 1, host: 'node', port: 5432 }
+/** Of the projects 1 and 2. */
+const SHARDS = [102_001, 102_002].map(
+  (id): Shard => ({ id, node: NODE, tables: Object.fromEntries(TABLES.map(table => [table, `shards.${table}_${id}`])) })
+)
+const shardOf = (projectId: number) => SHARDS[projectId - 1] as Shard
+
+const database = await testDatabase(t)
+await database.pool.run(async sql => {
+  await sql.unsafe('create schema shards')
+  for (const { tables } of SHARDS) {
+    for (const [table, name] of Object.entries(tables))
+      await sql.unsafe(`create table ${name} (like ${table} including all)`)
+  }
+  await sql.unsafe(`create schema node; create table node.pg_dist_local_group as select 1 as groupid;
+    create table node.pg_dist_placement as select shardid, 1 as groupid from unnest('{102001,102002}'::bigint[]) shardid;
+    create function node.lock_shard_metadata(int, bigint[]) returns void language sql as 'select'`)
+  // Before what Citus has of these names.
+  const [{ name }] = await sql<[{ name: string }]>`select current_database() as name`
+  await sql.unsafe(`alter database ${name} set search_path = node, public, pg_catalog`)
+})
+
+/** A lane, what it has sent back to the queue, and what it has said of nodes. */
+function lane(t: Test, connect = database.connect) {
+  const pool = new Pool(onClose => database.connect({ onClose }), { size: 1 })
+  const sentBack: Pending[] = []
+  const told: string[] = []
+  const routes = { forget: () => void told.push('moved'), avoid: () => void told.push('away') }
+  const again = (pending: Pending) => void sentBack.push(pending)
+  const options = { slot: 1, routes, running: new RunningTraces(), floors: new KnownFloors(), again }
+  const serverOf = () => ({ open: () => CopyConnection.open(connect, {}), limit: database.limit })
+  const writer = new Writer(pool, serverOf, options, createLog('silent'))
+  t.teardown(() => writer.close())
+  t.teardown(() => pool.end())
+  const write = (...batch: readonly { readonly pending: Pending }[]) =>
+    writer.process(
+      batch.map(({ pending }) => pending),
+      { node: NODE, shardOf }
+    )
+  return { write, sentBack, told }
+}
+
+const recording = (projectId: number, body: ReturnType<typeof ingestBody> = ingestBody({ spans: [span()] })) =>
+  makePending(projectId, 'record', body.trace.id, body)
+const readShard = ({ tables }: Shard) =>
+  database.pool.run(async sql => {
+    const [row] = await sql.unsafe(`
+      select (select json_agg(json_build_array(project_id, status, span_count) order by started_at, id) from ${tables.traces})::text as traces,
+        (select count(*)::int from ${tables.spans}) as spans, (select count(*)::int from ${tables.trace_families}) as families,
+        (select json_agg(json_build_array(project_id, traces, spans)) from ${tables.project_totals})::text as totals`)
+    return { ...row, traces: JSON.parse(row?.traces), totals: JSON.parse(row?.totals) }
+  })
+
+t.test('what belongs to a shard is written to its tables, in one transaction', async t => {
+  const { write, sentBack, told } = lane(t)
+  const running = startBody()
+  const batch = [recording(1), recording(2), recording(2), recording(1, running as never)]
+  await write(...batch)
+  for (const { answer } of batch) t.match(answer(), { type: 'insert' })
+  const append = makePending(1, 'append', running.trace.id, spansBody(span(), span()))
+  const beside = recording(2)
+  await write(append, beside)
+  t.match(append.answer(), { type: 'change', added: 2 })
+  t.match(beside.answer(), { type: 'insert' })
+  const end = makePending(1, 'end', running.trace.id, endBody({ status: 'ok' }))
+  await write(end)
+  t.match(end.answer(), { type: 'change' })
+  const [one, two] = await Promise.all(SHARDS.map(readShard))
+  t.match(one, { spans: 3, families: 3, totals: [[1, 2, 3]] })
+  t.strictSame(one?.traces.map((trace: unknown[]) => trace.slice(1)).sort(), [
+    ['ok', 2],
+    ['unset', 1]
+  ])
+  t.match(two, { spans: 3, families: 1, totals: [[2, 3, 3]] })
+  t.strictSame([sentBack, told], [[], []])
+})
+
+t.test('where a shard is not any more nothing of the batch is written, and it goes another way', async t => {
+  const { write, sentBack, told } = lane(t)
+  const before = await Promise.all(SHARDS.map(readShard))
+  await database.pool.run(sql => sql`update node.pg_dist_placement set groupid = 2 where shardid = 102002`)
+  const batch = [recording(1), recording(2)]
+  t.equal(await write(...batch), undefined)
+  t.strictSame(
+    sentBack,
+    batch.map(({ pending }) => pending)
+  )
+  t.strictSame(told, ['moved'])
+  t.strictSame(await Promise.all(SHARDS.map(readShard)), before)
+  await database.pool.run(sql => sql`update node.pg_dist_placement set groupid = 1`)
+  await write(...batch)
+  t.match(
+    batch.map(({ answer }) => answer()),
+    [{ type: 'insert' }, { type: 'insert' }]
+  )
+})
+
+t.test('where a node cannot be reached the batch goes another way', async t => {
+  const relay = await testRelay(t, database.target)
+  const { write, sentBack, told } = lane(t, relay.connect)
+  relay.cut()
+  const { pending } = recording(1)
+  t.equal(await write({ pending }), undefined, 'the database itself can be reached')
+  t.strictSame(sentBack, [pending])
+  t.strictSame(told, ['away'])
+})

@@ -1,0 +1,164 @@
+/**
+ * Reads of a project on the node that has it. On one PostgreSQL views stand for the shard's tables, and two tables for what
+ * Citus knows of shards; on a cluster (test/cluster) all is as it is.
+ */
+import type { Sql } from 'postgres'
+import t, { type Test } from 'tap'
+import { DISTRIBUTED_TABLES } from '../../../../lib/admin/distribution/plan.ts'
+import { ELSEWHERE } from '../../../../lib/database/sql-access.ts'
+import { Routes } from '../../../../lib/ingest/routes.ts'
+import { createLog } from '../../../../lib/log.ts'
+import { readSpan, readTexts, readTraceBody } from '../../../../lib/store/answers/outline.ts'
+import { readTraceDetail } from '../../../../lib/store/answers/traces.ts'
+import { readFacets, readScoreNames } from '../../../../lib/store/lists/facets.ts'
+import { listScores } from '../../../../lib/store/lists/score-list.ts'
+import { listTraces } from '../../../../lib/store/lists/trace-list.ts'
+import { readTracesById } from '../../../../lib/store/lists/traces-by-id.ts'
+import { readAuthor, readTraceScores } from '../../../../lib/store/scores.ts'
+import { type Directory, NearReads } from '../../../../lib/store/server/near-reads.ts'
+import { nameTables } from '../../../../lib/store/server/shard-names.ts'
+import type { Shard } from '../../../../lib/store/server/shards.ts'
+import { fullInstance } from '../../../fixtures/database/backups.ts'
+import { isOnCluster, type TestDatabase, testDatabase } from '../../../fixtures/database/database.ts'
+import { until } from '../../../fixtures/until.ts'
+
+const PROJECT = 1
+const SHARD = 102008
+const tables = Object.fromEntries(DISTRIBUTED_TABLES.map(name => [name, `${name}_${SHARD}`]))
+const local: Shard = { id: SHARD, node: { id: 1, host: 'localhost', port: 5432 }, tables }
+
+/** Views, and what the coordinator and the nodes know. */
+async function standIn(sql: Sql): Promise<void> {
+  for (const [name, own] of Object.entries(tables)) await sql.unsafe(`create view ${own} as select * from ${name}`)
+  await sql.unsafe(`
+    create table pg_dist_local_group as select 1 as groupid;
+    create table pg_dist_placement as select ${SHARD}::bigint as shardid, 1 as groupid`)
+}
+
+/** What a directory was told. */
+interface Told {
+  readonly directory: Directory
+  readonly told: string[]
+}
+
+async function directoryOf(t: Test, { pool, node }: TestDatabase): Promise<Told> {
+  const told: string[] = []
+  const routes = new Routes(work => pool.run(work), node, createLog('silent'))
+  t.teardown(() => routes.close())
+  if (isOnCluster()) {
+    await until(() => {
+      routes.learn([{ projectId: PROJECT }])
+      return routes.shardOf(PROJECT) !== undefined
+    })
+  } else await pool.run(standIn)
+  const directory: Directory = {
+    shardOf: project => (isOnCluster() ? routes.shardOf(project) : local),
+    learn() {},
+    forget: () => told.push('forget'),
+    avoid: () => told.push('avoid')
+  }
+  return { directory, told }
+}
+
+async function nearOf(t: Test, database: TestDatabase, { directory }: Told): Promise<NearReads> {
+  const nodeOf = isOnCluster() ? database.node : () => database
+  const near = new NearReads(nodeOf, directory, { connection: {}, size: 2 })
+  t.teardown(() => near.end())
+  return near
+}
+
+t.test('a statement names the tables of the shard wherever it reads one, and nothing else', t => {
+  const names = { traces: 'traces_7', spans: 'spans_7' }
+  const cases = {
+    'select traces from traces t where a = 1': 'select traces from traces_7 t where a = 1',
+    'from traces\n left join  spans s on true': 'from traces_7\n left join  spans_7 s on true',
+    'extract(epoch from started_at), (select 1 from trace)': 'extract(epoch from started_at), (select 1 from trace)',
+    'from scores': 'from scores'
+  }
+  for (const [text, named] of Object.entries(cases)) t.equal(nameTables(text, names), named)
+  t.end()
+})
+
+t.test('whatever is read of a project is the same where the project is', async t => {
+  const { database } = await fullInstance(t)
+  const told = await directoryOf(t, database)
+  const near = await nearOf(t, database, told)
+  const [one] = await database.pool.run(
+    sql => sql`
+      select t.id, encode(s.id, 'hex') as span, encode(c.id, 'hex') as score from traces t
+      join spans s on s.project_id = ${PROJECT} and s.trace_seq = t.seq
+      join scores c on c.project_id = ${PROJECT} and c.trace_seq = t.seq
+      where t.project_id = ${PROJECT} order by t.seq limit 1`
+  )
+  const { id, span, score } = one as { id: string; span: string; score: string }
+  const list = (query: object) => (sql: Sql) => listTraces(sql, PROJECT, { sort: 'newest', limit: 5, ...query })
+  const reads: readonly ((sql: Sql) => Promise<unknown>)[] = [
+    ...[{}, { sort: 'slowest' }, { sort: 'costliest', tag: 'a' }, { status: 'ok' }, { name: 'run 0' }].map(list),
+    list({ tag: 'a', name: 'run 0', userId: 'nobody' }),
+    list({ status: 'ok', before: { key: '2027-01-01T00:00:00.000Z', tie: 'f'.repeat(32), inclusive: false } }),
+    sql => readTraceDetail(sql, PROJECT, id),
+    sql => readTraceScores(sql, PROJECT, id),
+    sql => listScores(sql, PROJECT, { limit: 5 }),
+    sql => listScores(sql, PROJECT, { limit: 5, environment: 'production' }),
+    sql => readFacets(sql, PROJECT),
+    sql => readScoreNames(sql, PROJECT),
+    sql => readTracesById(sql, PROJECT, [id]),
+    sql => readSpan(sql, PROJECT, id, span),
+    sql => readTraceBody(sql, PROJECT, id),
+    sql => readTexts(sql, PROJECT, id),
+    sql => readAuthor(sql, PROJECT, id, score)
+  ]
+  for (const read of reads) {
+    const expected = await database.pool.run(read)
+    t.ok(expected !== undefined, String(read))
+    for (let n = 0; n < 2; n++) t.same(await near.read(PROJECT, read), expected, String(read))
+  }
+  t.same(told.told, [], 'nothing was found elsewhere')
+})
+
+if (!isOnCluster()) {
+  t.test('a shard that is not there any more is read elsewhere, whatever is found in what is left of it', async t => {
+    const database = await testDatabase(t)
+    const told = await directoryOf(t, database)
+    const near = await nearOf(t, database, told)
+    const count = (sql: Sql) => sql`select count(*)::int as count from traces where project_id = ${PROJECT}`
+    t.same(await near.read(PROJECT, count), [{ count: 0 }])
+    await database.pool.run(sql => sql`update pg_dist_placement set groupid = 2`)
+    t.equal(await near.read(PROJECT, count), ELSEWHERE)
+    await database.pool.run(sql => sql.unsafe(`drop view ${tables.traces}`))
+    t.equal(await near.read(PROJECT, count), ELSEWHERE, 'its tables are gone')
+    t.same(told.told, ['forget', 'forget'])
+  })
+
+  t.test('a node that is lost is avoided, and other errors are thrown', async t => {
+    const database = await testDatabase(t)
+    const told = await directoryOf(t, database)
+    const near = await nearOf(t, database, told)
+    t.equal(await near.read(PROJECT, sql => sql`select pg_terminate_backend(pg_backend_pid())`), ELSEWHERE)
+    t.same(told.told, ['avoid'])
+    await t.rejects(
+      near.read(PROJECT, sql => sql`select 1 / 0`),
+      { code: '22012' }
+    )
+    await t.rejects(
+      near.read(PROJECT, () => Promise.reject(new Error('of its own'))),
+      { message: 'of its own' }
+    )
+    const answers = await Promise.all(Array.from({ length: 20 }, () => near.read(PROJECT, sql => sql`select 1 as one`)))
+    t.equal(answers.length, 20)
+    t.same(told.told, ['avoid'])
+  })
+
+  t.test('a connection that has been asked very many texts is replaced', async t => {
+    const database = await testDatabase(t)
+    const near = await nearOf(t, database, await directoryOf(t, database))
+    const pids = new Set<number>()
+    for (let n = 0; n < 300; n++) {
+      const rows = await near.read(PROJECT, sql =>
+        sql.unsafe<[{ pid: number }]>(`select ${n}, pg_backend_pid() as pid`)
+      )
+      if (rows !== ELSEWHERE) pids.add(rows[0].pid)
+    }
+    t.equal(pids.size, 2)
+  })
+}

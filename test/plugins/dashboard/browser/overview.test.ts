@@ -1,0 +1,149 @@
+/** Numbers over time in a browser: each chart's numbers are those of the list that it leads to; saved views. */
+import t from 'tap'
+import { testService } from '../../../fixtures/service/service.ts'
+import { hasChromium } from '../../browser.ts'
+import { recordAgent } from './traces.ts'
+import { ownProject, visit } from './visit.ts'
+
+const DAY = '?from=2026-11-25T00:00:00Z&to=2026-11-25T23:59:59Z'
+const ROWS = "document.querySelectorAll('.traces tbody tr').length"
+const PARAMETERS = 'Object.fromEntries(new URLSearchParams(location.search))'
+
+t.test('in a browser', async t => {
+  if (!(await hasChromium())) {
+    t.comment("Debian's package chromium is not installed: no page was opened in a browser.")
+    return
+  }
+  const service = await ownProject(await testService(t))
+  const page = await visit(t, service)
+  // Seven traces in three hours, of two models and two names; two of them failed.
+  for (const [i, hour] of [8, 8, 8, 9, 9, 11, 11].entries()) {
+    await recordAgent(service, {
+      name: i % 2 === 0 ? 'answer' : 'search',
+      model: i < 4 ? 'm1' : 'm2',
+      status: i === 0 || i === 5 ? 'error' : 'ok',
+      startedAt: `2026-11-25T${String(hour).padStart(2, '0')}:1${i}:00Z`,
+      endedAt: `2026-11-25T${String(hour).padStart(2, '0')}:1${i}:0${i + 1}Z`,
+      spans: []
+    })
+  }
+  /** The rows of the list that a link leads to, and back. */
+  const behind = async (find: string) => {
+    await page.evaluate(`${find}.click()`)
+    await page.until("document.querySelector('h1').textContent === 'Traces'")
+    await page.until(`${ROWS} > 0`)
+    const rows = await page.evaluate(ROWS)
+    await page.evaluate('history.back()')
+    await page.until("document.querySelector('h1').textContent === 'Overview'")
+    await page.until("document.querySelectorAll('.is-table tbody tr').length > 3")
+    return rows
+  }
+
+  t.test('the numbers of a chart, as a table, are those of the lists that they lead to', async t => {
+    await page.open(`${service.pages}/overview${DAY}`)
+    await page.until("document.querySelectorAll('.is-table tbody tr').length === 4")
+    await page.click('.figure button', 'as table: Traces')
+    await page.until("!!document.querySelector('.numbers thead')")
+    t.match(await page.evaluate(PARAMETERS), { table: 'traces' }, 'it is in the address')
+    const table = `[...document.querySelectorAll('.numbers:not(.is-whole) tbody tr')]`
+    const read = `${table}.map(row => [...row.children].map(cell => cell.textContent)).filter(row => row[1] + row[2] !== '00')`
+    t.same(await page.evaluate(read), [
+      ['Wed 25 Nov, 08:00 – 09:00', '2', '1'],
+      ['Wed 25 Nov, 09:00 – 10:00', '2', '0'],
+      ['Wed 25 Nov, 11:00 – 12:00', '1', '1']
+    ])
+    const link = (text: string) => `[...document.querySelectorAll('main a')].find(a => a.textContent === '${text}')`
+    t.equal(await behind(link('Wed 25 Nov, 08:00 – 09:00')), 3)
+    t.equal(await behind(link('m1')), 4)
+    t.equal(await behind(link('answer')), 4)
+    t.equal(await behind(link('Error rate')), 2)
+    t.equal(await behind(link('Traces').replace('main a', 'h2 a')), 7)
+  })
+
+  t.test('a chart is gone along by arrow keys, and a time is chosen in it', async t => {
+    await page.open(`${service.pages}/overview${DAY}`)
+    const cost = "[...document.querySelectorAll('.plot-link')].find(a => a.textContent.startsWith('Cost'))"
+    await page.until(`!!${cost}`)
+    await page.evaluate(`${cost}.focus()`)
+    await page.press('Home')
+    for (let i = 0; i < 9; i++) await page.press('ArrowRight')
+    await page.untilText('09:00 – 10:00: cost $0.02', '[role=status]')
+    t.match(await page.evaluate(`${cost}.href`), /from=2026-11-25T09%3A00%3A00.000Z&to=2026-11-25T09%3A59%3A59.999999Z/)
+    await page.press('ArrowRight', { shift: true })
+    await page.press('Enter')
+    await page.until("new URLSearchParams(location.search).get('from') === '2026-11-25T09:00:00.000Z'")
+    t.equal(await page.evaluate("document.querySelector('h1').textContent"), 'Overview')
+    t.match(await page.evaluate(PARAMETERS), { to: '2026-11-25T10:59:59.999999Z' })
+    await page.until("document.querySelector('.total b')?.textContent === '2'")
+  })
+
+  t.test('above the list are its traces over time, and at the filters how many there are', async t => {
+    await page.open(`${service.pages}/traces${DAY}`)
+    await page.until(`${ROWS} === 7`)
+    const top = "document.querySelector('.traces').getBoundingClientRect().top"
+    const before = await page.evaluate(top)
+    await page.untilText('7 traces ended, 2 errors', '.spark')
+    await page.untilText('error (2)', 'option')
+    await page.untilText('m2 (3)', 'option')
+    t.equal(await page.evaluate(top), before, 'nothing has moved')
+    const { x, y, width } = (await page.evaluate(
+      "document.querySelector('.plot-link').getBoundingClientRect().toJSON()"
+    )) as { x: number; y: number; width: number }
+    const mouse = (type: string, hour: number) =>
+      page.send('Input.dispatchMouseEvent', {
+        type,
+        x: x + ((hour + 0.5) / 24) * width,
+        y: y + 20,
+        button: 'left',
+        buttons: type === 'mouseReleased' ? 0 : 1,
+        clickCount: 1
+      })
+    await mouse('mousePressed', 9)
+    await mouse('mouseMoved', 10)
+    await mouse('mouseMoved', 11)
+    await mouse('mouseReleased', 11)
+    await page.until(`${ROWS} === 4`)
+    t.match(await page.evaluate(PARAMETERS), { from: '2026-11-25T09:00:00.000Z', to: '2026-11-25T11:59:59.999999Z' })
+    await page.evaluate('history.back()')
+    await page.until(`${ROWS} === 7`)
+    await mouse('mousePressed', 8)
+    await mouse('mouseReleased', 8)
+    await page.until(`${ROWS} === 3`)
+    await page.open(`${service.pages}/traces?sort=slowest`)
+    await page.until(`${ROWS} === 7`)
+    t.notOk(await page.evaluate("!!document.querySelector('.spark')"), 'rankings are of all time')
+  })
+
+  t.test('a view is saved, chosen, shared, renamed and deleted', async t => {
+    await page.open(`${service.pages}/traces?status=error&range=30d`)
+    await page.click('.menu button:not(:disabled)', 'Views')
+    await page.click('[role=menuitem]', 'Save this view')
+    await page.until("document.querySelector('dialog[open] input') === document.activeElement")
+    await page.type('Failures')
+    await page.press('Enter')
+    await page.untilText('“Failures” is saved')
+    await page.open(`${service.pages}/overview`)
+    await page.click('.menu button', 'Views')
+    await page.click('[role=menuitem]', 'Failures')
+    await page.until("document.querySelector('h1').textContent === 'Traces'")
+    t.match(await page.evaluate(PARAMETERS), { status: 'error', range: '30d', cols: /^name,/ }, 'times stay relative')
+    await page.click('.menu button:not(:disabled)', 'Views')
+    await page.click('[role=menuitem]', 'Rename, share')
+    await page.untilText('status error · range 30d', 'td')
+    await page.click('td button', 'Share')
+    await page.untilText('shared', 'td')
+    await page.click('td button', 'Rename')
+    await page.until("document.querySelector('dialog[open] input') === document.activeElement")
+    await page.evaluate('document.activeElement.select()')
+    await page.type('Red')
+    await page.press('Enter')
+    await page.untilText('Red', 'td a')
+    await page.click('td button', 'Delete')
+    await page.click('dialog button', 'Delete')
+    await page.untilText('No view is saved yet.')
+  })
+
+  t.test('no error, and no violation of the policy', async t => {
+    t.same(page.errors, [])
+  })
+})
