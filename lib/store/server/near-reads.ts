@@ -70,7 +70,7 @@ export class NearReads implements Near {
         return ELSEWHERE
       }
       // No place in line, or nobody who waits any more: that is no fault of the node.
-      if (error instanceof PoolError && error.code !== 'CONNECTION_LOST') throw error
+      if ((error instanceof PoolError && error.code !== 'CONNECTION_LOST') || client?.signal.aborted) throw error
       if (classifyFailure(error) !== 'lost' && !isUnreachable(error)) throw error
       this.#directory.avoid(shard.node, error)
       return ELSEWHERE
