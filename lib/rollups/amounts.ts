@@ -4,6 +4,7 @@ import { bucketOf, latencyInSql } from './latency.ts'
 
 export interface CountedTrace {
   readonly name: string
+  readonly userId: string | null
   readonly status: string
   readonly startedAt: string
   /** Null while the trace is running. It does not count then. */

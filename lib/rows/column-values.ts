@@ -147,7 +147,8 @@ export const newsValues: ValuesFor<typeof NEWS_COLUMNS, News> = {
   output_tokens: ({ sign, trace }) => sign * (trace.outputTokens ?? 0),
   cost: ({ sign, trace }) => sign * nanoDollars(trace.costUsd),
   latency: ({ sign, trace }) => ({ isNegative: sign < 0, exponent: exponentOf(bucketOfTrace(trace)) }),
-  name: ({ trace }) => trace.name
+  name: ({ trace }) => trace.name,
+  user_id: ({ trace }) => trace.userId
 }
 
 export const scoreValues: ValuesFor<typeof SCORE_BODY_COLUMNS, PastScore> = {

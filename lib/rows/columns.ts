@@ -147,7 +147,8 @@ export const NEWS_COLUMNS = [
   column('output_tokens', 'numeric'),
   column('cost', 'numeric'),
   column('latency', 'numeric'),
-  column('name', 'text')
+  column('name', 'text'),
+  column('user_id', 'text')
 ] as const
 
 /** A score of a restored trace. Its number counts insertions and comes from the table's default. */

@@ -8,7 +8,9 @@ import { closed } from '../../lib/schema/object.ts'
 import { TraceListQuery } from '../../lib/schema/query.ts'
 import { readSession, readSessionTraces } from '../../lib/store/groups/session.ts'
 import { listSessions } from '../../lib/store/groups/session-list.ts'
+import { listUsers, readUser } from '../../lib/store/groups/user-list.ts'
 import { TRACE_ORDERS } from '../../lib/store/lists/order.ts'
+import { readCountedFrom } from '../../lib/store/rollups/sums.ts'
 import { IN_PROJECT, pageRoute } from './page-routes.ts'
 
 /** Ids hold whatever applications put there, `/` included, so they are parameters and no part of the path. */
@@ -19,6 +21,14 @@ const ListQuery = closed({
   env: TraceListQuery.properties.environment,
   after: TraceListQuery.properties.after
 })
+/** Users are added up over so many days (UTC), the last one being today. */
+const USER_DAYS = { '7d': 7, '30d': 30, '90d': 90, '1y': 365 } as const
+const DEFAULT_DAYS: Range = '30d'
+type Range = keyof typeof USER_DAYS
+const DAY_MS = 86_400_000
+const range = Type.Optional(Type.Enum(Object.keys(USER_DAYS) as Range[]))
+const UserListQuery = closed({ ...ListQuery.properties, range })
+const UserQuery = closed({ id: Id, range })
 const SessionTracesQuery = closed({ id: Id, after: Type.Optional(Type.String({ minLength: 1 })) })
 
 const PAGE = 50
@@ -43,6 +53,53 @@ export default function sessions(app: App): void {
       const { groups, next } = await sql.read(each => listSessions(each, project.id, asked), request)
       const cursor = renderCursor(TRACE_ORDERS.newest, next)
       return { body: new JsonText(`{"groups":${JSON.stringify(groups)},"nextCursor":${cursor}}`) }
+    }
+  })
+
+  pageRoute(app, {
+    method: 'GET',
+    path: `${IN_PROJECT}/users`,
+    access: 'visitor',
+    query: UserListQuery,
+    async handler(request) {
+      const { project, query } = request
+      checkTexts(query)
+      const asked = {
+        prefix: query.prefix,
+        environment: query.env?.toLowerCase(),
+        from: beginOf(query.range),
+        limit: PAGE,
+        after: readCursor('after', TRACE_ORDERS.newest, query.after)
+      }
+      const [{ groups, next }, countedFrom] = await sql.read(
+        async each => [await listUsers(each, project.id, asked), await readCountedFrom(each, project.id)] as const,
+        request
+      )
+      const cursor = renderCursor(TRACE_ORDERS.newest, next)
+      const counted = JSON.stringify(countedFrom)
+      return {
+        body: new JsonText(`{"groups":${JSON.stringify(groups)},"nextCursor":${cursor},"countedFrom":${counted}}`)
+      }
+    }
+  })
+
+  pageRoute(app, {
+    method: 'GET',
+    path: `${IN_PROJECT}/user`,
+    access: 'visitor',
+    query: UserQuery,
+    async handler(request) {
+      const { project, query } = request
+      checkTexts(query)
+      const [user, countedFrom] = await sql.read(
+        async each =>
+          [
+            await readUser(each, project.id, query.id, beginOf(query.range)),
+            await readCountedFrom(each, project.id)
+          ] as const,
+        request
+      )
+      return { body: { ...found(user, 'user in this project'), countedFrom } }
     }
   })
 
@@ -76,4 +133,9 @@ export default function sessions(app: App): void {
       return { body: new JsonText(`{"traces":${page.traces},"nextCursor":${next}}`) }
     }
   })
+}
+
+/** The beginning of the first of the days. */
+function beginOf(range: Range = DEFAULT_DAYS): string {
+  return new Date(Math.floor(Date.now() / DAY_MS - USER_DAYS[range] + 1) * DAY_MS).toISOString()
 }

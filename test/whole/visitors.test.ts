@@ -60,6 +60,8 @@ const IN_PROJECT: Readonly<Record<string, (ids: Ids) => Visit>> = {
   'GET /score-disagreement': () => ({ path: `/score-disagreement?name=${MARK}` }),
   'GET /scored-traces': () => ({ path: `/scored-traces?name=${MARK}` }),
   'GET /sessions': () => ({ path: '/sessions' }),
+  'GET /users': () => ({ path: '/users' }),
+  'GET /user': () => ({ path: `/user?id=${MARK}` }),
   'GET /session': () => ({ path: `/session?id=${MARK}` }),
   'GET /session-traces': () => ({ path: `/session-traces?id=${MARK}` }),
   'GET /traces/:traceId': ({ traceId }) => ({ path: `/traces/${traceId}` }),
@@ -100,6 +102,8 @@ const ELSEWHERE: Readonly<Record<string, (ids: Ids) => Visit & { readonly seeks:
 const GUESTS = [
   'POST /app/api/sign-in/link',
   'POST /app/api/sign-in/password',
+  'GET /app/api/sign-in/oidc',
+  'GET /app/api/sign-in/oidc/callback',
   'GET /app/api/session',
   'DELETE /app/api/session'
 ]

@@ -18,6 +18,7 @@ export const DISTRIBUTED_TABLES = [
   'span_messages',
   'rollup_news',
   'rollups',
+  'user_sums',
   'rollup_history'
 ] as const
 export type DistributedTable = (typeof DISTRIBUTED_TABLES)[number]

@@ -84,7 +84,13 @@ const Project = closed({
 
 const User = closed({ id: Id, email: Text, name: Text, password: orNull(Text), createdAt: Timestamp })
 
-const Member = closed({ accountId: Id, userId: Id, role: Type.Enum([...ROLES]), createdAt: Timestamp })
+const Member = closed({
+  accountId: Id,
+  userId: Id,
+  role: Type.Enum([...ROLES]),
+  byClaim: Type.Optional(Type.Boolean()),
+  createdAt: Timestamp
+})
 
 const Key = closed({
   id: Text,

@@ -49,6 +49,8 @@ export interface Member {
   readonly accountId: number
   readonly userId: number
   readonly role: Role
+  /** Whether a provider of OpenID Connect gave it; left out by backups of before there were any. */
+  readonly byClaim?: boolean
   readonly createdAt: string
 }
 
@@ -95,7 +97,7 @@ export async function readHead(sql: Sql): Promise<InstanceHead> {
     users: await sql<User[]>`
       select id, email, name, password, created_at as "createdAt" from users order by id`,
     members: await sql<Member[]>`
-      select account_id as "accountId", user_id as "userId", role, created_at as "createdAt"
+      select account_id as "accountId", user_id as "userId", role, by_claim as "byClaim", created_at as "createdAt"
       from memberships order by account_id, user_id`,
     keys: await sql<Key[]>`
       select id, project_id as "projectId", label, scopes, environment, digest, created_at as "createdAt",

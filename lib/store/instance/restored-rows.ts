@@ -103,10 +103,10 @@ export async function endRestore(sql: Sql, restoration: Restoration, admissions:
       update users u set password = ${password} where id = ${own} and password is null
         and not exists (select from memberships m where m.user_id = u.id)`
   }
-  for (const { accountId, userId, role, createdAt } of members) {
+  for (const { accountId, userId, role, byClaim = false, createdAt } of members) {
     await sql`
-      insert into memberships (account_id, user_id, role, created_at)
-      values (${accounts.get(accountId) ?? null}, ${restoration.users.get(userId) ?? null}, ${role}, ${createdAt})`
+      insert into memberships (account_id, user_id, role, by_claim, created_at)
+      values (${accounts.get(accountId) ?? null}, ${restoration.users.get(userId) ?? null}, ${role}, ${byClaim}, ${createdAt})`
   }
   for (const { id, views = [] } of admissions.projects) {
     for (const { userId, name, page, query, createdAt } of views) {

@@ -123,6 +123,8 @@ export async function deleteProject(sql: Sql, id: number, act: Act): Promise<boo
         delete from rollup_news where project_id = ${id}
       ), rollups_gone as (
         delete from rollups where project_id = ${id}
+      ), users_gone as (
+        delete from user_sums where project_id = ${id}
       ), history_gone as (
         delete from rollup_history where project_id = ${id}
       ), floors_gone as (

@@ -9,6 +9,8 @@ import { hashInSql } from '../../rows/list-numbers.ts'
 
 import { inTransaction } from '../transactions.ts'
 import { dayOf, hourOf, SUMS } from './news.ts'
+import { placeInSql } from './places.ts'
+import { foldUsers } from './users.ts'
 
 /** The first of the two keys of an advisory lock, the second is the project: who has it changes its rollups. */
 const LOCK = 0x666f6c64
@@ -35,8 +37,13 @@ export async function foldNews(sql: Sql, projectId: number, most: number): Promi
       [{ locked: boolean }]
     >`select pg_try_advisory_xact_lock(${LOCK}, ${projectId}) as locked`
     if (!locked) return 0
-    const rows = await sql.unsafe<(Addition & { readonly taken: number })[]>(TAKE, [projectId, most], { prepare: true })
-    if (rows.length === 0) return 0
+    const [{ places }] = await sql<[{ places: string }]>`
+      select array(select ctid from rollup_news where project_id = ${projectId} limit ${most})::text as places`
+    if (places === NO_PLACES) return 0
+    await foldUsers(sql, projectId, places)
+    const rows = await sql.unsafe<(Addition & { readonly taken: number })[]>(TAKE, [projectId, places], {
+      prepare: true
+    })
     const { taken } = rows[0] as (typeof rows)[number]
     const parts = await withRoom(sql, projectId, rows)
     await sql.unsafe(ADD, [projectId, JSON.stringify(parts)], { prepare: true })
@@ -44,8 +51,8 @@ export async function foldNews(sql: Sql, projectId: number, most: number): Promi
   })
 }
 
-/** SQL of the number of an environment. */
-export const placeInSql = (environment: string): string => hashInSql(`coalesce(${environment}, '')`, '0')
+/** The text of an empty array. */
+const NO_PLACES = '{}'
 
 /** What rows there are of each hour; the same of each day, in capitals. */
 const HOUR_LEVELS = [
@@ -63,7 +70,7 @@ const LEVELS = HOUR_LEVELS.flatMap(each => [
 const TAKE = `
   with gone as (
     delete from rollup_news where project_id = $1::int
-      and ctid = any (array(select ctid from rollup_news where project_id = $1::int limit $2::bigint))
+      and ctid = any ($2::text::tid[])
     returning started_at, family, name, ${AMOUNTS.join(', ')}
   ), hours as materialized (
     select ${hourOf('started_at')} as hour, family, name, count(*) as taken, ${SUMS} from gone group by 1, 2, 3

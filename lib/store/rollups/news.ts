@@ -12,7 +12,7 @@ export const hourOf = (time: string): string => `date_bin('1 hour', ${time}, ${O
 export const dayOf = (time: string): string => `date_bin('1 day', ${time}, ${ORIGIN})`
 
 /** The columns of rollup_news behind the project. */
-export const NEWS = ['started_at', 'family', 'name', ...AMOUNTS] as const
+export const NEWS = ['started_at', 'family', 'name', 'user_id', ...AMOUNTS] as const
 /** The amounts of rows that are added up. */
 export const SUMS = AMOUNTS.map(name => `sum(${name}) as ${name}`).join(', ')
 /** The condition that there is something of a group to tell. */
@@ -22,17 +22,18 @@ export const ANYTHING = AMOUNTS.map(name => `sum(${name}) <> 0`).join(' or ')
 export function newsInSql(trace: string, one: 1 | -1, family = `${trace}.family`): string {
   const amounts = amountsInSql(trace, one)
   const cells = AMOUNTS.map(name => `${amounts[name]} as ${name}`).join(', ')
-  return `${hourOf(`${trace}.started_at`)} as started_at, ${family} as family, ${trace}.name, ${cells}`
+  return `${hourOf(`${trace}.started_at`)} as started_at, ${family} as family, ${trace}.name, ${trace}.user_id, ${cells}`
 }
 
 /** The columns of traces that news are made of, as a deletion returns them. */
 export const NEWS_SOURCES =
-  'started_at, ended_at, duration_ms, name, status, family, input_tokens, output_tokens, cost_usd'
+  'started_at, ended_at, duration_ms, name, user_id, status, family, input_tokens, output_tokens, cost_usd'
 
 /** SQL of news as a JSON text, hour by hour. `news` is a query of rows as newsInSql gives them. Null if there are none. */
 export const newsAsJson = (news: string): string => `(
   select json_agg(told)::text from (
-    select started_at, family, name, ${SUMS} from (${news}) each group by started_at, family, name having ${ANYTHING}
+    select started_at, family, name, user_id, ${SUMS} from (${news}) each
+    group by started_at, family, name, user_id having ${ANYTHING}
   ) told)`
 
 /** Writes news that newsAsJson has given. To be called in the transaction of that statement. */
@@ -44,6 +45,7 @@ const TYPES: Readonly<Record<(typeof NEWS)[number], string>> = {
   started_at: 'timestamptz',
   family: 'bigint',
   name: 'text',
+  user_id: 'text',
   traces: 'int',
   errors: 'int',
   priced: 'int',

@@ -9,8 +9,10 @@
 import type { Sql } from 'postgres'
 import { AMOUNTS } from '../../rollups/amounts.ts'
 import { inTransaction } from '../transactions.ts'
-import { lockRollups, placeInSql } from './fold.ts'
+import { lockRollups } from './fold.ts'
 import { ANYTHING, dayOf, hourOf, NEWS, newsInSql, SUMS } from './news.ts'
+import { placeInSql } from './places.ts'
+import { forgetUsersOf } from './users.ts'
 
 const listed = AMOUNTS.join(', ')
 const taken = AMOUNTS.map(name => `-${name}`).join(', ')
@@ -21,13 +23,19 @@ const WANTED = `
   where t.project_id = $1::int and t.started_at >= $2::timestamptz and t.started_at < $3::timestamptz
     and t.ended_at is not null
   union all
-  select ${hourOf('started_at')}, family, name, ${taken} from rollup_news
+  select ${hourOf('started_at')}, family, name, user_id, ${taken} from rollup_news
   where project_id = $1::int and started_at >= $2::timestamptz and started_at < $3::timestamptz`
 
-/** Names are compared by what they add up to in their environment or family: which have rows depends on the room there was. */
+/** Of users no latencies are kept. */
+const users = (sign: '' | '-') => AMOUNTS.map(name => (name === 'latency' ? '0' : `${sign}${name}`)).join(', ')
+
+/**
+ * Names are compared by what they add up to in their environment or family: which have rows depends on the room there was.
+ * Users are compared by what all of them add up to.
+ */
 const WRONG_DAYS = `
   with hours as materialized (
-    select started_at as hour, family, ${SUMS} from (${WANTED}) wanted group by 1, 2
+    select started_at as hour, family, user_id is not null as has_user, ${SUMS} from (${WANTED}) wanted group by 1, 2, 3
   ), sides as (
     select level, hour as start, family as within, ${listed} from hours, unnest(array['f', 'k']) as level
     union all
@@ -39,6 +47,11 @@ const WRONG_DAYS = `
       unnest(array['e', 'n', 'E', 'N']) as level
     union all
     select level::text, start, within, ${taken} from rollups
+    where project_id = $1::int and start >= $2::timestamptz and start < $3::timestamptz
+    union all
+    select 'users', ${dayOf('hour')}, 0, ${users('')} from hours where has_user
+    union all
+    select 'users', start, 0, ${users('-')} from user_sums
     where project_id = $1::int and start >= $2::timestamptz and start < $3::timestamptz
   )
   select distinct ${dayOf('start')} as day from (
@@ -54,8 +67,8 @@ export async function findWrongDays(sql: Sql, projectId: number): Promise<string
 
 const WRITE_DIFFERENCE = `
   insert into rollup_news (project_id, ${NEWS.join(', ')})
-  select $1::int, started_at, family, name, ${SUMS} from (${WANTED}) wanted
-  group by started_at, family, name having ${ANYTHING}`
+  select $1::int, started_at, family, name, user_id, ${SUMS} from (${WANTED}) wanted
+  group by started_at, family, name, user_id having ${ANYTHING}`
 
 /** Makes the rollups of a day anew. Others may write meanwhile. */
 export async function recountDay(sql: Sql, projectId: number, day: string): Promise<void> {
@@ -65,6 +78,7 @@ export async function recountDay(sql: Sql, projectId: number, day: string): Prom
     await sql`
       delete from rollups where project_id = ${projectId} and level = any ('{e,f,n,k,E,F,N,K}'::"char"[])
         and start >= ${day} and start < ${end}`
+    await forgetUsersOf(sql, projectId, day)
     await sql.unsafe(WRITE_DIFFERENCE, [projectId, day, end])
   })
 }

@@ -5,7 +5,7 @@
 import type { Sql } from 'postgres'
 import { AMOUNTS, type Amount, amountsInSql } from '../../rollups/amounts.ts'
 import type { Period } from '../../rollups/period.ts'
-import { placeInSql } from './fold.ts'
+import { placeInSql } from './places.ts'
 
 export interface ChartFilters {
   readonly status?: string | undefined

@@ -38,6 +38,8 @@ const BARE: Bare = [
   ['GET', `${P}/score-disagreement?name=:id`],
   ['GET', `${P}/scored-traces?name=quality&value=:id`],
   ['GET', `${P}/sessions?prefix=:id`],
+  ['GET', `${P}/users?prefix=:id`],
+  ['GET', `${P}/user?id=:id`],
   ['GET', `${P}/session?id=:id`],
   ['GET', `${P}/session-traces?id=:id`],
   ['GET', `${P}/traces/:id`],

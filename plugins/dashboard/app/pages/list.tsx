@@ -92,6 +92,7 @@ export function ListPage({ slug }: { slug: string }) {
   })
 
   const context = {
+    slug,
     query,
     zone,
     now: new Date(),

@@ -27,6 +27,7 @@ const facts = fc.record(
     name: some('a', 'b'),
     status: some('ok', 'error'),
     model: some('m1', 'm2'),
+    userId: some('ada', 'bob'),
     costUsd: some(0, 0.1, 0.2, 1e-9, 123_456),
     usage: some({ inputTokens: 5 }, { outputTokens: Number.MAX_SAFE_INTEGER }, { inputTokens: 1, outputTokens: 2 })
   },
@@ -39,6 +40,7 @@ const otlp = fc.record({
   attributes: some<Record<string, unknown>>(
     {},
     { 'gen_ai.request.model': 'm1', 'gen_ai.usage.input_tokens': 5 },
+    { 'user.id': 'ada' },
     { user: 'x' }
   )
 })

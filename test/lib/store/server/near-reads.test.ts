@@ -153,7 +153,7 @@ if (!isOnCluster()) {
     const database = await testDatabase(t)
     const near = await nearOf(t, database, await directoryOf(t, database))
     const pids = new Set<number>()
-    for (let n = 0; n < 300; n++) {
+    for (let n = 0; n < 200; n++) {
       const rows = await near.read(PROJECT, sql =>
         sql.unsafe<[{ pid: number }]>(`select ${n}, pg_backend_pid() as pid`)
       )

@@ -4,11 +4,13 @@ import type { ScoreSummary, TraceSummary } from '../../lib/answers.ts'
 import { scoreOfColumn } from '../../lib/columns.ts'
 import { type Filter, type ListQuery, narrowed, writeQuery } from '../../lib/filters.ts'
 import { formatBytes, formatCost, formatCount, formatDuration, formatScore, NONE } from '../../lib/format.ts'
+import { type Page, pathOf } from '../../lib/route.ts'
 import { asLine } from '../../lib/text.ts'
 import { fullTime, shortTime, type Zone } from '../../lib/time.ts'
 import { Icon, Status } from '../icons.tsx'
 
 export interface CellContext {
+  readonly slug: string
   readonly query: ListQuery
   readonly zone: Zone
   readonly now: Date
@@ -36,6 +38,29 @@ function Narrow({ filter, value, context }: { filter: Filter; value: string | nu
     <a class="narrow-to" href={`${base}${writeQuery(narrowed(query, { [filter]: value }))}`} title={`Only ${value}`}>
       {asLine(value, 60)}
     </a>
+  )
+}
+
+/** A session or a user: a way to its page, and one to its traces alone. */
+function Group({ filter, value, context }: { filter: 'session' | 'user'; value: string | null; context: CellContext }) {
+  if (value === null) return <span class="soft">{NONE}</span>
+  const { query, base, slug } = context
+  const page: Page =
+    filter === 'session' ? { page: 'session', slug, sessionId: value } : { page: 'user', slug, userId: value }
+  return (
+    <>
+      <a class="narrow-to" href={pathOf(page)} title={value}>
+        {asLine(value, 60)}
+      </a>{' '}
+      <a
+        class="narrow-icon"
+        href={`${base}${writeQuery(narrowed(query, { [filter]: value }))}`}
+        title="Only these traces"
+      >
+        <Icon name="filter" />
+        <span class="unseen">Only these traces</span>
+      </a>
+    </>
   )
 }
 
@@ -123,9 +148,9 @@ export function Cell({
     case 'errors':
       return formatCount(trace.errorCount)
     case 'session':
-      return <Narrow filter="session" value={trace.sessionId} context={context} />
+      return <Group filter="session" value={trace.sessionId} context={context} />
     case 'user':
-      return <Narrow filter="user" value={trace.userId} context={context} />
+      return <Group filter="user" value={trace.userId} context={context} />
     case 'environment':
       return <Narrow filter="env" value={trace.environment} context={context} />
     case 'tags':

@@ -21,7 +21,7 @@ export function GroupTable({ slug, kind, groups, zone }: TableProps) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard.
     <section class="table" tabIndex={0} aria-label={title}>
-      <table class="traces groups">
+      <table class="traces cards groups">
         <thead>
           <tr>
             <th scope="col">{title.slice(0, -1)}</th>

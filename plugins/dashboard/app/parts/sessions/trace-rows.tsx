@@ -30,7 +30,7 @@ export function TraceRows({ slug, label, titles = [], rows, zone }: Props) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard.
     <section class="table" tabIndex={0} aria-label={label}>
-      <table class="traces">
+      <table class="traces cards">
         <thead>
           <tr>
             <th scope="col">Name</th>
@@ -65,7 +65,7 @@ export function TraceRows({ slug, label, titles = [], rows, zone }: Props) {
                 <Status status={trace.status} />
               </td>
               {titles.map((title, i) => (
-                <td key={title} data-label={title}>
+                <td key={title} data-label={title} class={title.startsWith('Score') ? 'of-scores' : ''}>
                   {cells[i]}
                 </td>
               ))}

@@ -35,9 +35,9 @@ interface Props {
 
 export function TraceHead(props: Props) {
   const { slug, outline, selected, list, zone, now, neighbour, annotate, changed } = props
-  const [dialog, setDialog] = useState<'metadata' | 'delete' | undefined>()
+  const [dialog, setDialog] = useState<'metadata' | 'compare' | 'delete' | undefined>()
   const [metadata, setMetadata] = useState('{}')
-  const later = usePart(LATER, dialog === 'metadata')
+  const later = usePart(LATER, dialog === 'metadata' || dialog === 'compare')
   const { trace } = outline
   const base = pathOf({ page: 'traces', slug })
   const isRunning = trace.status === 'running'
@@ -125,17 +125,16 @@ export function TraceHead(props: Props) {
               }
             ]}
           />
-          {may(slug, 'member') && (
-            <Menu
-              end
-              name="More"
-              label={<Icon name="more" />}
-              items={[
-                { label: 'Edit metadata', act: () => void edit().catch(fail) },
-                ...(may(slug, 'owner') ? [{ label: 'Delete the trace', act: () => setDialog('delete') }] : [])
-              ]}
-            />
-          )}
+          <Menu
+            end
+            name="More"
+            label={<Icon name="more" />}
+            items={[
+              { label: 'Compare with…', act: () => setDialog('compare') },
+              ...(may(slug, 'member') ? [{ label: 'Edit metadata', act: () => void edit().catch(fail) }] : []),
+              ...(may(slug, 'owner') ? [{ label: 'Delete the trace', act: () => setDialog('delete') }] : [])
+            ]}
+          />
         </div>
       </div>
       <dl class="trace-facts">
@@ -172,8 +171,20 @@ export function TraceHead(props: Props) {
         </Fact>
         <Way slug={slug} name="Model" filter="model" value={trace.model} />
         <Way slug={slug} name="Environment" filter="env" value={trace.environment} />
-        <Way slug={slug} name="Session" filter="session" value={trace.sessionId} />
-        <Way slug={slug} name="User" filter="user" value={trace.userId} />
+        <Way
+          slug={slug}
+          name="Session"
+          filter="session"
+          value={trace.sessionId}
+          page={sessionId => `${pathOf({ page: 'session', slug, sessionId })}#${trace.id}`}
+        />
+        <Way
+          slug={slug}
+          name="User"
+          filter="user"
+          value={trace.userId}
+          page={userId => pathOf({ page: 'user', slug, userId })}
+        />
         {trace.tags.length > 0 && (
           <Fact name="Tags">
             {trace.tags.map((tag, i) => (
@@ -202,6 +213,9 @@ export function TraceHead(props: Props) {
           onClose={() => setDialog(undefined)}
           changed={changed}
         />
+      )}
+      {dialog === 'compare' && later.part !== undefined && (
+        <later.part.CompareDialog slug={slug} trace={trace} zone={zone} onClose={() => setDialog(undefined)} />
       )}
       {dialog === 'delete' && (
         <Dialog title="Delete this trace?" onClose={() => setDialog(undefined)}>
@@ -256,14 +270,35 @@ function addressOf(slug: string, filter: Filter, value: string): string {
   return `${pathOf({ page: 'traces', slug })}${writeQuery(narrowed(readQuery(''), { [filter]: value }))}`
 }
 
-/** A fact that leads to the traces that share it. */
-function Way({ slug, name, filter, value }: { slug: string; name: string; filter: Filter; value: string | null }) {
+interface WayProps {
+  readonly slug: string
+  readonly name: string
+  readonly filter: Filter
+  readonly value: string | null
+  /** The page of what has one. */
+  readonly page?: (value: string) => string
+}
+
+/** A fact that leads to the traces that share it, or to its own page and to these. */
+function Way({ slug, name, filter, value, page }: WayProps) {
   if (value === null) return null
+  const list = addressOf(slug, filter, value)
+  const all = `All traces with this ${name.toLowerCase()}`
   return (
     <Fact name={name}>
-      <a href={addressOf(slug, filter, value)} title={`All traces with this ${name.toLowerCase()}`}>
-        {asLine(value, 60)}
-      </a>
+      {page === undefined ? (
+        <a href={list} title={all}>
+          {asLine(value, 60)}
+        </a>
+      ) : (
+        <>
+          <a href={page(value)}>{asLine(value, 60)}</a>{' '}
+          <a class="narrow-icon" href={list} title={all}>
+            <Icon name="filter" />
+            <span class="unseen">{all}</span>
+          </a>
+        </>
+      )}
     </Fact>
   )
 }

@@ -1,0 +1,67 @@
+/** A session as a conversation that comes as one scrolls, and from a bar of scores to its traces. */
+import t from 'tap'
+import { testService } from '../../../fixtures/service/service.ts'
+import { hasChromium } from '../../browser.ts'
+import { recordAgent } from './traces.ts'
+import { visit } from './visit.ts'
+
+const at = (minute: number) => new Date(Date.parse('2026-11-20T10:00:00Z') + minute * 60_000).toISOString()
+
+t.test('a session is read from its beginning to its end, and scores lead to traces', async t => {
+  if (!(await hasChromium())) {
+    t.comment("Debian's package chromium is not installed: no page was opened in a browser.")
+    return
+  }
+  const service = await testService(t)
+  const ids: string[] = []
+  for (let i = 0; i < 60; i++) {
+    // Somebody is away for an hour before the third.
+    const minute = i < 2 ? i : i + 60
+    const times = { startedAt: at(minute), endedAt: at(minute + 0.1), spans: [] }
+    const asked = [
+      { role: 'user', content: 'Hello.' },
+      { role: 'assistant', content: 'Yes?' },
+      { role: 'user', content: `Question ${i}.` }
+    ]
+    const more = { name: `turn ${i}`, sessionId: 'talk/1', input: { messages: asked }, output: `Answer ${i}.` }
+    ids.push((await recordAgent(service, { ...times, ...more })).id)
+  }
+  for (const [i, value] of [0.1, 0.5, 0.9].entries()) {
+    const body = { name: 'helpful', dataType: 'numeric', value }
+    await service.call('POST', `/api/v1/traces/${ids[i]}/scores`, { body })
+  }
+  const page = await visit(t, service)
+  const turns = 'document.querySelectorAll(".turn").length'
+
+  await page.open(`${service.url}/app/p/default/sessions`)
+  await page.click('a.open', 'talk/1')
+  await page.untilText('Answer 0.', '.message')
+  t.equal(await page.evaluate('document.activeElement.tagName'), 'H1')
+  t.equal(await page.evaluate(turns), 50)
+  const said = (await page.evaluate('document.querySelector(".turn").innerText')) as string
+  t.match(said, /Question 0/)
+  t.notMatch(said, /Yes\?/, 'what was said before is not said again')
+  t.same(await page.evaluate('[...document.querySelectorAll(".gap")].map(each => each.innerText)'), ['1 h 1 min later'])
+  const drawn = Number(await page.evaluate('document.querySelectorAll(".turn .message").length'))
+  t.ok(drawn > 0 && drawn < 100, 'what is far is not drawn')
+  await page.evaluate('scrollTo(0, document.documentElement.scrollHeight)')
+  await page.until(`${turns} === 60`)
+  await page.evaluate('scrollTo(0, document.documentElement.scrollHeight)')
+  await page.untilText('Answer 59.', '.message')
+  const scrolled = await page.evaluate('scrollY')
+  await page.click('.turn a.open', 'turn 59')
+  await page.untilText('Question 59.')
+  await page.evaluate('history.back()')
+  await page.until(`${turns} === 60 && Math.abs(scrollY - ${scrolled}) < 400`)
+
+  await page.open(`${service.url}/app/p/default/scores?range=24h`)
+  await page.click('h2 a', 'helpful')
+  await page.untilText('Score helpful', 'h1')
+  await page.until('document.querySelectorAll(".plot-link").length === 2')
+  // The last bar is that of 0.9.
+  await page.evaluate('document.querySelectorAll(".plot-link")[1].click()')
+  await page.untilText('of the value 0.9', 'h2')
+  await page.untilText('turn 2', '[aria-labelledby=scored] a.open')
+  t.equal(await page.evaluate('document.querySelectorAll("[aria-labelledby=scored] tbody tr").length'), 1)
+  t.same(page.errors, [])
+})
