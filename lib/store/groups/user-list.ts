@@ -91,8 +91,10 @@ export async function listUsers(
       from fitting order by user_id, started_at desc, id desc
     )
     (
-      select u.id, u.trace_id as "traceId", u.started_at as "lastAt" from users u where not ${wasSeen}
-      order by u.started_at desc, u.trace_id desc limit ${bind(limit + 1)}
+      -- "offset 0" keeps PostgreSQL from asking of all whether they were seen: only those nearest to the edge are asked about.
+      select id, trace_id as "traceId", started_at as "lastAt"
+      from (select * from users order by started_at desc, trace_id desc offset 0) u where not ${wasSeen}
+      order by started_at desc, trace_id desc limit ${bind(limit + 1)}
     )
     union all
     (
