@@ -25,7 +25,9 @@ interface Picture {
   readonly page?: string
   /** Of the trace that is opened from the list, the newest; left out: none. */
   readonly trace?: string
-  /** The step of the trace that is chosen. */
+  /** Whether it is compared with the one before of its name. */
+  readonly compared?: boolean
+  /** The step of the trace, or of both, that is chosen. */
   readonly step?: string
 }
 
@@ -40,6 +42,14 @@ const PICTURES: readonly Picture[] = [
     height: 800,
     trace: 'bookseller',
     step: 'messages claude-opus-4-5'
+  },
+  {
+    name: 'compare',
+    theme: 'light',
+    width: 1280,
+    height: 800,
+    trace: 'support-agent',
+    compared: true
   },
   { name: 'phone', theme: 'light', width: 390, height: 780, trace: 'review-change' }
 ]
@@ -73,7 +83,7 @@ async function main(): Promise<number> {
 }
 
 async function take(page: Page, address: string, picture: Picture): Promise<void> {
-  const { name, theme, width, height, page: shown, trace, step } = picture
+  const { name, theme, width, height, page: shown, trace, compared = false, step } = picture
   await page.send('Emulation.setDeviceMetricsOverride', { width, height, deviceScaleFactor: 1, mobile: width < 600 })
   const features = [{ name: 'prefers-color-scheme', value: theme }]
   await page.send('Emulation.setEmulatedMedia', { features })
@@ -85,7 +95,13 @@ async function take(page: Page, address: string, picture: Picture): Promise<void
     await clickOn(page, 'main tbody a', trace)
     await untilTrue(page, `document.querySelector('[role=treeitem]') !== null`)
   }
-  if (step !== undefined) await clickOn(page, '[role=treeitem]', step)
+  if (compared) {
+    await clickOn(page, '.menu button', 'More')
+    await clickOn(page, '[role=menuitem]', 'Compare with')
+    await clickOn(page, 'dialog a', 'The one before')
+    await untilTrue(page, `document.querySelector('[role=option]') !== null`)
+  }
+  if (step !== undefined) await clickOn(page, compared ? '[role=option]' : '[role=treeitem]', step)
   await untilTrue(page, `document.querySelector('.waiting') === null`)
   const { data } = await page.send('Page.captureScreenshot', FORMAT)
   const bytes = Buffer.from(data as string, 'base64')
@@ -93,9 +109,10 @@ async function take(page: Page, address: string, picture: Picture): Promise<void
   console.log(`${name}.webp: ${width} x ${height}, ${Math.round(bytes.length / 1024)} KiB`)
 }
 
-/** Waits for an element with this text, and clicks on it. */
+/** Waits for an element with this text or name, and clicks on it. */
 async function clickOn(page: Page, selector: string, text: string): Promise<void> {
-  const found = `[...document.querySelectorAll('${selector}')].find(each => each.textContent.includes('${text}'))`
+  const words = `(each.textContent + (each.getAttribute('aria-label') ?? ''))`
+  const found = `[...document.querySelectorAll('${selector}')].find(each => ${words}.includes('${text}'))`
   await untilTrue(page, `${found} !== undefined`)
   await page.evaluate(`${found}.click()`)
 }
