@@ -3,9 +3,11 @@
  * names, the first attribute that has a value counts. lib/otlp/dialects.ts puts the dialects in order,
  * lib/otlp/map-span.ts uses them.
  */
+
 import type { SPAN_KINDS } from '../schema/input.ts'
 import type { Json } from '../trace/json/exact-json.ts'
 import type { FreeJson } from '../trace/json/free-json.ts'
+import { plant, readTree, type Tree } from './attribute-tree.ts'
 import type { Fields } from './fields.ts'
 import { type Form, freeForm, freeOf, readForm } from './wire/attribute-values.ts'
 import type { OtlpEvent } from './wire/request.ts'
@@ -115,38 +117,4 @@ export function indexed(prefix: string): Source {
     }
     return tree.size === 0 ? undefined : readTree(tree)
   })
-}
-
-type Tree = Map<string, Tree | Leaf>
-class Leaf {
-  readonly value: Json
-  constructor(value: Json) {
-    this.value = value
-  }
-}
-
-/** No convention nests deeper than this. A longer path is not taken apart any further. */
-const MAX_STEPS = 12
-
-function plant(tree: Tree, path: readonly string[], value: Json): boolean {
-  let branch = tree
-  const steps = path.length > MAX_STEPS ? [...path.slice(0, MAX_STEPS), path.slice(MAX_STEPS).join('.')] : path
-  for (const step of steps.slice(0, -1)) {
-    const next = branch.get(step) ?? new Map()
-    if (next instanceof Leaf) return false
-    branch.set(step, next)
-    branch = next
-  }
-  const last = steps.at(-1) as string
-  if (branch.has(last)) return false
-  branch.set(last, new Leaf(value))
-  return true
-}
-
-/** Turns the tree into a value. Steps that count from 0 without a gap make an array. */
-function readTree(tree: Tree): Json {
-  const values = new Map<string, Json>()
-  for (const [step, branch] of tree) values.set(step, branch instanceof Leaf ? branch.value : readTree(branch))
-  const counted = Array.from({ length: values.size }, (_, i) => String(i))
-  return counted.every(step => values.has(step)) ? counted.map(step => values.get(step)) : Object.fromEntries(values)
 }

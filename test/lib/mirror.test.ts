@@ -16,6 +16,10 @@ const DATA: Readonly<Record<string, string>> = {
     'schemas: test/fixtures/service/openapi-check.ts holds every answer of every test against them',
   'lib/openapi/examples.ts': 'examples: test/lib/openapi/document.test.ts holds each against the schema of its place',
   'lib/client/api-types.ts': 'types: test/lib/client/spoor.test.ts makes them from the OpenAPI document and compares',
+  'lib/moving/backup/format.ts':
+    'schemas: test/lib/moving/backup/read-backup.test.ts holds whole and damaged backups against them',
+  'lib/otlp/wire/plain-spans.ts': 'a faster way to the same: test/lib/otlp/wire/protobuf.test.ts compares the two',
+  'lib/people/oidc/provider.ts': 'questions to a provider: test/plugins/dashboard/people/oidc.test.ts has a real one',
   'lib/demo/bookshop.ts': 'traces: test/lib/demo/traces.test.ts holds each against the schemas and its times',
   'lib/demo/agents.ts': 'traces: test/lib/demo/traces.test.ts holds each against the schemas and its times'
 }
