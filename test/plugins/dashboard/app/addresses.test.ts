@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { chooseColumns, moveColumn } from '../../../plugins/dashboard/app/lib/columns.ts'
+import { chooseColumns, moveColumn } from '../../../../plugins/dashboard/app/lib/columns.ts'
 import {
   countFilters,
   FILTER_NAMES,
@@ -13,9 +13,9 @@ import {
   withSort,
   withTime,
   writeQuery
-} from '../../../plugins/dashboard/app/lib/filters.ts'
-import { formatBytes, formatCost, formatDuration, formatScore } from '../../../plugins/dashboard/app/lib/format.ts'
-import { type Page, pathOf, readPath, SETTINGS } from '../../../plugins/dashboard/app/lib/route.ts'
+} from '../../../../plugins/dashboard/app/lib/filters.ts'
+import { formatBytes, formatCost, formatDuration, formatScore } from '../../../../plugins/dashboard/app/lib/format.ts'
+import { type Page, pathOf, readPath, SETTINGS } from '../../../../plugins/dashboard/app/lib/route.ts'
 import {
   ago,
   clockTime,
@@ -25,7 +25,7 @@ import {
   rangeName,
   shortTime,
   toInput
-} from '../../../plugins/dashboard/app/lib/time.ts'
+} from '../../../../plugins/dashboard/app/lib/time.ts'
 
 const word = fc.string({ minLength: 1, maxLength: 20, unit: 'grapheme' })
 const filters = fc.record(Object.fromEntries(FILTER_NAMES.map(name => [name, word])), { requiredKeys: [] })

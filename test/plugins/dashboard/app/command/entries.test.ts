@@ -11,8 +11,8 @@ import {
   tagEntry,
   traceEntry,
   userEntry
-} from '../../../../plugins/dashboard/app/lib/command/entries.ts'
-import { readRecent, writeRecent } from '../../../../plugins/dashboard/app/lib/command/recent.ts'
+} from '../../../../../plugins/dashboard/app/lib/command/entries.ts'
+import { readRecent, writeRecent } from '../../../../../plugins/dashboard/app/lib/command/recent.ts'
 
 const all = knownEntries({
   slug: 'shop',
