@@ -3,7 +3,7 @@
  * is off a duration by 9.1 % at most.
  *
  * All counts are one number: each has DIGITS decimal digits, that of the shortest durations the last ones. So PostgreSQL adds
- * up histograms with `+` and `sum`, which takes it a tenth of what arrays of counts take (test/bench/RESULTS.md, "Rollups").
+ * up histograms with `+` and `sum`, much faster than arrays of counts (test/bench/RESULTS.md, "Rollups").
  */
 
 const OCTAVES = 27

@@ -1,4 +1,5 @@
 /** What charts and facets show: numbers over time. Only traces that have ended are in them. */
+import type { Sql } from 'postgres'
 import Type, { type Static } from 'typebox'
 import type { App } from '../../lib/app.ts'
 import { readTime } from '../../lib/http/paging.ts'
@@ -64,7 +65,7 @@ export default function charts(app: App): void {
       const filters = readFilters(query)
       const asked = readPeriod(query)
       const body = await sql.read(async each => {
-        const period = await readable(each, project.id, asked)
+        const period = await readable(each, project.id, asked, query.compare !== undefined)
         const isWhole = query.totals !== undefined
         const before = query.compare === undefined ? undefined : periodBefore(period)
         const [all, series, earlier, running, countedFrom] = [
@@ -112,9 +113,12 @@ export default function charts(app: App): void {
   })
 }
 
-/** A period by minutes is read by hours where it has too many traces. */
-const readable = async (...[sql, projectId, period]: Parameters<typeof hasFewTraces>): Promise<Period> =>
-  period.step !== 'minute5' || (await hasFewTraces(sql, projectId, period)) ? period : byTheHour(period)
+/** A period by minutes is read by hours where it has too many traces, or the one before it if that is read as well. */
+async function readable(each: Sql, projectId: number, period: Period, compares = false): Promise<Period> {
+  if (period.step !== 'minute5') return period
+  const all = compares ? { ...period, from: periodBefore(period).from } : period
+  return (await hasFewTraces(each, projectId, all)) ? period : byTheHour(period)
+}
 
 const shown = ({ from, to, step }: Period) => ({
   from: new Date(from).toISOString(),

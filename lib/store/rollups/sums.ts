@@ -20,13 +20,18 @@ export type Field = keyof ChartFilters
 const MOST_TRACES = 20_000
 
 /** Whether a period has few enough traces to read each. */
-export async function hasFewTraces(sql: Sql, projectId: number, { from, to }: Period): Promise<boolean> {
+export async function hasFewTraces(
+  sql: Sql,
+  projectId: number,
+  { from, to }: Period,
+  most = MOST_TRACES
+): Promise<boolean> {
   const [row] = await sql<[{ traces: number }]>`
     select count(*) as traces from (
       select from traces where project_id = ${projectId} and ${within(sql, 'started_at', from, to)}
-      limit ${MOST_TRACES + 1}
+      limit ${most + 1}
     ) few`
-  return row.traces <= MOST_TRACES
+  return row.traces <= most
 }
 
 function within(sql: Sql, column: string, from: number, to: number) {

@@ -1,6 +1,8 @@
 /** What charts say, beside the traces that they are of, added up here one by one. */
 import t from 'tap'
+import { periodBetween } from '../../../lib/rollups/period.ts'
 import { foldNews } from '../../../lib/store/rollups/fold.ts'
+import { hasFewTraces } from '../../../lib/store/rollups/sums.ts'
 import { ingestBody, startBody } from '../../fixtures/bodies/bodies.ts'
 import { signedIn } from '../../fixtures/service/people.ts'
 import { testService } from '../../fixtures/service/service.ts'
@@ -143,6 +145,14 @@ t.test('series are what the traces add up to, at each range, with each filter, s
       }
     }
   }
+})
+
+t.test('whether traces are few is found by looking at a few', async t => {
+  const period = periodBetween(NOW - 3 * HOUR, NOW)
+  const { length } = fitting(new Date(period.from).toISOString(), new Date(period.to).toISOString(), () => true)
+  const few = (most: number) => database.pool.run(sql => hasFewTraces(sql, 1, period, most))
+  // One is running.
+  t.same([await few(length), await few(length + 1)], [false, true])
 })
 
 t.test('a time is given by its ends too; what runs is told beside the numbers', async t => {
