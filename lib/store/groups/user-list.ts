@@ -65,17 +65,19 @@ export async function listUsers(
   const values: (string | number)[] = [projectId]
   const bind: Bind = value => `$${values.push(value)}`
   const [key, tie] = [bind(edge.key), bind(edge.tie)]
-  // Who was seen nearer to the top stands there. On the first page nobody was.
+  // Who was seen nearer to the top stands there. On the first page nobody was. (`exists` would ignore the order and the limit,
+  // and PostgreSQL would read all of these traces.)
   const wasSeen =
     after === undefined
       ? 'false'
-      : `exists (
-        select from ${familiesOf(environment, bind)} f cross join lateral (
-          select from traces
+      : `coalesce((
+        select true from ${familiesOf(environment, bind)} f cross join lateral (
+          select id from traces
           where project_id = $1 and user_family = ${hashInSql('u.id', 'f.family')}
             and (started_at, id) ${edge.inclusive ? '>' : '>='} (${key}, ${tie})
           order by user_family, started_at, id limit 1
-        ) t)`
+        ) t limit 1
+      ), false)`
   const begins = prefix === undefined ? '' : `and starts_with(user_id, ${bind(prefix)}) and user_id <> ${bind(prefix)}`
   const rows = await sql.unsafe<((Seen & { isEnd: boolean }) | { id: null; traceId: string; lastAt: string })[]>(
     `with looked as materialized (
