@@ -46,16 +46,13 @@ const familiesOf = (environment: string | undefined, bind: Bind) =>
   `(select family, environment from trace_families where project_id = $1
     ${environment === undefined ? '' : `and environment = ${bind(environment)}`})`
 
-/**
- * SQL of the trace of a user that is nearest to the edge of a list, by all of their families; `way` is the end to begin
- * at. The order names the number as well, so that PostgreSQL takes the index of users.
- */
-const traceOf = (user: string, families: string, way: 'asc' | 'desc', beyond = '') => `(
+/** SQL of the last trace of a user, among those of all families. The order names the number, so that PostgreSQL takes its index. */
+const lastTraceOf = (user: string, families: string) => `(
   select t.id, t.started_at from ${families} f cross join lateral (
     select id, started_at from traces
-    where project_id = $1 and user_family = ${hashInSql(user, 'f.family')} ${beyond}
-    order by user_family ${way}, started_at ${way}, id ${way} limit 1
-  ) t order by t.started_at ${way}, t.id ${way} limit 1)`
+    where project_id = $1 and user_family = ${hashInSql(user, 'f.family')}
+    order by user_family desc, started_at desc, id desc limit 1
+  ) t order by t.started_at desc, t.id desc limit 1)`
 
 export async function listUsers(
   sql: Sql,
@@ -72,7 +69,13 @@ export async function listUsers(
   const wasSeen =
     after === undefined
       ? 'false'
-      : `exists ${traceOf('u.id', familiesOf(environment, bind), 'asc', `and (started_at, id) ${edge.inclusive ? '>' : '>='} (${key}, ${tie})`)}`
+      : `exists (
+        select from ${familiesOf(environment, bind)} f cross join lateral (
+          select from traces
+          where project_id = $1 and user_family = ${hashInSql('u.id', 'f.family')}
+            and (started_at, id) ${edge.inclusive ? '>' : '>='} (${key}, ${tie})
+          order by user_family, started_at, id limit 1
+        ) t)`
   const begins = prefix === undefined ? '' : `and starts_with(user_id, ${bind(prefix)}) and user_id <> ${bind(prefix)}`
   const rows = await sql.unsafe<((Seen & { isEnd: boolean }) | { id: null; traceId: string; lastAt: string })[]>(
     `with looked as materialized (
@@ -88,8 +91,10 @@ export async function listUsers(
       from fitting order by user_id, started_at desc, id desc
     )
     (
-      select u.id, u.trace_id as "traceId", u.started_at as "lastAt" from users u where not ${wasSeen}
-      order by u.started_at desc, u.trace_id desc limit ${bind(limit + 1)}
+      -- "offset 0" keeps PostgreSQL from asking of all whether they were seen: only those nearest to the edge are asked about.
+      select id, trace_id as "traceId", started_at as "lastAt"
+      from (select * from users order by started_at desc, trace_id desc offset 0) u where not ${wasSeen}
+      order by started_at desc, trace_id desc limit ${bind(limit + 1)}
     )
     union all
     (
@@ -117,7 +122,7 @@ async function readLast(sql: Sql, projectId: number, id: string, environment?: s
   const user = `${bind(id)}::text`
   return sql.unsafe<Seen[]>(
     `select ${user} as id, t.id as "traceId", t.started_at as "lastAt"
-    from ${traceOf(user, familiesOf(environment, bind), 'desc')} t`,
+    from ${lastTraceOf(user, familiesOf(environment, bind))} t`,
     values,
     { prepare: true }
   )
@@ -125,7 +130,7 @@ async function readLast(sql: Sql, projectId: number, id: string, environment?: s
 
 interface SumsRow {
   readonly id: string
-  readonly firstAt: string
+  readonly firstAt: string | null
   readonly traces: number
   readonly priced: number
   readonly errors: number
@@ -134,7 +139,10 @@ interface SumsRow {
   readonly cost: number
 }
 
-/** What users' ended traces add up to, in their order: rollups and news, in one snapshot. */
+/**
+ * What users' ended traces add up to, in their order: sums and news, in one snapshot. `firstAt` is the beginning of the day
+ * (UTC) of the first one that is counted; without any, that of the last trace.
+ */
 async function addUp(
   sql: Sql,
   projectId: number,
@@ -151,6 +159,12 @@ async function addUp(
     ), lists as materialized (
       select asked.id, ${userListInSql('asked.id', 'e.environment')} as list
       from unnest($2::text[]) as asked (id) cross join environments e
+    ), firsts as (
+      select l.id, u.start from lists l cross join lateral (
+        select start from user_sums where project_id = $1 and list = l.list and traces > 0 order by list, start limit 1
+      ) u
+      union all
+      select user_id, started_at from rollup_news where project_id = $1 and user_id = any ($2::text[]) and traces > 0
     ), sums as (
       select l.id, u.traces, u.errors, u.priced, u.input_tokens, u.output_tokens, u.cost
       from lists l cross join lateral (
@@ -162,7 +176,7 @@ async function addUp(
       from rollup_news n join ${familiesOf(environment, bind)} f on f.family = n.family
       where n.project_id = $1 and n.started_at >= ${since} and n.user_id = any ($2::text[])
     )
-    select asked.id, (select started_at from ${traceOf('asked.id', familiesOf(environment, bind), 'asc')} first) as "firstAt",
+    select asked.id, (select date_trunc('day', min(start), 'UTC') from firsts where firsts.id = asked.id) as "firstAt",
       coalesce(sum(traces), 0)::float8 as traces, coalesce(sum(priced), 0)::float8 as priced,
       coalesce(sum(errors), 0)::float8 as errors,
       coalesce(sum(input_tokens), 0)::float8 as "inputTokens",
@@ -175,7 +189,13 @@ async function addUp(
   const sums = new Map(rows.map(row => [row.id, row]))
   return users.map(({ id, lastAt }) => {
     const { priced, cost, firstAt, ...row } = sums.get(id)!
-    return { ...row, isMore: false, costUsd: priced === 0 ? null : toDollars(cost), firstAt: firstAt ?? lastAt, lastAt }
+    return {
+      ...row,
+      isMore: false,
+      costUsd: priced === 0 ? null : toDollars(cost),
+      firstAt: firstAt ?? dayOf(lastAt),
+      lastAt
+    }
   })
 }
 
@@ -198,3 +218,6 @@ export async function readUser(sql: Sql, projectId: number, id: string, from: st
   const sessions = await readSessionSums(sql, projectId, [...new Set(ids)].slice(0, MOST_SESSIONS))
   return { ...sums, sessions }
 }
+
+const DAY_MS = 86_400_000
+const dayOf = (iso: string): string => new Date(Math.floor(Date.parse(iso) / DAY_MS) * DAY_MS).toISOString()

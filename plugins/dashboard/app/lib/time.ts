@@ -75,6 +75,12 @@ export function shortTime(iso: string, zone: Zone, now: Date): string {
   return clock
 }
 
+/** A day of UTC: `25 Nov 2026`. */
+export function dayName(iso: string): string {
+  const { day, month, year } = fieldsOf(new Date(iso), 'utc')
+  return `${day} ${MONTHS[month]} ${year}`
+}
+
 /** Everything: `2026-11-25 09:41:07.123 UTC`, or with the offset of the visitor's zone. */
 export function fullTime(iso: string, zone: Zone): string {
   const date = new Date(iso)

@@ -67,7 +67,7 @@ export function UserPage({ slug, userId }: { slug: string; userId: string }) {
               <RangeChoice range={range} set={next => goSearch(writeGroupQuery({ range: next }))} />
             </search>
           </div>
-          <Facts sums={user} zone={zone} now={new Date()} />
+          <Facts sums={user} byDay zone={zone} now={new Date()} />
           {user.countedFrom !== null && (
             <p class="soft">
               Traces are counted back to {shortTime(user.countedFrom, zone, new Date())} so far; older ones follow.

@@ -24,6 +24,7 @@ async function walk(sql: Sql, projectId: number, query: Query, most: number) {
   return groups
 }
 
+const dayOf = (iso: string) => `${iso.slice(0, 10)}T00:00:00.000Z`
 const timeOf = (hour: number) => new Date(Date.parse(FROM) + hour * 3_600_000).toISOString()
 
 const someTrace = fc.record({
@@ -58,7 +59,7 @@ function expected(traces: readonly Made[], { prefix = '', environment }: Partial
       outputTokens: 0,
       isMore: false,
       costUsd: costs.length === 0 ? null : costs.reduce((sum, each) => sum + each),
-      firstAt: own.at(-1)!.startedAt,
+      firstAt: dayOf((own.findLast(({ durationMs }) => durationMs !== null) ?? own[0]!).startedAt),
       lastAt: own[0]!.startedAt
     }
   })

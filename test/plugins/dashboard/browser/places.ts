@@ -18,6 +18,9 @@ export async function recordAll(service: TestService): Promise<Traces> {
   }
   const { agent } = traces
   await recordRunning(service)
+  await service.database.pool.run(
+    sql => sql`insert into saved_views (project_id, name, page, query) values (1, 'Red', 'traces', '?status=error')`
+  )
   for (const score of [
     { name: 'helpful', dataType: 'numeric', value: 0.5, comment: 'Fine.' },
     { name: 'verdict', dataType: 'categorical', value: 'correct', spanId: agent.spans[1] }
@@ -58,7 +61,7 @@ export function pagesOf({ agent, again, hostile, deep }: Traces): [address: stri
     [`${overview}&name=none`, 'No trace like this ended'],
     ['p/default/settings/keys', 'Create a key'],
     ['p/default/settings/members', '@example.com'],
-    ['p/default/settings/views', 'A view is a name'],
+    ['p/default/settings/views', 'Make mine'],
     ['p/default/settings/project', 'Storage'],
     ['account', 'Where you are signed in'],
     ['nothing', 'There is no such page'],

@@ -2,7 +2,7 @@
 import type { ComponentChildren } from 'preact'
 import { formatCost, formatCount } from '../../lib/format.ts'
 import type { Group } from '../../lib/sessions/groups.ts'
-import { fullTime, shortTime, type Zone } from '../../lib/time.ts'
+import { dayName, fullTime, shortTime, type Zone } from '../../lib/time.ts'
 
 export function Fact({ name, children }: { name: string; children: ComponentChildren }) {
   return (
@@ -21,15 +21,26 @@ export function Moment({ iso, zone, now }: { iso: string; zone: Zone; now: Date 
   )
 }
 
+/** A day, where no time is known. Days are UTC. */
+export function Day({ iso }: { iso: string }) {
+  return (
+    <time dateTime={iso.slice(0, 10)} title={`${iso.slice(0, 10)}, UTC`}>
+      {dayName(iso)}
+    </time>
+  )
+}
+
 interface Props {
   readonly sums: Group
   readonly running?: number
+  /** Of the first trace the day alone is known. */
+  readonly byDay?: boolean
   readonly zone: Zone
   readonly now: Date
   readonly children?: ComponentChildren
 }
 
-export function Facts({ sums, running = 0, zone, now, children }: Props) {
+export function Facts({ sums, running = 0, byDay = false, zone, now, children }: Props) {
   const { traces, errors, inputTokens, outputTokens, costUsd, firstAt, lastAt } = sums
   return (
     <dl class="trace-facts">
@@ -48,9 +59,7 @@ export function Facts({ sums, running = 0, zone, now, children }: Props) {
         )}
       </Fact>
       <Fact name="Cost">{formatCost(costUsd)}</Fact>
-      <Fact name="First">
-        <Moment iso={firstAt} zone={zone} now={now} />
-      </Fact>
+      <Fact name="First">{byDay ? <Day iso={firstAt} /> : <Moment iso={firstAt} zone={zone} now={now} />}</Fact>
       <Fact name="Last">
         <Moment iso={lastAt} zone={zone} now={now} />
       </Fact>

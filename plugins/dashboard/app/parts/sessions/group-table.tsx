@@ -4,7 +4,7 @@ import { pathOf } from '../../lib/route.ts'
 import type { Group, GroupKind } from '../../lib/sessions/groups.ts'
 import { asLine } from '../../lib/text.ts'
 import type { Zone } from '../../lib/time.ts'
-import { Moment } from './facts.tsx'
+import { Day, Moment } from './facts.tsx'
 
 interface TableProps {
   readonly slug: string
@@ -70,7 +70,7 @@ export function GroupTable({ slug, kind, groups, zone }: TableProps) {
                 {costUsd === null ? <span class="soft">{NONE}</span> : formatCost(costUsd)}
               </td>
               <td data-label="First">
-                <Moment iso={firstAt} zone={zone} now={now} />
+                {kind === 'users' ? <Day iso={firstAt} /> : <Moment iso={firstAt} zone={zone} now={now} />}
               </td>
               <td data-label="Last">
                 <Moment iso={lastAt} zone={zone} now={now} />
