@@ -48,8 +48,9 @@ const PICTURES: readonly Picture[] = [
     theme: 'light',
     width: 1280,
     height: 800,
-    trace: 'support-agent',
-    compared: true
+    trace: 'catalogue-search',
+    compared: true,
+    step: 'chat'
   },
   { name: 'phone', theme: 'light', width: 390, height: 780, trace: 'review-change' }
 ]

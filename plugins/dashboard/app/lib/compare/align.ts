@@ -1,6 +1,6 @@
 /**
  * The spans of two traces in one list of rows. A span's path is the names from its root, each with its place among siblings
- * of that name: `agent run/chat#2`. The rows keep the order of both trees and hold the most pairs of equal path that they
+ * of that name: `agent run/chat#2`. Models are left out of names, so that `chat gpt-5` of one is `chat gpt-5-mini` of the other. The rows keep the order of both trees and hold the most pairs of equal path that they
  * can; among those ways the one with the most pairs of equal names on the way, then with the most of equal name.
  */
 import type { OutlineSpan } from '../answers.ts'
@@ -10,6 +10,8 @@ import { growTree, type Node, visibleRows } from '../trace/tree.ts'
 export interface Step {
   readonly span: OutlineSpan
   readonly depth: number
+  /** Its name without the model. */
+  readonly name: string
   /** The names from the root, with places: `agent run/chat#2`. */
   readonly path: string
   /** The same without places. */
@@ -25,6 +27,7 @@ export interface AlignedRow {
 }
 
 interface Way {
+  readonly name: string
   readonly path: string
   readonly names: string
 }
@@ -33,24 +36,37 @@ interface Way {
 export function stepsOf(spans: readonly OutlineSpan[]): Step[] {
   const roots = growTree(spans)
   const ways = new Map<Node, Way>()
-  const name = (siblings: readonly Node[], { path, names }: Way) => {
+  const walk = (siblings: readonly Node[], { path, names }: Pick<Way, 'path' | 'names'>) => {
     const places = new Map<string, number>()
     for (const node of siblings) {
-      const own = escaped(node.span?.name ?? '(missing parent)')
+      const name = node.span === undefined ? '(missing parent)' : withoutModel(node.span)
+      const own = escaped(name)
       const place = (places.get(own) ?? 0) + 1
       places.set(own, place)
-      ways.set(node, { path: `${path}/${own}${place === 1 ? '' : `#${place}`}`, names: `${names}/${own}` })
+      ways.set(node, { name, path: `${path}/${own}${place === 1 ? '' : `#${place}`}`, names: `${names}/${own}` })
     }
   }
-  name(roots, { path: '', names: '' })
+  walk(roots, { path: '', names: '' })
   const steps: Step[] = []
   for (const { node, depth } of visibleRows(roots, new Set())) {
     const way = ways.get(node)!
-    name(node.children, way)
-    if (node.span !== undefined) steps.push({ span: node.span, depth, path: way.path.slice(1), names: way.names })
+    walk(node.children, way)
+    if (node.span !== undefined) steps.push({ ...way, span: node.span, depth, path: way.path.slice(1) })
   }
   return steps
 }
+
+/** Words of a name that are the model, or its beginning, or go on where the model ends, as dates of versions do. */
+function withoutModel({ name, model }: OutlineSpan): string {
+  if (model === null || model.length < LEAST_MODEL) return name
+  const words = name.split(' ')
+  const others = words.filter(word => word.length < LEAST_MODEL || !(model.startsWith(word) || word.startsWith(model)))
+  // A name that is the model alone stays.
+  return others.length === 0 ? name : others.join(' ')
+}
+
+/** Shorter words are taken for no model: `o1` is one, and so may be the beginning of anything. */
+const LEAST_MODEL = 4
 
 /** A name that cannot be taken for a path, nor for one with a place. */
 const escaped = (name: string) => name.replace(/[\\/#]/g, '\\$&')
@@ -91,7 +107,7 @@ function worthOf(a: readonly Step[], b: readonly Step[]): (i: number, j: number)
   const most = Math.min(a.length, b.length) + 1
   return (i, j) => {
     const [left, right] = [a[i]!, b[j]!]
-    if (left.span.name !== right.span.name) return 0
+    if (left.name !== right.name) return 0
     if (left.path === right.path) return most * most
     return left.names === right.names ? most : 1
   }

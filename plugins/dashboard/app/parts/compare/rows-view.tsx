@@ -70,7 +70,7 @@ export function RowsView({ a, b, rows, selected, pick }: Props) {
         <div class="aligned-row is-head" aria-hidden="true">
           <span>Span</span>
           {['Latency', 'Tokens', 'Cost'].map(title => (
-            <span key={title} class="trio">
+            <span key={title} class={trioClass(title)}>
               <span data-title={title}>A</span> <span data-title={title}>B</span> <span>change</span>
             </span>
           ))}
@@ -179,6 +179,8 @@ function Row({ at, of, top, selected, pick, name, kind, depth, a, b }: RowProps)
   )
 }
 
+const trioClass = (title: string) => `trio ${title === 'Cost' ? 'of-cost' : ''}`
+
 interface TrioProps {
   readonly title: string
   readonly a: number | null
@@ -191,7 +193,7 @@ function Trio({ title, a, b, format }: TrioProps) {
   const cell = (text: string, kind = '') => <span class={text === NONE || text === '=' ? 'soft' : kind}>{text}</span>
   const of = (value: number | null) => (value === null ? NONE : format(value))
   return (
-    <span class="trio">
+    <span class={trioClass(title)}>
       <span class="unseen">, {title} </span>
       {cell(of(a))} {cell(of(b))} {cell(formatChange(a, b, format), 'change')}
     </span>

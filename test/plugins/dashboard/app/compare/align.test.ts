@@ -6,7 +6,12 @@ import { alignSteps, findRow, type Step, stepsOf } from '../../../../../plugins/
 import { formatChange, formatShare } from '../../../../../plugins/dashboard/app/lib/compare/change.ts'
 import { formatCost, formatCount, formatDuration } from '../../../../../plugins/dashboard/app/lib/format.ts'
 
-const span = (id: string, name: string, parentSpanId: string | null = null): OutlineSpan => ({
+const span = (
+  id: string,
+  name: string,
+  parentSpanId: string | null = null,
+  model: string | null = null
+): OutlineSpan => ({
   id,
   parentSpanId,
   name,
@@ -16,7 +21,7 @@ const span = (id: string, name: string, parentSpanId: string | null = null): Out
   endedAt: '2026-11-25T10:00:01.000Z',
   durationMs: 1000,
   provider: null,
-  model: null,
+  model,
   usage: null,
   costUsd: null,
   inputBytes: 0,
@@ -70,6 +75,21 @@ t.test('where paths differ, names on the way count, then names', async t => {
   t.same(rowsOf(c, d), ['c0 d0', 'c1 d2', 'c2 −'])
 })
 
+t.test('a model in a name keeps no spans apart', async t => {
+  const a = [
+    span('a0', 'run'),
+    span('a1', 'chat gpt-5-mini', 'a0', 'gpt-5-mini-2025-08-07'),
+    span('a2', 'gpt-5', 'a0', 'gpt-5')
+  ]
+  const b = [span('b0', 'run'), span('b1', 'chat claude-opus', 'b0', 'claude-opus'), span('b2', 'gpt-4', 'b0', 'gpt-4')]
+  t.same(rowsOf(a, b), ['a0 b0', 'a1 b1', 'a2 −', '+ b2'], 'but a name that is the model alone is a name')
+  t.same(
+    stepsOf([span('1', 'a chat o1', null, 'o1'), span('2', 'step 1', null, 'step')]).map(({ path }) => path),
+    ['a chat o1', '1'],
+    'words of three letters are no model'
+  )
+})
+
 t.test('rows are found by the span of either trace', async t => {
   const rows = alignSteps(stepsOf([span('1', 'x'), span('2', 'y')]), stepsOf([span('3', 'x'), span('1', 'z')]))
   t.same(
@@ -109,7 +129,7 @@ t.test('the rows hold each span once, in the order of its tree, and pair only eq
           rows.flatMap(row => row.b ?? []),
           right
         ) &&
-        rows.every(({ a, b }) => a === undefined || b === undefined || a.span.name === b.span.name) &&
+        rows.every(({ a, b }) => a === undefined || b === undefined || a.name === b.name) &&
         new Set(rows.map(({ key }) => key)).size === rows.length
       )
     }),
