@@ -19,6 +19,7 @@ import type { Route } from './http/route.ts'
 import { RouteTable } from './http/route-table.ts'
 import { HttpServer } from './http/server.ts'
 import { IdleTraces } from './ingest/rounds/idle-traces.ts'
+import { SearchIndex } from './ingest/rounds/search-index.ts'
 import { WaitingMessages } from './ingest/rounds/waiting-messages.ts'
 import { WritePath } from './ingest/write-path.ts'
 import { parallelismOf } from './limits/parallelism.ts'
@@ -80,6 +81,7 @@ export async function startService(
   const ingest = new WritePath(database, { ...config, lanes: parallelism.lanes }, log, metrics)
   const idle = new IdleTraces({ sql, ingest, log, metrics, afterMs: config.idleCompleteMs })
   const waiting = new WaitingMessages({ sql, log, metrics, waitMs: messagesWaitMs })
+  const index = new SearchIndex({ sql, database, log, isCalm: () => ingest.isCalm })
   const keyReaders = openPool(database, KEY_READERS, 1)
   const identities = createSqlAccess(keyReaders, writers)
   const visitors = new Visitors({ sql: identities, log, roleOfUnknown: config.authProxy?.role })
@@ -127,6 +129,7 @@ export async function startService(
     setup.stop()
     idle.close()
     waiting.close()
+    index.close()
     await Promise.all([server.close(GRACE_MS), grpc?.close(GRACE_MS)])
     await within(GRACE_MS, ingest.close())
     await Promise.all([notices.close(), keyReaders.end(), readers.end(), writers.end()])

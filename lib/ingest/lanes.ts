@@ -8,6 +8,7 @@ import type { Database } from '../database/database.ts'
 import { Pool } from '../database/pool.ts'
 import type { Logger } from '../log.ts'
 import type { KnownFloors } from '../store/rankings/known-floors.ts'
+import { SearchedProjects } from '../store/search/searched-projects.ts'
 import { BatchGroups } from './batch-groups.ts'
 import type { Pending } from './pending.ts'
 import { Queue } from './queue.ts'
@@ -71,11 +72,12 @@ export class Lanes {
     this.#groups = new BatchGroups(work => this.pool.run(work))
     const openCopy = () => CopyConnection.open(database.connect, connection)
     const running = new RunningTraces()
+    const searched = new SearchedProjects()
     const first = Math.floor(Math.random() * SLOTS)
     const again = (pending: Pending, pauseMs: number) => this.#tryAgain(pending, pauseMs)
     this.#writers = Array.from({ length: count }, (_, lane) => {
       const slot = 1 + ((first + lane) % SLOTS)
-      return new Writer(this.pool, openCopy, { slot, limit, running, floors, again }, log)
+      return new Writer(this.pool, openCopy, { slot, limit, running, floors, searched, again }, log)
     })
     this.#idle = [...this.#writers]
     this.#onBatch = onBatch

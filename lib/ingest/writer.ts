@@ -18,6 +18,7 @@ import type { Logger } from '../log.ts'
 import type { SpanRows } from '../rows/copy-rows.ts'
 import { isUsedUp } from '../store/projects/accounts.ts'
 import type { KnownFloors } from '../store/rankings/known-floors.ts'
+import type { SearchedProjects } from '../store/search/searched-projects.ts'
 import { type ChangedTrace, changedTrace } from '../store/write/changes.ts'
 import type { Batch, RecordedTrace } from '../store/write/copy-batch.ts'
 import { TraceNumbers } from '../store/write/trace-numbers.ts'
@@ -58,6 +59,7 @@ export interface WriterOptions {
   readonly limit: ConnectionLimit
   readonly running: RunningTraces
   readonly floors: KnownFloors
+  readonly searched: SearchedProjects
   readonly again: Again
 }
 
@@ -65,6 +67,7 @@ export class Writer {
   readonly #pool: Pool
   readonly #copier: Copier
   readonly #running: RunningTraces
+  readonly #searched: SearchedProjects
   readonly #again: Again
   readonly #log: Logger
   readonly #numbers = new TraceNumbers()
@@ -75,6 +78,7 @@ export class Writer {
     this.#pool = pool
     this.#copier = new Copier(openCopy, options.limit, options.slot, options.floors)
     this.#running = options.running
+    this.#searched = options.searched
     this.#again = options.again
     this.#log = log
   }
@@ -118,6 +122,7 @@ export class Writer {
     if (!this.#numbers.has(decided.length)) {
       await this.#pool.run(sql => this.#numbers.refill(sql, decided.length))
     }
+    if (this.#searched.isStale) await this.#pool.run(sql => this.#searched.read(sql))
     if (!(await this.#copier.write(this.#batchOf(decided)))) return decided.map(({ pending }) => pending)
     for (const each of decided) {
       this.#remember(each)
@@ -205,7 +210,11 @@ export class Writer {
         })
       } else changed.push(this.#changed(pending, state, decision.growth, addedRows(pending, decision.added)))
     }
-    return { traces, changed, charge: traces.length === 1 ? decided[0]?.pending.charge : undefined }
+    const news = [
+      ...traces.map(({ projectId, seq }) => ({ projectId, seq, version: seq })),
+      ...changed.map(({ projectId, seq, changed: { version } }) => ({ projectId, seq, version }))
+    ].filter(({ projectId }) => this.#searched.has(projectId))
+    return { traces, changed, news, charge: traces.length === 1 ? decided[0]?.pending.charge : undefined }
   }
 
   #recorded(pending: Pending, now: string): RecordedTrace {

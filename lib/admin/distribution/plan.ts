@@ -15,7 +15,12 @@ export const DISTRIBUTED_TABLES = [
   'trace_families',
   'ranking_floors',
   'project_totals',
-  'span_messages'
+  'span_messages',
+  'search_news',
+  'search_terms',
+  'search_segments',
+  'search_postings',
+  'search_fills'
 ] as const
 export type DistributedTable = (typeof DISTRIBUTED_TABLES)[number]
 export const DISTRIBUTION_COLUMN = 'project_id'

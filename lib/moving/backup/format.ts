@@ -74,7 +74,9 @@ const Project = closed({
   slug: Text,
   description: Text,
   storageLimit: orNull(Count),
-  createdAt: Timestamp
+  createdAt: Timestamp,
+  /** Whether its words are searched; left out by older versions. The index is no part of a backup, since it can be made again. */
+  search: Type.Optional(Type.Boolean())
 })
 
 const User = closed({ id: Id, email: Text, name: Text, password: orNull(Text), createdAt: Timestamp })

@@ -23,6 +23,7 @@ export interface Project {
   readonly description: string
   readonly storageLimit: number | null
   readonly createdAt: string
+  readonly search?: boolean
 }
 
 export interface User {
@@ -82,7 +83,7 @@ export async function readHead(sql: Sql): Promise<InstanceHead> {
       select id, name, type, trial_used as "trialUsed", created_at as "createdAt" from accounts order by id`,
     projects: await sql<Project[]>`
       select id, account_id as "accountId", name, slug, description, storage_limit as "storageLimit",
-        created_at as "createdAt"
+        created_at as "createdAt", search
       from projects order by id`,
     users: await sql<User[]>`
       select id, email, name, password, created_at as "createdAt" from users order by id`,

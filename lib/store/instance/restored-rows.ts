@@ -80,6 +80,7 @@ async function raiseSequences(sql: Sql): Promise<void> {
 
 /** What opens the doors: passwords, memberships, keys, and the fingerprint of the secret of the keys. */
 export interface Admissions {
+  readonly projects: readonly Project[]
   readonly users: readonly User[]
   readonly members: readonly Member[]
   readonly keys: readonly Key[]
@@ -94,6 +95,7 @@ const BATCH_ROWS = 1000
 export async function endRestore(sql: Sql, restoration: Restoration, admissions: Admissions): Promise<void> {
   const { users, members, keys, secret, revokeKeys } = admissions
   const { backup, accounts, projects } = restoration
+  const searched = admissions.projects.flatMap(({ id, search }) => (search ? [projects.get(id) as number] : []))
   for (const { id, password } of users) {
     // A user who was here before keeps the password.
     const own = restoration.users.get(id) as number
@@ -127,5 +129,7 @@ export async function endRestore(sql: Sql, restoration: Restoration, admissions:
         "expiresAt" timestamptz, "lastUsedAt" timestamptz, "revokedAt" timestamptz
       )`
   }
+  // Only now, so that the traces of the backup are indexed as those of before.
+  await sql`update projects set search = true where id = any (${searched}::int[])`
   await writeAct(sql, { by: null, action: 'restore.end', detail: { backup } })
 }

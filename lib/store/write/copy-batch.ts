@@ -9,6 +9,7 @@ import type { CopyConnection } from '../../database/copy-connection.ts'
 import {
   type Column,
   LIST_COLUMNS,
+  NEWS_COLUMNS,
   offsetIn,
   SCORE_COLUMNS,
   SPAN_COLUMNS,
@@ -46,6 +47,15 @@ export interface Batch {
   readonly traces: readonly RecordedTrace[]
   readonly changed: readonly ChangedTrace[]
   readonly charge: TrialCharge | undefined
+  /** The writes whose words are to be indexed, since their projects are searched. */
+  readonly news: readonly News[]
+}
+
+/** A write to a trace, by the version that the trace has after it. */
+export interface News {
+  readonly projectId: number
+  readonly seq: number
+  readonly version: number
 }
 
 /** Rows that are written for one trace. */
@@ -84,6 +94,12 @@ const stampValues: Readonly<Record<(typeof TRACE_STAMP_COLUMNS)[number]['name'],
   ranked: ({ ranked }) => ranked
 }
 const writeStamp = fieldWriter(TRACE_STAMP_COLUMNS, stampValues)
+const newsValues: Readonly<Record<(typeof NEWS_COLUMNS)[number]['name'], (news: News) => Value>> = {
+  project_id: ({ projectId }) => projectId,
+  seq: ({ seq }) => seq,
+  version: ({ version }) => version
+}
+const writeNews = fieldWriter(NEWS_COLUMNS, newsValues)
 
 const copyInto = (table: string, columns: readonly Column[]) =>
   `copy ${table} (${columns.map(({ name }) => name).join(', ')}) from stdin (format binary)`
@@ -91,6 +107,7 @@ const COPY_TRACES = copyInto('traces', TRACE_COLUMNS)
 const COPY_SPANS = copyInto('spans', SPAN_COLUMNS)
 const COPY_TAGS = copyInto('trace_tags', TAG_COLUMNS)
 const COPY_SCORES = copyInto('scores', SCORE_COLUMNS)
+const COPY_NEWS = copyInto('search_news', NEWS_COLUMNS)
 
 /** Writes one batch after the other over the connection of a lane. */
 export class CopyBatches {
@@ -135,7 +152,7 @@ export class CopyBatches {
     strange: readonly RowsOf<ListedRows>[],
     slot: number
   ): number {
-    const { traces, changed, charge } = batch
+    const { traces, changed, charge, news } = batch
     const messages = this.#messages
     messages.reset()
     const tagged = listed.filter(({ rows }) => rows.tags.length > 0)
@@ -146,6 +163,7 @@ export class CopyBatches {
     if (withSpans.length > 0) statements.push(COPY_SPANS)
     if (tagged.length > 0) statements.push(COPY_TAGS)
     if (scored.length > 0) statements.push(COPY_SCORES)
+    if (news.length > 0) statements.push(COPY_NEWS)
     statements.push(...addFamilies(strange), ...addTotals(batch, slot))
     // These come first, because they are the most likely to fail.
     const first = [
@@ -161,6 +179,7 @@ export class CopyBatches {
     if (withSpans.length > 0) messages.copy(withSpans, trace => this.#spans(trace))
     if (tagged.length > 0) messages.copy(tagged, trace => this.#tags(trace))
     if (scored.length > 0) messages.copy(scored, trace => this.#scores(trace))
+    if (news.length > 0) messages.copy(news, each => this.#news(each))
     return first.length > 0 ? 2 : 1
   }
 
@@ -175,6 +194,11 @@ export class CopyBatches {
     this.#messages.int16(TRACE_COLUMNS.length)
     writeStamp(this.#messages, { trace, ranked })
     this.#messages.append(bytes.subarray(0, tags[0] ?? tagsEnd))
+  }
+
+  #news(news: News): void {
+    this.#messages.int16(NEWS_COLUMNS.length)
+    writeNews(this.#messages, news)
   }
 
   #tags({ projectId, rows: { bytes, tags, tagsEnd, keys } }: RowsOf<ListedRows>): void {
