@@ -95,7 +95,7 @@ export async function foldTerms(sql: Sql, projectId: number, rest: Rest, least =
   const [{ count }] = await sql<[{ count: number }]>`
     select count(*)::int as count from (
       select from search_terms where project_id = ${projectId} limit ${SEGMENT_TRACES}
-    ) some`
+    ) few`
   if (count < least) return 0
   const rows = await sql<{ seq: number; startedMs: number; terms: number[]; isThere: boolean }[]>`
     select seq, ${sql.unsafe(inMs('started_at'))} as "startedMs", terms,
@@ -200,7 +200,7 @@ async function writePostings(sql: Sql, projectId: number, segment: number, bucke
   await sql`
     insert into search_postings (project_id, segment, bucket, postings)
     select ${projectId}, ${segment}::bigint, bucket, postings
-    from unnest(${full}::smallint[], ${full.map(bucket => buckets[bucket]!)}::bytea[]) as b (bucket, postings)`
+    from unnest(${full}::smallint[], ${full.map(bucket => buckets[bucket]!.toString('hex'))}::bytea[]) as b (bucket, postings)`
 }
 
 /**
