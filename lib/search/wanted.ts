@@ -49,7 +49,7 @@ export function findIn(texts: readonly SearchedText[], { phrases }: Wanted): Exc
   const missing = new Set(phrases)
   let best: { text: SearchedText; marks: Mark[] } | undefined
   for (const { place, text: whole } of [...texts.slice(1), ...texts.slice(0, 1)]) {
-    const text = { place, text: whole.replace(/\s+/g, ' ') }
+    const text = { place, text: asLine(whole) }
     const folded = new Folded(text.text)
     const marks = phrases.flatMap(phrase => {
       const found = folded.find(phrase)
@@ -61,6 +61,16 @@ export function findIn(texts: readonly SearchedText[], { phrases }: Wanted): Exc
   }
   return undefined
 }
+
+/** What cannot be seen, or changes the direction of a line; each is one unit. */
+const HIDDEN = /[\p{Cc}\p{Cf}\p{Co}\p{Cn}]/gu
+
+/** The text in one line, in which nothing is hidden. */
+const asLine = (text: string): string =>
+  text
+    .replace(/\s+/g, ' ')
+    .toWellFormed()
+    .replace(HIDDEN, hidden => '\ufffd'.repeat(hidden.length))
 
 type Mark = readonly [start: number, end: number]
 

@@ -29,6 +29,11 @@ export interface SearchState {
 
 const MOST_COUNTED = 10_000
 
+export async function isSearched(sql: Sql, projectId: number): Promise<boolean> {
+  const rows = await sql`select from projects where id = ${projectId} and search`
+  return rows.length > 0
+}
+
 /** Of a project that is searched. */
 export async function readSearchState(sql: Sql, projectId: number): Promise<SearchState> {
   const [fill] = await sql<{ backTo: string | null; isDone: boolean }[]>`
