@@ -12,10 +12,13 @@ import { Menu } from '../menu.tsx'
 interface Props {
   readonly query: ListQuery
   readonly facets: Facets | undefined
+  /** Where search is turned on; undefined if it is on. */
+  readonly settings: string | undefined
   change(query: ListQuery): void
 }
 
 const LABELS: Readonly<Record<Filter, string>> = {
+  q: 'Words',
   status: 'Status',
   name: 'Name',
   model: 'Model',
@@ -26,7 +29,7 @@ const LABELS: Readonly<Record<Filter, string>> = {
 }
 const STATUSES = ['ok', 'error', 'running', 'unset']
 
-export function FilterBar({ query, facets, change }: Props) {
+export function FilterBar({ query, facets, settings, change }: Props) {
   const [open, setOpen] = useState(false)
   const isRanking = query.sort !== 'newest'
   const set = (filter: Filter, value: string) => change(narrowed(query, { [filter]: value }))
@@ -50,7 +53,14 @@ export function FilterBar({ query, facets, change }: Props) {
       </button>
       <search id="filters" class={open ? 'is-open' : ''} aria-label="Filter the traces">
         {FILTER_NAMES.map(filter => {
-          const off = isRanking && (filter === 'session' || filter === 'user')
+          if (filter === 'q' && settings !== undefined) {
+            return (
+              <a key={filter} class="soft filter" href={settings} title="Search by words is off for this project">
+                Search by words…
+              </a>
+            )
+          }
+          const off = isRanking && (filter === 'q' || filter === 'session' || filter === 'user')
           const value = query.filters[filter] ?? ''
           const values = choices[filter]
           return values === undefined ? (
