@@ -81,14 +81,15 @@ export function denseTerms(folded: string): number[] {
   return points.slice(1).map((point, i) => termOf(`${points[i]}${point}`))
 }
 
+const SEED = 0x811c9dc5 | 0
+const PRIME = 0x01000193
+
 /** FNV-1a over UTF-16 units, signed 32 bits. */
 export function termOf(folded: string): number {
   let term = SEED
   for (let i = 0; i < folded.length; i++) term = Math.imul(term ^ folded.charCodeAt(i), PRIME)
   return term
 }
-const SEED = 0x811c9dc5 | 0
-const PRIME = 0x01000193
 
 /** The terms of texts, each once, in no order. */
 export function termsOf(texts: readonly string[]): Int32Array {
@@ -97,28 +98,41 @@ export function termsOf(texts: readonly string[]): Int32Array {
   return Int32Array.from(terms)
 }
 
-const [FIRST_CAPITAL, LAST_CAPITAL, TO_SMALL, ASCII] = [0x41, 0x5a, 0x20, 0x80]
+/** Of each ASCII character in words what `fold` makes of it, and 0 of those between. */
+const ASCII = Uint8Array.from({ length: 0x80 }, (_, unit) => {
+  const character = String.fromCharCode(unit)
+  return /[\p{L}\p{N}]/u.test(character) ? fold(character).charCodeAt(0) : 0
+})
 
+/** Most words are ASCII, so their terms are made on the way, without `fold`. */
 function addTerms(text: string, terms: Set<number>): void {
-  for (let at = 0; at < text.length; ) {
-    const kind = classOf(text, at)
-    const start = at
-    // Most words are ASCII: their term is made on the way, by what `fold` does to such letters.
-    let term = SEED
-    let isAscii = true
-    do {
-      const unit = text.charCodeAt(at)
-      if (unit >= ASCII) isAscii = false
-      term = Math.imul(term ^ (unit >= FIRST_CAPITAL && unit <= LAST_CAPITAL ? unit + TO_SMALL : unit), PRIME)
-      at += unit < ASCII ? 1 : widthAt(text, at)
-    } while (goesOn(kind, text, at))
-    if (kind === BETWEEN || kind === MARK) continue
-    if (kind === WORD) {
-      if (at - start <= MOST_UNITS) terms.add(isAscii ? term : termOf(fold(text.slice(start, at))))
+  let start = 0
+  let term = SEED
+  for (let at = 0; at <= text.length; at++) {
+    const unit = at < text.length ? text.charCodeAt(at) : 0
+    const folded = unit < ASCII.length ? ASCII[unit]! : undefined
+    if (folded !== undefined && folded !== 0) {
+      term = Math.imul(term ^ folded, PRIME)
       continue
     }
-    const folded = fold(text.slice(start, at))
+    if (folded === undefined) at = addRun(text, start, terms) - 1
+    else if (at > start && at - start <= MOST_UNITS) terms.add(term)
+    start = at + 1
+    term = SEED
+  }
+}
+
+/** Adds the terms of the run that begins there, and returns where it ends. */
+function addRun(text: string, start: number, terms: Set<number>): number {
+  const kind = classOf(text, start)
+  let end = start
+  do end += widthAt(text, end)
+  while (goesOn(kind, text, end))
+  if (kind === WORD && end - start <= MOST_UNITS) terms.add(termOf(fold(text.slice(start, end))))
+  if (kind === DENSE) {
+    const folded = fold(text.slice(start, end))
     for (const point of folded) terms.add(termOf(point))
     for (const pair of denseTerms(folded)) terms.add(pair)
   }
+  return end
 }

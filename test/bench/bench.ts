@@ -12,6 +12,7 @@ import { READS_HELP, readReadsOptions } from './reads/options.ts'
 import { measureAllReads } from './reads/reads.ts'
 import { renderReads } from './reads/report.ts'
 import { type Results, renderReport } from './report.ts'
+import { measureSearch, readSearchOptions, renderSearch, SEARCH_HELP } from './search/search.ts'
 import { readTreesOptions, TREES_HELP } from './trees/options.ts'
 import { measureTrees, renderTrees } from './trees/trees.ts'
 
@@ -34,6 +35,7 @@ async function main(parameters: readonly string[]): Promise<number> {
 
 /** What is printed. */
 function run(command: string | undefined, rest: readonly string[], all: readonly string[]): Promise<string> {
+  if (command === 'search') return runSearch(rest)
   return command === 'reads' ? runReads(rest) : command === 'trees' ? runTrees(rest) : runIngest(all)
 }
 
@@ -55,6 +57,13 @@ async function runReads(parameters: readonly string[]): Promise<string> {
   const results = await measureAllReads(options, (place, work) => withService(place, () => {}, work))
   if (results === undefined) return ''
   return options.json ? toJson(results) : renderReads(results)
+}
+
+async function runSearch(parameters: readonly string[]): Promise<string> {
+  const options = readSearchOptions(parameters)
+  if (options.help) return SEARCH_HELP
+  const work: Work<string> = async (service, progress) => renderSearch(await measureSearch(options, service, progress))
+  return withService(options, () => {}, work)
 }
 
 async function runTrees(parameters: readonly string[]): Promise<string> {

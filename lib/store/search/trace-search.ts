@@ -25,17 +25,19 @@ export interface SearchBounds {
   /** How many candidates are looked at by the other filters, and by their texts. */
   readonly candidates: number
   readonly texts: number
+  /** And how many bytes these have. */
+  readonly bytes: number
 }
 
 /** A search of a million traces reads all of their segments. */
-const BOUNDS: SearchBounds = { segments: 1024, candidates: 20_000, texts: 400 }
+const BOUNDS: SearchBounds = { segments: 1024, candidates: 20_000, texts: 400, bytes: 24 * 1024 * 1024 }
 /** How many segments are read together at first, and by how much more in the next turn. */
 const FIRST_WINDOW = 16
 const WINDOW_GROWTH = 4
 const MOST_WINDOW = 256
 /** How many candidates are looked at together. */
 const CANDIDATES_AT_ONCE = 1000
-const TEXTS_AT_ONCE = 16
+const TEXTS_AT_ONCE = { traces: 64, bytes: 4 * 1024 * 1024 }
 
 export interface SearchPage {
   /** The summaries, as the text of a JSON array. */
@@ -128,6 +130,7 @@ class Search {
   #reached: Edge
   #candidatesLeft: number
   #textsLeft: number
+  #bytesLeft: number
 
   constructor(sql: Sql, projectId: number, wanted: Wanted, query: TraceQuery, way: Way) {
     this.#sql = sql
@@ -138,6 +141,7 @@ class Search {
     this.#reached = way.edge
     this.#candidatesLeft = way.bounds.candidates
     this.#textsLeft = way.bounds.texts
+    this.#bytesLeft = way.bounds.bytes
   }
 
   /** Finds one match more than the page has. `stop`: what lies beyond it was not looked at. */
@@ -257,8 +261,8 @@ class Search {
     const { edge, down, limit } = this.#way
     const statement = new TraceStatement(this.#projectId, this.#query)
     const seqs = statement.bind(`{${candidates.map(({ seq }) => seq).join(',')}}`)
-    const rows = await this.#sql.unsafe<(Omit<Match, 'excerpt'> & Member)[]>(
-      `select seq, id, started_at as "startedAt", ${inMs('started_at')} as "startedMs" from traces
+    const rows = await this.#sql.unsafe<(Omit<Match, 'excerpt'> & Member & { readonly bytes: number })[]>(
+      `select seq, id, estimated_bytes as bytes, started_at as "startedAt", ${inMs('started_at')} as "startedMs" from traces
       where ${statement.beyond(down, edge)} and seq = any (${seqs}::bigint[]) ${statement.columnFilters().join(' ')}
       ${statement.order(down)}`,
       statement.values,
@@ -267,8 +271,9 @@ class Search {
     // Of one that has another start by now, this is an old entry. The new one is elsewhere.
     const passed = rows.filter(({ seq, startedMs }) => this.#candidates.get(seq)?.startedMs === startedMs)
     for (let at = 0; at < passed.length && !this.#isFull; ) {
-      if (this.#textsLeft <= 0) return true
-      const some = passed.slice(at, at + Math.min(TEXTS_AT_ONCE, limit + 1 - this.#matches.length))
+      if (this.#textsLeft <= 0 || this.#bytesLeft <= 0) return true
+      const most = Math.min(TEXTS_AT_ONCE.traces, limit + 1 - this.#matches.length)
+      const some = firstOf(passed.slice(at, at + most), TEXTS_AT_ONCE.bytes)
       const seqs = some.map(({ seq }) => seq)
       const sources = new Map((await readSources(this.#sql, this.#projectId, seqs)).map(source => [source.seq, source]))
       for (const { seq, id, startedAt } of some) {
@@ -277,10 +282,20 @@ class Search {
         this.#reached = { key: startedAt, tie: id, inclusive: false }
       }
       this.#textsLeft -= some.length
+      this.#bytesLeft -= some.reduce((sum, { bytes }) => sum + bytes, 0)
       at += some.length
     }
     return false
   }
+}
+
+/** As many as have so many bytes together; the first one at least. */
+function firstOf<T extends { readonly bytes: number }>(items: readonly T[], most: number): T[] {
+  let bytes = 0
+  return items.filter((item, i) => {
+    bytes += item.bytes
+    return bytes <= most || i === 0
+  })
 }
 
 /** The places in a segment whose traces have all terms. */

@@ -30,7 +30,7 @@ async function indexAll(sql: Sql, projectId: number): Promise<void> {
   while ((await indexNews(sql, projectId, rest)) > 0);
 }
 
-const HIGH: SearchBounds = { segments: 1000, candidates: 1000, texts: 1000 }
+const HIGH: SearchBounds = { segments: 1000, candidates: 1000, texts: 1000, bytes: 1e9 }
 
 /** The ids of all matches, page by page; and walked up again from the last page, which must give the same. */
 async function findAll(
@@ -167,7 +167,7 @@ t.test('finds what has all words, newest first, whatever is recorded, changed, d
         const stored = new Map<string, Kept>()
         for (const step of steps) await take(step, path, sql, projectId, stored)
         await indexAll(sql, projectId)
-        const bounds = isTight ? { segments: 1000, candidates: 2, texts: 2 } : HIGH
+        const bounds = isTight ? { segments: 1000, candidates: 2, texts: 2, bytes: 1 } : HIGH
         const newest = [...stored].sort(([a, x], [b, y]) => (x.at < y.at || (x.at === y.at && a < b) ? 1 : -1))
         for (const query of QUERIES) {
           const expected = newest.filter(([, { texts }]) => has(texts, query))
