@@ -10,6 +10,7 @@ import { type Disk, LITTLE_DISK_BYTES, readDisk } from '../health/free-disk.ts'
 import { causeOf, nameObstacle } from '../health/obstacles.ts'
 import { findLikelyServer, findServer, type RunningServer } from '../health/running-server.ts'
 import { countSessions } from '../store/people/sessions.ts'
+import { readSearchState, type SearchState } from '../store/search/state.ts'
 import { readConnectionRoom } from '../store/server/connection-room.ts'
 import { measureDatabase } from '../store/server/database-size.ts'
 import { type NodePlacement, readPlacement } from '../store/server/placement.ts'
@@ -40,6 +41,8 @@ export interface Status {
   readonly schema: SchemaState | null
   /** Empty if the schema is not current. */
   readonly projects: readonly Project[]
+  /** How far the index goes of the projects whose words are searched. */
+  readonly search: readonly (SearchState & { readonly project: string })[]
   /** What all projects hold together. */
   readonly totals: Totals
   /** Who may use the dashboard, and where they are signed in. */
@@ -49,7 +52,7 @@ export interface Status {
 }
 
 /** What the database says. */
-type Inside = Pick<Status, 'server' | 'nodes' | 'schema' | 'projects' | 'people' | 'problems'> & {
+type Inside = Pick<Status, 'server' | 'nodes' | 'schema' | 'projects' | 'search' | 'people' | 'problems'> & {
   readonly serverVersion: string | null
   readonly isStandby: boolean | null
   readonly bytes: number | null
@@ -57,7 +60,7 @@ type Inside = Pick<Status, 'server' | 'nodes' | 'schema' | 'projects' | 'people'
 
 export async function readStatus(config: Config, database: Database, sql: Sql): Promise<Status> {
   const inside = await lookInside(config, database, sql).catch(error => lookFromOutside(config, database, error))
-  const { server, nodes, schema, projects, people, serverVersion, isStandby, bytes } = inside
+  const { server, nodes, schema, projects, search, people, serverVersion, isStandby, bytes } = inside
   const disk = database.embedded ? ((await readDisk(config.dataDir)) ?? null) : null
   const { location, embedded } = database
   return {
@@ -67,6 +70,7 @@ export async function readStatus(config: Config, database: Database, sql: Sql): 
     nodes,
     schema,
     projects,
+    search,
     totals: sumOf(projects),
     people,
     problems: [...inside.problems, ...serverProblems(server), ...diskProblems(config, disk)]
@@ -85,6 +89,7 @@ async function lookInside(config: Config, database: Database, sql: Sql): Promise
     nodes,
     schema,
     projects,
+    search: await readSearch(sql, projects),
     people: isCurrent ? await countSessions(sql) : { users: 0, sessions: 0 },
     serverVersion,
     isStandby,
@@ -113,12 +118,21 @@ async function lookFromOutside(config: Config, database: Database, error: unknow
     nodes: [],
     schema: null,
     projects: [],
+    search: [],
     people: { users: 0, sessions: 0 },
     serverVersion: null,
     isStandby: null,
     bytes: null,
     problems: [`${database.location}: ${nameObstacle(error)} (${causeOf(error)}).`]
   }
+}
+
+async function readSearch(sql: Sql, projects: readonly Project[]): Promise<Status['search']> {
+  const states: Status['search'][number][] = []
+  for (const { id, slug, search } of projects) {
+    if (search) states.push({ project: slug, ...(await readSearchState(sql, Number(id))) })
+  }
+  return states
 }
 
 /** What the running server says of itself. */
