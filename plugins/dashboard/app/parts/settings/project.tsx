@@ -76,6 +76,7 @@ export function ProjectSettings({ slug, zone }: { slug: string; zone: Zone }) {
         </p>
         {may(slug, 'owner') ? (
           <Form
+            danger={value.search !== null}
             submit={value.search === null ? 'Turn on' : 'Turn off and drop the index'}
             onSubmit={async () => {
               await write('PATCH', path, { body: { search: value.search === null } })
