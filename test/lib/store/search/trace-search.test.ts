@@ -1,9 +1,18 @@
 import t from 'tap'
-import { fillBack } from '../../../../lib/store/search/indexing.ts'
+import { addMessages } from '../../../../lib/store/messages.ts'
+import { fillBack, foldTerms } from '../../../../lib/store/search/indexing.ts'
 import { findDue, readSearchState, setSearch } from '../../../../lib/store/search/state.ts'
 import { ingestBody, traceId } from '../../../fixtures/bodies/bodies.ts'
+import { exportOf, otlpSpan } from '../../../fixtures/bodies/otlp.ts'
 import { testDatabase } from '../../../fixtures/database/database.ts'
-import { act, findAll, rest, searchHistories } from '../../../fixtures/database/search-histories.ts'
+import {
+  act,
+  findAll,
+  indexAll,
+  rest,
+  searchedProject,
+  searchHistories
+} from '../../../fixtures/database/search-histories.ts'
 import { seedProject } from '../../../fixtures/database/seed.ts'
 import { bytes, testWritePath, writer } from '../../../fixtures/database/write-path.ts'
 
@@ -53,5 +62,42 @@ t.test('without search nothing is written', async t => {
     const projectId = await seedProject(sql)
     await path.record(writer({ projectId }), bytes(ingestBody({ id: traceId(), output: 'a refund' })))
     t.same(await sql`select from search_news`, [])
+  })
+})
+
+t.test('a trace of OpenTelemetry that grows is found by what came later, also as log records', async t => {
+  const database = await testDatabase(t)
+  const path = testWritePath(t, database)
+  await database.pool.run(async sql => {
+    const projectId = await searchedProject(sql)
+    const id = traceId()
+    const call = (spanId: string, start: number, attributes: object) =>
+      otlpSpan({
+        traceId: id,
+        spanId,
+        parentSpanId: 'ab'.repeat(8),
+        start,
+        attributes: { 'gen_ai.operation.name': 'chat', ...attributes }
+      })
+    const send = (...spans: object[]) => path.export(writer({ projectId }), bytes(exportOf(...spans)), 'json')
+    const find = async (words: string) => {
+      await indexAll(sql, projectId)
+      return findAll(sql, projectId, words)
+    }
+    await send(otlpSpan({ traceId: id, spanId: 'ab'.repeat(8), name: 'agent', start: 5 }), call('cd'.repeat(8), 6, {}))
+    t.same(await find('agent'), [id])
+    t.equal(await foldTerms(sql, projectId, rest, 1), 1)
+    const messages = JSON.stringify([{ role: 'user', parts: [{ type: 'text', content: 'a refund' }] }])
+    // It began before the others, so the trace has another start, and another place in the list.
+    await send(call('ef'.repeat(8), 1, { 'gen_ai.input.messages': messages }))
+    t.same(await find('refund agent'), [id])
+    t.equal(await foldTerms(sql, projectId, rest, 1), 1)
+    t.same(await find('agent'), [id], 'it is in two segments, and found once')
+    const heard = { traceId: id, spanId: 'cd'.repeat(8), micros: 1, place: 0, digest: '00'.repeat(16) }
+    await addMessages(sql, projectId, [
+      { ...heard, input: '[{"role":"user","content":"and the parcel"}]', output: null }
+    ])
+    t.same(await find('parcel refund'), [id])
+    t.same(await findAll(sql, projectId, 'zebra'), [])
   })
 })
