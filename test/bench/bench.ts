@@ -132,6 +132,7 @@ async function measureCases(bench: Bench, progress: Progress): Promise<Results> 
   if (streaming !== undefined) emptyRates.set('streaming', streaming.load.tracesPerSecond)
   const resends = options.cases.includes('resends') ? await cases.resends() : undefined
   const tls = options.cases.includes('tls') ? await cases.tls() : undefined
+  const search = options.cases.includes('search') ? await cases.search() : undefined
   const topRates = Object.fromEntries(emptyRates)
   const latency = options.cases.includes('latency') ? await cases.latency(topRates) : undefined
   const mcp = options.cases.includes('mcp') ? await cases.mcp() : undefined
@@ -145,6 +146,7 @@ async function measureCases(bench: Bench, progress: Progress): Promise<Results> 
     ...(streaming && { streaming }),
     ...(resends && { resends }),
     ...(tls && { tls }),
+    ...(search && { search }),
     ...(latency && { latency }),
     ...(mcp && { mcp }),
     ...(otlp && { otlp }),
