@@ -88,9 +88,13 @@ function pushVarint(bytes: number[], value: number): void {
 /** The traces of a bucket that have a term, in their order. */
 export function findTraces(bucket: Buffer, term: number): number[] {
   const wanted = term >>> 0
-  for (const entry of entriesOf(bucket)) {
-    if (entry.term === wanted) return readTraces(entry.bytes, entry.isBitmap)
-    if (entry.term > wanted) return []
+  for (let at = 0; at < bucket.length; ) {
+    const found = bucket.readUInt32LE(at)
+    const { value, end } = readVarint(bucket, at + TERM_BYTES)
+    const next = end + (value >>> 1)
+    if (found === wanted) return readTraces(bucket.subarray(end, next), (value & 1) === 1)
+    if (found > wanted) break
+    at = next
   }
   return []
 }

@@ -19,15 +19,19 @@ export interface Wanted {
   readonly terms: readonly number[]
 }
 
-/** The most terms that are looked up. What has them is looked at for the others. */
-const MOST_TERMS = 24
+/**
+ * The most terms that are looked up, those of the longest words, which are the rarest mostly. What has them is looked at for the
+ * others.
+ */
+const MOST_TERMS = 6
 
 /** Reads a query: words, and phrases in quotes. Undefined if there is neither a letter nor a digit in it. */
 export function readWanted(query: string): Wanted | undefined {
   const pieces = Array.from(query.matchAll(/["“„]([^"“”„]*)["”“]?|[^\s"“”„]+/g), ([all, quoted]) => quoted ?? all)
   const phrases = pieces.map(unitsOf).filter(({ length }) => length > 0)
   if (phrases.length === 0) return undefined
-  const terms = phrases.flat().flatMap(({ folded, isDense }) => (isDense ? denseTerms(folded) : [termOf(folded)]))
+  const units = phrases.flat().sort((a, b) => b.folded.length - a.folded.length)
+  const terms = units.flatMap(({ folded, isDense }) => (isDense ? denseTerms(folded) : [termOf(folded)]))
   return { phrases, terms: [...new Set(terms)].slice(0, MOST_TERMS) }
 }
 

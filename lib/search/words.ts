@@ -59,6 +59,7 @@ export function runsOf(text: string): Run[] {
   return runs
 }
 
+const ONLY_ASCII = /^[\u0000-\u007f]*$/
 const ACCENTS = /[\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670]/g
 
 /**
@@ -66,6 +67,7 @@ const ACCENTS = /[\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u0640\u064b-\u065f\u06
  * stay.
  */
 export function fold(text: string): string {
+  if (ONLY_ASCII.test(text)) return text.toLowerCase()
   const bare = text.normalize('NFKD').replace(ACCENTS, '')
   // Upper case first: it makes two letters of ß, and one of both small sigmas.
   return bare.toUpperCase().toLowerCase().replaceAll('ς', 'σ').normalize('NFC')

@@ -8,6 +8,7 @@
  *
  * All is bounded. A search that reaches a bound before its page is full says how far it came, and goes on from there.
  */
+import { setImmediate as turn } from 'node:timers/promises'
 import type { Sql } from 'postgres'
 import { bucketOf, findTraces, type Member, readMembers } from '../../search/segment.ts'
 import { type Excerpt, findIn, type Wanted } from '../../search/wanted.ts'
@@ -38,6 +39,9 @@ const MOST_WINDOW = 256
 /** How many candidates are looked at together. */
 const CANDIDATES_AT_ONCE = 1000
 const TEXTS_AT_ONCE = { traces: 64, bytes: 4 * 1024 * 1024 }
+
+/** How many texts are looked at before requests of others get their turn: some milliseconds of work. */
+const LOOKED_IN_ONE_GO = 8
 
 export interface SearchPage {
   /** The summaries, as the text of a JSON array. */
@@ -123,8 +127,8 @@ class Search {
   readonly #wanted: Wanted
   readonly #query: TraceQuery
   readonly #way: Way
-  /** Candidates by their inner numbers that are not looked at yet. */
-  readonly #candidates = new Map<number, Member>()
+  /** Candidates that are not looked at yet. A trace whose start has changed may be among them with both. */
+  readonly #candidates = new Map<string, Member>()
   readonly #matches: Match[] = []
   /** All before it has been looked at. */
   #reached: Edge
@@ -176,7 +180,7 @@ class Search {
     const edgeMs = msOf(edge.key)
     for (const member of members) {
       if (down ? member.startedMs > edgeMs : member.startedMs < edgeMs) continue
-      this.#candidates.set(member.seq, member)
+      this.#candidates.set(nameOf(member), member)
     }
   }
 
@@ -245,7 +249,7 @@ class Search {
       while (end < settled.length && settled[end]!.startedMs === settled[end - 1]!.startedMs) end++
       const some = settled.slice(at, end)
       if (await this.#look(some)) return true
-      for (const { seq } of some) this.#candidates.delete(seq)
+      for (const member of some) this.#candidates.delete(nameOf(member))
       this.#candidatesLeft -= some.length
       this.#reached = edgeAtMs(some.at(-1)!.startedMs, down)
       at = end
@@ -269,14 +273,15 @@ class Search {
       { prepare: false }
     )
     // Of one that has another start by now, this is an old entry. The new one is elsewhere.
-    const passed = rows.filter(({ seq, startedMs }) => this.#candidates.get(seq)?.startedMs === startedMs)
+    const passed = rows.filter(row => this.#candidates.has(nameOf(row)))
     for (let at = 0; at < passed.length && !this.#isFull; ) {
       if (this.#textsLeft <= 0 || this.#bytesLeft <= 0) return true
       const most = Math.min(TEXTS_AT_ONCE.traces, limit + 1 - this.#matches.length)
       const some = firstOf(passed.slice(at, at + most), TEXTS_AT_ONCE.bytes)
       const seqs = some.map(({ seq }) => seq)
       const sources = new Map((await readSources(this.#sql, this.#projectId, seqs)).map(source => [source.seq, source]))
-      for (const { seq, id, startedAt } of some) {
+      for (const [i, { seq, id, startedAt }] of some.entries()) {
+        if (i % LOOKED_IN_ONE_GO === 0) await turn()
         const excerpt = findIn(sources.get(seq)?.texts ?? [], this.#wanted)
         if (excerpt !== undefined) this.#matches.push({ seq, id, startedAt, excerpt })
         this.#reached = { key: startedAt, tie: id, inclusive: false }
@@ -288,6 +293,8 @@ class Search {
     return false
   }
 }
+
+const nameOf = ({ seq, startedMs }: Member): string => `${seq} ${startedMs}`
 
 /** As many as have so many bytes together; the first one at least. */
 function firstOf<T extends { readonly bytes: number }>(items: readonly T[], most: number): T[] {

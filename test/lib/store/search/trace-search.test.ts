@@ -84,15 +84,18 @@ t.test('a trace of OpenTelemetry that grows is found by what came later, also as
       await indexAll(sql, projectId)
       return findAll(sql, projectId, words)
     }
-    await send(otlpSpan({ traceId: id, spanId: 'ab'.repeat(8), name: 'agent', start: 5 }), call('cd'.repeat(8), 6, {}))
-    t.same(await find('agent'), [id])
+    const messages = (content: string) => ({
+      'gen_ai.input.messages': JSON.stringify([{ role: 'user', parts: [{ type: 'text', content }] }])
+    })
+    await send(call('cd'.repeat(8), 6, {}), call('ef'.repeat(8), 7, messages('a refund')))
+    t.same(await find('refund'), [id])
     t.equal(await foldTerms(sql, projectId, rest, 1), 1)
-    const messages = JSON.stringify([{ role: 'user', parts: [{ type: 'text', content: 'a refund' }] }])
-    // It began before the others, so the trace has another start, and another place in the list.
-    await send(call('ef'.repeat(8), 1, { 'gen_ai.input.messages': messages }))
+    // With its root the trace has another name and another start, and so another place in the list.
+    await send(otlpSpan({ traceId: id, spanId: 'ab'.repeat(8), name: 'agent', start: 5 }))
     t.same(await find('refund agent'), [id])
+    t.same(await findAll(sql, projectId, 'refund'), [id], 'whatever an old entry says of its start')
     t.equal(await foldTerms(sql, projectId, rest, 1), 1)
-    t.same(await find('agent'), [id], 'it is in two segments, and found once')
+    t.same(await findAll(sql, projectId, 'refund'), [id], 'it is in two segments, and found once')
     const heard = { traceId: id, spanId: 'cd'.repeat(8), micros: 1, place: 0, digest: '00'.repeat(16) }
     await addMessages(sql, projectId, [
       { ...heard, input: '[{"role":"user","content":"and the parcel"}]', output: null }
