@@ -20,6 +20,7 @@ import { RouteTable } from './http/route-table.ts'
 import { HttpServer } from './http/server.ts'
 import { Folding } from './ingest/rounds/folding.ts'
 import { IdleTraces } from './ingest/rounds/idle-traces.ts'
+import { SearchIndex } from './ingest/rounds/search-index.ts'
 import { WaitingMessages } from './ingest/rounds/waiting-messages.ts'
 import { WritePath } from './ingest/write-path.ts'
 import { parallelismOf } from './limits/parallelism.ts'
@@ -84,6 +85,7 @@ export async function startService(
   const idle = new IdleTraces({ sql, ingest, log, metrics, afterMs: config.idleCompleteMs })
   const waiting = new WaitingMessages({ sql, log, metrics, waitMs: messagesWaitMs })
   const folding = new Folding({ sql, database, log, metrics })
+  const index = new SearchIndex({ sql, database, log, isCalm: () => ingest.isCalm })
   const keyReaders = openPool(database, KEY_READERS, 1)
   const identities = createSqlAccess(keyReaders, writers)
   const visitors = new Visitors({ sql: identities, log, roleOfUnknown: config.authProxy?.role })
@@ -132,6 +134,7 @@ export async function startService(
     idle.close()
     waiting.close()
     folding.close()
+    index.close()
     await Promise.all([server.close(GRACE_MS), grpc?.close(GRACE_MS)])
     await within(GRACE_MS, ingest.close())
     await Promise.all([notices.close(), ...[keyReaders, readers, writers, near].map(each => each.end())])

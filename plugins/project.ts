@@ -17,7 +17,7 @@ export default function project(app: App): void {
     async handler(request) {
       const { key } = request
       const row = found(await app.sql.read(sql => readProject(sql, key.projectId), request), 'project')
-      const { accountId, ...project } = describeProject(row, app.config.storageLimitBytes)
+      const { accountId, search, ...project } = describeProject(row, app.config.storageLimitBytes)
       return { body: { ...project, keyScopes: key.scopes } }
     }
   })

@@ -22,7 +22,8 @@ export const create = command({
         type: 'string',
         value: 'BYTES',
         about: 'what the level in `storage` is measured by; STORAGE_LIMIT_BYTES if not given'
-      }
+      },
+      search: { type: 'boolean', about: 'let the dashboard search the words of its traces' }
     },
     examples: ['project create "Support bot"', 'project create Evals --slug evals --storage-limit 5000000000 --json']
   },
@@ -32,7 +33,8 @@ export const create = command({
       slug: flags.slug,
       description: flags.description,
       accountId: flags.account,
-      storageLimitBytes: parseBytes(flags['storage-limit'])
+      storageLimitBytes: parseBytes(flags['storage-limit']),
+      search: flags.search
     }
     const project = await withDatabase(env, ({ sql, config }) => createProject(sql, config.storageLimitBytes, request))
     const next = `make a key with \`spoor key create --project ${project.slug}\``
@@ -94,7 +96,7 @@ export const isolate = command({
 })
 
 export const update = command({
-  summary: 'Change the name, the slug, the account or the storage limit of a project',
+  summary: 'Change the name, the slug, the account, the storage limit or the search of a project',
   usage: {
     parameters: ['SLUG'],
     flags: {
@@ -106,17 +108,23 @@ export const update = command({
         type: 'string',
         value: 'BYTES',
         about: 'its storage limit, or `default` for STORAGE_LIMIT_BYTES'
-      }
+      },
+      search: { type: 'string', value: 'on|off', about: 'whether the dashboard searches the words of its traces' }
     },
+    details: [
+      'With --search on, a server puts the words of what is recorded into an index, and by and by those of what was recorded',
+      'before. With --search off the index is dropped.'
+    ].join('\n'),
     examples: [
       'project update default --name "Support bot" --slug support',
-      'project update evals --storage-limit default'
+      'project update evals --storage-limit default',
+      'project update default --search on'
     ]
   },
   async run({ parameters, flags, env, print }) {
     const { name, slug, description, account: accountId, 'storage-limit': limit } = flags
     const storageLimitBytes = limit === 'default' ? null : parseBytes(limit)
-    const changes = { name, slug, description, accountId, storageLimitBytes }
+    const changes = { name, slug, description, accountId, storageLimitBytes, search: parseSwitch(flags.search) }
     const project = await withDatabase(env, ({ sql, config }) =>
       updateProject(sql, config.storageLimitBytes, parameters.SLUG, changes)
     )
@@ -189,13 +197,19 @@ export function projectTable(projects: readonly Project[]): string {
     p.spanCount,
     `${size(p.estimatedBytes)} of ${size(p.storage.limitBytes)}`,
     p.storage.level,
+    p.search ? 'on' : 'off',
     relativeTime(p.lastTraceAt)
   ])
   return table(
-    ['SLUG', 'NAME', 'TRACES', 'SPANS', 'STORAGE', 'LEVEL', 'LAST TRACE'],
+    ['SLUG', 'NAME', 'TRACES', 'SPANS', 'STORAGE', 'LEVEL', 'SEARCH', 'LAST TRACE'],
     rows,
     'There are no projects yet: make one with `spoor project create NAME`.'
   )
+}
+
+function parseSwitch(text: string | undefined): boolean | undefined {
+  if (text === undefined || text === 'on' || text === 'off') return text === undefined ? undefined : text === 'on'
+  throw new UsageError(`--search must be on or off, but is ${JSON.stringify(text)}`)
 }
 
 function parseBytes(text: string | undefined): number | undefined {

@@ -49,6 +49,10 @@ function describe(status: Status): string {
       ['dashboard', `${counted(people.users, 'user')}, ${counted(people.sessions, 'session')}`]
     )
   }
+  for (const { project, backTo, isFilled, waiting } of status.search) {
+    const back = isFilled ? 'all traces' : backTo === null ? 'nothing yet of before' : `traces back to ${backTo}`
+    facts.push(['search', `${project}: ${back}${waiting === 0 ? '' : `, ${counted(waiting, 'write')} to be indexed`}`])
+  }
   return [
     ...alignColumns(facts),
     '',

@@ -4,6 +4,7 @@ import type { Sql } from 'postgres'
 import type { ProjectRow } from '../store/projects/projects.ts'
 import * as store from '../store/projects/projects.ts'
 import { type StorageLevel, storageLevel } from '../store/projects/storage-level.ts'
+import { setSearch } from '../store/search/state.ts'
 import { chooseAccount } from './accounts.ts'
 import { AdminError } from './admin-error.ts'
 import { checkText } from './text.ts'
@@ -21,6 +22,8 @@ export interface Project {
   readonly lastTraceAt: string | null
   readonly createdAt: string
   readonly storage: { readonly limitBytes: number; readonly level: StorageLevel }
+  /** Whether its traces are searched by their words. The API does not say it. */
+  readonly search: boolean
 }
 
 export interface ProjectRequest {
@@ -32,6 +35,7 @@ export interface ProjectRequest {
   readonly accountId?: string | undefined
   /** The server's STORAGE_LIMIT_BYTES if it is undefined. */
   readonly storageLimitBytes?: number | undefined
+  readonly search?: boolean | undefined
 }
 
 const SLUG = /^[a-z0-9][a-z0-9_-]{0,63}$/
@@ -48,6 +52,7 @@ export async function createProject(sql: Sql, defaultLimitBytes: number, request
     storageLimit: request.storageLimitBytes ?? null
   })
   if (id === undefined) throw slugTaken(slug)
+  if (request.search) await switchSearch(sql, id, true)
   return describeProject((await store.readProject(sql, id))!, defaultLimitBytes)
 }
 
@@ -59,7 +64,11 @@ export interface ProjectUpdate {
   readonly accountId?: string | undefined
   /** Null: the server's STORAGE_LIMIT_BYTES. */
   readonly storageLimitBytes?: number | null | undefined
+  readonly search?: boolean | undefined
 }
+
+const switchSearch = (sql: Sql, projectId: number, search: boolean) =>
+  setSearch(sql, projectId, search, { by: null, action: 'project.update', projectId, detail: { search } })
 
 export async function updateProject(
   sql: Sql,
@@ -67,7 +76,7 @@ export async function updateProject(
   project: string,
   update: ProjectUpdate
 ): Promise<Project> {
-  const { name, slug, description, accountId, storageLimitBytes: storageLimit } = update
+  const { name, slug, description, accountId, storageLimitBytes: storageLimit, search } = update
   if (Object.values(update).every(value => value === undefined)) throw new AdminError('name at least one change')
   const id = await requireProject(sql, project)
   if (slug !== undefined) checkSlug(slug)
@@ -78,14 +87,12 @@ export async function updateProject(
     accountId: accountId === undefined ? undefined : await chooseAccount(sql, accountId),
     storageLimit
   }
-  const updated = await store.updateProject(sql, id, changes, {
-    by: null,
-    action: 'project.update',
-    projectId: id,
-    detail: changes
-  })
-  if (updated === 'taken') throw slugTaken(slug ?? '')
-  const row = updated && (await store.readProject(sql, id))
+  if (Object.values(changes).some(value => value !== undefined)) {
+    const act = { by: null, action: 'project.update', projectId: id, detail: changes } as const
+    if ((await store.updateProject(sql, id, changes, act)) === 'taken') throw slugTaken(slug ?? '')
+  }
+  if (search !== undefined) await switchSearch(sql, id, search)
+  const row = await store.readProject(sql, id)
   if (row === undefined) throw new AdminError(`project ${project} has just been deleted`)
   return describeProject(row, defaultLimitBytes)
 }
@@ -139,6 +146,7 @@ export function describeProject(row: ProjectRow, defaultLimitBytes: number): Pro
     estimatedBytes: row.estimatedBytes,
     lastTraceAt: row.lastTraceAt,
     createdAt: row.createdAt,
+    search: row.search,
     storage: { limitBytes, level: storageLevel(row.estimatedBytes, limitBytes) }
   }
 }

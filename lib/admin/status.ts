@@ -11,6 +11,7 @@ import { causeOf, nameObstacle } from '../health/obstacles.ts'
 import { findLikelyServer, findServer, type RunningServer } from '../health/running-server.ts'
 import { countSessions } from '../store/people/sessions.ts'
 import { countNews } from '../store/rollups/news.ts'
+import { readSearchState, type SearchState } from '../store/search/state.ts'
 import { readConnectionRoom } from '../store/server/connection-room.ts'
 import { measureDatabase } from '../store/server/database-size.ts'
 import { type NodePlacement, readPlacement } from '../store/server/placement.ts'
@@ -41,6 +42,8 @@ export interface Status {
   readonly schema: SchemaState | null
   /** Empty if the schema is not current. */
   readonly projects: readonly Project[]
+  /** How far the index goes of the projects whose words are searched. */
+  readonly search: readonly (SearchState & { readonly project: string })[]
   /** What all projects hold together. */
   readonly totals: Totals
   /** Rows of news that are not folded into the sums over time yet; charts add them. */
@@ -52,7 +55,7 @@ export interface Status {
 }
 
 /** What the database says. */
-type Inside = Pick<Status, 'server' | 'nodes' | 'schema' | 'projects' | 'news' | 'people' | 'problems'> & {
+type Inside = Pick<Status, 'server' | 'nodes' | 'schema' | 'projects' | 'search' | 'news' | 'people' | 'problems'> & {
   readonly serverVersion: string | null
   readonly isStandby: boolean | null
   readonly bytes: number | null
@@ -60,7 +63,7 @@ type Inside = Pick<Status, 'server' | 'nodes' | 'schema' | 'projects' | 'news' |
 
 export async function readStatus(config: Config, database: Database, sql: Sql): Promise<Status> {
   const inside = await lookInside(config, database, sql).catch(error => lookFromOutside(config, database, error))
-  const { server, nodes, schema, projects, news, people, serverVersion, isStandby, bytes } = inside
+  const { server, nodes, schema, projects, search, news, people, serverVersion, isStandby, bytes } = inside
   const disk = database.embedded ? ((await readDisk(config.dataDir)) ?? null) : null
   const { location, embedded } = database
   return {
@@ -70,6 +73,7 @@ export async function readStatus(config: Config, database: Database, sql: Sql): 
     nodes,
     schema,
     projects,
+    search,
     totals: sumOf(projects),
     news,
     people,
@@ -91,6 +95,7 @@ async function lookInside(config: Config, database: Database, sql: Sql): Promise
     schema,
     projects,
     news,
+    search: await readSearch(sql, projects),
     people: isCurrent ? await countSessions(sql) : { users: 0, sessions: 0 },
     serverVersion,
     isStandby,
@@ -121,12 +126,21 @@ async function lookFromOutside(config: Config, database: Database, error: unknow
     schema: null,
     projects: [],
     news: 0,
+    search: [],
     people: { users: 0, sessions: 0 },
     serverVersion: null,
     isStandby: null,
     bytes: null,
     problems: [`${database.location}: ${nameObstacle(error)} (${causeOf(error)}).`]
   }
+}
+
+async function readSearch(sql: Sql, projects: readonly Project[]): Promise<Status['search']> {
+  const states: Status['search'][number][] = []
+  for (const { id, slug, search } of projects) {
+    if (search) states.push({ project: slug, ...(await readSearchState(sql, Number(id))) })
+  }
+  return states
 }
 
 /** What the running server says of itself. */

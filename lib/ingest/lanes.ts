@@ -8,6 +8,7 @@ import type { Database } from '../database/database.ts'
 import { Pool } from '../database/pool.ts'
 import type { Logger } from '../log.ts'
 import type { KnownFloors } from '../store/rankings/known-floors.ts'
+import { SearchedProjects } from '../store/search/searched-projects.ts'
 import type { ShardNode } from '../store/server/shards.ts'
 import type { Pending } from './pending.ts'
 import { Queue } from './queue.ts'
@@ -84,11 +85,12 @@ export class Lanes {
       return { open: () => CopyConnection.open(connect, options), limit }
     }
     const running = new RunningTraces()
+    const searched = new SearchedProjects()
     const first = Math.floor(Math.random() * SLOTS)
     const again = (pending: Pending, pauseMs: number) => this.#tryAgain(pending, pauseMs)
     this.#writers = Array.from({ length: count }, (_, lane) => {
       const slot = 1 + ((first + lane) % SLOTS)
-      return new Writer(this.pool, serverOf, { slot, routes, running, floors, again }, log)
+      return new Writer(this.pool, serverOf, { slot, routes, running, floors, searched, again }, log)
     })
     this.#idle = [...this.#writers]
     this.#onBatch = onBatch

@@ -23,13 +23,17 @@ export class Packing {
     this.#admission = admission
   }
 
+  get isCalm(): boolean {
+    const { requests, bytes } = this.#admission
+    return requests <= CALM.requests && bytes <= CALM.bytes
+  }
+
   /**
    * Whether to hurry with a body of so many bytes. In a hurry only those texts are packed that PostgreSQL would
    * compress otherwise, which costs more time than packing.
    */
   hurries(length: number): boolean {
-    const { requests, bytes } = this.#admission
-    if (requests <= CALM.requests && bytes <= CALM.bytes) return false
+    if (this.isCalm) return false
     if (length < TURN.bytes) return true
     this.#turn = (this.#turn + 1) % TURN.requests
     return this.#turn >= TURN.packed

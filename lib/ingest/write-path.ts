@@ -215,6 +215,11 @@ export class WritePath implements Ingest {
     return this.#admission.admit(bytes, requests)
   }
 
+  /** Whether few requests are under way. */
+  get isCalm(): boolean {
+    return this.#packing.isCalm
+  }
+
   check(statement: string): Promise<void> {
     return this.#lanes.check(statement)
   }

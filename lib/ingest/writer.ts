@@ -24,6 +24,7 @@ import type { Logger } from '../log.ts'
 import type { SpanRows } from '../rows/copy-rows.ts'
 import { isUsedUp } from '../store/projects/accounts.ts'
 import type { KnownFloors } from '../store/rankings/known-floors.ts'
+import type { SearchedProjects } from '../store/search/searched-projects.ts'
 import type { ShardNode } from '../store/server/shards.ts'
 import { type ChangedTrace, changedTrace } from '../store/write/changes.ts'
 import { type Batch, CopyBatches, type RecordedTrace } from '../store/write/copy-batch.ts'
@@ -70,6 +71,7 @@ export interface WriterOptions {
   readonly routes: Pick<Routes, 'forget' | 'avoid' | 'hold'>
   readonly running: RunningTraces
   readonly floors: KnownFloors
+  readonly searched: SearchedProjects
   readonly again: Again
 }
 
@@ -82,6 +84,7 @@ export class Writer {
   readonly #copiers = new Map<string | undefined, Copier>()
   readonly #routes: WriterOptions['routes']
   readonly #running: RunningTraces
+  readonly #searched: SearchedProjects
   readonly #again: Again
   readonly #log: Logger
   readonly #numbers = new TraceNumbers()
@@ -96,6 +99,7 @@ export class Writer {
     this.#batches = new CopyBatches(options.floors)
     this.#routes = options.routes
     this.#running = options.running
+    this.#searched = options.searched
     this.#again = options.again
     this.#log = log
   }
@@ -189,6 +193,7 @@ export class Writer {
     if (!this.#numbers.has(decided.length)) {
       await this.#pool.run(sql => this.#numbers.refill(sql, decided.length))
     }
+    if (this.#searched.isStale) await this.#pool.run(sql => this.#searched.read(sql))
     const isWritten = await this.#copierOf(node).write({ ...this.#batchOf(decided), shardOf })
     if (!isWritten) return decided.map(({ pending }) => pending)
     for (const each of decided) {
@@ -277,7 +282,11 @@ export class Writer {
         })
       } else changed.push(this.#changed(pending, state, decision.growth, addedRows(pending, decision.added)))
     }
-    return { traces, changed, charge: traces.length === 1 ? decided[0]?.pending.charge : undefined }
+    const indexed = [
+      ...traces.map(({ projectId, seq }) => ({ projectId, seq, version: seq })),
+      ...changed.map(({ projectId, seq, changed: { version } }) => ({ projectId, seq, version }))
+    ].filter(({ projectId }) => this.#searched.has(projectId))
+    return { traces, changed, indexed, charge: traces.length === 1 ? decided[0]?.pending.charge : undefined }
   }
 
   #recorded(pending: Pending, now: string): RecordedTrace {

@@ -167,6 +167,13 @@ export const SCORE_BODY_COLUMNS = [
 
 export const SCORE_COLUMNS: readonly Column[] = [...OWNER_COLUMNS, ...SCORE_BODY_COLUMNS]
 
+/** A write to a trace whose words are searched (lib/store/search). */
+export const INDEXED_COLUMNS = [
+  column('project_id', 'int'),
+  column('seq', 'bigint'),
+  column('version', 'bigint')
+] as const
+
 /** The stored trace that a change is for, and the version that the trace must still have. */
 export const TARGET_COLUMNS = [column('seq', 'bigint'), column('old_version', 'bigint')] as const
 

@@ -150,7 +150,8 @@ function readFields(unpacked: Buffer, texts: Map<string, SpanTexts>, encoding: T
 }
 
 /** A row as it is read from the database; `packed` is in hexadecimal digits. */
-interface StoredRow extends Span {
+interface StoredRow {
+  readonly id: string
   readonly packed: string | null
 }
 

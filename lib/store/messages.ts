@@ -2,9 +2,27 @@
 import type { Sql } from 'postgres'
 import { MAX_DOCUMENT_BYTES } from '../schema/input.ts'
 import type { PlacedMessages } from '../trace/span-messages.ts'
+import { isSearched } from './search/state.ts'
+import { inTransaction } from './transactions.ts'
+import { freshVersion } from './write/trace-numbers.ts'
 
-/** Adds messages of a project. Those that are stored already are left as they are, so a resend changes nothing. */
+/**
+ * Adds messages of a project. Those that are stored already are left as they are, so a resend changes nothing. Where the
+ * project is searched, the words of their traces are to be indexed anew.
+ */
 export async function addMessages(sql: Sql, projectId: number, messages: readonly PlacedMessages[]): Promise<void> {
+  if (!(await isSearched(sql, projectId))) return insertMessages(sql, projectId, messages)
+  await inTransaction(sql, async () => {
+    await insertMessages(sql, projectId, messages)
+    // A trace that comes later brings news itself.
+    await sql`
+      insert into search_news (project_id, seq, version)
+      select project_id, seq, ${freshVersion()}::bigint from traces
+      where project_id = ${projectId} and id = any (${messages.map(each => each.traceId)}::uuid[])`
+  })
+}
+
+async function insertMessages(sql: Sql, projectId: number, messages: readonly PlacedMessages[]): Promise<void> {
   const column = <T>(of: (each: PlacedMessages) => T) => messages.map(of)
   await sql`
     insert into span_messages (project_id, trace_id, span_id, micros, place, digest, input, output)

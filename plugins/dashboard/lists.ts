@@ -10,13 +10,18 @@ import { findSeenTrace } from '../../lib/store/people/users.ts'
 import { answerScoreList } from '../scores.ts'
 import { answerTraceList } from '../traces/list.ts'
 import { IN_PROJECT, pageRoute } from './page-routes.ts'
+import { answerSearch, MOST_SEARCHED } from './trace-search.ts'
 
 /** The most traces that are asked for by their ids. */
 const MOST_IDS = 50
 const ID = /^[0-9a-f]{32}$/i
 
 const PageQuery = Type.Object(
-  { ...TraceListQuery.properties, ids: Type.Optional(Type.String({ minLength: 1 })) },
+  {
+    ...TraceListQuery.properties,
+    ids: Type.Optional(Type.String({ minLength: 1 })),
+    q: Type.Optional(Type.String({ minLength: 1, maxLength: MOST_SEARCHED }))
+  },
   { additionalProperties: false }
 )
 type PageQuery = Static<typeof PageQuery>
@@ -31,9 +36,12 @@ export default function lists(app: App): void {
     query: PageQuery,
     async handler(request) {
       const { project, query } = request
-      const { ids, ...others } = query
-      if (ids === undefined) return answerTraceList(app, project.id, others, request)
-      const wanted = readIds(ids, others)
+      const { ids, q, ...others } = query
+      if (ids === undefined) {
+        if (q !== undefined) return answerSearch(app, q, others, request)
+        return answerTraceList(app, project.id, others, request)
+      }
+      const wanted = readIds(ids, { ...(q !== undefined && { q }), ...others })
       const traces = await sql.readOf(project.id, each => readTracesById(each, project.id, wanted), request)
       return { body: new JsonText(`{"traces":${traces},"nextCursor":null,"prevCursor":null,"pageSize":${MOST_IDS}}`) }
     }

@@ -42,7 +42,7 @@ export async function answerTraceList(
 }
 
 /** Reads the parameters, and checks the rules that their schema cannot express. */
-function readTraceQuery(query: TraceListQuery): TraceQuery {
+export function readTraceQuery(query: TraceListQuery): TraceQuery {
   const { sort = 'newest', environment, from, to, after, before } = query
   checkTexts(query)
   for (const name of NEWEST_ONLY) {

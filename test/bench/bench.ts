@@ -12,6 +12,7 @@ import { READS_HELP, readReadsOptions } from './reads/options.ts'
 import { measureAllReads } from './reads/reads.ts'
 import { renderReads } from './reads/report.ts'
 import { type Results, renderReport } from './report.ts'
+import { measureSearch, readSearchOptions, renderSearch, SEARCH_HELP } from './search/search.ts'
 import { readTreesOptions, TREES_HELP } from './trees/options.ts'
 import { measureTrees, renderTrees } from './trees/trees.ts'
 
@@ -34,6 +35,7 @@ async function main(parameters: readonly string[]): Promise<number> {
 
 /** What is printed. */
 function run(command: string | undefined, rest: readonly string[], all: readonly string[]): Promise<string> {
+  if (command === 'search') return runSearch(rest)
   return command === 'reads' ? runReads(rest) : command === 'trees' ? runTrees(rest) : runIngest(all)
 }
 
@@ -55,6 +57,13 @@ async function runReads(parameters: readonly string[]): Promise<string> {
   const results = await measureAllReads(options, (place, work) => withService(place, () => {}, work))
   if (results === undefined) return ''
   return options.json ? toJson(results) : renderReads(results)
+}
+
+async function runSearch(parameters: readonly string[]): Promise<string> {
+  const options = readSearchOptions(parameters)
+  if (options.help) return SEARCH_HELP
+  const work: Work<string> = async (service, progress) => renderSearch(await measureSearch(options, service, progress))
+  return withService(options, () => {}, work)
 }
 
 async function runTrees(parameters: readonly string[]): Promise<string> {
@@ -123,6 +132,7 @@ async function measureCases(bench: Bench, progress: Progress): Promise<Results> 
   if (streaming !== undefined) emptyRates.set('streaming', streaming.load.tracesPerSecond)
   const resends = options.cases.includes('resends') ? await cases.resends() : undefined
   const tls = options.cases.includes('tls') ? await cases.tls() : undefined
+  const search = options.cases.includes('search') ? await cases.search() : undefined
   const topRates = Object.fromEntries(emptyRates)
   const latency = options.cases.includes('latency') ? await cases.latency(topRates) : undefined
   const mcp = options.cases.includes('mcp') ? await cases.mcp() : undefined
@@ -136,6 +146,7 @@ async function measureCases(bench: Bench, progress: Progress): Promise<Results> 
     ...(streaming && { streaming }),
     ...(resends && { resends }),
     ...(tls && { tls }),
+    ...(search && { search }),
     ...(latency && { latency }),
     ...(mcp && { mcp }),
     ...(otlp && { otlp }),

@@ -59,6 +59,16 @@ export interface TlsResult {
   readonly ratio: number
 }
 
+/** Typical traces of a project that is searched by words, and of one that is not, on a server each, in turns. */
+export interface SearchedResult {
+  readonly on: LoadFigures
+  readonly off: LoadFigures
+  /** Of traces a second. */
+  readonly ratio: number
+  /** What of the recorded writes was indexed meanwhile. */
+  readonly indexed: number
+}
+
 export interface LatencyResult {
   readonly kind: WholeKind
   /** Traces a second: half of the top rate, or what the one client sends. */
@@ -173,6 +183,28 @@ export class Cases {
       plain.push(await measureLoad({ ...this.#bench, service: pair.plain }, 'typical'))
     })
     return { tls: medians(tls), plain: medians(plain), ratio: medianRatio(tls, plain) }
+  }
+
+  async search(): Promise<SearchedResult> {
+    this.#progress.step = 'starting a server with search on'
+    const service = await this.#bench.startAnother()
+    const { sql, projectId } = service
+    // All that was there before is indexed: there is nothing.
+    await sql`insert into search_fills (project_id, is_done) values (${projectId}, true)`
+    await sql`update projects set search = true where id = ${projectId}`
+    const on: LoadFigures[] = []
+    const off: LoadFigures[] = []
+    const shares: number[] = []
+    await this.#repeat(async run => {
+      this.#progress.step = `typical, search off, ${run}`
+      off.push(await measureLoad(this.#bench, 'typical'))
+      this.#progress.step = `typical, search on, ${run}`
+      on.push(await measureLoad({ ...this.#bench, service }, 'typical'))
+      const [row] = await sql<[{ share: number }]>`
+        select 1 - (select count(*) from search_news)::float8 / greatest(count(*), 1) as share from traces`
+      shares.push(row.share)
+    })
+    return { on: medians(on), off: medians(off), ratio: medianRatio(on, off), indexed: median(shares) }
   }
 
   /** `topRates`: of the kinds that were measured before. */

@@ -2,7 +2,18 @@
 import { availableParallelism, tmpdir } from 'node:os'
 import { type ParseArgsConfig, parseArgs } from 'node:util'
 
-export const CASES = ['small', 'typical', 'large', 'streaming', 'resends', 'tls', 'latency', 'mcp', 'otlp'] as const
+export const CASES = [
+  'small',
+  'typical',
+  'large',
+  'streaming',
+  'resends',
+  'tls',
+  'search',
+  'latency',
+  'mcp',
+  'otlp'
+] as const
 export type Case = (typeof CASES)[number]
 
 export interface Options {
@@ -45,8 +56,8 @@ everything is measured. Give the machine nothing else to do meanwhile.
   --json             print one JSON value instead
   --help             print this
 
-npm run bench -- reads measures lists and details instead, and npm run bench -- trees compares working trees; each has a
---help of its own.
+npm run bench -- reads measures lists and details instead, search searches by words, and trees compares working trees; each
+has a --help of its own.
 WORKERS, PROCESSES and LOG_LEVEL are passed on to the server (this machine: ${availableParallelism()} cores).
 `
 

@@ -4,6 +4,7 @@ import type {
   BesideResult,
   LatencyResult,
   ResendsResult,
+  SearchedResult,
   StoredResult,
   StreamingResult,
   TlsResult,
@@ -24,6 +25,7 @@ export interface Results {
   readonly streaming?: StreamingResult
   readonly resends?: readonly ResendsResult[]
   readonly tls?: TlsResult
+  readonly search?: SearchedResult
   readonly latency?: readonly LatencyResult[]
   readonly mcp?: ListCost
   readonly otlp?: OtlpCost
@@ -36,6 +38,7 @@ export function renderReport(results: Results): string {
   const parts = [renderMachine(results), ...renderWhole(results), renderStreaming(results), renderResends(results)]
   parts.push(
     renderTls(results),
+    renderSearched(results),
     renderLatency(results),
     renderListCost(results),
     renderOtlpCost(results),
@@ -185,12 +188,6 @@ function renderLatency({ latency }: Results): string {
 function renderTls({ tls: result }: Results): string {
   if (result === undefined) return ''
   const { tls, plain, ratio } = result
-  const row = (name: string, load: LoadFigures, share: number) => [
-    name,
-    ...[load.tracesPerSecond].map(round),
-    share.toFixed(2),
-    ...[load.p99, load.nodeCpu, load.mainThreadCpu, load.postgresCpu].map(round)
-  ]
   return table(
     [
       'typical traces, the database over TCP',
@@ -201,7 +198,24 @@ function renderTls({ tls: result }: Results): string {
       'its main thread',
       'PostgreSQL µs'
     ],
-    [row('with TLS', tls, ratio), row('without', plain, 1)]
+    [beside('with TLS', tls, ratio), beside('without', plain, 1)]
+  )
+}
+
+const beside = (name: string, load: LoadFigures, share: number) => [
+  name,
+  ...[load.tracesPerSecond].map(round),
+  share.toFixed(2),
+  ...[load.p99, load.nodeCpu, load.mainThreadCpu, load.postgresCpu].map(round)
+]
+
+function renderSearched({ search: result }: Results): string {
+  if (result === undefined) return ''
+  const { on, off, ratio, indexed } = result
+  const searched = `searched, of which ${Math.round(indexed * 100)} % were indexed meanwhile`
+  return table(
+    ['typical traces', 'traces/s', 'of not searched', 'p99 ms', 'node µs', 'its main thread', 'PostgreSQL µs'],
+    [beside(searched, on, ratio), beside('not searched', off, 1)]
   )
 }
 

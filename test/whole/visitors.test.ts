@@ -292,7 +292,7 @@ t.test('what needs no role is about nobody but the one who asks', async t => {
   }
   t.equal((await victim.ask('GET', 'sessions')).status, 200, 'whose session was named is signed in still')
   const { body } = await stranger.ask('GET', 'session')
-  t.same(body.projects, [{ slug: 'theirs', name: 'Theirs', role: 'owner' }])
+  t.same(body.projects, [{ slug: 'theirs', name: 'Theirs', role: 'owner', search: false }])
 })
 
 t.test('every statement that was sent for it has the form that a cluster needs', async t => {

@@ -19,7 +19,12 @@ export const DISTRIBUTED_TABLES = [
   'rollup_news',
   'rollups',
   'user_sums',
-  'rollup_history'
+  'rollup_history',
+  'search_news',
+  'search_terms',
+  'search_segments',
+  'search_postings',
+  'search_fills'
 ] as const
 export type DistributedTable = (typeof DISTRIBUTED_TABLES)[number]
 export const DISTRIBUTION_COLUMN = 'project_id'

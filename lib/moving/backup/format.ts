@@ -79,7 +79,9 @@ const Project = closed({
   storageLimit: orNull(Count),
   createdAt: Timestamp,
   /** Left out if there are none, and by versions that had none. */
-  views: Type.Optional(Type.Array(View))
+  views: Type.Optional(Type.Array(View)),
+  /** Whether its words are searched; left out by older versions. The index is no part of a backup, since it can be made again. */
+  search: Type.Optional(Type.Boolean())
 })
 
 const User = closed({ id: Id, email: Text, name: Text, password: orNull(Text), createdAt: Timestamp })

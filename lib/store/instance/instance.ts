@@ -34,6 +34,7 @@ export interface Project {
   readonly storageLimit: number | null
   readonly createdAt: string
   readonly views?: View[]
+  readonly search?: boolean
 }
 
 export interface User {
@@ -109,7 +110,7 @@ export async function readHead(sql: Sql): Promise<InstanceHead> {
 async function readProjects(sql: Sql): Promise<Project[]> {
   const projects = await sql<Project[]>`
     select id, account_id as "accountId", name, slug, description, storage_limit as "storageLimit",
-      created_at as "createdAt"
+      created_at as "createdAt", search
     from projects order by id`
   const views = await sql<(View & { projectId: number })[]>`
     select project_id as "projectId", user_id as "userId", name, page, query, created_at as "createdAt"

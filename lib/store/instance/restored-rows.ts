@@ -96,6 +96,7 @@ const BATCH_ROWS = 1000
 export async function endRestore(sql: Sql, restoration: Restoration, admissions: Admissions): Promise<void> {
   const { users, members, keys, secret, revokeKeys } = admissions
   const { backup, accounts, projects } = restoration
+  const searched = admissions.projects.flatMap(({ id, search }) => (search ? [projects.get(id) as number] : []))
   for (const { id, password } of users) {
     // A user who was here before keeps the password.
     const own = restoration.users.get(id) as number
@@ -137,5 +138,7 @@ export async function endRestore(sql: Sql, restoration: Restoration, admissions:
         "expiresAt" timestamptz, "lastUsedAt" timestamptz, "revokedAt" timestamptz
       )`
   }
+  // Only now, so that the traces of the backup are indexed as those of before.
+  await sql`update projects set search = true where id = any (${searched}::int[])`
   await writeAct(sql, { by: null, action: 'restore.end', detail: { backup } })
 }

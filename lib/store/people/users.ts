@@ -140,12 +140,14 @@ export interface SeenProject {
   readonly slug: string
   readonly name: string
   readonly role: Role
+  /** Whether its traces are searched by their words. */
+  readonly search: boolean
 }
 
 /** The projects that a user may see, in the order in which they were made. */
 export async function listSeenProjects(sql: Sql, userId: number): Promise<SeenProject[]> {
   return sql<SeenProject[]>`
-    select p.slug, p.name, m.role from memberships m join projects p on p.account_id = m.account_id
+    select p.slug, p.name, m.role, p.search from memberships m join projects p on p.account_id = m.account_id
     where m.user_id = ${userId} order by p.id`
 }
 

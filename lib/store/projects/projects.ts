@@ -2,6 +2,7 @@
 import type { Sql } from 'postgres'
 import { type Act, auditStep } from '../people/audit.ts'
 import { lockRollups } from '../rollups/fold.ts'
+import { dropIndex } from '../search/state.ts'
 import { inTransaction } from '../transactions.ts'
 import { announceProject } from './keys.ts'
 
@@ -17,6 +18,8 @@ export interface ProjectRow {
   /** In bytes; null if the server's STORAGE_LIMIT_BYTES applies. */
   readonly storageLimit: number | null
   readonly createdAt: string
+  /** Whether its traces are searched by their words (lib/store/search). */
+  readonly search: boolean
   readonly traceCount: number
   readonly spanCount: number
   readonly estimatedBytes: number
@@ -131,6 +134,7 @@ export async function deleteProject(sql: Sql, id: number, act: Act): Promise<boo
         delete from ranking_floors where project_id = ${id}
       )
       delete from project_totals where project_id = ${id}`
+    await dropIndex(sql, id)
     return row.deleted
   })
 }
@@ -162,7 +166,7 @@ const projectRows = (only?: string) => `
     ) newest
   )
   select p.id, p.account_id as "accountId", p.name, p.slug, p.description, p.storage_limit as "storageLimit",
-    p.created_at as "createdAt", coalesce(h.traces, 0) as "traceCount", coalesce(h.spans, 0) as "spanCount",
+    p.created_at as "createdAt", p.search, coalesce(h.traces, 0) as "traceCount", coalesce(h.spans, 0) as "spanCount",
     coalesce(h.bytes, 0) as "estimatedBytes", h.ingested_at as "lastTraceAt"
   from projects p left join held h on h.project_id = p.id
   ${only === undefined ? 'order by p.id' : `where p.id = ${only}`}`

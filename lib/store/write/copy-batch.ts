@@ -8,6 +8,7 @@
 import type { CopyConnection } from '../../database/copy-connection.ts'
 import {
   type Column,
+  INDEXED_COLUMNS,
   LIST_COLUMNS,
   NEWS_COLUMNS,
   offsetIn,
@@ -49,11 +50,20 @@ export interface Batch {
   readonly traces: readonly RecordedTrace[]
   readonly changed: readonly ChangedTrace[]
   readonly charge: TrialCharge | undefined
+  /** The writes whose words are to be indexed, since their projects are searched. */
+  readonly indexed: readonly Indexed[]
   /**
    * The shard of each project, where the batch is written on the node that has all of them; undefined: the tables are those
    * of the schema. With shards there is no charge: accounts are elsewhere.
    */
   readonly shardOf?: ((projectId: number) => Shard) | undefined
+}
+
+/** A write to a trace, by the version that the trace has after it. */
+export interface Indexed {
+  readonly projectId: number
+  readonly seq: number
+  readonly version: number
 }
 
 /** What of a batch goes to the same tables. */
@@ -62,6 +72,7 @@ interface Part {
   readonly names: TableNames
   readonly traces: readonly RecordedTrace[]
   readonly changed: readonly ChangedTrace[]
+  readonly indexed: readonly Indexed[]
 }
 
 /** Rows that are written for one trace. */
@@ -101,6 +112,12 @@ const stampValues: Readonly<Record<(typeof TRACE_STAMP_COLUMNS)[number]['name'],
   ranked: ({ ranked }) => ranked
 }
 const writeStamp = fieldWriter(TRACE_STAMP_COLUMNS, stampValues)
+const indexedValues: Readonly<Record<(typeof INDEXED_COLUMNS)[number]['name'], (indexed: Indexed) => Value>> = {
+  project_id: ({ projectId }) => projectId,
+  seq: ({ seq }) => seq,
+  version: ({ version }) => version
+}
+const writeIndexed = fieldWriter(INDEXED_COLUMNS, indexedValues)
 
 /** What stands behind the name of the table. */
 const copyOf = (columns: readonly Column[]) =>
@@ -110,6 +127,7 @@ const COPY = {
   spans: copyOf(SPAN_COLUMNS),
   trace_tags: copyOf(TAG_COLUMNS),
   rollup_news: copyOf(NEWS_COLUMNS),
+  search_news: copyOf(INDEXED_COLUMNS),
   scores: copyOf(SCORE_COLUMNS)
 }
 
@@ -171,7 +189,7 @@ export class CopyBatches {
     // These come first, because they are the most likely to fail.
     const first = [...holdShards(parts), ...(charge === undefined ? [] : [chargeOf(charge)])]
     const copies: (() => void)[] = []
-    for (const { names, traces, changed } of parts) {
+    for (const { names, traces, changed, indexed } of parts) {
       const { tables, suffix } = names
       const copy = <T>(table: keyof typeof COPY, items: readonly T[], write: (item: T) => void) => {
         if (items.length === 0) return
@@ -189,6 +207,7 @@ export class CopyBatches {
       copy('spans', withSpans, trace => this.#spans(trace))
       copy('trace_tags', tagged, trace => this.#tags(trace))
       copy('rollup_news', counted, trace => this.#news(trace))
+      copy('search_news', indexed, each => this.#indexed(each))
       copy('scores', scored, trace => this.#scores(trace))
       statements.push(...addFamilies(unknown, names), ...addTotals({ traces, changed }, slot, names))
       first.push(...changesOf(changed, trace => this.#rank(trace), suffix))
@@ -229,6 +248,11 @@ export class CopyBatches {
     for (const row of news) this.#messages.putInt32(projectId, shift + row + NEWS_AT.project)
   }
 
+  #indexed(indexed: Indexed): void {
+    this.#messages.int16(INDEXED_COLUMNS.length)
+    writeIndexed(this.#messages, indexed)
+  }
+
   #scores({ projectId, seq, rows: { bytes, scores, scoresEnd } }: RowsOf<ScoreRows>): void {
     this.#own(projectId, seq, scores, this.#append(bytes, scores, scoresEnd))
   }
@@ -263,18 +287,25 @@ const scoreRows = ({ projectId, seq, scores }: ChangedTrace): RowsOf<ScoreRows>[
   scores === undefined ? [] : [{ projectId, seq, rows: scores }]
 
 /** Every batch has shards in the same order, as it has projects, so that two batches never wait for each other's rows. */
-function partsOf({ traces, changed, shardOf }: Batch): readonly Part[] {
-  if (shardOf === undefined) return [{ shard: undefined, names: namesIn(undefined), traces, changed }]
-  const parts = new Map<number, Part & { readonly traces: RecordedTrace[]; readonly changed: ChangedTrace[] }>()
+function partsOf({ traces, changed, indexed, shardOf }: Batch): readonly Part[] {
+  if (shardOf === undefined) return [{ shard: undefined, names: namesIn(undefined), traces, changed, indexed }]
+  const parts = new Map<number, OpenPart>()
   const partOf = ({ projectId }: { readonly projectId: number }) => {
     const shard = shardOf(projectId)
-    const part = parts.get(shard.id) ?? { shard, names: namesIn(shard), traces: [], changed: [] }
+    const part = parts.get(shard.id) ?? { shard, names: namesIn(shard), traces: [], changed: [], indexed: [] }
     parts.set(shard.id, part)
     return part
   }
   for (const trace of traces) partOf(trace).traces.push(trace)
   for (const trace of changed) partOf(trace).changed.push(trace)
+  for (const each of indexed) partOf(each).indexed.push(each)
   return [...parts].sort(([a], [b]) => a - b).map(([, part]) => part)
+}
+
+type OpenPart = Pick<Part, 'shard' | 'names'> & {
+  readonly traces: RecordedTrace[]
+  readonly changed: ChangedTrace[]
+  readonly indexed: Indexed[]
 }
 
 const PREPARE_HOLD = [

@@ -1,7 +1,16 @@
 /** What the tables are called that a batch writes to: as in sql/, or, on a node of a cluster, as the shards there. */
 import type { Shard } from '../server/shards.ts'
 
-const TABLES = ['traces', 'spans', 'scores', 'trace_tags', 'trace_families', 'rollup_news', 'project_totals'] as const
+const TABLES = [
+  'traces',
+  'spans',
+  'scores',
+  'trace_tags',
+  'trace_families',
+  'rollup_news',
+  'search_news',
+  'project_totals'
+] as const
 type Table = (typeof TABLES)[number]
 
 export interface TableNames {
@@ -18,6 +27,7 @@ const SCHEMA: TableNames = {
     trace_tags: 'trace_tags',
     trace_families: 'trace_families',
     rollup_news: 'rollup_news',
+    search_news: 'search_news',
     project_totals: 'project_totals'
   },
   suffix: ''

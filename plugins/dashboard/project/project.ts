@@ -6,14 +6,18 @@ import { checkTexts, found, refuseField } from '../../../lib/http/refuse.ts'
 import type { RequestOf } from '../../../lib/http/route.ts'
 import { closed } from '../../../lib/schema/object.ts'
 import { readProject, renameProject } from '../../../lib/store/projects/projects.ts'
+import { readSearchState, setSearch } from '../../../lib/store/search/state.ts'
 import { actOf } from '../judging.ts'
 import { bodyReader, IN_PROJECT, pageRoute, SMALL_BODY_BYTES } from '../page-routes.ts'
 
-const NameBody = closed({ name: Type.String({ minLength: 1, maxLength: 200 }) })
+const ProjectBody = closed({
+  name: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
+  search: Type.Optional(Type.Boolean())
+})
 
 export default function project(app: App): void {
   const { sql, config } = app
-  const readName = bodyReader(NameBody)
+  const readBody = bodyReader(ProjectBody)
 
   pageRoute(app, {
     method: 'GET',
@@ -29,12 +33,18 @@ export default function project(app: App): void {
     takesBody: true,
     maxBodyBytes: SMALL_BODY_BYTES,
     async handler(request) {
-      const name = readName(request.payload).name.trim()
-      checkTexts({ name })
-      if (name === '') refuseField('name', 'must not be empty')
-      if (/\p{Cc}/u.test(name)) refuseField('name', 'must not hold control characters')
-      const act = actOf(request, 'project.rename', { name })
-      found(await sql.write(each => renameProject(each, request.project.id, name, act)), 'project')
+      const { name, search } = readBody(request.payload)
+      const { id } = request.project
+      if (name === undefined && search === undefined) refuseField('name', 'is required, or search')
+      if (name !== undefined) {
+        const own = checkName(name)
+        const act = actOf(request, 'project.rename', { name: own })
+        found(await sql.write(each => renameProject(each, id, own, act)), 'project')
+      }
+      if (search !== undefined) {
+        const act = actOf(request, 'project.update', { search })
+        found((await sql.write(each => setSearch(each, id, search, act))) || undefined, 'project')
+      }
       return answer(request)
     }
   })
@@ -42,7 +52,16 @@ export default function project(app: App): void {
   async function answer(request: Pick<RequestOf<unknown>, 'project' | 'signal'>) {
     const { id, role } = request.project
     const row = found(await sql.read(each => readProject(each, id), request), 'project')
-    const { accountId: _, ...shown } = describeProject(row, config.storageLimitBytes)
-    return { body: { ...shown, role } }
+    const { accountId: _, search: isOn, ...shown } = describeProject(row, config.storageLimitBytes)
+    const search = isOn ? await sql.read(each => readSearchState(each, id), request) : null
+    return { body: { ...shown, role, search } }
   }
+}
+
+function checkName(text: string): string {
+  const name = text.trim()
+  checkTexts({ name })
+  if (name === '') refuseField('name', 'must not be empty')
+  if (/\p{Cc}/u.test(name)) refuseField('name', 'must not hold control characters')
+  return name
 }

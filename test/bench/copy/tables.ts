@@ -24,7 +24,7 @@ export async function cutRankings(sql: Sql, projectId: number): Promise<void> {
 
 /** All but trace_families and ranking_floors: a server takes those that it knows as there for good. */
 export async function emptyTables(sql: Sql): Promise<void> {
-  await sql`truncate traces, trace_tags, spans, scores, project_totals`
+  await sql`truncate traces, trace_tags, spans, scores, project_totals, search_news, search_terms`
 }
 
 /** Begins a measurement with nothing left to write from the one before. */

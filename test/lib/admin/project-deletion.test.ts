@@ -1,12 +1,32 @@
+import type { Sql } from 'postgres'
 import t from 'tap'
 import { applyProjectDeletion, planProjectDeletion } from '../../../lib/admin/project-deletion.ts'
+import { fillBack, foldTerms, indexNews } from '../../../lib/store/search/indexing.ts'
 import { fullInstance, instanceRows } from '../../fixtures/database/backups.ts'
 import { countOrphans, countStrays, NO_ORPHANS, NO_STRAYS } from '../../fixtures/database/seed.ts'
 
 const TABLES = [
   ...['traces', 'trace_tags', 'trace_families', 'ranking_floors', 'spans', 'scores', 'project_totals', 'span_messages'],
+  ...['search_news', 'search_terms', 'search_segments', 'search_postings', 'search_fills'],
   'api_keys'
 ]
+
+/** Puts something into each table of the index of the second project. */
+async function fillIndex(sql: Sql): Promise<void> {
+  const addNews = () => sql`
+    insert into search_news (project_id, seq, version) select project_id, seq, version from traces where project_id = 2
+    on conflict do nothing`
+  const rest = async () => {}
+  const index = async () => {
+    await addNews()
+    while ((await indexNews(sql, 2, rest)) > 0);
+  }
+  await index()
+  await foldTerms(sql, 2, rest, 1)
+  await fillBack(sql, 2, rest)
+  await index()
+  await addNews()
+}
 
 t.test('a deleted project leaves nothing behind, and the others are as they were', async t => {
   const service = await fullInstance(t)
@@ -14,6 +34,7 @@ t.test('a deleted project leaves nothing behind, and the others are as they were
   const { key } = await service.makeKey({ project: 'second' })
   t.equal((await service.call('GET', '/api/v1/project', { key })).status, 200)
   const before = await instanceRows(service.database)
+  await pool.run(fillIndex)
   const plan = await pool.run(sql => planProjectDeletion(sql, 'second'))
   t.match(plan, { traces: 15, spans: 30, keys: 2 })
   t.same(await instanceRows(service.database), before, 'a plan changes nothing')

@@ -16,7 +16,16 @@ import { testDatabase } from '../../fixtures/database/database.ts'
 import { testRelay } from '../../fixtures/database/relay.ts'
 import { makePending } from './make-pending.ts'
 
-const TABLES = ['traces', 'spans', 'scores', 'trace_tags', 'trace_families', 'rollup_news', 'project_totals']
+const TABLES = [
+  'traces',
+  'spans',
+  'scores',
+  'trace_tags',
+  'trace_families',
+  'rollup_news',
+  'search_news',
+  'project_totals'
+]
 const NODE = { id: 1, host: 'node', port: 5432 }
 /** Of the projects 1 and 2. */
 const SHARDS = [102_001, 102_002].map(

@@ -1,4 +1,5 @@
 /** One lane by itself, with a real database and nobody else's queue before it. */
+
 import t, { type Test } from 'tap'
 import { CopyConnection } from '../../../lib/database/copy-connection.ts'
 import { Pool } from '../../../lib/database/pool.ts'
@@ -7,6 +8,7 @@ import { RunningTraces } from '../../../lib/ingest/running-traces.ts'
 import { Writer } from '../../../lib/ingest/writer.ts'
 import { createLog } from '../../../lib/log.ts'
 import { KnownFloors } from '../../../lib/store/rankings/known-floors.ts'
+import { SearchedProjects } from '../../../lib/store/search/searched-projects.ts'
 import { endBody, ingestBody, span, spansBody, startBody } from '../../fixtures/bodies/bodies.ts'
 import { testDatabase } from '../../fixtures/database/database.ts'
 import { testRelay } from '../../fixtures/database/relay.ts'
@@ -29,7 +31,8 @@ function lane(t: Test, connect = database.connect) {
   const again = (pending: Pending, pauseMs: number) => void sentBack.push([pending, pauseMs])
   const { limit } = database
   const routes = { forget() {}, avoid() {}, hold() {} }
-  const options = { slot: 1, routes, running: new RunningTraces(), floors: new KnownFloors(), again }
+  const searched = new SearchedProjects()
+  const options = { slot: 1, routes, running: new RunningTraces(), floors: new KnownFloors(), searched, again }
   const serverOf = () => ({ open: () => CopyConnection.open(connect, {}), limit })
   const writer = new Writer(pool, serverOf, options, createLog('silent'))
   t.teardown(() => writer.close())

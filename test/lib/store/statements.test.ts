@@ -1,10 +1,12 @@
 /** The statements of maintenance have the form that a cluster needs; those of routes are looked at in test/whole/tenants.test.ts. */
+import type { Sql } from 'postgres'
 import t from 'tap'
 import { applyBackfill, planBackfill } from '../../../lib/admin/environments.ts'
 import { pruneAll } from '../../../lib/admin/pruning.ts'
 import { recountProject } from '../../../lib/admin/recount.ts'
 import { Pool } from '../../../lib/database/pool.ts'
 import { exportPages } from '../../../lib/moving/export-project.ts'
+import { readWanted } from '../../../lib/search/wanted.ts'
 import { addVerdict, findUnjudged, listRuns } from '../../../lib/store/evaluations.ts'
 import { addMessages, sweepMessages } from '../../../lib/store/messages.ts'
 import { deleteProject } from '../../../lib/store/projects/projects.ts'
@@ -12,6 +14,9 @@ import { cutRanking, findFrequentLists } from '../../../lib/store/rankings/ranki
 import { foldNews, readWaiting } from '../../../lib/store/rollups/fold.ts'
 import { countNews } from '../../../lib/store/rollups/news.ts'
 import { countOneDay, findHistory } from '../../../lib/store/rollups/recount.ts'
+import { fillBack, foldTerms, indexNews, sweepSegment } from '../../../lib/store/search/indexing.ts'
+import { findDue, readSearchState, setSearch } from '../../../lib/store/search/state.ts'
+import { searchTraces } from '../../../lib/store/search/trace-search.ts'
 import { readEndedSpans, readRunningTraces } from '../../../lib/store/write/running-traces.ts'
 import { backupOf, fullInstance } from '../../fixtures/database/backups.ts'
 import { isOnCluster } from '../../fixtures/database/database.ts'
@@ -19,6 +24,29 @@ import { lintStatement } from '../../fixtures/statements/lint.ts'
 import { lintAll } from '../../fixtures/statements/lint-all.ts'
 import { Recording, recorded } from '../../fixtures/statements/record.ts'
 import { routingFaults } from '../../fixtures/statements/routing.ts'
+
+/** Whatever keeps an index of words and searches in it. */
+async function searchProject(sql: Sql, projectId: number): Promise<void> {
+  const rest = async () => {}
+  await setSearch(sql, projectId, true, { by: null, action: 'project.update', projectId })
+  await sql`insert into search_news (project_id, seq, version)
+    select project_id, seq, version from traces where project_id = ${projectId}`
+  t.same(await findDue(sql), [1, 2])
+  await indexNews(sql, projectId, rest)
+  await foldTerms(sql, projectId, rest, 1)
+  await fillBack(sql, projectId, rest)
+  await fillBack(sql, projectId, rest, { settleMs: 0 })
+  await sql`delete from traces where project_id = ${projectId} and seq = (select min(seq) from traces where project_id = ${projectId})`
+  await sweepSegment(sql, projectId, rest, 0)
+  await readSearchState(sql, projectId)
+  const page = await searchTraces(sql, projectId, readWanted('run 9007199254740993')!, {
+    sort: 'newest',
+    limit: 5,
+    tag: 'a'
+  })
+  t.equal(Object.keys(page.excerpts).length, 5)
+  await setSearch(sql, projectId, false, { by: null, action: 'project.update', projectId })
+}
 
 const JUST: readonly string[] = [
   'select * from traces where project_id = $1 and id = $2',
@@ -95,10 +123,11 @@ t.test('maintenance sends none that it does not', async t => {
     await sql`insert into rollup_history (project_id, uncounted) values (${1}, 'infinity')`
     t.equal(await findHistory(sql), 1)
     while (await countOneDay(sql, 1)) {}
+    await searchProject(sql, 1)
     await pruneAll(sql, 1, { before: '2100-01-01T00:00:00.000Z', tag: 't2' })
     await deleteProject(sql, 1, { by: null, action: 'project.delete' })
   })
-  t.ok(recording.texts.size > 20, `${recording.texts.size} statements`)
+  t.ok(recording.texts.size > 40, `${recording.texts.size} statements`)
   t.same(lintAll(recording.texts), [])
   if (isOnCluster()) t.same(await routingFaults(database, recording.bound.values()), [], 'and is handed to one node')
 })

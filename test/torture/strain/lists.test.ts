@@ -9,9 +9,10 @@ import { listTraces } from '../../../lib/store/lists/trace-list.ts'
 import type { Start, TraceQuery } from '../../../lib/store/lists/trace-query.ts'
 import { cutRanking, findFrequentLists, RANKINGS } from '../../../lib/store/rankings/rankings.ts'
 import { fillProject } from '../../bench/reads/fill.ts'
-import { isOnCluster, testDatabase } from '../../fixtures/database/database.ts'
+import { isOnCluster, testDatabase, testDatabase } from '../../fixtures/database/database.ts'
+import { searchHistories } from '../../fixtures/database/search-histories.ts'
 import { seedProject } from '../../fixtures/database/seed.ts'
-import { figure, isLong } from '../orders.ts'
+import { figure, isLong, longTest } from '../orders.ts'
 
 const TRACES = isLong ? 1_000_000 : 10_000
 /** Of rankings that are cut, so that the places in the middle lie below them. */
@@ -213,3 +214,5 @@ t.test('no list sorts a project or passes over it', async t => {
   }
   figure(`most rows that a step of a plan looks at, of ${TRACES} traces`, most)
 })
+
+longTest('a search finds what has all words, after hundreds of histories', t => searchHistories(t, 500))

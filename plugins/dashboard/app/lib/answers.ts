@@ -45,6 +45,21 @@ export interface TracePage {
   readonly nextCursor: string | null
   readonly prevCursor: string | null
   readonly pageSize: number
+  /** Of a search by words: an excerpt of each trace, by its id. */
+  readonly excerpts?: Readonly<Record<string, Excerpt>>
+  readonly search?: {
+    /** How far was searched, if not to the end of the list. */
+    readonly reached: string | null
+    /** How far the index goes, unless it has all. */
+    readonly backTo: string | null
+    readonly isFilled: boolean
+  }
+}
+
+/** Some of a text, in one line, and where in it words were found. */
+export interface Excerpt {
+  readonly text: string
+  readonly marks: readonly (readonly [number, number])[]
 }
 
 /** A span without its texts, but with their sizes in bytes. */
@@ -102,6 +117,8 @@ export interface Project {
   readonly slug: string
   readonly name: string
   readonly role: Role
+  /** Whether its traces can be searched by words. */
+  readonly search: boolean
 }
 
 export interface Session {

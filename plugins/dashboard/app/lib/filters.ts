@@ -9,6 +9,7 @@ export type Sort = (typeof SORTS)[number]
 
 /** Filters by their names in the address, and the API's names. */
 export const FILTERS = {
+  q: 'q',
   status: 'status',
   name: 'name',
   model: 'model',
@@ -21,7 +22,7 @@ export type Filter = keyof typeof FILTERS
 export const FILTER_NAMES = Object.keys(FILTERS) as readonly Filter[]
 
 /** Filters that the two rankings do not take (the API answers 400). */
-const NOT_IN_RANKINGS: readonly string[] = ['session', 'user', 'range', 'from', 'to']
+const NOT_IN_RANKINGS: readonly string[] = ['q', 'session', 'user', 'range', 'from', 'to']
 
 export interface ListQuery {
   readonly filters: Readonly<Partial<Record<Filter, string>>>
@@ -72,7 +73,7 @@ export function readQuery(search: string): ListQuery {
 
 /** A ranking takes fewer filters: those that it does not take go. */
 export function asRanking(query: ListQuery): ListQuery {
-  const { session, user, ...filters } = query.filters
+  const { q, session, user, ...filters } = query.filters
   const { range, from, to, ...rest } = query
   return { ...rest, filters }
 }
@@ -84,7 +85,9 @@ export function keptFromRanking(query: ListQuery): string[] {
     ...(['range', 'from', 'to'] as const).filter(name => query[name] !== undefined)
   ]
   const named = set.filter(name => NOT_IN_RANKINGS.includes(name))
-  return [...new Set(named.map(name => (name === 'session' || name === 'user' ? name : 'time')))]
+  return [
+    ...new Set(named.map(name => (name === 'q' ? 'words' : name === 'session' || name === 'user' ? name : 'time')))
+  ]
 }
 
 /** The address of a query: `?…`, or nothing for all traces. */

@@ -1,6 +1,6 @@
 /** The list of traces. Its filters, sort and page are in the address; its columns are the visitor's choice. */
 import { useMemo, useState } from 'preact/hooks'
-import type { Facets, ScoreName } from '../lib/answers.ts'
+import type { Facets, ScoreName, TracePage } from '../lib/answers.ts'
 import { chooseColumns, DEFAULT_COLUMNS } from '../lib/columns.ts'
 import {
   countFilters,
@@ -14,6 +14,7 @@ import {
 } from '../lib/filters.ts'
 import { formatCounted } from '../lib/format.ts'
 import { pathOf } from '../lib/route.ts'
+import { shortTime, type Zone } from '../lib/time.ts'
 import { Icon } from '../parts/icons.tsx'
 import { NoneLeft, NoTraces } from '../parts/list/empty.tsx'
 import { FilterBar } from '../parts/list/filter-bar.tsx'
@@ -30,6 +31,7 @@ import { useSelection } from '../state/list/selection.ts'
 import { useLoad } from '../state/load.ts'
 import { goSearch, useArrival, usePlace } from '../state/place.ts'
 import { prefer, preferences } from '../state/preferences.ts'
+import { projectOf } from '../state/session.ts'
 import { useStore } from '../state/store.ts'
 
 export function ListPage({ slug }: { slug: string }) {
@@ -108,6 +110,7 @@ export function ListPage({ slug }: { slug: string }) {
           traces={traces}
           columns={columns}
           context={context}
+          excerpts={live.excerpts}
           selected={selection.ids}
           fresh={live.fresh}
           query={query}
@@ -119,7 +122,8 @@ export function ListPage({ slug }: { slug: string }) {
     [traces, names.join(), zone, base, search, selection.ids, live.fresh]
   )
   const isFirst = query.after === undefined && query.before === undefined
-  const isEmpty = page !== undefined && traces.length === 0
+  // A search may have found nothing as far as it came.
+  const isEmpty = page !== undefined && traces.length === 0 && page.nextCursor === null
   return (
     <div class="list-page">
       <div class="head">
@@ -151,7 +155,13 @@ export function ListPage({ slug }: { slug: string }) {
           </button>
         </div>
       </div>
-      <FilterBar query={query} facets={facets} counts={counts} change={change} />
+      <FilterBar
+        query={query}
+        facets={facets}
+        counts={counts}
+        settings={projectOf(slug)?.search ? undefined : pathOf({ page: 'settings', slug, tab: 'project' })}
+        change={change}
+      />
       {counted && (
         <div class="spark">
           {more !== undefined && <more.Sparkline slug={slug} query={query} zone={zone} base={base} change={change} />}
@@ -165,6 +175,7 @@ export function ListPage({ slug }: { slug: string }) {
         ) : (
           <NoneLeft clear={() => change({ filters: {}, sort: 'newest' })} />
         ))}
+      {page?.search !== undefined && <p class="soft">{howFar(page.search, zone)}</p>}
       {live.waiting > 0 && (
         <button type="button" class="arrived" onClick={live.show}>
           {live.waiting} new
@@ -205,6 +216,16 @@ export function ListPage({ slug }: { slug: string }) {
 function namesOf(answer: { readonly names: readonly ScoreName[] } | readonly ScoreName[] | undefined): string[] {
   const list = answer === undefined ? [] : 'names' in answer ? answer.names : answer
   return list.map(({ name }) => name)
+}
+
+function howFar({ reached, backTo, isFilled }: NonNullable<TracePage['search']>, zone: Zone): string {
+  const day = (iso: string) => shortTime(iso, zone, new Date())
+  return [
+    reached !== null && `Searched back to ${day(reached)}; older ones are on the next page.`,
+    !isFilled && `Traces ${backTo === null ? 'of before' : `before ${day(backTo)}`} are still being indexed.`
+  ]
+    .filter(Boolean)
+    .join(' ')
 }
 
 function Turn({ label, to, base }: { label: string; to: ListQuery | undefined; base: string }) {

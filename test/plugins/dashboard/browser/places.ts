@@ -1,4 +1,6 @@
 /** Every page of the dashboard, and every dialog and menu: where they are, and what is seen there. */
+
+import { indexNow, searchOn } from '../../../fixtures/service/searching.ts'
 import type { TestService } from '../../../fixtures/service/service.ts'
 import { type Recorded, recordAgent, recordAgentAgain, recordDeep, recordHostile, recordRunning } from './traces.ts'
 
@@ -10,6 +12,7 @@ export interface Traces {
 }
 
 export async function recordAll(service: TestService): Promise<Traces> {
+  await searchOn(service)
   const traces = {
     agent: await recordAgent(service),
     again: await recordAgentAgain(service),
@@ -21,6 +24,7 @@ export async function recordAll(service: TestService): Promise<Traces> {
   await service.database.pool.run(
     sql => sql`insert into saved_views (project_id, name, page, query) values (1, 'Red', 'traces', '?status=error')`
   )
+  await indexNow(service)
   for (const score of [
     { name: 'helpful', dataType: 'numeric', value: 0.5, comment: 'Fine.' },
     { name: 'verdict', dataType: 'categorical', value: 'correct', spanId: agent.spans[1] }
@@ -38,6 +42,7 @@ export function pagesOf({ agent, again, hostile, deep }: Traces): [address: stri
     ['p/default/traces', 'support-agent'],
     ['p/default/traces?status=error', '[U+202E]evil'],
     ['p/default/traces?name=none', 'No trace is like this'],
+    ['p/default/traces?q=ORDER&status=ok', 'Where is my order?'],
     [trace, 'Where is my order?'],
     [`${trace}?span=${agent.spans[3]}`, 'as in chat one'],
     [`${trace}?span=${agent.spans[1]}&tab=json`, 'lookup_order'],

@@ -20,10 +20,13 @@ interface Props {
   readonly only?: readonly Filter[]
   /** The ranges of time to choose from; left out: those of the list, and all time. */
   readonly ranges?: readonly string[]
+  /** Where search is turned on; undefined if it is on. */
+  readonly settings?: string | undefined
   change(query: ListQuery): void
 }
 
 const LABELS: Readonly<Record<Filter, string>> = {
+  q: 'Words',
   status: 'Status',
   name: 'Name',
   model: 'Model',
@@ -34,7 +37,7 @@ const LABELS: Readonly<Record<Filter, string>> = {
 }
 const STATUSES = ['ok', 'error', 'running', 'unset']
 
-export function FilterBar({ query, facets, counts, only = FILTER_NAMES, ranges, change }: Props) {
+export function FilterBar({ query, facets, counts, settings, only = FILTER_NAMES, ranges, change }: Props) {
   const [open, setOpen] = useState(false)
   const isRanking = query.sort !== 'newest'
   const set = (filter: Filter, value: string) => change(narrowed(query, { [filter]: value }))
@@ -60,7 +63,14 @@ export function FilterBar({ query, facets, counts, only = FILTER_NAMES, ranges, 
       </button>
       <search id="filters" class={open ? 'is-open' : ''} aria-label="Filter the traces">
         {only.map(filter => {
-          const off = isRanking && (filter === 'session' || filter === 'user')
+          if (filter === 'q' && settings !== undefined) {
+            return (
+              <a key={filter} class="soft filter" href={settings} title="Search by words is off for this project">
+                Search by words…
+              </a>
+            )
+          }
+          const off = isRanking && (filter === 'q' || filter === 'session' || filter === 'user')
           const value = query.filters[filter] ?? ''
           const values = choices[filter]
           const counted = countsOf(counts, filter)

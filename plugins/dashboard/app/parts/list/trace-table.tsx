@@ -1,5 +1,5 @@
 /** The table of traces. A row is a link, and may be chosen by its box. */
-import type { TraceSummary } from '../../lib/answers.ts'
+import type { Excerpt, TracePage, TraceSummary } from '../../lib/answers.ts'
 import { type Column, scoreOfColumn } from '../../lib/columns.ts'
 import { type ListQuery, SORTS, type Sort } from '../../lib/filters.ts'
 import { asLine } from '../../lib/text.ts'
@@ -10,6 +10,7 @@ interface Props {
   readonly traces: readonly TraceSummary[]
   readonly columns: readonly Column[]
   readonly context: CellContext
+  readonly excerpts: TracePage['excerpts']
   readonly selected: ReadonlySet<string>
   /** Traces that have come while one looked. */
   readonly fresh: ReadonlySet<string>
@@ -28,7 +29,7 @@ const SORT_NAMES: Readonly<Record<Sort, string>> = {
 }
 
 export function TraceTable(props: Props) {
-  const { traces, columns, context, selected, fresh, query, select, selectAll, sort } = props
+  const { traces, columns, context, excerpts, selected, fresh, query, select, selectAll, sort } = props
   const all = traces.length > 0 && traces.every(({ id }) => selected.has(id))
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard.
@@ -68,13 +69,15 @@ export function TraceTable(props: Props) {
             const target = event.target as Element
             if (event.defaultPrevented || target.closest('a, button, input, label') || !getSelection()?.isCollapsed)
               return
-            const link = target.closest('tr')?.querySelector<HTMLAnchorElement>('a.open')
+            const row = target.closest('tr')
+            const own = row?.className === 'excerpt' ? row.previousElementSibling : row
+            const link = own?.querySelector<HTMLAnchorElement>('a.open')
             if (event.metaKey || event.ctrlKey) {
               if (link) open(link.href, '_blank', 'noopener')
             } else link?.click()
           }}
         >
-          {traces.map(trace => (
+          {traces.map(trace => [
             <tr
               key={trace.id}
               class={`${fresh.has(trace.id) ? 'is-fresh' : ''} ${selected.has(trace.id) ? 'is-selected' : ''}`}
@@ -96,12 +99,28 @@ export function TraceTable(props: Props) {
                   <Cell name={name} trace={trace} context={context} />
                 </td>
               ))}
-            </tr>
-          ))}
+            </tr>,
+            excerpts?.[trace.id] && (
+              <tr key={`${trace.id} excerpt`} class="excerpt">
+                <td class="box" />
+                <td colSpan={columns.length}>{markedText(excerpts[trace.id]!)}</td>
+              </tr>
+            )
+          ])}
         </tbody>
       </table>
     </section>
   )
+}
+
+function markedText({ text, marks }: Excerpt) {
+  let at = 0
+  const pieces = marks.map(([start, end]) => {
+    const before = text.slice(at, start)
+    at = end
+    return [before, <mark key={start}>{text.slice(start, end)}</mark>]
+  })
+  return [pieces, text.slice(at)]
 }
 
 export function SortMenuItems(query: ListQuery, sort: (sort: Sort) => void, kept: readonly string[]) {

@@ -18,6 +18,8 @@ interface ProjectAnswer {
   readonly estimatedBytes: number
   readonly lastTraceAt: string | null
   readonly createdAt: string
+  /** Null: off. */
+  readonly search: { readonly backTo: string | null; readonly isFilled: boolean; readonly waiting: number } | null
   readonly storage: { readonly limitBytes: number; readonly level: 'ok' | 'warning' | 'critical' }
 }
 
@@ -66,6 +68,29 @@ export function ProjectSettings({ slug, zone }: { slug: string; zone: Zone }) {
         </div>
       </section>
       <section class="short">
+        <h2>Search by words</h2>
+        <p>
+          {value.search === null
+            ? 'Off: the list of traces is filtered by its fields alone. On, it finds words in the names, inputs and outputs of traces and model calls; their words are kept a second time, as numbers.'
+            : onState(value.search, zone)}
+        </p>
+        {may(slug, 'owner') ? (
+          <Form
+            danger={value.search !== null}
+            submit={value.search === null ? 'Turn on' : 'Turn off and drop the index'}
+            onSubmit={async () => {
+              await write('PATCH', path, { body: { search: value.search === null } })
+              await loadSession()
+              again()
+            }}
+          >
+            {null}
+          </Form>
+        ) : (
+          <p class="soft">Owners can turn it {value.search === null ? 'on' : 'off'}.</p>
+        )}
+      </section>
+      <section class="short">
         <h2>Facts</h2>
         <dl class="plain-facts">
           <dt>Slug</dt>
@@ -84,4 +109,10 @@ export function ProjectSettings({ slug, zone }: { slug: string; zone: Zone }) {
       </section>
     </>
   )
+}
+
+function onState({ backTo, isFilled, waiting }: NonNullable<ProjectAnswer['search']>, zone: Zone): string {
+  const back = backTo === null ? 'None of the traces of before is' : `Traces back to ${fullTime(backTo, zone)} are`
+  const last = waiting === 0 ? '' : ` ${formatCount(waiting)} new ones are being indexed.`
+  return `On: ${isFilled ? 'all traces are' : back} searchable.${last}`
 }

@@ -14,6 +14,7 @@ export interface Live {
   readonly on: boolean
   toggle(): void
   readonly traces: readonly TraceSummary[]
+  readonly excerpts: TracePage['excerpts']
   readonly fresh: ReadonlySet<string>
   /** New traces that are not shown, since somebody reads further down. */
   readonly waiting: number
@@ -66,6 +67,7 @@ export function useLive(slug: string, search: string, query: ListQuery, page: Tr
     on,
     toggle: () => setWanted(!wanted),
     traces: current?.traces ?? [],
+    excerpts: current?.excerpts,
     fresh,
     waiting: coming === undefined ? 0 : coming.traces.filter(({ id }) => !known.has(id)).length,
     show() {

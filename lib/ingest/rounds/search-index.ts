@@ -1,0 +1,84 @@
+/**
+ * Keeps the index of searched projects (lib/store/search/indexing.ts). The process that holds the lock does it, and gives the
+ * processors to requests in between: for longer while there are many.
+ */
+import { setTimeout as delay, setImmediate as turn } from 'node:timers/promises'
+import type { Sql } from 'postgres'
+import type { Database } from '../../database/database.ts'
+import { closeSingle, openSingle } from '../../database/pooled/single-connection.ts'
+import type { SqlAccess } from '../../database/sql-access.ts'
+import type { Logger } from '../../log.ts'
+import { fillBack, foldTerms, indexNews, isOff, sweepSegment } from '../../store/search/indexing.ts'
+import { findDue } from '../../store/search/state.ts'
+import { Rounds } from './rounds.ts'
+
+export interface SearchIndexOptions {
+  readonly sql: SqlAccess
+  readonly database: Pick<Database, 'connect' | 'limit'>
+  readonly log: Logger
+  /** Whether few requests are under way. */
+  readonly isCalm: () => boolean
+}
+
+/** How long what was recorded is not found. */
+const PAUSE_MS = 1000
+const TIMEOUT_MS = 30_000
+/** The pause after a piece of work, in times of what the work took. */
+const PAUSES = { calm: 1, busy: 9 }
+/** The key of the advisory lock. It can be any number that no other lock of this database uses. */
+const INDEX_LOCK = 5_700_103
+
+export class SearchIndex {
+  readonly #options: SearchIndexOptions
+  readonly #rounds: Rounds
+  #sql: Sql | undefined
+
+  constructor(options: SearchIndexOptions) {
+    this.#options = options
+    const { log } = options
+    this.#rounds = new Rounds({ what: 'indexing for search', pauseMs: PAUSE_MS, log }, () => this.#round())
+  }
+
+  close(): void {
+    this.#rounds.close()
+    void this.#sql?.end({ timeout: 0 })
+  }
+
+  async #round(): Promise<void> {
+    const { sql, database } = this.#options
+    if ((await sql.read(findDue)).length === 0) return
+    const connection = { applicationName: 'search index', statementTimeoutMs: TIMEOUT_MS }
+    const own = await openSingle(database, connection)
+    this.#sql = own
+    try {
+      const [lock] = await own<[{ held: boolean }]>`select pg_try_advisory_lock(${INDEX_LOCK}) as held`
+      // The lock goes with the connection.
+      for (let due = lock.held ? await findDue(own) : []; due.length > 0; due = await findDue(own)) {
+        for (const projectId of due) await this.#index(own, projectId)
+        if (this.#rounds.isClosed) return
+      }
+    } finally {
+      this.#sql = undefined
+      await closeSingle(database, own)
+    }
+  }
+
+  async #index(sql: Sql, projectId: number): Promise<void> {
+    let began = performance.now()
+    const rest = async () => {
+      const tookMs = performance.now() - began
+      const times = this.#options.isCalm() ? PAUSES.calm : PAUSES.busy
+      await (tookMs < 1 ? turn() : delay(tookMs * times))
+      began = performance.now()
+    }
+    try {
+      await indexNews(sql, projectId, rest)
+      await foldTerms(sql, projectId, rest)
+      await fillBack(sql, projectId, rest)
+      await sweepSegment(sql, projectId, rest)
+      await rest()
+    } catch (error) {
+      if (!isOff(error)) throw error
+    }
+  }
+}

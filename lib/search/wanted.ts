@@ -1,0 +1,162 @@
+/** What somebody searches for, and where a text has it. */
+
+import type { SearchedText } from './texts.ts'
+import { denseTerms, fold, type Run, runsOf, termOf } from './words.ts'
+
+/** A word that is wanted, or some characters of a script without spaces. */
+interface Unit {
+  readonly folded: string
+  readonly isDense: boolean
+}
+
+/** Units that are wanted one behind the other: a single one mostly; several of a phrase, or of `order-17`. */
+type Phrase = readonly Unit[]
+
+export interface Wanted {
+  /** All of them are wanted, in any order. */
+  readonly phrases: readonly Phrase[]
+  /** Whatever has the phrases has these terms. */
+  readonly terms: readonly number[]
+}
+
+/**
+ * The most terms that are looked up, those of the longest words, which are the rarest mostly. What has them is looked at for the
+ * others.
+ */
+const MOST_TERMS = 6
+
+/** Reads a query: words, and phrases in quotes. Undefined if there is neither a letter nor a digit in it. */
+export function readWanted(query: string): Wanted | undefined {
+  const pieces = Array.from(query.matchAll(/["“„]([^"“”„]*)["”“]?|[^\s"“”„]+/g), ([all, quoted]) => quoted ?? all)
+  const phrases = pieces.map(unitsOf).filter(({ length }) => length > 0)
+  if (phrases.length === 0) return undefined
+  const units = phrases.flat().sort((a, b) => b.folded.length - a.folded.length)
+  const terms = units.flatMap(({ folded, isDense }) => (isDense ? denseTerms(folded) : [termOf(folded)]))
+  return { phrases, terms: [...new Set(terms)].slice(0, MOST_TERMS) }
+}
+
+const unitsOf = (text: string): Unit[] =>
+  runsOf(text).map(({ start, end, isDense }) => ({ folded: fold(text.slice(start, end)), isDense }))
+
+/** A piece of a text around what was found. `marks` are begin and end of each match in it, in their order. */
+export interface Excerpt {
+  readonly place: SearchedText['place']
+  readonly text: string
+  readonly marks: readonly (readonly [number, number])[]
+}
+
+/** In UTF-16 units: what is shown before the first match, and in all. */
+const EXCERPT = { before: 60, all: 240 }
+
+/** An excerpt of the first text that has something wanted, the name last. Undefined if not all is in the texts. */
+export function findIn(texts: readonly SearchedText[], { phrases }: Wanted): Excerpt | undefined {
+  const missing = new Set(phrases)
+  let best: { text: SearchedText; marks: Mark[] } | undefined
+  for (const { place, text: whole } of [...texts.slice(1), ...texts.slice(0, 1)]) {
+    const text = { place, text: asLine(whole) }
+    const folded = new Folded(text.text)
+    const marks = phrases.flatMap(phrase => {
+      const found = folded.find(phrase)
+      if (found.length > 0) missing.delete(phrase)
+      return found
+    })
+    if (best === undefined && marks.length > 0) best = { text, marks }
+    if (best !== undefined && missing.size === 0) return excerptOf(best.text, best.marks)
+  }
+  return undefined
+}
+
+/** What cannot be seen, or changes the direction of a line; each is one unit. */
+const HIDDEN = /[\p{Cc}\p{Cf}\p{Co}\p{Cn}]/gu
+
+/** The text in one line, in which nothing is hidden. */
+const asLine = (text: string): string =>
+  text
+    .replace(/\s+/g, ' ')
+    .toWellFormed()
+    .replace(HIDDEN, hidden => '\ufffd'.repeat(hidden.length))
+
+type Mark = readonly [start: number, end: number]
+
+/** The runs of a text, folded when they are looked at. */
+class Folded {
+  readonly #text: string
+  readonly #runs: readonly Run[]
+  readonly #folded: readonly string[]
+
+  constructor(text: string) {
+    this.#text = text
+    this.#runs = runsOf(text)
+    this.#folded = this.#runs.map(({ start, end }) => fold(text.slice(start, end)))
+  }
+
+  /** Where the phrase stands. */
+  find(phrase: Phrase): Mark[] {
+    const marks: Mark[] = []
+    for (let at = 0; at + phrase.length <= this.#runs.length; at++) {
+      const parts = phrase.map((unit, i) => this.#match(unit, at + i, i === 0, i === phrase.length - 1))
+      if (parts.every(part => part !== undefined)) marks.push([parts[0]![0], parts.at(-1)![1]])
+    }
+    return marks
+  }
+
+  /** Where in a run a unit stands. Within a phrase what is dense must reach to its neighbours. */
+  #match({ folded, isDense }: Unit, at: number, isFirst: boolean, isLast: boolean): Mark | undefined {
+    const run = this.#runs[at] as Run
+    const own = this.#folded[at] as string
+    if (run.isDense !== isDense) return undefined
+    if (!isDense || (!isFirst && !isLast)) return own === folded ? [run.start, run.end] : undefined
+    const from = isLast
+      ? isFirst
+        ? own.indexOf(folded)
+        : own.startsWith(folded)
+          ? 0
+          : -1
+      : own.endsWith(folded)
+        ? own.length - folded.length
+        : -1
+    return from === -1 ? undefined : this.#unfold(run, from, from + folded.length)
+  }
+
+  /** The piece of the run of which these folded units were made, as near as can be told: characters are folded one by one. */
+  #unfold(run: Run, from: number, to: number): Mark {
+    let folded = 0
+    let start = run.start
+    let at = run.start
+    for (const character of this.#text.slice(run.start, run.end)) {
+      if (folded <= from) start = at
+      if (folded >= to) break
+      folded += fold(character).length
+      at += character.length
+    }
+    return [start, Math.max(at, start)]
+  }
+}
+
+function excerptOf({ place, text }: SearchedText, marks: readonly Mark[]): Excerpt {
+  const sorted = [...marks].sort(([a], [b]) => a - b)
+  const first = sorted[0]![0]
+  const from = boundary(text, first <= EXCERPT.before ? 0 : wordAt(text, first - EXCERPT.before, first))
+  const to = boundary(text, Math.min(text.length, from + EXCERPT.all))
+  const kept: Mark[] = []
+  for (const [start, end] of sorted) {
+    const begin = Math.max(start, from, kept.at(-1)?.[1] ?? 0)
+    if (begin < Math.min(end, to)) kept.push([begin, Math.min(end, to)])
+  }
+  const before = from > 0 ? '…' : ''
+  const shift = before.length - from
+  return {
+    place,
+    text: `${before}${text.slice(from, to)}${to < text.length ? '…' : ''}`,
+    marks: kept.map(([start, end]) => [start + shift, end + shift])
+  }
+}
+
+/** The first beginning of a word from `from` on, if there is one before `to`. */
+function wordAt(text: string, from: number, to: number): number {
+  const space = text.slice(from, to).search(/\s/)
+  return space === -1 ? from : from + space + 1
+}
+
+/** The same place, or one before it where a surrogate pair would be cut. */
+const boundary = (text: string, at: number): number => (/[\udc00-\udfff]/.test(text[at] ?? '') && at > 0 ? at - 1 : at)

@@ -1,0 +1,140 @@
+/**
+ * Takes texts apart into words, for any script. A word is a run of letters and digits, without regard to case and accents. Scripts
+ * that are written without spaces (Chinese, Japanese, Thai and others), and Korean, whose particles stick to the words, have
+ * no such words: of a run in them, each character and each pair of neighbours counts.
+ *
+ * What is indexed of a word is a number, its term. Two words may share one, so whatever is found by terms is looked at again.
+ */
+
+/** A run of a text: where it stands, and whether its script has no spaces between words. */
+export interface Run {
+  readonly start: number
+  readonly end: number
+  readonly isDense: boolean
+}
+
+const [UNKNOWN, BETWEEN, WORD, DENSE, MARK] = [0, 1, 2, 3, 4]
+/** The class of each UTF-16 unit that is no surrogate, found out when it is first met. */
+const classes = new Uint8Array(0x10000)
+
+const IN_DENSE =
+  /[\p{scx=Han}\p{scx=Hira}\p{scx=Kana}\p{scx=Hang}\p{scx=Bopo}\p{scx=Thai}\p{scx=Laoo}\p{scx=Khmr}\p{scx=Mymr}\p{scx=Yiii}]/u
+
+function classOf(text: string, at: number): number {
+  const unit = text.charCodeAt(at)
+  const known = classes[unit]!
+  if (known !== UNKNOWN) return known
+  const found = classify(String.fromCodePoint(text.codePointAt(at)!))!
+  // A surrogate says nothing by itself.
+  if (unit < 0xd800 || unit > 0xdfff) classes[unit] = found
+  return found
+}
+
+function classify(character: string) {
+  // Accents and vowel signs belong to what is before them.
+  if (/\p{M}/u.test(character)) return MARK
+  if (!/[\p{L}\p{N}]/u.test(character)) return BETWEEN
+  return IN_DENSE.test(character) && !/\p{Nd}/u.test(character) ? DENSE : WORD
+}
+
+/** Whether the run of a kind goes on there. */
+function goesOn(kind: number | undefined, text: string, at: number): boolean {
+  if (at >= text.length || kind === BETWEEN) return false
+  const next = classOf(text, at)
+  return next === kind || next === MARK
+}
+
+const widthAt = (text: string, at: number): number => (text.codePointAt(at)! > 0xffff ? 2 : 1)
+
+/** The runs of a text, one after the other. */
+export function runsOf(text: string): Run[] {
+  const runs: Run[] = []
+  for (let at = 0; at < text.length; ) {
+    const kind = classOf(text, at)
+    const start = at
+    do at += widthAt(text, at)
+    while (goesOn(kind, text, at))
+    if (kind === WORD || kind === DENSE) runs.push({ start, end: at, isDense: kind === DENSE })
+  }
+  return runs
+}
+
+const ONLY_ASCII = /^[\u0000-\u007f]*$/
+const ACCENTS = /[\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670]/g
+
+/**
+ * The text without case, accents and the forms that Unicode has twice. Marks that are letters, as in the scripts of India,
+ * stay.
+ */
+export function fold(text: string): string {
+  if (ONLY_ASCII.test(text)) return text.toLowerCase()
+  const bare = text.normalize('NFKD').replace(ACCENTS, '')
+  // Upper case first: it makes two letters of ß, and one of both small sigmas.
+  return bare.toUpperCase().toLowerCase().replaceAll('ς', 'σ').normalize('NFC')
+}
+
+/** Longer runs, such as parts of Base64, are no words that anybody looks for. */
+const MOST_UNITS = 128
+
+/** The terms that a search for these characters of a dense run looks for: the one character, or all pairs. */
+export function denseTerms(folded: string): number[] {
+  const points = [...folded]
+  if (points.length === 1) return [termOf(folded)]
+  return points.slice(1).map((point, i) => termOf(`${points[i]}${point}`))
+}
+
+const SEED = 0x811c9dc5 | 0
+const PRIME = 0x01000193
+
+/** FNV-1a over UTF-16 units, signed 32 bits. */
+export function termOf(folded: string): number {
+  let term = SEED
+  for (let i = 0; i < folded.length; i++) term = Math.imul(term ^ folded.charCodeAt(i), PRIME)
+  return term
+}
+
+/** The terms of texts, each once, in no order. */
+export function termsOf(texts: readonly string[]): Int32Array {
+  const terms = new Set<number>()
+  for (const text of texts) addTerms(text, terms)
+  return Int32Array.from(terms)
+}
+
+/** Of each ASCII character in words what `fold` makes of it, and 0 of those between. */
+const ASCII = Uint8Array.from({ length: 0x80 }, (_, unit) => {
+  const character = String.fromCharCode(unit)
+  return /[\p{L}\p{N}]/u.test(character) ? fold(character).charCodeAt(0) : 0
+})
+
+/** Most words are ASCII, so their terms are made on the way, without `fold`. */
+function addTerms(text: string, terms: Set<number>): void {
+  let start = 0
+  let term = SEED
+  for (let at = 0; at <= text.length; at++) {
+    const unit = at < text.length ? text.charCodeAt(at) : 0
+    const folded = unit < ASCII.length ? ASCII[unit]! : undefined
+    if (folded !== undefined && folded !== 0) {
+      term = Math.imul(term ^ folded, PRIME)
+      continue
+    }
+    if (folded === undefined) at = addRun(text, start, terms) - 1
+    else if (at > start && at - start <= MOST_UNITS) terms.add(term)
+    start = at + 1
+    term = SEED
+  }
+}
+
+/** Adds the terms of the run that begins there, and returns where it ends. */
+function addRun(text: string, start: number, terms: Set<number>): number {
+  const kind = classOf(text, start)
+  let end = start
+  do end += widthAt(text, end)
+  while (goesOn(kind, text, end))
+  if (kind === WORD && end - start <= MOST_UNITS) terms.add(termOf(fold(text.slice(start, end))))
+  if (kind === DENSE) {
+    const folded = fold(text.slice(start, end))
+    for (const point of folded) terms.add(termOf(point))
+    for (const pair of denseTerms(folded)) terms.add(pair)
+  }
+  return end
+}

@@ -1,0 +1,242 @@
+/**
+ * Puts the words of traces into the index of their project (lib/search/segment.ts). One process does it at a time.
+ *
+ * What a write brings is noted in its own transaction, as a row of search_news. From there the words of its trace go, as
+ * terms, into search_terms, and once there are enough of these, into a segment. The traces of before search was turned on go
+ * into segments at once, from the newest on.
+ *
+ * A trace that has changed comes again, and is in several segments then. A search looks at the trace itself before it shows
+ * it, so an entry that is out of date shows nothing wrong.
+ */
+import type { Sql } from 'postgres'
+import {
+  BUCKETS,
+  keepMembers,
+  type Member,
+  makeBuckets,
+  packMembers,
+  readMembers,
+  SEGMENT_TRACES
+} from '../../search/segment.ts'
+import { termsOf } from '../../search/words.ts'
+import { inTransaction } from '../transactions.ts'
+import { inMs, readSources, type Source } from './sources.ts'
+import { isTooEarly, isUnswept } from './state.ts'
+
+/** Is awaited between small pieces of work, so that requests get their turn. */
+export type Rest = () => Promise<unknown>
+
+/** How many writes, or traces, are looked at together. */
+const AT_ONCE = 64
+/** How many traces are read together. */
+const READ_AT_ONCE = 16
+
+interface Indexed extends Member {
+  readonly terms: Int32Array
+}
+
+const PROJECT_IS_OFF = new Error('search was turned off meanwhile')
+
+/** Writes to the index of a project, unless it has been turned off meanwhile. */
+async function writing(sql: Sql, projectId: number, work: () => Promise<void>): Promise<void> {
+  await inTransaction(sql, async () => {
+    const rows = await sql`select from projects where id = ${projectId} and search for share`
+    if (rows.length === 0) throw PROJECT_IS_OFF
+    await work()
+  })
+}
+
+/** Whether an error says that a project was turned off while it was indexed. */
+export const isOff = (error: unknown): boolean => error === PROJECT_IS_OFF
+
+/** Indexes some of what was written. Returns how many writes these were. */
+export async function indexNews(sql: Sql, projectId: number, rest: Rest): Promise<number> {
+  const news = await sql<{ seq: number; version: number }[]>`
+    select seq, version from search_news where project_id = ${projectId} order by seq, version limit ${AT_ONCE}`
+  if (news.length === 0) return 0
+  const indexed = await read(sql, projectId, [...new Set(news.map(({ seq }) => seq))], rest)
+  await writing(sql, projectId, async () => {
+    // As text, since a list of lists of different lengths is no array of PostgreSQL's.
+    await sql`
+      insert into search_terms (project_id, seq, started_at, terms)
+      select ${projectId}, seq, to_timestamp(ms / 1000.0), terms::int[]
+      from unnest(
+        ${indexed.map(each => each.seq)}::bigint[], ${indexed.map(each => each.startedMs)}::bigint[],
+        ${indexed.map(each => `{${each.terms.join(',')}}`)}::text[]
+      ) as i (seq, ms, terms)
+      on conflict (project_id, seq) do update set started_at = excluded.started_at, terms = excluded.terms`
+    // The rows that were read, and none that came since.
+    await sql`
+      delete from search_news n
+      using unnest(${news.map(each => each.seq)}::bigint[], ${news.map(each => each.version)}::bigint[]) as d (seq, version)
+      where n.project_id = ${projectId} and n.seq = d.seq and n.version = d.version`
+  })
+  return news.length
+}
+
+async function read(sql: Sql, projectId: number, seqs: readonly number[], rest: Rest): Promise<Indexed[]> {
+  const indexed: Indexed[] = []
+  for (let i = 0; i < seqs.length; i += READ_AT_ONCE) {
+    const sources = await readSources(sql, projectId, seqs.slice(i, i + READ_AT_ONCE))
+    for (const source of sources) indexed.push(indexedOf(source))
+    await rest()
+  }
+  return indexed
+}
+
+const indexedOf = ({ seq, startedMs, texts }: Source): Indexed => ({
+  seq,
+  startedMs,
+  terms: termsOf(texts.map(({ text }) => text))
+})
+
+/** Makes a segment of search_terms, if there is enough for one. Returns how many traces it has. */
+export async function foldTerms(sql: Sql, projectId: number, rest: Rest, least = SEGMENT_TRACES): Promise<number> {
+  const [{ count }] = await sql<[{ count: number }]>`
+    select count(*)::int as count from (
+      select from search_terms where project_id = ${projectId} limit ${SEGMENT_TRACES}
+    ) few`
+  if (count < least) return 0
+  const rows = await sql<{ seq: number; startedMs: number; terms: number[]; isThere: boolean }[]>`
+    select seq, ${sql.unsafe(inMs('started_at'))} as "startedMs", terms,
+      exists (select from traces t where t.project_id = ${projectId} and t.seq = s.seq) as "isThere"
+    from search_terms s where project_id = ${projectId} order by seq limit ${SEGMENT_TRACES}`
+  const indexed = rows.flatMap(({ isThere, terms, ...rest }) =>
+    isThere ? [{ terms: Int32Array.from(terms), ...rest }] : []
+  )
+  const segment = await segmentOf(indexed, rest)
+  await writing(sql, projectId, async () => {
+    await writeSegment(sql, projectId, segment)
+    await sql`
+      delete from search_terms where project_id = ${projectId} and seq = any (${rows.map(({ seq }) => seq)}::bigint[])`
+  })
+  return rows.length
+}
+
+/** How far the traces of before are in the index. */
+interface Fill {
+  readonly backTo: string | null
+  readonly backId: string | null
+  readonly isSettled: boolean
+  readonly isDone: boolean
+}
+
+/**
+ * Makes a segment of the next traces of before. Returns how many these were; undefined if all are done, or if it is too early.
+ */
+export async function fillBack(
+  sql: Sql,
+  projectId: number,
+  rest: Rest,
+  { settleMs, most = SEGMENT_TRACES }: { readonly settleMs?: number; readonly most?: number } = {}
+): Promise<number | undefined> {
+  const [fill] = await sql<Fill[]>`
+    select back_to as "backTo", back_id as "backId", is_done as "isDone",
+      not (${isTooEarly(sql, settleMs)}) as "isSettled"
+    from search_fills where project_id = ${projectId}`
+  if (fill === undefined) {
+    await writing(sql, projectId, async () => {
+      await sql`insert into search_fills (project_id) values (${projectId}) on conflict do nothing`
+    })
+    return undefined
+  }
+  if (fill.isDone || !fill.isSettled) return undefined
+  const behind =
+    fill.backTo === null ? sql`true` : sql`(started_at, id) < (${fill.backTo}::timestamptz, ${fill.backId}::uuid)`
+  const next = await sql<{ seq: number; startedAt: string; id: string }[]>`
+    select seq, started_at as "startedAt", id from traces
+    where project_id = ${projectId} and ${behind} order by started_at desc, id desc limit ${most}`
+  const segment = await segmentOf(
+    await read(
+      sql,
+      projectId,
+      next.map(({ seq }) => seq),
+      rest
+    ),
+    rest
+  )
+  const last = next.at(-1)
+  await writing(sql, projectId, async () => {
+    await writeSegment(sql, projectId, segment)
+    await sql`
+      update search_fills set is_done = ${next.length < most}, back_to = coalesce(${last?.startedAt ?? null}, back_to),
+        back_id = coalesce(${last?.id ?? null}::uuid, back_id)
+      where project_id = ${projectId}`
+  })
+  return next.length
+}
+
+interface Segment {
+  readonly members: readonly Member[]
+  readonly buckets: readonly Buffer[]
+}
+
+async function segmentOf(indexed: readonly Indexed[], rest: Rest): Promise<Segment> {
+  const members = [...indexed].sort((a, b) => b.startedMs - a.startedMs || b.seq - a.seq)
+  return {
+    members,
+    buckets: await makeBuckets(
+      members.map(({ terms }) => terms),
+      rest
+    )
+  }
+}
+
+async function writeSegment(sql: Sql, projectId: number, { members, buckets }: Segment): Promise<void> {
+  if (members.length === 0) return
+  const [{ segment }] = await sql<[{ segment: number }]>`
+    select coalesce(max(segment), 0) + 1 as segment from search_segments where project_id = ${projectId}`
+  await sql`
+    insert into search_segments (project_id, segment, newest, oldest, members)
+    values (
+      ${projectId}, ${segment}, to_timestamp(${members[0]!.startedMs} / 1000.0),
+      to_timestamp(${members.at(-1)!.startedMs} / 1000.0), ${packMembers(members)}
+    )`
+  await writePostings(sql, projectId, segment, buckets)
+}
+
+async function writePostings(sql: Sql, projectId: number, segment: number, buckets: readonly Buffer[]): Promise<void> {
+  const full = Array.from({ length: BUCKETS }, (_, bucket) => bucket).filter(bucket => buckets[bucket]!.length > 0)
+  await sql`
+    insert into search_postings (project_id, segment, bucket, postings)
+    select ${projectId}, ${segment}::bigint, bucket, postings
+    from unnest(${full}::smallint[], ${full.map(bucket => buckets[bucket]!.toString('hex'))}::bytea[]) as b (bucket, postings)`
+}
+
+/**
+ * Takes the traces that are gone out of a segment that was not swept for long. Returns whether there was one.
+ */
+export async function sweepSegment(sql: Sql, projectId: number, rest: Rest, sweepMs?: number): Promise<boolean> {
+  const [row] = await sql<{ segment: number; members: string }[]>`
+    select segment, members from search_segments
+    where project_id = ${projectId} and ${isUnswept(sql, sweepMs)} order by swept_at limit 1`
+  if (row === undefined) return false
+  const { segment } = row
+  const members = readMembers(Buffer.from(row.members, 'hex'))
+  const there = await sql<{ seq: number }[]>`
+    select seq from traces where project_id = ${projectId} and seq = any (${members.map(({ seq }) => seq)}::bigint[])`
+  const kept = new Set(there.map(({ seq }) => seq))
+  const isWhole = kept.size === members.length
+  const postings = isWhole
+    ? []
+    : await sql<{ bucket: number; postings: string }[]>`
+        select bucket, postings from search_postings where project_id = ${projectId} and segment = ${segment}`
+  const left = members.filter(({ seq }) => kept.has(seq))
+  const buckets = await keepMembers(
+    postings.map(({ bucket, postings }) => ({ bucket, bytes: Buffer.from(postings, 'hex') })),
+    members.map(({ seq }) => kept.has(seq)),
+    rest
+  )
+  await writing(sql, projectId, async () => {
+    if (!isWhole) await sql`delete from search_postings where project_id = ${projectId} and segment = ${segment}`
+    if (left.length === 0) {
+      await sql`delete from search_segments where project_id = ${projectId} and segment = ${segment}`
+      return
+    }
+    await sql`
+      update search_segments set swept_at = now(), members = ${packMembers(left)}
+      where project_id = ${projectId} and segment = ${segment}`
+    if (!isWhole) await writePostings(sql, projectId, segment, buckets)
+  })
+  return true
+}

@@ -1,0 +1,95 @@
+/** Whether a project is searched by words, and how far its index goes. */
+import type { Sql } from 'postgres'
+import { type Act, auditStep } from '../people/audit.ts'
+import { inTransaction } from '../transactions.ts'
+import { readSearched } from './searched-projects.ts'
+
+/**
+ * Traces of before are looked at so long after search was turned on: by then every server writes news
+ * (lib/store/search/searched-projects.ts).
+ */
+const SETTLE_MS = 10_000
+/** How long words of deleted traces may stay in the index, as numbers. */
+const SWEEP_MS = 24 * 3_600_000
+
+/** SQL of whether it is too early to look at the traces of before, of a row of search_fills. */
+export const isTooEarly = (sql: Sql, settleMs = SETTLE_MS) => sql`begun_at > now() - ${settleMs} * interval '1 ms'`
+
+/** SQL of whether a row of search_segments is to be swept. */
+export const isUnswept = (sql: Sql, sweepMs = SWEEP_MS) => sql`swept_at < now() - ${sweepMs} * interval '1 ms'`
+
+export interface SearchState {
+  /** From when on traces are found; null: all of them are, or none yet. */
+  readonly backTo: string | null
+  /** Whether all traces are in the index that the project had when search was turned on. */
+  readonly isFilled: boolean
+  /** Writes whose words are not in the index yet; no more than MOST_COUNTED are counted. */
+  readonly waiting: number
+}
+
+const MOST_COUNTED = 10_000
+
+export async function isSearched(sql: Sql, projectId: number): Promise<boolean> {
+  const rows = await sql`select from projects where id = ${projectId} and search`
+  return rows.length > 0
+}
+
+/** Of a project that is searched. */
+export async function readSearchState(sql: Sql, projectId: number): Promise<SearchState> {
+  const [fill] = await sql<{ backTo: string | null; isDone: boolean }[]>`
+    select back_to as "backTo", is_done as "isDone" from search_fills where project_id = ${projectId}`
+  const [{ waiting }] = await sql<[{ waiting: number }]>`
+    select count(*)::int as waiting
+    from (select from search_news where project_id = ${projectId} limit ${MOST_COUNTED}) news`
+  const isFilled = fill?.isDone ?? false
+  return { backTo: isFilled ? null : (fill?.backTo ?? null), isFilled, waiting }
+}
+
+/**
+ * The searched projects whose index is to be worked at: there is news, or traces of before are not in it, or a segment was not
+ * swept for long.
+ */
+export async function findDue(sql: Sql): Promise<number[]> {
+  const due: number[] = []
+  for (const projectId of await readSearched(sql)) {
+    const [row] = await sql<[{ isDue: boolean }]>`
+      select exists (select from search_news where project_id = ${projectId})
+        or exists (select from search_segments where project_id = ${projectId} and ${isUnswept(sql)})
+        or not exists (select from search_fills where project_id = ${projectId} and (is_done or ${isTooEarly(sql)})) as "isDue"`
+    if (row.isDue) due.push(projectId)
+  }
+  return due
+}
+
+/**
+ * Turns search on or off, and writes the act down. What is in the index is dropped with it. False if there is no such project.
+ * The index is filled by a server (lib/ingest/rounds/search-index.ts).
+ */
+export function setSearch(sql: Sql, projectId: number, on: boolean, act: Act): Promise<boolean> {
+  return inTransaction(sql, async () => {
+    const [row] = await sql<[{ known: boolean; changed: boolean }]>`
+      with changed as (
+        update projects set search = ${on} where id = ${projectId} and search <> ${on} returning id
+      )
+      ${auditStep(sql, act, sql`changed`)}
+      select exists (select from changed) as changed, exists (select from projects where id = ${projectId}) as known`
+    // Also where it was off: a server that had not heard of it yet may have written news.
+    if (!on) await dropIndex(sql, projectId)
+    return row.known
+  })
+}
+
+/** Deletes the index of a project. */
+export async function dropIndex(sql: Sql, projectId: number): Promise<void> {
+  await sql`
+    with news_gone as (
+      delete from search_news where project_id = ${projectId}
+    ), terms_gone as (
+      delete from search_terms where project_id = ${projectId}
+    ), postings_gone as (
+      delete from search_postings where project_id = ${projectId}
+    ), fills_gone as (
+      delete from search_fills where project_id = ${projectId}
+    )
+    delete from search_segments where project_id = ${projectId}`
+}

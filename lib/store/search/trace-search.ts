@@ -1,0 +1,328 @@
+/**
+ * Searches the traces of a project by their words, newest first, with the other filters of the list.
+ *
+ * 1. The index gives candidates: traces that may have all words. First the newest ones (search_terms), then segment by segment,
+ *    those with the newest traces first, in windows that grow, so that a page of frequent words reads few segments.
+ * 2. Candidates that no later segment can have a newer one of are looked at in the order of the list: first by the other
+ *    filters, then by their texts, from which comes the excerpt that the page shows.
+ *
+ * All is bounded. A search that reaches a bound before its page is full says how far it came, and goes on from there.
+ */
+import { setImmediate as turn } from 'node:timers/promises'
+import type { Sql } from 'postgres'
+import { bucketOf, findTraces, type Member, readMembers } from '../../search/segment.ts'
+import { type Excerpt, findIn, type Wanted } from '../../search/wanted.ts'
+import { list } from '../answers/json-text.ts'
+import type { Edge } from '../lists/cursor.ts'
+import { edgeAbove, edgeBelow, TRACE_ORDERS } from '../lists/order.ts'
+import { readSummaries } from '../lists/summary-page.ts'
+import type { TraceQuery } from '../lists/trace-query.ts'
+import { TraceStatement } from '../lists/trace-statement.ts'
+import { inMs, readSources } from './sources.ts'
+
+export interface SearchBounds {
+  /** How many segments a search reads. */
+  readonly segments: number
+  /** How many candidates are looked at by the other filters, and by their texts. */
+  readonly candidates: number
+  readonly texts: number
+  /** And how many bytes these have. */
+  readonly bytes: number
+}
+
+/** A search of a million traces reads all of their segments. */
+const BOUNDS: SearchBounds = { segments: 1024, candidates: 20_000, texts: 400, bytes: 24 * 1024 * 1024 }
+/** How many segments are read together at first, and by how much more in the next turn. */
+const FIRST_WINDOW = 16
+const WINDOW_GROWTH = 4
+const MOST_WINDOW = 256
+/** How many candidates are looked at together. */
+const CANDIDATES_AT_ONCE = 1000
+const TEXTS_AT_ONCE = { traces: 64, bytes: 4 * 1024 * 1024 }
+
+/** How many texts are looked at before requests of others get their turn: some milliseconds of work. */
+const LOOKED_IN_ONE_GO = 8
+
+export interface SearchPage {
+  /** The summaries, as the text of a JSON array. */
+  readonly traces: string
+  readonly excerpts: Readonly<Record<string, Excerpt>>
+  readonly next: Edge | undefined
+  readonly previous: Edge | undefined
+  /** How far the search came, where it met a bound before its page was full: the start of traces, as ISO 8601. */
+  readonly reached: string | undefined
+}
+
+/** Reads one page of a project's traces that have all that is wanted. `query.sort` is newest. */
+export async function searchTraces(
+  sql: Sql,
+  projectId: number,
+  wanted: Wanted,
+  query: TraceQuery,
+  bounds = BOUNDS
+): Promise<SearchPage> {
+  const { after, before, limit, from, to } = query
+  const order = TRACE_ORDERS.newest
+  const down = before === undefined
+  const edge = down ? edgeBelow(order, after, to) : edgeAbove(order, before, from)
+  const search = new Search(sql, projectId, wanted, query, { edge, down, limit, bounds })
+  const { matches, stop } = await search.run()
+  const follows = matches.length > limit
+  const shown = matches.slice(0, limit)
+  const ends = shown.map(({ startedAt, id }): Edge => ({ key: startedAt, tie: id, inclusive: false }))
+  const ahead = follows ? ends.at(-1) : stop
+  const behind =
+    after !== undefined || before !== undefined ? (ends[0] ?? { ...edge, inclusive: !edge.inclusive }) : undefined
+  if (!down) shown.reverse()
+  return {
+    traces: list(await readShown(sql, projectId, shown)),
+    excerpts: Object.fromEntries(shown.map(({ id, excerpt }) => [id, excerpt])),
+    next: down ? ahead : behind,
+    previous: down ? behind : ahead,
+    reached: stop?.key
+  }
+}
+
+/** The edge of what is left, where all traces on this side of a millisecond, and of it, have been looked at. */
+const edgeAtMs = (ms: number, down: boolean): Edge => ({
+  key: new Date(down ? ms : ms + 1).toISOString(),
+  tie: TRACE_ORDERS.newest.lowestTie,
+  inclusive: !down
+})
+
+async function readShown(sql: Sql, projectId: number, shown: readonly Match[]): Promise<string[]> {
+  const statement = new TraceStatement(projectId, { sort: 'newest', limit: 0 })
+  const seqs = statement.bind(`{${shown.map(({ seq }) => seq).join(',')}}`)
+  const [row] = await sql.unsafe<[{ page: string | null }]>(
+    `select ${statement.pageOfRows(`(select * from traces where project_id = $1 and seq = any (${seqs}::bigint[]) order by started_at desc, id desc)`)} as page`,
+    statement.values,
+    { prepare: true }
+  )
+  return readSummaries(row.page).map(summary => summary.render())
+}
+
+interface Match {
+  readonly seq: number
+  readonly id: string
+  readonly startedAt: string
+  readonly excerpt: Excerpt
+}
+
+interface SegmentRow {
+  readonly segment: number
+  readonly newestMs: number
+  readonly oldestMs: number
+}
+
+interface Way {
+  readonly edge: Edge
+  readonly down: boolean
+  readonly limit: number
+  readonly bounds: SearchBounds
+}
+
+class Search {
+  readonly #sql: Sql
+  readonly #projectId: number
+  readonly #wanted: Wanted
+  readonly #query: TraceQuery
+  readonly #way: Way
+  /** Candidates that are not looked at yet. A trace whose start has changed may be among them with both. */
+  readonly #candidates = new Map<string, Member>()
+  readonly #matches: Match[] = []
+  /** All before it has been looked at. */
+  #reached: Edge
+  #candidatesLeft: number
+  #textsLeft: number
+  #bytesLeft: number
+
+  constructor(sql: Sql, projectId: number, wanted: Wanted, query: TraceQuery, way: Way) {
+    this.#sql = sql
+    this.#projectId = projectId
+    this.#wanted = wanted
+    this.#query = query
+    this.#way = way
+    this.#reached = way.edge
+    this.#candidatesLeft = way.bounds.candidates
+    this.#textsLeft = way.bounds.texts
+    this.#bytesLeft = way.bounds.bytes
+  }
+
+  /** Finds one match more than the page has. `stop`: what lies beyond it was not looked at. */
+  async run(): Promise<{ matches: readonly Match[]; stop: Edge | undefined }> {
+    const { down, bounds } = this.#way
+    // Traces go from the terms to a segment, and never back: in this order none is overlooked.
+    this.#addAll(await this.#readTerms())
+    const segments = await this.#readSegments()
+    let isStopped = false
+    for (let at = 0, window = FIRST_WINDOW; ; window = Math.min(window * WINDOW_GROWTH, MOST_WINDOW)) {
+      const next = segments[at]
+      const horizon = next === undefined ? undefined : down ? next.newestMs : next.oldestMs
+      isStopped = await this.#settle(horizon)
+      if (isStopped || this.#isFull || horizon === undefined) break
+      if (at >= bounds.segments) {
+        this.#reached = edgeAtMs(down ? horizon + 1 : horizon - 1, down)
+        isStopped = true
+        break
+      }
+      this.#addAll(await this.#readWindow(segments.slice(at, at + window)))
+      at += window
+    }
+    return { matches: this.#matches, stop: isStopped && !this.#isFull ? this.#reached : undefined }
+  }
+
+  get #isFull(): boolean {
+    return this.#matches.length > this.#way.limit
+  }
+
+  #addAll(members: readonly Member[]): void {
+    const { edge, down } = this.#way
+    const edgeMs = msOf(edge.key)
+    for (const member of members) {
+      if (down ? member.startedMs > edgeMs : member.startedMs < edgeMs) continue
+      this.#candidates.set(nameOf(member), member)
+    }
+  }
+
+  async #readTerms(): Promise<Member[]> {
+    const { terms } = this.#wanted
+    return this.#sql<Member[]>`
+      select seq, ${this.#sql.unsafe(inMs('started_at'))} as "startedMs" from search_terms
+      where project_id = ${this.#projectId} and terms @> ${terms as number[]}::int[]`
+  }
+
+  /** The segments that have traces beyond the edge and between the bounds of time, nearest first. */
+  async #readSegments(): Promise<SegmentRow[]> {
+    const { edge, down } = this.#way
+    const { from, to } = this.#query
+    const rows = await this.#sql<SegmentRow[]>`
+      select segment, ${this.#sql.unsafe(inMs('newest'))} as "newestMs", ${this.#sql.unsafe(inMs('oldest'))} as "oldestMs"
+      from search_segments where project_id = ${this.#projectId}`
+    const edgeMs = msOf(edge.key)
+    const [lowest, highest] = down ? [msOf(from ?? '-infinity'), edgeMs] : [edgeMs, msOf(to ?? 'infinity')]
+    return rows
+      .filter(({ newestMs, oldestMs }) => newestMs >= lowest && oldestMs <= highest)
+      .sort((a, b) => (down ? b.newestMs - a.newestMs : a.oldestMs - b.oldestMs))
+  }
+
+  /** The traces of these segments that have all terms. */
+  async #readWindow(segments: readonly SegmentRow[]): Promise<Member[]> {
+    const { terms } = this.#wanted
+    const numbers = segments.map(({ segment }) => segment)
+    const buckets = [...new Set(terms.map(bucketOf))]
+    const rows = await this.#sql<{ segment: number; bucket: number; postings: string }[]>`
+      select segment, bucket, postings from search_postings
+      where project_id = ${this.#projectId} and segment = any (${numbers}::bigint[]) and bucket = any (${buckets}::smallint[])`
+    const found = new Map<number, Map<number, Buffer>>()
+    for (const { segment, bucket, postings } of rows) {
+      const own = found.get(segment) ?? new Map<number, Buffer>()
+      found.set(segment, own.set(bucket, Buffer.from(postings, 'hex')))
+    }
+    const hits = new Map<number, readonly number[]>()
+    for (const [segment, own] of found) {
+      const places = placesOf(own, terms)
+      if (places.length > 0) hits.set(segment, places)
+    }
+    if (hits.size === 0) return []
+    const members = await this.#sql<{ segment: number; members: string }[]>`
+      select segment, members from search_segments
+      where project_id = ${this.#projectId} and segment = any (${[...hits.keys()]}::bigint[])`
+    return members.flatMap(row => {
+      const all = readMembers(Buffer.from(row.members, 'hex'))
+      // A sweep that came in between has left fewer.
+      return (hits.get(row.segment) ?? []).flatMap(i => all[i] ?? [])
+    })
+  }
+
+  /** Looks at the candidates before the horizon, in their order, until the page is full. Returns whether a bound was met. */
+  async #settle(horizon: number | undefined): Promise<boolean> {
+    const { down } = this.#way
+    const isSettled = ({ startedMs }: Member) =>
+      horizon === undefined || (down ? startedMs > horizon : startedMs < horizon)
+    const settled = [...this.#candidates.values()]
+      .filter(isSettled)
+      .sort((a, b) => (down ? b.startedMs - a.startedMs : a.startedMs - b.startedMs))
+    for (let at = 0; at < settled.length && !this.#isFull; ) {
+      if (this.#candidatesLeft <= 0) return true
+      let end = Math.min(at + CANDIDATES_AT_ONCE, settled.length)
+      // Those of one millisecond are looked at together, since only the database knows their order.
+      while (end < settled.length && settled[end]!.startedMs === settled[end - 1]!.startedMs) end++
+      const some = settled.slice(at, end)
+      if (await this.#look(some)) return true
+      for (const member of some) this.#candidates.delete(nameOf(member))
+      this.#candidatesLeft -= some.length
+      this.#reached = edgeAtMs(some.at(-1)!.startedMs, down)
+      at = end
+    }
+    return false
+  }
+
+  /**
+   * Looks at some candidates by the other filters, and at those that are left by their texts, until the page is full. Returns
+   * whether a bound was met.
+   */
+  async #look(candidates: readonly Member[]): Promise<boolean> {
+    const { edge, down, limit } = this.#way
+    const statement = new TraceStatement(this.#projectId, this.#query)
+    const seqs = statement.bind(`{${candidates.map(({ seq }) => seq).join(',')}}`)
+    const rows = await this.#sql.unsafe<(Omit<Match, 'excerpt'> & Member & { readonly bytes: number })[]>(
+      `select seq, id, estimated_bytes as bytes, started_at as "startedAt", ${inMs('started_at')} as "startedMs" from traces
+      where ${statement.beyond(down, edge)} and seq = any (${seqs}::bigint[]) ${statement.columnFilters().join(' ')}
+      ${statement.order(down)}`,
+      statement.values,
+      { prepare: false }
+    )
+    // Of one that has another start by now, this is an old entry. The new one is elsewhere.
+    const passed = rows.filter(row => this.#candidates.has(nameOf(row)))
+    for (let at = 0; at < passed.length && !this.#isFull; ) {
+      if (this.#textsLeft <= 0 || this.#bytesLeft <= 0) return true
+      const most = Math.min(TEXTS_AT_ONCE.traces, limit + 1 - this.#matches.length)
+      const some = firstOf(passed.slice(at, at + most), TEXTS_AT_ONCE.bytes)
+      const seqs = some.map(({ seq }) => seq)
+      const sources = new Map((await readSources(this.#sql, this.#projectId, seqs)).map(source => [source.seq, source]))
+      for (const [i, { seq, id, startedAt }] of some.entries()) {
+        if (i % LOOKED_IN_ONE_GO === 0) await turn()
+        const excerpt = findIn(sources.get(seq)?.texts ?? [], this.#wanted)
+        if (excerpt !== undefined) this.#matches.push({ seq, id, startedAt, excerpt })
+        this.#reached = { key: startedAt, tie: id, inclusive: false }
+      }
+      this.#textsLeft -= some.length
+      this.#bytesLeft -= some.reduce((sum, { bytes }) => sum + bytes, 0)
+      at += some.length
+    }
+    return false
+  }
+}
+
+const nameOf = ({ seq, startedMs }: Member): string => `${seq} ${startedMs}`
+
+/** As many as have so many bytes together; the first one at least. */
+function firstOf<T extends { readonly bytes: number }>(items: readonly T[], most: number): T[] {
+  let bytes = 0
+  return items.filter((item, i) => {
+    bytes += item.bytes
+    return bytes <= most || i === 0
+  })
+}
+
+/** The places in a segment whose traces have all terms. */
+function placesOf(buckets: ReadonlyMap<number, Buffer>, terms: readonly number[]): number[] {
+  let places: number[] | undefined
+  for (const term of terms) {
+    const bucket = buckets.get(bucketOf(term))
+    const members = bucket === undefined ? [] : findTraces(bucket, term)
+    if (places === undefined) places = members
+    else {
+      const own = new Set(members)
+      places = places.filter(place => own.has(place))
+    }
+    if (places.length === 0) return []
+  }
+  return places ?? []
+}
+
+/** A canonical time, or one of PostgreSQL's infinities, in whole milliseconds. */
+function msOf(time: string): number {
+  if (time === 'infinity') return Number.POSITIVE_INFINITY
+  return time === '-infinity' ? Number.NEGATIVE_INFINITY : Date.parse(time)
+}

@@ -1,0 +1,39 @@
+/** The list of traces that have certain words. Only the dashboard has it: the API knows no such parameter. */
+import type { App } from '../../lib/app.ts'
+import { renderCursor } from '../../lib/http/paging.ts'
+import { refuseField } from '../../lib/http/refuse.ts'
+import { JsonText, type Reply, type RequestOf } from '../../lib/http/route.ts'
+import type { TraceListQuery } from '../../lib/schema/query.ts'
+import { readWanted } from '../../lib/search/wanted.ts'
+import { TRACE_ORDERS } from '../../lib/store/lists/order.ts'
+import { isSearched, readSearchState } from '../../lib/store/search/state.ts'
+import { searchTraces } from '../../lib/store/search/trace-search.ts'
+import { readTraceQuery } from '../traces/list.ts'
+
+/** The most characters of a search. */
+export const MOST_SEARCHED = 200
+
+/** The page of the list, with an excerpt of each trace, and how far was searched. */
+export async function answerSearch(
+  { sql }: App,
+  text: string,
+  query: TraceListQuery,
+  request: Pick<RequestOf<unknown>, 'project' | 'signal'>
+): Promise<Reply> {
+  const { id } = request.project
+  const asked = readTraceQuery(query)
+  if (asked.sort !== 'newest') refuseField('q', `cannot be combined with sort=${asked.sort}`)
+  const wanted = readWanted(text) ?? refuseField('q', 'must hold a letter or a digit')
+  const { page, state } = await sql.read(async each => {
+    if (!(await isSearched(each, id))) refuseField('q', 'cannot be used: search is off for this project')
+    return { state: await readSearchState(each, id), page: await searchTraces(each, id, wanted, asked) }
+  }, request)
+  const cursor = (edge: typeof page.next) => renderCursor(TRACE_ORDERS.newest, edge)
+  const search = { reached: page.reached ?? null, backTo: state.backTo, isFilled: state.isFilled }
+  const rest = `"pageSize":${asked.limit},"excerpts":${JSON.stringify(page.excerpts)},"search":${JSON.stringify(search)}`
+  return {
+    body: new JsonText(
+      `{"traces":${page.traces},"nextCursor":${cursor(page.next)},"prevCursor":${cursor(page.previous)},${rest}}`
+    )
+  }
+}
