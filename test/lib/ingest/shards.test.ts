@@ -10,6 +10,7 @@ import { RunningTraces } from '../../../lib/ingest/running-traces.ts'
 import { Writer } from '../../../lib/ingest/writer.ts'
 import { createLog } from '../../../lib/log.ts'
 import { KnownFloors } from '../../../lib/store/rankings/known-floors.ts'
+import { SearchedProjects } from '../../../lib/store/search/searched-projects.ts'
 import type { Shard } from '../../../lib/store/server/shards.ts'
 import { endBody, ingestBody, span, spansBody, startBody } from '../../fixtures/bodies/bodies.ts'
 import { testDatabase } from '../../fixtures/database/database.ts'
@@ -60,7 +61,8 @@ function lane(t: Test, connect = database.connect) {
     hold: (shard: number) => void told.push(`held ${shard}`)
   }
   const again = (pending: Pending) => void sentBack.push(pending)
-  const options = { slot: 1, routes, running: new RunningTraces(), floors: new KnownFloors(), again }
+  const searched = new SearchedProjects()
+  const options = { slot: 1, routes, running: new RunningTraces(), floors: new KnownFloors(), searched, again }
   const serverOf = () => ({
     open: () => CopyConnection.open(connect, { settings: { lock_timeout: '50ms' } }),
     limit: database.limit

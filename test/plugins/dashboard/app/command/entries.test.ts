@@ -17,8 +17,8 @@ import { readRecent, writeRecent } from '../../../../../plugins/dashboard/app/li
 const all = knownEntries({
   slug: 'shop',
   projects: [
-    { slug: 'shop', name: 'Shop', role: 'owner' },
-    { slug: 'other', name: 'Another shop', role: 'viewer' }
+    { slug: 'shop', name: 'Shop', role: 'owner', search: false },
+    { slug: 'other', name: 'Another shop', role: 'viewer', search: false }
   ],
   views: [{ id: 1, name: 'Failures', page: 'traces', query: '?status=error', shared: true }],
   names: ['support-agent', 'Agent for travel', 'review'],
