@@ -77,8 +77,11 @@ const positive = (given: unknown, otherwise: number) => (Number(given) > 0 ? Num
 /** Whether OpenTelemetry exports to this service, as far as its variables say. */
 function isExportTo(url: string, env: NodeJS.ProcessEnv): boolean {
   const endpoint = env.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT || env.OTEL_EXPORTER_OTLP_ENDPOINT || ''
-  return URL.canParse(endpoint) && URL.canParse(url) && new URL(endpoint).host === new URL(url).host
+  return URL.canParse(endpoint) && URL.canParse(url) && hostOf(endpoint) === hostOf(url)
 }
+
+/** This machine has several names for itself. */
+const hostOf = (url: string) => new URL(url).host.replace(/^(127\.0\.0\.1|\[::1\])(?=:|$)/, 'localhost')
 
 function keyObstacle(key: string): string | undefined {
   if (key === '') return 'there is no key: set SPOOR_API_KEY'

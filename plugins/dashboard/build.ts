@@ -7,7 +7,7 @@ import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { brotliCompress, constants } from 'node:zlib'
-import { type BuildOptions, build, type Metafile } from 'esbuild'
+import { type BuildOptions, build, type Metafile, type Plugin } from 'esbuild'
 
 const ROOT = fileURLToPath(new URL('.', import.meta.resolve('#package.json')))
 const APP = join(ROOT, 'plugins/dashboard/app')
@@ -46,18 +46,43 @@ export interface Manifest {
   readonly search: string
 }
 
+/**
+ * What is loaded later imports the whole of what is there from the start. So all of that is one module: without this, every
+ * set of parts that share something would be a module of its own, and small ones compress badly.
+ */
+const fromTheStart: Plugin = {
+  name: 'from-the-start',
+  setup({ onResolve, onLoad }) {
+    const later = new Set<string>()
+    onResolve({ filter: /^\./ }, ({ path, resolveDir, kind }) => {
+      if (kind === 'dynamic-import') later.add(join(resolveDir, path))
+      return undefined
+    })
+    onLoad({ filter: /\.tsx?$/ }, async ({ path }) => {
+      if (!later.has(path)) return undefined
+      const contents = await readFile(path, 'utf8')
+      return { contents: `${contents}\nimport ${JSON.stringify(join(APP, 'main.tsx'))}\n`, loader: 'tsx' }
+    })
+  }
+}
+
 await rm(OUT, { recursive: true, force: true })
 await mkdir(OUT, { recursive: true })
 const worker = await build({ ...SHARED, entryPoints: [join(APP, 'search.ts')] })
 const search = onlyOutput(worker.metafile!, 'search.ts')
+const styles = await build({ ...SHARED, entryPoints: [join(APP, 'pages.css')] })
 const page = await build({
   ...SHARED,
   entryPoints: [{ in: join(APP, 'main.tsx'), out: 'app' }, join(APP, 'app.css')],
   splitting: true,
+  plugins: [fromTheStart],
   jsx: 'automatic',
   jsxImportSource: 'preact',
-  // The page makes the worker by its address.
-  define: { SEARCH_WORKER: JSON.stringify(search) }
+  // The page makes the worker and loads styles by their addresses.
+  define: {
+    SEARCH_WORKER: JSON.stringify(search),
+    PAGES_STYLES: JSON.stringify(onlyOutput(styles.metafile!, 'pages.css'))
+  }
 })
 const app = onlyOutput(page.metafile!, 'main.tsx')
 const manifest: Manifest = {
@@ -69,7 +94,8 @@ const manifest: Manifest = {
 }
 await writeFile(join(OUT, 'licences.txt'), (await Promise.all(LICENCES.map(readLicence))).join('\n\n'))
 await writeFile(join(OUT, 'manifest.json'), `${JSON.stringify(manifest, null, 2)}\n`)
-for (const { outputs } of [worker.metafile!, page.metafile!]) await Promise.all(Object.keys(outputs).map(compress))
+for (const { outputs } of [worker.metafile!, styles.metafile!, page.metafile!])
+  await Promise.all(Object.keys(outputs).map(compress))
 
 async function readLicence(file: string): Promise<string> {
   return `${file}\n\n${await readFile(join(ROOT, 'node_modules', file), 'utf8')}`

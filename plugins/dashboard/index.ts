@@ -4,13 +4,13 @@
  */
 import type { App } from '../../lib/app.ts'
 import judging from './judging.ts'
-import keys from './keys.ts'
 import lists from './lists.ts'
-import members from './members.ts'
 import pages from './pages.ts'
-import project from './project.ts'
-import session from './session.ts'
-import signIn from './sign-in.ts'
+import members from './people/members.ts'
+import session from './people/session.ts'
+import signIn from './people/sign-in.ts'
+import keys from './project/keys.ts'
+import project from './project/project.ts'
 import trace from './trace.ts'
 
 export default async function dashboard(app: App): Promise<void> {

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 _TRACEPARENT = re.compile(r"^[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(?:-.*)?$")
 #: Of the flags: the span is sent at all. What would be part of one that is not would have no beginning.
 _SAMPLED = 1
+_PORTS = {"http": 80, "https": 443}
 #: Where OpenTelemetry's exporter of traces sends to, by its own variables: the first that is set counts.
 _EXPORTER_VARIABLES = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
 
@@ -53,7 +54,20 @@ def _as_text(value: object) -> str:
 def is_export_to(url: str) -> bool:
     """Whether OpenTelemetry exports to this server, as far as its variables say."""
     endpoint = next(filter(None, map(os.environ.get, _EXPORTER_VARIABLES)), "")
-    return urlsplit(endpoint).netloc == urlsplit(url).netloc
+    place = _place_of(endpoint)
+    return place is not None and place == _place_of(url)
+
+
+def _place_of(url: str) -> tuple[str, int | None] | None:
+    """Host and port. A machine has several names for itself, and each scheme has a port of its own."""
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname or "", parts.port
+    except ValueError:
+        return None
+    if host == "":
+        return None
+    return "localhost" if host in ("127.0.0.1", "::1") else host, port or _PORTS.get(parts.scheme)
 
 
 def parent_of_opentelemetry() -> Parent | None:

@@ -1,35 +1,45 @@
 /** Where the page begins: the pages by their addresses, and who may see them. */
-import { render } from 'preact'
+import { type ComponentChildren, render } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { type Page, pathOf, readPath } from './lib/route.ts'
 import { FindPage } from './pages/find.tsx'
 import { ListPage } from './pages/list.tsx'
 import { SignInPage } from './pages/sign-in.tsx'
 import { Problem, Waiting } from './parts/problem.tsx'
-import { Shell } from './parts/shell.tsx'
+import { Shell } from './parts/shell/shell.tsx'
 import { usePart } from './state/later.ts'
 import { go, usePlace } from './state/place.ts'
 import { prefer, preferences } from './state/preferences.ts'
 import { loadSession, session } from './state/session.ts'
 import { useStore } from './state/store.ts'
+import { loadPagesStyles } from './state/styles.ts'
 
-/** Pages that are loaded when they are first wanted. */
+/** Pages that are loaded when they are first wanted. Those beside the trace have styles of their own. */
 const LATER = {
   trace: () => import('./pages/trace.tsx'),
-  settings: () => import('./pages/settings.tsx')
+  settings: () => styled(import('./pages/settings.tsx')),
+  overview: () => styled(import('./pages/overview.tsx')),
+  sessions: () => styled(import('./pages/sessions.tsx')),
+  users: () => styled(import('./pages/users.tsx')),
+  scores: () => styled(import('./pages/scores.tsx')),
+  compare: () => styled(import('./pages/compare.tsx'))
 }
 
-function TracePart(props: { slug: string; traceId: string }) {
-  const { part, error, again } = usePart(LATER.trace)
-  if (error !== undefined) return <Problem error={error} again={again} />
-  return part === undefined ? <Waiting what="the trace" /> : <part.TracePage {...props} />
+async function styled<T>(loading: Promise<T>): Promise<T> {
+  const [part] = await Promise.all([loading, loadPagesStyles()])
+  return part
 }
 
-function SettingsPart({ page }: { page: Page }) {
-  const { part, error, again } = usePart(LATER.settings)
+interface LaterProps<T> {
+  readonly load: () => Promise<T>
+  readonly what: string
+  readonly children: (part: T) => ComponentChildren
+}
+
+function Later<T>({ load, what, children }: LaterProps<T>) {
+  const { part, error, again } = usePart(load)
   if (error !== undefined) return <Problem error={error} again={again} />
-  if (part === undefined) return <Waiting what="the settings" />
-  return page.page === 'settings' ? <part.SettingsPage slug={page.slug} tab={page.tab} /> : <part.AccountPage />
+  return part === undefined ? <Waiting what={what} /> : children(part)
 }
 
 /** The last project, else the first. */
@@ -62,10 +72,65 @@ function Content({ page }: { page: Page }) {
     case 'traces':
       return <ListPage key={page.slug} slug={page.slug} />
     case 'trace':
-      return <TracePart slug={page.slug} traceId={page.traceId} />
+      return (
+        <Later load={LATER.trace} what="the trace">
+          {({ TracePage }) => <TracePage slug={page.slug} traceId={page.traceId} />}
+        </Later>
+      )
+    case 'overview':
+      return (
+        <Later load={LATER.overview} what="the overview">
+          {({ OverviewPage }) => <OverviewPage key={page.slug} slug={page.slug} />}
+        </Later>
+      )
+    case 'sessions':
+      return (
+        <Later load={LATER.sessions} what="the sessions">
+          {({ SessionsPage }) => <SessionsPage key={page.slug} slug={page.slug} />}
+        </Later>
+      )
+    case 'session':
+      return (
+        <Later load={LATER.sessions} what="the session">
+          {({ SessionPage }) => <SessionPage key={page.sessionId} slug={page.slug} sessionId={page.sessionId} />}
+        </Later>
+      )
+    case 'users':
+      return (
+        <Later load={LATER.users} what="the users">
+          {({ UsersPage }) => <UsersPage key={page.slug} slug={page.slug} />}
+        </Later>
+      )
+    case 'user':
+      return (
+        <Later load={LATER.users} what="the user">
+          {({ UserPage }) => <UserPage key={page.userId} slug={page.slug} userId={page.userId} />}
+        </Later>
+      )
+    case 'scores':
+      return (
+        <Later load={LATER.scores} what="the scores">
+          {({ ScoresPage }) => <ScoresPage key={page.slug} slug={page.slug} />}
+        </Later>
+      )
+    case 'compare':
+      return (
+        <Later load={LATER.compare} what="the comparison">
+          {({ ComparePage }) => <ComparePage key={page.slug} slug={page.slug} />}
+        </Later>
+      )
     case 'settings':
+      return (
+        <Later load={LATER.settings} what="the settings">
+          {({ SettingsPage }) => <SettingsPage slug={page.slug} tab={page.tab} />}
+        </Later>
+      )
     case 'account':
-      return <SettingsPart page={page} />
+      return (
+        <Later load={LATER.settings} what="your account">
+          {({ AccountPage }) => <AccountPage />}
+        </Later>
+      )
     default:
       return (
         <div class="narrow">
@@ -85,6 +150,13 @@ const TITLES: Readonly<Record<Page['page'], string>> = {
   find: 'Trace',
   traces: 'Traces',
   trace: 'Trace',
+  overview: 'Overview',
+  sessions: 'Sessions',
+  session: 'Session',
+  users: 'Users',
+  user: 'User',
+  scores: 'Scores',
+  compare: 'Compare',
   settings: 'Settings',
   nowhere: 'Not found'
 }

@@ -1,6 +1,6 @@
 /** The worker that looks through the texts of a trace. */
-import { countHits, makeSearchable, readPattern, type Searchable, type SpanTexts } from './lib/search.ts'
-import type { Found, Looking, Question } from './state/finder.ts'
+import { countHits, makeSearchable, readPattern, type Searchable, type SpanTexts } from './lib/trace/search.ts'
+import type { Found, Looking, Question } from './state/trace/finder.ts'
 
 let searchable: Promise<Searchable[] | undefined> = Promise.resolve([])
 

@@ -17,6 +17,11 @@ t.test('traces of OpenTelemetry are joined where it exports to this service, or 
   ]
   for (const [env, openTelemetry, joined] of table)
     t.equal(readOptions({ url, key: 'k', openTelemetry }, env).openTelemetry, joined, JSON.stringify(env))
+  for (const name of ['localhost', '127.0.0.1', '[::1]']) {
+    const env = { [exporter]: `http://${name}:8787/api/v1/otlp` }
+    t.equal(readOptions({ url: 'http://localhost:8787', key: 'k' }, env).openTelemetry, true, name)
+    t.equal(readOptions({ url: `http://${name}.example:8787`, key: 'k' }, env).openTelemetry, false, `not ${name}`)
+  }
   t.equal(readOptions({ url: 'odd', key: 'k' }, { [exporter]: here }).openTelemetry, false)
   t.end()
 })

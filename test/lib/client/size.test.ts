@@ -36,6 +36,6 @@ t.test('the client is small', async t => {
   const [start, sending, all] = [await sizeWith([]), await sizeWith(['sender', 'transport']), await sizeWith(undefined)]
   t.comment(`at the start ${start} bytes, with what sends ${sending}, with all that is loaded when it is needed ${all}`)
   t.ok(start <= 11_650, `${start}`)
-  t.ok(sending <= 15_200, `${sending}`)
-  t.ok(all <= 16_300, `${all}`)
+  t.ok(sending <= 15_250, `${sending}`)
+  t.ok(all <= 16_360, `${all}`)
 })

@@ -110,3 +110,11 @@ def test_opentelemetry_is_joined_where_it_exports_to_this_server(monkeypatch: py
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "http://spoor:8080/api/v1/otlp/v1/traces")
     assert is_export_to("http://spoor:8080")
     assert not is_export_to("http://collector:4318"), "the variable for traces wins"
+    for name in ("localhost", "127.0.0.1", "[::1]"):
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", f"http://{name}:8787/api/v1/otlp/v1/traces")
+        assert is_export_to("http://localhost:8787"), name
+        assert not is_export_to("http://localhost:8788")
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "https://spoor.example.com:443/api/v1/otlp/v1/traces")
+    assert is_export_to("https://spoor.example.com")
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "http://spoor:odd/")
+    assert not is_export_to("http://spoor:odd/")

@@ -10,8 +10,14 @@ export type Page =
   | { readonly page: 'find'; readonly traceId: string }
   | { readonly page: 'traces'; readonly slug: string }
   | { readonly page: 'trace'; readonly slug: string; readonly traceId: string }
+  | { readonly page: 'overview' | 'sessions' | 'users' | 'scores' | 'compare'; readonly slug: string }
+  | { readonly page: 'session'; readonly slug: string; readonly sessionId: string }
+  | { readonly page: 'user'; readonly slug: string; readonly userId: string }
   | { readonly page: 'settings'; readonly slug: string; readonly tab: SettingsTab }
   | { readonly page: 'nowhere' }
+
+/** Sections of a project that are a page by themselves. */
+const SECTIONS = ['overview', 'sessions', 'users', 'scores', 'compare'] as const
 
 const TRACE_ID = /^[0-9a-f]{32}$/i
 
@@ -29,6 +35,10 @@ export function readPath(path: string): Page {
     if (last === undefined) return { page: 'traces', slug }
     return TRACE_ID.test(last) ? { page: 'trace', slug, traceId: last.toLowerCase() } : { page: 'nowhere' }
   }
+  const alone = SECTIONS.find(each => each === section)
+  if (alone !== undefined && last === undefined) return { page: alone, slug }
+  if (section === 'sessions' && last) return { page: 'session', slug, sessionId: last }
+  if (section === 'users' && last) return { page: 'user', slug, userId: last }
   if (section === 'settings') {
     const tab = SETTINGS.find(each => each === (last ?? SETTINGS[0]))
     if (tab !== undefined) return { page: 'settings', slug, tab }
@@ -50,6 +60,16 @@ export function pathOf(page: Page): string {
       return `p/${encodeURIComponent(page.slug)}/traces`
     case 'trace':
       return `p/${encodeURIComponent(page.slug)}/traces/${page.traceId}`
+    case 'overview':
+    case 'sessions':
+    case 'users':
+    case 'scores':
+    case 'compare':
+      return `p/${encodeURIComponent(page.slug)}/${page.page}`
+    case 'session':
+      return `p/${encodeURIComponent(page.slug)}/sessions/${encodeURIComponent(page.sessionId)}`
+    case 'user':
+      return `p/${encodeURIComponent(page.slug)}/users/${encodeURIComponent(page.userId)}`
     case 'settings':
       return `p/${encodeURIComponent(page.slug)}/settings/${page.tab}`
   }

@@ -14,7 +14,6 @@ import {
 import { formatCounted } from '../lib/format.ts'
 import { pathOf } from '../lib/route.ts'
 import { Icon } from '../parts/icons.tsx'
-import { ColumnsDialog } from '../parts/list/columns-dialog.tsx'
 import { NoneLeft, NoTraces } from '../parts/list/empty.tsx'
 import { FilterBar } from '../parts/list/filter-bar.tsx'
 import { Selection } from '../parts/list/selection.tsx'
@@ -23,12 +22,13 @@ import { Menu } from '../parts/menu.tsx'
 import { Problem, Waiting } from '../parts/problem.tsx'
 import { read } from '../state/api.ts'
 import { useKeys } from '../state/keys.ts'
-import { keepPage, knownPage, loadPage } from '../state/lists.ts'
-import { useLive } from '../state/live.ts'
+import { loadDialogs, usePart } from '../state/later.ts'
+import { keepPage, knownPage, loadPage } from '../state/list/lists.ts'
+import { useLive } from '../state/list/live.ts'
+import { useSelection } from '../state/list/selection.ts'
 import { useLoad } from '../state/load.ts'
 import { goSearch, useArrival, usePlace } from '../state/place.ts'
 import { prefer, preferences } from '../state/preferences.ts'
-import { useSelection } from '../state/selection.ts'
 import { useStore } from '../state/store.ts'
 
 export function ListPage({ slug }: { slug: string }) {
@@ -57,6 +57,7 @@ export function ListPage({ slug }: { slug: string }) {
   const live = useLive(slug, search, query, page)
   const traces = live.traces
   const [dialog, setDialog] = useState(false)
+  const { part } = usePart(loadDialogs, dialog)
   const selection = useSelection(traces)
   useArrival(page !== undefined)
 
@@ -168,8 +169,8 @@ export function ListPage({ slug }: { slug: string }) {
         </nav>
       )}
       <Selection slug={slug} traces={traces} selection={selection} changed={again} />
-      {dialog && (
-        <ColumnsDialog
+      {dialog && part !== undefined && (
+        <part.ColumnsDialog
           chosen={columns.map(({ name }) => name)}
           scores={namesOf(scoreNames)}
           choose={choose}

@@ -1,7 +1,7 @@
 /** Signing in. A link's token is in the fragment, which browsers send to nobody; it is given to the server here. */
 import { useEffect, useState } from 'preact/hooks'
 import { Waiting } from '../parts/problem.tsx'
-import { SignInForm } from '../parts/sign-in-form.tsx'
+import { SignInForm } from '../parts/shell/sign-in-form.tsx'
 import { messageOf } from '../state/api.ts'
 import { go, useArrival, usePlace } from '../state/place.ts'
 import { loadSession, session, signInWith } from '../state/session.ts'

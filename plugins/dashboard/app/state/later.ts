@@ -14,6 +14,9 @@ export async function loadPart<T>(load: () => Promise<T>): Promise<T> {
   }
 }
 
+/** The dialogs of the list. */
+export const loadDialogs = () => import('../parts/list/dialogs.ts')
+
 export interface Part<T> {
   readonly part: T | undefined
   readonly error: unknown

@@ -3,11 +3,11 @@ import { useEffect, useId, useState } from 'preact/hooks'
 import type { Facets } from '../../lib/answers.ts'
 import { countFilters, FILTER_NAMES, type Filter, type ListQuery, narrowed, withTime } from '../../lib/filters.ts'
 import { RANGES, rangeName, shortTime } from '../../lib/time.ts'
+import { loadDialogs, usePart } from '../../state/later.ts'
 import { preferences } from '../../state/preferences.ts'
 import { useStore } from '../../state/store.ts'
 import { Icon } from '../icons.tsx'
 import { Menu } from '../menu.tsx'
-import { TimeDialog } from './time-dialog.tsx'
 
 interface Props {
   readonly query: ListQuery
@@ -159,6 +159,7 @@ function TypedFilter({ label, value, off, known, set }: TypedProps) {
 
 function TimeMenu({ query, change }: Pick<Props, 'query' | 'change'>) {
   const [dialog, setDialog] = useState(false)
+  const { part } = usePart(loadDialogs, dialog)
   const { zone } = useStore(preferences)
   const isRanking = query.sort !== 'newest'
   const now = new Date()
@@ -201,8 +202,8 @@ function TimeMenu({ query, change }: Pick<Props, 'query' | 'change'>) {
           }
         ]}
       />
-      {dialog && (
-        <TimeDialog
+      {dialog && part !== undefined && (
+        <part.TimeDialog
           query={query}
           onClose={() => setDialog(false)}
           change={next => {

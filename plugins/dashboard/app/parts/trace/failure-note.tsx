@@ -1,7 +1,7 @@
 /** Why the span failed, above all else that was recorded of it. */
 import { failureOf } from '../../lib/failure.ts'
 import { asLine, cut } from '../../lib/text.ts'
-import type { Body } from '../../state/bodies.ts'
+import type { Body } from '../../state/trace/bodies.ts'
 import { Icon } from '../icons.tsx'
 import { Plain } from './text.tsx'
 

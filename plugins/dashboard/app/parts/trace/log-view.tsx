@@ -5,7 +5,7 @@ import { formatDuration } from '../../lib/format.ts'
 import { sourceOf } from '../../lib/json/json-text.ts'
 import { asLine, cut } from '../../lib/text.ts'
 import { clockTime, type Zone } from '../../lib/time.ts'
-import { type Body, knownBody, loadBody, pathOfBody } from '../../state/bodies.ts'
+import { type Body, knownBody, loadBody, pathOfBody } from '../../state/trace/bodies.ts'
 import { Icon } from '../icons.tsx'
 import { useShown, useVirtual } from './virtual.ts'
 

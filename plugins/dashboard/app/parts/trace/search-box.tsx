@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Outline } from '../../lib/answers.ts'
 import { formatCounted } from '../../lib/format.ts'
 import { messageOf, read } from '../../state/api.ts'
-import { Finder } from '../../state/finder.ts'
+import { Finder } from '../../state/trace/finder.ts'
 import { Icon } from '../icons.tsx'
 
 interface Props {

@@ -1,10 +1,10 @@
 /** The ways in that this server has. */
 import { useState } from 'preact/hooks'
-import { signInWanted } from '../state/api.ts'
-import { loadSession, session, signInWith } from '../state/session.ts'
-import { useStore } from '../state/store.ts'
-import { Form } from './dialog.tsx'
-import { Field } from './field.tsx'
+import { signInWanted } from '../../state/api.ts'
+import { loadSession, session, signInWith } from '../../state/session.ts'
+import { useStore } from '../../state/store.ts'
+import { Form } from '../dialog.tsx'
+import { Field } from '../field.tsx'
 
 export function SignInForm({ after }: { after?: () => void }) {
   const ways = useStore(session)?.signIn ?? {}

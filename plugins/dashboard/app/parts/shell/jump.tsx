@@ -1,9 +1,9 @@
 /** Goes to what somebody has the name or id of. */
 import { useState } from 'preact/hooks'
-import { writeQuery } from '../lib/filters.ts'
-import { pathOf } from '../lib/route.ts'
-import { go } from '../state/place.ts'
-import { Dialog } from './dialog.tsx'
+import { writeQuery } from '../../lib/filters.ts'
+import { pathOf } from '../../lib/route.ts'
+import { go } from '../../state/place.ts'
+import { Dialog } from '../dialog.tsx'
 
 interface Target {
   readonly label: string

@@ -1,5 +1,5 @@
 /** Search in a trace, in a worker of its own: it is ended where an expression takes too long. */
-import type { Hits } from '../lib/search.ts'
+import type { Hits } from '../../lib/trace/search.ts'
 
 declare const SEARCH_WORKER: string
 

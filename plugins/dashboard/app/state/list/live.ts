@@ -1,9 +1,9 @@
 /** A list that goes on: new traces come in at the top, and running ones end, while somebody looks. */
 import { useEffect, useRef, useState } from 'preact/hooks'
-import type { TracePage, TraceSummary } from '../lib/answers.ts'
-import type { ListQuery } from '../lib/filters.ts'
+import type { TracePage, TraceSummary } from '../../lib/answers.ts'
+import type { ListQuery } from '../../lib/filters.ts'
+import { useInterval } from '../load.ts'
 import { keepPage, loadPage } from './lists.ts'
-import { useInterval } from './load.ts'
 
 const OFTEN_MS = 2000
 /** After a minute without a new trace. */

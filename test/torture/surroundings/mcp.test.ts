@@ -1,9 +1,10 @@
-import t from 'tap'
+/** The public conformance suite of the Model Context Protocol. */
 import { ENDPOINT } from '../../fixtures/service/mcp.ts'
 import { testService } from '../../fixtures/service/service.ts'
-import { authorisingProxy } from './authorising-proxy.ts'
-import { runScenario, runSuite } from './conformance.ts'
-import { CONFORMANCE_PATH, conformancePlugin } from './conformance-server.ts'
+import { authorisingProxy } from '../../plugins/mcp/authorising-proxy.ts'
+import { runScenario, runSuite } from '../../plugins/mcp/conformance.ts'
+import { CONFORMANCE_PATH, conformancePlugin } from '../../plugins/mcp/conformance-server.ts'
+import { longTest } from '../orders.ts'
 
 /** The newest version of each era of the protocol. */
 const VERSIONS = ['2025-11-25', '2026-07-28'] as const
@@ -52,7 +53,7 @@ const NOT_SERVED = {
   ]
 }
 
-t.test('the endpoint passes the scenarios of the conformance suite that need no fixtures', async t => {
+longTest('the endpoint passes the scenarios of the conformance suite that need no fixtures', async t => {
   const proxy = await authorisingProxy(t)
   const { port, key } = await testService(t, { config: { allowedOrigins: [proxy.url] } })
   proxy.lead(port, key)
@@ -65,7 +66,7 @@ t.test('the endpoint passes the scenarios of the conformance suite that need no 
   }
 })
 
-t.test('its transport passes all that a version demands, given the fixtures, but what it does not serve', async t => {
+longTest('its transport passes all that a version demands, given the fixtures, but what it does not serve', async t => {
   const { url } = await testService(t, { plugins: [conformancePlugin] })
   for (const version of VERSIONS) {
     const { exitCode, output } = await runSuite(t, url + CONFORMANCE_PATH, version, NOT_SERVED[version])

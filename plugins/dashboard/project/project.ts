@@ -1,13 +1,13 @@
 /** The project: its name, and how much is stored. */
 import Type from 'typebox'
-import { describeProject } from '../../lib/admin/projects.ts'
-import type { App } from '../../lib/app.ts'
-import { checkTexts, found, refuseField } from '../../lib/http/refuse.ts'
-import type { RequestOf } from '../../lib/http/route.ts'
-import { closed } from '../../lib/schema/object.ts'
-import { readProjectNear, renameProject } from '../../lib/store/projects/projects.ts'
-import { actOf } from './judging.ts'
-import { bodyReader, IN_PROJECT, pageRoute, SMALL_BODY_BYTES } from './page-routes.ts'
+import { describeProject } from '../../../lib/admin/projects.ts'
+import type { App } from '../../../lib/app.ts'
+import { checkTexts, found, refuseField } from '../../../lib/http/refuse.ts'
+import type { RequestOf } from '../../../lib/http/route.ts'
+import { closed } from '../../../lib/schema/object.ts'
+import { readProjectNear, renameProject } from '../../../lib/store/projects/projects.ts'
+import { actOf } from '../judging.ts'
+import { bodyReader, IN_PROJECT, pageRoute, SMALL_BODY_BYTES } from '../page-routes.ts'
 
 const NameBody = closed({ name: Type.String({ minLength: 1, maxLength: 200 }) })
 

@@ -1,25 +1,30 @@
 /** What is around every page: where one can go, how times and colours are, who one is. */
 import type { ComponentChildren } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
-import { type Page, pathOf } from '../lib/route.ts'
-import { offsetName } from '../lib/time.ts'
-import { connection, signInWanted } from '../state/api.ts'
-import { useKeys } from '../state/keys.ts'
-import { go, usePlace } from '../state/place.ts'
-import { prefer, preferences } from '../state/preferences.ts'
-import { session, signOut } from '../state/session.ts'
-import { useStore } from '../state/store.ts'
-import { dismiss, toasts } from '../state/toasts.ts'
-import { Dialog } from './dialog.tsx'
-import { Icon } from './icons.tsx'
-import { Jump } from './jump.tsx'
-import { Menu, type MenuItem } from './menu.tsx'
+import { type Page, pathOf } from '../../lib/route.ts'
+import { offsetName } from '../../lib/time.ts'
+import { connection, signInWanted } from '../../state/api.ts'
+import { useKeys } from '../../state/keys.ts'
+import { usePart } from '../../state/later.ts'
+import { go, usePlace } from '../../state/place.ts'
+import { prefer, preferences } from '../../state/preferences.ts'
+import { session } from '../../state/session.ts'
+import { useStore } from '../../state/store.ts'
+import { dismiss, toasts } from '../../state/toasts.ts'
+import { Dialog } from '../dialog.tsx'
+import { Icon } from '../icons.tsx'
+import { Menu } from '../menu.tsx'
+import { type Link, Mine } from './mine.tsx'
 import { SignInForm } from './sign-in-form.tsx'
+
+/** What opens on a key, and is loaded with the first. */
+const opened = () => import('./opened.ts')
 
 export function Shell({ page, children }: { page: Page; children: ComponentChildren }) {
   const slug = 'slug' in page ? page.slug : undefined
   const [help, setHelp] = useState(false)
   const [jump, setJump] = useState(false)
+  const { part } = usePart(opened, help || jump)
   const { zone } = useStore(preferences)
   const { search } = usePlace()
   const known = useStore(session)
@@ -27,8 +32,12 @@ export function Shell({ page, children }: { page: Page; children: ComponentChild
     '?': () => setHelp(true),
     '/': () => setJump(true),
     ...(slug !== undefined && {
+      'g o': () => go(pathOf({ page: 'overview', slug })),
       'g t': () => go(pathOf({ page: 'traces', slug })),
-      'g s': () => go(pathOf({ page: 'settings', slug, tab: 'keys' }))
+      'g s': () => go(pathOf({ page: 'sessions', slug })),
+      'g u': () => go(pathOf({ page: 'users', slug })),
+      'g c': () => go(pathOf({ page: 'scores', slug })),
+      'g p': () => go(pathOf({ page: 'settings', slug, tab: 'keys' }))
     })
   })
   const projects = known?.projects ?? []
@@ -37,7 +46,19 @@ export function Shell({ page, children }: { page: Page; children: ComponentChild
     slug === undefined
       ? []
       : [
-          { label: 'Traces', to: { page: 'traces', slug }, active: page.page === 'traces' || page.page === 'trace' },
+          { label: 'Overview', to: { page: 'overview', slug }, active: page.page === 'overview' },
+          {
+            label: 'Traces',
+            to: { page: 'traces', slug },
+            active: page.page === 'traces' || page.page === 'trace' || page.page === 'compare'
+          },
+          {
+            label: 'Sessions',
+            to: { page: 'sessions', slug },
+            active: page.page === 'sessions' || page.page === 'session'
+          },
+          { label: 'Users', to: { page: 'users', slug }, active: page.page === 'users' || page.page === 'user' },
+          { label: 'Scores', to: { page: 'scores', slug }, active: page.page === 'scores' },
           { label: 'Settings', to: { page: 'settings', slug, tab: 'keys' }, active: page.page === 'settings' }
         ]
   return (
@@ -95,8 +116,8 @@ export function Shell({ page, children }: { page: Page; children: ComponentChild
       </main>
       <Toasts />
       <SignInAgain />
-      {jump && slug !== undefined && <Jump slug={slug} onClose={() => setJump(false)} />}
-      {help && <Help onClose={() => setHelp(false)} />}
+      {part !== undefined && jump && slug !== undefined && <part.Jump slug={slug} onClose={() => setJump(false)} />}
+      {part !== undefined && help && <part.Help onClose={() => setHelp(false)} />}
     </>
   )
 }
@@ -104,56 +125,6 @@ export function Shell({ page, children }: { page: Page; children: ComponentChild
 function skip(event: Event) {
   event.preventDefault()
   document.getElementById('main')?.focus()
-}
-
-interface Link {
-  readonly label: string
-  readonly to: Page
-  readonly active: boolean
-}
-
-function Mine({ links, openHelp }: { links: readonly Link[]; openHelp(): void }) {
-  const known = useStore(session)
-  const { theme, keys, zone } = useStore(preferences)
-  const themes = (['system', 'light', 'dark'] as const).map(
-    (each): MenuItem => ({
-      label: each === 'system' ? 'Colours of the system' : each === 'light' ? 'Light' : 'Dark',
-      checked: theme === each,
-      act: () => prefer({ theme: each })
-    })
-  )
-  const user = known?.user
-  return (
-    <Menu
-      class="mine"
-      end
-      name={user ? `You: ${user.email}` : 'Options'}
-      label={
-        user ? (
-          <span class="initial" aria-hidden="true">
-            {[...(user.name || user.email)][0]?.toUpperCase()}
-          </span>
-        ) : (
-          <Icon name="menu" />
-        )
-      }
-      items={[
-        ...links.map(({ label, to }) => ({ label, href: pathOf(to), narrow: true })),
-        ...(user ? [{ label: user.name || user.email, note: user.email, href: 'account' }] : []),
-        ...(user ? (['line'] as const) : []),
-        ...themes,
-        'line',
-        {
-          label: zone === 'utc' ? 'Show local times' : 'Show times in UTC',
-          act: () => prefer({ zone: zone === 'utc' ? 'local' : 'utc' }),
-          narrow: true
-        },
-        { label: 'Keyboard', key: '?', act: openHelp },
-        { label: keys ? 'Turn single keys off' : 'Turn single keys on', act: () => prefer({ keys: !keys }) },
-        ...(user ? (['line', { label: 'Sign out', act: () => void signOut() }] as const) : [])
-      ]}
-    />
-  )
 }
 
 /** Quiet, and gone by itself. */
@@ -196,45 +167,6 @@ function SignInAgain() {
     <Dialog title="You are signed out" onClose={undefined}>
       <p>Your session has ended. Sign in to go on where you are.</p>
       <SignInForm />
-    </Dialog>
-  )
-}
-
-const COMMANDS: readonly (readonly [keys: string, does: string])[] = [
-  ['?', 'this help'],
-  ['/', 'jump to a trace, session or user'],
-  ['g t', 'go to the traces'],
-  ['g s', 'go to the settings'],
-  ['j k', 'next and previous row, or trace'],
-  ['Enter', 'open the row'],
-  ['x', 'select the row'],
-  ['Esc', 'back, or close'],
-  ['↑ ↓ ← →', 'move in a tree, fold and unfold'],
-  ['[ ]', 'fold all, unfold all'],
-  ['m r', 'messages, raw JSON'],
-  ['f n N', 'find in the trace, next and previous span'],
-  ['a', 'annotate'],
-  ['y', 'copy the link']
-]
-
-function Help({ onClose }: { onClose(): void }) {
-  return (
-    <Dialog title="Keyboard" onClose={onClose}>
-      <table class="keys">
-        <tbody>
-          {COMMANDS.map(([keys, does]) => (
-            <tr key={keys}>
-              <th scope="row">
-                {keys.split(' ').map(key => (
-                  <kbd key={key}>{key}</kbd>
-                ))}
-              </th>
-              <td>{does}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-      <p class="soft">Single keys can be turned off in the menu at the top right.</p>
     </Dialog>
   )
 }

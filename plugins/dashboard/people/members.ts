@@ -1,14 +1,14 @@
 /** The members of the project's account, for its owners. Nothing is mailed: an owner gets a link, and passes it on. */
 import Type from 'typebox'
-import type { App } from '../../lib/app.ts'
-import { Refusal } from '../../lib/errors.ts'
-import { found, refuseField } from '../../lib/http/refuse.ts'
-import type { RequestOf } from '../../lib/http/route.ts'
-import { dashboardAddress } from '../../lib/people/address.ts'
-import { EMAIL_RULE, readEmail } from '../../lib/people/email.ts'
-import { ROLES } from '../../lib/people/roles.ts'
-import { digestToken, makeToken } from '../../lib/people/tokens.ts'
-import { closed } from '../../lib/schema/object.ts'
+import type { App } from '../../../lib/app.ts'
+import { Refusal } from '../../../lib/errors.ts'
+import { found, refuseField } from '../../../lib/http/refuse.ts'
+import type { RequestOf } from '../../../lib/http/route.ts'
+import { dashboardAddress } from '../../../lib/people/address.ts'
+import { EMAIL_RULE, readEmail } from '../../../lib/people/email.ts'
+import { ROLES } from '../../../lib/people/roles.ts'
+import { digestToken, makeToken } from '../../../lib/people/tokens.ts'
+import { closed } from '../../../lib/schema/object.ts'
 import {
   inviteMember,
   linkMember,
@@ -18,8 +18,8 @@ import {
   readMember,
   removeMember,
   setRole
-} from '../../lib/store/people/members.ts'
-import { bodyReader, IN_PROJECT, pageRoute, SMALL_BODY_BYTES } from './page-routes.ts'
+} from '../../../lib/store/people/members.ts'
+import { bodyReader, IN_PROJECT, pageRoute, SMALL_BODY_BYTES } from '../page-routes.ts'
 
 const MEMBER = `${IN_PROJECT}/members/:userId`
 const Role = Type.Enum([...ROLES])
