@@ -3,7 +3,7 @@ import { describeProject } from '../lib/admin/projects.ts'
 import type { App } from '../lib/app.ts'
 import { found } from '../lib/http/refuse.ts'
 import { Project } from '../lib/schema/output.ts'
-import { readProject } from '../lib/store/projects/projects.ts'
+import { readProjectNear } from '../lib/store/projects/projects.ts'
 
 export default function project(app: App): void {
   app.route({
@@ -16,7 +16,7 @@ export default function project(app: App): void {
     replies: { 200: Project },
     async handler(request) {
       const { key } = request
-      const row = found(await app.sql.read(sql => readProject(sql, key.projectId), request), 'project')
+      const row = found(await readProjectNear(app.sql, key.projectId, request), 'project')
       const { accountId, search, ...project } = describeProject(row, app.config.storageLimitBytes)
       return { body: { ...project, keyScopes: key.scopes } }
     }

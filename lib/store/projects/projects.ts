@@ -1,5 +1,7 @@
 /** Projects, which have keys and traces. The totals of a project are summed over its slots. */
 import type { Sql } from 'postgres'
+import type { Client } from '../../database/pooled/cancellation.ts'
+import type { SqlAccess } from '../../database/sql-access.ts'
 import { type Act, auditStep } from '../people/audit.ts'
 import { lockRollups } from '../rollups/fold.ts'
 import { dropIndex } from '../search/state.ts'
@@ -48,9 +50,43 @@ export async function insertProject(sql: Sql, project: NewProject): Promise<numb
   return row?.id
 }
 
+/** What a project holds, which is where its traces are; the project itself is where its keys are. */
+type Holdings = Pick<ProjectRow, 'traceCount' | 'spanCount' | 'estimatedBytes' | 'lastTraceAt'>
+
 /** The project with its totals; undefined if there is none. */
 export async function readProject(sql: Sql, id: number): Promise<ProjectRow | undefined> {
-  const [row] = await sql.unsafe<ProjectRow[]>(ONE_PROJECT, [id], { prepare: true })
+  const row = await readBare(sql, id)
+  return row && { ...row, ...(await readHoldings(sql, id)) }
+}
+
+/** The same for requests: both at once, and what it holds on the node of a cluster that has it. */
+export async function readProjectNear(
+  sql: Pick<SqlAccess, 'read' | 'readOf'>,
+  id: number,
+  client: Client
+): Promise<ProjectRow | undefined> {
+  const [row, holdings] = await Promise.all([
+    sql.read(each => readBare(each, id), client),
+    sql.readOf(id, each => readHoldings(each, id), client)
+  ])
+  return row && { ...row, ...holdings }
+}
+
+async function readBare(sql: Sql, id: number): Promise<Omit<ProjectRow, keyof Holdings> | undefined> {
+  const [row] = await sql<Omit<ProjectRow, keyof Holdings>[]>`
+    select id, account_id as "accountId", name, slug, description, storage_limit as "storageLimit",
+      created_at as "createdAt"
+    from projects where id = ${id}`
+  return row
+}
+
+/** A sum of bigints is numeric, which the driver returns as text, and so it is cast. */
+async function readHoldings(sql: Sql, id: number): Promise<Holdings> {
+  const [row] = await sql<[Holdings]>`
+    select coalesce(sum(traces), 0)::bigint as "traceCount", coalesce(sum(spans), 0)::bigint as "spanCount",
+      coalesce(sum(bytes), 0)::bigint as "estimatedBytes",
+      (select max(ingested_at) from traces where project_id = ${id}) as "lastTraceAt"
+    from project_totals where project_id = ${id}`
   return row
 }
 
@@ -150,25 +186,20 @@ export async function listProjects(sql: Sql): Promise<ProjectRow[]> {
   return sql.unsafe<ProjectRow[]>(ALL_PROJECTS, [], { prepare: true })
 }
 
-/**
- * SQL of projects with what they hold, of all or of one. It is added up before it is joined with the project: on a cluster
- * the two are in different places. A sum of bigints is numeric, which the driver returns as text, and so it is cast.
- */
-const projectRows = (only?: string) => `
+/** What they hold is added up before it is joined with the projects: on a cluster the two are in different places. */
+const ALL_PROJECTS = `
   with held as materialized (
     select counted.*, newest.ingested_at
     from (
       select project_id, sum(traces)::bigint as traces, sum(spans)::bigint as spans, sum(bytes)::bigint as bytes
-      from project_totals ${only === undefined ? '' : `where project_id = ${only}`} group by project_id
+      from project_totals group by project_id
     ) counted
     cross join lateral (
-      select max(ingested_at) as ingested_at from traces where project_id = ${only ?? 'counted.project_id'}
+      select max(ingested_at) as ingested_at from traces where project_id = counted.project_id
     ) newest
   )
   select p.id, p.account_id as "accountId", p.name, p.slug, p.description, p.storage_limit as "storageLimit",
     p.created_at as "createdAt", p.search, coalesce(h.traces, 0) as "traceCount", coalesce(h.spans, 0) as "spanCount",
     coalesce(h.bytes, 0) as "estimatedBytes", h.ingested_at as "lastTraceAt"
   from projects p left join held h on h.project_id = p.id
-  ${only === undefined ? 'order by p.id' : `where p.id = ${only}`}`
-const ALL_PROJECTS = projectRows()
-const ONE_PROJECT = projectRows('$1::int')
+  order by p.id`

