@@ -2,6 +2,7 @@
 import { resolve } from 'node:path'
 import { parallelismOf } from './limits/parallelism.ts'
 import type { LoggedRequests } from './log.ts'
+import { isLoopback } from './network-list.ts'
 import { ConfigError, Variables } from './variables.ts'
 
 export { ConfigError }
@@ -39,6 +40,8 @@ export interface Config {
   readonly dashboard: boolean
   /** Undefined if no proxy signs people in. */
   readonly authProxy: AuthProxy | undefined
+  /** Undefined if no provider of OpenID Connect signs people in. */
+  readonly oidc: OidcConfig | undefined
   readonly logLevel: string
   /** Undefined: text on a terminal, JSON elsewhere. */
   readonly logFormat: 'text' | 'json' | undefined
@@ -60,6 +63,28 @@ export interface AuthProxy {
   readonly role: 'viewer' | undefined
   /** Where to go to sign out. */
   readonly signOutUrl: string | undefined
+}
+
+const ROLES = ['viewer', 'member', 'owner'] as const
+
+/** Whoever has this value in this claim has this role. `*` as claim: everybody. */
+export interface RoleRule {
+  readonly claim: string
+  readonly value: string
+  readonly role: (typeof ROLES)[number]
+}
+
+/** A provider of OpenID Connect that signs people in to the dashboard (lib/people/oidc/provider.ts). */
+export interface OidcConfig {
+  readonly issuer: URL
+  readonly clientId: string
+  readonly clientSecret: string
+  readonly scopes: readonly string[]
+  /** Domains of e-mail addresses, in lower case, that are let in; empty: all. */
+  readonly domains: readonly string[]
+  readonly roles: readonly RoleRule[]
+  /** Whether it is the only way in, but for links. */
+  readonly only: boolean
 }
 
 /** The names of all variables. */
@@ -86,6 +111,13 @@ export const VARIABLES: readonly string[] = [
   'AUTH_PROXY_FROM',
   'AUTH_PROXY_ROLE',
   'AUTH_PROXY_SIGN_OUT_URL',
+  'OIDC_ISSUER',
+  'OIDC_CLIENT_ID',
+  'OIDC_CLIENT_SECRET',
+  'OIDC_SCOPES',
+  'OIDC_DOMAINS',
+  'OIDC_ROLES',
+  'DASHBOARD_SIGN_IN',
   'LOG_LEVEL',
   'LOG_FORMAT',
   'LOG_REQUESTS',
@@ -123,6 +155,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     allowedOrigins: readOrigins(read),
     dashboard: read.oneOf('DASHBOARD', SWITCH) !== 'off',
     authProxy: readAuthProxy(read),
+    oidc: readOidc(read),
     logLevel: read.oneOf('LOG_LEVEL', LOG_LEVELS) ?? 'info',
     logFormat: read.oneOf('LOG_FORMAT', ['text', 'json']),
     logRequests: read.oneOf('LOG_REQUESTS', ['all', 'errors', 'slow', 'none']) ?? 'all',
@@ -190,4 +223,59 @@ function readAuthProxy(read: Variables): AuthProxy | undefined {
   const signOutUrl = read.url('AUTH_PROXY_SIGN_OUT_URL', HTTP)?.href
   read.checkPair('AUTH_PROXY_HEADER', 'AUTH_PROXY_FROM')
   return header === undefined ? undefined : { header, from, role, signOutUrl }
+}
+
+const OIDC_PARTS = ['OIDC_ISSUER', 'OIDC_CLIENT_ID', 'OIDC_CLIENT_SECRET'] as const
+
+function readOidc(read: Variables): OidcConfig | undefined {
+  const issuer = read.url('OIDC_ISSUER', HTTP)
+  const [clientId, clientSecret] = [read.text('OIDC_CLIENT_ID'), read.text('OIDC_CLIENT_SECRET')]
+  const admission = { domains: readDomains(read), roles: readRoleRules(read) }
+  const scopes = (read.text('OIDC_SCOPES') ?? 'openid email profile').split(/[\s,]+/)
+  const only = read.oneOf('DASHBOARD_SIGN_IN', ['all', 'oidc']) === 'oidc'
+  const missing = OIDC_PARTS.filter(name => read.text(name) === undefined)
+  if (missing.length === OIDC_PARTS.length) {
+    if (only) throw new ConfigError('DASHBOARD_SIGN_IN=oidc needs OIDC_ISSUER, OIDC_CLIENT_ID and OIDC_CLIENT_SECRET')
+    return undefined
+  }
+  if (issuer === undefined || clientId === undefined || clientSecret === undefined) {
+    throw new ConfigError(`${missing.join(' and ')} must be set as well, as all of ${OIDC_PARTS.join(', ')} must`)
+  }
+  if (issuer.protocol === 'http:' && !isLoopback(issuer.hostname)) {
+    throw new ConfigError('OIDC_ISSUER must begin with https://, unless it is at a loopback address')
+  }
+  if (!scopes.includes('openid')) read.refuse('OIDC_SCOPES', 'must have openid among its scopes')
+  if (read.text('BASE_URL') === undefined) {
+    throw new ConfigError('BASE_URL must be set where OIDC_ISSUER is: the provider sends people back there')
+  }
+  if (only && read.text('AUTH_PROXY_HEADER') !== undefined) {
+    throw new ConfigError('AUTH_PROXY_HEADER must not be set where DASHBOARD_SIGN_IN is oidc')
+  }
+  return { issuer, clientId, clientSecret, scopes, ...admission, only }
+}
+
+function readDomains(read: Variables): string[] {
+  const domains = read.list('OIDC_DOMAINS').map(domain => domain.toLowerCase())
+  if (!domains.every(domain => /^[^\s@/]+$/.test(domain))) {
+    read.refuse('OIDC_DOMAINS', 'must be domains such as example.com,example.org, separated by commas')
+  }
+  return domains
+}
+
+/** `groups=admins:owner,groups=staff:viewer,*:viewer`. A value may have colons: the role stands behind the last. */
+function readRoleRules(read: Variables): RoleRule[] {
+  return read.list('OIDC_ROLES').map(text => {
+    const {
+      everybody,
+      claim,
+      value,
+      role: given
+    } = /^(?:(?<everybody>\*)|(?<claim>[^=]+)=(?<value>.+)):(?<role>[a-z]+)$/.exec(text)?.groups ?? {}
+    const role = ROLES.find(each => each === given)
+    if (role === undefined) {
+      const rule = `must be rules such as groups=admins:owner or *:viewer, with one of the roles ${ROLES.join(', ')}`
+      return read.refuse('OIDC_ROLES', rule)
+    }
+    return everybody === undefined ? { claim: claim!, value: value!, role } : { claim: '*', value: '', role }
+  })
 }

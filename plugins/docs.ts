@@ -35,7 +35,7 @@ const ASSETS: readonly { readonly name: string; readonly folder: URL; readonly t
   ...['docs.css', 'tables.css', 'reference.css'].map(name => ({ name, folder: STYLES, type: CSS })),
   { name: 'docs.js', folder: OWN, type: JAVASCRIPT },
   { name: 'icon.svg', folder: OWN, type: 'image/svg+xml' },
-  ...['list', 'overview', 'failure', 'conversation', 'phone'].map(name => ({
+  ...['list', 'overview', 'failure', 'conversation', 'compare', 'phone'].map(name => ({
     name: `${name}.webp`,
     folder: PICTURES,
     type: 'image/webp'

@@ -25,7 +25,9 @@ interface Picture {
   readonly page?: string
   /** Of the trace that is opened from the list, the newest; left out: none. */
   readonly trace?: string
-  /** The step of the trace that is chosen. */
+  /** Whether it is compared with the one before of its name. */
+  readonly compared?: boolean
+  /** The step of the trace, or of both, that is chosen. */
   readonly step?: string
 }
 
@@ -41,6 +43,16 @@ const PICTURES: readonly Picture[] = [
     trace: 'bookseller',
     step: 'messages claude-opus-4-5'
   },
+  {
+    name: 'compare',
+    theme: 'light',
+    width: 1280,
+    height: 800,
+    trace: 'support-agent',
+    compared: true
+  },
+  { name: 'session', theme: 'light', width: 1280, height: 800, page: 'sessions/demo-chat-2' },
+  { name: 'scores', theme: 'light', width: 1280, height: 800, page: 'scores?name=helpfulness&range=24h' },
   { name: 'phone', theme: 'light', width: 390, height: 780, trace: 'review-change' }
 ]
 
@@ -73,19 +85,25 @@ async function main(): Promise<number> {
 }
 
 async function take(page: Page, address: string, picture: Picture): Promise<void> {
-  const { name, theme, width, height, page: shown, trace, step } = picture
+  const { name, theme, width, height, page: shown, trace, compared = false, step } = picture
   await page.send('Emulation.setDeviceMetricsOverride', { width, height, deviceScaleFactor: 1, mobile: width < 600 })
   const features = [{ name: 'prefers-color-scheme', value: theme }]
   await page.send('Emulation.setEmulatedMedia', { features })
   await untilTrue(page, `document.querySelector('h1') !== null`)
   await page.open(`${address}/app/p/default/${shown ?? 'traces'}`)
-  await untilTrue(page, `document.querySelectorAll('main tbody tr').length > ${shown === undefined ? 10 : 3}`)
+  await untilTrue(page, `document.querySelectorAll('${ROWS}').length > ${shown === undefined ? 10 : 3}`)
   if (shown === undefined) await untilTrue(page, `document.querySelector('.spark > p') !== null`)
   if (trace !== undefined) {
     await clickOn(page, 'main tbody a', trace)
     await untilTrue(page, `document.querySelector('[role=treeitem]') !== null`)
   }
-  if (step !== undefined) await clickOn(page, '[role=treeitem]', step)
+  if (compared) {
+    await clickOn(page, '.menu button', 'More')
+    await clickOn(page, '[role=menuitem]', 'Compare with')
+    await clickOn(page, 'dialog a', 'The one before')
+    await untilTrue(page, `document.querySelector('[role=option]') !== null`)
+  }
+  if (step !== undefined) await clickOn(page, compared ? '[role=option]' : '[role=treeitem]', step)
   await untilTrue(page, `document.querySelector('.waiting') === null`)
   const { data } = await page.send('Page.captureScreenshot', FORMAT)
   const bytes = Buffer.from(data as string, 'base64')
@@ -93,9 +111,13 @@ async function take(page: Page, address: string, picture: Picture): Promise<void
   console.log(`${name}.webp: ${width} x ${height}, ${Math.round(bytes.length / 1024)} KiB`)
 }
 
-/** Waits for an element with this text, and clicks on it. */
+/** What pages are full of. */
+const ROWS = 'main tbody tr, main .turn .message'
+
+/** Waits for an element with this text or name, and clicks on it. */
 async function clickOn(page: Page, selector: string, text: string): Promise<void> {
-  const found = `[...document.querySelectorAll('${selector}')].find(each => each.textContent.includes('${text}'))`
+  const words = `(each.textContent + (each.getAttribute('aria-label') ?? ''))`
+  const found = `[...document.querySelectorAll('${selector}')].find(each => ${words}.includes('${text}'))`
   await untilTrue(page, `${found} !== undefined`)
   await page.evaluate(`${found}.click()`)
 }

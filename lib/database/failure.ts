@@ -134,6 +134,9 @@ export const isShardGone = (error: unknown): boolean => {
   return code === SQLSTATE.invalidPowerArgument || code === SQLSTATE.undefinedTable
 }
 
+/** Whether a lock was not to be had within lock_timeout. */
+export const isLockTimeout = (error: unknown): boolean => describe(error).code === SQLSTATE.lockNotAvailable
+
 /** Whether PostgreSQL refused a connection because the server, the database or the role has all that it may have. */
 export const isTooManyConnections = (error: unknown): boolean => describe(error).code === SQLSTATE.tooManyConnections
 

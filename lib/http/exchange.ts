@@ -39,6 +39,7 @@ export class Exchange implements RequestOf<Record<string, unknown>> {
   /** Headers that the route, and its guard, add to the answer. */
   guardHeaders: Readonly<Record<string, string>> = {}
   query: Record<string, unknown> = {}
+  querystring = ''
   payload: Uint8Array = NO_BYTES
   /** Whether the client waits for permission before it sends the body (Expect: 100-continue). */
   awaitsContinue: boolean

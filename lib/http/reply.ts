@@ -86,7 +86,7 @@ function write(
   status: number,
   type: string | undefined,
   bytes: string | Uint8Array,
-  more: Readonly<Record<string, string>> = {},
+  more: NonNullable<Reply['headers']> = {},
   fixed: readonly string[] = []
 ): void {
   const { response } = exchange
@@ -96,8 +96,10 @@ function write(
   for (const name in exchange.guardHeaders) headers.push(name, exchange.guardHeaders[name]!)
   let cacheControl = 'no-store'
   for (const name in more) {
-    if (name.toLowerCase() === 'cache-control') cacheControl = more[name]!
-    else headers.push(name, more[name]!)
+    const value = more[name]!
+    if (typeof value !== 'string') for (const each of value) headers.push(name, each)
+    else if (name.toLowerCase() === 'cache-control') cacheControl = value
+    else headers.push(name, value)
   }
   headers.push('Cache-Control', cacheControl)
   if (type !== undefined) headers.push('Content-Type', type)

@@ -23,6 +23,8 @@ export interface RequestOf<Q> {
   /** All parameters of the path as they were sent, decoded. */
   readonly params: Readonly<Record<string, string | undefined>>
   readonly query: Q
+  /** The query as it was sent, without `?`, for routes that leave it to others to check. */
+  readonly querystring: string
   /** The decoded bytes of the body. */
   readonly payload: Uint8Array
   /** The request's headers, in lower case, for the few routes that need them (If-None-Match, Origin). */
@@ -40,11 +42,15 @@ export interface RequestOf<Q> {
 }
 
 /** What a request lacks that does not come from a person over HTTP, such as a call of a tool. No route for it asks. */
-export const NOBODY: Pick<RequestOf<unknown>, 'visitor' | 'project' | 'spanId' | 'params' | 'peer' | 'client'> = {
+export const NOBODY: Pick<
+  RequestOf<unknown>,
+  'visitor' | 'project' | 'spanId' | 'params' | 'querystring' | 'peer' | 'client'
+> = {
   visitor: undefined as never,
   project: undefined as never,
   spanId: '',
   params: {},
+  querystring: '',
   peer: '',
   client: ''
 }
@@ -69,7 +75,8 @@ export class Content {
 
 export interface Reply {
   readonly status?: number
-  readonly headers?: Readonly<Record<string, string>>
+  /** A list: the header stands once for each. */
+  readonly headers?: Readonly<Record<string, string | readonly string[]>>
   /** A value to serialise, JSON text, other content, or undefined for an empty body. */
   readonly body?: unknown
 }

@@ -197,6 +197,7 @@ export class HttpServer {
     const { route, readQuery } = endpoint
     exchange.route = route
     exchange.params = params
+    exchange.querystring = querystring
     if (route.answerHeaders !== undefined) exchange.guardHeaders = route.answerHeaders
     if (route.guard !== undefined) exchange.guardHeaders = { ...route.answerHeaders, ...route.guard(exchange) }
     const { access } = route

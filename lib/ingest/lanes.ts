@@ -41,9 +41,15 @@ const STATEMENT_TIMEOUT_MS = 30_000
  * Settings of the lanes' connections. The few statements of the write path are planned once for each connection, not
  * at every execution: their rows come from arrays, and a plan made for certain values would be no better. A plan made
  * while a table is small is kept when the table is large, so no plan may scan a whole table
- * (lib/store/write/statistics.ts). work_mem holds the rows of a batch.
+ * (lib/store/write/statistics.ts); one that must, of a catalog, looks so dear then that PostgreSQL would compile it, for two
+ * seconds. work_mem holds the rows of a batch.
  */
-const SETTINGS = { plan_cache_mode: 'force_generic_plan', enable_seqscan: 'off', work_mem: '32MB' }
+const SETTINGS = { plan_cache_mode: 'force_generic_plan', enable_seqscan: 'off', jit: 'off', work_mem: '32MB' }
+/**
+ * How long a batch waits for a shard that is being moved (lib/ingest/writer.ts). Other locks are held for no longer than a
+ * commit takes; what waits for those in vain is tried again too.
+ */
+const NODE_SETTINGS = { ...SETTINGS, lock_timeout: '200ms' }
 /**
  * How many slots (rows) of project_totals lanes count in; slot 0 is not among them. Each lane has a slot of its own,
  * so that no lane waits for the row that another one has locked.
@@ -74,7 +80,7 @@ export class Lanes {
     this.routes = routes
     const serverOf = (node?: ShardNode) => {
       const { connect, limit } = node === undefined ? database : database.node(node)
-      const options = { ...connection, isLocal: node !== undefined }
+      const options = node === undefined ? connection : { ...connection, settings: NODE_SETTINGS, isLocal: true }
       return { open: () => CopyConnection.open(connect, options), limit }
     }
     const running = new RunningTraces()

@@ -33,9 +33,14 @@ export interface Route {
 export const BY_ADDRESS: Route = { node: undefined, shardOf: undefined }
 
 /** After shards have moved, or a node could not be reached, the coordinator has their batches for so long. */
-const RENEW_MS = 1000
+const PAUSE_MS = 1000
 const RETRY_MS = 10_000
+/** What is known of the shards is read again after so long: a node may have come back, or have another name. */
+const RENEW_MS = 60_000
 const PROBE_TIMEOUT_MS = 5000
+/** How long batches of a shard that is being moved are not those of others. */
+const HELD_MS = 1000
+const FIRST_SHARD_GROUP = 2 ** 32
 /** Bounds the memory. Beyond it all are forgotten. */
 const MAX_PROJECTS = 100_000
 
@@ -47,6 +52,7 @@ export class Routes {
   #shards: ReadonlyMap<number, Shard> | undefined
   /** Each node once. */
   #nodes: readonly ShardNode[] = []
+  /** When they are read, as performance.now() has it. */
   #renewAt = 0
   /** The number of a project's shard. Another Map takes its place when all is forgotten, for batches have this one. */
   #projects = new Map<number, number>()
@@ -55,6 +61,8 @@ export class Routes {
   /** The nodes that take batches, or when they are tried again, as performance.now() has it. */
   readonly #reached = new Map<string, 'open' | number>()
   readonly #told = new Set<string>()
+  /** Shards that were being moved, and when they may share batches again. */
+  readonly #held = new Map<number, number>()
   /** How often all was forgotten. */
   #changes = 0
   #isAtWork = false
@@ -72,8 +80,12 @@ export class Routes {
     return this.#state === 'one' ? undefined : this.#groupOf
   }
 
-  /** Nodes are numbered from 0 on. */
-  readonly #groupOf = ({ projectId }: Routed): number => this.shardOf(projectId)?.node.id ?? -1 - projectId
+  /** Nodes are numbered from 0 on, and shards far above. */
+  readonly #groupOf = ({ projectId }: Routed): number => {
+    const shard = this.shardOf(projectId)
+    if (shard === undefined) return -1 - projectId
+    return this.#held.size > 0 && this.#isHeld(shard.id) ? FIRST_SHARD_GROUP + shard.id : shard.node.id
+  }
 
   /** The way of a batch whose operations are of one group. */
   routeOf([first]: readonly Routed[]): Route {
@@ -95,7 +107,18 @@ export class Routes {
     this.#shards = undefined
     this.#projects = new Map()
     this.#changes++
-    this.#renewAt = performance.now() + RENEW_MS
+    this.#renewAt = performance.now() + PAUSE_MS
+  }
+
+  /** A batch has waited in vain for a shard: those of others need not wait with it. */
+  hold(shard: number): void {
+    this.#held.set(shard, performance.now() + HELD_MS)
+  }
+
+  #isHeld(shard: number): boolean {
+    const isOver = (this.#held.get(shard) ?? 0) < performance.now()
+    if (isOver) this.#held.delete(shard)
+    return !isOver
   }
 
   /** A node could not be reached, or the connection to it was lost. */
@@ -130,9 +153,9 @@ export class Routes {
   }
 
   #isDue(): boolean {
-    if (this.#state === 'unknown') return true
-    if (this.#shards === undefined) return performance.now() >= this.#renewAt
-    return this.#strange.size > 0 || this.#nodes.some(node => this.#isWaiting(node))
+    if (this.#state === 'unknown' || performance.now() >= this.#renewAt) return true
+    const isKnown = this.#shards !== undefined
+    return isKnown && (this.#strange.size > 0 || this.#nodes.some(node => this.#isWaiting(node)))
   }
 
   /** Whether a node is to be tried. */
@@ -158,16 +181,23 @@ export class Routes {
     }
     const changes = this.#changes
     const strange = [...this.#strange]
-    const shards = this.#shards ?? (await readShards(sql))
+    const shards = performance.now() < this.#renewAt ? undefined : await readShards(sql)
     const found = strange.length === 0 ? [] : await readShardsOf(sql, strange)
     if (changes !== this.#changes) return
-    if (this.#shards === undefined) {
-      this.#shards = new Map([...shards].filter(([, shard]) => isComplete(shard)))
-      this.#nodes = [...new Set([...this.#shards.values()].map(({ node }) => node))]
-    }
+    if (shards !== undefined) this.#take(shards)
     if (this.#projects.size > MAX_PROJECTS) this.#projects = new Map()
     for (const [project, shard] of found) this.#projects.set(project, shard)
     for (const project of strange) this.#strange.delete(project)
+  }
+
+  #take(all: ReadonlyMap<number, Shard>): void {
+    const shards = new Map([...all].filter(([, shard]) => isComplete(shard)))
+    // After a split the projects of a shard are in others.
+    const isSame = shards.size === this.#shards?.size && [...shards.keys()].every(id => this.#shards?.has(id))
+    if (!isSame) this.#projects = new Map()
+    this.#shards = shards
+    this.#nodes = [...new Set([...shards.values()].map(({ node }) => node))]
+    this.#renewAt = performance.now() + RENEW_MS
   }
 
   /** Finds out whether batches can be written on a node. */

@@ -12,6 +12,7 @@
  */
 import {
   classifyFailure,
+  isLockTimeout,
   isReadOnlyRefusal,
   isShardGone,
   isUniqueViolation,
@@ -56,6 +57,9 @@ const LOST_LIMIT_MS = 5000
 const PAUSE_MS = 50
 /** An operation is refused after so many tries, in each of which somebody else changed its trace. */
 const MAX_TRIES = 1000
+/** For how long, and how often, operations of a shard that is being moved wait: half a minute in all. */
+const HELD_PAUSE_MS = 300
+const MAX_HELD_TRIES = 60
 /** How many batches are looked up before they are written, once a stored trace was not in the assumed state. */
 const LOOKS_AFTER_CONFLICT = 8
 
@@ -63,7 +67,7 @@ export interface WriterOptions {
   /** The row of project_totals in which this writer counts; the other writers count in other rows. */
   readonly slot: number
   /** Is told which nodes are not as they were. */
-  readonly routes: Pick<Routes, 'forget' | 'avoid'>
+  readonly routes: Pick<Routes, 'forget' | 'avoid' | 'hold'>
   readonly running: RunningTraces
   readonly floors: KnownFloors
   readonly again: Again
@@ -118,6 +122,10 @@ export class Writer {
         for (const pending of open) this.#again(pending, 0)
         return undefined
       }
+      if (route.node !== undefined && isLockTimeout(error)) {
+        await this.#shardByShard(open, route, error)
+        return undefined
+      }
       await this.fail(open, error, route)
       return isUnreachable(error) ? error : undefined
     }
@@ -135,6 +143,27 @@ export class Writer {
     }
     if (isUnreachable(error) || classifyFailure(error) === 'lost') this.#routes.avoid(node, error)
     return isUnreachable(error)
+  }
+
+  /**
+   * A shard is being moved: its operations wait, and those of the other shards are written without them. A move may take
+   * minutes, in which no lane may do nothing but wait for it.
+   */
+  async #shardByShard(batch: readonly Pending[], route: Route, error: unknown): Promise<void> {
+    const shards = new Map<number, Pending[]>()
+    for (const pending of batch) {
+      const { id } = route.shardOf!(pending.projectId)
+      shards.set(id, [...(shards.get(id) ?? []), pending])
+    }
+    if (shards.size > 1) {
+      for (const own of shards.values()) await this.process(own, route)
+      return
+    }
+    for (const id of shards.keys()) this.#routes.hold(id)
+    for (const pending of batch) {
+      if (pending.tries < MAX_HELD_TRIES) this.#tryAgain(pending, HELD_PAUSE_MS)
+      else await this.fail([pending], error, route)
+    }
   }
 
   /** Runs a statement without result over the connection for COPY. No batch may be under way. */

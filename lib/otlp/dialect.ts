@@ -105,10 +105,13 @@ export function kindBy(
  * none. An attribute whose name is the beginning of another one's stays an attribute.
  */
 export function indexed(prefix: string): Source {
+  const beginning = `${prefix}.`
   return composed(fields => {
+    const names = fields.names(beginning)
+    if (names.length === 0) return undefined
     const tree: Tree = new Map()
-    for (const name of fields.names(`${prefix}.`)) {
-      if (plant(tree, name.slice(prefix.length + 1).split('.'), fields.get(name))) fields.take(name)
+    for (const name of names) {
+      if (plant(tree, name.slice(beginning.length).split('.'), fields.get(name))) fields.take(name)
     }
     return tree.size === 0 ? undefined : readTree(tree)
   })

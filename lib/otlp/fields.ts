@@ -3,12 +3,18 @@
  * taken, so that it is not stored a second time among the attributes.
  */
 import type { Json } from '../trace/json/exact-json.ts'
+import { remembering } from '../trace/remembering.ts'
 import type { Attributes } from './wire/request.ts'
+
+const NO_NAMES: readonly string[] = []
+const headOf = remembering(name => name.slice(0, name.indexOf('.') + 1))
 
 export class Fields {
   readonly #attributes: Attributes
   readonly #taken = new Set<string>()
-  #names: readonly string[] | undefined
+  #names = NO_NAMES
+  /** What their names begin with, up to the first dot. */
+  #heads: ReadonlySet<string> | undefined
 
   constructor(attributes: Attributes) {
     this.#attributes = attributes
@@ -27,10 +33,13 @@ export class Fields {
     this.#taken.add(name)
   }
 
-  /** The names of all attributes that begin with `prefix`. */
+  /** The names of all attributes that begin with `prefix`, which holds a dot. Most spans have none. */
   names(prefix: string): readonly string[] {
-    this.#names ??= [...this.#attributes.keys()]
-    return this.#names.filter(name => name.startsWith(prefix))
+    if (this.#heads === undefined) {
+      this.#names = [...this.#attributes.keys()]
+      this.#heads = new Set(this.#names.map(headOf))
+    }
+    return this.#heads.has(headOf(prefix)) ? this.#names.filter(name => name.startsWith(prefix)) : NO_NAMES
   }
 
   /** The first of these attributes that has a value, and its name. */

@@ -73,7 +73,7 @@ export function mapSpan(span: OtlpSpan, origin: DescribedOrigin): MappedSpan {
   }
   // The attributes come last, when it is known which of them were taken.
   mapped.attributes = describeAttributes(span, mapped, fields, origin)
-  const hints = readHints(span, fields, name, parentSpanId, origin.resource)
+  const hints = readHints(span, fields, name, kind, parentSpanId, origin.resource)
   return { span: fitSpan(mapped as Reading<SpanInput>), hints }
 }
 

@@ -6,7 +6,10 @@ import { MAX_NAME, MAX_TAG, MAX_TEXT } from '../schema/input.ts'
 import type { Json } from '../trace/json/exact-json.ts'
 import type { FreeJson } from '../trace/json/free-json.ts'
 import { setOwn } from '../trace/metadata.ts'
+import { remembering } from '../trace/remembering.ts'
+import { isCall } from '../trace/span-usage.ts'
 import { INNER, type Level, PROCESS_ROOT, ROOT, type SpanHints } from '../trace/states/gathered.ts'
+import type { SpanKind } from './dialect.ts'
 import { dialects, traceNamesOf, unquoted } from './dialects.ts'
 import type { Fields } from './fields.ts'
 import { shortText } from './text.ts'
@@ -41,6 +44,7 @@ export function readHints(
   span: OtlpSpan,
   fields: Fields,
   name: string,
+  kind: SpanKind,
   parentId: string | null,
   resource: FreeJson | undefined
 ): SpanHints {
@@ -55,7 +59,7 @@ export function readHints(
     output: findJson(fields, OUTPUTS),
     sessionId: findText(fields, SESSION_IDS, MAX_TEXT),
     userId: findText(fields, USER_IDS, MAX_TEXT),
-    responseId: readResponseId(fields),
+    responseId: isCall({ kind }) ? readResponseId(fields) : undefined,
     tags: readTags(fields.find(TAGS)?.value),
     metadata: readMetadata(fields, resource)
   }
@@ -96,8 +100,11 @@ function findJson(fields: Fields, names: readonly string[]): string | undefined 
 }
 
 /** Reads tags, which come as an array, as the JSON text of one, or as a text with commas. */
-function readTags(value: Json): readonly string[] {
-  const list = typeof value === 'string' ? (parseJson(value) ?? value.split(',')) : value
+const readTags = (value: Json): readonly string[] => (typeof value === 'string' ? tagsOfText(value) : tagsOf(value))
+
+const tagsOfText = remembering(text => tagsOf(parseJson(text) ?? text.split(',')))
+
+function tagsOf(list: Json): readonly string[] {
   if (!Array.isArray(list)) return []
   const tags = list.map(item => shortText(typeof item === 'string' ? item.trim() : item, MAX_TAG))
   return [...new Set(tags.filter(tag => tag !== undefined))]

@@ -26,7 +26,7 @@ const QUANTILES = ['p50', 'p90', 'p95', 'p99'] as const
 
 export type Total = Readonly<Counts> & Percentiles
 
-/** A number for each step, of each count and percentile. There are none of percentiles where latencies were not asked for. */
+/** A number for each step, of each count and percentile; none where it was not asked for. */
 export type Lists = Readonly<Record<(typeof COUNTS)[number], number[]>> &
   Readonly<Record<(typeof QUANTILES)[number], (number | null)[]>>
 export type Group = { readonly key: string | null } & Lists & { readonly total: Total }
@@ -63,10 +63,13 @@ const REST = Symbol('rest')
 
 export function groupOf(key: string | null, rows: readonly SumRow[], steps: number): Group {
   const inSteps = rows.filter(({ at }) => at !== null)
+  const whole = rows.filter(({ at }) => at === null)
+  // A group that is told of only as a whole has no lists.
+  const isDrawn = inSteps.length > 0 || whole.length === 0
   const isTimed = inSteps.every(({ latency }) => latency !== null)
   const lists = Object.fromEntries([
-    ...COUNTS.map(name => [name, Array.from({ length: steps }, () => 0)]),
-    ...QUANTILES.map(name => [name, isTimed ? Array.from({ length: steps }, () => null) : []])
+    ...COUNTS.map(name => [name, isDrawn ? Array.from({ length: steps }, () => 0) : []]),
+    ...QUANTILES.map(name => [name, isDrawn && isTimed ? Array.from({ length: steps }, () => null) : []])
   ]) as unknown as Lists
   for (const row of inSteps) {
     const at = row.at as number
@@ -76,7 +79,6 @@ export function groupOf(key: string | null, rows: readonly SumRow[], steps: numb
     const percentiles = percentilesOf(readHistogram(row.latency))
     for (const name of QUANTILES) lists[name][at] = percentiles[name]
   }
-  const whole = rows.filter(({ at }) => at === null)
   return { key, ...lists, total: totalOf(whole.length > 0 ? whole : rows) }
 }
 

@@ -23,8 +23,16 @@ export function mergeMetadata(stored: string | null, patch: string): Merged {
   return { text: textOf(after), changed: canonicalise(after) !== canonicalise(parseObject(stored)) }
 }
 
-/** The merged object alone. */
-export const mergedMetadata = (stored: string | null, patch: string): string | null => textOf(merge(stored, patch))
+/**
+ * The merged object alone; `patch` is compact. Where nothing is stored it is the patch itself, unless a key may look like an
+ * integer: JavaScript puts such a key first.
+ */
+export function mergedMetadata(stored: string | null, patch: string): string | null {
+  if (stored === null && patch !== '{}' && !INTEGER_KEY.test(patch)) return patch
+  return textOf(merge(stored, patch))
+}
+
+const INTEGER_KEY = /"\d+":/
 
 function merge(stored: string | null, patch: string): Record<string, Json> {
   const object = parseObject(stored)

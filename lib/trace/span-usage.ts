@@ -33,20 +33,24 @@ export function sumSpending(spans: readonly SpanUsage[], rootId: string | undefi
   // A sum of floating-point numbers depends on the order, so the order must not depend on the arrival of spans.
   const sorted = spans.toSorted((a, b) => (a.id < b.id ? -1 : 1))
   const used = countedOf(sorted, hasUsage, rootId)
+  const haveBoth = sorted.every(span => hasUsage(span) === hasCost(span))
+  const paid = haveBoth ? used : countedOf(sorted, hasCost, rootId)
   return {
     inputTokens: sumOf(used, span => span.inputTokens),
     outputTokens: sumOf(used, span => span.outputTokens),
     totalTokens: used.some(span => span.totalTokens !== null) ? sumOf(used, totalOf) : null,
-    costUsd: sumOf(countedOf(sorted, hasCost, rootId), span => span.costUsd)
+    costUsd: sumOf(paid, span => span.costUsd)
   }
 }
 
 /** The spans that count: of the calls that report something, each once; else the root. */
 function countedOf(spans: readonly SpanUsage[], says: (span: SpanUsage) => boolean, rootId: string | undefined) {
   const calls = new Set(spans.filter(span => isCall(span) && says(span)))
-  dropNested(calls, spans)
-  dropSameResponse(calls)
-  dropTwins(calls)
+  if (calls.size > 0) dropNested(calls, spans)
+  if (calls.size > 1) {
+    dropSameResponse(calls)
+    dropTwins(calls)
+  }
   return calls.size > 0 ? [...calls] : spans.filter(span => span.id === rootId && says(span))
 }
 
@@ -55,10 +59,9 @@ function dropNested(calls: Set<SpanUsage>, spans: readonly SpanUsage[]): void {
   const byId = new Map(spans.map(span => [span.id, span]))
   const all = new Set(calls)
   for (const call of all) {
-    // Parents may go round in a circle.
-    const seen = new Set<string>()
-    for (let id = call.parentId; id !== null && !seen.has(id); ) {
-      seen.add(id)
+    // Parents may go round in a circle: a way up has no more steps than there are spans.
+    let steps = spans.length
+    for (let id = call.parentId; id !== null && steps > 0; steps--) {
       const span = byId.get(id)
       if (span !== undefined && all.has(span)) {
         calls.delete(call)

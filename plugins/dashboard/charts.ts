@@ -69,7 +69,7 @@ export default function charts(app: App): void {
         const before = query.compare === undefined ? undefined : periodBefore(period)
         const [all, series, earlier, running, countedFrom] = [
           query.by === undefined ? readSeries(each, project.id, period, filters) : undefined,
-          query.by && readSplitSeries(each, project.id, period, query.by, filters),
+          query.by && readSplitSeries(each, project.id, period, query.by, filters, isWhole),
           before && readSeries(each, project.id, before, filters),
           countRunning(each, project.id, period, filters),
           readCountedFrom(each, project.id)

@@ -22,6 +22,9 @@ export const HEADERS = {
 
 const DEFAULT_PORTS: Readonly<Record<string, string>> = { 'http:': '80', 'https:': '443' }
 
+/** Where a provider of OpenID Connect sends people back to, from its own pages. */
+export const OIDC_CALLBACK = '/app/api/sign-in/oidc/callback'
+
 type Guarded = Pick<RequestOf<unknown>, 'headers'>
 
 /** Makes the guard of a route. `baseUrl` is BASE_URL. */
@@ -29,7 +32,7 @@ export function siteGuard(
   { baseUrl }: Pick<Config, 'baseUrl'>,
   { method, path }: Pick<RouteOptions, 'method' | 'path'>
 ) {
-  const isData = path.startsWith('/app/api/')
+  const isData = path.startsWith('/app/api/') && path !== OIDC_CALLBACK
   const hosts = baseUrl === undefined ? undefined : hostsOf(new URL(baseUrl))
   const origin = baseUrl === undefined ? undefined : new URL(baseUrl).origin
   return ({ headers }: Guarded) => {

@@ -8,6 +8,7 @@ import judging from './judging.ts'
 import lists from './lists.ts'
 import pages from './pages.ts'
 import members from './people/members.ts'
+import oidc from './people/oidc.ts'
 import session from './people/session.ts'
 import signIn from './people/sign-in.ts'
 import keys from './project/keys.ts'
@@ -21,6 +22,7 @@ export default async function dashboard(app: App): Promise<void> {
   if (!app.config.dashboard) return
   await pages(app)
   signIn(app)
+  oidc(app)
   session(app)
   lists(app)
   charts(app)

@@ -59,6 +59,9 @@ export class Client {
   async #go(): Promise<void> {
     while (!this.#isOver) {
       await this.#timed('', () => this.record())
+      // What was just recorded is there, also where its shard moves.
+      const last = this.#stored.at(-1)
+      await this.#timed('r', () => this.#ask(`/api/v1/traces${last === undefined ? '' : `/${last}`}`))
       await this.#timed('r', () => this.#ask('/api/v1/traces?limit=1'))
       await delay(PAUSE_MS)
     }

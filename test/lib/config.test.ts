@@ -24,6 +24,7 @@ t.test('has a default for everything', t => {
     allowedOrigins: [],
     dashboard: true,
     authProxy: undefined,
+    oidc: undefined,
     logLevel: 'info',
     logFormat: undefined,
     logRequests: 'all',
@@ -54,6 +55,58 @@ t.test('a proxy that signs people in is named with the addresses that it comes f
     const read = () => readConfig({ ...names, AUTH_PROXY_FROM: wrong })
     t.throws(read, { message: /^AUTH_PROXY_FROM must be addresses or networks/ }, wrong)
   }
+  t.end()
+})
+
+t.test('a provider of OpenID Connect is named whole, with who may come in', t => {
+  const names = {
+    BASE_URL: 'https://spoor.example.com',
+    OIDC_ISSUER: 'https://id.example.com/realms/us',
+    OIDC_CLIENT_ID: 'spoor',
+    OIDC_CLIENT_SECRET: 'secret'
+  }
+  const rules = 'groups=admins:owner, https://example.com/roles=a:b:member,realm_access.roles=x=y:viewer,*:viewer'
+  t.strictSame(readConfig({ ...names, OIDC_DOMAINS: 'Example.com,example.org', OIDC_ROLES: rules }).oidc, {
+    issuer: new URL(names.OIDC_ISSUER),
+    clientId: 'spoor',
+    clientSecret: 'secret',
+    scopes: ['openid', 'email', 'profile'],
+    domains: ['example.com', 'example.org'],
+    roles: [
+      { claim: 'groups', value: 'admins', role: 'owner' },
+      { claim: 'https://example.com/roles', value: 'a:b', role: 'member' },
+      { claim: 'realm_access.roles', value: 'x=y', role: 'viewer' },
+      { claim: '*', value: '', role: 'viewer' }
+    ],
+    only: false
+  })
+  t.match(readConfig({ ...names, DASHBOARD_SIGN_IN: 'oidc', OIDC_SCOPES: 'openid groups' }).oidc, {
+    scopes: ['openid', 'groups'],
+    only: true
+  })
+  for (const host of ['localhost:3000', '127.0.0.1', '[::1]:9']) {
+    t.equal(readConfig({ ...names, OIDC_ISSUER: `http://${host}/` }).oidc?.issuer.host, host)
+  }
+  const refused: [changes: NodeJS.ProcessEnv, message: RegExp][] = [
+    [{ BASE_URL: '' }, /^BASE_URL must be set where OIDC_ISSUER is/],
+    [{ OIDC_ISSUER: '' }, /^OIDC_ISSUER must be set as well/],
+    [{ OIDC_CLIENT_ID: '', OIDC_CLIENT_SECRET: '' }, /^OIDC_CLIENT_ID and OIDC_CLIENT_SECRET must be set as well/],
+    [{ OIDC_ISSUER: 'id.example.com' }, /^OIDC_ISSUER must be an address/],
+    [{ OIDC_ISSUER: 'http://id.example.com' }, /^OIDC_ISSUER must begin with https/],
+    [{ OIDC_ISSUER: 'http://127.0.0.1.example.com' }, /^OIDC_ISSUER must begin with https/],
+    [{ OIDC_SCOPES: 'email' }, /^OIDC_SCOPES must have openid/],
+    [{ OIDC_DOMAINS: 'a@example.com' }, /^OIDC_DOMAINS must be domains/],
+    [{ OIDC_ROLES: 'groups=admins' }, /^OIDC_ROLES must be rules/],
+    [{ OIDC_ROLES: 'groups=admins:admin' }, /^OIDC_ROLES must be rules/],
+    [{ OIDC_ROLES: '*=x:viewer:' }, /^OIDC_ROLES must be rules/],
+    [{ DASHBOARD_SIGN_IN: 'password' }, /^DASHBOARD_SIGN_IN must be all or oidc/],
+    [
+      { DASHBOARD_SIGN_IN: 'oidc', AUTH_PROXY_HEADER: 'x-email', AUTH_PROXY_FROM: '127.0.0.1' },
+      /^AUTH_PROXY_HEADER must not be set/
+    ]
+  ]
+  for (const [changes, message] of refused) t.throws(() => readConfig({ ...names, ...changes }), { message })
+  t.throws(() => readConfig({ DASHBOARD_SIGN_IN: 'oidc' }), { message: /^DASHBOARD_SIGN_IN=oidc needs OIDC_ISSUER/ })
   t.end()
 })
 

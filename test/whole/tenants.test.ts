@@ -37,7 +37,7 @@ const PUBLIC = [
   'GET /docs/reference.css',
   'GET /docs/docs.js',
   'GET /docs/icon.svg',
-  ...['list', 'overview', 'failure', 'conversation', 'phone'].map(name => `GET /docs/${name}.webp`),
+  ...['list', 'overview', 'failure', 'conversation', 'compare', 'phone'].map(name => `GET /docs/${name}.webp`),
   'GET /docs/grafana-dashboard.json',
   'GET /docs/alert-rules.yml',
   ...['spoor.service', 'nginx.conf', 'Caddyfile', 'kubernetes.yaml'].map(name => `GET /docs/${name}`),

@@ -102,6 +102,8 @@ const ELSEWHERE: Readonly<Record<string, (ids: Ids) => Visit & { readonly seeks:
 const GUESTS = [
   'POST /app/api/sign-in/link',
   'POST /app/api/sign-in/password',
+  'GET /app/api/sign-in/oidc',
+  'GET /app/api/sign-in/oidc/callback',
   'GET /app/api/session',
   'DELETE /app/api/session'
 ]

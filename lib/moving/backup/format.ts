@@ -67,6 +67,9 @@ const Account = closed({
   createdAt: Timestamp
 })
 
+/** A saved view; `userId` is null for a shared one. */
+const View = closed({ userId: orNull(Id), name: Text, page: Text, query: Text, createdAt: Timestamp })
+
 const Project = closed({
   id: Id,
   accountId: Id,
@@ -74,12 +77,20 @@ const Project = closed({
   slug: Text,
   description: Text,
   storageLimit: orNull(Count),
-  createdAt: Timestamp
+  createdAt: Timestamp,
+  /** Left out if there are none, and by versions that had none. */
+  views: Type.Optional(Type.Array(View))
 })
 
 const User = closed({ id: Id, email: Text, name: Text, password: orNull(Text), createdAt: Timestamp })
 
-const Member = closed({ accountId: Id, userId: Id, role: Type.Enum([...ROLES]), createdAt: Timestamp })
+const Member = closed({
+  accountId: Id,
+  userId: Id,
+  role: Type.Enum([...ROLES]),
+  byClaim: Type.Optional(Type.Boolean()),
+  createdAt: Timestamp
+})
 
 const Key = closed({
   id: Text,

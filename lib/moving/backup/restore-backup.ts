@@ -203,7 +203,10 @@ class Restore {
   }
 
   /** Stores the acts, and lets people and keys in. It is committed only if the backup proves to be whole. */
-  async #end({ manifest, users, members, keys }: Head, restoration: progress.Restoration): Promise<BackupCounts> {
+  async #end(
+    { manifest, projects, users, members, keys }: Head,
+    restoration: progress.Restoration
+  ): Promise<BackupCounts> {
     const { revokeKeys } = this.#options
     const known = restoration.into && (await this.#hasSecret())
     const secret = known ? undefined : (manifest.secret ?? undefined)
@@ -211,7 +214,7 @@ class Restore {
       for await (const acts of this.#lines.batches('act')) {
         await insertActs(sql, acts, restoration)
       }
-      await store.endRestore(sql, restoration, { users, members, keys, secret, revokeKeys })
+      await store.endRestore(sql, restoration, { projects, users, members, keys, secret, revokeKeys })
       const end = await this.#lines.take('end')
       // Whatever comes behind the end is found now.
       if (end === undefined || (await this.#lines.peek()) !== undefined) throw new AdminError('the backup has no end')
@@ -239,6 +242,7 @@ function checkReferences({ accounts, projects, users, members, keys }: Head): vo
   const [accountIds, projectIds, userIds] = [ids(accounts), ids(projects), ids(users)]
   const isWhole =
     projects.every(({ accountId }) => accountIds.has(accountId)) &&
+    projects.every(({ views = [] }) => views.every(({ userId }) => userId === null || userIds.has(userId))) &&
     members.every(({ accountId, userId }) => accountIds.has(accountId) && userIds.has(userId)) &&
     keys.every(({ projectId }) => projectIds.has(projectId))
   if (!isWhole) throw new AdminError('the backup is damaged: something in it belongs to nothing in it')

@@ -15,6 +15,16 @@ export interface Account {
   readonly createdAt: string
 }
 
+/** A saved view of a project. */
+export interface View {
+  /** Null: it is shared. */
+  readonly userId: number | null
+  readonly name: string
+  readonly page: string
+  readonly query: string
+  readonly createdAt: string
+}
+
 export interface Project {
   readonly id: number
   readonly accountId: number
@@ -23,6 +33,7 @@ export interface Project {
   readonly description: string
   readonly storageLimit: number | null
   readonly createdAt: string
+  readonly views?: View[]
 }
 
 export interface User {
@@ -38,6 +49,8 @@ export interface Member {
   readonly accountId: number
   readonly userId: number
   readonly role: Role
+  /** Whether a provider of OpenID Connect gave it; left out by backups of before there were any. */
+  readonly byClaim?: boolean
   readonly createdAt: string
 }
 
@@ -80,20 +93,37 @@ export async function readHead(sql: Sql): Promise<InstanceHead> {
     secret,
     accounts: await sql<Account[]>`
       select id, name, type, trial_used as "trialUsed", created_at as "createdAt" from accounts order by id`,
-    projects: await sql<Project[]>`
-      select id, account_id as "accountId", name, slug, description, storage_limit as "storageLimit",
-        created_at as "createdAt"
-      from projects order by id`,
+    projects: await readProjects(sql),
     users: await sql<User[]>`
       select id, email, name, password, created_at as "createdAt" from users order by id`,
     members: await sql<Member[]>`
-      select account_id as "accountId", user_id as "userId", role, created_at as "createdAt"
+      select account_id as "accountId", user_id as "userId", role, by_claim as "byClaim", created_at as "createdAt"
       from memberships order by account_id, user_id`,
     keys: await sql<Key[]>`
       select id, project_id as "projectId", label, scopes, environment, digest, created_at as "createdAt",
         expires_at as "expiresAt", last_used_at as "lastUsedAt", revoked_at as "revokedAt"
       from api_keys order by id`
   }
+}
+
+async function readProjects(sql: Sql): Promise<Project[]> {
+  const projects = await sql<Project[]>`
+    select id, account_id as "accountId", name, slug, description, storage_limit as "storageLimit",
+      created_at as "createdAt"
+    from projects order by id`
+  const views = await sql<(View & { projectId: number })[]>`
+    select project_id as "projectId", user_id as "userId", name, page, query, created_at as "createdAt"
+    from saved_views order by id`
+  const byProject = new Map<number, View[]>()
+  for (const { projectId, ...view } of views) {
+    const same = byProject.get(projectId)
+    if (same === undefined) byProject.set(projectId, [view])
+    else same.push(view)
+  }
+  return projects.map(project => {
+    const own = byProject.get(project.id)
+    return own === undefined ? project : { ...project, views: own }
+  })
 }
 
 /** How many traces a project has, and what is under them by the traces' own counts. */

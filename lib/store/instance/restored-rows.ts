@@ -78,8 +78,10 @@ async function raiseSequences(sql: Sql): Promise<void> {
   }
 }
 
-/** What opens the doors: passwords, memberships, keys, and the fingerprint of the secret of the keys. */
+/** What opens the doors (passwords, memberships, keys, the fingerprint of their secret), and saved views of those who come in. */
 export interface Admissions {
+  /** Whose saved views are stored. */
+  readonly projects: readonly Project[]
   readonly users: readonly User[]
   readonly members: readonly Member[]
   readonly keys: readonly Key[]
@@ -101,10 +103,18 @@ export async function endRestore(sql: Sql, restoration: Restoration, admissions:
       update users u set password = ${password} where id = ${own} and password is null
         and not exists (select from memberships m where m.user_id = u.id)`
   }
-  for (const { accountId, userId, role, createdAt } of members) {
+  for (const { accountId, userId, role, byClaim = false, createdAt } of members) {
     await sql`
-      insert into memberships (account_id, user_id, role, created_at)
-      values (${accounts.get(accountId) ?? null}, ${restoration.users.get(userId) ?? null}, ${role}, ${createdAt})`
+      insert into memberships (account_id, user_id, role, by_claim, created_at)
+      values (${accounts.get(accountId) ?? null}, ${restoration.users.get(userId) ?? null}, ${role}, ${byClaim}, ${createdAt})`
+  }
+  for (const { id, views = [] } of admissions.projects) {
+    for (const { userId, name, page, query, createdAt } of views) {
+      const owner = userId === null ? null : (restoration.users.get(userId) as number)
+      await sql`
+        insert into saved_views (project_id, user_id, name, page, query, created_at)
+        values (${projects.get(id) ?? null}, ${owner}, ${name}, ${page}, ${query}, ${createdAt})`
+    }
   }
   if (secret !== undefined) {
     await sql`

@@ -131,7 +131,7 @@ interface Actor {
   readonly keep?: string | null
 }
 
-/** Gives a member another role, and ends their sessions. */
+/** Gives a member another role, by hand from now on, and ends their sessions. */
 export async function setRole(
   sql: Sql,
   { by, accountId, keep = null }: Actor,
@@ -142,7 +142,7 @@ export async function setRole(
     with ${otherOwners(sql, accountId, userId)}, member as (
       select user_id, role from memberships where account_id = ${accountId} and user_id = ${userId}
     ), changed as (
-      update memberships m set role = ${role}
+      update memberships m set role = ${role}, by_claim = false
       where m.account_id = ${accountId} and m.user_id = ${userId} and m.role <> ${role}
         and (m.role <> 'owner' or exists (select from others))
       returning m.user_id, ${announcePeople(sql)} as announced

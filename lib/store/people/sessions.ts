@@ -80,10 +80,13 @@ export interface NewSession {
   readonly replaces: string | undefined
 }
 
+/** How somebody signed in. */
+export type Means = 'link' | 'password' | 'oidc'
+
 /**
  * Steps of a statement that make a session for the user in `source`, a step with the column user_id: `made` has the user.
  */
-export function makingSession(sql: Sql, session: NewSession, means: 'link' | 'password', source: ReturnType<Sql>) {
+export function makingSession(sql: Sql, session: NewSession, means: Means, source: ReturnType<Sql>) {
   const { digest, agent, replaces = null } = session
   return sql`
     made as (

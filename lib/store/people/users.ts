@@ -92,7 +92,7 @@ export async function addUser(
       returning id as user_id, ${announcePeople(sql)} as announced
     ), added as (
       insert into memberships (account_id, user_id, role) select ${accountId}, user_id, ${role} from made
-      on conflict (account_id, user_id) do update set role = excluded.role
+      on conflict (account_id, user_id) do update set role = excluded.role, by_claim = false
     ), ended as (
       delete from web_sessions where user_id in (select user_id from found)
     ), links as (

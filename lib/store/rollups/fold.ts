@@ -84,6 +84,12 @@ const TAKE = `
     (select sum(taken)::bigint from hours) as taken, ${SUMS} from placed group by 2, 3, 4, 5`
   ).join(' union all ')}`
 
+/** A sum that is held within what a bigint can be. */
+const held = (name: string, sum: string): string =>
+  WIDE.includes(name) ? `greatest(least(${sum}, ${MOST}), -${MOST})::bigint` : sum
+const WIDE: readonly string[] = ['input_tokens', 'output_tokens', 'cost']
+const MOST = '9000000000000000000'
+
 const TYPES: Readonly<Record<(typeof AMOUNTS)[number], string>> = {
   traces: 'bigint',
   errors: 'bigint',
@@ -97,12 +103,12 @@ const TYPES: Readonly<Record<(typeof AMOUNTS)[number], string>> = {
 /** Every fold adds in the same order, and none runs beside another of the project. */
 const ADD = `
   insert into rollups as r (project_id, level, start, list, within, name, ${AMOUNTS.join(', ')})
-  select $1::int, level, start, list, within, min(name), ${SUMS} from json_to_recordset($2::json) as part (
+  select $1::int, level, start, list, within, min(name), ${AMOUNTS.map(name => held(name, `sum(${name})`)).join(', ')} from json_to_recordset($2::json) as part (
     level "char", start timestamptz, list bigint, within bigint, name text, ${AMOUNTS.map(name => `${name} ${TYPES[name]}`).join(', ')}
   )
   group by level, start, list, within order by level, start, list
   on conflict (project_id, level, start, list) do update
-    set ${AMOUNTS.map(name => `${name} = r.${name} + excluded.${name}`).join(', ')}`
+    set ${AMOUNTS.map(name => `${name} = ${held(name, `r.${name}${WIDE.includes(name) ? '::numeric' : ''} + excluded.${name}`)}`).join(', ')}`
 
 /** Finds out where parts are counted: most hours and days have room. */
 async function withRoom<T extends Part>(sql: Sql, projectId: number, parts: readonly T[]): Promise<T[]> {

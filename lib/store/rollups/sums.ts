@@ -3,7 +3,7 @@
  * traces themselves are read, which is exact to the minute, if they are not too many.
  */
 import type { Sql } from 'postgres'
-import { AMOUNTS, amountsInSql } from '../../rollups/amounts.ts'
+import { AMOUNTS, type Amount, amountsInSql } from '../../rollups/amounts.ts'
 import type { Period } from '../../rollups/period.ts'
 import { placeInSql } from './places.ts'
 
@@ -43,7 +43,11 @@ function levelOf({ step }: Period, fields: readonly Field[]) {
 }
 
 const amounts = (row: string) => AMOUNTS.map(name => `${row}.${name}`).join(', ')
-const ofTrace = AMOUNTS.map(name => `${amountsInSql('t', 1)[name]} as ${name}`).join(', ')
+/** Of news and of traces they are numeric, and are read as what rollups have. */
+const asBigint = (name: Amount, amount: string) => (name === 'latency' ? amount : `least(${amount}, ${MOST})::bigint`)
+const MOST = '9000000000000000000'
+const ofNews = AMOUNTS.map(name => asBigint(name, `n.${name}`)).join(', ')
+const ofTrace = AMOUNTS.map(name => `${asBigint(name, amountsInSql('t', 1)[name])} as ${name}`).join(', ')
 
 /**
  * SQL of rows of what fits: start, name, status, environment, model and amounts. `fields` are those of these four that the
@@ -79,7 +83,7 @@ export function sumsOf(
     where r.project_id = ${projectId} and r.level = ${level}::text::"char" and ${within(sql, 'r.start', from, to)}
       ${named('r')}
     union all
-    select n.started_at, n.name, f.status, f.environment, f.model, ${sql.unsafe(amounts('n'))}
+    select n.started_at, n.name, f.status, f.environment, f.model, ${sql.unsafe(ofNews)}
     from rollup_news n join (${families}) f on f.family = n.family
     where n.project_id = ${projectId} and ${within(sql, 'n.started_at', from, to)} ${named('n')}`
 }

@@ -52,7 +52,10 @@ interface ShardRow extends ShardNode {
   readonly tables: string
 }
 
-/** The shards that are on one node each, by their numbers. Those with copies on other nodes are left to the cluster. */
+/**
+ * The shards that are on one node each, by their numbers. Those with copies on other nodes are left to the cluster, and so
+ * are those of nodes that do not know where shards are.
+ */
 export async function readShards(sql: Sql): Promise<ReadonlyMap<number, Shard>> {
   const rows = await sql<ShardRow[]>`
     select own.shardid as shard, n.groupid as id, n.nodename as host, n.nodeport as port,
@@ -63,7 +66,8 @@ export async function readShards(sql: Sql): Promise<ReadonlyMap<number, Shard>> 
     join pg_class c on c.oid = beside.logicalrelid
     join pg_dist_shard s on s.logicalrelid = beside.logicalrelid and s.shardminvalue = own.shardminvalue
     join pg_dist_placement p on p.shardid = own.shardid
-    join pg_dist_node n on n.groupid = p.groupid and n.noderole = 'primary' and n.isactive
+    join pg_dist_node n on n.groupid = p.groupid and n.noderole = 'primary' and n.isactive and n.hasmetadata
+      and n.metadatasynced
     where own.logicalrelid = 'traces'::regclass
     group by own.shardid, n.groupid, n.nodename, n.nodeport`
   const nodes = new Map<number, ShardNode>()

@@ -58,7 +58,7 @@ export class Statistics {
       >`select reltuples as known from pg_class where oid = 'traces'::regclass`
       // skip_locked: a table that another process or a migration is working on is left to them.
       if (row !== undefined && row.known < step) {
-        await sql`analyze (skip_locked) traces, spans, trace_tags, trace_families, scores`
+        await sql`analyze (skip_locked) traces, spans, trace_tags, trace_families, scores, rollups`
       }
     } catch (error) {
       if (!this.#isClosing) this.#log.warn({ err: error }, 'the tables could not be analyzed; autovacuum will do it')

@@ -140,7 +140,7 @@ export function gather(
   const ranks = end === undefined ? gathered : { ...gathered, ...ranksOfEnd(end, spans.length) }
   const idle = readEnd(ranks, spans.length)
   const spent = sumSpending(spans, ranks.times?.[2])
-  const fields = { ...takeFields(before, claims, speakers, idle), ...spent }
+  const fields = takeFields(before, claims, speakers, idle, spent)
   const mark = (metadata: string | null) => markLeftOut(markEnd(metadata, ranks, idle), ranks, without)
   const free = fit(traceId, fields, claims, before, mark)
   const addedBytes = free.documentBytes - (before?.documentBytes ?? 0) + countBytes(added)
@@ -217,8 +217,9 @@ function takeFields(
   before: GatheredState | undefined,
   claims: Claims,
   speakers: readonly GatheredSpan[],
-  idle: IdleEnd | undefined
-): Omit<TraceFields, keyof Spent> {
+  idle: IdleEnd | undefined,
+  { inputTokens, outputTokens, totalTokens, costUsd }: Spent
+): TraceFields {
   const taken = (field: 'provider' | 'model' | 'sessionId' | 'userId') =>
     claims.get(field)?.value ?? before?.[field] ?? null
   const times = claims.get('times')?.span ?? (before?.ranks.times === undefined ? undefined : before)
@@ -232,7 +233,11 @@ function takeFields(
     sessionId: taken('sessionId'),
     userId: taken('userId'),
     tags: unite(before?.tags ?? [], speakers),
-    metadata: before?.metadata ?? null
+    metadata: before?.metadata ?? null,
+    inputTokens,
+    outputTokens,
+    totalTokens,
+    costUsd
   }
 }
 
@@ -280,7 +285,7 @@ function fit(
   const inputs = { text: input, bytes: bytesOf(input, before?.inputBytes) }
   const outputs = { text: output, bytes: bytesOf(output, before?.outputBytes) }
   for (const kept of new Set([metadata, own])) {
-    const bytes = measure(traceId, { ...fields, metadata: kept })
+    const bytes = measure(traceId, fields, kept)
     for (const [first, second] of [
       [inputs, outputs],
       [inputs, NOTHING],
@@ -296,7 +301,7 @@ function fit(
     input: null,
     output: null,
     metadata: own,
-    documentBytes: measure(traceId, { ...fields, metadata: own }) + 2 * NULL_BYTES
+    documentBytes: measure(traceId, fields, own) + 2 * NULL_BYTES
   }
 }
 
@@ -304,8 +309,8 @@ const NULL_BYTES = 4
 const NOTHING = { text: null, bytes: NULL_BYTES }
 
 /** UTF-8 bytes of the trace's document without the values of input and output. */
-function measure(id: string, fields: TraceFields): number {
-  const { metadata, status, tags } = fields
+function measure(id: string, fields: TraceFields, metadata: string | null): number {
+  const { status, tags } = fields
   const { head, tail } = traceDocument({
     id,
     input: '',

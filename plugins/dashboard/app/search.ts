@@ -1,6 +1,12 @@
-/** The worker that looks through the texts of a trace. */
+/** The worker that looks through the texts of a trace, and compares those of two. */
+import { readable } from './lib/compare/readable.ts'
+import { diffTexts } from './lib/compare/text-diff.ts'
 import { countHits, makeSearchable, readPattern, type Searchable, type SpanTexts } from './lib/trace/search.ts'
+import type { Compared, Comparing } from './state/compare/differ.ts'
 import type { Found, Looking, Question } from './state/trace/finder.ts'
+
+/** So many lines are sent at once: the page takes tens of milliseconds to receive tens of thousands. */
+const TOGETHER = 2000
 
 let searchable: Promise<Searchable[] | undefined> = Promise.resolve([])
 
@@ -16,7 +22,16 @@ async function fetchTexts(url: string, names: Readonly<Record<string, string>>):
   return spans.map(span => makeSearchable(names[span.id] ?? '', span))
 }
 
-addEventListener('message', async ({ data }: MessageEvent<Question>) => {
+addEventListener('message', async ({ data }: MessageEvent<Question | Comparing>) => {
+  if (data.kind === 'compare') {
+    const [before, after] = [data.before, data.after].map(source => source && readable(source))
+    const lines = diffTexts(before, after)
+    for (let at = 0; at < lines.length; at += TOGETHER) {
+      const isLast = at + TOGETHER >= lines.length
+      postMessage({ turn: data.turn, lines: lines.slice(at, at + TOGETHER), isLast } satisfies Compared)
+    }
+    return
+  }
   if (data.kind === 'texts') {
     searchable = fetchTexts(data.url, data.names)
     return

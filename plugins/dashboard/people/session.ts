@@ -12,6 +12,7 @@ import { countAttempt, hasPasswords, readPassword, setPassword } from '../../../
 import { endSession, listSessions } from '../../../lib/store/people/sessions.ts'
 import { listSeenProjects } from '../../../lib/store/people/users.ts'
 import { bodyReader, pageRoute, SMALL_BODY_BYTES } from '../page-routes.ts'
+import { PROVIDER_ONLY } from './new-session.ts'
 
 const PasswordBody = closed({
   /** The one so far; left out if there is none. */
@@ -24,6 +25,7 @@ const SESSION_ID = /^[0-9a-f]{64}$/
 
 export default function session(app: App): void {
   const { sql, cookie, config } = app
+  const onlyOidc = config.oidc?.only === true
   const readPasswords = bodyReader(PasswordBody)
 
   pageRoute(app, {
@@ -33,8 +35,9 @@ export default function session(app: App): void {
     async handler(request) {
       const visitor = request.visitor as Visitor | undefined
       const signIn = {
-        password: await sql.read(each => hasPasswords(each), request),
-        oidc: false,
+        password: !onlyOidc && (await sql.read(each => hasPasswords(each), request)),
+        oidc: config.oidc !== undefined,
+        onlyOidc,
         proxy: config.authProxy !== undefined,
         signOutUrl: config.authProxy?.signOutUrl ?? null
       }
@@ -96,6 +99,7 @@ export default function session(app: App): void {
     takesBody: true,
     maxBodyBytes: SMALL_BODY_BYTES,
     async handler({ visitor, payload, client }) {
+      if (onlyOidc) throw new Refusal('forbidden', PROVIDER_ONLY)
       const { current, password } = readPasswords(payload)
       const { userId, email, session: keep } = visitor
       const fault = password === null ? undefined : faultOfPassword(password)

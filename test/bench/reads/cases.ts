@@ -111,6 +111,25 @@ export async function makeCases(sql: Sql, projectId: number, traces: number): Pr
   ]
 }
 
+/** The year of the traces, with its last hour (lib/rollups/period.ts). */
+const YEAR_END = Date.UTC(2026, 10, 1)
+const lastDays = (days: number) =>
+  `from=${new Date(YEAR_END - days * 86_400_000).toISOString()}&to=${new Date(YEAR_END).toISOString()}`
+
+/** Numbers over time, which somebody asks who is signed in. */
+export const CHART_CASES: readonly ReadCase[] = [
+  ...[1, 7, 30, 90, 365].flatMap(days => [
+    [`series: ${days} d`, `series?${lastDays(days)}&compare=1`],
+    [`series: ${days} d, by model`, `series?${lastDays(days)}&by=model`],
+    [`series: ${days} d, by name`, `series?${lastDays(days)}&by=name`],
+    [`facet counts: ${days} d`, `facet-counts?${lastDays(days)}`]
+  ]),
+  ['series: an hour', `series?${lastDays(1 / 24)}`],
+  ['series: 365 d, environment', `series?${lastDays(365)}&env=production`],
+  ['series: 30 d, name and model', `series?${lastDays(30)}&name=run-0&model=model-0`],
+  ['facet counts: 30 d, status', `facet-counts?${lastDays(30)}&status=error`]
+].map(([name, query]) => ({ name: name as string, path: () => `/app/api/p/default/${query}` }))
+
 /** The cases for the small project beside it. */
 export const NEIGHBOUR_CASES: readonly ReadCase[] = [
   ['newest', ''],

@@ -7,6 +7,8 @@
  * cut at the end, so what lies below their floors is found as it is where a server has recorded it; it stays in the indexes.
  */
 import type { Sql } from 'postgres'
+import { foldNews } from '../../../lib/store/rollups/fold.ts'
+import { countOneDay } from '../../../lib/store/rollups/recount.ts'
 import { LISTS, TAG_LISTS } from '../../fixtures/database/lists.ts'
 import { cutRankings } from '../copy/tables.ts'
 import { UsageError } from '../options.ts'
@@ -54,9 +56,20 @@ export async function fillProject(
     onProgress(`vacuum ${table}`)
     return sql.unsafe(`vacuum (analyze) ${table}`)
   })
+  onProgress('sums over time')
+  await countDays(sql, projectId)
   onProgress('rankings')
   await cutRankings(sql, projectId)
   await addTotals(sql, plan)
+}
+
+/** As the server counts traces of before it kept rollups. */
+async function countDays(sql: Sql, projectId: number): Promise<void> {
+  await sql`insert into rollup_history (project_id, uncounted) values (${projectId}, 'infinity') on conflict do nothing`
+  while (await countOneDay(sql, projectId)) {
+    while ((await foldNews(sql, projectId, 100_000)) > 0) {}
+  }
+  await sql`vacuum (analyze) rollups, rollup_news`
 }
 
 /** Adds a small project to tables that have their indexes. */

@@ -5,7 +5,8 @@ import { type CpuTimes, subtractTimes } from '../machine/cpu.ts'
 
 export interface ReadPlan {
   readonly port: number
-  readonly key: string
+  /** The header by which the server knows who asks. */
+  readonly credentials: string
   readonly connections: number
   readonly requests: number
   path(): string
@@ -59,8 +60,8 @@ function sumUp(samples: readonly Sample[]): ReadFigures {
 }
 
 async function measureReads(plan: ReadPlan): Promise<Sample> {
-  const { port, key, connections, requests, readTimes } = plan
-  const askers = Array.from({ length: connections }, () => new Asker(port, key))
+  const { port, credentials, connections, requests, readTimes } = plan
+  const askers = Array.from({ length: connections }, () => new Asker(port, credentials))
   try {
     await ask(askers, plan, Math.max(connections, requests * WARM_UP_SHARE))
     const before = readTimes()
@@ -93,12 +94,12 @@ class Asker {
   #answered: (status: number) => void = () => {}
   #lost: (reason: string) => void = () => {}
 
-  constructor(port: number, key: string) {
+  constructor(port: number, credentials: string) {
     this.#connection = new Connection(port, {
       onAnswer: status => this.#answered(status),
       onLost: reason => this.#lost(reason)
     })
-    this.#head = `HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nAuthorization: Bearer ${key}\r\n\r\n`
+    this.#head = `HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\n${credentials}\r\n\r\n`
   }
 
   /** Resolves to how long the whole answer took, in ms. */

@@ -13,11 +13,12 @@ import type { Place, Service } from '../machine/service.ts'
 import { UsageError } from '../options.ts'
 import type { Progress } from '../progress.ts'
 import type { BareDetail } from './bare-detail-server.ts'
-import { makeCases, NEIGHBOUR_CASES, PAGE, type ReadCase } from './cases.ts'
+import { CHART_CASES, makeCases, NEIGHBOUR_CASES, PAGE, type ReadCase } from './cases.ts'
 import { BYTES_PER_TRACE, fillProject, isFilled } from './fill.ts'
 import { measureInTurns, type ReadFigures, type ReadPlan } from './measure.ts'
 import { openNeighbour } from './neighbour.ts'
 import type { ReadsOptions } from './options.ts'
+import { signIn } from './visitor.ts'
 
 /** Of one case, with one connection and with many. */
 export interface CaseResult {
@@ -137,19 +138,24 @@ async function measureCases(
 
 const isWanted = (name: string, { only }: ReadsOptions): boolean => only.some(part => name.includes(part))
 
-/** A case, and the key of the project that it is asked of. */
+/** A case, and the header of whoever asks. */
 interface AskedCase extends ReadCase {
-  readonly key: string
+  readonly credentials: string
 }
 
 async function prepareCases(service: Service, traces: number): Promise<AskedCase[]> {
   const large = await makeCases(service.sql, service.projectId, traces)
   const { key } = await openNeighbour(service)
-  return [...large.map(each => ({ ...each, key: service.key })), ...NEIGHBOUR_CASES.map(each => ({ ...each, key }))]
+  const visitor = await signIn(service)
+  return [
+    ...large.map(each => ({ ...each, credentials: bearer(service.key) })),
+    ...CHART_CASES.map(each => ({ ...each, credentials: visitor })),
+    ...NEIGHBOUR_CASES.map(each => ({ ...each, credentials: bearer(key) }))
+  ]
 }
 
 /** Where the same is asked. */
-type Source = Pick<ReadPlan, 'port' | 'key' | 'path' | 'readTimes'>
+type Source = Pick<ReadPlan, 'port' | 'credentials' | 'path' | 'readTimes'>
 
 /** The same of several sources, which take turns. Where a page of the first is not full, no other is asked for more rows. */
 async function measureCase(
@@ -172,8 +178,9 @@ async function measureCase(
 const withLimit = (path: string, rows: number) => `${path}${path.includes('?') ? '&' : '?'}limit=${rows}`
 
 /** The rows of a page; undefined for what is no list. */
-async function countRows({ port, key, path }: Source): Promise<number | undefined> {
-  const answer = await fetch(`http://127.0.0.1:${port}${path()}`, { headers: { authorization: `Bearer ${key}` } })
+async function countRows({ port, credentials, path }: Source): Promise<number | undefined> {
+  const [name, value] = credentials.split(': ') as [string, string]
+  const answer = await fetch(`http://127.0.0.1:${port}${path()}`, { headers: { [name]: value } })
   const body = (await answer.json()) as { readonly traces?: unknown; readonly scores?: unknown }
   const list = body.traces ?? body.scores
   return Array.isArray(list) ? list.length : undefined
@@ -215,8 +222,10 @@ async function measureDetail(
   }
 }
 
+const bearer = (key: string) => `Authorization: Bearer ${key}`
+
 function planOf({ port, key, pid, postmasterPid }: Service) {
-  return { port, key, readTimes: () => readCpuTimes(pid, postmasterPid) }
+  return { port, credentials: bearer(key), readTimes: () => readCpuTimes(pid, postmasterPid) }
 }
 
 async function checkSpace({ folder, data }: ReadsOptions, traces: number): Promise<void> {

@@ -70,7 +70,7 @@ t.test('totals that are not those of the traces are amiss', async t => {
     sql => sql`insert into project_totals (project_id, slot, traces, spans, bytes)
       select id, 77, 1, 0, 0 from projects`
   )
-  t.match((await look(env)).status.problems.join(), /totals of project default.*recount default --apply/)
+  t.match((await look(env)).status.problems.join(), /totals or charts of project default.*recount default --apply/)
 })
 
 t.test('a database that cannot be asked is what is amiss', async t => {

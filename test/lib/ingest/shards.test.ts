@@ -33,7 +33,8 @@ await database.pool.run(async sql => {
   }
   await sql.unsafe(`create schema node; create table node.pg_dist_local_group as select 1 as groupid;
     create table node.pg_dist_placement as select shardid, 1 as groupid from unnest('{102001,102002}'::bigint[]) shardid;
-    create function node.lock_shard_metadata(int, bigint[]) returns void language sql as 'select'`)
+    create function node.lock_shard_metadata(int, shards bigint[]) returns void language sql
+      as 'select pg_advisory_xact_lock_shared(shard) from unnest(shards) shard'`)
   // Before what Citus has of these names.
   const [{ name }] = await sql<[{ name: string }]>`select current_database() as name`
   await sql.unsafe(`alter database ${name} set search_path = node, public, pg_catalog`)
@@ -44,10 +45,17 @@ function lane(t: Test, connect = database.connect) {
   const pool = new Pool(onClose => database.connect({ onClose }), { size: 1 })
   const sentBack: Pending[] = []
   const told: string[] = []
-  const routes = { forget: () => void told.push('moved'), avoid: () => void told.push('away') }
+  const routes = {
+    forget: () => void told.push('moved'),
+    avoid: () => void told.push('away'),
+    hold: (shard: number) => void told.push(`held ${shard}`)
+  }
   const again = (pending: Pending) => void sentBack.push(pending)
   const options = { slot: 1, routes, running: new RunningTraces(), floors: new KnownFloors(), again }
-  const serverOf = () => ({ open: () => CopyConnection.open(connect, {}), limit: database.limit })
+  const serverOf = () => ({
+    open: () => CopyConnection.open(connect, { settings: { lock_timeout: '50ms' } }),
+    limit: database.limit
+  })
   const writer = new Writer(pool, serverOf, options, createLog('silent'))
   t.teardown(() => writer.close())
   t.teardown(() => pool.end())
@@ -112,6 +120,21 @@ t.test('where a shard is not any more nothing of the batch is written, and it go
     batch.map(({ answer }) => answer()),
     [{ type: 'insert' }, { type: 'insert' }]
   )
+})
+
+t.test('while a shard is moved what belongs to others is written, and the rest waits', async t => {
+  const { write, sentBack, told } = lane(t)
+  const batch = [recording(2), recording(1)]
+  await database.pool.run(async sql => {
+    await sql`select pg_advisory_lock(102002)`
+    t.equal(await write(...batch), undefined)
+    await sql`select pg_advisory_unlock(102002)`
+  })
+  t.match(batch[1]?.answer(), { type: 'insert' })
+  t.strictSame(sentBack, [batch[0]?.pending])
+  t.strictSame(told, ['held 102002'])
+  await write(batch[0]!)
+  t.match(batch[0]?.answer(), { type: 'insert' })
 })
 
 t.test('where a node cannot be reached the batch goes another way', async t => {

@@ -28,7 +28,7 @@ function lane(t: Test, connect = database.connect) {
   const sentBack: [Pending, number][] = []
   const again = (pending: Pending, pauseMs: number) => void sentBack.push([pending, pauseMs])
   const { limit } = database
-  const routes = { forget() {}, avoid() {} }
+  const routes = { forget() {}, avoid() {}, hold() {} }
   const options = { slot: 1, routes, running: new RunningTraces(), floors: new KnownFloors(), again }
   const serverOf = () => ({ open: () => CopyConnection.open(connect, {}), limit })
   const writer = new Writer(pool, serverOf, options, createLog('silent'))

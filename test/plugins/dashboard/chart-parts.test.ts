@@ -88,6 +88,26 @@ t.test('an axis of time names every step, and labels a few', async t => {
   ])
 })
 
+t.test('hours are labelled in zones that are half an hour off, too', async t => {
+  const { TZ } = process.env
+  t.teardown(() => {
+    if (TZ === undefined) delete process.env.TZ
+    else process.env.TZ = TZ
+  })
+  process.env.TZ = 'Asia/Kolkata'
+  const { names, ticks, zone } = timeAxis(
+    steps('2026-11-25T10:00:00Z', 60, 24),
+    '2026-11-26T10:00:00Z',
+    'hour',
+    'local'
+  )
+  t.same(
+    ticks.map(({ text }) => text),
+    ['16:30', '20:30', '26 Nov', '04:30', '08:30', '12:30']
+  )
+  t.same([names[0], zone], ['Wed 25 Nov, 15:30 – 16:30', 'UTC+05:30'])
+})
+
 t.test('lines are broken where there is no value, and bars stand on each other', async t => {
   const axis = valueAxis([4], 'count')
   t.equal(linePath([4, 2, null, 0, null, 1], axis), 'M0.5 0L1.5 50M3.2 100h0.6M5.2 75h0.6')

@@ -34,9 +34,9 @@ function budget(t: Test, name: string, value: number, most: number, unit = ''): 
 const countElements = async ({ evaluate }: Visit) => (await evaluate("document.querySelectorAll('*').length")) as number
 
 /** Goes through a panel from its beginning to its end, and back, as somebody who reads; the most elements that it had. */
-async function scrollThrough(page: Visit, step = 400): Promise<number> {
+async function scrollThrough(page: Visit, step = 400, id = 'tab-panel'): Promise<number> {
   return (await page.evaluate(`new Promise(resolve => {
-    const panel = document.getElementById('tab-panel')
+    const panel = document.getElementById('${id}')
     let most = 0
     let still = 0
     let step = ${step}
@@ -97,6 +97,28 @@ longTest('a page that shows 750 KiB has never more than 3,000 elements', async t
     figure('longest tasks of each run, CPU in ms', longest.map(Math.round).join(', '))
     budget(t, 'longest task while 750 KiB is read and searched, CPU', median(longest), LONGEST_TASK_MS, ' ms')
   })
+})
+
+longTest('two traces of 750 KiB are compared without a task of more than 50 ms', async t => {
+  if (!(await hasChromium())) {
+    t.comment("Debian's package chromium is not installed: no page was opened in a browser.")
+    return
+  }
+  const [a, b] = [await recordLarge(service, 219), await recordLarge(service, 219, 'slim')]
+  const page = await visit(t, service)
+  const longest: number[] = []
+  for (let i = 0; i < RUNS; i++) {
+    const stop = await traceTasks(page)
+    await page.open(`${url}/app/p/default/compare?a=${a.id}&b=${b.id}&span=${a.spans[1]}`)
+    await page.untilText('slim', 'ins')
+    await page.evaluate(`document.querySelector('.show-all')?.click()`)
+    const most = await scrollThrough(page, 1500, 'compared')
+    budget(t, 'elements, 750 KiB compared and scrolled through', most, MOST_ELEMENTS)
+    longest.push(await stop())
+  }
+  figure('longest tasks of each run, CPU in ms', longest.map(Math.round).join(', '))
+  budget(t, 'longest task while 750 KiB is compared, CPU', median(longest), LONGEST_TASK_MS, ' ms')
+  t.same(page.errors, [])
 })
 
 if (isLong && (await hasChromium())) {

@@ -115,6 +115,8 @@ export interface Session {
   readonly signIn: {
     readonly password?: boolean
     readonly oidc?: boolean
+    /** Nothing else but links. */
+    readonly onlyOidc?: boolean
     readonly proxy?: boolean
     readonly signOutUrl?: string | null
   }

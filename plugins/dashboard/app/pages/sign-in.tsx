@@ -1,5 +1,6 @@
 /** Signing in. A link's token is in the fragment, which browsers send to nobody; it is given to the server here. */
 import { useEffect, useState } from 'preact/hooks'
+import { destination, providerAddress, reasonOf, wantsProvider } from '../lib/sign-in.ts'
 import { Waiting } from '../parts/problem.tsx'
 import { SignInForm } from '../parts/shell/sign-in-form.tsx'
 import { messageOf } from '../state/api.ts'
@@ -7,16 +8,20 @@ import { go, useArrival, usePlace } from '../state/place.ts'
 import { loadSession, session, signInWith } from '../state/session.ts'
 import { useStore } from '../state/store.ts'
 
-/** Where to go afterwards: a path of this page, which cannot lead elsewhere. */
-function destination(search: string): string {
-  const wanted = new URLSearchParams(search).get('to') ?? ''
-  return /^(?:p|t)\/[^\\]*$|^account$/.test(wanted) ? wanted : ''
-}
-
 function takeToken(): string {
   const token = location.hash.slice(1)
   if (token !== '') history.replaceState(history.state, '', `${location.pathname}${location.search}`)
   return token
+}
+
+const LED = 'spoor-led-at'
+const LED_MS = 20_000
+
+/** Whoever comes back at once without a session would be led in a circle: they see the page. */
+function mayLead(): boolean {
+  const before = Number(sessionStorage.getItem(LED) ?? 0)
+  sessionStorage.setItem(LED, String(Date.now()))
+  return Date.now() - before > LED_MS
 }
 
 export function SignInPage() {
@@ -48,13 +53,20 @@ export function SignInPage() {
   useEffect(() => {
     if (known === undefined) loadSession().catch(setError)
   }, [])
+  const reason = reasonOf(search)
+  // Where the provider is the only way in, nobody has to press a button to go there.
+  const isLed = known?.user === null && known.signIn.onlyOidc === true && !trying && error === undefined
+  const leads = isLed && wantsProvider(search)
+  useEffect(() => {
+    if (leads && mayLead()) location.assign(new URL(providerAddress(destination(search)), document.baseURI))
+  }, [leads])
   useArrival(true)
   return (
     <div class="narrow sign-in">
       <h1 tabIndex={-1}>Sign in</h1>
-      {error !== undefined && (
+      {(error !== undefined || reason !== undefined) && (
         <p class="fault" role="alert">
-          {messageOf(error)}
+          {error === undefined ? reason : messageOf(error)}
         </p>
       )}
       {known?.user && !trying && (
@@ -62,7 +74,7 @@ export function SignInPage() {
           You are signed in as {known.user.email}. <a href=".">Go on</a>
         </p>
       )}
-      {trying ? <Waiting what="your session" /> : <SignInForm after={enter} />}
+      {trying ? <Waiting what="your session" /> : <SignInForm to={destination(search)} after={enter} />}
     </div>
   )
 }

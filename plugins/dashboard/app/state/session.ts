@@ -18,11 +18,19 @@ export async function signInWith(way: 'link' | 'password', body: unknown): Promi
   signInWanted.set(false)
 }
 
+/** Where the command box keeps where somebody went. */
+export const RECENT = 'spoor-recent'
+
 export async function signOut(): Promise<void> {
   const elsewhere = session.get()?.signIn.signOutUrl
   await write('DELETE', 'session', { visitor: true })
+  try {
+    localStorage.removeItem(RECENT)
+  } catch {
+    // Nothing was kept, then.
+  }
   // Whoever comes through a proxy is signed out there.
-  location.assign(new URL(elsewhere ?? 'sign-in', document.baseURI))
+  location.assign(new URL(elsewhere ?? 'sign-in?out', document.baseURI))
 }
 
 export function projectOf(slug: string): Project | undefined {

@@ -83,6 +83,11 @@ t.test('what stands in the way is said, with what to do', async t => {
   t.same(planDistribution(found({ tables }), 32).obstacles, [])
 })
 
+/**
+ * Tables that belong to projects, and stay on the coordinator: they are asked for before the project is known, or with people.
+ */
+const OF_PROJECTS = ['api_keys', 'audit']
+
 t.test('each table of the schema has its place, and the distributed ones allow it', async t => {
   const { pool } = await testDatabase(t)
   await pool.run(async sql => {
@@ -92,6 +97,14 @@ t.test('each table of the schema has its place, and the distributed ones allow i
       tables.map(({ name }) => name).sort(),
       [...DISTRIBUTED_TABLES, ...LOCAL_TABLES].sort(),
       'a new table is named in lib/admin/distribution/plan.ts'
+    )
+    const owned = await sql<{ name: string }[]>`
+      select table_name as name from information_schema.columns
+      where table_schema = 'public' and column_name = 'project_id' and table_name in ${sql([...LOCAL_TABLES])} order by 1`
+    t.same(
+      owned.map(({ name }) => name),
+      OF_PROJECTS,
+      'what belongs to a project is distributed, unless there is little of it'
     )
     const unique = await sql<{ table: string; first: string }[]>`
       select c.relname as table, a.attname as first from pg_index i

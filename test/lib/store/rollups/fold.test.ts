@@ -76,6 +76,25 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   some<Step>(['prune'], ['backfill'], ['recount'])
 )
 
+/** A trace of OpenTelemetry that changes after its end, and one that only then has one; what is folded between. */
+const growth = (id: string, ...spans: Parameters<typeof otlpSpan>[0][]): Step => [
+  'call',
+  'POST',
+  '/api/v1/otlp/v1/traces',
+  exportOf(...spans.map(span => otlpSpan({ ...span, traceId: id })))
+]
+const call = {
+  parentSpanId: '1'.repeat(16),
+  attributes: { 'gen_ai.request.model': 'm1', 'gen_ai.usage.input_tokens': 7 }
+}
+const GROWING: Step[] = [
+  growth(IDS[0]!, { spanId: '1'.repeat(16) }),
+  ['fold', 100],
+  growth(IDS[0]!, { spanId: '2'.repeat(16), ...call }),
+  growth(IDS[1]!, { spanId: '3'.repeat(16), ...call }),
+  growth(IDS[1]!, { spanId: '1'.repeat(16), status: 2 })
+]
+
 async function take(service: TestService, [what, ...rest]: Step): Promise<unknown> {
   const { pool } = service.database
   if (what === 'call') {
@@ -119,7 +138,7 @@ t.test('through any history', async t => {
       )
       assert.equal(Number(left?.left ?? 0), 0)
     }),
-    runs(6)
+    { ...runs(6), examples: [[GROWING]] }
   )
   t.ok(folded > 0, `${folded} rows were folded`)
 })

@@ -149,11 +149,26 @@ if (!isOnCluster()) {
     t.same(told.told, ['avoid'])
   })
 
+  t.test('a client that goes away takes its read with it, and says nothing of the node', async t => {
+    const database = await testDatabase(t)
+    const told = await directoryOf(t, database)
+    const near = await nearOf(t, database, told)
+    const client = new AbortController()
+    const twoSteps = async (sql: Sql) => {
+      await sql`select pg_sleep(30)`.catch(() => {})
+      return sql`select 1`
+    }
+    const reading = near.read(PROJECT, twoSteps, client)
+    setTimeout(() => client.abort(), 200)
+    await t.rejects(reading, { code: 'CONNECTION_LOST' })
+    t.same(told.told, [])
+  })
+
   t.test('a connection that has been asked very many texts is replaced', async t => {
     const database = await testDatabase(t)
     const near = await nearOf(t, database, await directoryOf(t, database))
     const pids = new Set<number>()
-    for (let n = 0; n < 300; n++) {
+    for (let n = 0; n < 200; n++) {
       const rows = await near.read(PROJECT, sql =>
         sql.unsafe<[{ pid: number }]>(`select ${n}, pg_backend_pid() as pid`)
       )

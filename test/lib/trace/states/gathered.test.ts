@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
 import { MAX_DOCUMENT_BYTES } from '../../../../lib/schema/input.ts'
+import { mergedMetadata, mergeMetadata } from '../../../../lib/trace/metadata.ts'
 import type { ExportState } from '../../../../lib/trace/states/decide-export.ts'
 import { type GatheredSpan, INNER, type Level, PROCESS_ROOT, ROOT } from '../../../../lib/trace/states/gathered.ts'
 import { at, exported, type Given, hashOf, idOf, Store, span } from './export-store.ts'
@@ -296,4 +297,19 @@ t.test('a patched key of metadata stays as it is', async t => {
   }
   store.export([span(1, 0, 9, { hints: { level: ROOT, metadata: { tier: '"gold"', team: '"ops"' } } })])
   t.strictSame(store.trace.metadata, { tier: 'patched', team: 'ops' })
+})
+
+t.test('metadata is merged into nothing as into what is stored', async () => {
+  const key = fc.oneof(fc.string(), fc.constantFrom('1', '02', '__proto__', '"1":'))
+  const text = fc
+    .dictionary(key, fc.jsonValue({ depthSize: 'small' }), { noNullPrototype: true })
+    .map(value => JSON.stringify(value))
+  const nested = fc
+    .tuple(fc.constantFrom('"1":', '"b":', '"\\"2\\"":'), text)
+    .map(([key, text]) => `{"b2":{"a":0,${key}${text}}}`)
+  fc.assert(
+    fc.property(fc.oneof(text, nested), text =>
+      assert.equal(mergedMetadata(null, text), mergeMetadata(null, text).text)
+    )
+  )
 })

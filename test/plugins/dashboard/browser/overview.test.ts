@@ -106,6 +106,7 @@ t.test('in a browser', async t => {
     t.match(await page.evaluate(PARAMETERS), { from: '2026-11-25T09:00:00.000Z', to: '2026-11-25T11:59:59.999999Z' })
     await page.evaluate('history.back()')
     await page.until(`${ROWS} === 7`)
+    await page.untilText('7 traces ended', '.spark')
     await mouse('mousePressed', 8)
     await mouse('mouseReleased', 8)
     await page.until(`${ROWS} === 3`)

@@ -1,9 +1,10 @@
 /** Every page of the dashboard, and every dialog and menu: where they are, and what is seen there. */
 import type { TestService } from '../../../fixtures/service/service.ts'
-import { type Recorded, recordAgent, recordDeep, recordHostile, recordRunning } from './traces.ts'
+import { type Recorded, recordAgent, recordAgentAgain, recordDeep, recordHostile, recordRunning } from './traces.ts'
 
 export interface Traces {
   readonly agent: Recorded
+  readonly again: Recorded
   readonly hostile: Recorded
   readonly deep: Recorded
 }
@@ -11,11 +12,15 @@ export interface Traces {
 export async function recordAll(service: TestService): Promise<Traces> {
   const traces = {
     agent: await recordAgent(service),
+    again: await recordAgentAgain(service),
     hostile: await recordHostile(service),
     deep: await recordDeep(service)
   }
   const { agent } = traces
   await recordRunning(service)
+  await service.database.pool.run(
+    sql => sql`insert into saved_views (project_id, name, page, query) values (1, 'Red', 'traces', '?status=error')`
+  )
   for (const score of [
     { name: 'helpful', dataType: 'numeric', value: 0.5, comment: 'Fine.' },
     { name: 'verdict', dataType: 'categorical', value: 'correct', spanId: agent.spans[1] }
@@ -26,7 +31,7 @@ export async function recordAll(service: TestService): Promise<Traces> {
 }
 
 /** Addresses below `/app/`. */
-export function pagesOf({ agent, hostile, deep }: Traces): [address: string, shown: string][] {
+export function pagesOf({ agent, again, hostile, deep }: Traces): [address: string, shown: string][] {
   const trace = `p/default/traces/${agent.id}`
   const overview = 'p/default/overview?from=2026-11-25T00:00:00Z&to=2026-11-25T23:59:59Z'
   return [
@@ -43,6 +48,8 @@ export function pagesOf({ agent, hostile, deep }: Traces): [address: string, sho
     [`${trace}?q=transit`, 'matches in'],
     [`p/default/traces/${hostile.id}`, 'U+202E'],
     [`p/default/traces/${deep.id}`, 'level 5'],
+    [`p/default/compare?a=${agent.id}&b=${again.id}&span=${agent.spans[1]}`, 'at once'],
+    ['p/default/compare', 'give their ids'],
     ['p/default/sessions', 's/1 ä'],
     ['p/default/sessions/s%2F1%20%C3%A4', 'Where is my order?'],
     ['p/default/users?prefix=u', 'u-3'],
@@ -54,7 +61,7 @@ export function pagesOf({ agent, hostile, deep }: Traces): [address: string, sho
     [`${overview}&name=none`, 'No trace like this ended'],
     ['p/default/settings/keys', 'Create a key'],
     ['p/default/settings/members', '@example.com'],
-    ['p/default/settings/views', 'A view is a name'],
+    ['p/default/settings/views', 'Make mine'],
     ['p/default/settings/project', 'Storage'],
     ['account', 'Where you are signed in'],
     ['nothing', 'There is no such page'],
@@ -72,6 +79,7 @@ export function dialogsOf({ agent }: Traces): [address: string, selector: string
     ['p/default/traces', 'button', 'Jump'],
     [`p/default/traces/${agent.id}`, 'button', 'Annotate'],
     [`p/default/traces/${agent.id}`, '.menu button', 'Copy'],
+    [`p/default/traces/${agent.id}`, '.menu button', 'More'],
     ['p/default/settings/keys', 'button', 'Create a key'],
     ['p/default/settings/keys', 'button', 'Revoke'],
     ['p/default/settings/members', 'button', 'Invite'],

@@ -103,6 +103,68 @@ export function recordAgent(service: TestService, over: object = {}): Promise<Re
   })
 }
 
+const GUIDE = Array.from({ length: 30 }, (_, i) => `Rule ${i + 1}: say what you have done, and what you have not.`)
+
+/** The agent once more: it was told something else, looks nothing up, and asks for a refund, which fails. */
+export function recordAgentAgain(service: TestService, over: object = {}): Promise<Recorded> {
+  const [agent, first, refund] = [hex(8), hex(8), hex(8)] as [string, string, string]
+  const system = GUIDE.with(14, 'Rule 15: say what you have done **at once**, and what you have not.').join('\n')
+  const messages = [
+    { role: 'system', content: system },
+    { role: 'user', content: 'Where is my order?' }
+  ]
+  return record(service, {
+    name: 'support-agent',
+    status: 'error',
+    startedAt: at(60_000),
+    endedAt: at(63_000),
+    model: 'gpt-5',
+    input: 'Where is my order?',
+    output: 'It comes on Monday.',
+    usage: { inputTokens: 900, outputTokens: 400 },
+    costUsd: 0.02,
+    spans: [
+      {
+        id: agent,
+        name: 'agent run',
+        kind: 'agent',
+        status: 'error',
+        startedAt: at(60_000),
+        endedAt: at(62_990),
+        input: 'Where is my order?',
+        output: 'It comes on Monday.'
+      },
+      {
+        id: first,
+        parentSpanId: agent,
+        name: 'chat one',
+        kind: 'llm',
+        status: 'ok',
+        startedAt: at(60_010),
+        endedAt: at(61_500),
+        model: 'gpt-5',
+        input: { messages },
+        output: {
+          choices: [{ message: { role: 'assistant', content: 'It comes on Monday.' }, finish_reason: 'stop' }]
+        },
+        usage: { inputTokens: 900, outputTokens: 400 },
+        costUsd: 0.02
+      },
+      {
+        id: refund,
+        parentSpanId: agent,
+        name: 'refund',
+        kind: 'tool',
+        status: 'error',
+        startedAt: at(61_600),
+        endedAt: at(62_000),
+        input: { order: 48213 }
+      }
+    ],
+    ...over
+  })
+}
+
 export const EVIL =
   '<script>document.title="broken"</script><img src=x onerror="document.title=1"> [go](javascript:document.title=1) ![i](https://elsewhere.invalid/i.png) \u202egnp.exe\u202c \u0000'
 
@@ -170,8 +232,8 @@ export function recordDeep(service: TestService): Promise<Recorded> {
 }
 
 /** Two hundred spans, of which one has a conversation: with so many messages, of nearly 750 KiB. */
-export function recordLarge(service: TestService, messageCount = 219): Promise<Recorded> {
-  const paragraph = 'A paragraph with **bold**, `code` and a [link](https://example.com).\n\n'
+export function recordLarge(service: TestService, messageCount = 219, word = 'bold'): Promise<Recorded> {
+  const paragraph = `A paragraph with **${word}**, \`code\` and a [link](https://example.com).\n\n`
   const messages = Array.from({ length: messageCount }, (_, i) => ({
     role: i % 2 === 0 ? 'user' : 'assistant',
     content: `${i}: ${paragraph.repeat(46)}`

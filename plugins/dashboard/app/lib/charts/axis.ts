@@ -29,6 +29,7 @@ export function placesAxis(names: readonly string[], most = MOST_TICKS): Axis {
 }
 
 interface Moment {
+  /** Of the day, as far as the step is full: where clocks are half an hour off, the hour of 05:30 is that of 05:00. */
   readonly minutes: number
   readonly day: number
   readonly month: number
@@ -39,7 +40,7 @@ interface Moment {
 
 /** An axis of steps of time. `starts` has the beginning of each, `to` the end of the last. */
 export function timeAxis(starts: readonly string[], to: string, step: Step, zone: Zone): Axis {
-  const moments = starts.map(iso => momentOf(iso, zone))
+  const moments = starts.map(iso => momentOf(iso, zone, STEP_MS[step] / 60_000))
   const names = moments.map((moment, i) =>
     step === 'day'
       ? `${DAYS[moment.weekday]} ${dateOf(moment)} ${moment.year}`
@@ -49,10 +50,12 @@ export function timeAxis(starts: readonly string[], to: string, step: Step, zone
   return { names, ticks: ticksOf(moments, zone), zone: zone === 'utc' ? 'UTC' : offsetName(offset) }
 }
 
-function momentOf(iso: string, zone: Zone): Moment {
+function momentOf(iso: string, zone: Zone, stepMinutes: number): Moment {
   const at = new Date(iso)
   const { year, month, day, hour, minute } = fieldsOf(at, zone)
-  return { iso, year, month, day, minutes: hour * 60 + minute, weekday: zone === 'utc' ? at.getUTCDay() : at.getDay() }
+  const ofDay = hour * 60 + minute
+  const minutes = ofDay - (ofDay % stepMinutes)
+  return { iso, year, month, day, minutes, weekday: zone === 'utc' ? at.getUTCDay() : at.getDay() }
 }
 
 const dateOf = ({ day, month }: Moment) => `${day} ${MONTHS[month]}`

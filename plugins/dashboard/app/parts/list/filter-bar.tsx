@@ -42,7 +42,8 @@ export function FilterBar({ query, facets, counts, only = FILTER_NAMES, ranges, 
   const narrowing = ranges === undefined ? query : withTime(query, {})
   const count = countFilters(narrowing)
   const choices: Partial<Record<Filter, readonly string[]>> = {
-    status: STATUSES,
+    // Numbers over time are of traces that have ended.
+    status: ranges === undefined ? STATUSES : STATUSES.filter(each => each !== 'running'),
     model: facets?.models ?? [],
     env: facets?.environments ?? []
   }
@@ -69,7 +70,7 @@ export function FilterBar({ query, facets, counts, only = FILTER_NAMES, ranges, 
               label={LABELS[filter]}
               value={value}
               off={off}
-              known={filter === 'name' ? facets?.names : undefined}
+              known={filter === 'name' && facets ? namesOf(facets, counts) : undefined}
               counted={counted}
               set={next => set(filter, next)}
             />
@@ -111,6 +112,11 @@ const FACETS: Partial<Record<Filter, 'statuses' | 'names' | 'models' | 'environm
 function countsOf(counts: FacetCounts | undefined, filter: Filter): Counted {
   const facet = FACETS[filter]
   return facet && counts && new Map(counts[facet].map(({ value, traces }) => [value, traces]))
+}
+
+/** Those of the newest traces, and those of the time that is counted. */
+function namesOf(facets: Facets, counts: FacetCounts | undefined): readonly string[] {
+  return [...new Set([...facets.names, ...(counts?.names ?? []).map(({ value }) => value ?? '')])]
 }
 
 /** A choice with its number of traces. */

@@ -2,6 +2,7 @@
 import { useState } from 'preact/hooks'
 import type { TraceSummary } from '../../lib/answers.ts'
 import { formatCounted } from '../../lib/format.ts'
+import { pathOf } from '../../lib/route.ts'
 import { messageOf, readText, write } from '../../state/api.ts'
 import type { Selected } from '../../state/list/selection.ts'
 import { may } from '../../state/session.ts'
@@ -15,10 +16,17 @@ interface Props {
   changed(): void
 }
 
+/** The older one is A. */
+function pairAddress(slug: string, pair: readonly TraceSummary[]): string {
+  const [a, b] = pair.toSorted((one, other) => Date.parse(one.startedAt) - Date.parse(other.startedAt))
+  return `${pathOf({ page: 'compare', slug })}?a=${a!.id}&b=${b!.id}`
+}
+
 export function Selection({ slug, traces, selection, changed }: Props) {
   const [asking, setAsking] = useState(false)
   const [typed, setTyped] = useState('')
-  const ids = traces.filter(({ id }) => selection.ids.has(id)).map(({ id }) => id)
+  const chosen = traces.filter(({ id }) => selection.ids.has(id))
+  const ids = chosen.map(({ id }) => id)
   if (ids.length === 0) return null
   const project = `p/${encodeURIComponent(slug)}/traces`
   const download = async () => {
@@ -49,6 +57,11 @@ export function Selection({ slug, traces, selection, changed }: Props) {
   return (
     <div class="selection" role="toolbar" aria-label="Selected traces">
       <strong>{formatCounted(ids.length, 'trace')} selected</strong>
+      {ids.length === 2 && (
+        <a class="button" href={pairAddress(slug, chosen)}>
+          Compare
+        </a>
+      )}
       <button type="button" onClick={download}>
         Download
       </button>

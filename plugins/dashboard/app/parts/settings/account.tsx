@@ -21,10 +21,12 @@ interface Place {
 }
 
 export function Password() {
-  const user = useStore(session)?.user
+  const known = useStore(session)
+  const user = known?.user
   const [current, setCurrent] = useState('')
   const [password, setPassword] = useState('')
   const has = user?.hasPassword === true
+  if (known?.signIn.onlyOidc) return null
   return (
     <section class="short">
       <h2>{has ? 'Change your password' : 'Set a password'}</h2>
@@ -100,7 +102,7 @@ export function Places({ zone }: { zone: Zone }) {
                 {ago(place.seenAt, Date.now())}
               </time>
             </td>
-            <td data-title="By">{place.means}</td>
+            <td data-title="By">{place.means === 'oidc' ? 'provider' : place.means}</td>
             <td>
               {!place.current && (
                 <button type="button" class="link" onClick={() => void end(place.id)}>

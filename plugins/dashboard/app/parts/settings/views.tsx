@@ -95,7 +95,7 @@ function Acts({ view, slug, ask, share }: ActsProps) {
         <button
           type="button"
           class="link"
-          aria-label={view.shared ? `Make ${name} yours alone` : `Share ${name}`}
+          aria-label={view.shared ? `Make mine: ${name}` : `Share ${name}`}
           onClick={() => share(view)}
         >
           {view.shared ? 'Make mine' : 'Share'}

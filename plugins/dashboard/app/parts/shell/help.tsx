@@ -3,7 +3,7 @@ import { Dialog } from '../dialog.tsx'
 
 const COMMANDS: readonly (readonly [keys: string, does: string])[] = [
   ['?', 'this help'],
-  ['/', 'jump to a trace, session or user'],
+  ['/', 'go to a trace, session, user or page; commands'],
   ['g o', 'go to the overview'],
   ['g t', 'go to the traces'],
   ['g s', 'go to the sessions'],

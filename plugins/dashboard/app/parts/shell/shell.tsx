@@ -10,6 +10,7 @@ import { go, usePlace } from '../../state/place.ts'
 import { prefer, preferences } from '../../state/preferences.ts'
 import { session } from '../../state/session.ts'
 import { useStore } from '../../state/store.ts'
+import { loadPagesStyles } from '../../state/styles.ts'
 import { dismiss, toasts } from '../../state/toasts.ts'
 import { Dialog } from '../dialog.tsx'
 import { Icon } from '../icons.tsx'
@@ -18,7 +19,10 @@ import { type Link, Mine } from './mine.tsx'
 import { SignInForm } from './sign-in-form.tsx'
 
 /** What opens on a key, and is loaded with the first. */
-const opened = () => import('./opened.ts')
+async function opened() {
+  const [part] = await Promise.all([import('./opened.ts'), loadPagesStyles()])
+  return part
+}
 
 export function Shell({ page, children }: { page: Page; children: ComponentChildren }) {
   const slug = 'slug' in page ? page.slug : undefined
@@ -95,7 +99,12 @@ export function Shell({ page, children }: { page: Page; children: ComponentChild
         </nav>
         <div class="bar-end">
           {slug !== undefined && (
-            <button type="button" class="jump" onClick={() => setJump(true)} title="Jump to a trace, session or user">
+            <button
+              type="button"
+              class="jump"
+              onClick={() => setJump(true)}
+              title="Go to a trace, session, user or page, or give a command"
+            >
               <Icon name="search" /> <span>Jump</span> <kbd>/</kbd>
             </button>
           )}
@@ -116,7 +125,9 @@ export function Shell({ page, children }: { page: Page; children: ComponentChild
       </main>
       <Toasts />
       <SignInAgain />
-      {part !== undefined && jump && slug !== undefined && <part.Jump slug={slug} onClose={() => setJump(false)} />}
+      {part !== undefined && jump && slug !== undefined && (
+        <part.CommandBox slug={slug} onClose={() => setJump(false)} openHelp={() => setHelp(true)} />
+      )}
       {part !== undefined && help && <part.Help onClose={() => setHelp(false)} />}
     </>
   )

@@ -1,12 +1,15 @@
 /** The ways in that this server has. */
 import { useState } from 'preact/hooks'
+import { providerAddress } from '../../lib/sign-in.ts'
 import { signInWanted } from '../../state/api.ts'
+import { BASE_PATH } from '../../state/place.ts'
 import { loadSession, session, signInWith } from '../../state/session.ts'
 import { useStore } from '../../state/store.ts'
 import { Form } from '../dialog.tsx'
 import { Field } from '../field.tsx'
 
-export function SignInForm({ after }: { after?: () => void }) {
+/** `to` is the page that is wanted; undefined: the one that is there, in a dialog. */
+export function SignInForm({ to, after }: { to?: string; after?: () => void }) {
   const ways = useStore(session)?.signIn ?? {}
   const [email, setEmail] = useState(session.get()?.user?.email ?? '')
   const [password, setPassword] = useState('')
@@ -32,7 +35,17 @@ export function SignInForm({ after }: { after?: () => void }) {
           />
         </Form>
       )}
-      {ways.password && <p class="or">or</p>}
+      {ways.password && ways.oidc && <p class="or">or</p>}
+      {ways.oidc && (
+        <a
+          class="button provider"
+          data-outside
+          href={providerAddress(to ?? `${location.pathname.slice(BASE_PATH.length)}${location.search}`)}
+        >
+          Sign in with your organisation’s account
+        </a>
+      )}
+      {(ways.password || ways.oidc) && <p class="or">or</p>}
       <Form
         submit="Use the link"
         onSubmit={async () => {

@@ -35,9 +35,9 @@ interface Props {
 
 export function TraceHead(props: Props) {
   const { slug, outline, selected, list, zone, now, neighbour, annotate, changed } = props
-  const [dialog, setDialog] = useState<'metadata' | 'delete' | undefined>()
+  const [dialog, setDialog] = useState<'metadata' | 'compare' | 'delete' | undefined>()
   const [metadata, setMetadata] = useState('{}')
-  const later = usePart(LATER, dialog === 'metadata')
+  const later = usePart(LATER, dialog === 'metadata' || dialog === 'compare')
   const { trace } = outline
   const base = pathOf({ page: 'traces', slug })
   const isRunning = trace.status === 'running'
@@ -125,17 +125,16 @@ export function TraceHead(props: Props) {
               }
             ]}
           />
-          {may(slug, 'member') && (
-            <Menu
-              end
-              name="More"
-              label={<Icon name="more" />}
-              items={[
-                { label: 'Edit metadata', act: () => void edit().catch(fail) },
-                ...(may(slug, 'owner') ? [{ label: 'Delete the trace', act: () => setDialog('delete') }] : [])
-              ]}
-            />
-          )}
+          <Menu
+            end
+            name="More"
+            label={<Icon name="more" />}
+            items={[
+              { label: 'Compare with…', act: () => setDialog('compare') },
+              ...(may(slug, 'member') ? [{ label: 'Edit metadata', act: () => void edit().catch(fail) }] : []),
+              ...(may(slug, 'owner') ? [{ label: 'Delete the trace', act: () => setDialog('delete') }] : [])
+            ]}
+          />
         </div>
       </div>
       <dl class="trace-facts">
@@ -214,6 +213,9 @@ export function TraceHead(props: Props) {
           onClose={() => setDialog(undefined)}
           changed={changed}
         />
+      )}
+      {dialog === 'compare' && later.part !== undefined && (
+        <later.part.CompareDialog slug={slug} trace={trace} zone={zone} onClose={() => setDialog(undefined)} />
       )}
       {dialog === 'delete' && (
         <Dialog title="Delete this trace?" onClose={() => setDialog(undefined)}>

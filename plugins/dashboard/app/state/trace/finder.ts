@@ -1,7 +1,6 @@
 /** Search in a trace, in a worker of its own: it is ended where an expression takes too long. */
 import type { Hits } from '../../lib/trace/search.ts'
-
-declare const SEARCH_WORKER: string
+import { startWorker } from '../worker.ts'
 
 /** For looking through all texts, once they are there. */
 const LIMIT_MS = 2000
@@ -22,22 +21,6 @@ export interface Found {
 export interface Looking {
   readonly looking: number
 }
-
-interface ScriptPolicy {
-  createScriptURL(text: string): string
-}
-interface PolicyMaker {
-  createPolicy(name: string, rules: { createScriptURL(text: string): string }): ScriptPolicy
-}
-
-const address = new URL(SEARCH_WORKER, import.meta.url).href
-/** Browsers that know Trusted Types make a worker only by an address that a policy has let through: this one. */
-const policy = (globalThis as { trustedTypes?: PolicyMaker }).trustedTypes?.createPolicy('spoor', {
-  createScriptURL(text) {
-    if (text !== address) throw new TypeError('Not the address of the worker')
-    return text
-  }
-})
 
 export class Finder {
   #worker: Worker | undefined
@@ -78,7 +61,7 @@ export class Finder {
   }
 
   #start(): Worker {
-    const worker = new Worker((policy?.createScriptURL(address) ?? address) as string, { type: 'module' })
+    const worker = startWorker()
     if (this.#texts !== undefined) worker.postMessage(this.#texts)
     return worker
   }

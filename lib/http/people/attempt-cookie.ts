@@ -1,0 +1,51 @@
+/**
+ * The cookie of somebody who is on their way to a provider of OpenID Connect: what they must bring back, and which page they
+ * wanted. It is that browser's alone, lives for ten minutes, and is used once. Only the routes of that sign-in get it.
+ */
+import type { Attempt } from '../../people/oidc/provider.ts'
+
+export interface Begun {
+  readonly attempt: Attempt
+  /** A page of the dashboard, relative to `/app/`. */
+  readonly page: string
+}
+
+const MAX_AGE_S = 600
+const TOKEN = /^[\w-]{20,100}$/
+
+export class AttemptCookie {
+  readonly #name: string
+  readonly #attributes: string
+
+  /** `session` is the name of the session's cookie, which is that of this deployment alone. */
+  constructor(baseUrl: string, session: string) {
+    const { protocol, pathname } = new URL(baseUrl)
+    this.#name = session.replace('session', 'oidc')
+    const path = `${pathname.replace(/\/+$/, '')}/app/api/sign-in/oidc`
+    this.#attributes = `Path=${path}; HttpOnly; SameSite=Lax${protocol === 'https:' ? '; Secure' : ''}`
+  }
+
+  keep({ attempt: { state, nonce, verifier }, page }: Begun): string {
+    const value = [state, nonce, verifier, Buffer.from(page).toString('base64url')].join('.')
+    return `${this.#name}=${value}; Max-Age=${MAX_AGE_S}; ${this.#attributes}`
+  }
+
+  forget(): string {
+    return `${this.#name}=; Max-Age=0; ${this.#attributes}`
+  }
+
+  /** Undefined if the header has none, or none that was written here. */
+  read(header: string | undefined): Begun | undefined {
+    const found = (header ?? '').split(';').find(pair => pair.trim().startsWith(`${this.#name}=`))
+    const [state, nonce, verifier, page, ...more] =
+      found
+        ?.trim()
+        .slice(this.#name.length + 1)
+        .split('.') ?? []
+    if (page === undefined || more.length > 0) return undefined
+    const tokens = [state, nonce, verifier] as [string, string, string]
+    if (!tokens.every(each => TOKEN.test(each))) return undefined
+    const attempt = { state: tokens[0], nonce: tokens[1], verifier: tokens[2] }
+    return { attempt, page: Buffer.from(page, 'base64url').toString() }
+  }
+}

@@ -1,0 +1,164 @@
+/**
+ * An OpenID Connect provider that signs people in: the authorization code flow with PKCE, state and nonce. What the provider
+ * says of itself is read when somebody first signs in, and again after an hour, so a provider that is away keeps no server
+ * from starting. The library is loaded then, too.
+ */
+import type { Configuration } from 'openid-client'
+import type { OidcConfig } from '../../config.ts'
+import type { Logger } from '../../log.ts'
+import type { Claims } from './claims.ts'
+
+/** What somebody who begins to sign in must bring back: the browser keeps it meanwhile. */
+export interface Attempt {
+  readonly state: string
+  readonly nonce: string
+  readonly verifier: string
+}
+
+/**
+ * Why signing in by the provider failed. `away`: it does not answer, or not as a provider does. `denied`: it says no, as when
+ * somebody cancels. `invalid`: what came back does not belong to what was begun, or was used already.
+ */
+export type Failure = 'away' | 'denied' | 'invalid'
+
+export class OidcError extends Error {
+  override readonly name = 'OidcError'
+  readonly failure: Failure
+  constructor(failure: Failure, cause: unknown) {
+    super(describe(cause), { cause })
+    this.failure = failure
+  }
+}
+
+/** How long one answer of the provider may take. */
+const TIMEOUT_S = 10
+/** How far its clock and ours may be apart. */
+const CLOCK_TOLERANCE_S = 30
+const KNOWN_FOR_MS = 3_600_000
+/** So many answers of the provider are waited for at once: strangers can make this server ask. */
+const MOST_AT_ONCE = 20
+
+type Library = typeof import('openid-client')
+
+interface Known {
+  readonly configuration: Configuration
+  readonly until: number
+}
+
+export class Provider {
+  readonly #config: OidcConfig
+  readonly #redirectUri: string
+  readonly #log: Logger
+  #known: Known | undefined
+  #asking: Promise<Configuration> | undefined
+  #atOnce = 0
+
+  /** `redirectUri` is where the provider sends people back to. */
+  constructor(config: OidcConfig, redirectUri: string, log: Logger) {
+    this.#config = config
+    this.#redirectUri = redirectUri
+    this.#log = log
+  }
+
+  /** The address of the provider at which somebody signs in, and what they must bring back. Throws an OidcError. */
+  async begin(): Promise<{ readonly address: string; readonly attempt: Attempt }> {
+    return this.#ask(async library => {
+      const configuration = await this.#configuration(library)
+      const attempt = {
+        state: library.randomState(),
+        nonce: library.randomNonce(),
+        verifier: library.randomPKCECodeVerifier()
+      }
+      const { href } = library.buildAuthorizationUrl(configuration, {
+        redirect_uri: this.#redirectUri,
+        scope: this.#config.scopes.join(' '),
+        state: attempt.state,
+        nonce: attempt.nonce,
+        code_challenge: await library.calculatePKCECodeChallenge(attempt.verifier),
+        code_challenge_method: 'S256'
+      })
+      return { address: href, attempt }
+    })
+  }
+
+  /** What the provider says of who came back with this query (without `?`). Throws an OidcError. */
+  async finish(query: string, { state, nonce, verifier }: Attempt): Promise<Claims> {
+    return this.#ask(async library => {
+      const configuration = await this.#configuration(library)
+      const checks = { expectedState: state, expectedNonce: nonce, pkceCodeVerifier: verifier, idTokenExpected: true }
+      const cameTo = new URL(`${this.#redirectUri}?${query}`)
+      const tokens = await library.authorizationCodeGrant(configuration, cameTo, checks)
+      const claims = tokens.claims() as Claims & { readonly sub: string }
+      if (configuration.serverMetadata().userinfo_endpoint === undefined) return claims
+      // Many providers say more there than in the token.
+      return { ...claims, ...(await library.fetchUserInfo(configuration, tokens.access_token, claims.sub)) }
+    })
+  }
+
+  async #ask<T>(work: (library: Library) => Promise<T>): Promise<T> {
+    if (this.#atOnce >= MOST_AT_ONCE) throw new OidcError('away', new Error('too many sign-ins at once'))
+    this.#atOnce++
+    try {
+      return await work(await import('openid-client'))
+    } catch (error) {
+      const failure = failureOf(error)
+      this.#log.warn({ failure, reason: describe(error) }, 'signing in by OpenID Connect failed')
+      throw new OidcError(failure, error)
+    } finally {
+      this.#atOnce--
+    }
+  }
+
+  async #configuration(library: Library): Promise<Configuration> {
+    const known = this.#known
+    if (known !== undefined && known.until > Date.now()) return known.configuration
+    this.#asking ??= this.#discover(library).finally(() => {
+      this.#asking = undefined
+    })
+    // What was known goes on counting while the provider does not say anything new.
+    return known === undefined ? this.#asking : this.#asking.catch(() => known.configuration)
+  }
+
+  async #discover(library: Library): Promise<Configuration> {
+    const { issuer, clientId, clientSecret } = this.#config
+    const isInsecure = issuer.protocol === 'http:'
+    const execute = isInsecure ? [library.allowInsecureRequests] : []
+    const found = await library.discovery(issuer, clientId, undefined, library.None(), { execute, timeout: TIMEOUT_S })
+    const server = found.serverMetadata()
+    const ways = server.token_endpoint_auth_methods_supported
+    // By the standard a provider that says nothing takes this one.
+    const isBasic = ways === undefined || ways.includes('client_secret_basic')
+    const authentication = isBasic ? library.ClientSecretBasic(clientSecret) : library.ClientSecretPost(clientSecret)
+    const client = { [library.clockTolerance]: CLOCK_TOLERANCE_S }
+    const configuration = new library.Configuration(server, clientId, client, authentication)
+    configuration.timeout = TIMEOUT_S
+    if (isInsecure) library.allowInsecureRequests(configuration)
+    this.#known = { configuration, until: Date.now() + KNOWN_FOR_MS }
+    return configuration
+  }
+}
+
+/** Answers that are none of a provider's, by their codes; `OAUTH_TIMEOUT` is an answer that did not come in time. */
+const AWAY = ['OAUTH_TIMEOUT', 'OAUTH_RESPONSE_IS_NOT_JSON', 'OAUTH_RESPONSE_IS_NOT_CONFORM', 'OAUTH_PARSE_ERROR']
+
+function failureOf(error: unknown): Failure {
+  if (error instanceof OidcError) return error.failure
+  const { code } = error as { code?: unknown }
+  if (code === 'OAUTH_AUTHORIZATION_RESPONSE_ERROR') return 'denied'
+  // fetch throws a TypeError without a code where nobody answers.
+  const isAway = code === undefined || typeof code !== 'string' || AWAY.includes(code) || !code.startsWith('OAUTH_')
+  return isAway ? 'away' : 'invalid'
+}
+
+/** For the log: no tokens, and nothing of the person. */
+function describe(error: unknown): string {
+  const {
+    message = String(error),
+    code,
+    error: answer,
+    error_description: more,
+    cause
+  } = error as Record<string, unknown>
+  const causes = cause instanceof Error ? [cause.message, (cause as { code?: unknown }).code] : []
+  return [message, code, answer, more, ...causes].filter(each => typeof each === 'string' && each !== '').join('; ')
+}

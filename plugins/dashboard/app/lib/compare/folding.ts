@@ -1,0 +1,49 @@
+/** What of a difference is shown: changed lines with some around them; what is the same in between is folded. */
+import type { DiffLine } from './text-diff.ts'
+
+/** Lines `from` to `to` (exclusive), shown or folded. None that is shown is beside another. */
+export interface Stretch {
+  readonly from: number
+  readonly to: number
+  readonly folded: boolean
+}
+
+const AROUND = 3
+/** Fewer are not worth a fold. */
+const LEAST_FOLDED = 4
+
+/** `opened` are the folds that somebody has opened, by their first line. */
+export function stretches(lines: readonly DiffLine[], opened: ReadonlySet<number>): Stretch[] {
+  const found: Stretch[] = []
+  const add = (from: number, to: number, folded: boolean) => {
+    if (from === to) return
+    const last = found.at(-1)
+    if (last !== undefined && !last.folded && !folded) found[found.length - 1] = { ...last, to }
+    else found.push({ from, to, folded })
+  }
+  for (let at = 0; at < lines.length; ) {
+    const isSame = lines[at]!.kind === 'same'
+    let end = at + 1
+    while (end < lines.length && (lines[end]!.kind === 'same') === isSame) end++
+    const from = at === 0 ? at : at + AROUND
+    const to = end === lines.length ? end : end - AROUND
+    if (!isSame || to - from < LEAST_FOLDED || opened.has(from)) add(at, end, false)
+    else {
+      add(at, from, false)
+      add(from, to, true)
+      add(to, end, false)
+    }
+    at = end
+  }
+  return found
+}
+
+/** How many lines went and came. */
+export function countChanges(lines: readonly DiffLine[]): { readonly gone: number; readonly come: number } {
+  let [gone, come] = [0, 0]
+  for (const { kind } of lines) {
+    if (kind === 'gone') gone++
+    else if (kind === 'new') come++
+  }
+  return { gone, come }
+}

@@ -1,0 +1,210 @@
+/**
+ * What two sequences have in common, by Myers' algorithm in linear space ("An O(ND) Difference Algorithm", 1986): where
+ * both are short, the longest common subsequence there is. Long ones are cut into blocks at what stands once in each, or
+ * in halves, so that two long texts take no minutes; what is left of the steps then counts.
+ */
+
+/** `length` elements that are the same, from `a` in the one sequence and from `b` in the other. */
+export interface Run {
+  readonly a: number
+  readonly b: number
+  readonly length: number
+}
+
+/** Above so many elements, of both together, a block is cut further. */
+const BLOCK = 5000
+/**
+ * The most steps of a search in a block, which two of 2,500 without anything in common just take; of one in more than a
+ * block, which are better cut where they differ much; and of all.
+ */
+const BLOCK_STEPS = 8_000_000
+const LARGE_STEPS = 1_000_000
+const ALL_STEPS = 40_000_000
+
+/** Runs in the order of both sequences, none beside the next. Where the steps do not suffice, fewer are found. */
+export function commonRuns(a: Int32Array, b: Int32Array, most = ALL_STEPS): Run[] {
+  const search = new Search(a, b, most)
+  search.block(0, a.length, 0, b.length)
+  return search.runs
+}
+
+class Search {
+  readonly runs: Run[] = []
+  readonly #a: Int32Array
+  readonly #b: Int32Array
+  /** The furthest place on each diagonal, from the start and from the end; the middle of the array is diagonal 0. */
+  #forward = new Int32Array(0)
+  #backward = new Int32Array(0)
+  #left: number
+
+  constructor(a: Int32Array, b: Int32Array, most: number) {
+    this.#a = a
+    this.#b = b
+    this.#left = most
+  }
+
+  /** Finds what is common from `aFrom` to `aTo` and from `bFrom` to `bTo`. */
+  block(aFrom: number, aTo: number, bFrom: number, bTo: number): void {
+    const [a, b] = [this.#a, this.#b]
+    let start = 0
+    while (aFrom + start < aTo && bFrom + start < bTo && a[aFrom + start] === b[bFrom + start]) start++
+    this.#add(aFrom, bFrom, start)
+    let end = 0
+    const room = Math.min(aTo - aFrom, bTo - bFrom) - start
+    while (end < room && a[aTo - 1 - end] === b[bTo - 1 - end]) end++
+    this.#inner(aFrom + start, aTo - end, bFrom + start, bTo - end)
+    this.#add(aTo - end, bTo - end, end)
+  }
+
+  /** The same, where neither the first two elements are equal nor the last two. */
+  #inner(aFrom: number, aTo: number, bFrom: number, bTo: number): void {
+    if (aFrom === aTo || bFrom === bTo) return
+    if (aTo - aFrom + bTo - bFrom > BLOCK) {
+      const anchors = this.#anchors(aFrom, aTo, bFrom, bTo)
+      if (anchors.length > 0) {
+        let [x, y] = [aFrom, bFrom]
+        for (const { a, b } of anchors) {
+          // A run that began before may have passed it.
+          this.block(x, a, y, b)
+          this.#add(a, b, 1)
+          ;[x, y] = [a + 1, b + 1]
+        }
+        this.block(x, aTo, y, bTo)
+        return
+      }
+    }
+    const snake = this.#middle(aFrom, aTo, bFrom, bTo)
+    if (snake === undefined) {
+      if (this.#left <= 0 || aTo - aFrom + bTo - bFrom <= BLOCK) return
+      // Halves of a text mostly belong to each other.
+      const [x, y] = [(aFrom + aTo) >> 1, (bFrom + bTo) >> 1]
+      this.block(aFrom, x, bFrom, y)
+      this.block(x, aTo, y, bTo)
+      return
+    }
+    const { a, b, length } = snake
+    this.block(aFrom, a, bFrom, b)
+    this.#add(a, b, length)
+    this.block(a + length, aTo, b + length, bTo)
+  }
+
+  #add(a: number, b: number, length: number): void {
+    if (length === 0) return
+    const last = this.runs.at(-1)
+    if (last !== undefined && last.a + last.length === a && last.b + last.length === b) {
+      this.runs[this.runs.length - 1] = { ...last, length: last.length + length }
+    } else this.runs.push({ a, b, length })
+  }
+
+  /** The middle of a shortest way from one sequence to the other; undefined if the steps do not suffice to find it. */
+  #middle(aFrom: number, aTo: number, bFrom: number, bTo: number): Run | undefined {
+    const [a, b] = [this.#a, this.#b]
+    const [n, m] = [aTo - aFrom, bTo - bFrom]
+    const half = (n + m + 1) >> 1
+    const zero = half + 1
+    if (this.#forward.length < 2 * zero + 1) {
+      this.#forward = new Int32Array(2 * zero + 1)
+      this.#backward = new Int32Array(2 * zero + 1)
+    }
+    const [forward, backward] = [this.#forward, this.#backward]
+    const delta = n - m
+    const isOdd = (delta & 1) !== 0
+    const most = Math.min(this.#left, n + m > BLOCK ? LARGE_STEPS : BLOCK_STEPS)
+    let steps = 0
+    for (let d = 0; d <= half && steps < most; d++) {
+      for (const places of [forward, backward]) {
+        places[zero - d - 1] = -1
+        places[zero + d + 1] = -1
+      }
+      for (let k = -d; k <= d; k += 2) {
+        const x = next(forward, zero + k, d, n, m, k)
+        if (x === -1) {
+          forward[zero + k] = -1
+          continue
+        }
+        let end = x
+        while (end < n && end - k < m && a[aFrom + end] === b[bFrom + end - k]) end++
+        forward[zero + k] = end
+        steps += end - x + 1
+        const back = delta - k
+        if (isOdd && Math.abs(back) < d) {
+          const other = backward[zero + back]!
+          if (other !== -1 && end + other >= n) {
+            this.#left -= steps
+            return { a: aFrom + x, b: bFrom + x - k, length: end - x }
+          }
+        }
+      }
+      for (let k = -d; k <= d; k += 2) {
+        const x = next(backward, zero + k, d, n, m, k)
+        if (x === -1) {
+          backward[zero + k] = -1
+          continue
+        }
+        let end = x
+        while (end < n && end - k < m && a[aTo - 1 - end] === b[bTo - 1 - end + k]) end++
+        backward[zero + k] = end
+        steps += end - x + 1
+        const back = delta - k
+        if (!isOdd && Math.abs(back) <= d) {
+          const other = forward[zero + back]!
+          if (other !== -1 && end + other >= n) {
+            this.#left -= steps
+            return { a: aTo - end, b: bTo - end + k, length: end - x }
+          }
+        }
+      }
+    }
+    this.#left -= steps
+    return undefined
+  }
+
+  /** What stands once in each block, as far as it is in one order. */
+  #anchors(aFrom: number, aTo: number, bFrom: number, bTo: number): { readonly a: number; readonly b: number }[] {
+    const inA = placesOfUnique(this.#a, aFrom, aTo)
+    const inB = placesOfUnique(this.#b, bFrom, bTo)
+    const pairs: { a: number; b: number }[] = []
+    for (const [value, a] of inA) {
+      const b = inB.get(value)
+      if (a >= 0 && b !== undefined && b >= 0) pairs.push({ a, b })
+    }
+    return longestRising(pairs)
+  }
+}
+
+/** How far a way of `d` steps comes on diagonal `k`, before what is equal there; -1 if it would leave the sequences. */
+function next(places: Int32Array, at: number, d: number, n: number, m: number, k: number): number {
+  if (d === 0) return 0
+  const across = places[at - 1]!
+  const down = places[at + 1]!
+  const byAcross = across === -1 || across + 1 > n ? -1 : across + 1
+  const byDown = down === -1 || down - k > m ? -1 : down
+  return Math.max(byAcross, byDown)
+}
+
+/** Where each value stands that is there once, in the order of the places; -1 for one that is there more often. */
+function placesOfUnique(values: Int32Array, from: number, to: number): Map<number, number> {
+  const places = new Map<number, number>()
+  for (let i = from; i < to; i++) places.set(values[i]!, places.has(values[i]!) ? -1 : i)
+  return places
+}
+
+/** Of pairs with rising `a` the most that have rising `b` as well. */
+function longestRising<T extends { readonly b: number }>(pairs: readonly T[]): T[] {
+  /** The index of the pair that ends the best chain of each length, and of the one before each pair. */
+  const ends: number[] = []
+  const before: number[] = []
+  for (const [i, { b }] of pairs.entries()) {
+    let [low, high] = [0, ends.length]
+    while (low < high) {
+      const middle = (low + high) >> 1
+      if (pairs[ends[middle]!]!.b < b) low = middle + 1
+      else high = middle
+    }
+    before.push(low === 0 ? -1 : ends[low - 1]!)
+    ends[low] = i
+  }
+  const chain: T[] = []
+  for (let i = ends.at(-1) ?? -1; i !== -1; i = before[i]!) chain.push(pairs[i]!)
+  return chain.reverse()
+}

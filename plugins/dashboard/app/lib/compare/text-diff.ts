@@ -1,0 +1,109 @@
+/** How one text became another: by lines, and within changed lines by words. */
+import { commonRuns } from './sequence.ts'
+
+/** A piece of a changed line. */
+export interface Piece {
+  readonly text: string
+  readonly changed: boolean
+}
+
+/** `gone` stands in the first text only, `new` in the second only. */
+export type DiffLine =
+  | { readonly kind: 'same'; readonly text: string }
+  | { readonly kind: 'gone' | 'new'; readonly pieces: readonly Piece[] }
+
+/** Below this share of common letters two lines are taken as two, not as one that changed. */
+const ALIKE = 0.4
+/** The steps of all comparisons of words in a text, as lib/compare/sequence.ts counts them. */
+const WORD_STEPS = 400_000
+
+/** The lines of both texts in one order. Where one text is missing, all lines are of the other. */
+export function diffTexts(before: string | undefined, after: string | undefined): DiffLine[] {
+  const [a, b] = [before?.split('\n') ?? [], after?.split('\n') ?? []]
+  const [left, right] = numbered(a, b)
+  const lines: DiffLine[] = []
+  let [x, y] = [0, 0]
+  for (const run of [...commonRuns(left, right), { a: a.length, b: b.length, length: 0 }]) {
+    addChange(lines, a.slice(x, run.a), b.slice(y, run.b))
+    for (let i = 0; i < run.length; i++) lines.push({ kind: 'same', text: a[run.a + i]! })
+    ;[x, y] = [run.a + run.length, run.b + run.length]
+  }
+  return lines
+}
+
+/** The text of one side. */
+export function textOf(lines: readonly DiffLine[], side: 'before' | 'after'): string {
+  const other = side === 'before' ? 'new' : 'gone'
+  return lines
+    .filter(({ kind }) => kind !== other)
+    .map(line => (line.kind === 'same' ? line.text : line.pieces.map(({ text }) => text).join('')))
+    .join('\n')
+}
+
+/** Lines that went and lines that came in their place: the first of the one beside the first of the other, and so on. */
+function addChange(lines: DiffLine[], gone: readonly string[], come: readonly string[]): void {
+  const pairs = gone.slice(0, come.length).map((line, i) => diffWords(line, come[i]!))
+  for (const [i, text] of gone.entries()) lines.push({ kind: 'gone', pieces: pairs[i]?.before ?? whole(text) })
+  for (const [i, text] of come.entries()) lines.push({ kind: 'new', pieces: pairs[i]?.after ?? whole(text) })
+}
+
+/** A line of which no part stands out. */
+const whole = (text: string): Piece[] => [{ text, changed: false }]
+
+interface Pair {
+  readonly before: readonly Piece[]
+  readonly after: readonly Piece[]
+}
+
+/** Words, runs of blanks, and other characters one by one. */
+const TOKENS = /[\p{L}\p{N}_]+|\s+|[^\p{L}\p{N}_\s]/gu
+
+function diffWords(before: string, after: string): Pair {
+  const [a, b] = [before.match(TOKENS) ?? [], after.match(TOKENS) ?? []]
+  const [left, right] = numbered(a, b)
+  const runs = commonRuns(left, right, WORD_STEPS)
+  const same = runs.reduce((sum, run) => sum + lengthOf(a, run.a, run.a + run.length), 0)
+  if (same < ALIKE * Math.max(before.length, after.length)) {
+    return { before: whole(before), after: whole(after) }
+  }
+  return {
+    before: pieces(
+      a,
+      runs.map(run => [run.a, run.length])
+    ),
+    after: pieces(
+      b,
+      runs.map(run => [run.b, run.length])
+    )
+  }
+}
+
+function lengthOf(tokens: readonly string[], from: number, to: number): number {
+  let length = 0
+  for (let i = from; i < to; i++) length += tokens[i]!.trim().length
+  return length
+}
+
+/** The tokens in runs of unchanged and changed ones. */
+function pieces(tokens: readonly string[], same: readonly (readonly [from: number, length: number])[]): Piece[] {
+  const found: Piece[] = []
+  let at = 0
+  for (const [from, length] of [...same, [tokens.length, 0] as const]) {
+    if (from > at) found.push({ text: tokens.slice(at, from).join(''), changed: true })
+    if (length > 0) found.push({ text: tokens.slice(from, from + length).join(''), changed: false })
+    at = from + length
+  }
+  return found
+}
+
+/** Equal texts as equal numbers. */
+function numbered(a: readonly string[], b: readonly string[]): [Int32Array, Int32Array] {
+  const numbers = new Map<string, number>()
+  const number = (text: string) => {
+    const known = numbers.get(text)
+    if (known !== undefined) return known
+    numbers.set(text, numbers.size)
+    return numbers.size - 1
+  }
+  return [Int32Array.from(a, number), Int32Array.from(b, number)]
+}

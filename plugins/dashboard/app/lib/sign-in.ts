@@ -1,0 +1,37 @@
+/** What the page that signs in makes of its address. */
+
+/** Where to go afterwards: a path of this page, which cannot lead elsewhere. */
+export function destination(search: string): string {
+  const wanted = new URLSearchParams(search).get('to') ?? ''
+  return /^(?:p|t)\/[^\\]*$|^account$/.test(wanted) ? wanted : ''
+}
+
+/** Why a provider of OpenID Connect did not sign somebody in, by what the server says in the address. */
+const REASONS: Readonly<Record<string, string>> = {
+  away: 'The provider that signs people in does not answer, or not as it should. Try again in a while.',
+  denied: 'The provider did not sign you in.',
+  invalid: 'Signing in did not work. Try again; if that does not help, the log of the server says why.',
+  stale: 'Signing in took too long, or began in another browser. Try again.',
+  'no-email': 'The provider did not say an e-mail address of yours.',
+  unverified: 'The provider has not verified your e-mail address.',
+  domain: 'Your e-mail address is of a domain that is not let in here.',
+  unknown: 'The provider knows you, but nobody has added you here. Ask an owner to invite your e-mail address.'
+}
+
+/** A sentence, or undefined if nothing went wrong. */
+export function reasonOf(search: string): string | undefined {
+  const reason = new URLSearchParams(search).get('oidc')
+  if (reason === null) return undefined
+  return Object.hasOwn(REASONS, reason) ? REASONS[reason] : REASONS.invalid
+}
+
+/** Whether somebody who comes to this address wants to be led to the provider: not after a failure, nor from signing out. */
+export function wantsProvider(search: string): boolean {
+  const parameters = new URLSearchParams(search)
+  return !parameters.has('oidc') && !parameters.has('out')
+}
+
+/** The address that leads to the provider, relative to the page's base. */
+export function providerAddress(to: string): string {
+  return `api/sign-in/oidc${to === '' ? '' : `?${new URLSearchParams({ to })}`}`
+}

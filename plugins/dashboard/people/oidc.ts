@@ -1,0 +1,89 @@
+/**
+ * The way in by a provider of OpenID Connect: there, and back with a code. Whoever cannot come in is led to the page that
+ * signs in, which has a sentence for each reason; the log has more, and nothing of the person.
+ */
+import Type from 'typebox'
+import type { App } from '../../../lib/app.ts'
+import { AttemptCookie } from '../../../lib/http/people/attempt-cookie.ts'
+import { found } from '../../../lib/http/refuse.ts'
+import type { Reply } from '../../../lib/http/route.ts'
+import { type Denial, personOf } from '../../../lib/people/oidc/claims.ts'
+import { type Failure, OidcError, Provider } from '../../../lib/people/oidc/provider.ts'
+import { ownPage } from '../../../lib/people/pages.ts'
+import { closed } from '../../../lib/schema/object.ts'
+import { signInByOidc } from '../../../lib/store/people/oidc.ts'
+import { OIDC_CALLBACK } from '../guard.ts'
+import { pageRoute } from '../page-routes.ts'
+import { newSession } from './new-session.ts'
+
+/** `to` is the page to go to afterwards, relative to `/app/`. */
+const StartQuery = closed({ to: Type.Optional(Type.String()) })
+
+/**
+ * Why somebody is not let in, as the page's address says it. `stale`: nobody began in this browser, or too long ago;
+ * `unknown`: nobody has added them, and no rule gives them a role.
+ */
+type Reason = Failure | Denial | 'stale' | 'unknown'
+
+export default function oidc(app: App): void {
+  const { config, sql, cookie, log } = app
+  const parts = config.oidc && {
+    admission: config.oidc,
+    provider: new Provider(config.oidc, `${config.baseUrl}${OIDC_CALLBACK}`, log),
+    attempts: new AttemptCookie(config.baseUrl as string, cookie.name)
+  }
+  /** The parts, or 404 where no provider is configured. */
+  const required = () => found(parts, 'way in: no provider of OpenID Connect is configured')
+
+  const goTo = (address: string, ...cookies: string[]): Reply => ({
+    status: 302,
+    headers: { Location: address, 'Set-Cookie': cookies }
+  })
+  const turnAway = (reason: Reason, page = ''): Reply => {
+    const query = new URLSearchParams({ oidc: reason, ...(page !== '' && { to: page }) })
+    return goTo(`${config.baseUrl}/app/sign-in?${query}`, required().attempts.forget())
+  }
+
+  pageRoute(app, {
+    method: 'GET',
+    path: '/app/api/sign-in/oidc',
+    access: 'guest',
+    query: StartQuery,
+    async handler({ query }) {
+      const { provider, attempts } = required()
+      const page = ownPage(query.to)
+      try {
+        const { address, attempt } = await provider.begin()
+        return goTo(address, attempts.keep({ attempt, page }))
+      } catch (error) {
+        if (error instanceof OidcError) return turnAway(error.failure, page)
+        throw error
+      }
+    }
+  })
+
+  pageRoute(app, {
+    method: 'GET',
+    path: OIDC_CALLBACK,
+    access: 'guest',
+    async handler(request) {
+      const { provider, attempts, admission } = required()
+      const begun = attempts.read(request.headers.cookie as string | undefined)
+      if (begun === undefined) return turnAway('stale')
+      const page = ownPage(begun.page)
+      try {
+        const person = personOf(await provider.finish(request.querystring, begun.attempt), admission)
+        if (typeof person === 'string') return turnAway(person, page)
+        const { session, kept } = newSession(cookie, request)
+        const userId = await sql.write((each, tried) => signInByOidc(each, person, session, tried))
+        // Their role may be another one now, or none.
+        app.forget()
+        if (userId === undefined) return turnAway('unknown', page)
+        return goTo(`${config.baseUrl}/app/${page}`, kept, attempts.forget())
+      } catch (error) {
+        if (error instanceof OidcError) return turnAway(error.failure, page)
+        throw error
+      }
+    }
+  })
+}

@@ -1,0 +1,32 @@
+import t from 'tap'
+import { Folding } from '../../../../lib/ingest/rounds/folding.ts'
+import { createLog } from '../../../../lib/log.ts'
+import { Metrics } from '../../../../lib/metrics.ts'
+import { countNews } from '../../../../lib/store/rollups/news.ts'
+import { testDatabase } from '../../../fixtures/database/database.ts'
+import { countWrongSums } from '../../../fixtures/database/rollups.ts'
+import { seedProject, seedTraces } from '../../../fixtures/database/seed.ts'
+import { until } from '../../../fixtures/until.ts'
+
+t.test('folds news, and counts the history of each project, until there is neither', async t => {
+  const database = await testDatabase(t)
+  const { pool, sqlAccess: sql } = database
+  const projects = [await pool.run(seedProject), await pool.run(seedProject)]
+  for (const project of projects) {
+    const days = ['2025-01-01', '2026-03-04', '2026-03-05'].map(day => ({ startedAt: `${day}T10:00:00.000Z` }))
+    await pool.run(sql => seedTraces(sql, project, days))
+    await pool.run(sql => sql`delete from rollup_news where project_id = ${project} and started_at < '2026-03-05'`)
+    await pool.run(sql => sql`insert into rollup_history (project_id, uncounted) values (${project}, 'infinity')`)
+  }
+  const metrics = new Metrics()
+  const folding = new Folding({ sql, database, log: createLog('silent'), metrics, pauseMs: 10 })
+  t.teardown(() => folding.close())
+  await until(async () => {
+    const [{ left }] = await pool.run(sql => sql<[{ left: number }]>`select count(*) as left from rollup_history`)
+    return left === 0 && (await pool.run(countNews)) === 0
+  })
+  for (const project of projects) t.equal(await pool.run(sql => countWrongSums(sql, project)), 0)
+  const [{ rows }] = await pool.run(sql => sql<[{ rows: number }]>`select count(*) as rows from rollups`)
+  t.equal(rows, 2 * 3 * 8, 'three traces in each project, in rows of each level')
+  await until(async () => /^spoor_rollup_news 0$/m.test((await metrics.render()).text))
+})

@@ -1,0 +1,73 @@
+/** What follows from what a provider says of somebody. */
+import fc from 'fast-check'
+import t from 'tap'
+import { type Admission, personOf } from '../../../../lib/people/oidc/claims.ts'
+
+const OPEN: Admission = { domains: [], roles: [] }
+const as = (claim: string, value: string, more: object) =>
+  personOf({ email: 'a@example.com', ...more }, { domains: [], roles: [{ claim, value, role: 'member' }] })
+
+t.test('an address is known in one form, and a name is one line', async t => {
+  t.same(personOf({ email: ' Ada@Example.com ', name: 'Ada\n\u0000Lovelace' }, OPEN), {
+    email: 'ada@example.com',
+    name: 'Ada Lovelace',
+    role: undefined
+  })
+  t.match(personOf({ email: 'a@b', name: `${'x'.repeat(199)}\u{1f600}y` }, OPEN), { name: /^x{199}\u{1f600}$/u })
+  for (const email of [undefined, null, 7, '', 'ada', ['a@b'], 'a@b c@d'])
+    t.equal(personOf({ email }, OPEN), 'no-email')
+})
+
+t.test('an address that is said not to be verified is none', async t => {
+  for (const no of [false, 'false']) t.equal(personOf({ email: 'a@b', email_verified: no }, OPEN), 'unverified')
+  for (const yes of [true, 'true', undefined, null])
+    t.match(personOf({ email: 'a@b', email_verified: yes }, OPEN), { email: 'a@b' })
+})
+
+t.test('a domain is the whole of what stands behind the @', async t => {
+  const admission = { ...OPEN, domains: ['example.com'] }
+  t.match(personOf({ email: 'a@EXAMPLE.com' }, admission), { email: 'a@example.com' })
+  for (const email of ['a@sub.example.com', 'a@badexample.com', 'a@example.com.evil', 'a@example.co']) {
+    t.equal(personOf({ email }, admission), 'domain', email)
+  }
+})
+
+t.test('a rule holds for a claim that is its value, or a list that has it', async t => {
+  t.match(as('groups', 'x', { groups: 'x' }), { role: 'member' })
+  t.match(as('groups', 'x', { groups: ['y', 'x'] }), { role: 'member' })
+  t.match(as('admin', 'true', { admin: true }), { role: 'member' })
+  t.match(as('level', '7', { level: 7 }), { role: 'member' })
+  t.match(as('a.b', 'x', { a: { b: 'x' } }), { role: 'member' })
+  t.match(as('https://x.example/r', 'x', { 'https://x.example/r': ['x'] }), { role: 'member' }, 'a name with dots')
+  t.match(as('*', '', {}), { role: 'member' }, 'everybody')
+  for (const none of [
+    {},
+    { groups: 'xx' },
+    { groups: ['X'] },
+    { groups: { x: true } },
+    { groups: [['x']] },
+    { groups: null }
+  ]) {
+    t.match(as('groups', 'x', none), { role: undefined }, JSON.stringify(none))
+  }
+  t.match(as('a.b', 'undefined', { a: {} }), { role: undefined })
+  t.match(as('constructor.name', 'Object', {}), { role: undefined }, 'only what was said')
+})
+
+t.test('of several rules the highest role counts', async t => {
+  const roles = (['viewer', 'owner', 'member'] as const).map(role => ({ claim: 'g', value: role, role }))
+  const roleOf = (...g: string[]) => (personOf({ email: 'a@b', g }, { domains: [], roles }) as { role: unknown }).role
+  t.same([roleOf('viewer', 'member'), roleOf('member', 'owner', 'viewer'), roleOf()], ['member', 'owner', undefined])
+})
+
+t.test('whatever is said is understood or refused', async () => {
+  const claims = fc.dictionary(fc.constantFrom('email', 'name', 'email_verified', 'groups', '__proto__'), fc.anything())
+  const admission = { domains: [], roles: [{ claim: 'groups.a', value: '1', role: 'viewer' as const }] }
+  fc.assert(
+    fc.property(claims, said => {
+      const found = personOf(said, admission)
+      return typeof found === 'string' || (found.name.isWellFormed() && !/\p{Cc}/u.test(found.name))
+    }),
+    { numRuns: 200 }
+  )
+})

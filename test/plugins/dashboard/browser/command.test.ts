@@ -1,0 +1,112 @@
+/** The command box, and signing in where a provider of OpenID Connect is the only way, in a browser. */
+import t from 'tap'
+import { readConfig } from '../../../../lib/config.ts'
+import { testProvider } from '../../../fixtures/oidc/provider.ts'
+import { freePort } from '../../../fixtures/ports.ts'
+import { testService } from '../../../fixtures/service/service.ts'
+import { hasChromium, openPage } from '../../browser.ts'
+import { recordAgent } from './traces.ts'
+import { visit, visitor } from './visit.ts'
+
+const NO_BROWSER = "Debian's package chromium is not installed: no page was opened in a browser."
+
+t.test('the command box goes to what there is, by keyboard, and remembers it until one signs out', async t => {
+  if (!(await hasChromium())) return t.comment(NO_BROWSER)
+  const service = await testService(t)
+  const { id } = await recordAgent(service)
+  const page = await visit(t, service)
+  const open = async () => {
+    await page.press('/')
+    await page.until("document.activeElement?.getAttribute('role') === 'combobox'")
+  }
+  const chosen = `document.getElementById(document.activeElement.getAttribute('aria-activedescendant'))?.textContent`
+  const gone = '!document.querySelector("dialog[open]")'
+
+  // Ids: those that the server has.
+  await open()
+  await page.type(id.toUpperCase())
+  await page.until(`${chosen}?.includes('support-agent')`)
+  await page.press('Enter')
+  await page.until(`location.pathname.endsWith('/traces/${id}') && ${gone}`)
+  await open()
+  await page.until(`${chosen}?.includes('Recent')`)
+  await page.type('0123456789abcdef0123456789abcdef')
+  await page.untilText('Nothing here has this name or id.', '.command-box [role=status]')
+  await page.press('Escape')
+  await page.until(gone)
+
+  // Sessions by how they begin, a tag, a name, a page and a command.
+  for (const [typed, entry, path] of [
+    ['s/', 's/1 ä', '/sessions/s%2F1%20%C3%A4'],
+    ['u-3', 'User', '/users/u-3'],
+    ['billing', 'with this tag', '/traces?tag=billing'],
+    ['support', 'of this name', '/traces?name=support-agent'],
+    ['member', 'Settings', '/settings/members']
+  ] as const) {
+    await open()
+    await page.type(typed)
+    await page.until(`[...document.querySelectorAll('.entry')].some(each => each.textContent.includes('${entry}'))`)
+    await page.until(`${chosen}?.includes('${entry}')`)
+    await page.press('Enter')
+    await page.until(`(location.pathname + location.search).endsWith('${path}') && ${gone}`)
+  }
+  await open()
+  await page.type('show')
+  await page.press('ArrowDown')
+  await page.press('ArrowUp')
+  await page.until(`${chosen}?.includes('Show times in UTC')`)
+  await page.press('Enter')
+  await page.until("document.querySelector('.zone').textContent === 'UTC'")
+
+  await open()
+  await page.type('sign out')
+  await page.press('Enter')
+  await page.until("location.pathname.endsWith('/app/sign-in')")
+  t.equal(await page.evaluate("localStorage.getItem('spoor-recent')"), null)
+  t.same(
+    page.errors.filter(error => !/status of 404/.test(error)),
+    []
+  )
+})
+
+t.test('where a provider is the only way in, the page leads there and back, and not in a circle', async t => {
+  if (!(await hasChromium())) return t.comment(NO_BROWSER)
+  const port = await freePort()
+  const base = `http://127.0.0.1:${port}`
+  const provider = await testProvider(t, `${base}/app/api/sign-in/oidc/callback`)
+  const config = readConfig({
+    BASE_URL: base,
+    OIDC_ISSUER: provider.issuer.href,
+    OIDC_CLIENT_ID: provider.clientId,
+    OIDC_CLIENT_SECRET: provider.clientSecret,
+    OIDC_ROLES: '*:viewer',
+    DASHBOARD_SIGN_IN: 'oidc'
+  })
+  const { baseUrl, oidc } = config
+  await testService(t, { config: { port, baseUrl, oidc } })
+  const page = visitor(await openPage(t))
+  await page.width(1280)
+
+  // Somebody who cancels sees why, and the button.
+  await page.open(`${base}/app/p/default/traces?status=error`)
+  await page.untilText('The provider did not sign you in.', '[role=alert]')
+  await page.untilText('Sign in with your organisation')
+  t.same(await page.violations(), [])
+  provider.person = { sub: 'ada', email: 'ada@example.com', email_verified: true, name: 'Ada' }
+  await page.click('a', 'Sign in with your organisation')
+  await page.until(`location.href === '${base}/app/p/default/traces?status=error' && !!document.querySelector('.mine')`)
+  await page.untilText('Traces', 'h1')
+
+  // Signed out they stay on the page that signs in.
+  await page.click('.mine button')
+  await page.click('[role=menuitem]', 'Sign out')
+  await page.until("location.search === '?out'")
+  await page.untilText('Sign in with your organisation')
+
+  // Whoever comes anew is led there by itself, and to the page that was wanted.
+  await page.evaluate('sessionStorage.clear()')
+  await page.open(`${base}/app/account`)
+  await page.until(`location.href === '${base}/app/account'`)
+  await page.untilText('provider', 'td')
+  t.equal(await page.evaluate("document.body.textContent.includes('Set a password')"), false)
+})

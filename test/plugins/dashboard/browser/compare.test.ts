@@ -1,0 +1,72 @@
+/** Two traces side by side, in a browser. */
+import t from 'tap'
+import { testService } from '../../../fixtures/service/service.ts'
+import { hasChromium } from '../../browser.ts'
+import { recordAgent, recordAgentAgain } from './traces.ts'
+import { visit } from './visit.ts'
+
+t.test('two traces are chosen, compared and swapped, and what is picked is in the address', async t => {
+  if (!(await hasChromium())) {
+    t.comment("Debian's package chromium is not installed: no page was opened in a browser.")
+    return
+  }
+  const service = await testService(t)
+  const [agent, again] = [await recordAgent(service), await recordAgentAgain(service)]
+  const page = await visit(t, service)
+  const pages = `${service.url}/app/p/default`
+  const seen = (selector: string) =>
+    page.evaluate(`[...document.querySelectorAll('${selector}')].map(each => each.textContent)`) as Promise<string[]>
+
+  // From the list: the older of both is A, whichever was chosen first.
+  await page.open(`${pages}/traces`)
+  for (const id of [again.id, agent.id]) {
+    await page.until(`!!document.getElementById('t-${id}')`)
+    await page.evaluate(`document.getElementById('t-${id}').closest('tr').querySelector('input').click()`)
+  }
+  await page.click('.selection a', 'Compare')
+  await page.untilText('2 spans in both')
+  t.equal(await page.evaluate('location.search'), `?a=${agent.id}&b=${again.id}`)
+  t.equal(await page.evaluate('document.activeElement.tagName'), 'H1')
+  await page.untilText('It comes on Monday.', 'ins')
+  t.same(await seen('del'), ['It comes tomorrow.'], 'input and output of the traces themselves')
+  t.match((await seen('.totals .is-difference td'))[0], /^−1\.20 s −29/)
+
+  // By keyboard to the call of the model, which is in both.
+  await page.evaluate("document.getElementById('aligned').focus()")
+  for (const _ of [1, 2]) await page.press('ArrowDown')
+  await page.until(`new URLSearchParams(location.search).get('span') === '${agent.spans[1]}'`)
+  await page.untilText('model gpt-5-mini → gpt-5')
+  await page.untilText('at once', 'ins')
+  t.same(await seen('.aligned .is-gone .clip'), ['lookup_order', 'chat two'])
+  t.same(await seen('.aligned .is-new .clip'), ['refund'])
+
+  // Sides are swapped, and the row stays.
+  await page.click('button', 'Swap A and B')
+  await page.until(`location.search.startsWith('?a=${again.id}&b=${agent.id}')`)
+  await page.untilText('model gpt-5 → gpt-5-mini')
+  await page.untilText('at once', 'del')
+  t.same(await seen('.aligned .is-gone .clip'), ['refund'])
+
+  // Reloaded, it is the same; and back leads to the list.
+  await page.open((await page.evaluate('location.href')) as string)
+  await page.untilText('at once', 'del')
+
+  // From a trace: the one before of the same name.
+  await page.open(`${pages}/traces/${again.id}`)
+  await page.click('.menu button', 'More')
+  await page.click('[role=menuitem]', 'Compare with')
+  await page.click('dialog a', 'The one before')
+  await page.until(`location.search === '?a=${agent.id}&b=${again.id}'`)
+  await page.untilText('2 spans in both')
+
+  // What is not there is said, and other ids can be given.
+  await page.open(`${pages}/compare?a=${agent.id}&b=${'0'.repeat(32)}`)
+  await page.untilText('no such trace')
+  await page.open(`${pages}/compare?a=x&b=${again.id}`)
+  await page.click('button', 'Compare')
+  await page.untilText('Trace A: an id has 32', '[role=alert]')
+  t.same(
+    page.errors.filter(error => !/status of 404/.test(error)),
+    []
+  )
+})

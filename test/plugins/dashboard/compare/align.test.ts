@@ -1,0 +1,163 @@
+/** The spans of two traces in one list. */
+import fc from 'fast-check'
+import t from 'tap'
+import type { OutlineSpan } from '../../../../plugins/dashboard/app/lib/answers.ts'
+import { alignSteps, findRow, type Step, stepsOf } from '../../../../plugins/dashboard/app/lib/compare/align.ts'
+import { formatChange, formatShare } from '../../../../plugins/dashboard/app/lib/compare/change.ts'
+import { formatCost, formatCount, formatDuration } from '../../../../plugins/dashboard/app/lib/format.ts'
+
+const span = (id: string, name: string, parentSpanId: string | null = null): OutlineSpan => ({
+  id,
+  parentSpanId,
+  name,
+  kind: 'custom',
+  status: 'ok',
+  startedAt: '2026-11-25T10:00:00.000Z',
+  endedAt: '2026-11-25T10:00:01.000Z',
+  durationMs: 1000,
+  provider: null,
+  model: null,
+  usage: null,
+  costUsd: null,
+  inputBytes: 0,
+  outputBytes: 0,
+  attributesBytes: 0,
+  eventCount: 0
+})
+
+/** The rows as lines: both ids, or one with where it is. */
+const rowsOf = (a: readonly OutlineSpan[], b: readonly OutlineSpan[]) =>
+  alignSteps(stepsOf(a), stepsOf(b)).map(({ a, b }) => `${a?.span.id ?? '+'} ${b?.span.id ?? '−'}`)
+
+t.test('a path has the names from the root, with the place among siblings of the same name', async t => {
+  const spans = [
+    span('r', 'agent run'),
+    span('1', 'chat', 'r'),
+    span('2', 'look up', 'r'),
+    span('3', 'chat', 'r'),
+    span('4', 'a/b#2', '3'),
+    span('5', 'lost', 'nowhere')
+  ]
+  t.same(
+    stepsOf(spans).map(({ path, depth }) => `${depth} ${path}`),
+    [
+      '0 agent run',
+      '1 agent run/chat',
+      '1 agent run/look up',
+      '1 agent run/chat#2',
+      '2 agent run/chat#2/a\\/b\\#2',
+      '1 (missing parent)/lost'
+    ]
+  )
+})
+
+t.test('spans of the same path are in one row; what one trace has alone stands by itself', async t => {
+  const a = [span('a0', 'run'), span('a1', 'chat', 'a0'), span('a2', 'refund', 'a0'), span('a3', 'chat', 'a0')]
+  const b = [span('b0', 'run'), span('b1', 'chat', 'b0'), span('b2', 'chat', 'b0'), span('b3', 'check', 'b0')]
+  t.same(rowsOf(a, b), ['a0 b0', 'a1 b1', 'a2 −', 'a3 b2', '+ b3'])
+  t.same(rowsOf(a, []), ['a0 −', 'a1 −', 'a2 −', 'a3 −'])
+  t.same(rowsOf([], b).length, 4)
+})
+
+t.test('where paths differ, names on the way count, then names', async t => {
+  // The same work below another root.
+  const a = [span('a0', 'old run'), span('a1', 'chat', 'a0'), span('a2', 'tool', 'a1')]
+  const b = [span('b0', 'new run'), span('b1', 'chat', 'b0'), span('b2', 'tool', 'b1')]
+  t.same(rowsOf(a, b), ['a0 −', '+ b0', 'a1 b1', 'a2 b2'])
+  // The second chat of the one is the first of the other as to what is below: its path counts for more.
+  const c = [span('c0', 'run'), span('c1', 'chat', 'c0'), span('c2', 'chat', 'c0')]
+  const d = [span('d0', 'run'), span('d2', 'chat', 'd0')]
+  t.same(rowsOf(c, d), ['c0 d0', 'c1 d2', 'c2 −'])
+})
+
+t.test('rows are found by the span of either trace', async t => {
+  const rows = alignSteps(stepsOf([span('1', 'x'), span('2', 'y')]), stepsOf([span('3', 'x'), span('1', 'z')]))
+  t.same(
+    rows.map(({ key }) => key),
+    ['1', '2', 'b:1']
+  )
+  const found = (key: string) => findRow(rows, key)?.key
+  t.same(['1', '2', '3', 'b:1', 'b:3', 'none'].map(found), ['1', '2', '1', 'b:1', '1', undefined])
+})
+
+const names = fc.constantFrom('run', 'chat', 'tool', 'search', 'write')
+/** Spans of a tree of any shape; some parents come later, or never. */
+const spansOf = (prefix: string) =>
+  fc
+    .array(fc.record({ name: names, parent: fc.integer({ min: -2, max: 30 }) }), { maxLength: 30 })
+    .map(list =>
+      list.map(({ name, parent }, i) =>
+        span(`${prefix}${i}`, name, parent === -1 || parent === i ? null : `${prefix}${parent}`)
+      )
+    )
+
+t.test('the rows hold each span once, in the order of its tree, and pair only equal names', async () => {
+  fc.assert(
+    fc.property(spansOf('a'), spansOf('b'), (a, b) => {
+      const [left, right] = [stepsOf(a), stepsOf(b)]
+      const rows = alignSteps(left, right)
+      const inOrder = (found: readonly Step[], all: readonly Step[]) =>
+        found.length === all.length && found.every((step, i) => step === all[i])
+      return (
+        left.length === a.length &&
+        right.length === b.length &&
+        inOrder(
+          rows.flatMap(row => row.a ?? []),
+          left
+        ) &&
+        inOrder(
+          rows.flatMap(row => row.b ?? []),
+          right
+        ) &&
+        rows.every(({ a, b }) => a === undefined || b === undefined || a.span.name === b.span.name) &&
+        new Set(rows.map(({ key }) => key)).size === rows.length
+      )
+    }),
+    { numRuns: 100 }
+  )
+})
+
+t.test('no other way in order pairs more spans of equal path', async () => {
+  fc.assert(
+    fc.property(spansOf('a'), spansOf('b'), (a, b) => {
+      const [left, right] = [stepsOf(a), stepsOf(b)]
+      const paired = alignSteps(left, right).filter(row => row.a !== undefined && row.a.path === row.b?.path).length
+      return paired === lengthOfCommon(left, right)
+    }),
+    { numRuns: 100 }
+  )
+})
+
+function lengthOfCommon(a: readonly { path: string }[], b: readonly { path: string }[]): number {
+  let before = new Array<number>(b.length + 1).fill(0)
+  for (const { path } of a) {
+    const row = [0]
+    for (let j = 0; j < b.length; j++) {
+      row.push(path === b[j]!.path ? before[j]! + 1 : Math.max(before[j + 1]!, row[j]!))
+    }
+    before = row
+  }
+  return before.at(-1)!
+}
+
+t.test('two traces of 200 spans are aligned', async t => {
+  const many = (prefix: string, by: number) => [
+    span(`${prefix}0`, 'run'),
+    ...Array.from({ length: 199 }, (_, i) => span(`${prefix}${i + 1}`, `step ${(i * by) % 40}`, `${prefix}0`))
+  ]
+  const rows = alignSteps(stepsOf(many('a', 1)), stepsOf(many('b', 3)))
+  t.ok(rows.length >= 200 && rows.length < 400)
+  t.equal(rows.filter(({ a }) => a !== undefined).length, 200)
+  t.equal(rows.filter(({ b }) => b !== undefined).length, 200)
+})
+
+t.test('a difference has its sign and its unit, and nothing is made up', async t => {
+  t.equal(formatChange(1200, 1900, formatDuration), '+700 ms')
+  t.equal(formatChange(1900, 1200, formatDuration), '−700 ms')
+  t.equal(formatChange(0.01, 0.03, formatCost), '+$0.0200')
+  t.equal(formatChange(7, 7, formatCount), '=')
+  t.equal(formatChange(null, 7, formatCount), '–')
+  t.equal(formatShare(100, 135), '+35\u202f%')
+  t.equal(formatShare(100, 50), '−50\u202f%')
+  t.same([formatShare(0, 5), formatShare(null, 5), formatShare(5, 5)], ['', '', ''])
+})

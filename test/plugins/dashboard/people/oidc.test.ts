@@ -1,0 +1,284 @@
+/** The way in by a provider of OpenID Connect, against a real one. */
+import t from 'tap'
+import { type Config, type OidcConfig, readConfig } from '../../../../lib/config.ts'
+import { createLog } from '../../../../lib/log.ts'
+import { ownPage } from '../../../../lib/people/pages.ts'
+import { type Browser, TOKEN_S, testBrowser, testProvider } from '../../../fixtures/oidc/provider.ts'
+import { addPerson, asking, givePassword, linkFor, signedIn } from '../../../fixtures/service/people.ts'
+import { type TestService, testService } from '../../../fixtures/service/service.ts'
+
+const BASE = 'https://spoor.example/tools'
+const START = '/app/api/sign-in/oidc'
+const provider = await testProvider(t, `${BASE}${START}/callback`)
+
+/** Lines of the log, of which none may tell who signs in. */
+const logged: string[] = []
+const log = createLog('info', { write: line => void logged.push(line) })
+
+function configOf(settings: Partial<OidcConfig> = {}): Partial<Config> {
+  const { issuer, clientId, clientSecret } = provider
+  const env = {
+    BASE_URL: BASE,
+    OIDC_ISSUER: issuer.href,
+    OIDC_CLIENT_ID: clientId,
+    OIDC_CLIENT_SECRET: clientSecret,
+    OIDC_SCOPES: 'openid email profile groups',
+    OIDC_ROLES: 'groups=admins:owner, groups=staff:member, realm.access=guest:viewer'
+  }
+  const { baseUrl, oidc } = readConfig(env)
+  return { baseUrl, oidc: { ...(oidc as OidcConfig), ...settings } }
+}
+
+/** What the proxy in front would take off the path. */
+const behind = (service: TestService): TestService => ({
+  ...service,
+  call: (method, path, options) => service.call(method, path.replace(/^\/tools/, ''), options)
+})
+const serve = async (settings: Partial<OidcConfig> = {}, database?: TestService['database']) =>
+  behind(await testService(t, { config: configOf(settings), log, ...(database && { database }) }))
+
+const service = await serve()
+const { database } = service
+const person = (name: string, more: object = {}) => ({
+  sub: name,
+  email: `${name}@example.com`,
+  email_verified: true,
+  name: `The ${name}`,
+  ...more
+})
+
+/** Signs whoever the provider takes one for in, and says on which page that ends, relative to `/app/`. */
+async function signIn(who: typeof provider.person, browser: Browser, to = ''): Promise<string> {
+  provider.person = who
+  return (await browser.go(`${BASE}${START}${to}`)).replace(`${BASE}/app/`, '')
+}
+const newBrowser = (at: TestService = service) => testBrowser(at, BASE)
+const sessionOf = async (browser: Browser) => (await browser.ask('/app/api/session')).body
+const acts = async () =>
+  (
+    await database.pool.run(
+      sql => sql<{ action: string; detail: string }[]>`select action, detail from audit order by id`
+    )
+  ).map(({ action, detail }) => `${action} ${detail ?? ''}`)
+
+t.test('somebody with a role comes in, to the page that they wanted', async t => {
+  const browser = newBrowser()
+  const page = await signIn(
+    person('ada', { groups: ['staff', 'others'] }),
+    browser,
+    '?to=p%2Fdefault%2Ftraces%3Fstatus%3Derror'
+  )
+  t.equal(page, 'p/default/traces?status=error')
+  t.match(await sessionOf(browser), {
+    user: { email: 'ada@example.com', name: 'The ada', hasPassword: false },
+    projects: [{ slug: 'default', role: 'member' }],
+    signIn: { oidc: true, onlyOidc: false }
+  })
+  const asked = new URL(browser.passed.find(each => each.includes('/auth?'))!).searchParams
+  t.equal(asked.get('code_challenge_method'), 'S256')
+  for (const name of ['state', 'nonce', 'code_challenge']) t.match(asked.get(name), /^[\w-]{43}$/, name)
+  t.match((await browser.ask('/app/api/sessions')).body, { sessions: [{ means: 'oidc', current: true }] })
+  t.match(browser.cookie(), /^__Secure-spoor_session_[0-9a-f]{8}=[\w-]{43}$/, 'what was carried there and back is gone')
+  const done = (await acts()).slice(-2)
+  t.ok(
+    done.some(act => /^user\.add .*"role": ?"member".*"means": ?"oidc"/.test(act)),
+    String(done)
+  )
+  t.ok(
+    done.some(act => /^sign-in .*"oidc"/.test(act)),
+    String(done)
+  )
+})
+
+t.test('what is carried there and back is only for that way, and for ten minutes', async t => {
+  const answer = await service.call('GET', START, { key: null, headers: { host: 'spoor.example' } })
+  t.equal(answer.status, 302)
+  t.match(
+    String(answer.headers['set-cookie']),
+    /^__Secure-spoor_oidc_[0-9a-f]{8}=[\w.-]+; Max-Age=600; Path=\/tools\/app\/api\/sign-in\/oidc; HttpOnly; SameSite=Lax; Secure$/
+  )
+  const fromElsewhere = { host: 'spoor.example', 'sec-fetch-site': 'cross-site' }
+  t.equal(
+    (await service.call('GET', START, { key: null, headers: fromElsewhere })).status,
+    403,
+    'no other page begins it'
+  )
+  t.equal(
+    (await service.call('GET', `${START}?to=p/x&more=1`, { key: null, headers: { host: 'spoor.example' } })).status,
+    400
+  )
+})
+
+t.test('a role follows the claims; one given by hand stays', async t => {
+  const roleOf = async (groups: unknown, more: object = {}) => {
+    const browser = newBrowser()
+    const page = await signIn(person('bob', { groups, ...more }), browser)
+    return page.startsWith('sign-in') ? page : (await sessionOf(browser)).projects[0].role
+  }
+  t.equal(await roleOf('admins'), 'owner', 'a claim may be one text')
+  const owner = newBrowser()
+  await signIn(person('bob', { groups: ['admins'] }), owner)
+  t.equal(await roleOf(['staff', 'admins']), 'owner', 'the highest counts')
+  t.equal((await sessionOf(owner)).user.email, 'bob@example.com', 'whose role stays stays signed in elsewhere')
+  t.equal(await roleOf(['staff']), 'member')
+  t.equal((await sessionOf(owner)).user, null, 'a role that changes ends the sessions elsewhere')
+  t.equal(await roleOf([], { realm: { access: ['guest'] } }), 'viewer', 'a claim within another')
+  t.equal(await roleOf(['none']), 'sign-in?oidc=unknown')
+  t.equal(await roleOf({ admins: true }), 'sign-in?oidc=unknown')
+  t.match((await acts()).slice(-1), [/^member\.remove .*bob/])
+  await addPerson(service, 'bob@example.com', 'viewer')
+  t.equal(await roleOf(['admins']), 'viewer', 'given by hand')
+  t.equal(await roleOf([]), 'viewer')
+})
+
+t.test('nobody comes in by a session, a link or a password that another account’s owner may have made', async t => {
+  const others = (
+    await database.pool.run(sql => sql`insert into accounts (name, type) values ('others', 'owner') returning id`)
+  )[0]
+  const known = await signedIn({ ...service, call: withHost }, 'eve@example.com', 'viewer', String(others?.id))
+  await givePassword(service, 'eve@example.com', 'correct horse battery')
+  const link = await linkFor(service, 'eve@example.com')
+  const browser = newBrowser()
+  t.equal(await signIn(person('eve', { groups: 'staff' }), browser), '')
+  t.match(await sessionOf(browser), { user: { hasPassword: false }, projects: [{ slug: 'default', role: 'member' }] })
+  t.equal((await known.ask('GET', 'sessions')).status, 401)
+  const stranger = asking({ ...service, call: withHost })
+  t.equal((await stranger('POST', 'sign-in/link', { body: { token: link } })).status, 401)
+  // Without a role they are what they were.
+  const later = newBrowser()
+  t.equal(await signIn(person('eve'), later), '')
+  t.same((await sessionOf(later)).projects, [])
+  t.equal((await sessionOf(browser)).user, null)
+})
+
+/** A request as by the proxy in front. */
+const withHost: TestService['call'] = (method, path, options = {}) =>
+  service.call(method, path, { ...options, headers: { host: 'spoor.example', ...options.headers } })
+
+t.test('whom nobody knows, whose address is of elsewhere or is not verified, is told so', async t => {
+  const small = await serve({ domains: ['example.com'] }, database)
+  const ends = async (who: typeof provider.person) => signIn(who, newBrowser(small))
+  t.equal(await ends(person('carl')), 'sign-in?oidc=unknown')
+  t.equal(
+    await ends(person('carl', { groups: 'staff', email: 'carl@example.com.evil.example' })),
+    'sign-in?oidc=domain'
+  )
+  t.equal(
+    await ends(person('carl', { groups: 'staff', email: 'carl@evil.example@example.com' })),
+    'sign-in?oidc=no-email'
+  )
+  t.equal(await ends(person('carl', { groups: 'staff', email_verified: false })), 'sign-in?oidc=unverified')
+  t.equal(await ends(person('carl', { groups: 'staff', email: undefined })), 'sign-in?oidc=no-email')
+  t.equal(await ends(undefined), 'sign-in?oidc=denied')
+  t.equal(await ends(person('dora', { groups: 'staff', email: 'Dora@Example.COM', email_verified: undefined })), '')
+  const users = await database.pool.run(sql => sql`select email from users where email like 'carl%'`)
+  t.same(users, [], 'nothing is kept of whom is not let in')
+})
+
+t.test('what comes back must be what was begun, in this browser, once', async t => {
+  const browser = newBrowser()
+  await signIn(person('ada', { groups: 'staff' }), browser)
+  const callback = browser.passed.find(each => each.includes('/callback?'))!
+  const ends = async (of: Browser, address: string) => (await of.go(address)).replace(`${BASE}/app/`, '')
+  t.equal(await ends(browser, callback), 'sign-in?oidc=stale', 'the same browser again')
+  t.equal(await ends(newBrowser(), callback), 'sign-in?oidc=stale', 'another browser')
+  /** Begins, and stops before the provider. */
+  const begun = async () => {
+    const other = newBrowser()
+    const { headers } = await other.ask(START)
+    return { other, state: new URL(String(headers.location)).searchParams.get('state') }
+  }
+  const { other } = await begun()
+  t.equal(await ends(other, callback), 'sign-in?oidc=invalid', 'the state is another one')
+  const { other: replaying, state } = await begun()
+  const again = new URL(callback)
+  again.searchParams.set('state', String(state))
+  t.equal(await ends(replaying, again.href), 'sign-in?oidc=invalid', 'a code that was used')
+  for (const query of [
+    '',
+    '?',
+    '?state=x',
+    '?code=x&code=y',
+    '?error=server_error',
+    '?%',
+    `?code=${'x'.repeat(4000)}`
+  ]) {
+    const { other } = await begun()
+    t.match(await ends(other, `${BASE}${START}/callback${query}`), /^sign-in\?oidc=(?:invalid|denied)$/, query)
+  }
+  t.equal((await sessionOf(other)).user, null)
+})
+
+t.test('no address leads elsewhere', async t => {
+  const elsewhere = [
+    'https://evil.example',
+    '//evil.example',
+    'p/../../evil',
+    'p/..',
+    't/./x',
+    '\\evil',
+    'javascript:1',
+    'p/x\\y'
+  ]
+  for (const to of [...elsewhere, 'sign-in', 'p', 'p/\n', `p/${'x'.repeat(1500)}`, '']) t.equal(ownPage(to), '', to)
+  for (const to of ['p/a..b/traces?status=error', 't/0123', 'account', 'p/default/sessions/a%2Fb'])
+    t.equal(ownPage(to), to)
+  t.equal(await signIn(person('ada', { groups: 'staff' }), newBrowser(), '?to=%2F%2Fevil.example'), '')
+})
+
+t.test('clocks may differ by half a minute', async t => {
+  for (const [seconds, end] of [
+    [TOKEN_S + 20, ''],
+    [TOKEN_S + 40, 'sign-in?oidc=invalid']
+  ] as const) {
+    provider.behindMs = seconds * 1000
+    t.equal(await signIn(person('ada', { groups: 'staff' }), newBrowser()), end, `behind by ${seconds} s`)
+  }
+  provider.behindMs = 0
+})
+
+t.test('while the provider is away the server goes on, and says so; afterwards people come in', async t => {
+  provider.isAway = true
+  const late = await serve({}, database)
+  const away = async (of: TestService) =>
+    signIn(person('ada', { groups: 'staff' }), newBrowser(of), '?to=p/default/traces')
+  t.equal(await away(late), 'sign-in?oidc=away&to=p%2Fdefault%2Ftraces')
+  const nowhere = await serve({ issuer: new URL('http://127.0.0.1:1') }, database)
+  t.equal(await away(nowhere), 'sign-in?oidc=away&to=p%2Fdefault%2Ftraces')
+  const browser = newBrowser()
+  const { headers } = await browser.ask(START)
+  const state = new URL(String(headers.location)).searchParams.get('state')
+  t.match(
+    await browser.go(`${BASE}${START}/callback?code=x&state=${state}`),
+    /oidc=(?:away|invalid)$/,
+    'what was known counts'
+  )
+  provider.isAway = false
+  t.equal(await away(late), 'p/default/traces')
+})
+
+t.test('where the provider is the only way in, passwords are none, and links are', async t => {
+  const only = await serve({ only: true }, database)
+  await addPerson(only, 'fred@example.com', 'viewer')
+  await givePassword(only, 'fred@example.com', 'correct horse battery')
+  const token = await linkFor(only, 'fred@example.com')
+  const stranger = asking({
+    ...only,
+    call: (method, path, options = {}) =>
+      only.call(method, path, { ...options, headers: { host: 'spoor.example', ...options.headers } })
+  })
+  t.match((await stranger('GET', 'session')).body.signIn, { password: false, oidc: true, onlyOidc: true })
+  const body = { email: 'fred@example.com', password: 'correct horse battery' }
+  t.match(await stranger('POST', 'sign-in/password', { body }), { status: 403, body: { error: { code: 'forbidden' } } })
+  t.equal((await stranger('POST', 'sign-in/link', { body: { token } })).status, 204)
+})
+
+t.test('a server without a provider has no such way, and the log tells nothing of people', async t => {
+  const plain = await testService(t, { database })
+  for (const path of [START, `${START}/callback?code=x`]) {
+    t.match(await plain.call('GET', path, { key: null }), { status: 404, body: { error: { code: 'not_found' } } })
+  }
+  const text = logged.join('')
+  t.match(text, /signing in by OpenID Connect failed/)
+  t.notMatch(text, /@example\.com|code=|state=|spoor_oidc/)
+})
