@@ -52,6 +52,8 @@ const PICTURES: readonly Picture[] = [
     compared: true,
     step: 'chat'
   },
+  { name: 'session', theme: 'light', width: 1280, height: 800, page: 'sessions/demo-chat-2' },
+  { name: 'scores', theme: 'light', width: 1280, height: 800, page: 'scores?name=helpfulness&range=24h' },
   { name: 'phone', theme: 'light', width: 390, height: 780, trace: 'review-change' }
 ]
 
@@ -90,7 +92,7 @@ async function take(page: Page, address: string, picture: Picture): Promise<void
   await page.send('Emulation.setEmulatedMedia', { features })
   await untilTrue(page, `document.querySelector('h1') !== null`)
   await page.open(`${address}/app/p/default/${shown ?? 'traces'}`)
-  await untilTrue(page, `document.querySelectorAll('main tbody tr').length > ${shown === undefined ? 10 : 3}`)
+  await untilTrue(page, `document.querySelectorAll('${ROWS}').length > ${shown === undefined ? 10 : 3}`)
   if (shown === undefined) await untilTrue(page, `document.querySelector('.spark > p') !== null`)
   if (trace !== undefined) {
     await clickOn(page, 'main tbody a', trace)
@@ -109,6 +111,9 @@ async function take(page: Page, address: string, picture: Picture): Promise<void
   await writeFile(join(FOLDER, `${name}.webp`), bytes)
   console.log(`${name}.webp: ${width} x ${height}, ${Math.round(bytes.length / 1024)} KiB`)
 }
+
+/** What pages are full of. */
+const ROWS = 'main tbody tr, main .turn .message'
 
 /** Waits for an element with this text or name, and clicks on it. */
 async function clickOn(page: Page, selector: string, text: string): Promise<void> {
