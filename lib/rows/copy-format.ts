@@ -185,8 +185,9 @@ const FIELDS: Readonly<Record<string, WriteField>> = {
     }
   },
   numeric(rows, value: number | PowerOfTen) {
-    if (typeof value === 'number') writeWhole(rows, value)
-    else writeNumeric(rows, value.isNegative, value.exponent / NUMERIC_POWER, [1])
+    if (typeof value === 'number') return writeWhole(rows, value)
+    beginNumeric(rows, value.isNegative, value.exponent / NUMERIC_POWER, 1)
+    rows.int16(1)
   },
   uuid: (rows, value: string) => rows.hex(value),
   bytea(rows, value: string | Uint8Array) {
@@ -211,19 +212,26 @@ const FIELDS: Readonly<Record<string, WriteField>> = {
 
 /** A whole number that is exact as a double. */
 function writeWhole(rows: CopyWriter, value: number): void {
-  const digits: number[] = []
-  for (let rest = Math.abs(value); rest > 0; rest = Math.floor(rest / NUMERIC_BASE)) digits.unshift(rest % NUMERIC_BASE)
-  writeNumeric(rows, value < 0, digits.length - 1, digits)
+  let rest = Math.abs(value)
+  let weight = 0
+  let place = 1
+  for (; rest >= place * NUMERIC_BASE; place *= NUMERIC_BASE) weight++
+  beginNumeric(rows, value < 0, weight, rest === 0 ? 0 : weight + 1)
+  if (rest === 0) return
+  for (; weight >= 0; weight--, place /= NUMERIC_BASE) {
+    const digit = Math.floor(rest / place)
+    rest -= digit * place
+    rows.int16(digit)
+  }
 }
 
-/** `weight` is the power of NUMERIC_BASE that the first digit stands at. Nothing stands behind the point. */
-function writeNumeric(rows: CopyWriter, isNegative: boolean, weight: number, digits: readonly number[]): void {
-  rows.int32(8 + 2 * digits.length)
-  rows.int16(digits.length)
-  rows.int16(digits.length === 0 ? 0 : weight)
+/** `weight` is the power of NUMERIC_BASE that the first digit stands at. So many digits follow, and none behind the point. */
+function beginNumeric(rows: CopyWriter, isNegative: boolean, weight: number, digits: number): void {
+  rows.int32(8 + 2 * digits)
+  rows.int16(digits)
+  rows.int16(weight)
   rows.int16(isNegative ? NUMERIC_SIGN.minus : NUMERIC_SIGN.plus)
   rows.int16(0)
-  for (const digit of digits) rows.int16(digit)
 }
 
 /** Returns a function that writes the fields of these columns, in their order. */

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
-import type { Value } from '../../../lib/rows/columns.ts'
+import type { PowerOfTen, Value } from '../../../lib/rows/columns.ts'
 import { CopyWriter, fieldWriter, readField } from '../../../lib/rows/copy-format.ts'
 
 const POSTGRES_EPOCH_MS = Date.parse('2000-01-01T00:00:00Z')
@@ -54,7 +54,37 @@ const time = fc
     return micros === 0 ? iso : `${iso.slice(0, 23)}${String(micros).padStart(3, '0')}Z`
   })
 
+/** Digits of base 10,000, the first of which stands at the power `weight`. */
+function readNumeric(bytes: Buffer): bigint {
+  const [count, weight, sign, scale] = [0, 2, 4, 6].map(at => bytes.readUInt16BE(at)) as [
+    number,
+    number,
+    number,
+    number
+  ]
+  assert.deepEqual([scale, bytes.length, sign === 0 || sign === 0x4000], [0, 8 + 2 * count, true])
+  let value = 0n
+  for (let i = 0; i < count; i++) {
+    const digit = bytes.readUInt16BE(8 + 2 * i)
+    assert.ok(digit < 10_000)
+    value += BigInt(digit) * 10_000n ** BigInt(weight - i)
+  }
+  return sign === 0 ? value : -value
+}
+const whole = fc.oneof(
+  fc.maxSafeInteger(),
+  fc.integer({ min: -10_000, max: 10_000 }),
+  fc.constantFrom(0, 9999, 1e8, -1e12)
+)
+const power = fc.record({ isNegative: fc.boolean(), exponent: fc.nat(110).map(bucket => bucket * 12) })
+
 const KINDS: Record<string, Kind<Value>> = {
+  numeric: kind<number | PowerOfTen>({
+    values: fc.oneof(whole, power),
+    expect: value =>
+      typeof value === 'number' ? BigInt(value) : (value.isNegative ? -1n : 1n) * 10n ** BigInt(value.exponent),
+    read: readNumeric
+  }),
   smallint: kind({ values: integer(16), expect: same, read: bytes => bytes.readInt16BE() }),
   int: kind({ values: integer(32), expect: same, read: bytes => bytes.readInt32BE() }),
   bigint: kind({
