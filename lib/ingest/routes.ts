@@ -22,7 +22,15 @@ interface Routed {
   readonly projectId: number
   /** Set if an account is charged, which only the coordinator can do in the same transaction. */
   readonly charge?: unknown
+  readonly operation?: object
 }
+
+/**
+ * The coordinator has the accounts that are charged, and draws the numbers of scores, which a restored trace brings with it:
+ * the tables of shards have no defaults.
+ */
+const needsCoordinator = ({ charge, operation = {} }: Routed): boolean =>
+  charge !== undefined || ('restored' in operation && operation.restored !== undefined)
 
 export interface Route {
   /** Undefined: by the address of the database. */
@@ -81,15 +89,17 @@ export class Routes {
   }
 
   /** Nodes are numbered from 0 on, and shards far above. */
-  readonly #groupOf = ({ projectId }: Routed): number => {
-    const shard = this.shardOf(projectId)
+  readonly #groupOf = (operation: Routed): number => {
+    const { projectId } = operation
+    const shard = needsCoordinator(operation) ? undefined : this.shardOf(projectId)
     if (shard === undefined) return -1 - projectId
     return this.#held.size > 0 && this.#isHeld(shard.id) ? FIRST_SHARD_GROUP + shard.id : shard.node.id
   }
 
   /** The way of a batch whose operations are of one group. */
-  routeOf([first]: readonly Routed[]): Route {
-    if (this.#state !== 'spread' || first === undefined || first.charge !== undefined) return BY_ADDRESS
+  routeOf(batch: readonly Routed[]): Route {
+    const [first] = batch
+    if (this.#state !== 'spread' || first === undefined || batch.some(needsCoordinator)) return BY_ADDRESS
     const node = this.shardOf(first.projectId)?.node
     if (node === undefined) return BY_ADDRESS
     const [shards, projects] = [this.#shards, this.#projects]
