@@ -4,6 +4,9 @@ const MAX_LENGTH = 254
 /** One @ with something on both sides, and neither spaces nor control characters. */
 const ADDRESS = /^[^\s@\p{Cc}\p{Cs}]+@[^\s@\p{Cc}\p{Cs}]+$/u
 
+/** Letters whose lower case is one of ASCII: with them an address of somebody else would become this one. */
+const BECOMES_ASCII = /[\u0130\u212a]/
+
 /** The name of the user that the first start makes, who has no address yet. */
 export const FIRST_USER = 'owner'
 
@@ -11,6 +14,7 @@ export const EMAIL_RULE = `must be an e-mail address of at most ${MAX_LENGTH} ch
 
 /** The address in the form in which it is stored; undefined if it is none. */
 export function readEmail(text: string): string | undefined {
+  if (BECOMES_ASCII.test(text)) return undefined
   const email = foldEmail(text)
   return email.length <= MAX_LENGTH && ADDRESS.test(email) ? email : undefined
 }

@@ -150,6 +150,9 @@ function failureOf(error: unknown): Failure {
   return isAway ? 'away' : 'invalid'
 }
 
+/** So much of a reason is logged: parts of it may come from whoever made an address up. */
+const MOST_REASON = 300
+
 /** For the log: no tokens, and nothing of the person. */
 function describe(error: unknown): string {
   const {
@@ -160,5 +163,6 @@ function describe(error: unknown): string {
     cause
   } = error as Record<string, unknown>
   const causes = cause instanceof Error ? [cause.message, (cause as { code?: unknown }).code] : []
-  return [message, code, answer, more, ...causes].filter(each => typeof each === 'string' && each !== '').join('; ')
+  const parts = [message, code, answer, more, ...causes].filter(each => typeof each === 'string' && each !== '')
+  return parts.join('; ').slice(0, MOST_REASON)
 }

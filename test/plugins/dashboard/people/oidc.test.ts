@@ -215,7 +215,7 @@ t.test('no address leads elsewhere', async t => {
     '//evil.example',
     'p/../../evil',
     'p/..',
-    't/./x',
+    'p/%2e%2e/%2E./x',
     '\\evil',
     'javascript:1',
     'p/x\\y'
@@ -223,7 +223,10 @@ t.test('no address leads elsewhere', async t => {
   for (const to of [...elsewhere, 'sign-in', 'p', 'p/\n', `p/${'x'.repeat(1500)}`, '']) t.equal(ownPage(to), '', to)
   for (const to of ['p/a..b/traces?status=error', 't/0123', 'account', 'p/default/sessions/a%2Fb'])
     t.equal(ownPage(to), to)
+  t.equal(ownPage('p/日本/traces'), 'p/%E6%97%A5%E6%9C%AC/traces')
   t.equal(await signIn(person('ada', { groups: 'staff' }), newBrowser(), '?to=%2F%2Fevil.example'), '')
+  const page = `?${new URLSearchParams({ to: 'p/日本' })}`
+  t.equal(await signIn(person('ada', { groups: 'staff' }), newBrowser(), page), 'p/%E6%97%A5%E6%9C%AC')
 })
 
 t.test('clocks may differ by half a minute', async t => {
