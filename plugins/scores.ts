@@ -9,7 +9,7 @@ import { ScoreAdded, ScoreDeleted, ScoreList, TraceScoreList } from '../lib/sche
 import { pageSizeOf, ScoreListQuery } from '../lib/schema/query.ts'
 import { SCORE_ORDER } from '../lib/store/lists/order.ts'
 import { listScores, MAX_EXAMINED, type ScoreQuery } from '../lib/store/lists/score-list.ts'
-import { addScore, deleteScore, type NewScore, newScoreId, readTraceScores } from '../lib/store/scores.ts'
+import { addScore, deleteScore, type NewScore, newScoreId, readTraceScores } from '../lib/store/trace/scores.ts'
 
 export default function scores(app: App): void {
   app.route({

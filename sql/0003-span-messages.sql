@@ -1,5 +1,5 @@
 -- Messages of model calls that came as log records in OTLP. They are shown as input and output of the span that they name,
--- whichever of the two comes first (lib/store/messages.ts). The span itself stays as it was sent, so that it is known when
+-- whichever of the two comes first (lib/store/trace/messages.ts). The span itself stays as it was sent, so that it is known when
 -- it is sent again.
 
 create table span_messages (

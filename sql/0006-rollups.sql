@@ -1,6 +1,6 @@
 -- What traces add up to over time: by hour and by day, and each of these by environment, by family, by name and by kind. Only
 -- traces that have ended count. Their time is started_at, as in the lists. How it is kept and read is told in
--- lib/store/rollups.
+-- lib/store/analytics/rollups.
 
 -- What is not in rollups yet. A trace that ends, comes or goes writes a row in the same transaction, a change writes one that
 -- takes away and one that adds. Rows are added up, so one may stand for many traces. There is no index: the rows are few,

@@ -1,4 +1,4 @@
--- What the traces of each user add up to by day (UTC), folded from the same news as rollups (lib/store/rollups/users.ts).
+-- What the traces of each user add up to by day (UTC), folded from the same news as rollups (lib/store/analytics/rollups/users.ts).
 
 -- Null: the trace is of no user.
 alter table rollup_news add column user_id text;

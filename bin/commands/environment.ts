@@ -1,4 +1,4 @@
-import type { BackfillPlan } from '../../lib/admin/environments.ts'
+import type { BackfillPlan } from '../../lib/admin/upkeep/environments.ts'
 import { UNASSIGNED } from '../../lib/trace/environment.ts'
 import { command, UsageError } from '../command.ts'
 import { withDatabase } from '../database.ts'
@@ -34,7 +34,7 @@ export const backfill = command({
     const request = { project, environment, keyId, tag: await parseTag(tag), ...parseTimes(flags), overwrite }
     await withDatabase(env, async ({ sql }) => {
       // Loaded only now, because --help does not need it.
-      const { applyBackfill, planBackfill } = await import('../../lib/admin/environments.ts')
+      const { applyBackfill, planBackfill } = await import('../../lib/admin/upkeep/environments.ts')
       const plan = await planBackfill(sql, request)
       if (!apply) {
         print({ matched: plan.matched, changing: plan.changing, applied: false }, describePlan(plan))

@@ -1,8 +1,8 @@
 import { AdminError } from '../../lib/admin/admin-error.ts'
-import type { ProjectDeletion } from '../../lib/admin/project-deletion.ts'
 import { createProject, listProjects, type Project, updateProject } from '../../lib/admin/projects.ts'
-import type { Pruned } from '../../lib/admin/pruning.ts'
-import { type Recount, recountProject } from '../../lib/admin/recount.ts'
+import type { ProjectDeletion } from '../../lib/admin/upkeep/project-deletion.ts'
+import type { Pruned } from '../../lib/admin/upkeep/pruning.ts'
+import { type Recount, recountProject } from '../../lib/admin/upkeep/recount.ts'
 import { command, UsageError } from '../command.ts'
 import { withDatabase } from '../database.ts'
 import { interruptible } from '../terminal/interrupt.ts'
@@ -150,7 +150,7 @@ export const remove = command({
   async run({ parameters: { SLUG: slug }, flags, env, print, progress }) {
     await withDatabase(env, async ({ sql }) => {
       // Loaded only now, because --help does not need it.
-      const { applyProjectDeletion, planProjectDeletion } = await import('../../lib/admin/project-deletion.ts')
+      const { applyProjectDeletion, planProjectDeletion } = await import('../../lib/admin/upkeep/project-deletion.ts')
       const plan = await planProjectDeletion(sql, slug)
       const { traces, spans, bytes, keys } = plan
       if (!flags.apply) {

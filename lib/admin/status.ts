@@ -9,8 +9,8 @@ import { findShortage } from '../health/connection-room.ts'
 import { type Disk, LITTLE_DISK_BYTES, readDisk } from '../health/free-disk.ts'
 import { causeOf, nameObstacle } from '../health/obstacles.ts'
 import { findLikelyServer, findServer, type RunningServer } from '../health/running-server.ts'
+import { countNews } from '../store/analytics/rollups/news.ts'
 import { countSessions } from '../store/people/sessions.ts'
-import { countNews } from '../store/rollups/news.ts'
 import { readSearchState, type SearchState } from '../store/search/state.ts'
 import { readConnectionRoom } from '../store/server/connection-room.ts'
 import { measureDatabase } from '../store/server/database-size.ts'
@@ -20,7 +20,7 @@ import { VERSION } from '../version.ts'
 import { listAccounts } from './accounts.ts'
 import { nodeProblems } from './distribution/nodes.ts'
 import { listProjects, type Project } from './projects.ts'
-import { recountProject } from './recount.ts'
+import { recountProject } from './upkeep/recount.ts'
 
 export interface Status {
   readonly version: string

@@ -9,7 +9,7 @@ import type { ReadyAppend, ReadyEnd, ReadyRecord } from '../threads/ready.ts'
 import type { ByKey, Decision, TraceChange, TraceState } from '../trace/states/decide.ts'
 import type { GatheredSpan } from '../trace/states/gathered.ts'
 import type { IdleOperation } from '../trace/states/idle.ts'
-import type { ExportWrite } from './export-write.ts'
+import type { ExportWrite } from './exports/export-write.ts'
 import type { Queued } from './queue.ts'
 
 export type Operation = ReadyRecord | (ReadyAppend & ByKey) | (ReadyEnd & ByKey) | ExportWrite | IdleOperation

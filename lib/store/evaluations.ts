@@ -4,9 +4,9 @@
  */
 import type { Sql } from 'postgres'
 import { MAX_SCORES } from '../schema/input.ts'
-import { CHANGED, compareAndSet } from './compare-and-set.ts'
-import { newScoreId } from './scores.ts'
-import { fitting, started, type TraceConditions } from './trace-conditions.ts'
+import { CHANGED, compareAndSet } from './trace/compare-and-set.ts'
+import { newScoreId } from './trace/scores.ts'
+import { fitting, started, type TraceConditions } from './trace/trace-conditions.ts'
 import { freshVersion } from './write/trace-numbers.ts'
 
 /** A trace that is to be judged, and where the search goes on behind it. */

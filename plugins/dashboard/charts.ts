@@ -20,9 +20,14 @@ import { groupOf, groupsOf, totalOf } from '../../lib/rollups/series.ts'
 import { STATUSES, Timestamp } from '../../lib/schema/input.ts'
 import { closed } from '../../lib/schema/object.ts'
 import { Environment } from '../../lib/schema/query.ts'
-import { readFacetCounts } from '../../lib/store/rollups/facet-counts.ts'
-import { readSeries, readSplitSeries, SPLITS } from '../../lib/store/rollups/read-series.ts'
-import { type ChartFilters, countRunning, hasFewTraces, readCountedFrom } from '../../lib/store/rollups/sums.ts'
+import { readFacetCounts } from '../../lib/store/analytics/rollups/facet-counts.ts'
+import { readSeries, readSplitSeries, SPLITS } from '../../lib/store/analytics/rollups/read-series.ts'
+import {
+  type ChartFilters,
+  countRunning,
+  hasFewTraces,
+  readCountedFrom
+} from '../../lib/store/analytics/rollups/sums.ts'
 import { allAnswered } from '../../lib/store/transactions.ts'
 import { IN_PROJECT, pageRoute } from './page-routes.ts'
 

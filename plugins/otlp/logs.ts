@@ -4,7 +4,7 @@
  */
 import type { App } from '../../lib/app.ts'
 import { LogsReply, LogsRequest } from '../../lib/schema/otlp.ts'
-import { addMessages } from '../../lib/store/messages.ts'
+import { addMessages } from '../../lib/store/trace/messages.ts'
 import { signalRoute } from './signal.ts'
 
 export default function logs(app: App) {

@@ -1,7 +1,7 @@
 import type { App } from '../../lib/app.ts'
 import { found } from '../../lib/http/refuse.ts'
 import { TraceDeleted } from '../../lib/schema/output.ts'
-import { deleteTrace } from '../../lib/store/deletion.ts'
+import { deleteTrace } from '../../lib/store/trace/deletion.ts'
 
 export default function (app: App): void {
   app.route({

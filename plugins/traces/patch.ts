@@ -3,7 +3,7 @@ import { found } from '../../lib/http/refuse.ts'
 import { JsonText, type Reply, type RequestOf } from '../../lib/http/route.ts'
 import { MetadataPatch } from '../../lib/schema/input.ts'
 import { MetadataPatched } from '../../lib/schema/output.ts'
-import { type Merge, patchMetadata } from '../../lib/store/metadata.ts'
+import { type Merge, patchMetadata } from '../../lib/store/trace/metadata.ts'
 import { textsOf } from '../../lib/threads/text-pair.ts'
 
 export default function (app: App): void {

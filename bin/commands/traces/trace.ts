@@ -1,4 +1,4 @@
-import type { Pruned, PrunePlan } from '../../../lib/admin/pruning.ts'
+import type { Pruned, PrunePlan } from '../../../lib/admin/upkeep/pruning.ts'
 import { command, UsageError } from '../../command.ts'
 import { withDatabase } from '../../database.ts'
 import { interruptible } from '../../terminal/interrupt.ts'
@@ -35,8 +35,8 @@ export const remove = command({
     await withDatabase(env, async ({ sql }) => {
       // Loaded only now, because --help does not need them.
       const [{ applyPruning, planPruning }, { reclaimRoom }, { measureDatabase }] = await Promise.all([
-        import('../../../lib/admin/pruning.ts'),
-        import('../../../lib/store/pruning.ts'),
+        import('../../../lib/admin/upkeep/pruning.ts'),
+        import('../../../lib/store/trace/pruning.ts'),
         import('../../../lib/store/server/database-size.ts')
       ])
       const plan = await planPruning(sql, request)

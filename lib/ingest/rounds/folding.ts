@@ -1,5 +1,5 @@
 /**
- * Folds news into rollups (lib/store/rollups/fold.ts), and counts the traces of before there were rollups, the newest day
+ * Folds news into rollups (lib/store/analytics/rollups/fold.ts), and counts the traces of before there were rollups, the newest day
  * first. Every process does so; the database lets one at a time.
  */
 import type { Database } from '../../database/database.ts'
@@ -7,8 +7,8 @@ import { closeSingle, openSingle } from '../../database/pooled/single-connection
 import type { SqlAccess } from '../../database/sql-access.ts'
 import type { Logger } from '../../log.ts'
 import type { Metrics } from '../../metrics.ts'
-import { foldNews, readWaiting } from '../../store/rollups/fold.ts'
-import { countOneDay, findHistory } from '../../store/rollups/recount.ts'
+import { foldNews, readWaiting } from '../../store/analytics/rollups/fold.ts'
+import { countOneDay, findHistory } from '../../store/analytics/rollups/recount.ts'
 import { Rounds } from './rounds.ts'
 
 /** Readers add what is not folded, so a longer pause only makes them read more of it. */

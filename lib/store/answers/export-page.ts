@@ -9,7 +9,7 @@
 import type { Sql } from 'postgres'
 import { unpackSpans } from '../../rows/packed-texts.ts'
 import type { PlacedMessages } from '../../trace/span-messages.ts'
-import { readMessages } from '../messages.ts'
+import { readMessages } from '../trace/messages.ts'
 import { type ExportedRow, renderExportLine } from './exported-trace.ts'
 import type { ScoreRow } from './score-json.ts'
 import { type Apart, DETAIL_COLUMNS, DETAIL_ORDER, hasMessages, type StoredSpanRow } from './traces.ts'

@@ -2,7 +2,7 @@
 import type { PendingQuery, Sql } from 'postgres'
 import { unpackSpans } from '../../rows/packed-texts.ts'
 import { joinMessages } from '../../trace/span-messages.ts'
-import { readMessages } from '../messages.ts'
+import { readMessages } from '../trace/messages.ts'
 import type { ScoreRow } from './score-json.ts'
 import { renderTraceDetail, type SpanRow, type TraceRow } from './trace-json.ts'
 

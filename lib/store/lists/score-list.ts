@@ -4,7 +4,7 @@
 import type { Sql } from 'postgres'
 import { list } from '../answers/json-text.ts'
 import { renderScore, type ScoreRow } from '../answers/score-json.ts'
-import { SCORE_COLUMNS } from '../scores.ts'
+import { SCORE_COLUMNS } from '../trace/scores.ts'
 import type { Edge } from './cursor.ts'
 import { edgeBelow, SCORE_ORDER } from './order.ts'
 

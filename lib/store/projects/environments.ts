@@ -1,8 +1,8 @@
 /** Relabels stored traces (specification 2.10.8). Nothing else ever changes the environment of a trace. */
 import type { Sql } from 'postgres'
 import { hashInSql, listsInSql, tagListsInSql } from '../../rows/list-numbers.ts'
+import { addNews, newsAsJson, newsInSql } from '../analytics/rollups/news.ts'
 import { RANKED_IN_ALL } from '../rankings/rankings.ts'
-import { addNews, newsAsJson, newsInSql } from '../rollups/news.ts'
 import { inTransaction } from '../transactions.ts'
 import { freshVersion } from '../write/trace-numbers.ts'
 

@@ -3,7 +3,7 @@ import type { Sql } from 'postgres'
 import { unpackSpans } from '../../rows/packed-texts.ts'
 import { SEARCHED, type SearchedText, searchedTexts } from '../../search/texts.ts'
 import { joinMessages } from '../../trace/span-messages.ts'
-import { readMessages } from '../messages.ts'
+import { readMessages } from '../trace/messages.ts'
 
 /** A stored trace with the texts in it that are searched. */
 export interface Source {

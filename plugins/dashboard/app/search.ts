@@ -2,7 +2,7 @@
 import { readable } from './lib/compare/readable.ts'
 import { diffTexts } from './lib/compare/text-diff.ts'
 import { countHits, makeSearchable, readPattern, type Searchable, type SpanTexts } from './lib/trace/search.ts'
-import type { Compared, Comparing } from './state/compare/differ.ts'
+import type { Compared, Comparing } from './state/pages/differ.ts'
 import type { Found, Looking, Question } from './state/trace/finder.ts'
 
 /** So many lines are sent at once: the page takes tens of milliseconds to receive tens of thousands. */

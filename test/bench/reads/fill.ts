@@ -7,8 +7,8 @@
  * cut at the end, so what lies below their floors is found as it is where a server has recorded it; it stays in the indexes.
  */
 import type { Sql } from 'postgres'
-import { foldNews } from '../../../lib/store/rollups/fold.ts'
-import { countOneDay } from '../../../lib/store/rollups/recount.ts'
+import { foldNews } from '../../../lib/store/analytics/rollups/fold.ts'
+import { countOneDay } from '../../../lib/store/analytics/rollups/recount.ts'
 import { LISTS, TAG_LISTS } from '../../fixtures/database/lists.ts'
 import { cutRankings } from '../copy/tables.ts'
 import { UsageError } from '../options.ts'

@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap'
 import { DIGESTS_PER_RESEND, LEAST_BODIES, MAX_BYTES, Resends } from '../../../lib/ingest/resends.ts'
-import { deleteTrace } from '../../../lib/store/deletion.ts'
+import { deleteTrace } from '../../../lib/store/trace/deletion.ts'
 import { makeReady, type ReadyRecord } from '../../../lib/threads/ready.ts'
 import { endBody, ingestBody, span, startBody } from '../../fixtures/bodies/bodies.ts'
 import { isOnCluster, testDatabase } from '../../fixtures/database/database.ts'

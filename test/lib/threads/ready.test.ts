@@ -1,5 +1,5 @@
 import t from 'tap'
-import { ExportWrite } from '../../../lib/ingest/export-write.ts'
+import { ExportWrite } from '../../../lib/ingest/exports/export-write.ts'
 import { MAX_DOCUMENT_BYTES, MAX_SPANS } from '../../../lib/schema/input.ts'
 import { makeReady, type ReadyTask, type TaskName } from '../../../lib/threads/ready.ts'
 import { stringifyExact } from '../../../lib/trace/json/exact-json.ts'

@@ -1,8 +1,8 @@
 /** What charts say, beside the traces that they are of, added up here one by one. */
 import t from 'tap'
 import { periodBetween } from '../../../lib/rollups/period.ts'
-import { foldNews } from '../../../lib/store/rollups/fold.ts'
-import { hasFewTraces } from '../../../lib/store/rollups/sums.ts'
+import { foldNews } from '../../../lib/store/analytics/rollups/fold.ts'
+import { hasFewTraces } from '../../../lib/store/analytics/rollups/sums.ts'
 import { ingestBody, startBody } from '../../fixtures/bodies/bodies.ts'
 import { signedIn } from '../../fixtures/service/people.ts'
 import { testService } from '../../fixtures/service/service.ts'

@@ -1,7 +1,8 @@
 /** The list of traces. Its filters, sort and page are in the address; its columns are the visitor's choice. */
 import { useMemo, useState } from 'preact/hooks'
 import type { Facets, ScoreName, TracePage } from '../lib/answers.ts'
-import { chooseColumns, DEFAULT_COLUMNS } from '../lib/columns.ts'
+import { formatCounted } from '../lib/format.ts'
+import { chooseColumns, DEFAULT_COLUMNS } from '../lib/list/columns.ts'
 import {
   countFilters,
   firstPage,
@@ -11,16 +12,15 @@ import {
   readQuery,
   withSort,
   writeQuery
-} from '../lib/filters.ts'
-import { formatCounted } from '../lib/format.ts'
+} from '../lib/list/filters.ts'
 import { pathOf } from '../lib/route.ts'
 import { shortTime, type Zone } from '../lib/time.ts'
+import { Menu } from '../parts/controls/menu.tsx'
 import { Icon } from '../parts/icons.tsx'
 import { NoneLeft, NoTraces } from '../parts/list/empty.tsx'
 import { FilterBar } from '../parts/list/filter-bar.tsx'
 import { Selection } from '../parts/list/selection.tsx'
 import { SortMenuItems, TraceTable } from '../parts/list/trace-table.tsx'
-import { Menu } from '../parts/menu.tsx'
 import { Problem, Waiting } from '../parts/problem.tsx'
 import { read } from '../state/api.ts'
 import { useKeys } from '../state/keys.ts'

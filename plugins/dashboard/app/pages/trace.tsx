@@ -1,8 +1,8 @@
 /** A trace: its outline first, then the texts of the span that is chosen. What is chosen is in the address. */
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import type { Outline } from '../lib/answers.ts'
-import { writeQuery } from '../lib/filters.ts'
 import { formatCounted } from '../lib/format.ts'
+import { writeQuery } from '../lib/list/filters.ts'
 import { pathOf } from '../lib/route.ts'
 import { findMarks, readPattern } from '../lib/trace/search.ts'
 import { ancestorsOf, firstSpan, foldable, growTree, visibleRows } from '../lib/trace/tree.ts'

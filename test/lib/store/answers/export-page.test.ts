@@ -1,6 +1,6 @@
 /** Pages of an export as bytes. What is on a page is tested in test/lib/moving/export-project.test.ts. */
 import t from 'tap'
-import { addMessages } from '../../../../lib/store/messages.ts'
+import { addMessages } from '../../../../lib/store/trace/messages.ts'
 import { ingestBody, span } from '../../../fixtures/bodies/bodies.ts'
 import { exportLines } from '../../../fixtures/database/moving.ts'
 import { testService } from '../../../fixtures/service/service.ts'

@@ -1,7 +1,7 @@
 import t from 'tap'
-import { addMessages } from '../../../../lib/store/messages.ts'
 import { fillBack, foldTerms } from '../../../../lib/store/search/indexing.ts'
 import { findDue, readSearchState, setSearch } from '../../../../lib/store/search/state.ts'
+import { addMessages } from '../../../../lib/store/trace/messages.ts'
 import { ingestBody, traceId } from '../../../fixtures/bodies/bodies.ts'
 import { exportOf, otlpSpan } from '../../../fixtures/bodies/otlp.ts'
 import { testDatabase } from '../../../fixtures/database/database.ts'

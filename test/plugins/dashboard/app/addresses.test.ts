@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { chooseColumns, moveColumn } from '../../../../plugins/dashboard/app/lib/columns.ts'
+import { formatBytes, formatCost, formatDuration, formatScore } from '../../../../plugins/dashboard/app/lib/format.ts'
+import { chooseColumns, moveColumn } from '../../../../plugins/dashboard/app/lib/list/columns.ts'
 import {
   countFilters,
   FILTER_NAMES,
@@ -13,8 +14,7 @@ import {
   withSort,
   withTime,
   writeQuery
-} from '../../../../plugins/dashboard/app/lib/filters.ts'
-import { formatBytes, formatCost, formatDuration, formatScore } from '../../../../plugins/dashboard/app/lib/format.ts'
+} from '../../../../plugins/dashboard/app/lib/list/filters.ts'
 import { type Page, pathOf, readPath, SETTINGS } from '../../../../plugins/dashboard/app/lib/route.ts'
 import {
   ago,

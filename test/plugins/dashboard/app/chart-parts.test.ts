@@ -11,9 +11,9 @@ import {
 import { linePath, stackPaths, sumsOf } from '../../../../plugins/dashboard/app/lib/charts/paths.ts'
 import { changeOf, rateOf, stepsBetween } from '../../../../plugins/dashboard/app/lib/charts/series.ts'
 import { placeOf, shortValue, type Unit, valueAxis } from '../../../../plugins/dashboard/app/lib/charts/value-axis.ts'
-import { isCounted, readQuery } from '../../../../plugins/dashboard/app/lib/filters.ts'
+import { isCounted, readQuery } from '../../../../plugins/dashboard/app/lib/list/filters.ts'
+import { addressOf, describeQuery, inOrder, type View } from '../../../../plugins/dashboard/app/lib/list/views.ts'
 import { sharesOf, summaryOf } from '../../../../plugins/dashboard/app/lib/scores/summary.ts'
-import { addressOf, describeQuery, inOrder, type View } from '../../../../plugins/dashboard/app/lib/views/views.ts'
 
 const NARROW_SPACE = '\u202f'
 const UNITS: readonly Unit[] = ['count', 'share', 'ms', 'usd', 'number']

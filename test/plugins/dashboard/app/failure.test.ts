@@ -1,5 +1,5 @@
 import t from 'tap'
-import { nodeAt } from '../../../../plugins/dashboard/app/lib/json/json-text.ts'
+import { nodeAt } from '../../../../plugins/dashboard/app/lib/content/json/json-text.ts'
 import { failureOf } from '../../../../plugins/dashboard/app/lib/trace/failure.ts'
 
 /** The failure of a span with these attributes and events. */

@@ -1,5 +1,5 @@
 /** What numbers over time are of: the address of the overview, and what the server is asked for it. */
-import { COUNTED_FILTERS, type ListQuery, readQuery, writeQuery } from '../filters.ts'
+import { COUNTED_FILTERS, type ListQuery, readQuery, writeQuery } from '../list/filters.ts'
 import { rangeMs } from '../time.ts'
 
 export const OVERVIEW_RANGES = ['1h', '6h', '24h', '7d', '30d', '90d', '1y'] as const

@@ -1,8 +1,8 @@
 /** What the command box offers: places and commands, and which of them match what was typed. */
 import type { Project } from '../answers.ts'
-import { writeQuery } from '../filters.ts'
+import { writeQuery } from '../list/filters.ts'
+import { addressOf, describeQuery, VIEW_PAGES, type View } from '../list/views.ts'
 import { type Page, pathOf } from '../route.ts'
-import { addressOf, describeQuery, VIEW_PAGES, type View } from '../views/views.ts'
 
 export const COMMANDS = {
   'theme-light': 'Light colours',

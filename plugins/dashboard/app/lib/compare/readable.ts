@@ -2,7 +2,7 @@
  * JSON as lines that can be compared: a string alone is its text; else each member has a line, and a string of several
  * lines has as many. Numbers are as they were written.
  */
-import { type JsonNode, membersOf, nodeAt, readString, sourceOf } from '../json/json-text.ts'
+import { type JsonNode, membersOf, nodeAt, readString, sourceOf } from '../content/json/json-text.ts'
 
 /** The lines of a value, from its JSON text. */
 export function readable(source: string): string {

@@ -1,5 +1,5 @@
 /** Why a span failed, as its sender said it: by an event `exception`, or by attributes. */
-import { type JsonNode, memberAt, membersOf, readString } from '../json/json-text.ts'
+import { type JsonNode, memberAt, membersOf, readString } from '../content/json/json-text.ts'
 
 export interface Failure {
   /** Such as `TimeoutError`. Empty if nobody said. */

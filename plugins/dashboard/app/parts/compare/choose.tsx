@@ -2,8 +2,8 @@
 import { useState } from 'preact/hooks'
 import { type Comparison, idIn, isTraceId, writeComparison } from '../../lib/compare/address.ts'
 import { goSearch } from '../../state/place.ts'
-import { Form } from '../dialog.tsx'
-import { Field } from '../field.tsx'
+import { Form } from '../controls/dialog.tsx'
+import { Field } from '../controls/field.tsx'
 
 export function Choose({ comparison }: { comparison: Comparison }) {
   const [a, setA] = useState(comparison.a)

@@ -7,8 +7,8 @@ import { fullTime, type Zone } from '../../lib/time.ts'
 import { read } from '../../state/api.ts'
 import { useLoad } from '../../state/load.ts'
 import { go } from '../../state/place.ts'
-import { Dialog, Form } from '../dialog.tsx'
-import { Field } from '../field.tsx'
+import { Dialog, Form } from '../controls/dialog.tsx'
+import { Field } from '../controls/field.tsx'
 import { Problem, Waiting } from '../problem.tsx'
 
 interface Props {

@@ -1,7 +1,7 @@
 /** What went into a step and came out of it, in both traces, as lines that went, came or stayed. */
 import type { Outline, OutlineSpan } from '../../lib/answers.ts'
 import type { AlignedRow } from '../../lib/compare/align.ts'
-import { sourceOf } from '../../lib/json/json-text.ts'
+import { sourceOf } from '../../lib/content/json/json-text.ts'
 import { pathOf } from '../../lib/route.ts'
 import { asLine } from '../../lib/text.ts'
 import { useLoad } from '../../state/load.ts'

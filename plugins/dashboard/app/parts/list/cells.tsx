@@ -1,9 +1,9 @@
 /** The cells of the list. */
 import type { ComponentChildren } from 'preact'
 import type { ScoreSummary, TraceSummary } from '../../lib/answers.ts'
-import { scoreOfColumn } from '../../lib/columns.ts'
-import { type Filter, type ListQuery, narrowed, writeQuery } from '../../lib/filters.ts'
 import { formatBytes, formatCost, formatCount, formatDuration, formatScore, NONE } from '../../lib/format.ts'
+import { scoreOfColumn } from '../../lib/list/columns.ts'
+import { type Filter, type ListQuery, narrowed, writeQuery } from '../../lib/list/filters.ts'
 import { type Page, pathOf } from '../../lib/route.ts'
 import { asLine } from '../../lib/text.ts'
 import { fullTime, shortTime, type Zone } from '../../lib/time.ts'

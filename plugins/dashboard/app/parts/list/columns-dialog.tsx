@@ -1,7 +1,7 @@
 /** Which columns the list has, and in which order. */
 import { useState } from 'preact/hooks'
-import { COLUMNS, chooseColumns, DEFAULT_COLUMNS, moveColumn, scoreColumn } from '../../lib/columns.ts'
-import { Dialog } from '../dialog.tsx'
+import { COLUMNS, chooseColumns, DEFAULT_COLUMNS, moveColumn, scoreColumn } from '../../lib/list/columns.ts'
+import { Dialog } from '../controls/dialog.tsx'
 import { Icon } from '../icons.tsx'
 
 interface Props {

@@ -2,14 +2,14 @@
 import { useEffect, useId, useState } from 'preact/hooks'
 import type { Facets } from '../../lib/answers.ts'
 import type { FacetCounts } from '../../lib/charts/series.ts'
-import { countFilters, FILTER_NAMES, type Filter, type ListQuery, narrowed, withTime } from '../../lib/filters.ts'
 import { formatCount } from '../../lib/format.ts'
+import { countFilters, FILTER_NAMES, type Filter, type ListQuery, narrowed, withTime } from '../../lib/list/filters.ts'
 import { RANGES, rangeName, shortTime } from '../../lib/time.ts'
 import { loadDialogs, usePart } from '../../state/later.ts'
 import { preferences } from '../../state/preferences.ts'
 import { useStore } from '../../state/store.ts'
+import { Menu } from '../controls/menu.tsx'
 import { Icon } from '../icons.tsx'
-import { Menu } from '../menu.tsx'
 
 interface Props {
   readonly query: ListQuery

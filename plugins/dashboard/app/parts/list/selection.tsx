@@ -7,7 +7,7 @@ import { messageOf, readText, write } from '../../state/api.ts'
 import type { Selected } from '../../state/list/selection.ts'
 import { may } from '../../state/session.ts'
 import { save, tell } from '../../state/toasts.ts'
-import { Dialog, Form } from '../dialog.tsx'
+import { Dialog, Form } from '../controls/dialog.tsx'
 
 interface Props {
   readonly slug: string

@@ -1,10 +1,10 @@
 /** From when to when, in the zone that the page shows. */
 import { useState } from 'preact/hooks'
-import { type ListQuery, withTime } from '../../lib/filters.ts'
+import { type ListQuery, withTime } from '../../lib/list/filters.ts'
 import { fromInput, offsetName, toInput } from '../../lib/time.ts'
 import { preferences } from '../../state/preferences.ts'
 import { useStore } from '../../state/store.ts'
-import { Dialog, Form } from '../dialog.tsx'
+import { Dialog, Form } from '../controls/dialog.tsx'
 
 interface Props {
   readonly query: ListQuery

@@ -1,7 +1,7 @@
 /** The table of traces. A row is a link, and may be chosen by its box. */
 import type { Excerpt, TracePage, TraceSummary } from '../../lib/answers.ts'
-import { type Column, scoreOfColumn } from '../../lib/columns.ts'
-import { type ListQuery, SORTS, type Sort } from '../../lib/filters.ts'
+import { type Column, scoreOfColumn } from '../../lib/list/columns.ts'
+import { type ListQuery, SORTS, type Sort } from '../../lib/list/filters.ts'
 import { asLine } from '../../lib/text.ts'
 import { Icon } from '../icons.tsx'
 import { Cell, type CellContext } from './cells.tsx'

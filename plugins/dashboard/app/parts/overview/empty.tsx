@@ -1,5 +1,5 @@
 /** In place of charts without a trace: the ways to where some are. */
-import type { ListQuery } from '../../lib/filters.ts'
+import type { ListQuery } from '../../lib/list/filters.ts'
 
 interface Props {
   readonly query: ListQuery

@@ -1,7 +1,7 @@
 /** What the numbers are of: how many traces still run, how far back is counted, which days, how much is stored. */
 import { type SeriesAnswer, stepsBetween } from '../../lib/charts/series.ts'
-import { type ListQuery, narrowed, withTime, writeQuery } from '../../lib/filters.ts'
 import { formatBytes, formatCount, formatPercent } from '../../lib/format.ts'
+import { type ListQuery, narrowed, withTime, writeQuery } from '../../lib/list/filters.ts'
 import { pathOf } from '../../lib/route.ts'
 import { fullTime, offsetName, shortTime, type Zone } from '../../lib/time.ts'
 import { read } from '../../state/api.ts'

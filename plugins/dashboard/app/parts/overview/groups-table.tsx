@@ -1,8 +1,8 @@
 /** Numbers by model or by name: a table with bars, each row a link to its traces. */
 import { useId } from 'preact/hooks'
 import { type Group, rateOf, stepsBetween, type TotalsAnswer } from '../../lib/charts/series.ts'
-import { type ListQuery, narrowed, withTime, writeQuery } from '../../lib/filters.ts'
 import { formatCost, formatCount, formatCounted, formatDuration, formatPercent, NONE } from '../../lib/format.ts'
+import { type ListQuery, narrowed, withTime, writeQuery } from '../../lib/list/filters.ts'
 import { asLine } from '../../lib/text.ts'
 
 interface Props {

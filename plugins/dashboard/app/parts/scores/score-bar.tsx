@@ -2,8 +2,8 @@
 import type { Facets, ScoreName } from '../../lib/answers.ts'
 import { DEFAULT_RANGE, RANGES, type ScoreQuery, withChoice } from '../../lib/scores/series.ts'
 import { rangeName, shortTime, type Zone } from '../../lib/time.ts'
+import { Menu } from '../controls/menu.tsx'
 import { Icon } from '../icons.tsx'
-import { Menu } from '../menu.tsx'
 
 interface Props {
   readonly query: ScoreQuery

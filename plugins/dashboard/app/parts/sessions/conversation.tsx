@@ -3,7 +3,7 @@ import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
 import { formatCounted, formatDuration } from '../../lib/format.ts'
 import { gapBefore } from '../../lib/sessions/conversation.ts'
 import type { Zone } from '../../lib/time.ts'
-import { knownConversation, type Conversation as Loaded, loadMore } from '../../state/sessions/conversations.ts'
+import { knownConversation, type Conversation as Loaded, loadMore } from '../../state/pages/conversations.ts'
 import { Problem, Waiting } from '../problem.tsx'
 import { Turn } from './turn.tsx'
 

@@ -1,8 +1,8 @@
 /** One trace of a conversation: what was asked and what was answered, and what that took. */
 import { useMemo } from 'preact/hooks'
 import type { TraceSummary } from '../../lib/answers.ts'
+import { type JsonNode, sourceOf } from '../../lib/content/json/json-text.ts'
 import { formatCost, formatCount, formatDuration } from '../../lib/format.ts'
-import { type JsonNode, sourceOf } from '../../lib/json/json-text.ts'
 import { pathOf } from '../../lib/route.ts'
 import { asked } from '../../lib/sessions/conversation.ts'
 import { asLine } from '../../lib/text.ts'

@@ -7,8 +7,8 @@ import { useLoad } from '../../state/load.ts'
 import { loadSession, session } from '../../state/session.ts'
 import { useStore } from '../../state/store.ts'
 import { tell } from '../../state/toasts.ts'
-import { Form } from '../dialog.tsx'
-import { Field } from '../field.tsx'
+import { Form } from '../controls/dialog.tsx'
+import { Field } from '../controls/field.tsx'
 import { Listing } from './listing.tsx'
 
 interface Place {

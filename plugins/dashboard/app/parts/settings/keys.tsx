@@ -6,8 +6,8 @@ import { fullTime, shortTime, type Zone } from '../../lib/time.ts'
 import { isAway, messageOf, read, write } from '../../state/api.ts'
 import { useLoad } from '../../state/load.ts'
 import { copy } from '../../state/toasts.ts'
-import { Dialog, Form, Secret } from '../dialog.tsx'
-import { Field } from '../field.tsx'
+import { Dialog, Form, Secret } from '../controls/dialog.tsx'
+import { Field } from '../controls/field.tsx'
 import { Listing } from './listing.tsx'
 
 interface Key {

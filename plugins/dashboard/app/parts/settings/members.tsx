@@ -6,8 +6,8 @@ import { ago, fullTime, type Zone } from '../../lib/time.ts'
 import { messageOf, read, write } from '../../state/api.ts'
 import { useLoad } from '../../state/load.ts'
 import { copy, tell } from '../../state/toasts.ts'
-import { Dialog, Form, Secret } from '../dialog.tsx'
-import { Field } from '../field.tsx'
+import { Dialog, Form, Secret } from '../controls/dialog.tsx'
+import { Field } from '../controls/field.tsx'
 import { Listing } from './listing.tsx'
 
 interface Member {

@@ -6,8 +6,8 @@ import { read, write } from '../../state/api.ts'
 import { useLoad } from '../../state/load.ts'
 import { loadSession, may } from '../../state/session.ts'
 import { tell } from '../../state/toasts.ts'
-import { Form } from '../dialog.tsx'
-import { Field } from '../field.tsx'
+import { Form } from '../controls/dialog.tsx'
+import { Field } from '../controls/field.tsx'
 import { Problem, Waiting } from '../problem.tsx'
 
 interface ProjectAnswer {

@@ -1,13 +1,13 @@
 /** The saved views of a project: renamed, shared and deleted here. They are made on the pages that they are of. */
 import { useState } from 'preact/hooks'
+import { addressOf, describeQuery, MOST_NAME, VIEW_PAGES, type View } from '../../lib/list/views.ts'
 import { asLine } from '../../lib/text.ts'
-import { addressOf, describeQuery, MOST_NAME, VIEW_PAGES, type View } from '../../lib/views/views.ts'
 import { messageOf } from '../../state/api.ts'
+import { changeView, removeView, useViews } from '../../state/pages/views.ts'
 import { may } from '../../state/session.ts'
 import { tell } from '../../state/toasts.ts'
-import { changeView, removeView, useViews } from '../../state/views/views.ts'
-import { Dialog, Form } from '../dialog.tsx'
-import { Field } from '../field.tsx'
+import { Dialog, Form } from '../controls/dialog.tsx'
+import { Field } from '../controls/field.tsx'
 import { Listing } from './listing.tsx'
 
 type Asked = { readonly what: 'rename' | 'delete'; readonly view: View }

@@ -14,14 +14,14 @@ import { readRecent, writeRecent } from '../../lib/command/recent.ts'
 import { formatCounted } from '../../lib/format.ts'
 import { asLine } from '../../lib/text.ts'
 import { read } from '../../state/api.ts'
-import { useLookup } from '../../state/command/lookup.ts'
 import { useLoad } from '../../state/load.ts'
+import { useLookup } from '../../state/pages/lookup.ts'
+import { useViews } from '../../state/pages/views.ts'
 import { go } from '../../state/place.ts'
 import { prefer, preferences } from '../../state/preferences.ts'
 import { RECENT, session, signOut } from '../../state/session.ts'
 import { useStore } from '../../state/store.ts'
-import { useViews } from '../../state/views/views.ts'
-import { Dialog } from '../dialog.tsx'
+import { Dialog } from '../controls/dialog.tsx'
 
 const THEMES = ['theme-light', 'theme-dark', 'theme-system'] as const
 

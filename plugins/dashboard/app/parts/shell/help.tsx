@@ -1,5 +1,5 @@
 /** The keys of the dashboard. */
-import { Dialog } from '../dialog.tsx'
+import { Dialog } from '../controls/dialog.tsx'
 
 const COMMANDS: readonly (readonly [keys: string, does: string])[] = [
   ['?', 'this help'],

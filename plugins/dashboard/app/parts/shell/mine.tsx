@@ -3,8 +3,8 @@ import { type Page, pathOf } from '../../lib/route.ts'
 import { prefer, preferences } from '../../state/preferences.ts'
 import { session, signOut } from '../../state/session.ts'
 import { useStore } from '../../state/store.ts'
+import { Menu, type MenuItem } from '../controls/menu.tsx'
 import { Icon } from '../icons.tsx'
-import { Menu, type MenuItem } from '../menu.tsx'
 
 export interface Link {
   readonly label: string

@@ -5,8 +5,8 @@ import { signInWanted } from '../../state/api.ts'
 import { BASE_PATH } from '../../state/place.ts'
 import { loadSession, session, signInWith } from '../../state/session.ts'
 import { useStore } from '../../state/store.ts'
-import { Form } from '../dialog.tsx'
-import { Field } from '../field.tsx'
+import { Form } from '../controls/dialog.tsx'
+import { Field } from '../controls/field.tsx'
 
 /** `to` is the page that is wanted; undefined: the one that is there, in a dialog. */
 export function SignInForm({ to, after }: { to?: string; after?: () => void }) {

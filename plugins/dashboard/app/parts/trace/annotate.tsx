@@ -5,7 +5,7 @@ import { asLine } from '../../lib/text.ts'
 import { read, write } from '../../state/api.ts'
 import { useLoad } from '../../state/load.ts'
 import { tell } from '../../state/toasts.ts'
-import { Dialog, Form } from '../dialog.tsx'
+import { Dialog, Form } from '../controls/dialog.tsx'
 
 interface Props {
   readonly slug: string

@@ -1,7 +1,6 @@
 /** JSON as it was sent: folded below its second level, in steps where it is long, by arrows where one has no mouse. */
 import type { ComponentChildren } from 'preact'
 import { useId, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
-import { formatBytes, formatCount, formatCounted } from '../../lib/format.ts'
 import {
   folds,
   isHolder,
@@ -12,9 +11,10 @@ import {
   STEP,
   type Unfolding,
   wholeNode
-} from '../../lib/json/json-rows.ts'
-import { type JsonMember, type JsonNode, nodeAt, readString, sourceOf } from '../../lib/json/json-text.ts'
-import { guessType, mediaOf, readDataUri } from '../../lib/media.ts'
+} from '../../lib/content/json/json-rows.ts'
+import { type JsonMember, type JsonNode, nodeAt, readString, sourceOf } from '../../lib/content/json/json-text.ts'
+import { guessType, mediaOf, readDataUri } from '../../lib/content/media.ts'
+import { formatBytes, formatCount, formatCounted } from '../../lib/format.ts'
 import { asLine, cut, isBase64, normalBase64 } from '../../lib/text.ts'
 import { copy } from '../../state/toasts.ts'
 import { Far, Keeping, useKeeping, useKept } from '../far.tsx'

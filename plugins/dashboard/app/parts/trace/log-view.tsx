@@ -1,8 +1,8 @@
 /** The spans by time, a line each, with the beginning of what they gave. */
 import { useEffect, useState } from 'preact/hooks'
 import type { Outline, OutlineSpan } from '../../lib/answers.ts'
+import { sourceOf } from '../../lib/content/json/json-text.ts'
 import { formatDuration } from '../../lib/format.ts'
-import { sourceOf } from '../../lib/json/json-text.ts'
 import { asLine, cut } from '../../lib/text.ts'
 import { clockTime, type Zone } from '../../lib/time.ts'
 import { type Body, knownBody, loadBody, pathOfBody } from '../../state/trace/bodies.ts'

@@ -1,7 +1,7 @@
 /** Images and sounds that a trace holds. Others are a chip with their type and size, to be saved. */
 import { useState } from 'preact/hooks'
+import type { Media } from '../../lib/content/media.ts'
 import { formatBytes } from '../../lib/format.ts'
-import type { Media } from '../../lib/media.ts'
 import { Icon } from '../icons.tsx'
 
 /** Larger ones are drawn when they are asked for. */

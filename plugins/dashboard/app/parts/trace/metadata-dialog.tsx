@@ -8,10 +8,10 @@ import {
   readString,
   sourceOf,
   writeIndented
-} from '../../lib/json/json-text.ts'
+} from '../../lib/content/json/json-text.ts'
 import { write } from '../../state/api.ts'
 import { tell } from '../../state/toasts.ts'
-import { Dialog, Form } from '../dialog.tsx'
+import { Dialog, Form } from '../controls/dialog.tsx'
 
 interface Props {
   readonly slug: string

@@ -1,9 +1,16 @@
 /** One span, or the trace itself: what went in and came out, and all else that was recorded of it. */
 import { useEffect, useRef } from 'preact/hooks'
 import type { Outline, OutlineSpan } from '../../lib/answers.ts'
+import {
+  countMembers,
+  type JsonNode,
+  memberAt,
+  membersOf,
+  readString,
+  sourceOf
+} from '../../lib/content/json/json-text.ts'
+import { foldedCount } from '../../lib/content/messages/repetition.ts'
 import { formatBytes, formatCost, formatCount, formatDuration, NONE } from '../../lib/format.ts'
-import { countMembers, type JsonNode, memberAt, membersOf, readString, sourceOf } from '../../lib/json/json-text.ts'
-import { foldedCount } from '../../lib/messages/repetition.ts'
 import { asLine } from '../../lib/text.ts'
 import { clockTime, fullTime, type Zone } from '../../lib/time.ts'
 import { useLoad } from '../../state/load.ts'

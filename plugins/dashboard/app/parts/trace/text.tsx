@@ -1,10 +1,10 @@
 /** Texts of traces: as they are, with what hides in them made visible, and long ones in parts. */
 import type { ComponentChildren } from 'preact'
 import { useMemo } from 'preact/hooks'
+import { MARKDOWN_MOST, readMarkdown } from '../../lib/content/markdown/markdown.ts'
+import type { Markdown } from '../../lib/content/markdown/nodes.ts'
+import { portionsOf } from '../../lib/content/markdown/portions.ts'
 import { formatBytes } from '../../lib/format.ts'
-import { MARKDOWN_MOST, readMarkdown } from '../../lib/markdown/markdown.ts'
-import type { Markdown } from '../../lib/markdown/nodes.ts'
-import { portionsOf } from '../../lib/markdown/portions.ts'
 import { cut, showHidden, utf8Bytes } from '../../lib/text.ts'
 import { Far, useKept } from '../far.tsx'
 

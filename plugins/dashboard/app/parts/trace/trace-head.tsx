@@ -1,10 +1,10 @@
 /** The facts of a trace, each a way to the traces that share it, and what can be done with it. */
 import { useState } from 'preact/hooks'
 import type { Outline } from '../../lib/answers.ts'
-import { type Filter, narrowed, readQuery, writeQuery } from '../../lib/filters.ts'
+import { sourceOf, writeIndented } from '../../lib/content/json/json-text.ts'
+import { messagesAsText } from '../../lib/content/messages/repetition.ts'
 import { formatBytes, formatCost, formatCount, formatDuration, NONE } from '../../lib/format.ts'
-import { sourceOf, writeIndented } from '../../lib/json/json-text.ts'
-import { messagesAsText } from '../../lib/messages/repetition.ts'
+import { type Filter, narrowed, readQuery, writeQuery } from '../../lib/list/filters.ts'
 import { pathOf } from '../../lib/route.ts'
 import { asLine } from '../../lib/text.ts'
 import { ago, fullTime, shortTime, type Zone } from '../../lib/time.ts'
@@ -14,9 +14,9 @@ import { go, serverAddress } from '../../state/place.ts'
 import { may } from '../../state/session.ts'
 import { copy, tell } from '../../state/toasts.ts'
 import { conversationOf, loadBody, pathOfBody, TRACE_ROW } from '../../state/trace/bodies.ts'
-import { Dialog, Form } from '../dialog.tsx'
+import { Dialog, Form } from '../controls/dialog.tsx'
+import { Menu } from '../controls/menu.tsx'
 import { Icon, Status } from '../icons.tsx'
-import { Menu } from '../menu.tsx'
 
 const LATER = () => import('./later.tsx')
 

@@ -1,16 +1,16 @@
 /** The menu of saved views: opens one, and saves what is shown under a name. */
 import { useState } from 'preact/hooks'
+import { addressOf, inOrder, MOST_NAME, VIEW_PAGES, type View, type ViewPage } from '../../lib/list/views.ts'
 import { pathOf } from '../../lib/route.ts'
 import { asLine } from '../../lib/text.ts'
-import { addressOf, inOrder, MOST_NAME, VIEW_PAGES, type View, type ViewPage } from '../../lib/views/views.ts'
 import { messageOf } from '../../state/api.ts'
+import { changeView, saveView, useViews } from '../../state/pages/views.ts'
 import { may } from '../../state/session.ts'
 import { tell } from '../../state/toasts.ts'
-import { changeView, saveView, useViews } from '../../state/views/views.ts'
-import { Dialog, Form } from '../dialog.tsx'
-import { Field } from '../field.tsx'
+import { Dialog, Form } from '../controls/dialog.tsx'
+import { Field } from '../controls/field.tsx'
+import { Menu, type MenuItem } from '../controls/menu.tsx'
 import { Icon } from '../icons.tsx'
-import { Menu, type MenuItem } from '../menu.tsx'
 
 interface Props {
   readonly slug: string

@@ -2,7 +2,7 @@
 
 import { toCounted } from '../../lib/charts/counted.ts'
 import type { FacetCounts } from '../../lib/charts/series.ts'
-import type { ListQuery } from '../../lib/filters.ts'
+import type { ListQuery } from '../../lib/list/filters.ts'
 import { read } from '../api.ts'
 
 export function readCounts(slug: string, query: ListQuery, signal: AbortSignal): Promise<FacetCounts> {

@@ -1,6 +1,6 @@
 /** The last pages of lists, so that going back shows what was there, and a trace knows its neighbours. */
 import type { TracePage } from '../../lib/answers.ts'
-import { type ListQuery, readQuery, toServer } from '../../lib/filters.ts'
+import { type ListQuery, readQuery, toServer } from '../../lib/list/filters.ts'
 import { read } from '../api.ts'
 
 const KEPT = 5

@@ -1,7 +1,7 @@
 /** A list that goes on: new traces come in at the top, and running ones end, while somebody looks. */
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { TracePage, TraceSummary } from '../../lib/answers.ts'
-import type { ListQuery } from '../../lib/filters.ts'
+import type { ListQuery } from '../../lib/list/filters.ts'
 import { useInterval } from '../load.ts'
 import { keepPage, loadPage } from './lists.ts'
 

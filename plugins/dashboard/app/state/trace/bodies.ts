@@ -1,7 +1,7 @@
 /** The texts of spans, as the server sent them, and where in them input, output and the rest stand. */
-import { type JsonNode, memberAt, nodeAt, parseExactly, sourceOf } from '../../lib/json/json-text.ts'
-import type { Message } from '../../lib/messages/message.ts'
-import { toMessages } from '../../lib/messages/to-messages.ts'
+import { type JsonNode, memberAt, nodeAt, parseExactly, sourceOf } from '../../lib/content/json/json-text.ts'
+import type { Message } from '../../lib/content/messages/message.ts'
+import { toMessages } from '../../lib/content/messages/to-messages.ts'
 import { readText } from '../api.ts'
 
 export interface Body {

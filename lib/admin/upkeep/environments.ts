@@ -1,0 +1,120 @@
+/** The work of `spoor environment backfill`: gives stored traces an environment. */
+import type { Sql } from 'postgres'
+import { writeAct } from '../../store/people/audit.ts'
+import {
+  countEnvironments,
+  type Relabelling,
+  relabelTraces,
+  type TraceSelection
+} from '../../store/projects/environments.ts'
+import { readKey } from '../../store/projects/keys.ts'
+import { parseEnvironment, UNASSIGNED } from '../../trace/environment.ts'
+import { AdminError } from '../admin-error.ts'
+import { requireProject } from '../projects.ts'
+import { retried } from '../retried.ts'
+import { quoteKeyId } from '../text.ts'
+
+export interface BackfillRequest extends TraceSelection {
+  readonly project: string
+  /** A label, in any case, or `unassigned`. */
+  readonly environment: string
+  /** Whether traces that have an environment, or are unassigned, are changed too. */
+  readonly overwrite: boolean
+}
+
+/** What a backfill would do. */
+export interface BackfillPlan {
+  readonly projectId: number
+  readonly selection: TraceSelection
+  readonly relabelling: Relabelling
+  /** How many traces are selected, and how many of them would get another environment. */
+  readonly matched: number
+  readonly changing: number
+  /** The selected traces by environment; null is that of traces whose environment was never recorded. */
+  readonly environments: readonly { readonly environment: string | null; readonly traces: number }[]
+  /** The highest inner number that is changed: traces that are stored after the counting are left alone. */
+  readonly upToSeq: number
+}
+
+/** A batch takes some milliseconds, in which others can read its traces but not change them. */
+const BATCH_TRACES = 500
+
+/** Counts what is to be done, and changes nothing. */
+export async function planBackfill(sql: Sql, request: BackfillRequest): Promise<BackfillPlan> {
+  const { project, environment, overwrite, ...selection } = request
+  const label = environment.toLowerCase() === UNASSIGNED ? UNASSIGNED : parseEnvironment(environment)
+  const projectId = await requireProject(sql, project)
+  const environments = await countEnvironments(sql, projectId, selection)
+  if (environments.length === 0) await requireKey(sql, projectId, project, selection.keyId)
+  const changing = environments.filter(each => each.environment === null || (overwrite && each.environment !== label))
+  return {
+    projectId,
+    selection,
+    relabelling: { environment: label, overwrite },
+    matched: sum(environments),
+    changing: sum(changing),
+    environments,
+    upToSeq: Math.max(0, ...changing.map(each => each.lastSeq))
+  }
+}
+
+export interface BackfillOptions {
+  /** Called after every batch with the number of traces changed so far. */
+  readonly onProgress?: (changed: number) => void
+  /** Aborts after the batch under way. */
+  readonly signal?: AbortSignal
+}
+
+/** What a backfill did: others write meanwhile, so it need not be what was planned. */
+export interface BackfillResult {
+  /** Traces that were selected when their batch came, or are beyond all that were to change: never fewer than changed. */
+  readonly matched: number
+  readonly changed: number
+}
+
+/**
+ * Does what was planned, batch by batch. What is done stays done: after an interruption, a new plan has only the rest to
+ * do.
+ */
+export async function applyBackfill(
+  sql: Sql,
+  plan: BackfillPlan,
+  options: BackfillOptions = {}
+): Promise<BackfillResult> {
+  const { projectId, selection, relabelling, upToSeq } = plan
+  if (plan.changing > 0) {
+    const detail = { ...selection, ...relabelling, traces: plan.changing }
+    await writeAct(sql, { by: null, action: 'environment.backfill', projectId, detail })
+  }
+  let matched = 0
+  let changed = 0
+  let afterSeq = 0
+  for (;;) {
+    if (options.signal?.aborted) {
+      throw new AdminError(`interrupted: ${changed} of ${plan.changing} traces changed; run it again to go on`)
+    }
+    const range = { afterSeq, upToSeq, limit: BATCH_TRACES }
+    const batch = await retried(() => relabelTraces(sql, projectId, selection, relabelling, range))
+    if (batch.lastSeq === null) break
+    matched += batch.matched
+    changed += batch.changed
+    options.onProgress?.(changed)
+    afterSeq = batch.lastSeq
+  }
+  return { matched: matched + sum(await countEnvironments(sql, projectId, selection, upToSeq)), changed }
+}
+
+/**
+ * Refuses a key that the project does not have, unless traces name it: imported traces may name keys of other
+ * databases.
+ */
+async function requireKey(sql: Sql, projectId: number, project: string, keyId: string | undefined): Promise<void> {
+  if (keyId === undefined || (await readKey(sql, keyId))?.projectId === projectId) return
+  if ((await countEnvironments(sql, projectId, { keyId })).length > 0) return
+  const advice = `see \`spoor key list --project ${project}\``
+  throw new AdminError(`project ${project} has no key ${quoteKeyId(keyId)}, nor traces recorded with it: ${advice}`)
+}
+
+function sum(counts: readonly { readonly traces: number }[]): number {
+  return counts.reduce((total, { traces }) => total + traces, 0)
+}

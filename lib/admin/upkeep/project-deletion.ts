@@ -1,0 +1,57 @@
+/** The work of `spoor project delete`. */
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Sql } from 'postgres'
+import { listKeys, revokeKeysOf } from '../../store/projects/keys.ts'
+import { deleteProject } from '../../store/projects/projects.ts'
+import { countSelected, type Selected } from '../../store/trace/pruning.ts'
+import { requireProject } from '../projects.ts'
+import { type Pruned, type PruneOptions, pruneAll } from './pruning.ts'
+
+/** What a deletion would do. */
+export interface ProjectDeletion extends Selected {
+  readonly projectId: number
+  /** Keys that are not revoked. */
+  readonly keys: number
+}
+
+export async function planProjectDeletion(sql: Sql, project: string): Promise<ProjectDeletion> {
+  const projectId = await requireProject(sql, project)
+  const keys = (await listKeys(sql, projectId)).filter(({ revokedAt }) => revokedAt === null).length
+  return { projectId, keys, ...(await countSelected(sql, projectId, {})) }
+}
+
+/** How long servers may remember a revoked key if they do not hear of it (lib/access/auth.ts), and finish its requests. */
+const SETTLE_MS = 10_000
+
+/**
+ * Revokes the keys of a project, deletes its traces in batches, and then the project with all that is left. After an
+ * interruption the same command does the rest.
+ */
+export async function applyProjectDeletion(
+  sql: Sql,
+  project: string,
+  { projectId }: ProjectDeletion,
+  { settleMs = SETTLE_MS, ...options }: PruneOptions & { readonly settleMs?: number } = {}
+): Promise<Pruned> {
+  const act = { by: null, action: 'key.revoke', projectId, detail: { all: true } } as const
+  await revokeKeysOf(sql, projectId, act)
+  const revokedAt = performance.now()
+  const pruned = await pruneAll(sql, projectId, {}, options)
+  await delay(Math.max(0, settleMs - (performance.now() - revokedAt)), undefined, {
+    ...(options.signal && { signal: options.signal })
+  })
+  const late = await pruneAll(sql, projectId, {}, options)
+  const traces = pruned.traces + late.traces
+  await deleteProject(sql, projectId, {
+    by: null,
+    action: 'project.delete',
+    projectId,
+    detail: { slug: project, traces }
+  })
+  return {
+    traces,
+    spans: pruned.spans + late.spans,
+    storedBytes: pruned.storedBytes + late.storedBytes,
+    kept: 0
+  }
+}

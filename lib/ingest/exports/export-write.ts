@@ -1,0 +1,39 @@
+/** The write of those spans of an export that belong to one trace. */
+import type { ReadyRecord, ReadySpans } from '../../threads/ready.ts'
+import { decodeSpans, type SpansToGather } from '../../threads/sent-spans.ts'
+import type { ExportOperation } from '../../trace/states/decide-export.ts'
+import type { GatheredSpan } from '../../trace/states/gathered.ts'
+
+/**
+ * Most exports bring whole traces that are new. Their spans are in rows already, so what a stored trace would need to grow
+ * by them is read only when there is such a trace.
+ */
+export class ExportWrite implements ExportOperation {
+  readonly operation = 'export'
+  readonly traceId: string
+  readonly environment: string | null
+  readonly first: ReadyRecord | undefined
+  readonly #bytes: Uint8Array
+  #read: SpansToGather | undefined
+
+  constructor({ traceId, first, toGather }: ReadySpans, environment: string | null) {
+    this.traceId = traceId
+    this.environment = environment
+    this.first = first
+    this.#bytes = toGather
+  }
+
+  get spans(): readonly GatheredSpan[] {
+    return this.#toGather.spans
+  }
+
+  /** The spans that `first` has rows of. */
+  get storable(): readonly GatheredSpan[] {
+    return this.#toGather.storable
+  }
+
+  get #toGather(): SpansToGather {
+    this.#read ??= decodeSpans(this.#bytes, this.first?.rows)
+    return this.#read
+  }
+}

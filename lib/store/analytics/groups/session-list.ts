@@ -1,0 +1,143 @@
+/**
+ * The list of a project's sessions, those whose last trace is the newest first. No table has sessions: a session stands where
+ * its last trace stands in the list of traces, and is added up from the index of its traces. So recording a trace costs
+ * nothing more, and the list is right whatever was changed or deleted. What that cannot do is bounded: a page looks at so
+ * many traces at most, and may be short or empty before the last one.
+ */
+import type { Sql } from 'postgres'
+import type { Edge } from '../../lists/cursor.ts'
+import { edgeBelow, TRACE_ORDERS } from '../../lists/order.ts'
+
+/** How many traces a page looks at. Most pages are full after some hundred. */
+export const MOST_LOOKED_AT = 5000
+/** How many traces of a session a list adds up, the newest. */
+export const MOST_ADDED_UP = 500
+
+export interface SessionQuery {
+  /** How the id begins. A session with just this id comes first, however old it is. */
+  readonly prefix?: string | undefined
+  /** Sessions that have a trace in this environment; they stand where the last such trace stands. */
+  readonly environment?: string | undefined
+  readonly limit: number
+  /** A position in the order of traces, newest first. */
+  readonly after?: Edge | undefined
+}
+
+/** What traces add up to, of a session or of a user. */
+export interface GroupSums {
+  readonly id: string
+  readonly traces: number
+  /** Whether there are more traces than were added up. */
+  readonly isMore: boolean
+  readonly errors: number
+  readonly inputTokens: number
+  readonly outputTokens: number
+  readonly costUsd: number | null
+  readonly firstAt: string
+  readonly lastAt: string
+}
+
+export interface SessionListPage {
+  readonly groups: readonly GroupSums[]
+  readonly next: Edge | undefined
+}
+
+type Row = GroupSums & { readonly traceId: string }
+
+/**
+ * SQL of the sums of sessions, over rows of `from` as last: the last trace of each, with id, session_id and started_at. The
+ * project is $1. Queries of a session's traces have an order, so that PostgreSQL takes the index of sessions.
+ */
+const sumsOf = (from: string) => `
+  select last.session_id as id, last.id as "traceId", last.started_at as "lastAt", s.*, (
+      select started_at from traces
+      where project_id = $1 and session_id = last.session_id order by session_id, started_at, id limit 1
+    ) as "firstAt"
+  from ${from} last cross join lateral (
+    select least(count(*), ${MOST_ADDED_UP})::int as traces, count(*) > ${MOST_ADDED_UP} as "isMore",
+      count(*) filter (where status = 'error' and place <= ${MOST_ADDED_UP})::int as errors,
+      coalesce(sum(input_tokens) filter (where place <= ${MOST_ADDED_UP}), 0)::float8 as "inputTokens",
+      coalesce(sum(output_tokens) filter (where place <= ${MOST_ADDED_UP}), 0)::float8 as "outputTokens",
+      sum(cost_usd) filter (where place <= ${MOST_ADDED_UP}) as "costUsd"
+    from (
+      select status, input_tokens, output_tokens, cost_usd, row_number() over () as place from (
+        select status, input_tokens, output_tokens, cost_usd from traces
+        where project_id = $1 and session_id = last.session_id
+        order by session_id desc, started_at desc, id desc limit ${MOST_ADDED_UP + 1}
+      ) t
+    ) t
+  ) s
+  order by last.started_at desc, last.id desc`
+
+export async function listSessions(
+  sql: Sql,
+  projectId: number,
+  query: SessionQuery,
+  mostLookedAt = MOST_LOOKED_AT
+): Promise<SessionListPage> {
+  const { prefix, environment, limit, after } = query
+  const order = TRACE_ORDERS.newest
+  const edge = edgeBelow(order, after, undefined)
+  const exact = prefix === undefined || after !== undefined ? [] : await readSessionSums(sql, projectId, [prefix])
+  const values: (string | number)[] = [projectId]
+  const bind = (value: string | number) => `$${values.push(value)}`
+  const inEnvironment =
+    environment === undefined
+      ? () => ''
+      : (trace: string) => `and (${trace}.environment = ${bind(environment)}) is true`
+  const beyond = `project_id = $1 and (started_at, id) ${edge.inclusive ? '<=' : '<'} (${bind(edge.key)}, ${bind(edge.tie)})`
+  const walked = `select id, started_at, session_id, environment from traces where ${beyond}
+    order by started_at desc, id desc limit ${bind(mostLookedAt)}`
+  const begins =
+    prefix === undefined ? '' : `and starts_with(t.session_id, ${bind(prefix)}) and t.session_id <> ${bind(prefix)}`
+  const rows = await sql.unsafe<Row[]>(
+    sumsOf(`(
+      select t.id, t.started_at, t.session_id from (${walked}) t
+      where t.session_id is not null ${begins} ${inEnvironment('t')} and coalesce((
+        select false from traces l
+        where l.project_id = $1 and l.session_id = t.session_id and (l.started_at, l.id) > (t.started_at, t.id)
+          ${inEnvironment('l')}
+        order by l.session_id, l.started_at, l.id limit 1
+      ), true)
+      order by t.started_at desc, t.id desc limit ${bind(limit + 1)}
+    )`),
+    values,
+    { prepare: true }
+  )
+  const found = rows.slice(0, limit)
+  const last = found.at(-1)
+  return {
+    groups: [...exact, ...found.map(({ traceId: _, ...sums }) => sums)],
+    next:
+      rows.length > limit && last !== undefined
+        ? { key: last.lastAt, tie: last.traceId, inclusive: false }
+        : await edgeOfWalk(sql, projectId, edge, mostLookedAt)
+  }
+}
+
+/** Where a walk of so many traces ended; undefined if it came to the end of the list. */
+async function edgeOfWalk(sql: Sql, projectId: number, edge: Edge, length: number): Promise<Edge | undefined> {
+  const [row] = await sql.unsafe<{ startedAt: string; id: string }[]>(
+    `select started_at as "startedAt", id from traces
+    where project_id = $1 and (started_at, id) ${edge.inclusive ? '<=' : '<'} ($2, $3)
+    order by started_at desc, id desc offset $4 limit 1`,
+    [projectId, edge.key, edge.tie, length],
+    { prepare: true }
+  )
+  return row && { key: row.startedAt, tie: row.id, inclusive: true }
+}
+
+/** The sums of these sessions, those that there are, by their last traces. */
+export async function readSessionSums(sql: Sql, projectId: number, ids: readonly string[]): Promise<GroupSums[]> {
+  const rows = await sql.unsafe<Row[]>(
+    sumsOf(`(
+      select l.* from unnest($2::text[]) as asked (session) cross join lateral (
+        select id, started_at, session_id from traces
+        where project_id = $1 and session_id = asked.session order by session_id desc, started_at desc, id desc limit 1
+      ) l
+    )`),
+    [projectId, ids as string[]],
+    { prepare: true }
+  )
+  return rows.map(({ traceId: _, ...sums }) => sums)
+}

@@ -1,0 +1,76 @@
+/** One session of an application, which is a conversation: its traces in the order in which they started. */
+import type { Sql } from 'postgres'
+import { list } from '../../answers/json-text.ts'
+import type { Edge } from '../../lists/cursor.ts'
+import { TRACE_ORDERS } from '../../lists/order.ts'
+import { readSummaries } from '../../lists/summary-page.ts'
+import { walkTraces } from '../../lists/trace-walk.ts'
+
+/** How many of a session's traces are added up, the newest, and how many of its users are named. */
+export const MOST_ADDED_UP = 5000
+const MOST_USERS = 20
+
+export interface SessionSums {
+  readonly traces: number
+  readonly running: number
+  /** Traces that failed. */
+  readonly errors: number
+  readonly inputTokens: number
+  readonly outputTokens: number
+  /** Null if no trace has a cost. */
+  readonly costUsd: number | null
+  /** How long its traces took, together. */
+  readonly durationMs: number
+  readonly firstAt: string
+  /** When its last trace started. */
+  readonly lastAt: string
+  readonly users: readonly string[]
+  /** Set if the session has more traces than were added up: so many were, the newest. */
+  readonly newest: number | null
+}
+
+/** Undefined if no trace is of this session. */
+export async function readSession(sql: Sql, projectId: number, sessionId: string): Promise<SessionSums | undefined> {
+  const [row] = await sql<[Omit<SessionSums, 'newest'> & { readonly found: number }]>`
+    with newest as materialized (
+      select *, row_number() over (order by started_at desc, id desc) as place from (
+        select id, started_at, ended_at, duration_ms, status, input_tokens, output_tokens, cost_usd, user_id from traces
+        where project_id = ${projectId} and session_id = ${sessionId}
+        order by session_id desc, started_at desc, id desc limit ${MOST_ADDED_UP + 1}
+      ) t
+    )
+    select count(*)::int as traces, (select count(*)::int from newest) as found,
+      count(*) filter (where ended_at is null)::int as running, count(*) filter (where status = 'error')::int as errors,
+      coalesce(sum(input_tokens), 0)::float8 as "inputTokens", coalesce(sum(output_tokens), 0)::float8 as "outputTokens",
+      sum(cost_usd) as "costUsd", coalesce(sum(duration_ms), 0)::float8 as "durationMs",
+      min(started_at) as "firstAt", max(started_at) as "lastAt",
+      array(select distinct user_id from newest where user_id is not null order by 1 limit ${MOST_USERS}) as users
+    from newest where place <= ${MOST_ADDED_UP}`
+  const { found, ...sums } = row
+  return found === 0 ? undefined : { ...sums, newest: found > MOST_ADDED_UP ? MOST_ADDED_UP : null }
+}
+
+export interface SessionPage {
+  /** Summaries, the oldest first, as the text of a JSON array. */
+  readonly traces: string
+  readonly next: Edge | undefined
+}
+
+const BEGINNING: Edge = { key: TRACE_ORDERS.newest.lowestKey, tie: TRACE_ORDERS.newest.lowestTie, inclusive: true }
+
+/** The traces behind `after`, or the first ones. */
+export async function readSessionTraces(
+  sql: Sql,
+  projectId: number,
+  sessionId: string,
+  { after = BEGINNING, limit }: { readonly after?: Edge | undefined; readonly limit: number }
+): Promise<SessionPage> {
+  const start = { edge: after, down: false, isCursor: false, limit }
+  const { page } = await walkTraces(sql, projectId, { sort: 'newest', sessionId, limit }, start)
+  const found = readSummaries(page)
+  const last = found[limit - 1]
+  return {
+    traces: list(found.slice(0, limit).map(trace => trace.render())),
+    next: found.length > limit && last ? { key: last.startedAt, tie: last.id, inclusive: false } : undefined
+  }
+}

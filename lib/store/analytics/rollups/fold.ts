@@ -1,0 +1,128 @@
+/**
+ * The fold: what is in rollup_news is added up into rollups, and is in rollup_news no more. It is one transaction, so each
+ * snapshot has a trace in one of the two, and readers add both. Only one fold of a project runs at a time, in whichever process.
+ */
+import type { Sql } from 'postgres'
+import { AMOUNTS } from '../../../rollups/amounts.ts'
+import { findFull, findRoom, NAME_LEVELS, type Part } from '../../../rollups/room.ts'
+import { hashInSql } from '../../../rows/list-numbers.ts'
+
+import { inTransaction } from '../../transactions.ts'
+import { dayOf, hourOf, SUMS } from './news.ts'
+import { placeInSql } from './places.ts'
+import { foldUsers } from './users.ts'
+
+/** The first of the two keys of an advisory lock, the second is the project: who has it changes its rollups. */
+const LOCK = 0x666f6c64
+
+/** Waits for the lock of a project's rollups, and has it until the transaction ends. */
+export async function lockRollups(sql: Sql, projectId: number): Promise<void> {
+  await sql`select pg_advisory_xact_lock(${LOCK}, ${projectId})`
+}
+
+/** How many rows of news each project has. */
+export function readWaiting(sql: Sql): Promise<{ projectId: number; rows: number }[]> {
+  return sql`select project_id as "projectId", count(*) as rows from rollup_news group by project_id order by project_id`
+}
+
+/** A row that is to be added to rollups. The sums of numeric are texts. */
+interface Addition extends Part {
+  readonly traces: number
+}
+
+/** Folds up to `most` rows of news of a project. Returns how many; 0 as well if another process is at it. */
+export async function foldNews(sql: Sql, projectId: number, most: number): Promise<number> {
+  return inTransaction(sql, async () => {
+    const [{ locked }] = await sql<
+      [{ locked: boolean }]
+    >`select pg_try_advisory_xact_lock(${LOCK}, ${projectId}) as locked`
+    if (!locked) return 0
+    const [{ places }] = await sql<[{ places: string }]>`
+      select array(select ctid from rollup_news where project_id = ${projectId} limit ${most})::text as places`
+    if (places === NO_PLACES) return 0
+    await foldUsers(sql, projectId, places)
+    const rows = await sql.unsafe<(Addition & { readonly taken: number })[]>(TAKE, [projectId, places], {
+      prepare: true
+    })
+    const { taken } = rows[0] as (typeof rows)[number]
+    const parts = await withRoom(sql, projectId, rows)
+    await sql.unsafe(ADD, [projectId, JSON.stringify(parts)], { prepare: true })
+    return taken
+  })
+}
+
+/** The text of an empty array. */
+const NO_PLACES = '{}'
+
+/** What rows there are of each hour; the same of each day, in capitals. */
+const HOUR_LEVELS = [
+  { level: 'e', list: 'place', within: 'place', name: 'null::text' },
+  { level: 'f', list: 'family', within: 'family', name: 'null::text' },
+  { level: 'n', list: hashInSql('name', 'place'), within: 'place', name: 'name' },
+  { level: 'k', list: hashInSql('name', 'family'), within: 'family', name: 'name' }
+]
+const LEVELS = HOUR_LEVELS.flatMap(each => [
+  { ...each, start: 'hour' },
+  { ...each, level: each.level.toUpperCase(), start: dayOf('hour') }
+])
+
+/** Takes news out, and adds them up by level. Rows of news never change, so they are found by their place in the table. */
+const TAKE = `
+  with gone as (
+    delete from rollup_news where project_id = $1::int
+      and ctid = any ($2::text::tid[])
+    returning started_at, family, name, ${AMOUNTS.join(', ')}
+  ), hours as materialized (
+    select ${hourOf('started_at')} as hour, family, name, count(*) as taken, ${SUMS} from gone group by 1, 2, 3
+  ), placed as materialized (
+    select hours.*, ${placeInSql('f.environment')} as place
+    from hours left join trace_families f on f.project_id = $1::int and f.family = hours.family
+  )
+  ${LEVELS.map(
+    ({ level, start, list, within, name }) => `
+  select '${level}' as level, ${start} as start, (${list})::text as list, ${within}::text as within, ${name} as name,
+    (select sum(taken)::bigint from hours) as taken, ${SUMS} from placed group by 2, 3, 4, 5`
+  ).join(' union all ')}`
+
+/** A sum that is held within what a bigint can be. */
+const held = (name: string, sum: string): string =>
+  WIDE.includes(name) ? `greatest(least(${sum}, ${MOST}), -${MOST})::bigint` : sum
+const WIDE: readonly string[] = ['input_tokens', 'output_tokens', 'cost']
+const MOST = '9000000000000000000'
+
+const TYPES: Readonly<Record<(typeof AMOUNTS)[number], string>> = {
+  traces: 'bigint',
+  errors: 'bigint',
+  priced: 'bigint',
+  input_tokens: 'numeric',
+  output_tokens: 'numeric',
+  cost: 'numeric',
+  latency: 'numeric'
+}
+
+/** Every fold adds in the same order, and none runs beside another of the project. */
+const ADD = `
+  insert into rollups as r (project_id, level, start, list, within, name, ${AMOUNTS.join(', ')})
+  select $1::int, level, start, list, within, min(name), ${AMOUNTS.map(name => held(name, `sum(${name})`)).join(', ')} from json_to_recordset($2::json) as part (
+    level "char", start timestamptz, list bigint, within bigint, name text, ${AMOUNTS.map(name => `${name} ${TYPES[name]}`).join(', ')}
+  )
+  group by level, start, list, within order by level, start, list
+  on conflict (project_id, level, start, list) do update
+    set ${AMOUNTS.map(name => `${name} = ${held(name, `r.${name}${WIDE.includes(name) ? '::numeric' : ''} + excluded.${name}`)}`).join(', ')}`
+
+/** Finds out where parts are counted: most hours and days have room. */
+async function withRoom<T extends Part>(sql: Sql, projectId: number, parts: readonly T[]): Promise<T[]> {
+  const starts = [...new Set(parts.map(({ start }) => start))]
+  const rows = await sql<{ level: string; start: string; rows: number }[]>`
+    select level, start, count(*) as rows from rollups
+    where project_id = ${projectId} and level = any (${NAME_LEVELS as string[]}::text[]::"char"[]) and start = any (${starts}::timestamptz[])
+    group by level, start`
+  const full = []
+  for (const { level, start } of findFull(parts, rows)) {
+    const lists = await sql<{ list: string }[]>`
+      select list::text from rollups
+      where project_id = ${projectId} and level = ${level}::text::"char" and start = ${start}`
+    full.push({ level, start, lists: lists.map(({ list }) => list) })
+  }
+  return findRoom(parts, full)
+}

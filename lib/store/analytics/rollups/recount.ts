@@ -1,0 +1,117 @@
+/**
+ * Compares rollups with the traces they are made of, and makes them anew.
+ *
+ * A comparison is one statement, so one snapshot. A day is made anew by one transaction: what rollups have of it is deleted,
+ * and the difference between the traces and the news of the day is written as news, which the next fold takes. That is exact
+ * while others write: each write changes traces and news by the same amount in one transaction, so the difference is the same
+ * in every snapshot, and no fold comes between, since the lock of the project's rollups is held.
+ */
+import type { Sql } from 'postgres'
+import { AMOUNTS } from '../../../rollups/amounts.ts'
+import { inTransaction } from '../../transactions.ts'
+import { lockRollups } from './fold.ts'
+import { ANYTHING, dayOf, hourOf, NEWS, newsInSql, SUMS } from './news.ts'
+import { placeInSql } from './places.ts'
+import { forgetUsersOf } from './users.ts'
+
+const listed = AMOUNTS.join(', ')
+const taken = AMOUNTS.map(name => `-${name}`).join(', ')
+
+/** What the traces of a time add up to that is not news: all that rollups are to have. $2 and $3 bound the time. */
+const WANTED = `
+  select ${newsInSql('t', 1)} from traces t
+  where t.project_id = $1::int and t.started_at >= $2::timestamptz and t.started_at < $3::timestamptz
+    and t.ended_at is not null
+  union all
+  select ${hourOf('started_at')}, family, name, user_id, ${taken} from rollup_news
+  where project_id = $1::int and started_at >= $2::timestamptz and started_at < $3::timestamptz`
+
+/** Of users no latencies are kept. */
+const users = (sign: '' | '-') => AMOUNTS.map(name => (name === 'latency' ? '0' : `${sign}${name}`)).join(', ')
+
+/**
+ * Names are compared by what they add up to in their environment or family: which have rows depends on the room there was.
+ * Users are compared by what all of them add up to.
+ */
+const WRONG_DAYS = `
+  with hours as materialized (
+    select started_at as hour, family, user_id is not null as has_user, ${SUMS} from (${WANTED}) wanted group by 1, 2, 3
+  ), sides as (
+    select level, hour as start, family as within, ${listed} from hours, unnest(array['f', 'k']) as level
+    union all
+    select level, ${dayOf('hour')}, family, ${listed} from hours, unnest(array['F', 'K']) as level
+    union all
+    select level, case when level in ('e', 'n') then hour else ${dayOf('hour')} end,
+      ${placeInSql('environment')}, ${listed}
+    from hours left join trace_families f on f.project_id = $1::int and f.family = hours.family,
+      unnest(array['e', 'n', 'E', 'N']) as level
+    union all
+    select level::text, start, within, ${taken} from rollups
+    where project_id = $1::int and start >= $2::timestamptz and start < $3::timestamptz
+    union all
+    select 'users', ${dayOf('hour')}, 0, ${users('')} from hours where has_user
+    union all
+    select 'users', start, 0, ${users('-')} from user_sums
+    where project_id = $1::int and start >= $2::timestamptz and start < $3::timestamptz
+  )
+  select distinct ${dayOf('start')} as day from (
+    select level, start, within from sides group by 1, 2, 3 having ${ANYTHING}
+  ) wrong order by day`
+
+/** The days (UTC) of which rollups do not have what the traces add up to. Days that are yet to be counted are left out. */
+export async function findWrongDays(sql: Sql, projectId: number): Promise<string[]> {
+  const from = (await readUncounted(sql, projectId)) ?? '-infinity'
+  const rows = await sql.unsafe<{ day: string }[]>(WRONG_DAYS, [projectId, from, 'infinity'])
+  return rows.map(({ day }) => day)
+}
+
+const WRITE_DIFFERENCE = `
+  insert into rollup_news (project_id, ${NEWS.join(', ')})
+  select $1::int, started_at, family, name, user_id, ${SUMS} from (${WANTED}) wanted
+  group by started_at, family, name, user_id having ${ANYTHING}`
+
+/** Makes the rollups of a day anew. Others may write meanwhile. */
+export async function recountDay(sql: Sql, projectId: number, day: string): Promise<void> {
+  const end = new Date(Date.parse(day) + DAY_MS).toISOString()
+  await inTransaction(sql, async () => {
+    await lockRollups(sql, projectId)
+    await sql`
+      delete from rollups where project_id = ${projectId} and level = any ('{e,f,n,k,E,F,N,K}'::"char"[])
+        and start >= ${day} and start < ${end}`
+    await forgetUsersOf(sql, projectId, day)
+    await sql.unsafe(WRITE_DIFFERENCE, [projectId, day, end])
+  })
+}
+const DAY_MS = 86_400_000
+
+/** Traces that started earlier are not counted yet; undefined if all are. It may be `infinity`. */
+async function readUncounted(sql: Sql, projectId: number): Promise<string | undefined> {
+  const [row] = await sql<{ uncounted: string }[]>`
+    select uncounted::text from rollup_history where project_id = ${projectId}`
+  return row?.uncounted
+}
+
+/** A project with traces of before migration 6 that are not counted yet; undefined if there is none. */
+export async function findHistory(sql: Sql): Promise<number | undefined> {
+  const [row] = await sql<{ projectId: number }[]>`
+    select project_id as "projectId" from rollup_history order by project_id limit 1`
+  return row?.projectId
+}
+
+/** Counts the newest day that is not counted yet, and notes that. False if there was none, and the project is done. */
+export async function countOneDay(sql: Sql, projectId: number): Promise<boolean> {
+  const uncounted = await readUncounted(sql, projectId)
+  if (uncounted === undefined) return false
+  const [row] = await sql<[{ day: string | null }]>`
+    select ${sql.unsafe(dayOf('max(started_at)'))} as day from traces
+    where project_id = ${projectId} and started_at < ${uncounted}::text::timestamptz`
+  const { day } = row
+  if (day === null) {
+    await sql`delete from rollup_history where project_id = ${projectId}`
+    return false
+  }
+  await recountDay(sql, projectId, day)
+  await sql`
+    update rollup_history set uncounted = least(uncounted, ${day}::timestamptz) where project_id = ${projectId}`
+  return true
+}

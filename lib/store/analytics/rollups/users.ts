@@ -1,0 +1,35 @@
+/**
+ * What the traces of each user add up to, by day and environment. It is folded from the news that rollups are folded from,
+ * in the same transaction. There may be as many users as traces, so these sums do not go through node: one statement adds
+ * them, to a table with one index and no latencies (test/bench/RESULTS.md, "Users").
+ */
+import type { Sql } from 'postgres'
+import { AMOUNTS } from '../../../rollups/amounts.ts'
+import { hashInSql } from '../../../rows/list-numbers.ts'
+import { dayOf } from './news.ts'
+import { placeInSql } from './places.ts'
+
+const USER_AMOUNTS = AMOUNTS.filter(name => name !== 'latency')
+
+/** SQL of the number of a user in an environment, under which their sums stand. */
+export const userListInSql = (user: string, environment: string): string => hashInSql(user, placeInSql(environment))
+
+/** `places` is the text of an array of ctid: the rows of news that are being folded. */
+export async function foldUsers(sql: Sql, projectId: number, places: string): Promise<void> {
+  await sql.unsafe(ADD_USERS, [projectId, places], { prepare: true })
+}
+
+const ADD_USERS = `
+  insert into user_sums as u (project_id, list, start, ${USER_AMOUNTS.join(', ')})
+  select $1::int, ${userListInSql('n.user_id', 'f.environment')}, ${dayOf('n.started_at')},
+    ${USER_AMOUNTS.map(name => `sum(n.${name})`).join(', ')}
+  from rollup_news n left join trace_families f on f.project_id = $1::int and f.family = n.family
+  where n.project_id = $1::int and n.ctid = any ($2::text::tid[]) and n.user_id is not null
+  group by 2, 3
+  on conflict (project_id, list, start) do update
+    set ${USER_AMOUNTS.map(name => `${name} = u.${name} + excluded.${name}`).join(', ')}`
+
+/** Takes the sums of a day away, whoever they are of. The key has users first, so all of the project's are looked through. */
+export async function forgetUsersOf(sql: Sql, projectId: number, day: string): Promise<void> {
+  await sql`delete from user_sums where project_id = ${projectId} and start = ${day}`
+}

@@ -1,0 +1,135 @@
+/** Where two sources gave the same trace, or the same step of it, different scores of one name. */
+import type { Sql } from 'postgres'
+import { readTracesById } from '../../lists/traces-by-id.ts'
+import { isFull, newestScores, type SeriesQuery } from './series.ts'
+import type { Source } from './summary.ts'
+
+type Value = number | string | boolean
+
+/** The newest score of each of two sources, of the same trace and step. */
+export interface Verdicts {
+  readonly traceSeq: number
+  /** Null: of the trace as a whole. */
+  readonly spanId: string | null
+  readonly dataType: string
+  readonly a: Source
+  readonly b: Source
+  readonly valueOfA: Value
+  readonly valueOfB: Value
+}
+
+export interface Pair {
+  readonly a: Source
+  readonly b: Source
+  readonly dataType: string
+  /** How often both gave a score, and how often these differ. */
+  readonly both: number
+  readonly differing: number
+  /** Of numbers: the mean of b − a, and of its size; else null. */
+  readonly meanDifference: number | null
+  readonly meanDistance: number | null
+}
+
+/** Two sources side by side, by type of value. */
+export function pairsOf(all: readonly Verdicts[]): Pair[] {
+  const pairs = new Map<string, Verdicts[]>()
+  for (const each of all) {
+    const key = `${each.a} ${each.b} ${each.dataType}`
+    pairs.set(key, [...(pairs.get(key) ?? []), each])
+  }
+  return Array.from(pairs.values(), same => {
+    const { a, b, dataType } = same[0]!
+    const differences =
+      dataType === 'numeric' ? same.map(({ valueOfA, valueOfB }) => Number(valueOfB) - Number(valueOfA)) : []
+    return {
+      a,
+      b,
+      dataType,
+      both: same.length,
+      differing: same.filter(differs).length,
+      meanDifference: meanOf(differences),
+      meanDistance: meanOf(differences.map(Math.abs))
+    }
+  }).sort((x, y) => y.differing - x.differing || y.both - x.both)
+}
+
+export const differs = ({ valueOfA, valueOfB }: Verdicts): boolean => valueOfA !== valueOfB
+
+function meanOf(values: readonly number[]): number | null {
+  const mean = values.reduce((sum, each) => sum + each / values.length, 0)
+  return values.length === 0 || !Number.isFinite(mean) ? null : mean
+}
+
+/** The most traces that are named of those that differ, the newest. */
+const MOST_NAMED = 50
+
+export interface Difference {
+  readonly traceId: string
+  readonly spanId: string | null
+  readonly values: Readonly<Partial<Record<Source, Value>>>
+}
+
+export interface Disagreement {
+  readonly pairs: readonly Pair[]
+  readonly differences: readonly Difference[]
+  /** The summaries of the traces that are named, as the text of a JSON array. */
+  readonly traces: string
+  /** As in a series. */
+  readonly newest: number | null
+}
+
+type Row = { readonly examined: number } & (
+  | (Omit<Verdicts, 'valueOfA' | 'valueOfB'> & { readonly valueOfA: string; readonly valueOfB: string })
+  | { readonly traceSeq: null }
+)
+
+export async function readDisagreement(
+  sql: Sql,
+  projectId: number,
+  query: Omit<SeriesQuery, 'offset'> & { readonly name: string }
+): Promise<Disagreement> {
+  const values: (string | number)[] = [projectId]
+  const bind = (value: string | number) => `$${values.push(value)}`
+  const rows = await sql.unsafe<Row[]>(
+    `with ${newestScores(query, bind)}, verdicts as materialized (
+      select distinct on (trace_seq, step, source)
+        trace_seq, step, span_id, source, data_type, value::text as value, created_at
+      from (select *, coalesce(span_id, '') as step from counted) s
+      order by trace_seq, step, source, created_at desc, seq desc
+    ), pairs as (
+      select a.trace_seq, a.span_id, a.data_type, a.source as a, b.source as b, a.value as value_a, b.value as value_b,
+        greatest(a.created_at, b.created_at) as at
+      from verdicts a join verdicts b
+        on a.trace_seq = b.trace_seq and a.step = b.step and a.data_type = b.data_type and a.source < b.source
+    )
+    select trace_seq as "traceSeq", span_id as "spanId", data_type as "dataType", a, b, value_a as "valueOfA",
+      value_b as "valueOfB", e.examined
+    from (select count(*)::int as examined from examined) e left join pairs on true
+    order by at desc, trace_seq desc`,
+    values,
+    { prepare: true }
+  )
+  const all = rows.flatMap(row =>
+    row.traceSeq === null ? [] : [{ ...row, valueOfA: JSON.parse(row.valueOfA), valueOfB: JSON.parse(row.valueOfB) }]
+  )
+  const named = all.filter(differs).slice(0, MOST_NAMED)
+  const ids = await readIds(sql, projectId, [...new Set(named.map(({ traceSeq }) => traceSeq))])
+  const { examined } = rows[0]!
+  return {
+    pairs: pairsOf(all),
+    differences: named.flatMap(({ traceSeq, spanId, a, b, valueOfA, valueOfB }) => {
+      const traceId = ids.get(traceSeq)
+      return traceId === undefined ? [] : [{ traceId, spanId, values: { [a]: valueOfA, [b]: valueOfB } }]
+    }),
+    traces: await readTracesById(sql, projectId, [...ids.values()]),
+    newest: isFull(query, examined) ? examined : null
+  }
+}
+
+/** The ids of traces by their inner numbers. One that was deleted meanwhile is not there. */
+async function readIds(sql: Sql, projectId: number, numbers: readonly number[]): Promise<ReadonlyMap<number, string>> {
+  if (numbers.length === 0) return new Map()
+  const rows = await sql<{ seq: number; id: string }[]>`
+    select seq, id from traces where project_id = ${projectId} and seq = any (${numbers as number[]}::bigint[])`
+  return new Map(rows.map(({ seq, id }) => [seq, id]))
+}

@@ -1,0 +1,89 @@
+/** Deletes a trace with everything under it. */
+import type { Sql } from 'postgres'
+import type { Attempts } from '../../database/sql-access.ts'
+import { hashInSql } from '../../rows/list-numbers.ts'
+import { addNews, NEWS_SOURCES, newsAsJson, newsInSql } from '../analytics/rollups/news.ts'
+import { type Act, writeAct } from '../people/audit.ts'
+import { inTransaction } from '../transactions.ts'
+import { addTotals, hasTotals, makeTotals } from '../write/totals.ts'
+import { CHANGED, compareAndSet } from './compare-and-set.ts'
+
+/**
+ * Deletes a trace, its spans, its scores and its tags, and corrects the project's totals and sums over time. False if there
+ * is no such trace. `act` is written down with it.
+ *
+ * A span or score that arrives at the same moment must not be left behind. So the statement deletes only if the trace
+ * still has the version that the statement found; any write moves the version. If it has moved, the statement is sent
+ * again.
+ */
+export async function deleteTrace(
+  sql: Sql,
+  projectId: number,
+  traceId: string,
+  attempts: Attempts = { sent: false },
+  act?: Act
+): Promise<boolean> {
+  return compareAndSet(attempts, async send => {
+    // The trace is looked for first. If a later attempt finds it gone after one was sent, the earlier one has deleted
+    // it.
+    const [present] = await sql`select from traces where project_id = ${projectId} and id = ${traceId}`
+    if (present === undefined) return attempts.sent
+    const remove = async () => {
+      const isGone = await removeTrace(sql, projectId, traceId)
+      if (isGone && act !== undefined) await writeAct(sql, act)
+      return isGone
+    }
+    return (await send(() => inTransaction(sql, remove))) || CHANGED
+  })
+}
+
+/** Deletes something by one statement, and writes the act down with it if there is one. */
+export function removeAudited(sql: Sql, act: Act | undefined, remove: () => Promise<boolean>): Promise<boolean> {
+  if (act === undefined) return remove()
+  return inTransaction(sql, async () => {
+    const isGone = await remove()
+    if (isGone) await writeAct(sql, act)
+    return isGone
+  })
+}
+
+/**
+ * SQL of the steps of a statement that delete what is under the traces of the step `gone`, which has seq, id, family, started_at
+ * and tags. `returning` is what the step `spans_gone` gives.
+ */
+export const removingParts = (project: string, returning = '') => `
+  tags_gone as (
+    delete from trace_tags g using gone, unnest(gone.tags) as own (tag)
+    where g.project_id = ${project} and g.tag_family = ${hashInSql('own.tag', 'gone.family')}
+      and g.started_at = gone.started_at and g.id = gone.id
+  ), spans_gone as (
+    delete from spans s using gone where s.project_id = ${project} and s.trace_seq = gone.seq ${returning}
+  ), scores_gone as (
+    delete from scores s using gone where s.project_id = ${project} and s.trace_seq = gone.seq
+  ), messages_gone as (
+    delete from span_messages m using gone where m.project_id = ${project} and m.trace_id = gone.id
+  )`
+
+const REMOVE_TRACE = `
+  with found as materialized (
+    select seq, version from traces where project_id = $1::int and id = $2::uuid
+  ), gone as (
+    delete from traces t using found
+    where t.project_id = $1::int and t.seq = found.seq and t.version = found.version and ${hasTotals('$1::int')}
+    returning t.seq, t.id, t.tags, ${NEWS_SOURCES.replace(/\w+/g, 't.$&')},
+      -1 as traces, -t.span_count as spans, -t.estimated_bytes as bytes
+  ), ${removingParts('$1::int')}, totals as (${addTotals('$1::int', 'gone')})
+  select exists (select from gone) as "isDeleted",
+    ${newsAsJson(`select ${newsInSql('gone', -1)} from gone where ended_at is not null`)} as news`
+
+/** Deletes the trace. False if it is gone, or has changed since the statement began. */
+async function removeTrace(sql: Sql, projectId: number, traceId: string): Promise<boolean> {
+  const [{ isDeleted, news }] = await sql.unsafe<[{ readonly isDeleted: boolean; readonly news: string | null }]>(
+    REMOVE_TRACE,
+    [projectId, traceId],
+    { prepare: true }
+  )
+  if (!isDeleted) await makeTotals(sql, projectId)
+  await addNews(sql, projectId, news)
+  return isDeleted
+}

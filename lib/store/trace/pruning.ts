@@ -1,0 +1,138 @@
+/** Deletes many traces of a project, a batch at a time. Only a command does that: the server never deletes by itself. */
+import type { Sql } from 'postgres'
+import { addNews, NEWS_SOURCES, newsAsJson, newsInSql } from '../analytics/rollups/news.ts'
+import { inTransaction } from '../transactions.ts'
+import { addTotals, makeTotals } from '../write/totals.ts'
+import { removingParts } from './deletion.ts'
+import { fitting, started, type TraceConditions } from './trace-conditions.ts'
+
+export interface Selected {
+  readonly traces: number
+  readonly spans: number
+  /** Of their documents. */
+  readonly bytes: number
+}
+
+/** Counts what a selection has now. */
+export async function countSelected(sql: Sql, projectId: number, selection: TraceConditions): Promise<Selected> {
+  const [row] = await sql<[Selected]>`
+    select count(*) as traces, coalesce(sum(span_count), 0)::bigint as spans,
+      coalesce(sum(estimated_bytes), 0)::bigint as bytes
+    from traces t where project_id = ${projectId} and ${started(sql, selection)} and ${fitting(sql, selection)}`
+  return row
+}
+
+/** The trace behind which the next batch begins. The order is startedAt, then id. */
+export interface PrunePlace {
+  readonly startedAt: string
+  readonly id: string
+}
+
+/** Bounds of the traces that a batch looks at: their number, and that of their spans. One larger trace is a batch. */
+export interface BatchBounds {
+  readonly traces: number
+  readonly spans: number
+}
+
+export interface PrunedBatch {
+  /** Traces that were selected, and those of them that were deleted. The others had just been changed. */
+  readonly selected: number
+  readonly deleted: number
+  readonly spans: number
+  /** What the deleted texts took on disk. */
+  readonly storedBytes: number
+  /** The last trace that was looked at; null if there are no more. */
+  readonly last: PrunePlace | null
+}
+
+const TRACE_TEXTS = ['input', 'output', 'metadata']
+const SPAN_TEXTS = ['input', 'output', 'attributes', 'events', 'packed']
+const storedBytes = (table: string, columns: readonly string[]) =>
+  columns.map(column => `coalesce(pg_column_size(${table}.${column}), 0)`).join(' + ')
+
+/**
+ * Looks at the next traces behind `after`, and deletes those that are selected, with all that is under them. The totals
+ * and the sums over time are corrected in the same transaction, so a batch is done as a whole or not at all. As in lib/store/trace/deletion.ts a trace
+ * is deleted only if it has the version that the statement found, so that no span that arrives meanwhile is left behind.
+ *
+ * `is true` makes PostgreSQL walk along the index by startedAt: an index of one of the conditions would find all traces
+ * that meet it, again for every batch.
+ */
+export function pruneBatch(
+  sql: Sql,
+  projectId: number,
+  selection: TraceConditions,
+  after: PrunePlace | null,
+  bounds: BatchBounds
+): Promise<PrunedBatch> {
+  return inTransaction(sql, async () => {
+    const { news, ...batch } = await prune(sql, projectId, selection, after, bounds)
+    await addNews(sql, projectId, news)
+    return batch
+  })
+}
+
+async function prune(
+  sql: Sql,
+  projectId: number,
+  selection: TraceConditions,
+  after: PrunePlace | null,
+  bounds: BatchBounds
+): Promise<PrunedBatch & { readonly news: string | null }> {
+  await makeTotals(sql, projectId)
+  const behind = after === null ? sql`true` : sql`(started_at, id) > (${after.startedAt}, ${after.id})`
+  const [row] = await sql<[PrunedRow]>`
+    with next as materialized (
+      select seq, version, started_at, id, span_count, (${fitting(sql, selection)}) is true as selected
+      from traces t where project_id = ${projectId} and ${behind} and ${started(sql, selection)}
+      order by started_at, id limit ${bounds.traces}
+    ), looked as materialized (
+      select * from (
+        select *, sum(span_count) over (order by started_at, id) - span_count as spans_before from next
+      ) counted where spans_before < ${bounds.spans}
+    ), found as materialized (
+      select seq, version from looked where selected
+    ), texts as materialized (
+      -- Sizes depend on how a value is stored, so they are no part of what a cluster lets a deletion return.
+      select seq, sum(bytes) as bytes from (
+        select t.seq, ${sql.unsafe(storedBytes('t', TRACE_TEXTS))} as bytes
+        from traces t join found on t.seq = found.seq where t.project_id = ${projectId}
+        union all
+        select s.trace_seq, ${sql.unsafe(storedBytes('s', SPAN_TEXTS))}
+        from spans s join found on s.trace_seq = found.seq where s.project_id = ${projectId}
+      ) stored group by seq
+    ), last as (
+      select started_at, replace(id::text, '-', '') as id from looked order by started_at desc, looked.id desc limit 1
+    ), gone as (
+      delete from traces t using found
+      where t.project_id = ${projectId} and t.seq = found.seq and t.version = found.version
+      returning t.seq, t.id, t.tags, t.span_count, t.estimated_bytes, ${sql.unsafe(NEWS_SOURCES.replace(/\w+/g, 't.$&'))}
+    ), ${sql.unsafe(removingParts(String(projectId), 'returning 1'))}, counted as (
+      select -count(*) as traces, -sum(span_count)::bigint as spans, -sum(estimated_bytes)::bigint as bytes
+      from gone having count(*) > 0
+    ), totals as (${sql.unsafe(addTotals(String(projectId), 'counted'))})
+    select (select count(*) from found) as selected, (select count(*) from gone) as deleted,
+      (select count(*) from spans_gone) as spans,
+      (select coalesce(sum(texts.bytes), 0)::bigint from texts join gone using (seq)) as "storedBytes",
+      (select started_at from last) as "lastStartedAt", (select id from last) as "lastId", ${sql.unsafe(NEWS_OF_GONE)} as news`
+  const { lastStartedAt, lastId, ...counts } = row
+  return {
+    ...counts,
+    last: lastStartedAt === null || lastId === null ? null : { startedAt: lastStartedAt, id: lastId }
+  }
+}
+
+interface PrunedRow extends Omit<PrunedBatch, 'last'> {
+  readonly lastStartedAt: string | null
+  readonly lastId: string | null
+  readonly news: string | null
+}
+const NEWS_OF_GONE = newsAsJson(`select ${newsInSql('gone', -1)} from gone where ended_at is not null`)
+
+/** The tables that a deletion leaves room in. */
+const PRUNED_TABLES = 'traces, spans, scores, trace_tags, span_messages'
+
+/** Makes the room of deleted rows known for reuse, and gives back to the system what is free at the ends of the tables. */
+export async function reclaimRoom(sql: Sql): Promise<void> {
+  await sql.unsafe(`vacuum ${PRUNED_TABLES}`)
+}

@@ -1,0 +1,162 @@
+/**
+ * The scores of a trace. A statement that adds or deletes a score changes the row of the trace first, and goes on only
+ * if the trace still had the version that was read. The lock of that row lets the writers of a trace go one after the
+ * other, and since all of them lock it first, they never wait for each other in a circle.
+ */
+import { randomBytes } from 'node:crypto'
+import type { Sql } from 'postgres'
+import type { Attempts } from '../../database/sql-access.ts'
+import { Refusal } from '../../errors.ts'
+import { MAX_SCORES } from '../../schema/input.ts'
+import { list } from '../answers/json-text.ts'
+import { renderScore, type ScoreRow } from '../answers/score-json.ts'
+import type { Act } from '../people/audit.ts'
+import { freshVersion } from '../write/trace-numbers.ts'
+import { CHANGED, compareAndSet } from './compare-and-set.ts'
+import { removeAudited } from './deletion.ts'
+
+/** A score that was received, with its rules checked and its ids in lower case. */
+export interface NewScore {
+  readonly name: string
+  readonly dataType: string
+  readonly value: number | string | boolean
+  readonly comment: string | null
+  readonly spanId: string | null
+  /** The user who gives it in the dashboard; left out if it comes by the API. */
+  readonly authorId?: number
+}
+
+/** SQL for the columns of a ScoreRow, over scores as s. */
+export const SCORE_COLUMNS = `
+  s.id, s.span_id as "spanId", s.name, s.data_type as "dataType", s.value, s.comment, s.source,
+  s.evaluator_id as "evaluatorId", s.run_id as "runId", s.created_at as "createdAt"`
+
+/** The scores of a trace, newest first, as the text of a JSON array; undefined if there is no such trace. */
+export async function readTraceScores(sql: Sql, projectId: number, traceId: string): Promise<string | undefined> {
+  const rows = await sql<(ScoreRow | { readonly id: null })[]>`
+    select ${sql.unsafe(SCORE_COLUMNS)}
+    from traces t
+    left join scores s on s.project_id = ${projectId} and s.trace_seq = t.seq
+    where t.project_id = ${projectId} and t.id = ${traceId}
+    order by s.created_at desc, s.seq desc`
+  if (rows.length === 0) return undefined
+  return list(rows.filter(row => row.id !== null).map(row => renderScore(row, traceId)))
+}
+
+/**
+ * The id is made before the first attempt to add a score, so that a later attempt recognises what an earlier one
+ * added.
+ */
+export function newScoreId(): string {
+  return randomBytes(8).toString('hex')
+}
+
+/**
+ * Adds a score and returns it as JSON text. Undefined if there is no such trace. Throws the Refusal `conflict` if the
+ * trace has all the scores that it may have.
+ */
+export async function addScore(
+  sql: Sql,
+  projectId: number,
+  traceId: string,
+  score: NewScore & { readonly id?: string },
+  attempts: Attempts = { sent: false }
+): Promise<string | undefined> {
+  const { id = newScoreId() } = score
+  return compareAndSet(attempts, async send => {
+    if (attempts.sent) {
+      const added = await readScore(sql, projectId, traceId, id)
+      if (added !== undefined) return renderScore(added, traceId)
+    }
+    const row = await send(() => insertScore(sql, projectId, traceId, { ...score, id }))
+    if (row === undefined) return undefined
+    if (row.id !== null) return renderScore(row, traceId)
+    if (row.scoreCount < MAX_SCORES) return CHANGED
+    throw new Refusal('conflict', `the trace already holds ${MAX_SCORES} scores`)
+  })
+}
+
+/** A row without id: the trace is full, or has changed since the statement began. Undefined: there is no such trace. */
+async function insertScore(sql: Sql, projectId: number, traceId: string, score: NewScore & { readonly id: string }) {
+  const { authorId = null } = score
+  const source = authorId === null ? 'api' : 'annotation'
+  const [row] = await sql<((ScoreRow | { readonly id: null }) & { readonly scoreCount: number })[]>`
+    with found as materialized (
+      select seq, version, score_count from traces where project_id = ${projectId} and id = ${traceId}
+    ), counted as (
+      update traces t set score_count = t.score_count + 1, version = ${freshVersion()}
+      from found
+      where t.project_id = ${projectId} and t.seq = found.seq and t.version = found.version
+        and t.score_count < ${MAX_SCORES}
+      returning t.seq
+    ), added as (
+      -- Not now(): the statement may have waited for the trace, and the newest score is the one that came last.
+      insert into scores (project_id, trace_seq, created_at, id, span_id, name, data_type, value, comment, source, author_id)
+      select ${projectId}, seq, clock_timestamp(), ${score.id}, ${score.spanId},
+        ${score.name}, ${score.dataType}, ${JSON.stringify(score.value)}::json, ${score.comment}, ${source},
+        ${authorId}::int
+      from counted
+      returning *
+    )
+    select found.score_count as "scoreCount", ${sql.unsafe(SCORE_COLUMNS)} from found left join added s on true`
+  return row
+}
+
+async function readScore(sql: Sql, projectId: number, traceId: string, id: string): Promise<ScoreRow | undefined> {
+  const [row] = await sql<ScoreRow[]>`
+    select ${sql.unsafe(SCORE_COLUMNS)}
+    from traces t join scores s on s.project_id = ${projectId} and s.trace_seq = t.seq
+    where t.project_id = ${projectId} and t.id = ${traceId} and s.id = ${id}`
+  return row
+}
+
+/** The user who gave a score, null if it came otherwise; undefined if the trace has no such score. */
+export async function readAuthor(
+  sql: Sql,
+  projectId: number,
+  traceId: string,
+  scoreId: string
+): Promise<number | null | undefined> {
+  const [row] = await sql<{ authorId: number | null }[]>`
+    select s.author_id as "authorId"
+    from traces t join scores s on s.project_id = ${projectId} and s.trace_seq = t.seq
+    where t.project_id = ${projectId} and t.id = ${traceId} and s.id = ${scoreId}`
+  return row?.authorId
+}
+
+/** Deletes a score. False if the trace has no such score. `act` is written down with it. */
+export async function deleteScore(
+  sql: Sql,
+  projectId: number,
+  traceId: string,
+  scoreId: string,
+  attempts: Attempts = { sent: false },
+  act?: Act
+): Promise<boolean> {
+  return compareAndSet(attempts, async send => {
+    if ((await readScore(sql, projectId, traceId, scoreId)) === undefined) return attempts.sent
+    return (await send(() => removeAudited(sql, act, () => removeScore(sql, projectId, traceId, scoreId)))) || CHANGED
+  })
+}
+
+/** Deletes the score. False if it is gone, or if the trace has changed since the statement began. */
+async function removeScore(sql: Sql, projectId: number, traceId: string, scoreId: string): Promise<boolean> {
+  const [row] = await sql<{ readonly deleted: boolean }[]>`
+    with found as materialized (
+      select t.seq, t.version, s.seq as score_seq
+      from traces t
+      join scores s on s.project_id = ${projectId} and s.trace_seq = t.seq
+      where t.project_id = ${projectId} and t.id = ${traceId} and s.id = ${scoreId}
+    ), counted as (
+      update traces t set score_count = t.score_count - 1, version = ${freshVersion()}
+      from found
+      where t.project_id = ${projectId} and t.seq = found.seq and t.version = found.version
+      returning t.seq, found.score_seq
+    ), gone as (
+      delete from scores s using counted
+      where s.project_id = ${projectId} and s.trace_seq = counted.seq and s.seq = counted.score_seq
+      returning s.seq
+    )
+    select exists (select from gone) as deleted`
+  return row?.deleted === true
+}

@@ -1,0 +1,64 @@
+import type { Sql } from 'postgres'
+import t from 'tap'
+import { applyProjectDeletion, planProjectDeletion } from '../../../../lib/admin/upkeep/project-deletion.ts'
+import { fillBack, foldTerms, indexNews } from '../../../../lib/store/search/indexing.ts'
+import { fullInstance, instanceRows } from '../../../fixtures/database/backups.ts'
+import { countOrphans, countStrays, NO_ORPHANS, NO_STRAYS } from '../../../fixtures/database/seed.ts'
+
+const TABLES = [
+  ...['traces', 'trace_tags', 'trace_families', 'ranking_floors', 'spans', 'scores', 'project_totals', 'span_messages'],
+  ...['search_news', 'search_terms', 'search_segments', 'search_postings', 'search_fills'],
+  'api_keys'
+]
+
+/** Puts something into each table of the index of the second project. */
+async function fillIndex(sql: Sql): Promise<void> {
+  const addNews = () => sql`
+    insert into search_news (project_id, seq, version) select project_id, seq, version from traces where project_id = 2
+    on conflict do nothing`
+  const rest = async () => {}
+  const index = async () => {
+    await addNews()
+    while ((await indexNews(sql, 2, rest)) > 0);
+  }
+  await index()
+  await foldTerms(sql, 2, rest, 1)
+  await fillBack(sql, 2, rest)
+  await index()
+  await addNews()
+}
+
+t.test('a deleted project leaves nothing behind, and the others are as they were', async t => {
+  const service = await fullInstance(t)
+  const { pool } = service.database
+  const { key } = await service.makeKey({ project: 'second' })
+  t.equal((await service.call('GET', '/api/v1/project', { key })).status, 200)
+  const before = await instanceRows(service.database)
+  await pool.run(fillIndex)
+  const plan = await pool.run(sql => planProjectDeletion(sql, 'second'))
+  t.match(plan, { traces: 15, spans: 30, keys: 2 })
+  t.same(await instanceRows(service.database), before, 'a plan changes nothing')
+
+  const deleted = await pool.run(sql => applyProjectDeletion(sql, 'second', plan, { settleMs: 0 }))
+  t.match(deleted, { traces: 15, spans: 30 })
+  t.equal((await service.call('GET', '/api/v1/project', { key })).status, 401)
+  const after = await instanceRows(service.database)
+  t.same(after.projects, before.projects.slice(0, 1))
+  t.same(after.traces, before.traces.slice(0, 1))
+  t.same(after.accounts, before.accounts)
+  for (const table of TABLES) {
+    const rows = await pool.run(sql => sql`select from ${sql(table)} where project_id = ${plan.projectId}`)
+    t.equal(rows.length, 0, table)
+  }
+  t.same(await pool.run(countStrays), NO_STRAYS)
+  t.same(await pool.run(countOrphans), NO_ORPHANS)
+  const acts = after.acts.map(({ action, project_id }) => [action, project_id])
+  t.same(acts.slice(-2), [
+    ['key.revoke', plan.projectId],
+    ['project.delete', plan.projectId]
+  ])
+  await t.rejects(
+    pool.run(sql => planProjectDeletion(sql, 'second')),
+    { message: /no project "second"/ }
+  )
+})

@@ -1,0 +1,230 @@
+/** Whatever becomes of traces, and whenever there is a fold, rollups and news together are what the traces add up to. */
+import assert from 'node:assert/strict'
+import fc from 'fast-check'
+import t from 'tap'
+import { applyBackfill, planBackfill } from '../../../../../lib/admin/upkeep/environments.ts'
+import { pruneAll } from '../../../../../lib/admin/upkeep/pruning.ts'
+import { ROOM } from '../../../../../lib/rollups/room.ts'
+import { foldNews } from '../../../../../lib/store/analytics/rollups/fold.ts'
+import { countNews } from '../../../../../lib/store/analytics/rollups/news.ts'
+import { countOneDay, findWrongDays, recountDay } from '../../../../../lib/store/analytics/rollups/recount.ts'
+import { endBody, spansBody, startBody } from '../../../../fixtures/bodies/bodies.ts'
+import { exportOf, otlpSpan } from '../../../../fixtures/bodies/otlp.ts'
+import { testDatabase } from '../../../../fixtures/database/database.ts'
+import { countWrongSums } from '../../../../fixtures/database/rollups.ts'
+import { seedProject, seedTraces } from '../../../../fixtures/database/seed.ts'
+import { type TestService, testService } from '../../../../fixtures/service/service.ts'
+import { runs } from '../../../../torture/orders.ts'
+
+const TRACES = '/api/v1/traces'
+const IDS = Array.from({ length: 4 }, (_, i) => String(i + 1).repeat(32))
+const TIMES = ['2026-11-20T23:59:59.999Z', '2026-11-21T00:00:00.000Z', '2026-11-21T13:59:59.999Z']
+const ENDS = ['2026-11-21T14:00:00.000Z', '2026-11-21T14:00:01.237Z', '2026-12-21T14:00:00.000Z']
+
+const some = <T>(...values: T[]) => fc.constantFrom(...values)
+const facts = fc.record(
+  {
+    name: some('a', 'b'),
+    status: some('ok', 'error'),
+    model: some('m1', 'm2'),
+    userId: some('ada', 'bob'),
+    costUsd: some(0, 0.1, 0.2, 1e-9, 123_456),
+    usage: some({ inputTokens: 5 }, { outputTokens: Number.MAX_SAFE_INTEGER }, { inputTokens: 1, outputTokens: 2 })
+  },
+  { requiredKeys: [] }
+)
+const otlp = fc.record({
+  spanId: some('1', '2', '3').map(digit => digit.repeat(16)),
+  start: some(0, 50_000),
+  parentSpanId: some('', 'f'.repeat(16)),
+  attributes: some<Record<string, unknown>>(
+    {},
+    { 'gen_ai.request.model': 'm1', 'gen_ai.usage.input_tokens': 5 },
+    { 'user.id': 'ada' },
+    { user: 'x' }
+  )
+})
+const id = some(...IDS)
+
+type Step =
+  | readonly ['call', string, string, object?]
+  | readonly ['fold', number]
+  | readonly ['prune' | 'backfill' | 'recount']
+
+const step: fc.Arbitrary<Step> = fc.oneof(
+  fc.tuple(id, facts, some(...TIMES), some(...ENDS)).map(([id, fields, startedAt, endedAt]): Step => {
+    return [
+      'call',
+      'POST',
+      TRACES,
+      { schemaVersion: 1, trace: { id, name: 'a', spans: [], status: 'ok', ...fields, startedAt, endedAt } }
+    ]
+  }),
+  fc.tuple(id, some(...TIMES)).map(([id, startedAt]): Step => ['call', 'POST', TRACES, startBody({ id, startedAt })]),
+  fc.tuple(id, facts, some(...ENDS)).map(([id, { name: _, ...fields }, endedAt]): Step => {
+    return ['call', 'POST', `${TRACES}/${id}/end`, endBody({ ...fields, endedAt, status: fields.status ?? 'ok' })]
+  }),
+  fc.tuple(id, fc.array(otlp, { minLength: 1, maxLength: 2 })).map(([traceId, spans]): Step => {
+    const all = spans.map(({ parentSpanId, ...span }) =>
+      otlpSpan({ ...span, traceId, ...(parentSpanId !== '' && { parentSpanId }) })
+    )
+    return ['call', 'POST', '/api/v1/otlp/v1/traces', exportOf(...all)]
+  }),
+  id.map((id): Step => ['call', 'POST', `${TRACES}/${id}/spans`, spansBody()]),
+  id.map((id): Step => ['call', 'DELETE', `${TRACES}/${id}`]),
+  some(1, 3, 100).map((most): Step => ['fold', most]),
+  some<Step>(['prune'], ['backfill'], ['recount'])
+)
+
+/** A trace of OpenTelemetry that changes after its end, and one that only then has one; what is folded between. */
+const growth = (id: string, ...spans: Parameters<typeof otlpSpan>[0][]): Step => [
+  'call',
+  'POST',
+  '/api/v1/otlp/v1/traces',
+  exportOf(...spans.map(span => otlpSpan({ ...span, traceId: id })))
+]
+const call = {
+  parentSpanId: '1'.repeat(16),
+  attributes: { 'gen_ai.request.model': 'm1', 'gen_ai.usage.input_tokens': 7 }
+}
+const GROWING: Step[] = [
+  growth(IDS[0]!, { spanId: '1'.repeat(16) }),
+  ['fold', 100],
+  growth(IDS[0]!, { spanId: '2'.repeat(16), ...call }),
+  growth(IDS[1]!, { spanId: '3'.repeat(16), ...call }),
+  growth(IDS[1]!, { spanId: '1'.repeat(16), status: 2 })
+]
+
+async function take(service: TestService, [what, ...rest]: Step): Promise<unknown> {
+  const { pool } = service.database
+  if (what === 'call') {
+    const [method, path, body] = rest as [string, string, object?]
+    const { status } = await service.call(method, path, body === undefined ? {} : { body })
+    return assert.ok(status < 500)
+  }
+  return pool.run(async sql => {
+    if (what === 'fold') await foldNews(sql, 1, rest[0] as number)
+    if (what === 'prune') await pruneAll(sql, 1, { status: 'error' })
+    if (what === 'recount') await recountDay(sql, 1, '2026-11-21T00:00:00.000Z')
+    if (what === 'backfill') {
+      const request = { project: 'default', environment: 'prod', overwrite: true, to: TIMES[1]! }
+      await applyBackfill(sql, await planBackfill(sql, request))
+    }
+  })
+}
+
+/** The service may be at it too: then a fold does nothing. */
+async function foldAll(pool: TestService['database']['pool']): Promise<void> {
+  while ((await pool.run(countNews)) > 0) await pool.run(sql => foldNews(sql, 1, 1000))
+}
+
+t.test('through any history', async t => {
+  const service = await testService(t)
+  const { pool } = service.database
+  let folded = 0
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 25 }), async steps => {
+      for (const each of steps) await take(service, each)
+      assert.equal(await pool.run(sql => countWrongSums(sql, 1)), 0)
+      folded += await pool.run(sql => foldNews(sql, 1, 1000))
+      assert.equal(await pool.run(sql => countWrongSums(sql, 1)), 0)
+      assert.deepEqual(await pool.run(sql => findWrongDays(sql, 1)), [])
+      // What is taken away leaves nothing.
+      for (const id of IDS) await take(service, ['call', 'DELETE', `${TRACES}/${id}`])
+      await foldAll(pool)
+      const [left] = await pool.run(
+        sql => sql`
+        select sum(abs(traces)) + sum(abs(input_tokens)) + sum(abs(cost)) + sum(abs(latency)) as left from rollups`
+      )
+      assert.equal(Number(left?.left ?? 0), 0)
+    }),
+    { ...runs(6), examples: [[GROWING]] }
+  )
+  t.ok(folded > 0, `${folded} rows were folded`)
+})
+
+t.test('beside other folds, and writers, and folds that are broken off', async t => {
+  const { pool } = await testDatabase(t)
+  const project = await pool.run(seedProject)
+  const seed = (name: string) =>
+    pool.run(sql =>
+      seedTraces(
+        sql,
+        project,
+        Array.from({ length: 50 }, (_, i) => ({ name: `${name}${i % 7}`, durationMs: i * 10 }))
+      )
+    )
+  await seed('first')
+  const folds = () => Promise.all([1, 2, 3].map(most => pool.run(sql => foldNews(sql, project, most * 10))))
+  const taken = (await folds()).concat(await folds()).reduce((sum, rows) => sum + rows, 0)
+  t.ok(taken > 0 && taken <= 50)
+  t.equal(await pool.run(sql => countWrongSums(sql, project)), 0)
+
+  await seed('second')
+  await t.rejects(
+    pool.run(async sql => {
+      await sql`alter table rollups add constraint none check (traces < 0) not valid`
+      await foldNews(sql, project, 1000)
+    })
+  )
+  await pool.run(sql => sql`alter table rollups drop constraint none`)
+  t.equal(await pool.run(sql => countWrongSums(sql, project)), 0, 'a fold that fails leaves the news')
+  while ((await pool.run(sql => foldNews(sql, project, 20))) > 0) {}
+  t.equal(await pool.run(countNews), 0)
+  t.equal(await pool.run(sql => countWrongSums(sql, project)), 0)
+})
+
+t.test('where names are made up for every trace', async t => {
+  const { pool } = await testDatabase(t)
+  const project = await pool.run(seedProject)
+  const traces = Array.from({ length: ROOM.n + 40 }, (_, i) => ({ name: `run ${i}`, durationMs: i }))
+  await pool.run(sql => seedTraces(sql, project, traces))
+  while ((await pool.run(sql => foldNews(sql, project, 100))) > 0) {}
+  const [rows] = await pool.run(
+    sql => sql`
+    select count(*) filter (where level = 'n') as hour, count(*) filter (where level = 'N') as day,
+      sum(traces) filter (where level = 'n' and list = within) as others from rollups`
+  )
+  t.match(rows, { hour: ROOM.n + 1, day: ROOM.n + 40, others: '40' })
+  t.equal(await pool.run(sql => countWrongSums(sql, project)), 0)
+  await pool.run(sql => pruneAll(sql, project, {}))
+  await pool.run(sql => foldNews(sql, project, 1000))
+  const [left] = await pool.run(sql => sql`select count(*) filter (where traces <> 0) as left from rollups`)
+  t.equal(left!.left, 0)
+})
+
+t.test('history is counted a day at a time, and what is wrong is found and mended', async t => {
+  const { pool } = await testDatabase(t)
+  const project = await pool.run(seedProject)
+  const days = ['2025-01-01', '2026-03-04', '2026-03-05']
+  await pool.run(sql =>
+    seedTraces(
+      sql,
+      project,
+      days.map(day => ({ startedAt: `${day}T10:00:00.000Z` }))
+    )
+  )
+  await pool.run(async sql => {
+    // As it is after the migration, but for a trace that has come since.
+    await sql`delete from rollup_news where started_at < '2026-03-05'`
+    await sql`insert into rollup_history (project_id, uncounted) values (${project}, 'infinity')`
+    t.same(await findWrongDays(sql, project), [], 'what is yet to be counted is not wrong')
+    t.equal(await countOneDay(sql, project), true)
+    t.equal(await countOneDay(sql, project), true)
+    t.match(await sql`select uncounted from rollup_history`, [{ uncounted: '2026-03-04T00:00:00.000Z' }])
+    t.equal(await countWrongSums(sql, project), 12, 'the oldest day is not counted')
+    t.equal(await countOneDay(sql, project), true)
+    t.equal(await countOneDay(sql, project), false)
+    t.equal(await countOneDay(sql, project), false)
+    t.equal(await countWrongSums(sql, project), 0)
+
+    await foldNews(sql, project, 100)
+    await sql`update rollups set latency = latency + 1 where level = 'N' and start = '2025-01-01'`
+    await sql`delete from rollups where level = 'f' and start >= '2026-03-05'`
+    const wrong = await findWrongDays(sql, project)
+    t.same(wrong, ['2025-01-01T00:00:00.000Z', '2026-03-05T00:00:00.000Z'])
+    for (const day of wrong) await recountDay(sql, project, day)
+    t.same(await findWrongDays(sql, project), [])
+    t.equal(await countWrongSums(sql, project), 0)
+  })
+})
