@@ -18,7 +18,11 @@ export async function inTransaction<T>(sql: Sql, work: () => Promise<T>): Promis
   }
 }
 
-/** Awaits statements that were sent together, also those behind one that fails, whose error is thrown then. */
+/**
+ * Awaits statements that were sent together, also those behind one that fails, whose error is thrown then. Each is to be the
+ * promise of an async function: a statement on a lost connection throws at once, and those before it would have nobody who
+ * hears of their failure, which ends the process.
+ */
 export async function allAnswered<T>(statements: readonly PromiseLike<T>[]): Promise<T[]> {
   const settled = await Promise.allSettled(statements)
   return settled.map(each => {

@@ -75,7 +75,7 @@ export async function readProjectNear(
 async function readBare(sql: Sql, id: number): Promise<Omit<ProjectRow, keyof Holdings> | undefined> {
   const [row] = await sql<Omit<ProjectRow, keyof Holdings>[]>`
     select id, account_id as "accountId", name, slug, description, storage_limit as "storageLimit",
-      created_at as "createdAt"
+      created_at as "createdAt", search
     from projects where id = ${id}`
   return row
 }

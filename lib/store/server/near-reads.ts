@@ -85,7 +85,7 @@ export class NearReads implements Near {
     const texts = this.#texts.get(sql) ?? new Set()
     this.#texts.set(sql, texts)
     const asked = sql.unsafe<[{ isHere: boolean }]>(IS_HERE, [shard.id], { prepare: true })
-    const reading = work(inShard(sql, shard, text => texts.add(text)))
+    const reading = (async () => work(inShard(sql, shard, text => texts.add(text))))()
     await allAnswered<unknown>([asked, reading])
     const [{ isHere }] = await asked
     const result = await reading

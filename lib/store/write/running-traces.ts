@@ -33,7 +33,7 @@ interface Row extends EndedSpan {
 export async function readEndedSpans(sql: Sql, traces: readonly RunningTrace[]): Promise<Map<number, EndedSpan[]>> {
   const projects = [...new Set(traces.map(({ projectId }) => projectId))]
   const rows = await allAnswered(
-    projects.map(project => {
+    projects.map(async project => {
       const own = traces.filter(({ projectId }) => projectId === project).map(({ seq }) => seq)
       return sql<Row[]>`
         select trace_seq as seq, encode(id, 'hex') as id, encode(parent_id, 'hex') as "parentId", status,

@@ -166,7 +166,9 @@ async function addUp(
         select start from user_sums where project_id = $1 and list = l.list and traces > 0 order by list, start limit 1
       ) u
       union all
-      select user_id, started_at from rollup_news where project_id = $1 and user_id = any ($2::text[]) and traces > 0
+      select n.user_id, n.started_at
+      from rollup_news n join ${familiesOf(environment, bind)} f on f.family = n.family
+      where n.project_id = $1 and n.user_id = any ($2::text[]) and n.traces > 0
     ), sums as (
       select l.id, u.traces, u.errors, u.priced, u.input_tokens, u.output_tokens, u.cost
       from lists l cross join lateral (

@@ -67,14 +67,14 @@ function valuesOf(
     .slice(0, MOST_VALUES)
 }
 
-function readFamilies(sql: Sql, projectId: number, period: Period, { name }: ChartFilters) {
+async function readFamilies(sql: Sql, projectId: number, period: Period, { name }: ChartFilters) {
   return sql<FamilyCount[]>`
     select status, environment, model, sum(traces)::float8 as traces
     from (${sumsOf(sql, projectId, period, { name }, ['status', 'model'])}) s
     group by 1, 2, 3 having sum(traces) > 0 order by 4 desc limit ${MOST_FAMILIES}`
 }
 
-function readNames(sql: Sql, projectId: number, period: Period, { name: _, ...filters }: ChartFilters) {
+async function readNames(sql: Sql, projectId: number, period: Period, { name: _, ...filters }: ChartFilters) {
   return sql<ValueCount[]>`
     select name as value, sum(traces)::float8 as traces
     from (${sumsOf(sql, projectId, period, filters, ['name'])}) s

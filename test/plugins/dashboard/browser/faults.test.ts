@@ -50,10 +50,10 @@ t.test('in a browser', async t => {
       "(() => { document.getElementById('tab-panel').scrollTop = 1e6; return [...document.querySelectorAll('.chip')].some(each => each.textContent.includes('image/svg+xml')) })()"
     )
     await page.untilText('<script>document.title="broken"</script>', '.message')
-    // Values that are hostile lead to lists of just these values.
+    // Values that are hostile lead to pages of just these values.
     await page.click('.trace-facts a', 'a/b?c#d&e=f')
-    await page.until("new URLSearchParams(location.search).get('session') === 'a/b?c#d&e=f'")
-    await page.untilText('[U+202E]evil', '.traces')
+    await page.until("decodeURIComponent(location.pathname).endsWith('/sessions/a/b?c#d&e=f')")
+    await page.untilText('[U+202E]evil', 'main')
     t.same(page.errors, [])
     t.same(elsewhere(page, between.address), [])
   })

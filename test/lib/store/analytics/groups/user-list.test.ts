@@ -100,7 +100,16 @@ t.test('the list of users', async t => {
             )
           }
         )
-        await fc.assert(property, { numRuns: 15 })
+        // An earlier trace of another environment, not folded yet.
+        const own = { userId: 'ada', status: 'ok', model: 'm1', costUsd: null, durationMs: 10 } as const
+        const elsewhere = [
+          { ...own, environment: 'staging' as const, startedAt: timeOf(0), id: freshId(32) },
+          { ...own, environment: 'production' as const, startedAt: timeOf(24), id: freshId(32) }
+        ]
+        await fc.assert(property, {
+          numRuns: 15,
+          examples: [[elsewhere, { environment: 'production', limit: 1 }, 1, 0]]
+        })
       }
     )
   })
