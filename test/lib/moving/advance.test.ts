@@ -113,6 +113,6 @@ t.test('exports imported one after the other, again, and old after new, end in w
       assert.deepEqual(await service.database.pool.run(countStrays), NO_STRAYS)
       assert.deepEqual(await service.database.pool.run(countOrphans), NO_ORPHANS)
     }),
-    { numRuns: 20 }
+    { numRuns: 12 }
   )
 })
