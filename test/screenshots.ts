@@ -57,6 +57,9 @@ const PICTURES: readonly Picture[] = [
   { name: 'phone', theme: 'light', width: 390, height: 780, trace: 'review-change' }
 ]
 
+/** What pages are full of. */
+const ROWS = 'main tbody tr, main .turn .message'
+
 process.exitCode = await main()
 
 async function main(): Promise<number> {
@@ -111,9 +114,6 @@ async function take(page: Page, address: string, picture: Picture): Promise<void
   await writeFile(join(FOLDER, `${name}.webp`), bytes)
   console.log(`${name}.webp: ${width} x ${height}, ${Math.round(bytes.length / 1024)} KiB`)
 }
-
-/** What pages are full of. */
-const ROWS = 'main tbody tr, main .turn .message'
 
 /** Waits for an element with this text or name, and clicks on it. */
 async function clickOn(page: Page, selector: string, text: string): Promise<void> {

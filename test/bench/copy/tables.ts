@@ -22,9 +22,19 @@ export async function cutRankings(sql: Sql, projectId: number): Promise<void> {
   }
 }
 
-/** All but trace_families and ranking_floors: a server takes those that it knows as there for good. */
+const RECORDED = [
+  ...['traces', 'trace_tags', 'spans', 'scores', 'project_totals'],
+  ...['rollup_news', 'rollups', 'user_sums', 'search_news', 'search_terms']
+]
+
+/**
+ * All but trace_families and ranking_floors: a server takes those that it knows as there for good. A tree that is compared may
+ * not have all of them yet.
+ */
 export async function emptyTables(sql: Sql): Promise<void> {
-  await sql`truncate traces, trace_tags, spans, scores, project_totals, search_news, search_terms`
+  const rows = await sql<{ name: string }[]>`
+    select tablename as name from pg_tables where schemaname = 'public' and tablename in ${sql(RECORDED)}`
+  await sql`truncate ${sql(rows.map(({ name }) => name))}`
 }
 
 /** Begins a measurement with nothing left to write from the one before. */
