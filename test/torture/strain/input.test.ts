@@ -143,8 +143,10 @@ t.test('whatever is sent, the service answers as it should, and goes on', async 
   )
 
   t.equal((await call('GET', '/api/v1/key')).status, 200, 'it still answers')
+  // Of few requests by chance none may record anything, or ask for what is nowhere.
+  const wanted = isLong ? [200, 201, 400, 404] : [200, 400]
   t.ok(
-    [200, 201, 400, 404].every(status => seen.has(status)),
+    wanted.every(status => seen.has(status)),
     'and the requests went everywhere'
   )
 })
