@@ -1,5 +1,5 @@
 /** Sessions and users of an application: what their traces add up to, and one session as a conversation. */
-import Type from 'typebox'
+import Type, { type Static } from 'typebox'
 import type { App } from '../../lib/app.ts'
 import { readCursor, renderCursor } from '../../lib/http/paging.ts'
 import { checkTexts, found } from '../../lib/http/refuse.ts'
@@ -43,13 +43,7 @@ export default function sessions(app: App): void {
     query: ListQuery,
     async handler(request) {
       const { project, query } = request
-      checkTexts(query)
-      const asked = {
-        prefix: query.prefix,
-        environment: query.env?.toLowerCase(),
-        limit: PAGE,
-        after: readCursor('after', TRACE_ORDERS.newest, query.after)
-      }
+      const asked = askedOf(query)
       const { groups, next } = await sql.read(each => listSessions(each, project.id, asked), request)
       const cursor = renderCursor(TRACE_ORDERS.newest, next)
       return { body: new JsonText(`{"groups":${JSON.stringify(groups)},"nextCursor":${cursor}}`) }
@@ -63,14 +57,7 @@ export default function sessions(app: App): void {
     query: UserListQuery,
     async handler(request) {
       const { project, query } = request
-      checkTexts(query)
-      const asked = {
-        prefix: query.prefix,
-        environment: query.env?.toLowerCase(),
-        from: beginOf(query.range),
-        limit: PAGE,
-        after: readCursor('after', TRACE_ORDERS.newest, query.after)
-      }
+      const asked = { ...askedOf(query), from: beginOf(query.range) }
       const [{ groups, next }, countedFrom] = await sql.read(
         async each => [await listUsers(each, project.id, asked), await readCountedFrom(each, project.id)] as const,
         request
@@ -138,4 +125,15 @@ export default function sessions(app: App): void {
 /** The beginning of the first of the days. */
 function beginOf(range: Range = DEFAULT_DAYS): string {
   return new Date(Math.floor(Date.now() / DAY_MS - USER_DAYS[range] + 1) * DAY_MS).toISOString()
+}
+
+/** What both lists take. Throws `invalid_request`. */
+function askedOf(query: Static<typeof ListQuery>) {
+  checkTexts(query)
+  return {
+    prefix: query.prefix,
+    environment: query.env?.toLowerCase(),
+    limit: PAGE,
+    after: readCursor('after', TRACE_ORDERS.newest, query.after)
+  }
 }

@@ -61,7 +61,7 @@ export class Provider {
   }
 
   /** The address of the provider at which somebody signs in, and what they must bring back. Throws an OidcError. */
-  async begin(): Promise<{ readonly address: string; readonly attempt: Attempt }> {
+  async startAttempt(): Promise<{ readonly address: string; readonly attempt: Attempt }> {
     return this.#ask(async library => {
       const configuration = await this.#configuration(library)
       const attempt = {

@@ -1,7 +1,7 @@
 /** What the tables are called that a batch writes to: as in sql/, or, on a node of a cluster, as the shards there. */
 import type { Shard } from '../server/shards.ts'
 
-const TABLES = [
+export const TABLES = [
   'traces',
   'spans',
   'scores',
@@ -20,16 +20,7 @@ export interface TableNames {
 }
 
 const SCHEMA: TableNames = {
-  tables: {
-    traces: 'traces',
-    spans: 'spans',
-    scores: 'scores',
-    trace_tags: 'trace_tags',
-    trace_families: 'trace_families',
-    rollup_news: 'rollup_news',
-    search_news: 'search_news',
-    project_totals: 'project_totals'
-  },
+  tables: Object.fromEntries(TABLES.map(table => [table, table])) as TableNames['tables'],
   suffix: ''
 }
 

@@ -53,7 +53,7 @@ export default function oidc(app: App): void {
       const { provider, attempts } = required()
       const page = ownPage(query.to)
       try {
-        const { address, attempt } = await provider.begin()
+        const { address, attempt } = await provider.startAttempt()
         return goTo(address, attempts.keep({ attempt, page }))
       } catch (error) {
         if (error instanceof OidcError) return turnAway(error.failure, page)

@@ -12,21 +12,12 @@ import { createLog } from '../../../lib/log.ts'
 import { KnownFloors } from '../../../lib/store/rankings/known-floors.ts'
 import { SearchedProjects } from '../../../lib/store/search/searched-projects.ts'
 import type { Shard } from '../../../lib/store/server/shards.ts'
+import { TABLES } from '../../../lib/store/write/table-names.ts'
 import { endBody, ingestBody, span, spansBody, startBody } from '../../fixtures/bodies/bodies.ts'
 import { testDatabase } from '../../fixtures/database/database.ts'
 import { testRelay } from '../../fixtures/database/relay.ts'
 import { makePending } from './make-pending.ts'
 
-const TABLES = [
-  'traces',
-  'spans',
-  'scores',
-  'trace_tags',
-  'trace_families',
-  'rollup_news',
-  'search_news',
-  'project_totals'
-]
 const NODE = { id: 1, host: 'node', port: 5432 }
 /** Of the projects 1 and 2. */
 const SHARDS = [102_001, 102_002].map(
