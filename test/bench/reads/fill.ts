@@ -22,6 +22,14 @@ const FILL_SETTINGS = `set synchronous_commit = off; set wal_compression = off; 
 /** Bytes of a trace with its indexes, tags, scores and share of the log, and what must stay free. */
 export const BYTES_PER_TRACE = 2_000
 
+/**
+ * What charts are asked for ends here. It is the middle of a day and nearly the end of a fortnight, so that there are hours and
+ * many days beside what is added up in longer steps.
+ */
+export const CHARTS_END = Date.UTC(2026, 9, 30, 12)
+/** Charts read the traces of so many hours themselves. */
+const CHART_HOURS = 7
+
 export interface FillPlan {
   readonly projectId: number
   readonly traces: number
@@ -68,7 +76,7 @@ export async function fillProject(
 
 /**
  * Fills a project with what numbers over time are read from, and no more: the sums of the same traces, folded as the server
- * folds them, and of the traces those that run or began in the last hours, which charts read themselves. There are no users.
+ * folds them, and of the traces those that run or began in some hours, which charts read themselves. There are no users.
  */
 export async function fillSums(
   connections: readonly Sql[],
@@ -175,7 +183,8 @@ const insertTraces = (projectId: number, ...chunk: Chunk): string =>
 /** News of the traces of a chunk, added up by hour, family and name; and those of them that charts read themselves. */
 const insertNews = (projectId: number, ...chunk: Chunk): string => `
   with made as materialized (${madeTraces(...chunk)}), kept as (
-    ${insertInto(projectId)} from made where status = 'running' or at > timestamptz '2026-11-01Z' - interval '7 h'
+    ${insertInto(projectId)} from made where status = 'running' or at between
+      to_timestamp(${CHARTS_END / 1000}) - interval '${CHART_HOURS} h' and to_timestamp(${CHARTS_END / 1000})
   )
   insert into rollup_news (project_id, ${NEWS.join(', ')})
   select ${projectId}, started_at, family, name, user_id, ${SUMS} from (

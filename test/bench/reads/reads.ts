@@ -13,7 +13,7 @@ import type { Place, Service } from '../machine/service.ts'
 import { UsageError } from '../options.ts'
 import type { Progress } from '../progress.ts'
 import type { BareDetail } from './bare-detail-server.ts'
-import { CHART_CASES, makeCases, NEIGHBOUR_CASES, PAGE, type ReadCase } from './cases.ts'
+import { CHART_CASES, GROUP_CASES, makeCases, NEIGHBOUR_CASES, PAGE, type ReadCase } from './cases.ts'
 import { BYTES_PER_TRACE, fillProject, fillSums, isFilled } from './fill.ts'
 import { measureInTurns, type ReadFigures, type ReadPlan } from './measure.ts'
 import { openNeighbour } from './neighbour.ts'
@@ -148,13 +148,13 @@ interface AskedCase extends ReadCase {
 
 async function prepareCases(service: Service, traces: number, { isOfSums }: ReadsOptions): Promise<AskedCase[]> {
   const visitor = await signIn(service)
-  const charts = CHART_CASES.map(each => ({ ...each, credentials: visitor }))
-  if (isOfSums) return charts
+  const asVisitor = (each: ReadCase): AskedCase => ({ ...each, credentials: visitor })
+  if (isOfSums) return CHART_CASES.map(asVisitor)
   const large = await makeCases(service.sql, service.projectId, traces)
   const { key } = await openNeighbour(service)
   return [
     ...large.map(each => ({ ...each, credentials: bearer(service.key) })),
-    ...charts,
+    ...[...CHART_CASES, ...GROUP_CASES].map(asVisitor),
     ...NEIGHBOUR_CASES.map(each => ({ ...each, credentials: bearer(key) }))
   ]
 }

@@ -31,12 +31,12 @@ const LEVEL = `case level ${Object.entries(FORTNIGHT_LEVELS)
 
 const MAKE = `
   insert into rollups (project_id, level, start, list, within, name, ${AMOUNTS.join(', ')})
-  select $1::int, ${LEVEL}, $2::text::timestamptz, list, within, min(name),
+  select project_id, ${LEVEL}, $2::text::timestamptz, list, within, min(name),
     ${AMOUNTS.map(name => held(name, `sum(${name})`)).join(', ')}
   from rollups
   where project_id = $1::int and level = any ('{${Object.keys(FORTNIGHT_LEVELS).join(',')}}'::"char"[])
     and start >= $2::text::timestamptz and start < $2::text::timestamptz + interval '14 days'
-  group by level, within, list order by level, within, list`
+  group by project_id, level, within, list order by level, within, list`
 
 /** Makes a fortnight that is missing. False if none is. */
 export async function makeFortnight(sql: Sql, projectId: number, now = Date.now()): Promise<boolean> {
