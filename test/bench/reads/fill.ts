@@ -68,7 +68,7 @@ export async function fillProject(
     return sql.unsafe(`vacuum (analyze) ${table}`)
   })
   onProgress('sums over time')
-  await countDays(sql, projectId)
+  await countDays(sql, projectId, onProgress)
   onProgress('rankings')
   await cutRankings(sql, projectId)
   await addTotals(sql, plan)
@@ -93,25 +93,23 @@ export async function fillSums(
   })
   await sql.unsafe(insertFamilies(projectId))
   await sql`vacuum (analyze) traces, trace_families`
-  for (let folded = 1; folded > 0; ) {
-    onProgress(`folding: ${await countNews(sql)} rows of news`)
-    folded = await foldNews(sql, projectId, FOLDED_AT_ONCE)
-  }
-  await finishSums(sql, projectId)
+  await finishSums(sql, projectId, onProgress)
   await addTotals(sql, plan)
 }
 
 /** As the server counts traces of before it kept rollups. */
-async function countDays(sql: Sql, projectId: number): Promise<void> {
+async function countDays(sql: Sql, projectId: number, onProgress: (what: string) => void): Promise<void> {
   await sql`insert into rollup_history (project_id, uncounted) values (${projectId}, 'infinity') on conflict do nothing`
-  while (await countOneDay(sql, projectId)) {
-    while ((await foldNews(sql, projectId, 100_000)) > 0) {}
-  }
-  await finishSums(sql, projectId)
+  while (await countOneDay(sql, projectId)) await foldNews(sql, projectId, 5 * FOLDED_AT_ONCE)
+  await finishSums(sql, projectId, onProgress)
 }
 
-/** What the server does within minutes. */
-async function finishSums(sql: Sql, projectId: number): Promise<void> {
+/** What the server does by itself. It is at it too, and then a fold does nothing. */
+async function finishSums(sql: Sql, projectId: number, onProgress: (what: string) => void): Promise<void> {
+  for (let left = await countNews(sql); left > 0; left = await countNews(sql)) {
+    onProgress(`folding: ${left} rows of news`)
+    await foldNews(sql, projectId, FOLDED_AT_ONCE)
+  }
   while (await makeFortnight(sql, projectId)) {}
   await sql`vacuum (analyze) rollups, rollup_news`
 }
