@@ -3,5 +3,8 @@
 -- its days when it is over (lib/store/analytics/rollups/fortnights.ts), all four levels at once, and goes when a day of it
 -- changes: where it is missing, its days are read.
 
--- The rows of an environment or a family in a time, and of one name in it.
-create index rollups_within on rollups (project_id, level, within, start, list);
+-- Readers look for the rows of an environment or a family in a time, and for those of one name in it; folds and recounts for
+-- the rows of an hour or a day.
+alter table rollups drop constraint rollups_pkey,
+  add constraint rollups_pkey primary key (project_id, level, within, start, list);
+create index rollups_start on rollups (project_id, level, start);

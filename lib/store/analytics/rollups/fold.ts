@@ -94,7 +94,7 @@ const ADD = `
     level "char", start timestamptz, list bigint, within bigint, name text, ${AMOUNTS.map(name => `${name} ${TYPES[name]}`).join(', ')}
   )
   group by level, start, list, within order by level, start, list
-  on conflict (project_id, level, start, list) do update
+  on conflict (project_id, level, within, start, list) do update
     set ${AMOUNTS.map(name => `${name} = ${held(name, `r.${name}::numeric + excluded.${name}`)}`).join(', ')}`
 
 /** Finds out where parts are counted: most hours and days have room. */
