@@ -12,6 +12,16 @@ import { held, ORIGIN } from './news.ts'
 /** The level of fortnights of each level of days. */
 export const FORTNIGHT_LEVELS = { E: '1', F: '2', N: '3', K: '4' } as const
 
+/** SQL of the level of fortnights, as a text, of a level of days. */
+export const fortnightLevelOf = (level: string): string => {
+  const cases = Object.entries(FORTNIGHT_LEVELS).map(([day, fortnight]) => `when '${day}' then '${fortnight}'`)
+  return `case ${level} ${cases.join(' ')} end`
+}
+/** SQL of an array of the levels of days. */
+export const DAY_LEVELS = `'{${Object.keys(FORTNIGHT_LEVELS).join(',')}}'::"char"[]`
+const LEVELS = `'{${Object.values(FORTNIGHT_LEVELS).join(',')}}'::"char"[]`
+
+/** SQL of when the fortnight of a time began. */
 export const fortnightOf = (time: string): string => `date_bin('14 days', ${time}, ${ORIGIN})`
 
 /** How long after its end a fortnight is made: most of what comes late has come by then. */
@@ -25,16 +35,12 @@ const FIND = `
       select from rollups f where f.project_id = $1::int and f.level = '1' and f.start = ${fortnightOf('d.start')})
   order by d.start desc limit 1`
 
-const LEVEL = `case level ${Object.entries(FORTNIGHT_LEVELS)
-  .map(([day, fortnight]) => `when '${day}' then '${fortnight}'::"char"`)
-  .join(' ')} end`
-
 const MAKE = `
   insert into rollups (project_id, level, start, list, within, name, ${AMOUNTS.join(', ')})
-  select project_id, ${LEVEL}, $2::text::timestamptz, list, within, min(name),
+  select project_id, (${fortnightLevelOf('level')})::"char", $2::text::timestamptz, list, within, min(name),
     ${AMOUNTS.map(name => held(name, `sum(${name})`)).join(', ')}
   from rollups
-  where project_id = $1::int and level = any ('{${Object.keys(FORTNIGHT_LEVELS).join(',')}}'::"char"[])
+  where project_id = $1::int and level = any (${DAY_LEVELS})
     and start >= $2::text::timestamptz and start < $2::text::timestamptz + interval '14 days'
   group by project_id, level, within, list order by level, within, list`
 
@@ -56,7 +62,7 @@ export async function forgetFortnights(sql: Sql, projectId: number, times: reado
 
 const FORGET = `
   delete from rollups
-  where project_id = $1::int and level = any ('{${Object.values(FORTNIGHT_LEVELS).join(',')}}'::"char"[])
+  where project_id = $1::int and level = any (${LEVELS})
     and start = any (array(select distinct ${fortnightOf('time')} from unnest($2::timestamptz[]) as time))`
 
 /** All projects, any of which may lack fortnights. */

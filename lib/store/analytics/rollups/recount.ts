@@ -9,7 +9,7 @@
 import type { Sql } from 'postgres'
 import { AMOUNTS } from '../../../rollups/amounts.ts'
 import { inTransaction } from '../../transactions.ts'
-import { FORTNIGHT_LEVELS, forgetFortnights, fortnightOf } from './fortnights.ts'
+import { DAY_LEVELS, forgetFortnights, fortnightLevelOf, fortnightOf } from './fortnights.ts'
 import { lockRollups } from './lock.ts'
 import { ANYTHING, dayOf, hourOf, NEWS, newsInSql, SUMS } from './news.ts'
 import { placeInSql } from './places.ts'
@@ -27,16 +27,12 @@ const WANTED = `
   select ${hourOf('started_at')}, family, name, user_id, ${taken} from rollup_news
   where project_id = $1::int and started_at >= $2::timestamptz and started_at < $3::timestamptz`
 
-const FORTNIGHT = `case d.level ${Object.entries(FORTNIGHT_LEVELS)
-  .map(([day, fortnight]) => `when '${day}' then '${fortnight}'`)
-  .join(' ')} end`
-
 /** Of users no latencies are kept. */
 const users = (sign: '' | '-') => AMOUNTS.map(name => (name === 'latency' ? '0' : `${sign}${name}`)).join(', ')
 
 /**
- * Fortnights are compared with their days. Names are compared by what they add up to in their environment or family: which have rows depends on the room there was.
- * Users are compared by what all of them add up to.
+ * Fortnights are compared with their days. Names are compared by what they add up to in their environment or family: which
+ * have rows depends on the room there was. Users are compared by what all of them add up to.
  */
 const WRONG_DAYS = `
   with hours as materialized (
@@ -54,11 +50,11 @@ const WRONG_DAYS = `
     select level::text, start, within, ${taken} from rollups
     where project_id = $1::int and start >= $2::timestamptz and start < $3::timestamptz
     union all
-    select ${FORTNIGHT}, f.start, d.within, ${AMOUNTS.map(name => `d.${name}`).join(', ')}
+    select ${fortnightLevelOf('d.level')}, f.start, d.within, ${AMOUNTS.map(name => `d.${name}`).join(', ')}
     from (
       select distinct start from rollups
       where project_id = $1::int and level = '1' and start >= $2::timestamptz and start < $3::timestamptz
-    ) f join rollups d on d.project_id = $1::int and d.level = any ('{${Object.keys(FORTNIGHT_LEVELS).join(',')}}'::"char"[])
+    ) f join rollups d on d.project_id = $1::int and d.level = any (${DAY_LEVELS})
       and ${fortnightOf('d.start')} = f.start
     union all
     select 'users', ${dayOf('hour')}, 0, ${users('')} from hours where has_user

@@ -241,5 +241,14 @@ t.test('history is counted a day at a time, and what is wrong is found and mende
     for (const day of wrong) await recountDay(sql, project, day)
     t.same(await findWrongDays(sql, project), [])
     t.equal(await countWrongSums(sql, project), 0)
+
+    await foldNews(sql, project, 100)
+    while (await makeFortnight(sql, project)) {}
+    t.same(await findWrongDays(sql, project), [])
+    await sql`update rollups set errors = errors + 1 where level = '2' and start < '2025-01-01'`
+    t.same(await findWrongDays(sql, project), ['2024-12-28T00:00:00.000Z'], 'a fortnight that is not what its days are')
+    await recountDay(sql, project, '2024-12-28T00:00:00.000Z')
+    t.same(await findWrongDays(sql, project), [])
+    t.equal(await countWrongSums(sql, project), 0)
   })
 })
