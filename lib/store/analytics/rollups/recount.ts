@@ -20,11 +20,11 @@ const taken = AMOUNTS.map(name => `-${name}`).join(', ')
 
 /** What the traces of a time add up to that is not news: all that rollups are to have. $2 and $3 bound the time. */
 const WANTED = `
-  select ${newsInSql('t', 1)} from traces t
+  select t.project_id, ${newsInSql('t', 1)} from traces t
   where t.project_id = $1::int and t.started_at >= $2::timestamptz and t.started_at < $3::timestamptz
     and t.ended_at is not null
   union all
-  select ${hourOf('started_at')}, family, name, user_id, ${taken} from rollup_news
+  select project_id, ${hourOf('started_at')}, family, name, user_id, ${taken} from rollup_news
   where project_id = $1::int and started_at >= $2::timestamptz and started_at < $3::timestamptz`
 
 /** Of users no latencies are kept. */
@@ -73,10 +73,11 @@ export async function findWrongDays(sql: Sql, projectId: number): Promise<string
   return rows.map(({ day }) => day)
 }
 
+/** The project of each row is that of what is read, and not $1, so that a cluster has the node of the project do all of it. */
 const WRITE_DIFFERENCE = `
   insert into rollup_news (project_id, ${NEWS.join(', ')})
-  select $1::int, started_at, family, name, user_id, ${SUMS} from (${WANTED}) wanted
-  group by started_at, family, name, user_id having ${ANYTHING}`
+  select project_id, started_at, family, name, user_id, ${SUMS} from (${WANTED}) wanted
+  group by project_id, started_at, family, name, user_id having ${ANYTHING}`
 
 /** Makes the rollups of a day anew. Others may write meanwhile. */
 export async function recountDay(sql: Sql, projectId: number, day: string): Promise<void> {
