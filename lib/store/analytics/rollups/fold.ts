@@ -104,15 +104,17 @@ async function withRoom<T extends Part>(
   parts: readonly T[],
   starts: readonly string[]
 ): Promise<T[]> {
+  // The index by time is for statements that name levels.
+  const isOfNames = sql.unsafe(`level = any ('{${NAME_LEVELS.join(',')}}'::"char"[])`)
   const rows = await sql<{ level: string; start: string; rows: number }[]>`
     select level, start, count(*) as rows from rollups
-    where project_id = ${projectId} and level = any (${NAME_LEVELS as string[]}::text[]::"char"[]) and start = any (${starts as string[]}::timestamptz[])
+    where project_id = ${projectId} and ${isOfNames} and start = any (${starts as string[]}::timestamptz[])
     group by level, start`
   const full = []
   for (const { level, start } of findFull(parts, rows)) {
     const lists = await sql<{ list: string }[]>`
       select list::text from rollups
-      where project_id = ${projectId} and level = ${level}::text::"char" and start = ${start}`
+      where project_id = ${projectId} and ${isOfNames} and level = ${level}::text::"char" and start = ${start}`
     full.push({ level, start, lists: lists.map(({ list }) => list) })
   }
   return findRoom(parts, full)

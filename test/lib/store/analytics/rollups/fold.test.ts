@@ -108,8 +108,8 @@ async function take(service: TestService, [what, ...rest]: Step): Promise<unknow
   const { pool } = service.database
   if (what === 'call') {
     const [method, path, body] = rest as [string, string, object?]
-    const { status } = await service.call(method, path, body === undefined ? {} : { body })
-    return assert.ok(status < 500)
+    const { status, text } = await service.call(method, path, body === undefined ? {} : { body })
+    return assert.ok(status < 500, `${method} ${path}: ${status} ${text}`)
   }
   return pool.run(async sql => {
     if (what === 'fold') await foldNews(sql, 1, rest[0] as number)
