@@ -27,8 +27,6 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => e
 const folder = mkdtempSync(join(process.env.TMPDIR ?? (await temporaryFolder()), 'spoor-run-'))
 chmodSync(folder, 0o755)
 process.env.TMPDIR = folder
-/** Room for young objects, as `npm start` has it: with node's own 16 MB the tests take a tenth more CPU. */
-const NODE_FLAG = '--node-arg=--max-semi-space-size=32'
 const COVERAGE_FLAG = '--coverage'
 const SUITE_FLAG = '--suite='
 const isSuite = (parameter: string) => parameter.startsWith(SUITE_FLAG)
@@ -99,7 +97,7 @@ async function runTap(server: TestServer, parameters: readonly string[]): Promis
   const files = single ? [] : await writeSuites(suites)
   const coverage = parameters.includes(COVERAGE_FLAG) ? [] : ['--disable-coverage']
   const passed = parameters.filter(parameter => !isSuite(parameter) && parameter !== COVERAGE_FLAG)
-  const child = spawn(TAP, ['--reporter=terse', NODE_FLAG, ...coverage, ...files, ...passed], {
+  const child = spawn(TAP, ['--reporter=terse', ...coverage, ...files, ...passed], {
     stdio: ['inherit', 'pipe', 'inherit'],
     // A process group of its own: the processes of the tests, and what these have started, end with it.
     detached: true,
