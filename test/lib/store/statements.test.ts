@@ -8,6 +8,7 @@ import { Pool } from '../../../lib/database/pool.ts'
 import { exportPages } from '../../../lib/moving/export-project.ts'
 import { readWanted } from '../../../lib/search/wanted.ts'
 import { foldNews, readWaiting } from '../../../lib/store/analytics/rollups/fold.ts'
+import { makeFortnight } from '../../../lib/store/analytics/rollups/fortnights.ts'
 import { countNews } from '../../../lib/store/analytics/rollups/news.ts'
 import { countOneDay, findHistory } from '../../../lib/store/analytics/rollups/recount.ts'
 import { addVerdict, findUnjudged, listRuns } from '../../../lib/store/evaluations.ts'
@@ -123,6 +124,7 @@ t.test('maintenance sends none that it does not', async t => {
     await addMessages(sql, 1, [message])
     t.same((await sweepMessages(sql, -1000)).leftOut, [{ projectId: 1, count: 2 }], 'and the one of the instance')
     for (const { projectId } of await readWaiting(sql)) await foldNews(sql, projectId, 100)
+    while (await makeFortnight(sql, 1, Date.UTC(2100, 0))) {}
     await countNews(sql)
     await sql`insert into rollup_history (project_id, uncounted) values (${1}, 'infinity')`
     t.equal(await findHistory(sql), 1)

@@ -9,7 +9,8 @@
 import type { Sql } from 'postgres'
 import { AMOUNTS } from '../../../rollups/amounts.ts'
 import { inTransaction } from '../../transactions.ts'
-import { lockRollups } from './fold.ts'
+import { DAY_LEVELS, forgetFortnights, fortnightLevelOf, fortnightOf } from './fortnights.ts'
+import { lockRollups } from './lock.ts'
 import { ANYTHING, dayOf, hourOf, NEWS, newsInSql, SUMS } from './news.ts'
 import { placeInSql } from './places.ts'
 import { forgetUsersOf } from './users.ts'
@@ -30,8 +31,8 @@ const WANTED = `
 const users = (sign: '' | '-') => AMOUNTS.map(name => (name === 'latency' ? '0' : `${sign}${name}`)).join(', ')
 
 /**
- * Names are compared by what they add up to in their environment or family: which have rows depends on the room there was.
- * Users are compared by what all of them add up to.
+ * Fortnights are compared with their days. Names are compared by what they add up to in their environment or family: which
+ * have rows depends on the room there was. Users are compared by what all of them add up to.
  */
 const WRONG_DAYS = `
   with hours as materialized (
@@ -48,6 +49,13 @@ const WRONG_DAYS = `
     union all
     select level::text, start, within, ${taken} from rollups
     where project_id = $1::int and start >= $2::timestamptz and start < $3::timestamptz
+    union all
+    select ${fortnightLevelOf('d.level')}, f.start, d.within, ${AMOUNTS.map(name => `d.${name}`).join(', ')}
+    from (
+      select distinct start from rollups
+      where project_id = $1::int and level = '1' and start >= $2::timestamptz and start < $3::timestamptz
+    ) f join rollups d on d.project_id = $1::int and d.level = any (${DAY_LEVELS})
+      and ${fortnightOf('d.start')} = f.start
     union all
     select 'users', ${dayOf('hour')}, 0, ${users('')} from hours where has_user
     union all
@@ -79,6 +87,7 @@ export async function recountDay(sql: Sql, projectId: number, day: string): Prom
     await sql`
       delete from rollups where project_id = ${projectId} and level = any ('{e,f,n,k,E,F,N,K}'::"char"[])
         and start >= ${day} and start < ${end}`
+    await forgetFortnights(sql, projectId, [day])
     await forgetUsersOf(sql, projectId, day)
     await sql.unsafe(WRITE_DIFFERENCE, [projectId, day, end])
   })

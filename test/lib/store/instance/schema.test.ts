@@ -1,4 +1,5 @@
 import t from 'tap'
+import { readMigrations } from '../../../../lib/database/migrate.ts'
 import { describeLeftBehind } from '../../../../lib/health/left-behind.ts'
 import { createLog } from '../../../../lib/log.ts'
 import { readLeftBehind, readTables } from '../../../../lib/store/instance/distribution.ts'
@@ -28,7 +29,11 @@ t.test('the tables that a migration makes are distributed where traces are, with
   await pool.run(async sql => {
     for (const statement of BACK.split(';')) await sql.unsafe(statement)
   })
-  t.same(await migrateSchema(database, log), [6, 7, 8, 9, 10])
+  const versions = (await readMigrations()).map(({ version }) => version)
+  t.same(
+    await migrateSchema(database, log),
+    versions.filter(version => version >= 6)
+  )
   t.same(await where(), before)
   await pool.run(async sql => {
     t.same(await readLeftBehind(sql), [])
