@@ -16,7 +16,7 @@ from .context import current_step
 from .evaluating import Evaluation, Judge, evaluate
 from .observing import observing
 from .parents import Parent, is_export_to, parent_of_headers, parent_of_opentelemetry
-from .reading import Reads, Scores, Traces
+from .reads import Reads, Scores, Traces
 from .recording.step import Score, Span, Step
 from .recording.trace import Trace
 from .sending import leaving
@@ -55,8 +55,7 @@ class Spoor:
     Records to the spoor at `url` (else SPOOR_URL, else http://127.0.0.1:8787) with the project of `key` (else
     SPOOR_API_KEY). Without a key nothing is recorded, which is said once: an application runs without its traces, too.
 
-    spool: the folder for what cannot be sent now (else SPOOR_SPOOL, else .spoor); False: there is none. A folder is for
-    one
+    spool: the folder for what cannot be sent now (else SPOOR_SPOOL, else .spoor); False: there is none. It is for one
         project.
     spool_each: every trace is written there before it is sent, so that not even a kill -9 loses it.
     live: traces are shown while they run; otherwise each is sent when it has ended, which costs less.
@@ -342,8 +341,7 @@ class Spoor:
         return due
 
     def _drop(self) -> None:
-        # Whoever flushes waits for another thread that is at it. Not for ever: a handler of a signal may have stopped
-        # it.
+        # Whoever flushes waits for another thread that is at it. Not for ever: a signal's handler may have stopped it.
         is_alone = self._drop_lock.acquire(timeout=1)
         try:
             while self._dropped:
