@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, TypeVar, cast, overload
 
 from . import document
+from .clock import Time
 from .context import current_step
 from .evaluating import Evaluation, Judge, evaluate
 from .observing import observing
@@ -132,10 +133,11 @@ class Spoor:
         metadata: Mapping[str, Any] | None = None,
         live: bool | None = None,
         parent: Parent | None = None,
+        started_at: Time | None = None,
     ) -> Trace:
         """
         Begins a trace, to be used in a `with` (or `async with`), which ends it. `parent` is a span of elsewhere that it
-        is part of (`from_headers`).
+        is part of (`from_headers`); `started_at` is when it began, if not now.
         """
         leaving.prepare_process()
         return Trace(
@@ -148,6 +150,7 @@ class Spoor:
             metadata=metadata,
             is_live=self._is_live if live is None else live,
             parent=parent or (parent_of_opentelemetry() if self._joins_opentelemetry else None),
+            started_at=started_at,
         )
 
     #: Begins a trace that is ended by hand (`end`), and that is not current.
