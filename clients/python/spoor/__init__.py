@@ -27,13 +27,13 @@ from .default import (
 )
 from .evaluating import Evaluation, Verdict
 from .parents import Parent
-from .reading import SpoorError
+from .reads import SpoorError
 from .recording.step import Span, Step
 from .recording.trace import Trace
 from .sending.result import Loss, Result
 
 if TYPE_CHECKING:
-    from .reading import Scores, Traces
+    from .reads import Scores, Traces
 
     traces: Traces
     scores: Scores

@@ -12,11 +12,12 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, TypeVar, cast, overload
 
 from . import document
+from .clock import Time
 from .context import current_step
 from .evaluating import Evaluation, Judge, evaluate
 from .observing import observing
 from .parents import Parent, is_export_to, parent_of_headers, parent_of_opentelemetry
-from .reading import Reads, Scores, Traces
+from .reads import Reads, Scores, Traces
 from .recording.step import Score, Span, Step
 from .recording.trace import Trace
 from .sending import leaving
@@ -55,8 +56,7 @@ class Spoor:
     Records to the spoor at `url` (else SPOOR_URL, else http://127.0.0.1:8787) with the project of `key` (else
     SPOOR_API_KEY). Without a key nothing is recorded, which is said once: an application runs without its traces, too.
 
-    spool: the folder for what cannot be sent now (else SPOOR_SPOOL, else .spoor); False: there is none. A folder is for
-    one
+    spool: the folder for what cannot be sent now (else SPOOR_SPOOL, else .spoor); False: there is none. It is for one
         project.
     spool_each: every trace is written there before it is sent, so that not even a kill -9 loses it.
     live: traces are shown while they run; otherwise each is sent when it has ended, which costs less.
@@ -133,10 +133,11 @@ class Spoor:
         metadata: Mapping[str, Any] | None = None,
         live: bool | None = None,
         parent: Parent | None = None,
+        started_at: Time | None = None,
     ) -> Trace:
         """
         Begins a trace, to be used in a `with` (or `async with`), which ends it. `parent` is a span of elsewhere that it
-        is part of (`from_headers`).
+        is part of (`from_headers`); `started_at` is when it began, if not now.
         """
         leaving.prepare_process()
         return Trace(
@@ -149,6 +150,7 @@ class Spoor:
             metadata=metadata,
             is_live=self._is_live if live is None else live,
             parent=parent or (parent_of_opentelemetry() if self._joins_opentelemetry else None),
+            started_at=started_at,
         )
 
     #: Begins a trace that is ended by hand (`end`), and that is not current.
@@ -342,8 +344,7 @@ class Spoor:
         return due
 
     def _drop(self) -> None:
-        # Whoever flushes waits for another thread that is at it. Not for ever: a handler of a signal may have stopped
-        # it.
+        # Whoever flushes waits for another thread that is at it. Not for ever: a signal's handler may have stopped it.
         is_alone = self._drop_lock.acquire(timeout=1)
         try:
             while self._dropped:

@@ -5,7 +5,17 @@ nothing ends before it started, whatever is done to the wall clock meanwhile.
 
 from __future__ import annotations
 
+import datetime
 import time
+
+#: A time that an application gives: seconds since 1970, ISO 8601 (UTC where it says no offset), or a datetime.
+Time = datetime.datetime | float | str
+
+_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
+_DAY = datetime.timedelta(days=1)
+#: What the server takes, years 1 to 9999.
+_EARLIEST = datetime.datetime.min.replace(tzinfo=datetime.timezone.utc) + _DAY
+_LATEST = datetime.datetime.max.replace(tzinfo=datetime.timezone.utc) - _DAY
 
 
 class Clock:
@@ -23,3 +33,24 @@ def timestamp(nanoseconds: int) -> str:
     seconds, rest = divmod(nanoseconds, 1_000_000_000)
     year, month, day, hour, minute, second, *_ = time.gmtime(seconds)
     return f"{year:04d}-{month:02d}-{day:02d}T{hour:02d}:{minute:02d}:{second:02d}.{rest // 1_000:06d}Z"
+
+
+def nanoseconds_of(given: Time | None) -> int | None:
+    """Nanoseconds since 1970; None where it is no time that can be recorded."""
+    try:
+        if isinstance(given, str):
+            # Python 3.10 does not know the Z.
+            time_given = datetime.datetime.fromisoformat(given.strip().replace("Z", "+00:00"))
+            if time_given.tzinfo is None:
+                time_given = time_given.replace(tzinfo=datetime.timezone.utc)
+        elif isinstance(given, datetime.datetime):
+            time_given = given.astimezone(datetime.timezone.utc)
+        elif isinstance(given, (int, float)):
+            time_given = _EPOCH + datetime.timedelta(seconds=given)
+        else:
+            return None
+    except (ValueError, OverflowError, OSError):
+        return None
+    if not _EARLIEST <= time_given <= _LATEST:
+        return None
+    return (time_given - _EPOCH) // datetime.timedelta(microseconds=1) * 1_000

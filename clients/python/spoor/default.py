@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar, overload
 
 from .client import Spoor
+from .clock import Time
 from .document import Kind
 from .evaluating import Evaluation, Judge
 from .observing import observing
@@ -62,6 +63,7 @@ def trace(
     metadata: Mapping[str, Any] | None = None,
     live: bool | None = None,
     parent: Parent | None = None,
+    started_at: Time | None = None,
 ) -> Trace:
     """Begins a trace, to be used in a `with` (or `async with`), which ends it."""
     return client().trace(
@@ -73,6 +75,7 @@ def trace(
         metadata=metadata,
         live=live,
         parent=parent,
+        started_at=started_at,
     )
 
 

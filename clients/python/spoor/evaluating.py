@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
-from .reading import SpoorError, Traces
+from .reads import SpoorError, Traces
 from .types import TraceDetail
 
 _MAX_FAILURES = 100

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from spoor import Spoor, SpoorError, Verdict, evaluating, reading
+from spoor import Spoor, SpoorError, Verdict, evaluating, reads
 from tests.conftest import Server
 from tests.faults import FaultyWay
 
@@ -52,7 +52,7 @@ def test_following_judges_what_comes_once_until_it_is_stopped(
 ) -> None:
     monkeypatch.setattr(evaluating, "_PAUSE_SECONDS", 0.02)
     monkeypatch.setattr(evaluating, "_PAUSE_FACTOR", 0)
-    monkeypatch.setattr(reading, "_PATIENCE_SECONDS", 0)
+    monkeypatch.setattr(reads, "_PATIENCE_SECONDS", 0)
     stop = threading.Event()
     asked: list[str] = []
     evaluator = Spoor(way.url, server.key, spool=False)

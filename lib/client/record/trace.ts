@@ -6,6 +6,7 @@ import { MAX_CATEGORY, MAX_COMMENT, MAX_TAG, MAX_TAGS, MAX_TEXT } from '../api-t
 import { Clock } from './clock.ts'
 import { shortText } from './fields.ts'
 import { newSpanId, newTraceId } from './ids.ts'
+import type { Parent } from './parents.ts'
 import {
   bodyText,
   END_FIELDS,
@@ -41,12 +42,6 @@ export interface TraceOptions extends StepOptions {
   readonly live?: boolean | undefined
   /** A span of elsewhere that this is part of: `spoor.fromHeaders(request.headers)`. */
   readonly parent?: Parent | undefined
-}
-
-/** A span that another service, or OpenTelemetry, has. */
-export interface Parent {
-  readonly traceId: string
-  readonly spanId: string
 }
 
 /** A request of a trace, in the order in which they must be answered. */

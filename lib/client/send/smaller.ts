@@ -2,6 +2,7 @@
  * A body that was refused as too large, by a proxy as a rule: the same in several requests as long as it has several
  * spans, then with its values cut, further each time.
  */
+import { END_FIELDS } from '../record/render.ts'
 import type { Part } from '../record/trace.ts'
 import { cutText, writeValue } from '../record/values.ts'
 
@@ -12,8 +13,6 @@ const MOST_CUTS = 8
 /** Attributes of an export that are JSON. */
 const JSON_TEXTS = ['input.value', 'output.value', 'metadata']
 const FIELDS = ['input', 'output', 'metadata', 'attributes'] as const
-/** What only the end of a trace says. */
-const END_FIELDS = ['status', 'endedAt', 'output', 'usage', 'costUsd'] as const
 
 // biome-ignore lint/suspicious/noExplicitAny: bodies of several forms, which the client has made itself.
 type Document = any

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Any, Concatenate, NamedTuple, ParamSpec, Protocol, TypeVar
 
 from .. import document
-from ..clock import Clock, timestamp
+from ..clock import Clock, Time, nanoseconds_of, timestamp
 from ..context import current_step, enter, leave
 from ..document import DOCUMENT_BUDGET, SpanText, fields_text, short_text
 from ..values import Redact, describe_error, write
@@ -69,6 +69,11 @@ def new_id(length: int) -> str:
         text = os.urandom(length).hex()
         if text.strip("0"):
             return text
+
+
+def time_or_now(given: Time | None, clock: Clock) -> int:
+    found = nanoseconds_of(given)
+    return clock.now() if found is None else found
 
 
 def harmless(method: Callable[Concatenate[S, P], None]) -> Callable[Concatenate[S, P], None]:
@@ -193,9 +198,10 @@ class Step:
         model: str | None = None,
         provider: str | None = None,
         attributes: Mapping[str, Any] | None = None,
+        started_at: Time | None = None,
     ) -> Span:
         """Begins a span of this step, which the caller ends. It does not become current; `with` makes it so."""
-        span = Span(self.trace, self, name, kind)
+        span = Span(self.trace, self, name, kind, started_at)
         if input is not None:
             span.set_input(input)
         span.set_model(model, provider)
@@ -213,7 +219,12 @@ class Step:
     # How it ends.
 
     def end(
-        self, *, output: Any = None, status: document.Status | None = None, error: BaseException | None = None
+        self,
+        *,
+        output: Any = None,
+        status: document.Status | None = None,
+        error: BaseException | None = None,
+        ended_at: Time | None = None,
     ) -> None:
         raise NotImplementedError
 
@@ -245,7 +256,14 @@ class Step:
 
 
 class Span(Step):
-    def __init__(self, trace: Owner, parent: Step, name: str, kind: document.Kind = "custom") -> None:
+    def __init__(
+        self,
+        trace: Owner,
+        parent: Step,
+        name: str,
+        kind: document.Kind = "custom",
+        started_at: Time | None = None,
+    ) -> None:
         super().__init__()
         self.trace = trace
         self.id = new_id(8)
@@ -258,7 +276,7 @@ class Span(Step):
         self._is_ended = False
         #: There was no trace, so one was begun for this span, which ends with it.
         self.has_own_trace = False
-        self.started_at = trace.clock.now()
+        self.started_at = self.ended_at = time_or_now(started_at, trace.clock)
         trace.opened(self)
 
     @harmless
@@ -303,7 +321,12 @@ class Span(Step):
 
     @harmless
     def end(
-        self, *, output: Any = None, status: document.Status | None = None, error: BaseException | None = None
+        self,
+        *,
+        output: Any = None,
+        status: document.Status | None = None,
+        error: BaseException | None = None,
+        ended_at: Time | None = None,
     ) -> None:
         """Ends the span; what is said again afterwards changes nothing."""
         if self._is_ended or not self.trace.is_of_this_process:
@@ -315,11 +338,12 @@ class Span(Step):
             self.record_error(error)
         if status is not None:
             self.set_status(status)
-        self.trace.closed(self, self._text(self.trace.clock.now()))
+        self.ended_at = max(self.started_at, time_or_now(ended_at, self.trace.clock))
+        self.trace.closed(self, self._text())
         if self.has_own_trace:
             self.trace.end_like(self, error)
 
-    def _text(self, ended_at: int) -> SpanText:
+    def _text(self) -> SpanText:
         parent_id = self.trace.parent_of(self)
         head = fields_text(
             {
@@ -329,7 +353,7 @@ class Span(Step):
                 "kind": self.kind,
                 "status": self.status,
                 "startedAt": timestamp(self.started_at),
-                "endedAt": timestamp(ended_at),
+                "endedAt": timestamp(self.ended_at),
                 "provider": self._provider,
                 "model": self._model,
                 "usage": self._usage or None,

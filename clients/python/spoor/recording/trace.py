@@ -16,14 +16,14 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from .. import document
-from ..clock import Clock, timestamp
+from ..clock import Clock, Time, timestamp
 from ..document import BODY_BUDGET, DOCUMENT_BUDGET, Notes, SpanText, fields_text, portions, short_text
 from ..otlp import export_bodies, root_span
 from ..parents import Parent
 from ..values import Redact, describe_error, size_of, write
 from .outbox import Outbox
 from .span_room import SpanRoom
-from .step import Score, Span, Step, harmless, new_id
+from .step import Score, Span, Step, harmless, new_id, time_or_now
 
 _METADATA_BUDGET = 200_000
 #: With so many bytes of finished spans, a trace becomes a live one, which hands them on.
@@ -45,6 +45,7 @@ class Trace(Step):
         metadata: Mapping[str, Any] | None = None,
         is_live: bool = False,
         parent: Parent | None = None,
+        started_at: Time | None = None,
     ) -> None:
         super().__init__()
         self.trace = self
@@ -58,7 +59,7 @@ class Trace(Step):
         self.clock = Clock()
         self.is_live = is_live and parent is None
         self._is_started = False
-        self.started_at = self.ended_at = self.clock.now()
+        self.started_at = self.ended_at = time_or_now(started_at, self.clock)
         self._session_id = None if session_id is None else short_text(session_id, document.MAX_TEXT)
         self._user_id = None if user_id is None else short_text(user_id, document.MAX_TEXT)
         self._tags: list[str] = []
@@ -198,7 +199,7 @@ class Trace(Step):
             self._notes.cut += span.cuts
             self._spans.add(text)
             if self._is_ended:
-                self.ended_at = max(self.ended_at, self.clock.now())
+                self.ended_at = max(self.ended_at, span.ended_at)
                 if self._open_spans == 0:
                     self.finish()
                     return
@@ -232,7 +233,12 @@ class Trace(Step):
     # The end.
 
     def end(
-        self, *, output: Any = None, status: document.Status | None = None, error: BaseException | None = None
+        self,
+        *,
+        output: Any = None,
+        status: document.Status | None = None,
+        error: BaseException | None = None,
+        ended_at: Time | None = None,
     ) -> None:
         """Ends the trace; what is said again afterwards changes nothing."""
         if not self.is_of_this_process:
@@ -247,7 +253,7 @@ class Trace(Step):
             if status is not None:
                 self.set_status(status)
             self._is_ended = True
-            self.ended_at = self.clock.now()
+            self.ended_at = max(self.started_at, time_or_now(ended_at, self.clock))
             if self._open_spans == 0:
                 self.finish()
             else:
@@ -280,7 +286,7 @@ class Trace(Step):
                     self._take_values(span)
                 span.drop()
             if self._notes.is_not_ended:
-                self.ended_at = self.clock.now()
+                self.ended_at = max(self.started_at, self.clock.now())
             self._is_ended = True
             self.finish()
 

@@ -18,13 +18,14 @@ def test_the_first_example_records_a_trace(server: Server, run: Run) -> None:
     (example, *_) = re.findall(r"```python\n(.*?)```", ROOT.joinpath("README.md").read_text(), re.S)
     result = run(example + "\nprint(spoor.flush().sent, next(spoor.traces.all(name='answer'))['id'])")
     assert result.returncode == 0, result.stderr
-    sent, trace_id = result.stdout.split()
-    assert sent == "1"
+    said, counted = result.stdout.splitlines()
+    sent, trace_id = counted.split()
+    assert (said, sent) == ("You asked: Where is my order?", "1")
     from spoor import Spoor
 
     trace = Spoor(server.url, server.key, spool=False).traces.get(trace_id)["trace"]
-    assert trace["input"] == {"question": "Where is my parcel?"}
-    assert trace["output"] == "You asked: Where is my parcel?"
+    assert trace["input"] == {"question": "Where is my order?"}
+    assert trace["output"] == "You asked: Where is my order?"
 
 
 def test_every_example_is_python(tmp_path: Path) -> None:

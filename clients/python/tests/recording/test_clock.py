@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spoor import Spoor
-from spoor.clock import timestamp
+from spoor.clock import nanoseconds_of, timestamp
 
 YEAR_1, YEAR_9999 = -62_135_596_800, 253_402_300_799
 
@@ -40,3 +40,27 @@ def test_a_clock_that_is_set_while_a_trace_runs_changes_no_duration(
     assert 0 <= detail["trace"]["durationMs"] < 10_000
     for span in detail["spans"]:
         assert detail["trace"]["startedAt"] <= span["startedAt"] <= span["endedAt"] <= detail["trace"]["endedAt"]
+
+
+@given(st.datetimes(datetime.datetime(1, 1, 3), datetime.datetime(9999, 12, 29), timezones=st.timezones()))
+def test_times_that_are_given_are_kept_to_the_microsecond(time_given: datetime.datetime) -> None:
+    found = nanoseconds_of(time_given)
+    assert found is not None and found == nanoseconds_of(time_given.isoformat())
+    assert timestamp(found) == time_given.astimezone(datetime.timezone.utc).isoformat(timespec="microseconds").replace(
+        "+00:00", "Z"
+    )
+
+
+@pytest.mark.parametrize("none", [None, "yesterday", float("nan"), float("inf"), 1e300, datetime.datetime.max, [1]])
+def test_what_is_no_time_is_none(none: Any) -> None:
+    assert nanoseconds_of(none) is None
+
+
+def test_what_ran_earlier_has_its_own_times(client: Spoor, read: Callable[[Any], Any]) -> None:
+    trace = client.start("job", started_at="2026-01-05T12:00:00Z")
+    span = trace.start_span("step", started_at=datetime.datetime(2026, 1, 5, 12, 0, 1, tzinfo=datetime.timezone.utc))
+    span.end(ended_at=1_767_614_402.5)
+    trace.end(ended_at="2026-01-05T11:00:00")
+    detail = read(trace)
+    assert (detail["trace"]["startedAt"], detail["trace"]["durationMs"]) == ("2026-01-05T12:00:00.000Z", 0)
+    assert (detail["spans"][0]["startedAt"], detail["spans"][0]["durationMs"]) == ("2026-01-05T12:00:01.000Z", 1500)

@@ -81,8 +81,8 @@ def test_a_process_that_ends(server: Server, run: Run, tag: str, tmp_path: Path,
     assert result.returncode == CODES.get(end, 0), result.stderr
     left = sorted(file.name for file in tmp_path.rglob("*-*.spoor"))
     if end == "in an exit handler of before":
-        # It runs after the client's: what comes then is kept.
-        assert len(left) == 5
+        # It runs after the client's: what comes then is kept, unless a thread is still there that sends it.
+        assert len(left) <= 5
         assert run("import spoor, time; spoor.configure(); time.sleep(1); spoor.flush()").returncode == 0
         left = [file.name for file in tmp_path.rglob("*-*.spoor")]
     assert left == []

@@ -3,7 +3,7 @@ import t from 'tap'
 import { Clock, timeOf, timestamp } from '../../../../lib/client/record/clock.ts'
 import { addUsage, costOf, kindOf, shortText, statusOf, usageOf } from '../../../../lib/client/record/fields.ts'
 import { newSpanId, newTraceId } from '../../../../lib/client/record/ids.ts'
-import { parentFromHeaders } from '../../../../lib/client/record/opentelemetry.ts'
+import { parentFromHeaders } from '../../../../lib/client/record/parents.ts'
 
 t.test('a clock goes on while the wall clock is set, and the next one starts at the new time', t => {
   const { now } = Date

@@ -1,9 +1,14 @@
-/**
- * The span of OpenTelemetry that is current, if the application has @opentelemetry/api loaded. That package keeps its
- * state under these symbols, so that several copies of it share it; no import is needed.
- */
-import type { Parent } from './trace.ts'
+/** Spans of elsewhere that a trace may be part of: another service's, by the header `traceparent`, or OpenTelemetry's. */
 
+export interface Parent {
+  readonly traceId: string
+  readonly spanId: string
+}
+
+/**
+ * Where @opentelemetry/api, if the application has it loaded, keeps its state: several copies of that package share it,
+ * and no import is needed.
+ */
 const API = Symbol.for('opentelemetry.js.api.1')
 const SPAN = Symbol.for('OpenTelemetry Context Key SPAN')
 /**
@@ -16,6 +21,7 @@ interface Api {
   readonly context?: { active(): { getValue(key: symbol): unknown } }
 }
 
+/** OpenTelemetry's current span, if it has one that is sent. */
 export function currentOtelSpan(): Parent | undefined {
   const api = (globalThis as Record<symbol, unknown>)[API] as Api | undefined
   const span = api?.context?.active?.().getValue(SPAN) as { spanContext?(): SpanContext } | undefined
