@@ -92,12 +92,20 @@ t.test('in a browser', async t => {
     await guest.untilText('Only owners')
     await page.click('dialog button', 'Done')
     await page.untilText('grace@example.com', '.plain-table')
+    await service.database.pool.run(
+      sql => sql`update memberships set by_claim = true
+        where user_id = (select id from users where email = 'grace@example.com')`
+    )
+    await page.open(`${url}/app/p/default/settings/members`)
+    await page.untilText('by sign-in provider', '.plain-table')
+    await page.untilText('set anew at each sign-in', '.settings')
     await page.evaluate(`(() => {
       const select = document.querySelector('[aria-label="Role of grace@example.com"]')
       select.value = 'member'
       select.dispatchEvent(new Event('change', { bubbles: true }))
     })()`)
     await page.untilText('grace@example.com is member', '.toasts')
+    await page.until("!document.querySelector('.settings').textContent.includes('sign-in provider')")
     await page.click('button', 'Remove grace@example.com')
     await page.click('dialog button[type=submit]', 'Remove')
     await page.until("!document.querySelector('dialog')")
