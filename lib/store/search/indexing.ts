@@ -62,9 +62,10 @@ export async function indexNews(sql: Sql, projectId: number, rest: Rest, most = 
   const waiting = await sql<News[]>`
     select seq, version from search_news where project_id = ${projectId} order by seq, version limit ${most}`
   if (waiting.length === 0) return 0
-  const isEnough = waiting.length === most
+  // Many writes to few traces would make a small segment.
+  const isEnough = waiting.length === most && seqsOf(waiting).length >= most / 2
   const some = isEnough ? waiting : waiting.slice(0, AT_ONCE)
-  const { indexed, looked } = await read(sql, projectId, [...new Set(some.map(({ seq }) => seq))], rest)
+  const { indexed, looked } = await read(sql, projectId, seqsOf(some), rest)
   const done = new Set(looked)
   const news = some.filter(({ seq }) => done.has(seq))
   const segment = isEnough ? await segmentOf(indexed, rest) : undefined
@@ -82,6 +83,8 @@ export async function indexNews(sql: Sql, projectId: number, rest: Rest, most = 
   })
   return news.length
 }
+
+const seqsOf = (news: readonly News[]): number[] => [...new Set(news.map(({ seq }) => seq))]
 
 async function writeTerms(sql: Sql, projectId: number, indexed: readonly Indexed[]): Promise<void> {
   // As text, since a list of lists of different lengths is no array of PostgreSQL's.

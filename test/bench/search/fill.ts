@@ -11,11 +11,11 @@ const CHARACTERS = 60
 /** One trace in so many has the word. */
 export const SHARES = { tenth: 10, hundredth: 100, seldom: 10_000, hardly: 200_000 } as const
 
-/** Makes so many traces of a project, one each second. Nobody else may use the project. */
+/** Makes traces of a project, one each second, after the first ones, until it has so many. Nobody else may use the project. */
 export async function fillTexts(
   sql: Sql,
   projectId: number,
-  traces: number,
+  { found, traces }: { readonly found: number; readonly traces: number },
   onProgress: (done: number) => void
 ): Promise<void> {
   await sql`set synchronous_commit = off`
@@ -26,7 +26,7 @@ export async function fillTexts(
     from generate_series(0, ${VOCABULARY - 1}) n`
   await sql`alter table vocabulary add primary key (n)`
   await sql`analyze vocabulary`
-  for (let first = 0; first < traces; first += CHUNK) {
+  for (let first = found; first < traces; first += CHUNK) {
     await sql.unsafe(insertTraces(projectId, first, Math.min(first + CHUNK, traces) - 1))
     onProgress(first + CHUNK)
   }

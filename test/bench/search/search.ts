@@ -6,6 +6,7 @@ import { READER_SETTINGS } from '../../../lib/database/reader-settings.ts'
 import { readWanted } from '../../../lib/search/wanted.ts'
 import type { TraceQuery } from '../../../lib/store/lists/trace-query.ts'
 import { fillBack, indexNews } from '../../../lib/store/search/indexing.ts'
+import { dropIndex } from '../../../lib/store/search/state.ts'
 import { searchTraces } from '../../../lib/store/search/trace-search.ts'
 import type { Service } from '../machine/service.ts'
 import { readArguments, UsageError } from '../options.ts'
@@ -97,9 +98,10 @@ export async function measureSearch(
 ): Promise<SearchResults> {
   const { sql, projectId, target } = service
   const [{ found }] = await sql<[{ found: number }]>`select count(*)::int as found from traces`
-  if (found !== 0 && found !== traces) throw new UsageError(`--data has ${found} traces, not ${traces}`)
-  if (found === 0) {
-    await fillTexts(sql, projectId, traces, done => {
+  if (found > traces) throw new UsageError(`--data has ${found} traces already`)
+  if (found < traces) {
+    await dropIndex(sql, projectId)
+    await fillTexts(sql, projectId, { found, traces }, done => {
       progress.step = `filling: ${(done / 1e6).toFixed(2)} of ${traces / 1e6} million traces`
     })
   }
