@@ -10,11 +10,14 @@ import { claimSecret, OTHER_SECRET } from '../access/digest-secret.ts'
 import { ConfigError } from '../config.ts'
 import type { Database } from '../database/database.ts'
 import { classifyFailure, isReadOnlyRefusal } from '../database/failure.ts'
-import { isBehind, migrate, readSchemaState, type SchemaState } from '../database/migrate.ts'
+import { isBehind, readSchemaState, type SchemaState } from '../database/migrate.ts'
 import { Pool } from '../database/pool.ts'
 import { requireSession } from '../database/session/require-session.ts'
 import type { Logger } from '../log.ts'
+import { readLeftBehind } from '../store/instance/distribution.ts'
+import { migrateSchema } from '../store/instance/schema.ts'
 import { readInstance } from '../store/server/instance.ts'
+import { describeLeftBehind } from './left-behind.ts'
 import { AWAY, causeOf, nameObstacle } from './obstacles.ts'
 
 type State =
@@ -36,6 +39,7 @@ export class Setup {
   #looking = false
   #instance: string | undefined
   #schema: SchemaState | undefined
+  #warning: string | undefined
 
   /** `migrations` is a folder of migrations in place of sql/, for tests. */
   constructor(database: Database, autoMigrate: boolean, log: Logger, migrations?: string) {
@@ -93,6 +97,7 @@ export class Setup {
       const schema = await this.#ask(async (sql, other) => {
         await requireSession(sql, other)
         this.#instance = await readInstance(sql)
+        this.#warn(describeLeftBehind(await readLeftBehind(sql)))
         return readSchemaState(sql, this.#migrations)
       })
       this.#schema = schema
@@ -117,7 +122,7 @@ export class Setup {
 
   async #migrate(schema: SchemaState): Promise<void> {
     try {
-      await migrate(this.#database, this.#log, this.#migrations)
+      await migrateSchema(this.#database, this.#log, this.#migrations)
     } catch (error) {
       // With this schema the stored fingerprint cannot even be read.
       if (isReadOnlyRefusal(error)) throw new ConfigError(`${describe(schema)}, but the database takes no writes`)
@@ -142,6 +147,12 @@ export class Setup {
     } finally {
       await Promise.all([pool.end(), other.end()])
     }
+  }
+
+  /** Logs what is amiss and does no harm, once. */
+  #warn(warning: string | undefined): void {
+    if (warning !== undefined && warning !== this.#warning) this.#log.warn(warning)
+    this.#warning = warning
   }
 
   /** Enters a state, and logs it if it is another one than before. */

@@ -95,10 +95,51 @@ export function termOf(folded: string): number {
 
 /** The terms of texts, each once, in no order. */
 export function termsOf(texts: readonly string[]): Int32Array {
-  const terms = new Set<number>()
-  for (const text of texts) addTerms(text, terms)
-  return Int32Array.from(terms)
+  for (const text of texts) addTerms(text, found)
+  return found.take()
 }
+
+/** Numbers of 32 bits, each once: a hash table whose memory is used again, since an index has many sets of hundreds. */
+class Terms {
+  /** Where in `#terms` the term of a slot is, plus one; 0 where there is none. */
+  #slots = new Uint32Array(2048)
+  #terms = new Int32Array(1024)
+  #count = 0
+
+  add(term: number): void {
+    const last = this.#slots.length - 1
+    let slot = (term ^ (term >>> 15)) & last
+    for (let place = this.#slots[slot]!; place !== 0; place = this.#slots[slot]!) {
+      if (this.#terms[place - 1] === term) return
+      slot = (slot + 1) & last
+    }
+    if (this.#count === this.#terms.length) {
+      this.#grow()
+      this.add(term)
+      return
+    }
+    this.#terms[this.#count++] = term
+    this.#slots[slot] = this.#count
+  }
+
+  #grow(): void {
+    const all = this.#terms
+    this.#terms = new Int32Array(2 * all.length)
+    this.#slots = new Uint32Array(4 * all.length)
+    this.#count = 0
+    for (const term of all) this.add(term)
+  }
+
+  /** All of them; then there are none. */
+  take(): Int32Array {
+    const all = this.#terms.slice(0, this.#count)
+    this.#slots.fill(0)
+    this.#count = 0
+    return all
+  }
+}
+
+const found = new Terms()
 
 /** Of each ASCII character in words what `fold` makes of it, and 0 of those between. */
 const ASCII = Uint8Array.from({ length: 0x80 }, (_, unit) => {
@@ -107,7 +148,7 @@ const ASCII = Uint8Array.from({ length: 0x80 }, (_, unit) => {
 })
 
 /** Most words are ASCII, so their terms are made on the way, without `fold`. */
-function addTerms(text: string, terms: Set<number>): void {
+function addTerms(text: string, terms: Terms): void {
   let start = 0
   let term = SEED
   for (let at = 0; at <= text.length; at++) {
@@ -125,7 +166,7 @@ function addTerms(text: string, terms: Set<number>): void {
 }
 
 /** Adds the terms of the run that begins there, and returns where it ends. */
-function addRun(text: string, start: number, terms: Set<number>): number {
+function addRun(text: string, start: number, terms: Terms): number {
   const kind = classOf(text, start)
   let end = start
   do end += widthAt(text, end)

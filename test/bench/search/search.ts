@@ -5,7 +5,7 @@ import { connectTo } from '../../../lib/database/connection.ts'
 import { READER_SETTINGS } from '../../../lib/database/reader-settings.ts'
 import { readWanted } from '../../../lib/search/wanted.ts'
 import type { TraceQuery } from '../../../lib/store/lists/trace-query.ts'
-import { fillBack } from '../../../lib/store/search/indexing.ts'
+import { fillBack, indexNews } from '../../../lib/store/search/indexing.ts'
 import { searchTraces } from '../../../lib/store/search/trace-search.ts'
 import type { Service } from '../machine/service.ts'
 import { readArguments, UsageError } from '../options.ts'
@@ -99,6 +99,7 @@ export async function measureSearch(
     progress.step = `indexing: ${(done / 1e6).toFixed(2)} million traces`
   })
   const indexedPerSecond = (traces / (performance.now() - start)) * 1000
+  await sql.unsafe('vacuum (analyze) search_terms')
   const [{ bytes }] = await sql<[{ bytes: number }]>`
     select pg_total_relation_size('search_postings') + pg_total_relation_size('search_segments') as bytes`
   const reader = connectTo(target, { settings: READER_SETTINGS })
@@ -114,6 +115,9 @@ export async function measureSearch(
   }
 }
 
+/** So many of the newest traces are not in segments yet: nearly as many as there can be. */
+const NEWEST = 2000
+
 /** The server does not do it, since it is too early for it. */
 async function indexAll(sql: Sql, projectId: number, onProgress: (done: number) => void): Promise<void> {
   await sql`insert into search_fills (project_id, begun_at) values (${projectId}, now() + interval '1 day')`
@@ -121,10 +125,14 @@ async function indexAll(sql: Sql, projectId: number, onProgress: (done: number) 
   let done = 0
   for (;;) {
     const count = await fillBack(sql, projectId, async () => {}, { settleMs: -2 * 86_400_000 })
-    if (count === undefined) return
+    if (count === undefined) break
     done += count
     onProgress(done)
   }
+  await sql`
+    insert into search_news (project_id, seq, version)
+    select project_id, seq, version from traces where project_id = ${projectId} order by started_at desc limit ${NEWEST}`
+  while ((await indexNews(sql, projectId, async () => {}, NEWEST + 1)) > 0);
 }
 
 interface Asked {

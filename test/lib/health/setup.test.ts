@@ -5,7 +5,7 @@ import t, { type Test } from 'tap'
 import type { Database } from '../../../lib/database/database.ts'
 import { Setup } from '../../../lib/health/setup.ts'
 import { createLog } from '../../../lib/log.ts'
-import { testDatabase } from '../../fixtures/database/database.ts'
+import { isOnCluster, runOn, testDatabase } from '../../fixtures/database/database.ts'
 import { testRelay } from '../../fixtures/database/relay.ts'
 import { testFolder } from '../../fixtures/folder.ts'
 import { until } from '../../fixtures/until.ts'
@@ -49,6 +49,26 @@ t.test('a schema that is behind is brought on, or said to be behind until somebo
   await until(() => isReady(waits))
   t.strictSame([...(await database.pool.run(sql => sql`select * from more`))], [])
 })
+
+t.test(
+  'what is not distributed beside distributed traces is said in the log, and keeps nobody from serving',
+  async t => {
+    const database = await testDatabase(t)
+    const lines: string[] = []
+    const start = async () => {
+      const setup = new Setup(database, true, createLog('warn', { write: line => lines.push(line) }))
+      await setup.start()
+      setup.stop()
+      t.ok(isReady(setup))
+    }
+    await start()
+    t.same(lines, [])
+    if (!isOnCluster()) return
+    await runOn(database.target, `select undistribute_table('user_sums')`)
+    await start()
+    t.match(lines, [/Traces are distributed, but user_sums is not.*spoor migrate --distributed --apply/])
+  }
+)
 
 t.test('a migration that cannot be applied is what is lacking', async t => {
   const setup = await setUp(t, await testDatabase(t), true, await withMigration(t, 'create table traces (id int);'))
