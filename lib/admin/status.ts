@@ -105,7 +105,7 @@ async function lookInside(config: Config, database: Database, sql: Sql): Promise
     problems: [
       ...schemaProblems(schema),
       ...nodeProblems(nodes),
-      ...(isCurrent ? [describeLeftBehind(await readLeftBehind(sql))].filter(problem => problem !== undefined) : []),
+      ...leftBehindProblems(await readLeftBehind(sql)),
       ...(isCurrent ? projectProblems(projects) : []),
       ...(isStandby ? [] : await totalsProblems(sql, projects)),
       ...newsProblems(news),
@@ -207,6 +207,11 @@ function schemaProblems({ state, version, latest }: SchemaState): string[] {
   if (state === 'missing') return ['The database has no schema yet: start a server, or run `spoor migrate`.']
   if (state === 'older') return [`The schema is at version ${version} of ${latest}: run \`spoor migrate\`.`]
   return [`The schema is at version ${version}, which this spoor, knowing ${latest}, cannot serve: update spoor.`]
+}
+
+function leftBehindProblems(tables: readonly string[]): string[] {
+  const lack = describeLeftBehind(tables)
+  return lack === undefined ? [] : [`${lack.replace(/^t/, 'T')}.`]
 }
 
 async function secretProblems(sql: Sql, secret: string | undefined, isCurrent: boolean): Promise<string[]> {

@@ -39,7 +39,6 @@ export class Setup {
   #looking = false
   #instance: string | undefined
   #schema: SchemaState | undefined
-  #warning: string | undefined
 
   /** `migrations` is a folder of migrations in place of sql/, for tests. */
   constructor(database: Database, autoMigrate: boolean, log: Logger, migrations?: string) {
@@ -94,11 +93,11 @@ export class Setup {
     const { digestSecret } = this.#database
     if (digestSecret === undefined) return { is: 'lacking', what: 'KEY_DIGEST_SECRET is not set' }
     try {
-      const schema = await this.#ask(async (sql, other) => {
+      const { schema, leftBehind } = await this.#ask(async (sql, other) => {
         await requireSession(sql, other)
         this.#instance = await readInstance(sql)
-        this.#warn(describeLeftBehind(await readLeftBehind(sql)))
-        return readSchemaState(sql, this.#migrations)
+        const leftBehind = describeLeftBehind(await readLeftBehind(sql))
+        return { schema: await readSchemaState(sql, this.#migrations), leftBehind }
       })
       this.#schema = schema
       if (isBehind(schema)) {
@@ -106,6 +105,7 @@ export class Setup {
         await this.#migrate(schema)
         this.#schema = { ...schema, state: 'current', version: schema.latest }
       }
+      if (leftBehind !== undefined) return { is: 'lacking', what: leftBehind }
       return (await this.#claimSecret(digestSecret)) ? { is: 'ready' } : { is: 'lacking', what: OTHER_SECRET }
     } catch (error) {
       const failure = classifyFailure(error)
@@ -147,12 +147,6 @@ export class Setup {
     } finally {
       await Promise.all([pool.end(), other.end()])
     }
-  }
-
-  /** Logs what is amiss and does no harm, once. */
-  #warn(warning: string | undefined): void {
-    if (warning !== undefined && warning !== this.#warning) this.#log.warn(warning)
-    this.#warning = warning
   }
 
   /** Enters a state, and logs it if it is another one than before. */

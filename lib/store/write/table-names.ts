@@ -1,5 +1,4 @@
 /** What the tables are called that a batch writes to: as in sql/, or, on a node of a cluster, as the shards there. */
-import { DISTRIBUTED_TABLES } from '../instance/tables.ts'
 import type { Shard } from '../server/shards.ts'
 
 export const TABLES = [
@@ -25,8 +24,8 @@ const SCHEMA: TableNames = {
   suffix: ''
 }
 
-/** Whether all tables of traces have a shard there. What has none is asked for by the coordinator alone. */
-export const isComplete = ({ tables }: Shard): boolean => DISTRIBUTED_TABLES.every(table => tables[table] !== undefined)
+/** Whether all tables that batches write to have a shard there. */
+export const isComplete = ({ tables }: Shard): boolean => TABLES.every(table => tables[table] !== undefined)
 
 /** Of a shard that is complete; undefined: the names of the schema. */
 export function namesIn(shard: Shard | undefined): TableNames {

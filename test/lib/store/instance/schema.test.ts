@@ -52,6 +52,6 @@ t.test('the tables that a migration makes are distributed where traces are, with
 
 t.test('tables that were left behind are named, with what to do', async t => {
   t.equal(describeLeftBehind([]), undefined)
-  t.match(describeLeftBehind(['rollups']), /but rollups is not,.* stop every server, .*--distributed --apply/)
-  t.match(describeLeftBehind(['rollups', 'user_sums']), /but rollups, user_sums are not/)
+  t.match(describeLeftBehind(['rollups']), /^the table rollups is not distributed, .*: stop every server, .*--apply/)
+  t.match(describeLeftBehind(['rollups', 'user_sums']), /^the tables rollups, user_sums are not distributed/)
 })
