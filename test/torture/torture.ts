@@ -113,7 +113,9 @@ async function torture(parameters: readonly string[]): Promise<number> {
   return isKept ? 0 : 1
 }
 
-const built = (name: string) => fileURLToPath(new URL(name, import.meta.url))
+function built(name: string): string {
+  return fileURLToPath(new URL(name, import.meta.url))
+}
 
 /** The tests of a part: one in one of the folders here; of `random` those elsewhere that do few runs in `npm test`. */
 async function filesOf(part: Part): Promise<string[]> {
