@@ -2,7 +2,7 @@
 import type { Sql } from 'postgres'
 import type { Client } from '../../database/pooled/cancellation.ts'
 import type { SqlAccess } from '../../database/sql-access.ts'
-import { lockRollups } from '../analytics/rollups/fold.ts'
+import { lockRollups } from '../analytics/rollups/lock.ts'
 import { type Act, auditStep } from '../people/audit.ts'
 import { dropIndex } from '../search/state.ts'
 import { inTransaction } from '../transactions.ts'

@@ -4,12 +4,12 @@
  */
 import type { Sql } from 'postgres'
 import t, { type Test } from 'tap'
-import { DISTRIBUTED_TABLES } from '../../../../lib/admin/distribution/plan.ts'
 import { createSqlAccess, ELSEWHERE } from '../../../../lib/database/sql-access.ts'
 import { Routes } from '../../../../lib/ingest/routes.ts'
 import { createLog } from '../../../../lib/log.ts'
 import { readSpan, readTexts, readTraceBody } from '../../../../lib/store/answers/outline.ts'
 import { readTraceDetail } from '../../../../lib/store/answers/traces.ts'
+import { DISTRIBUTED_TABLES } from '../../../../lib/store/instance/tables.ts'
 import { readFacets, readScoreNames } from '../../../../lib/store/lists/facets.ts'
 import { listScores } from '../../../../lib/store/lists/score-list.ts'
 import { listTraces } from '../../../../lib/store/lists/trace-list.ts'
