@@ -5,6 +5,6 @@
 
 -- Readers look for the rows of an environment or a family in a time, and for those of one name in it; folds and recounts for
 -- the rows of an hour or a day.
-alter table rollups drop constraint rollups_pkey,
-  add constraint rollups_pkey primary key (project_id, level, within, start, list);
+alter table rollups drop constraint rollups_pkey;
+alter table rollups add constraint rollups_pkey primary key (project_id, level, within, start, list);
 create index rollups_start on rollups (project_id, level, start);
