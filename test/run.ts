@@ -84,10 +84,7 @@ async function readVersion(target: Target): Promise<string> {
 
 async function makeTemplate(target: Target, name: string): Promise<void> {
   await runOn(target, `create database ${name}`)
-  const template = withDatabase(target, name)
-  await migrate(databaseAt(template), createLog('warn'))
-  // Otherwise every clone would note again, page by page, that what it was cloned with is committed.
-  await runOn(template, 'vacuum (freeze)')
+  await migrate(databaseAt(withDatabase(target, name)), createLog('warn'))
 }
 
 /** Resolves to tap's exit code. */

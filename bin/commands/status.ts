@@ -45,7 +45,7 @@ function describe(status: Status): string {
     facts.push(
       ['schema', `${schema.state}, version ${schema.version} of ${schema.latest}`],
       ['stored', `${counted(totals.traces, 'trace')}, ${counted(totals.spans, 'span')}, ${size(totals.bytes)}`],
-      ['charts', `${counted(news, 'row')} of news to fold`],
+      ['charts', news === 0 ? 'up to date' : `up to date, with ${counted(news, 'change')} to be added up`],
       ['dashboard', `${counted(people.users, 'user')}, ${counted(people.sessions, 'session')}`]
     )
   }

@@ -58,24 +58,28 @@ export function seriesOf(rows: readonly StepSums[], steps: number): Series {
     ...COUNTS.map(name => [name, Array.from({ length: steps }, () => 0)]),
     ...QUANTILES.map(name => [name, Array.from({ length: steps }, () => null)])
   ]) as unknown as Lists
-  for (const row of rows) {
+  const histograms = histogramsOf(rows)
+  for (const [i, row] of rows.entries()) {
     const counts = countsOf(row)
     for (const name of COUNTS) lists[name][row.at] = counts[name]
-    const percentiles = percentilesOf(readHistogram(row.latency))
+    const percentiles = percentilesOf(histograms[i]!)
     for (const name of QUANTILES) lists[name][row.at] = percentiles[name]
   }
-  return { key: null, ...lists, total: totalOf(rows) }
+  return { key: null, ...lists, total: totalOf(rows, histograms) }
 }
 
-export function totalOf(rows: readonly Sums[]): Total {
+const histogramsOf = (rows: readonly Sums[]) => rows.map(({ latency }) => readHistogram(latency))
+
+/** `histograms` are those of the rows. */
+export function totalOf(rows: readonly Sums[], histograms = histogramsOf(rows)): Total {
   const sum: Counts = { traces: 0, errors: 0, inputTokens: 0, outputTokens: 0, costUsd: 0, priced: 0 }
   let cost = 0
   const latency: number[] = []
-  for (const row of rows) {
+  for (const [i, row] of rows.entries()) {
     const counts = countsOf(row)
     for (const name of COUNTS) sum[name] += counts[name]
     cost += row.cost
-    addHistogram(latency, readHistogram(row.latency))
+    addHistogram(latency, histograms[i]!)
   }
   return { ...sum, costUsd: toDollars(cost), ...percentilesOf(latency) }
 }

@@ -53,7 +53,7 @@ const MAX_SLICE = 1800
  */
 const LARGE = 65_536
 /** Room for what is mostly unpacked: Brotli's decoder takes a third longer where it has to ask for more. */
-const UNPACKING = { chunkSize: 65_536 }
+const UNPACKING = { chunkSize: 32_768 }
 const decompress = promisify(brotliDecompress)
 
 /** Offsets in a slice: behind its number stands the id of the first span, and behind that the compressed bytes. */

@@ -147,22 +147,32 @@ const ASCII = Uint8Array.from({ length: 0x80 }, (_, unit) => {
   return /[\p{L}\p{N}]/u.test(character) ? fold(character).charCodeAt(0) : 0
 })
 
+/**
+ * Texts are looked at as bytes, two a unit: V8 has several forms of texts, and takes twice as long where it has to tell them
+ * apart at each unit (test/bench/RESULTS.md, "Search by words").
+ */
+let units = Buffer.allocUnsafe(2 * 2048)
+
 /** Most words are ASCII, so their terms are made on the way, without `fold`. */
 function addTerms(text: string, terms: Terms): void {
+  const { length } = text
+  if (units.length < 2 * length) units = Buffer.allocUnsafe(4 * length)
+  units.write(text, 'utf16le')
   let start = 0
   let term = SEED
-  for (let at = 0; at <= text.length; at++) {
-    const unit = at < text.length ? text.charCodeAt(at) : 0
-    const folded = unit < ASCII.length ? ASCII[unit]! : undefined
-    if (folded !== undefined && folded !== 0) {
+  for (let at = 0; at < length; at++) {
+    const unit = units[2 * at]! | (units[2 * at + 1]! << 8)
+    const folded = unit < ASCII.length ? ASCII[unit]! : 0
+    if (folded !== 0) {
       term = Math.imul(term ^ folded, PRIME)
       continue
     }
-    if (folded === undefined) at = addRun(text, start, terms) - 1
+    if (unit >= ASCII.length) at = addRun(text, start, terms) - 1
     else if (at > start && at - start <= MOST_UNITS) terms.add(term)
     start = at + 1
     term = SEED
   }
+  if (length > start && length - start <= MOST_UNITS) terms.add(term)
 }
 
 /** Adds the terms of the run that begins there, and returns where it ends. */

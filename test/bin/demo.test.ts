@@ -52,6 +52,13 @@ t.test('the demo records through the API what can be read back', async t => {
   t.equal(many.traces.length, 60)
   t.equal((await jsonHere(['key', 'list'], env)).length, 2, 'a key that is given is enough')
 
+  t.match(
+    await runHere(['demo', '--project', 'nowhere'], { ...at, SPOOR_API_KEY: key! }),
+    { code: 1, err: /no project "nowhere"/ },
+    'a project that is named comes before the key of the environment'
+  )
+  t.match(await runHere(['demo', '--project', 'default', '--key', key!], at), { code: 2, err: /--project cannot/ })
+
   const refused: [string[], RegExp][] = [
     [['--key', 'spoor_live_wrong'], /does not take the traces: .*401 invalid_api_key/],
     [['--project', 'nowhere'], /no project "nowhere"/],

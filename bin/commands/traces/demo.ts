@@ -14,13 +14,17 @@ export default command({
     parameters: [],
     flags: {
       key: { type: 'string', value: 'KEY', about: 'the API key to record with; SPOOR_API_KEY if not given' },
-      project: { type: 'string', value: 'SLUG', about: 'where to record without a key; `default` if not given' },
+      project: {
+        type: 'string',
+        value: 'SLUG',
+        about: 'where to record, with a key made for it; `default` if no key is given'
+      },
       traces: { type: 'string', value: 'N', about: `how many traces; ${WRITTEN_OUT} if not given, and at least` },
       url: { type: 'string', value: 'URL', about: 'the address of the server; looked for if not given' }
     },
     details:
-      `Without a key it makes one in the database, which it revokes when it is done. Beyond ${WRITTEN_OUT}, the traces are` +
-      '\nordinary ones of the last day.',
+      'Without a key, or with --project, it makes one in the database, which it revokes when it is done. Beyond' +
+      `\n${WRITTEN_OUT}, the traces are ordinary ones of the last day.`,
     examples: [
       'demo',
       'demo --project evals --traces 500',
@@ -31,7 +35,11 @@ export default command({
     // Every user of this machine can read the command line of a running process, so the key is taken out of it.
     if (flags.key !== undefined) process.title = 'spoor demo'
     const count = parseCount(flags.traces)
-    const given = flags.key ?? env.SPOOR_API_KEY
+    if (flags.key !== undefined && flags.project !== undefined) {
+      throw new UsageError('--project cannot be combined with --key: a key belongs to one project')
+    }
+    // The variable may be set for anything; a project that is named is meant.
+    const given = flags.key ?? (flags.project === undefined ? env.SPOOR_API_KEY : undefined)
     const address = flags.url?.replace(/\/+$/, '') ?? (await requireServer(env, Boolean(given)))
     const project = flags.project ?? 'default'
     // Loaded only now, because the help of any command does not need it.
@@ -87,6 +95,8 @@ function describe(address: string, keyUsed: string, traces: readonly RecordedTra
     `Recorded ${traces.length} traces at ${address} with ${keyUsed}${shown.length < traces.length ? '; the last of them' : ''}:`,
     '',
     table(['TRACE', 'NAME', 'STATUS', 'SCORES'], rows, ''),
+    '',
+    `Look at them: ${address}/app (\`spoor user link EMAIL\` signs in)`,
     '',
     'Read them with a key that has the scope traces:read:',
     '',

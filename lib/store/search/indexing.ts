@@ -29,7 +29,7 @@ export type Rest = () => Promise<unknown>
 /** How many writes go into search_terms together. */
 const AT_ONCE = 256
 /** How many traces are read together: some milliseconds of work. */
-const READ_AT_ONCE = 16
+const READ_AT_ONCE = 32
 /** The most terms that are held in memory, 12 bytes each: of more, a segment is made of fewer traces. */
 const MOST_TERMS = 2 ** 21
 

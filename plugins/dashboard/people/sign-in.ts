@@ -16,7 +16,7 @@ const LinkBody = closed({ token: Type.String({ maxLength: 100 }) })
 const PasswordBody = closed({ email: Type.String({ maxLength: 500 }), password: Type.String({ maxLength: 4000 }) })
 
 const WRONG = 'The address or the password is wrong.'
-const USED = 'This link was used already, or is too old. Ask for another: `spoor user link` prints one.'
+const USED = 'This link was used already, or is too old. Ask for another.'
 
 export default function signIn(app: App): void {
   const readLink = bodyReader(LinkBody)

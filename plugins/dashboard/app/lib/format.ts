@@ -59,6 +59,16 @@ export function formatBytes(bytes: number): string {
   return `${value < 9.95 ? value.toFixed(1) : Math.round(value)} ${units[unit]}`
 }
 
+/** A limit in the unit that it was given in: `10 GiB` where it is a whole number of them. */
+export function formatLimit(bytes: number): string {
+  const units = ['TiB', 'GiB', 'MiB']
+  for (const [i, unit] of units.entries()) {
+    const size = 2 ** (40 - 10 * i)
+    if (bytes >= size && bytes % size === 0) return `${formatCount(bytes / size)} ${unit}`
+  }
+  return formatBytes(bytes)
+}
+
 /** An id, short enough for a table; the whole of it is in the title. */
 export function shortId(id: string): string {
   return id.length <= 12 ? id : `${id.slice(0, 8)}…`

@@ -171,7 +171,7 @@ export function ListPage({ slug }: { slug: string }) {
       {page === undefined && error === undefined && <Waiting what="traces" />}
       {isEmpty &&
         (countFilters(query) === 0 && isFirst && query.sort === 'newest' ? (
-          <NoTraces keys={pathOf({ page: 'settings', slug, tab: 'keys' })} />
+          <NoTraces slug={slug} keys={pathOf({ page: 'settings', slug, tab: 'keys' })} />
         ) : (
           <NoneLeft clear={() => change({ filters: {}, sort: 'newest' })} />
         ))}

@@ -8,6 +8,11 @@ export function Problem({ error, again }: { error: unknown; again?: () => void }
     <div class="problem" role="alert">
       <p>{messageOf(error)}</p>
       <p class="buttons">
+        {again && (
+          <button type="button" onClick={again}>
+            Try again
+          </button>
+        )}
         {requestId !== undefined && (
           <button
             type="button"
@@ -16,11 +21,6 @@ export function Problem({ error, again }: { error: unknown; again?: () => void }
             onClick={() => copy(requestId, 'Request id')}
           >
             request <code>{requestId}</code>
-          </button>
-        )}
-        {again && (
-          <button type="button" onClick={again}>
-            Try again
           </button>
         )}
       </p>

@@ -1,6 +1,13 @@
+import { readFile } from 'node:fs/promises'
 import fc from 'fast-check'
 import t from 'tap'
-import { formatBytes, formatCost, formatDuration, formatScore } from '../../../../plugins/dashboard/app/lib/format.ts'
+import {
+  formatBytes,
+  formatCost,
+  formatDuration,
+  formatLimit,
+  formatScore
+} from '../../../../plugins/dashboard/app/lib/format.ts'
 import { chooseColumns, moveColumn } from '../../../../plugins/dashboard/app/lib/list/columns.ts'
 import {
   countFilters,
@@ -15,6 +22,7 @@ import {
   withTime,
   writeQuery
 } from '../../../../plugins/dashboard/app/lib/list/filters.ts'
+import { curlOfFirstTrace, otlpVariables } from '../../../../plugins/dashboard/app/lib/list/first-trace.ts'
 import { type Page, pathOf, readPath, SETTINGS } from '../../../../plugins/dashboard/app/lib/route.ts'
 import {
   ago,
@@ -122,6 +130,12 @@ t.test('numbers have units and no more digits than they need', async t => {
     '1.2 MB',
     '12 MB'
   ])
+  t.same([10 * 2 ** 30, 2 ** 41, 512 * 2 ** 20, 10_000_000_000].map(formatLimit), [
+    '10 GiB',
+    '2 TiB',
+    '512 MiB',
+    '10 GB'
+  ])
   t.same([null, 0, 0.0000001, 0.0000002, 0.00123, 0.0123, 0.5, 1204.5].map(formatCost), [
     '–',
     '$0',
@@ -170,4 +184,12 @@ t.test('columns are those that are known, in the order that was chosen', async t
   )
   t.same(moveColumn(['a', 'b', 'c'], 'b', -1), ['b', 'a', 'c'])
   t.same(moveColumn(['a', 'b', 'c'], 'c', 1), ['a', 'b', 'c'])
+})
+
+t.test('an empty list gives the variables that README gives, and a trace that took a second', async t => {
+  const readme = await readFile(new URL('README.md', import.meta.resolve('#package.json')), 'utf8')
+  t.ok(readme.includes(otlpVariables('http://127.0.0.1:8787')), 'OpenTelemetry')
+  const curl = curlOfFirstTrace('http://127.0.0.1:8787', new Date('2026-11-26T13:00:00Z'))
+  t.match(curl, 'Bearer $SPOOR_API_KEY')
+  t.match(curl, '"startedAt": "2026-11-26T12:59:59.000Z", "endedAt": "2026-11-26T13:00:00.000Z"')
 })

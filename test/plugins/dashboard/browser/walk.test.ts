@@ -247,7 +247,7 @@ t.test('in a browser', async t => {
     t.equal(await copied('Trace id'), id)
     t.same(JSON.parse(await copied('Span as JSON')), shown.spans[3])
     t.same(JSON.parse(await copied('Whole trace as JSON')).spans, shown.spans)
-    t.match(await copied('curl'), `curl ${service.url}/api/v1/traces/${id} -H "Authorization: Bearer $SPOOR_KEY"`)
+    t.match(await copied('curl'), `curl ${service.url}/api/v1/traces/${id} -H "Authorization: Bearer $SPOOR_API_KEY"`)
     const messages = await copied('Messages as text')
     t.match(messages, /^system:\nYou are \*\*careful\*\*\./)
     t.match(messages, /\(calls lookup_order\)/)

@@ -32,18 +32,22 @@ export function stackPaths(lists: readonly Values[], axis: ValueAxis): string[] 
   })
 }
 
-/** A line through the middles of the places. It is broken where there is no value; a value alone is a short dash. */
-export function linePath(values: Values, axis: ValueAxis): string {
-  let path = ''
+/**
+ * A line through the middles of the places, broken where there is no value; and the values that stand alone, of which no
+ * line would be seen: each is a line without length, which a stroke with round ends makes a point.
+ */
+export function linePaths(values: Values, axis: ValueAxis): { readonly line: string; readonly points: string } {
+  let line = ''
+  let points = ''
   for (const [i, value] of values.entries()) {
     if (value === null) continue
-    const y = round(HEIGHT * (1 - placeOf(value, axis)))
+    const at = `${i + 0.5} ${round(HEIGHT * (1 - placeOf(value, axis)))}`
     const isAfter = i > 0 && values[i - 1] !== null
     const isBefore = i + 1 < values.length && values[i + 1] !== null
-    if (isAfter) path += `L${i + 0.5} ${y}`
-    else path += isBefore ? `M${i + 0.5} ${y}` : `M${round(i + 0.2)} ${y}h0.6`
+    if (isAfter || isBefore) line += `${isAfter ? 'L' : 'M'}${at}`
+    else points += `M${at}h0`
   }
-  return path
+  return { line, points }
 }
 
 /** The sums of what stands on each other at each place. */

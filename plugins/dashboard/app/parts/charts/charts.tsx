@@ -1,7 +1,7 @@
 /** The three kinds of charts. Each place of a chart is a link; the numbers are also given as a table (figure.tsx). */
 import { useMemo } from 'preact/hooks'
 import type { Axis } from '../../lib/charts/axis.ts'
-import { linePath, stackPaths, sumsOf } from '../../lib/charts/paths.ts'
+import { linePaths, stackPaths, sumsOf } from '../../lib/charts/paths.ts'
 import { shortValue, type Unit, valueAxis } from '../../lib/charts/value-axis.ts'
 import { Plot } from './plot.tsx'
 
@@ -63,12 +63,15 @@ export function LineChart(props: ChartProps) {
       series.flatMap(({ values }) => values),
       unit
     )
-    return { axis, paths: series.map(({ values }) => linePath(values, axis)) }
+    return { axis, paths: series.map(({ values }) => linePaths(values, axis)) }
   }, [series, unit])
   return (
     <Framed {...props} values={axis}>
-      {paths.map((path, i) => (
-        <path key={series[i]!.name} class={`line ${toneClass(series[i]!.tone)}`} d={path} />
+      {paths.map(({ line, points }, i) => (
+        <g key={series[i]!.name} class={toneClass(series[i]!.tone)}>
+          <path class="line" d={line} />
+          <path class="line points" d={points} />
+        </g>
       ))}
     </Framed>
   )

@@ -31,9 +31,6 @@ interface PlotProps {
   readonly children: ComponentChildren
 }
 
-/** A label further to the end would be cut off. */
-const LAST_LABEL = 0.92
-
 const percent = (share: number) => `${(share * 100).toFixed(3)}%`
 
 export function Plot({ title, axis, values, unit = 'number', said, href, zoom, children }: PlotProps) {
@@ -186,13 +183,11 @@ export function Plot({ title, axis, values, unit = 'number', said, href, zoom, c
             {axis.zone}
           </span>
           <div class="plot-places" aria-hidden="true">
-            {axis.ticks
-              .filter(({ at: place }) => place < size * LAST_LABEL)
-              .map(({ at: place, text }) => (
-                <span key={place} style={{ insetInlineStart: percent(place / size) }}>
-                  {text}
-                </span>
-              ))}
+            {axis.ticks.map(({ at: place, text }) => (
+              <span key={place} style={{ insetInlineStart: percent(place / size) }}>
+                {text}
+              </span>
+            ))}
           </div>
         </>
       )}

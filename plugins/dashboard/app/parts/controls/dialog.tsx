@@ -19,6 +19,8 @@ export function Dialog({ title, children, wide = false, onClose }: DialogProps) 
     const element = dialog.current!
     const before = document.activeElement
     element.showModal()
+    // What is asked for, and not the button that closes, which comes first.
+    element.querySelector<HTMLElement>('form :is(input, select, textarea):not(:disabled, [readonly])')?.focus()
     return () => {
       element.close()
       if (before instanceof HTMLElement && before.isConnected) before.focus({ preventScroll: true })

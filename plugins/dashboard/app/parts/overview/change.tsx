@@ -28,9 +28,10 @@ export function TotalNumber({ value, before, format, name, points = false }: Tot
   )
 }
 
+/** Empty where there was nothing before: no ratio says how much more that is. */
 function ratioBetween(value: number, before: number): string {
   const change = changeOf(value, before)
-  if (change === null) return value === before ? '±0' : 'new'
+  if (change === null) return value === before ? '±0' : ''
   // Ten times as much is no percentage that anybody reads.
   if (change >= 9) return `×${Math.round(change + 1)}`
   return signed(change, formatPercent(Math.abs(change)))

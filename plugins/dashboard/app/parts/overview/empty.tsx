@@ -10,16 +10,17 @@ interface Props {
 }
 
 export function Empty({ query, list, longest, clear }: Props) {
+  const isFiltered = Object.keys(query.filters).length > 0
   return (
     <div class="empty">
-      <h2>No trace like this ended in this time</h2>
+      <h2>No trace{isFiltered && ' like this'} ended in this time</h2>
       <p class="buttons">
         {query.range !== '1y' && (
           <button type="button" onClick={longest}>
             Look at a year
           </button>
         )}
-        {Object.keys(query.filters).length > 0 && (
+        {isFiltered && (
           <button type="button" onClick={clear}>
             Clear the filters
           </button>

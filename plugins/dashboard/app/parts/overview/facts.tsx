@@ -1,6 +1,6 @@
 /** What the numbers are of: how many traces still run, how far back is counted, which days, how much is stored. */
 import { type SeriesAnswer, stepsBetween } from '../../lib/charts/series.ts'
-import { formatBytes, formatCount, formatPercent } from '../../lib/format.ts'
+import { formatBytes, formatCount, formatLimit, formatPercent } from '../../lib/format.ts'
 import { type ListQuery, narrowed, withTime, writeQuery } from '../../lib/list/filters.ts'
 import { pathOf } from '../../lib/route.ts'
 import { fullTime, offsetName, shortTime, type Zone } from '../../lib/time.ts'
@@ -33,7 +33,11 @@ export function Facts({ slug, answer, query, zone, list }: Props) {
           {formatCount(running)} running
         </a>
       )}
-      {before !== null && <span>± is against the period before.</span>}
+      {before !== null && (
+        <span>
+          {before.traces === 0 ? 'There is nothing of the period before.' : '± is against the period before.'}
+        </span>
+      )}
       <span>{utcDays ? `${times}; days are UTC.` : `${times}.`}</span>
       {countedFrom !== null && Date.parse(countedFrom) > Date.parse(from) && (
         <b title="What is older is still being counted">
@@ -52,7 +56,7 @@ function Storage({ slug, estimatedBytes, storage: { limitBytes, level } }: Store
   const share = limitBytes === 0 ? 1 : estimatedBytes / limitBytes
   return (
     <a class={level === 'ok' ? '' : 'is-error'} href={pathOf({ page: 'settings', slug, tab: 'project' })}>
-      {formatBytes(estimatedBytes)} of {formatBytes(limitBytes)} stored ({formatPercent(share)})
+      {formatBytes(estimatedBytes)} of {formatLimit(limitBytes)} stored ({formatPercent(share)})
       {level !== 'ok' && <b>: {level === 'critical' ? 'full' : 'nearly full'}</b>}
     </a>
   )

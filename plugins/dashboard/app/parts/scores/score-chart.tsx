@@ -42,9 +42,13 @@ export function sharesOf({ shares, other, dataType }: ScoreOverTime): Series[] {
   return others.some(each => each > 0) ? [...shown, { name: 'other values', values: others, tone: 'rest' }] : shown
 }
 
-/** What all scores of a name come to, in a word. */
-export function averageOf({ dataType, average }: ScoreOverTime): string {
-  if (average === null) return ''
+/** What all scores of a name come to, in a word. Several values are in the legend. */
+export function averageOf(score: ScoreOverTime): string {
+  const { dataType, average } = score
+  if (average === null) {
+    const [only, ...others] = dataType === 'categorical' ? sharesOf(score) : []
+    return only === undefined || others.length > 0 ? '' : `all ${only.name}`
+  }
   return dataType === 'boolean' ? `${formatPercent(average)} yes` : `mean ${formatScore(average)}`
 }
 
@@ -65,10 +69,7 @@ export function ScoreChart({ score, series, axis, query, base, title, href, wide
       title={title}
       href={href}
       head={
-        <span class="soft">
-          {formatCounted(score.count, 'score')}
-          {score.average !== null && `, ${averageOf(score)}`}
-        </span>
+        <span class="soft">{[formatCounted(score.count, 'score'), averageOf(score)].filter(Boolean).join(', ')}</span>
       }
       asTable={query.table !== undefined}
       setAsTable={asTable => {

@@ -101,7 +101,9 @@ export function GroupList({ slug, kind }: { slug: string; kind: GroupKind }) {
       )}
       {page !== undefined && page.groups.length === 0 && page.nextCursor === null && (
         <p class="empty">
-          {isFiltered || query.after !== undefined ? (
+          {query.after !== undefined ? (
+            `No other ${one} was seen earlier.`
+          ) : isFiltered ? (
             `No ${one} is like this.`
           ) : (
             <>
@@ -114,7 +116,7 @@ export function GroupList({ slug, kind }: { slug: string; kind: GroupKind }) {
       {page !== undefined && page.groups.length > 0 && (
         <GroupTable slug={slug} kind={kind} groups={page.groups} zone={zone} />
       )}
-      {page !== undefined && (page.groups.length > 0 || page.nextCursor !== null) && (
+      {page !== undefined && (page.groups.length > 0 || page.nextCursor !== null || query.after !== undefined) && (
         <nav class="pager" aria-label="Pages of the list">
           <span class="soft" role="status">
             {formatCounted(page.groups.length, one)} on this page

@@ -89,7 +89,7 @@ export function Keys({ slug, zone }: { slug: string; zone: Zone }) {
         ))}
       </Listing>
       {keys.length > active.length && (
-        <p>
+        <p class="more">
           <button type="button" class="link" onClick={() => setAll(!all)}>
             {all ? 'Show the active ones only' : `Show ${keys.length - active.length} that ended`}
           </button>
@@ -228,7 +228,7 @@ function CreateKey({ onClose, create }: { onClose(): void; create(body: unknown)
           autocomplete="off"
           value={environment}
           set={setEnvironment}
-          note="Such as prod or staging. All traces that are recorded with the key are of it."
+          note="Such as prod or staging: stamped on every trace that the key records."
         />
         <label class="field">
           <span>Expires</span>

@@ -1,6 +1,6 @@
 /** The project: its name, and how much is stored. */
 import { useState } from 'preact/hooks'
-import { formatBytes, formatCount, formatPercent, NONE } from '../../lib/format.ts'
+import { formatBytes, formatCount, formatLimit, formatPercent, NONE } from '../../lib/format.ts'
 import { fullTime, type Zone } from '../../lib/time.ts'
 import { read, write } from '../../state/api.ts'
 import { useLoad } from '../../state/load.ts'
@@ -54,7 +54,7 @@ export function ProjectSettings({ slug, zone }: { slug: string; zone: Zone }) {
       <section class="short">
         <h2>Storage</h2>
         <p>
-          {formatBytes(estimatedBytes)} of {formatBytes(storage.limitBytes)} ({formatPercent(share)})
+          {formatBytes(estimatedBytes)} of {formatLimit(storage.limitBytes)} ({formatPercent(share)})
           {storage.level !== 'ok' && (
             <b>
               {' '}
@@ -104,7 +104,7 @@ export function ProjectSettings({ slug, zone }: { slug: string; zone: Zone }) {
           <dt>Last trace</dt>
           <dd>{value.lastTraceAt === null ? NONE : fullTime(value.lastTraceAt, zone)}</dd>
           <dt>Created</dt>
-          <dd>{fullTime(value.createdAt, zone)}</dd>
+          <dd>{fullTime(new Date(value.createdAt).toISOString(), zone)}</dd>
         </dl>
       </section>
     </>

@@ -30,9 +30,15 @@ export function Mine({ links, openHelp }: { links: readonly Link[]; openHelp(): 
       name={user ? `You: ${user.email}` : 'Options'}
       label={
         user ? (
-          <span class="initial" aria-hidden="true">
-            {[...(user.name || user.email)][0]?.toUpperCase()}
-          </span>
+          <>
+            <span class="initial wide-only" aria-hidden="true">
+              {[...(user.name || user.email)][0]?.toUpperCase()}
+            </span>
+            {/* On a narrow screen the pages are in this menu, too. */}
+            <span class="narrow-only">
+              <Icon name="menu" />
+            </span>
+          </>
         ) : (
           <Icon name="menu" />
         )

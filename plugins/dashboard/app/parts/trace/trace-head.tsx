@@ -56,7 +56,7 @@ export function TraceHead(props: Props) {
     setDialog('metadata')
   }
   const path = `p/${encodeURIComponent(slug)}/traces/${trace.id}`
-  const curl = `curl ${serverAddress()}/api/v1/traces/${trace.id} -H "Authorization: Bearer $SPOOR_KEY"`
+  const curl = `curl ${serverAddress()}/api/v1/traces/${trace.id} -H "Authorization: Bearer $SPOOR_API_KEY"`
   return (
     <header class="trace-head">
       <div class="trace-line">
