@@ -4,8 +4,8 @@
 -- changes: where it is missing, its days are read.
 
 -- Readers look for the rows of an environment or a family in a time, and for those of one name in it.
-alter table rollups drop constraint rollups_pkey,
-  add constraint rollups_pkey primary key (project_id, level, within, start, list);
+alter table rollups drop constraint rollups_pkey;
+alter table rollups add constraint rollups_pkey primary key (project_id, level, within, start, list);
 -- Folds and recounts look for the rows of an hour or a day. These are all levels, which such statements name, and readers do
 -- not: PostgreSQL would read by this index while the table is small, and a reader's connection keeps its plan.
 create index rollups_start on rollups (project_id, level, start)

@@ -31,8 +31,8 @@ export interface Migration {
   readonly transactional: boolean
 }
 
-/** Runs a change of the schema, and what belongs to it. */
-type Around = (sql: Sql, change: () => Promise<unknown>) => Promise<unknown>
+/** Runs the text of a migration, and what belongs to it. */
+type Around = (sql: Sql, text: string) => Promise<unknown>
 
 /** The schema compared with the code. `missing`: no migration was ever applied. */
 export interface SchemaState {
@@ -66,7 +66,7 @@ export async function migrate(
   database: Database,
   log: Logger,
   folder?: string,
-  around: Around = (_, change) => change()
+  around: Around = (sql, text) => sql.unsafe(text)
 ): Promise<number[]> {
   const migrations = await readMigrations(folder)
   // One connection holds the lock while the other migrates. If the first is lost, the primary key of
@@ -207,15 +207,22 @@ async function apply(pool: Pool, migration: Migration, around: Around): Promise<
     await pool.transaction(async sql => {
       await sql.unsafe(`set local lock_timeout = ${LOCK_TIMEOUT_MS}`)
       await recordApplied(sql, migration)
-      await around(sql, () => sql.unsafe(migration.text))
+      await around(sql, migration.text)
     })
     return
   }
   await pool.run(async sql => {
-    for (const statement of migration.text.trimEnd().split(/;[ \t]*\n/)) await runAlone(sql, statement)
+    for (const statement of statementsOf(migration.text)) await runAlone(sql, statement)
     await recordApplied(sql, migration)
   })
 }
+
+/** The statements of a file, each of which ends in a semicolon at the end of a line. Lines that are comments are left out. */
+export const statementsOf = (text: string): string[] =>
+  text
+    .replace(/^[ \t]*--.*$/gm, '')
+    .split(/;[ \t]*(?:\n|$)/)
+    .filter(statement => statement.trim() !== '')
 
 const CONCURRENTLY = /^\s*(?:create(?: unique)?|drop) index concurrently\b/im
 const CREATED_INDEX = /^\s*create(?: unique)? index concurrently (?:if not exists )?(\w+)/im

@@ -116,9 +116,9 @@ export async function listRuns(sql: Sql, projectId: number, limit: number): Prom
   return sql<EvaluationRun[]>`
     select run_id as "runId", evaluator_id as "evaluatorId", name, data_type as "dataType",
       count(distinct trace_seq)::int as traces,
-      avg(case data_type when 'numeric' then (value #>> '{}')::float8
-        when 'boolean' then ((value #>> '{}')::boolean)::int end)::float8 as mean,
-      mode() within group (order by case data_type when 'categorical' then value #>> '{}' end) as "mostFrequent",
+      avg(case when data_type = 'numeric' then (value #>> '{}')::float8
+        when data_type = 'boolean' then ((value #>> '{}')::boolean)::int end)::float8 as mean,
+      mode() within group (order by case when data_type = 'categorical' then value #>> '{}' end) as "mostFrequent",
       min(created_at) as "firstAt", max(created_at) as "lastAt"
     from scores where project_id = ${projectId} and source = 'eval' and run_id is not null
     group by run_id, evaluator_id, name, data_type

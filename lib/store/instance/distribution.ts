@@ -1,5 +1,6 @@
 /** What Citus says of a database and its nodes, and the statements that spread a table over them. */
 import type { Sql } from 'postgres'
+import { statementsOf } from '../../database/migrate.ts'
 import { isSpread } from '../server/shards.ts'
 import { DISTRIBUTED_TABLES, DISTRIBUTION_COLUMN, type DistributedTable } from './tables.ts'
 
@@ -110,18 +111,20 @@ export async function readLeftBehind(sql: Sql): Promise<string[]> {
 }
 
 /**
- * Runs `change`, a migration, and distributes the tables that it has made, if traces are distributed. All of it belongs into
- * one transaction, so that no server ever finds one of them undistributed. Tables that were there before stay where they are.
+ * Runs the text of a migration, and distributes the tables that it has made, if traces are distributed. All of it belongs
+ * into one transaction, so that no server ever finds one of them undistributed. Tables that were there before stay where they
+ * are.
  */
-export async function distributeNew(sql: Sql, change: () => Promise<unknown>): Promise<void> {
+export async function distributeNew(sql: Sql, text: string): Promise<void> {
   if (!(await isSpread(sql))) {
-    await change()
+    await sql.unsafe(text)
     return
   }
   const before = (await readTables(sql, DISTRIBUTED_TABLES)).map(({ name }) => name)
   // One connection to a node does all: what several have done at once, no other statement of the transaction would see.
   await sql`set local citus.multi_shard_modify_mode = 'sequential'`
-  await change()
+  // One by one, since the coordinator passes on to the nodes all that has come with a statement.
+  for (const statement of statementsOf(text)) await sql.unsafe(statement)
   for (const { name } of await readTables(sql, DISTRIBUTED_TABLES)) {
     if (!before.includes(name)) await distributeTable(sql, name, { beside: 'traces', shards: undefined })
   }

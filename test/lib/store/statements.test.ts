@@ -69,6 +69,7 @@ const WRONG: Readonly<Record<string, RegExp>> = {
   'select * from traces where project_id = $1 union all select * from traces where id = $2': /has no project_id/,
   'select (select count(*) from spans where trace_seq = t.seq) from traces t where project_id = $1': /spans \(spans\)/,
   'delete from traces where seq = $1': /has no project_id/,
+  "select case status when 'ok' then 1 end from traces where project_id = $1": /compares by `case x when`/,
   'update traces set version = nextval(name) where project_id = $1': /draws a number/,
   'with a as (update traces set seq = 1 where project_id = $1 returning 1) insert into project_totals (project_id) select $1 from a':
     /inserts, and writes elsewhere/,

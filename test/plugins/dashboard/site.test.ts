@@ -123,7 +123,9 @@ t.test('data is read by pages of the dashboard, by hand, and by what is no brows
 t.test('while the database is away nobody is known, and where it is not configured all say so', async t => {
   const database = await testDatabase(t)
   const relay = await testRelay(t, database.target)
-  const service = await testService(t, { database, view: { connect: relay.connect } })
+  // The nodes of a cluster are reached by the same way, and so are away as well.
+  const node = () => ({ connect: relay.connect, limit: database.limit })
+  const service = await testService(t, { database, view: { connect: relay.connect, node } })
   const { ask } = await signedIn(service, 'ada@example.com', 'owner')
   const unconfigured = await testService(t, { database, view: { digestSecret: undefined } })
   const lacking = { status: 500, body: { error: { code: 'not_configured' } } }

@@ -12,10 +12,12 @@ import { held, ORIGIN } from './news.ts'
 /** The level of fortnights of each level of days. */
 export const FORTNIGHT_LEVELS = { E: '1', F: '2', N: '3', K: '4' } as const
 
-/** SQL of the level of fortnights, as a text, of a level of days. */
+/** SQL of the level of fortnights, as a text, of a level of days. (`case level when` a cluster's coordinator passes on wrongly.) */
 export const fortnightLevelOf = (level: string): string => {
-  const cases = Object.entries(FORTNIGHT_LEVELS).map(([day, fortnight]) => `when '${day}' then '${fortnight}'`)
-  return `case ${level} ${cases.join(' ')} end`
+  const cases = Object.entries(FORTNIGHT_LEVELS).map(
+    ([day, fortnight]) => `when ${level} = '${day}' then '${fortnight}'`
+  )
+  return `case ${cases.join(' ')} end`
 }
 /** SQL of an array of the levels of days. */
 export const DAY_LEVELS = `'{${Object.keys(FORTNIGHT_LEVELS).join(',')}}'::"char"[]`

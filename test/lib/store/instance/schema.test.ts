@@ -50,6 +50,19 @@ t.test('the tables that a migration makes are distributed where traces are, with
   })
 })
 
+t.test(
+  'no migration adds a constraint beside another change, or has blocks of code, which a cluster refuses',
+  async t => {
+    const beside = /alter table[^;]*,\s*add constraint|alter table[^;]*add constraint[^;]*,\s*(?:add|alter|drop)\b/
+    t.match('alter table a drop constraint b, add constraint c unique (d)', beside)
+    for (const { version, name, text } of await readMigrations()) {
+      t.notMatch(text.replace(/--.*$/gm, ''), beside, name)
+      // The first one is there before anything is distributed.
+      if (version > 1) t.notMatch(text, /\$\$/, name)
+    }
+  }
+)
+
 t.test('tables that were left behind are named, with what to do', async t => {
   t.equal(describeLeftBehind([]), undefined)
   t.match(describeLeftBehind(['rollups']), /^the table rollups is not distributed, .*: stop every server, .*--apply/)
