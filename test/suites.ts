@@ -15,11 +15,15 @@ const TEST_FILE = /\.test\.js$/
 /** What was built of a test that has been moved since stays in `build`, and would be run twice. */
 const isTest = (name: string) => TEST_FILE.test(name) && existsSync(join(SOURCES, name.replace(/js$/, 'ts')))
 
-/** The most bytes of test files in a suite. A run takes as long as its longest suite. */
-const MOST_BYTES = 220_000
+/** The most bytes of test files in a suite. A run takes as long as its longest suite, and each costs the start of its process. */
+const MOST_BYTES = 260_000
 
-/** Their tests start servers and wait for them, so that they take twice as long as others of their size. */
+/** Their tests start servers and wait for them, so that they take more than twice as long as others of their size. */
 const SLOW: readonly string[] = ['bin', 'torture', 'whole']
+const SLOWNESS = 2.5
+
+/** Folders whose few tests run with those of another. */
+const JOINED: Readonly<Record<string, string>> = { bench: 'whole', fixtures: 'whole' }
 
 interface Suite {
   readonly name: string
@@ -36,7 +40,9 @@ export async function writeSuites(wanted: readonly string[] = []): Promise<strin
   await mkdir(SUITES)
   const suites: Suite[] = []
   for (const file of (await readdir(TESTS, { recursive: true })).filter(isTest).sort()) {
-    const [name = ''] = dirname(file).split(sep)
+    const [folder = ''] = dirname(file).split(sep)
+    if (wanted.length > 0 && !wanted.includes(folder)) continue
+    const name = wanted.length > 0 ? folder : (JOINED[folder] ?? folder)
     const { size } = await stat(join(TESTS, file))
     const open = suites.findLast(suite => suite.name === name)
     const suite = open !== undefined && open.bytes + size <= MOST_BYTES ? open : { name, bytes: 0, files: [] }
@@ -44,9 +50,8 @@ export async function writeSuites(wanted: readonly string[] = []): Promise<strin
     suite.bytes += size
     suite.files.push(file)
   }
-  const chosen = suites.filter(({ name }) => wanted.length === 0 || wanted.includes(name))
-  const weight = ({ name, bytes }: Suite) => bytes * (SLOW.includes(name) ? 2 : 1)
-  const ordered = chosen.sort((one, other) => weight(other) - weight(one))
+  const weight = ({ name, bytes }: Suite) => bytes * (SLOW.includes(name) ? SLOWNESS : 1)
+  const ordered = suites.sort((one, other) => weight(other) - weight(one))
   return Promise.all(
     ordered.map(({ name, files }, i) =>
       writeSuite(`${String(i + 1).padStart(2, '0')}-${name === '.' ? 'test' : name}`, files)

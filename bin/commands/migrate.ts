@@ -1,6 +1,8 @@
 import { AdminError } from '../../lib/admin/admin-error.ts'
 import type { DistributionPlan, FoundNode, Step } from '../../lib/admin/distribution/plan.ts'
 import { readConfig } from '../../lib/config.ts'
+import type { Database } from '../../lib/database/database.ts'
+import type { Logger } from '../../lib/log.ts'
 import { command, UsageError } from '../command.ts'
 import { openFor, withAnyDatabase } from '../database.ts'
 import { interruptible } from '../terminal/interrupt.ts'
@@ -35,12 +37,30 @@ export default command({
       if (obstacles.length > 0) throw new AdminError('this cannot be done yet: see above')
       return
     }
-    const { migrate } = await import('../../lib/database/migrate.ts')
-    const applied = await openFor(readConfig(env), migrate)
+    const { applied, warning } = await openFor(readConfig(env), migrateAndLook)
     const text = applied.length === 0 ? 'the schema is up to date' : `applied migration ${applied.join(', ')}`
-    print({ applied }, text)
+    print({ applied, warning: warning ?? null }, warning === undefined ? text : `${text}\n${warning}`)
   }
 })
+
+/** What was applied, and what is amiss with the tables. */
+async function migrateAndLook(
+  database: Database,
+  log: Logger
+): Promise<{ applied: number[]; warning?: string | undefined }> {
+  const [{ describeLeftBehind }, { readLeftBehind }, { migrateSchema }] = await Promise.all([
+    import('../../lib/health/left-behind.ts'),
+    import('../../lib/store/instance/distribution.ts'),
+    import('../../lib/store/instance/schema.ts')
+  ])
+  const applied = await migrateSchema(database, log)
+  const sql = database.connect({ applicationName: 'migrate' })
+  try {
+    return { applied, warning: describeLeftBehind(await readLeftBehind(sql)) }
+  } finally {
+    await sql.end({ timeout: 1 })
+  }
+}
 
 async function readShards(text: string | undefined): Promise<number | undefined> {
   if (text === undefined) return undefined
@@ -56,9 +76,10 @@ async function distribute(
   apply: boolean,
   progress: Progress
 ): Promise<DistributionPlan> {
-  const [{ applyDistribution, readDistributionPlan }, { acquireLock, migrate }] = await Promise.all([
+  const [{ applyDistribution, readDistributionPlan }, { acquireLock }, { migrateSchema }] = await Promise.all([
     import('../../lib/admin/distribution/distribute.ts'),
-    import('../../lib/database/migrate.ts')
+    import('../../lib/database/migrate.ts'),
+    import('../../lib/store/instance/schema.ts')
   ])
   if (readConfig(env).databaseUrl === undefined) {
     throw new AdminError('the embedded database is on one machine for good: set DATABASE_URL to a coordinator of Citus')
@@ -69,11 +90,13 @@ async function distribute(
       if (apply) await applyDistribution(sql, plan)
       return plan
     }
-    await migrate(database, log)
+    await migrateSchema(database, log)
     await acquireLock(sql, log)
+    // Tables that a migration has made may be distributed already.
+    const { steps } = await readDistributionPlan(sql, shards)
     const onStep = (step: Step, place: number) =>
-      progress.say(`${place} of ${plan.steps.length}: ${step.table} (${describeRows(step)})`)
-    await interruptible(signal => applyDistribution(sql, plan, { onStep, signal }))
+      progress.say(`${place} of ${steps.length}: ${step.table} (${describeRows(step)})`)
+    await interruptible(signal => applyDistribution(sql, { ...plan, steps }, { onStep, signal }))
     return plan
   })
 }

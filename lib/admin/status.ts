@@ -7,9 +7,11 @@ import { classifyFailure } from '../database/failure.ts'
 import { readSchemaState, type SchemaState } from '../database/migrate.ts'
 import { findShortage } from '../health/connection-room.ts'
 import { type Disk, LITTLE_DISK_BYTES, readDisk } from '../health/free-disk.ts'
+import { describeLeftBehind } from '../health/left-behind.ts'
 import { causeOf, nameObstacle } from '../health/obstacles.ts'
 import { findLikelyServer, findServer, type RunningServer } from '../health/running-server.ts'
 import { countNews } from '../store/analytics/rollups/news.ts'
+import { readLeftBehind } from '../store/instance/distribution.ts'
 import { countSessions } from '../store/people/sessions.ts'
 import { readSearchState, type SearchState } from '../store/search/state.ts'
 import { readConnectionRoom } from '../store/server/connection-room.ts'
@@ -103,6 +105,7 @@ async function lookInside(config: Config, database: Database, sql: Sql): Promise
     problems: [
       ...schemaProblems(schema),
       ...nodeProblems(nodes),
+      ...leftBehindProblems(await readLeftBehind(sql)),
       ...(isCurrent ? projectProblems(projects) : []),
       ...(isStandby ? [] : await totalsProblems(sql, projects)),
       ...newsProblems(news),
@@ -204,6 +207,11 @@ function schemaProblems({ state, version, latest }: SchemaState): string[] {
   if (state === 'missing') return ['The database has no schema yet: start a server, or run `spoor migrate`.']
   if (state === 'older') return [`The schema is at version ${version} of ${latest}: run \`spoor migrate\`.`]
   return [`The schema is at version ${version}, which this spoor, knowing ${latest}, cannot serve: update spoor.`]
+}
+
+function leftBehindProblems(tables: readonly string[]): string[] {
+  const lack = describeLeftBehind(tables)
+  return lack === undefined ? [] : [`${lack.replace(/^t/, 'T')}.`]
 }
 
 async function secretProblems(sql: Sql, secret: string | undefined, isCurrent: boolean): Promise<string[]> {

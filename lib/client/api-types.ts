@@ -11,6 +11,8 @@ export const MAX_TAGS = 20
 export const MAX_TAG = 64
 export const MAX_NAME = 500
 export const MAX_TEXT = 200
+export const MAX_CATEGORY = 200
+export const MAX_COMMENT = 2000
 
 export interface TraceInput {
   /** 32 hexadecimal characters, folded to lower case. */
@@ -93,6 +95,18 @@ export interface Project {
   createdAt: string
   storage: { limitBytes: number; level: 'ok' | 'warning' | 'critical' }
   keyScopes: readonly ('traces:write' | 'traces:read' | 'traces:delete')[]
+}
+
+export interface KeyDescription {
+  keyId: string
+  projectId: string
+  scopes: readonly ('traces:write' | 'traces:read' | 'traces:delete')[]
+  /** Null: never. */
+  expiresAt: string | null
+  /** ISO 8601 in UTC, with three or six fraction digits. */
+  lastUsedAt: string
+  /** The environment stamped on what the key records; null: unassigned. */
+  environment: string | null
 }
 
 export interface UsageInput {

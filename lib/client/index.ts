@@ -1,5 +1,6 @@
 /** `spoor/client`: records traces from an application, loses none, and reads what is stored. */
 export type {
+  KeyDescription,
   Project,
   Score,
   ScoreList,

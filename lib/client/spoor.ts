@@ -1,7 +1,7 @@
 /** The client: records traces of the application that it runs in, and reads what is stored. */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { existsSync } from 'node:fs'
-import type { Project } from './api-types.ts'
+import type { KeyDescription, Project } from './api-types.ts'
 import { readOptions, type Settings, type SpoorOptions } from './options.ts'
 import { type Ask, Scores, Traces } from './read/reads.ts'
 import { currentOtelSpan, type HeadersLike, parentFromHeaders } from './record/opentelemetry.ts'
@@ -32,50 +32,50 @@ const FLUSH_EACH_MS = 5000
 export class Spoor {
   readonly traces: Traces
   readonly scores: Scores
-  private readonly settings: Omit<Settings, keyof Target>
-  private readonly ask: Ask
-  private readonly connect: () => Promise<Transport>
-  private readonly holding: Holding
-  private connection: Promise<Transport> | undefined
-  private readonly spool: Spool | undefined
-  private readonly context = new AsyncLocalStorage<Step>()
-  private readonly running = new Map<string, Trace>()
-  private readonly recorder: TraceRecorder
-  private readonly ending: Ending
-  private readonly adopting: NodeJS.Timeout
-  private closing: Promise<Flushed> | undefined
-  private heldBytes = 0
+  readonly #settings: Omit<Settings, keyof Target>
+  readonly #ask: Ask
+  readonly #connect: () => Promise<Transport>
+  readonly #holding: Holding
+  #connection: Promise<Transport> | undefined
+  readonly #spool: Spool | undefined
+  readonly #context = new AsyncLocalStorage<Step>()
+  readonly #running = new Map<string, Trace>()
+  readonly #recorder: TraceRecorder
+  readonly #ending: Ending
+  readonly #adopting: NodeJS.Timeout
+  #closing: Promise<Flushed> | undefined
+  #heldBytes = 0
 
   constructor(options: SpoorOptions = {}) {
     // The key is nowhere in the object: applications write what they hold to their logs.
     const { url, key, ...settings } = readOptions(options, process.env)
-    this.settings = settings
+    this.#settings = settings
     const { spool, spoolBytes, obstacle } = settings
-    this.spool = spool === undefined ? undefined : new Spool(spool, spoolBytes)
+    this.#spool = spool === undefined ? undefined : new Spool(spool, spoolBytes)
     // What talks to the service is loaded, with undici, when there is something to say.
-    this.connect = () => {
-      this.connection ??= import('./send/transport.ts').then(({ Transport }) => new Transport({ url, key }))
-      this.connection.catch(() => {
-        this.connection = undefined
+    this.#connect = () => {
+      this.#connection ??= import('./send/transport.ts').then(({ Transport }) => new Transport({ url, key }))
+      this.#connection.catch(() => {
+        this.#connection = undefined
       })
-      return this.connection
+      return this.#connection
     }
-    this.holding = new Holding({ ...settings, spool: this.spool }, async holding => {
+    this.#holding = new Holding({ ...settings, spool: this.#spool }, async holding => {
       const { Sender } = await import('./send/sender.ts')
-      return new Sender(holding, await this.connect())
+      return new Sender(holding, await this.#connect())
     })
-    const ask: Ask = async (...given) => (await import('./read/ask.ts')).ask(await this.connect(), ...given)
-    this.ask = ask
+    const ask: Ask = async (...given) => (await import('./read/ask.ts')).ask(await this.#connect(), ...given)
+    this.#ask = ask
     this.traces = new Traces(ask)
     this.scores = new Scores(ask)
-    this.recorder = this.makeRecorder()
-    this.ending = this.makeEnding()
-    if (obstacle !== undefined) this.holding.problem(`nothing is recorded: ${obstacle}`)
-    onEnding(this.ending)
+    this.#recorder = this.#makeRecorder()
+    this.#ending = this.#makeEnding()
+    if (obstacle !== undefined) this.#holding.problem(`nothing is recorded: ${obstacle}`)
+    onEnding(this.#ending)
     // A function that is billed by its answers loads while it starts.
-    if (settings.flushEach) void this.connect()
+    if (settings.flushEach) void this.#connect()
     setImmediate(() => void this.adopt()).unref()
-    this.adopting = setInterval(() => void this.adopt(), ADOPT_MS).unref()
+    this.#adopting = setInterval(() => void this.adopt(), ADOPT_MS).unref()
   }
 
   /** Runs a function as a trace. Its result is the output; if it throws, the trace has failed. */
@@ -84,10 +84,10 @@ export class Spoor {
   trace<R>(name: string, ...rest: [(trace: Trace) => R] | [TraceOptions, (trace: Trace) => R]): R {
     const [options, act] = optionsFirst(rest)
     const trace = this.start(name, options)
-    const result = this.recorder.run(trace, () => act(trace))
-    if (!this.settings.flushEach || !(result instanceof Promise)) return result
+    const result = this.#recorder.run(trace, () => act(trace))
+    if (!this.#settings.flushEach || !(result instanceof Promise)) return result
     // A service that is away is not waited for.
-    const flush = () => (this.holding.isPaused ? undefined : this.holding.flush({ timeoutMs: FLUSH_EACH_MS }, true))
+    const flush = () => (this.#holding.isPaused ? undefined : this.#holding.flush({ timeoutMs: FLUSH_EACH_MS }, true))
     return result.finally(flush) as R
   }
 
@@ -113,14 +113,14 @@ export class Spoor {
 
   /** Starts a trace that is ended by hand. */
   start(name: string, options: TraceOptions = {}): Trace {
-    const { live, openTelemetry } = this.settings
+    const { live, openTelemetry } = this.#settings
     const parent = options.parent ?? (openTelemetry ? currentOtelSpan() : undefined)
-    const trace = new Trace(this.recorder, name, { live, ...options, ...(parent !== undefined && { parent }) })
+    const trace = new Trace(this.#recorder, name, { live, ...options, ...(parent !== undefined && { parent }) })
     // Several steps of another's trace may run at once: each has an id as a span.
-    this.running.set(trace.key, trace)
-    if (this.running.size > MOST_OPEN) {
-      const [oldest] = this.running.values()
-      this.holding.problem(`more than ${MOST_OPEN} traces run: the oldest, ${oldest!.name}, is recorded as it is`)
+    this.#running.set(trace.key, trace)
+    if (this.#running.size > MOST_OPEN) {
+      const [oldest] = this.#running.values()
+      this.#holding.problem(`more than ${MOST_OPEN} traces run: the oldest, ${oldest!.name}, is recorded as it is`)
       oldest!.abandon()
     }
     return trace
@@ -128,16 +128,16 @@ export class Spoor {
 
   /** The trace or span that the code at hand runs in. */
   current(): Step | undefined {
-    const step = this.context.getStore()
+    const step = this.#context.getStore()
     return isUsable(step) ? step : undefined
   }
 
   /** Attaches a verdict to a trace, or with `spanId` to a span, whoever has recorded it. */
   score(traceId: string, name: string, value: ScoreValue, options: ScoreOptions = {}): void {
-    const running = this.running.get(traceId)
+    const running = this.#running.get(traceId)
     if (running !== undefined) running.score(name, value, options)
     else
-      this.recorder.send({ traceId, name: `score ${name}` }, { kind: 'score', body: scoreBody(name, value, options) })
+      this.#recorder.send({ traceId, name: `score ${name}` }, { kind: 'score', body: scoreBody(name, value, options) })
   }
 
   /** The options by which a trace is part of the caller's: `spoor.trace('answer', spoor.fromHeaders(headers), …)`. */
@@ -148,45 +148,52 @@ export class Spoor {
 
   /** Resolves when the service has answered for all that has ended so far, or says what is not there. */
   async flush(options: FlushOptions = {}): Promise<Flushed> {
-    for (const trace of this.running.values()) trace.sendNow()
-    return this.holding.flush(options)
+    for (const trace of this.#running.values()) trace.sendNow()
+    return this.#holding.flush(options)
   }
 
   /** Ends what runs, flushes, leaves the rest to the spool, and lets go of connections and timers. Once. */
   close(options: FlushOptions = {}): Promise<Flushed> {
-    this.closing ??= this.end(options)
-    return this.closing
+    this.#closing ??= this.#end(options)
+    return this.#closing
   }
 
-  private async end(options: FlushOptions): Promise<Flushed> {
-    this.ending.endAll()
+  async #end(options: FlushOptions): Promise<Flushed> {
+    this.#ending.endAll()
     await this.flush(options)
-    clearInterval(this.adopting)
-    offEnding(this.ending)
-    this.ending.endAll()
-    this.holding.saveAll()
-    this.holding.isStopped = true
-    await this.connection?.then(
+    clearInterval(this.#adopting)
+    offEnding(this.#ending)
+    this.#ending.endAll()
+    this.#holding.saveAll()
+    this.#holding.isStopped = true
+    await this.#connection?.then(
       transport => transport.close(),
       () => undefined
     )
-    this.ending.release()
-    return this.holding.close()
+    this.#ending.release()
+    return this.#holding.close()
   }
 
+  /** The project of the key: what is stored, and how much. */
   project(): Promise<Project> {
-    return this.ask('GET', '/api/v1/project')
+    return this.#ask('GET', '/api/v1/project')
+  }
+
+  /** What the key may do. */
+  key(): Promise<KeyDescription> {
+    return this.#ask('GET', '/api/v1/key')
   }
 
   /** Says that something is amiss, as the client itself does. */
   problem(text: string): void {
-    this.holding.problem(text)
+    this.#holding.problem(text)
   }
 
   /** Takes from the spool some of what other processes have left, and says how much; also done by itself. */
   async adopt(): Promise<number> {
-    const { spool, holding } = this
-    if (spool === undefined || this.settings.obstacle !== undefined) return 0
+    const spool = this.#spool
+    const holding = this.#holding
+    if (spool === undefined || this.#settings.obstacle !== undefined) return 0
     spool.touch()
     if (!existsSync(spool.folder)) return 0
     try {
@@ -198,36 +205,36 @@ export class Spoor {
     }
   }
 
-  private makeRecorder(): TraceRecorder {
-    const { redact, obstacle, memoryBytes } = this.settings
+  #makeRecorder(): TraceRecorder {
+    const { redact, obstacle, memoryBytes } = this.#settings
     return {
       redact,
-      run: (step, act) => runStep(this.context, step, act),
-      problem: text => this.holding.problem(text),
+      run: (step, act) => runStep(this.#context, step, act),
+      problem: text => this.#holding.problem(text),
       send: ({ traceId, name }, part: Part) => {
-        if (obstacle === undefined) this.holding.add(traceId, name, part)
-        else if (part.kind !== 'score') this.holding.lose(traceId, name, obstacle)
+        if (obstacle === undefined) this.#holding.add(traceId, name, part)
+        else if (part.kind !== 'score') this.#holding.lose(traceId, name, obstacle)
       },
-      over: trace => void this.running.delete(trace.key),
+      over: trace => void this.#running.delete(trace.key),
       hold: bytes => {
-        this.heldBytes += bytes
-        return this.heldBytes > memoryBytes
+        this.#heldBytes += bytes
+        return this.#heldBytes > memoryBytes
       }
     }
   }
 
-  private makeEnding(): Ending {
+  #makeEnding(): Ending {
     return {
       endAll: () => {
-        for (const trace of this.running.values()) trace.abandon()
+        for (const trace of this.#running.values()) trace.abandon()
       },
       save: () => {
-        const failed = this.holding.saveAll()
+        const failed = this.#holding.saveAll()
         if (failed > 0)
-          this.settings.onProblem(`traces lost: ${failed}; the process ends, and they could not be kept on disk`)
+          this.#settings.onProblem(`traces lost: ${failed}; the process ends, and they could not be kept on disk`)
       },
-      sendBriefly: async timeoutMs => (await this.holding.flush({ timeoutMs }, true)).kept === 0,
-      release: () => this.spool?.release()
+      sendBriefly: async timeoutMs => (await this.#holding.flush({ timeoutMs }, true)).kept === 0,
+      release: () => this.#spool?.release()
     }
   }
 }

@@ -31,6 +31,9 @@ export interface Migration {
   readonly transactional: boolean
 }
 
+/** Runs a change of the schema, and what belongs to it. */
+type Around = (sql: Sql, change: () => Promise<unknown>) => Promise<unknown>
+
 /** The schema compared with the code. `missing`: no migration was ever applied. */
 export interface SchemaState {
   readonly state: 'current' | 'missing' | 'older' | 'newer'
@@ -56,9 +59,15 @@ const LOCK_ATTEMPTS = 100
 
 /**
  * Applies the migrations that are missing, and returns their versions. Several processes may call this at once. Throws
- * a ConfigError if the server is too old, or if the database was made from other files than these.
+ * a ConfigError if the server is too old, or if the database was made from other files than these. `around` runs a migration
+ * that is a transaction, within that transaction, with what belongs to it.
  */
-export async function migrate(database: Database, log: Logger, folder?: string): Promise<number[]> {
+export async function migrate(
+  database: Database,
+  log: Logger,
+  folder?: string,
+  around: Around = (_, change) => change()
+): Promise<number[]> {
   const migrations = await readMigrations(folder)
   // One connection holds the lock while the other migrates. If the first is lost, the primary key of
   // schema_migrations still keeps a migration from being applied twice.
@@ -74,7 +83,7 @@ export async function migrate(database: Database, log: Logger, folder?: string):
       const applied = new Set(await readAppliedVersions(lock, migrations))
       const missing = migrations.filter(migration => !applied.has(migration.version))
       for (const migration of missing) {
-        await applyPatiently(pool, migration, log)
+        await applyPatiently(pool, migration, { log, around })
         log.info({ version: migration.version, name: migration.name }, 'migration applied')
       }
       return missing.map(migration => migration.version)
@@ -174,10 +183,14 @@ async function readAppliedVersions(sql: Sql, migrations: readonly Migration[]): 
   return rows.map(row => row.version)
 }
 
-async function applyPatiently(pool: Pool, migration: Migration, log: Logger): Promise<void> {
+async function applyPatiently(
+  pool: Pool,
+  migration: Migration,
+  { log, around }: { readonly log: Logger; readonly around: Around }
+): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     try {
-      await apply(pool, migration)
+      await apply(pool, migration, around)
       return
     } catch (error) {
       const isLocked = (error as { code?: unknown }).code === SQLSTATE.lockNotAvailable
@@ -189,12 +202,12 @@ async function applyPatiently(pool: Pool, migration: Migration, log: Logger): Pr
   }
 }
 
-async function apply(pool: Pool, migration: Migration): Promise<void> {
+async function apply(pool: Pool, migration: Migration, around: Around): Promise<void> {
   if (migration.transactional) {
     await pool.transaction(async sql => {
       await sql.unsafe(`set local lock_timeout = ${LOCK_TIMEOUT_MS}`)
       await recordApplied(sql, migration)
-      await sql.unsafe(migration.text)
+      await around(sql, () => sql.unsafe(migration.text))
     })
     return
   }

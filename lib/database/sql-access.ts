@@ -25,7 +25,7 @@ export interface Attempts {
   sent: boolean
 }
 
-/** The database as handlers see it. Both methods turn failures into the refusals of the table above. */
+/** The database as handlers see it. Its methods turn failures into the refusals of the table above. */
 export interface SqlAccess {
   /**
    * Runs queries that change nothing. They are tried once more after a lost connection, and then refused as 503
@@ -37,6 +37,8 @@ export interface SqlAccess {
    * them on the node of the project.
    */
   readOf<T>(projectId: number, work: (sql: Sql) => Promise<T>, client?: Client): Promise<T>
+  /** Whether `readOf` asks another server than `read` does. */
+  isApart(projectId: number): boolean
   /**
    * Runs work with one statement that writes, which is atomic by itself. After a lost connection the work is run
    * again, and must find out what became of the statement. A refusal of the database becomes 429 `quota_exhausted`.
@@ -49,6 +51,8 @@ export const ELSEWHERE = Symbol('elsewhere')
 
 /** Reads of one project where its traces are. */
 export interface Near {
+  /** Whether it is known where they are. */
+  has(projectId: number): boolean
   read<T>(projectId: number, work: (sql: Sql) => Promise<T>, client?: Client): Promise<T | typeof ELSEWHERE>
 }
 
@@ -74,6 +78,7 @@ export function createSqlAccess(readers: Pool, writers: Pool = readers, near?: N
         ? read(work, client)
         : (found as Awaited<ReturnType<typeof work>>)
     },
+    isApart: projectId => near?.has(projectId) === true,
     write: work => write(writers, work)
   }
 }

@@ -10,11 +10,14 @@ import { claimSecret, OTHER_SECRET } from '../access/digest-secret.ts'
 import { ConfigError } from '../config.ts'
 import type { Database } from '../database/database.ts'
 import { classifyFailure, isReadOnlyRefusal } from '../database/failure.ts'
-import { isBehind, migrate, readSchemaState, type SchemaState } from '../database/migrate.ts'
+import { isBehind, readSchemaState, type SchemaState } from '../database/migrate.ts'
 import { Pool } from '../database/pool.ts'
 import { requireSession } from '../database/session/require-session.ts'
 import type { Logger } from '../log.ts'
+import { readLeftBehind } from '../store/instance/distribution.ts'
+import { migrateSchema } from '../store/instance/schema.ts'
 import { readInstance } from '../store/server/instance.ts'
+import { describeLeftBehind } from './left-behind.ts'
 import { AWAY, causeOf, nameObstacle } from './obstacles.ts'
 
 type State =
@@ -90,10 +93,11 @@ export class Setup {
     const { digestSecret } = this.#database
     if (digestSecret === undefined) return { is: 'lacking', what: 'KEY_DIGEST_SECRET is not set' }
     try {
-      const schema = await this.#ask(async (sql, other) => {
+      const { schema, leftBehind } = await this.#ask(async (sql, other) => {
         await requireSession(sql, other)
         this.#instance = await readInstance(sql)
-        return readSchemaState(sql, this.#migrations)
+        const leftBehind = describeLeftBehind(await readLeftBehind(sql))
+        return { schema: await readSchemaState(sql, this.#migrations), leftBehind }
       })
       this.#schema = schema
       if (isBehind(schema)) {
@@ -101,6 +105,7 @@ export class Setup {
         await this.#migrate(schema)
         this.#schema = { ...schema, state: 'current', version: schema.latest }
       }
+      if (leftBehind !== undefined) return { is: 'lacking', what: leftBehind }
       return (await this.#claimSecret(digestSecret)) ? { is: 'ready' } : { is: 'lacking', what: OTHER_SECRET }
     } catch (error) {
       const failure = classifyFailure(error)
@@ -117,7 +122,7 @@ export class Setup {
 
   async #migrate(schema: SchemaState): Promise<void> {
     try {
-      await migrate(this.#database, this.#log, this.#migrations)
+      await migrateSchema(this.#database, this.#log, this.#migrations)
     } catch (error) {
       // With this schema the stored fingerprint cannot even be read.
       if (isReadOnlyRefusal(error)) throw new ConfigError(`${describe(schema)}, but the database takes no writes`)

@@ -52,6 +52,8 @@ const MAX_SLICE = 1800
  * long.
  */
 const LARGE = 65_536
+/** Room for what is mostly unpacked: Brotli's decoder takes a third longer where it has to ask for more. */
+const UNPACKING = { chunkSize: 32_768 }
 const decompress = promisify(brotliDecompress)
 
 /** Offsets in a slice: behind its number stands the id of the first span, and behind that the compressed bytes. */
@@ -132,11 +134,16 @@ function joinSlices(slices: readonly Buffer[]): Buffer[] {
 /** The texts that these slices hold, by the ids of their spans. */
 export function unpackTexts(slices: readonly Buffer[]): ReadonlyMap<string, SpanTexts> {
   const texts = new Map<string, SpanTexts>()
-  for (const packed of joinSlices(slices)) readFields(brotliDecompressSync(packed), texts)
+  for (const packed of joinSlices(slices)) readFields(brotliDecompressSync(packed, UNPACKING), texts)
   return texts
 }
 
-function readFields(unpacked: Buffer, texts: Map<string, SpanTexts>, encoding: TextEncoding = 'utf8'): void {
+function readFields(
+  unpacked: Buffer,
+  texts: Map<string, SpanTexts>,
+  encoding: TextEncoding = 'utf8',
+  isWanted: (id: string) => boolean = () => true
+): void {
   let at = 0
   const next = (encoding: 'hex' | TextEncoding) => {
     const { bytes, end } = readField(unpacked, at)
@@ -145,7 +152,14 @@ function readFields(unpacked: Buffer, texts: Map<string, SpanTexts>, encoding: T
   }
   while (at < unpacked.length) {
     const id = next('hex') as string
-    texts.set(id, { input: next(encoding), output: next(encoding), attributes: next(encoding), events: next(encoding) })
+    if (!isWanted(id)) for (const _ of SPAN_TEXT_COLUMNS) at = readField(unpacked, at).end
+    else
+      texts.set(id, {
+        input: next(encoding),
+        output: next(encoding),
+        attributes: next(encoding),
+        events: next(encoding)
+      })
   }
 }
 
@@ -158,17 +172,18 @@ interface StoredRow {
 /** How texts are read. With latin1 each character is a byte of the UTF-8 (lib/store/answers/export-page.ts). */
 type TextEncoding = 'utf8' | 'latin1'
 
-/** Unpacks the texts of spans. `rows` must be all spans of one trace. */
+/** Unpacks the texts of spans, of those that are wanted. `rows` must be all spans of one trace. */
 export async function unpackSpans<T extends StoredRow>(
   rows: readonly T[],
-  encoding: TextEncoding = 'utf8'
+  encoding: TextEncoding = 'utf8',
+  isWanted?: (id: string) => boolean
 ): Promise<readonly T[]> {
   const slices = rows.flatMap(({ packed }) => (packed === null ? [] : [Buffer.from(packed, 'hex')]))
   if (slices.length === 0) return rows
   const isLarge = slices.reduce((sum, slice) => sum + slice.length, 0) > LARGE
   const texts = new Map<string, SpanTexts>()
   for (const packed of joinSlices(slices)) {
-    readFields(isLarge ? await decompress(packed) : brotliDecompressSync(packed), texts, encoding)
+    readFields(isLarge ? await decompress(packed) : brotliDecompressSync(packed, UNPACKING), texts, encoding, isWanted)
   }
   return rows.map(row => ({ ...row, ...texts.get(row.id) }))
 }

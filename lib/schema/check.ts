@@ -7,7 +7,7 @@
  * bodies"). The walk knows only the keywords that lib/schema uses. A test compares it with the compiled check.
  */
 import type { Static, TSchema } from 'typebox'
-import { Compile } from 'typebox/compile'
+import { Compile, type Validator } from 'typebox/schema'
 import { tagOf } from './variants.ts'
 
 export interface Checker<T> {
@@ -16,14 +16,24 @@ export interface Checker<T> {
   explain(value: unknown, root?: string): string
 }
 
-/** Compiles a schema. That takes some milliseconds, so it is done once for each schema. */
+/**
+ * Checks by a schema. To compile it takes a millisecond or more, so it is done once, with the first value: a server that starts
+ * has some forty schemas, and needs few at once. The compiler is that of plain schemas: `typebox/compile` makes the same check,
+ * but loads conversions as well, which takes each process and thread 55 ms.
+ */
 export function checker<T extends TSchema>(schema: T): Checker<Static<T>> {
-  const rules = withoutFormats(schema)
-  const compiled = Compile(rules as TSchema)
+  let used: { readonly rules: Rules; readonly compiled: Validator } | undefined
+  const use = () => {
+    if (used === undefined) {
+      const rules = withoutFormats(schema)
+      used = { rules, compiled: Compile(rules as object) }
+    }
+    return used
+  }
   return {
-    check: (value): value is Static<T> => compiled.Check(value),
+    check: (value): value is Static<T> => use().compiled.Check(value),
     explain(value, root = 'body') {
-      const { path, rule } = fault(rules, value) ?? { path: '', rule: 'is not what this request takes' }
+      const { path, rule } = fault(use().rules, value) ?? { path: '', rule: 'is not what this request takes' }
       return `${path.replace(/^\./, '') || root}: ${rule}`
     }
   }

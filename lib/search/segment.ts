@@ -9,6 +9,7 @@
 
 export const BUCKETS = 512
 const TERM_BYTES = 4
+const MOST_VARINT_BYTES = 2
 const BUCKET_SHIFT = 32 - Math.log2(BUCKETS)
 /** The most traces of a segment. */
 export const SEGMENT_TRACES = 2048
@@ -16,73 +17,124 @@ export const SEGMENT_TRACES = 2048
 export const bucketOf = (term: number): number => term >>> BUCKET_SHIFT
 
 /** How many buckets are made before others get their turn: some milliseconds of work. */
-const BUCKETS_AT_ONCE = 16
+const BUCKETS_AT_ONCE = 64
 
 /** Makes the buckets of a segment of traces with these terms, each once. A bucket without terms is empty. */
 export async function makeBuckets(traces: readonly Int32Array[], rest: () => Promise<unknown>): Promise<Buffer[]> {
-  const starts = new Uint32Array(BUCKETS + 1)
-  for (const terms of traces) for (const term of terms) starts[bucketOf(term) + 1]!++
-  for (let bucket = 0; bucket < BUCKETS; bucket++) starts[bucket + 1]! += starts[bucket]!
-  // A pair of term and trace as one number, so that they can be sorted fast.
-  const pairs = new Float64Array(starts[BUCKETS]!)
-  const next = starts.slice()
-  for (const [trace, terms] of traces.entries()) {
-    for (const term of terms) pairs[next[bucketOf(term)]!++] = (term >>> 0) * SEGMENT_TRACES + trace
-  }
+  const { terms, members } = await sortPairs(pairsOf(traces), rest)
+  const entries = new Entries(traces.length, terms.length)
   const buckets: Buffer[] = []
-  for (let bucket = 0; bucket < BUCKETS; bucket++) {
+  for (let bucket = 0, at = 0; bucket < BUCKETS; bucket++) {
     if (bucket % BUCKETS_AT_ONCE === 0) await rest()
-    buckets.push(encode(pairs.subarray(starts[bucket], starts[bucket + 1]).sort(), traces.length))
+    while (at < terms.length && bucketOf(terms[at]!) === bucket) {
+      const term = terms[at]!
+      const from = at
+      while (at < terms.length && terms[at] === term) at++
+      entries.push(term, members, from, at)
+    }
+    buckets.push(entries.take())
   }
   return buckets
 }
 
-function encode(pairs: Float64Array, traces: number): Buffer {
-  const bytes: number[] = []
-  for (let at = 0; at < pairs.length; ) {
-    const term = Math.floor(pairs[at]! / SEGMENT_TRACES)
-    const members: number[] = []
-    for (; at < pairs.length && Math.floor(pairs[at]! / SEGMENT_TRACES) === term; at++) {
-      members.push(pairs[at]! % SEGMENT_TRACES)
-    }
-    pushEntry(bytes, term, members, traces)
+/** Terms and the traces that have them, side by side. */
+interface Pairs {
+  readonly terms: Uint32Array
+  readonly members: Uint16Array
+}
+
+const emptyPairs = (count: number): Pairs => ({ terms: new Uint32Array(count), members: new Uint16Array(count) })
+
+/** In the order of the traces. */
+function pairsOf(traces: readonly Int32Array[]): Pairs {
+  const pairs = emptyPairs(traces.reduce((sum, { length }) => sum + length, 0))
+  let at = 0
+  for (const [trace, terms] of traces.entries()) {
+    pairs.terms.set(terms, at)
+    pairs.members.fill(trace, at, at + terms.length)
+    at += terms.length
   }
-  return Buffer.from(bytes)
+  return pairs
 }
 
-function pushEntry(bytes: number[], term: number, members: readonly number[], traces: number): void {
-  bytes.push(term & 0xff, (term >>> 8) & 0xff, (term >>> 16) & 0xff, term >>> 24)
-  const bitmapBytes = Math.ceil(traces / 8)
-  const distances = distancesOf(members)
-  if (distances.length <= bitmapBytes) {
-    pushVarint(bytes, distances.length * 2)
-    bytes.push(...distances)
-  } else {
-    pushVarint(bytes, bitmapBytes * 2 + 1)
-    bytes.push(...bitmapOf(members, bitmapBytes))
+/** The bits of a term by which one pass sorts: three passes are enough. */
+const DIGIT = { bits: 11, values: 2 ** 11 }
+
+/** Sorts by terms, digit by digit from the lowest on. Each pass keeps the order of equals, so that traces stay in theirs. */
+async function sortPairs(pairs: Pairs, rest: () => Promise<unknown>): Promise<Pairs> {
+  let [from, to] = [pairs, emptyPairs(pairs.terms.length)]
+  for (let shift = 0; shift < 32; shift += DIGIT.bits) {
+    await rest()
+    sortByDigit(from, to, shift)
+    ;[from, to] = [to, from]
+  }
+  return from
+}
+
+function sortByDigit(from: Pairs, to: Pairs, shift: number): void {
+  const { terms, members } = from
+  const places = new Uint32Array(DIGIT.values + 1)
+  for (let i = 0; i < terms.length; i++) places[((terms[i]! >>> shift) & (DIGIT.values - 1)) + 1]!++
+  for (let digit = 0; digit < DIGIT.values; digit++) places[digit + 1]! += places[digit]!
+  for (let i = 0; i < terms.length; i++) {
+    const term = terms[i]!
+    const place = places[(term >>> shift) & (DIGIT.values - 1)]!++
+    to.terms[place] = term
+    to.members[place] = members[i]!
   }
 }
 
-function distancesOf(members: readonly number[]): number[] {
-  const bytes: number[] = []
-  let last = -1
-  for (const member of members) {
-    pushVarint(bytes, member - last)
-    last = member
+/** Writes the entries of one bucket after the other. */
+class Entries {
+  readonly #bitmapBytes: number
+  #bytes: Buffer
+  #length = 0
+
+  /** For segments of so many traces; `pairs` of term and trace are expected, and make room for most. */
+  constructor(traces: number, pairs: number) {
+    this.#bitmapBytes = Math.ceil(traces / 8)
+    this.#bytes = Buffer.allocUnsafe(1024 + Math.ceil((pairs * 4) / BUCKETS))
   }
-  return bytes
-}
 
-function bitmapOf(members: readonly number[], length: number): Uint8Array {
-  const bitmap = new Uint8Array(length)
-  for (const member of members) bitmap[member >> 3]! |= 1 << (member & 7)
-  return bitmap
-}
+  /** Adds a term with the traces `members[from]` to `members[to - 1]`, which are in their order. */
+  push(term: number, members: Uint16Array, from: number, to: number): void {
+    let distanceBytes = 0
+    for (let i = from, last = -1; i < to; last = members[i]!, i++) distanceBytes += members[i]! - last < 0x80 ? 1 : 2
+    const isBitmap = distanceBytes > this.#bitmapBytes
+    const length = isBitmap ? this.#bitmapBytes : distanceBytes
+    this.#makeRoom(TERM_BYTES + MOST_VARINT_BYTES + length)
+    this.#length = this.#bytes.writeUInt32LE(term >>> 0, this.#length)
+    this.#pushVarint(length * 2 + (isBitmap ? 1 : 0))
+    if (isBitmap) this.#pushBitmap(members, from, to)
+    else for (let i = from, last = -1; i < to; last = members[i]!, i++) this.#pushVarint(members[i]! - last)
+  }
 
-function pushVarint(bytes: number[], value: number): void {
-  let rest = value
-  for (; rest > 0x7f; rest >>>= 7) bytes.push((rest & 0x7f) | 0x80)
-  bytes.push(rest)
+  #pushBitmap(members: Uint16Array, from: number, to: number): void {
+    const start = this.#length
+    this.#length += this.#bitmapBytes
+    this.#bytes.fill(0, start, this.#length)
+    for (let i = from; i < to; i++) this.#bytes[start + (members[i]! >> 3)]! |= 1 << (members[i]! & 7)
+  }
+
+  #pushVarint(value: number): void {
+    let left = value
+    for (; left > 0x7f; left >>>= 7) this.#bytes[this.#length++] = (left & 0x7f) | 0x80
+    this.#bytes[this.#length++] = left
+  }
+
+  #makeRoom(bytes: number): void {
+    if (this.#length + bytes <= this.#bytes.length) return
+    const larger = Buffer.allocUnsafe(2 * this.#bytes.length + bytes)
+    this.#bytes.copy(larger, 0, 0, this.#length)
+    this.#bytes = larger
+  }
+
+  /** What was added since the last time. */
+  take(): Buffer {
+    const taken = Buffer.from(this.#bytes.subarray(0, this.#length))
+    this.#length = 0
+    return taken
+  }
 }
 
 /** The traces of a bucket that have a term, in their order. */
@@ -123,14 +175,14 @@ export async function keepMembers(
   let count = 0
   const places = isKept.map(kept => (kept ? count++ : undefined))
   const all: Buffer[] = Array.from({ length: BUCKETS }, () => Buffer.alloc(0))
+  const left = new Entries(count, 0)
   for (const [i, { bucket, bytes }] of buckets.entries()) {
     if (i % BUCKETS_AT_ONCE === 0) await rest()
-    const left: number[] = []
     for (const entry of entriesOf(bytes)) {
       const members = readTraces(entry.bytes, entry.isBitmap).flatMap(trace => places[trace] ?? [])
-      if (members.length > 0) pushEntry(left, entry.term, members, count)
+      if (members.length > 0) left.push(entry.term, Uint16Array.from(members), 0, members.length)
     }
-    all[bucket] = Buffer.from(left)
+    all[bucket] = left.take()
   }
   return all
 }

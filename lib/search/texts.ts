@@ -51,8 +51,8 @@ export function searchedTexts({ name, calls, ...own }: SearchedTrace): SearchedT
   return texts
 }
 
-/** A string of JSON, whole or cut off, and the colon that makes it a key. */
-const STRING = /"([^"\\]*(?:\\.[^"\\]*)*)"?(\s*:)?/gs
+const BACKSLASH = 0x5c
+const COLON = 0x3a
 /** The values of these keys are words of protocols: `user`, `text`. */
 const KEYS_LEFT_OUT: readonly (string | undefined)[] = ['role', 'type']
 /** The longest escape of one unit: `\u0041`. */
@@ -60,31 +60,61 @@ const LONGEST_ESCAPE = 6
 
 /** The strings in a JSON text, or in its beginning, that are not keys: as many as have `most` UTF-16 units together. */
 export function stringsOf(json: string, most: number): string[] {
+  const whole = json.slice(0, SEARCHED.json)
   const strings: string[] = []
   let left = most
   let key: string | undefined
-  for (const [, inside = '', colon] of json.slice(0, SEARCHED.json).matchAll(STRING)) {
-    if (left === 0) break
+  for (let at = whole.indexOf('"'), end: number; at !== -1 && left > 0; at = whole.indexOf('"', end + 1)) {
+    end = endOf(whole, at + 1)
+    const inside = whole.slice(at + 1, end)
     const isLeftOut = KEYS_LEFT_OUT.includes(key)
-    key = colon === undefined ? undefined : inside
+    const isKey = isColonNext(whole, end + 1)
+    key = isKey ? inside : undefined
     // Images and sounds are no texts.
-    if (colon !== undefined || isLeftOut || inside.startsWith('data:')) continue
+    if (isKey || isLeftOut || inside.startsWith('data:')) continue
     const text = decode(inside.slice(0, LONGEST_ESCAPE * left)).slice(0, left)
     left -= text.length
-    const whole = /[\ud800-\udbff]$/.test(text) ? text.slice(0, -1) : text
-    if (whole !== '') strings.push(whole)
+    const last = text.charCodeAt(text.length - 1)
+    const kept = last >= 0xd800 && last <= 0xdbff ? text.slice(0, -1) : text
+    if (kept !== '') strings.push(kept)
   }
   return strings
 }
 
-const ESCAPE = /\\(?:u([0-9a-fA-F]{4})|(u.{0,3}$)|(.)|$)/gs
+/** Where the string ends that begins there: at its quote, or where the text is cut off. */
+function endOf(json: string, from: number): number {
+  for (let quote = json.indexOf('"', from); quote !== -1; quote = json.indexOf('"', quote + 1)) {
+    let before = quote
+    while (before > from && json.charCodeAt(before - 1) === BACKSLASH) before--
+    if ((quote - before) % 2 === 0) return quote
+  }
+  return json.length
+}
+
+/** Whether a colon follows, behind white space perhaps. */
+function isColonNext(json: string, from: number): boolean {
+  let at = from
+  while (json.charCodeAt(at) <= 0x20) at++
+  return json.charCodeAt(at) === COLON
+}
+
 const CONTROLS: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t', b: '\b', f: '\f' }
+/** A code unit in an escape: four hexadecimal digits. */
+const HEX_DIGITS = 4
 
 /** Undoes the escapes. One that is cut off is left out. */
 function decode(inside: string): string {
-  if (!inside.includes('\\')) return inside
-  return inside.replace(ESCAPE, (_, hex?: string, _cut?: string, one?: string) => {
-    if (hex !== undefined) return String.fromCharCode(Number.parseInt(hex, 16))
-    return one === undefined ? '' : (CONTROLS[one] ?? one)
-  })
+  let decoded = ''
+  let at = 0
+  for (let slash = inside.indexOf('\\'); slash !== -1; slash = inside.indexOf('\\', at)) {
+    decoded += inside.slice(at, slash)
+    const escaped = inside[slash + 1]
+    const isUnit = escaped === 'u'
+    at = slash + 2 + (isUnit ? HEX_DIGITS : 0)
+    if (escaped === undefined || at > inside.length) return decoded
+    decoded += isUnit
+      ? String.fromCharCode(Number.parseInt(inside.slice(slash + 2, at), 16))
+      : (CONTROLS[escaped] ?? escaped)
+  }
+  return decoded + inside.slice(at)
 }

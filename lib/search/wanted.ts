@@ -28,7 +28,11 @@ const MOST_TERMS = 6
 /** Reads a query: words, and phrases in quotes. Undefined if there is neither a letter nor a digit in it. */
 export function readWanted(query: string): Wanted | undefined {
   const pieces = Array.from(query.matchAll(/["“„]([^"“”„]*)["”“]?|[^\s"“”„]+/g), ([all, quoted]) => quoted ?? all)
-  const phrases = pieces.map(unitsOf).filter(({ length }) => length > 0)
+  const named = pieces
+    .map(unitsOf)
+    .map((phrase): [string, Phrase] => [phrase.map(unit => unit.folded).join(' '), phrase])
+  // Each once: words that are repeated say nothing, and cost as much as others.
+  const phrases = [...new Map(named).values()].filter(({ length }) => length > 0)
   if (phrases.length === 0) return undefined
   const units = phrases.flat().sort((a, b) => b.folded.length - a.folded.length)
   const terms = units.flatMap(({ folded, isDense }) => (isDense ? denseTerms(folded) : [termOf(folded)]))
@@ -50,18 +54,15 @@ const EXCERPT = { before: 60, all: 240 }
 
 /** An excerpt of the first text that has something wanted, the name last. Undefined if not all is in the texts. */
 export function findIn(texts: readonly SearchedText[], { phrases }: Wanted): Excerpt | undefined {
-  const missing = new Set(phrases)
-  let best: { text: SearchedText; marks: Mark[] } | undefined
-  for (const { place, text: whole } of [...texts.slice(1), ...texts.slice(0, 1)]) {
-    const text = { place, text: asLine(whole) }
+  let missing = phrases
+  let best: SearchedText | undefined
+  for (const text of [...texts.slice(1), ...texts.slice(0, 1)]) {
     const folded = new Folded(text.text)
-    const marks = phrases.flatMap(phrase => {
-      const found = folded.find(phrase)
-      if (found.length > 0) missing.delete(phrase)
-      return found
-    })
-    if (best === undefined && marks.length > 0) best = { text, marks }
-    if (best !== undefined && missing.size === 0) return excerptOf(best.text, best.marks)
+    const wanted = best === undefined ? phrases : missing
+    const found = new Set(wanted.filter(phrase => folded.find(phrase).length > 0))
+    if (found.size > 0) best ??= text
+    missing = missing.filter(phrase => !found.has(phrase))
+    if (best !== undefined && missing.length === 0) return excerptOf(best, phrases)
   }
   return undefined
 }
@@ -78,44 +79,59 @@ const asLine = (text: string): string =>
 
 type Mark = readonly [start: number, end: number]
 
-/** The runs of a text, folded when they are looked at. */
+/** The runs of a text, folded, and where each word is, so that many words are found in about the time of one. */
 class Folded {
   readonly #text: string
   readonly #runs: readonly Run[]
   readonly #folded: readonly string[]
+  /** The places of a word's runs. */
+  readonly #words = new Map<string, number[]>()
+  readonly #dense: number[] = []
 
   constructor(text: string) {
     this.#text = text
     this.#runs = runsOf(text)
     this.#folded = this.#runs.map(({ start, end }) => fold(text.slice(start, end)))
+    for (const [at, folded] of this.#folded.entries()) {
+      const places = this.#runs[at]!.isDense ? this.#dense : this.#words.get(folded)
+      if (places === undefined) this.#words.set(folded, [at])
+      else places.push(at)
+    }
   }
 
   /** Where the phrase stands. */
   find(phrase: Phrase): Mark[] {
+    const { folded, isDense } = phrase[0]!
     const marks: Mark[] = []
-    for (let at = 0; at + phrase.length <= this.#runs.length; at++) {
-      const parts = phrase.map((unit, i) => this.#match(unit, at + i, i === 0, i === phrase.length - 1))
-      if (parts.every(part => part !== undefined)) marks.push([parts[0]![0], parts.at(-1)![1]])
+    for (const at of isDense ? this.#dense : (this.#words.get(folded) ?? [])) {
+      const mark = this.#findAt(phrase, at)
+      if (mark !== undefined) marks.push(mark)
     }
     return marks
   }
 
+  #findAt(phrase: Phrase, at: number): Mark | undefined {
+    if (at + phrase.length > this.#runs.length) return undefined
+    let start = 0
+    for (const [i, unit] of phrase.entries()) {
+      const isLast = i === phrase.length - 1
+      const mark = this.#match(unit, at + i, i === 0, isLast)
+      if (mark === undefined) return undefined
+      if (i === 0) start = mark[0]
+      if (isLast) return [start, mark[1]]
+    }
+    return undefined
+  }
+
   /** Where in a run a unit stands. Within a phrase what is dense must reach to its neighbours. */
   #match({ folded, isDense }: Unit, at: number, isFirst: boolean, isLast: boolean): Mark | undefined {
-    const run = this.#runs[at] as Run
-    const own = this.#folded[at] as string
+    const run = this.#runs[at]!
+    const own = this.#folded[at]!
     if (run.isDense !== isDense) return undefined
     if (!isDense || (!isFirst && !isLast)) return own === folded ? [run.start, run.end] : undefined
-    const from = isLast
-      ? isFirst
-        ? own.indexOf(folded)
-        : own.startsWith(folded)
-          ? 0
-          : -1
-      : own.endsWith(folded)
-        ? own.length - folded.length
-        : -1
-    return from === -1 ? undefined : this.#unfold(run, from, from + folded.length)
+    const from = isFirst && isLast ? own.indexOf(folded) : isLast ? 0 : own.length - folded.length
+    if (from < 0 || !own.startsWith(folded, from)) return undefined
+    return this.#unfold(run, from, from + folded.length)
   }
 
   /** The piece of the run of which these folded units were made, as near as can be told: characters are folded one by one. */
@@ -133,8 +149,11 @@ class Folded {
   }
 }
 
-function excerptOf({ place, text }: SearchedText, marks: readonly Mark[]): Excerpt {
-  const sorted = [...marks].sort(([a], [b]) => a - b)
+/** What is hidden is never part of a word, so the same is found in the line. */
+function excerptOf({ place, text: whole }: SearchedText, phrases: readonly Phrase[]): Excerpt {
+  const text = asLine(whole)
+  const folded = new Folded(text)
+  const sorted = phrases.flatMap(phrase => folded.find(phrase)).sort(([a], [b]) => a - b)
   const first = sorted[0]![0]
   const from = boundary(text, first <= EXCERPT.before ? 0 : wordAt(text, first - EXCERPT.before, first))
   const to = boundary(text, Math.min(text.length, from + EXCERPT.all))

@@ -95,10 +95,51 @@ export function termOf(folded: string): number {
 
 /** The terms of texts, each once, in no order. */
 export function termsOf(texts: readonly string[]): Int32Array {
-  const terms = new Set<number>()
-  for (const text of texts) addTerms(text, terms)
-  return Int32Array.from(terms)
+  for (const text of texts) addTerms(text, found)
+  return found.take()
 }
+
+/** Numbers of 32 bits, each once: a hash table whose memory is used again, since an index has many sets of hundreds. */
+class Terms {
+  /** Where in `#terms` the term of a slot is, plus one; 0 where there is none. */
+  #slots = new Uint32Array(2048)
+  #terms = new Int32Array(1024)
+  #count = 0
+
+  add(term: number): void {
+    const last = this.#slots.length - 1
+    let slot = (term ^ (term >>> 15)) & last
+    for (let place = this.#slots[slot]!; place !== 0; place = this.#slots[slot]!) {
+      if (this.#terms[place - 1] === term) return
+      slot = (slot + 1) & last
+    }
+    if (this.#count === this.#terms.length) {
+      this.#grow()
+      this.add(term)
+      return
+    }
+    this.#terms[this.#count++] = term
+    this.#slots[slot] = this.#count
+  }
+
+  #grow(): void {
+    const all = this.#terms
+    this.#terms = new Int32Array(2 * all.length)
+    this.#slots = new Uint32Array(4 * all.length)
+    this.#count = 0
+    for (const term of all) this.add(term)
+  }
+
+  /** All of them; then there are none. */
+  take(): Int32Array {
+    const all = this.#terms.slice(0, this.#count)
+    this.#slots.fill(0)
+    this.#count = 0
+    return all
+  }
+}
+
+const found = new Terms()
 
 /** Of each ASCII character in words what `fold` makes of it, and 0 of those between. */
 const ASCII = Uint8Array.from({ length: 0x80 }, (_, unit) => {
@@ -106,26 +147,36 @@ const ASCII = Uint8Array.from({ length: 0x80 }, (_, unit) => {
   return /[\p{L}\p{N}]/u.test(character) ? fold(character).charCodeAt(0) : 0
 })
 
+/**
+ * Texts are looked at as bytes, two a unit: V8 has several forms of texts, and takes twice as long where it has to tell them
+ * apart at each unit (test/bench/RESULTS.md, "Search by words").
+ */
+let units = Buffer.allocUnsafe(2 * 2048)
+
 /** Most words are ASCII, so their terms are made on the way, without `fold`. */
-function addTerms(text: string, terms: Set<number>): void {
+function addTerms(text: string, terms: Terms): void {
+  const { length } = text
+  if (units.length < 2 * length) units = Buffer.allocUnsafe(4 * length)
+  units.write(text, 'utf16le')
   let start = 0
   let term = SEED
-  for (let at = 0; at <= text.length; at++) {
-    const unit = at < text.length ? text.charCodeAt(at) : 0
-    const folded = unit < ASCII.length ? ASCII[unit]! : undefined
-    if (folded !== undefined && folded !== 0) {
+  for (let at = 0; at < length; at++) {
+    const unit = units[2 * at]! | (units[2 * at + 1]! << 8)
+    const folded = unit < ASCII.length ? ASCII[unit]! : 0
+    if (folded !== 0) {
       term = Math.imul(term ^ folded, PRIME)
       continue
     }
-    if (folded === undefined) at = addRun(text, start, terms) - 1
+    if (unit >= ASCII.length) at = addRun(text, start, terms) - 1
     else if (at > start && at - start <= MOST_UNITS) terms.add(term)
     start = at + 1
     term = SEED
   }
+  if (length > start && length - start <= MOST_UNITS) terms.add(term)
 }
 
 /** Adds the terms of the run that begins there, and returns where it ends. */
-function addRun(text: string, start: number, terms: Set<number>): number {
+function addRun(text: string, start: number, terms: Terms): number {
   const kind = classOf(text, start)
   let end = start
   do end += widthAt(text, end)

@@ -16,12 +16,12 @@ import {
   type Range,
   startsOf
 } from '../../lib/rollups/period.ts'
-import { groupOf, groupsOf, totalOf } from '../../lib/rollups/series.ts'
+import { groupsOf, seriesOf, totalOf } from '../../lib/rollups/series.ts'
 import { STATUSES, Timestamp } from '../../lib/schema/input.ts'
 import { closed } from '../../lib/schema/object.ts'
 import { Environment } from '../../lib/schema/query.ts'
 import { readFacetCounts } from '../../lib/store/analytics/rollups/facet-counts.ts'
-import { readSeries, readSplitSeries, SPLITS } from '../../lib/store/analytics/rollups/read-series.ts'
+import { readSeries, readTotal, readTotals, SPLITS } from '../../lib/store/analytics/rollups/read-series.ts'
 import {
   type ChartFilters,
   countRunning,
@@ -48,10 +48,9 @@ const FILTERS = {
 const FacetQuery = closed(FILTERS)
 const SeriesQuery = closed({
   ...FILTERS,
+  /** Groups, and nothing by steps: `starts` is empty, and a group has its key and its total. */
   by: Type.Optional(Type.Enum([...SPLITS])),
   compare: Type.Optional(Type.Enum(['1'])),
-  /** Nothing by steps: `starts` is empty, and a group has its key and its total. */
-  totals: Type.Optional(Type.Enum(['1'])),
   /** Minutes east of UTC. Hours are those of every zone of whole hours, and longer steps are days of UTC. */
   offset: Type.Optional(Type.Integer({ minimum: -840, maximum: 840 }))
 })
@@ -71,27 +70,24 @@ export default function charts(app: App): void {
       const asked = readPeriod(query)
       const body = await sql.read(async each => {
         const period = await readable(each, project.id, asked, query.compare !== undefined)
-        const isWhole = query.totals !== undefined
         const before = query.compare === undefined ? undefined : periodBefore(period)
-        const [all, series, earlier, running, countedFrom] = [
+        const [series, totals, earlier, running, countedFrom] = [
           query.by === undefined ? readSeries(each, project.id, period, filters) : undefined,
-          query.by && readSplitSeries(each, project.id, period, query.by, filters, isWhole),
-          before && readSeries(each, project.id, before, filters),
+          query.by && readTotals(each, project.id, period, query.by, filters),
+          before && readTotal(each, project.id, before, filters),
           countRunning(each, project.id, period, filters),
           readCountedFrom(each, project.id)
         ]
-        const statements = [all, series, earlier, running, countedFrom]
+        const statements = [series, totals, earlier, running, countedFrom]
         await allAnswered<unknown>(statements.filter(each => each !== undefined))
-        const { rows, others } = (await series) ?? { rows: (await all) ?? [], others: 0 }
-        const steps = countSteps(period)
-        const groups = query.by === undefined ? [groupOf(null, rows, steps)] : groupsOf(rows, steps)
+        const groups = await totals
         return {
           ...shown(period),
           countedFrom: await countedFrom,
           running: await running,
-          starts: isWhole ? [] : startsOf(period),
-          groups: isWhole ? groups.map(({ key, total }) => ({ key, total })) : groups,
-          other: others,
+          starts: groups ? [] : startsOf(period),
+          groups: groups ? groupsOf(groups.rows) : [seriesOf((await series) ?? [], countSteps(period))],
+          other: groups?.others ?? 0,
           before: earlier === undefined ? null : totalOf(await earlier)
         }
       }, request)

@@ -29,7 +29,7 @@ export async function answerSearch(
     return { state: await readSearchState(each, id), page: await searchTraces(each, id, wanted, asked) }
   }, request)
   const cursor = (edge: typeof page.next) => renderCursor(TRACE_ORDERS.newest, edge)
-  const search = { reached: page.reached ?? null, backTo: state.backTo, isFilled: state.isFilled }
+  const search = { reached: page.reached ?? null, ...state }
   const rest = `"pageSize":${asked.limit},"excerpts":${JSON.stringify(page.excerpts)},"search":${JSON.stringify(search)}`
   return {
     body: new JsonText(

@@ -9,13 +9,16 @@ import { Refusal } from '../../lib/errors.ts'
 import { envelope } from '../../lib/http/reply.ts'
 import { bodyOf, calledTools, exactArguments, readMessage } from '../../lib/mcp/message.ts'
 import { answerPreflight, originGuard } from '../../lib/mcp/origin.ts'
-import { answerUnreadable, answerWithTools, type ToolAnswer } from '../../lib/mcp/protocol.ts'
+import type { ToolAnswer } from '../../lib/mcp/protocol.ts'
 import type { Tool, ToolCall } from '../../lib/mcp/tool.ts'
 import { makeTools } from './tools.ts'
 
 type Tools = ReadonlyMap<unknown, Tool>
 
 const PATH = '/api/mcp'
+
+/** Loaded when the first message comes: the SDK's start takes 90 ms of CPU, and many servers never get a message. */
+const loadProtocol = () => import('../../lib/mcp/protocol.ts')
 
 export default function mcp(app: App): void {
   const tools: Tools = makeTools(app)
@@ -31,6 +34,7 @@ export default function mcp(app: App): void {
     replies: {},
     async handler(request) {
       const { projectId } = request.key
+      const { answerUnreadable, answerWithTools } = await loadProtocol()
       const message = await readMessage(request.payload, bytes => app.ingest.parse('message', bytes, projectId))
       if (message instanceof Refusal) return answerUnreadable(message)
       refuseOtherScopes(tools, calledTools(message), request.key)

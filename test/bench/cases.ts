@@ -1,5 +1,6 @@
 /** What is measured in which order, run by run: what is compared is measured in turn, so that a slow minute hits both. */
 import { statfs } from 'node:fs/promises'
+import { setTimeout as delay } from 'node:timers/promises'
 import { SHAPES } from './bodies/bodies.ts'
 import { fillByCopy } from './copy/copy-limit.ts'
 import { rowsUnderLoad } from './copy/copy-rows.ts'
@@ -67,6 +68,8 @@ export interface SearchedResult {
   readonly ratio: number
   /** What of the recorded writes was indexed meanwhile. */
   readonly indexed: number
+  /** How many of the others were indexed a second when the load was over. */
+  readonly indexedLaterPerSecond: number
 }
 
 export interface LatencyResult {
@@ -98,6 +101,9 @@ export interface BesideResult {
     readonly cost: number
   }[]
 }
+
+/** How often is looked whether all is indexed. */
+const CATCH_UP_LOOK_MS = 100
 
 /** Exports of so many traces each, and the same traces recorded one by one. */
 const EXPORTS = { traces: 64, exports: 8, rounds: 5 }
@@ -195,16 +201,35 @@ export class Cases {
     const on: LoadFigures[] = []
     const off: LoadFigures[] = []
     const shares: number[] = []
+    const speeds: number[] = []
     await this.#repeat(async run => {
       this.#progress.step = `typical, search off, ${run}`
       off.push(await measureLoad(this.#bench, 'typical'))
       this.#progress.step = `typical, search on, ${run}`
       on.push(await measureLoad({ ...this.#bench, service }, 'typical'))
-      const [row] = await sql<[{ share: number }]>`
-        select 1 - (select count(*) from search_news)::float8 / greatest(count(*), 1) as share from traces`
-      shares.push(row.share)
+      const waiting = async () => {
+        const [row] = await sql<[{ waiting: number }]>`select count(*)::int as waiting from search_news`
+        return row.waiting
+      }
+      const [{ recorded }] = await sql<[{ recorded: number }]>`select count(*)::int as recorded from traces`
+      const left = await waiting()
+      shares.push(1 - left / Math.max(recorded, 1))
+      this.#progress.step = `typical, indexing the rest, ${run}`
+      const start = performance.now()
+      let isDone = false
+      while (!isDone) {
+        await delay(CATCH_UP_LOOK_MS)
+        isDone = (await waiting()) === 0
+      }
+      speeds.push((left / (performance.now() - start)) * 1000)
     })
-    return { on: medians(on), off: medians(off), ratio: medianRatio(on, off), indexed: median(shares) }
+    return {
+      on: medians(on),
+      off: medians(off),
+      ratio: medianRatio(on, off),
+      indexed: median(shares),
+      indexedLaterPerSecond: median(speeds)
+    }
   }
 
   /** `topRates`: of the kinds that were measured before. */

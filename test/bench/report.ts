@@ -211,8 +211,8 @@ const beside = (name: string, load: LoadFigures, share: number) => [
 
 function renderSearched({ search: result }: Results): string {
   if (result === undefined) return ''
-  const { on, off, ratio, indexed } = result
-  const searched = `searched, of which ${Math.round(indexed * 100)} % were indexed meanwhile`
+  const { on, off, ratio, indexed, indexedLaterPerSecond } = result
+  const searched = `searched; ${Math.round(indexed * 100)} % indexed meanwhile, the rest at ${round(indexedLaterPerSecond)} a second`
   return table(
     ['typical traces', 'traces/s', 'of not searched', 'p99 ms', 'node µs', 'its main thread', 'PostgreSQL µs'],
     [beside(searched, on, ratio), beside('not searched', off, 1)]

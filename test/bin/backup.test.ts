@@ -12,7 +12,8 @@ import { until } from '../fixtures/until.ts'
 
 const SIZE = { traces: 40, spans: 40, projects: 1, keys: 1 }
 
-async function setUp(t: Test) {
+/** An instance that is backed up by all tests, and changed by none. */
+async function makeInstance() {
   const env = configurationFor(await testDatabase(t))
   const folder = await testFolder(t)
   await runHere(['account', 'create', 'owner'], env)
@@ -22,14 +23,21 @@ async function setUp(t: Test) {
     const { spans, ...trace } = ingestBody({ spans: [span()], input: String(n).repeat(50_000) }).trace
     return JSON.stringify({ trace, spans })
   })
-  const file = join(folder, 'traces.ndjson')
-  await writeFile(file, lines.join('\n'))
-  await runHere(['import', '--project', 'default', file], env)
-  return { env, folder, key: key as string, file: join(folder, 'spoor.backup') }
+  const traces = join(folder, 'traces.ndjson')
+  await writeFile(traces, lines.join('\n'))
+  await runHere(['import', '--project', 'default', traces], env)
+  return { env, traces, key: key as string }
+}
+const { env, traces, key } = await makeInstance()
+
+/** A folder of a test's own, and the file there that its backups go to. */
+async function makeRoom(t: Test) {
+  const folder = await testFolder(t)
+  return { folder, file: join(folder, 'spoor.backup') }
 }
 
 t.test('a backup in a file is private, is verified, and is restored', async t => {
-  const { env, file, key } = await setUp(t)
+  const { file } = await makeRoom(t)
   t.match(await runHere(['backup', file], env), {
     code: 0,
     out: /^wrote .*spoor\.backup: 1 project, 40 traces, 40 spans, 0 scores, 1 key and 0 users\n$/
@@ -61,7 +69,6 @@ t.test('a backup in a file is private, is verified, and is restored', async t =>
 })
 
 t.test('a backup goes through a pipe into another database', async t => {
-  const { env } = await setUp(t)
   const copy = configurationFor(await testDatabase(t))
   const from = start(['backup', '-'], env)
   const to = start(['restore', '--json', '-'], { ...copy, KEY_DIGEST_SECRET: 'another secret than that' })
@@ -80,7 +87,7 @@ t.test('a backup goes through a pipe into another database', async t => {
 })
 
 t.test('a backup that is ended in the middle leaves no file that could be taken for one', async t => {
-  const { env, folder, file } = await setUp(t)
+  const { folder, file } = await makeRoom(t)
   for (const [signal, code] of [
     ['SIGINT', 130],
     ['SIGKILL', null]
@@ -103,7 +110,7 @@ t.test('a backup that is ended in the middle leaves no file that could be taken 
 })
 
 t.test('what is refused is one line on stderr', async t => {
-  const { env, folder, file } = await setUp(t)
+  const { folder, file } = await makeRoom(t)
   await runHere(['backup', file], env)
   const bytes = await readFile(file)
   const cut = join(folder, 'cut.backup')
@@ -113,7 +120,7 @@ t.test('what is refused is one line on stderr', async t => {
     [['backup'], 2, /FILE is missing/],
     [['backup', join(folder, 'no', 'where')], 1, /cannot write .*where\.partial: there is no such folder$/m],
     [['backup', '--verify', cut], 1, /the backup is damaged: it cannot be unpacked/],
-    [['backup', '--verify', join(folder, 'traces.ndjson')], 1, /this is no backup/],
+    [['backup', '--verify', traces], 1, /this is no backup/],
     [['backup', '--verify', folder], 1, /cannot read .*: it is a folder/],
     [['restore', cut], 1, /the backup is damaged/, none],
     [['restore', join(folder, 'missing')], 1, /there is no such file/, none],

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { isOnCluster, testDatabase } from '../fixtures/database/database.ts'
+import { EMPTY, isOnCluster, runOn, testDatabase } from '../fixtures/database/database.ts'
 import { configurationFor, jsonHere, runForJson, runHere, runSpoor } from '../fixtures/service/spoor.ts'
 
 /** A key as it might be pasted where only its id belongs. */
@@ -119,16 +119,17 @@ t.test('status says what is amiss, and migrate mends a schema', async t => {
   t.match((await problems({})).join('\n'), /version 9999.*update spoor/)
   t.match(await runHere(['key', 'list'], env), { code: 1, err: /version 9999.*update spoor/ })
 
-  await database.pool.run(sql => sql.unsafe('drop schema public cascade; create schema public'))
-  t.match((await problems({})).join('\n'), /no schema yet.*spoor migrate/)
-  t.match(await runHere(['key', 'list'], env), { code: 1, err: /no schema yet: run `spoor migrate`/ })
-  t.match(await jsonHere(['migrate'], env), { applied: [1, 2] })
-  t.match(await jsonHere(['migrate'], env), { applied: [] })
-  t.same(await jsonHere(['key', 'list'], env), [])
+  const bare = configurationFor(await testDatabase(t, EMPTY))
+  t.match((await problems(bare)).join('\n'), /no schema yet.*spoor migrate/)
+  t.match(await runHere(['key', 'list'], bare), { code: 1, err: /no schema yet: run `spoor migrate`/ })
+  t.match(await jsonHere(['migrate'], bare), { applied: [1, 2] })
+  t.match(await jsonHere(['migrate'], bare), { applied: [] })
+  t.same(await jsonHere(['key', 'list'], bare), [])
 })
 
 t.test('migrate --distributed says what stands in its way, and changes nothing', async t => {
-  const env = configurationFor(await testDatabase(t))
+  const database = await testDatabase(t)
+  const env = configurationFor(database)
   for (const [parameters, rule] of [
     [['--apply'], /--apply goes with --distributed only/],
     [['--shards', '4'], /--shards goes with --distributed only/],
@@ -143,6 +144,13 @@ t.test('migrate --distributed says what stands in its way, and changes nothing',
   })
   if (isOnCluster()) {
     t.match(await runHere(['migrate', '--distributed'], env), { code: 0, out: /Everything is distributed already/ })
+    await runOn(database.target, `select undistribute_table('user_sums')`)
+    const leftBehind = /he table user_sums is not distributed.*`spoor migrate --distributed --apply`/
+    t.match(await runHere(['migrate'], env), { code: 0, out: leftBehind })
+    t.match((await runHere(['status'], env)).out, leftBehind)
+    const mended = await runHere(['migrate', '--distributed', '--apply'], env)
+    t.match(mended, { code: 0, out: /distributed 1 table over/ })
+    t.notMatch((await runHere(['status'], env)).out, leftBehind)
     return
   }
   const said = await runHere(['migrate', '--distributed'], env)

@@ -1,11 +1,13 @@
 /**
- * What a batch costs on a cluster: typical traces of one project and of 64, sent in turns to a server on the cluster and to one
- * on a plain PostgreSQL of the same programs, with the same settings. PostgreSQL's CPU time is that of all nodes.
+ * What a batch costs on a cluster: traces of one project and of 64, sent in turns to a server on the cluster and to one on a
+ * plain PostgreSQL of the same programs, with the same settings. PostgreSQL's CPU time is that of all nodes. Processes of
+ * Citus work also while nothing is sent: what that takes a second is measured first, and the figures stand without it too.
  */
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { SCOPES } from '../../lib/access/keys.ts'
 import { createAccount } from '../../lib/admin/accounts.ts'
 import { createKey } from '../../lib/admin/keys.ts'
@@ -33,6 +35,8 @@ const DURABLE = {
   shared_buffers: '256MB',
   max_wal_size: '4GB'
 }
+/** As Citus has it. The tests have it more often, which would be measured as well. */
+const RECOVERY = { 'citus.recover_2pc_interval': '1min' }
 const SHARDS = 32
 const PROJECTS = [1, 64] as const
 const CONNECTIONS = 256
@@ -40,6 +44,7 @@ const WARM_UP_MS = 6000
 /** Until all connections are open and the batches are full. */
 const OPENING_MS = 1500
 const SECONDS = 5
+const IDLE_SECONDS = 20
 const DATABASE = 'spoor_bench'
 
 /** A server, and all that it stores in. */
@@ -56,6 +61,8 @@ interface Run {
   readonly p50: number
   readonly node: number
   readonly postgres: number
+  /** Without what its processes take while nothing is sent. */
+  readonly busy: number
 }
 
 export interface BenchOptions {
@@ -69,7 +76,7 @@ export async function benchCluster(binaries: Binaries, { rounds, kind }: BenchOp
   const sender = startSender()
   undo.add(() => sender.stop())
   try {
-    const nodes = await startNodes(binaries, 2, DURABLE)
+    const nodes = await startNodes(binaries, 2, { ...DURABLE, ...RECOVERY })
     undo.add(() => nodes.stop())
     const targets = { coordinator: nodes.coordinator.target, workers: nodes.workers.map(({ target }) => target) }
     await makeDistributedDatabase(targets, DATABASE, SHARDS)
@@ -80,11 +87,9 @@ export async function benchCluster(binaries: Binaries, { rounds, kind }: BenchOp
       await startSide('plain', [one], undo),
       await startSide('cluster', [nodes.coordinator, ...nodes.workers], undo)
     ]
-    const measure = async (
-      { pid, port, keys, postmasters }: Side,
-      projects: number,
-      warmUpMs: number
-    ): Promise<Run> => {
+    const idle = new Map<Side, number>()
+    const measure = async (side: Side, projects: number, warmUpMs: number): Promise<Run> => {
+      const { pid, port, keys, postmasters } = side
       const times: CpuTimes[] = []
       const note = () => void times.push(readCpuTimes(pid, postmasters) as CpuTimes)
       const load = { port, key: '', keys: keys.slice(0, projects), kind, connections: CONNECTIONS, firstNumber: 1 }
@@ -93,9 +98,23 @@ export async function benchCluster(binaries: Binaries, { rounds, kind }: BenchOp
       const refused = Object.keys(statuses).filter(status => status >= '300')
       if (refused.length > 0) throw new Error(`traces were refused: ${JSON.stringify(statuses)}`)
       const used = subtractTimes(times[1] as CpuTimes, times[0] as CpuTimes)
-      return { tracesPerSecond: traces / seconds, p50, node: used.node / traces, postgres: used.postgres / traces }
+      const tracesPerSecond = traces / seconds
+      const postgres = used.postgres / traces
+      return {
+        tracesPerSecond,
+        p50,
+        node: used.node / traces,
+        postgres,
+        busy: postgres - (idle.get(side) ?? 0) / tracesPerSecond
+      }
     }
     for (const side of sides) await measure(side, Math.max(...PROJECTS), WARM_UP_MS)
+    for (const side of sides) {
+      idle.set(side, await measureIdle(side))
+      console.log(
+        `${side.name}: with nothing to do ${round((idle.get(side) as number) / 1000)} ms of PostgreSQL's CPU a second`
+      )
+    }
     const runs = new Map<string, Run[]>()
     for (let n = 0; n < rounds; n++) {
       for (const projects of PROJECTS) {
@@ -109,6 +128,13 @@ export async function benchCluster(binaries: Binaries, { rounds, kind }: BenchOp
   } finally {
     await undo.run()
   }
+}
+
+/** PostgreSQL's CPU in µs a second while nothing is sent. */
+async function measureIdle({ pid, postmasters }: Side): Promise<number> {
+  const start = readCpuTimes(pid, postmasters) as CpuTimes
+  await delay(IDLE_SECONDS * 1000)
+  return subtractTimes(readCpuTimes(pid, postmasters) as CpuTimes, start).postgres / IDLE_SECONDS
 }
 
 async function startSide(name: string, clusters: readonly TestCluster[], undo: Undo): Promise<Side> {
@@ -131,7 +157,7 @@ const readPostmaster = ({ dataDir }: TestCluster): number =>
   Number.parseInt(readFileSync(join(dataDir, 'postmaster.pid'), 'utf8'), 10)
 
 function render(kind: LoadKind, runs: ReadonlyMap<string, readonly Run[]>): string {
-  const FIGURES = ['tracesPerSecond', 'p50', 'node', 'postgres'] as const
+  const FIGURES = ['tracesPerSecond', 'p50', 'node', 'postgres', 'busy'] as const
   const rows = PROJECTS.flatMap(projects => {
     const [plain = [], cluster = []] = ['plain', 'cluster'].map(name => runs.get(`${name} ${projects}`) ?? [])
     const figures = (own: readonly Run[]) => FIGURES.map(figure => round(median(own.map(run => run[figure]))))
@@ -142,5 +168,8 @@ function render(kind: LoadKind, runs: ReadonlyMap<string, readonly Run[]>): stri
       [`${projects}`, 'to plain', ...ratios.map(ratio => `**${ratio.toFixed(2)}**`)]
     ]
   })
-  return table(['projects', `${kind} traces`, 'a second', 'p50 ms', 'node µs', 'PostgreSQL µs, all nodes'], rows)
+  return table(
+    ['projects', `${kind} traces`, 'a second', 'p50 ms', 'node µs', 'PostgreSQL µs, all nodes', 'without idle'],
+    rows
+  )
 }

@@ -1,12 +1,12 @@
 /**
  * `npm run cluster [-- --source PATH --pg-config PATH] [FILES]`: the tests that use the database, against three nodes of
- * Citus on this machine: a coordinator and two workers. `--source` (or CITUS_SOURCE) names the source of Citus, which is
- * built once; without it, PostgreSQL must have Citus. `--pg-config` (or CITUS_PG_CONFIG) names another PostgreSQL. `--hold`
- * runs no tests: it makes a database, says its address, and waits for Ctrl-C. `--outage` tries what happens when a worker is
- * killed and comes back (outage.ts). `--torture [PARTS] [--minutes N]` keeps the long promises: `crashes` (crashes.ts),
- * `isolation` and `lists` (test/torture). `--grow` adds a node under load (grow.ts). `--reads [--traces N]`
- * measures reads beside one PostgreSQL (reads.ts). `--move` moves shards under load (moves.ts). `--bench [--rounds N]
- * [--kind NAME]` measures what batches cost beside one PostgreSQL (bench.ts).
+ * Citus on this machine: a coordinator and two workers. FILES may be a suite (`lib`, `plugins`, `whole`: without, all three
+ * run). `--source` (or CITUS_SOURCE) names the source of Citus, which is built once; without it, PostgreSQL must have Citus.
+ * `--pg-config` (or CITUS_PG_CONFIG) names another PostgreSQL. `--hold` runs no tests: it makes a database, says its address,
+ * and waits for Ctrl-C. `--outage` tries what happens when a worker is killed and comes back (outage.ts). `--torture [PARTS]
+ * [--minutes N]` keeps the long promises: `crashes` (crashes.ts), `isolation` and `lists` (test/torture). `--grow` adds a node
+ * under load (grow.ts). `--reads [--traces N]` measures reads beside one PostgreSQL (reads.ts). `--move` moves shards under
+ * load (moves.ts). `--bench [--rounds N] [--kind NAME]` measures what batches cost beside one PostgreSQL (bench.ts).
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -29,7 +29,7 @@ import { tryOutage } from './outage.ts'
 import { compareReads } from './reads.ts'
 import { makeDistributedDatabase, NODES_VARIABLE, type NodeTargets } from './template.ts'
 
-const SUITES = ['lib', 'plugins', 'whole']
+const SUITES: readonly string[] = ['lib', 'plugins', 'whole']
 const built = (path: string) => fileURLToPath(new URL(path, import.meta.url))
 const RUN = built('../run.js')
 const HELD = 'spoor'
@@ -180,7 +180,7 @@ async function hold({ socketDir, user, password }: SocketTarget): Promise<void> 
 
 /** Resolves to the exit code. */
 function runTests(nodes: Nodes, files: readonly string[], more: NodeJS.ProcessEnv = {}): Promise<number> {
-  const which = files.length > 0 ? files : SUITES.map(suite => `--suite=${suite}`)
+  const which = (files.length > 0 ? files : SUITES).map(each => (SUITES.includes(each) ? `--suite=${each}` : each))
   const env = { ...process.env, ...more, [NODES_VARIABLE]: JSON.stringify(targetsOf(nodes)) }
   const child = spawn(process.execPath, [RUN, '--jobs=2', ...which], { env, stdio: 'inherit' })
   // The run clears up when it is told to end, and is waited for.

@@ -20,8 +20,6 @@ const DATA: Readonly<Record<string, string>> = {
     'schemas: test/lib/moving/backup/read-backup.test.ts holds whole and damaged backups against them',
   'lib/otlp/wire/plain-spans.ts': 'a faster way to the same: test/lib/otlp/wire/protobuf.test.ts compares the two',
   'lib/people/oidc/provider.ts': 'questions to a provider: test/plugins/dashboard/people/oidc.test.ts has a real one',
-  'lib/search/segment.ts': 'part of the index: test/lib/search/search.test.ts compares it with sets of words',
-  'lib/search/wanted.ts': 'part of the index: test/lib/search/search.test.ts compares it with sets of words',
   'lib/store/search/indexing.ts':
     'part of the index: test/lib/store/search/trace-search.test.ts compares what is found with a model',
   'lib/demo/bookshop.ts': 'traces: test/lib/demo/traces.test.ts holds each against the schemas and its times',

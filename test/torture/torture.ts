@@ -33,10 +33,35 @@ const PARTS = {
   folders: 'all processes of a server are in its data folder, and a copied folder starts beside it',
   bench: 'the benchmark measures, and leaves nothing behind',
   packaging: 'what is installed as the guide says works: image, unit, proxies, manifests, completion',
+  random: 'what holds of a few random cases in `npm test` holds of all that come in minutes',
   dashboard: 'its pages stay within their budgets, are accessible in each theme and width, and cost recording little',
   soak: 'under half of what it can do, a server takes no more memory and no more file descriptors as time goes by'
 } as const
 type Part = keyof typeof PARTS
+
+/** The random tests elsewhere that do few runs in `npm test`. Each file has its share of the minutes. */
+const RANDOM: readonly string[] = [
+  'lib/admin/upkeep/pruning',
+  'lib/moving/advance',
+  'lib/moving/backup/read-backup',
+  'lib/moving/round-trip',
+  'lib/otlp/logs/messages',
+  'lib/rows/packed-texts',
+  'lib/search/search',
+  'lib/store/analytics/rollups/fold',
+  'lib/store/lists/trace-list',
+  'lib/store/lists/trace-merge',
+  'lib/store/write/copy-batch',
+  'lib/trace/json/exact-json',
+  'lib/trace/json/reader',
+  'lib/trace/span-usage',
+  'lib/trace/states/decide',
+  'lib/trace/states/decide-export',
+  'lib/trace/states/gathered',
+  'lib/trace/states/idle',
+  'plugins/dashboard/app/compare/diff',
+  'whole/history'
+]
 
 /** What a part is given where nothing else is said; leaks show late. */
 const MINUTES = 10
@@ -111,24 +136,28 @@ async function torture(parameters: readonly string[]): Promise<number> {
   return isKept ? 0 : 1
 }
 
-/** The test of a part, in one of the folders here. */
-async function fileOf(part: Part): Promise<string> {
-  const here = fileURLToPath(new URL('.', import.meta.url))
+const built = (name: string) => fileURLToPath(new URL(name, import.meta.url))
+
+/** The tests of a part: one in one of the folders here, but for `random`. */
+async function filesOf(part: Part): Promise<string[]> {
+  if (part === 'random') return RANDOM.map(name => built(`../${name}.test.js`))
+  const here = built('.')
   const [name] = (await readdir(here, { recursive: true })).filter(each => basename(each) === `${part}.test.js`)
-  return join(here, name!)
+  return [join(here, name!)]
 }
 
 /** Runs a part, says how it goes, and returns whether its promise was kept. */
 async function runPart(part: Part, folder: string, orders: Orders): Promise<boolean> {
   const { report } = orders
   const log = join(folder, `${part}.tap`)
-  const built = (name: string) => fileURLToPath(new URL(name, import.meta.url))
+  const files = await filesOf(part)
+  const share = { ...orders, minutes: orders.minutes / files.length }
   const child = spawn(
     process.execPath,
-    [built('../run.js'), '--timeout=0', '--reporter=tap', await fileOf(part)],
+    [built('../run.js'), '--timeout=0', '--reporter=tap', '--jobs=1', ...files],
     // On the disk, and not in memory: for minutes, with all that the load leaves behind.
     {
-      env: { ...process.env, TMPDIR: tmpdir(), [ORDERS_VARIABLE]: JSON.stringify(orders) },
+      env: { ...process.env, TMPDIR: tmpdir(), [ORDERS_VARIABLE]: JSON.stringify(share) },
       stdio: ['ignore', 'pipe', 'pipe']
     }
   )

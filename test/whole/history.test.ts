@@ -6,6 +6,7 @@ import { Model, type Told } from '../fixtures/bodies/model.ts'
 import { exportOf, otlpSpan } from '../fixtures/bodies/otlp.ts'
 import { countOrphans, countStrays, NO_ORPHANS, NO_STRAYS } from '../fixtures/database/seed.ts'
 import { type Answer, type TestService, testService } from '../fixtures/service/service.ts'
+import { runs } from '../torture/orders.ts'
 
 const IDS = ['a'.repeat(32), 'b'.repeat(32)]
 const otlp = fc
@@ -182,6 +183,6 @@ t.test('random histories, through two servers, agree with a model in every answe
       .afterEach(async () => {
         for (const id of IDS) await service.call('DELETE', `/api/v1/traces/${id}`)
       }),
-    { numRuns: 40 }
+    runs(15)
   )
 })

@@ -30,7 +30,7 @@ from .parents import Parent
 from .reading import SpoorError
 from .recording.step import Span, Step
 from .recording.trace import Trace
-from .sending.result import Lost, Result
+from .sending.result import Loss, Result
 
 if TYPE_CHECKING:
     from .reading import Scores, Traces
@@ -43,7 +43,7 @@ __version__ = "1.0.0rc1"
 __all__ = [
     "ContextExecutor",
     "Evaluation",
-    "Lost",
+    "Loss",
     "Parent",
     "Result",
     "Span",

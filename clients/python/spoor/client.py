@@ -9,7 +9,7 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Literal, TypeVar, overload
+from typing import Any, Literal, TypeVar, cast, overload
 
 from . import document
 from .context import current_step
@@ -22,11 +22,12 @@ from .recording.trace import Trace
 from .sending import leaving
 from .sending.absent import AbsentSender
 from .sending.connection import Server
-from .sending.parcels import PartKind
+from .sending.delivery import PartKind
 from .sending.result import Result
 from .sending.scores import is_trace_id, score_body
 from .sending.sender import MAX_MEMORY_BYTES, Sender
 from .sending.spool import DEFAULT_MAX_BYTES, Spool
+from .types import KeyDescription, Project
 from .values import Redact
 from .wrapping.anthropic import wrap_anthropic
 from .wrapping.openai import wrap_openai
@@ -269,6 +270,14 @@ class Spoor:
         with self._times_lock:
             waiting = sum(not trace.is_finished for trace in self._waiting)
         return dataclasses.replace(result, kept=result.kept + waiting)
+
+    def project(self) -> Project:
+        """The project of the key: what is stored, and how much."""
+        return cast(Project, self._reads.ask("GET", "/api/v1/project"))
+
+    def key(self) -> KeyDescription:
+        """What the key may do."""
+        return cast(KeyDescription, self._reads.ask("GET", "/api/v1/key"))
 
     # What traces call.
 

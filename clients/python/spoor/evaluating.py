@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Protocol
 from .reading import SpoorError, Traces
 from .types import TraceDetail
 
-_MAX_ERRORS = 100
+_MAX_FAILURES = 100
 #: `follow` looks for new traces so often, or, where a look takes long, after so many times as long.
 _PAUSE_SECONDS = 2.0
 _PAUSE_FACTOR = 10
@@ -48,18 +48,15 @@ class Client(Protocol):
 
 @dataclass
 class Evaluation:
+    #: Traces that got a verdict.
     judged: int = 0
-    #: They had a score of this name, or run yet, or the judge had nothing to say.
-    passed_over: int = 0
+    #: Traces of which the judge said nothing.
+    passed: int = 0
     failed: int = 0
     #: What the first hundred that failed say, by trace.
-    errors: dict[str, str] = field(default_factory=dict)
-    #: Of numbers, and of booleans the share of True.
-    values: list[float] = field(default_factory=list)
-
-    @property
-    def mean(self) -> float | None:
-        return sum(self.values) / len(self.values) if self.values else None
+    failures: dict[str, str] = field(default_factory=dict)
+    #: Of verdicts that are numbers, and of booleans the share of True; None where there are none.
+    mean: float | None = None
 
 
 def evaluate(
@@ -77,28 +74,32 @@ def evaluate(
     that raises is counted, and asked again by the next run.
     """
     evaluation = Evaluation()
+    numbers, total = 0, 0.0
     stopped = stop or threading.Event()
     lock = threading.Lock()
 
     def judge_one(trace_id: str) -> None:
+        nonlocal numbers, total
         try:
             verdict = judge(client.traces.get(trace_id))
         except Exception as error:
             with lock:
                 evaluation.failed += 1
-                if len(evaluation.errors) < _MAX_ERRORS:
-                    evaluation.errors[trace_id] = repr(error)
+                if len(evaluation.failures) < _MAX_FAILURES:
+                    evaluation.failures[trace_id] = repr(error)
             return
         if verdict is None:
             with lock:
-                evaluation.passed_over += 1
+                evaluation.passed += 1
             return
         given = verdict if isinstance(verdict, Verdict) else Verdict(verdict)
         client.score(trace_id, name, *given)
         with lock:
             evaluation.judged += 1
             if not isinstance(given.value, str):
-                evaluation.values.append(float(given.value))
+                numbers += 1
+                total += given.value
+                evaluation.mean = total / numbers
 
     waiting = threading.Semaphore(2 * concurrency)
 
@@ -113,13 +114,9 @@ def evaluate(
 
     def look() -> None:
         for trace in client.traces.all(**filters):
-            if trace["id"] in seen or (follow and trace["status"] == "running"):
+            if trace["id"] in seen or trace["status"] == "running" or name in trace["scores"]:
                 continue
             seen.add(trace["id"])
-            if trace["status"] == "running" or name in trace["scores"]:
-                with lock:
-                    evaluation.passed_over += 1
-                continue
             # No more is read ahead than is about to be judged.
             waiting.acquire()
             if stopped.is_set():

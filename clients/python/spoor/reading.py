@@ -10,7 +10,7 @@ from urllib.parse import quote, urlencode
 
 from .sending.answers import Answer, NoAnswer, backoff
 from .sending.connection import Connection, Server
-from .types import KeyDescription, Project, Score, ScoreList, TraceDetail, TraceList, TraceSummary
+from .types import Score, ScoreList, TraceDetail, TraceList, TraceSummary
 
 #: A read is tried so long where the server is away or busy.
 _PATIENCE_SECONDS = 10.0
@@ -121,19 +121,18 @@ class Traces:
     def get(self, trace_id: str) -> TraceDetail:
         return cast(TraceDetail, self._reads.ask("GET", f"/api/v1/traces/{quote(trace_id)}"))
 
-    def set_metadata(self, trace_id: str, metadata: Mapping[str, Any]) -> dict[str, Any]:
+    def patch_metadata(self, trace_id: str, metadata: Mapping[str, Any]) -> dict[str, Any]:
         """Merges into the metadata of a stored trace, key by key. Returns all of it."""
         answer = self._reads.ask("PATCH", f"/api/v1/traces/{quote(trace_id)}", body={"metadata": dict(metadata)})
         return cast("dict[str, Any]", answer["metadata"])
 
+    def scores(self, trace_id: str) -> Sequence[Score]:
+        """All scores of a trace, the newest first."""
+        answer = self._reads.ask("GET", f"/api/v1/traces/{quote(trace_id)}/scores")
+        return cast("Sequence[Score]", answer["scores"])
+
     def delete(self, trace_id: str) -> None:
         self._reads.ask("DELETE", f"/api/v1/traces/{quote(trace_id)}")
-
-    def project(self) -> Project:
-        return cast(Project, self._reads.ask("GET", "/api/v1/project"))
-
-    def key(self) -> KeyDescription:
-        return cast(KeyDescription, self._reads.ask("GET", "/api/v1/key"))
 
 
 class Scores:
@@ -162,11 +161,6 @@ class Scores:
             after = page["nextCursor"]
             if after is None:
                 return
-
-    def of(self, trace_id: str) -> Sequence[Score]:
-        """All scores of a trace, the newest first."""
-        answer = self._reads.ask("GET", f"/api/v1/traces/{quote(trace_id)}/scores")
-        return cast("Sequence[Score]", answer["scores"])
 
     def delete(self, trace_id: str, score_id: str) -> None:
         self._reads.ask("DELETE", f"/api/v1/traces/{quote(trace_id)}/scores/{quote(score_id)}")

@@ -32,17 +32,17 @@ def test_each_trace_is_judged_once_and_what_fails_again_by_the_next_run(client: 
         return None if number == 4 else Verdict(number % 2 == 0, f"{number} is judged")
 
     first = client.evaluate(judge, name="even", concurrency=3, tag=tag, limit=5)
-    assert (first.judged, first.passed_over, first.failed) == (10, 2, 1)
+    assert (first.judged, first.passed, first.failed) == (10, 1, 1)
     assert first.mean == 0.5
-    assert list(first.errors.values()) == ["ValueError('no idea')"]
+    assert list(first.failures.values()) == ["ValueError('no idea')"]
     is_broken = False
     second = client.evaluate(judge, name="even", tag=tag)
-    assert (second.judged, second.passed_over, second.failed) == (1, 12, 0)
+    assert (second.judged, second.passed, second.failed) == (1, 1, 0)
     judged = {
         trace["name"]: trace["scores"]["even"]["value"] for trace in client.traces.all(tag=tag) if trace["scores"]
     }
     assert judged == {f"t{number}": number % 2 == 0 for number in range(12) if number != 4}
-    (score,) = client.scores.of(first_id := next(iter(first.errors)))
+    (score,) = client.traces.scores(first_id := next(iter(first.failures)))
     assert first_id and (score["comment"], score["source"]) == ("3 is judged", "api")
     running.end()
 
@@ -90,7 +90,7 @@ def test_following_judges_what_comes_once_until_it_is_stopped(
     found = evaluator.evaluate(judge, name="good", tag=tag, follow=True, stop=stop)
     recording.join()
     assert sorted(asked) == ["behind", "first", "last", "no verdict", "running"]
-    assert (found.judged, found.passed_over, found.failed) == (4, 1, 0)
+    assert (found.judged, found.passed, found.failed) == (4, 1, 0)
     assert len(list(client.scores.all(name="good"))) >= 4
     assert any("evaluate looks again later" in problem for problem in evaluator.flush(5).problems)
 

@@ -30,14 +30,14 @@ def test_lists_follow_their_cursors(client: Spoor, tag: str) -> None:
     assert next(client.scores.all(name="number", limit=2))["name"] == "number"
     assert client.scores.list(name="number", limit=2)["pageSize"] == 2
     last = every[-1]["id"]
-    (score,) = client.scores.of(last)
+    (score,) = client.traces.scores(last)
     assert score["value"] == 0
-    assert client.traces.set_metadata(last, {"reviewed": True}) == {"reviewed": True}
+    assert client.traces.patch_metadata(last, {"reviewed": True}) == {"reviewed": True}
 
 
 def test_the_key_and_its_project(client: Spoor) -> None:
-    assert "traces:read" in client.traces.key()["scopes"]
-    assert client.traces.project()["traceCount"] >= 0
+    assert "traces:read" in client.key()["scopes"]
+    assert client.project()["traceCount"] >= 0
 
 
 def test_errors_are_the_servers(client: Spoor, server: Server) -> None:
@@ -57,7 +57,7 @@ def test_errors_are_the_servers(client: Spoor, server: Server) -> None:
 
 def test_a_read_is_patient_where_the_server_is_away_for_a_moment(server: Server, way: FaultyWay) -> None:
     way.faults.extend(["lost", "503", "429"])
-    assert Spoor(way.url, server.key, spool=False).traces.key()["scopes"]
+    assert Spoor(way.url, server.key, spool=False).key()["scopes"]
     assert len(way.seen) == 4
 
 
@@ -67,7 +67,7 @@ def test_a_write_that_was_perhaps_done_is_not_repeated(client: Spoor, server: Se
     assert client.flush(20).is_complete
     way.faults.append("answer lost")
     with pytest.raises(SpoorError) as failed:
-        Spoor(way.url, server.key, spool=False).traces.set_metadata(trace.id, {"a": 1})
+        Spoor(way.url, server.key, spool=False).traces.patch_metadata(trace.id, {"a": 1})
     assert failed.value.code == "no_answer"
 
 

@@ -9,11 +9,10 @@ import {
   readTables,
   type TableRow
 } from '../../store/instance/distribution.ts'
+import { DISTRIBUTED_TABLES, type DistributedTable } from '../../store/instance/tables.ts'
+import { inTransaction } from '../../store/transactions.ts'
 import { AdminError } from '../admin-error.ts'
 import {
-  DISTRIBUTED_TABLES,
-  DISTRIBUTION_COLUMN,
-  type DistributedTable,
   type DistributionPlan,
   type FoundCluster,
   type FoundNode,
@@ -81,6 +80,6 @@ export async function applyDistribution(
       )
     }
     onStep?.(step, i + 1)
-    await distributeTable(sql, step.table, { column: DISTRIBUTION_COLUMN, beside: step.beside, shards: step.shards })
+    await inTransaction(sql, () => distributeTable(sql, step.table, step))
   }
 }

@@ -2,48 +2,7 @@
  * What becomes of each table when a database is spread over a cluster of Citus, and what is still to be done. No SQL: what
  * there is comes from lib/store/instance/distribution.ts.
  */
-
-/**
- * Spread over the nodes by project_id, all alike, so that whatever belongs to a project is on one node, and a statement that
- * names the project asks that node alone. The first one is the one that the others are laid beside.
- */
-export const DISTRIBUTED_TABLES = [
-  'traces',
-  'spans',
-  'scores',
-  'trace_tags',
-  'trace_families',
-  'ranking_floors',
-  'project_totals',
-  'span_messages',
-  'rollup_news',
-  'rollups',
-  'user_sums',
-  'rollup_history',
-  'search_news',
-  'search_terms',
-  'search_segments',
-  'search_postings',
-  'search_fills'
-] as const
-export type DistributedTable = (typeof DISTRIBUTED_TABLES)[number]
-export const DISTRIBUTION_COLUMN = 'project_id'
-
-/** Stay on the coordinator: they are small, and belong to no project or are asked for before a project is known. */
-export const LOCAL_TABLES = [
-  'accounts',
-  'projects',
-  'api_keys',
-  'key_digest_secret',
-  'users',
-  'memberships',
-  'web_sessions',
-  'sign_in_links',
-  'sign_in_attempts',
-  'saved_views',
-  'audit',
-  'schema_migrations'
-] as const
+import { DISTRIBUTED_TABLES, DISTRIBUTION_COLUMN, type DistributedTable } from '../../store/instance/tables.ts'
 
 /** Citus before that cannot do some of what the statements of the server need. */
 const LEAST_CITUS = 12

@@ -22,9 +22,15 @@ export interface Verdict {
 }
 
 export interface Evaluated {
+  /** Traces that got a verdict. */
   readonly judged: number
-  readonly without: number
+  /** Traces of which the evaluator said nothing. */
+  readonly passed: number
+  readonly failed: number
+  /** The first hundred that failed. */
   readonly failures: readonly { readonly traceId: string; readonly reason: string }[]
+  /** Of verdicts that are numbers, and of booleans the share of true; undefined where there are none. */
+  readonly mean: number | undefined
 }
 
 export interface EvaluateOptions {
@@ -37,6 +43,7 @@ export interface EvaluateOptions {
 /** The pause of `follow`, and how many times as long as a look took it is at least. */
 const PAUSE_MS = 2000
 const PAUSE_FACTOR = 10
+const MOST_FAILURES = 100
 
 /** Judges each complete trace that the filters match and that has no score of this name; failures do not end it. */
 export async function evaluate(
@@ -46,8 +53,11 @@ export async function evaluate(
   { concurrency = 4, follow = false, signal }: EvaluateOptions = {}
 ): Promise<Evaluated> {
   let judged = 0
-  let without = 0
+  let passed = 0
+  let failed = 0
   const failures: { traceId: string; reason: string }[] = []
+  let numbers = 0
+  let sum = 0
   // The score of a trace may still be on its way.
   const seen = new Set<string>()
   const look = async () => {
@@ -59,14 +69,18 @@ export async function evaluate(
         seen.add(id)
         try {
           const given = await judge(await spoor.traces.get(id))
-          if (given === undefined) without++
+          if (given === undefined) passed++
           else {
             const { value, ...more } = typeof given === 'object' ? given : { value: given }
             spoor.score(id, name, value, more)
             judged++
+            if (typeof value === 'string') continue
+            numbers++
+            sum += Number(value)
           }
         } catch (error) {
-          failures.push({ traceId: id, reason: messageOf(error) })
+          failed++
+          if (failures.length < MOST_FAILURES) failures.push({ traceId: id, reason: messageOf(error) })
         }
       }
     }
@@ -84,7 +98,7 @@ export async function evaluate(
     const pause = Math.max(PAUSE_MS, PAUSE_FACTOR * (performance.now() - began))
     await delay(pause, undefined, { signal }).catch(() => {})
   }
-  return { judged, without, failures }
+  return { judged, passed, failed, failures, mean: numbers === 0 ? undefined : sum / numbers }
 }
 
 /** The service is away or busy; otherwise it would say the same again. */

@@ -15,26 +15,30 @@ export type Ask = <T>(method: 'GET' | 'PATCH' | 'DELETE', path: string, given?: 
 
 type All<Query> = Omit<Query, 'after' | 'before'>
 
+const TRACES = '/api/v1/traces'
+
+const tracePath = (traceId: string) => `${TRACES}/${encodeURIComponent(traceId)}`
+
 class List<Query extends object, Page extends { readonly nextCursor: string | null }, Item> {
   protected readonly ask: Ask
-  protected readonly path: string
-  private readonly itemsOf: (page: Page) => readonly Item[]
+  readonly #path: string
+  readonly #itemsOf: (page: Page) => readonly Item[]
 
   constructor(ask: Ask, path: string, itemsOf: (page: Page) => readonly Item[]) {
     this.ask = ask
-    this.path = path
-    this.itemsOf = itemsOf
+    this.#path = path
+    this.#itemsOf = itemsOf
   }
 
   list(query?: Query): Promise<Page> {
-    return this.ask('GET', this.path, query)
+    return this.ask('GET', this.#path, query)
   }
 
   /** Each one that the filters match, page after page. */
   async *all(query?: All<Query>): AsyncGenerator<Item, void, undefined> {
     for (let after: string | null | undefined; after !== null; ) {
       const page = await this.list({ ...query, ...(after && { after }) } as Query)
-      yield* this.itemsOf(page)
+      yield* this.#itemsOf(page)
       after = page.nextCursor
     }
   }
@@ -42,34 +46,35 @@ class List<Query extends object, Page extends { readonly nextCursor: string | nu
 
 export class Traces extends List<TraceListQuery, TraceList, TraceSummary> {
   constructor(ask: Ask) {
-    super(ask, '/api/v1/traces', page => page.traces)
+    super(ask, TRACES, page => page.traces)
   }
 
   get(traceId: string): Promise<TraceDetail> {
-    return this.ask('GET', this.pathOf(traceId))
+    return this.ask('GET', tracePath(traceId))
   }
 
   scores(traceId: string): Promise<TraceScoreList> {
-    return this.ask('GET', `${this.pathOf(traceId)}/scores`)
+    return this.ask('GET', `${tracePath(traceId)}/scores`)
   }
 
   /** Merges metadata into a stored trace: each name replaces what was there under it. */
   async patchMetadata(traceId: string, metadata: Record<string, unknown>): Promise<void> {
-    await this.ask('PATCH', this.pathOf(traceId), { metadata })
+    await this.ask('PATCH', tracePath(traceId), { metadata })
   }
 
   /** Deletes a trace with its spans and scores; needs the scope `traces:delete`. */
   async delete(traceId: string): Promise<void> {
-    await this.ask('DELETE', this.pathOf(traceId))
-  }
-
-  private pathOf(traceId: string): string {
-    return `${this.path}/${encodeURIComponent(traceId)}`
+    await this.ask('DELETE', tracePath(traceId))
   }
 }
 
 export class Scores extends List<ScoreListQuery, ScoreList, Score> {
   constructor(ask: Ask) {
     super(ask, '/api/v1/scores', page => page.scores)
+  }
+
+  /** Needs the scope `traces:delete`. */
+  async delete(traceId: string, scoreId: string): Promise<void> {
+    await this.ask('DELETE', `${tracePath(traceId)}/scores/${encodeURIComponent(scoreId)}`)
   }
 }

@@ -7,17 +7,17 @@ const MOST_DRIFT_MS = 20
 let shared = Date.now() - performance.now()
 
 export class Clock {
-  private readonly offset: number
+  readonly #offset: number
 
   constructor() {
     const offset = Date.now() - performance.now()
     if (Math.abs(offset - shared) > MOST_DRIFT_MS) shared = offset
-    this.offset = shared
+    this.#offset = shared
   }
 
   /** With microseconds behind the point. */
   now(): number {
-    return this.offset + performance.now()
+    return this.#offset + performance.now()
   }
 }
 

@@ -32,13 +32,13 @@ export function watchReading<V>(context: Context, step: Step, value: V & object)
 
 /** What has been read, and what becomes of the step. */
 export class Reading {
-  private readonly step: Step
-  private readonly items: unknown[] = []
-  private bytes = 0
-  private leftOut = 0
+  readonly #step: Step
+  readonly #items: unknown[] = []
+  #bytes = 0
+  #leftOut = 0
 
   constructor(step: Step) {
-    this.step = step
+    this.#step = step
     if (step instanceof Span) step.isStreaming = true
   }
 
@@ -47,50 +47,50 @@ export class Reading {
   }
 
   read(item: unknown): void {
-    this.bytes += typeof item === 'string' ? item.length : ITEM_BYTES
-    if (this.bytes > MOST_BYTES || this.items.length >= MOST_ITEMS) this.leftOut++
-    else this.items.push(item)
+    this.#bytes += typeof item === 'string' ? item.length : ITEM_BYTES
+    if (this.#bytes > MOST_BYTES || this.#items.length >= MOST_ITEMS) this.#leftOut++
+    else this.#items.push(item)
   }
 
   /** The reader is at the end; `output` where the step knows better than its items. */
   end(output?: unknown): void {
-    this.close(() => {
-      this.setOutput(output)
-      if (!this.step.hasStatus) this.step.setStatus('ok')
+    this.#close(() => {
+      this.#setOutput(output)
+      if (!this.#step.hasStatus) this.#step.setStatus('ok')
     })
   }
 
   fail(error: unknown): void {
-    this.close(() => {
-      this.setOutput(undefined)
-      this.step.recordError(error)
+    this.#close(() => {
+      this.#setOutput(undefined)
+      this.#step.recordError(error)
     })
   }
 
   /** The reader has stopped before the end, or was never there. */
   stop(reason: 'left' | 'collected'): void {
-    this.close(() => {
-      this.setOutput(undefined)
-      if (this.step instanceof Span) this.step.addEvent('not read to its end', { reason })
+    this.#close(() => {
+      this.#setOutput(undefined)
+      if (this.#step instanceof Span) this.#step.addEvent('not read to its end', { reason })
     })
   }
 
-  private close(conclude: () => void): void {
+  #close(conclude: () => void): void {
     forgotten.unregister(this)
-    if (this.step instanceof Span) this.step.isStreaming = false
-    if (this.step.isEnded) return
+    if (this.#step instanceof Span) this.#step.isStreaming = false
+    if (this.#step.isEnded) return
     conclude()
-    this.step.end()
+    this.#step.end()
   }
 
-  private setOutput(output: unknown): void {
-    if (this.step.hasOutput) return
-    const { items, leftOut } = this
-    if (output !== undefined) this.step.setOutput(output)
+  #setOutput(output: unknown): void {
+    if (this.#step.hasOutput) return
+    const items = this.#items
+    if (output !== undefined) this.#step.setOutput(output)
     else if (items.length > 0) {
       const isText = items.every(item => typeof item === 'string')
-      const more = leftOut > 0 ? [`…[cut ${leftOut} items]`] : []
-      this.step.setOutput(isText ? [...items, ...more].join('') : [...items, ...more])
+      const more = this.#leftOut > 0 ? [`…[cut ${this.#leftOut} items]`] : []
+      this.#step.setOutput(isText ? [...items, ...more].join('') : [...items, ...more])
     }
   }
 }

@@ -138,11 +138,11 @@ export abstract class Step {
   }
 
   setInput(value: unknown): this {
-    return this.say('input', value)
+    return this.#say('input', value)
   }
 
   setOutput(value: unknown): this {
-    return this.say('output', value)
+    return this.#say('output', value)
   }
 
   setModel(model: string | undefined, provider?: string): this {
@@ -194,7 +194,7 @@ export abstract class Step {
 
   protected writeMembers(given: Readonly<Record<string, unknown>>, members: Map<string, string>): this {
     for (const [name, value] of Object.entries(given)) {
-      const text = this.write(name, value, this.room / 2)
+      const text = this.#write(name, value, this.room / 2)
       if (text !== undefined) members.set(name, text)
     }
     return this
@@ -230,13 +230,13 @@ export abstract class Step {
     return true
   }
 
-  private say(name: 'input' | 'output', value: unknown): this {
+  #say(name: 'input' | 'output', value: unknown): this {
     this.room += Buffer.byteLength(this.said[name] ?? '')
-    this.said[name] = this.write(name, value, name === 'input' ? DOCUMENT_BYTES / 2 : this.room - REST_BYTES)
+    this.said[name] = this.#write(name, value, name === 'input' ? DOCUMENT_BYTES / 2 : this.room - REST_BYTES)
     return this
   }
 
-  private write(name: string, value: unknown, bytes: number): string | undefined {
+  #write(name: string, value: unknown, bytes: number): string | undefined {
     const { redact } = this.owner.recorder
     const written = writeValue(name, value, { bytes: Math.max(0, Math.floor(bytes)), redact })
     if (written === undefined) return undefined
@@ -250,9 +250,9 @@ export class Span extends Step {
   readonly spanId = newSpanId()
   readonly parent: Step
   protected readonly owner: Owner
-  private kind: SpanKind
-  private readonly events: string[] = []
-  private eventsLeftOut = 0
+  #kind: SpanKind
+  readonly #events: string[] = []
+  #eventsLeftOut = 0
   /** Somebody still reads what it gives: its trace waits for it. */
   isStreaming = false
 
@@ -260,7 +260,7 @@ export class Span extends Step {
     super(name, options, owner.clock.now())
     this.owner = owner
     this.parent = parent
-    this.kind = kindOf(options.kind)
+    this.#kind = kindOf(options.kind)
     if (options.input !== undefined) this.setInput(options.input)
     if (options.attributes !== undefined) this.setAttributes(options.attributes)
     if (owner.isOver) owner.recorder.problem(`span ${this.name} began after its trace had ended, and is not recorded`)
@@ -281,7 +281,7 @@ export class Span extends Step {
   }
 
   setKind(kind: SpanKind): this {
-    this.kind = kindOf(kind)
+    this.#kind = kindOf(kind)
     return this
   }
 
@@ -290,8 +290,8 @@ export class Span extends Step {
   }
 
   addEvent(name: string, attributes: Readonly<Record<string, unknown>> = {}): this {
-    if (this.events.length >= MAX_EVENTS) {
-      this.eventsLeftOut++
+    if (this.#events.length >= MAX_EVENTS) {
+      this.#eventsLeftOut++
       return this
     }
     const members = new Map<string, string>()
@@ -301,7 +301,7 @@ export class Span extends Step {
       timestamp: quoted(timestamp(this.owner.clock.now())),
       attributes: membersText(members)
     }
-    this.events.push(objectText([], event))
+    this.#events.push(objectText([], event))
     return this
   }
 
@@ -312,9 +312,10 @@ export class Span extends Step {
 
   end(options: EndOptions = {}): void {
     if (!this.close(options)) return
-    const { spanId: id, parent, kind, status = 'unset', members, cuts, eventsLeftOut, usage, costUsd, used } = this
+    const { spanId: id, parent, status = 'unset', members, cuts, usage, costUsd, used } = this
+    const kind = this.#kind
     if (cuts > 0) members.set('spoor.cut', `${cuts}`)
-    if (eventsLeftOut > 0) members.set('spoor.eventsLeftOut', `${eventsLeftOut}`)
+    if (this.#eventsLeftOut > 0) members.set('spoor.eventsLeftOut', `${this.#eventsLeftOut}`)
     let above = parent
     while (above instanceof Span && above.isEnded) above = above.parent
     above.addBelow(used.usage, used.costUsd)
@@ -323,7 +324,7 @@ export class Span extends Step {
       parentSpanId: parentSpanId && quoted(parentSpanId),
       kind: quoted(kind),
       attributes: membersText(members),
-      events: listText(this.events)
+      events: listText(this.#events)
     }
     const text = this.tell(id, { usage, costUsd }, more)
     const bytes = DOCUMENT_BYTES - this.room + BARE_BYTES + this.name.length

@@ -2,7 +2,7 @@
  * A trace while it runs. It is sent whole when it has ended. If it is `live`, or becomes too large for one request, it is
  * started at the service first, its spans follow as they end, and its end comes last.
  */
-import { MAX_TAG, MAX_TAGS, MAX_TEXT } from '../api-types.ts'
+import { MAX_CATEGORY, MAX_COMMENT, MAX_TAG, MAX_TAGS, MAX_TEXT } from '../api-types.ts'
 import { Clock } from './clock.ts'
 import { shortText } from './fields.ts'
 import { newSpanId, newTraceId } from './ids.ts'
@@ -81,19 +81,19 @@ export class Trace extends Step implements Owner {
   readonly traceId: string
   readonly clock: Clock
   readonly recorder: TraceRecorder
-  private readonly parentSpanId: string | undefined
-  private tags: string[] = []
-  private state: State = 'whole'
+  readonly #parentSpanId: string | undefined
+  #tags: string[] = []
+  #state: State = 'whole'
   /** The id of this trace as a span, where it is part of another's trace, or others are part of it. */
-  private rootId: string | undefined
-  private readonly spans = new SpanRoom()
-  private readonly open = new Set<Span>()
-  private scores: Part[] = []
-  private spanCuts = 0
+  #rootId: string | undefined
+  readonly #spans = new SpanRoom()
+  readonly #open = new Set<Span>()
+  #scores: Part[] = []
+  #spanCuts = 0
   /** The client had to end it. */
-  private isNotEnded = false
-  private held = 0
-  private timer: NodeJS.Timeout | undefined
+  #isNotEnded = false
+  #held = 0
+  #timer: NodeJS.Timeout | undefined
 
   constructor(recorder: TraceRecorder, name: string, options: TraceOptions = {}) {
     const clock = new Clock()
@@ -101,15 +101,15 @@ export class Trace extends Step implements Owner {
     this.clock = clock
     this.recorder = recorder
     this.traceId = options.parent?.traceId ?? newTraceId()
-    this.parentSpanId = options.parent?.spanId
-    this.said.sessionId = json(shortText(options.sessionId, MAX_TEXT))
-    this.said.userId = json(shortText(options.userId, MAX_TEXT))
+    this.#parentSpanId = options.parent?.spanId
+    this.setSession(options.sessionId)
+    this.setUser(options.userId)
     this.addTags(...(options.tags ?? []))
     if (options.input !== undefined) this.setInput(options.input)
     if (options.metadata !== undefined) this.setMetadata(options.metadata)
-    if (options.parent !== undefined) this.join()
-    else if (options.live) this.goLive()
-    this.account()
+    if (options.parent !== undefined) this.#join()
+    else if (options.live) this.#goLive()
+    this.#account()
   }
 
   protected get owner(): Owner {
@@ -121,7 +121,7 @@ export class Trace extends Step implements Owner {
   }
 
   get spanId(): string | undefined {
-    return this.parentSpanId === undefined ? undefined : this.rootId
+    return this.#parentSpanId === undefined ? undefined : this.#rootId
   }
 
   /** What it is known by: of one trace several parts may run in a process. */
@@ -130,13 +130,13 @@ export class Trace extends Step implements Owner {
   }
 
   get isOver(): boolean {
-    return this.state === 'over'
+    return this.#state === 'over'
   }
 
   addTags(...tags: readonly string[]): this {
-    const all = [...this.tags, ...tags.flatMap(tag => shortText(tag, MAX_TAG) ?? [])]
-    this.tags = [...new Set(all)].slice(0, MAX_TAGS)
-    if (all.length > 0) this.said.tags = json(this.tags)
+    const all = [...this.#tags, ...tags.flatMap(tag => shortText(tag, MAX_TAG) ?? [])]
+    this.#tags = [...new Set(all)].slice(0, MAX_TAGS)
+    if (all.length > 0) this.said.tags = json(this.#tags)
     return this
   }
 
@@ -145,10 +145,16 @@ export class Trace extends Step implements Owner {
     return this.setMembers(metadata)
   }
 
+  setSession(sessionId: string | undefined): this {
+    return this.#identify('sessionId', sessionId)
+  }
+
+  setUser(userId: string | undefined): this {
+    return this.#identify('userId', userId)
+  }
+
   override setInput(value: unknown): this {
-    if (this.state !== 'live') return super.setInput(value)
-    this.recorder.problem(`trace ${this.name} is live: its input, which is sent at the start, cannot be set any more`)
-    return this
+    return this.#isSent('input') ? this : super.setInput(value)
   }
 
   recordError(error: unknown): void {
@@ -161,150 +167,170 @@ export class Trace extends Step implements Owner {
     const body = scoreBody(name, value, spanId === undefined ? options : { spanId, ...options })
     const part: Part = { kind: 'score', body }
     // A trace that is not at the service cannot be scored there.
-    if (this.state === 'whole' || this.state === 'joined') this.scores.push(part)
+    if (this.#state === 'whole' || this.#state === 'joined') this.#scores.push(part)
     else this.recorder.send(this, part)
     return this
   }
 
   share(spanId: string): string {
-    if (this.state === 'whole') this.join()
-    if (this.state === 'live') {
+    if (this.#state === 'whole') this.#join()
+    if (this.#state === 'live') {
       this.recorder.problem(`trace ${this.name} is live or large, so that spans of other services cannot join it`)
     }
-    return `00-${this.traceId}-${spanId || (this.rootId ?? newSpanId())}-01`
+    return `00-${this.traceId}-${spanId || (this.#rootId ?? newSpanId())}-01`
   }
 
   /** It ends when nobody reads a stream of its spans any more; spans that nobody ended end with it. */
   end(options: EndOptions = {}): void {
     if (!this.close(options)) return
-    this.finishOnceRead()
+    this.#finishOnceRead()
   }
 
   /** The process ends: what is there is recorded. */
   abandon(): void {
-    if (this.state === 'over') return
-    this.isNotEnded = this.close({})
-    this.finish()
+    if (this.#state === 'over') return
+    this.#isNotEnded = this.close({})
+    this.#finish()
   }
 
   /** Sends what waits, if it is seen while it runs. */
   sendNow(): void {
-    if (this.state === 'live') this.sendSpans()
+    if (this.#state === 'live') this.#sendSpans()
   }
 
   begun(span: Span): void {
-    this.spans.enter(span.spanId)
-    this.open.add(span)
+    this.#spans.enter(span.spanId)
+    this.#open.add(span)
   }
 
   ended(span: Span, record: SpanRecord, said: Texts): void {
-    this.open.delete(span)
-    if (this.state === 'over') return
-    this.spanCuts += span.cutCount
+    this.#open.delete(span)
+    if (this.#state === 'over') return
+    this.#spanCuts += span.cutCount
     if (record.kind === 'llm') {
       this.said.model ??= said.model
       this.said.provider ??= said.provider
     }
-    this.spans.add(record)
-    const isFull = this.account()
-    const { bytes } = this.spans
-    if (this.state === 'whole') {
-      if (isFull || bytes > LIVE_BYTES) this.goLive()
-    } else if (bytes > (this.state === 'live' ? BATCH_BYTES : LIVE_BYTES)) this.sendSpans()
-    else if (this.state === 'live') this.sendSoon()
+    this.#spans.add(record)
+    const isFull = this.#account()
+    const { bytes } = this.#spans
+    if (this.#state === 'whole') {
+      if (isFull || bytes > LIVE_BYTES) this.#goLive()
+    } else if (bytes > (this.#state === 'live' ? BATCH_BYTES : LIVE_BYTES)) this.#sendSpans()
+    else if (this.#state === 'live') this.#sendSoon()
     if (this.endedAt === undefined) return
     // It waited for this span, whose result was still being read.
     this.endedAt = Math.max(this.endedAt, record.endedAt)
-    this.finishOnceRead()
+    this.#finishOnceRead()
   }
 
   /** The next step above a span that has a place, so that spans without one leave no hole in the tree. */
   parentOf(span: Span): string | undefined {
     let parent = span.parent
-    while (parent instanceof Span && !this.spans.has(parent.spanId)) parent = parent.parent
+    while (parent instanceof Span && !this.#spans.has(parent.spanId)) parent = parent.parent
     return parent.spanId
   }
 
-  private join(): void {
-    this.state = 'joined'
-    this.rootId ??= newSpanId()
+  #identify(name: 'sessionId' | 'userId', value: string | undefined): this {
+    const text = json(shortText(value, MAX_TEXT))
+    if (text !== undefined && !this.#isSent(name)) this.said[name] = text
+    return this
   }
 
-  private goLive(): void {
-    this.state = 'live'
-    this.recorder.send(this, { kind: 'start', body: bodyText({ trace: this.now({}, END_FIELDS) }) })
+  /** Whether it is too late to say something, which only the start can. */
+  #isSent(what: string): boolean {
+    const isSent = this.#state === 'live'
+    if (isSent) {
+      this.recorder.problem(
+        `trace ${this.name} is live: its ${what}, which is sent at the start, cannot be set any more`
+      )
+    }
+    return isSent
+  }
+
+  #join(): void {
+    this.#state = 'joined'
+    this.#rootId ??= newSpanId()
+  }
+
+  #goLive(): void {
+    this.#state = 'live'
+    this.recorder.send(this, { kind: 'start', body: bodyText({ trace: this.#now({}, END_FIELDS) }) })
     // What the start says, the end need not say again.
     this.members.clear()
-    this.sendScores()
-    this.sendSpans()
+    this.#sendScores()
+    this.#sendSpans()
   }
 
-  private sendSoon(): void {
-    this.timer ??= setTimeout(() => this.sendSpans(), BATCH_MS).unref()
+  #sendSoon(): void {
+    this.#timer ??= setTimeout(() => this.#sendSpans(), BATCH_MS).unref()
   }
 
-  private sendSpans(): void {
-    clearTimeout(this.timer)
-    this.timer = undefined
-    const texts = this.takeTexts()
+  #sendSpans(): void {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    const texts = this.#takeTexts()
     if (texts.length > 0) {
       const spans = { spans: listText(texts) }
-      this.recorder.send(this, this.state === 'live' ? { kind: 'spans', body: bodyText(spans) } : this.joined(spans))
+      this.recorder.send(this, this.#state === 'live' ? { kind: 'spans', body: bodyText(spans) } : this.#joined(spans))
     }
-    this.account()
+    this.#account()
   }
 
-  private takeTexts(): string[] {
-    return this.spans.take().map(({ text }) => text)
+  #takeTexts(): string[] {
+    return this.#spans.take().map(({ text }) => text)
   }
 
-  private finishOnceRead(): void {
-    if (![...this.open].some(span => span.isStreaming)) this.finish()
+  #finishOnceRead(): void {
+    if (![...this.#open].some(span => span.isStreaming)) this.#finish()
   }
 
-  private finish(): void {
-    for (const span of this.open) span.end()
+  #finish(): void {
+    for (const span of this.#open) span.end()
     if (this.isOver) return
-    clearTimeout(this.timer)
-    this.recorder.send(this, this.lastPart(this.takeTexts()))
-    this.state = 'over'
-    this.sendScores()
-    this.account()
+    clearTimeout(this.#timer)
+    this.recorder.send(this, this.#lastPart(this.#takeTexts()))
+    this.#state = 'over'
+    this.#sendScores()
+    this.#account()
     this.recorder.over(this)
   }
 
-  private sendScores(): void {
-    for (const part of this.scores.splice(0)) this.recorder.send(this, part)
+  #sendScores(): void {
+    for (const part of this.#scores.splice(0)) this.recorder.send(this, part)
   }
 
-  private lastPart(texts: readonly string[]): Part {
+  #lastPart(texts: readonly string[]): Part {
     const spans = { spans: listText(texts) }
-    if (this.state === 'joined') {
-      return this.joined({ ...spans, root: this.now({ parentSpanId: json(this.parentSpanId), kind: quoted('chain') }) })
+    if (this.#state === 'joined') {
+      return this.#joined({
+        ...spans,
+        root: this.#now({ parentSpanId: json(this.#parentSpanId), kind: quoted('chain') })
+      })
     }
-    return this.state === 'live'
-      ? { kind: 'end', body: this.now({ ...SCHEMA, ...spans }, START_FIELDS) }
-      : { kind: 'record', body: bodyText({ trace: this.now(spans) }) }
+    return this.#state === 'live'
+      ? { kind: 'end', body: this.#now({ ...SCHEMA, ...spans }, START_FIELDS) }
+      : { kind: 'record', body: bodyText({ trace: this.#now(spans) }) }
   }
 
-  private joined(members: Texts): Part {
-    return { kind: 'joined', body: objectText([], { rootId: json(this.rootId), ...members }) }
+  #joined(members: Texts): Part {
+    return { kind: 'joined', body: objectText([], { rootId: json(this.#rootId), ...members }) }
   }
 
   /** All that is said of it now, but for some. */
-  private now(more: Texts, without?: readonly string[]): string {
-    const cut = this.cuts + this.spanCuts || undefined
-    const said = json({ spansLeftOut: this.spans.leftOut, cut, notEnded: this.isNotEnded || undefined })
+  #now(more: Texts, without?: readonly string[]): string {
+    const cut = this.cuts + this.#spanCuts || undefined
+    const said = json({ spansLeftOut: this.#spans.leftOut, cut, notEnded: this.#isNotEnded || undefined })
     const metadata = membersText(said === '{}' ? this.members : new Map([...this.members, ['spoor', said!]]))
-    const id = this.state === 'joined' ? this.rootId! : this.traceId
+    const id = this.#state === 'joined' ? this.#rootId! : this.traceId
     return this.tell(id, this.used, { ...more, metadata }, without)
   }
 
   /** Says how much waits here; whether too much waits in all. */
-  private account(): boolean {
-    const now = this.state === 'over' ? 0 : DOCUMENT_BYTES - this.room + this.spans.bytes
-    const change = now - this.held
-    this.held = now
+  #account(): boolean {
+    const now = this.#state === 'over' ? 0 : DOCUMENT_BYTES - this.room + this.#spans.bytes
+    const change = now - this.#held
+    this.#held = now
     return this.recorder.hold(change)
   }
 }
@@ -312,5 +338,9 @@ export class Trace extends Step implements Owner {
 export function scoreBody(name: string, value: ScoreValue, { comment, spanId }: ScoreOptions): string {
   const type = typeof value
   const dataType = type === 'number' ? 'numeric' : type === 'boolean' ? 'boolean' : 'categorical'
-  return JSON.stringify({ name, dataType, value, comment, spanId })
+  const fitting = {
+    value: type === 'string' ? (shortText(value, MAX_CATEGORY) ?? '') : value,
+    comment: comment && shortText(comment, MAX_COMMENT)
+  }
+  return JSON.stringify({ name, dataType, ...fitting, spanId })
 }

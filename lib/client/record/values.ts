@@ -40,53 +40,53 @@ export function writeValue(name: string, value: unknown, { bytes, redact }: Valu
 }
 
 class Writer {
-  private text = ''
-  private left: number
-  private cuts = 0
-  private readonly open: object[] = []
+  #text = ''
+  #left: number
+  #cuts = 0
+  readonly #open: object[] = []
   /** Members and items that are not there at all. */
   leftOut = 0
-  private readonly mostText: number
-  private readonly redact: Redact | undefined
+  readonly #mostText: number
+  readonly #redact: Redact | undefined
 
   constructor(bytes: number, mostText: number, redact: Redact | undefined) {
-    this.left = bytes
-    this.mostText = mostText
-    this.redact = redact
+    this.#left = bytes
+    this.#mostText = mostText
+    this.#redact = redact
   }
 
   result(bytes: number): Written {
-    return { text: this.text, bytes: bytes - this.left, cuts: this.cuts }
+    return { text: this.#text, bytes: bytes - this.#left, cuts: this.#cuts }
   }
 
   /** Writes a value with what stands before it; false, and nothing is written, where there is none. */
   write(name: string, value: unknown, before = ''): boolean {
-    const [length, left, cuts, leftOut] = [this.text, this.left, this.cuts, this.leftOut]
-    const depth = this.open.length
+    const [length, left, cuts, leftOut] = [this.#text, this.#left, this.#cuts, this.leftOut]
+    const depth = this.#open.length
     try {
-      const plain = this.plain(name, value)
+      const plain = this.#plain(name, value)
       if (plain === undefined) return false
-      this.raw(before)
-      this.any(plain)
+      this.#raw(before)
+      this.#any(plain)
     } catch (error) {
       // A getter, a proxy or a toJSON that throws: what was written of the value is taken back.
-      this.text = length
-      this.left = left
-      this.cuts = cuts
+      this.#text = length
+      this.#left = left
+      this.#cuts = cuts
       this.leftOut = leftOut
-      this.open.length = depth
-      this.raw(before)
-      this.string(`[not readable: ${messageOf(error)}]`)
+      this.#open.length = depth
+      this.#raw(before)
+      this.#string(`[not readable: ${messageOf(error)}]`)
     }
     return true
   }
 
   /** The value as redaction and toJSON leave it; undefined: nothing to record. */
-  private plain(name: string, given: unknown): unknown {
+  #plain(name: string, given: unknown): unknown {
     let value = given
-    if (this.redact !== undefined) {
+    if (this.#redact !== undefined) {
       try {
-        value = this.redact(name, value)
+        value = this.#redact(name, value)
       } catch {
         // Whoever redacts may not lose a secret by a fault of the function.
         return '[redact threw]'
@@ -100,108 +100,108 @@ class Writer {
     return typeof value === 'function' || typeof value === 'symbol' ? undefined : value
   }
 
-  private any(value: unknown): void {
-    if (typeof value === 'string') this.string(value)
-    else if (typeof value === 'number') this.number(value)
-    else if (value === null || typeof value === 'boolean') this.raw(String(value))
-    else if (typeof value === 'object') this.object(value)
-    else this.string(String(value))
+  #any(value: unknown): void {
+    if (typeof value === 'string') this.#string(value)
+    else if (typeof value === 'number') this.#number(value)
+    else if (value === null || typeof value === 'boolean') this.#raw(String(value))
+    else if (typeof value === 'object') this.#object(value)
+    else this.#string(String(value))
   }
 
-  private number(value: number): void {
-    if (Number.isFinite(value)) this.raw(JSON.stringify(value))
-    else this.string(String(value))
+  #number(value: number): void {
+    if (Number.isFinite(value)) this.#raw(JSON.stringify(value))
+    else this.#string(String(value))
   }
 
-  private object(value: object): void {
-    if (this.open.includes(value)) this.string('[circular]')
-    else if (this.open.length >= MOST_LEVELS) this.string(`[deeper than ${MOST_LEVELS} levels]`)
+  #object(value: object): void {
+    if (this.#open.includes(value)) this.#string('[circular]')
+    else if (this.#open.length >= MOST_LEVELS) this.#string(`[deeper than ${MOST_LEVELS} levels]`)
     else {
-      this.open.push(value)
-      this.members(value)
-      this.open.pop()
+      this.#open.push(value)
+      this.#members(value)
+      this.#open.pop()
     }
   }
 
-  private members(value: object): void {
-    if (Array.isArray(value)) this.list(value, value.length)
-    else if (value instanceof Set) this.list(value, value.size)
+  #members(value: object): void {
+    if (Array.isArray(value)) this.#list(value, value.length)
+    else if (value instanceof Set) this.#list(value, value.size)
     else if (value instanceof Map) {
-      if (isKeyedByTexts(value)) this.record(value, value.size)
-      else this.list(value, value.size)
-    } else if (value instanceof Error) this.own(value, [...new Set([...ERROR_MEMBERS, ...Object.keys(value)])])
-    else if (value instanceof Number || value instanceof String || value instanceof Boolean) this.any(value.valueOf())
-    else if (value instanceof RegExp) this.string(String(value))
-    else if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer) this.string(describeBytes(value))
+      if (isKeyedByTexts(value)) this.#record(value, value.size)
+      else this.#list(value, value.size)
+    } else if (value instanceof Error) this.#own(value, [...new Set([...ERROR_MEMBERS, ...Object.keys(value)])])
+    else if (value instanceof Number || value instanceof String || value instanceof Boolean) this.#any(value.valueOf())
+    else if (value instanceof RegExp) this.#string(String(value))
+    else if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer) this.#string(describeBytes(value))
     else {
       const names = Object.keys(value)
       const type = names.length === 0 ? typeName(value) : 'Object'
-      if (type !== 'Object') this.string(`[${type}]`)
-      else this.own(value, names)
+      if (type !== 'Object') this.#string(`[${type}]`)
+      else this.#own(value, names)
     }
   }
 
-  private own(value: object, names: readonly string[]): void {
-    this.record(ownMembers(value as Record<string, unknown>, names), names.length)
+  #own(value: object, names: readonly string[]): void {
+    this.#record(ownMembers(value as Record<string, unknown>, names), names.length)
   }
 
-  private list(items: Iterable<unknown>, count: number): void {
-    this.raw('[')
+  #list(items: Iterable<unknown>, count: number): void {
+    this.#raw('[')
     let place = 0
     for (const item of items) {
       const comma = place === 0 ? '' : ','
-      if (this.left < SPARE_BYTES) {
-        this.raw(comma)
-        this.cut(count - place, 'items')
+      if (this.#left < SPARE_BYTES) {
+        this.#raw(comma)
+        this.#cut(count - place, 'items')
         break
       }
-      if (!this.write(String(place), item, comma)) this.raw(`${comma}null`)
+      if (!this.write(String(place), item, comma)) this.#raw(`${comma}null`)
       place++
     }
-    this.raw(']')
+    this.#raw(']')
   }
 
-  private record(members: Iterable<readonly [string, unknown]>, count: number): void {
-    this.raw('{')
+  #record(members: Iterable<readonly [string, unknown]>, count: number): void {
+    this.#raw('{')
     let place = 0
     let comma = ''
     for (const [name, value] of members) {
-      if (this.left < SPARE_BYTES) {
-        this.raw(`${comma}"…":`)
-        this.cut(count - place, 'members')
+      if (this.#left < SPARE_BYTES) {
+        this.#raw(`${comma}"…":`)
+        this.#cut(count - place, 'members')
         break
       }
       const key = name.length > MOST_NAME ? `${name.slice(0, MOST_NAME)}…` : name
       if (this.write(name, value, `${comma}${JSON.stringify(key)}:`)) comma = ','
       place++
     }
-    this.raw('}')
+    this.#raw('}')
   }
 
-  private cut(count: number, what: string): void {
-    this.cuts++
+  #cut(count: number, what: string): void {
+    this.#cuts++
     this.leftOut++
-    this.raw(JSON.stringify(`…[cut ${amount(count)} ${what}]`))
+    this.#raw(JSON.stringify(`…[cut ${amount(count)} ${what}]`))
   }
 
-  private string(value: string): void {
-    const most = Math.min(this.mostText, Math.max(0, this.left))
+  #string(value: string): void {
+    const most = Math.min(this.#mostText, Math.max(0, this.#left))
     if (value.length <= most) {
       const json = JSON.stringify(value)
       const bytes = Buffer.byteLength(json)
       if (bytes <= most + 2) {
-        this.text += json
-        this.left -= bytes
+        this.#text += json
+        this.#left -= bytes
         return
       }
     }
-    this.cuts++
-    this.raw(JSON.stringify(cutText(value, most)))
+    this.#cuts++
+    this.#raw(JSON.stringify(cutText(value, most)))
   }
 
-  private raw(text: string): void {
-    this.text += text
-    this.left -= Buffer.byteLength(text)
+  #raw(text: string): void {
+    this.#text += text
+    this.#left -= Buffer.byteLength(text)
   }
 }
 

@@ -81,12 +81,12 @@ function retryAfterMs(header: string | undefined): number | undefined {
   return Number.isNaN(ms) ? undefined : Math.min(LONGEST_RETRY_AFTER_MS, Math.max(0, ms))
 }
 
-/** Whether the answer of a trace's scores has one that is equal to what was sent. */
-export function hasScore(text: string, sent: string): boolean {
+/** How many of a trace's scores, as the service answers them, are equal to what was sent. */
+export function countEqual(text: string, sent: string): number {
   const { name, value, comment = null, spanId = null } = JSON.parse(sent)
   const scores = parse(text)?.scores
-  if (!Array.isArray(scores)) return false
-  return scores.some(
+  if (!Array.isArray(scores)) return 0
+  return scores.filter(
     each => each.name === name && each.value === value && each.comment === comment && each.spanId === spanId
-  )
+  ).length
 }

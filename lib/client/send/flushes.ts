@@ -9,30 +9,30 @@ interface Flush {
 }
 
 export class Flushes {
-  private readonly open = new Set<Flush>()
+  readonly #open = new Set<Flush>()
 
   /** Resolves when all deliveries up to the last one are settled, or at the end of the time. */
   wait(last: number, timeoutMs: number, untilFailure: boolean): Promise<void> {
     return new Promise(resolve => {
       const done = () => {
         clearTimeout(timer)
-        this.open.delete(flush)
+        this.#open.delete(flush)
         resolve()
       }
       // The process may not end while it waits for this.
       const timer = setTimeout(done, timeoutMs)
       const flush = { last, untilFailure, done }
-      this.open.add(flush)
+      this.#open.add(flush)
     })
   }
 
   /** A delivery is settled; `oldest` is the number of the first that is not. */
   settled(oldest: number | undefined): void {
-    for (const { last, done } of this.open) if (oldest === undefined || oldest > last) done()
+    for (const { last, done } of this.#open) if (oldest === undefined || oldest > last) done()
   }
 
   /** The service is away. `isFinal`: it refuses the key, so that nobody need wait. */
   failed(isFinal: boolean): void {
-    for (const { untilFailure, done } of this.open) if (isFinal || untilFailure) done()
+    for (const { untilFailure, done } of this.#open) if (isFinal || untilFailure) done()
   }
 }

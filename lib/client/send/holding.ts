@@ -54,19 +54,19 @@ export class Holding {
   isStopped = false
   /** Gets more deliveries when the queue is empty. */
   refill: (() => void) | undefined
-  private readonly hire: (holding: Holding) => Promise<Courier>
-  private courier: Courier | undefined
-  private isHiring = false
+  readonly #hire: (holding: Holding) => Promise<Courier>
+  #courier: Courier | undefined
+  #isHiring = false
   /** The number of the newest delivery. */
-  private newest = 0
+  #newest = 0
   /** All that wait or are in flight, the oldest first. */
-  private readonly unsettled = new Set<Delivery>()
-  private readonly byTrace = new Map<string, Delivery>()
+  readonly #unsettled = new Set<Delivery>()
+  readonly #byTrace = new Map<string, Delivery>()
 
   constructor(options: HoldingOptions, hire: (holding: Holding) => Promise<Courier>) {
     this.options = options
     this.outcome = new Outcome(options.onProblem)
-    this.hire = hire
+    this.#hire = hire
   }
 
   /** Takes a part of a trace. It is sent, kept or lost, and never waited for. */
@@ -75,36 +75,36 @@ export class Holding {
       this.lose(String(traceId), name, 'the id of a trace has 32 hexadecimal characters')
       return
     }
-    let delivery = this.byTrace.get(traceId)
+    let delivery = this.#byTrace.get(traceId)
     if (delivery === undefined) {
       delivery = newDelivery(traceId, name, [])
-      this.byTrace.set(traceId, delivery)
+      this.#byTrace.set(traceId, delivery)
       this.enqueue(delivery)
     } else if (!this.load(delivery)) return
     delivery.parts!.push(part)
     this.grow(delivery, sizeOf(part))
     // Its file lacks this part.
     if (delivery.file !== undefined) this.save(delivery)
-    this.makeRoom(delivery)
+    this.#makeRoom(delivery)
     this.pump()
   }
 
   enqueue(delivery: Delivery): void {
     this.queue.push(delivery)
-    this.unsettled.add(delivery)
-    this.newest = delivery.number
+    this.#unsettled.add(delivery)
+    this.#newest = delivery.number
   }
 
   pump(now?: boolean): void {
-    if (this.courier !== undefined) this.courier.pump(now)
-    else if (!this.isHiring && !this.isStopped && this.unsettled.size > 0) void this.startSending()
+    if (this.#courier !== undefined) this.#courier.pump(now)
+    else if (!this.#isHiring && !this.isStopped && this.#unsettled.size > 0) void this.#startSending()
   }
 
   /** Sends what waits, and says what became of all. `untilFailure`: does not wait for a service that is away. */
   async flush({ timeoutMs = FLUSH_MS }: FlushOptions = {}, untilFailure = false): Promise<Flushed> {
-    if (this.unsettled.size > 0) {
-      for (const delivery of this.unsettled) delivery.notBefore = 0
-      const settled = this.flushes.wait(this.newest, timeoutMs, untilFailure)
+    if (this.#unsettled.size > 0) {
+      for (const delivery of this.#unsettled) delivery.notBefore = 0
+      const settled = this.flushes.wait(this.#newest, timeoutMs, untilFailure)
       this.pump(true)
       await settled
     }
@@ -112,19 +112,19 @@ export class Holding {
   }
 
   state(): Flushed {
-    return { ...this.outcome.state(), kept: this.unsettled.size }
+    return { ...this.outcome.state(), kept: this.#unsettled.size }
   }
 
   /** Nothing more is sent: what is not on disk is lost. */
   close(): Flushed {
-    for (const delivery of this.unsettled) {
+    for (const delivery of this.#unsettled) {
       if (delivery.file === undefined) this.giveUp(delivery, 'the client was closed, and it could not be kept on disk')
     }
     return this.state()
   }
 
   get isPaused(): boolean {
-    return this.courier?.isPaused ?? false
+    return this.#courier?.isPaused ?? false
   }
 
   problem(text: string): void {
@@ -139,7 +139,7 @@ export class Holding {
   /** Writes all that is not stored to disk, at once. Gives how many could not be written. */
   saveAll(): number {
     let failed = 0
-    for (const delivery of this.unsettled) {
+    for (const delivery of this.#unsettled) {
       if (delivery.file === undefined && !this.save(delivery)) failed++
     }
     return failed
@@ -188,9 +188,9 @@ export class Holding {
   settle(delivery: Delivery): void {
     this.inFlight.delete(delivery)
     if (delivery.file !== undefined) this.options.spool?.remove(delivery.file)
-    if (this.byTrace.get(delivery.traceId) === delivery) this.byTrace.delete(delivery.traceId)
-    this.unsettled.delete(delivery)
-    const [oldest] = this.unsettled
+    if (this.#byTrace.get(delivery.traceId) === delivery) this.#byTrace.delete(delivery.traceId)
+    this.#unsettled.delete(delivery)
+    const [oldest] = this.#unsettled
     this.flushes.settled(oldest?.number)
   }
 
@@ -203,10 +203,10 @@ export class Holding {
   }
 
   /** A delivery has come, or has grown. */
-  private makeRoom(delivery: Delivery): void {
+  #makeRoom(delivery: Delivery): void {
     const { memoryBytes, spoolEach } = this.options
     const isFull = this.bytes > memoryBytes
-    if (!isFull && !spoolEach && !this.courier?.isFailingLong) return
+    if (!isFull && !spoolEach && !this.#courier?.isFailingLong) return
     const isSaved = delivery.file !== undefined || this.save(delivery)
     // What is in flight is in memory until it is answered.
     if (!isFull || this.inFlight.has(delivery)) return
@@ -214,16 +214,16 @@ export class Holding {
     else this.giveUp(delivery, 'there was no room for it in memory or on disk')
   }
 
-  private async startSending(): Promise<void> {
-    this.isHiring = true
+  async #startSending(): Promise<void> {
+    this.#isHiring = true
     try {
-      this.courier = await this.hire(this)
-      this.courier.pump()
+      this.#courier = await this.#hire(this)
+      this.#courier.pump()
     } catch (error) {
       // A file of the package is gone, or cannot be opened now.
       this.problem(`nothing can be sent: ${messageOf(error)}`)
       this.flushes.failed(true)
     }
-    this.isHiring = false
+    this.#isHiring = false
   }
 }

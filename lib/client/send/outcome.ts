@@ -25,50 +25,49 @@ const QUIET_MS = 60_000
 const DETAIL = /[0-9a-f]{16,}|\d+/g
 
 export class Outcome {
-  private readonly onProblem: (problem: string) => void
-  private sent = 0
-  private lostCount = 0
-  private lost: Loss[] = []
-  private problems: string[] = []
-  private readonly said = new Map<string, number>()
+  readonly #onProblem: (problem: string) => void
+  #sent = 0
+  #lostCount = 0
+  #lost: Loss[] = []
+  #problems: string[] = []
+  readonly #said = new Map<string, number>()
   /** Traces that are sent in several requests that each stand for themselves count once. */
-  private readonly recent = new Set<string>()
+  readonly #recent = new Set<string>()
 
   constructor(onProblem: (problem: string) => void) {
-    this.onProblem = onProblem
+    this.#onProblem = onProblem
   }
 
   stored(traceId: string): void {
-    if (this.recent.has(traceId)) return
-    this.sent++
-    this.recent.add(traceId)
-    if (this.recent.size > MOST_LOSSES) this.recent.delete(this.recent.keys().next().value!)
+    if (this.#recent.has(traceId)) return
+    this.#sent++
+    this.#recent.add(traceId)
+    if (this.#recent.size > MOST_LOSSES) this.#recent.delete(this.#recent.keys().next().value!)
   }
 
   lose(loss: Loss): void {
-    this.lostCount++
-    this.lost = [...this.lost.slice(1 - MOST_LOSSES), loss]
-    this.say(`lost trace ${loss.traceId} (${loss.name}): ${loss.reason}`, `lost ${loss.reason}`)
+    this.#lostCount++
+    this.#lost = [...this.#lost.slice(1 - MOST_LOSSES), loss]
+    this.#say(`lost trace ${loss.traceId} (${loss.name}): ${loss.reason}`, `lost ${loss.reason}`)
   }
 
   problem(text: string): void {
-    if (this.problems.at(-1) !== text) this.problems = [...this.problems.slice(1 - MOST_PROBLEMS), text]
-    this.say(text, text)
+    if (this.#problems.at(-1) !== text) this.#problems = [...this.#problems.slice(1 - MOST_PROBLEMS), text]
+    this.#say(text, text)
   }
 
   state(): Omit<Flushed, 'kept'> {
-    const { sent, lost, lostCount, problems } = this
-    return { sent, lost, lostCount, problems }
+    return { sent: this.#sent, lost: this.#lost, lostCount: this.#lostCount, problems: this.#problems }
   }
 
-  private say(text: string, kind: string): void {
+  #say(text: string, kind: string): void {
     const key = kind.replaceAll(DETAIL, '#')
     const now = performance.now()
-    if (now - (this.said.get(key) ?? Number.NEGATIVE_INFINITY) < QUIET_MS) return
-    if (this.said.size > MOST_PROBLEMS) this.said.clear()
-    this.said.set(key, now)
+    if (now - (this.#said.get(key) ?? Number.NEGATIVE_INFINITY) < QUIET_MS) return
+    if (this.#said.size > MOST_PROBLEMS) this.#said.clear()
+    this.#said.set(key, now)
     try {
-      this.onProblem(text)
+      this.#onProblem(text)
     } catch {
       // Whoever is told of problems is no reason for another one.
     }

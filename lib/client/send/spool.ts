@@ -20,15 +20,15 @@ export class Spool {
   readonly folder: string
   /** Of this process. */
   readonly own: string
-  private readonly mostBytes: number
-  private readonly sizes = new Map<string, number>()
-  private bytes = 0
-  private made = false
-  private written = 0
+  readonly #mostBytes: number
+  readonly #sizes = new Map<string, number>()
+  #bytes = 0
+  #made = false
+  #written = 0
 
   constructor(folder: string, mostBytes: number) {
     this.folder = folder
-    this.mostBytes = mostBytes
+    this.#mostBytes = mostBytes
     const host = hostname()
       .replaceAll(/[^\w.]/g, '_')
       .slice(0, 64)
@@ -39,10 +39,10 @@ export class Spool {
   write(delivery: Delivery): void {
     const text = fileText(delivery, delivery.parts!)
     const size = Buffer.byteLength(text)
-    const before = this.sizes.get(delivery.file!) ?? 0
-    if (this.bytes - before + size > this.mostBytes) throw new Error(`the spool has its ${this.mostBytes} bytes`)
-    this.written++
-    const name = `${Date.now()}-${delivery.traceId}-${process.pid}-${this.written}${ENDING}`
+    const before = this.#sizes.get(delivery.file!) ?? 0
+    if (this.#bytes - before + size > this.#mostBytes) throw new Error(`the spool has its ${this.#mostBytes} bytes`)
+    this.#written++
+    const name = `${Date.now()}-${delivery.traceId}-${process.pid}-${this.#written}${ENDING}`
     const file = delivery.file ?? join(this.own, name)
     this.makeFolder()
     const temporary = file + TEMPORARY
@@ -77,32 +77,32 @@ export class Spool {
   /** Says that this process is still there. */
   touch(): void {
     const now = new Date()
-    if (this.made) attempt(() => utimesSync(this.own, now, now))
+    if (this.#made) attempt(() => utimesSync(this.own, now, now))
   }
 
   /** Leaves what is not sent to the next process. */
   release(): void {
-    if (!this.made) return
+    if (!this.#made) return
     for (const name of namesIn(this.own)) {
       if (name.endsWith(ENDING)) attempt(() => renameSync(join(this.own, name), join(this.folder, name)))
     }
     attempt(() => rmdirSync(this.own))
-    this.made = false
-    this.sizes.clear()
-    this.bytes = 0
+    this.#made = false
+    this.#sizes.clear()
+    this.#bytes = 0
   }
 
   /** The folder of this process is there from now on. */
   makeFolder(): void {
     mkdirSync(this.own, { recursive: true, mode: 0o700 })
-    this.made = true
+    this.#made = true
   }
 
   /** A file has so many bytes; 0: it is gone. */
   count(file: string, size: number): void {
-    this.bytes += size - (this.sizes.get(file) ?? 0)
-    if (size === 0) this.sizes.delete(file)
-    else this.sizes.set(file, size)
+    this.#bytes += size - (this.#sizes.get(file) ?? 0)
+    if (size === 0) this.#sizes.delete(file)
+    else this.#sizes.set(file, size)
   }
 }
 

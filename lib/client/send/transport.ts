@@ -15,8 +15,8 @@ export interface Target {
 }
 
 export class Transport {
-  private readonly pool: Pool
-  private readonly prefix: string
+  readonly #pool: Pool
+  readonly #prefix: string
   /** For people, without the name and password that it may have. */
   readonly address: string
   /** Not to be seen where an application writes what it holds to its log. */
@@ -24,23 +24,23 @@ export class Transport {
 
   constructor({ url, key }: Target) {
     const { origin, pathname } = new URL(url)
-    this.pool = new Pool(origin, {
+    this.#pool = new Pool(origin, {
       connections: CONNECTIONS,
       connect: { timeout: CONNECT_MS },
       headersTimeout: ANSWER_MS,
       bodyTimeout: ANSWER_MS
     })
-    this.prefix = pathname.replace(/\/+$/, '')
-    this.address = origin + this.prefix
+    this.#prefix = pathname.replace(/\/+$/, '')
+    this.address = origin + this.#prefix
     this.#authorization = `Bearer ${key}`
   }
 
   /** Never throws: what went wrong is the text of an answer with the status 0. */
   async send(method: 'GET' | 'POST' | 'PATCH' | 'DELETE', path: string, body?: string): Promise<Answer> {
     try {
-      const response = await this.pool.request({
+      const response = await this.#pool.request({
         method,
-        path: this.prefix + path,
+        path: this.#prefix + path,
         headers: {
           authorization: this.#authorization,
           ...(body !== undefined && { 'content-type': 'application/json' })
@@ -56,6 +56,6 @@ export class Transport {
   }
 
   async close(): Promise<void> {
-    await this.pool.close()
+    await this.#pool.close()
   }
 }

@@ -53,24 +53,24 @@ export function watchCreate(resource: Body, spoor: Spoor, method: Method): void 
 }
 
 class Call {
-  private readonly spoor: Spoor
-  private readonly method: Method
+  readonly #spoor: Spoor
+  readonly #method: Method
   /** The trace that was made for this call, where there was none. */
-  private readonly trace: Trace | undefined
-  private readonly span: Span
+  readonly #trace: Trace | undefined
+  readonly #span: Span
 
   constructor(spoor: Spoor, method: Method, request: Body) {
-    this.spoor = spoor
-    this.method = method
+    this.#spoor = spoor
+    this.#method = method
     const options = guarded(spoor, () => method.describe(request)) ?? {}
     const current = spoor.current()
-    if (current === undefined) this.trace = spoor.start(method.name, { input: options.input })
-    this.span = (current ?? this.trace!).startSpan(method.name, options)
+    if (current === undefined) this.#trace = spoor.start(method.name, { input: options.input })
+    this.#span = (current ?? this.#trace!).startSpan(method.name, options)
   }
 
   /** Gives what the application gets instead of the result, which behaves the same. */
   follow(result: Body): unknown {
-    const look = (answer: Body) => this.look(answer)
+    const look = (answer: Body) => this.#look(answer)
     if (typeof result?._thenUnwrap === 'function') {
       // The body is read when the application asks for it: it may want the raw response.
       result.responsePromise?.catch((error: unknown) => this.fail(error))
@@ -84,50 +84,50 @@ class Call {
   }
 
   fail(error: unknown): void {
-    fail(this.span, error)
-    if (this.trace !== undefined) fail(this.trace, error)
+    fail(this.#span, error)
+    if (this.#trace !== undefined) fail(this.#trace, error)
   }
 
-  private look(answer: Body): Body {
+  #look(answer: Body): Body {
     const isStream = typeof answer?.[Symbol.asyncIterator] === 'function'
-    if (isStream) this.pass(answer)
-    else this.conclude(this.answered(() => this.method.read(answer)))
+    if (isStream) this.#pass(answer)
+    else this.#conclude(this.#answered(() => this.#method.read(answer)))
     return answer
   }
 
-  private conclude(answered: Answered | undefined): void {
-    this.note(answered)
-    succeed(this.span, answered?.output)
-    if (this.trace !== undefined) succeed(this.trace, answered?.output)
+  #conclude(answered: Answered | undefined): void {
+    this.#note(answered)
+    succeed(this.#span, answered?.output)
+    if (this.#trace !== undefined) succeed(this.#trace, answered?.output)
   }
 
-  private note({ output, model, usage, attributes }: Answered = { output: undefined }): void {
-    this.span.setModel(model).setUsage(usage)
-    if (attributes !== undefined) this.span.setAttributes(attributes)
-    this.trace?.setOutput(output)
+  #note({ output, model, usage, attributes }: Answered = { output: undefined }): void {
+    this.#span.setModel(model).setUsage(usage)
+    if (attributes !== undefined) this.#span.setAttributes(attributes)
+    this.#trace?.setOutput(output)
   }
 
   /** Looks at the events of a stream as the application reads them. */
-  private pass(stream: Body): void {
-    const collector = this.method.collect()
-    const reading = new Reading(this.span)
+  #pass(stream: Body): void {
+    const collector = this.#method.collect()
+    const reading = new Reading(this.#span)
     reading.isWatched(stream)
     // It waits for the span, which is streaming.
-    this.trace?.setStatus('ok').end()
+    this.#trace?.setStatus('ok').end()
     const ended = () => {
-      const answered = this.answered(() => collector.answered())
-      this.note(answered)
+      const answered = this.#answered(() => collector.answered())
+      this.#note(answered)
       return answered?.output
     }
     const source = typeof stream.iterator === 'function' ? 'iterator' : Symbol.asyncIterator
     const iterate = stream[source]
-    const { spoor } = this
+    const spoor = this.#spoor
     stream[source] = () =>
       passing(iterate.call(stream), event => guarded(spoor, () => collector.add(event)), reading, ended)
   }
 
-  private answered(read: () => Answered): Answered | undefined {
-    return guarded(this.spoor, read)
+  #answered(read: () => Answered): Answered | undefined {
+    return guarded(this.#spoor, read)
   }
 }
 

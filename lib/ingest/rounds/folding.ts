@@ -1,6 +1,6 @@
 /**
- * Folds news into rollups (lib/store/analytics/rollups/fold.ts), and counts the traces of before there were rollups, the newest day
- * first. Every process does so; the database lets one at a time.
+ * Folds news into rollups (lib/store/analytics/rollups/fold.ts), makes fortnights of days that are over, and counts the traces of
+ * before there were rollups, the newest day first. Every process does so; the database lets one at a time.
  */
 import type { Database } from '../../database/database.ts'
 import { closeSingle, openSingle } from '../../database/pooled/single-connection.ts'
@@ -8,6 +8,7 @@ import type { SqlAccess } from '../../database/sql-access.ts'
 import type { Logger } from '../../log.ts'
 import type { Metrics } from '../../metrics.ts'
 import { foldNews, readWaiting } from '../../store/analytics/rollups/fold.ts'
+import { makeFortnight, readProjects } from '../../store/analytics/rollups/fortnights.ts'
 import { countOneDay, findHistory } from '../../store/analytics/rollups/recount.ts'
 import { Rounds } from './rounds.ts'
 
@@ -22,6 +23,11 @@ const MANY_ROWS = 20_000
 const WHOLE_ROUNDS = 12
 /** What one transaction folds: a tenth of a second. */
 const MOST_AT_ONCE = 20_000
+/**
+ * How long fortnights are made in a round that folds all. Each takes a fraction of a second, and where old traces change all the
+ * time, one is made again and again.
+ */
+const FORTNIGHTS_MS = 1000
 /** How long history is counted in a round: a fifth of the time, if a day does not take longer. */
 const HISTORY_MS = 1000
 /** A day of millions of traces takes a while. */
@@ -41,6 +47,8 @@ export class Folding {
   #round = 0
   /** Rows of news of all projects, as the last round found them. */
   #waiting: number | undefined
+  /** The projects that fortnights may be missing of; undefined: all. */
+  #changed: Set<number> | undefined
 
   constructor(options: FoldingOptions) {
     const { log, metrics, pauseMs = PAUSE_MS } = options
@@ -49,7 +57,9 @@ export class Folding {
     metrics.watch('spoor_rollup_news', about, () => this.#waiting, 'max')
     this.#rounds = new Rounds({ what: 'folding sums over time', pauseMs, log }, async () => {
       await this.#fold()
+      if (this.#isWhole()) await this.#makeFortnights()
       await this.#countHistory()
+      this.#round++
     })
   }
 
@@ -61,11 +71,29 @@ export class Folding {
     const { sql } = this.#options
     const waiting = await sql.read(readWaiting)
     this.#waiting = waiting.reduce((sum, { rows }) => sum + rows, 0)
-    const isWhole = this.#round++ % WHOLE_ROUNDS === 0 || this.#waiting > MANY_ROWS
+    const isWhole = this.#isWhole() || this.#waiting > MANY_ROWS
     for (const { projectId, rows } of waiting) {
       if (rows < FEW_ROWS && !isWhole) continue
       for (let left = rows; left > 0 && !this.#rounds.isClosed; left -= MOST_AT_ONCE) {
         await sql.write(sql => foldNews(sql, projectId, MOST_AT_ONCE))
+      }
+      this.#changed?.add(projectId)
+    }
+  }
+
+  #isWhole(): boolean {
+    return this.#round % WHOLE_ROUNDS === 0
+  }
+
+  async #makeFortnights(): Promise<void> {
+    const { sql } = this.#options
+    this.#changed ??= new Set(await sql.read(readProjects))
+    const end = performance.now() + FORTNIGHTS_MS
+    for (const projectId of this.#changed) {
+      while (!this.#rounds.isClosed && performance.now() < end) {
+        if (await sql.write(sql => makeFortnight(sql, projectId))) continue
+        this.#changed.delete(projectId)
+        break
       }
     }
   }

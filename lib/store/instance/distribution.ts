@@ -1,11 +1,7 @@
 /** What Citus says of a database and its nodes, and the statements that spread a table over them. */
 import type { Sql } from 'postgres'
-import { inTransaction } from '../transactions.ts'
-
-/** Whether the tables of traces are distributed. */
-export async function isDistributed(sql: Sql): Promise<boolean> {
-  return (await readCitus(sql)).version !== undefined && (await readTables(sql, ['traces']))[0]?.column != null
-}
+import { isSpread } from '../server/shards.ts'
+import { DISTRIBUTED_TABLES, DISTRIBUTION_COLUMN, type DistributedTable } from './tables.ts'
 
 export async function readCitus(sql: Sql): Promise<{ version: string | undefined; isAvailable: boolean }> {
   const [row] = await sql<[{ version: string | null; isAvailable: boolean }]>`
@@ -45,7 +41,7 @@ export async function readHindrances(sql: Sql): Promise<{ name: string; port: nu
 const escaped = (text: string): string => text.replaceAll("'", "''")
 
 export interface TableRow {
-  readonly name: string
+  readonly name: DistributedTable
   readonly rows: number | null
   readonly localBytes: number
   readonly isOurs: boolean
@@ -56,7 +52,7 @@ export interface TableRow {
 }
 
 /** These tables, in the order given. What does not exist is left out. */
-export async function readTables(sql: Sql, names: readonly string[]): Promise<TableRow[]> {
+export async function readTables(sql: Sql, names: readonly DistributedTable[]): Promise<TableRow[]> {
   const { version } = await readCitus(sql)
   const distribution =
     version === undefined
@@ -85,29 +81,48 @@ export async function readOthers(sql: Sql): Promise<string[]> {
 }
 
 /**
- * Copies a table to the nodes, and empties what lies on the coordinator: both, or neither. Until it is done nobody can
- * write to the table.
+ * Copies a table to the nodes, and empties what lies on the coordinator. It belongs into a transaction, until whose end nobody
+ * can write to the table.
  */
 export async function distributeTable(
   sql: Sql,
-  table: string,
-  {
-    column,
-    beside,
-    shards
-  }: { readonly column: string; readonly beside: string | undefined; readonly shards: number | undefined }
+  table: DistributedTable,
+  { beside, shards }: { readonly beside: DistributedTable | undefined; readonly shards: number | undefined }
 ): Promise<void> {
-  await inTransaction(sql, async () => {
-    await nameRows(sql, table)
-    if (beside === undefined) {
-      await sql`select create_distributed_table(${table}, ${column}, colocate_with => 'none', shard_count => ${shards ?? null}::int)`
-    } else await sql`select create_distributed_table(${table}, ${column}, colocate_with => ${beside})`
-    await sql`select truncate_local_data_after_distributing_table(${table})`
-  })
+  await nameRows(sql, table)
+  if (beside === undefined) {
+    await sql`
+      select create_distributed_table(${table}, ${DISTRIBUTION_COLUMN}, colocate_with => 'none', shard_count => ${shards ?? null}::int)`
+  } else await sql`select create_distributed_table(${table}, ${DISTRIBUTION_COLUMN}, colocate_with => ${beside})`
+  await sql`select truncate_local_data_after_distributing_table(${table})`
 }
 
 /** A shard moves while it is written to only if its rows can be told apart: by a primary key, or else by all that is in them. */
 async function nameRows(sql: Sql, table: string): Promise<void> {
   const [key] = await sql`select from pg_index where indrelid = ${table}::regclass and indisprimary`
   if (key === undefined) await sql`alter table ${sql(table)} replica identity full`
+}
+
+/** Tables that are not distributed, although the traces that they belong to are; none on one PostgreSQL. */
+export async function readLeftBehind(sql: Sql): Promise<string[]> {
+  if (!(await isSpread(sql))) return []
+  return (await readTables(sql, DISTRIBUTED_TABLES)).filter(({ column }) => column === null).map(({ name }) => name)
+}
+
+/**
+ * Runs `change`, a migration, and distributes the tables that it has made, if traces are distributed. All of it belongs into
+ * one transaction, so that no server ever finds one of them undistributed. Tables that were there before stay where they are.
+ */
+export async function distributeNew(sql: Sql, change: () => Promise<unknown>): Promise<void> {
+  if (!(await isSpread(sql))) {
+    await change()
+    return
+  }
+  const before = (await readTables(sql, DISTRIBUTED_TABLES)).map(({ name }) => name)
+  // One connection to a node does all: what several have done at once, no other statement of the transaction would see.
+  await sql`set local citus.multi_shard_modify_mode = 'sequential'`
+  await change()
+  for (const { name } of await readTables(sql, DISTRIBUTED_TABLES)) {
+    if (!before.includes(name)) await distributeTable(sql, name, { beside: 'traces', shards: undefined })
+  }
 }

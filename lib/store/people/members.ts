@@ -15,6 +15,8 @@ export interface MemberRow {
   readonly email: string
   readonly name: string
   readonly role: Role
+  /** Whether an OpenID Connect provider gave the role, which then follows it with every sign-in. */
+  readonly byClaim: boolean
   readonly createdAt: string
   /** When a session of theirs was last used; null if there is none. */
   readonly seenAt: string | null
@@ -39,7 +41,7 @@ export async function readMember(sql: Sql, accountId: number, userId: number): P
 
 function memberRows(sql: Sql) {
   return sql`
-    select u.id, u.email, u.name, m.role, m.created_at as "createdAt",
+    select u.id, u.email, u.name, m.role, m.by_claim as "byClaim", m.created_at as "createdAt",
       (select max(seen_at) from web_sessions where user_id = u.id and expires_at > now()) as "seenAt"
     from memberships m join users u on u.id = m.user_id`
 }

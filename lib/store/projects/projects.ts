@@ -2,7 +2,7 @@
 import type { Sql } from 'postgres'
 import type { Client } from '../../database/pooled/cancellation.ts'
 import type { SqlAccess } from '../../database/sql-access.ts'
-import { lockRollups } from '../analytics/rollups/fold.ts'
+import { lockRollups } from '../analytics/rollups/lock.ts'
 import { type Act, auditStep } from '../people/audit.ts'
 import { dropIndex } from '../search/state.ts'
 import { inTransaction } from '../transactions.ts'
@@ -53,42 +53,41 @@ export async function insertProject(sql: Sql, project: NewProject): Promise<numb
 /** What a project holds, which is where its traces are; the project itself is where its keys are. */
 type Holdings = Pick<ProjectRow, 'traceCount' | 'spanCount' | 'estimatedBytes' | 'lastTraceAt'>
 
-/** The project with its totals; undefined if there is none. */
+/** The project with its totals; undefined if there is none. What it holds is added up before it is joined (ALL_PROJECTS). */
 export async function readProject(sql: Sql, id: number): Promise<ProjectRow | undefined> {
-  const row = await readBare(sql, id)
-  return row && { ...row, ...(await readHoldings(sql, id)) }
+  const [row] = await sql<ProjectRow[]>`
+    with held as materialized (${holdingsOf(sql, id)})
+    select ${bareColumns(sql)}, held.* from projects cross join held where id = ${id}`
+  return row
 }
 
-/** The same for requests: both at once, and what it holds on the node of a cluster that has it. */
+/** The same for requests: on a cluster both at once, and what it holds on the node that has it. */
 export async function readProjectNear(
-  sql: Pick<SqlAccess, 'read' | 'readOf'>,
+  sql: Pick<SqlAccess, 'read' | 'readOf' | 'isApart'>,
   id: number,
   client: Client
 ): Promise<ProjectRow | undefined> {
-  const [row, holdings] = await Promise.all([
-    sql.read(each => readBare(each, id), client),
-    sql.readOf(id, each => readHoldings(each, id), client)
+  if (!sql.isApart(id)) return sql.read(each => readProject(each, id), client)
+  const [[row], [holdings]] = await Promise.all([
+    sql.read(
+      async each =>
+        each<Omit<ProjectRow, keyof Holdings>[]>`select ${bareColumns(each)} from projects where id = ${id}`,
+      client
+    ),
+    sql.readOf(id, async each => each<[Holdings]>`${holdingsOf(each, id)}`, client)
   ])
   return row && { ...row, ...holdings }
 }
 
-async function readBare(sql: Sql, id: number): Promise<Omit<ProjectRow, keyof Holdings> | undefined> {
-  const [row] = await sql<Omit<ProjectRow, keyof Holdings>[]>`
-    select id, account_id as "accountId", name, slug, description, storage_limit as "storageLimit",
-      created_at as "createdAt", search
-    from projects where id = ${id}`
-  return row
-}
+const bareColumns = (sql: Sql) => sql`id, account_id as "accountId", name, slug, description,
+  storage_limit as "storageLimit", created_at as "createdAt", search`
 
 /** A sum of bigints is numeric, which the driver returns as text, and so it is cast. */
-async function readHoldings(sql: Sql, id: number): Promise<Holdings> {
-  const [row] = await sql<[Holdings]>`
-    select coalesce(sum(traces), 0)::bigint as "traceCount", coalesce(sum(spans), 0)::bigint as "spanCount",
-      coalesce(sum(bytes), 0)::bigint as "estimatedBytes",
-      (select max(ingested_at) from traces where project_id = ${id}) as "lastTraceAt"
-    from project_totals where project_id = ${id}`
-  return row
-}
+const holdingsOf = (sql: Sql, id: number) => sql`
+  select coalesce(sum(traces), 0)::bigint as "traceCount", coalesce(sum(spans), 0)::bigint as "spanCount",
+    coalesce(sum(bytes), 0)::bigint as "estimatedBytes",
+    (select max(ingested_at) from traces where project_id = ${id}) as "lastTraceAt"
+  from project_totals where project_id = ${id}`
 
 /** Gives a project another name, and writes the act down. False if there is no such project. */
 export async function renameProject(sql: Sql, id: number, name: string, act: Act): Promise<boolean> {

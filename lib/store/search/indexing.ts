@@ -2,8 +2,8 @@
  * Puts the words of traces into the index of their project (lib/search/segment.ts). One process does it at a time.
  *
  * What a write brings is noted in its own transaction, as a row of search_news. From there the words of its trace go, as
- * terms, into search_terms, and once there are enough of these, into a segment. The traces of before search was turned on go
- * into segments at once, from the newest on.
+ * terms, into search_terms, and once there are enough of these, into a segment. Where writes for a whole segment wait, it is
+ * made of them at once, which costs half. So are segments of the traces of before search was turned on, from the newest on.
  *
  * A trace that has changed comes again, and is in several segments then. A search looks at the trace itself before it shows
  * it, so an entry that is out of date shows nothing wrong.
@@ -26,10 +26,12 @@ import { isTooEarly, isUnswept } from './state.ts'
 /** Is awaited between small pieces of work, so that requests get their turn. */
 export type Rest = () => Promise<unknown>
 
-/** How many writes, or traces, are looked at together. */
-const AT_ONCE = 64
-/** How many traces are read together. */
-const READ_AT_ONCE = 16
+/** How many writes go into search_terms together. */
+const AT_ONCE = 256
+/** How many traces are read together: some milliseconds of work. */
+const READ_AT_ONCE = 32
+/** The most terms that are held in memory, 12 bytes each: of more, a segment is made of fewer traces. */
+const MOST_TERMS = 2 ** 21
 
 interface Indexed extends Member {
   readonly terms: Int32Array
@@ -49,22 +51,29 @@ async function writing(sql: Sql, projectId: number, work: () => Promise<void>): 
 /** Whether an error says that a project was turned off while it was indexed. */
 export const isOff = (error: unknown): boolean => error === PROJECT_IS_OFF
 
+/** A write to a trace that waits to be indexed. */
+interface News {
+  readonly seq: number
+  readonly version: number
+}
+
 /** Indexes some of what was written. Returns how many writes these were. */
-export async function indexNews(sql: Sql, projectId: number, rest: Rest): Promise<number> {
-  const news = await sql<{ seq: number; version: number }[]>`
-    select seq, version from search_news where project_id = ${projectId} order by seq, version limit ${AT_ONCE}`
-  if (news.length === 0) return 0
-  const indexed = await read(sql, projectId, [...new Set(news.map(({ seq }) => seq))], rest)
+export async function indexNews(sql: Sql, projectId: number, rest: Rest, most = SEGMENT_TRACES): Promise<number> {
+  const waiting = await sql<News[]>`
+    select seq, version from search_news where project_id = ${projectId} order by seq, version limit ${most}`
+  if (waiting.length === 0) return 0
+  const isEnough = waiting.length === most
+  const some = isEnough ? waiting : waiting.slice(0, AT_ONCE)
+  const { indexed, looked } = await read(sql, projectId, [...new Set(some.map(({ seq }) => seq))], rest)
+  const done = new Set(looked)
+  const news = some.filter(({ seq }) => done.has(seq))
+  const segment = isEnough ? await segmentOf(indexed, rest) : undefined
   await writing(sql, projectId, async () => {
-    // As text, since a list of lists of different lengths is no array of PostgreSQL's.
-    await sql`
-      insert into search_terms (project_id, seq, started_at, terms)
-      select ${projectId}, seq, to_timestamp(ms / 1000.0), terms::int[]
-      from unnest(
-        ${indexed.map(each => each.seq)}::bigint[], ${indexed.map(each => each.startedMs)}::bigint[],
-        ${indexed.map(each => `{${each.terms.join(',')}}`)}::text[]
-      ) as i (seq, ms, terms)
-      on conflict (project_id, seq) do update set started_at = excluded.started_at, terms = excluded.terms`
+    if (segment === undefined) await writeTerms(sql, projectId, indexed)
+    else {
+      await writeSegment(sql, projectId, segment)
+      await deleteTerms(sql, projectId, looked)
+    }
     // The rows that were read, and none that came since.
     await sql`
       delete from search_news n
@@ -74,14 +83,40 @@ export async function indexNews(sql: Sql, projectId: number, rest: Rest): Promis
   return news.length
 }
 
-async function read(sql: Sql, projectId: number, seqs: readonly number[], rest: Rest): Promise<Indexed[]> {
+async function writeTerms(sql: Sql, projectId: number, indexed: readonly Indexed[]): Promise<void> {
+  // As text, since a list of lists of different lengths is no array of PostgreSQL's.
+  await sql`
+    insert into search_terms (project_id, seq, started_at, terms)
+    select ${projectId}, seq, to_timestamp(ms / 1000.0), terms::int[]
+    from unnest(
+      ${indexed.map(each => each.seq)}::bigint[], ${indexed.map(each => each.startedMs)}::bigint[],
+      ${indexed.map(each => `{${each.terms.join(',')}}`)}::text[]
+    ) as i (seq, ms, terms)
+    on conflict (project_id, seq) do update set started_at = excluded.started_at, terms = excluded.terms`
+}
+
+async function deleteTerms(sql: Sql, projectId: number, seqs: readonly number[]): Promise<void> {
+  await sql`delete from search_terms where project_id = ${projectId} and seq = any (${seqs as number[]}::bigint[])`
+}
+
+/** Reads these traces, the first of them where they have too many terms for all. `looked`: which were read, or are gone. */
+async function read(
+  sql: Sql,
+  projectId: number,
+  seqs: readonly number[],
+  rest: Rest
+): Promise<{ indexed: Indexed[]; looked: readonly number[] }> {
   const indexed: Indexed[] = []
-  for (let i = 0; i < seqs.length; i += READ_AT_ONCE) {
-    const sources = await readSources(sql, projectId, seqs.slice(i, i + READ_AT_ONCE))
-    for (const source of sources) indexed.push(indexedOf(source))
+  let looked = 0
+  for (let terms = 0; looked < seqs.length && terms < MOST_TERMS; looked += READ_AT_ONCE) {
+    for (const source of await readSources(sql, projectId, seqs.slice(looked, looked + READ_AT_ONCE))) {
+      const each = indexedOf(source)
+      terms += each.terms.length
+      indexed.push(each)
+    }
     await rest()
   }
-  return indexed
+  return { indexed, looked: seqs.slice(0, looked) }
 }
 
 const indexedOf = ({ seq, startedMs, texts }: Source): Indexed => ({
@@ -97,20 +132,35 @@ export async function foldTerms(sql: Sql, projectId: number, rest: Rest, least =
       select from search_terms where project_id = ${projectId} limit ${SEGMENT_TRACES}
     ) few`
   if (count < least) return 0
-  const rows = await sql<{ seq: number; startedMs: number; terms: number[]; isThere: boolean }[]>`
-    select seq, ${sql.unsafe(inMs('started_at'))} as "startedMs", terms,
+  const rows = await sql<{ seq: number; startedMs: number; terms: string; isThere: boolean }[]>`
+    select seq, ${sql.unsafe(inMs('started_at'))} as "startedMs", array_send(terms) as terms,
       exists (select from traces t where t.project_id = ${projectId} and t.seq = s.seq) as "isThere"
     from search_terms s where project_id = ${projectId} order by seq limit ${SEGMENT_TRACES}`
-  const indexed = rows.flatMap(({ isThere, terms, ...rest }) =>
-    isThere ? [{ terms: Int32Array.from(terms), ...rest }] : []
-  )
+  const indexed = rows
+    .filter(({ isThere }) => isThere)
+    .map(({ seq, startedMs, terms }) => ({ seq, startedMs, terms: readInts(terms) }))
   const segment = await segmentOf(indexed, rest)
   await writing(sql, projectId, async () => {
     await writeSegment(sql, projectId, segment)
-    await sql`
-      delete from search_terms where project_id = ${projectId} and seq = any (${rows.map(({ seq }) => seq)}::bigint[])`
+    await deleteTerms(
+      sql,
+      projectId,
+      rows.map(({ seq }) => seq)
+    )
   })
   return rows.length
+}
+
+/** In the binary form of an int[] without nulls: dimensions, flags and type, a length and a lower bound; then a length and a value each. */
+const INTS = { at: 20, each: 8, value: 4 }
+
+/** Reads an int[] that came in its binary form, since the driver takes much longer for its text. */
+function readInts(hex: string): Int32Array {
+  const bytes = Buffer.from(hex, 'hex')
+  const count = Math.max(0, (bytes.length - INTS.at) / INTS.each)
+  const ints = new Int32Array(count)
+  for (let i = 0; i < count; i++) ints[i] = bytes.readInt32BE(INTS.at + i * INTS.each + INTS.value)
+  return ints
 }
 
 /** How far the traces of before are in the index. */
@@ -146,24 +196,22 @@ export async function fillBack(
   const next = await sql<{ seq: number; startedAt: string; id: string }[]>`
     select seq, started_at as "startedAt", id from traces
     where project_id = ${projectId} and ${behind} order by started_at desc, id desc limit ${most}`
-  const segment = await segmentOf(
-    await read(
-      sql,
-      projectId,
-      next.map(({ seq }) => seq),
-      rest
-    ),
+  const { indexed, looked } = await read(
+    sql,
+    projectId,
+    next.map(({ seq }) => seq),
     rest
   )
-  const last = next.at(-1)
+  const segment = await segmentOf(indexed, rest)
+  const last = next[looked.length - 1]
   await writing(sql, projectId, async () => {
     await writeSegment(sql, projectId, segment)
     await sql`
-      update search_fills set is_done = ${next.length < most}, back_to = coalesce(${last?.startedAt ?? null}, back_to),
+      update search_fills set is_done = ${looked.length < most && looked.length === next.length}, back_to = coalesce(${last?.startedAt ?? null}, back_to),
         back_id = coalesce(${last?.id ?? null}::uuid, back_id)
       where project_id = ${projectId}`
   })
-  return next.length
+  return looked.length
 }
 
 interface Segment {

@@ -25,13 +25,18 @@ interface TraceRow {
 interface SpanRow {
   readonly seq: number
   readonly id: string
-  readonly parentSpanId: string | null
-  readonly kind: string
-  readonly startedAt: string
-  readonly endedAt: string
+  readonly isCall: boolean
   readonly input: string | null
   readonly output: string | null
   readonly packed: string | null
+}
+
+/** Of a span whose trace has messages apart: what joins them (lib/trace/span-messages.ts). */
+interface SpanPlace {
+  readonly id: string
+  readonly parentSpanId: string | null
+  readonly startedAt: string
+  readonly endedAt: string
 }
 
 /** SQL of a time as whole milliseconds since 1970. */
@@ -48,32 +53,49 @@ export async function readSources(sql: Sql, projectId: number, seqs: readonly nu
       left(input::text, ${SEARCHED.json}) as input, left(output::text, ${SEARCHED.json}) as output,
       exists (select from span_messages m where m.project_id = ${projectId} and m.trace_id = t.id) as "hasMessages"
     from traces t where project_id = ${projectId} and seq = any (${seqs as number[]}::bigint[])`
-  const spans = await sql<SpanRow[]>`
-    select seq, id, parent_id as "parentSpanId", kind, started_at as "startedAt", ended_at as "endedAt", input, output, packed
+  const rows = await sql<SpanRow[]>`
+    select seq, id, kind = 'llm' as "isCall", input, output, packed
     from (
-      select trace_seq as seq, id, parent_id, kind, started_at, ended_at, packed,
+      select trace_seq as seq, id, kind, started_at, packed,
         left(input::text, ${SEARCHED.json}) as input, left(output::text, ${SEARCHED.json}) as output,
         row_number() over (partition by trace_seq, packed is null order by started_at, id) as place
       from spans
       where project_id = ${projectId} and trace_seq = any (${seqs as number[]}::bigint[]) and (kind = 'llm' or packed is not null)
     ) s
     where packed is not null or place <= ${SEARCHED.calls}
-    order by seq, "startedAt", id`
-  const apart = traces.filter(({ hasMessages }) => hasMessages).map(({ id }) => id)
-  const messages = apart.length === 0 ? [] : await readMessages(sql, projectId, apart)
+    order by seq, started_at, id`
+  const spans = new Map<number, SpanRow[]>(seqs.map(seq => [seq, []]))
+  for (const row of rows) spans.get(row.seq)!.push(row)
   const sources: Source[] = []
   for (const trace of traces) {
-    const own = await unpackSpans(spans.filter(({ seq }) => seq === trace.seq))
-    const joined = joinMessages(
-      trace,
-      own.filter(({ kind }) => kind === 'llm'),
-      messages.filter(({ traceId }) => traceId === trace.id)
-    )
+    const own = spans.get(trace.seq)!
+    const calls = own.filter(({ isCall }) => isCall).slice(0, SEARCHED.calls)
+    const isCall = new Set(calls.map(({ id }) => id))
+    const unpacked = await unpackSpans(own, 'utf8', id => isCall.has(id))
+    const all = { ...trace, calls: unpacked.filter(({ id }) => isCall.has(id)) }
     sources.push({
       seq: trace.seq,
       startedMs: trace.startedMs,
-      texts: searchedTexts({ ...joined.trace, calls: joined.spans })
+      texts: searchedTexts(trace.hasMessages ? await withMessages(sql, projectId, all) : all)
     })
   }
   return sources
+}
+
+/** A trace with the messages of its calls that are stored apart. */
+async function withMessages<T extends TraceRow & { readonly calls: readonly SpanRow[] }>(
+  sql: Sql,
+  projectId: number,
+  trace: T
+): Promise<T> {
+  const places = await sql<SpanPlace[]>`
+    select id, parent_id as "parentSpanId", started_at as "startedAt", ended_at as "endedAt" from spans
+    where project_id = ${projectId} and trace_seq = ${trace.seq} and kind = 'llm'`
+  const placeOf = new Map(places.map(place => [place.id, place]))
+  const calls = trace.calls.flatMap(call => {
+    const place = placeOf.get(call.id)
+    return place === undefined ? [] : { ...call, ...place }
+  })
+  const joined = joinMessages(trace, calls, await readMessages(sql, projectId, [trace.id]))
+  return { ...joined.trace, calls: joined.spans }
 }

@@ -21,7 +21,7 @@ export const isUnswept = (sql: Sql, sweepMs = SWEEP_MS) => sql`swept_at < now() 
 export interface SearchState {
   /** From when on traces are found; null: all of them are, or none yet. */
   readonly backTo: string | null
-  /** Whether all traces are in the index that the project had when search was turned on. */
+  /** Whether all traces are in the index that the project had when search was turned on. So it is where it has none. */
   readonly isFilled: boolean
   /** Writes whose words are not in the index yet; no more than MOST_COUNTED are counted. */
   readonly waiting: number
@@ -36,13 +36,12 @@ export async function isSearched(sql: Sql, projectId: number): Promise<boolean> 
 
 /** Of a project that is searched. */
 export async function readSearchState(sql: Sql, projectId: number): Promise<SearchState> {
-  const [fill] = await sql<{ backTo: string | null; isDone: boolean }[]>`
-    select back_to as "backTo", is_done as "isDone" from search_fills where project_id = ${projectId}`
-  const [{ waiting }] = await sql<[{ waiting: number }]>`
-    select count(*)::int as waiting
-    from (select from search_news where project_id = ${projectId} limit ${MOST_COUNTED}) news`
-  const isFilled = fill?.isDone ?? false
-  return { backTo: isFilled ? null : (fill?.backTo ?? null), isFilled, waiting }
+  const [row] = await sql<[SearchState]>`
+    select (select back_to from search_fills where project_id = ${projectId}) as "backTo",
+      not exists (select from traces where project_id = ${projectId})
+        or exists (select from search_fills where project_id = ${projectId} and is_done) as "isFilled",
+      (select count(*)::int from (select from search_news where project_id = ${projectId} limit ${MOST_COUNTED}) news) as waiting`
+  return row.isFilled ? { ...row, backTo: null } : row
 }
 
 /**

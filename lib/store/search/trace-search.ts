@@ -40,8 +40,8 @@ const MOST_WINDOW = 256
 const CANDIDATES_AT_ONCE = 1000
 const TEXTS_AT_ONCE = { traces: 64, bytes: 4 * 1024 * 1024 }
 
-/** How many texts are looked at before requests of others get their turn: some milliseconds of work. */
-const LOOKED_IN_ONE_GO = 8
+/** For how long texts are looked at before requests of others get their turn. */
+const LOOK_MS = 5
 
 export interface SearchPage {
   /** The summaries, as the text of a JSON array. */
@@ -280,8 +280,12 @@ class Search {
       const some = firstOf(passed.slice(at, at + most), TEXTS_AT_ONCE.bytes)
       const seqs = some.map(({ seq }) => seq)
       const sources = new Map((await readSources(this.#sql, this.#projectId, seqs)).map(source => [source.seq, source]))
-      for (const [i, { seq, id, startedAt }] of some.entries()) {
-        if (i % LOOKED_IN_ONE_GO === 0) await turn()
+      let began = Number.NEGATIVE_INFINITY
+      for (const { seq, id, startedAt } of some) {
+        if (performance.now() - began > LOOK_MS) {
+          await turn()
+          began = performance.now()
+        }
         const excerpt = findIn(sources.get(seq)?.texts ?? [], this.#wanted)
         if (excerpt !== undefined) this.#matches.push({ seq, id, startedAt, excerpt })
         this.#reached = { key: startedAt, tie: id, inclusive: false }

@@ -56,9 +56,12 @@ export class NearReads implements Near {
     this.#options = options
   }
 
+  has(projectId: number): boolean {
+    return this.#shardOf(projectId) !== undefined
+  }
+
   async read<T>(projectId: number, work: (sql: Sql) => Promise<T>, client?: Client): Promise<T | typeof ELSEWHERE> {
-    this.#directory.learn([{ projectId }])
-    const shard = this.#directory.shardOf(projectId)
+    const shard = this.#shardOf(projectId)
     if (shard === undefined) return ELSEWHERE
     try {
       const result = await this.#poolOf(shard.node).run(sql => this.#readIn(sql, shard, work), client)
@@ -79,6 +82,12 @@ export class NearReads implements Near {
 
   async end(): Promise<void> {
     await Promise.all([...this.#pools.values()].map(pool => pool.end()))
+  }
+
+  /** Where it is not known, that is found out for the next time. */
+  #shardOf(projectId: number): Shard | undefined {
+    this.#directory.learn([{ projectId }])
+    return this.#directory.shardOf(projectId)
   }
 
   async #readIn<T>(sql: Sql, shard: Shard, work: (sql: Sql) => Promise<T>): Promise<T | typeof ELSEWHERE> {

@@ -2,12 +2,12 @@
 import type { Sql } from 'postgres'
 import type { Host } from '../../database/sockets/address.ts'
 
-/** Whether the tables of traces are spread over a cluster. */
+/** Whether the tables of traces are spread over a cluster. Where there is no schema yet, they are not. */
 export async function isSpread(sql: Sql): Promise<boolean> {
   const [engine] = await sql<[{ isCluster: boolean }]>`
     select to_regclass('pg_catalog.pg_dist_partition') is not null as "isCluster"`
   if (!engine.isCluster) return false
-  const [row] = await sql`select from pg_dist_partition where logicalrelid = 'traces'::regclass and partmethod = 'h'`
+  const [row] = await sql`select from pg_dist_partition where logicalrelid = to_regclass('traces') and partmethod = 'h'`
   return row !== undefined
 }
 

@@ -5,6 +5,8 @@ import { cutRanking, findFrequentLists, RANKINGS } from '../../../lib/store/rank
 /** Numbers that servers may have drawn and not used yet. */
 const DRAWN_NUMBERS = 100_000
 
+const DEADLOCK_DETECTED = '40P01'
+
 /** What recording so many traces has cost. */
 export interface Storage {
   readonly traces: number
@@ -24,7 +26,7 @@ export async function cutRankings(sql: Sql, projectId: number): Promise<void> {
 
 const RECORDED = [
   ...['traces', 'trace_tags', 'spans', 'scores', 'project_totals'],
-  ...['rollup_news', 'rollups', 'user_sums', 'search_news', 'search_terms']
+  ...['rollup_news', 'rollups', 'user_sums', 'search_terms', 'search_segments', 'search_postings', 'search_news']
 ]
 
 /**
@@ -34,7 +36,17 @@ const RECORDED = [
 export async function emptyTables(sql: Sql): Promise<void> {
   const rows = await sql<{ name: string }[]>`
     select tablename as name from pg_tables where schemaname = 'public' and tablename in ${sql(RECORDED)}`
-  await sql`truncate ${sql(rows.map(({ name }) => name))}`
+  const names = rows.map(({ name }) => name)
+  // A server that works at its index meanwhile may hold a lock that this waits for, and wait for one that this holds.
+  for (let isDone = false; !isDone; ) {
+    isDone = await sql`truncate ${sql(names)}`.then(
+      () => true,
+      error => {
+        if (error.code !== DEADLOCK_DETECTED) throw error
+        return false
+      }
+    )
+  }
 }
 
 /** Begins a measurement with nothing left to write from the one before. */

@@ -3,6 +3,7 @@ import type { Sql } from 'postgres'
 import { encodeCursor } from '../../../lib/store/lists/cursor.ts'
 import { SCORE_ORDER, type Sort, TRACE_ORDERS } from '../../../lib/store/lists/order.ts'
 import { SORT_COLUMNS } from '../../../lib/store/lists/trace-statement.ts'
+import { CHARTS_END } from './fill.ts'
 
 export interface ReadCase {
   readonly name: string
@@ -111,12 +112,12 @@ export async function makeCases(sql: Sql, projectId: number, traces: number): Pr
   ]
 }
 
-/** The year of the traces, with its last hour (lib/rollups/period.ts). */
-const YEAR_END = Date.UTC(2026, 10, 1)
 const lastDays = (days: number) =>
-  `from=${new Date(YEAR_END - days * 86_400_000).toISOString()}&to=${new Date(YEAR_END).toISOString()}`
+  `from=${new Date(CHARTS_END - days * 86_400_000).toISOString()}&to=${new Date(CHARTS_END).toISOString()}`
 
-/** Numbers over time, which somebody asks who is signed in. */
+const PAGES = '/app/api/p/default'
+
+/** What the overview and the list ask of numbers over time, as somebody who is signed in. */
 export const CHART_CASES: readonly ReadCase[] = [
   ...[1, 7, 30, 90, 365].flatMap(days => [
     [`series: ${days} d`, `series?${lastDays(days)}&compare=1`],
@@ -125,10 +126,33 @@ export const CHART_CASES: readonly ReadCase[] = [
     [`facet counts: ${days} d`, `facet-counts?${lastDays(days)}`]
   ]),
   ['series: an hour', `series?${lastDays(1 / 24)}`],
-  ['series: 365 d, environment', `series?${lastDays(365)}&env=production`],
-  ['series: 30 d, name and model', `series?${lastDays(30)}&name=run-0&model=model-0`],
-  ['facet counts: 30 d, status', `facet-counts?${lastDays(30)}&status=error`]
-].map(([name, query]) => ({ name: name as string, path: () => `/app/api/p/default/${query}` }))
+  ...[7, 90, 365].flatMap(days =>
+    [
+      ['environment', 'env=production'],
+      ['status', 'status=ok'],
+      ['model', 'model=model-0'],
+      ['name', 'name=run-0'],
+      ['name and model', 'name=run-0&model=model-0']
+    ].flatMap(([filter, query]) => [
+      [`series: ${days} d of a ${filter}`, `series?${lastDays(days)}&${query}&compare=1`],
+      [`series: ${days} d of a ${filter}, by name`, `series?${lastDays(days)}&${query}&by=name`],
+      [`facet counts: ${days} d of a ${filter}`, `facet-counts?${lastDays(days)}&${query}`]
+    ])
+  )
+].map(([name, query]) => ({ name: name as string, path: () => `${PAGES}/${query}` }))
+
+/** The first pages of what is grouped by session and by user, and of scores. Ranges end now, so a year is most of the traces. */
+export const GROUP_CASES: readonly ReadCase[] = [
+  ['sessions', 'sessions'],
+  ['sessions: environment', 'sessions?env=canary'],
+  ['session', 'session?id=session-1000'],
+  ['users: 30 d', 'users?range=30d'],
+  ['users: a year', 'users?range=1y'],
+  ['user: a year', 'user?id=user-0&range=1y'],
+  ['scores over time: a year', 'score-series?range=1y'],
+  ['scores over time: a year of a name', 'score-series?range=1y&name=quality'],
+  ['score disagreement: a year', 'score-disagreement?range=1y&name=quality']
+].map(([name, query]) => ({ name: name as string, path: () => `${PAGES}/${query}` }))
 
 /** The cases for the small project beside it. */
 export const NEIGHBOUR_CASES: readonly ReadCase[] = [

@@ -8,16 +8,27 @@
  */
 import type { Sql } from 'postgres'
 import { foldNews } from '../../../lib/store/analytics/rollups/fold.ts'
+import { makeFortnight } from '../../../lib/store/analytics/rollups/fortnights.ts'
+import { countNews, NEWS, newsInSql, SUMS } from '../../../lib/store/analytics/rollups/news.ts'
 import { countOneDay } from '../../../lib/store/analytics/rollups/recount.ts'
 import { LISTS, TAG_LISTS } from '../../fixtures/database/lists.ts'
 import { cutRankings } from '../copy/tables.ts'
 import { UsageError } from '../options.ts'
 
 const CHUNK = 250_000
+const FOLDED_AT_ONCE = 20_000
 /** For what can be made again at any time. */
 const FILL_SETTINGS = `set synchronous_commit = off; set wal_compression = off; set maintenance_work_mem = '2GB'; set work_mem = '256MB'`
 /** Bytes of a trace with its indexes, tags, scores and share of the log, and what must stay free. */
 export const BYTES_PER_TRACE = 2_000
+
+/**
+ * What charts are asked for ends here. It is the middle of a day and nearly the end of a fortnight, so that there are hours and
+ * many days beside what is added up in longer steps.
+ */
+export const CHARTS_END = Date.UTC(2026, 9, 30, 12)
+/** Charts read the traces of so many hours themselves. */
+const CHART_HOURS = 7
 
 export interface FillPlan {
   readonly projectId: number
@@ -57,18 +68,49 @@ export async function fillProject(
     return sql.unsafe(`vacuum (analyze) ${table}`)
   })
   onProgress('sums over time')
-  await countDays(sql, projectId)
+  await countDays(sql, projectId, onProgress)
   onProgress('rankings')
   await cutRankings(sql, projectId)
   await addTotals(sql, plan)
 }
 
+/**
+ * Fills a project with what numbers over time are read from, and no more: the sums of the same traces, folded as the server
+ * folds them, and of the traces those that run or began in some hours, which charts read themselves. There are no users.
+ */
+export async function fillSums(
+  connections: readonly Sql[],
+  plan: FillPlan,
+  onProgress: (what: string) => void
+): Promise<void> {
+  const { projectId, traces, firstNumber } = plan
+  const sql = connections[0]!
+  for (const each of connections) await each.unsafe(FILL_SETTINGS)
+  const chunks = Array.from({ length: Math.ceil(traces / CHUNK) }, (_, i) => i * CHUNK)
+  await share(connections, chunks, (sql, done) => {
+    onProgress(`news of ${(done / 1e6).toFixed(2)} of ${traces / 1e6} million traces`)
+    return sql.unsafe(insertNews(projectId, firstNumber, firstNumber + done, Math.min(CHUNK, traces - done), traces))
+  })
+  await sql.unsafe(insertFamilies(projectId))
+  await sql`vacuum (analyze) traces, trace_families`
+  await finishSums(sql, projectId, onProgress)
+  await addTotals(sql, plan)
+}
+
 /** As the server counts traces of before it kept rollups. */
-async function countDays(sql: Sql, projectId: number): Promise<void> {
+async function countDays(sql: Sql, projectId: number, onProgress: (what: string) => void): Promise<void> {
   await sql`insert into rollup_history (project_id, uncounted) values (${projectId}, 'infinity') on conflict do nothing`
-  while (await countOneDay(sql, projectId)) {
-    while ((await foldNews(sql, projectId, 100_000)) > 0) {}
+  while (await countOneDay(sql, projectId)) await foldNews(sql, projectId, 5 * FOLDED_AT_ONCE)
+  await finishSums(sql, projectId, onProgress)
+}
+
+/** What the server does by itself. It is at it too, and then a fold does nothing. */
+async function finishSums(sql: Sql, projectId: number, onProgress: (what: string) => void): Promise<void> {
+  for (let left = await countNews(sql); left > 0; left = await countNews(sql)) {
+    onProgress(`folding: ${left} rows of news`)
+    await foldNews(sql, projectId, FOLDED_AT_ONCE)
   }
+  while (await makeFortnight(sql, projectId)) {}
   await sql`vacuum (analyze) rollups, rollup_news`
 }
 
@@ -133,8 +175,27 @@ async function dropIndexes(sql: Sql): Promise<DroppedIndex[]> {
   return indexes
 }
 
-/** `first` is the number of the chunk's first trace, `start` that of the project's. */
-const insertTraces = (projectId: number, start: number, first: number, count: number, traces: number): string => `
+const insertTraces = (projectId: number, ...chunk: Chunk): string =>
+  `${insertInto(projectId)} from (${madeTraces(...chunk)}) made`
+
+/** News of the traces of a chunk, added up by hour, family and name; and those of them that charts read themselves. */
+const insertNews = (projectId: number, ...chunk: Chunk): string => `
+  with made as materialized (${madeTraces(...chunk)}), kept as (
+    ${insertInto(projectId)} from made where status = 'running' or at between
+      to_timestamp(${CHARTS_END / 1000}) - interval '${CHART_HOURS} h' and to_timestamp(${CHARTS_END / 1000})
+  )
+  insert into rollup_news (project_id, ${NEWS.join(', ')})
+  select ${projectId}, started_at, family, name, user_id, ${SUMS} from (
+    select ${newsInSql('t', 1)} from (
+      select at as started_at, ${LISTS.family} as family, name, null as user_id, status, tokens as input_tokens,
+        tokens / 3 as output_tokens, ${COST} as cost_usd, ms as duration_ms
+      from made where status <> 'running'
+    ) t
+  ) news group by started_at, family, name, user_id`
+
+const COST = 'case when costs then round(tokens * 0.0000031, 8)::float8 end'
+
+const insertInto = (projectId: number): string => `
   insert into traces (project_id, span_count, error_count, score_count, seq, version, started_at, ended_at, duration_ms,
     ingested_at, input_tokens, output_tokens, total_tokens, cost_usd, document_bytes, estimated_bytes, id, name, status,
     environment, provider, model, session_id, user_id, key_id, tags, body_hash, input, output, metadata,
@@ -142,7 +203,7 @@ const insertTraces = (projectId: number, start: number, first: number, count: nu
   select ${projectId}, 0, (status = 'error')::int, (n % 20 = 0)::int, n, n, at,
     case when status <> 'running' then at + ms * interval '1 ms' end, case when status <> 'running' then ms end,
     at + interval '2 s', tokens, tokens / 3, tokens + tokens / 3,
-    case when costs then round(tokens * 0.0000031, 8)::float8 end, 700, 700, gen_random_uuid(), name, status,
+    ${COST}, 700, 700, gen_random_uuid(), name, status,
     environment, 'openai', model, 'session-' || n / 8, user_id, 'bench',
     case when random() < 0.8 then array_remove(array[
       'v' || floor(6 * power(random(), 2))::int,
@@ -152,8 +213,11 @@ const insertTraces = (projectId: number, start: number, first: number, count: nu
       case when n % 50000 = 4 then 'outage' end], null) end,
     decode(repeat('ab', 32), 'hex'), '{"question":"where is my order, and when will it be here?"}',
     '{"answer":"it is on its way and will be with you before noon"}', '{"app":"assistant","release":"4.12.0"}',
-    ${Object.values(LISTS).join(', ')}
-  from (
+    ${Object.values(LISTS).join(', ')}`
+
+/** `first` is the number of the chunk's first trace, `start` that of the project's. */
+type Chunk = readonly [start: number, first: number, count: number, traces: number]
+const madeTraces = (...[start, first, count, traces]: Chunk): string => `
     select n, timestamptz '2025-11-01Z' + (n - ${start} + random()) * interval '${(365 * 86_400) / traces} s' as at,
       floor(20 * exp(9 * random() * random()))::bigint as ms, floor(100 + 20000 * random() * random())::bigint as tokens,
       random() < 0.3 as costs, case when n % 1000 = 7 then 'rare-run' else 'run-' || kind end as name,
@@ -165,15 +229,17 @@ const insertTraces = (projectId: number, start: number, first: number, count: nu
     from (
       select n, floor(60 * power(random(), 3))::int as kind, random() as state, random() as place
       from generate_series(${first}::bigint, ${first + count - 1}) n
-    ) drawn
-  ) made`
+    ) drawn`
 
-const insertBeside = (projectId: number): string[] => [
-  // Every family that there can be, also those of which a small project has no trace: a filter looks into each.
-  `with seen as (select distinct status, environment, model from traces where project_id = ${projectId})
+/** Every family that there can be, also those of which a small project has no trace: a filter looks into each. */
+const insertFamilies = (projectId: number): string => `
+  with seen as (select distinct status, environment, model from traces where project_id = ${projectId})
   insert into trace_families (project_id, family, status, environment, model)
   select ${projectId}, ${LISTS.family}, *
-  from (select distinct status from seen) s, (select distinct environment from seen) e, (select distinct model from seen) m`,
+  from (select distinct status from seen) s, (select distinct environment from seen) e, (select distinct model from seen) m`
+
+const insertBeside = (projectId: number): string[] => [
+  insertFamilies(projectId),
   `insert into trace_tags (project_id, named_family, family, started_at, duration_ms, cost_usd, id, user_id, tag,
     ${Object.keys(TAG_LISTS).join(', ')})
   select project_id, named_family, family, started_at, duration_ms, cost_usd, id, user_id, tag,

@@ -9,6 +9,8 @@ export interface ReadsOptions {
   readonly requests: number
   /** Parts of the names of the cases to measure. */
   readonly only: readonly string[]
+  /** Whether these are numbers over time alone, for which the traces themselves need not be filled. */
+  readonly isOfSums: boolean
   readonly folder: string
   /** Where filled databases are kept from one run to the next; undefined: nowhere. */
   readonly data: string | undefined
@@ -29,7 +31,8 @@ test/bench/README.md says what is stored. Give the machine nothing else to do me
 
   --stored N,N       traces of each database, such as 100k,1M,10M (default: 100k,1M); about 2 kB of disk each
   --requests N       requests of each case (default: ${REQUESTS})
-  --only TEXT,TEXT   only the cases that have one of these in their names (the last ones: detail)
+  --only TEXT,TEXT   only the cases that have one of these in their names (the last ones: detail); where each begins with
+                     series or facet, only sums over time are filled, which takes minutes for 10M
   --folder DIR       where the databases are put for the time (default: ${tmpdir()})
   --data DIR         where filled databases are kept, and found by the next run
   --fill             only fill
@@ -48,10 +51,12 @@ export function readReadsOptions(parameters: readonly string[]): ReadsOptions {
   if (stored.some(traces => traces < LEAST_TRACES)) throw new UsageError('--stored takes 100k or more each')
   const requests = Number(flags.requests ?? REQUESTS)
   if (!Number.isInteger(requests) || requests <= 0) throw new UsageError('--requests takes a whole number')
+  const only = (flags.only ?? '').split(',')
   return {
     stored,
     requests,
-    only: (flags.only ?? '').split(','),
+    only,
+    isOfSums: only.every(part => /^(series|facet)/.test(part)),
     folder: flags.folder ?? tmpdir(),
     data: flags.data,
     fill: flags.fill ?? false,

@@ -13,8 +13,8 @@ import type { Place, Service } from '../machine/service.ts'
 import { UsageError } from '../options.ts'
 import type { Progress } from '../progress.ts'
 import type { BareDetail } from './bare-detail-server.ts'
-import { CHART_CASES, makeCases, NEIGHBOUR_CASES, PAGE, type ReadCase } from './cases.ts'
-import { BYTES_PER_TRACE, fillProject, isFilled } from './fill.ts'
+import { CHART_CASES, GROUP_CASES, makeCases, NEIGHBOUR_CASES, PAGE, type ReadCase } from './cases.ts'
+import { BYTES_PER_TRACE, fillProject, fillSums, isFilled } from './fill.ts'
 import { measureInTurns, type ReadFigures, type ReadPlan } from './measure.ts'
 import { openNeighbour } from './neighbour.ts'
 import type { ReadsOptions } from './options.ts'
@@ -72,7 +72,8 @@ export async function measureAllReads(
   const { stored, data, fill: isOnlyFilled } = options
   const open = async (left: readonly number[], filled: readonly Filled[]): Promise<ReadsResults | undefined> => {
     const [traces, ...others] = left as [number, ...number[]]
-    return withService({ ...options, kept: data && join(data, String(traces)) }, async (service, progress) => {
+    const kept = data && join(data, options.isOfSums ? `${traces}-sums` : String(traces))
+    return withService({ ...options, kept }, async (service, progress) => {
       await fill(service, options, traces, progress)
       const all = [...filled, { traces, service }]
       if (others.length === 0) return isOnlyFilled ? undefined : measureSizes(all, options, progress)
@@ -104,7 +105,9 @@ async function fill(service: Service, options: ReadsOptions, traces: number, pro
   await checkSpace(options, traces)
   const connections = [sql, ...Array.from({ length: FILLERS - 1 }, () => connectTo(service.target))]
   try {
-    await fillProject(connections, { projectId, traces, firstNumber: await readFreeNumber(sql) }, what => {
+    const plan = { projectId, traces, firstNumber: await readFreeNumber(sql) }
+    const fill = options.isOfSums ? fillSums : fillProject
+    await fill(connections, plan, what => {
       progress.step = `filling: ${what}`
     })
   } finally {
@@ -121,7 +124,7 @@ async function measureCases(
   const asked: AskedCase[][] = []
   for (const { service, traces } of filled) {
     progress.step = 'warming up'
-    const cases = await prepareCases(service, traces)
+    const cases = await prepareCases(service, traces, options)
     await measureInTurns([{ ...planOf(service), ...cases[0]!, requests: WARM_UP_REQUESTS, connections: 1 }])
     asked.push(cases)
   }
@@ -143,13 +146,15 @@ interface AskedCase extends ReadCase {
   readonly credentials: string
 }
 
-async function prepareCases(service: Service, traces: number): Promise<AskedCase[]> {
+async function prepareCases(service: Service, traces: number, { isOfSums }: ReadsOptions): Promise<AskedCase[]> {
+  const visitor = await signIn(service)
+  const asVisitor = (each: ReadCase): AskedCase => ({ ...each, credentials: visitor })
+  if (isOfSums) return CHART_CASES.map(asVisitor)
   const large = await makeCases(service.sql, service.projectId, traces)
   const { key } = await openNeighbour(service)
-  const visitor = await signIn(service)
   return [
     ...large.map(each => ({ ...each, credentials: bearer(service.key) })),
-    ...CHART_CASES.map(each => ({ ...each, credentials: visitor })),
+    ...[...CHART_CASES, ...GROUP_CASES].map(asVisitor),
     ...NEIGHBOUR_CASES.map(each => ({ ...each, credentials: bearer(key) }))
   ]
 }
@@ -228,10 +233,10 @@ function planOf({ port, key, pid, postmasterPid }: Service) {
   return { port, credentials: bearer(key), readTimes: () => readCpuTimes(pid, postmasterPid) }
 }
 
-async function checkSpace({ folder, data }: ReadsOptions, traces: number): Promise<void> {
+async function checkSpace({ folder, data, isOfSums }: ReadsOptions, traces: number): Promise<void> {
   const place = data ?? folder
   await mkdir(place, { recursive: true })
-  const needed = traces * BYTES_PER_TRACE + FREE_BYTES
+  const needed = traces * (isOfSums ? BYTES_PER_TRACE / 10 : BYTES_PER_TRACE) + FREE_BYTES
   const { bavail, bsize } = await statfs(place)
   if (bavail * bsize >= needed) return
   throw new UsageError(`--stored needs ${Math.ceil(needed / 1e9)} GB free in ${place}; see --folder and --data`)

@@ -5,7 +5,7 @@ import { connectTo } from '../../../lib/database/connection.ts'
 import { READER_SETTINGS } from '../../../lib/database/reader-settings.ts'
 import { readWanted } from '../../../lib/search/wanted.ts'
 import type { TraceQuery } from '../../../lib/store/lists/trace-query.ts'
-import { fillBack } from '../../../lib/store/search/indexing.ts'
+import { fillBack, indexNews } from '../../../lib/store/search/indexing.ts'
 import { searchTraces } from '../../../lib/store/search/trace-search.ts'
 import type { Service } from '../machine/service.ts'
 import { readArguments, UsageError } from '../options.ts'
@@ -16,6 +16,8 @@ export interface SearchOptions {
   readonly traces: number
   readonly requests: number
   readonly folder: string
+  /** Where the filled database is kept from one run to the next. */
+  readonly kept: string | undefined
   readonly profile: undefined
   readonly help: boolean
 }
@@ -24,6 +26,7 @@ const FLAGS = {
   traces: { type: 'string' },
   requests: { type: 'string' },
   folder: { type: 'string' },
+  data: { type: 'string' },
   help: { type: 'boolean' }
 } as const
 
@@ -32,6 +35,7 @@ export const SEARCH_HELP = `Measures searches by words: npm run bench -- search 
   --traces N     how many are searched (default: 1000000; 1.5 kB of disk each)
   --requests N   of each search (default: 30)
   --folder DIR   where the database is put for the time (default: ${tmpdir()})
+  --data DIR     where the filled database is kept, and found by the next run
   --help         print this
 
 This machine has ${availableParallelism()} cores. Give it nothing else to do meanwhile.
@@ -48,6 +52,7 @@ export function readSearchOptions(parameters: readonly string[]): SearchOptions 
     traces: count('traces', 1_000_000),
     requests: count('requests', 30),
     folder: values.folder ?? tmpdir(),
+    kept: values.data,
     profile: undefined,
     help: values.help ?? false
   }
@@ -79,7 +84,8 @@ export interface SearchResult {
 
 export interface SearchResults {
   readonly traces: number
-  readonly indexedPerSecond: number
+  /** Undefined: they were indexed before. */
+  readonly indexedPerSecond: number | undefined
   readonly indexBytes: number
   readonly searches: readonly SearchResult[]
 }
@@ -90,15 +96,19 @@ export async function measureSearch(
   progress: Progress
 ): Promise<SearchResults> {
   const { sql, projectId, target } = service
-  await fillTexts(sql, projectId, traces, done => {
-    progress.step = `filling: ${(done / 1e6).toFixed(2)} of ${traces / 1e6} million traces`
-  })
+  const [{ found }] = await sql<[{ found: number }]>`select count(*)::int as found from traces`
+  if (found !== 0 && found !== traces) throw new UsageError(`--data has ${found} traces, not ${traces}`)
+  if (found === 0) {
+    await fillTexts(sql, projectId, traces, done => {
+      progress.step = `filling: ${(done / 1e6).toFixed(2)} of ${traces / 1e6} million traces`
+    })
+  }
   progress.step = 'indexing'
   const start = performance.now()
-  await indexAll(sql, projectId, done => {
+  const indexed = await indexAll(sql, projectId, done => {
     progress.step = `indexing: ${(done / 1e6).toFixed(2)} million traces`
   })
-  const indexedPerSecond = (traces / (performance.now() - start)) * 1000
+  const indexedPerSecond = indexed === 0 ? undefined : (indexed / (performance.now() - start)) * 1000
   const [{ bytes }] = await sql<[{ bytes: number }]>`
     select pg_total_relation_size('search_postings') + pg_total_relation_size('search_segments') as bytes`
   const reader = connectTo(target, { settings: READER_SETTINGS })
@@ -114,17 +124,33 @@ export async function measureSearch(
   }
 }
 
-/** The server does not do it, since it is too early for it. */
-async function indexAll(sql: Sql, projectId: number, onProgress: (done: number) => void): Promise<void> {
-  await sql`insert into search_fills (project_id, begun_at) values (${projectId}, now() + interval '1 day')`
+/** So many of the newest traces are not in segments yet: nearly as many as there can be. */
+const NEWEST = 2000
+
+/** The server does not do it, since it is too early for it. Returns how many were not in the index yet. */
+async function indexAll(sql: Sql, projectId: number, onProgress: (done: number) => void): Promise<number> {
+  await sql`
+    insert into search_fills (project_id, begun_at) values (${projectId}, now() + interval '1 day')
+    on conflict (project_id) do update set begun_at = excluded.begun_at`
   await sql`update projects set search = true where id = ${projectId}`
   let done = 0
   for (;;) {
     const count = await fillBack(sql, projectId, async () => {}, { settleMs: -2 * 86_400_000 })
-    if (count === undefined) return
+    if (count === undefined) break
     done += count
     onProgress(done)
   }
+  if (done > 0) await indexNewest(sql, projectId)
+  return done
+}
+
+async function indexNewest(sql: Sql, projectId: number): Promise<void> {
+  await sql`
+    insert into search_news (project_id, seq, version)
+    select project_id, seq, version from traces where project_id = ${projectId} order by started_at desc limit ${NEWEST}`
+  while ((await indexNews(sql, projectId, async () => {}, NEWEST + 1)) > 0);
+  await sql.unsafe('vacuum (analyze) search_terms')
+  await sql.unsafe('vacuum (analyze) search_postings')
 }
 
 interface Asked {
@@ -159,7 +185,7 @@ export function renderSearch({ traces, indexedPerSecond, indexBytes, searches }:
       `| ${name} | ${rows}${isStopped ? ', stopped' : ''} | ${p50.toFixed(1)} | ${worst.toFixed(1)} |`
   )
   return [
-    `${traces} traces, indexed at ${Math.round(indexedPerSecond)} a second without pauses; the index takes ${Math.round(indexBytes / traces)} bytes of each.`,
+    `${traces} traces${indexedPerSecond === undefined ? '' : `, indexed at ${Math.round(indexedPerSecond)} a second without pauses`}; the index takes ${Math.round(indexBytes / traces)} bytes of each.`,
     '',
     '| search | rows | p50 ms | worst ms |',
     '| --- | ---: | ---: | ---: |',

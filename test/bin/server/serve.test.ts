@@ -6,6 +6,7 @@ import t from 'tap'
 import { isRoot } from '../../../lib/database/embedded/cluster-user.ts'
 import {
   dataFolder,
+  jsonHere,
   runForJson,
   runSpoor,
   serve,
@@ -66,10 +67,10 @@ t.test('the life of a data folder: first start, commands beside it, second start
 
   const made = await runForJson(['key', 'create', '--project', 'default'], env)
   t.equal(await tryKey(address, made.key), 200, 'a key that a command made works at once')
-  await runForJson(['key', 'revoke', made.keyId], env)
+  await jsonHere(['key', 'revoke', made.keyId], env)
   // The news of it reaches the server by and by.
   await until(async () => (await tryKey(address, made.key)) === 401)
-  t.match(await runForJson(['status'], env), { server: { address, pid: first.pid }, problems: [] })
+  t.match(await jsonHere(['status'], env), { server: { address, pid: first.pid }, problems: [] })
 
   const seen = titles()
   t.match(seen, /spoor\.js serve\n[\s\S]*postgres: spoor postgres \[local\]/)
@@ -86,7 +87,7 @@ t.test('the life of a data folder: first start, commands beside it, second start
   t.equal(postgresOf(folder), undefined, 'PostgreSQL has stopped')
   t.notOk(existsSync(join(folder, 'server.json')))
 
-  t.match(await runForJson(['status'], env), { server: null, projects: [{ slug: 'default', traceCount: 1 }] })
+  t.match(await jsonHere(['status'], env), { server: null, projects: [{ slug: 'default', traceCount: 1 }] })
   t.equal(postgresOf(folder), undefined, 'a command that started PostgreSQL has stopped it')
 
   const again = await startSpoor(t, env)
@@ -97,7 +98,7 @@ t.test('the life of a data folder: first start, commands beside it, second start
   again.kill('SIGKILL')
   await again.finished
 
-  t.match(await runForJson(['status'], env), { server: null }, 'a killed server is not taken for a running one')
+  t.match(await jsonHere(['status'], env), { server: null }, 'a killed server is not taken for a running one')
   const third = await serve(t, env)
   t.equal(await tryKey(third.address, key!), 200)
   t.equal((await stop(third.serving)).code, 0)

@@ -2,8 +2,8 @@ import { existsSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import t, { type Test } from 'tap'
-import { type TestDatabase, testDatabase } from '../../fixtures/database/database.ts'
+import t from 'tap'
+import { testDatabase } from '../../fixtures/database/database.ts'
 import { pgDataOf } from '../../fixtures/database/embedded.ts'
 import { freePort } from '../../fixtures/ports.ts'
 import { endRecovery, prolongRecovery } from '../../fixtures/recovery.ts'
@@ -22,55 +22,49 @@ async function look(env: NodeJS.ProcessEnv): Promise<Seen> {
   return { code, text: err, status: out === '' ? undefined : JSON.parse(out) }
 }
 
-/** A server with a database of its own, and the environment of a command that looks for it. */
-async function serveOn(t: Test, database: TestDatabase) {
+t.test('of a server beside it', async t => {
+  const database = await testDatabase(t)
   const env = { ...configurationFor(database), PORT: String(await freePort()) }
-  return { env, ...(await serve(t, env)) }
-}
+  const { address } = await serve(t, env)
 
-t.test('status says what the running server says, and the size of all', async t => {
-  const { env, address } = await serveOn(t, await testDatabase(t))
-  const { status } = await look(env)
-  t.match(status.server, { address, ready: true, reasons: [], version: status.version })
-  t.match(status.totals, { traces: 0, spans: 0, bytes: 0 })
-  t.ok(status.database.bytes > 0)
-})
-
-t.test('a server of another database is not taken for one of this', async t => {
-  const { env, address } = await serveOn(t, await testDatabase(t))
-  const other = { ...env, ...configurationFor(await testDatabase(t)) }
-  t.equal((await look(other)).status.server, null)
-  t.equal((await look(env)).status.server.address, address)
-  t.match(await runHere(['demo'], other), { code: 1, err: /no server is running|no project/ })
-
-  const stranger = createServer((_request, response) => response.end('{"ready":true}')).listen(0, '127.0.0.1')
-  t.teardown(() => stranger.close())
-  await until(() => stranger.listening)
-  const PORT = String((stranger.address() as AddressInfo).port)
-  t.equal((await look({ ...env, PORT })).status.server, null, 'nor is something else')
-})
-
-t.test('a server that takes no writes is amiss, for its own reasons', async t => {
-  const database = await testDatabase(t)
-  const { env } = await serveOn(t, database)
-  await database.pool.run(async sql => {
-    await sql.unsafe('alter table scores rename to elsewhere')
+  t.test('status says what the running server says, and the size of all', async t => {
+    const { status } = await look(env)
+    t.match(status.server, { address, ready: true, reasons: [], version: status.version })
+    t.match(status.totals, { traces: 0, spans: 0, bytes: 0 })
+    t.ok(status.database.bytes > 0)
   })
-  await until(async () => !(await fetch(`http://127.0.0.1:${env.PORT}/readyz`)).ok)
-  const { code, status } = await look(env)
-  t.equal(code, 1)
-  t.match(status.problems.join(), /The server at http:\S+ is not ready: /)
-  t.match((await runHere(['status'], env)).out, /^! The server at/m)
-})
 
-t.test('totals that are not those of the traces are amiss', async t => {
-  const database = await testDatabase(t)
-  const { env } = await serveOn(t, database)
-  await database.pool.run(
-    sql => sql`insert into project_totals (project_id, slot, traces, spans, bytes)
-      select id, 77, 1, 0, 0 from projects`
-  )
-  t.match((await look(env)).status.problems.join(), /totals or charts of project default.*recount default --apply/)
+  t.test('a server of another database is not taken for one of this', async t => {
+    const other = { ...env, ...configurationFor(await testDatabase(t)) }
+    t.equal((await look(other)).status.server, null)
+    t.equal((await look(env)).status.server.address, address)
+    t.match(await runHere(['demo'], other), { code: 1, err: /no server is running|no project/ })
+
+    const stranger = createServer((_request, response) => response.end('{"ready":true}')).listen(0, '127.0.0.1')
+    t.teardown(() => stranger.close())
+    await until(() => stranger.listening)
+    const PORT = String((stranger.address() as AddressInfo).port)
+    t.equal((await look({ ...env, PORT })).status.server, null, 'nor is something else')
+  })
+
+  t.test('totals that are not those of the traces are amiss', async t => {
+    await database.pool.run(
+      sql => sql`insert into project_totals (project_id, slot, traces, spans, bytes)
+        select id, 77, 1, 0, 0 from projects`
+    )
+    t.match((await look(env)).status.problems.join(), /totals or charts of project default.*recount default --apply/)
+  })
+
+  t.test('a server that takes no writes is amiss, for its own reasons', async t => {
+    await database.pool.run(async sql => {
+      await sql.unsafe('alter table scores rename to elsewhere')
+    })
+    await until(async () => !(await fetch(`http://127.0.0.1:${env.PORT}/readyz`)).ok)
+    const { code, status } = await look(env)
+    t.equal(code, 1)
+    t.match(status.problems.join(), /The server at http:\S+ is not ready: /)
+    t.match((await runHere(['status'], env)).out, /^! The server at/m)
+  })
 })
 
 t.test('a database that cannot be asked is what is amiss', async t => {

@@ -4,7 +4,16 @@
 type Json = any
 
 /** The schemas that the client's users meet; those that they refer to follow. */
-const WANTED = ['TraceInput', 'ScoreInput', 'TraceDetail', 'TraceList', 'ScoreList', 'TraceScoreList', 'Project']
+const WANTED = [
+  'TraceInput',
+  'ScoreInput',
+  'TraceDetail',
+  'TraceList',
+  'ScoreList',
+  'TraceScoreList',
+  'Project',
+  'KeyDescription'
+]
 const QUERIES = { TraceListQuery: '/api/v1/traces', ScoreListQuery: '/api/v1/scores' }
 
 export function clientTypes(document: Json): string {
@@ -36,7 +45,7 @@ const HEAD = `/**
 `
 
 /** The rules that the client keeps by itself. */
-function constants({ TraceInput, SpanInput, SpanEventInput }: Json): string[] {
+function constants({ TraceInput, SpanInput, SpanEventInput, CategoricalScoreInput }: Json): string[] {
   const list = (values: readonly string[]) => `[${values.map(quote).join(', ')}] as const`
   return [
     `export const SPAN_KINDS = ${list(SpanInput.properties.kind.enum)}`,
@@ -46,7 +55,9 @@ function constants({ TraceInput, SpanInput, SpanEventInput }: Json): string[] {
     `export const MAX_TAGS = ${TraceInput.properties.tags.maxItems}`,
     `export const MAX_TAG = ${TraceInput.properties.tags.items.maxLength}`,
     `export const MAX_NAME = ${SpanEventInput.properties.name.maxLength}`,
-    `export const MAX_TEXT = ${TraceInput.properties.model.maxLength}`
+    `export const MAX_TEXT = ${TraceInput.properties.model.maxLength}`,
+    `export const MAX_CATEGORY = ${CategoricalScoreInput.properties.value.maxLength}`,
+    `export const MAX_COMMENT = ${CategoricalScoreInput.properties.comment.maxLength}`
   ]
 }
 

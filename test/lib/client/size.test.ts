@@ -35,7 +35,7 @@ async function sizeWith(besides: readonly string[] | undefined): Promise<number>
 t.test('the client is small', async t => {
   const [start, sending, all] = [await sizeWith([]), await sizeWith(['sender', 'transport']), await sizeWith(undefined)]
   t.comment(`at the start ${start} bytes, with what sends ${sending}, with all that is loaded when it is needed ${all}`)
-  t.ok(start <= 11_650, `${start}`)
-  t.ok(sending <= 15_250, `${sending}`)
-  t.ok(all <= 16_360, `${all}`)
+  t.ok(start <= 11_360, `${start}`)
+  t.ok(sending <= 14_900, `${sending}`)
+  t.ok(all <= 16_090, `${all}`)
 })

@@ -161,14 +161,20 @@ t.test('the client, against a server', async t => {
   t.test('reads, with cursors followed', async t => {
     const spoor = await make(t)
     for (let i = 0; i < 3; i++) spoor.trace('listed', () => i)
-    const { traceId } = spoor.start('scored').score('n', 1).score('n', 2)
+    const scored = spoor.start('scored').score('n', 1).score('n', 2)
+    scored.end()
+    const { traceId } = scored
     await spoor.flush({ timeoutMs: 60_000 })
     const outputs: unknown[] = []
     for await (const { id } of spoor.traces.all({ name: 'listed', limit: 2 })) {
       outputs.push((await spoor.traces.get(id)).trace.output)
     }
     t.same(outputs, [2, 1, 0])
-    t.ok(traceId)
+    const [newest, before] = (await spoor.traces.scores(traceId)).scores
+    t.match([newest, before], [{ value: 2 }, { value: 1 }])
+    await spoor.scores.delete(traceId, newest!.id)
+    t.match((await spoor.traces.scores(traceId)).scores, [{ id: before!.id }])
+    t.equal((await spoor.key()).projectId, (await spoor.project()).id)
     await t.rejects(spoor.traces.get('none'), { name: 'SpoorError', status: 404, code: 'not_found' })
     await t.rejects(spoor.traces.list({ status: 'odd' as 'ok' }), { status: 400, code: 'invalid_request' })
   })
@@ -186,8 +192,10 @@ t.test('the client, against a server', async t => {
     }
     t.match(await evaluate(spoor, evaluator, { name: 'judged' }), {
       judged: 1,
-      without: 1,
-      failures: [{ reason: 'too small' }]
+      passed: 1,
+      failed: 1,
+      failures: [{ reason: 'too small' }],
+      mean: 1
     })
     t.match(await spoor.flush(), { kept: 0, lostCount: 0 })
     t.match(await spoor.scores.list({ name: 'large' }), { scores: [{ value: true, comment: 'three', source: 'api' }] })
@@ -210,12 +218,12 @@ t.test('the client, against a server', async t => {
     spoor.trace('followed', () => 'first')
     await spoor.flush()
     const following = evaluate(spoor, evaluator, { name: 'followed' }, { follow: true, signal: end.signal })
-    t.match(await following, { judged: 0, without: 2, failures: [] })
+    t.match(await following, { judged: 0, passed: 2, failed: 0, failures: [], mean: undefined })
     t.same(asked, ['first', 'second'])
     // What the service would refuse again ends it.
     const wrong = evaluate(spoor, evaluator, { limit: -1 }, { follow: true })
     await t.rejects(wrong, { name: 'SpoorError', status: 400 })
-    t.match(await evaluate(spoor, evaluator, {}, { signal: end.signal }), { without: 0 }, 'nothing is begun')
+    t.match(await evaluate(spoor, evaluator, {}, { signal: end.signal }), { passed: 0 }, 'nothing is begun')
   })
   t.same(problems, [])
 })

@@ -5,7 +5,7 @@ import t, { type Test } from 'tap'
 import type { Database } from '../../../lib/database/database.ts'
 import { Setup } from '../../../lib/health/setup.ts'
 import { createLog } from '../../../lib/log.ts'
-import { testDatabase } from '../../fixtures/database/database.ts'
+import { isOnCluster, runOn, testDatabase } from '../../fixtures/database/database.ts'
 import { testRelay } from '../../fixtures/database/relay.ts'
 import { testFolder } from '../../fixtures/folder.ts'
 import { until } from '../../fixtures/until.ts'
@@ -48,6 +48,14 @@ t.test('a schema that is behind is brought on, or said to be behind until somebo
   t.ok(isReady(await setUp(t, database, true, migrations)))
   await until(() => isReady(waits))
   t.strictSame([...(await database.pool.run(sql => sql`select * from more`))], [])
+})
+
+t.test('a table that is not distributed beside distributed traces is lacking', async t => {
+  const database = await testDatabase(t)
+  if (isOnCluster()) await runOn(database.target, `select undistribute_table('user_sums')`)
+  const { lacking } = await setUp(t, database)
+  if (isOnCluster()) t.match(lacking, /^the table user_sums is not distributed.*spoor migrate --distributed --apply/)
+  else t.equal(lacking, undefined, 'on one PostgreSQL none is')
 })
 
 t.test('a migration that cannot be applied is what is lacking', async t => {

@@ -1,7 +1,8 @@
 import t, { type Test } from 'tap'
 import { Refusal } from '../../../lib/errors.ts'
 import { endBody, ingestBody, LATER, span, spanId, spansBody, startBody } from '../../fixtures/bodies/bodies.ts'
-import { isOnCluster, type TestDatabase, testDatabase } from '../../fixtures/database/database.ts'
+import { isOnCluster, runOnNodes, type TestDatabase, testDatabase } from '../../fixtures/database/database.ts'
+import { lockTraces } from '../../fixtures/database/locks.ts'
 import { countStrays, NO_STRAYS } from '../../fixtures/database/seed.ts'
 import { bytes, testWritePath, writer } from '../../fixtures/database/write-path.ts'
 
@@ -40,8 +41,9 @@ async function audit(database: TestDatabase) {
 
 /** Ends every connection of the write path. */
 const killWriters = (database: TestDatabase) =>
-  database.pool.run(
-    sql => sql`select pg_terminate_backend(pid) from pg_stat_activity
+  runOnNodes(
+    database,
+    `select pg_terminate_backend(pid) from pg_stat_activity
       where datname = current_database() and application_name like '%writer'`
   )
 
@@ -276,10 +278,10 @@ t.test('a store that refuses is 429 with nothing stored, and recovers by itself'
   const body = bytes(ingestBody())
   await path.record(key, bytes(ingestBody()))
   const name = (await database.pool.run(sql => sql`select current_database() as name`))[0]?.name
-  await database.pool.run(sql => sql.unsafe(`alter database ${name} set default_transaction_read_only = on`))
+  await runOnNodes(database, `alter database ${name} set default_transaction_read_only = on`)
   await killWriters(database)
   t.equal(await outcome(path.record(key, body)), 'quota_exhausted')
-  await database.pool.run(sql => sql.unsafe(`alter database ${name} reset default_transaction_read_only`))
+  await runOnNodes(database, `begin read write; alter database ${name} reset default_transaction_read_only; commit`)
   await killWriters(database)
   t.match(await path.record(key, body), { duplicate: false })
   await checkAudit(t, database)
@@ -326,11 +328,9 @@ t.test('a connection whose first batch met a lock time-out takes the next ones',
   const connect: TestDatabase['connect'] = (options, onSocket) =>
     database.connect({ ...options, settings: { ...options?.settings, ...settings } }, onSocket)
   const path = testWritePath(t, { ...database, connect })
-  const holder = database.connect({ applicationName: 'holder of locks' })
-  t.teardown(() => holder.end({ timeout: 1 }))
-  await holder.unsafe('begin; lock table traces in exclusive mode')
+  const unlock = await lockTraces(t, database, 'exclusive')
   const record = () => path.record(key, bytes(ingestBody()))
   for (let i = 0; i < 3; i++) t.equal(await outcome(record()), 'quota_exhausted')
-  await holder.unsafe('rollback')
+  await unlock()
   for (let i = 0; i < 3; i++) t.match(await record(), { duplicate: false })
 })

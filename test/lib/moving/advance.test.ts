@@ -8,6 +8,7 @@ import { exportOf, otlpSpan } from '../../fixtures/bodies/otlp.ts'
 import { exportLines, type Importer, projectRows, testImporter } from '../../fixtures/database/moving.ts'
 import { countOrphans, countStrays, NO_ORPHANS, NO_STRAYS } from '../../fixtures/database/seed.ts'
 import { type TestService, testService } from '../../fixtures/service/service.ts'
+import { runs } from '../../torture/orders.ts'
 
 const IDS = ['a'.repeat(32), 'b'.repeat(32), 'c'.repeat(32)]
 const TRACES = '/api/v1/traces'
@@ -96,7 +97,7 @@ async function follow(
   }
 }
 
-let runs = 0
+let pairs = 0
 
 t.test('exports imported one after the other, again, and old after new, end in what the last one says', async t => {
   const service = await testService(t)
@@ -104,8 +105,8 @@ t.test('exports imported one after the other, again, and old after new, end in w
   const picks = fc.array(fc.nat(30), { minLength: 31, maxLength: 31 })
   await fc.assert(
     fc.asyncProperty(history, picks, async (steps, picks) => {
-      const original = await makePlace(service, `original-${++runs}`)
-      const copy = await makePlace(service, `copy-${runs}`)
+      const original = await makePlace(service, `original-${++pairs}`)
+      const copy = await makePlace(service, `copy-${pairs}`)
       const exports = await live(service, original, steps)
       await follow(service, importInto, copy, exports, picks)
       assert.deepEqual(await projectRows(service.database, copy.id), await projectRows(service.database, original.id))
@@ -113,6 +114,6 @@ t.test('exports imported one after the other, again, and old after new, end in w
       assert.deepEqual(await service.database.pool.run(countStrays), NO_STRAYS)
       assert.deepEqual(await service.database.pool.run(countOrphans), NO_ORPHANS)
     }),
-    { numRuns: 12 }
+    runs(5)
   )
 })

@@ -5,6 +5,7 @@ import { anyJson, anyObject, writeJson } from '../../fixtures/bodies/odd-json.ts
 import { exportLines, type Importer, projectRows, testImporter } from '../../fixtures/database/moving.ts'
 import { setEnvironment } from '../../fixtures/database/seed.ts'
 import { type TestService, testService } from '../../fixtures/service/service.ts'
+import { runs } from '../../torture/orders.ts'
 
 const some = <T extends Record<string, fc.Arbitrary<unknown>>>(fields: T) => fc.record(fields, { requiredKeys: [] })
 const hex = (digits: number) =>
@@ -156,11 +157,11 @@ const LAST_END = {
   output: 'end'
 }
 
-let runs = 0
+let places = 0
 let moments = 0
 
 async function makePair(service: TestService) {
-  const slugs = [`original-${++runs}`, `copy-${runs}`] as const
+  const slugs = [`original-${++places}`, `copy-${places}`] as const
   const ids = [await service.makeProject(slugs[0]), await service.makeProject(slugs[1])].map(Number)
   const readers = await Promise.all(slugs.map(project => service.makeKey({ project })))
   return slugs.map((slug, i) => ({ slug, id: ids[i]!, key: readers[i]!.key }))
@@ -219,6 +220,6 @@ t.test('what is exported and imported into an empty project reads the same, bit 
   const lives = fc.uniqueArray(life, { selector: each => each.recording.id, minLength: 1, maxLength: 6 })
   await fc.assert(
     fc.asyncProperty(lives, lives => checkRoundTrip(service, importInto, lives)),
-    { numRuns: 5 }
+    runs(2)
   )
 })

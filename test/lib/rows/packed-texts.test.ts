@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { packTexts, type SpanTexts, unpackSpans } from '../../../lib/rows/packed-texts.ts'
 import { hexId } from '../../fixtures/bodies/bodies.ts'
+import { runs } from '../../torture/orders.ts'
 
 const NONE: SpanTexts = { input: null, output: null, attributes: null, events: null }
 const spanOf = (over: Partial<SpanTexts> = {}) => ({ id: hexId(8), ...NONE, ...over })
@@ -44,7 +45,7 @@ t.test('texts are read as they were, in whatever order their rows come', async (
         for (const { id, ...expected } of appends.flatMap(([spans]) => spans)) assert.deepEqual(texts.get(id), expected)
       }
     ),
-    { numRuns: 200 }
+    runs(60)
   )
 })
 

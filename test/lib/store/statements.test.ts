@@ -8,6 +8,7 @@ import { Pool } from '../../../lib/database/pool.ts'
 import { exportPages } from '../../../lib/moving/export-project.ts'
 import { readWanted } from '../../../lib/search/wanted.ts'
 import { foldNews, readWaiting } from '../../../lib/store/analytics/rollups/fold.ts'
+import { makeFortnight } from '../../../lib/store/analytics/rollups/fortnights.ts'
 import { countNews } from '../../../lib/store/analytics/rollups/news.ts'
 import { countOneDay, findHistory } from '../../../lib/store/analytics/rollups/recount.ts'
 import { addVerdict, findUnjudged, listRuns } from '../../../lib/store/evaluations.ts'
@@ -55,6 +56,8 @@ const JUST: readonly string[] = [
   'with gone as (delete from traces t using found where t.project_id = $1 returning 1) select count(*) from gone',
   'update traces t set seq = $2 from unnest($3::bigint[]) as c (seq) where t.project_id = $1 and t.seq = c.seq',
   'insert into scores (trace_seq, project_id) select seq, project_id from traces where project_id = $1 on conflict do nothing',
+  'insert into user_sums (project_id, list) select n.project_id, n.family from rollup_news n where n.project_id = $1 group by 1, 2',
+  'insert into rollup_news (project_id, name) select $1::int, name from json_to_recordset($2::json) as told (name text)',
   'insert into project_totals as p (project_id, slot) values ($1, $2) on conflict (project_id, slot) do update set slot = 1',
   'select id from projects where slug = $1 for update',
   `select nextval('trace_numbers')`
@@ -73,7 +76,9 @@ const WRONG: Readonly<Record<string, RegExp>> = {
     /inserts in a step/,
   'with a as (delete from traces where project_id = $1 returning 1), b as (delete from api_keys where id = $2) select 1':
     /writes to api_keys/,
-  'insert into scores (trace_seq, project_id) values ($1, (select 1))': /gets a project_id/
+  'insert into scores (trace_seq, project_id) values ($1, (select 1))': /gets a project_id that is no parameter/,
+  'insert into user_sums (project_id, list) select $1::int, family from rollup_news where project_id = $1':
+    /gets a project_id that is not that of what is read/
 }
 
 t.test('a statement that a cluster takes is let be, one that it does not is named', async t => {
@@ -119,6 +124,7 @@ t.test('maintenance sends none that it does not', async t => {
     await addMessages(sql, 1, [message])
     t.same((await sweepMessages(sql, -1000)).leftOut, [{ projectId: 1, count: 2 }], 'and the one of the instance')
     for (const { projectId } of await readWaiting(sql)) await foldNews(sql, projectId, 100)
+    while (await makeFortnight(sql, 1, Date.UTC(2100, 0))) {}
     await countNews(sql)
     await sql`insert into rollup_history (project_id, uncounted) values (${1}, 'infinity')`
     t.equal(await findHistory(sql), 1)

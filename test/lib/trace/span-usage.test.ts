@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { type SpanUsage, sumSpending } from '../../../lib/trace/span-usage.ts'
 import type { GatheredSpan } from '../../../lib/trace/states/gathered.ts'
+import { runs } from '../../torture/orders.ts'
 import { exported, idOf, Store, span } from './states/export-store.ts'
 
 /** How a second library reports a call that the first has reported. */
@@ -104,7 +105,7 @@ t.test('each call counts once, in whatever order and portions the spans come', a
       assert.equal(outputTokens ?? 0, sum(calls.map(({ tokens, kind }) => (kind === 'llm' ? tokens : 0))))
       assert.equal(costUsd, sum(calls.map(({ tokens }) => tokens / 4)))
     }),
-    { numRuns: 500 }
+    runs(150)
   )
 })
 

@@ -24,15 +24,17 @@ const judge = async (id: string, name: string, value: number) => {
   await ask('POST', `${P}/traces/${id}/scores`, { body: { name, dataType: 'numeric', value } })
 }
 /** Moves the scores of a name into the past. */
-const age = (name: string, by: string) =>
-  database.pool.run(sql => sql`update scores set created_at = created_at - ${by}::interval where name = ${name}`)
+const age = (name: string, hours: number) => {
+  const at = new Date(Date.now() - hours * 3_600_000).toISOString()
+  return database.pool.run(sql => sql`update scores set created_at = ${at} where name = ${name}`)
+}
 
 t.test('scores are counted by name over time', async t => {
   const [a, b] = [await makeTrace(), await makeTrace()]
   await give(a, 'tone', 'warm')
   await give(b, 'tone', 'cold')
   await give(a, 'helpful', 1)
-  await age('helpful', '30 hours')
+  await age('helpful', 30)
   await give(b, 'helpful', 0.5)
   const { body } = await ask('GET', `${P}/score-series?range=7d&offset=60`)
   t.match(body, { step: 'hour', newest: null })

@@ -27,7 +27,7 @@ t.test('the list finds words, with an excerpt of each trace; the API has no such
 
   const { status, body } = await ask('GET', `${P}/traces?q=refund`)
   t.equal(status, 200)
-  t.same(body.search, { reached: null, backTo: null, isFilled: false })
+  t.same(body.search, { reached: null, backTo: null, isFilled: false, waiting: 0 })
   t.same(body.traces, (await ask('GET', `${P}/traces?ids=${first},${second}`)).body.traces, 'the summaries of the list')
   t.same(body.excerpts, {
     [second]: { place: 'name', text: 'réfund of 東京', marks: [[0, 6]] },
@@ -62,9 +62,9 @@ t.test('owners turn search on and off, members see how far the index is', async 
   t.match(await patch(owner, { search: 'on' }), invalid(/^search: /))
   t.match(await patch(owner, {}), invalid(/^name: is required, or search$/))
   t.match((await member.ask('GET', P)).body, { search: null })
-  t.match(await patch(owner, { search: true }), { status: 200, body: { search: { isFilled: false, waiting: 0 } } })
+  t.match(await patch(owner, { search: true }), { status: 200, body: { search: { isFilled: true, waiting: 0 } } })
   t.match((await member.ask('GET', 'session')).body.projects, [{ slug: 'default', search: true }])
-  t.match((await member.ask('GET', P)).body, { name: String, search: { backTo: null, isFilled: false, waiting: 0 } })
+  t.match((await member.ask('GET', P)).body, { name: String, search: { backTo: null, isFilled: true, waiting: 0 } })
   t.match(await patch(owner, { search: false, name: 'Other' }), { status: 200, body: { search: null, name: 'Other' } })
   const acts = await service.database.pool.run(
     sql => sql`select user_id is null as "isNobody", detail from audit where action = 'project.update' order by id`

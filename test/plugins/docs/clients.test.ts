@@ -21,6 +21,15 @@ t.test("Python's README begins with the chapter's other example, which its tests
   t.end()
 })
 
+t.test("the chapter's examples fit into the page, as those of Python do", t => {
+  const examples = guideCode(readFileSync('plugins/docs/chapters/clients.html', 'utf8'), 'client', 'ts')
+  t.same(
+    examples.flatMap(example => example.split('\n')).filter(line => line.length > 88),
+    []
+  )
+  t.end()
+})
+
 t.test('each test that the chapter names is there', t => {
   const chapter = readFileSync('plugins/docs/chapters/clients.html', 'utf8')
   const client = ['send/sender', 'record/values', 'record/reading'].map(name => `lib/client/${name}`)
@@ -33,7 +42,7 @@ t.test('each test that the chapter names is there', t => {
     [...readFileSync(join(PYTHON, name), 'utf8').matchAll(/^def test_(\w+)/gm)].map(([, title]) => title!)
   )
   const rows = chapter.slice(chapter.indexOf('<tbody>'), chapter.indexOf('</tbody>')).split('<tr>').slice(1)
-  t.equal(rows.length, 12)
+  t.equal(rows.length, 13)
   for (const row of rows) {
     const [ts = [], py = []] = row
       .split('data-of=')

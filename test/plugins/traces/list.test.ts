@@ -2,6 +2,7 @@ import t from 'tap'
 import { checker } from '../../../lib/schema/check.ts'
 import { TraceList } from '../../../lib/schema/output.ts'
 import { ingestBody, startBody } from '../../fixtures/bodies/bodies.ts'
+import { countLockWaits, lockTraces } from '../../fixtures/database/locks.ts'
 import { testService } from '../../fixtures/service/service.ts'
 import { until } from '../../fixtures/until.ts'
 
@@ -123,22 +124,15 @@ t.test('GET /api/v1/traces', async t => {
   })
 
   await t.test('is cancelled where the client goes away', async t => {
-    const holder = database.connect()
-    t.teardown(() => holder.end())
-    await holder.unsafe('begin; lock table traces in access exclusive mode')
+    const unlock = await lockTraces(t, database, 'access exclusive')
     const client = new AbortController()
     const { key } = await makeKey({})
     const asked = fetch(`${url}${LIST}`, { headers: { authorization: `Bearer ${key}` }, signal: client.signal })
-    const waiting = () =>
-      database.pool.run(
-        sql => sql`
-        select from pg_stat_activity where wait_event_type = 'Lock' and application_name like '%reader'`
-      )
-    await until(async () => (await waiting()).length === 1)
+    await until(async () => (await countLockWaits(database, 'reader')) === 1)
     client.abort()
     await t.rejects(asked)
-    await until(async () => (await waiting()).length === 0)
-    await holder`rollback`
+    await until(async () => (await countLockWaits(database, 'reader')) === 0)
+    await unlock()
     t.equal((await get('')).status, 200)
   })
 

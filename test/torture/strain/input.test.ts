@@ -20,9 +20,10 @@ import { configurationFor, serve } from '../../fixtures/service/spoor.ts'
 import { encodeBody, type FuzzRequest, fuzzRequest, richTrace, TRACE_IDS } from '../input/fuzz.ts'
 import { fuzzBytes } from '../input/fuzz-bytes.ts'
 import { pageRequest } from '../input/fuzz-pages.ts'
+import { fuzzSearches } from '../input/fuzz-searches.ts'
 import { HEAVY_TRACES, type Heavy, heavyRequests } from '../input/heavy.ts'
 import { STALLS_VARIABLE } from '../input/stalls.ts'
-import { figure, isLong, randomNumbers, rounds, runs } from '../orders.ts'
+import { figure, isLong, longTest, randomNumbers, rounds, runs } from '../orders.ts'
 
 /** How long the event loop of the server may stand still. */
 const MOST_STALL_MS = 100
@@ -88,6 +89,8 @@ t.test('no request holds the server up', async t => {
   }
   t.same(serving.err.split('\n').filter(isWarning), [], 'nothing to warn of in the log')
 })
+
+longTest('whatever is searched for in whatever was recorded is found, or refused in a sentence', fuzzSearches)
 
 t.test('whatever is sent, the service answers as it should, and goes on', async t => {
   const lines: string[] = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from ..sending.parcels import PartKind
+from ..sending.delivery import PartKind
 from ..values import Redact
 from .step import Score, Step
 

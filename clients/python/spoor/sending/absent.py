@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from .parcels import PartKind
+from .delivery import PartKind
 from .report import Report
 from .result import Result
 

@@ -8,7 +8,7 @@ import random
 from dataclasses import dataclass
 from typing import Any
 
-from .parcels import PartKind
+from .delivery import PartKind
 
 _FIRST_WAIT = 0.2
 #: No wait of the client's own is longer; what a server asks for is believed up to the other.

@@ -1,13 +1,13 @@
 """
-Where parcels wait: in memory, and beyond a bound, or when the server has been away for long, in the spool. What neither
-has room for is lost, and said. Whoever calls holds the lock of the sender.
+Where deliveries wait: in memory, and beyond a bound, or when the server has been away for long, in the spool. What
+neither has room for is lost, and said. Whoever calls holds the lock of the sender.
 """
 
 from __future__ import annotations
 
 import time
 
-from .parcels import Parcel, Part, Queue
+from .delivery import Delivery, Part, Queue
 from .report import Report
 from .spool import Spool, SpoolError
 
@@ -25,85 +25,85 @@ class Holding:
         self._max_memory_bytes = max_memory_bytes
         self.is_always_spooled = is_always_spooled and spool is not None
 
-    def make_room(self, parcel: Parcel) -> None:
-        """A parcel has come, or has grown."""
+    def make_room(self, delivery: Delivery) -> None:
+        """A delivery has come, or has grown."""
         is_full = self._queue.bytes > self._max_memory_bytes
         if not (is_full or self.is_always_spooled):
             return
-        reason = self._to_spool(parcel)
+        reason = self._to_spool(delivery)
         if reason is None:
             # What is under way is in memory until it is answered.
-            if is_full and not parcel.is_under_way:
-                self._unload(parcel)
+            if is_full and not delivery.is_under_way:
+                self._unload(delivery)
         elif is_full:
             self._report.lose(
-                parcel.trace_id, parcel.name, f"{parcel.parts[-1].kind}: the memory is full, and {reason}"
+                delivery.trace_id, delivery.name, f"{delivery.parts[-1].kind}: the memory is full, and {reason}"
             )
-            self._queue.set_parts(parcel, parcel.parts[:-1])
-            parcel.unfiled -= 1
-            if not parcel.parts and not parcel.is_unloaded and not parcel.is_under_way:
-                self._queue.remove(parcel)
+            self._queue.set_parts(delivery, delivery.parts[:-1])
+            delivery.unfiled -= 1
+            if not delivery.parts and not delivery.is_unloaded and not delivery.is_under_way:
+                self._queue.remove(delivery)
         else:
             self._report.problem(reason)
 
-    def _to_spool(self, parcel: Parcel) -> str | None:
-        """Writes what the file of a parcel lacks. Returns why it cannot."""
-        if parcel.unfiled == 0:
+    def _to_spool(self, delivery: Delivery) -> str | None:
+        """Writes what the file of a delivery lacks. Returns why it cannot."""
+        if delivery.unfiled == 0:
             return None
         if self._spool is None:
             return "there is no spool"
         try:
-            if parcel.is_unloaded and not self.load(parcel):
+            if delivery.is_unloaded and not self.load(delivery):
                 return "its file is gone"
-            self._spool.write(parcel)
+            self._spool.write(delivery)
         except SpoolError as error:
             return str(error)
-        parcel.unfiled = 0
-        parcel.is_file_behind = False
+        delivery.unfiled = 0
+        delivery.is_file_behind = False
         return None
 
-    def _unload(self, parcel: Parcel) -> None:
-        if parcel.file is not None:
-            self._queue.set_parts(parcel, [])
-            parcel.is_unloaded = True
+    def _unload(self, delivery: Delivery) -> None:
+        if delivery.file is not None:
+            self._queue.set_parts(delivery, [])
+            delivery.is_unloaded = True
 
-    def load(self, parcel: Parcel) -> bool:
+    def load(self, delivery: Delivery) -> bool:
         """Reads the parts of a file. Without it, what is in memory goes on."""
         parts: list[Part] | None = None
-        if self._spool is not None and parcel.file is not None:
+        if self._spool is not None and delivery.file is not None:
             try:
-                parts = self._spool.read(parcel.file)
+                parts = self._spool.read(delivery.file)
             except OSError as error:
-                parcel.not_before = time.monotonic() + _AGAIN_SECONDS
+                delivery.not_before = time.monotonic() + _AGAIN_SECONDS
                 self._report.problem(f"the spool cannot be read: {error.strerror or error}")
                 return False
-        parcel.is_unloaded = False
+        delivery.is_unloaded = False
         if parts is None:
             self._report.problem(
-                f"a file of the spool is gone: it was not whole, or another process has taken it ({parcel.file})"
+                f"a file of the spool is gone: it was not whole, or another process has taken it ({delivery.file})"
             )
-            parcel.file = None
-            parcel.unfiled = len(parcel.parts)
-            parcel.is_file_behind = True
+            delivery.file = None
+            delivery.unfiled = len(delivery.parts)
+            delivery.is_file_behind = True
         else:
-            self._queue.set_parts(parcel, [*parts, *parcel.parts])
+            self._queue.set_parts(delivery, [*parts, *delivery.parts])
         return True
 
     def empty_memory(self) -> None:
         """The server has been away for long."""
-        for parcel in self._queue:
-            if parcel.is_under_way or not parcel.parts:
+        for delivery in self._queue:
+            if delivery.is_under_way or not delivery.parts:
                 continue
-            reason = self._to_spool(parcel)
+            reason = self._to_spool(delivery)
             # Another may be small enough for what room there is.
             if reason is not None:
                 self._report.problem(reason)
             else:
-                self._unload(parcel)
+                self._unload(delivery)
 
     def keep(self) -> None:
         """Writes everything that waits to the spool. It stays in memory as well."""
-        for parcel in self._queue:
-            reason = self._to_spool(parcel)
+        for delivery in self._queue:
+            reason = self._to_spool(delivery)
             if reason is not None:
                 self._report.problem(reason)

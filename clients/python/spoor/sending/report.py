@@ -9,7 +9,7 @@ import logging
 from collections import deque
 from collections.abc import Callable
 
-from .result import Lost, Result
+from .result import Loss, Result
 
 log = logging.getLogger("spoor")
 
@@ -25,13 +25,13 @@ class Report:
     def __init__(self, on_problem: Callable[[str], None] | None) -> None:
         self.on_problem = on_problem
         self.sent = 0
-        self._lost: deque[Lost] = deque(maxlen=_MAX_LOST)
+        self._lost: deque[Loss] = deque(maxlen=_MAX_LOST)
         self._lost_count = 0
         self._problems: deque[str] = deque(maxlen=_MAX_PROBLEMS)
         self._waiting: deque[str] = deque(maxlen=_MAX_WAITING)
 
     def lose(self, trace_id: str, name: str, reason: str) -> None:
-        self._lost.append(Lost(trace_id, name, reason))
+        self._lost.append(Loss(trace_id, name, reason))
         self._lost_count += 1
         self._waiting.append(f"trace {trace_id} ({name}) is lost: {reason}")
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
-class Lost:
+class Loss:
     """A trace, or a part of one, that is not stored and will not be."""
 
     trace_id: str
@@ -25,7 +25,7 @@ class Result:
     #: Traces that still wait, in memory or in the spool.
     kept: int = 0
     #: The last thousand of those that are lost.
-    lost: list[Lost] = field(default_factory=list)
+    lost: list[Loss] = field(default_factory=list)
     lost_count: int = 0
     #: What else was amiss; the last hundred.
     problems: list[str] = field(default_factory=list)

@@ -19,8 +19,8 @@ from collections.abc import Callable
 
 from .answers import Answer, Do, NoAnswer, Verdict, judge, read_json
 from .connection import Connection, Server
+from .delivery import Delivery, Part, PartKind, Queue, path_of
 from .holding import Holding
-from .parcels import Parcel, Part, PartKind, Queue, path_of
 from .report import Report
 from .result import Result
 from .scores import count_equal
@@ -30,7 +30,7 @@ from .spool import Spool
 MAX_MEMORY_BYTES = 32 * 1024 * 1024
 MAX_IN_FLIGHT = 8
 #: More threads are made while each has more than this to send.
-_PARCELS_A_THREAD = 16
+_DELIVERIES_A_THREAD = 16
 _IDLE_THREAD_SECONDS = 5.0
 #: What is in memory goes to the spool when the server has been away for this long.
 SPOOL_AFTER_SECONDS = 10.0
@@ -90,14 +90,14 @@ class Sender:
 
     def put(self, trace_id: str, name: str, kind: PartKind, body: bytes) -> None:
         with self._changed:
-            parcel = self._queue.of_trace(trace_id)
-            if parcel is None:
-                parcel = Parcel(trace_id, name)
-                self._queue.add(parcel)
-            self._queue.set_parts(parcel, [*parcel.parts, Part(kind, body)])
-            parcel.unfiled += 1
-            parcel.is_file_behind = True
-            self._holding.make_room(parcel)
+            delivery = self._queue.of_trace(trace_id)
+            if delivery is None:
+                delivery = Delivery(trace_id, name)
+                self._queue.add(delivery)
+            self._queue.set_parts(delivery, [*delivery.parts, Part(kind, body)])
+            delivery.unfiled += 1
+            delivery.is_file_behind = True
+            self._holding.make_room(delivery)
             self._start_threads()
             self._changed.notify()
         self._report.say()
@@ -153,12 +153,12 @@ class Sender:
         self.keep()
         with self._changed:
             self._has_left = True
-            kept = [parcel for parcel in self._queue if not parcel.is_file_behind]
-            for parcel in self._queue:
+            kept = [delivery for delivery in self._queue if not delivery.is_file_behind]
+            for delivery in self._queue:
                 # Those in the spool are the next process's now.
-                self._queue.remove(parcel)
-                if parcel.is_file_behind:
-                    self._report.lose(parcel.trace_id, parcel.name, "the process ended, and it could not be kept")
+                self._queue.remove(delivery)
+                if delivery.is_file_behind:
+                    self._report.lose(delivery.trace_id, delivery.name, "the process ended, and it could not be kept")
             if self.spool is not None:
                 if kept:
                     self._report.problem(f"{len(kept):,} traces that are not sent are kept in {self.spool.folder}")
@@ -178,7 +178,9 @@ class Sender:
     # Threads.
 
     def _start_threads(self) -> None:
-        wanted = 1 if len(self._queue) <= _PARCELS_A_THREAD * self._threads or self._failures > 0 else self._threads + 1
+        wanted = (
+            1 if len(self._queue) <= _DELIVERIES_A_THREAD * self._threads or self._failures > 0 else self._threads + 1
+        )
         if self._threads >= min(wanted, MAX_IN_FLIGHT):
             return
         thread = threading.Thread(target=self._work, args=(self._threads,), name="spoor-sender", daemon=True)
@@ -211,7 +213,7 @@ class Sender:
                     self._changed.wait(wait if number == 0 else min(wait, _IDLE_THREAD_SECONDS))
 
     def _step(self, connection: Connection, is_first: bool) -> float | None:
-        """Sends one parcel. Returns None if it did, otherwise for how long there is nothing to do."""
+        """Sends one delivery. Returns None if it did, otherwise for how long there is nothing to do."""
         wait = _LOOK_SECONDS
         if is_first:
             self._is_woken = False
@@ -221,15 +223,15 @@ class Sender:
             now = time.monotonic()
             if now < self._pause_until:
                 return min(wait, self._pause_until - now)
-            parcel, next_at = self._queue.take(now)
-        if parcel is None:
+            delivery, next_at = self._queue.take(now)
+        if delivery is None:
             return wait if next_at is None else min(wait, max(next_at - now, 0.001))
         try:
-            while self._send_next(connection, parcel):
+            while self._send_next(connection, delivery):
                 pass
         finally:
             with self._changed:
-                self._queue.put_back(parcel)
+                self._queue.put_back(delivery)
                 self._changed.notify_all()
         self._report.say()
         return None
@@ -255,40 +257,40 @@ class Sender:
         if connection is not None:
             connection.close()
 
-    # One parcel.
+    # One delivery.
 
-    def _send_next(self, connection: Connection, parcel: Parcel) -> bool:
-        """Sends the first part of a parcel. Returns whether there is another to be sent now."""
+    def _send_next(self, connection: Connection, delivery: Delivery) -> bool:
+        """Sends the first part of a delivery. Returns whether there is another to be sent now."""
         with self._changed:
-            if parcel.is_unloaded and not self._holding.load(parcel):
+            if delivery.is_unloaded and not self._holding.load(delivery):
                 return False
-            if not parcel.parts:
-                self._forget(parcel)
+            if not delivery.parts:
+                self._forget(delivery)
                 return False
-            part = parcel.parts[0]
-        outcome = self._transmit(connection, parcel, part)
+            part = delivery.parts[0]
+        outcome = self._transmit(connection, delivery, part)
         with self._changed:
             verdict = judge(part.kind, outcome, part.tries, self._failures)
             if not (isinstance(outcome, Answer) and outcome.status < 500):
                 part.is_unsure = part.is_unsure or isinstance(outcome, Answer) or outcome.may_be_taken
-            return self._apply(parcel, part, verdict, outcome)
+            return self._apply(delivery, part, verdict, outcome)
 
-    def _transmit(self, connection: Connection, parcel: Parcel, part: Part) -> Answer | NoAnswer:
-        path = path_of(parcel.trace_id, part.kind)
+    def _transmit(self, connection: Connection, delivery: Delivery, part: Part) -> Answer | NoAnswer:
+        path = path_of(delivery.trace_id, part.kind)
         if part.kind == "score" and part.is_unsure:
             # Scores have no id of the client's, so it is looked whether this one is there.
             there = connection.request("GET", path)
             if isinstance(there, NoAnswer):
                 return there
             count = count_equal(part.body, there.body)
-            if count is not None and count > self._scores_sent.get(_score_key(parcel, part), 0):
+            if count is not None and count > self._scores_sent.get(_score_key(delivery, part), 0):
                 return Answer(200, b'{"ok":true}')
             # A key that may not read cannot tell: then it is sent again.
             if count is None and there.status not in (401, 403, 404):
                 return there
         return connection.request("POST", path, part.body)
 
-    def _apply(self, parcel: Parcel, part: Part, verdict: Verdict, outcome: Answer | NoAnswer) -> bool:
+    def _apply(self, delivery: Delivery, part: Part, verdict: Verdict, outcome: Answer | NoAnswer) -> bool:
         if verdict.do in (Do.WAIT, Do.STOP):
             self._is_key_refused = self._is_key_refused or verdict.do is Do.STOP
             self._fail(verdict)
@@ -298,56 +300,56 @@ class Sender:
         self._is_key_refused = False
         if verdict.do is Do.LATER:
             part.tries += 1
-            parcel.not_before = time.monotonic() + verdict.wait
+            delivery.not_before = time.monotonic() + verdict.wait
             if part.tries == 3:
-                self._report.problem(f"{part.kind} of trace {parcel.trace_id} is not taken: {verdict.reason}")
+                self._report.problem(f"{part.kind} of trace {delivery.trace_id} is not taken: {verdict.reason}")
             return False
         instead: list[Part] = []
         if verdict.do is Do.DOUBT:
-            parcel.doubt = verdict.reason
+            delivery.doubt = verdict.reason
         elif verdict.do is Do.DIVIDE and (instead := smaller(part)):
             self._report.problem("a request was refused as too large, and is sent in smaller ones")
         elif verdict.do is not Do.DONE:
-            self._drop(parcel, part, verdict.reason)
+            self._drop(delivery, part, verdict.reason)
         elif isinstance(outcome, Answer):
-            self._stored(parcel, part, outcome)
-        self._queue.set_parts(parcel, [*instead, *(each for each in parcel.parts if each is not part)])
+            self._stored(delivery, part, outcome)
+        self._queue.set_parts(delivery, [*instead, *(each for each in delivery.parts if each is not part)])
         # A file that it has is written anew if need be: what is sent is not sent again.
-        parcel.unfiled = len(parcel.parts)
+        delivery.unfiled = len(delivery.parts)
         return True
 
-    def _stored(self, parcel: Parcel, part: Part, answer: Answer) -> None:
+    def _stored(self, delivery: Delivery, part: Part, answer: Answer) -> None:
         if part.kind == "score":
-            key = _score_key(parcel, part)
+            key = _score_key(delivery, part)
             self._scores_sent[key] = self._scores_sent.pop(key, 0) + 1
             if len(self._scores_sent) > _REMEMBERED:
                 self._scores_sent.popitem(last=False)
         if (
             part.kind == "end"
-            and parcel.doubt is not None
+            and delivery.doubt is not None
             and (read_json(answer.body) or {}).get("duplicate") is not True
         ):
-            self._report.lose(parcel.trace_id, parcel.name, f"spans: {parcel.doubt}")
+            self._report.lose(delivery.trace_id, delivery.name, f"spans: {delivery.doubt}")
         if part.kind in ("record", "end"):
             self._report.sent += 1
-        elif part.kind == "otlp" and parcel.trace_id not in self._joined:
+        elif part.kind == "otlp" and delivery.trace_id not in self._joined:
             # Its other parts are of the same trace.
             self._report.sent += 1
-            self._joined[parcel.trace_id] = None
+            self._joined[delivery.trace_id] = None
             if len(self._joined) > _REMEMBERED:
                 self._joined.popitem(last=False)
 
-    def _drop(self, parcel: Parcel, part: Part, reason: str) -> None:
+    def _drop(self, delivery: Delivery, part: Part, reason: str) -> None:
         """Without its start nothing of a trace can be stored."""
         digest = f" (SHA-256 of the body: {hashlib.sha256(part.body).hexdigest()})" if "conflict" in reason else ""
-        self._report.lose(parcel.trace_id, parcel.name, f"{part.kind}: {reason}{digest}")
+        self._report.lose(delivery.trace_id, delivery.name, f"{part.kind}: {reason}{digest}")
         if part.kind in ("record", "start"):
-            self._queue.set_parts(parcel, [part])
+            self._queue.set_parts(delivery, [part])
 
-    def _forget(self, parcel: Parcel) -> None:
-        self._queue.remove(parcel)
-        if parcel.file is not None and self.spool is not None:
-            self.spool.remove(parcel.file)
+    def _forget(self, delivery: Delivery) -> None:
+        self._queue.remove(delivery)
+        if delivery.file is not None and self.spool is not None:
+            self.spool.remove(delivery.file)
 
     # The server is away.
 
@@ -377,8 +379,8 @@ class Sender:
         self.spool.touch()
         with self._changed:
             # What this client has left is for others, too.
-            for parcel in [] if self._has_left else self.spool.adopt():
-                self._queue.add(parcel)
+            for delivery in [] if self._has_left else self.spool.adopt():
+                self._queue.add(delivery)
 
     def _try_now(self) -> None:
         if not self._is_key_refused:
@@ -388,5 +390,5 @@ class Sender:
         self._changed.notify_all()
 
 
-def _score_key(parcel: Parcel, part: Part) -> bytes:
-    return hashlib.sha256(parcel.trace_id.encode() + part.body).digest()
+def _score_key(delivery: Delivery, part: Part) -> bytes:
+    return hashlib.sha256(delivery.trace_id.encode() + part.body).digest()

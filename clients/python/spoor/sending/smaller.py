@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from ..document import SpanText, fit
 from ..json_text import array_text, items, members, object_text
 from ..values import quote, size_of
-from .parcels import Part, PartKind
+from .delivery import Part, PartKind
 
 #: What is not larger is refused for another reason, or by somebody who takes nothing.
 _LEAST_BYTES = 2_000

@@ -14,7 +14,7 @@ import socket
 import time
 from pathlib import Path
 
-from .parcels import Parcel, Part, file_text, read_file_text
+from .delivery import Delivery, Part, file_text, read_file_text
 
 DEFAULT_MAX_BYTES = 256 * 1024 * 1024
 _ENDING = ".spoor"
@@ -46,22 +46,22 @@ class Spool:
         self._bytes = 0
         self._written = 0
 
-    def write(self, parcel: Parcel) -> None:
-        """Writes a parcel of which all parts are in memory, in place of its file if it has one. Raises SpoolError."""
-        text = file_text(parcel)
-        before = 0 if parcel.file is None else self._sizes.get(parcel.file, 0)
+    def write(self, delivery: Delivery) -> None:
+        """Writes a delivery of which all parts are in memory, in place of its file if it has one. Raises SpoolError."""
+        text = file_text(delivery)
+        before = 0 if delivery.file is None else self._sizes.get(delivery.file, 0)
         if self._bytes - before + len(text) > self.max_bytes:
             raise SpoolError(f"the spool is full: it has {self._bytes:,} of {self.max_bytes:,} bytes")
         self._written += 1
-        name = f"{time.time_ns() // 1_000_000}-{parcel.trace_id}-{os.getpid()}-{self._written}{_ENDING}"
-        file = parcel.file or self.own / name
+        name = f"{time.time_ns() // 1_000_000}-{delivery.trace_id}-{os.getpid()}-{self._written}{_ENDING}"
+        file = delivery.file or self.own / name
         try:
             self.own.mkdir(mode=0o700, parents=True, exist_ok=True)
             _write_whole(file, text)
         except OSError as error:
             raise SpoolError(f"the spool cannot be written: {error.strerror or error}") from error
         self._count(file, len(text))
-        parcel.file = file
+        delivery.file = file
 
     def read(self, file: Path) -> list[Part] | None:
         """
@@ -86,9 +86,9 @@ class Spool:
             return
         self._count(file, 0)
 
-    def adopt(self) -> list[Parcel]:
+    def adopt(self) -> list[Delivery]:
         """Takes what nobody sends, and gives it, the oldest first."""
-        adopted: list[Parcel] = []
+        adopted: list[Delivery] = []
         for name in _names_in(self.folder):
             if name.endswith(_ENDING):
                 self._take(self.folder / name, adopted)
@@ -120,7 +120,7 @@ class Spool:
         self._sizes.clear()
         self._bytes = 0
 
-    def _take(self, source: Path, adopted: list[Parcel]) -> None:
+    def _take(self, source: Path, adopted: list[Delivery]) -> None:
         file = self.own / source.name
         matched = re.match(r"^\d+-([0-9a-f]{32})\b", source.name)
         if matched is None:
@@ -132,7 +132,7 @@ class Spool:
         except OSError:  # Another process was first.
             return
         adopted.append(
-            Parcel(matched[1], "from the spool", file=file, is_unloaded=True, is_file_behind=False, is_left=True)
+            Delivery(matched[1], "from the spool", file=file, is_unloaded=True, is_file_behind=False, is_left=True)
         )
 
     def _is_gone(self, name: str) -> bool:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spoor.sending.answers import MAX_WAIT, Answer, Do, NoAnswer, backoff, judge
-from spoor.sending.parcels import PartKind
+from spoor.sending.delivery import PartKind
 from spoor.sending.scores import count_equal, score_body
 
 OK = b'{"ok":true}'

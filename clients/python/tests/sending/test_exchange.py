@@ -104,8 +104,8 @@ def check(client: Spoor, ids: list[str], tag: str, scored: str) -> None:
         (step,) = [span for span in detail["spans"] if span["name"] == "step"]
         assert (step["output"], step["attributes"]["share"], step["attributes"]["city"]) == (0.1, 0.5, "Zürich")
         assert [(event["name"], (event["attributes"] or {})["by"]) for event in step["events"]] == [("seen", "é")]
-        assert [score["value"] for score in client.scores.of(trace_id)] == [True]
-    assert {score["comment"] for score in client.scores.of(scored)} == {"ß"}
+        assert [score["value"] for score in client.traces.scores(trace_id)] == [True]
+    assert {score["comment"] for score in client.traces.scores(scored)} == {"ß"}
 
 
 @pytest.mark.parametrize("way", ["from TypeScript", "from Python"])
@@ -125,7 +125,7 @@ def test_what_one_client_has_spooled_the_other_sends_once(
         assert [json.loads(said)[name] for name in ("sent", "kept", "lostCount")] == [3, 0, 0]
     assert os.listdir(spool) == []
     check(client, ids, tag, scored)
-    assert [score["value"] for score in client.scores.of(scored)] == [0.5]
+    assert [score["value"] for score in client.traces.scores(scored)] == [0.5]
 
 
 @pytest.mark.long
@@ -144,4 +144,4 @@ def test_both_clients_send_from_one_folder_at_once(
     assert result.sent + json.loads(said[0])["sent"] == len(ids) == 600
     assert os.listdir(spool) == []
     check(client, ids, tag, scored)
-    assert sorted(score["value"] for score in client.scores.of(scored)) == [0.25, 0.5]
+    assert sorted(score["value"] for score in client.traces.scores(scored)) == [0.25, 0.5]

@@ -104,7 +104,7 @@ def test_a_server_that_is_away_at_the_end_leaves_everything_to_the_next_start(
     while list((tmp_path / "spool").rglob("*.spoor")) and time.monotonic() < deadline:
         following.flush(1)
     assert stored_ids(server, tag) == sorted([*ids, trace.id])
-    assert [score["name"] for score in following.scores.of(ids[0])] == ["late"]
+    assert [score["name"] for score in following.traces.scores(ids[0])] == ["late"]
     following.leave(0)
     client.leave(0)
 
@@ -315,7 +315,7 @@ def test_a_score_whose_answer_was_lost_is_not_given_twice(server: Server, way: F
     way.faults.extend(["answer lost"])
     client.score(trace_id, "s", 1)
     assert client.flush(20).kept == 0
-    assert [score["value"] for score in client.scores.of(trace_id)] == [1, 1]
+    assert [score["value"] for score in client.traces.scores(trace_id)] == [1, 1]
 
 
 def test_a_score_may_come_before_its_trace(server: Server, client: Spoor, tag: str) -> None:
@@ -326,7 +326,7 @@ def test_a_score_may_come_before_its_trace(server: Server, client: Spoor, tag: s
     trace.end()
     assert client.flush(20).sent == 1
     assert other.flush(20).kept == 0
-    assert [score["name"] for score in client.scores.of(trace.id)] == ["early"]
+    assert [score["name"] for score in client.traces.scores(trace.id)] == ["early"]
 
 
 def test_the_application_never_waits_for_a_server_that_hangs(server: Server, tag: str) -> None:

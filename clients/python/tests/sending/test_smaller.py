@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from spoor import json_text
 from spoor.document import SpanText, end_body, spans_body, trace_body
 from spoor.otlp import export_bodies
-from spoor.sending.parcels import Part, PartKind
+from spoor.sending.delivery import Part, PartKind
 from spoor.sending.smaller import _START, smaller
 
 ID = "0af7651916cd43dd8448eb211c80319c"

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spoor.sending.parcels import Parcel, Part, Queue, file_text, read_file_text
+from spoor.sending.delivery import Delivery, Part, Queue, file_text, read_file_text
 from spoor.sending.spool import Spool, SpoolError
 
 ID = "0af7651916cd43dd8448eb211c80319c"
@@ -25,8 +25,8 @@ end of file
 """.encode()
 
 
-def parcel(*bodies: bytes, trace_id: str = ID) -> Parcel:
-    return Parcel(trace_id, "é", [Part("record", body) for body in bodies], unfiled=len(bodies))
+def delivery(*bodies: bytes, trace_id: str = ID) -> Delivery:
+    return Delivery(trace_id, "é", [Part("record", body) for body in bodies], unfiled=len(bodies))
 
 
 def test_a_file_has_a_line_for_the_trace_and_one_for_each_part() -> None:
@@ -37,7 +37,7 @@ def test_a_file_has_a_line_for_the_trace_and_one_for_each_part() -> None:
     assert [(part.kind, part.body) for part in parts] == [("start", b'{"schemaVersion":1}'), ("score", b'{"name":"s"}')]
     # They may have been sent before.
     assert all(part.is_unsure for part in parts)
-    assert file_text(Parcel(trace_id, name, parts)) == FILE
+    assert file_text(Delivery(trace_id, name, parts)) == FILE
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_a_broken_file_is_put_aside_for_people(tmp_path: Path) -> None:
 
 def test_what_another_process_sends_is_left_to_it(tmp_path: Path) -> None:
     other = Spool(tmp_path)
-    other.write(parcel(b"1"))
+    other.write(delivery(b"1"))
     # A process that runs, of this host.
     running = other.own.rename(tmp_path / f"sender-{socket.gethostname()}-{os.getppid()}-00000001")
     spool = Spool(tmp_path)
@@ -86,7 +86,7 @@ def test_what_another_process_sends_is_left_to_it(tmp_path: Path) -> None:
 def test_what_a_process_has_left_is_taken_over_at_once(tmp_path: Path) -> None:
     gone = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, text=True)
     other = Spool(tmp_path)
-    other.write(parcel(b"1"))
+    other.write(delivery(b"1"))
     left = other.own.rename(tmp_path / f"sender-{other._host}-{gone.stdout.strip()}-00000001")
     left.joinpath("half.spoor.part").write_text("half")
     spool = Spool(tmp_path)
@@ -100,7 +100,7 @@ def test_what_a_process_has_left_is_taken_over_at_once(tmp_path: Path) -> None:
 
 def test_two_clients_of_one_process_do_not_take_each_others(tmp_path: Path) -> None:
     first, second = Spool(tmp_path), Spool(tmp_path)
-    first.write(parcel(b"1"))
+    first.write(delivery(b"1"))
     assert second.adopt() == []
     first.release()
     assert len(second.adopt()) == 1
@@ -108,23 +108,23 @@ def test_two_clients_of_one_process_do_not_take_each_others(tmp_path: Path) -> N
 
 def test_a_spool_has_no_more_bytes_than_it_may(tmp_path: Path) -> None:
     spool = Spool(tmp_path, max_bytes=1_000)
-    first = parcel(b"x" * 600)
+    first = delivery(b"x" * 600)
     spool.write(first)
     with pytest.raises(SpoolError, match="the spool is full"):
-        spool.write(parcel(b"x" * 600))
+        spool.write(delivery(b"x" * 600))
     # In place of what it has.
     first.parts.append(Part("score", b"y" * 200))
     spool.write(first)
     assert first.file is not None
     assert [part.kind for part in spool.read(first.file) or []] == ["record", "score"]
     spool.remove(first.file)
-    spool.write(parcel(b"x" * 600))
+    spool.write(delivery(b"x" * 600))
 
 
 def test_parts_of_one_trace_wait_for_each_other_and_others_do_not() -> None:
     queue = Queue()
-    one, two = parcel(b"1"), parcel(b"2", trace_id="1" * 32)
-    left = Parcel(ID, "left", file=Path("left"), is_unloaded=True, is_left=True)
+    one, two = delivery(b"1"), delivery(b"2", trace_id="1" * 32)
+    left = Delivery(ID, "left", file=Path("left"), is_unloaded=True, is_left=True)
     for each in (one, left, two):
         queue.add(each)
     assert queue.take(0)[0] is one

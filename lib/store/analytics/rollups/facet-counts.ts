@@ -70,13 +70,13 @@ function valuesOf(
 async function readFamilies(sql: Sql, projectId: number, period: Period, { name }: ChartFilters) {
   return sql<FamilyCount[]>`
     select status, environment, model, sum(traces)::float8 as traces
-    from (${sumsOf(sql, projectId, period, { name }, ['status', 'model'])}) s
+    from (${sumsOf(sql, projectId, { period, filters: { name }, fields: ['status', 'model'], isWhole: true })}) s
     group by 1, 2, 3 having sum(traces) > 0 order by 4 desc limit ${MOST_FAMILIES}`
 }
 
 async function readNames(sql: Sql, projectId: number, period: Period, { name: _, ...filters }: ChartFilters) {
   return sql<ValueCount[]>`
     select name as value, sum(traces)::float8 as traces
-    from (${sumsOf(sql, projectId, period, filters, ['name'])}) s
+    from (${sumsOf(sql, projectId, { period, filters, fields: ['name'], isWhole: true })}) s
     where name is not null group by 1 having sum(traces) > 0 order by 2 desc, 1 limit ${MOST_VALUES}`
 }

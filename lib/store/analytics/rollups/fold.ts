@@ -8,17 +8,11 @@ import { findFull, findRoom, NAME_LEVELS, type Part } from '../../../rollups/roo
 import { hashInSql } from '../../../rows/list-numbers.ts'
 
 import { inTransaction } from '../../transactions.ts'
-import { dayOf, hourOf, SUMS } from './news.ts'
+import { forgetFortnights } from './fortnights.ts'
+import { tryLockRollups } from './lock.ts'
+import { dayOf, held, hourOf, SUMS } from './news.ts'
 import { placeInSql } from './places.ts'
 import { foldUsers } from './users.ts'
-
-/** The first of the two keys of an advisory lock, the second is the project: who has it changes its rollups. */
-const LOCK = 0x666f6c64
-
-/** Waits for the lock of a project's rollups, and has it until the transaction ends. */
-export async function lockRollups(sql: Sql, projectId: number): Promise<void> {
-  await sql`select pg_advisory_xact_lock(${LOCK}, ${projectId})`
-}
 
 /** How many rows of news each project has. */
 export function readWaiting(sql: Sql): Promise<{ projectId: number; rows: number }[]> {
@@ -33,10 +27,7 @@ interface Addition extends Part {
 /** Folds up to `most` rows of news of a project. Returns how many; 0 as well if another process is at it. */
 export async function foldNews(sql: Sql, projectId: number, most: number): Promise<number> {
   return inTransaction(sql, async () => {
-    const [{ locked }] = await sql<
-      [{ locked: boolean }]
-    >`select pg_try_advisory_xact_lock(${LOCK}, ${projectId}) as locked`
-    if (!locked) return 0
+    if (!(await tryLockRollups(sql, projectId))) return 0
     const [{ places }] = await sql<[{ places: string }]>`
       select array(select ctid from rollup_news where project_id = ${projectId} limit ${most})::text as places`
     if (places === NO_PLACES) return 0
@@ -45,8 +36,10 @@ export async function foldNews(sql: Sql, projectId: number, most: number): Promi
       prepare: true
     })
     const { taken } = rows[0] as (typeof rows)[number]
-    const parts = await withRoom(sql, projectId, rows)
+    const starts = [...new Set(rows.map(({ start }) => start))]
+    const parts = await withRoom(sql, projectId, rows, starts)
     await sql.unsafe(ADD, [projectId, JSON.stringify(parts)], { prepare: true })
+    await forgetFortnights(sql, projectId, starts)
     return taken
   })
 }
@@ -84,12 +77,6 @@ const TAKE = `
     (select sum(taken)::bigint from hours) as taken, ${SUMS} from placed group by 2, 3, 4, 5`
   ).join(' union all ')}`
 
-/** A sum that is held within what a bigint can be. */
-const held = (name: string, sum: string): string =>
-  WIDE.includes(name) ? `greatest(least(${sum}, ${MOST}), -${MOST})::bigint` : sum
-const WIDE: readonly string[] = ['input_tokens', 'output_tokens', 'cost']
-const MOST = '9000000000000000000'
-
 const TYPES: Readonly<Record<(typeof AMOUNTS)[number], string>> = {
   traces: 'bigint',
   errors: 'bigint',
@@ -107,15 +94,19 @@ const ADD = `
     level "char", start timestamptz, list bigint, within bigint, name text, ${AMOUNTS.map(name => `${name} ${TYPES[name]}`).join(', ')}
   )
   group by level, start, list, within order by level, start, list
-  on conflict (project_id, level, start, list) do update
-    set ${AMOUNTS.map(name => `${name} = ${held(name, `r.${name}${WIDE.includes(name) ? '::numeric' : ''} + excluded.${name}`)}`).join(', ')}`
+  on conflict (project_id, level, within, start, list) do update
+    set ${AMOUNTS.map(name => `${name} = ${held(name, `r.${name}::numeric + excluded.${name}`)}`).join(', ')}`
 
 /** Finds out where parts are counted: most hours and days have room. */
-async function withRoom<T extends Part>(sql: Sql, projectId: number, parts: readonly T[]): Promise<T[]> {
-  const starts = [...new Set(parts.map(({ start }) => start))]
+async function withRoom<T extends Part>(
+  sql: Sql,
+  projectId: number,
+  parts: readonly T[],
+  starts: readonly string[]
+): Promise<T[]> {
   const rows = await sql<{ level: string; start: string; rows: number }[]>`
     select level, start, count(*) as rows from rollups
-    where project_id = ${projectId} and level = any (${NAME_LEVELS as string[]}::text[]::"char"[]) and start = any (${starts}::timestamptz[])
+    where project_id = ${projectId} and level = any (${NAME_LEVELS as string[]}::text[]::"char"[]) and start = any (${starts as string[]}::timestamptz[])
     group by level, start`
   const full = []
   for (const { level, start } of findFull(parts, rows)) {

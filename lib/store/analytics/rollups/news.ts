@@ -4,12 +4,18 @@
  * the same transaction writes them. (A cluster takes no insert beside a deletion.)
  */
 import type { Sql } from 'postgres'
-import { AMOUNTS, amountsInSql } from '../../../rollups/amounts.ts'
+import { AMOUNTS, type Amount, amountsInSql } from '../../../rollups/amounts.ts'
 
 /** Hours and days begin at multiples of their length from here, in UTC. */
 export const ORIGIN = `'2000-01-01T00:00:00Z'::timestamptz`
 export const hourOf = (time: string): string => `date_bin('1 hour', ${time}, ${ORIGIN})`
 export const dayOf = (time: string): string => `date_bin('1 day', ${time}, ${ORIGIN})`
+
+/** A sum that is held within what a bigint can be. Counts of traces never come near it. */
+export const held = (name: Amount, sum: string): string =>
+  WIDE.includes(name) ? `greatest(least(${sum}, ${MOST}), -${MOST})::bigint` : sum
+const WIDE: readonly Amount[] = ['input_tokens', 'output_tokens', 'cost']
+const MOST = '9000000000000000000'
 
 /** The columns of rollup_news behind the project. */
 export const NEWS = ['started_at', 'family', 'name', 'user_id', ...AMOUNTS] as const

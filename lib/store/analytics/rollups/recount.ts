@@ -9,7 +9,8 @@
 import type { Sql } from 'postgres'
 import { AMOUNTS } from '../../../rollups/amounts.ts'
 import { inTransaction } from '../../transactions.ts'
-import { lockRollups } from './fold.ts'
+import { DAY_LEVELS, forgetFortnights, fortnightLevelOf, fortnightOf } from './fortnights.ts'
+import { lockRollups } from './lock.ts'
 import { ANYTHING, dayOf, hourOf, NEWS, newsInSql, SUMS } from './news.ts'
 import { placeInSql } from './places.ts'
 import { forgetUsersOf } from './users.ts'
@@ -19,19 +20,19 @@ const taken = AMOUNTS.map(name => `-${name}`).join(', ')
 
 /** What the traces of a time add up to that is not news: all that rollups are to have. $2 and $3 bound the time. */
 const WANTED = `
-  select ${newsInSql('t', 1)} from traces t
+  select t.project_id, ${newsInSql('t', 1)} from traces t
   where t.project_id = $1::int and t.started_at >= $2::timestamptz and t.started_at < $3::timestamptz
     and t.ended_at is not null
   union all
-  select ${hourOf('started_at')}, family, name, user_id, ${taken} from rollup_news
+  select project_id, ${hourOf('started_at')}, family, name, user_id, ${taken} from rollup_news
   where project_id = $1::int and started_at >= $2::timestamptz and started_at < $3::timestamptz`
 
 /** Of users no latencies are kept. */
 const users = (sign: '' | '-') => AMOUNTS.map(name => (name === 'latency' ? '0' : `${sign}${name}`)).join(', ')
 
 /**
- * Names are compared by what they add up to in their environment or family: which have rows depends on the room there was.
- * Users are compared by what all of them add up to.
+ * Fortnights are compared with their days. Names are compared by what they add up to in their environment or family: which
+ * have rows depends on the room there was. Users are compared by what all of them add up to.
  */
 const WRONG_DAYS = `
   with hours as materialized (
@@ -49,6 +50,13 @@ const WRONG_DAYS = `
     select level::text, start, within, ${taken} from rollups
     where project_id = $1::int and start >= $2::timestamptz and start < $3::timestamptz
     union all
+    select ${fortnightLevelOf('d.level')}, f.start, d.within, ${AMOUNTS.map(name => `d.${name}`).join(', ')}
+    from (
+      select distinct start from rollups
+      where project_id = $1::int and level = '1' and start >= $2::timestamptz and start < $3::timestamptz
+    ) f join rollups d on d.project_id = $1::int and d.level = any (${DAY_LEVELS})
+      and ${fortnightOf('d.start')} = f.start
+    union all
     select 'users', ${dayOf('hour')}, 0, ${users('')} from hours where has_user
     union all
     select 'users', start, 0, ${users('-')} from user_sums
@@ -65,10 +73,11 @@ export async function findWrongDays(sql: Sql, projectId: number): Promise<string
   return rows.map(({ day }) => day)
 }
 
+/** The project of each row is that of what is read, and not $1, so that a cluster has the node of the project do all of it. */
 const WRITE_DIFFERENCE = `
   insert into rollup_news (project_id, ${NEWS.join(', ')})
-  select $1::int, started_at, family, name, user_id, ${SUMS} from (${WANTED}) wanted
-  group by started_at, family, name, user_id having ${ANYTHING}`
+  select project_id, started_at, family, name, user_id, ${SUMS} from (${WANTED}) wanted
+  group by project_id, started_at, family, name, user_id having ${ANYTHING}`
 
 /** Makes the rollups of a day anew. Others may write meanwhile. */
 export async function recountDay(sql: Sql, projectId: number, day: string): Promise<void> {
@@ -78,6 +87,7 @@ export async function recountDay(sql: Sql, projectId: number, day: string): Prom
     await sql`
       delete from rollups where project_id = ${projectId} and level = any ('{e,f,n,k,E,F,N,K}'::"char"[])
         and start >= ${day} and start < ${end}`
+    await forgetFortnights(sql, projectId, [day])
     await forgetUsersOf(sql, projectId, day)
     await sql.unsafe(WRITE_DIFFERENCE, [projectId, day, end])
   })

@@ -1,10 +1,14 @@
 /**
  * What readers add up: rollups and the news that are not in them yet, in one statement, so in one snapshot. Of a few hours the
- * traces themselves are read, which is exact to the minute, if they are not too many.
+ * traces themselves are read, which is exact to the minute, if they are not too many. What is added up over a whole time is
+ * read from the longest rows that are in it, of fortnights, days and hours.
  */
 import type { Sql } from 'postgres'
 import { AMOUNTS, type Amount, amountsInSql } from '../../../rollups/amounts.ts'
 import type { Period } from '../../../rollups/period.ts'
+import { FORTNIGHT, type Piece, piecesOf } from '../../../rollups/pieces.ts'
+import { hashInSql } from '../../../rows/list-numbers.ts'
+import { FORTNIGHT_LEVELS } from './fortnights.ts'
 import { placeInSql } from './places.ts'
 
 export interface ChartFilters {
@@ -39,12 +43,11 @@ function within(sql: Sql, column: string, from: number, to: number) {
   return sql`${time} >= to_timestamp(${from / 1000}::float8) and ${time} < to_timestamp(${to / 1000}::float8)`
 }
 
-/** The level with the fewest rows that has these fields (lib/store/analytics/rollups/fold.ts), and whether its rows are of families. */
-function levelOf({ step }: Period, fields: readonly Field[]) {
+/** The level of days with the fewest rows that has these fields (lib/store/analytics/rollups/fold.ts). */
+function levelOf(fields: readonly Field[]): { level: DayLevel; isOfFamilies: boolean } {
   const isOfFamilies = fields.includes('status') || fields.includes('model')
   const isOfNames = fields.includes('name')
-  const level = isOfNames ? (isOfFamilies ? 'k' : 'n') : isOfFamilies ? 'f' : 'e'
-  return { level: step === 'day' ? level.toUpperCase() : level, isOfFamilies }
+  return { level: isOfNames ? (isOfFamilies ? 'K' : 'N') : isOfFamilies ? 'F' : 'E', isOfFamilies }
 }
 
 const amounts = (row: string) => AMOUNTS.map(name => `${row}.${name}`).join(', ')
@@ -54,20 +57,22 @@ const MOST = '9000000000000000000'
 const ofNews = AMOUNTS.map(name => asBigint(name, `n.${name}`)).join(', ')
 const ofTrace = AMOUNTS.map(name => `${asBigint(name, amountsInSql('t', 1)[name])} as ${name}`).join(', ')
 
-/**
- * SQL of rows of what fits: start, name, status, environment, model and amounts. `fields` are those of these four that the
- * statement looks at; the others may be null.
- */
-export function sumsOf(
-  sql: Sql,
-  projectId: number,
-  period: Period,
-  filters: ChartFilters,
-  fields: readonly Field[] = []
-) {
+/** What is wanted of the traces of a time. */
+export interface SumsAsked {
+  readonly period: Period
+  readonly filters: ChartFilters
+  /** The fields that the statement looks at; the others may be null. */
+  readonly fields?: readonly Field[]
+  /** Whether the time is added up as a whole. Otherwise each row is of a step, and starts in it. */
+  readonly isWhole?: boolean
+}
+
+/** SQL of rows of what fits: start, name, status, environment, model and amounts. */
+export function sumsOf(sql: Sql, projectId: number, { period, filters, fields = [], isWhole = false }: SumsAsked) {
   const { from, to, step } = period
   const families = familiesOf(sql, projectId, filters)
-  const named = (row: string) => (filters.name === undefined ? sql`` : sql`and ${sql(row)}.name = ${filters.name}`)
+  const { name } = filters
+  const named = (row: string) => (name === undefined ? sql`` : sql`and ${sql(row)}.name = ${name}`)
   if (step === 'minute5') {
     return sql`
       select t.started_at as start, t.name, f.status, f.environment, f.model, ${sql.unsafe(ofTrace)}
@@ -76,21 +81,57 @@ export function sumsOf(
         ${named('t')}`
   }
   const filtered = (Object.keys(filters) as Field[]).filter(field => filters[field] !== undefined)
-  const { level, isOfFamilies } = levelOf(period, [...fields, ...filtered])
+  const { level, isOfFamilies } = levelOf([...fields, ...filtered])
   const groups = isOfFamilies
     ? sql`select family as number, status, environment, model from (${families}) f`
     : sql`
       select distinct ${sql.unsafe(placeInSql('environment'))} as number, null as status, environment, null as model
       from (${families}) f`
+  // Of a name the number is known, so that the index has no rows but its own.
+  const listed =
+    name === undefined
+      ? sql``
+      : sql`and list = ${sql.unsafe(hashInSql('wanted.name', 'g.number'))} and name = wanted.name`
+  // offset 0: the rows of each group in each piece are found by the index.
   return sql`
-    select r.start, r.name, f.status, f.environment, f.model, ${sql.unsafe(amounts('r'))}
-    from rollups r join (${groups}) f on f.number = r.within
-    where r.project_id = ${projectId} and r.level = ${level}::text::"char" and ${within(sql, 'r.start', from, to)}
-      ${named('r')}
+    select r.start, r.name, g.status, g.environment, g.model, ${sql.unsafe(amounts('r'))}
+    from (select ${name ?? null}::text as name) wanted
+    cross join (${isWhole ? piecesInSql(sql, projectId, piecesOf(period), level) : stepsInSql(sql, period, level)}) p
+    cross join (${groups}) g
+    cross join lateral (
+      select start, name, ${sql.unsafe(AMOUNTS.join(', '))} from rollups
+      where project_id = ${projectId} and level = p.level and within = g.number and start >= p.since and start < p.until
+        ${listed}
+      offset 0
+    ) r
     union all
     select n.started_at, n.name, f.status, f.environment, f.model, ${sql.unsafe(ofNews)}
     from rollup_news n join (${families}) f on f.family = n.family
     where n.project_id = ${projectId} and ${within(sql, 'n.started_at', from, to)} ${named('n')}`
+}
+
+type DayLevel = keyof typeof FORTNIGHT_LEVELS
+
+/** SQL of the one level that steps are read from: level, since, until. */
+function stepsInSql(sql: Sql, { from, to, step }: Period, level: DayLevel) {
+  return sql`
+    select ${step === 'day' ? level : level.toLowerCase()}::text::"char" as level,
+      to_timestamp(${from / 1000}::float8) as since, to_timestamp(${to / 1000}::float8) as until`
+}
+
+/** SQL of the levels that pieces are read from. Fortnights that are not made are read from their days. */
+function piecesInSql(sql: Sql, projectId: number, pieces: readonly Piece[], level: DayLevel) {
+  const levels = { hour: level.toLowerCase(), day: level, fortnight: FORTNIGHT_LEVELS[level] }
+  const fortnights = pieces.find(({ length }) => length === 'fortnight') ?? { from: 0, to: 0 }
+  return sql`
+    select level::"char", to_timestamp(since) as since, to_timestamp(until) as until
+    from unnest(${pieces.map(({ length }) => levels[length])}::text[], ${pieces.map(({ from }) => from / 1000)}::float8[],
+      ${pieces.map(({ to }) => to / 1000)}::float8[]) as piece (level, since, until)
+    union all
+    select ${level}::text::"char", to_timestamp(since), to_timestamp(since + ${FORTNIGHT / 1000}::float8)
+    from generate_series(${fortnights.from / 1000}::bigint, ${(fortnights.to - FORTNIGHT) / 1000}::bigint, ${FORTNIGHT / 1000}::bigint) as since
+    where not exists (
+      select from rollups where project_id = ${projectId} and level = '1' and start = to_timestamp(since))`
 }
 
 /** SQL of the families that fit. */

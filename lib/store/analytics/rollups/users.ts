@@ -19,13 +19,14 @@ export async function foldUsers(sql: Sql, projectId: number, places: string): Pr
   await sql.unsafe(ADD_USERS, [projectId, places], { prepare: true })
 }
 
+/** The project of each row is that of the news, and not $1, so that a cluster has the node of the project do all of it. */
 const ADD_USERS = `
   insert into user_sums as u (project_id, list, start, ${USER_AMOUNTS.join(', ')})
-  select $1::int, ${userListInSql('n.user_id', 'f.environment')}, ${dayOf('n.started_at')},
+  select n.project_id, ${userListInSql('n.user_id', 'f.environment')}, ${dayOf('n.started_at')},
     ${USER_AMOUNTS.map(name => `sum(n.${name})`).join(', ')}
-  from rollup_news n left join trace_families f on f.project_id = $1::int and f.family = n.family
+  from rollup_news n left join trace_families f on f.project_id = $1::int and f.project_id = n.project_id and f.family = n.family
   where n.project_id = $1::int and n.ctid = any ($2::text::tid[]) and n.user_id is not null
-  group by 2, 3
+  group by 1, 2, 3
   on conflict (project_id, list, start) do update
     set ${USER_AMOUNTS.map(name => `${name} = u.${name} + excluded.${name}`).join(', ')}`
 

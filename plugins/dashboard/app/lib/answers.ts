@@ -53,6 +53,8 @@ export interface TracePage {
     /** How far the index goes, unless it has all. */
     readonly backTo: string | null
     readonly isFilled: boolean
+    /** Writes that are not in it yet. */
+    readonly waiting: number
   }
 }
 

@@ -218,10 +218,14 @@ function namesOf(answer: { readonly names: readonly ScoreName[] } | readonly Sco
   return list.map(({ name }) => name)
 }
 
-function howFar({ reached, backTo, isFilled }: NonNullable<TracePage['search']>, zone: Zone): string {
+/** Of fewer new traces it goes without saying that they are not found yet: they are within a second or two. */
+const MANY_WAITING = 1000
+
+function howFar({ reached, backTo, isFilled, waiting }: NonNullable<TracePage['search']>, zone: Zone): string {
   const day = (iso: string) => shortTime(iso, zone, new Date())
   return [
     reached !== null && `Searched back to ${day(reached)}; older ones are on the next page.`,
+    waiting >= MANY_WAITING && 'So much is being recorded that the newest traces are not found yet.',
     !isFilled && `Traces ${backTo === null ? 'of before' : `before ${day(backTo)}`} are still being indexed.`
   ]
     .filter(Boolean)

@@ -37,8 +37,8 @@ export function OverviewPage({ slug }: { slug: string }) {
       read<T>(`${project}/${path}?${toCounted(of, Date.now(), more)}`, { signal })
     )
   const series = useCounted<SeriesAnswer>('series', { offset, compare: '1' })
-  const models = useCounted<TotalsAnswer>('series', { by: 'model', totals: '1' })
-  const names = useCounted<TotalsAnswer>('series', { by: 'name', totals: '1' })
+  const models = useCounted<TotalsAnswer>('series', { by: 'model' })
+  const names = useCounted<TotalsAnswer>('series', { by: 'name' })
   const counts = useCounted<FacetCounts>('facet-counts')
   const { env } = query.filters
   const scores = useCounted<ScoreSeries>('score-series', { offset }, { ...query, filters: env ? { env } : {} })

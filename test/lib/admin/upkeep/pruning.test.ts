@@ -15,6 +15,7 @@ import {
   seedSpans,
   seedTraces
 } from '../../../fixtures/database/seed.ts'
+import { runs } from '../../../torture/orders.ts'
 
 type Trace = Required<Pick<SeedTrace, 'environment' | 'name' | 'startedAt' | 'status' | 'tags'>>
 
@@ -90,7 +91,7 @@ t.test('exactly the traces that meet all conditions go, with all that is under t
       t.equal((await database.pool.run(sql => planPruning(sql, { project, ...conditions }))).traces, 0)
     }
   )
-  await fc.assert(property, { numRuns: 40 })
+  await fc.assert(property, runs(15))
   await checkRows(t, database)
   const acts = await database.pool.run(
     sql => sql`select action from audit where action not in ('trace.prune', 'account.create', 'project.create')`

@@ -108,6 +108,28 @@ t.test('a trace that the process leaves is recorded as it is', t => {
   t.end()
 })
 
+t.test('a score fits the rules of the service, however long its texts are', t => {
+  const { recorder, parts } = collecting()
+  const trace = new Trace(recorder, 'agent', { live: true })
+  trace.score('verdict', 'good\0'.repeat(100), { comment: 'since '.repeat(1000) }).score('empty', '', { comment: '' })
+  const scores = parts.filter(({ kind }) => kind === 'score').map(({ body }) => JSON.parse(body))
+  for (const score of scores) t.equal(CHECKS.score.check(score) || CHECKS.score.explain(score), true)
+  t.match(scores, [
+    { value: /^good\uFFFDgood/, comment: /^since since/ },
+    { value: '', comment: '' }
+  ])
+  t.end()
+})
+
+t.test('session and user may be known later, but not behind the start that is sent', t => {
+  const { recorder, parts, problems } = collecting()
+  new Trace(recorder, 'agent', { userId: 'u1' }).setUser('u2').setUser(undefined).setSession('s').end()
+  t.match(JSON.parse(parts[0]!.body).trace, { userId: 'u2', sessionId: 's' })
+  new Trace(recorder, 'agent', { live: true, userId: 'u1' }).setUser('u2').end()
+  t.match(problems, [/is live: its userId, which is sent at the start, cannot be set any more/])
+  t.end()
+})
+
 t.test('a trace that others join says so in their form, and one that is live cannot be joined', t => {
   const { recorder, problems } = collecting()
   const trace = new Trace(recorder, 'agent')

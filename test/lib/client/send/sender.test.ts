@@ -154,6 +154,27 @@ t.test('a score whose answer was lost is looked for before it is sent again', as
   )
 })
 
+t.test('a score whose answer was lost is not taken for an equal one that was given before', async t => {
+  const stored: { readonly value: boolean }[] = []
+  const { spoor, asked } = await answering(t, ({ method, body }, count) => {
+    if (method === 'GET') return [200, { scores: stored }]
+    if (count === 3) return undefined
+    stored.push({ comment: null, spanId: null, ...JSON.parse(body) })
+    return OK
+  })
+  for (const value of [true, false, true]) spoor.score('a'.repeat(32), 'helpful', value)
+  t.match(await spoor.flush({ timeoutMs: 60_000 }), { kept: 0, lostCount: 0 })
+  t.same(
+    asked.map(({ method }) => method),
+    ['POST', 'POST', 'POST', 'GET', 'POST']
+  )
+  t.same(
+    stored.map(({ value }) => value),
+    [true, false, true],
+    'the last one counts'
+  )
+})
+
 t.test('a score that could not be looked for is not sent again before it was', async t => {
   const score = { name: 'helpful', value: true, comment: null, spanId: null }
   const replies: (Reply | undefined)[] = [undefined, undefined, refusal(503, 'unavailable'), [200, { scores: [score] }]]

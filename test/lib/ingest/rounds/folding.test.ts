@@ -8,7 +8,7 @@ import { countWrongSums } from '../../../fixtures/database/rollups.ts'
 import { seedProject, seedTraces } from '../../../fixtures/database/seed.ts'
 import { until } from '../../../fixtures/until.ts'
 
-t.test('folds news, and counts the history of each project, until there is neither', async t => {
+t.test('folds news, counts the history of each project until there is neither, and makes fortnights', async t => {
   const database = await testDatabase(t)
   const { pool, sqlAccess: sql } = database
   const projects = [await pool.run(seedProject), await pool.run(seedProject)]
@@ -26,7 +26,15 @@ t.test('folds news, and counts the history of each project, until there is neith
     return left === 0 && (await pool.run(countNews)) === 0
   })
   for (const project of projects) t.equal(await pool.run(sql => countWrongSums(sql, project)), 0)
-  const [{ rows }] = await pool.run(sql => sql<[{ rows: number }]>`select count(*) as rows from rollups`)
-  t.equal(rows, 2 * 3 * 8, 'three traces in each project, in rows of each level')
+  const countRows = async () => {
+    const [row] = await pool.run(
+      sql => sql<[{ steps: number; fortnights: number }]>`
+        select count(*) filter (where level not in ('1', '2', '3', '4')) as steps,
+          count(*) filter (where level in ('1', '2', '3', '4')) as fortnights from rollups`
+    )
+    return row
+  }
+  t.equal((await countRows()).steps, 2 * 3 * 8, 'three traces in each project, in rows of each level of hours and days')
+  await until(async () => (await countRows()).fortnights === 2 * 2 * 4)
   await until(async () => /^spoor_rollup_news 0$/m.test((await metrics.render()).text))
 })

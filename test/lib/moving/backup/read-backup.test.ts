@@ -3,6 +3,7 @@ import t from 'tap'
 import { AdminError } from '../../../../lib/admin/admin-error.ts'
 import { readBackup } from '../../../../lib/moving/backup/read-backup.ts'
 import { backupOf, bytesOf, fullInstance, inPieces, linesOf } from '../../../fixtures/database/backups.ts'
+import { runs } from '../../../torture/orders.ts'
 
 /** Reads a backup to its end; the names of its lines. */
 async function readAll(bytes: Buffer): Promise<string[]> {
@@ -79,5 +80,5 @@ t.test('no byte of a backup can be another', async t => {
     // A blank line, or a space at the end of the file, says nothing.
     return error instanceof AdminError || at === backup.length - 1
   })
-  await fc.assert(property, { numRuns: 300 })
+  await fc.assert(property, runs(100))
 })

@@ -4,6 +4,7 @@ import { Refusal } from '../../../../lib/errors.ts'
 import { type Logs, readLogs } from '../../../../lib/otlp/logs/messages.ts'
 import { DAY } from '../../../fixtures/bodies/otlp.ts'
 import { encodeLogs, type GivenRecord, logsOf } from '../../../fixtures/bodies/otlp-logs.ts'
+import { runs } from '../../../torture/orders.ts'
 
 const IDS = { traceId: 'a1'.repeat(16), spanId: 'b2'.repeat(8) }
 const bytesOf = (logs: object) => Buffer.from(JSON.stringify(logs))
@@ -169,7 +170,7 @@ t.test('both encodings say the same, each record is one of three, and lists are 
         for (const text of [input, output]) if (text !== null && !Array.isArray(JSON.parse(text))) t.fail(text)
       }
     }),
-    { numRuns: 200 }
+    runs(60)
   )
   t.end()
 })

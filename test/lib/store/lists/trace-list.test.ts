@@ -16,6 +16,7 @@ import {
   seedScores,
   seedTraces
 } from '../../../fixtures/database/seed.ts'
+import { runs } from '../../../torture/orders.ts'
 
 interface Page {
   readonly ids: string[]
@@ -134,7 +135,7 @@ t.test('the trace list', async t => {
   const { pool } = await testDatabase(t)
   await pool.run(async sql => {
     /** Walks through random traces with these filters, and compares with what the list must be. */
-    const walks = (filters: fc.Arbitrary<TraceFilters>, sorts: readonly Sort[], numRuns: number) =>
+    const walks = (filters: fc.Arbitrary<TraceFilters>, sorts: readonly Sort[], few: number) =>
       fc.assert(
         fc.asyncProperty(
           fc.array(someTrace, { maxLength: 25, size: 'max' }),
@@ -162,15 +163,15 @@ t.test('the trace list', async t => {
             assert.deepEqual(await walkUp(sql, projectId, query, down.at(-1)!, bounds), down.slice(0, -1))
           }
         ),
-        { numRuns }
+        runs(few)
       )
 
     await t.test('walked down and up again gives the same pages, in order, each match once', () =>
-      walks(someFilters, ['newest', 'slowest', 'costliest'], 80)
+      walks(someFilters, ['newest', 'slowest', 'costliest'], 30)
     )
 
     await t.test('so do the slowest and costliest of a tag and a name together', () =>
-      walks(fc.constant({ tag: 'x', name: 'a' }), ['slowest', 'costliest'], 30)
+      walks(fc.constant({ tag: 'x', name: 'a' }), ['slowest', 'costliest'], 12)
     )
 
     await t.test('gives what was there exactly once, whatever is recorded while it is walked', async () => {
@@ -204,7 +205,7 @@ t.test('the trace list', async t => {
             )
           }
         ),
-        { numRuns: 25 }
+        runs(10)
       )
     })
 

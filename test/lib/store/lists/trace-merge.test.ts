@@ -9,6 +9,7 @@ import { mergeLists } from '../../../../lib/store/lists/trace-merge.ts'
 import type { TraceFilters } from '../../../../lib/store/lists/trace-query.ts'
 import { testDatabase } from '../../../fixtures/database/database.ts'
 import { cutRankings, freshId, type SeedTrace, seedProject, seedTraces } from '../../../fixtures/database/seed.ts'
+import { runs } from '../../../torture/orders.ts'
 
 const someTrace = fc.record({
   startedAt: fc.constantFrom('2026-01-01T00:00:00.000Z', '2026-01-01T00:00:00.001Z', '2026-01-02T00:00:00.000Z'),
@@ -86,7 +87,7 @@ t.test('a page is the nearest of what matches, from any place in the list, up or
           assert.equal(found?.behind, behind.length > 0 || isHere)
         }
       ),
-      { numRuns: 80 }
+      runs(30)
     )
   )
 })

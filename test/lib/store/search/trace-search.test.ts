@@ -25,6 +25,9 @@ t.test('traces of before are indexed from the newest on, and turning search off 
   const path = testWritePath(t, database)
   await database.pool.run(async sql => {
     const projectId = await seedProject(sql)
+    await setSearch(sql, projectId, true, act(projectId))
+    t.match(await readSearchState(sql, projectId), { isFilled: true }, 'there is nothing of before')
+    await setSearch(sql, projectId, false, act(projectId))
     const ids: string[] = []
     for (const day of [1, 2, 3, 4, 5]) {
       const body = ingestBody({

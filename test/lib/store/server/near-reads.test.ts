@@ -4,16 +4,17 @@
  */
 import type { Sql } from 'postgres'
 import t, { type Test } from 'tap'
-import { DISTRIBUTED_TABLES } from '../../../../lib/admin/distribution/plan.ts'
-import { ELSEWHERE } from '../../../../lib/database/sql-access.ts'
+import { createSqlAccess, ELSEWHERE } from '../../../../lib/database/sql-access.ts'
 import { Routes } from '../../../../lib/ingest/routes.ts'
 import { createLog } from '../../../../lib/log.ts'
 import { readSpan, readTexts, readTraceBody } from '../../../../lib/store/answers/outline.ts'
 import { readTraceDetail } from '../../../../lib/store/answers/traces.ts'
+import { DISTRIBUTED_TABLES } from '../../../../lib/store/instance/tables.ts'
 import { readFacets, readScoreNames } from '../../../../lib/store/lists/facets.ts'
 import { listScores } from '../../../../lib/store/lists/score-list.ts'
 import { listTraces } from '../../../../lib/store/lists/trace-list.ts'
 import { readTracesById } from '../../../../lib/store/lists/traces-by-id.ts'
+import { readProjectNear } from '../../../../lib/store/projects/projects.ts'
 import { type Directory, NearReads } from '../../../../lib/store/server/near-reads.ts'
 import { nameTables } from '../../../../lib/store/server/shard-names.ts'
 import type { Shard } from '../../../../lib/store/server/shards.ts'
@@ -113,6 +114,11 @@ t.test('whatever is read of a project is the same where the project is', async t
     t.ok(expected !== undefined, String(read))
     for (let n = 0; n < 2; n++) t.same(await near.read(PROJECT, read), expected, String(read))
   }
+  const client = { signal: new AbortController().signal }
+  const apart = createSqlAccess(database.pool, database.pool, near)
+  const project = await readProjectNear(database.sqlAccess, PROJECT, client)
+  t.not(project?.traceCount, 0)
+  t.same(await readProjectNear(apart, PROJECT, client), project, 'joined of what two servers say')
   t.same(told.told, [], 'nothing was found elsewhere')
 })
 

@@ -13,6 +13,7 @@ import { type TestDatabase, testDatabase } from '../../../fixtures/database/data
 import { countStrays, NO_STRAYS } from '../../../fixtures/database/seed.ts'
 import { readStoredSpans } from '../../../fixtures/database/stored-spans.ts'
 import { bytes, testWritePath, writer } from '../../../fixtures/database/write-path.ts'
+import { runs } from '../../../torture/orders.ts'
 
 /** Everything that is stored for a project but its inner numbers and the moment of recording. */
 const readProject = (database: TestDatabase, projectId: number) =>
@@ -166,7 +167,7 @@ t.test('a trace leaves in each column what its body says, packed or not', async 
       assert.deepEqual(await database.pool.run(countStrays), NO_STRAYS)
       assert.deepEqual(await readTotals(database, first), await readTotals(database, second))
     }),
-    { numRuns: 12 }
+    runs(12)
   )
   const [packed] = await database.pool.run(
     sql => sql`select count(packed) > 0 and count(*) filter (where length(input::text) > 1000) > 0 as both from spans`
@@ -205,7 +206,7 @@ t.test('appends and ends leave the same, decided by what is remembered or by wha
         assert.deepEqual(await read(database, projects[0]), await read(database, projects[1]))
       assert.deepEqual(await database.pool.run(countStrays), NO_STRAYS)
     }),
-    { numRuns: 2 }
+    runs(1)
   )
 })
 

@@ -11,6 +11,7 @@ import { surplusOf } from '../../../../lib/trace/json/free-json.ts'
 import { reader } from '../../../../lib/trace/json/reader.ts'
 import { prepare, prepareTrace } from '../../../../lib/trace/prepare.ts'
 import type { PreparedTrace } from '../../../../lib/trace/prepared.ts'
+import { runs } from '../../../torture/orders.ts'
 
 const AT = '2026-11-21T12:00:00.000Z'
 const START = `{"schemaVersion":1,"trace":{"id":"${'a'.repeat(32)}","name":"n","startedAt":"${AT}","endedAt":"${AT}"`
@@ -154,7 +155,7 @@ const body = fc
   )
 
 t.test('any JSON in the free fields comes to the same on both ways', async () => {
-  fc.assert(fc.property(body, assertSame), { numRuns: 1_000 })
+  fc.assert(fc.property(body, assertSame), runs(300))
 })
 
 t.test('what is stored of a free value differs in length from its canonical form only where numbers do', async () => {
@@ -166,7 +167,7 @@ t.test('what is stored of a free value differs in length from its canonical form
         assert.equal(surplusOf(json), Buffer.byteLength(json.stored) - Buffer.byteLength(json.canonical))
       }
     }),
-    { numRuns: 500 }
+    runs(150)
   )
 })
 
@@ -200,7 +201,7 @@ t.test('a text with one thing changed comes to the same, or is refused in the sa
       const at = place % text.length
       assertSame(text.slice(0, at) + put + text.slice(at + cut))
     }),
-    { numRuns: 3_000 }
+    runs(900)
   )
 })
 
@@ -213,7 +214,7 @@ t.test('white space between the parts changes nothing', async () => {
       assert.equal(compactText(spaced), text)
       assertSame(spaced)
     }),
-    { numRuns: 500 }
+    runs(150)
   )
 })
 

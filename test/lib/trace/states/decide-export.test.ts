@@ -6,6 +6,7 @@ import { decideExport, type ExportState } from '../../../../lib/trace/states/dec
 import { type GatheredSpan, ROOT } from '../../../../lib/trace/states/gathered.ts'
 import { MOST_LEFT_OUT } from '../../../../lib/trace/states/left-out.ts'
 import { KEPT_PLACES } from '../../../../lib/trace/states/span-room.ts'
+import { runs } from '../../../torture/orders.ts'
 import { at, exported, hashOf, idOf, span, TRACE } from './export-store.ts'
 
 t.test('what is sent again is nothing new, and what differs under an id that is stored is refused', async t => {
@@ -116,7 +117,7 @@ t.test('what was left out counts in tokens and cost, each call once, however oft
         sum(span => span.costUsd)
       )
     }),
-    { numRuns: 60 }
+    runs(20)
   )
 })
 

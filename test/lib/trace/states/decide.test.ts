@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { type PreparedSpan, shortHash } from '../../../../lib/trace/prepared.ts'
 import { type Decision, decide, type Operation, type TraceState } from '../../../../lib/trace/states/decide.ts'
+import { runs } from '../../../torture/orders.ts'
 
 const AT = '2026-11-21T12:00:00.000Z'
 const LATER = '2026-11-21T12:00:01.000Z'
@@ -324,6 +325,6 @@ t.test('random histories agree with a model of the specification', async () => {
         if (state && !state.running) assert.deepEqual(new Set(state.tags), model?.tags)
       }
     }),
-    { numRuns: 300 }
+    runs(100)
   )
 })

@@ -5,6 +5,7 @@ import { MAX_DOCUMENT_BYTES } from '../../../../lib/schema/input.ts'
 import { mergedMetadata, mergeMetadata } from '../../../../lib/trace/metadata.ts'
 import type { ExportState } from '../../../../lib/trace/states/decide-export.ts'
 import { type GatheredSpan, INNER, type Level, PROCESS_ROOT, ROOT } from '../../../../lib/trace/states/gathered.ts'
+import { runs } from '../../../torture/orders.ts'
 import { at, exported, type Given, hashOf, idOf, Store, span } from './export-store.ts'
 
 // What a set of spans means, written down once more without any thought of the order in which they came.
@@ -163,7 +164,7 @@ t.test('a trace is what its spans make together, in whatever order and portions 
       assert.equal(decision.duplicate, sent.length)
       assert.deepEqual(store.trace, whole.trace)
     }),
-    { numRuns: 500 }
+    runs(150)
   )
 })
 

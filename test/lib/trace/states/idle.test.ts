@@ -4,6 +4,7 @@ import t from 'tap'
 import { decide, type TraceState } from '../../../../lib/trace/states/decide.ts'
 import { type GatheredSpan, PROCESS_ROOT, ROOT } from '../../../../lib/trace/states/gathered.ts'
 import { endOf, isEndText } from '../../../../lib/trace/states/idle.ts'
+import { runs } from '../../../torture/orders.ts'
 import { at, exported, idOf, span, TRACE } from './export-store.ts'
 
 t.test('the status is that of the spans whose parents are not there, the end the latest', async t => {
@@ -68,7 +69,7 @@ t.test('whenever it is completed, in the end a trace is what its spans make of i
       assert.deepEqual(store.trace, uninterrupted.trace)
       assert.equal(store.trace.metadata.spoor?.completed, isOpen ? 'idle' : undefined)
     }),
-    { numRuns: 500 }
+    runs(150)
   )
 })
 

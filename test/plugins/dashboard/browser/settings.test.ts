@@ -1,6 +1,7 @@
 /** Settings, one's own account, metadata, deletions and times, as somebody does them in a browser. */
 import t from 'tap'
 import { testService } from '../../../fixtures/service/service.ts'
+import { until } from '../../../fixtures/until.ts'
 import { hasChromium, openPage } from '../../browser.ts'
 import { recordAgent } from './traces.ts'
 import { visit, visitor } from './visit.ts'
@@ -20,6 +21,31 @@ t.test('in a browser', async t => {
     )
     await page.type(text)
   }
+
+  // The first one that records: a server asks only every few seconds which projects are searched.
+  t.test('search is turned on, finds a word that is recorded then, with its place, and is turned off', async () => {
+    await page.open(`${url}/app/p/default/settings/project`)
+    await page.click('button', 'Turn on')
+    await page.untilText('On: all traces are searchable.')
+    const { id } = await recordAgent(service, { output: 'A réfund of 17 € comes tomorrow.' })
+    await until(async () => (await service.database.pool.run(sql => sql`select from search_terms`)).length > 0)
+    await page.open(`${url}/app/p/default/traces`)
+    const words =
+      "[...document.querySelectorAll('.filter')].find(each => each.textContent.startsWith('Words'))?.querySelector('input')"
+    await page.until(`!!${words}`)
+    await page.evaluate(`${words}.focus()`)
+    await page.type('REFUND tomorrow')
+    await page.press('Enter')
+    await page.until(
+      `[...document.querySelectorAll('.excerpt mark')].map(each => each.textContent).join() === 'réfund,tomorrow'`
+    )
+    await page.until(`document.querySelector('.traces a').href.includes(${JSON.stringify(id)})`)
+    await page.open(`${url}/app/p/default/settings/project`)
+    await page.click('button', 'Turn off and drop the index')
+    await page.untilText('Off: the list of traces')
+    await page.open(`${url}/app/p/default/traces`)
+    await page.untilText('Search by words…', '.filter')
+  })
 
   t.test('a key is created, shown once, rotated and revoked', async t => {
     await page.open(`${url}/app/p/default/settings/keys`)
@@ -66,12 +92,20 @@ t.test('in a browser', async t => {
     await guest.untilText('Only owners')
     await page.click('dialog button', 'Done')
     await page.untilText('grace@example.com', '.plain-table')
+    await service.database.pool.run(
+      sql => sql`update memberships set by_claim = true
+        where user_id = (select id from users where email = 'grace@example.com')`
+    )
+    await page.open(`${url}/app/p/default/settings/members`)
+    await page.untilText('by sign-in provider', '.plain-table')
+    await page.untilText('set anew at each sign-in', '.settings')
     await page.evaluate(`(() => {
       const select = document.querySelector('[aria-label="Role of grace@example.com"]')
       select.value = 'member'
       select.dispatchEvent(new Event('change', { bubbles: true }))
     })()`)
     await page.untilText('grace@example.com is member', '.toasts')
+    await page.until("!document.querySelector('.settings').textContent.includes('sign-in provider')")
     await page.click('button', 'Remove grace@example.com')
     await page.click('dialog button[type=submit]', 'Remove')
     await page.until("!document.querySelector('dialog')")

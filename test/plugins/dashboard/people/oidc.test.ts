@@ -121,6 +121,10 @@ t.test('a role follows the claims; one given by hand stays', async t => {
   t.equal(await roleOf(['staff', 'admins']), 'owner', 'the highest counts')
   t.equal((await sessionOf(owner)).user.email, 'bob@example.com', 'whose role stays stays signed in elsewhere')
   t.equal(await roleOf(['staff']), 'member')
+  const { ask } = await signedIn({ ...service, call: withHost }, 'first@example.com', 'owner')
+  const members = async () => (await ask('GET', 'p/default/members')).body.members
+  const isBob = ({ email }: { email: string }) => email === 'bob@example.com'
+  t.match((await members()).find(isBob), { role: 'member', byClaim: true }, 'owners see whence the role is')
   t.equal((await sessionOf(owner)).user, null, 'a role that changes ends the sessions elsewhere')
   t.equal(await roleOf([], { realm: { access: ['guest'] } }), 'viewer', 'a claim within another')
   t.equal(await roleOf(['none']), 'sign-in?oidc=unknown')
@@ -128,6 +132,7 @@ t.test('a role follows the claims; one given by hand stays', async t => {
   t.match((await acts()).slice(-1), [/^member\.remove .*bob/])
   await addPerson(service, 'bob@example.com', 'viewer')
   t.equal(await roleOf(['admins']), 'viewer', 'given by hand')
+  t.match((await members()).find(isBob), { role: 'viewer', byClaim: false })
   t.equal(await roleOf([]), 'viewer')
 })
 

@@ -8,6 +8,7 @@ import { asLine } from '../../lib/text.ts'
 import { fullTime, offsetName, shortTime, type Zone } from '../../lib/time.ts'
 import { preferences } from '../../state/preferences.ts'
 import { useStore } from '../../state/store.ts'
+import { numbers, Titles } from '../controls/table.tsx'
 import { Status } from '../icons.tsx'
 
 interface Props {
@@ -47,17 +48,7 @@ export function CompareHead({ slug, a, b, swap }: Props) {
       <section class="totals-box" tabIndex={0} aria-label="Totals">
         <table class="totals">
           <thead>
-            <tr>
-              <th scope="col">Trace</th>
-              <th scope="col">Started</th>
-              <th scope="col">Model</th>
-              <th scope="col">Status</th>
-              {TOTALS.map(([title]) => (
-                <th key={title} scope="col" class="number">
-                  {title}
-                </th>
-              ))}
-            </tr>
+            <Titles of={['Trace', 'Started', 'Model', 'Status', ...numbers(...TOTALS.map(([title]) => title))]} />
           </thead>
           <tbody>
             <Side slug={slug} letter="A" trace={a.trace} zone={zone} />

@@ -3,6 +3,7 @@ import type { Excerpt, TracePage, TraceSummary } from '../../lib/answers.ts'
 import { type Column, scoreOfColumn } from '../../lib/list/columns.ts'
 import { type ListQuery, SORTS, type Sort } from '../../lib/list/filters.ts'
 import { asLine } from '../../lib/text.ts'
+import { openRow } from '../controls/table.tsx'
 import { Icon } from '../icons.tsx'
 import { Cell, type CellContext } from './cells.tsx'
 
@@ -64,19 +65,7 @@ export function TraceTable(props: Props) {
           </tr>
         </thead>
         {/* biome-ignore lint/a11y/useKeyWithClickEvents: each row has a link for the keyboard. */}
-        <tbody
-          onClick={event => {
-            const target = event.target as Element
-            if (event.defaultPrevented || target.closest('a, button, input, label') || !getSelection()?.isCollapsed)
-              return
-            const row = target.closest('tr')
-            const own = row?.className === 'excerpt' ? row.previousElementSibling : row
-            const link = own?.querySelector<HTMLAnchorElement>('a.open')
-            if (event.metaKey || event.ctrlKey) {
-              if (link) open(link.href, '_blank', 'noopener')
-            } else link?.click()
-          }}
-        >
+        <tbody onClick={openRow}>
           {traces.map(trace => [
             <tr
               key={trace.id}

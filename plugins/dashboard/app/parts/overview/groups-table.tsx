@@ -4,6 +4,7 @@ import { type Group, rateOf, stepsBetween, type TotalsAnswer } from '../../lib/c
 import { formatCost, formatCount, formatCounted, formatDuration, formatPercent, NONE } from '../../lib/format.ts'
 import { type ListQuery, narrowed, withTime, writeQuery } from '../../lib/list/filters.ts'
 import { asLine } from '../../lib/text.ts'
+import { numbers, Titles } from '../controls/table.tsx'
 
 interface Props {
   readonly title: string
@@ -41,14 +42,9 @@ export function GroupsTable({ title, by, answer, query, list, whole, setWhole }:
       <section class="numbers is-whole" tabIndex={0} aria-label={`${title}, table`}>
         <table>
           <thead>
-            <tr>
-              <th scope="col">{by === 'model' ? 'Model' : 'Name'}</th>
-              {['Traces', 'Errors', 'p50', 'p95', 'Tokens', 'Cost'].map(column => (
-                <th key={column} scope="col" class="number">
-                  {column}
-                </th>
-              ))}
-            </tr>
+            <Titles
+              of={[by === 'model' ? 'Model' : 'Name', ...numbers('Traces', 'Errors', 'p50', 'p95', 'Tokens', 'Cost')]}
+            />
           </thead>
           <tbody>
             {shown.map(group => (

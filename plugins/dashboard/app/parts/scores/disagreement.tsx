@@ -5,6 +5,7 @@ import { asLine } from '../../lib/text.ts'
 import type { Zone } from '../../lib/time.ts'
 import { read } from '../../state/api.ts'
 import { useLoad } from '../../state/load.ts'
+import { numbers, Titles } from '../controls/table.tsx'
 import { Problem, Waiting } from '../problem.tsx'
 import { TraceRows } from '../sessions/trace-rows.tsx'
 
@@ -52,20 +53,7 @@ function Pairs({ slug, answer, zone }: { slug: string; answer: Answer; zone: Zon
     <>
       <table class="shares">
         <thead>
-          <tr>
-            <th scope="col">Sources</th>
-            <th scope="col" class="number">
-              Both
-            </th>
-            <th scope="col" class="number">
-              Differ
-            </th>
-            {hasNumbers && (
-              <th scope="col" class="number">
-                Mean difference
-              </th>
-            )}
-          </tr>
+          <Titles of={['Sources', ...numbers('Both', 'Differ', ...(hasNumbers ? ['Mean difference'] : []))]} />
         </thead>
         <tbody>
           {pairs.map(({ a, b, dataType, both, differing, meanDistance, meanDifference }) => (

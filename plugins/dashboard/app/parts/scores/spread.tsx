@@ -13,6 +13,7 @@ import {
 import { asLine } from '../../lib/text.ts'
 import { BarChart } from '../charts/charts.tsx'
 import { Figure } from '../charts/figure.tsx'
+import { numbers, Titles } from '../controls/table.tsx'
 
 interface Props {
   readonly score: ScoreOverTime
@@ -76,15 +77,7 @@ function Shares({ title, first, rows }: { title: string; first: string; rows: re
       </header>
       <table class="shares">
         <thead>
-          <tr>
-            <th scope="col">{first}</th>
-            <th scope="col" class="number">
-              Scores
-            </th>
-            <th scope="col" class="number">
-              Share
-            </th>
-          </tr>
+          <Titles of={[first, ...numbers('Scores', 'Share')]} />
         </thead>
         <tbody>
           {rows.map(({ name, count, href }) => (

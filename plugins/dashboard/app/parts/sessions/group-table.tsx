@@ -4,6 +4,7 @@ import { pathOf } from '../../lib/route.ts'
 import type { Group, GroupKind } from '../../lib/sessions/groups.ts'
 import { asLine } from '../../lib/text.ts'
 import type { Zone } from '../../lib/time.ts'
+import { LinkedRows, numbers } from '../controls/table.tsx'
 import { Day, Moment } from './facts.tsx'
 
 interface TableProps {
@@ -19,76 +20,48 @@ export function GroupTable({ slug, kind, groups, zone }: TableProps) {
   const hrefOf = (id: string) =>
     pathOf(kind === 'sessions' ? { page: 'session', slug, sessionId: id } : { page: 'user', slug, userId: id })
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard.
-    <section class="table" tabIndex={0} aria-label={title}>
-      <table class="traces cards groups">
-        <thead>
-          <tr>
-            <th scope="col">{title.slice(0, -1)}</th>
-            <th scope="col" class="number">
-              Traces
-            </th>
-            <th scope="col" class="number">
-              Errors
-            </th>
-            <th scope="col" class="number">
-              Tokens
-            </th>
-            <th scope="col" class="number">
-              Cost
-            </th>
-            <th scope="col">First</th>
-            <th scope="col" aria-sort="descending">
-              Last
-            </th>
-          </tr>
-        </thead>
-        {/* biome-ignore lint/a11y/useKeyWithClickEvents: each row has a link for the keyboard. */}
-        <tbody onClick={openRow}>
-          {groups.map(({ id, traces, isMore = false, errors, inputTokens, outputTokens, costUsd, firstAt, lastAt }) => (
-            <tr key={id}>
-              <td class="of-name">
-                <a id={`g-${id}`} class="open" href={hrefOf(id)} title={id}>
-                  {asLine(id, 80)}
-                </a>
-              </td>
-              <td
-                class="number"
-                data-label="Traces"
-                title={isMore ? `The newest ${formatCount(traces)} are added up` : undefined}
-              >
-                {formatCount(traces)}
-                {isMore && '+'}
-              </td>
-              <td class="number" data-label="Errors">
-                {errors === 0 ? <span class="soft">{NONE}</span> : <span class="is-error">{formatCount(errors)}</span>}
-              </td>
-              <td class="number" data-label="Tokens">
-                {formatCount(inputTokens + outputTokens)}
-              </td>
-              <td class="number" data-label="Cost">
-                {costUsd === null ? <span class="soft">{NONE}</span> : formatCost(costUsd)}
-              </td>
-              <td data-label="First">
-                {kind === 'users' ? <Day iso={firstAt} /> : <Moment iso={firstAt} zone={zone} now={now} />}
-              </td>
-              <td data-label="Last">
-                <Moment iso={lastAt} zone={zone} now={now} />
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </section>
+    <LinkedRows
+      class="groups"
+      label={title}
+      titles={[
+        title.slice(0, -1),
+        ...numbers('Traces', 'Errors', 'Tokens', 'Cost'),
+        'First',
+        { title: 'Last', is: 'sorted' }
+      ]}
+    >
+      {groups.map(({ id, traces, isMore = false, errors, inputTokens, outputTokens, costUsd, firstAt, lastAt }) => (
+        <tr key={id}>
+          <td class="of-name">
+            <a id={`g-${id}`} class="open" href={hrefOf(id)} title={id}>
+              {asLine(id, 80)}
+            </a>
+          </td>
+          <td
+            class="number"
+            data-label="Traces"
+            title={isMore ? `The newest ${formatCount(traces)} are added up` : undefined}
+          >
+            {formatCount(traces)}
+            {isMore && '+'}
+          </td>
+          <td class="number" data-label="Errors">
+            {errors === 0 ? <span class="soft">{NONE}</span> : <span class="is-error">{formatCount(errors)}</span>}
+          </td>
+          <td class="number" data-label="Tokens">
+            {formatCount(inputTokens + outputTokens)}
+          </td>
+          <td class="number" data-label="Cost">
+            {costUsd === null ? <span class="soft">{NONE}</span> : formatCost(costUsd)}
+          </td>
+          <td data-label="First">
+            {kind === 'users' ? <Day iso={firstAt} /> : <Moment iso={firstAt} zone={zone} now={now} />}
+          </td>
+          <td data-label="Last">
+            <Moment iso={lastAt} zone={zone} now={now} />
+          </td>
+        </tr>
+      ))}
+    </LinkedRows>
   )
-}
-
-/** A click anywhere on a row is one on its link. */
-export function openRow(event: MouseEvent): void {
-  const target = event.target as Element
-  if (event.defaultPrevented || target.closest('a, button, input, label') || !getSelection()?.isCollapsed) return
-  const link = target.closest('tr')?.querySelector<HTMLAnchorElement>('a.open')
-  if (event.metaKey || event.ctrlKey) {
-    if (link) open(link.href, '_blank', 'noopener')
-  } else link?.click()
 }

@@ -5,9 +5,9 @@ import { formatCost, formatCount, formatDuration, NONE } from '../../lib/format.
 import { pathOf } from '../../lib/route.ts'
 import { asLine } from '../../lib/text.ts'
 import type { Zone } from '../../lib/time.ts'
+import { LinkedRows, numbers } from '../controls/table.tsx'
 import { Status } from '../icons.tsx'
 import { Moment } from './facts.tsx'
-import { openRow } from './group-table.tsx'
 
 /** A trace, and the cells that are told of it beside what all traces have. */
 export interface TraceRow {
@@ -28,63 +28,39 @@ interface Props {
 export function TraceRows({ slug, label, titles = [], rows, zone }: Props) {
   const now = new Date()
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard.
-    <section class="table" tabIndex={0} aria-label={label}>
-      <table class="traces cards">
-        <thead>
-          <tr>
-            <th scope="col">Name</th>
-            <th scope="col">Status</th>
-            {titles.map(title => (
-              <th key={title} scope="col">
-                {title}
-              </th>
-            ))}
-            <th scope="col">Started</th>
-            <th scope="col" class="number">
-              Latency
-            </th>
-            <th scope="col" class="number">
-              Tokens
-            </th>
-            <th scope="col" class="number">
-              Cost
-            </th>
-          </tr>
-        </thead>
-        {/* biome-ignore lint/a11y/useKeyWithClickEvents: each row has a link for the keyboard. */}
-        <tbody onClick={openRow}>
-          {rows.map(({ key, trace, cells = [] }) => (
-            <tr key={key}>
-              <td class="of-name">
-                <a id={`r-${key}`} class="open" href={pathOf({ page: 'trace', slug, traceId: trace.id })}>
-                  {asLine(trace.name, 120)}
-                </a>
-              </td>
-              <td class="of-status">
-                <Status status={trace.status} />
-              </td>
-              {titles.map((title, i) => (
-                <td key={title} data-label={title} class={title.startsWith('Score') ? 'of-scores' : ''}>
-                  {cells[i]}
-                </td>
-              ))}
-              <td class="of-started">
-                <Moment iso={trace.startedAt} zone={zone} now={now} />
-              </td>
-              <td class="number" data-label="Latency">
-                {formatDuration(trace.durationMs)}
-              </td>
-              <td class="number" data-label="Tokens">
-                {trace.status === 'running' ? NONE : formatCount(trace.usage.totalTokens)}
-              </td>
-              <td class="number" data-label="Cost">
-                {formatCost(trace.costUsd)}
-              </td>
-            </tr>
+    <LinkedRows
+      label={label}
+      titles={['Name', 'Status', ...titles, 'Started', ...numbers('Latency', 'Tokens', 'Cost')]}
+    >
+      {rows.map(({ key, trace, cells = [] }) => (
+        <tr key={key}>
+          <td class="of-name">
+            <a id={`r-${key}`} class="open" href={pathOf({ page: 'trace', slug, traceId: trace.id })}>
+              {asLine(trace.name, 120)}
+            </a>
+          </td>
+          <td class="of-status">
+            <Status status={trace.status} />
+          </td>
+          {titles.map((title, i) => (
+            <td key={title} data-label={title} class={title.startsWith('Score') ? 'of-scores' : ''}>
+              {cells[i]}
+            </td>
           ))}
-        </tbody>
-      </table>
-    </section>
+          <td class="of-started">
+            <Moment iso={trace.startedAt} zone={zone} now={now} />
+          </td>
+          <td class="number" data-label="Latency">
+            {formatDuration(trace.durationMs)}
+          </td>
+          <td class="number" data-label="Tokens">
+            {trace.status === 'running' ? NONE : formatCount(trace.usage.totalTokens)}
+          </td>
+          <td class="number" data-label="Cost">
+            {formatCost(trace.costUsd)}
+          </td>
+        </tr>
+      ))}
+    </LinkedRows>
   )
 }

@@ -15,6 +15,8 @@ interface Member {
   readonly email: string
   readonly name: string
   readonly role: Role
+  /** Whether the role comes from the sign-in provider. */
+  readonly byClaim: boolean
   readonly createdAt: string
   readonly seenAt: string | null
   readonly own: boolean
@@ -77,6 +79,7 @@ export function Members({ slug, zone }: { slug: string; zone: Zone }) {
                   <option key={role}>{role}</option>
                 ))}
               </select>
+              {member.byClaim && <span class="soft"> by sign-in provider</span>}
             </td>
             <td data-title="Last here">
               {member.seenAt === null ? (
@@ -116,6 +119,12 @@ export function Members({ slug, zone }: { slug: string; zone: Zone }) {
           </div>
         ))}
       </dl>
+      {loaded.value?.members.some(({ byClaim }) => byClaim) && (
+        <p class="soft">
+          A role by sign-in provider is set anew at each sign-in. Once you choose another here, it stays as you chose
+          it.
+        </p>
+      )}
       {asked?.what === 'invite' && (
         <Invite
           onClose={close}
@@ -155,6 +164,8 @@ export function Members({ slug, zone }: { slug: string; zone: Zone }) {
             <p>
               <b>{asLine(asked.member.email, 120)}</b> will not see this account any more. What they have annotated
               stays.
+              {asked.member.byClaim &&
+                ' The sign-in provider lets them in again unless it takes the role away as well.'}
             </p>
           </Form>
         </Dialog>

@@ -6,6 +6,7 @@ import { applyBackfill, planBackfill } from '../../../../../lib/admin/upkeep/env
 import { pruneAll } from '../../../../../lib/admin/upkeep/pruning.ts'
 import { ROOM } from '../../../../../lib/rollups/room.ts'
 import { foldNews } from '../../../../../lib/store/analytics/rollups/fold.ts'
+import { makeFortnight } from '../../../../../lib/store/analytics/rollups/fortnights.ts'
 import { countNews } from '../../../../../lib/store/analytics/rollups/news.ts'
 import { countOneDay, findWrongDays, recountDay } from '../../../../../lib/store/analytics/rollups/recount.ts'
 import { endBody, spansBody, startBody } from '../../../../fixtures/bodies/bodies.ts'
@@ -18,7 +19,13 @@ import { runs } from '../../../../torture/orders.ts'
 
 const TRACES = '/api/v1/traces'
 const IDS = Array.from({ length: 4 }, (_, i) => String(i + 1).repeat(32))
-const TIMES = ['2026-11-20T23:59:59.999Z', '2026-11-21T00:00:00.000Z', '2026-11-21T13:59:59.999Z']
+/** On both sides of the beginning of a fortnight, a day and an hour. */
+const TIMES = [
+  '2026-11-13T23:59:59.999Z',
+  '2026-11-20T23:59:59.999Z',
+  '2026-11-21T00:00:00.000Z',
+  '2026-11-21T13:59:59.999Z'
+]
 const ENDS = ['2026-11-21T14:00:00.000Z', '2026-11-21T14:00:01.237Z', '2026-12-21T14:00:00.000Z']
 
 const some = <T>(...values: T[]) => fc.constantFrom(...values)
@@ -49,7 +56,7 @@ const id = some(...IDS)
 type Step =
   | readonly ['call', string, string, object?]
   | readonly ['fold', number]
-  | readonly ['prune' | 'backfill' | 'recount']
+  | readonly ['prune' | 'backfill' | 'recount' | 'fortnight']
 
 const step: fc.Arbitrary<Step> = fc.oneof(
   fc.tuple(id, facts, some(...TIMES), some(...ENDS)).map(([id, fields, startedAt, endedAt]): Step => {
@@ -73,7 +80,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   id.map((id): Step => ['call', 'POST', `${TRACES}/${id}/spans`, spansBody()]),
   id.map((id): Step => ['call', 'DELETE', `${TRACES}/${id}`]),
   some(1, 3, 100).map((most): Step => ['fold', most]),
-  some<Step>(['prune'], ['backfill'], ['recount'])
+  some<Step>(['prune'], ['backfill'], ['recount'], ['fortnight'])
 )
 
 /** A trace of OpenTelemetry that changes after its end, and one that only then has one; what is folded between. */
@@ -90,9 +97,11 @@ const call = {
 const GROWING: Step[] = [
   growth(IDS[0]!, { spanId: '1'.repeat(16) }),
   ['fold', 100],
+  ['fortnight'],
   growth(IDS[0]!, { spanId: '2'.repeat(16), ...call }),
   growth(IDS[1]!, { spanId: '3'.repeat(16), ...call }),
-  growth(IDS[1]!, { spanId: '1'.repeat(16), status: 2 })
+  growth(IDS[1]!, { spanId: '1'.repeat(16), status: 2 }),
+  ['fortnight']
 ]
 
 async function take(service: TestService, [what, ...rest]: Step): Promise<unknown> {
@@ -105,9 +114,10 @@ async function take(service: TestService, [what, ...rest]: Step): Promise<unknow
   return pool.run(async sql => {
     if (what === 'fold') await foldNews(sql, 1, rest[0] as number)
     if (what === 'prune') await pruneAll(sql, 1, { status: 'error' })
+    if (what === 'fortnight') await makeFortnight(sql, 1, Date.parse('2027-01-01T00:00:00.000Z'))
     if (what === 'recount') await recountDay(sql, 1, '2026-11-21T00:00:00.000Z')
     if (what === 'backfill') {
-      const request = { project: 'default', environment: 'prod', overwrite: true, to: TIMES[1]! }
+      const request = { project: 'default', environment: 'prod', overwrite: true, to: TIMES[2]! }
       await applyBackfill(sql, await planBackfill(sql, request))
     }
   })
@@ -121,10 +131,14 @@ async function foldAll(pool: TestService['database']['pool']): Promise<void> {
 t.test('through any history', async t => {
   const service = await testService(t)
   const { pool } = service.database
-  let folded = 0
+  let [folded, fortnights] = [0, 0]
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 25 }), async steps => {
       for (const each of steps) await take(service, each)
+      const [{ made }] = await pool.run(
+        sql => sql<[{ made: number }]>`select count(*)::int as made from rollups where level = '1' and traces <> 0`
+      )
+      fortnights += made
       assert.equal(await pool.run(sql => countWrongSums(sql, 1)), 0)
       folded += await pool.run(sql => foldNews(sql, 1, 1000))
       assert.equal(await pool.run(sql => countWrongSums(sql, 1)), 0)
@@ -141,6 +155,7 @@ t.test('through any history', async t => {
     { ...runs(6), examples: [[GROWING]] }
   )
   t.ok(folded > 0, `${folded} rows were folded`)
+  t.ok(fortnights > 0, `${fortnights} times there was a fortnight`)
 })
 
 t.test('beside other folds, and writers, and folds that are broken off', async t => {
@@ -224,6 +239,15 @@ t.test('history is counted a day at a time, and what is wrong is found and mende
     const wrong = await findWrongDays(sql, project)
     t.same(wrong, ['2025-01-01T00:00:00.000Z', '2026-03-05T00:00:00.000Z'])
     for (const day of wrong) await recountDay(sql, project, day)
+    t.same(await findWrongDays(sql, project), [])
+    t.equal(await countWrongSums(sql, project), 0)
+
+    await foldNews(sql, project, 100)
+    while (await makeFortnight(sql, project)) {}
+    t.same(await findWrongDays(sql, project), [])
+    await sql`update rollups set errors = errors + 1 where level = '2' and start < '2025-01-01'`
+    t.same(await findWrongDays(sql, project), ['2024-12-28T00:00:00.000Z'], 'a fortnight that is not what its days are')
+    await recountDay(sql, project, '2024-12-28T00:00:00.000Z')
     t.same(await findWrongDays(sql, project), [])
     t.equal(await countWrongSums(sql, project), 0)
   })

@@ -6,6 +6,7 @@ import { countChanges, stretches } from '../../../../../plugins/dashboard/app/li
 import { readable } from '../../../../../plugins/dashboard/app/lib/compare/readable.ts'
 import { commonRuns, type Run } from '../../../../../plugins/dashboard/app/lib/compare/sequence.ts'
 import { type DiffLine, diffTexts, textOf } from '../../../../../plugins/dashboard/app/lib/compare/text-diff.ts'
+import { runs } from '../../../../torture/orders.ts'
 
 const total = (runs: readonly Run[]) => runs.reduce((sum, { length }) => sum + length, 0)
 
@@ -40,14 +41,14 @@ t.test('what two short sequences have in common is the longest that there is', a
       const runs = commonRuns(a, b)
       return isSound(a, b, runs) && total(runs) === longestCommon(a, b)
     }),
-    { numRuns: 400 }
+    runs(120)
   )
 })
 
 t.test('with any number of steps what is found is in common', async () => {
   fc.assert(
     fc.property(sequence(60), sequence(60), fc.nat(300), (a, b, steps) => isSound(a, b, commonRuns(a, b, steps))),
-    { numRuns: 200 }
+    runs(60)
   )
 })
 
@@ -85,7 +86,7 @@ t.test('the difference has both texts in it', async () => {
       const diff = diffTexts(before, after)
       return textOf(diff, 'before') === before && textOf(diff, 'after') === after
     }),
-    { numRuns: 200 }
+    runs(60)
   )
   fc.assert(
     fc.property(
@@ -96,7 +97,7 @@ t.test('the difference has both texts in it', async () => {
         return textOf(diff, 'before') === a && textOf(diff, 'after') === b
       }
     ),
-    { numRuns: 200 }
+    runs(60)
   )
 })
 
@@ -149,7 +150,7 @@ t.test('what is the same is folded but for three lines around what is not', asyn
       }
       return at === diff.length
     }),
-    { numRuns: 100 }
+    runs(30)
   )
 })
 

@@ -29,7 +29,7 @@ class Part:
 
 
 @dataclass
-class Parcel:
+class Delivery:
     """The parts of one trace, which go one after another."""
 
     trace_id: str
@@ -72,9 +72,9 @@ _LAST = "end of file"
 _TRACE_ID = re.compile("[0-9a-f]{32}")
 
 
-def file_text(parcel: Parcel) -> bytes:
-    head = _HEAD + json.dumps({"traceId": parcel.trace_id, "name": parcel.name}, ensure_ascii=False)
-    lines = [f"{part.kind} ".encode() + part.body for part in parcel.parts]
+def file_text(delivery: Delivery) -> bytes:
+    head = _HEAD + json.dumps({"traceId": delivery.trace_id, "name": delivery.name}, ensure_ascii=False)
+    lines = [f"{part.kind} ".encode() + part.body for part in delivery.parts]
     return b"\n".join([head.encode("utf-8", "replace"), *lines, _LAST.encode(), b""])
 
 
@@ -103,56 +103,56 @@ def _part_of(trace_id: str, line: bytes) -> Part:
 
 
 class Queue:
-    """Parcels in the order in which they came, one for each trace, and those that others have left."""
+    """Deliveries in the order in which they came, one for each trace, and those that others have left."""
 
     def __init__(self) -> None:
-        self._parcels: dict[str, Parcel] = {}
+        self._deliveries: dict[str, Delivery] = {}
         self._under_way: set[str] = set()
         #: Of the bodies that are in memory.
         self.bytes = 0
 
     def __len__(self) -> int:
-        return len(self._parcels)
+        return len(self._deliveries)
 
-    def __iter__(self) -> Iterator[Parcel]:
+    def __iter__(self) -> Iterator[Delivery]:
         # A copy: finalisers may add to it in the middle.
-        return iter(list(self._parcels.values()))
+        return iter(list(self._deliveries.values()))
 
-    def of_trace(self, trace_id: str) -> Parcel | None:
-        return self._parcels.get(trace_id)
+    def of_trace(self, trace_id: str) -> Delivery | None:
+        return self._deliveries.get(trace_id)
 
-    def add(self, parcel: Parcel) -> None:
-        key = str(parcel.file) if parcel.is_left else parcel.trace_id
-        self._parcels[key] = parcel
-        self.bytes += parcel.bytes
+    def add(self, delivery: Delivery) -> None:
+        key = str(delivery.file) if delivery.is_left else delivery.trace_id
+        self._deliveries[key] = delivery
+        self.bytes += delivery.bytes
 
-    def remove(self, parcel: Parcel) -> None:
-        for key in (str(parcel.file), parcel.trace_id):
-            if self._parcels.get(key) is parcel:
-                del self._parcels[key]
-                self.bytes -= parcel.bytes
+    def remove(self, delivery: Delivery) -> None:
+        for key in (str(delivery.file), delivery.trace_id):
+            if self._deliveries.get(key) is delivery:
+                del self._deliveries[key]
+                self.bytes -= delivery.bytes
 
-    def set_parts(self, parcel: Parcel, parts: list[Part]) -> None:
-        before = parcel.bytes
-        parcel.parts = parts
-        self.bytes += parcel.bytes - before
+    def set_parts(self, delivery: Delivery, parts: list[Part]) -> None:
+        before = delivery.bytes
+        delivery.parts = parts
+        self.bytes += delivery.bytes - before
 
-    def take(self, now: float) -> tuple[Parcel | None, float | None]:
+    def take(self, now: float) -> tuple[Delivery | None, float | None]:
         """The next that may be sent now, or when there will be one, if that is a question of time."""
         next_at: float | None = None
-        for parcel in self:
-            if parcel.trace_id in self._under_way:
+        for delivery in self:
+            if delivery.trace_id in self._under_way:
                 continue
-            if parcel.not_before <= now:
-                parcel.is_under_way = True
-                self._under_way.add(parcel.trace_id)
-                return parcel, None
-            next_at = parcel.not_before if next_at is None else min(next_at, parcel.not_before)
+            if delivery.not_before <= now:
+                delivery.is_under_way = True
+                self._under_way.add(delivery.trace_id)
+                return delivery, None
+            next_at = delivery.not_before if next_at is None else min(next_at, delivery.not_before)
         return None, next_at
 
-    def put_back(self, parcel: Parcel) -> None:
-        parcel.is_under_way = False
-        self._under_way.discard(parcel.trace_id)
+    def put_back(self, delivery: Delivery) -> None:
+        delivery.is_under_way = False
+        self._under_way.discard(delivery.trace_id)
 
     def has_ready(self, now: float) -> bool:
         return any(each.not_before <= now and each.trace_id not in self._under_way for each in self)

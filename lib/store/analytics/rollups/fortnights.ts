@@ -1,0 +1,72 @@
+/**
+ * Fortnights: 14 days of rollups added up once more, for those who read a year. What is folded is mostly of today, so a
+ * fortnight is made from its days when it is over, and taken away by whoever changes one of them, in the same transaction. So
+ * each snapshot has fortnights that are the sums of their days, or their days alone.
+ */
+import type { Sql } from 'postgres'
+import { AMOUNTS } from '../../../rollups/amounts.ts'
+import { inTransaction } from '../../transactions.ts'
+import { lockRollups } from './lock.ts'
+import { held, ORIGIN } from './news.ts'
+
+/** The level of fortnights of each level of days. */
+export const FORTNIGHT_LEVELS = { E: '1', F: '2', N: '3', K: '4' } as const
+
+/** SQL of the level of fortnights, as a text, of a level of days. */
+export const fortnightLevelOf = (level: string): string => {
+  const cases = Object.entries(FORTNIGHT_LEVELS).map(([day, fortnight]) => `when '${day}' then '${fortnight}'`)
+  return `case ${level} ${cases.join(' ')} end`
+}
+/** SQL of an array of the levels of days. */
+export const DAY_LEVELS = `'{${Object.keys(FORTNIGHT_LEVELS).join(',')}}'::"char"[]`
+const LEVELS = `'{${Object.values(FORTNIGHT_LEVELS).join(',')}}'::"char"[]`
+
+/** SQL of when the fortnight of a time began. */
+export const fortnightOf = (time: string): string => `date_bin('14 days', ${time}, ${ORIGIN})`
+
+/** How long after its end a fortnight is made: most of what comes late has come by then. */
+const PAUSE_MS = 86_400_000
+
+/** The newest fortnight that is over and not made, of those with any traces. */
+const FIND = `
+  select ${fortnightOf('d.start')}::text as start from rollups d
+  where d.project_id = $1::int and d.level = 'E' and d.start < ${fortnightOf('to_timestamp($2::float8)')}
+    and not exists (
+      select from rollups f where f.project_id = $1::int and f.level = '1' and f.start = ${fortnightOf('d.start')})
+  order by d.start desc limit 1`
+
+const MAKE = `
+  insert into rollups (project_id, level, start, list, within, name, ${AMOUNTS.join(', ')})
+  select project_id, (${fortnightLevelOf('level')})::"char", $2::text::timestamptz, list, within, min(name),
+    ${AMOUNTS.map(name => held(name, `sum(${name})`)).join(', ')}
+  from rollups
+  where project_id = $1::int and level = any (${DAY_LEVELS})
+    and start >= $2::text::timestamptz and start < $2::text::timestamptz + interval '14 days'
+  group by project_id, level, within, list order by level, within, list`
+
+/** Makes a fortnight that is missing. False if none is. */
+export async function makeFortnight(sql: Sql, projectId: number, now = Date.now()): Promise<boolean> {
+  return inTransaction(sql, async () => {
+    await lockRollups(sql, projectId)
+    const [row] = await sql.unsafe<{ start: string }[]>(FIND, [projectId, (now - PAUSE_MS) / 1000], { prepare: true })
+    if (row === undefined) return false
+    await sql.unsafe(MAKE, [projectId, row.start], { prepare: true })
+    return true
+  })
+}
+
+/** Takes fortnights away whose days change. The lock of the project's rollups must be held. */
+export async function forgetFortnights(sql: Sql, projectId: number, times: readonly string[]): Promise<void> {
+  await sql.unsafe(FORGET, [projectId, times as string[]], { prepare: true })
+}
+
+const FORGET = `
+  delete from rollups
+  where project_id = $1::int and level = any (${LEVELS})
+    and start = any (array(select distinct ${fortnightOf('time')} from unnest($2::timestamptz[]) as time))`
+
+/** All projects, any of which may lack fortnights. */
+export async function readProjects(sql: Sql): Promise<number[]> {
+  const rows = await sql<{ id: number }[]>`select id from projects order by id`
+  return rows.map(({ id }) => id)
+}

@@ -1,0 +1,63 @@
+/** What the tables of several pages have in common: the titles of their columns, and rows that a click anywhere opens. */
+import type { ComponentChildren } from 'preact'
+
+/** The title of a column: of texts, unless it says otherwise. */
+export type Title = string | { readonly title: string; readonly is: 'number' | 'sorted' }
+
+export const numbers = (...titles: readonly string[]): Title[] => titles.map(title => ({ title, is: 'number' }))
+
+export function Titles({ of }: { of: readonly Title[] }) {
+  return (
+    <tr>
+      {of.map(each => {
+        const { title, is } = typeof each === 'string' ? { title: each, is: undefined } : each
+        return (
+          <th
+            key={title}
+            scope="col"
+            class={is === 'number' ? is : undefined}
+            aria-sort={is === 'sorted' ? 'descending' : undefined}
+          >
+            {title}
+          </th>
+        )
+      })}
+    </tr>
+  )
+}
+
+interface RowsProps {
+  readonly label: string
+  readonly titles: readonly Title[]
+  /** Rows, each of which has a link of the class `open`. */
+  readonly children: ComponentChildren
+  readonly class?: string
+}
+
+/** Rows that are links; on a narrow screen each is a card. */
+export function LinkedRows({ label, titles, children, class: more = '' }: RowsProps) {
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard.
+    <section class="table" tabIndex={0} aria-label={label}>
+      <table class={`traces cards ${more}`}>
+        <thead>
+          <Titles of={titles} />
+        </thead>
+        {/* biome-ignore lint/a11y/useKeyWithClickEvents: each row has a link for the keyboard. */}
+        <tbody onClick={openRow}>{children}</tbody>
+      </table>
+    </section>
+  )
+}
+
+/** A click anywhere on a row is one on its link; one on an excerpt is one on the row that it belongs to. */
+export function openRow(event: MouseEvent): void {
+  const target = event.target as Element
+  if (event.defaultPrevented || target.closest('a, button, input, label') || !getSelection()?.isCollapsed) return
+  const row = target.closest('tr')
+  const own = row?.className === 'excerpt' ? row.previousElementSibling : row
+  const link = own?.querySelector<HTMLAnchorElement>('a.open')
+  if (event.metaKey || event.ctrlKey) {
+    if (link) open(link.href, '_blank', 'noopener')
+  } else link?.click()
+}

@@ -1,0 +1,44 @@
+import assert from 'node:assert/strict'
+import fc from 'fast-check'
+import t from 'tap'
+import { SEARCHED, searchedTexts, stringsOf } from '../../../lib/search/texts.ts'
+import { runs } from '../../torture/orders.ts'
+
+t.test('of any JSON the strings are taken, as many as are allowed, and no half characters', t => {
+  const valuesOf = (value: unknown): string[] => {
+    if (typeof value === 'string') return value === '' || value.startsWith('data:') ? [] : [value]
+    if (typeof value !== 'object' || value === null) return []
+    return (Array.isArray(value) ? value : Object.values(value)).flatMap(valuesOf)
+  }
+  fc.assert(
+    fc.property(
+      fc.jsonValue({ noUnicodeString: false, stringUnit: 'binary' }),
+      fc.nat(60),
+      fc.nat(400),
+      (value, most, cut) => {
+        const json = JSON.stringify(value)
+        const whole = valuesOf(value)
+        const all = stringsOf(json, Number.POSITIVE_INFINITY)
+        if (json.length <= SEARCHED.json) assert.deepEqual(all, whole)
+        const some = stringsOf(json, most)
+        assert.ok(some.join('').length <= most)
+        for (const [i, text] of some.entries()) assert.ok(all[i]!.startsWith(text))
+        for (const text of [...some, ...stringsOf(json.slice(0, cut), 1000)])
+          assert.doesNotMatch(text, /[\ud800-\udbff]$/)
+      }
+    ),
+    runs(300)
+  )
+  const calls = Array.from({ length: 50 }, (_, i) => ({
+    input: JSON.stringify(`${i} ${'x'.repeat(1000)}`),
+    output: '"same"'
+  }))
+  const texts = searchedTexts({ name: 'n', input: JSON.stringify('y'.repeat(9000)), output: null, calls })
+  t.equal(texts[1]!.text.length, SEARCHED.each)
+  t.equal(
+    texts.slice(1).reduce((sum, { text }) => sum + text.length, 0),
+    SEARCHED.all
+  )
+  t.equal(texts.filter(({ text }) => text === 'same').length, 1, 'what is repeated counts once')
+  t.end()
+})

@@ -1,0 +1,71 @@
+import assert from 'node:assert/strict'
+import fc from 'fast-check'
+import t from 'tap'
+import { searchedTexts } from '../../../lib/search/texts.ts'
+import { findIn, readWanted } from '../../../lib/search/wanted.ts'
+import { runsOf, termsOf } from '../../../lib/search/words.ts'
+import { runs } from '../../torture/orders.ts'
+
+/** Whatever a JavaScript text can be: unpaired surrogates, marks, scripts of all kinds. */
+const anyText = fc.oneof(
+  fc.string({ unit: 'binary' }),
+  fc.string({ unit: 'grapheme' }),
+  fc.array(fc.nat(0xffff)).map(units => String.fromCharCode(...units)),
+  fc.string({
+    unit: fc.constantFrom('a', 'B', 'ß', 'é', 'e\u0301', '東', 'タ', '서', 'ภ', 'ั', '𠮷', '1', ' ', '-', '"')
+  })
+)
+
+t.test('a query finds each text that it was taken from, by its terms and by its words', t => {
+  fc.assert(
+    fc.property(anyText, anyText, (text, around) => {
+      const whole = `${around} ${text} ${around}`
+      const run = runsOf(text)[0]
+      if (run === undefined || run.end - run.start > 100) return
+      const word = text.slice(run.start, run.end)
+      const wanted = readWanted(word)!
+      const terms = new Set(termsOf([whole]))
+      assert.ok(wanted.terms.every(term => terms.has(term)))
+      const found = findIn(
+        [
+          { place: 'name', text: '' },
+          { place: 'input', text: whole }
+        ],
+        wanted
+      )
+      assert.ok(found !== undefined, JSON.stringify(word))
+      assert.ok(found.text.isWellFormed() && found.text.length <= 242)
+      let last = 0
+      for (const [start, end] of found.marks) {
+        assert.ok(start >= last && start < end && end <= found.text.length)
+        last = end
+      }
+    }),
+    runs(300)
+  )
+  t.equal(readWanted(' -!「」 '), undefined)
+  t.end()
+})
+
+t.test('phrases are found side by side, other words anywhere', t => {
+  const texts = searchedTexts({
+    name: 'agent',
+    input: JSON.stringify({ messages: [{ role: 'user', content: 'Where is my\n  "blue" order 17?' }] }),
+    output: '"東京タワーへ行く"',
+    calls: []
+  })
+  const marked = (query: string) => {
+    const found = findIn(texts, readWanted(query)!)
+    return found?.marks.map(([start, end]) => found.text.slice(start, end))
+  }
+  t.same(marked('BLUE where'), ['Where', 'blue'])
+  t.same(marked('"my blue order"'), ['my "blue" order'])
+  t.equal(marked('"blue my"'), undefined)
+  t.same(marked('order-17'), ['order 17'])
+  t.same(marked('タワー'), ['タワー'])
+  t.same(marked('行 agent'), ['行'])
+  t.equal(marked('京ワ'), undefined, 'not side by side')
+  t.equal(marked('user'), undefined, 'a role is no text')
+  t.equal(marked('content'), undefined, 'nor is a key')
+  t.end()
+})

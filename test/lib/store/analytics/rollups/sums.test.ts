@@ -1,0 +1,99 @@
+/** What is read of a whole time, whatever it is read from, beside the traces, which are added up here one by one. */
+import assert from 'node:assert/strict'
+import fc from 'fast-check'
+import t from 'tap'
+import { periodBetween, STEPS } from '../../../../../lib/rollups/period.ts'
+import { foldNews } from '../../../../../lib/store/analytics/rollups/fold.ts'
+import { makeFortnight } from '../../../../../lib/store/analytics/rollups/fortnights.ts'
+import { readSeries, readTotal, readTotals, SPLITS } from '../../../../../lib/store/analytics/rollups/read-series.ts'
+import type { ChartFilters } from '../../../../../lib/store/analytics/rollups/sums.ts'
+import { testDatabase } from '../../../../fixtures/database/database.ts'
+import { seedProject, seedTraces } from '../../../../fixtures/database/seed.ts'
+import { runs } from '../../../../torture/orders.ts'
+
+const BEGIN = Date.UTC(2026, 0, 1)
+const DAYS = 75
+const NAMES = ['answer', 'search', 'summary']
+const given = Array.from({ length: 200 }, (_, i) => ({
+  name: NAMES[i % 3]!,
+  model: [null, 'm1', 'm2'][Math.floor(i / 3) % 3]!,
+  status: ['ok', 'error'][Math.floor(i / 9) % 2]!,
+  environment: ['prod', 'staging'][i % 2]!,
+  startedAt: new Date(BEGIN + ((i * 7919) % (DAYS * 24 * 60)) * 60_000).toISOString(),
+  durationMs: 10 * i,
+  costUsd: i % 4 === 0 ? null : i
+}))
+type Given = (typeof given)[number]
+
+const filters: fc.Arbitrary<ChartFilters> = fc.record(
+  {
+    name: fc.constantFrom('answer', 'nobody'),
+    model: fc.constantFrom('m1'),
+    status: fc.constantFrom('ok', 'error'),
+    environment: fc.constantFrom('prod')
+  },
+  { requiredKeys: [] }
+)
+const times = fc
+  .tuple(fc.integer({ min: -10, max: DAYS }), fc.integer({ min: 1, max: DAYS * 24 }), fc.boolean())
+  .map(([day, hours, isOfDays]) => {
+    const from = BEGIN + day * STEPS.day
+    return periodBetween(
+      from + (isOfDays ? 0 : 5 * STEPS.hour),
+      from + (isOfDays ? 15 * 24 + hours : 7 + (hours % 300)) * STEPS.hour
+    )
+  })
+
+function fitting({ from, to }: { from: number; to: number }, wanted: ChartFilters): Given[] {
+  return given.filter(
+    trace =>
+      Date.parse(trace.startedAt) >= from &&
+      Date.parse(trace.startedAt) < to &&
+      Object.entries(wanted).every(([field, value]) => trace[field as keyof Given] === value)
+  )
+}
+const sumOf = (traces: readonly Given[]) => ({
+  traces: traces.length,
+  errors: traces.filter(({ status }) => status === 'error').length,
+  cost: traces.reduce((sum, { costUsd }) => sum + (costUsd ?? 0) * 1e9, 0)
+})
+const countsOf = ({ traces, errors, cost }: ReturnType<typeof sumOf>) => ({ traces, errors, cost })
+
+t.test('hours, days and fortnights, and news, are the sums of the traces, with any filters and groups', async t => {
+  const { pool } = await testDatabase(t)
+  const project = await pool.run(seedProject)
+  await pool.run(sql => seedTraces(sql, project, given))
+  // A third of it stays news, so some fortnights go as the second fold changes their days.
+  await pool.run(async sql => {
+    await foldNews(sql, project, 100)
+    while (await makeFortnight(sql, project, Date.UTC(2026, 5, 1))) {}
+    await foldNews(sql, project, 3)
+    const rows = await sql<{ level: string; starts: number }[]>`
+      select level::text, count(distinct start)::int as starts from rollups
+      where project_id = ${project} and level in ('1', '4', 'E') group by level order by level`
+    const [fortnights, kinds] = rows.map(({ starts }) => starts) as [number, number]
+    t.ok(fortnights > 1 && fortnights === kinds, `${fortnights} fortnights`)
+    await fc.assert(
+      fc.asyncProperty(times, filters, fc.constantFrom(...SPLITS), async (period, wanted, split) => {
+        const expected = fitting(period, wanted)
+        const [total] = await readTotal(sql, project, period, wanted)
+        assert.deepEqual(
+          total === undefined ? undefined : countsOf(total),
+          expected.length === 0 ? undefined : sumOf(expected)
+        )
+        const steps = await readSeries(sql, project, period, wanted)
+        assert.equal(
+          steps.reduce((sum, { latency }) => sum + BigInt(latency), 0n),
+          BigInt(total?.latency ?? 0)
+        )
+        const { rows } = await readTotals(sql, project, period, split, wanted)
+        const groups = new Set(expected.map(trace => trace[split]))
+        assert.deepEqual(new Set(rows.map(({ key }) => key)), groups)
+        for (const row of rows) {
+          assert.deepEqual(countsOf(row), sumOf(expected.filter(trace => trace[split] === row.key)))
+        }
+      }),
+      runs(60)
+    )
+  })
+})

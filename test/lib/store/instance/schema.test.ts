@@ -1,0 +1,57 @@
+import t from 'tap'
+import { readMigrations } from '../../../../lib/database/migrate.ts'
+import { describeLeftBehind } from '../../../../lib/health/left-behind.ts'
+import { createLog } from '../../../../lib/log.ts'
+import { readLeftBehind, readTables } from '../../../../lib/store/instance/distribution.ts'
+import { migrateSchema } from '../../../../lib/store/instance/schema.ts'
+import { DISTRIBUTED_TABLES } from '../../../../lib/store/instance/tables.ts'
+import { isOnCluster, testDatabase } from '../../../fixtures/database/database.ts'
+import { seedProject } from '../../../fixtures/database/seed.ts'
+
+const log = createLog('silent')
+/** Makes the schema what it was before migration 6. */
+const BACK = `
+  drop table rollup_news, rollups, rollup_history, user_sums, saved_views;
+  drop table search_news, search_terms, search_segments, search_postings, search_fills;
+  alter table memberships drop column by_claim;
+  alter table projects drop column search;
+  delete from schema_migrations where version >= 6`
+
+t.test('the tables that a migration makes are distributed where traces are, with what it writes to them', async t => {
+  const database = await testDatabase(t)
+  const { pool } = database
+  const ids = await pool.run(async sql => [await seedProject(sql), await seedProject(sql)])
+  const where = () =>
+    pool.run(async sql =>
+      (await readTables(sql, DISTRIBUTED_TABLES)).map(({ name, column, colocation }) => ({ name, column, colocation }))
+    )
+  const before = await where()
+  await pool.run(async sql => {
+    for (const statement of BACK.split(';')) await sql.unsafe(statement)
+  })
+  const versions = (await readMigrations()).map(({ version }) => version)
+  t.same(
+    await migrateSchema(database, log),
+    versions.filter(version => version >= 6)
+  )
+  t.same(await where(), before)
+  await pool.run(async sql => {
+    t.same(await readLeftBehind(sql), [])
+    const rows = await sql`select project_id as id from rollup_history order by id`
+    t.same(
+      rows.map(({ id }) => id),
+      ids
+    )
+    await sql`insert into user_sums values (${ids[0]!}, 1, now(), 1, 0, 0, 1, 1, 0)`
+    if (!isOnCluster()) return
+    await sql`select undistribute_table('user_sums')`
+    await sql`select undistribute_table('search_news')`
+    t.same(await readLeftBehind(sql), ['user_sums', 'search_news'], 'what is not distributed otherwise is named')
+  })
+})
+
+t.test('tables that were left behind are named, with what to do', async t => {
+  t.equal(describeLeftBehind([]), undefined)
+  t.match(describeLeftBehind(['rollups']), /^the table rollups is not distributed, .*: stop every server, .*--apply/)
+  t.match(describeLeftBehind(['rollups', 'user_sums']), /^the tables rollups, user_sums are not distributed/)
+})
