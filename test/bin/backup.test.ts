@@ -118,7 +118,7 @@ t.test('what is refused is one line on stderr', async t => {
   const none = { DATA_DIR: join(folder, 'none') }
   const refused: [string[], number, RegExp, NodeJS.ProcessEnv?][] = [
     [['backup'], 2, /FILE is missing/],
-    [['backup', join(folder, 'no', 'where')], 1, /cannot write .*where\.partial/],
+    [['backup', join(folder, 'no', 'where')], 1, /cannot write .*where\.partial: there is no such folder$/m],
     [['backup', '--verify', cut], 1, /the backup is damaged: it cannot be unpacked/],
     [['backup', '--verify', traces], 1, /this is no backup/],
     [['backup', '--verify', folder], 1, /cannot read .*: it is a folder/],

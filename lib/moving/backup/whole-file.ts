@@ -17,7 +17,9 @@ export async function writeWholeFile(file: string, bytes: AsyncIterable<Buffer>,
   // A leftover may have another mode.
   await rm(partial, { force: true })
   const handle = await open(partial, 'wx', OWNER_ONLY).catch(error => {
-    throw new AdminError(`cannot write ${partial}: ${error.message}`)
+    throw new AdminError(
+      `cannot write ${partial}: ${error.code === 'ENOENT' ? 'there is no such folder' : error.message}`
+    )
   })
   try {
     await streamPacked(bytes, chunk => handle.appendFile(chunk), signal)

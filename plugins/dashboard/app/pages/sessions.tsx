@@ -41,7 +41,12 @@ export function SessionPage({ slug, sessionId }: { slug: string; sessionId: stri
   return (
     <div class="session-page">
       <div class="head">
-        <a class="back" href={pathOf({ page: 'sessions', slug })} title="To the sessions">
+        <a
+          class="back"
+          href={pathOf({ page: 'sessions', slug })}
+          data-returning={`g-${sessionId}`}
+          title="To the sessions"
+        >
           <Icon name="left" /> <span>Sessions</span>
         </a>
         <h1 tabIndex={-1} title={sessionId}>

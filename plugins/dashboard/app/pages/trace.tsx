@@ -190,7 +190,7 @@ function Opened({ slug, outline, refresh }: OpenedProps) {
     y: () => void copy(location.href, 'Link'),
     '[': () => setFolded(new Set(foldable(roots))),
     ']': () => setFolded(new Set()),
-    Escape: () => go(`${pathOf({ page: 'traces', slug })}${list ?? ''}`)
+    Escape: () => go(`${pathOf({ page: 'traces', slug })}${list ?? ''}`, { returning: `t-${outline.trace.id}` })
   })
   const span = spans.find(({ id }) => id === selected)
   return (

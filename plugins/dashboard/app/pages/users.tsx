@@ -42,7 +42,7 @@ export function UserPage({ slug, userId }: { slug: string; userId: string }) {
   return (
     <div class="session-page">
       <div class="head">
-        <a class="back" href={pathOf({ page: 'users', slug })} title="To the users">
+        <a class="back" href={pathOf({ page: 'users', slug })} data-returning={`g-${userId}`} title="To the users">
           <Icon name="left" /> <span>Users</span>
         </a>
         <h1 tabIndex={-1} title={userId}>

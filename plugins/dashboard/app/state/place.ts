@@ -35,6 +35,8 @@ interface Remembered {
   focus: string | undefined
 }
 const remembered = new Map<string, Remembered>()
+/** The entry in which an address was seen last. */
+const left = new Map<string, string>()
 let serial = 0
 const newKey = () => `${Date.now().toString(36)}-${++serial}`
 
@@ -55,8 +57,15 @@ export const place = createStore<Place>(readPlace('load'))
 
 export const usePlace = () => useStore(place)
 
+interface GoOptions {
+  readonly replace?: boolean
+  readonly list?: string
+  /** If the visitor was there before, it is as they left it, and the element of this id has the focus. */
+  readonly returning?: string
+}
+
 /** Goes to an address of the page, relative to its base. */
-export function go(address: string, options: { replace?: boolean; list?: string } = {}): void {
+export function go(address: string, options: GoOptions = {}): void {
   const url = new URL(address === '' ? '.' : address, BASE)
   const list = options.list === undefined ? {} : { list: options.list }
   if (options.replace) {
@@ -65,8 +74,12 @@ export function go(address: string, options: { replace?: boolean; list?: string 
     return
   }
   noteFocus()
-  history.pushState({ key: newKey(), ...list }, '', url)
-  place.set(readPlace('push'))
+  const key = newKey()
+  const before =
+    options.returning === undefined ? undefined : left.get(url.pathname.slice(BASE_PATH.length) + url.search)
+  if (before !== undefined) remembered.set(key, { scroll: entry(before).scroll, focus: options.returning })
+  history.pushState({ key, ...list }, '', url)
+  place.set(readPlace(before === undefined ? 'push' : 'back'))
 }
 
 /** Changes the search of this address. */
@@ -85,7 +98,9 @@ function entry(key: string): Remembered {
 }
 
 function noteFocus(): void {
-  entry(place.get().state.key).focus = document.activeElement?.id || undefined
+  const { path, search, state } = place.get()
+  entry(state.key).focus = document.activeElement?.id || undefined
+  left.set(path + search, state.key)
 }
 
 addEventListener('popstate', () => {
@@ -109,8 +124,11 @@ document.addEventListener('click', event => {
   const url = new URL(link.href)
   if (url.origin !== BASE.origin || !url.pathname.startsWith(BASE_PATH) || link.dataset.outside !== undefined) return
   event.preventDefault()
-  const { list } = link.dataset
-  go(url.pathname.slice(BASE_PATH.length) + url.search + url.hash, list === undefined ? {} : { list })
+  const { list, returning } = link.dataset
+  go(url.pathname.slice(BASE_PATH.length) + url.search + url.hash, {
+    ...(list !== undefined && { list }),
+    ...(returning !== undefined && { returning })
+  })
 })
 
 /**
@@ -124,7 +142,11 @@ export function useArrival(ready: boolean): void {
     if (how === 'back') {
       const { scroll, focus } = entry(state.key)
       scrollTo(0, scroll)
-      if (focus !== undefined) document.getElementById(focus)?.focus({ preventScroll: true })
+      const element = focus === undefined ? null : document.getElementById(focus)
+      element?.focus({ preventScroll: true })
+      // Another trace than the one that was opened may be meant.
+      const { top = 0, bottom = 0 } = element?.getBoundingClientRect() ?? {}
+      if (top < 0 || bottom > innerHeight) element?.scrollIntoView({ block: 'center' })
     } else if (how === 'push') {
       scrollTo(0, 0)
       document.querySelector<HTMLElement>('h1')?.focus({ preventScroll: true })

@@ -112,7 +112,7 @@ t.test('in a browser', async t => {
     await page.until("!document.querySelector('.plain-table').textContent.includes('grace@example.com')")
   })
 
-  t.test('the project is renamed, and a password is set', async () => {
+  t.test('the project is renamed, and a password is set', async t => {
     await page.open(`${url}/app/p/default/settings/project`)
     await fill('form input', 'Bookshop')
     await page.press('Enter')
@@ -122,6 +122,15 @@ t.test('in a browser', async t => {
     await page.press('Enter')
     await page.untilText('Change your password')
     await page.untilText('(this one)', '.plain-table')
+    const guest = visitor(await openPage(t))
+    await guest.open(`${url}/app/sign-in`)
+    await guest.until("document.querySelector('[autocomplete=username]')")
+    const isTaken = await guest.evaluate(`(() => {
+      const field = document.querySelector('[autocomplete=username]')
+      field.value = 'owner'
+      return field.checkValidity()
+    })()`)
+    t.ok(isTaken, 'the first user has no e-mail address, and can sign in')
   })
 
   t.test('metadata are changed, digits and all, and what is no JSON is said', async t => {

@@ -70,6 +70,11 @@ t.test('in a browser', async t => {
     await page.until("document.querySelectorAll('.traces tbody tr').length === 50")
     t.equal(await page.evaluate(FOCUSED), 'support-agent', 'the row has the focus')
     t.equal(await page.evaluate('scrollY'), scroll, 'the list is scrolled as it was')
+    await page.press('Enter')
+    await page.untilText('agent run', '.row')
+    await page.press('Escape')
+    await page.until("document.querySelectorAll('.traces tbody tr').length === 50")
+    t.same(await page.evaluate(`[${FOCUSED}, scrollY]`), ['support-agent', scroll], 'also by Escape')
     t.same(page.errors, [])
   })
 

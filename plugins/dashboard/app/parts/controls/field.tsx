@@ -8,6 +8,7 @@ interface FieldProps {
   readonly note?: ComponentChildren
   readonly type?: 'text' | 'email' | 'password'
   readonly autocomplete?: 'off' | 'username' | 'current-password' | 'new-password'
+  readonly inputMode?: 'email'
   readonly required?: boolean
   readonly minLength?: number
   readonly maxLength?: number

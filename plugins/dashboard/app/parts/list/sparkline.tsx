@@ -52,10 +52,8 @@ export function Sparkline({ slug, query, zone, base, change }: Props) {
         zoom={(first, last) => change(withTime(query, stepsBetween(value, first, last)))}
       />
       <p class="soft small">
-        {time}, {STEPS[value.step]}: {formatCounted(traces, 'trace')} ended
+        {time}, {STEPS[value.step]} ({axis.zone}): {formatCounted(traces, 'trace')} ended
         {errors > 0 && <span class="is-error">, {formatCounted(errors, 'error')}</span>}
-        {/* The zone of the times that the chart names. */}
-        <span class="spark-zone">{axis.zone}</span>
       </p>
     </>
   )

@@ -55,7 +55,7 @@ export function Facts({ slug, answer, query, zone, list }: Props) {
 function Storage({ slug, estimatedBytes, storage: { limitBytes, level } }: Stored & { slug: string }) {
   const share = limitBytes === 0 ? 1 : estimatedBytes / limitBytes
   return (
-    <a class={level === 'ok' ? '' : 'is-error'} href={pathOf({ page: 'settings', slug, tab: 'project' })}>
+    <a class={level === 'ok' ? 'stored' : 'stored is-error'} href={pathOf({ page: 'settings', slug, tab: 'project' })}>
       {formatBytes(estimatedBytes)} of {formatLimit(limitBytes)} stored ({formatPercent(share)})
       {level !== 'ok' && <b>: {level === 'critical' ? 'full' : 'nearly full'}</b>}
     </a>

@@ -2,6 +2,7 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { type Page, pathOf } from '../../lib/route.ts'
+import { asLine } from '../../lib/text.ts'
 import { offsetName } from '../../lib/time.ts'
 import { connection, signInWanted } from '../../state/api.ts'
 import { useKeys } from '../../state/keys.ts'
@@ -79,11 +80,11 @@ export function Shell({ page, children }: { page: Page; children: ComponentChild
             class="projects"
             label={
               <>
-                <span class="clip">{current?.name ?? slug ?? 'Projects'}</span> <Icon name="down" />
+                <span class="clip">{asLine(current?.name ?? slug ?? 'Projects', 80)}</span> <Icon name="down" />
               </>
             }
             items={projects.map(project => ({
-              label: project.name,
+              label: asLine(project.name, 80),
               note: project.slug,
               checked: project.slug === slug,
               act: () => go(pathOf({ page: 'traces', slug: project.slug }))

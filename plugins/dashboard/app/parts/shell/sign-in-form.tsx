@@ -24,7 +24,16 @@ export function SignInForm({ to, after }: { to?: string; after?: () => void }) {
             after?.()
           }}
         >
-          <Field label="E-mail address" type="email" required autocomplete="username" value={email} set={setEmail} />
+          {/* Of no type that a browser checks: the first user is called `owner`. */}
+          <Field
+            label="E-mail address"
+            required
+            autocomplete="username"
+            inputMode="email"
+            spellcheck={false}
+            value={email}
+            set={setEmail}
+          />
           <Field
             label="Password"
             type="password"
@@ -70,7 +79,7 @@ export function SignInForm({ to, after }: { to?: string; after?: () => void }) {
         />
       </Form>
       <p class="soft">
-        Signed in in another tab?{' '}
+        Already signed in, in another tab?{' '}
         <button
           type="button"
           class="link"

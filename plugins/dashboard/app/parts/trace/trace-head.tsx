@@ -60,7 +60,7 @@ export function TraceHead(props: Props) {
   return (
     <header class="trace-head">
       <div class="trace-line">
-        <a class="back" href={`${base}${list ?? ''}`} title="To the list">
+        <a class="back" href={`${base}${list ?? ''}`} data-returning={`t-${trace.id}`} title="To the list">
           <Icon name="left" /> <span>Traces</span>
         </a>
         <h1 tabIndex={-1} title={trace.name}>

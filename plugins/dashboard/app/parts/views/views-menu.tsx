@@ -30,11 +30,10 @@ export function ViewsMenu({ slug, page, search }: Props) {
   if (items.length === 0) {
     items.push({ label: error === undefined ? 'No view is saved yet' : messageOf(error), disabled: true })
   }
-  items.push(
-    'line',
-    { label: 'Save this view…', act: () => setSaving(true) },
-    { label: 'Rename, share, delete…', href: pathOf({ page: 'settings', slug, tab: 'views' }) }
-  )
+  items.push('line', { label: 'Save this view…', act: () => setSaving(true) })
+  if (views !== undefined && views.length > 0) {
+    items.push({ label: 'Rename, share, delete…', href: pathOf({ page: 'settings', slug, tab: 'views' }) })
+  }
   return (
     <>
       <Menu
