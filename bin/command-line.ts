@@ -3,7 +3,9 @@
  * wrong usage, 130 or 143 interrupted. An error is one line on stderr.
  */
 import { parseArgs } from 'node:util'
+import { InputError } from '../lib/admin/admin-error.ts'
 import { VARIABLES } from '../lib/config.ts'
+import { EnvironmentError } from '../lib/trace/environment.ts'
 import { VERSION } from '../lib/version.ts'
 import { type Call, type Command, type Flags, UsageError } from './command.ts'
 import { commandHelp, overview, usageLine } from './terminal/help.ts'
@@ -47,9 +49,12 @@ export async function runCommandLine(
 
 const VERSION_WORDS = ['--version', '-v', '-V', 'version']
 
+/** Of a command line that is wrong, whatever is stored. */
+const WRONG = [UsageError, InputError, EnvironmentError]
+
 function exitCodeOf(error: unknown): number {
   if (error instanceof Interrupted) return error.exitCode
-  return error instanceof UsageError ? 2 : 1
+  return WRONG.some(wrong => error instanceof wrong) ? 2 : 1
 }
 
 /** The name of the command, one or two words, and the words behind it. */

@@ -2,3 +2,6 @@
 export class AdminError extends Error {
   override readonly name = 'AdminError'
 }
+
+/** Thrown where what was asked for is wrong by itself, whatever is stored. */
+export class InputError extends AdminError {}

@@ -12,7 +12,7 @@ import { endAllSessions } from '../store/people/sessions.ts'
 import type { UserRow } from '../store/people/users.ts'
 import * as store from '../store/people/users.ts'
 import { chooseAccount } from './accounts.ts'
-import { AdminError } from './admin-error.ts'
+import { AdminError, InputError } from './admin-error.ts'
 import { checkText } from './text.ts'
 
 export interface User {
@@ -39,7 +39,7 @@ export interface UserRequest {
 export async function addUser(sql: Sql, request: UserRequest): Promise<User> {
   const email = readEmail(request.email)
   if (email === undefined && request.email !== FIRST_USER) {
-    throw new AdminError(`the address ${EMAIL_RULE}, but is ${JSON.stringify(request.email)}`)
+    throw new InputError(`the address ${EMAIL_RULE}, but is ${JSON.stringify(request.email)}`)
   }
   const user = {
     email: email ?? FIRST_USER,
@@ -92,7 +92,7 @@ export async function signOutUser(sql: Sql, email: string): Promise<number> {
 export async function changePassword(sql: Sql, email: string, password: string | undefined): Promise<User> {
   const user = await requireUser(sql, email)
   const fault = password === undefined ? undefined : faultOfPassword(password)
-  if (fault !== undefined) throw new AdminError(`the password ${fault}`)
+  if (fault !== undefined) throw new InputError(`the password ${fault}`)
   await setPassword(sql, user.id, password === undefined ? null : await hashPassword(password), { by: null })
   return present((await store.findUser(sql, user.email)) as UserRow)
 }
@@ -105,7 +105,7 @@ async function requireUser(sql: Sql, email: string): Promise<UserRow> {
 
 function requireRole(text: string): Role {
   if (isRole(text)) return text
-  throw new AdminError(`the role must be one of ${ROLES.join(', ')}, but is ${JSON.stringify(text)}`)
+  throw new InputError(`the role must be one of ${ROLES.join(', ')}, but is ${JSON.stringify(text)}`)
 }
 
 /** The account that is asked for, or the only one. */

@@ -6,7 +6,7 @@ import * as store from '../store/projects/projects.ts'
 import { type StorageLevel, storageLevel } from '../store/projects/storage-level.ts'
 import { setSearch } from '../store/search/state.ts'
 import { chooseAccount } from './accounts.ts'
-import { AdminError } from './admin-error.ts'
+import { AdminError, InputError } from './admin-error.ts'
 import { checkText } from './text.ts'
 
 /** A project as the API describes it (specification 2.8), without the scopes of a calling key. */
@@ -77,7 +77,7 @@ export async function updateProject(
   update: ProjectUpdate
 ): Promise<Project> {
   const { name, slug, description, accountId, storageLimitBytes: storageLimit, search } = update
-  if (Object.values(update).every(value => value === undefined)) throw new AdminError('name at least one change')
+  if (Object.values(update).every(value => value === undefined)) throw new InputError('name at least one change')
   const id = await requireProject(sql, project)
   if (slug !== undefined) checkSlug(slug)
   const changes = {
@@ -111,7 +111,7 @@ export async function requireProject(sql: Sql, slug: string): Promise<number> {
 function checkSlug(slug: string): void {
   if (SLUG.test(slug)) return
   const rule = '1 to 64 lower-case letters, digits, hyphens and underscores, and begin with a letter or digit'
-  throw new AdminError(`the slug must have ${rule}, but is ${JSON.stringify(slug)}: give another with --slug`)
+  throw new InputError(`the slug must have ${rule}, but is ${JSON.stringify(slug)}: give another with --slug`)
 }
 
 const slugTaken = (slug: string) =>

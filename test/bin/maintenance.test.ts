@@ -41,7 +41,7 @@ t.test('trace delete counts, then deletes when it is told to, and says what room
   })
 
   const refused: [string[], number, RegExp][] = [
-    [prune(), 1, /name at least one condition/],
+    [prune(), 2, /name at least one condition/],
     [['trace', 'delete', '--before', '1d'], 2, /--project is missing/],
     [prune('--before', 'soon'), 2, /--before must be an ISO 8601 date and time.*"soon"/],
     [prune('--tag', ''), 2, /--tag must not be empty/],

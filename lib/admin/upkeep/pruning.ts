@@ -4,7 +4,7 @@ import { writeAct } from '../../store/people/audit.ts'
 import { countSelected, type PrunePlace, pruneBatch, type Selected } from '../../store/trace/pruning.ts'
 import type { TraceConditions } from '../../store/trace/trace-conditions.ts'
 import { parseEnvironment, UNASSIGNED } from '../../trace/environment.ts'
-import { AdminError } from '../admin-error.ts'
+import { AdminError, InputError } from '../admin-error.ts'
 import { requireProject } from '../projects.ts'
 import { retried } from '../retried.ts'
 
@@ -46,7 +46,7 @@ const SPAN_BYTES = 200
 export async function planPruning(sql: Sql, request: PruneRequest): Promise<PrunePlan> {
   const { project, environment, ...rest } = request
   if ([environment, ...Object.values(rest)].every(value => value === undefined)) {
-    throw new AdminError('name at least one condition, such as --before 90d')
+    throw new InputError('name at least one condition, such as --before 90d')
   }
   const label = environment?.toLowerCase() === UNASSIGNED ? UNASSIGNED : environment && parseEnvironment(environment)
   const selection = { ...rest, environment: label }

@@ -10,7 +10,7 @@ import { Shell } from './parts/shell/shell.tsx'
 import { usePart } from './state/later.ts'
 import { go, usePlace } from './state/place.ts'
 import { prefer, preferences } from './state/preferences.ts'
-import { loadSession, session } from './state/session.ts'
+import { loadSession, projectOf, session } from './state/session.ts'
 import { useStore } from './state/store.ts'
 import { styled } from './state/styles.ts'
 
@@ -54,6 +54,22 @@ function Home() {
     )
   }
   return <Waiting what="your projects" />
+}
+
+/** Somebody else may have made it since the session was read. */
+function NoProject({ slug }: { slug: string }) {
+  return (
+    <div class="narrow">
+      <h1 tabIndex={-1}>No project {slug}</h1>
+      <p>There is no project of this name that you may see.</p>
+      <p class="buttons">
+        <a href=".">To your projects</a>
+        <button type="button" class="plain" onClick={() => void loadSession().catch(() => {})}>
+          Look again
+        </button>
+      </p>
+    </div>
+  )
 }
 
 function Content({ page }: { page: Page }) {
@@ -170,9 +186,9 @@ function App() {
     if (signedOut) go(`sign-in?${new URLSearchParams({ to: `${path}${search}` })}`, { replace: true })
   }, [signedOut])
   useEffect(() => {
-    if (slug !== undefined) prefer({ project: slug })
+    if (slug !== undefined && projectOf(slug) !== undefined) prefer({ project: slug })
     if (page.page !== 'trace') document.title = `${TITLES[page.page]}${slug === undefined ? '' : ` · ${slug}`} · spoor`
-  }, [page.page, slug])
+  }, [page.page, slug, known])
   useEffect(() => {
     // Whoever sees a list will want a trace.
     if (page.page === 'traces' && known?.user) {
@@ -187,7 +203,11 @@ function App() {
       {error !== undefined ? (
         <Problem error={error} again={() => loadSession().then(() => setError(undefined), setError)} />
       ) : ready ? (
-        <Content page={page} />
+        slug === undefined || projectOf(slug) !== undefined ? (
+          <Content page={page} />
+        ) : (
+          <NoProject slug={slug} />
+        )
       ) : (
         <Waiting what="the page" />
       )}

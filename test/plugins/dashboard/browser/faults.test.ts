@@ -109,6 +109,16 @@ t.test('in a browser', async t => {
     t.same(elsewhere(page, between.address), [])
   })
 
+  t.test('a project that nobody may see is said to be none, without asking for its traces', async t => {
+    page.errors.length = 0
+    await page.open(`${between.address}/app/p/nope/traces`)
+    await page.untilText('No project nope', 'h1')
+    await page.click('button', 'Look again')
+    await page.click('main a', 'To your projects')
+    await page.until("location.pathname.endsWith('/p/default/traces')")
+    t.same(page.errors, [])
+  })
+
   t.test('a server that is away is told of, what is seen stays, and it goes on by itself', async t => {
     const { id } = await recordAgent(service, { name: 'while away' })
     await page.open(`${pages}/traces`)
