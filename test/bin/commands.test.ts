@@ -64,7 +64,6 @@ t.test('what is refused is one line on stderr, and exit code 1', async t => {
   const refused: [string[], RegExp, NodeJS.ProcessEnv?][] = [
     [['project', 'create', 'default'], /slug default is taken/],
     [['key', 'create', '--project', 'nowhere'], /no project "nowhere"/],
-    [[...create, '--environment', 'Unassigned'], /'unassigned' is reserved/],
     [['key', 'rotate', 'nothing'], /no key "nothing": see `spoor key list`/],
     [['key', 'rotate', WHOLE], /no key of that id, which looks like a whole key \(its id is 4fT0qLm2XbC8vNwZ\): see/],
     [['key', 'revoke', WHOLE.slice(-40)], /no key of that id, which is too long to be one: see/],

@@ -174,6 +174,7 @@ t.test('what is refused is one line on stderr; nothing is half done', async t =>
     [['export', '--project', 'default', '--to', 'noon'], 2, /--to must be an ISO 8601 date and time.*"noon"/],
     [['environment', 'backfill', '--project', 'default'], 2, /--environment is missing/],
     [['environment', 'backfill', '--project', 'default', '--environment', 'all'], 2, /'all' is reserved/],
+    [['key', 'create', '--project', 'default', '--environment', 'Unassigned'], 2, /'unassigned' is reserved/],
     [['environment', 'backfill', '--project', 'default', '--environment', 'e', '--from', ''], 2, /--from must be/],
     [['environment', 'backfill', '--project', 'default', '--environment', 'e', '--key', 'k'], 1, /no key "k"/],
     [['project', 'recount', 'nowhere'], 1, /no project "nowhere"/],
