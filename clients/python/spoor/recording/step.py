@@ -280,6 +280,13 @@ class Span(Step):
         trace.opened(self)
 
     @harmless
+    def set_kind(self, kind: document.Kind) -> None:
+        if kind in document.KINDS:
+            self.kind = kind
+        else:
+            self.trace.problem(f"kind must be one of {sorted(document.KINDS)}, not {kind!r}")
+
+    @harmless
     def set_attributes(self, attributes: Mapping[str, Any]) -> None:
         self._attributes.update(attributes)
         written = write(self._attributes, DOCUMENT_BUDGET, self.trace.redact, "attributes")

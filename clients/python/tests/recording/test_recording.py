@@ -383,6 +383,8 @@ def test_whatever_an_application_gives_wrong_it_runs_on_and_is_told(client: Spoo
         with trace.span(wrong, kind=wrong, attributes=7) as span:  # type: ignore[arg-type]
             span.add_event(wrong, wrong)
             span.set_attributes(wrong)
+            span.set_kind("tool")
+            span.set_kind(wrong)
             span.end(status=wrong)
     client.score("no id", "s", 1)
     result = client.flush(20)
@@ -390,5 +392,5 @@ def test_whatever_an_application_gives_wrong_it_runs_on_and_is_told(client: Spoo
     assert len(result.problems) >= 4
     assert {lost.reason.split(":")[0] for lost in result.lost} == {"score"}
     detail = client.traces.get(trace.id)
-    assert (detail["trace"]["status"], len(detail["spans"])) == ("ok", 1)
+    assert (detail["trace"]["status"], [span["kind"] for span in detail["spans"]]) == ("ok", ["tool"])
     assert detail["trace"]["model"] is None
