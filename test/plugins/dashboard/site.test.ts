@@ -3,7 +3,7 @@ import t, { type Test } from 'tap'
 import { readConfig } from '../../../lib/config.ts'
 import { SessionCookie } from '../../../lib/http/people/session-cookie.ts'
 import { testDatabase } from '../../fixtures/database/database.ts'
-import { testRelay } from '../../fixtures/database/relay.ts'
+import { byRelay, testRelay } from '../../fixtures/database/relay.ts'
 import { asking, cookieOf, FROM_PAGE, linkFor, signedIn } from '../../fixtures/service/people.ts'
 import { parseRaw, sendRaw } from '../../fixtures/service/raw.ts'
 import { testService } from '../../fixtures/service/service.ts'
@@ -123,9 +123,7 @@ t.test('data is read by pages of the dashboard, by hand, and by what is no brows
 t.test('while the database is away nobody is known, and where it is not configured all say so', async t => {
   const database = await testDatabase(t)
   const relay = await testRelay(t, database.target)
-  // The nodes of a cluster are reached by the same way, and so are away as well.
-  const node = () => ({ connect: relay.connect, limit: database.limit })
-  const service = await testService(t, { database, view: { connect: relay.connect, node } })
+  const service = await testService(t, { database, view: byRelay(relay, database) })
   const { ask } = await signedIn(service, 'ada@example.com', 'owner')
   const unconfigured = await testService(t, { database, view: { digestSecret: undefined } })
   const lacking = { status: 500, body: { error: { code: 'not_configured' } } }

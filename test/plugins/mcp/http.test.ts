@@ -5,7 +5,7 @@ import { ERRORS, type ErrorCode } from '../../../lib/errors.ts'
 import { MAX_BODY_BYTES } from '../../../lib/schema/input.ts'
 import { ingestBody } from '../../fixtures/bodies/bodies.ts'
 import { testDatabase } from '../../fixtures/database/database.ts'
-import { testRelay } from '../../fixtures/database/relay.ts'
+import { byRelay, testRelay } from '../../fixtures/database/relay.ts'
 import { callMessage, ENDPOINT, post } from '../../fixtures/service/mcp.ts'
 import { type Answer, type CallOptions, testService } from '../../fixtures/service/service.ts'
 
@@ -317,7 +317,7 @@ t.test('behind BASE_URL, its origin is the own one, and the names of this machin
 t.test('what fails is no result: 503 while the database is away, 500 where nothing is configured', async t => {
   const database = await testDatabase(t)
   const relay = await testRelay(t, database.target)
-  const away = await testService(t, { database, view: { connect: relay.connect } })
+  const away = await testService(t, { database, view: byRelay(relay, database) })
   t.equal((await post(away, LIST)).status, 200)
   relay.cut()
   const answer = await post(away, LIST)
