@@ -56,17 +56,15 @@ function Home() {
   return <Waiting what="your projects" />
 }
 
-/** Somebody else may have made it since the session was read. */
+/** Somebody may have made it since the session was read, so that is read once more. */
 function NoProject({ slug }: { slug: string }) {
+  useEffect(() => void loadSession().catch(() => {}), [slug])
   return (
     <div class="narrow">
       <h1 tabIndex={-1}>No project {slug}</h1>
       <p>There is no project of this name that you may see.</p>
-      <p class="buttons">
+      <p>
         <a href=".">To your projects</a>
-        <button type="button" class="plain" onClick={() => void loadSession().catch(() => {})}>
-          Look again
-        </button>
       </p>
     </div>
   )

@@ -113,7 +113,6 @@ t.test('in a browser', async t => {
     page.errors.length = 0
     await page.open(`${between.address}/app/p/nope/traces`)
     await page.untilText('No project nope', 'h1')
-    await page.click('button', 'Look again')
     await page.click('main a', 'To your projects')
     await page.until("location.pathname.endsWith('/p/default/traces')")
     t.same(page.errors, [])
