@@ -22,7 +22,10 @@ export const ERRORS = {
   quota_exhausted: { status: 429, meaning: 'The store refused the write; nothing was stored. Retry later.' },
   internal_error: { status: 500, meaning: 'An unexpected error.' },
   not_configured: { status: 500, meaning: 'The deployment is not configured; the server log says what is missing.' },
-  unavailable: { status: 503, meaning: 'The database cannot be reached; retry later.' }
+  unavailable: {
+    status: 503,
+    meaning: 'The server cannot answer now, most often because it cannot reach the database; retry later.'
+  }
 } as const
 
 export type ErrorCode = keyof typeof ERRORS

@@ -2,7 +2,7 @@ import { AdminError } from '../../lib/admin/admin-error.ts'
 import { createProject, listProjects, type Project, updateProject } from '../../lib/admin/projects.ts'
 import type { ProjectDeletion } from '../../lib/admin/upkeep/project-deletion.ts'
 import type { Pruned } from '../../lib/admin/upkeep/pruning.ts'
-import { type Recount, recountProject } from '../../lib/admin/upkeep/recount.ts'
+import { areSumsRight, type Recount, recountProject } from '../../lib/admin/upkeep/recount.ts'
 import { command, UsageError } from '../command.ts'
 import { withDatabase } from '../database.ts'
 import { interruptible } from '../terminal/interrupt.ts'
@@ -52,14 +52,14 @@ export const list = command({
 })
 
 export const recount = command({
-  summary: 'Compare the totals and charts of a project with its traces',
+  summary: 'Compare the totals, charts and span counts of a project with its traces',
   usage: {
     parameters: ['SLUG'],
     flags: { apply: { type: 'boolean', about: 'repair them; without, they are only compared' } },
     details: [
-      'Totals, and what charts add up by the hour, are kept with every write; this is for what went around the service, or was',
-      'written by an older version beside it. Writes go on meanwhile. The exit code is 1 where they do not agree and are not',
-      'repaired.'
+      'Totals, charts and the counts of spans and errors in a trace are kept with every write. This command compares them with',
+      'the stored spans: use it after an older version has written, or after a change of the database by hand. Writes go on',
+      'meanwhile. The exit code is 1 if something disagrees and is not repaired.'
     ].join('\n'),
     examples: ['project recount default', 'project recount default --apply']
   },
@@ -67,7 +67,10 @@ export const recount = command({
     const recount = await withDatabase(env, ({ sql }) => recountProject(sql, parameters.SLUG, flags.apply))
     print(recount, describeRecount(recount))
     if (!recount.agree && !recount.applied) {
-      throw new AdminError(`the totals or charts of ${recount.project} do not agree with its traces: see above`)
+      const what = areSumsRight(recount)
+        ? `traces of ${recount.project} do not agree with their spans`
+        : `the totals or charts of ${recount.project} do not agree with its traces`
+      throw new AdminError(`${what}: see above`)
     }
   }
 })
@@ -179,14 +182,17 @@ export const remove = command({
 const describeDeletion = (slug: string, { traces, spans, bytes, keys }: ProjectDeletion): string =>
   `project ${slug} has ${counted(traces, 'trace')}, ${counted(spans, 'span')} (${size(bytes)}) and ${counted(keys, 'key')}`
 
-function describeRecount({ rows, counters, wrongDays, agree, applied }: Recount): string {
+function describeRecount({ rows, counters, wrongDays, wrongTraces, agree, applied }: Recount): string {
   const lines = [
     ['its traces', rows.traces, rows.spans, rows.bytes],
     ['its totals', counters.traces, counters.spans, counters.bytes]
   ]
   const advice = applied ? 'They are repaired.' : 'They do not agree: give --apply to repair them.'
   const days = wrongDays.length === 0 ? '' : `\nThe charts are wrong on ${counted(wrongDays.length, 'day')}.`
-  return `${table(['', 'TRACES', 'SPANS', 'BYTES'], lines, '')}${days}\n${agree ? 'They agree.' : advice}`
+  const { count: wrong, ids } = wrongTraces
+  const named = `${ids.join(', ')}${wrong > ids.length ? ', …' : ''}`
+  const traces = wrong === 0 ? '' : `\nThe counts of spans or errors are wrong in ${counted(wrong, 'trace')}: ${named}.`
+  return `${table(['', 'TRACES', 'SPANS', 'BYTES'], lines, '')}${days}${traces}\n${agree ? 'They agree.' : advice}`
 }
 
 export function projectTable(projects: readonly Project[]): string {

@@ -22,7 +22,7 @@ import { VERSION } from '../version.ts'
 import { listAccounts } from './accounts.ts'
 import { nodeProblems } from './distribution/nodes.ts'
 import { listProjects, type Project } from './projects.ts'
-import { recountProject } from './upkeep/recount.ts'
+import { areSumsRight, recountProject } from './upkeep/recount.ts'
 
 export interface Status {
   readonly version: string
@@ -179,16 +179,19 @@ const sumOf = (projects: readonly Project[]): Totals => ({
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, each) => total + each, 0)
 
-/** Totals of larger projects are not counted anew, because that looks at every trace. */
-const MOST_COUNTED = 20_000
+/** Larger projects are not counted anew, because that looks at every trace and every span. */
+const MOST_COUNTED = { traces: 20_000, spans: 400_000 }
 
 async function totalsProblems(sql: Sql, projects: readonly Project[]): Promise<string[]> {
   const problems: string[] = []
-  for (const { slug, traceCount } of projects) {
-    if (traceCount > MOST_COUNTED || (await recountProject(sql, slug, false)).agree) continue
-    problems.push(
-      `The totals or charts of project ${slug} are not those of its traces: \`spoor project recount ${slug} --apply\`.`
-    )
+  for (const { slug, traceCount, spanCount } of projects) {
+    if (traceCount > MOST_COUNTED.traces || spanCount > MOST_COUNTED.spans) continue
+    const recount = await recountProject(sql, slug, false)
+    if (recount.agree) continue
+    const what = areSumsRight(recount)
+      ? `Some traces of project ${slug} count spans or errors that are not stored`
+      : `The totals or charts of project ${slug} are not those of its traces`
+    problems.push(`${what}: \`spoor project recount ${slug} --apply\`.`)
   }
   return problems
 }

@@ -6,8 +6,8 @@ import { pickScores, type ScoreRows } from '../rows/score-rows.ts'
 import type { TrialCharge } from '../store/write/charge.ts'
 import type { Look } from '../store/write/trace-state.ts'
 import type { ReadyAppend, ReadyEnd, ReadyRecord } from '../threads/ready.ts'
-import type { ByKey, Decision, TraceChange, TraceState } from '../trace/states/decide.ts'
-import type { GatheredSpan } from '../trace/states/gathered.ts'
+import type { SpanHead } from '../trace/prepared.ts'
+import type { ByKey, Decision, TraceState } from '../trace/states/decide.ts'
 import type { IdleOperation } from '../trace/states/idle.ts'
 import type { ExportWrite } from './exports/export-write.ts'
 import type { Queued } from './queue.ts'
@@ -60,16 +60,40 @@ export function recordOf({ operation }: Pending): ReadyRecord | undefined {
   return operation.operation === 'record' ? operation : undefined
 }
 
-/** The rows of the spans that a decision adds to a stored trace; undefined if it adds none. */
-export function addedRows(
-  { operation }: Pending,
-  added: TraceChange['spans'] | readonly GatheredSpan[]
-): SpanRows | undefined {
-  if (added.length === 0 || operation.operation === 'idle') return undefined
-  if (operation.operation === 'record')
-    return operation.restored && pickRows(operation.rows, operation.restored.spans, added)
-  if (operation.operation !== 'export') return pickRows(operation.rows, operation.spans, added)
-  return operation.first && pickRows(operation.first.rows, operation.storable, added)
+/** The rows of the spans that a decision adds; undefined if it adds none to a stored trace. */
+export function rowsOf({ pending, decision }: Decided): SpanRows | undefined {
+  const { operation } = pending
+  switch (decision.type) {
+    case 'insert':
+      return recordOf(pending)?.rows
+    case 'grow':
+      if (decision.added.length === 0 || operation.operation !== 'export') return undefined
+      return operation.rowsOf(decision.added)
+    case 'change':
+      return addedRows(operation, decision.change.spans)
+    case 'advance':
+      return addedRows(operation, decision.advance.spans)
+  }
+}
+
+function addedRows(operation: Operation, added: readonly SpanHead[]): SpanRows | undefined {
+  if (added.length === 0 || operation.operation === 'export' || operation.operation === 'idle') return undefined
+  const spans = operation.operation === 'record' ? operation.restored?.spans : operation.spans
+  return spans && pickRows(operation.rows, spans, added)
+}
+
+/** How many spans a decision counts, in the trace and in the answer. As many rows must be written for it. */
+export function countedSpans(pending: Pending, decision: Write): number {
+  switch (decision.type) {
+    case 'insert':
+      return recordOf(pending)?.spanCount ?? 0
+    case 'change':
+      return decision.change.spans.length
+    case 'grow':
+      return decision.added.length
+    case 'advance':
+      return decision.advance.spans.length
+  }
 }
 
 /** The rows of those scores, of a restored trace, that are added to the stored one. */

@@ -287,7 +287,7 @@ export class WritePath implements Ingest {
           this.#lanes.release(pending)
           if (decision.type === 'refused') reject(new Refusal(decision.code, decision.message))
           else {
-            const recorded = recordedBy(operation, decision)
+            const recorded = recordedBy(pending, decision)
             if (recorded !== undefined) this.#metrics.countRecorded(recorded.way, recorded.traces, recorded.spans)
             resolve(decision)
           }

@@ -35,8 +35,8 @@ import { type Decision, decide, type TraceState } from '../trace/states/decide.t
 import { changedState } from '../trace/states/state-after.ts'
 import { Copier, type CopyServer } from './copier.ts'
 import {
-  addedRows,
   addedScores,
+  countedSpans,
   type Decided,
   isOurs,
   isWrite,
@@ -44,6 +44,7 @@ import {
   type Pending,
   recordOf,
   refusalMessage,
+  rowsOf,
   trialLimitReached
 } from './pending.ts'
 import { BY_ADDRESS, keyOf, type Route, type Routes } from './routes.ts'
@@ -194,9 +195,11 @@ export class Writer {
       await this.#pool.run(sql => this.#numbers.refill(sql, decided.length))
     }
     if (this.#searched.isStale) await this.#pool.run(sql => this.#searched.read(sql))
-    const isWritten = await this.#copierOf(node).write({ ...this.#batchOf(decided), shardOf })
-    if (!isWritten) return decided.map(({ pending }) => pending)
-    for (const each of decided) {
+    const { whole, ...parts } = this.#batchOf(decided)
+    if (whole.length === 0) return []
+    const isWritten = await this.#copierOf(node).write({ ...parts, shardOf })
+    if (!isWritten) return whole.map(({ pending }) => pending)
+    for (const each of whole) {
       this.#remember(each)
       each.pending.resolve(each.decision)
     }
@@ -264,29 +267,53 @@ export class Writer {
     return (await this.#pool.run(sql => isUsedUp(sql, charge))) ? trialLimitReached(charge) : undefined
   }
 
-  #batchOf(decided: readonly Decided[]): Batch {
+  /** `whole` are the operations that the batch writes; the others are answered. */
+  #batchOf(decided: readonly Decided[]): Batch & { readonly whole: readonly Decided[] } {
     const ingestedAt = new Date().toISOString()
     const traces: RecordedTrace[] = []
     const changed: ChangedTrace[] = []
-    for (const { pending, state, decision } of decided) {
+    const whole: Decided[] = []
+    for (const each of decided) {
+      const { pending, state, decision } = each
+      const rows = rowsOf(each)
+      const spans = countedSpans(pending, decision)
+      if ((rows?.spans.length ?? 0) !== spans) {
+        this.#refuseShort(pending, spans, rows)
+        continue
+      }
+      whole.push(each)
       pending.decision = decision
       if (state === undefined || decision.type === 'insert') traces.push(this.#recorded(pending, ingestedAt))
-      else if (decision.type === 'change') {
-        const { change } = decision
-        changed.push(this.#changed(pending, state, change, addedRows(pending, change.spans)))
-      } else if (decision.type === 'advance') {
+      else if (decision.type === 'change') changed.push(this.#changed(pending, state, decision.change, rows))
+      else if (decision.type === 'advance') {
         const { advance } = decision
-        changed.push({
-          ...this.#changed(pending, state, advance, addedRows(pending, advance.spans)),
-          scores: addedScores(pending, advance.scores)
-        })
-      } else changed.push(this.#changed(pending, state, decision.growth, addedRows(pending, decision.added)))
+        const scores = addedScores(pending, advance.scores)
+        changed.push({ ...this.#changed(pending, state, advance, rows), scores })
+      } else changed.push(this.#changed(pending, state, decision.growth, rows))
     }
     const indexed = [
       ...traces.map(({ projectId, seq }) => ({ projectId, seq, version: seq })),
       ...changed.map(({ projectId, seq, changed: { version } }) => ({ projectId, seq, version }))
     ].filter(({ projectId }) => this.#searched.has(projectId))
-    return { traces, changed, indexed, charge: traces.length === 1 ? decided[0]?.pending.charge : undefined }
+    return { whole, traces, changed, indexed, charge: traces.length === 1 ? whole[0]?.pending.charge : undefined }
+  }
+
+  /**
+   * Answers an operation that has more or fewer rows than its decision counts spans. Only a fault of ours makes one; written,
+   * it would be acknowledged and lost. Exporters send again what is answered 503.
+   */
+  #refuseShort({ projectId, traceId, operation, reject }: Pending, spans: number, rows: SpanRows | undefined): void {
+    const fault = new Error(
+      `${spans} spans of trace ${traceId} have ${rows?.spans.length ?? 0} rows: nothing was written`
+    )
+    const isExport = operation.operation === 'export'
+    this.#log.error(
+      { project: projectId, operation: operation.operation, err: fault },
+      'refused a write: a fault of spoor'
+    )
+    reject(
+      isExport ? new Refusal('unavailable', 'a fault of the server: nothing was stored; send the spans again') : fault
+    )
   }
 
   #recorded(pending: Pending, now: string): RecordedTrace {

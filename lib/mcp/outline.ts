@@ -7,6 +7,7 @@ import { SPAN_KINDS, STATUSES } from '../schema/input.ts'
 import { closed, named } from '../schema/object.ts'
 import { SpanOutput, TraceDetail } from '../schema/output.ts'
 import { stringifyExact } from '../trace/json/exact-json.ts'
+import { leftOutOf } from '../trace/states/left-out.ts'
 import { inTreeOrder, type Placed } from './span-tree.ts'
 
 /** The answer of getTrace, parsed; free JSON in it may hold LosslessNumbers. */
@@ -84,7 +85,7 @@ export function outlineTrace(detail: Detail, { inexact, bytes, maxBytes }: Outli
   for (const room of ROOMS) {
     const outline: TraceOutline = {
       detail: 'outline',
-      note: noteOf(bytes, room),
+      note: `${noteOf(bytes, room)}${notStored(detail.trace.metadata)}`,
       trace: outlineOfTrace(detail.trace, room, inexact),
       spans: spans.map(span => outlineOfSpan(span, room)),
       scoreCount: detail.scores.length
@@ -181,5 +182,17 @@ function noteOf(bytes: number, { traceValue, spanValue, name }: Room): string {
     'the scores.'
   )
 }
+
+/** Says that the trace had more spans than are stored. The metadata has it too, but may be cut. */
+function notStored(metadata: object): string {
+  const leftOut = leftOutOf(metadata)
+  if (leftOut === undefined) return ''
+  const kinds = Object.entries(leftOut.kinds).map(([kind, count]) => `${count} ${cutText(kind, KIND_BYTES)}`)
+  const shown = kinds.slice(0, SPAN_KINDS.length)
+  return ` The run had ${leftOut.count} more spans, which are not stored${shown.length === 0 ? '' : `: ${shown.join(', ')}`}.`
+}
+
+/** A client may write any kind into its metadata. */
+const KIND_BYTES = 40
 
 const listed = (names: readonly string[]): string => `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`

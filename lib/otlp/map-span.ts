@@ -7,7 +7,8 @@ import { MAX_EVENTS, MAX_NAME, MAX_TEXT, SPAN_KINDS, type SpanInput } from '../s
 import type { Json } from '../trace/json/exact-json.ts'
 import type { FreeJson } from '../trace/json/free-json.ts'
 import type { Reading } from '../trace/json/reader.ts'
-import type { SpanHints } from '../trace/states/gathered.ts'
+import { PROCESS_ROOT, type SpanHints } from '../trace/states/gathered.ts'
+import type { Needed } from '../trace/states/span-room.ts'
 import { fitSpan } from './content/fit-span.ts'
 import { keptOnce } from './content/kept-once.ts'
 import type { Source } from './dialect.ts'
@@ -15,7 +16,7 @@ import { dialects, namesOf, unquoted } from './dialects.ts'
 import { Fields } from './fields.ts'
 import { readKind } from './kind.ts'
 import { cut, shortText, storable } from './text.ts'
-import { readHints } from './trace-hints.ts'
+import { readHints, readLevel } from './trace-hints.ts'
 import { readCost, readUsage } from './usage.ts'
 import { freeObject, freeOf, type Member } from './wire/attribute-values.ts'
 import type { Attributes, Origin, OtlpEvent, OtlpLink, OtlpSpan } from './wire/request.ts'
@@ -52,13 +53,13 @@ export function mapSpan(span: OtlpSpan, origin: DescribedOrigin): MappedSpan {
   const better = takeText(fields, NAMES[kind] ?? [], MAX_NAME)
   const name = better ?? columnText(span.name)
   const startedAt = timestampOf(startMicros)
-  const parentSpanId = span.parentSpanId === '' || span.parentSpanId === NO_PARENT ? null : span.parentSpanId
+  const parentSpanId = readParent(span)
   const mapped = {
     id: span.spanId,
     parentSpanId,
     name,
     kind,
-    status: isLangfuseError(fields) ? 'error' : (STATUSES[span.statusCode] ?? 'unset'),
+    status: readStatus(span, fields),
     startedAt,
     // The end can be before the start: the clock was set back while the span ran, or the span was never ended.
     endedAt: endMicros < startMicros ? startedAt : timestampOf(endMicros),
@@ -118,7 +119,23 @@ function readFirst(sources: readonly Source[], ...given: Parameters<Source>): Re
   return undefined
 }
 
-const isLangfuseError = (fields: Fields): boolean => fields.get('langfuse.observation.level') === 'ERROR'
+const readParent = ({ parentSpanId }: OtlpSpan): string | null =>
+  parentSpanId === '' || parentSpanId === NO_PARENT ? null : parentSpanId
+
+const readStatus = ({ statusCode }: OtlpSpan, fields: Fields) =>
+  fields.get('langfuse.observation.level') === 'ERROR' ? 'error' : (STATUSES[statusCode] ?? 'unset')
+
+/** What the need of a span for a place in its trace follows from, read before the span is mapped. */
+export function readNeed(span: OtlpSpan): Needed {
+  const fields = new Fields(span.attributes)
+  const parentId = readParent(span)
+  const level = readLevel(span, fields, parentId)
+  return {
+    isRoot: parentId === null,
+    failed: readStatus(span, fields) === 'error' || level === PROCESS_ROOT,
+    kind: readKind(fields)
+  }
+}
 
 /** The fields of OTLP beside the attributes. The span's own name is among them if the span has got another one. */
 function describeSpan(span: OtlpSpan, name: string): Member[] {

@@ -1,8 +1,10 @@
 /** Reads an export request: its spans by trace, and the spans that no trace can take. */
 import { Refusal } from '../errors.ts'
+import { MAX_SPANS } from '../schema/input.ts'
 import { MAX_EXPORT_ORIGINS } from '../schema/otlp.ts'
 import type { Reason, SpanRefusal } from '../trace/states/span-refusals.ts'
-import { describeOrigin, lengthOfOrigin, type MappedSpan, mapSpan } from './map-span.ts'
+import { inNeedOrder, KEPT_PLACES } from '../trace/states/span-room.ts'
+import { describeOrigin, lengthOfOrigin, type MappedSpan, mapSpan, readNeed } from './map-span.ts'
 import { decodeJson } from './wire/json-request.ts'
 import { cut, type Divisible, decodePortion, isCut, type Placed, type Source } from './wire/portion.ts'
 import { decodeProtobuf } from './wire/protobuf.ts'
@@ -69,8 +71,18 @@ function cutExport(sources: readonly Divisible[], encoding: OtlpEncoding): Expor
       addTo(traces, head.traceId, { source, order: order++, place })
     }
   }
-  return { traces: new Map(), portions: cut(traces.values(), encoding), refusals: faults.refusals }
+  const portions = cut(Array.from(traces.values(), neededFirst), encoding)
+  return { traces: new Map(), portions, refusals: faults.refusals }
 }
+
+/**
+ * The spans of one trace in the order in which they get places, as far as there may be too few: portions are written one after
+ * the other, and the first must not fill the trace with plain steps.
+ */
+const neededFirst = (spans: readonly Placed<Divisible>[]): readonly Placed<Divisible>[] =>
+  spans.length <= MAX_SPANS - KEPT_PLACES
+    ? spans
+    : inNeedOrder(spans, ({ source, place }) => readNeed(source.spans.read(place)))
 
 function addTo<T>(lists: Map<string, T[]>, key: string, item: T): void {
   const others = lists.get(key)

@@ -80,7 +80,7 @@ function readResponseId(fields: Fields): string | undefined {
 const KNOWS_REMOTE = 0x100
 const IS_REMOTE = 0x200
 
-function readLevel({ flags }: OtlpSpan, fields: Fields, parentId: string | null): Level {
+export function readLevel({ flags }: OtlpSpan, fields: Fields, parentId: string | null): Level {
   if (parentId === null) return ROOT
   const isRemote = (flags & KNOWS_REMOTE) !== 0 && (flags & IS_REMOTE) !== 0
   return isRemote || fields.find(ROOTS)?.value === true ? PROCESS_ROOT : INNER

@@ -62,7 +62,7 @@ export const estimatedBytes = ({ past, bytes, spans }: NewTrace): number =>
 export const traceValues: ValuesFor<typeof TRACE_BODY_COLUMNS, NewTrace> = {
   id: trace => trace.traceId,
   span_count: trace => trace.spans.length,
-  error_count: trace => countErrors(trace.spans),
+  error_count: trace => trace.errorCount ?? countErrors(trace.spans),
   score_count: trace => trace.past?.scores.length ?? 0,
   started_at: trace => trace.startedAt,
   ended_at: trace => trace.endedAt,

@@ -1,7 +1,7 @@
 /**
- * Makes a body ready for the write path: prepares it, and renders the rows that COPY takes. An append, an end and an
- * export get the rows of all their spans here. Which of these rows are written is decided later, when the stored state
- * is known.
+ * Makes a body ready for the write path: prepares it, and renders the rows that COPY takes. An append and an end get the
+ * rows of all their spans here, and an export those of every span that can find a place. Which of these rows are written is
+ * decided later, when the stored state is known.
  */
 import { Refusal, type RefusalCode } from '../errors.ts'
 import type { MappedSpan } from '../otlp/map-span.ts'
@@ -184,8 +184,8 @@ function normaliseMapped(mapped: readonly MappedSpan[]): HintedSpan[] {
 }
 
 /**
- * Decides the spans as if no trace were stored yet: the queue needs that trace, and it tells which spans can be
- * stored.
+ * Decides the spans as if no trace were stored yet: the queue needs that trace, and no stored trace gives a place to any other
+ * span (lib/trace/states/span-room.ts).
  */
 function readySpans(
   traceId: string,
@@ -226,6 +226,7 @@ function asRecorded(traceId: string, growth: Growth, spans: readonly PreparedSpa
     metadata: growth.metadata,
     input: growth.input ?? null,
     output: growth.output ?? null,
-    ranks: JSON.stringify(growth.ranks)
+    ranks: JSON.stringify(growth.ranks),
+    errorCount: growth.errorCount
   }
 }

@@ -13,7 +13,7 @@ import type { GatheredSpan, SpanHints } from '../trace/states/gathered.ts'
 /** What is needed only if the trace is stored already. */
 export interface SpansToGather {
   readonly spans: readonly GatheredSpan[]
-  /** The spans that the rows of the first trace are of. No other span can be stored, whatever the database holds. */
+  /** The spans that the rows of the first trace are of. No stored trace has a place for another one. */
   readonly storable: readonly GatheredSpan[]
 }
 

@@ -73,6 +73,8 @@ export interface PreparedTrace extends TraceFields {
   readonly bytes: number
   /** Only for a trace that is gathered from spans: which span each field was taken from, as JSON text. */
   readonly ranks?: string | null
+  /** Only for a trace that is gathered from spans: how many failed, with those that were left out. */
+  readonly errorCount?: number
 }
 
 /** A score that a restored trace brings along. */

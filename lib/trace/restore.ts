@@ -15,9 +15,10 @@ import { checkTexts, refuse, timestamp } from './normalise.ts'
 import { prepareTrace } from './prepare.ts'
 import type { Past, PastScore, RestoredTrace } from './prepared.ts'
 import type { PlacedMessages } from './span-messages.ts'
+import { countErrors } from './span-sums.ts'
 import { IDLE, isEndText } from './states/idle.ts'
-import { isLeftOut, isLeftOutText } from './states/left-out.ts'
-import { isResponse } from './states/ranks.ts'
+import { countFailed, isLeftOut, isLeftOutText, readLeftOut } from './states/left-out.ts'
+import { isResponse, type Ranks } from './states/ranks.ts'
 
 /**
  * A line nests one level deeper: metadata of a PATCH, or the output of an end, stood one level higher in its own body.
@@ -50,7 +51,10 @@ export function prepareRestore(bytes: Uint8Array): RestoredTrace {
   return {
     ...trace,
     hash: line.trace.bodyHash ?? trace.hash,
-    ranks,
+    ranks: ranks === undefined ? null : JSON.stringify(ranks),
+    ...(ranks !== undefined && {
+      errorCount: countErrors(trace.spans) + countFailed(readLeftOut(ranks, trace.spans))
+    }),
     past: readPast(body, line, readMessages(trace.traceId, kept))
   }
 }
@@ -129,15 +133,15 @@ function readEnvironment(label: string | null | undefined): string | null {
 }
 
 /** Checks the ranks of a gathered trace. Each is a grade, a time and a text, which is the id of a span in most. */
-function readRanks(ranks: object | undefined): string | null {
-  if (ranks === undefined) return null
+function readRanks(ranks: object | undefined): Ranks | undefined {
+  if (ranks === undefined) return undefined
   for (const [name, rank] of Object.entries(ranks)) {
     const [grade, order, text] = Array.isArray(rank) ? rank : []
     if (!Number.isInteger(grade) || !Number.isSafeInteger(order) || !isRankText(name, text)) {
       refuse(`recorded.ranks.${name}`, 'must be a grade, a time, and the id of a span or what was remembered of it')
     }
   }
-  return JSON.stringify(ranks)
+  return ranks as Ranks
 }
 
 function isRankText(name: string, text: unknown): boolean {

@@ -19,7 +19,7 @@ export default function traces(app: App) {
       maxBodyBytes: MAX_EXPORT_BYTES,
       replyBody: ExportReply,
       outcome: 'Every span is stored, or counted in `partialSuccess`.',
-      errors: ['invalid_request', 'trial_limit_reached'],
+      errors: ['invalid_request', 'trial_limit_reached', 'unavailable'],
       rejected: 'rejectedSpans',
       async take({ key, payload }, encoding) {
         const { rejectedSpans, message } = await app.ingest.export(key, payload, encoding)

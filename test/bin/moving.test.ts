@@ -160,6 +160,17 @@ t.test('recount says what does not agree, and repairs it', async t => {
     ...{ rows: { traces: 1, spans: 1 }, counters: { traces: 1, spans: 7 } }
   })
   t.match(await jsonHere(['project', 'recount', 'default'], env), { agree: true, applied: false })
+  await database.pool.run(sql => sql`update traces set span_count = 7`)
+  t.match(await runHere(['project', 'recount', 'default'], env), {
+    code: 1,
+    out: /\nThe counts of spans or errors are wrong in 1 trace: [0-9a-f]{32}\.\nThey do not agree: give --apply/,
+    err: /^spoor: traces of default do not agree with their spans: see above\n$/
+  })
+  t.match(await jsonHere(['project', 'recount', 'default', '--apply'], env), {
+    wrongTraces: { count: 1 },
+    applied: true
+  })
+  t.match(await runHere(['project', 'recount', 'default'], env), { code: 0, out: /\nThey agree\.\n$/ })
 })
 
 t.test('what is refused is one line on stderr; nothing is half done', async t => {

@@ -1,4 +1,5 @@
 /** The write of those spans of an export that belong to one trace. */
+import { pickRows, type SpanRows } from '../../rows/copy-rows.ts'
 import type { ReadyRecord, ReadySpans } from '../../threads/ready.ts'
 import { decodeSpans, type SpansToGather } from '../../threads/sent-spans.ts'
 import type { ExportOperation } from '../../trace/states/decide-export.ts'
@@ -27,9 +28,18 @@ export class ExportWrite implements ExportOperation {
     return this.#toGather.spans
   }
 
-  /** The spans that `first` has rows of. */
-  get storable(): readonly GatheredSpan[] {
-    return this.#toGather.storable
+  /** The rows of these spans, which are some of `spans`. The writer refuses the export if a span has none. */
+  rowsOf(added: readonly GatheredSpan[]): SpanRows | undefined {
+    const { storable } = this.#toGather
+    const wanted = new Set(added)
+    return (
+      this.first &&
+      pickRows(
+        this.first.rows,
+        storable,
+        storable.filter(span => wanted.has(span))
+      )
+    )
   }
 
   get #toGather(): SpansToGather {

@@ -37,7 +37,8 @@ const SPAN_CODERS = {
 
 /**
  * A portion can hold somewhat more spans than a trace, so that the spans of a trace are in one portion if they can be
- * stored, unless they are very large.
+ * stored, unless they are very large. Of a trace with more spans, those that get places first come first
+ * (lib/otlp/read-export.ts).
  */
 const PORTION_SPANS = 256
 /** A portion has no more bytes of spans, or a single span. Two are made ready at a time (lib/ingest/write-path.ts). */

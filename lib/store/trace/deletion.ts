@@ -70,9 +70,10 @@ const REMOVE_TRACE = `
   ), gone as (
     delete from traces t using found
     where t.project_id = $1::int and t.seq = found.seq and t.version = found.version and ${hasTotals('$1::int')}
-    returning t.seq, t.id, t.tags, ${NEWS_SOURCES.replace(/\w+/g, 't.$&')},
-      -1 as traces, -t.span_count as spans, -t.estimated_bytes as bytes
-  ), ${removingParts('$1::int')}, totals as (${addTotals('$1::int', 'gone')})
+    returning t.seq, t.id, t.tags, t.estimated_bytes, ${NEWS_SOURCES.replace(/\w+/g, 't.$&')}
+  ), ${removingParts('$1::int', 'returning 1')}, counted as (
+    select -1 as traces, -(select count(*) from spans_gone) as spans, -estimated_bytes as bytes from gone
+  ), totals as (${addTotals('$1::int', 'counted')})
   select exists (select from gone) as "isDeleted",
     ${newsAsJson(`select ${newsInSql('gone', -1)} from gone where ended_at is not null`)} as news`
 

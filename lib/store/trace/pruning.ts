@@ -106,9 +106,9 @@ async function prune(
     ), gone as (
       delete from traces t using found
       where t.project_id = ${projectId} and t.seq = found.seq and t.version = found.version
-      returning t.seq, t.id, t.tags, t.span_count, t.estimated_bytes, ${sql.unsafe(NEWS_SOURCES.replace(/\w+/g, 't.$&'))}
+      returning t.seq, t.id, t.tags, t.estimated_bytes, ${sql.unsafe(NEWS_SOURCES.replace(/\w+/g, 't.$&'))}
     ), ${sql.unsafe(removingParts(String(projectId), 'returning 1'))}, counted as (
-      select -count(*) as traces, -sum(span_count)::bigint as spans, -sum(estimated_bytes)::bigint as bytes
+      select -count(*) as traces, -(select count(*) from spans_gone) as spans, -sum(estimated_bytes)::bigint as bytes
       from gone having count(*) > 0
     ), totals as (${sql.unsafe(addTotals(String(projectId), 'counted'))})
     select (select count(*) from found) as selected, (select count(*) from gone) as deleted,

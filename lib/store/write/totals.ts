@@ -47,7 +47,7 @@ export interface Totals {
   readonly bytes: number
 }
 
-/** The totals of a project: as its stored traces add up, and as its counters say. */
+/** The totals of a project: as its rows add up, and as its counters say. */
 export interface TotalsCheck {
   readonly rows: Totals
   readonly counters: Totals
@@ -63,9 +63,10 @@ interface Row {
 }
 
 /**
- * Compares a project's counters with its traces. With `repair`, adds the difference to the counters.
+ * Compares a project's counters with its traces and spans. With `repair`, adds the difference to the counters. Spans are
+ * counted by their rows, since the number in the row of a trace may be wrong (lib/store/trace/span-counts.ts).
  *
- * The repair is exact even while others write. Every write changes traces and counters by the same amount in one
+ * The repair is exact even while others write. Every write changes rows and counters by the same amount in one
  * transaction, so the difference between the two is the same in every snapshot, whatever is being written. This one
  * statement reads both from one snapshot, and adds the difference to whatever the counter is by then. Two repairs at
  * the same moment would add the difference twice, so an advisory lock, taken before the snapshot, lets only one repair
@@ -95,7 +96,7 @@ async function compareTotals(sql: Sql, projectId: number, repair: boolean): Prom
         coalesce(sum(bytes), 0)::bigint as bytes
       from project_totals where project_id = ${projectId}
     ), found as materialized (
-      select count(*) as traces, coalesce(sum(span_count), 0)::bigint as spans,
+      select count(*) as traces, (select count(*) from spans where project_id = ${projectId}) as spans,
         coalesce(sum(estimated_bytes), 0)::bigint as bytes
       from traces where project_id = ${projectId}
     ), distance as (

@@ -1,10 +1,10 @@
 /** Reads the states of stored traces, on which the write path decides. */
 import type { Sql } from 'postgres'
 import { type PastScore, SHORT_HASH_DIGITS } from '../../trace/prepared.ts'
-import type { SpanUsage } from '../../trace/span-usage.ts'
 import type { TraceState } from '../../trace/states/decide.ts'
 import type { CopyState } from '../../trace/states/decide-restore.ts'
 import type { GatheredState } from '../../trace/states/gathered.ts'
+import type { CountedSpan } from '../../trace/states/left-out.ts'
 import { parseTimestamp } from '../../trace/timestamp.ts'
 import { allAnswered } from '../transactions.ts'
 
@@ -92,22 +92,24 @@ function readScores(text: string): PastScore[] {
   )
 }
 
-type UsageCells = [string, string | null, string, string | null, number, number, ...(number | null)[]]
+type Count = number | null
+type UsageCells = [string, string | null, string, string | null, number, number, Count, Count, Count, Count, boolean]
 
-function readSpanUsage(text: string): SpanUsage[] {
+function readSpanUsage(text: string): CountedSpan[] {
   return (JSON.parse(text) as UsageCells[]).map(
-    ([id, parentId, kind, model, startMicros, endMicros, input, output, total, cost]) => ({
+    ([id, parentId, kind, model, startMicros, endMicros, inputTokens, outputTokens, totalTokens, costUsd, failed]) => ({
       id,
       parentId,
       kind,
-      inputTokens: input ?? null,
-      outputTokens: output ?? null,
-      totalTokens: total ?? null,
-      costUsd: cost ?? null,
+      inputTokens,
+      outputTokens,
+      totalTokens,
+      costUsd,
       model,
       startMicros,
       endMicros,
-      responseId: undefined
+      responseId: undefined,
+      failed
     })
   )
 }
@@ -162,7 +164,7 @@ function statesText(of: keyof typeof PROJECT): string {
       case when k.detail = 'export' and t.ranks is not null then
         (select json_agg(json_build_array(encode(s.id, 'hex'), encode(s.parent_id, 'hex'), s.kind, s.model,
             (extract(epoch from s.started_at) * 1000000)::bigint, (extract(epoch from s.ended_at) * 1000000)::bigint,
-            s.input_tokens, s.output_tokens, s.total_tokens, s.cost_usd))
+            s.input_tokens, s.output_tokens, s.total_tokens, s.cost_usd, s.status = 'error'))
           from spans s where s.project_id = ${project} and s.trace_seq = t.seq)
       end as spending,
       (select string_agg(encode(s.id, 'hex') || left(encode(s.hash, 'hex'), ${SHORT_HASH_DIGITS}), '') from spans s

@@ -5,7 +5,7 @@
  * no exporter would send it again in another form.
  */
 import { shortHash } from '../prepared.ts'
-import { type GatheredSpan, type GatheredState, type Growth, gather, INNER } from './gathered.ts'
+import { type GatheredSpan, type GatheredState, type Growth, gather } from './gathered.ts'
 import { type Reason, type SpanRefusal, sumRefusals } from './span-refusals.ts'
 import { takePlaces } from './span-room.ts'
 
@@ -32,6 +32,8 @@ export interface ExportDecision {
   readonly growth: Growth | undefined
   /** Spans to insert. */
   readonly added: readonly GatheredSpan[]
+  /** Spans for which there is no place. What they say of the trace counts. */
+  readonly leftOut: readonly GatheredSpan[]
   readonly duplicate: number
   readonly refusals: readonly SpanRefusal[]
 }
@@ -40,12 +42,12 @@ export interface ExportDecision {
 export function decideExport(state: ExportState | undefined, operation: ExportOperation): ExportDecision {
   const reason = state && closedTo(state, operation)
   if (reason !== undefined) return refuseAll(operation, reason)
-  const { added, speakers, leftOut, duplicate, refused } = sortSpans(state, operation.spans)
-  const isSilent = speakers.length === 0 && leftOut.length === 0
-  const growth = isSilent ? undefined : gather(operation.traceId, state?.gathered, added, speakers, leftOut)
+  const { added, leftOut, duplicate, refused } = sortSpans(state, operation.spans)
+  const isSilent = added.length === 0 && leftOut.length === 0
+  const growth = isSilent ? undefined : gather(operation.traceId, state?.gathered, added, leftOut)
   const writes = added.length > 0 || growth?.changed === true
   const refusals = sumRefusals(refused.map(([span, reason]) => refusalOf(operation, span, reason)))
-  return { growth: writes ? growth : undefined, added, duplicate, refusals }
+  return { growth: writes ? growth : undefined, added, leftOut, duplicate, refusals }
 }
 
 /** Why the trace takes none of these spans; undefined if it takes spans. */
@@ -56,10 +58,7 @@ function closedTo(state: ExportState, { environment }: ExportOperation): Reason 
   return isSame ? undefined : 'other_environment'
 }
 
-/**
- * Finds the spans that are new and can be stored, and the reasons why others cannot. A root may not be storable because
- * the trace is full. Its claims count all the same: otherwise the trace would never be complete.
- */
+/** Finds the spans that are new and can be stored, those that are new and find no place, and why others are refused. */
 function sortSpans(state: ExportState | undefined, spans: readonly GatheredSpan[]) {
   const fresh = new Map<string, GatheredSpan>()
   const refused: [span: GatheredSpan, reason: Reason][] = []
@@ -72,9 +71,7 @@ function sortSpans(state: ExportState | undefined, spans: readonly GatheredSpan[
   }
   const { added, leftOut } = takePlaces(state?.gathered, [...fresh.values()])
   refused.push(...leftOut.map(span => [span, 'too_many'] as [GatheredSpan, Reason]))
-  const placed = new Set(added)
-  const speakers = [...fresh.values()].filter(span => placed.has(span) || span.hints.level !== INNER)
-  return { added, speakers, leftOut, refused, duplicate: spans.length - added.length - refused.length }
+  return { added, leftOut, refused, duplicate: spans.length - added.length - refused.length }
 }
 
 const refusalOf = ({ traceId }: ExportOperation, { id }: GatheredSpan, reason: Reason): SpanRefusal => ({
@@ -85,5 +82,5 @@ const refusalOf = ({ traceId }: ExportOperation, { id }: GatheredSpan, reason: R
 
 function refuseAll(operation: ExportOperation, reason: Reason): ExportDecision {
   const refusals = sumRefusals(operation.spans.map(span => refusalOf(operation, span, reason)))
-  return { growth: undefined, added: [], duplicate: 0, refusals }
+  return { growth: undefined, added: [], leftOut: [], duplicate: 0, refusals }
 }

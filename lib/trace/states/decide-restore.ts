@@ -226,7 +226,7 @@ function advanceOf(
   return {
     ...fields,
     spanCount: all.length,
-    errorCount: countErrors(all),
+    errorCount: line.errorCount ?? countErrors(all),
     documentBytes: bytes,
     estimatedBytes,
     addedBytes: estimatedBytes - state.estimatedBytes,

@@ -338,7 +338,7 @@ function decideIdle(state: TraceState | undefined, { traceId, version, end }: Id
   if (state?.gathered === undefined || !state.running || state.version !== version) {
     return { type: 'duplicate', spanCount: state?.spanCount ?? 0, duplicate: 0 }
   }
-  return { type: 'grow', growth: gather(traceId, state.gathered, [], [], [], end), added: [], refusals: [] }
+  return { type: 'grow', growth: gather(traceId, state.gathered, [], [], end), added: [], refusals: [] }
 }
 
 /** Decides an operation on a trace. `state` is undefined if the project has no trace of that id. */

@@ -11,11 +11,11 @@ import { traceDocument, usageDocument } from '../document.ts'
 import { mergedMetadata } from '../metadata.ts'
 import type { PreparedSpan, TraceFields } from '../prepared.ts'
 import { remembering } from '../remembering.ts'
-import { countBytes, countErrors } from '../span-sums.ts'
-import { isCall, type SpanUsage, type Spent, sumSpending } from '../span-usage.ts'
+import { countBytes } from '../span-sums.ts'
+import { isCall, type Spent, sumSpending } from '../span-usage.ts'
 import { durationMs, isBefore } from '../timestamp.ts'
 import { type IdleEnd, markEnd, ranksOfEnd, readEnd } from './idle.ts'
-import { markLeftOut, ranksOfLeftOut, readLeftOut } from './left-out.ts'
+import { type CountedSpan, countFailed, markLeftOut, ranksOfLeftOut, readLeftOut } from './left-out.ts'
 import { beats, nameOfResponse, type Rank, type Ranks } from './ranks.ts'
 
 /**
@@ -58,6 +58,7 @@ interface Sums {
   /** The exclusive-or of the hashes of its spans, which does not depend on the order of their arrival. */
   readonly bodyHash: string
   readonly spanCount: number
+  /** Failed spans, with those that were left out as far as they are remembered. */
   readonly errorCount: number
   readonly documentBytes: number
   readonly estimatedBytes: number
@@ -71,7 +72,7 @@ export interface GatheredState extends TraceFields, Sums {
   /** Whether somebody has patched the metadata. The keys that it has now then stay as they are. */
   readonly patched: boolean
   /** The stored spans. Their `responseId` is among the ranks. */
-  readonly spending: readonly SpanUsage[]
+  readonly spending: readonly CountedSpan[]
 }
 
 /** The trace with more spans than before. */
@@ -113,18 +114,18 @@ const NO_SPANS = '0'.repeat(64)
 const EMPTY_SPANS = '"spans":[],'
 
 /**
- * Makes the trace with these spans added. `before` is undefined if none is stored yet. `speakers` are the spans whose
- * claims count: those that are added, and roots that cannot be stored. `leftOut` are the spans for which there is no
- * place. Their usage counts all the same. `end` completes a trace that has no root (lib/trace/states/idle.ts).
+ * Makes the trace with these spans added. `before` is undefined if none is stored yet. `leftOut` are the spans for which
+ * there is no place: their claims, usage and failures count all the same. `end` completes a trace that has no root
+ * (lib/trace/states/idle.ts). The numbers of spans and errors follow from the spans themselves, not from stored numbers.
  */
 export function gather(
   traceId: string,
   before: GatheredState | undefined,
   added: readonly GatheredSpan[],
-  speakers: readonly GatheredSpan[] = added,
   leftOut: readonly GatheredSpan[] = [],
   end?: IdleEnd
 ): Growth {
+  const speakers = leftOut.length === 0 ? added : [...added, ...leftOut]
   const claims = settle(before, speakers)
   const fresh = ranksOfLeftOut(before?.ranks, leftOut.map(usageOf))
   const used = added.map(usageOf)
@@ -158,8 +159,8 @@ export function gather(
       fields.tags.length > (before?.tags.length ?? 0) ||
       fields.startedAt !== before?.startedAt,
     bodyHash: xor([before?.bodyHash ?? NO_SPANS, ...added.map(span => span.hash)]),
-    spanCount: (before?.spanCount ?? 0) + added.length,
-    errorCount: (before?.errorCount ?? 0) + countErrors(added),
+    spanCount: placed.length,
+    errorCount: countFailed(spans),
     estimatedBytes: (before?.estimatedBytes ?? 0) + addedBytes,
     ...fields,
     metadata: free.metadata
@@ -325,7 +326,7 @@ function measure(id: string, fields: TraceFields, metadata: string | null): numb
 }
 
 /** What the sums over the spans need to know of this one. */
-export const usageOf = (span: GatheredSpan): SpanUsage => ({
+export const usageOf = (span: GatheredSpan): CountedSpan => ({
   id: span.id,
   parentId: span.parentId,
   kind: span.kind,
@@ -336,7 +337,8 @@ export const usageOf = (span: GatheredSpan): SpanUsage => ({
   model: span.model,
   startMicros: span.hints.startMicros,
   endMicros: span.hints.endMicros,
-  responseId: isCall(span) ? span.hints.responseId : undefined
+  responseId: isCall(span) ? span.hints.responseId : undefined,
+  failed: span.status === 'error'
 })
 
 const DIGITS = Buffer.from('0123456789abcdef')

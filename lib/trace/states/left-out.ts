@@ -1,6 +1,7 @@
 /**
- * What a gathered trace keeps of spans that found no place in it: what they used, so that the sums of the trace are
- * right, and their ids, so that none counts twice when it is sent again. It stands among the ranks of the trace.
+ * What a gathered trace keeps of spans that found no place in it: what they used and whether they failed, so that the sums
+ * of the trace are right, and their ids, so that none counts twice when it is sent again. It stands among the ranks of the
+ * trace.
  */
 import type { SpanUsage } from '../span-usage.ts'
 import { setMark } from './marks.ts'
@@ -13,6 +14,17 @@ const MARK = 'spansLeftOut'
  * Spans beyond so many are refused, and no longer counted in the trace: it would take a megabyte to know them again.
  */
 export const MOST_LEFT_OUT = 5000
+/**
+ * The grades of spans that were left out. Versions up to 1.0.0-rc.1 wrote 0 for every span. FAILED is the better grade, so
+ * that a trace that knows of the failure is the later state of one that does not.
+ */
+export const FAILED = -1
+const NOT_KNOWN_TO_FAIL = 0
+
+/** A span as the sums of its trace need it. */
+export interface CountedSpan extends SpanUsage {
+  readonly failed: boolean
+}
 
 type Cells = readonly [
   parentId: string | null,
@@ -26,22 +38,31 @@ type Cells = readonly [
   responseId?: string
 ]
 
-/** The ranks of spans that are left out now, as far as they are not known and there is room. */
-export function ranksOfLeftOut(ranks: Ranks | undefined, spans: readonly SpanUsage[]): Ranks {
+/** The ranks of spans that are left out now, as far as they are news and there is room. */
+export function ranksOfLeftOut(ranks: Ranks | undefined, spans: readonly CountedSpan[]): Ranks {
+  if (spans.length === 0) return {}
   const known = ranks ?? {}
-  const fresh = spans.filter(({ id }) => !Object.hasOwn(known, LEFT_OUT + id))
-  if (fresh.length === 0) return {}
-  const room = MOST_LEFT_OUT - Object.keys(known).filter(isLeftOut).length
-  return Object.fromEntries(fresh.slice(0, Math.max(0, room)).map(span => [LEFT_OUT + span.id, encode(span)]))
+  const news: Record<string, Rank> = {}
+  let room = MOST_LEFT_OUT - Object.keys(known).filter(isLeftOut).length
+  for (const span of spans) {
+    const name = LEFT_OUT + span.id
+    const rank = Object.hasOwn(known, name) ? known[name] : undefined
+    if (rank === undefined) {
+      if (room-- > 0) news[name] = encode(span)
+    } else if (span.failed && rank[0] !== FAILED) news[name] = [FAILED, rank[1], rank[2]]
+  }
+  return news
 }
 
 /** The spans that were left out. One that was sent again later may have found a place: it is among `placed`. */
-export function readLeftOut(ranks: Ranks, placed: readonly SpanUsage[]): SpanUsage[] {
+export function readLeftOut(ranks: Ranks, placed: readonly { readonly id: string }[]): CountedSpan[] {
   const names = Object.keys(ranks).filter(isLeftOut)
   if (names.length === 0) return []
   const ids = new Set(placed.map(({ id }) => LEFT_OUT + id))
   return names.filter(name => !ids.has(name)).map(name => decode(name.slice(LEFT_OUT.length), ranks[name] as Rank))
 }
+
+export const countFailed = (spans: readonly CountedSpan[]): number => spans.filter(({ failed }) => failed).length
 
 /** Says in the metadata how many spans are left out, and of which kinds. */
 export function markLeftOut(metadata: string | null, ranks: Ranks, spans: readonly SpanUsage[]): string | null {
@@ -51,6 +72,23 @@ export function markLeftOut(metadata: string | null, ranks: Ranks, spans: readon
   const sorted = Object.fromEntries(Object.entries(kinds).sort(([a], [b]) => (a < b ? -1 : 1)))
   return setMark(metadata, MARK, { count: spans.length, kinds: sorted })
 }
+
+/** How many spans a trace was left without, and of which kinds. */
+export interface LeftOut {
+  readonly count: number
+  readonly kinds: Readonly<Record<string, number>>
+}
+
+/** Reads what `markLeftOut`, or a client, has said in a trace's metadata, which may hold anything. */
+export function leftOutOf({ spoor }: { readonly spoor?: unknown }): LeftOut | undefined {
+  const { [MARK]: mark } = Object(spoor) as { readonly [MARK]?: unknown }
+  const { count, kinds } = Object(mark) as { readonly count?: unknown; readonly kinds?: unknown }
+  if (!isNumber(count)) return undefined
+  const known = Object.entries(Object(kinds)).filter((entry): entry is [string, number] => isNumber(entry[1]))
+  return { count, kinds: Object.fromEntries(known) }
+}
+
+const isNumber = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) > 0
 
 export const isLeftOut = (name: string): boolean => name.startsWith(LEFT_OUT)
 
@@ -71,16 +109,18 @@ export function isLeftOutText(text: string): boolean {
   }
 }
 
-/** The rank of a span that was left out: 0, the end in microseconds since 1970, and the rest as JSON text. */
-function encode(span: SpanUsage): Rank {
+/** The rank of a span that was left out: its grade, the end in microseconds since 1970, and the rest as JSON text. */
+function encode(span: CountedSpan): Rank {
   const { parentId, kind, model, inputTokens, outputTokens, totalTokens, costUsd, startMicros, responseId } = span
   const cells: Cells = [parentId, kind, model, inputTokens, outputTokens, totalTokens, costUsd, startMicros]
-  return [0, span.endMicros, JSON.stringify(responseId === undefined ? cells : [...cells, responseId])]
+  const grade = span.failed ? FAILED : NOT_KNOWN_TO_FAIL
+  return [grade, span.endMicros, JSON.stringify(responseId === undefined ? cells : [...cells, responseId])]
 }
 
-function decode(id: string, [, endMicros, text]: Rank): SpanUsage {
+function decode(id: string, [grade, endMicros, text]: Rank): CountedSpan {
   const [parentId, kind, model, inputTokens, outputTokens, totalTokens, costUsd, startMicros, responseId]: Cells =
     JSON.parse(text)
   const tokens = { inputTokens, outputTokens, totalTokens }
-  return { id, parentId, kind, model, ...tokens, costUsd, startMicros, endMicros, responseId }
+  const failed = grade === FAILED
+  return { id, parentId, kind, model, ...tokens, costUsd, startMicros, endMicros, responseId, failed }
 }

@@ -24,6 +24,12 @@ t.test('the status has what the server, the database and the projects say', asyn
 
   await database.pool.run(sql => sql`update project_totals set spans = spans + 1`)
   t.match((await look()).problems.join('\n'), /totals or charts of project default are not those of its traces/)
+  await database.pool.run(sql => sql`update project_totals set spans = spans - 1`)
+  await database.pool.run(sql => sql`update traces set span_count = 3`)
+  t.match(
+    (await look()).problems.join('\n'),
+    /Some traces of project default count spans or errors that are not stored/
+  )
 })
 
 t.test('a server of another version is amiss', async t => {

@@ -3,16 +3,22 @@
 import t, { type Test } from 'tap'
 import { CopyConnection } from '../../../lib/database/copy-connection.ts'
 import { Pool } from '../../../lib/database/pool.ts'
+import { ExportWrite } from '../../../lib/ingest/exports/export-write.ts'
 import type { Pending } from '../../../lib/ingest/pending.ts'
 import { RunningTraces } from '../../../lib/ingest/running-traces.ts'
 import { Writer } from '../../../lib/ingest/writer.ts'
 import { createLog } from '../../../lib/log.ts'
+import type { SpanRows } from '../../../lib/rows/copy-rows.ts'
 import { KnownFloors } from '../../../lib/store/rankings/known-floors.ts'
 import { SearchedProjects } from '../../../lib/store/search/searched-projects.ts'
+import { makeReady, type ReadyExport, type ReadyRecord, type ReadySpans } from '../../../lib/threads/ready.ts'
+import { encodeSpans } from '../../../lib/threads/sent-spans.ts'
 import { endBody, ingestBody, span, spansBody, startBody } from '../../fixtures/bodies/bodies.ts'
+import { exportOf, otlpSpan } from '../../fixtures/bodies/otlp.ts'
 import { testDatabase } from '../../fixtures/database/database.ts'
 import { testRelay } from '../../fixtures/database/relay.ts'
-import { seedProject } from '../../fixtures/database/seed.ts'
+import { freshId, seedProject } from '../../fixtures/database/seed.ts'
+import { bytes } from '../../fixtures/database/write-path.ts'
 import { makePending } from './make-pending.ts'
 
 const database = await testDatabase(t)
@@ -25,7 +31,7 @@ const stored = (traceId: string) =>
   })
 
 /** A lane, and what it has sent back to the queue. */
-function lane(t: Test, connect = database.connect) {
+function lane(t: Test, connect = database.connect, log = createLog('silent')) {
   const pool = new Pool(onClose => connect({ onClose }), { size: 1 })
   const sentBack: [Pending, number][] = []
   const again = (pending: Pending, pauseMs: number) => void sentBack.push([pending, pauseMs])
@@ -34,7 +40,7 @@ function lane(t: Test, connect = database.connect) {
   const searched = new SearchedProjects()
   const options = { slot: 1, routes, running: new RunningTraces(), floors: new KnownFloors(), searched, again }
   const serverOf = () => ({ open: () => CopyConnection.open(connect, {}), limit })
-  const writer = new Writer(pool, serverOf, options, createLog('silent'))
+  const writer = new Writer(pool, serverOf, options, log)
   t.teardown(() => writer.close())
   t.teardown(() => pool.end())
   return { writer, sentBack }
@@ -97,6 +103,75 @@ t.test('a trace goes on and ends, also where another lane has changed it meanwhi
   t.match(await step(here, 'append', spansBody(span())), { type: 'refused', code: 'trace_finished' })
   t.match(await stored(id), { status: 'ok', spans: 4 })
 })
+
+t.test('a write that lacks rows is refused alone, in every operation, and its neighbours are written', async t => {
+  const lines: string[] = []
+  const { writer, sentBack } = lane(t, database.connect, createLog('error', { write: line => lines.push(line) }))
+  const running = startBody()
+  const traceId = freshId(32)
+  const spansOfTrace = Array.from({ length: 3 }, () => otlpSpan({ traceId }))
+  // Short: as if the worker thread had thought that the last span finds no place.
+  const exportPending = (short: boolean, ...sent: object[]) => {
+    const task = {
+      operation: 'export-json',
+      body: bytes(exportOf(...sent)),
+      environment: null,
+      hurries: false
+    } as const
+    const [trace] = (makeReady(task) as { ready: ReadyExport }).ready.traces as readonly [ReadySpans]
+    const { spans } = new ExportWrite(trace, null)
+    const toGather = encodeSpans({ spans, storable: spans.slice(0, -1) }, length => new Uint8Array(length))
+    const first = { ...trace.first!, rows: withoutLast(trace.first!.rows) }
+    const operation = new ExportWrite(short ? { ...trace, first, toGather } : trace, null)
+    const made = pendingOf('record', traceId, ingestBody())
+    return { ...made, pending: Object.assign(made.pending, { operation, look: true }) }
+  }
+  const shortened = (made: ReturnType<typeof pendingOf>) => {
+    const operation = made.pending.operation as ReadyRecord
+    Object.assign(made.pending, { operation: { ...operation, rows: withoutLast(operation.rows) } })
+    return made
+  }
+  await writer.process([recording(running as never).pending])
+  await writer.process([exportPending(false, spansOfTrace[0]!).pending])
+  const { id } = running.trace
+  const fault = { message: /spans of trace [0-9a-f]{32} have \d rows: nothing was written/ }
+  const lineOf = (body: object) => {
+    const made = makeReady({ operation: 'restore', body: bytes(body), environment: null, hurries: false })
+    return (made as unknown as { ready: ReadyRecord }).ready
+  }
+  const imported = { trace: ingestBody().trace, spans: [span(), span()] }
+  const restored = pendingOf('record', imported.trace.id, ingestBody())
+  Object.assign(restored.pending, { operation: lineOf(imported), look: true })
+  for (const [short, expected, count] of [
+    [shortened(recording(ingestBody({ spans: [span(), span()] }))), fault, undefined],
+    [shortened(pendingOf('append', id, spansBody(span(), span()))), fault, 0],
+    [shortened(pendingOf('end', id, endBody({ spans: [span()] }))), fault, 0],
+    [shortened(restored), fault, undefined],
+    [exportPending(true, ...spansOfTrace), { code: 'unavailable', status: 503 }, 1]
+  ] as const) {
+    const neighbours = [recording(), recording(ingestBody({ spans: [span()] }))]
+    lines.length = 0
+    await writer.process([neighbours[0]!.pending, short.pending, neighbours[1]!.pending])
+    t.match(short.answer(), expected)
+    t.match(lines, [/refused a write: a fault of spoor/])
+    t.equal((await stored(short.pending.traceId))?.spans, count)
+    for (const { pending, answer } of neighbours) {
+      t.match(answer(), { type: 'insert' })
+      t.ok(await stored(pending.traceId))
+    }
+  }
+  const whole = exportPending(false, ...spansOfTrace)
+  await writer.process([whole.pending])
+  t.match(whole.answer(), { type: 'grow' }, 'what is whole is written')
+  t.match(await stored(traceId), { spans: 3 })
+  t.strictSame(sentBack, [])
+})
+
+/** The same rows, without that of the last span. */
+function withoutLast<T extends SpanRows>(rows: T): T {
+  const last = rows.spans.at(-1)
+  return { ...rows, spans: rows.spans.slice(0, -1), bytes: rows.bytes.subarray(0, last) }
+}
 
 t.test('without a trace there is nothing to append to', async t => {
   const { writer } = lane(t)

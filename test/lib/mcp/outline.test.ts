@@ -44,6 +44,19 @@ t.test('what is cut shows its beginning, and says how much is missing', async t 
   t.same(outline.trace.metadata, { long }, 'a trace has more room for its own')
 })
 
+t.test('an outline says how many spans are not stored, whatever is cut of the metadata', async t => {
+  const spoor = { spansLeftOut: { count: 126, kinds: { custom: 123, llm: 3 } } }
+  const { outline } = outlineOf(t, { trace: { metadata: { long: 'x'.repeat(10_000), spoor } } })
+  t.match(outline.note, /The run had 126 more spans, which are not stored: 123 custom, 3 llm\.$/)
+  for (const [said, note] of [
+    [{ spansLeftOut: { count: 2, kinds: 'x' } }, / 2 more spans, which are not stored\.$/],
+    [{ spansLeftOut: { count: 2, kinds: { llm: 'many' } } }, / not stored\.$/]
+  ] as const)
+    t.match(outlineOf(t, { trace: { metadata: { spoor: said } } }).outline.note, note)
+  for (const said of [undefined, null, 1, 'x', [], { spansLeftOut: null }, { spansLeftOut: { count: '2' } }])
+    t.notMatch(outlineOf(t, { trace: { metadata: { spoor: said } } }).outline.note, /not stored/)
+})
+
 t.test('an outline of many spans says less of each, but is short enough', async t => {
   const large = { input: 'a'.repeat(2000), output: 'b'.repeat(2000), attributes: { c: 'c'.repeat(2000) } }
   const cases: [number, RegExp, boolean][] = [

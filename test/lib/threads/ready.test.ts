@@ -1,12 +1,18 @@
+import assert from 'node:assert/strict'
+import fc from 'fast-check'
 import t from 'tap'
 import { ExportWrite } from '../../../lib/ingest/exports/export-write.ts'
+import { textsOfRows } from '../../../lib/rows/copy-rows.ts'
 import { MAX_DOCUMENT_BYTES, MAX_SPANS } from '../../../lib/schema/input.ts'
 import { makeReady, type ReadyTask, type TaskName } from '../../../lib/threads/ready.ts'
 import { stringifyExact } from '../../../lib/trace/json/exact-json.ts'
 import { prepare } from '../../../lib/trace/prepare.ts'
+import { KEPT_PLACES } from '../../../lib/trace/states/span-room.ts'
 import { endBody, ingestBody, span, spansBody, startBody } from '../../fixtures/bodies/bodies.ts'
 import { exportOf, otlpSpan } from '../../fixtures/bodies/otlp.ts'
 import { bytes } from '../../fixtures/database/write-path.ts'
+import { runs } from '../../torture/orders.ts'
+import { Store } from '../trace/states/export-store.ts'
 
 const taskOf = (operation: TaskName, body: Uint8Array, over: Partial<ReadyTask> = {}): ReadyTask => ({
   ...{ operation, body, environment: null, hurries: false },
@@ -66,17 +72,55 @@ t.test('of an export each trace has its spans, and the trace that they would mak
     { traceId: one, first: { running: true, spanCount: 1 }, spanCount: 1, refusals: [] },
     {
       traceId: two,
-      first: { running: false, spanCount: MAX_SPANS },
+      first: { running: false, spanCount: MAX_SPANS - KEPT_PLACES },
       spanCount: MAX_SPANS + 1,
-      refusals: [{ count: 1 }]
+      refusals: [{ count: KEPT_PLACES + 1 }]
     }
   ])
   const write = new ExportWrite(traces[1], null)
-  t.match(write, { spans: { length: MAX_SPANS + 1 }, storable: { length: MAX_SPANS } })
-  t.equal(write.storable[0], write.spans[0], 'the same objects: rows are picked by them')
-  t.equal(traces[1].first.rows.spans.length, MAX_SPANS, 'rows of what can be stored')
+  t.equal(write.spans.length, MAX_SPANS + 1)
+  t.equal(traces[1].first.rows.spans.length, MAX_SPANS - KEPT_PLACES, 'rows of what is stored first')
+  t.equal(write.rowsOf(write.spans)?.spans.length, MAX_SPANS - KEPT_PLACES, 'and of nothing else')
   t.strictSame([portions, refusals], [[], []])
   t.equal(traces[0].first.started, undefined, 'a gathered trace is not one that appends go to')
+})
+
+t.test('whatever is stored, an export has the rows of the spans that find a place', async () => {
+  const traceId = '4'.repeat(32)
+  const root = otlpSpan({ traceId, name: 'root' })
+  const all = Array.from({ length: 420 }, (_, i) =>
+    otlpSpan({
+      traceId,
+      parentSpanId: root.spanId,
+      status: i % 29 === 0 ? 2 : 0,
+      attributes: {
+        text: `${i}`.repeat(i % 5 === 0 ? 50 : 1),
+        ...(i % 11 === 0 && { 'gen_ai.operation.name': 'chat' })
+      }
+    })
+  )
+  // Every third span is there; of the runs of spans, each begins and ends somewhere.
+  const part = fc
+    .record({ from: fc.nat(420), to: fc.nat(420), step: fc.integer({ min: 1, max: 3 }), root: fc.boolean() })
+    .map(({ from, to, step, root: hasRoot }) => [
+      ...all.slice(Math.min(from, to), Math.max(from, to) + 1).filter((_, i) => i % step === 0),
+      ...(hasRoot ? [root] : [])
+    ])
+  fc.assert(
+    fc.property(fc.array(part, { minLength: 2, maxLength: 4 }), fc.boolean(), (parts, hurries) => {
+      const store = new Store()
+      for (const spans of parts) {
+        if (spans.length === 0) continue
+        const [trace] = ready('export-json', exportOf(...spans), { hurries }).traces
+        const write = new ExportWrite(trace, null)
+        const isNew = store.state === undefined
+        const { added } = store.export(write.spans)
+        const rows = isNew ? trace.first.rows : write.rowsOf(added)
+        assert.deepEqual([...textsOfRows(rows).keys()].sort(), added.map(({ id }) => id).sort())
+      }
+    }),
+    runs(6)
+  )
 })
 
 t.test('spans of an export arrive with their texts, packed in their rows or not, stored or not', async t => {
@@ -93,8 +137,7 @@ t.test('spans of an export arrive with their texts, packed in their rows or not,
   }
   for (const hurries of [false, true]) {
     const [trace] = ready('export-json', exportOf(...sent, conflict), { hurries }).traces
-    const { spans, storable } = new ExportWrite(trace, null)
-    t.strictSame(spans.slice(0, 5), storable)
+    const { spans } = new ExportWrite(trace, null)
     t.strictSame(
       spans.map(({ input, output }) => [input, output]),
       [...sent.map((_, i) => [JSON.stringify(long(i)), i === 1 ? null : `"a${i}"`]), ['"c"', null]]

@@ -2,11 +2,13 @@ import { gzipSync } from 'node:zlib'
 import t from 'tap'
 import { createAccount } from '../../../lib/admin/accounts.ts'
 import { createProject } from '../../../lib/admin/projects.ts'
+import { recountProject } from '../../../lib/admin/upkeep/recount.ts'
 import { TRUNCATED } from '../../../lib/otlp/content/fit-span.ts'
 import { LARGE_BODY_BYTES } from '../../../lib/schema/input.ts'
 import { MAX_EXPORT_BYTES } from '../../../lib/schema/otlp.ts'
 import { checkTotals } from '../../../lib/store/write/totals.ts'
 import { endBody, ingestBody, span as nativeSpan, spansBody, startBody } from '../../fixtures/bodies/bodies.ts'
+import { toProtobuf } from '../../fixtures/bodies/fuzz-otlp.ts'
 import { exportOf, type GivenSpan, otlpSpan } from '../../fixtures/bodies/otlp.ts'
 import { testDatabase } from '../../fixtures/database/database.ts'
 import { exportLines, testImporter } from '../../fixtures/database/moving.ts'
@@ -133,9 +135,12 @@ t.test('what cannot be stored is counted and said, and the rest is stored', asyn
   const many = Array.from({ length: 205 }, () => child())
   t.match(
     await send(root, ...many),
-    rejected(6, /^6 refused: spans beyond the 200 that a trace can have \(such as span/)
+    rejected(
+      26,
+      /^26 refused: spans beyond the 200 that a trace can have, of which .* the last 20 to .* \(such as span/
+    )
   )
-  t.match((await read(traceId)).trace, { status: 'ok', spanCount: 200 })
+  t.match((await read(traceId)).trace, { status: 'ok', spanCount: 180 })
 
   const small = child()
   t.match(await send({ ...root, name: 'other' }), rejected(1, /whose id is stored with different content/))
@@ -179,6 +184,103 @@ t.test(
     t.match(text, /^spoor_refused_spans_total\{reason="too_many"\} \d+$/m)
   }
 )
+
+t.test('whatever was stored before an export, each of its spans is readable, or counted as refused', async t => {
+  const service = await testService(t)
+  const { read } = sendTo(service)
+  const encodings = {
+    json: (spans: object[]) => service.call('POST', PATH, { body: exportOf(...spans) }),
+    protobuf: (spans: object[]) =>
+      service.call('POST', PATH, { body: toProtobuf(exportOf(...spans)), headers: PROTOBUF })
+  }
+  // How many steps are stored before, whether the root is, and how many come then.
+  const table: [before: number, root: boolean, then: number][] = [
+    [0, true, 180],
+    [0, true, 199],
+    [1, true, 500],
+    [99, true, 100],
+    [100, false, 300]
+  ]
+  for (const [name, send] of Object.entries(encodings)) {
+    for (const [before, hasRoot, then] of table) {
+      const { traceId, root, child } = family()
+      const steps = Array.from({ length: before + then }, (_, i) => child({ start: i % 7 }))
+      const exports = [
+        [...(hasRoot ? [root] : []), ...steps.slice(0, before)],
+        steps.slice(before),
+        steps,
+        ...(hasRoot ? [] : [[root]])
+      ].filter(spans => spans.length > 0)
+      const said = `${name}: ${before} steps${hasRoot ? ' and the root' : ''}, then ${then}`
+      const sent = new Set<string>()
+      for (const spans of exports) {
+        const { status, body } = await send(spans)
+        for (const { spanId } of spans) sent.add(spanId)
+        t.equal(status, 200)
+        const { trace, spans: stored } = await read(traceId)
+        const ids = new Set(stored.map(({ id }: { id: string }) => id))
+        const missing = spans.filter(({ spanId }) => !ids.has(spanId)).length
+        if (name === 'json') t.equal(Number(body.partialSuccess?.rejectedSpans ?? 0), missing, said)
+        t.equal(trace.spanCount, stored.length, said)
+        t.equal(stored.length + (trace.metadata.spoor?.spansLeftOut.count ?? 0), sent.size, said)
+      }
+      t.equal((await read(traceId)).trace.spanCount, Math.min(1 + before + then, hasRoot ? 180 : 181), said)
+    }
+  }
+  await assertCounted(t, service)
+  t.match(await service.database.pool.run(sql => recountProject(sql, 'default', false)), { agree: true })
+})
+
+t.test('an export that is cut into portions keeps errors, agents and calls of models as well', async t => {
+  const service = await testService(t)
+  const { send, read } = sendTo(service)
+  const { traceId, root, child } = family()
+  const call = { 'gen_ai.operation.name': 'chat' }
+  const needed = [
+    ...Array.from({ length: 40 }, () => child({ attributes: call })),
+    ...Array.from({ length: 5 }, () => child({ status: 2 })),
+    child({ attributes: { 'langfuse.observation.level': 'ERROR' } }),
+    child({ attributes: { 'gen_ai.operation.name': 'invoke_agent' } }),
+    root
+  ]
+  t.match(await send(...Array.from({ length: 1100 }, () => child()), ...needed), {
+    body: { partialSuccess: { rejectedSpans: String(1100 + needed.length - 180) } }
+  })
+  const { trace, spans } = await read(traceId)
+  t.match(trace, { spanCount: 180, errorCount: 6 })
+  const kept = new Set(spans.map(({ id }: { id: string }) => id))
+  t.same(
+    needed.filter(({ spanId }) => !kept.has(spanId)),
+    []
+  )
+})
+
+t.test('what is left out is told of: failures, session, model and output count', async t => {
+  const service = await testService(t)
+  const { send, read } = sendTo(service)
+  const { traceId, root, child } = family()
+  const failed = Array.from({ length: 230 }, () => child({ status: 2 }))
+  const call = child({
+    attributes: { 'gen_ai.operation.name': 'chat', 'gen_ai.request.model': 'm', 'session.id': 's', 'output.value': 'o' }
+  })
+  await send(root)
+  await send(...failed)
+  await send(call, ...failed)
+  const { trace, spans } = await read(traceId)
+  t.match(trace, { spanCount: 200, errorCount: 230, model: 'm', sessionId: 's', output: 'o' })
+  t.match(trace.metadata, { spoor: { spansLeftOut: { count: 32, kinds: { custom: 31, llm: 1 } } } })
+  t.equal(spans.length, 200)
+  const other = await testService(t)
+  const lines = await exportLines(service.database, 'default')
+  const importTo = await testImporter(t, other.database)
+  t.match(await importTo(1, lines.join('\n')), { problems: [] })
+  t.match((await sendTo(other).read(traceId)).trace, { spanCount: 200, errorCount: 230 }, 'and move with it')
+  await sendTo(other).send(...failed)
+  t.match((await sendTo(other).read(traceId)).trace, { spanCount: 200, errorCount: 230 })
+  t.match(await importTo(1, lines.join('\n')), { problems: [] })
+  for (const { database } of [service, other])
+    t.match(await database.pool.run(sql => recountProject(sql, 'default', false)), { agree: true })
+})
 
 t.test('a call that two libraries report counts once, in whatever exports its spans come', async t => {
   const service = await testService(t)

@@ -4,6 +4,8 @@ import type { Outline } from '../lib/answers.ts'
 import { formatCounted } from '../lib/format.ts'
 import { writeQuery } from '../lib/list/filters.ts'
 import { pathOf } from '../lib/route.ts'
+import { asLine } from '../lib/text.ts'
+import { describeLeftOut } from '../lib/trace/left-out.ts'
 import { findMarks, readPattern } from '../lib/trace/search.ts'
 import { ancestorsOf, firstSpan, foldable, growTree, visibleRows } from '../lib/trace/tree.ts'
 import { criticalPath, frameOf } from '../lib/trace/waterfall.ts'
@@ -104,6 +106,7 @@ function Opened({ slug, outline, refresh }: OpenedProps) {
   const rows = useMemo(() => visibleRows(roots, folded), [roots, folded])
   const critical = useMemo(() => criticalPath(spans), [spans])
   const frame = useMemo(() => frameOf(trace, spans, now), [trace, spans, isRunning ? now : 0])
+  const leftOut = describeLeftOut(trace.metadata)
   const first = useMemo(() => firstSpan(roots, trace.status === 'error') ?? TRACE_ROW, [roots])
   const asked = parameters.get('span')?.toLowerCase()
   const isKnown = asked === TRACE_ROW || asked?.startsWith('missing:') || spans.some(({ id }) => id === asked)
@@ -210,6 +213,14 @@ function Opened({ slug, outline, refresh }: OpenedProps) {
         <section class="pane" aria-label="Spans of the trace">
           <div class="pane-bar">
             <strong>{formatCounted(spans.length, 'span')}</strong>
+            {leftOut !== undefined && (
+              <span
+                class="soft left-out"
+                title="The trace had more spans than it has places for. Their tokens, cost and failures count."
+              >
+                {asLine(leftOut, 200)}
+              </span>
+            )}
             <fieldset class="switch" aria-label="View">
               {(['tree', 'log'] as const).map(each => (
                 <button key={each} type="button" aria-pressed={view === each} onClick={() => setView(each)}>

@@ -2,8 +2,10 @@ import t from 'tap'
 import { recountProject } from '../../../../lib/admin/upkeep/recount.ts'
 import { foldNews } from '../../../../lib/store/analytics/rollups/fold.ts'
 import { recountDay } from '../../../../lib/store/analytics/rollups/recount.ts'
-import { ingestBody, span } from '../../../fixtures/bodies/bodies.ts'
+import { ingestBody, span, spansBody, startBody } from '../../../fixtures/bodies/bodies.ts'
+import { exportOf, otlpSpan } from '../../../fixtures/bodies/otlp.ts'
 import { countWrongSums } from '../../../fixtures/database/rollups.ts'
+import { freshId } from '../../../fixtures/database/seed.ts'
 import { testService } from '../../../fixtures/service/service.ts'
 
 t.test('compares the totals with the traces, and repairs them while others write', async t => {
@@ -16,6 +18,7 @@ t.test('compares the totals with the traces, and repairs them while others write
     rows: nothing,
     counters: nothing,
     wrongDays: [],
+    wrongTraces: { count: 0, ids: [] },
     agree: true,
     applied: false
   })
@@ -60,4 +63,53 @@ t.test('compares the totals with the traces, and repairs them while others write
     service.database.pool.run(sql => recountProject(sql, 'nowhere', true)),
     /no project "nowhere"/
   )
+})
+
+t.test('trusts the rows of spans, and mends traces that count others, while others write', async t => {
+  const service = await testService(t)
+  const { pool } = service.database
+  const recount = (apply: boolean) => pool.run(sql => recountProject(sql, 'default', apply))
+  const post = (path: string, body: object) => service.call('POST', path, { body })
+  const read = async (id: string) => (await service.call('GET', `/api/v1/traces/${id}`)).body
+  const counted = async (id: string) => {
+    const { trace, spans } = await read(id)
+    return { spanCount: trace.spanCount, stored: spans.length, errorCount: trace.errorCount }
+  }
+
+  // One that OpenTelemetry recorded, with failed spans that are left out; and running ones.
+  const gathered = freshId(32)
+  const failed = Array.from({ length: 210 }, () =>
+    otlpSpan({ traceId: gathered, parentSpanId: 'f'.repeat(16), status: 2 })
+  )
+  await post('/api/v1/otlp/v1/traces', exportOf(...failed))
+  const right = { spanCount: 199, stored: 199, errorCount: 210 }
+  t.same(await counted(gathered), right)
+  const running = await Promise.all(
+    Array.from({ length: 8 }, async () => (await post('/api/v1/traces', startBody({ spans: [span()] }))).body.traceId)
+  )
+  t.match(await recount(false), { rows: { spans: 207 }, agree: true })
+
+  // As releases before this one left them: the totals are right, the traces are not.
+  await pool.run(sql => sql`update traces set span_count = span_count + 19, error_count = error_count - 1`)
+  const found = await recount(false)
+  t.same(found.rows, found.counters)
+  t.match(found, { wrongTraces: { count: 9 }, agree: false, applied: false })
+  t.same(found.wrongTraces.ids.toSorted(), [gathered, ...running].toSorted())
+  await service.call('DELETE', `/api/v1/traces/${running.pop()}`)
+  const after = await recount(false)
+  t.same(after.rows, after.counters, 'a deletion takes off the spans that were there')
+
+  const added = running.map(async id => {
+    for (let i = 0; i < 10; i++) t.match(await post(`/api/v1/traces/${id}/spans`, spansBody(span())), { status: 200 })
+  })
+  await recount(true)
+  await Promise.all(added)
+  await recount(true)
+  for (const id of running) t.same(await counted(id), { spanCount: 11, stored: 11, errorCount: 0 })
+  t.same(await counted(gathered), right)
+  t.match(await recount(false), { wrongTraces: { count: 0, ids: [] }, agree: true })
+  const acts = await pool.run(
+    sql => sql`select detail->>'traces' as traces from audit where action = 'project.recount'`
+  )
+  t.ok(acts.length >= 1)
 })

@@ -3,8 +3,10 @@ import fc from 'fast-check'
 import t from 'tap'
 import { MAX_SPANS } from '../../../../lib/schema/input.ts'
 import { decideExport, type ExportState } from '../../../../lib/trace/states/decide-export.ts'
-import { type GatheredSpan, ROOT } from '../../../../lib/trace/states/gathered.ts'
-import { MOST_LEFT_OUT } from '../../../../lib/trace/states/left-out.ts'
+import { type GatheredSpan, INNER, PROCESS_ROOT, ROOT, usageOf } from '../../../../lib/trace/states/gathered.ts'
+import { FAILED, MOST_LEFT_OUT, ranksOfLeftOut } from '../../../../lib/trace/states/left-out.ts'
+import type { Rank } from '../../../../lib/trace/states/ranks.ts'
+import { explainRefusals } from '../../../../lib/trace/states/span-refusals.ts'
 import { KEPT_PLACES } from '../../../../lib/trace/states/span-room.ts'
 import { runs } from '../../../torture/orders.ts'
 import { at, exported, hashOf, idOf, span, TRACE } from './export-store.ts'
@@ -24,65 +26,195 @@ t.test('what is sent again is nothing new, and what differs under an id that is 
 })
 
 const ROOT_SPAN = span(1, 0, 9, { name: 'root', status: 'ok', hints: { level: ROOT } })
+const plain = (count: number) => Array.from({ length: count }, (_, i) => span(i + 10, 1, 2))
 
-t.test('keeps spans up to the limit, says how many it did not, and keeps a place for the root', async t => {
-  const many = Array.from({ length: MAX_SPANS + 50 }, (_, i) => span(i + 10, 1, 2))
+t.test('keeps spans up to the limit, says how many it did not, and keeps places for what matters most', async t => {
+  const many = plain(MAX_SPANS + 50)
   const store = exported(many.slice(0, 150))
   const { added, refusals } = store.export(many)
   t.equal(added.length, MAX_SPANS - KEPT_PLACES - 150)
   t.match(refusals, [{ reason: 'too_many', count: 70, example: new RegExp(`trace ${TRACE}`) }])
+  t.match(
+    explainRefusals(refusals),
+    /the 200 that a trace can have, of which plain steps leave the last 20 to the root/
+  )
   t.match(store.export([ROOT_SPAN]), { added: [{ name: 'root' }], refusals: [] })
   const mark = { spoor: { spansLeftOut: { count: 70, kinds: { custom: 70 } } } }
   t.match(store.trace, { name: 'root', status: 'ok', endedAt: at(9), spanCount: 181, metadata: mark })
-  t.match(store.export(many), { added: { length: 19 }, refusals: [{ count: 51 }] }, 'no place is kept any longer')
-  t.match(store.trace, { spanCount: MAX_SPANS, metadata: { spoor: { spansLeftOut: { count: 51 } } } })
-  t.match(store.export(many), { growth: undefined, refusals: [{ count: 51 }] }, 'and again nothing to write')
+  t.match(store.export(many), { growth: undefined, added: [], refusals: [{ count: 70 }] }, 'also behind the root')
+  const failed = Array.from({ length: 30 }, (_, i) => span(i + 1000, 1, 2, { status: 'error' }))
+  t.match(store.export(failed), { added: { length: 19 }, refusals: [{ count: 11 }] })
+  t.match(store.trace, { spanCount: MAX_SPANS, errorCount: 30, metadata: { spoor: { spansLeftOut: { count: 81 } } } })
+  t.match(
+    store.export([...many, ...failed]),
+    { growth: undefined, refusals: [{ count: 81 }] },
+    'nothing new in a resend'
+  )
 })
 
-t.test('a trace that fits is kept whole, with its root in any export', async t => {
-  const many = Array.from({ length: MAX_SPANS - 1 }, (_, i) => span(i + 10, 1, 2))
-  t.match(exported([...many, ROOT_SPAN]).trace, { spanCount: MAX_SPANS, metadata: {} })
-  t.match(exported([ROOT_SPAN], many).trace, { spanCount: MAX_SPANS, metadata: {} })
+t.test('plain steps find the same places before the root, beside it and behind it', async t => {
+  const many = plain(MAX_SPANS - 1)
+  const limit = MAX_SPANS - KEPT_PLACES
+  t.match(exported([...many, ROOT_SPAN]).trace, { spanCount: limit })
+  t.match(exported([ROOT_SPAN], many).trace, { spanCount: limit })
+  t.match(exported(many, [ROOT_SPAN]).trace, { spanCount: limit + 1 })
+  const fitting = many.slice(0, limit - 1)
+  for (const store of [
+    exported([...fitting, ROOT_SPAN]),
+    exported([ROOT_SPAN], fitting),
+    exported(fitting, [ROOT_SPAN])
+  ])
+    t.match(store.trace, { spanCount: limit, metadata: {} }, 'a trace that fits is kept whole')
 })
 
-t.test('a root that finds no place all the same completes its trace', async t => {
-  const other = span(2, 0, 1, { hints: { level: ROOT } })
-  const store = exported([other, ...Array.from({ length: MAX_SPANS }, (_, i) => span(i + 10, 1, 2))])
-  const first = span(1, -1, 9, { name: 'root', hints: { level: ROOT, startMicros: -1 } })
+t.test('the last place is for the root, which completes its trace even where it finds none', async t => {
+  const failed = Array.from({ length: MAX_SPANS }, (_, i) => span(i + 10, 1, 2, { status: 'error' }))
+  const store = exported(failed)
+  t.equal(store.spans.size, MAX_SPANS - 1)
+  store.export([ROOT_SPAN])
+  t.ok(store.spans.has(ROOT_SPAN.id))
+  const first = span(2, -1, 9, { name: 'first', hints: { level: ROOT, startMicros: -1 } })
   t.match(store.export([first]).refusals, [{ count: 1 }])
-  t.match(store.trace, { name: 'root', endedAt: at(9), spanCount: MAX_SPANS })
+  t.match(store.trace, { name: 'first', endedAt: at(9), spanCount: MAX_SPANS, errorCount: MAX_SPANS })
 })
 
-t.test('errors, and agents and models that the root calls, come before other spans', async t => {
+t.test('errors, agents and calls of models come before plain steps, however deep they are', async t => {
   const many = Array.from({ length: 300 }, (_, i) => span(i + 100, 1, 2, { kind: 'tool' }))
-  const below = { parentId: ROOT_SPAN.id }
   const needed = [
-    span(10, 1, 2, { kind: 'agent', ...below }),
-    span(11, 1, 2, { kind: 'llm', ...below }),
-    span(12, 1, 2, { status: 'error' })
+    span(10, 1, 2, { kind: 'agent', parentId: ROOT_SPAN.id }),
+    span(11, 1, 2, { kind: 'llm', parentId: idOf(10) }),
+    span(12, 1, 2, { status: 'error', parentId: idOf(11) }),
+    span(13, 1, 2, { kind: 'llm', parentId: many[299]!.id }),
+    ROOT_SPAN
   ]
-  const inner = span(13, 1, 2, { kind: 'llm', parentId: many[0]?.id ?? null })
   for (const [name, store] of [
-    ['in one export', exported([...many, inner, ...needed, ROOT_SPAN])],
-    ['in later exports', exported(many, [inner], needed, [ROOT_SPAN])],
-    ['the root between', exported(many, [ROOT_SPAN], [inner, ...needed])]
+    ['in one export', exported([...many, ...needed])],
+    ['in later exports', exported(many, ...needed.map(each => [each]))],
+    ['the root first', exported([ROOT_SPAN], many, needed)],
+    ['the root between', exported(many, [ROOT_SPAN], needed)]
   ] as const) {
     t.strictSame(
-      [...needed, ROOT_SPAN].filter(({ id }) => !store.spans.has(id)),
+      needed.filter(({ id }) => !store.spans.has(id)),
       [],
       name
     )
   }
 })
 
-t.test('a trace whose spans all found a place in the end says of none that it is left out', async t => {
-  const many = Array.from({ length: 196 }, (_, i) => span(i + 10, 1, 2))
-  const store = exported(many)
-  t.match(store.trace.metadata, { spoor: { spansLeftOut: { count: 16 } } })
-  store.export([ROOT_SPAN])
-  store.export(many)
-  t.match(store.trace, { spanCount: 197, metadata: {} })
+t.test('the runs of the review keep every call and every failure', async t => {
+  const kindOf = (i: number) => (i % 7 === 0 && i < 266 ? { kind: 'llm' } : i % 50 === 1 ? { status: 'error' } : {})
+  const children = Array.from({ length: 270 }, (_, i) => span(i + 100, 1, 2, { ...kindOf(i), parentId: idOf(2) }))
+  const agent = span(2, 0, 9, { kind: 'agent', parentId: ROOT_SPAN.id })
+  const needed = children.filter(({ kind, status }) => kind === 'llm' || status === 'error')
+  t.ok(needed.length >= 43)
+  const batches = (spans: GatheredSpan[]) => Array.from({ length: 5 }, (_, i) => spans.slice(i * 64, i * 64 + 64))
+  for (const [name, store] of [
+    ['one export', exported([ROOT_SPAN, agent, ...children])],
+    ['one export, backwards', exported([...children.toReversed(), agent, ROOT_SPAN])],
+    ['the root first, in batches', exported(...batches([ROOT_SPAN, agent, ...children]))],
+    ['the children first, in batches', exported(...batches([...children, agent, ROOT_SPAN]))]
+  ] as const) {
+    const kept = needed.filter(({ id }) => store.spans.has(id))
+    t.equal(kept.length, needed.length, name)
+    t.equal(store.trace.errorCount, needed.filter(({ status }) => status === 'error').length)
+  }
+})
+
+t.test('a span that an older version left out may find a place, and counts once', async t => {
+  const store = exported([ROOT_SPAN, ...plain(10)])
+  const call = span(500, 1, 2, { kind: 'llm', status: 'error', inputTokens: 7 })
+  const old = exported(
+    Array.from({ length: MAX_SPANS }, (_, i) => span(i + 1000, 1, 2, { kind: 'llm' })),
+    [call]
+  )
+  const name = `leftOut.${call.id}`
+  const rank = old.gathered.ranks[name]!
+  t.equal(rank[0], FAILED)
+  const asOld: Rank = [0, rank[1], rank[2]]
+  const ranks = { ...store.gathered.ranks, [name]: asOld }
+  store.state = { ...(store.state as ExportState), gathered: { ...store.gathered, ranks } }
+  store.export([span(501, 1, 2)])
+  const mark = { spoor: { spansLeftOut: { count: 1, kinds: { llm: 1 } } } }
+  t.match(store.trace, { inputTokens: 7, errorCount: 0, metadata: mark }, 'what it remembered is readable')
+  t.strictSame(ranksOfLeftOut(ranks, [usageOf(call)]), { [name]: rank }, 'a resend tells that it failed')
+  t.strictSame(ranksOfLeftOut({ [name]: rank }, [usageOf(call), { ...usageOf(call), failed: false }]), {})
+  store.export([call])
+  t.match(store.trace, { inputTokens: 7, errorCount: 1, spanCount: 13, metadata: {} })
   t.notOk(store.trace.metadata.spoor)
+})
+
+t.test('counts follow from the spans, whatever number was stored', async t => {
+  const store = exported([ROOT_SPAN, ...plain(10)])
+  const wrong = { ...store.gathered, spanCount: MAX_SPANS, errorCount: 5 }
+  store.state = { ...(store.state as ExportState), gathered: wrong }
+  store.export([span(500, 1, 2, { status: 'error' })])
+  t.match(store.trace, { spanCount: 12, errorCount: 1 })
+})
+
+t.test('any exports, in any order and sent again: the places by the rules, and one trace', async () => {
+  // The rules once more, for one export behind the other.
+  const placesOf = (exports: readonly (readonly GatheredSpan[])[]) => {
+    const stored = new Map<string, GatheredSpan>()
+    const isRoot = ({ hints }: GatheredSpan) => hints.level === ROOT
+    const isFailed = ({ status, hints }: GatheredSpan) => status === 'error' || hints.level === PROCESS_ROOT
+    let hasRoot = false
+    for (const spans of exports) {
+      const fresh = [...new Map(spans.filter(({ id }) => !stored.has(id)).map(each => [each.id, each])).values()]
+      hasRoot ||= fresh.some(isRoot)
+      const called = (each: GatheredSpan) => each.kind === 'llm' || each.kind === 'agent'
+      const groups = [isRoot, isFailed, called, () => true]
+      groups.forEach((isOf, rank) => {
+        const most = rank === 3 ? 180 : rank > 0 && !hasRoot ? 199 : 200
+        for (const each of fresh)
+          if (isOf(each) && !stored.has(each.id) && stored.size < most) stored.set(each.id, each)
+      })
+    }
+    return stored
+  }
+  const kinds = fc.constantFrom('custom', 'custom', 'custom', 'tool', 'llm', 'agent')
+  const spanOf = fc.record({
+    kind: kinds,
+    failed: fc.nat(15).map(n => n === 0),
+    level: fc.nat(60).map(n => (n === 0 ? PROCESS_ROOT : INNER)),
+    start: fc.nat(5),
+    inputTokens: fc.constantFrom(null, 1, 2),
+    sessionId: fc.constantFrom(undefined, undefined, 's1', 's2'),
+    model: fc.constantFrom(null, 'm1', 'm2'),
+    output: fc.constantFrom(null, '"a"', '"b"')
+  })
+  const history = fc.record({
+    spans: fc.array(spanOf, { minLength: 150, maxLength: 500, size: 'max' }),
+    cuts: fc.array(fc.tuple(fc.nat(500), fc.nat(500)), { minLength: 1, maxLength: 5 }),
+    rootAt: fc.nat(6),
+    order: fc.array(fc.nat(), { minLength: 8, maxLength: 8 })
+  })
+  fc.assert(
+    fc.property(history, ({ spans, cuts, rootAt, order }) => {
+      const all = spans.map(({ failed, level, sessionId, start, ...over }, i) =>
+        span(i + 1000, start, start + 1, { ...over, status: failed ? 'error' : 'unset', hints: { level, sessionId } })
+      )
+      const exports = [all, ...cuts.map(([from, to]) => all.slice(Math.min(from, to), Math.max(from, to)))]
+      if (rootAt < 6) exports.splice(rootAt, 0, [ROOT_SPAN])
+      const shuffled = exports.toSorted((a, b) => order[exports.indexOf(a)]! - order[exports.indexOf(b)]!)
+      const [one, other] = [exports, shuffled].map(list => {
+        const store = exported(...list)
+        assert.deepEqual([...store.spans.keys()].sort(), [...placesOf(list).keys()].sort())
+        const before = store.trace
+        for (const each of list.toReversed()) {
+          const { growth, added } = store.export(each)
+          assert.deepEqual([growth, added], [undefined, []])
+        }
+        const { spanCount, metadata, bodyHash, documentBytes, estimatedBytes, ...trace } = store.trace
+        assert.deepEqual(store.trace, before)
+        assert.equal(spanCount, store.spans.size)
+        assert.equal(spanCount + (metadata.spoor?.spansLeftOut?.count ?? 0), new Set(list.flat()).size)
+        return trace
+      })
+      assert.deepEqual(one, other, 'what is left out says of the trace what it would say in a place')
+      assert.equal(one!.errorCount, all.filter(({ status }) => status === 'error').length)
+    }),
+    runs(15)
+  )
 })
 
 t.test('what was left out counts in tokens and cost, each call once, however often it comes', async () => {
@@ -132,7 +264,7 @@ t.test('a client that patched `spoor` to something of its own keeps it', async t
   const many = Array.from({ length: MAX_SPANS + 50 }, (_, i) => span(i + 10, 1, 2))
   for (const [metadata, expected] of [
     ['{"spoor":7,"a":1}', { spoor: 7, a: 1 }],
-    ['{"spoor":{"b":2}}', { spoor: { b: 2, spansLeftOut: { count: 50, kinds: { custom: 50 } } } }]
+    ['{"spoor":{"b":2}}', { spoor: { b: 2, spansLeftOut: { count: 70, kinds: { custom: 70 } } } }]
   ] as const) {
     const store = exported([ROOT_SPAN])
     store.state = { ...(store.state as ExportState), gathered: { ...store.gathered, metadata, patched: true } }

@@ -83,7 +83,7 @@ export class Store {
 
   /** Completes the trace with what is there, as the service does when nothing came for a while. */
   complete(): void {
-    this.#grow(gather(TRACE, this.gathered, [], [], [], endOf([...this.spans.values()])), null)
+    this.#grow(gather(TRACE, this.gathered, [], [], endOf([...this.spans.values()])), null)
   }
 
   #grow(growth: Growth, environment: string | null): void {

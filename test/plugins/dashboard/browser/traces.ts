@@ -228,7 +228,8 @@ export function recordDeep(service: TestService): Promise<Recorded> {
     endedAt: at(20_000 - i * 10),
     input: { level: i }
   }))
-  return record(service, { name: 'deep', status: 'ok', startedAt: at(0), endedAt: at(20_000), spans })
+  const metadata = { spoor: { spansLeftOut: { count: 126, kinds: { custom: 123, llm: 3 } } } }
+  return record(service, { name: 'deep', status: 'ok', startedAt: at(0), endedAt: at(20_000), metadata, spans })
 }
 
 /** Two hundred spans, of which one has a conversation: with so many messages, of nearly 750 KiB. */

@@ -1,0 +1,90 @@
+/**
+ * Compares the numbers of spans and errors that stand in the rows of traces with the rows of their spans, and sets them right.
+ * An error counts also if its span was left out of the trace, as far as that is remembered (lib/trace/states/left-out.ts).
+ */
+import type { Sql } from 'postgres'
+import { countFailed, readLeftOut } from '../../trace/states/left-out.ts'
+import { writeAct } from '../people/audit.ts'
+import { inTransaction } from '../transactions.ts'
+import { freshVersion } from '../write/trace-numbers.ts'
+
+/** A trace whose numbers are not those of its spans. */
+export interface WrongTrace {
+  readonly seq: number
+  readonly id: string
+  readonly version: number
+  /** What the numbers should be. */
+  readonly spans: number
+  readonly errors: number
+}
+
+export interface CheckedTraces {
+  readonly wrong: readonly WrongTrace[]
+  /** The last trace that was looked at; undefined if there are no more. */
+  readonly last: number | undefined
+}
+
+interface Row extends WrongTrace {
+  readonly spanCount: number
+  readonly errorCount: number
+  /** JSON text and a list of ids, if the trace remembers spans that were left out. */
+  readonly ranks: string | null
+  readonly ids: string[] | null
+}
+
+/** Bounds the memory: the ranks of a trace may have a megabyte, though hardly any has. */
+const AT_ONCE = 500
+
+/** Looks at the next traces behind `after`, in the order of their numbers. */
+export async function checkSpanCounts(sql: Sql, projectId: number, after: number): Promise<CheckedTraces> {
+  const rows = await sql<(Row & { readonly last: number })[]>`
+    with looked as materialized (
+      select seq, id, version, span_count, error_count, ranks::text like '%"leftOut.%' as remembers
+      from traces where project_id = ${projectId} and seq > ${after} order by seq limit ${AT_ONCE}
+    ), counted as materialized (
+      select l.*, c.spans, c.errors from looked l cross join lateral (
+        select count(*)::int as spans, (count(*) filter (where s.status = 'error'))::int as errors
+        from spans s where s.project_id = ${projectId} and s.trace_seq = l.seq
+      ) c
+    ), suspect as (
+      select * from counted where remembers or (span_count, error_count) <> (spans, errors)
+    )
+    select s.seq, replace(s.id::text, '-', '') as id, s.version, s.span_count as "spanCount", s.error_count as "errorCount",
+      s.spans, s.errors, (select max(seq) from looked) as last,
+      case when s.remembers then (select t.ranks from traces t where t.project_id = ${projectId} and t.seq = s.seq) end as ranks,
+      case when s.remembers then
+        array(select encode(p.id, 'hex') from spans p where p.project_id = ${projectId} and p.trace_seq = s.seq)
+      end as ids
+    from (select 1) always left join suspect s on true`
+  const wrong = rows.flatMap(({ last: _, spanCount, errorCount, ranks, ids, ...row }) => {
+    // The row that only says how far was looked.
+    if (row.seq === null) return []
+    const errors = row.errors + failedLeftOut(ranks, ids)
+    return spanCount === row.spans && errorCount === errors ? [] : [{ ...row, errors }]
+  })
+  return { wrong, last: rows[0]?.last ?? undefined }
+}
+
+function failedLeftOut(ranks: string | null, ids: readonly string[] | null): number {
+  if (ranks === null) return 0
+  const placed = (ids ?? []).map(id => ({ id }))
+  return countFailed(readLeftOut(JSON.parse(ranks), placed))
+}
+
+/**
+ * Sets the numbers of these traces right, and returns how many of them. A trace that has changed since it was looked at is
+ * left as it is. The new version has every writer decide again who has decided by the wrong numbers.
+ */
+export function mendSpanCounts(sql: Sql, projectId: number, wrong: readonly WrongTrace[]): Promise<number> {
+  const column = (of: (trace: WrongTrace) => number) => wrong.map(of)
+  return inTransaction(sql, async () => {
+    const { count } = await sql`
+      update traces t set span_count = w.spans, error_count = w.errors, version = w.fresh
+      from unnest(${column(({ seq }) => seq)}::bigint[], ${column(({ version }) => version)}::bigint[],
+        ${column(freshVersion)}::bigint[], ${column(({ spans }) => spans)}::int[],
+        ${column(({ errors }) => errors)}::int[]) as w (seq, version, fresh, spans, errors)
+      where t.project_id = ${projectId} and t.seq = w.seq and t.version = w.version`
+    if (count > 0) await writeAct(sql, { by: null, action: 'project.recount', projectId, detail: { traces: count } })
+    return count
+  })
+}
