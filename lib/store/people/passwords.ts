@@ -88,7 +88,7 @@ export async function signInByPassword(
     ), lessened as (
       update sign_in_attempts set attempts = attempts - 1
       where subject = ${network} and attempts > 0 and exists (select from proven)
-    ), ${makingSession(sql, session, 'password', sql`proven`)}
+    ), ${makingSession(sql, session, { means: 'password' }, sql`proven`)}
     select user_id as "userId" from made`
   return row?.userId
 }
@@ -116,7 +116,7 @@ export async function setPassword(
     ), links as (
       delete from sign_in_links where user_id in (select user_id from changed)
     ), audited as (
-      ${auditOf(sql, { by, action, detail: { user: userId } }, sql`changed`)}
+      ${auditOf(sql, { by, action, adding: 'user' }, sql`changed`)}
     )
     select exists (select from changed) as set`
   )
