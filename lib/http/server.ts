@@ -341,7 +341,11 @@ export class HttpServer {
   #report(exchange: Exchange): void {
     const { log, metrics } = this.#options
     const { requestId, request, response, path, route, startedAt, bytesIn, bytesOut, key, visitor, client } = exchange
-    if (!this.#hasSaidForwarded && request.headers['x-forwarded-for'] !== undefined && client === plainAddress(exchange.peer)) {
+    if (
+      !this.#hasSaidForwarded &&
+      request.headers['x-forwarded-for'] !== undefined &&
+      client === plainAddress(exchange.peer)
+    ) {
       this.#sayForwarded(exchange)
     }
     const status = response.headersSent ? response.statusCode : CLIENT_GONE

@@ -25,7 +25,8 @@ t.test('only true says that an address is verified; without a word it counts whe
     const said = { email: 'a@b', email_verified: no }
     for (const admission of [OPEN, trusting]) t.equal(personOf(said, admission), 'unverified', JSON.stringify(no))
   }
-  const proofOf = (said: object, admission: Admission) => (personOf({ email: 'a@b', ...said }, admission) as Person).proof
+  const proofOf = (said: object, admission: Admission) =>
+    (personOf({ email: 'a@b', ...said }, admission) as Person).proof
   for (const admission of [OPEN, trusting]) t.equal(proofOf({ email_verified: true }, admission), 'verified')
   t.equal(proofOf({}, OPEN), undefined)
   t.equal(proofOf({}, trusting), 'trusted')
