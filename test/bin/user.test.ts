@@ -113,6 +113,8 @@ t.test('links, passwords and signing out, beside a server', async t => {
   const isSignedIn = async () => (await fetch(`${address}/app/api/sessions`, { headers: { cookie } })).status === 200
   t.equal(await isSignedIn(), true)
   t.match(await runHere(['status'], env), { out: /dashboard +1 user, 2 sessions/ })
+  t.same(await jsonHere(['user', 'unlink', 'owner'], env), { unlinked: 0 })
+  t.equal(await isSignedIn(), true, 'nothing was linked')
 
   const setPassword = async (text: string) => {
     const { out, err } = await runWith(text, ['user', 'password', 'owner', '--json'], env)
