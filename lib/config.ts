@@ -83,6 +83,8 @@ export interface OidcConfig {
   /** Domains of e-mail addresses, in lower case, that are let in; empty: all. */
   readonly domains: readonly string[]
   readonly roles: readonly RoleRule[]
+  /** Whether every address that it gives counts as verified, unless it says otherwise. */
+  readonly trustEmail: boolean
   /** Whether it is the only way in, but for links. */
   readonly only: boolean
 }
@@ -117,6 +119,7 @@ export const VARIABLES: readonly string[] = [
   'OIDC_SCOPES',
   'OIDC_DOMAINS',
   'OIDC_ROLES',
+  'OIDC_TRUST_EMAIL',
   'DASHBOARD_SIGN_IN',
   'LOG_LEVEL',
   'LOG_FORMAT',
@@ -232,6 +235,7 @@ function readOidc(read: Variables): OidcConfig | undefined {
   const [clientId, clientSecret] = [read.text('OIDC_CLIENT_ID'), read.text('OIDC_CLIENT_SECRET')]
   const admission = { domains: readDomains(read), roles: readRoleRules(read) }
   const scopes = (read.text('OIDC_SCOPES') ?? 'openid email profile').split(/[\s,]+/)
+  const trustEmail = read.oneOf('OIDC_TRUST_EMAIL', SWITCH) === 'on'
   const only = read.oneOf('DASHBOARD_SIGN_IN', ['all', 'oidc']) === 'oidc'
   const missing = OIDC_PARTS.filter(name => read.text(name) === undefined)
   if (missing.length === OIDC_PARTS.length) {
@@ -251,7 +255,7 @@ function readOidc(read: Variables): OidcConfig | undefined {
   if (only && read.text('AUTH_PROXY_HEADER') !== undefined) {
     throw new ConfigError('AUTH_PROXY_HEADER must not be set where DASHBOARD_SIGN_IN is oidc')
   }
-  return { issuer, clientId, clientSecret, scopes, ...admission, only }
+  return { issuer, clientId, clientSecret, scopes, ...admission, trustEmail, only }
 }
 
 function readDomains(read: Variables): string[] {

@@ -34,6 +34,7 @@ export const ERROR_CODES = Object.keys(ERRORS) as readonly ErrorCode[]
 /** What only the dashboard is answered, beside the codes above. They are no part of the API. */
 export const DASHBOARD_ERRORS = {
   sign_in_required: { status: 401, meaning: 'Nobody is signed in, or the session has ended.' },
+  fresh_sign_in_required: { status: 403, meaning: 'The session is valid, but the sign-in is not recent enough.' },
   too_many_attempts: { status: 429, meaning: 'Too many passwords were tried; retry later.' }
 } as const
 

@@ -49,6 +49,7 @@ export const commands: Commands = {
   'user link': user.link,
   'user password': user.password,
   'user sign-out': user.signOut,
+  'user unlink': user.unlink,
   'trace delete': trace.remove,
   'environment backfill': environment.backfill,
   evaluate,

@@ -1,7 +1,7 @@
 import cluster from 'node:cluster'
 import { setTimeout as delay } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
-import { type Links, prepareFirstStart } from '../../lib/admin/first-start.ts'
+import { linksOf, prepareFirstStart } from '../../lib/admin/first-start.ts'
 import { type Config, readConfig } from '../../lib/config.ts'
 import type { Database } from '../../lib/database/database.ts'
 import { announceServer, listenAddress, withdrawServer } from '../../lib/health/running-server.ts'
@@ -29,7 +29,8 @@ export default command({
     parameters: [],
     flags: {},
     details: [
-      'The address, a link to the dashboard, and at the first start a key, go to stdout; the log goes to stderr, a line for each request (JSON, or text on a terminal).',
+      'The address goes to stdout, and at the first start a key and a link that signs in to the dashboard. Later starts print',
+      'such a link only on a terminal. The log goes to stderr, a line for each request (JSON, or text on a terminal).',
       'Ctrl-C or SIGTERM finishes what is under way and stops; a second one does not wait. After SIGTERM /readyz is 503 and',
       'answers end their connections for SHUTDOWN_GRACE (3s) before, so that nobody is cut off.'
     ].join('\n'),
@@ -100,22 +101,13 @@ async function waitForRecovery(config: Config, log: Logger, database: Database, 
 
 /** Says where the server is, and the key if this is its first start. */
 async function greet({ env, print }: Call, config: Config, database: Database, address: string): Promise<void> {
-  const firstStart = await prepareFirstStart(database, config.keyPrefix, linksOf(config))
+  const firstStart = await prepareFirstStart(database, config.keyPrefix, linksOf(config, process.stdout.isTTY === true))
   const { key = null, link, obstacle = null } = firstStart
   const dashboard = config.dashboard ? dashboardAddress(config.baseUrl ?? address, link) : null
   print(
     { address, database: database.location, key, dashboard, obstacle },
     welcome(address, database.location, { key, obstacle, dashboard, isLink: link !== undefined }, env)
   )
-}
-
-/**
- * Whoever reads the terminal of a server on this machine may sign in. Elsewhere the terminal may be a log that others read,
- * so that only the first start makes a link, as it makes a key.
- */
-function linksOf({ dashboard, host }: Config): Links {
-  if (!dashboard) return 'off'
-  return /^(?:localhost|127(?:\.\d+){3}|::1)$/i.test(host) ? 'always' : 'first'
 }
 
 async function start(config: Config, log: Logger, database: Database) {

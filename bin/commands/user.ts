@@ -114,6 +114,23 @@ export const signOut = command({
   }
 })
 
+export const unlink = command({
+  summary: 'Let somebody sign in with another account of the sign-in provider',
+  usage: {
+    parameters: ['EMAIL'],
+    flags: {},
+    details: [
+      'Removes the link to their account at the OpenID Connect provider, and signs them out everywhere. The next account that',
+      'signs in with their e-mail address is linked instead, if the provider has verified the address or OIDC_TRUST_EMAIL is on.'
+    ].join('\n'),
+    examples: ['user unlink ada@example.com']
+  },
+  async run({ parameters, env, print }) {
+    const unlinked = await withDatabase(env, ({ sql }) => people.unlinkUser(sql, parameters.EMAIL))
+    print({ unlinked }, `unlinked ${counted(unlinked, 'account')} of the sign-in provider`)
+  }
+})
+
 export const password = command({
   summary: 'Give somebody a password, read from stdin',
   usage: {

@@ -1,9 +1,11 @@
 import type { Sql } from 'postgres'
 import { isOtherSecret, OTHER_SECRET } from '../access/digest-secret.ts'
+import type { Config } from '../config.ts'
 import type { Database } from '../database/database.ts'
 import { isReadOnlyRefusal } from '../database/failure.ts'
 import { isBehind, readSchemaState } from '../database/migrate.ts'
 import { Pool } from '../database/pool.ts'
+import { isLoopback } from '../network-list.ts'
 import { FIRST_USER } from '../people/email.ts'
 import { digestToken, makeToken } from '../people/tokens.ts'
 import { insertLink } from '../store/people/links.ts'
@@ -23,6 +25,16 @@ export interface FirstStart {
 
 /** Whether there are people: `always` makes a link at each start, `first` only at the first, `off` is without a dashboard. */
 export type Links = 'always' | 'first' | 'off'
+
+/**
+ * A link that works belongs into no log. Stdout is one unless it is a terminal, as under systemd or Docker, so only the first
+ * start makes a link there, as it makes a key. The same holds for a server that others reach directly: its terminal is often
+ * recorded (`docker run -t`).
+ */
+export function linksOf({ dashboard, host }: Pick<Config, 'dashboard' | 'host'>, isTerminal: boolean): Links {
+  if (!dashboard) return 'off'
+  return isTerminal && isLoopback(host.toLowerCase()) ? 'always' : 'first'
+}
 
 /**
  * Makes the owner account, the project `default` and one key with every scope, if the database has no project. It does

@@ -49,8 +49,11 @@ export interface KeyRequest {
   readonly expiresInDays?: number | undefined
 }
 
-/** Makes a key. `act` is written down with it, here and below. */
-export async function createKey(sql: Sql, making: KeyMaking, request: KeyRequest, act?: Act): Promise<IssuedKey> {
+/** Who acts, and where; a command if it is left out, here and below. */
+type Actor = Pick<Act, 'by' | 'accountId' | 'projectId'>
+
+/** Makes a key. */
+export async function createKey(sql: Sql, making: KeyMaking, request: KeyRequest, actor?: Actor): Promise<IssuedKey> {
   const label = checkText('the label', request.label ?? '', 0, 200)
   const environment = request.environment === undefined ? null : parseEnvironment(request.environment)
   const projectId = await requireProject(sql, request.project)
@@ -64,13 +67,8 @@ export async function createKey(sql: Sql, making: KeyMaking, request: KeyRequest
     expiresInDays: request.expiresInDays ?? null
   }
   const { scopes } = made
-  const own: Act = {
-    by: null,
-    action: 'key.create',
-    projectId,
-    detail: { keyId: stored.id, label, scopes, environment }
-  }
-  const row = await store.insertKey(sql, made, act ?? own)
+  const act = actOn('key.create', { keyId: stored.id, label, scopes, environment }, actor ?? { by: null, projectId })
+  const row = await store.insertKey(sql, made, act)
   return issued(key, row)
 }
 
@@ -109,16 +107,16 @@ export async function revokeKeysOf(sql: Sql, project: string): Promise<KeyListin
 }
 
 /** Revokes a key and makes its replacement, with an id of its own and everything else the same. */
-export async function rotateKey(sql: Sql, making: KeyMaking, keyId: string, act?: Act): Promise<IssuedKey> {
+export async function rotateKey(sql: Sql, making: KeyMaking, keyId: string, actor?: Actor): Promise<IssuedKey> {
   const { key, stored } = await makeKey(sql, making)
-  const row = await store.rotateKey(sql, keyId, stored, act ?? byCommand('key.rotate', { keyId, by: stored.id }))
+  const row = await store.rotateKey(sql, keyId, stored, actOn('key.rotate', { keyId, by: stored.id }, actor))
   return issued(key, row ?? (await refuseKey(sql, keyId)))
 }
 
 /** Revokes a key; to revoke one again changes nothing. */
-export async function revokeKey(sql: Sql, keyId: string, act?: Act): Promise<KeyListing> {
+export async function revokeKey(sql: Sql, keyId: string, actor?: Actor): Promise<KeyListing> {
   return listing(
-    (await store.revokeKey(sql, keyId, act ?? byCommand('key.revoke', { keyId }))) ?? (await refuseKey(sql, keyId)),
+    (await store.revokeKey(sql, keyId, actOn('key.revoke', { keyId }, actor))) ?? (await refuseKey(sql, keyId)),
     Date.now()
   )
 }
@@ -126,7 +124,7 @@ export async function revokeKey(sql: Sql, keyId: string, act?: Act): Promise<Key
 /** Changes the environment of what a key records from now on; `unassigned` takes it away. */
 export async function setKeyEnvironment(sql: Sql, keyId: string, environment: string): Promise<KeyListing> {
   const label = environment.toLowerCase() === UNASSIGNED ? null : parseEnvironment(environment)
-  const act = byCommand('key.environment', { keyId, environment: label })
+  const act = actOn('key.environment', { keyId, environment: label })
   return listing((await store.setKeyEnvironment(sql, keyId, label, act)) ?? (await refuseKey(sql, keyId)), Date.now())
 }
 
@@ -145,7 +143,7 @@ export async function replaceKeySecret(sql: Sql, making: KeyMaking, apply: boole
   const differs = await isOtherSecret(sql, secret)
   if (differs && apply) {
     const keys = await replaceSecret(sql, secret)
-    await writeAct(sql, byCommand('key.replace-secret', { keys }))
+    await writeAct(sql, actOn('key.replace-secret', { keys }, { by: null }))
     return { keys, differs, applied: true }
   }
   const now = Date.now()
@@ -164,13 +162,12 @@ export async function makeKey(sql: Sql, making: KeyMaking): Promise<{ key: strin
   return { key, stored: { id: keyId, digest: digestSecret(secret, own) } }
 }
 
-/** An act on a key by its id; the statement that does it finds the project. */
-const byCommand = (action: Act['action'], detail: Act['detail'] = {}): Act => ({
-  by: null,
-  action,
-  projectId: 'keyId' in detail ? 'source' : null,
-  detail
-})
+/** An act on a key. Whoever acts, it names the key. The statement that does it finds the project of a command. */
+const actOn = (
+  action: Act['action'],
+  detail: NonNullable<Act['detail']>,
+  actor: Actor = { by: null, projectId: 'source' }
+): Act => ({ ...actor, action, detail })
 
 function requireSecret({ digestSecret }: KeyMaking): string {
   if (digestSecret === undefined) {

@@ -7,6 +7,7 @@ import { isRole, ROLES, type Role } from '../people/roles.ts'
 import { digestToken, makeToken } from '../people/tokens.ts'
 import { insertLink } from '../store/people/links.ts'
 import { type MemberChange, removeMember, setRole } from '../store/people/members.ts'
+import { unlinkIdentities } from '../store/people/oidc.ts'
 import { setPassword } from '../store/people/passwords.ts'
 import { endAllSessions } from '../store/people/sessions.ts'
 import type { UserRow } from '../store/people/users.ts'
@@ -86,6 +87,12 @@ export async function makeLink(sql: Sql, email: string, baseUrl: string): Promis
 export async function signOutUser(sql: Sql, email: string): Promise<number> {
   const user = await requireUser(sql, email)
   return endAllSessions(sql, user.id, null)
+}
+
+/** Forgets by which account of an OpenID Connect provider somebody signs in. Returns how many there were. */
+export async function unlinkUser(sql: Sql, email: string): Promise<number> {
+  const user = await requireUser(sql, email)
+  return unlinkIdentities(sql, user.id)
 }
 
 /** Sets somebody's password, or takes it away (undefined), and signs them out everywhere. */

@@ -11,6 +11,7 @@ import type { Ingest } from '../ingest/ingest.ts'
 import { Admission } from '../limits/admission.ts'
 import { type Logger, logRequest } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
+import { isWithin, plainAddress } from '../network-list.ts'
 import type { PersonAccess } from '../people/visit.ts'
 import { LARGE_BODY_BYTES } from '../schema/input.ts'
 import { type AuthoriseOptions, authorise } from './authorise.ts'
@@ -83,6 +84,7 @@ export class HttpServer {
   readonly #pipelining = new Pipelining(this.#unsent)
   #active = 0
   #hasSaidHttp2 = false
+  #hasSaidForwarded = false
   /** Whether each answer says that its connection ends with it. */
   #isDraining = false
 
@@ -314,6 +316,21 @@ export class HttpServer {
     )
   }
 
+  /**
+   * Says once that X-Forwarded-For is not believed. Behind a proxy that TRUST_PROXY does not name, all clients are one: the
+   * limits on passwords count them together.
+   */
+  #sayForwarded({ peer }: Exchange): void {
+    const { trusted, log } = this.#options
+    if (trusted !== undefined && isWithin(trusted, peer)) return
+    this.#hasSaidForwarded = true
+    log.warn(
+      { peer: plainAddress(peer) },
+      'X-Forwarded-For came from a peer that TRUST_PROXY does not name, so it is ignored: if that is your proxy, name it, ' +
+        'or all clients behind it count as one, in the log and in the limits on passwords; this is said once'
+    )
+  }
+
   #refuseTunnel(socket: Socket): void {
     // Node no longer listens on this socket, and an error event without a listener would end the process.
     socket.on('error', () => {})
@@ -324,6 +341,13 @@ export class HttpServer {
   #report(exchange: Exchange): void {
     const { log, metrics } = this.#options
     const { requestId, request, response, path, route, startedAt, bytesIn, bytesOut, key, visitor, client } = exchange
+    if (
+      !this.#hasSaidForwarded &&
+      request.headers['x-forwarded-for'] !== undefined &&
+      client === plainAddress(exchange.peer)
+    ) {
+      this.#sayForwarded(exchange)
+    }
     const status = response.headersSent ? response.statusCode : CLIENT_GONE
     const ms = Math.round((performance.now() - startedAt) * 100) / 100
     const operation = route?.operation ?? route?.path

@@ -1,19 +1,61 @@
-/** How often passwords may be tried: for an address, and from a network, because who guesses tries many addresses. */
+/**
+ * How often passwords may be tried: for an address, and from a network, because who guesses tries many addresses. A browser
+ * in which that person has signed in before has a count of its own, so that strangers who guess lock nobody out.
+ */
 import { hash } from 'node:crypto'
 import { isIPv4 } from 'node:net'
+import type { SqlAccess } from '../database/sql-access.ts'
+import { Refusal } from '../errors.ts'
 import { plainAddress } from '../network-list.ts'
-import type { Subject } from '../store/people/passwords.ts'
+import { countAttempt, readWait, type Subject } from '../store/people/passwords.ts'
+import { isPassword } from './passwords.ts'
 
 /** Within a quarter of an hour (lib/store/people/passwords.ts). */
 const MOST_FOR_ADDRESS = 5
+const MOST_FROM_DEVICE = 5
 const MOST_FROM_NETWORK = 50
 
-/** Whose attempts are counted when somebody at `client` tries a password of `email`. */
-export function subjectsOf(email: string, client: string): { readonly person: Subject; readonly network: Subject } {
+/** Whose attempts are counted together. */
+export interface Subjects {
+  /** The address, or the device. */
+  readonly own: Subject
+  /** Undefined for a device: others in its network may guess. */
+  readonly network: Subject | undefined
+}
+
+/**
+ * Whose attempts are counted when somebody at `client` tries a password of `email`. `device` names a browser in which this
+ * person has signed in; undefined if it is none.
+ */
+export function subjectsOf(email: string, client: string, device: string | undefined): Subjects {
+  if (device !== undefined)
+    return { own: { name: nameOf('device', device), most: MOST_FROM_DEVICE }, network: undefined }
   return {
-    person: { name: nameOf('person', email), most: MOST_FOR_ADDRESS },
+    own: { name: nameOf('person', email), most: MOST_FOR_ADDRESS },
     network: { name: nameOf('network', networkOf(client)), most: MOST_FROM_NETWORK }
   }
+}
+
+/**
+ * Whether the password is the stored one. An attempt counts once it is looked at. Throws `too_many_attempts`: what is over a
+ * limit, or beyond the queue, writes nothing.
+ */
+export async function tryPassword(
+  sql: Pick<SqlAccess, 'read' | 'write'>,
+  { own, network }: Subjects,
+  password: string,
+  stored: string | null
+): Promise<boolean> {
+  const subjects = network === undefined ? [own] : [own, network]
+  refuse(await sql.read(each => readWait(each, subjects)))
+  const count = async () => refuse(await sql.write(each => countAttempt(each, subjects)))
+  return isPassword(password, stored, count)
+}
+
+function refuse(waitS: number | undefined): void {
+  if (waitS === undefined) return
+  const message = `Too many passwords were tried; try again in ${Math.ceil(waitS / 60)} minutes, or use a link.`
+  throw new Refusal('too_many_attempts', message, { 'Retry-After': String(waitS) })
 }
 
 /** The first 24 bits of an address of IPv4, and the first 48 of one of IPv6: what one customer has. */

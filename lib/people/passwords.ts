@@ -46,17 +46,29 @@ export async function hashPassword(password: string): Promise<string> {
 /** A stored password that nobody has. Where there is none it is compared with, so that it takes the same time. */
 const NOBODY = ['scrypt', COST.N, COST.r, COST.p, 'A'.repeat(22), 'A'.repeat(43)].join('$')
 
-/** Whether the password is the stored one. Takes as long if there is none. */
-export async function isPassword(password: string, stored: string | null): Promise<boolean> {
+/**
+ * Whether the password is the stored one. Takes as long if there is none. `onTurn` is waited for when it is looked at, and not
+ * called for one that is refused before; where it throws, the password is not looked at.
+ */
+export async function isPassword(
+  password: string,
+  stored: string | null,
+  onTurn?: () => Promise<void>
+): Promise<boolean> {
   const [, N, r, p, salt = '', hash = ''] = (stored ?? NOBODY).split('$')
   // Nobody has a longer one, and scrypt would go through all of it.
   const given = password.slice(0, 2 * MAX_PASSWORD)
   const cost = { N: Number(N), r: Number(r), p: Number(p) }
-  const stretched = await stretch(given, Buffer.from(salt, 'base64url'), cost)
+  const stretched = await stretch(given, Buffer.from(salt, 'base64url'), cost, onTurn)
   return timingSafeEqual(stretched, Buffer.from(hash, 'base64url')) && stored !== null
 }
 
-async function stretch(password: string, salt: Buffer, cost: typeof COST): Promise<Buffer> {
+async function stretch(
+  password: string,
+  salt: Buffer,
+  cost: typeof COST,
+  onTurn?: () => Promise<void>
+): Promise<Buffer> {
   if (waiting >= MOST_WAITING) {
     const message = 'Too many passwords are being looked at; try again in some seconds.'
     throw new Refusal('too_many_attempts', message, { 'Retry-After': String(RETRY_AFTER_S) })
@@ -65,6 +77,7 @@ async function stretch(password: string, salt: Buffer, cost: typeof COST): Promi
   await gate.enter(PARTY)
   waiting--
   try {
+    await onTurn?.()
     // Of one text in Unicode's several forms, whichever a keyboard makes.
     return await scryptAsync(password.normalize('NFKC'), salt, HASH_BYTES, { ...cost, maxmem: MAX_MEMORY })
   } finally {

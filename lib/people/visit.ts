@@ -9,6 +9,8 @@ export interface Visitor {
   readonly hasPassword: boolean
   /** The digest of the session; null if a trusted proxy vouches for them. */
   readonly session: string | null
+  /** When they last proved who they are; null if nobody knows, or a trusted proxy vouches for them. */
+  readonly provenAt: string | null
 }
 
 /** The project of the address, and what the visitor is there. */

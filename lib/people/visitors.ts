@@ -110,9 +110,9 @@ function askingFor({ token, vouched }: Credentials, slug: string | undefined): V
 }
 
 function toVisit(row: VisitRow, { digest }: Visiting): Visit {
-  const { userId, email, name, hasPassword, projectId, accountId, role } = row
+  const { userId, email, name, hasPassword, provenAt, projectId, accountId, role } = row
   return {
-    visitor: { userId, email, name, hasPassword, session: digest },
+    visitor: { userId, email, name, hasPassword, session: digest, provenAt },
     project: projectId === null || accountId === null || role === null ? undefined : { id: projectId, accountId, role }
   }
 }

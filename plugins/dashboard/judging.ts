@@ -15,8 +15,13 @@ const TRACE = `${IN_PROJECT}/traces/:traceId`
 type Acting = Pick<RequestOf<unknown>, 'visitor' | 'project'>
 
 /** What is written down of an act in a project. */
-export function actOf({ visitor, project }: Acting, action: Action, detail: Act['detail'] = {}): Act {
-  return { by: visitor.userId, action, accountId: project.accountId, projectId: project.id, detail }
+export function actOf(acting: Acting, action: Action, detail: Act['detail'] = {}): Act {
+  return { ...actorOf(acting), action, detail }
+}
+
+/** Who acts, and in which project. */
+export function actorOf({ visitor, project }: Acting): Pick<Act, 'by' | 'accountId' | 'projectId'> {
+  return { by: visitor.userId, accountId: project.accountId, projectId: project.id }
 }
 
 export default function judging(app: App): void {

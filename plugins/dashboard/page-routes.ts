@@ -3,6 +3,7 @@ import Type, { type Static, type TObject, type TSchema } from 'typebox'
 import type { App } from '../../lib/app.ts'
 import { Refusal } from '../../lib/errors.ts'
 import type { Reply, RequestOf, RouteOptions } from '../../lib/http/route.ts'
+import { requireFresh } from '../../lib/people/fresh.ts'
 import { checker } from '../../lib/schema/check.ts'
 import { readBody } from '../../lib/trace/body.ts'
 import { HEADERS, siteGuard } from './guard.ts'
@@ -19,13 +20,20 @@ const NO_QUERY = Type.Object({})
 export type PageRoute<Q extends TObject = typeof NO_QUERY> = Pick<
   RouteOptions<Q>,
   'method' | 'path' | 'access' | 'query' | 'takesBody' | 'maxBodyBytes' | 'handler'
->
+> & {
+  /** Whether it asks for a fresh sign-in (lib/people/fresh.ts). */
+  readonly fresh?: true
+}
 
 /** Registers a route of the dashboard. */
-export function pageRoute<Q extends TObject = typeof NO_QUERY>(app: App, route: PageRoute<Q>): void {
+export function pageRoute<Q extends TObject = typeof NO_QUERY>(
+  app: App,
+  { fresh, handler: own, ...route }: PageRoute<Q>
+): void {
+  const handler = fresh === true ? onlyFresh(own) : own
   app.route<Q>({
     ...route,
-    handler: route.method === 'GET' ? route.handler : thenForget(app, route.handler),
+    handler: route.method === 'GET' ? handler : thenForget(app, handler),
     summary: '',
     replies: {},
     answerHeaders: HEADERS,
@@ -42,6 +50,13 @@ function thenForget<Q>(app: App, handler: Handler<Q>): Handler<Q> {
     const reply = await handler(request)
     if (request.visitor !== undefined) app.forget()
     return reply
+  }
+}
+
+function onlyFresh<Q>(handler: Handler<Q>): Handler<Q> {
+  return request => {
+    requireFresh(request.visitor)
+    return handler(request)
   }
 }
 

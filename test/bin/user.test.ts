@@ -6,6 +6,10 @@ import { configurationFor, jsonHere, runHere, runWith, serve, startSpoor, stop }
 
 const PASSWORD = 'correct horse battery'
 
+interface Act {
+  readonly action: string
+}
+
 /** Signs in by a link, as its page does. The cookie; undefined if it is refused. */
 async function open(link: string): Promise<string | undefined> {
   const [address, token] = link.split('#')
@@ -14,29 +18,37 @@ async function open(link: string): Promise<string | undefined> {
   return response.status === 204 ? response.headers.get('set-cookie')!.split(';')[0] : undefined
 }
 
-t.test('a start prints a link that signs its owner in, and the log never has it', async t => {
-  const env = configurationFor(await testDatabase(t))
-  const first = await startSpoor(t, { ...env, LOG_LEVEL: 'trace' })
-  const [, link, token] =
-    /^Dashboard: (http:\S+\/app\/sign-in#([\w-]{43})) \(signs in once, within 15 minutes\)$/m.exec(first.out)!
-  const cookie = await open(link!)
-  const session = await fetch(`${new URL(link!).origin}/app/api/session`, { headers: { cookie: cookie! } })
-  t.match(await session.json(), { user: { email: 'owner' }, projects: [{ slug: 'default', role: 'owner' }] })
-  t.equal(await open(link!), undefined, 'once')
-  // The log is written some time after its requests, and wholly at the end.
-  t.equal((await stop(first)).code, 0)
-  t.match(first.err, /"path":"\/app\/api\/sign-in\/link"/)
-  for (const secret of [token!, cookie!.split('=')[1]!]) t.notOk(first.err.includes(secret))
+t.test(
+  'the first start prints a link that signs its owner in, later ones only on a terminal; the log never has it',
+  async t => {
+    const env = configurationFor(await testDatabase(t))
+    const first = await startSpoor(t, { ...env, LOG_LEVEL: 'trace' })
+    const [, link, token] =
+      /^Dashboard: (http:\S+\/app\/sign-in#([\w-]{43})) \(signs in once, within 15 minutes\)$/m.exec(first.out)!
+    const cookie = await open(link!)
+    const session = await fetch(`${new URL(link!).origin}/app/api/session`, { headers: { cookie: cookie! } })
+    t.match(await session.json(), { user: { email: 'owner' }, projects: [{ slug: 'default', role: 'owner' }] })
+    t.equal(await open(link!), undefined, 'once')
+    // The log is written some time after its requests, and wholly at the end.
+    t.equal((await stop(first)).code, 0)
+    t.match(first.err, /"path":"\/app\/api\/sign-in\/link"/)
+    for (const secret of [token!, cookie!.split('=')[1]!]) t.notOk(first.err.includes(secret))
 
-  const second = await serve(t, env)
-  t.type(await open(second.dashboard!), 'string', 'another at each start')
-  const off = await serve(t, { ...env, DASHBOARD: 'off' })
-  t.equal(off.dashboard, null)
-  const shy = await startSpoor(t, { ...env, HOST: '0.0.0.0' })
-  const said = /^Dashboard: http:\/\/localhost:\d+\/app \(sign in by a link: npx spoor user link EMAIL/m
-  t.match(shy.out, said, 'not where others may read the terminal')
-  t.equal((await stop(shy)).code, 0)
-})
+    const links = async () =>
+      (await jsonHere(['audit'], env)).filter(({ action }: Act) => action === 'link.make').length
+    const before = await links()
+    for (const settings of [{}, { BASE_URL: 'https://spoor.example' }, { HOST: '0.0.0.0' }]) {
+      const later = await startSpoor(t, { ...env, ...settings })
+      const said = /^Dashboard: https?:\/\/[\w.:]+\/app \(sign in by a link: npx spoor user link EMAIL/m
+      t.match(later.out, said, `no link in what is no terminal: ${JSON.stringify(settings)}`)
+      t.notMatch(later.out + later.err, /sign-in#/)
+      t.equal((await stop(later)).code, 0)
+    }
+    t.equal(await links(), before)
+    const off = await serve(t, { ...env, DASHBOARD: 'off' })
+    t.equal(off.dashboard, null)
+  }
+)
 
 t.test('people are added, listed, changed and removed', async t => {
   const env = configurationFor(await testDatabase(t))
@@ -101,6 +113,8 @@ t.test('links, passwords and signing out, beside a server', async t => {
   const isSignedIn = async () => (await fetch(`${address}/app/api/sessions`, { headers: { cookie } })).status === 200
   t.equal(await isSignedIn(), true)
   t.match(await runHere(['status'], env), { out: /dashboard +1 user, 2 sessions/ })
+  t.same(await jsonHere(['user', 'unlink', 'owner'], env), { unlinked: 0 })
+  t.equal(await isSignedIn(), true, 'nothing was linked')
 
   const setPassword = async (text: string) => {
     const { out, err } = await runWith(text, ['user', 'password', 'owner', '--json'], env)

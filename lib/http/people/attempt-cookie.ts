@@ -8,6 +8,8 @@ export interface Begun {
   readonly attempt: Attempt
   /** A page of the dashboard, relative to `/app/`. */
   readonly page: string
+  /** Whether the provider was asked for a fresh sign-in. */
+  readonly fresh: boolean
 }
 
 const MAX_AGE_S = 600
@@ -25,8 +27,8 @@ export class AttemptCookie {
     this.#attributes = `Path=${path}; HttpOnly; SameSite=Lax${protocol === 'https:' ? '; Secure' : ''}`
   }
 
-  keep({ attempt: { state, nonce, verifier }, page }: Begun): string {
-    const value = [state, nonce, verifier, Buffer.from(page).toString('base64url')].join('.')
+  keep({ attempt: { state, nonce, verifier }, page, fresh }: Begun): string {
+    const value = [state, nonce, verifier, Buffer.from(page).toString('base64url'), fresh ? 'fresh' : ''].join('.')
     return `${this.#name}=${value}; Max-Age=${MAX_AGE_S}; ${this.#attributes}`
   }
 
@@ -37,7 +39,7 @@ export class AttemptCookie {
   /** Undefined if the header has none, or none that was written here. */
   read(header: string | undefined): Begun | undefined {
     const found = (header ?? '').split(';').find(pair => pair.trim().startsWith(`${this.#name}=`))
-    const [state, nonce, verifier, page, ...more] =
+    const [state, nonce, verifier, page, fresh, ...more] =
       found
         ?.trim()
         .slice(this.#name.length + 1)
@@ -46,6 +48,6 @@ export class AttemptCookie {
     const tokens = [state, nonce, verifier] as [string, string, string]
     if (!tokens.every(each => TOKEN.test(each))) return undefined
     const attempt = { state: tokens[0], nonce: tokens[1], verifier: tokens[2] }
-    return { attempt, page: Buffer.from(page, 'base64url').toString() }
+    return { attempt, page: Buffer.from(page, 'base64url').toString(), fresh: fresh === 'fresh' }
   }
 }

@@ -7,6 +7,15 @@ import { createHmac } from 'node:crypto'
 /** As long as a session lives that is not used. */
 const MAX_AGE_S = 30 * 24 * 3600
 
+/** The value of the first cookie of this name in a Cookie header. */
+export function readCookie(header: string | undefined, name: string): string | undefined {
+  for (const pair of (header ?? '').split(';')) {
+    const end = pair.indexOf('=')
+    if (end !== -1 && pair.slice(0, end).trim() === name) return pair.slice(end + 1).trim()
+  }
+  return undefined
+}
+
 export class SessionCookie {
   readonly name: string
   readonly #attributes: string
@@ -26,11 +35,7 @@ export class SessionCookie {
 
   /** The token in a Cookie header. Of several the first counts, which is that of the nearest path. */
   read(header: string | undefined): string | undefined {
-    for (const pair of (header ?? '').split(';')) {
-      const end = pair.indexOf('=')
-      if (end !== -1 && pair.slice(0, end).trim() === this.name) return pair.slice(end + 1).trim()
-    }
-    return undefined
+    return readCookie(header, this.name)
   }
 
   /** The Set-Cookie header that keeps a token. */

@@ -84,7 +84,22 @@ const Project = closed({
   search: Type.Optional(Type.Boolean())
 })
 
-const User = closed({ id: Id, email: Text, name: Text, password: orNull(Text), createdAt: Timestamp })
+/** Who a user is at a provider of OpenID Connect. */
+const Identity = closed({
+  issuer: Text,
+  subject: Type.String({ minLength: 1, maxLength: 255 }),
+  linkedAt: Timestamp
+})
+
+const User = closed({
+  id: Id,
+  email: Text,
+  name: Text,
+  password: orNull(Text),
+  createdAt: Timestamp,
+  identities: Type.Optional(Type.Array(Identity)),
+  oidcEmailUntil: Type.Optional(orNull(Timestamp))
+})
 
 const Member = closed({
   accountId: Id,

@@ -5,11 +5,23 @@ import { isEnough, type Role } from '../roles.ts'
 
 export type Claims = Readonly<Record<string, unknown>>
 
+/** What a provider said of who signed in. */
+export interface Said {
+  /** Together they name one person for good. */
+  readonly issuer: string
+  readonly subject: string
+  /** When the person proved to the provider who they are, in seconds since 1970; undefined if it does not say. */
+  readonly authTime: number | undefined
+  readonly claims: Claims
+}
+
 /** Who may come in, and as what. */
-export type Admission = Pick<OidcConfig, 'domains' | 'roles'>
+export type Admission = Pick<OidcConfig, 'domains' | 'roles' | 'trustEmail'>
 
 export interface Person {
   readonly email: string
+  /** Why the address counts as theirs: the provider verified it, or OIDC_TRUST_EMAIL says so; undefined if it does not count. */
+  readonly proof: 'verified' | 'trusted' | undefined
   readonly name: string
   /** The highest role that a rule gives; undefined if none does. */
   readonly role: Role | undefined
@@ -20,16 +32,31 @@ export type Denial = 'no-email' | 'unverified' | 'domain'
 
 const MOST_NAME = 200
 
-export function personOf(claims: Claims, { domains, roles }: Admission): Person | Denial {
+/** Whether a subject can be stored and indexed. The standard allows 255 characters of ASCII. */
+export const isSubject = (subject: string): boolean => /^[^\p{Cc}\p{Cs}]{1,255}$/u.test(subject)
+
+/**
+ * The claims of the ID token and of the userinfo endpoint as one. The address and its flag come from the same document: a
+ * flag says nothing of an address in another. The document with a flag counts first, then userinfo.
+ */
+export function joinClaims(token: Claims, userinfo: Claims = {}): Claims {
+  const withEmail = [userinfo, token].filter(({ email }) => email !== undefined)
+  const source = withEmail.find(each => each.email_verified !== undefined) ?? withEmail[0]
+  return { ...token, ...userinfo, email: source?.email, email_verified: source?.email_verified }
+}
+
+export function personOf(claims: Claims, { domains, roles, trustEmail }: Admission): Person | Denial {
   const email = typeof claims.email === 'string' ? readEmail(claims.email) : undefined
   if (email === undefined) return 'no-email'
-  // Many providers leave it out; some say it in words.
-  if (claims.email_verified === false || claims.email_verified === 'false') return 'unverified'
+  // Some providers never send the flag. One that sends it must send true: every other value denies.
+  const isVerified = claims.email_verified === true
+  if (!isVerified && claims.email_verified !== undefined) return 'unverified'
   const domain = email.slice(email.lastIndexOf('@') + 1)
   if (domains.length > 0 && !domains.includes(domain)) return 'domain'
   const name = typeof claims.name === 'string' ? claims.name : ''
   return {
     email,
+    proof: isVerified ? 'verified' : trustEmail ? 'trusted' : undefined,
     name: storable(name),
     role: highest(roles.filter(rule => holds(rule, claims)).map(({ role }) => role))
   }

@@ -6,7 +6,8 @@
 import type { Configuration } from 'openid-client'
 import type { OidcConfig } from '../../config.ts'
 import type { Logger } from '../../log.ts'
-import type { Claims } from './claims.ts'
+import { FRESH_SIGN_IN_S } from '../fresh.ts'
+import { type Claims, isSubject, joinClaims, type Said } from './claims.ts'
 
 /** What somebody who begins to sign in must bring back: the browser keeps it meanwhile. */
 export interface Attempt {
@@ -60,8 +61,11 @@ export class Provider {
     this.#log = log
   }
 
-  /** The address of the provider at which somebody signs in, and what they must bring back. Throws an OidcError. */
-  async startAttempt(): Promise<{ readonly address: string; readonly attempt: Attempt }> {
+  /**
+   * The address of the provider at which somebody signs in, and what they must bring back. With `fresh` the provider is to
+   * have them prove again who they are, even if it remembers them. Throws an OidcError.
+   */
+  async startAttempt(fresh: boolean): Promise<{ readonly address: string; readonly attempt: Attempt }> {
     return this.#ask(async library => {
       const configuration = await this.#configuration(library)
       const attempt = {
@@ -75,23 +79,34 @@ export class Provider {
         state: attempt.state,
         nonce: attempt.nonce,
         code_challenge: await library.calculatePKCECodeChallenge(attempt.verifier),
-        code_challenge_method: 'S256'
+        code_challenge_method: 'S256',
+        ...(fresh && { max_age: String(FRESH_SIGN_IN_S) })
       })
       return { address: href, attempt }
     })
   }
 
   /** What the provider says of who came back with this query (without `?`). Throws an OidcError. */
-  async finish(query: string, { state, nonce, verifier }: Attempt): Promise<Claims> {
+  async finish(query: string, { state, nonce, verifier }: Attempt): Promise<Said> {
     return this.#ask(async library => {
       const configuration = await this.#configuration(library)
       const checks = { expectedState: state, expectedNonce: nonce, pkceCodeVerifier: verifier, idTokenExpected: true }
       const cameTo = new URL(`${this.#redirectUri}?${query}`)
       const tokens = await library.authorizationCodeGrant(configuration, cameTo, checks)
-      const claims = tokens.claims() as Claims & { readonly sub: string }
-      if (configuration.serverMetadata().userinfo_endpoint === undefined) return claims
+      const token = tokens.claims() as Claims & { readonly iss: string; readonly sub: string }
+      // The library looks at it only in a token for several audiences.
+      if (token.azp !== undefined && token.azp !== this.#config.clientId) {
+        throw new OidcError('invalid', new Error('the ID token was issued to another client (azp)'))
+      }
+      if (!isSubject(token.sub))
+        throw new OidcError('invalid', new Error('the subject of the ID token cannot be stored'))
       // Many providers say more there than in the token.
-      return { ...claims, ...(await library.fetchUserInfo(configuration, tokens.access_token, claims.sub)) }
+      const hasUserinfo = configuration.serverMetadata().userinfo_endpoint !== undefined
+      const userinfo = hasUserinfo
+        ? await library.fetchUserInfo(configuration, tokens.access_token, token.sub)
+        : undefined
+      const authTime = readTime(token.auth_time)
+      return { issuer: token.iss, subject: token.sub, authTime, claims: joinClaims(token, userinfo) }
     })
   }
 
@@ -133,10 +148,16 @@ export class Provider {
     const configuration = new library.Configuration(server, clientId, client, authentication)
     configuration.timeout = TIMEOUT_S
     if (isInsecure) library.allowInsecureRequests(configuration)
+    // Without this the library relies on the connection to the token endpoint alone.
+    library.enableNonRepudiationChecks(configuration)
     this.#known = { configuration, until: Date.now() + KNOWN_FOR_MS }
     return configuration
   }
 }
+
+/** Seconds since 1970, of this side of the year 10000. */
+const readTime = (said: unknown): number | undefined =>
+  typeof said === 'number' && said >= 0 && said < 253_402_300_800 ? said : undefined
 
 /** Answers that are none of a provider's, by their codes; `OAUTH_TIMEOUT` is an answer that did not come in time. */
 const AWAY = ['OAUTH_TIMEOUT', 'OAUTH_RESPONSE_IS_NOT_JSON', 'OAUTH_RESPONSE_IS_NOT_CONFORM', 'OAUTH_PARSE_ERROR']

@@ -37,6 +37,7 @@ export const LOCAL_TABLES = [
   'web_sessions',
   'sign_in_links',
   'sign_in_attempts',
+  'oidc_identities',
   'saved_views',
   'audit',
   'schema_migrations'

@@ -2,7 +2,7 @@
  * What people, commands and keys did other than recording, one row each, written in the statement that does it, or in its
  * transaction where that is about traces (lib/store/transactions.ts). Rows stay until somebody deletes them.
  */
-import type { Sql } from 'postgres'
+import type { Fragment, Sql } from 'postgres'
 
 /** What is written down of an act. */
 export interface Act {
@@ -14,11 +14,16 @@ export interface Act {
   readonly projectId?: number | null | 'source'
   /** What else is worth knowing; never a secret. */
   readonly detail?: Readonly<Record<string, unknown>>
+  /** What the detail takes from the statement's rows: `user`, whom user_id names, with their address; else that column. */
+  readonly adding?: 'user' | 'proof' | 'reason'
 }
 
 export type Action =
   | 'sign-in'
   | 'sign-out'
+  | 'oidc.link'
+  | 'oidc.refuse'
+  | 'oidc.unlink'
   | 'link.make'
   | 'password.set'
   | 'password.remove'
@@ -50,14 +55,22 @@ export type Action =
 
 /** A step of a statement that writes the act down, if `source`, the rows that an earlier step changed, has any. */
 export function auditOf(sql: Sql, act: Act, source: ReturnType<Sql>) {
-  const { by, action, accountId = null, projectId = null, detail } = act
-  const text = detail === undefined ? null : JSON.stringify(detail)
+  const { by, action, accountId = null, projectId = null, detail, adding } = act
+  const given = sql`${detail === undefined ? null : JSON.stringify(detail)}`
+  const added = adding === undefined ? undefined : addition(sql, adding)
+  const text = added === undefined ? given : sql`(coalesce(${given}::jsonb, '{}') || ${added})`
   const whole = by === null ? withSystemUser(sql, text) : sql`${text}::json`
   return sql`
     insert into audit (user_id, account_id, project_id, action, detail)
     select ${by === 'source' ? sql`user_id` : sql`${by}::int`}, ${accountId}::int, ${projectId === 'source' ? sql`project_id` : sql`${projectId}::int`}, ${action}, ${whole}
     from ${source} limit 1`
 }
+
+/** The address is looked up here, since a user who is gone later has none. */
+const addition = (sql: Sql, adding: NonNullable<Act['adding']>) =>
+  adding === 'user'
+    ? sql`jsonb_build_object('user', user_id, 'email', (select u.email from users u where u.id = user_id))`
+    : sql`jsonb_build_object(${adding}::text, ${sql(adding)})`
 
 /** The setting of a command's connection that names the user of the system who gave the command. */
 const SYSTEM_USER = 'spoor.system_user'
@@ -68,7 +81,7 @@ export async function noteSystemUser(sql: Sql, name: string): Promise<void> {
 }
 
 /** The detail with the user of the system, where one was noted. */
-const withSystemUser = (sql: Sql, detail: string | null) => sql`nullif(
+const withSystemUser = (sql: Sql, detail: Fragment) => sql`nullif(
   coalesce(${detail}::jsonb, '{}') || jsonb_strip_nulls(jsonb_build_object(
     'systemUser', nullif(current_setting(${SYSTEM_USER}, true), ''))), '{}')::json`
 

@@ -23,7 +23,7 @@ export async function insertLink(sql: Sql, userId: number, digest: string, by: n
     ), linked as (
       ${storingLink(sql, digest, LINK_MINUTES, sql`person`)}
     )
-    ${auditOf(sql, { by, action: 'link.make', detail: { user: userId } }, sql`person`)}`
+    ${auditOf(sql, { by, action: 'link.make', adding: 'user' }, sql`person`)}`
 }
 
 /** Uses a link up and makes a session: both or neither. The user; undefined if the link is unknown, used or too old. */
@@ -41,7 +41,7 @@ export async function signInByLink(
   const [row] = await sql<{ userId: number }[]>`
     with used as (
       delete from sign_in_links where digest = ${link}::bytea and expires_at > now() returning user_id
-    ), ${makingSession(sql, session, 'link', sql`used`)}
+    ), ${makingSession(sql, session, { means: 'link' }, sql`used`)}
     select user_id as "userId" from made`
   return row?.userId
 }

@@ -105,7 +105,7 @@ export async function linkMember(sql: Sql, { by, accountId }: Acting, userId: nu
     ), linked as (
       ${storingLink(sql, link, INVITATION_MINUTES, sql`person`)}
     ), audited as (
-      ${auditOf(sql, { by, action: 'link.make', accountId, detail: { user: userId } }, sql`person`)}
+      ${auditOf(sql, { by, action: 'link.make', accountId, adding: 'user' }, sql`person`)}
     )
     select exists (select from person) as linked`
   )
@@ -151,7 +151,7 @@ export async function setRole(
     ), ended as (
       delete from web_sessions where user_id in (select user_id from changed) and digest is distinct from ${keep}::bytea
     ), audited as (
-      ${auditOf(sql, { by, action: 'member.role', accountId, detail: { user: userId, role } }, sql`changed`)}
+      ${auditOf(sql, { by, action: 'member.role', accountId, detail: { role }, adding: 'user' }, sql`changed`)}
     )
     select exists (select from member) as "isThere",
       exists (select from changed) or exists (select from member where role = ${role}) as "isDone"`
@@ -173,7 +173,7 @@ export async function removeMember(sql: Sql, { by, accountId }: Actor, userId: n
     ), links as (
       delete from sign_in_links where user_id in (select user_id from gone)
     ), audited as (
-      ${auditOf(sql, { by, action: 'member.remove', accountId, detail: { user: userId } }, sql`gone`)}
+      ${auditOf(sql, { by, action: 'member.remove', accountId, adding: 'user' }, sql`gone`)}
     )
     select exists (select from member) as "isThere", exists (select from gone) as "isDone"`
   return row.isDone ? 'done' : row.isThere ? 'last' : 'missing'

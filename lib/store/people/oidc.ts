@@ -6,38 +6,70 @@ import { auditOf } from './audit.ts'
 import { inTurn } from './in-turn.ts'
 import { announcePeople, makingSession, type NewSession, userOfSession } from './sessions.ts'
 
+/** A person at a provider, and when they proved to it who they are (in seconds since 1970), if it says. */
+export interface Identity {
+  readonly issuer: string
+  readonly subject: string
+  readonly authTime: number | undefined
+}
+
 /**
- * Makes a session for somebody, and a user of whom a role is given and who was none. In the oldest owner account their
- * membership is what the role says: it is made, changed and taken away, unless it was given by hand, which stays.
- * Undefined for whom is then no member of any account.
+ * Why somebody gets no session. `unknown`: nobody has added them, and no rule gives them a role; `taken`: their address is
+ * that of a user who signs in with another identity; `unproven`: nothing says that the address is theirs.
+ */
+export type Refused = 'unknown' | 'taken' | 'unproven'
+
+/**
+ * Makes a session for somebody. They are known by issuer and subject. An identity that is seen for the first time is linked,
+ * once, to the user with its address if that is proven, or if the user signed in by a provider before identities were
+ * stored (`oidc_email_until`). Without such a user, a role and a proven address make one.
+ *
+ * In the oldest owner account their membership is what the role says: it is made, changed and taken away, unless it was
+ * given by hand, which stays. Who is then no member of any account is `unknown`.
  *
  * A user who was there and gains the membership is signed out everywhere else and has no password afterwards: who owns
  * another account of theirs may have signed in as them with a link. Who gets another role, or loses it, is signed out too.
  */
 export async function signInByOidc(
   sql: Sql,
-  { email, name, role: given }: Person,
+  { issuer, subject, authTime }: Identity,
+  { email, proof: proven, name, role: given }: Person,
   session: NewSession,
   attempts: Attempts = { sent: false }
-): Promise<number | undefined> {
+): Promise<number | Refused> {
   if (attempts.sent) {
     const known = await userOfSession(sql, session.digest)
     if (known !== undefined) return known
   }
   attempts.sent = true
   const role = given ?? null
+  const proof = proven ?? null
   const means = 'oidc'
   const act = { by: null, detail: { email, role, means } } as const
+  const identity = { issuer, subject, email }
   const [row] = await inTurn(
     sql,
-    () => sql<{ userId: number | null }[]>`
+    () => sql<{ userId: number | null; refused: Refused }[]>`
     with account as (
       select id as account_id from accounts where type = 'owner' order by id limit 1
+    ), identified as (
+      select user_id from oidc_identities where issuer = ${issuer} and subject = ${subject}
+    ), named as (
+      select u.id as user_id, exists (select from oidc_identities i where i.user_id = u.id) as is_taken,
+        case when ${proof}::text is not null then ${proof}::text when u.oidc_email_until > now() then 'before' end as proof
+      from users u where u.email = ${email} and not exists (select from identified)
+    ), linkable as (
+      select user_id, proof from named where not is_taken and proof is not null
+    ), refused as (
+      select user_id, case when is_taken then 'taken' else 'unproven' end as reason from named
+      where user_id not in (select user_id from linkable)
     ), known as (
-      select id as user_id from users where email = ${email}
+      select user_id from identified union all select user_id from linkable
     ), newcomer as (
       insert into users (email, name) select ${email}, ${name} from account
-      where ${role}::text is not null and not exists (select from known) returning id as user_id
+      where ${role}::text is not null and ${proof}::text is not null
+        and not exists (select from identified) and not exists (select from named)
+      returning id as user_id
     ), person as (
       select user_id from known union all select user_id from newcomer
     ), own as (
@@ -67,8 +99,21 @@ export async function signInByOidc(
         select user_id from entered union all select user_id from changed union all select user_id from lost)
     ), links as (
       delete from sign_in_links where user_id in (select user_id from entered union all select user_id from lost)
-    ), without_password as (
-      update users set password = null where id in (select user_id from entered) and password is not null
+    ), linked as (
+      insert into oidc_identities (issuer, subject, user_id)
+      select ${issuer}, ${subject}, user_id from admitted where not exists (select from identified)
+      returning user_id
+    ), settled as (
+      -- A row is changed once in a statement.
+      update users set oidc_email_until = null,
+        password = case when id in (select user_id from entered) then null else password end
+      where id in (select user_id from entered union all select user_id from linked)
+    ), proven as (
+      select l.user_id, coalesce(k.proof, ${proof}::text) as proof from linked l left join linkable k on k.user_id = l.user_id
+    ), noted as (
+      ${auditOf(sql, { by: 'source', action: 'oidc.link', detail: identity, adding: 'proof' }, sql`proven`)}
+    ), turned_away as (
+      ${auditOf(sql, { by: null, action: 'oidc.refuse', detail: identity, adding: 'reason' }, sql`refused`)}
     ), added as (
       ${auditOf(sql, { ...act, action: 'user.add' }, sql`newcomer`)}
     ), joined as (
@@ -77,11 +122,36 @@ export async function signInByOidc(
       ${auditOf(sql, { ...act, action: 'member.role' }, sql`changed`)}
     ), removed as (
       ${auditOf(sql, { ...act, action: 'member.remove' }, sql`lost`)}
-    ), ${makingSession(sql, session, means, sql`admitted`)}
-    select (select user_id from made) as "userId", (
+    ), ${makingSession(sql, session, { means, authTime }, sql`admitted`)}
+    select (select user_id from made) as "userId",
+      coalesce((select reason from refused), case
+        when ${proof}::text is null and ${role}::text is not null and not exists (select from known) then 'unproven'
+        else 'unknown' end) as refused, (
       select ${announcePeople(sql)} from (
         select from entered union all select from changed union all select from lost) news limit 1
     ) as announced`
   )
-  return row?.userId ?? undefined
+  return row!.userId ?? row!.refused
+}
+
+/** Forgets which identities are a user's, and ends their sessions and links. Returns how many identities there were. */
+export async function unlinkIdentities(sql: Sql, userId: number): Promise<number> {
+  const [row] = await inTurn(
+    sql,
+    () => sql<[{ unlinked: number }]>`
+    with gone as (
+      delete from oidc_identities where user_id = ${userId} returning user_id
+    ), person as (
+      -- Without a proof of the address nobody comes in by it afterwards.
+      update users set oidc_email_until = null where id = ${userId} and oidc_email_until is not null
+    ), ended as (
+      delete from web_sessions where user_id in (select user_id from gone)
+    ), links as (
+      delete from sign_in_links where user_id in (select user_id from gone)
+    ), audited as (
+      ${auditOf(sql, { by: null, action: 'oidc.unlink', adding: 'user' }, sql`gone`)}
+    )
+    select count(*)::int as unlinked, (select ${announcePeople(sql)} from gone limit 1) as announced from gone`
+  )
+  return row.unlinked
 }

@@ -14,31 +14,60 @@ export interface Subject {
   readonly most: number
 }
 
+/** For how many seconds no more attempts may be made; undefined if one may be. Nothing is written. */
+export async function readWait(sql: Sql, subjects: readonly Subject[]): Promise<number | undefined> {
+  const [row] = await sql<[{ waitS: number | null }]>`
+    select ${waitS(sql)} from ${asked(sql, subjects)} join sign_in_attempts using (subject)
+    where until > now() and attempts >= most`
+  return seconds(row.waitS)
+}
+
+/** So many that are over are forgotten with each attempt that is counted. */
+const FORGOTTEN_AT_ONCE = 100
+
 /**
  * Counts an attempt, before it is made, for each subject. Returns for how many seconds no more may be made; undefined if
- * this one may be.
+ * this one may be. Where one of the subjects has none left, nothing is written.
  */
 export async function countAttempt(sql: Sql, subjects: readonly Subject[]): Promise<number | undefined> {
-  const ordered = subjects.toSorted((a, b) => (a.name < b.name ? -1 : 1))
+  // A statement of its own, whose locks are gone when the next one waits for others.
+  await sql`
+    delete from sign_in_attempts where subject in (
+      select subject from sign_in_attempts where until <= now() order by until limit ${FORGOTTEN_AT_ONCE}
+      for update skip locked)`
   const [row] = await sql<[{ waitS: number | null }]>`
     with asked as (
-      select * from unnest(${ordered.map(({ name }) => name)}::text[], ${ordered.map(({ most }) => most)}::int[])
-        as a (subject, most)
-    ), forgotten as (
-      delete from sign_in_attempts where until <= now() and subject not in (select subject from asked)
+      select * from ${asked(sql, subjects)}
+    ), spent as (
+      select until from asked join sign_in_attempts using (subject) where until > now() and attempts >= most
     ), counted as (
       insert into sign_in_attempts as t (subject, attempts, until)
-      select subject, 1, now() + ${WINDOW_MINUTES} * interval '1 minute' from asked
+      select subject, 1, now() + ${WINDOW_MINUTES} * interval '1 minute' from asked where not exists (select from spent)
       on conflict (subject) do update set
-        attempts = case when t.until <= now() then 1 else least(t.attempts + 1, 1000000) end,
+        attempts = case when t.until <= now() then 1 else t.attempts + 1 end,
         until = case when t.until <= now() then excluded.until else t.until end
       returning subject, attempts, until
     )
-    select ceil(extract(epoch from max(until) - now()))::int as "waitS"
-    from counted join asked using (subject) where attempts > most`
-  // One that waited for another began before it, and so would wait for longer than the window.
-  return row.waitS === null ? undefined : Math.min(Math.max(1, row.waitS), WINDOW_MINUTES * 60)
+    select ${waitS(sql)} from (
+      select until from spent
+      union all
+      -- Of several at the same moment none sees what the others count.
+      select until from counted join asked using (subject) where attempts > most
+    ) full_ones`
+  return seconds(row.waitS)
 }
+
+/** All statements lock the rows in the same order. */
+function asked(sql: Sql, subjects: readonly Subject[]) {
+  const ordered = subjects.toSorted((a, b) => (a.name < b.name ? -1 : 1))
+  return sql`unnest(${ordered.map(({ name }) => name)}::text[], ${ordered.map(({ most }) => most)}::int[]) as a (subject, most)`
+}
+
+const waitS = (sql: Sql) => sql`ceil(extract(epoch from max(until) - now()))::int as "waitS"`
+
+/** One that waited for another began before it, and so would wait for longer than the window. */
+const seconds = (waitS: number | null): number | undefined =>
+  waitS === null ? undefined : Math.min(Math.max(1, waitS), WINDOW_MINUTES * 60)
 
 /** The user with this address, and the stored password. */
 export async function readPassword(
@@ -62,8 +91,8 @@ export interface Proven {
   /** The stored form that it was compared with. */
   readonly password: string
   /** The subject whose attempts are forgotten, and that of which only this one is: others may guess in the same network. */
-  readonly person: string
-  readonly network: string
+  readonly own: string
+  readonly network: string | undefined
 }
 
 /**
@@ -71,7 +100,7 @@ export interface Proven {
  */
 export async function signInByPassword(
   sql: Sql,
-  { userId, password, person, network }: Proven,
+  { userId, password, own, network }: Proven,
   session: NewSession,
   attempts: Attempts = { sent: false }
 ): Promise<number | undefined> {
@@ -84,11 +113,11 @@ export async function signInByPassword(
     with proven as (
       select id as user_id from users where id = ${userId} and password = ${password}
     ), forgotten as (
-      delete from sign_in_attempts where subject = ${person} and exists (select from proven)
+      delete from sign_in_attempts where subject = ${own} and exists (select from proven)
     ), lessened as (
       update sign_in_attempts set attempts = attempts - 1
-      where subject = ${network} and attempts > 0 and exists (select from proven)
-    ), ${makingSession(sql, session, 'password', sql`proven`)}
+      where subject = ${network ?? null} and attempts > 0 and exists (select from proven)
+    ), ${makingSession(sql, session, { means: 'password' }, sql`proven`)}
     select user_id as "userId" from made`
   return row?.userId
 }
@@ -116,7 +145,7 @@ export async function setPassword(
     ), links as (
       delete from sign_in_links where user_id in (select user_id from changed)
     ), audited as (
-      ${auditOf(sql, { by, action, detail: { user: userId } }, sql`changed`)}
+      ${auditOf(sql, { by, action, adding: 'user' }, sql`changed`)}
     )
     select exists (select from changed) as set`
   )

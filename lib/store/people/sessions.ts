@@ -35,6 +35,8 @@ export interface VisitRow {
   /** Null if a proxy vouches. */
   readonly seenAt: string | null
   readonly expiresAt: string | null
+  /** When they last proved who they are; null if nobody knows. */
+  readonly provenAt: string | null
   /** Null if no project was asked for, there is none, or the user is no member of its account. */
   readonly projectId: number | null
   readonly accountId: number | null
@@ -45,7 +47,7 @@ export interface VisitRow {
 export async function readVisits(sql: Sql, asked: readonly Visiting[]): Promise<VisitRow[]> {
   return sql<VisitRow[]>`
     select a.place::int as place, u.id as "userId", u.email, u.name, u.password is not null as "hasPassword",
-      s.seen_at as "seenAt", s.expires_at as "expiresAt", p.id as "projectId", m.account_id as "accountId", m.role
+      s.seen_at as "seenAt", s.expires_at as "expiresAt", s.proven_at as "provenAt", p.id as "projectId", m.account_id as "accountId", m.role
     from unnest(
       ${asked.map(({ digest }) => digest)}::bytea[], ${asked.map(({ email }) => email)}::text[],
       ${asked.map(({ slug }) => slug)}::text[]
@@ -84,14 +86,29 @@ export interface NewSession {
 export type Means = 'link' | 'password' | 'oidc'
 
 /**
+ * How, and when they proved who they are: a link or a password proves it now; a provider may have remembered somebody for
+ * days, so that only the time that it says counts.
+ */
+export type Proof =
+  | { readonly means: 'link' | 'password' }
+  | { readonly means: 'oidc'; readonly authTime: number | undefined }
+
+/** The provider's clock may be ahead. A time that is missing stays so: `least` would make it now. */
+const whenProven = (sql: Sql, authTime: number | undefined) =>
+  authTime === undefined ? sql`null::timestamptz` : sql`least(now(), to_timestamp(${authTime}::double precision))`
+
+/**
  * Steps of a statement that make a session for the user in `source`, a step with the column user_id: `made` has the user.
  */
-export function makingSession(sql: Sql, session: NewSession, means: Means, source: ReturnType<Sql>) {
+export function makingSession(sql: Sql, session: NewSession, proof: Proof, source: ReturnType<Sql>) {
   const { digest, agent, replaces = null } = session
+  const { means } = proof
+  const provenAt = proof.means === 'oidc' ? whenProven(sql, proof.authTime) : sql`now()`
   return sql`
     made as (
-      insert into web_sessions (digest, user_id, expires_at, agent, means)
-      select ${digest}::bytea, user_id, now() + ${SESSION_DAYS} * interval '1 day', ${agent.slice(0, MAX_AGENT)}, ${means}
+      insert into web_sessions (digest, user_id, expires_at, agent, means, proven_at)
+      select ${digest}::bytea, user_id, now() + ${SESSION_DAYS} * interval '1 day', ${agent.slice(0, MAX_AGENT)}, ${means},
+        ${provenAt}
       from ${source}
       returning user_id
     ), replaced as (
@@ -149,7 +166,7 @@ export async function endAllSessions(sql: Sql, userId: number, by: number | null
     ), links as (
       delete from sign_in_links where user_id = ${userId}
     ), audited as (
-      ${auditOf(sql, { by, action: 'sign-out', detail: { user: userId } }, sql`gone`)}
+      ${auditOf(sql, { by, action: 'sign-out', adding: 'user' }, sql`gone`)}
     )
     select count(*)::int as ended, ${announcePeople(sql)} as announced from gone`
   return row.ended

@@ -51,6 +51,7 @@ export default function members(app: App): void {
     method: 'POST',
     path: `${IN_PROJECT}/members`,
     access: 'owner',
+    fresh: true,
     takesBody: true,
     maxBodyBytes: SMALL_BODY_BYTES,
     async handler(request) {
@@ -72,6 +73,7 @@ export default function members(app: App): void {
     method: 'POST',
     path: `${MEMBER}/link`,
     access: 'owner',
+    fresh: true,
     async handler(request) {
       const userId = await requireMember(request)
       const token = makeToken()
@@ -88,6 +90,7 @@ export default function members(app: App): void {
     method: 'PATCH',
     path: MEMBER,
     access: 'owner',
+    fresh: true,
     takesBody: true,
     maxBodyBytes: SMALL_BODY_BYTES,
     async handler(request) {
@@ -103,6 +106,7 @@ export default function members(app: App): void {
     method: 'DELETE',
     path: MEMBER,
     access: 'owner',
+    fresh: true,
     async handler(request) {
       const userId = await requireMember(request)
       check(await sql.write(each => removeMember(each, acting(request), userId)))

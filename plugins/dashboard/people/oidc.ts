@@ -7,23 +7,27 @@ import type { App } from '../../../lib/app.ts'
 import { AttemptCookie } from '../../../lib/http/people/attempt-cookie.ts'
 import { found } from '../../../lib/http/refuse.ts'
 import type { Reply } from '../../../lib/http/route.ts'
+import { isJustProven } from '../../../lib/people/fresh.ts'
 import { type Denial, personOf } from '../../../lib/people/oidc/claims.ts'
 import { type Failure, OidcError, Provider } from '../../../lib/people/oidc/provider.ts'
 import { ownPage } from '../../../lib/people/pages.ts'
 import { closed } from '../../../lib/schema/object.ts'
-import { signInByOidc } from '../../../lib/store/people/oidc.ts'
+import { type Refused, signInByOidc } from '../../../lib/store/people/oidc.ts'
 import { OIDC_CALLBACK } from '../guard.ts'
 import { pageRoute } from '../page-routes.ts'
 import { newSession } from './new-session.ts'
 
-/** `to` is the page to go to afterwards, relative to `/app/`. */
-const StartQuery = closed({ to: Type.Optional(Type.String()) })
+/**
+ * `to` is the page to go to afterwards, relative to `/app/`. With `fresh` the provider is to ask again who somebody is
+ * (lib/people/fresh.ts).
+ */
+const StartQuery = closed({ to: Type.Optional(Type.String()), fresh: Type.Optional(Type.Literal('true')) })
 
 /**
  * Why somebody is not let in, as the page's address says it. `stale`: nobody began in this browser, or too long ago;
- * `unknown`: nobody has added them, and no rule gives them a role.
+ * `not-fresh`: the provider does not say that they have just signed in.
  */
-type Reason = Failure | Denial | 'stale' | 'unknown'
+type Reason = Failure | Denial | Refused | 'stale' | 'not-fresh'
 
 export default function oidc(app: App): void {
   const { config, sql, cookie, log } = app
@@ -52,9 +56,10 @@ export default function oidc(app: App): void {
     async handler({ query }) {
       const { provider, attempts } = required()
       const page = ownPage(query.to)
+      const fresh = query.fresh !== undefined
       try {
-        const { address, attempt } = await provider.startAttempt()
-        return goTo(address, attempts.keep({ attempt, page }))
+        const { address, attempt } = await provider.startAttempt(fresh)
+        return goTo(address, attempts.keep({ attempt, page, fresh }))
       } catch (error) {
         if (error instanceof OidcError) return turnAway(error.failure, page)
         throw error
@@ -72,13 +77,15 @@ export default function oidc(app: App): void {
       if (begun === undefined) return turnAway('stale')
       const page = ownPage(begun.page)
       try {
-        const person = personOf(await provider.finish(request.querystring, begun.attempt), admission)
+        const said = await provider.finish(request.querystring, begun.attempt)
+        if (begun.fresh && !isJustProven(said.authTime, Date.now())) return turnAway('not-fresh', page)
+        const person = personOf(said.claims, admission)
         if (typeof person === 'string') return turnAway(person, page)
         const { session, kept } = newSession(cookie, request)
-        const userId = await sql.write((each, tried) => signInByOidc(each, person, session, tried))
+        const userId = await sql.write((each, tried) => signInByOidc(each, said, person, session, tried))
         // Their role may be another one now, or none.
         app.forget()
-        if (userId === undefined) return turnAway('unknown', page)
+        if (typeof userId === 'string') return turnAway(userId, page)
         return goTo(`${config.baseUrl}/app/${page}`, kept, attempts.forget())
       } catch (error) {
         if (error instanceof OidcError) return turnAway(error.failure, page)

@@ -3,12 +3,13 @@ import Type from 'typebox'
 import type { App } from '../../../lib/app.ts'
 import { Refusal } from '../../../lib/errors.ts'
 import { found, refuseField } from '../../../lib/http/refuse.ts'
-import { subjectsOf } from '../../../lib/people/attempts.ts'
-import { faultOfPassword, hashPassword, isPassword } from '../../../lib/people/passwords.ts'
+import { subjectsOf, tryPassword } from '../../../lib/people/attempts.ts'
+import { requireFresh } from '../../../lib/people/fresh.ts'
+import { faultOfPassword, hashPassword } from '../../../lib/people/passwords.ts'
 import { digestToken } from '../../../lib/people/tokens.ts'
 import type { Visitor } from '../../../lib/people/visit.ts'
 import { closed } from '../../../lib/schema/object.ts'
-import { countAttempt, hasPasswords, readPassword, setPassword } from '../../../lib/store/people/passwords.ts'
+import { hasPasswords, readPassword, setPassword } from '../../../lib/store/people/passwords.ts'
 import { endSession, listSessions } from '../../../lib/store/people/sessions.ts'
 import { listSeenProjects } from '../../../lib/store/people/users.ts'
 import { bodyReader, pageRoute, SMALL_BODY_BYTES } from '../page-routes.ts'
@@ -101,10 +102,10 @@ export default function session(app: App): void {
     async handler({ visitor, payload, client }) {
       if (onlyOidc) throw new Refusal('forbidden', PROVIDER_ONLY)
       const { current, password } = readPasswords(payload)
-      const { userId, email, session: keep } = visitor
+      const { userId, session: keep } = visitor
       const fault = password === null ? undefined : faultOfPassword(password)
       if (fault !== undefined) refuseField('password', fault)
-      await proveCurrent(email, current, client)
+      await proveCurrent(visitor, current, client)
       const stored = password === null ? null : await hashPassword(password)
       if (!(await sql.write(each => setPassword(each, userId, stored, { by: userId, keep })))) {
         throw new Refusal('sign_in_required', 'The session has just ended; sign in again.')
@@ -113,16 +114,16 @@ export default function session(app: App): void {
     }
   })
 
-  /** Whoever finds a browser that is signed in must not be able to lock its owner out. */
-  async function proveCurrent(email: string, current: string | undefined, client: string): Promise<void> {
+  /**
+   * Whoever finds a browser that is signed in must not be able to lock its owner out, nor to stay for good: the password so
+   * far is asked for, or, where there is none, a fresh sign-in.
+   */
+  async function proveCurrent(visitor: Visitor, current: string | undefined, client: string): Promise<void> {
+    const { email, session } = visitor
     const stored = (await sql.read(each => readPassword(each, email)))?.password ?? null
-    if (stored === null) return
+    if (stored === null) return requireFresh(visitor)
     if (current === undefined) refuseField('current', 'is required, because there is a password')
-    const waitS = await sql.write(each => countAttempt(each, Object.values(subjectsOf(email, client))))
-    if (waitS !== undefined) {
-      const wait = { 'Retry-After': String(waitS) }
-      throw new Refusal('too_many_attempts', 'Too many passwords were tried; try again later.', wait)
-    }
-    if (!(await isPassword(current as string, stored))) refuseField('current', 'is not the password')
+    const subjects = subjectsOf(email, client, session ?? undefined)
+    if (!(await tryPassword(sql, subjects, current as string, stored))) refuseField('current', 'is not the password')
   }
 }

@@ -2,13 +2,14 @@
 import Type from 'typebox'
 import type { App } from '../../../lib/app.ts'
 import { Refusal } from '../../../lib/errors.ts'
-import { subjectsOf } from '../../../lib/people/attempts.ts'
+import { DeviceCookie } from '../../../lib/http/people/device-cookie.ts'
+import { subjectsOf, tryPassword } from '../../../lib/people/attempts.ts'
 import { foldEmail } from '../../../lib/people/email.ts'
-import { isPassword } from '../../../lib/people/passwords.ts'
 import { digestToken } from '../../../lib/people/tokens.ts'
+import type { Visitor } from '../../../lib/people/visit.ts'
 import { closed } from '../../../lib/schema/object.ts'
 import { signInByLink } from '../../../lib/store/people/links.ts'
-import { countAttempt, readPassword, signInByPassword } from '../../../lib/store/people/passwords.ts'
+import { readPassword, signInByPassword } from '../../../lib/store/people/passwords.ts'
 import { bodyReader, pageRoute, SMALL_BODY_BYTES } from '../page-routes.ts'
 import { newSession, PROVIDER_ONLY, storable } from './new-session.ts'
 
@@ -22,6 +23,7 @@ export default function signIn(app: App): void {
   const readLink = bodyReader(LinkBody)
   const readCredentials = bodyReader(PasswordBody)
   const { sql, cookie, config } = app
+  const devices = new DeviceCookie(config.baseUrl, cookie.name, app.digestSecret)
 
   pageRoute(app, {
     method: 'POST',
@@ -48,23 +50,20 @@ export default function signIn(app: App): void {
       if (config.oidc?.only) throw new Refusal('forbidden', PROVIDER_ONLY)
       const { email: given, password } = readCredentials(request.payload)
       const email = storable(foldEmail(given))
-      const { person, network } = subjectsOf(email, request.client)
-      const waitS = await sql.write(each => countAttempt(each, [person, network]))
-      if (waitS !== undefined) throw tooMany(waitS)
       const known = await sql.read(each => readPassword(each, email))
       const stored = known?.password ?? null
-      const isRight = await isPassword(password, stored)
+      const header = request.headers.cookie as string | undefined
+      const visitor = request.visitor as Visitor | undefined
+      const own = visitor?.userId === known?.userId ? visitor?.session : undefined
+      const device = known && (devices.read(header, known.userId) ?? own ?? undefined)
+      const subjects = subjectsOf(email, request.client, device)
+      const isRight = await tryPassword(sql, subjects, password, stored)
       if (!isRight || known === undefined || stored === null) throw new Refusal('sign_in_required', WRONG)
       const { session, kept } = newSession(cookie, request)
-      const proven = { userId: known.userId, password: stored, person: person.name, network: network.name }
+      const proven = { userId: known.userId, password: stored, own: subjects.own.name, network: subjects.network?.name }
       const userId = await sql.write((each, attempts) => signInByPassword(each, proven, session, attempts))
       if (userId === undefined) throw new Refusal('sign_in_required', WRONG)
-      return { status: 204, headers: { 'Set-Cookie': kept } }
+      return { status: 204, headers: { 'Set-Cookie': [kept, devices.keep(header, userId)] } }
     }
   })
-}
-
-function tooMany(waitS: number): Refusal {
-  const message = `Too many passwords were tried; try again in ${Math.ceil(waitS / 60)} minutes, or use a link.`
-  return new Refusal('too_many_attempts', message, { 'Retry-After': String(waitS) })
 }

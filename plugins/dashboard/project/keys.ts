@@ -9,7 +9,7 @@ import { checkTexts } from '../../../lib/http/refuse.ts'
 import type { RequestOf } from '../../../lib/http/route.ts'
 import { closed } from '../../../lib/schema/object.ts'
 import { EnvironmentError } from '../../../lib/trace/environment.ts'
-import { actOf } from '../judging.ts'
+import { actorOf } from '../judging.ts'
 import { bodyReader, IN_PROJECT, pageRoute, SMALL_BODY_BYTES } from '../page-routes.ts'
 
 const MAX_DAYS = 3650
@@ -42,6 +42,7 @@ export default function keys(app: App): void {
     method: 'POST',
     path: `${IN_PROJECT}/keys`,
     access: 'owner',
+    fresh: true,
     takesBody: true,
     maxBodyBytes: SMALL_BODY_BYTES,
     async handler(request) {
@@ -55,8 +56,9 @@ export default function keys(app: App): void {
         environment: environment ?? undefined,
         expiresInDays: expiresInDays ?? undefined
       }
-      const act = actOf(request, 'key.create', { label, scopes, environment })
-      const key = await refusing('invalid_request', () => sql.write(each => createKey(each, making, asked, act)))
+      const key = await refusing('invalid_request', () =>
+        sql.write(each => createKey(each, making, asked, actorOf(request)))
+      )
       return { status: 201, body: key }
     }
   })
@@ -65,10 +67,10 @@ export default function keys(app: App): void {
     method: 'POST',
     path: `${IN_PROJECT}/keys/:keyId/rotate`,
     access: 'owner',
+    fresh: true,
     async handler(request) {
       const keyId = await requireKey(request)
-      const act = actOf(request, 'key.rotate', { keyId })
-      const key = await refusing('conflict', () => sql.write(each => rotateKey(each, making, keyId, act)))
+      const key = await refusing('conflict', () => sql.write(each => rotateKey(each, making, keyId, actorOf(request))))
       return { status: 201, body: key }
     }
   })
@@ -77,10 +79,10 @@ export default function keys(app: App): void {
     method: 'POST',
     path: `${IN_PROJECT}/keys/:keyId/revoke`,
     access: 'owner',
+    fresh: true,
     async handler(request) {
       const keyId = await requireKey(request)
-      const act = actOf(request, 'key.revoke', { keyId })
-      return { body: await sql.write(each => revokeKey(each, keyId, act)) }
+      return { body: await sql.write(each => revokeKey(each, keyId, actorOf(request))) }
     }
   })
 

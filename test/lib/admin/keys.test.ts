@@ -1,7 +1,7 @@
 import t from 'tap'
 import { digestSecret, parseKey } from '../../../lib/access/keys.ts'
 import { createAccount } from '../../../lib/admin/accounts.ts'
-import { prepareFirstStart } from '../../../lib/admin/first-start.ts'
+import { linksOf, prepareFirstStart } from '../../../lib/admin/first-start.ts'
 import * as keys from '../../../lib/admin/keys.ts'
 import { createProject, listProjects } from '../../../lib/admin/projects.ts'
 import { readKeysForAuth } from '../../../lib/store/projects/keys.ts'
@@ -213,4 +213,14 @@ t.test('all keys of a project are revoked at once, and those of others are not',
     t.same((await sql`select from audit where action = 'key.revoke'`).length, 1)
     await t.rejects(keys.revokeKeysOf(sql, 'none'), /no project "none"/)
   })
+})
+
+t.test('later starts make a link only on a terminal of this machine', async t => {
+  const links = (host: string, isTerminal: boolean, dashboard = true) => linksOf({ host, dashboard }, isTerminal)
+  for (const host of ['127.0.0.1', 'localhost', 'LOCALHOST', '::1', '127.9.9.9']) {
+    t.equal(links(host, true), 'always', host)
+    t.equal(links(host, false), 'first', `${host}, whose output is a file or a journal`)
+    t.equal(links(host, true, false), 'off')
+  }
+  for (const host of ['0.0.0.0', '::', '192.0.2.1', 'spoor.example']) t.equal(links(host, true), 'first', host)
 })

@@ -45,6 +45,39 @@ t.test('applies each migration once, however many processes start together', asy
   t.match(await readSchemaState(sql), { state: 'current' })
 })
 
+t.test(
+  'whoever signed in by a provider before identities were stored may be linked by the address for 90 days',
+  async t => {
+    const { database, sql } = await emptyDatabase(t)
+    const folder = await testFolder(t)
+    for (const { name, text, version } of (await readMigrations()).slice(0, 11)) {
+      await writeFile(join(folder, `${String(version).padStart(4, '0')}-${name}.sql`), text)
+    }
+    await migrate(database, log, folder)
+    await sql`insert into accounts (name, type) values ('owner', 'owner')`
+    await sql`insert into users (email) select unnest(array['claim@b', 'session@b', 'audit@b', 'link@b'])`
+    await sql`insert into memberships (account_id, user_id, role, by_claim) select 1, id, 'viewer', email = 'claim@b' from users`
+    await sql`
+    insert into web_sessions (digest, user_id, expires_at, agent, means)
+    select sha256(email::bytea), id, now(), '', case email when 'session@b' then 'oidc' else 'link' end from users`
+    await sql`
+    insert into audit (user_id, action, detail)
+    select id, 'sign-in', json_build_object('means', case email when 'audit@b' then 'oidc' else 'link' end) from users`
+    await migrate(database, log)
+    const linked = await sql`
+    select email, round(extract(epoch from oidc_email_until - now()) / 86400)::int as days from users
+    where oidc_email_until is not null order by id`
+    t.same(
+      [...linked],
+      [
+        { email: 'claim@b', days: 90 },
+        { email: 'session@b', days: 90 },
+        { email: 'audit@b', days: 90 }
+      ]
+    )
+  }
+)
+
 t.test('tells a schema that is newer than the code', async t => {
   const { database, sql } = await emptyDatabase(t)
   await migrate(database, log)

@@ -355,3 +355,19 @@ t.test('requests in one go on one connection are served one after the other', as
   t.same(statuses(text), [201, 200, 200, 200], 'what is asked first is there for what follows')
   t.match(text, '"spanCount":1')
 })
+
+t.test('X-Forwarded-For of a peer that is not trusted is said once', async t => {
+  const warnings = async (trustProxy: string[]) => {
+    const said: string[] = []
+    const log = createLog('warn', { write: line => void said.push(line) })
+    const { call } = await testService(t, { log, config: { trustProxy } })
+    await call('GET', '/healthz', { key: null })
+    for (let i = 0; i < 3; i++) {
+      await call('GET', '/healthz', { key: null, headers: { 'x-forwarded-for': i === 1 ? 'unknown' : '192.0.2.9' } })
+    }
+    return said.filter(line => line.includes('X-Forwarded-For')).map(line => JSON.parse(line).peer)
+  }
+  t.same(await warnings([]), ['127.0.0.1'])
+  t.same(await warnings(['10.0.0.0/8']), ['127.0.0.1'], 'another proxy is trusted')
+  t.same(await warnings(['127.0.0.0/8']), [])
+})

@@ -120,13 +120,10 @@ t.test('attempts are counted by the network that a customer has', t => {
     })
   )
   fc.assert(fc.property(fc.ipV6(), address => networkOf(address).split(':').length === 3))
-  const { person, network } = subjectsOf('a@b', '10.0.0.1')
-  t.match(
-    [person, network],
-    [
-      { name: /^[0-9a-f]{64}$/, most: 5 },
-      { name: /^[0-9a-f]{64}$/, most: 50 }
-    ]
-  )
+  const strange = subjectsOf('a@b', '10.0.0.1', undefined)
+  t.match(strange, { own: { name: /^[0-9a-f]{64}$/, most: 5 }, network: { name: /^[0-9a-f]{64}$/, most: 50 } })
+  const known = subjectsOf('a@b', '10.0.0.1', 'device')
+  t.match(known, { own: { name: /^[0-9a-f]{64}$/, most: 5 }, network: undefined }, 'apart from strangers')
+  t.not(known.own.name, strange.own.name)
   t.end()
 })

@@ -122,8 +122,18 @@ t.test('owners make, rotate and revoke keys, which are shown once', async t => {
     t.equal((await ask('POST', `${P}/keys/nothing/${what}`)).status, 404)
   }
   const byPeople = (await auditOf(service)).filter(({ userId }) => userId !== null)
-  const acts = byPeople.map(({ action }) => action).filter(action => action.startsWith('key.'))
-  t.same(acts, ['key.create', 'key.rotate', 'key.revoke'])
+  const acts = byPeople.filter(({ action }) => action.startsWith('key.'))
+  const { keyId: first } = made.body
+  const { keyId: second } = rotated.body
+  t.match(
+    acts.map(({ action, projectId, detail }) => ({ action, projectId, ...JSON.parse(detail) })),
+    [
+      { action: 'key.create', keyId: first, label: 'ci', scopes: ['traces:read'], environment: 'prod', projectId: 1 },
+      { action: 'key.rotate', keyId: first, by: second, projectId: 1 },
+      { action: 'key.revoke', keyId: second, projectId: 1 }
+    ],
+    'after a leak it is known who made which key'
+  )
 })
 
 t.test('owners invite people by a link, give them roles and remove them', async t => {
@@ -166,6 +176,16 @@ t.test('owners invite people by a link, give them roles and remove them', async 
   ]
   for (const [body, message] of refused) t.match(await ask('POST', `${P}/members`, { body }), invalid(message))
   t.equal((await ask('DELETE', member)).status, 200)
+  const acts = (await auditOf(service)).filter(({ action }) => /^(?:member\.(?:role|remove)|link\.make)$/.test(action))
+  t.match(
+    acts.slice(-3).map(({ action, detail }) => ({ action, ...JSON.parse(detail) })),
+    [
+      { action: 'member.role', role: 'member', email: 'new@example.com', user: invited.body.member.id },
+      { action: 'link.make', email: 'new@example.com' },
+      { action: 'member.remove', email: 'new@example.com' }
+    ],
+    'of whom is told by the address'
+  )
   for (const id of [invited.body.member.id, 'x', '0', '99999999999', '-1']) {
     t.equal((await ask('DELETE', `${P}/members/${id}`)).status, 404)
   }

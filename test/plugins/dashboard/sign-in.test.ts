@@ -2,6 +2,7 @@
 import t from 'tap'
 import { addPerson, asking, cookieOf, givePassword, linkFor, signedIn } from '../../fixtures/service/people.ts'
 import { type TestService, testService } from '../../fixtures/service/service.ts'
+import { until } from '../../fixtures/until.ts'
 
 const PASSWORD = 'correct horse battery'
 
@@ -159,6 +160,74 @@ t.test('from one network 50 passwords are tried, of however many addresses', asy
   t.equal((await attempt('b@example.com')).status, 429)
 })
 
+t.test('what is refused writes nothing, and what waits for its turn is not counted', async t => {
+  const service = await testService(t)
+  const { pool } = service.database
+  const rows = async () => {
+    const [row] = await pool.run(
+      sql => sql`select count(*)::int as n, coalesce(sum(attempts), 0)::int as sum from sign_in_attempts`
+    )
+    return row
+  }
+  const attempt = (email: string) =>
+    asking(service)('POST', 'sign-in/password', { body: { email, password: 'whatever it may be' } })
+  await pool.run(
+    sql => sql`
+      insert into sign_in_attempts
+      select encode(sha256('network 127.0.0'), 'hex'), 50, now() + interval '1 minute'
+      union all select encode(sha256('person ada@example.com'), 'hex'), 5, now() + interval '1 minute'`
+  )
+  for (let i = 0; i < 20; i++) t.equal((await attempt(`${i}@example.com`)).status, 429)
+  t.same(await rows(), { n: 2, sum: 55 }, 'beyond the limit of the network')
+  await pool.run(sql => sql`update sign_in_attempts set attempts = 0 where attempts = 50`)
+  for (let i = 0; i < 3; i++) t.equal((await attempt('ada@example.com')).status, 429)
+  t.same(await rows(), { n: 2, sum: 5 }, 'beyond that of the address')
+  await pool.run(sql => sql`delete from sign_in_attempts`)
+  const answers = await Promise.all(Array.from({ length: 45 }, (_, i) => attempt(`${i}@example.com`)))
+  const looked = answers.filter(({ status }) => status === 401).length
+  t.ok(looked < 45, `${45 - looked} of 45 at once are refused by the queue`)
+  t.same(await rows(), { n: looked + 1, sum: 2 * looked }, 'and not counted')
+})
+
+t.test('strangers who guess lock nobody out who has signed in before, and a guess from there counts too', async t => {
+  const service = await testService(t)
+  const { pool } = service.database
+  for (const email of ['ada@example.com', 'eve@example.com']) {
+    await addPerson(service, email, 'member')
+    await givePassword(service, email, PASSWORD)
+  }
+  const attempt = (cookie: string | undefined, password: string, email = 'ada@example.com') =>
+    asking(service, cookie)('POST', 'sign-in/password', { body: { email, password } })
+  const signIn = async (email: string) => {
+    const answer = await attempt(undefined, PASSWORD, email)
+    const [session, device] = [answer.headers['set-cookie']].flat().map(each => String(each).split(';')[0])
+    return { session: session!, device: device!, all: String(answer.headers['set-cookie']) }
+  }
+  const [ada, eve] = [await signIn('ada@example.com'), await signIn('eve@example.com')]
+  t.match(
+    ada.all,
+    /spoor_device_[0-9a-f]{8}=[\w-]{22}\.[\w-]{43}; Max-Age=31536000; Path=\/app\/api; HttpOnly; SameSite=Lax/
+  )
+  await pool.run(
+    sql => sql`
+      insert into sign_in_attempts
+      select encode(sha256('network 127.0.0'), 'hex'), 50, now() + interval '1 minute'
+      union all select encode(sha256('person ada@example.com'), 'hex'), 5, now() + interval '1 minute'
+      on conflict (subject) do update set attempts = excluded.attempts`
+  )
+  t.equal((await attempt(undefined, PASSWORD)).status, 429, 'strangers have guessed')
+  for (const foreign of [eve.device, eve.session, ada.device.slice(0, -1), `${ada.device.split('=')[0]}=x.y`]) {
+    t.equal((await attempt(foreign, PASSWORD)).status, 429, 'another’s cookie is none')
+  }
+  for (const [name, cookie] of Object.entries({ device: ada.device, session: ada.session })) {
+    for (let i = 0; i < 4; i++) t.equal((await attempt(cookie, 'not the password')).status, 401, name)
+    t.equal((await attempt(cookie, PASSWORD)).status, 204, `${name}: in spite of the strangers`)
+  }
+  for (let i = 0; i < 5; i++) t.equal((await attempt(ada.device, 'not the password')).status, 401)
+  t.equal((await attempt(ada.device, PASSWORD)).status, 429, 'five of its own')
+  t.equal((await attempt(undefined, PASSWORD)).status, 429, 'which free nobody else')
+})
+
 t.test('behind a trusted proxy the network of the client counts, and else that of whoever connects', async t => {
   const trusting = await testService(t, { config: { trustProxy: ['127.0.0.1/32'] } })
   const { database } = trusting
@@ -178,6 +247,65 @@ t.test('behind a trusted proxy the network of the client counts, and else that o
   t.equal(await attempt(trusting, '192.0.2.9, 198.51.100.7'), 401, 'what the client itself sent is not believed')
   const plain = await testService(t, { database })
   t.equal(await attempt(plain, '192.0.2.9'), 401, 'nobody is trusted here')
+})
+
+t.test('what makes a stolen session last asks for a fresh sign-in', async t => {
+  const service = await testService(t)
+  const owner = await signedIn(service, 'owner@example.com', 'owner')
+  const { keyId } = await service.makeKey()
+  const [member] = (await owner.ask('GET', 'p/default/members')).body.members
+  const asked: [method: string, path: string, body?: object][] = [
+    ['POST', 'password', { password: PASSWORD }],
+    ['POST', 'p/default/keys', { label: 'x' }],
+    ['POST', `p/default/keys/${keyId}/rotate`],
+    ['POST', `p/default/keys/${keyId}/revoke`],
+    ['POST', 'p/default/members', { email: 'new@example.com', role: 'owner' }],
+    ['POST', `p/default/members/${member.id}/link`],
+    ['PATCH', `p/default/members/${member.id}`, { role: 'viewer' }],
+    ['DELETE', `p/default/members/${member.id}`]
+  ]
+  const { pool } = service.database
+  const state = () =>
+    pool.run(
+      sql => sql`
+        select (select json_agg(u order by u.id) from users u) as users, (select json_agg(m) from memberships m) as members,
+          (select json_agg(k order by k.id) from (select id, revoked_at from api_keys) k) as keys,
+          (select count(*)::int from sign_in_links) as links`
+    )
+  for (const provenAt of ["now() - interval '15 minutes'", 'null']) {
+    await pool.run(sql => sql.unsafe(`update web_sessions set proven_at = ${provenAt}`))
+    await pool.run(sql => sql`select pg_notify('spoor_keys', 'a test')`)
+    await until(async () => (await owner.ask('POST', 'p/default/keys', { body: { label: '' } })).status === 403)
+    const before = await state()
+    for (const [method, path, body] of asked) {
+      const refused = { code: 'fresh_sign_in_required', message: /^Sign in again to continue/ }
+      t.match(
+        await owner.ask(method, path, body && { body }),
+        { status: 403, body: { error: refused } },
+        `${method} ${path}`
+      )
+    }
+    t.same(await state(), before, 'nothing is changed')
+  }
+  t.equal((await owner.ask('PATCH', 'p/default', { body: { name: 'other' } })).status, 200, 'all else goes on')
+
+  const proxied = await testService(t, {
+    database: service.database,
+    config: { authProxy: { header: 'x-email', from: ['127.0.0.1'], role: undefined, signOutUrl: undefined } }
+  })
+  const headers = { 'x-email': 'owner@example.com' }
+  const made = await asking(proxied)('POST', 'p/default/keys', { body: { label: 'x' }, headers })
+  t.equal(made.status, 201, 'a trusted proxy answers for whom it lets in')
+
+  const token = await linkFor(service, 'owner@example.com')
+  const again = asking(service, cookieOf(await owner.ask('POST', 'sign-in/link', { body: { token } })))
+  t.equal((await again('POST', 'p/default/keys', { body: { label: 'x' } })).status, 201)
+  t.equal((await again('POST', 'password', { body: { password: PASSWORD } })).status, 200)
+  await pool.run(sql => sql`update web_sessions set proven_at = null`)
+  await pool.run(sql => sql`select pg_notify('spoor_keys', 'a test')`)
+  await until(async () => (await again('POST', 'p/default/keys', { body: { label: '' } })).status === 403)
+  const changed = await again('POST', 'password', { body: { current: PASSWORD, password: `${PASSWORD}!` } })
+  t.equal(changed.status, 200, 'the password so far is proof enough to change it')
 })
 
 t.test('people set, change and remove their password, which ends their other sessions', async t => {

@@ -14,6 +14,12 @@ const REASONS: Readonly<Record<string, string>> = {
   stale: 'Signing in took too long, or began in another browser. Try again.',
   'no-email': 'The provider did not say an e-mail address of yours.',
   unverified: 'The provider has not verified your e-mail address.',
+  unproven:
+    'The provider does not say whether it has verified your e-mail address. Ask the administrator of this server to set OIDC_TRUST_EMAIL=on if the provider can be trusted with it.',
+  taken:
+    'Your e-mail address belongs to somebody who signs in with another account of the provider. If that is you, ask the administrator of this server to run `spoor user unlink` with your address, then sign in again.',
+  'not-fresh':
+    'The provider did not confirm that you have just signed in. Try again, or use a password or a sign-in link.',
   domain: 'Your e-mail address is of a domain that is not let in here.',
   unknown: 'The provider knows you, but nobody has added you here. Ask an owner to invite your e-mail address.'
 }
@@ -32,6 +38,7 @@ export function wantsProvider(search: string): boolean {
 }
 
 /** The address that leads to the provider, relative to the page's base. */
-export function providerAddress(to: string): string {
-  return `api/sign-in/oidc${to === '' ? '' : `?${new URLSearchParams({ to })}`}`
+export function providerAddress(to: string, fresh = false): string {
+  const query = new URLSearchParams({ ...(to !== '' && { to }), ...(fresh && { fresh: 'true' }) })
+  return `api/sign-in/oidc${to === '' && !fresh ? '' : `?${query}`}`
 }

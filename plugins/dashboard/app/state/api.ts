@@ -1,6 +1,6 @@
 /**
  * Requests to the server. Reads wait out a server that is away, and a session that has ended: they are asked again once
- * that is over. Writes fail at once, and say why.
+ * that is over. Writes wait for a sign-in, too; for all else they fail at once, and say why.
  */
 import { createStore } from './store.ts'
 
@@ -18,8 +18,11 @@ export class ApiError extends Error {
 
 /** Whether the server answers. */
 export const connection = createStore<'fine' | 'lost'>('fine')
-/** Set while somebody has to sign in before the page can go on. */
-export const signInWanted = createStore(false)
+/**
+ * Set while somebody has to sign in before the page can go on: their session has ended, or what they do asks for a fresh
+ * sign-in, which they may cancel.
+ */
+export const signInWanted = createStore<'no' | 'ended' | 'fresh' | 'cancelled'>('no')
 
 const FIRST_PAUSE_MS = 500
 const LONGEST_PAUSE_MS = 10_000
@@ -46,7 +49,7 @@ export async function readText(path: string, options: Options = {}): Promise<str
     } catch (error) {
       if (options.signal?.aborted) throw error
       if (error instanceof ApiError && error.status === 401 && options.visitor === undefined) {
-        await untilSignedIn(options.signal)
+        await untilSignedIn('ended', options.signal)
         continue
       }
       if (!isAway(error)) throw error
@@ -69,10 +72,15 @@ export async function write<T>(
       const text = await response.text()
       return (text === '' ? undefined : JSON.parse(text)) as T
     } catch (error) {
-      if (!(error instanceof ApiError) || error.status !== 401 || options.visitor !== undefined) throw error
-      await untilSignedIn(options.signal)
+      const wanted = error instanceof ApiError && options.visitor === undefined ? signInFor(error) : undefined
+      if (wanted === undefined || !(await untilSignedIn(wanted, options.signal))) throw error
     }
   }
+}
+
+function signInFor({ status, code }: ApiError): 'ended' | 'fresh' | undefined {
+  if (status === 401) return 'ended'
+  return code === 'fresh_sign_in_required' ? 'fresh' : undefined
 }
 
 async function ask(method: string, path: string, { body, signal }: Options): Promise<Response> {
@@ -112,13 +120,14 @@ export function isAway(error: unknown): boolean {
   return error instanceof ApiError && [0, 502, 503, 504].includes(error.status)
 }
 
-function untilSignedIn(signal: AbortSignal | undefined): Promise<void> {
-  signInWanted.set(true)
+/** Whether somebody signed in; false if they cancelled. */
+function untilSignedIn(wanted: 'ended' | 'fresh', signal: AbortSignal | undefined): Promise<boolean> {
+  signInWanted.set(wanted)
   return new Promise((resolve, reject) => {
-    const end = signInWanted.follow(wanted => {
-      if (wanted) return
+    const end = signInWanted.follow(now => {
+      if (now !== 'no' && now !== 'cancelled') return
       end()
-      resolve()
+      resolve(now === 'no')
     })
     signal?.addEventListener('abort', () => {
       end()

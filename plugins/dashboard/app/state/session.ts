@@ -15,7 +15,7 @@ export async function loadSession(): Promise<Session> {
 export async function signInWith(way: 'link' | 'password', body: unknown): Promise<void> {
   await write('POST', `sign-in/${way}`, { body, visitor: true })
   await loadSession()
-  signInWanted.set(false)
+  signInWanted.set('no')
 }
 
 /** Where the command box keeps where somebody went. */

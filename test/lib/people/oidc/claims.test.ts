@@ -1,15 +1,16 @@
 /** What follows from what a provider says of somebody. */
 import fc from 'fast-check'
 import t from 'tap'
-import { type Admission, personOf } from '../../../../lib/people/oidc/claims.ts'
+import { type Admission, isSubject, joinClaims, type Person, personOf } from '../../../../lib/people/oidc/claims.ts'
 
-const OPEN: Admission = { domains: [], roles: [] }
+const OPEN: Admission = { domains: [], roles: [], trustEmail: false }
 const as = (claim: string, value: string, more: object) =>
-  personOf({ email: 'a@example.com', ...more }, { domains: [], roles: [{ claim, value, role: 'member' }] })
+  personOf({ email: 'a@example.com', ...more }, { ...OPEN, roles: [{ claim, value, role: 'member' }] })
 
 t.test('an address is known in one form, and a name is one line', async t => {
   t.same(personOf({ email: ' Ada@Example.com ', name: 'Ada\n\u0000Lovelace' }, OPEN), {
     email: 'ada@example.com',
+    proof: undefined,
     name: 'Ada Lovelace',
     role: undefined
   })
@@ -18,10 +19,40 @@ t.test('an address is known in one form, and a name is one line', async t => {
     t.equal(personOf({ email }, OPEN), 'no-email')
 })
 
-t.test('an address that is said not to be verified is none', async t => {
-  for (const no of [false, 'false']) t.equal(personOf({ email: 'a@b', email_verified: no }, OPEN), 'unverified')
-  for (const yes of [true, 'true', undefined, null])
-    t.match(personOf({ email: 'a@b', email_verified: yes }, OPEN), { email: 'a@b' })
+t.test('only true says that an address is verified; without a word it counts where the operator trusts it', async t => {
+  const trusting = { ...OPEN, trustEmail: true }
+  for (const no of [false, 'false', 'False', 'true', 0, 1, null, '', [true], {}]) {
+    const said = { email: 'a@b', email_verified: no }
+    for (const admission of [OPEN, trusting]) t.equal(personOf(said, admission), 'unverified', JSON.stringify(no))
+  }
+  const proofOf = (said: object, admission: Admission) =>
+    (personOf({ email: 'a@b', ...said }, admission) as Person).proof
+  for (const admission of [OPEN, trusting]) t.equal(proofOf({ email_verified: true }, admission), 'verified')
+  t.equal(proofOf({}, OPEN), undefined)
+  t.equal(proofOf({}, trusting), 'trusted')
+})
+
+t.test('a flag proves only the address of its own document', async t => {
+  const emails = fc.constantFrom(undefined, 'me@b', 'boss@b')
+  const flags = fc.constantFrom<unknown>(undefined, true, false, null, 'true')
+  const document = fc.record({ email: emails, email_verified: flags, sub: fc.constant('s') })
+  fc.assert(
+    fc.property(document, fc.option(document, { nil: undefined }), (token, userinfo) => {
+      const person = personOf(joinClaims(token, userinfo), OPEN)
+      if (typeof person === 'string' || person.proof === undefined) return
+      const isProven = [token, userinfo].some(each => each?.email === person.email && each.email_verified === true)
+      if (!isProven) throw new Error(`${person.email} is not proven`)
+    })
+  )
+  const token = { email: 'me@b', email_verified: true, groups: 'a', name: 'token' }
+  t.match(joinClaims(token, { email: 'boss@b', name: 'info' }), { email: 'me@b', groups: 'a', name: 'info' })
+  t.match(joinClaims({ sub: 's' }, { email: 'a@b' }), { email: 'a@b', email_verified: undefined })
+  t.match(joinClaims({ email: 'a@b' }), { email: 'a@b' })
+})
+
+t.test('a subject is what can be stored', async t => {
+  for (const subject of ['s', '00u1|a b', 'ü'.repeat(255)]) t.ok(isSubject(subject))
+  for (const subject of ['', 'a\u0000', '\ud800', 'x'.repeat(256)]) t.notOk(isSubject(subject))
 })
 
 t.test('a domain is the whole of what stands behind the @', async t => {
@@ -56,13 +87,13 @@ t.test('a rule holds for a claim that is its value, or a list that has it', asyn
 
 t.test('of several rules the highest role counts', async t => {
   const roles = (['viewer', 'owner', 'member'] as const).map(role => ({ claim: 'g', value: role, role }))
-  const roleOf = (...g: string[]) => (personOf({ email: 'a@b', g }, { domains: [], roles }) as { role: unknown }).role
+  const roleOf = (...g: string[]) => (personOf({ email: 'a@b', g }, { ...OPEN, roles }) as { role: unknown }).role
   t.same([roleOf('viewer', 'member'), roleOf('member', 'owner', 'viewer'), roleOf()], ['member', 'owner', undefined])
 })
 
 t.test('whatever is said is understood or refused', async () => {
   const claims = fc.dictionary(fc.constantFrom('email', 'name', 'email_verified', 'groups', '__proto__'), fc.anything())
-  const admission = { domains: [], roles: [{ claim: 'groups.a', value: '1', role: 'viewer' as const }] }
+  const admission = { ...OPEN, roles: [{ claim: 'groups.a', value: '1', role: 'viewer' as const }] }
   fc.assert(
     fc.property(claims, said => {
       const found = personOf(said, admission)

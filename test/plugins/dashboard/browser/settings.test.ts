@@ -1,5 +1,6 @@
 /** Settings, one's own account, metadata, deletions and times, as somebody does them in a browser. */
 import t from 'tap'
+import { linkFor } from '../../../fixtures/service/people.ts'
 import { testService } from '../../../fixtures/service/service.ts'
 import { until } from '../../../fixtures/until.ts'
 import { hasChromium, openPage } from '../../browser.ts'
@@ -47,6 +48,37 @@ t.test('in a browser', async t => {
     await page.untilText('Search by words…', '.filter')
   })
 
+  t.test('a sign-in that is too old is asked for again, and what was wanted goes on', async t => {
+    const makeStale = async () => {
+      await service.database.pool.run(sql => sql`update web_sessions set proven_at = null`)
+      await service.database.pool.run(sql => sql`select pg_notify('spoor_keys', 'a test')`)
+      const ask =
+        "fetch('api/p/default/keys', { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{}' }).then(answer => answer.status)"
+      await until(async () => (await page.evaluate(ask)) === 403)
+    }
+    await page.open(`${url}/app/p/default/settings/keys`)
+    await page.click('button', 'Create a key')
+    await fill('dialog input', 'after signing in again')
+    await makeStale()
+    await page.click('dialog button[type=submit]', 'Create')
+    await page.untilText('Sign in again to continue', 'dialog h2')
+    const { email } = (await page.evaluate(
+      "fetch('api/session').then(answer => answer.json()).then(({ user }) => user)"
+    )) as { email: string }
+    const field = "[...document.querySelectorAll('dialog')].at(-1).querySelector('input')"
+    const again = "[...document.querySelectorAll('dialog')].find(each => each.textContent.includes('Sign in again'))"
+    await page.evaluate(`${again}.querySelector('input').focus()`)
+    await page.type(`${url}/app/sign-in#${await linkFor(service, email)}`)
+    await page.press('Enter')
+    await page.untilText('It is shown now and never again', 'dialog')
+    t.match(await page.evaluate(`${field}.value`), /^spoor_live_/)
+    await page.click('dialog button', 'I have it')
+    await page.untilText('after signing in again', '.plain-table')
+    await page.click('button', 'Revoke after signing in again')
+    await page.click('dialog button[type=submit]', 'Revoke')
+    await page.until("!document.querySelector('dialog')")
+  })
+
   t.test('a key is created, shown once, rotated and revoked', async t => {
     await page.open(`${url}/app/p/default/settings/keys`)
     await page.click('button', 'Create a key')
@@ -68,12 +100,12 @@ t.test('in a browser', async t => {
     t.equal((await call('GET', '/api/v1/key', { key: secret })).status, 401)
     t.equal((await call('GET', '/api/v1/key', { key: renewed })).status, 200)
     await page.click('dialog button', 'I have it')
-    await page.untilText('Show 1 that ended')
+    await page.untilText('Show 2 that ended')
     await page.click('button', 'Revoke for the tests')
     await page.click('dialog button[type=submit]', 'Revoke')
     await page.until("!document.querySelector('dialog')")
     t.equal((await call('GET', '/api/v1/key', { key: renewed })).status, 401)
-    await page.click('button', 'Show 2 that ended')
+    await page.click('button', 'Show 3 that ended')
     await page.untilText('(revoked)', '.plain-table')
   })
 

@@ -1,11 +1,15 @@
 /** The way in by a provider of OpenID Connect, against a real one. */
 import t from 'tap'
+import { removeUser, unlinkUser } from '../../../../lib/admin/people.ts'
 import { type Config, type OidcConfig, readConfig } from '../../../../lib/config.ts'
 import { createLog } from '../../../../lib/log.ts'
 import { ownPage } from '../../../../lib/people/pages.ts'
-import { type Browser, TOKEN_S, testBrowser, testProvider } from '../../../fixtures/oidc/provider.ts'
+import { digestToken, makeToken } from '../../../../lib/people/tokens.ts'
+import { signInByOidc } from '../../../../lib/store/people/oidc.ts'
+import { type Browser, type Forging, TOKEN_S, testBrowser, testProvider } from '../../../fixtures/oidc/provider.ts'
 import { addPerson, asking, givePassword, linkFor, signedIn } from '../../../fixtures/service/people.ts'
 import { type TestService, testService } from '../../../fixtures/service/service.ts'
+import { until } from '../../../fixtures/until.ts'
 
 const BASE = 'https://spoor.example/tools'
 const START = '/app/api/sign-in/oidc'
@@ -79,7 +83,7 @@ t.test('somebody with a role comes in, to the page that they wanted', async t =>
   for (const name of ['state', 'nonce', 'code_challenge']) t.match(asked.get(name), /^[\w-]{43}$/, name)
   t.match((await browser.ask('/app/api/sessions')).body, { sessions: [{ means: 'oidc', current: true }] })
   t.match(browser.cookie(), /^__Secure-spoor_session_[0-9a-f]{8}=[\w-]{43}$/, 'what was carried there and back is gone')
-  const done = (await acts()).slice(-2)
+  const done = (await acts()).slice(-3)
   t.ok(
     done.some(act => /^user\.add .*"role": ?"member".*"means": ?"oidc"/.test(act)),
     String(done)
@@ -175,9 +179,143 @@ t.test('whom nobody knows, whose address is of elsewhere or is not verified, is 
   t.equal(await ends(person('carl', { groups: 'staff', email_verified: false })), 'sign-in?oidc=unverified')
   t.equal(await ends(person('carl', { groups: 'staff', email: undefined })), 'sign-in?oidc=no-email')
   t.equal(await ends(undefined), 'sign-in?oidc=denied')
-  t.equal(await ends(person('dora', { groups: 'staff', email: 'Dora@Example.COM', email_verified: undefined })), '')
+  t.equal(await ends(person('carl', { groups: 'staff', email_verified: undefined })), 'sign-in?oidc=unproven')
+  t.equal(await ends(person('dora', { groups: 'staff', email: 'Dora@Example.COM' })), '')
   const users = await database.pool.run(sql => sql`select email from users where email like 'carl%'`)
   t.same(users, [], 'nothing is kept of whom is not let in')
+})
+
+const said = (sub: string, email: string, more: object = {}) => person(sub, { email: `${email}@example.com`, ...more })
+const emailOf = async (browser: Browser) => (await sessionOf(browser)).user?.email
+/** The detail of the last act of this kind. */
+const auditOf = async (action: string) => {
+  const act = (await acts()).findLast(each => each.startsWith(`${action} `))
+  return JSON.parse(act?.slice(action.length + 1) ?? 'null')
+}
+
+t.test('somebody is known by the provider’s subject, not by an address', async t => {
+  await addPerson(service, 'boss@example.com', 'owner')
+  const unflagged = { email_verified: undefined }
+  t.equal(await signIn(said('attacker', 'boss', unflagged), newBrowser()), 'sign-in?oidc=unproven')
+  t.match(await auditOf('oidc.refuse'), { subject: 'attacker', reason: 'unproven' })
+  const first = newBrowser()
+  t.equal(await signIn(said('boss-1', 'boss'), first), '', 'a verified address links, once')
+  t.match(await auditOf('oidc.link'), { subject: 'boss-1', proof: 'verified' })
+  t.equal(await signIn(said('boss-2', 'boss'), newBrowser()), 'sign-in?oidc=taken', 'verified, but another subject')
+  t.match(await auditOf('oidc.refuse'), { subject: 'boss-2', reason: 'taken' })
+  t.equal(await emailOf(first), 'boss@example.com', 'who was signed in stays so')
+
+  const moved = newBrowser()
+  t.equal(await signIn(said('boss-1', 'renamed'), moved), '', 'the provider gave them another address')
+  t.equal(await emailOf(moved), 'boss@example.com')
+  t.equal(await signIn(said('boss-1', 'renamed', unflagged), newBrowser()), '', 'of whom is known no proof is asked')
+
+  t.equal(await database.pool.run(sql => unlinkUser(sql, 'boss@example.com')), 1)
+  // Which signs them out.
+  await until(async () => (await emailOf(first)) === undefined)
+  t.match(await auditOf('oidc.unlink'), { email: 'boss@example.com' })
+  const next = newBrowser()
+  t.equal(await signIn(said('boss-2', 'boss'), next), '')
+  t.equal(await emailOf(next), 'boss@example.com')
+  t.equal(await signIn(said('boss-1', 'boss'), newBrowser()), 'sign-in?oidc=taken')
+
+  await database.pool.run(each => removeUser(each, 'boss@example.com'))
+  t.equal(await signIn(said('boss-2', 'boss'), newBrowser()), 'sign-in?oidc=unknown', 'a user who is removed is gone')
+  await addPerson(service, 'boss@example.com', 'viewer')
+  t.equal(await signIn(said('boss-1', 'boss'), newBrowser()), '', 'made again, the user is a new one')
+})
+
+t.test('of two subjects with one address that come at the same moment one is let in', async t => {
+  await addPerson(service, 'shared@example.com', 'viewer')
+  const admit = (subject: string) =>
+    database.pool.run(sql => {
+      const session = { digest: digestToken(makeToken())!, agent: '', replaces: undefined }
+      const who = { email: 'shared@example.com', proof: 'verified', name: '', role: undefined } as const
+      return signInByOidc(sql, { issuer: 'https://id.example', subject, authTime: undefined }, who, session)
+    })
+  const ends = await Promise.all(['one', 'two', 'three', 'four'].map(admit))
+  t.equal(ends.filter(end => typeof end === 'number').length, 1, String(ends))
+  t.equal(ends.filter(end => end === 'taken').length, 3)
+})
+
+t.test('where the operator trusts its addresses, a provider need not say that they are verified', async t => {
+  const trusting = await serve({ trustEmail: true }, database)
+  await addPerson(service, 'entra@example.com', 'member')
+  const unflagged = { email_verified: undefined }
+  t.equal(await signIn(said('entra-1', 'entra', unflagged), newBrowser(trusting)), '')
+  t.match(await auditOf('oidc.link'), { proof: 'trusted' })
+  t.equal(await signIn(said('entra-2', 'entra', unflagged), newBrowser(trusting)), 'sign-in?oidc=taken')
+  t.equal(await signIn(said('entra-3', 'new', { ...unflagged, groups: 'staff' }), newBrowser(trusting)), '')
+  t.equal(
+    await signIn(said('entra-4', 'other', { email_verified: null, groups: 'staff' }), newBrowser(trusting)),
+    'sign-in?oidc=unverified'
+  )
+})
+
+t.test('who signed in before identities were stored is linked by the address, once, for 90 days', async t => {
+  const unflagged = { email_verified: undefined }
+  for (const name of ['early', 'late']) await addPerson(service, `${name}@example.com`, 'member')
+  const until = (email: string, days: number) =>
+    database.pool.run(
+      sql => sql`update users set oidc_email_until = now() + ${days} * interval '1 day' where email = ${email}`
+    )
+  await until('early@example.com', 1)
+  await until('late@example.com', -1)
+  t.equal(await signIn(said('late-1', 'late', unflagged), newBrowser()), 'sign-in?oidc=unproven')
+  t.equal(await signIn(said('early-0', 'early', { email_verified: false }), newBrowser()), 'sign-in?oidc=unverified')
+  t.equal(await signIn(said('early-1', 'early', unflagged), newBrowser()), '')
+  t.match(await auditOf('oidc.link'), { subject: 'early-1', proof: 'before' })
+  t.equal(await signIn(said('early-2', 'early', unflagged), newBrowser()), 'sign-in?oidc=taken')
+  const left = await database.pool.run(
+    sql => sql`select from users where email = 'early@example.com' and oidc_email_until is not null`
+  )
+  t.equal(left.length, 0)
+})
+
+t.test('an ID token must be signed by the provider, and be for this client', async t => {
+  const ends = (forge: Forging) => {
+    provider.forge = forge
+    return signIn(person('ada', { groups: 'staff' }), newBrowser())
+  }
+  t.equal(await ends({}), '', 'as it is')
+  t.equal(await ends({ claims: { azp: 'spoor' } }), '')
+  t.equal(await ends({ claims: { azp: 'another' } }), 'sign-in?oidc=invalid')
+  t.equal(await ends({ claims: { aud: ['spoor', 'another'] } }), 'sign-in?oidc=invalid', 'whose token is it?')
+  t.equal(await ends({ claims: { aud: ['spoor', 'another'], azp: 'spoor' } }), '')
+  t.equal(await ends({ claims: { aud: 'another' } }), 'sign-in?oidc=invalid')
+  t.equal(await ends({ claims: { iss: 'http://127.0.0.1:1' } }), 'sign-in?oidc=invalid')
+  t.equal(await ends({ claims: { sub: 'a\u0000' } }), 'sign-in?oidc=invalid')
+  t.equal(await ends({ key: 'foreign' }), 'sign-in?oidc=invalid', 'another key of the same name')
+  provider.forge = undefined
+})
+
+t.test('what lasts asks for a fresh sign-in, which the provider must confirm', async t => {
+  const browser = newBrowser()
+  const boss = person('fresh', { groups: 'admins' })
+  provider.forge = { claims: { auth_time: undefined } }
+  t.equal(await signIn(boss, browser), '')
+  provider.forge = undefined
+  const makeKey = () =>
+    asking({ ...service, call: withHost }, browser.cookie())('POST', 'p/default/keys', { body: { label: 'x' } })
+  t.match(
+    await makeKey(),
+    { status: 403, body: { error: { code: 'fresh_sign_in_required' } } },
+    'it may remember anybody'
+  )
+  const page = 'p/default/settings/keys'
+  const again = `?${new URLSearchParams({ to: page, fresh: 'true' })}`
+  t.equal(await signIn(boss, browser, again), page, 'which comes back to the same page')
+  t.equal(new URL(browser.passed.find(each => each.includes('/auth?'))!).searchParams.get('max_age'), '60')
+  t.equal((await makeKey()).status, 201)
+  await database.pool.run(sql => sql`update web_sessions set proven_at = now() - interval '15 minutes'`)
+  await database.pool.run(sql => sql`select pg_notify('spoor_keys', 'a test')`)
+  await until(async () => (await makeKey()).status === 403)
+  for (const authTime of [undefined, Math.floor(Date.now() / 1000) - 3600, 1e30]) {
+    provider.forge = { claims: { auth_time: authTime } }
+    const end = await signIn(boss, browser, again)
+    t.equal(end, `sign-in?oidc=not-fresh&to=${encodeURIComponent(page)}`, `auth_time ${authTime}`)
+  }
+  provider.forge = undefined
 })
 
 t.test('what comes back must be what was begun, in this browser, once', async t => {

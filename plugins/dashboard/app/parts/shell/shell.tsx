@@ -171,10 +171,18 @@ function Toasts() {
   )
 }
 
-/** A session that ends in the middle: what was asked is asked again afterwards. */
+/** A session that ends in the middle, or is too old for what is wanted: that is asked again afterwards. */
 function SignInAgain() {
   const wanted = useStore(signInWanted)
-  if (!wanted) return null
+  if (wanted === 'fresh') {
+    return (
+      <Dialog title="Sign in again to continue" onClose={() => signInWanted.set('cancelled')}>
+        <p>This needs a sign-in of the last 15 minutes. Afterwards you are back on this page.</p>
+        <SignInForm fresh />
+      </Dialog>
+    )
+  }
+  if (wanted !== 'ended') return null
   return (
     <Dialog title="You are signed out" onClose={undefined}>
       <p>Your session has ended. Sign in to go on where you are.</p>

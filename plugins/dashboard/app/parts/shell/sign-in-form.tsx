@@ -8,8 +8,15 @@ import { useStore } from '../../state/store.ts'
 import { Form } from '../controls/dialog.tsx'
 import { Field } from '../controls/field.tsx'
 
-/** `to` is the page that is wanted; undefined: the one that is there, in a dialog. */
-export function SignInForm({ to, after }: { to?: string; after?: () => void }) {
+interface SignInFormProps {
+  /** The page that is wanted; undefined: the one that is there, in a dialog. */
+  readonly to?: string
+  /** Whether somebody who is signed in proves again who they are. */
+  readonly fresh?: boolean
+  readonly after?: () => void
+}
+
+export function SignInForm({ to, fresh = false, after }: SignInFormProps) {
   const ways = useStore(session)?.signIn ?? {}
   const [email, setEmail] = useState(session.get()?.user?.email ?? '')
   const [password, setPassword] = useState('')
@@ -49,7 +56,7 @@ export function SignInForm({ to, after }: { to?: string; after?: () => void }) {
         <a
           class="button provider"
           data-outside
-          href={providerAddress(to ?? `${location.pathname.slice(BASE_PATH.length)}${location.search}`)}
+          href={providerAddress(to ?? `${location.pathname.slice(BASE_PATH.length)}${location.search}`, fresh)}
         >
           Sign in with your organisation’s account
         </a>
@@ -78,21 +85,23 @@ export function SignInForm({ to, after }: { to?: string; after?: () => void }) {
           }
         />
       </Form>
-      <p class="soft">
-        Already signed in, in another tab?{' '}
-        <button
-          type="button"
-          class="link"
-          onClick={async () => {
-            const { user } = await loadSession()
-            if (user === null) return
-            signInWanted.set(false)
-            after?.()
-          }}
-        >
-          Look again
-        </button>
-      </p>
+      {!fresh && (
+        <p class="soft">
+          Already signed in, in another tab?{' '}
+          <button
+            type="button"
+            class="link"
+            onClick={async () => {
+              const { user } = await loadSession()
+              if (user === null) return
+              signInWanted.set('no')
+              after?.()
+            }}
+          >
+            Look again
+          </button>
+        </p>
+      )}
     </>
   )
 }

@@ -1,0 +1,43 @@
+/**
+ * The cookie of a browser in which somebody has signed in with a password. It opens nothing: their attempts in this browser
+ * are only counted apart from those of strangers (lib/people/attempts.ts). Nothing is stored of it. It is bound to the user by
+ * an HMAC, so nobody makes one without having signed in.
+ */
+import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
+import { readCookie } from './session-cookie.ts'
+
+/** Browsers keep none for much longer. */
+const MAX_AGE_S = 365 * 24 * 3600
+const VALUE = /^([\w-]{22})\.([\w-]{43})$/
+
+export class DeviceCookie {
+  readonly #name: string
+  readonly #attributes: string
+  readonly #secret: string
+
+  /** `session` is the name of the session's cookie, which is that of this deployment alone; `secret` is KEY_DIGEST_SECRET. */
+  constructor(baseUrl: string | undefined, session: string, secret = '') {
+    const url = baseUrl === undefined ? undefined : new URL(baseUrl)
+    this.#name = session.replace('session', 'device')
+    const path = `${url?.pathname.replace(/\/+$/, '') ?? ''}/app/api`
+    this.#attributes = `Path=${path}; HttpOnly; SameSite=Lax${url?.protocol === 'https:' ? '; Secure' : ''}`
+    this.#secret = secret
+  }
+
+  /** The Set-Cookie header of a browser in which this user has just signed in. It keeps the name that it has. */
+  keep(header: string | undefined, userId: number): string {
+    const device = this.read(header, userId) ?? randomBytes(16).toString('base64url')
+    return `${this.#name}=${device}.${this.#sign(userId, device).toString('base64url')}; Max-Age=${MAX_AGE_S}; ${this.#attributes}`
+  }
+
+  /** The name of the device, if this user has signed in with it. */
+  read(header: string | undefined, userId: number): string | undefined {
+    const [, device, signature = ''] = VALUE.exec(readCookie(header, this.#name) ?? '') ?? []
+    if (device === undefined) return undefined
+    return timingSafeEqual(Buffer.from(signature, 'base64url'), this.#sign(userId, device)) ? device : undefined
+  }
+
+  #sign(userId: number, device: string): Buffer {
+    return createHmac('sha256', this.#secret).update(`device ${userId} ${device}`).digest()
+  }
+}
