@@ -8,7 +8,6 @@ import { Pool } from '../../../lib/database/pool.ts'
 import type { Pending } from '../../../lib/ingest/pending.ts'
 import { RunningTraces } from '../../../lib/ingest/running-traces.ts'
 import { Writer } from '../../../lib/ingest/writer.ts'
-import { createLog } from '../../../lib/log.ts'
 import { KnownFloors } from '../../../lib/store/rankings/known-floors.ts'
 import { SearchedProjects } from '../../../lib/store/search/searched-projects.ts'
 import type { Shard } from '../../../lib/store/server/shards.ts'
@@ -53,12 +52,20 @@ function lane(t: Test, connect = database.connect) {
   }
   const again = (pending: Pending) => void sentBack.push(pending)
   const searched = new SearchedProjects()
-  const options = { slot: 1, routes, running: new RunningTraces(), floors: new KnownFloors(), searched, again }
+  const options = {
+    slot: 1,
+    routes,
+    running: new RunningTraces(),
+    floors: new KnownFloors(),
+    searched,
+    again,
+    failures: { fail() {} }
+  }
   const serverOf = () => ({
     open: () => CopyConnection.open(connect, { settings: { lock_timeout: '50ms' } }),
     limit: database.limit
   })
-  const writer = new Writer(pool, serverOf, options, createLog('silent'))
+  const writer = new Writer(pool, serverOf, options)
   t.teardown(() => writer.close())
   t.teardown(() => pool.end())
   const write = (...batch: readonly { readonly pending: Pending }[]) =>
