@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { createServer } from 'node:http'
-import { type AddressInfo, createServer as createNetServer } from 'node:net'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import t from 'tap'
 import { databaseAt, testDatabase } from '../../fixtures/database/database.ts'
@@ -10,7 +10,6 @@ import { endRecovery, prolongRecovery } from '../../fixtures/recovery.ts'
 import { testService } from '../../fixtures/service/service.ts'
 import { configurationFor, dataFolder, runHere, serve, start, stop } from '../../fixtures/service/spoor.ts'
 import { until } from '../../fixtures/until.ts'
-import { longTest } from '../../torture/orders.ts'
 
 interface Seen {
   readonly code: number | null
@@ -129,14 +128,4 @@ t.test('an embedded database that recovers is said to, by its server too', async
   const ended = new Promise(resolve => child.on('close', resolve))
   child.kill('SIGTERM')
   await ended
-})
-
-longTest('a server that takes connections and answers nothing is amiss, whether one should run or not', async t => {
-  const silent = createNetServer(() => {}).listen(0, '127.0.0.1')
-  t.teardown(() => silent.close())
-  await until(() => silent.listening)
-  const PORT = String((silent.address() as AddressInfo).port)
-  const env = { ...configurationFor(await testDatabase(t)), PORT }
-  const { out } = await runHere(['status', '--no-server', '--json'], env)
-  t.match(JSON.parse(out).problems.join('\n'), `The server at http://127.0.0.1:${PORT} does not answer`)
 })
