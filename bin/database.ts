@@ -7,6 +7,7 @@ import type { KeyMaking } from '../lib/admin/keys.ts'
 import { type Config, readConfig } from '../lib/config.ts'
 import type { Database } from '../lib/database/database.ts'
 import { classifyFailure } from '../lib/database/failure.ts'
+import { describeDenial, isDenial } from '../lib/health/obstacles.ts'
 import type { Logger } from '../lib/log.ts'
 
 export interface Session {
@@ -20,10 +21,22 @@ export interface Session {
   readonly making: KeyMaking
 }
 
-/** Runs `work` on one connection to a database whose schema fits this version of the code. */
+/**
+ * Runs `work` on one connection to a database whose schema has what this version of the code needs. A newer schema does:
+ * migrations only add.
+ */
 export async function withDatabase<T>(env: NodeJS.ProcessEnv, work: (session: Session) => Promise<T>): Promise<T> {
   return withAnyDatabase(env, async session => {
     await requireSchema(session.sql)
+    return work(session)
+  })
+}
+
+/** The same for commands that must know every table, because they copy or delete all that there is. */
+export async function withKnownSchema<T>(env: NodeJS.ProcessEnv, work: (session: Session) => Promise<T>): Promise<T> {
+  return withAnyDatabase(env, async session => {
+    await requireSchema(session.sql)
+    await refuseNewer(session.sql)
     return work(session)
   })
 }
@@ -50,6 +63,7 @@ export async function withNewDatabase<T>(env: NodeJS.ProcessEnv, work: (session:
     return connected(config, async session => {
       if ((await readSchemaState(session.sql)).state === 'missing') await migrate(database, log)
       await requireSchema(session.sql)
+      await refuseNewer(session.sql)
       return work(session)
     })(database, log)
   })
@@ -110,18 +124,27 @@ export async function openFor<T>(
 /** If an error says that the database cannot be used, makes one that names the database; returns any other as it is. */
 function explainFailure(error: unknown, { location, embedded }: Database): unknown {
   if (!['lost', 'refused'].includes(classifyFailure(error))) return error
+  if (isDenial(error)) return Object.assign(new AdminError(describeDenial(error)), { cause: error })
   const { message, code } = (error instanceof AggregateError ? error.errors[0] : error) as Error & { code?: string }
   const advice = embedded ? '' : ': see that it runs, and that DATABASE_URL is right'
   return Object.assign(new AdminError(`${location} cannot be used (${message || code})${advice}`), { cause: error })
 }
 
-async function requireSchema(sql: Sql): Promise<void> {
+/** Refuses a schema with what this version of the code does not know. */
+export async function refuseNewer(sql: Sql): Promise<void> {
   const { readSchemaState } = await import('../lib/database/migrate.ts')
   const { state, version, latest } = await readSchemaState(sql)
-  if (state === 'current') return
-  if (state === 'newer') {
-    throw new AdminError(`the schema is at version ${version}, this spoor knows ${latest}: update spoor`)
-  }
+  if (state !== 'newer') return
+  const why = 'this command would miss what it does not know'
+  const advice = 'Use the newer spoor for it, which works beside servers of this version'
+  throw new AdminError(`the schema is at version ${version}, and this spoor knows ${latest}: ${why}. ${advice}`)
+}
+
+async function requireSchema(sql: Sql): Promise<void> {
+  const { isBehind, readSchemaState } = await import('../lib/database/migrate.ts')
+  const schema = await readSchemaState(sql)
+  if (!isBehind(schema)) return
+  const { state, version, latest } = schema
   const what =
     state === 'missing' ? 'the database has no schema yet' : `the schema is at version ${version} of ${latest}`
   throw new AdminError(`${what}: run \`spoor migrate\``)

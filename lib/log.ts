@@ -46,6 +46,8 @@ export interface RequestFields {
   /** The name of the operation; undefined if no route matched. */
   readonly route: string | undefined
   readonly status: number
+  /** The code of the refusal, if it is one. */
+  readonly code?: string | undefined
   readonly ms: number
   readonly bytesIn: number
   readonly bytesOut: number
@@ -65,13 +67,15 @@ export interface RequestFields {
  */
 export function logRequest(log: Logger, fields: RequestFields): void {
   const own = made.get(log)
-  const { requestId, method, path, route, status, ms, bytesIn, bytesOut, client } = fields
+  const { requestId, method, path, route, status, code, ms, bytesIn, bytesOut, client } = fields
   if (own === undefined || !log.isLevelEnabled('info') || !isWanted(own.requests, status, ms)) return
   const { keyId, keyLabel, user, project } = fields
   let line = `{"level":"info","time":"${isoTime()}","requestId":"${requestId}","method":"${method}","path":`
   line += JSON.stringify(path)
   if (route !== undefined) line += `,"route":"${route}"`
-  line += `,"status":${status},"ms":${ms},"bytesIn":${bytesIn},"bytesOut":${bytesOut},"client":"${client}"`
+  line += `,"status":${status}`
+  if (code !== undefined) line += `,"code":"${code}"`
+  line += `,"ms":${ms},"bytesIn":${bytesIn},"bytesOut":${bytesOut},"client":"${client}"`
   if (keyId !== undefined) line += `,"keyId":"${keyId}"`
   if (keyLabel) line += `,"keyLabel":${JSON.stringify(keyLabel)}`
   if (user !== undefined) line += `,"user":${user}`

@@ -10,6 +10,7 @@ import { READER_SETTINGS } from './database/reader-settings.ts'
 import { createSqlAccess } from './database/sql-access.ts'
 import type { GrpcServer } from './grpc/server.ts'
 import { describeShortage } from './health/connection-room.ts'
+import { describeLags } from './health/lags.ts'
 import { Readiness } from './health/readiness.ts'
 import { Setup } from './health/setup.ts'
 import { watchStore } from './health/store-metrics.ts'
@@ -82,10 +83,6 @@ export async function startService(
   const ingest = new WritePath(database, { ...config, lanes: parallelism.lanes }, log, metrics)
   const near = new NearReads(database.node, ingest.routes, { connection: READERS, size: parallelism.readers })
   const sql = createSqlAccess(readers, writers, near)
-  const idle = new IdleTraces({ sql, ingest, log, metrics, afterMs: config.idleCompleteMs })
-  const waiting = new WaitingMessages({ sql, log, metrics, waitMs: messagesWaitMs })
-  const folding = new Folding({ sql, database, log, metrics })
-  const index = new SearchIndex({ sql, database, log, isCalm: () => ingest.isCalm })
   const keyReaders = openPool(database, KEY_READERS, 1)
   const identities = createSqlAccess(keyReaders, writers)
   const visitors = new Visitors({ sql: identities, log, roleOfUnknown: config.authProxy?.role })
@@ -101,7 +98,15 @@ export async function startService(
     visitors.forget()
   }
   const notices = listenForKeyChanges(database, forget, () => setup.lookAgain())
-  const readiness = new Readiness(setup, sql, ingest)
+  const readiness = new Readiness({ setup, sql, ingest, log })
+  const health = {
+    isSetUp: () => setup.lacking === undefined && setup.obstacle === undefined,
+    isReady: async () => (await readiness.findObstacles()).length === 0
+  }
+  const idle = new IdleTraces({ sql, ingest, log, health, metrics, afterMs: config.idleCompleteMs })
+  const waiting = new WaitingMessages({ sql, log, health, metrics, waitMs: messagesWaitMs })
+  const folding = new Folding({ sql, database, log, health, metrics })
+  const index = new SearchIndex({ sql, database, log, health, metrics, isCalm: () => ingest.isCalm })
   watchStore(metrics, { config, database, sql, pools: [readers, writers], setup, readiness })
   const routes = new RouteTable()
   const app: App = {
@@ -117,12 +122,15 @@ export async function startService(
     readiness: () => readiness.findObstacles(),
     instance: () => setup.instance,
     forget,
-    lacks: () => describeShortage(database.limit.shortage)
+    lacks: () => [
+      ...describeShortage(database.limit.shortage),
+      ...describeLags({ charts: folding.lagMs, search: index.lagMs })
+    ]
   }
-  const shared = { keys, ingest, log, metrics, notConfigured: () => setup.lacking }
+  const shared = { keys, ingest, readiness, log, metrics, notConfigured: () => setup.lacking }
   const people = { visitors, cookie: app.cookie, vouching: vouchingOf(config.authProxy) }
   const trusted = config.trustProxy.length === 0 ? undefined : readNetworks(config.trustProxy)
-  const server = new HttpServer({ ...shared, ...people, routes, readiness, trusted, baseUrl: config.baseUrl })
+  const server = new HttpServer({ ...shared, ...people, routes, trusted, baseUrl: config.baseUrl })
   let grpc: GrpcServer | undefined
   const drain = () => {
     readiness.noteStop()
@@ -130,6 +138,7 @@ export async function startService(
     grpc?.drain()
   }
   const close = once(async () => {
+    readiness.noteStop()
     setup.stop()
     idle.close()
     waiting.close()

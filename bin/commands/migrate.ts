@@ -4,7 +4,7 @@ import { readConfig } from '../../lib/config.ts'
 import type { Database } from '../../lib/database/database.ts'
 import type { Logger } from '../../lib/log.ts'
 import { command, UsageError } from '../command.ts'
-import { openFor, withAnyDatabase } from '../database.ts'
+import { openFor, refuseNewer, withAnyDatabase } from '../database.ts'
 import { interruptible } from '../terminal/interrupt.ts'
 import type { Progress } from '../terminal/progress.ts'
 import { counted, size } from '../terminal/words.ts'
@@ -38,7 +38,7 @@ export default command({
       return
     }
     const { applied, warning } = await openFor(readConfig(env), migrateAndLook)
-    const text = applied.length === 0 ? 'the schema is up to date' : `applied migration ${applied.join(', ')}`
+    const text = applied.length === 0 ? 'no migration is missing' : `applied migration ${applied.join(', ')}`
     print({ applied, warning: warning ?? null }, warning === undefined ? text : `${text}\n${warning}`)
   }
 })
@@ -48,15 +48,19 @@ async function migrateAndLook(
   database: Database,
   log: Logger
 ): Promise<{ applied: number[]; warning?: string | undefined }> {
-  const [{ describeLeftBehind }, { readLeftBehind }, { migrateSchema }] = await Promise.all([
-    import('../../lib/health/left-behind.ts'),
-    import('../../lib/store/instance/distribution.ts'),
-    import('../../lib/store/instance/schema.ts')
-  ])
+  const [{ describeNewer, readSchemaState }, { describeLeftBehind }, { readLeftBehind }, { migrateSchema }] =
+    await Promise.all([
+      import('../../lib/database/migrate.ts'),
+      import('../../lib/health/left-behind.ts'),
+      import('../../lib/store/instance/distribution.ts'),
+      import('../../lib/store/instance/schema.ts')
+    ])
   const applied = await migrateSchema(database, log)
   const sql = database.connect({ applicationName: 'migrate' })
   try {
-    return { applied, warning: describeLeftBehind(await readLeftBehind(sql)) }
+    const schema = await readSchemaState(sql)
+    const newer = schema.state === 'newer' ? describeNewer(schema) : undefined
+    return { applied, warning: newer ?? describeLeftBehind(await readLeftBehind(sql)) }
   } finally {
     await sql.end({ timeout: 1 })
   }
@@ -85,6 +89,7 @@ async function distribute(
     throw new AdminError('the embedded database is on one machine for good: set DATABASE_URL to a coordinator of Citus')
   }
   return withAnyDatabase(env, async ({ database, sql, log }) => {
+    await refuseNewer(sql)
     const plan = await readDistributionPlan(sql, shards)
     if (!apply || plan.obstacles.length > 0) {
       if (apply) await applyDistribution(sql, plan)

@@ -4,7 +4,7 @@ import type { ProjectDeletion } from '../../lib/admin/upkeep/project-deletion.ts
 import type { Pruned } from '../../lib/admin/upkeep/pruning.ts'
 import { areSumsRight, type Recount, recountProject } from '../../lib/admin/upkeep/recount.ts'
 import { command, UsageError } from '../command.ts'
-import { withDatabase } from '../database.ts'
+import { withDatabase, withKnownSchema } from '../database.ts'
 import { interruptible } from '../terminal/interrupt.ts'
 import { readAnswer } from '../terminal/secret.ts'
 import { table } from '../terminal/table.ts'
@@ -151,7 +151,7 @@ export const remove = command({
     ]
   },
   async run({ parameters: { SLUG: slug }, flags, env, print, progress }) {
-    await withDatabase(env, async ({ sql }) => {
+    await withKnownSchema(env, async ({ sql }) => {
       // Loaded only now, because --help does not need it.
       const { applyProjectDeletion, planProjectDeletion } = await import('../../lib/admin/upkeep/project-deletion.ts')
       const plan = await planProjectDeletion(sql, slug)

@@ -13,15 +13,18 @@ export default command({
   summary: 'Say what runs, what is stored, and what is amiss',
   usage: {
     parameters: [],
-    flags: {},
-    details: 'The exit code is 1 where something is amiss.',
-    examples: ['status', 'status --json']
+    flags: { 'no-server': { type: 'boolean', about: 'no server should run here: that none does is not amiss' } },
+    details: [
+      'The exit code is 1 where something is amiss, so that cron or a monitor notices: also where the server of this database',
+      'does not run, is not ready, or another program answers in its place.'
+    ].join('\n'),
+    examples: ['status', 'status --json', 'status --no-server']
   },
-  async run({ env, print }) {
+  async run({ flags, env, print }) {
     const { readStatus } = await import('../../lib/admin/status.ts')
     const status = await withAnyDatabase(
       env,
-      ({ config, database, sql }) => readStatus(config, database, sql),
+      ({ config, database, sql }) => readStatus(config, database, sql, { expectsServer: !flags['no-server'] }),
       RECOVERY_PATIENCE_MS
     )
     print(status, describe(status))
@@ -56,7 +59,7 @@ function describe(status: Status): string {
   return [
     ...alignColumns(facts),
     '',
-    ...(schema?.state === 'current' ? [projectTable(projects), ''] : []),
+    ...(schema?.state === 'current' || schema?.state === 'newer' ? [projectTable(projects), ''] : []),
     ...(problems.length === 0 ? ['All is well.'] : problems.map(problem => `! ${problem}`))
   ].join('\n')
 }

@@ -6,6 +6,7 @@
 import { hash, timingSafeEqual } from 'node:crypto'
 import type { SqlAccess } from '../database/sql-access.ts'
 import { Refusal } from '../errors.ts'
+import { FailureLog } from '../failure-log.ts'
 import { type Moment, Remembered } from '../limits/remembered.ts'
 import { type Lookup as LookupOf, SharedLookups } from '../limits/shared-lookups.ts'
 import type { Logger } from '../log.ts'
@@ -24,6 +25,8 @@ export interface KeyRingOptions {
 const MAX_BATCH = 1000
 /** lastUsedAt is written no more often than this (specification, section 5). */
 const TOUCH_INTERVAL_MS = 5 * 60_000
+/** Every lookup tries, so a failure is logged no more often than this. */
+const REMIND_MS = 60_000
 
 /** An id that no key has. A token without the form of a key is looked up under it, so that it takes the same time. */
 const NO_KEY_ID = ''
@@ -40,9 +43,12 @@ export class KeyRing {
   readonly #options: KeyRingOptions
   readonly #remembered = new Remembered<Principal>()
   readonly #lookups = new SharedLookups<Lookup>(MAX_BATCH, batch => this.#answer(batch))
+  readonly #untouched: FailureLog
 
   constructor(options: KeyRingOptions) {
     this.#options = options
+    const failed = 'the last use of a key could not be stored'
+    this.#untouched = new FailureLog(options.log, { failed, remindMs: REMIND_MS })
   }
 
   /**
@@ -106,7 +112,7 @@ export class KeyRing {
       for (const row of touched) lastUsed.set(row.id, row.lastUsedAt)
     } catch (error) {
       // The keys are valid all the same, and the next lookup tries to mark them again.
-      this.#options.log.warn({ err: error }, 'the last use of a key could not be stored')
+      this.#untouched.fail(error)
     }
     for (const [lookup, row] of firstUses) {
       const lastUsedAt = lastUsed.get(row.id) ?? new Date().toISOString()

@@ -22,16 +22,17 @@ export async function listAccounts(sql: Sql): Promise<Account[]> {
 }
 
 export async function renameAccount(sql: Sql, id: string, name: string): Promise<Account> {
-  const accountId = await chooseAccount(sql, id)
-  const act = { by: null, action: 'account.rename', accountId, detail: { name } } as const
+  const { id: accountId, name: before } = await findAccount(sql, id)
+  const act = { by: null, action: 'account.rename', accountId, detail: { account: accountId, before, name } } as const
   const row = await store.renameAccount(sql, accountId, checkText('the name', name, 1, 200), act)
   return present(row ?? gone(id))
 }
 
 /** Deletes an account that has no projects, with its memberships. */
 export async function deleteAccount(sql: Sql, id: string): Promise<Account> {
-  const accountId = await chooseAccount(sql, id)
-  const row = await store.deleteAccount(sql, accountId, { by: null, action: 'account.delete', accountId })
+  const { id: accountId, name } = await findAccount(sql, id)
+  const detail = { account: accountId, name }
+  const row = await store.deleteAccount(sql, accountId, { by: null, action: 'account.delete', accountId, detail })
   if (row !== undefined) return present(row)
   throw new AdminError(`account ${id} has projects: delete them, or give them to another with \`spoor project update\``)
 }
@@ -42,9 +43,13 @@ function gone(id: string): never {
 
 /** The account of a new project: the one asked for, otherwise the oldest owner account. */
 export async function chooseAccount(sql: Sql, id: string | undefined): Promise<number> {
+  return (await findAccount(sql, id)).id
+}
+
+async function findAccount(sql: Sql, id: string | undefined): Promise<AccountRow> {
   const accounts = await store.listAccounts(sql)
   const chosen = accounts.find(account => (id === undefined ? account.type === 'owner' : String(account.id) === id))
-  if (chosen !== undefined) return chosen.id
+  if (chosen !== undefined) return chosen
   throw new AdminError(
     id === undefined
       ? 'there is no owner account yet: make one with `spoor account create NAME`'

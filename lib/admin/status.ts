@@ -1,21 +1,25 @@
 /** The work of `spoor status`: shows what there is, what is wrong, and what to do about it. */
 import type { Sql } from 'postgres'
 import { isOtherSecret, OTHER_SECRET } from '../access/digest-secret.ts'
-import type { Config } from '../config.ts'
+import { type Config, ConfigError } from '../config.ts'
 import type { Database } from '../database/database.ts'
 import { classifyFailure } from '../database/failure.ts'
-import { readSchemaState, type SchemaState } from '../database/migrate.ts'
+import { describeNewer, isBehind, readSchemaState, type SchemaState } from '../database/migrate.ts'
+import { Pool } from '../database/pool.ts'
+import { requireSession } from '../database/session/require-session.ts'
+import { causeOf } from '../failure-log.ts'
 import { findShortage } from '../health/connection-room.ts'
 import { type Disk, LITTLE_DISK_BYTES, readDisk } from '../health/free-disk.ts'
 import { describeLeftBehind } from '../health/left-behind.ts'
-import { causeOf, nameObstacle } from '../health/obstacles.ts'
-import { findLikelyServer, findServer, type RunningServer } from '../health/running-server.ts'
+import { describeDenial, isDenial, nameObstacle } from '../health/obstacles.ts'
+import { type Found, lookForServer, type RunningServer } from '../health/running-server.ts'
 import { countNews } from '../store/analytics/rollups/news.ts'
 import { readLeftBehind } from '../store/instance/distribution.ts'
 import { countSessions } from '../store/people/sessions.ts'
 import { readSearchState, type SearchState } from '../store/search/state.ts'
 import { readConnectionRoom } from '../store/server/connection-room.ts'
 import { measureDatabase } from '../store/server/database-size.ts'
+import { readInstance } from '../store/server/instance.ts'
 import { type NodePlacement, readPlacement } from '../store/server/placement.ts'
 import type { Totals } from '../store/write/totals.ts'
 import { VERSION } from '../version.ts'
@@ -42,7 +46,7 @@ export interface Status {
   readonly nodes: readonly NodePlacement[]
   /** Null if the database cannot be asked. */
   readonly schema: SchemaState | null
-  /** Empty if the schema is not current. */
+  /** Empty if the schema is behind. */
   readonly projects: readonly Project[]
   /** How far the index goes of the projects whose words are searched. */
   readonly search: readonly (SearchState & { readonly project: string })[]
@@ -57,20 +61,27 @@ export interface Status {
 }
 
 /** What the database says. */
-type Inside = Pick<Status, 'server' | 'nodes' | 'schema' | 'projects' | 'search' | 'news' | 'people' | 'problems'> & {
+type Inside = Pick<Status, 'nodes' | 'schema' | 'projects' | 'search' | 'news' | 'people' | 'problems'> & {
+  readonly found: Found
   readonly serverVersion: string | null
   readonly isStandby: boolean | null
   readonly bytes: number | null
 }
 
-export async function readStatus(config: Config, database: Database, sql: Sql): Promise<Status> {
+/** `expectsServer`: whether it is a problem that no server runs. */
+export async function readStatus(
+  config: Config,
+  database: Database,
+  sql: Sql,
+  { expectsServer = true }: { readonly expectsServer?: boolean } = {}
+): Promise<Status> {
   const inside = await lookInside(config, database, sql).catch(error => lookFromOutside(config, database, error))
-  const { server, nodes, schema, projects, search, news, people, serverVersion, isStandby, bytes } = inside
+  const { found, nodes, schema, projects, search, news, people, serverVersion, isStandby, bytes } = inside
   const disk = database.embedded ? ((await readDisk(config.dataDir)) ?? null) : null
   const { location, embedded } = database
   return {
     version: VERSION,
-    server,
+    server: 'server' in found ? found.server : null,
     database: { location, embedded, serverVersion, isStandby, bytes, disk },
     nodes,
     schema,
@@ -79,37 +90,60 @@ export async function readStatus(config: Config, database: Database, sql: Sql): 
     totals: sumOf(projects),
     news,
     people,
-    problems: [...inside.problems, ...serverProblems(server), ...diskProblems(config, disk)]
+    problems: [...inside.problems, ...serverProblems(found, expectsServer), ...diskProblems(config, disk)]
   }
 }
 
 async function lookInside(config: Config, database: Database, sql: Sql): Promise<Inside> {
-  const schema = await readSchemaState(sql)
+  await requireOwnSession(database, sql)
+  const denials: string[] = []
+  /** Reads a part. A right that the role lacks is a problem, and the other parts are read all the same. */
+  const allowed = async <T>(read: () => Promise<T>, otherwise: T): Promise<T> => {
+    try {
+      return await read()
+    } catch (error) {
+      if (!isDenial(error)) throw error
+      const denial = `${describeDenial(error).replace(/^./, first => first.toUpperCase())}.`
+      if (!denials.includes(denial)) denials.push(denial)
+      return otherwise
+    }
+  }
+  const schema = await allowed(() => readSchemaState(sql), null)
   const { serverVersion, isStandby, careless } = await readSettings(sql)
-  const isCurrent = schema.state === 'current'
-  const projects = isCurrent ? await listProjects(sql, config.storageLimitBytes) : []
-  const nodes = (isCurrent && (await readPlacement(sql))) || []
-  const news = isCurrent ? await countNews(sql) : 0
-  const hasTrials = isCurrent && (await listAccounts(sql)).some(account => account.kind === 'trial')
+  const isUsable = schema !== null && !isBehind(schema)
+  /** The same for a part that needs the schema. */
+  const ifUsable = <T>(read: () => Promise<T>, otherwise: T) => (isUsable ? allowed(read, otherwise) : otherwise)
+  const projects = await ifUsable<readonly Project[] | null>(() => listProjects(sql, config.storageLimitBytes), null)
+  const known = projects ?? []
+  const nodes = (await ifUsable(() => readPlacement(sql), undefined)) ?? []
+  const news = await ifUsable(() => countNews(sql), 0)
+  const accounts = await ifUsable(() => listAccounts(sql), [])
+  const hasTrials = accounts.some(account => account.kind === 'trial')
+  const search = await allowed(() => readSearch(sql, known), [])
+  const people = await ifUsable(() => countSessions(sql), { users: 0, sessions: 0 })
+  const leftBehind = await allowed(() => readLeftBehind(sql), [])
+  const wrongTotals = isStandby ? [] : await allowed(() => totalsProblems(sql, known), [])
+  const secret = await allowed(() => secretProblems(sql, database.digestSecret, isUsable), [])
   return {
-    server: (await findServer(config, sql)) ?? null,
+    found: await lookForServer(config, await readInstance(sql)),
     nodes,
     schema,
-    projects,
+    projects: known,
     news,
-    search: await readSearch(sql, projects),
-    people: isCurrent ? await countSessions(sql) : { users: 0, sessions: 0 },
+    search,
+    people,
     serverVersion,
     isStandby,
-    bytes: (await measureDatabase(sql)) ?? null,
+    bytes: (await allowed(() => measureDatabase(sql), undefined)) ?? null,
     problems: [
-      ...schemaProblems(schema),
+      ...denials,
+      ...(schema === null ? [] : schemaProblems(schema)),
       ...nodeProblems(nodes),
-      ...leftBehindProblems(await readLeftBehind(sql)),
-      ...(isCurrent ? projectProblems(projects) : []),
-      ...(isStandby ? [] : await totalsProblems(sql, projects)),
+      ...leftBehindProblems(leftBehind),
+      ...(projects === null ? [] : projectProblems(projects)),
+      ...wrongTotals,
       ...newsProblems(news),
-      ...(await secretProblems(sql, database.digestSecret, isCurrent)),
+      ...secret,
       ...(hasTrials && config.trialTraces === undefined
         ? ['There are trial accounts, but TRIAL_TRACES is not set: they are not limited. Set it where the server runs.']
         : []),
@@ -120,11 +154,26 @@ async function lookInside(config: Config, database: Database, sql: Sql): Promise
   }
 }
 
+/** Throws a ConfigError if a pooler lends out connections: what is read over them may fail or be of others. */
+async function requireOwnSession({ connect, embedded }: Database, sql: Sql): Promise<void> {
+  if (embedded) return
+  const other = new Pool(onClose => connect({ applicationName: 'command', onClose }), { size: 1 })
+  try {
+    await requireSession(sql, other)
+  } finally {
+    await other.end()
+  }
+}
+
 /** What is known although the database cannot be asked. */
 async function lookFromOutside(config: Config, database: Database, error: unknown): Promise<Inside> {
-  if (!['lost', 'refused'].includes(classifyFailure(error))) throw error
+  const isAway = ['lost', 'refused'].includes(classifyFailure(error))
+  if (!isAway && !(error instanceof ConfigError)) throw error
+  const problem = isAway
+    ? `${database.location}: ${nameObstacle(error)} (${causeOf(error)}).`
+    : `${(error as ConfigError).message}.`
   return {
-    server: (await findLikelyServer(config)) ?? null,
+    found: await lookForServer(config, undefined),
     nodes: [],
     schema: null,
     projects: [],
@@ -134,7 +183,7 @@ async function lookFromOutside(config: Config, database: Database, error: unknow
     serverVersion: null,
     isStandby: null,
     bytes: null,
-    problems: [`${database.location}: ${nameObstacle(error)} (${causeOf(error)}).`]
+    problems: [problem]
   }
 }
 
@@ -146,12 +195,35 @@ async function readSearch(sql: Sql, projects: readonly Project[]): Promise<Statu
   return states
 }
 
+/** Where the server is not as it should be, or is not there. */
+function serverProblems(found: Found, expectsServer: boolean): string[] {
+  if ('server' in found) return runningProblems(found.server)
+  if (found.is === 'silent') {
+    const who = found.pid === undefined ? '' : ` (process ${found.pid})`
+    return [`The server at ${found.address}${who} does not answer: its log may say why.`]
+  }
+  return expectsServer ? [describeAbsence(found)] : []
+}
+
+const NOT_EXPECTED = 'Where none should run, `spoor status --no-server` says nothing of it.'
+
+function describeAbsence(found: Exclude<Found, { is: 'ours' | 'nameless' | 'silent' }>): string {
+  const { is, address } = found
+  if (address === undefined) return `No server is running: start it with \`spoor serve\`. ${NOT_EXPECTED}`
+  if (is === 'nothing') {
+    return /:0$/.test(address)
+      ? `PORT is 0, so the address of the server is not known here: set PORT to where it listens. ${NOT_EXPECTED}`
+      : `No server is running at ${address}: start it with \`spoor serve\`, or set HOST and PORT to where it listens. ${NOT_EXPECTED}`
+  }
+  const what = is === 'something else' ? 'is not spoor' : 'is the spoor server of another database'
+  return `What answers at ${address} ${what}: set HOST and PORT to where the server of this database listens. ${NOT_EXPECTED}`
+}
+
 /** What the running server says of itself. */
-function serverProblems(server: RunningServer | null): string[] {
-  if (server === null) return []
-  const { address, version, ready, reasons, lacks } = server
+function runningProblems({ address, version, ready, reasons, lacks }: RunningServer): string[] {
+  const advice = reasons.includes('not configured') ? ' Its log says what is missing.' : ''
   return [
-    ...(ready ? [] : [`The server at ${address} is not ready: ${reasons.join('; ')}.`]),
+    ...(ready ? [] : [`The server at ${address} is not ready: ${reasons.join('; ')}.${advice}`]),
     ...lacks.map(lack => `The server lacks ${lack}.`),
     ...(version === VERSION ? [] : [`The server is spoor ${version ?? 'of an older version'}, this is ${VERSION}.`])
   ]
@@ -205,11 +277,12 @@ async function readSettings(sql: Sql) {
   return { serverVersion: rows.find(row => row.name === 'server_version')!.setting, isStandby, careless }
 }
 
-function schemaProblems({ state, version, latest }: SchemaState): string[] {
+function schemaProblems(schema: SchemaState): string[] {
+  const { state, version, latest } = schema
   if (state === 'current') return []
   if (state === 'missing') return ['The database has no schema yet: start a server, or run `spoor migrate`.']
   if (state === 'older') return [`The schema is at version ${version} of ${latest}: run \`spoor migrate\`.`]
-  return [`The schema is at version ${version}, which this spoor, knowing ${latest}, cannot serve: update spoor.`]
+  return [`${describeNewer(schema).replace(/^t/, 'T')}.`]
 }
 
 function leftBehindProblems(tables: readonly string[]): string[] {
@@ -217,11 +290,11 @@ function leftBehindProblems(tables: readonly string[]): string[] {
   return lack === undefined ? [] : [`${lack.replace(/^t/, 'T')}.`]
 }
 
-async function secretProblems(sql: Sql, secret: string | undefined, isCurrent: boolean): Promise<string[]> {
+async function secretProblems(sql: Sql, secret: string | undefined, isUsable: boolean): Promise<string[]> {
   if (secret === undefined) {
     return ['KEY_DIGEST_SECRET is not set: the server answers not_configured until it is, the same for every process.']
   }
-  return isCurrent && (await isOtherSecret(sql, secret)) ? [`${OTHER_SECRET}.`] : []
+  return isUsable && (await isOtherSecret(sql, secret)) ? [`${OTHER_SECRET}.`] : []
 }
 
 function projectProblems(projects: readonly Project[]): string[] {

@@ -38,6 +38,7 @@ export const SQLSTATE = {
   invalidPowerArgument: '2201F',
   uniqueViolation: '23505',
   internalError: 'XX000',
+  insufficientPrivilege: '42501',
   undefinedTable: '42P01',
   /** Of Citus: what one step of a statement gave to the next was sent to a node that the shard has left meanwhile. */
   intermediateResultNotFound: 'CIINF'
@@ -61,6 +62,7 @@ const RETRIED: readonly string[] = [
 ]
 const REFUSING: readonly string[] = [
   SQLSTATE.readOnlyTransaction,
+  SQLSTATE.insufficientPrivilege,
   SQLSTATE.undefinedDatabase,
   SQLSTATE.lockNotAvailable,
   SQLSTATE.queryCanceled,

@@ -111,6 +111,11 @@ export function isBehind({ state }: SchemaState): boolean {
   return state === 'missing' || state === 'older'
 }
 
+/** That a newer spoor has migrated the database, as the log, `status` and `migrate` say it. */
+export const describeNewer = ({ version, latest }: SchemaState): string =>
+  `the schema is at version ${version}, newer than the ${latest} that this spoor knows: it is served all the same. ` +
+  'Update spoor on this machine'
+
 /** Reads the files of `folder` (by default sql/ of this package). Throws if a number is missing or repeated. */
 export async function readMigrations(folder: string = findMigrations()): Promise<Migration[]> {
   const names = (await readdir(folder)).filter(name => name.endsWith('.sql')).sort()

@@ -20,6 +20,7 @@ import {
 import type { Principal } from '../access/principal.ts'
 import { ConfigError } from '../config.ts'
 import { Refusal } from '../errors.ts'
+import type { Readiness } from '../health/readiness.ts'
 import { type AuthoriseOptions, authorise } from '../http/authorise.ts'
 import { BodyReservation } from '../http/body/body-reservation.ts'
 import { nextRequestId } from '../http/exchange.ts'
@@ -35,6 +36,7 @@ import { MAX_MESSAGE_BYTES, PROTOBUF_TYPE } from '../schema/otlp.ts'
 export interface GrpcOptions extends AuthoriseOptions {
   readonly routes: readonly Route[]
   readonly ingest: Pick<Ingest, 'admit'>
+  readonly readiness: Pick<Readiness, 'noteRefusal'>
   readonly log: Logger
   readonly metrics: Metrics
   /** Files of a certificate and its key, in PEM; undefined for a server without TLS. */
@@ -139,7 +141,7 @@ export class GrpcServer {
           key = await authorise(this.#options, route, textOf(metadata, 'authorization'))
         } catch (error) {
           const refusal = this.#refusalOf(error)
-          this.#report(route, nextRequestId(), startedAt, refusal.status, 0, 0, undefined, call.getPeer())
+          this.#report(route, nextRequestId(), startedAt, refusal, 0, 0, undefined, call.getPeer())
           call.sendStatus(failureOf(refusal))
           return false
         }
@@ -181,11 +183,11 @@ export class GrpcServer {
       reservation = new BodyReservation(this.#options.ingest, payload.length)
       const reply = await route.handler(requestOf(requestId, key, payload))
       const bytes = bytesOf(reply)
-      this.#report(route, requestId, startedAt, 200, payload.length, bytes.length, key, call.getPeer())
+      this.#report(route, requestId, startedAt, OK, payload.length, bytes.length, key, call.getPeer())
       answer(null, bytes)
     } catch (error) {
       const refusal = this.#refusalOf(error, requestId)
-      this.#report(route, requestId, startedAt, refusal.status, payload.length, 0, key, call.getPeer())
+      this.#report(route, requestId, startedAt, refusal, payload.length, 0, key, call.getPeer())
       answer(failureOf(refusal))
     } finally {
       reservation?.release()
@@ -195,6 +197,7 @@ export class GrpcServer {
   #refusalOf(error: unknown, requestId?: string): Refusal {
     if (error instanceof Refusal) {
       this.#options.metrics.countRefusal(error.code)
+      this.#options.readiness.noteRefusal(error.code)
       return error
     }
     this.#options.log.error(
@@ -209,7 +212,7 @@ export class GrpcServer {
     route: Route,
     requestId: string,
     startedAt: number,
-    status: number,
+    { status, code }: { readonly status: number; readonly code?: string },
     bytesIn: number,
     bytesOut: number,
     key: Principal | undefined,
@@ -227,6 +230,7 @@ export class GrpcServer {
       path,
       route: operation,
       status,
+      code,
       ms,
       bytesIn,
       bytesOut,
@@ -238,6 +242,8 @@ export class GrpcServer {
     })
   }
 }
+
+const OK = { status: 200 }
 
 const sameBytes = (bytes: Buffer): Buffer => bytes
 

@@ -38,9 +38,21 @@ export async function withdrawServer(dataDir: string): Promise<void> {
   await rm(fileIn(dataDir), { force: true })
 }
 
+/** What is found where the server of this configuration is expected. */
+export type Found =
+  | { readonly is: 'ours'; readonly server: RunningServer }
+  /** A server that has not reached its database, or is not configured: it does not know whose it is. */
+  | { readonly is: 'nameless'; readonly server: RunningServer }
+  /** The process of an embedded database's server is there, or something takes connections, and no answer comes. */
+  | { readonly is: 'silent'; readonly address: string; readonly pid: number | undefined }
+  | { readonly is: 'of another database' | 'something else'; readonly address: string }
+  /** `address` is undefined for an embedded database: its server would have written it down. */
+  | { readonly is: 'nothing'; readonly address: string | undefined }
+
 /** The server of this database; undefined if none answers. */
 export async function findServer(config: Config, sql: Sql): Promise<RunningServer | undefined> {
-  return findWith(config, await readInstance(sql))
+  const found = await lookForServer(config, await readInstance(sql))
+  return found.is === 'ours' ? found.server : undefined
 }
 
 /**
@@ -48,17 +60,25 @@ export async function findServer(config: Config, sql: Sql): Promise<RunningServe
  * has not reached its database either does not know.
  */
 export async function findLikelyServer(config: Config): Promise<RunningServer | undefined> {
-  return findWith(config, undefined)
+  const found = await lookForServer(config, undefined)
+  return found.is === 'ours' ? found.server : undefined
 }
 
-async function findWith(config: Config, instance: string | undefined): Promise<RunningServer | undefined> {
+/** `instance` is that of the database, if it is known (lib/store/server/instance.ts). */
+export async function lookForServer(config: Config, instance: string | undefined): Promise<Found> {
   const isEmbedded = config.databaseUrl === undefined
   const expected = { address: listenAddress(config.host, config.port), pid: undefined }
   const place = isEmbedded ? await readAnnounced(config.dataDir) : expected
-  const report = place && (await ask(place.address))
-  if (place === undefined || report === undefined) return undefined
+  if (place === undefined) return { is: 'nothing', address: undefined }
+  const { address, pid } = place
+  const report = await ask(address)
+  if (report === 'nothing') return isEmbedded ? { is: 'silent', address, pid } : { is: report, address }
+  if (report === 'silent') return { is: report, address, pid }
+  if (report === 'something else') return { is: report, address }
   const { instance: other, ...rest } = report
-  return instance === undefined || instance === other ? { ...place, ...rest } : undefined
+  const server = { ...place, ...rest }
+  if (instance === undefined || instance === other) return { is: 'ours', server }
+  return other === undefined ? { is: 'nameless', server } : { is: 'of another database', address }
 }
 
 /** The address at which this machine reaches a server that listens on this host and port. */
@@ -78,16 +98,19 @@ async function readAnnounced(dataDir: string): Promise<Place | undefined> {
   return pid !== undefined && pid === (await readHolder(dataDir)) ? { pid, address } : undefined
 }
 
-/** What the spoor server at this address says of itself; undefined if there is none, or something else. */
-async function ask(address: string): Promise<Report | undefined> {
+/** What the spoor server at this address says of itself, or what is there instead. */
+async function ask(address: string): Promise<Report | 'nothing' | 'silent' | 'something else'> {
   try {
     const response = await fetch(`${address}/readyz`, { signal: AbortSignal.timeout(PROBE_TIMEOUT_MS) })
     const body = (await response.json()) as Partial<Report>
-    if (typeof body.ready !== 'boolean' || !Array.isArray(body.reasons)) return undefined
+    if (typeof body.ready !== 'boolean' || !Array.isArray(body.reasons)) return 'something else'
     const { version, ready, reasons, lacks = [], instance } = body
     return { version, ready, reasons, lacks, instance }
-  } catch {
-    return undefined
+  } catch (error) {
+    const { name, cause } = error as { name?: string; cause?: { code?: unknown } }
+    if (name === 'TimeoutError') return 'silent'
+    // It answers, but not in JSON, or not in HTTP.
+    return name === 'SyntaxError' || /^(HPE_|UND_ERR_SOCKET)/.test(String(cause?.code)) ? 'something else' : 'nothing'
   }
 }
 

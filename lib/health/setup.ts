@@ -10,20 +10,24 @@ import { claimSecret, OTHER_SECRET } from '../access/digest-secret.ts'
 import { ConfigError } from '../config.ts'
 import type { Database } from '../database/database.ts'
 import { classifyFailure, isReadOnlyRefusal } from '../database/failure.ts'
-import { isBehind, readSchemaState, type SchemaState } from '../database/migrate.ts'
+import { describeNewer, isBehind, readSchemaState, type SchemaState } from '../database/migrate.ts'
 import { Pool } from '../database/pool.ts'
 import { requireSession } from '../database/session/require-session.ts'
+import { causeOf } from '../failure-log.ts'
 import type { Logger } from '../log.ts'
 import { readLeftBehind } from '../store/instance/distribution.ts'
 import { migrateSchema } from '../store/instance/schema.ts'
 import { readInstance } from '../store/server/instance.ts'
 import { describeLeftBehind } from './left-behind.ts'
-import { AWAY, causeOf, nameObstacle } from './obstacles.ts'
+import { AWAY, describeDenial, isDenial, nameObstacle } from './obstacles.ts'
 
 type State =
   | { readonly is: 'ready' }
   | { readonly is: 'waiting'; readonly why: string; readonly cause: string }
   | { readonly is: 'lacking'; readonly what: string }
+
+/** Databases whose newer schema is in the log: a process may have two of these for one database. */
+const toldNewer = new WeakSet<Database>()
 
 /** The pause before the next look. A database that has come up late, or has recovered, is noticed within it. */
 const RETRY_MS = 250
@@ -39,6 +43,8 @@ export class Setup {
   #looking = false
   #instance: string | undefined
   #schema: SchemaState | undefined
+  /** Since when this deployment may not serve, in ms of performance.now(); undefined while it may. */
+  #downSince: number | undefined
 
   /** `migrations` is a folder of migrations in place of sql/, for tests. */
   constructor(database: Database, autoMigrate: boolean, log: Logger, migrations?: string) {
@@ -108,6 +114,8 @@ export class Setup {
       if (leftBehind !== undefined) return { is: 'lacking', what: leftBehind }
       return (await this.#claimSecret(digestSecret)) ? { is: 'ready' } : { is: 'lacking', what: OTHER_SECRET }
     } catch (error) {
+      // Nothing but a grant helps.
+      if (isDenial(error)) return { is: 'lacking', what: describeDenial(error) }
       const failure = classifyFailure(error)
       if (failure === 'lost' || failure === 'refused') {
         return { is: 'waiting', why: nameObstacle(error), cause: causeOf(error) }
@@ -153,15 +161,27 @@ export class Setup {
   #enter(state: State): void {
     const before = this.#state
     this.#state = state
+    if (state.is !== 'ready') this.#downSince ??= performance.now()
     if (state.is === 'lacking') {
       if (before.is !== 'lacking' || before.what !== state.what) this.#log.error(`not configured: ${state.what}`)
     } else if (state.is === 'waiting') {
       const { why, cause } = state
       const isNews = this.#timer === undefined || before.is !== 'waiting' || before.why !== why
       if (isNews) this.#log.warn({ database: this.#database.location, cause }, `${why}; trying again`)
-    } else if (this.#timer !== undefined) {
-      this.#log.info('the database is there and configured')
+    } else {
+      if (this.#downSince !== undefined) {
+        const ms = Math.round(performance.now() - this.#downSince)
+        this.#log.info({ ms }, 'ready: the database is there and configured')
+      }
+      this.#downSince = undefined
+      this.#tellNewer()
     }
+  }
+
+  #tellNewer(): void {
+    if (this.#schema?.state !== 'newer' || toldNewer.has(this.#database)) return
+    toldNewer.add(this.#database)
+    this.#log.warn(describeNewer(this.#schema))
   }
 }
 

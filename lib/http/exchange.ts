@@ -4,6 +4,7 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:
 import type { BlockList } from 'node:net'
 import { maskSecrets } from '../access/keys.ts'
 import type { Principal } from '../access/principal.ts'
+import type { RefusalCode } from '../errors.ts'
 import type { VisitedProject, Visitor } from '../people/visit.ts'
 import { clientAddress } from './client-address.ts'
 import type { RequestOf, Route } from './route.ts'
@@ -46,6 +47,8 @@ export class Exchange implements RequestOf<Record<string, unknown>> {
   /** Bytes of the decoded body, and of the answer's body. */
   bytesIn = 0
   bytesOut = 0
+  /** The code of the refusal with which it was answered. */
+  refusalCode: RefusalCode | undefined
   readonly #publicUrl: string | undefined
   readonly #trusted: BlockList | undefined
   #abort: AbortController | undefined

@@ -41,6 +41,7 @@ export function sendReply(exchange: Exchange, reply: Reply): void {
  */
 export function sendRefusal(exchange: Exchange, refusal: Refusal, status: number = refusal.status): void {
   const { code, message, headers } = refusal
+  exchange.refusalCode = code
   const [type, bytes] = asksForStatus(exchange)
     ? [PROTOBUF_TYPE, encodeStatus(refusal)]
     : [JSON_TYPE, envelope(code, message, exchange.requestId)]

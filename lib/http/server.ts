@@ -270,7 +270,7 @@ export class HttpServer {
     if (error instanceof ClientGone || exchange.response.destroyed) return
     if (error instanceof Refusal) {
       this.#options.metrics.countRefusal(error.code)
-      if (error.code === 'quota_exhausted') this.#options.readiness.noteRefusal()
+      this.#options.readiness.noteRefusal(error.code)
       sendRefusal(exchange, error, status)
       return
     }
@@ -361,6 +361,7 @@ export class HttpServer {
       path,
       route: operation,
       status,
+      code: exchange.refusalCode,
       ms,
       bytesIn,
       bytesOut,

@@ -6,6 +6,7 @@
 import { CopyConnection } from '../database/copy-connection.ts'
 import type { Database } from '../database/database.ts'
 import { Pool } from '../database/pool.ts'
+import { FailureLog } from '../failure-log.ts'
 import type { Logger } from '../log.ts'
 import type { KnownFloors } from '../store/rankings/known-floors.ts'
 import { SearchedProjects } from '../store/search/searched-projects.ts'
@@ -56,6 +57,8 @@ const NODE_SETTINGS = { ...SETTINGS, lock_timeout: '200ms' }
  * so that no lane waits for the row that another one has locked.
  */
 const SLOTS = 62
+/** While the database refuses every batch, each cause is logged no more often than this. */
+const REMIND_MS = 60_000
 
 export class Lanes {
   /** Reads the states of traces; as many connections as there are lanes. */
@@ -88,9 +91,10 @@ export class Lanes {
     const searched = new SearchedProjects()
     const first = Math.floor(Math.random() * SLOTS)
     const again = (pending: Pending, pauseMs: number) => this.#tryAgain(pending, pauseMs)
+    const failures = new FailureLog(log, { failed: 'the database did not take a batch', remindMs: REMIND_MS })
     this.#writers = Array.from({ length: count }, (_, lane) => {
       const slot = 1 + ((first + lane) % SLOTS)
-      return new Writer(this.pool, serverOf, { slot, routes, running, floors, searched, again }, log)
+      return new Writer(this.pool, serverOf, { slot, routes, running, floors, searched, again, failures, log })
     })
     this.#idle = [...this.#writers]
     this.#onBatch = onBatch

@@ -20,6 +20,7 @@ import {
 } from '../database/failure.ts'
 import type { Pool } from '../database/pool.ts'
 import { Refusal } from '../errors.ts'
+import type { FailureLog } from '../failure-log.ts'
 import type { Logger } from '../log.ts'
 import type { SpanRows } from '../rows/copy-rows.ts'
 import { isUsedUp } from '../store/projects/accounts.ts'
@@ -74,6 +75,10 @@ export interface WriterOptions {
   readonly floors: KnownFloors
   readonly searched: SearchedProjects
   readonly again: Again
+  /** The log of refused batches, which all lanes share. */
+  readonly failures: Pick<FailureLog, 'fail'>
+  /** Takes faults of spoor itself, each with a line of its own. */
+  readonly log: Logger
 }
 
 export class Writer {
@@ -87,13 +92,14 @@ export class Writer {
   readonly #running: RunningTraces
   readonly #searched: SearchedProjects
   readonly #again: Again
+  readonly #failures: WriterOptions['failures']
   readonly #log: Logger
   readonly #numbers = new TraceNumbers()
   /** How many of the next batches have all their states read before they are written. */
   #looks = 0
 
   /** `serverOf` gives a node's server, or that of the database's address. */
-  constructor(pool: Pool, serverOf: (node?: ShardNode) => CopyServer, options: WriterOptions, log: Logger) {
+  constructor(pool: Pool, serverOf: (node?: ShardNode) => CopyServer, options: WriterOptions) {
     this.#pool = pool
     this.#serverOf = serverOf
     this.#slot = options.slot
@@ -102,7 +108,8 @@ export class Writer {
     this.#running = options.running
     this.#searched = options.searched
     this.#again = options.again
-    this.#log = log
+    this.#failures = options.failures
+    this.#log = options.log
   }
 
   /**
@@ -388,7 +395,7 @@ export class Writer {
       else await this.#inHalves(batch, route)
       return
     }
-    this.#log.warn({ err: error, operations: batch.length }, 'the database did not take a batch')
+    this.#failures.fail(error, { operations: batch.length })
     const now = performance.now()
     for (const pending of batch) {
       if (failure === 'lost') pending.lostSince ??= now

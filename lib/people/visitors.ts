@@ -3,6 +3,7 @@
  * database. Wrong tokens are not remembered.
  */
 import type { SqlAccess } from '../database/sql-access.ts'
+import { FailureLog } from '../failure-log.ts'
 import { Remembered } from '../limits/remembered.ts'
 import { type Lookup as LookupOf, SharedLookups } from '../limits/shared-lookups.ts'
 import type { Logger } from '../log.ts'
@@ -24,6 +25,8 @@ export interface VisitorsOptions {
 const MAX_BATCH = 500
 /** The last use of a session is written no more often than this. */
 const TOUCH_INTERVAL_MS = 5 * 60_000
+/** Every lookup tries, so a failure is logged no more often than this. */
+const REMIND_MS = 60_000
 
 interface Lookup extends LookupOf<Visit> {
   readonly name: string
@@ -34,9 +37,12 @@ export class Visitors {
   readonly #options: VisitorsOptions
   readonly #remembered = new Remembered<Visit>()
   readonly #lookups = new SharedLookups<Lookup>(MAX_BATCH, batch => this.#answer(batch))
+  readonly #untouched: FailureLog
 
   constructor(options: VisitorsOptions) {
     this.#options = options
+    const failed = 'the last use of a session could not be stored'
+    this.#untouched = new FailureLog(options.log, { failed, remindMs: REMIND_MS })
   }
 
   /** Whose credentials these are, and what they are in the project with this slug. Undefined for nobody. */
@@ -90,10 +96,8 @@ export class Visitors {
 
   /** Nobody waits for it: a session whose last use could not be written is valid all the same. */
   async #touch(digests: readonly string[]): Promise<void> {
-    const { sql, log } = this.#options
-    await sql
-      .write(sql => touchSessions(sql, digests))
-      .catch(error => log.warn({ err: error }, 'the last use of a session could not be stored'))
+    const { sql } = this.#options
+    await sql.write(sql => touchSessions(sql, digests)).catch(error => this.#untouched.fail(error))
   }
 }
 

@@ -32,6 +32,12 @@ t.test('what commands and keys did other than recording can be read', async t =>
   t.equal((await call('DELETE', path, { key })).status, 404)
   const rotated = await jsonHere(['key', 'rotate', keyId], env)
   await jsonHere(['key', 'revoke', rotated.keyId], env)
+  const again = await jsonHere(['key', 'revoke', rotated.keyId], env)
+  t.match(
+    again,
+    { keyId: rotated.keyId, state: 'revoked' },
+    'revoked once more it is still revoked, and that is no act'
+  )
 
   const traceId = body.trace.id
   const acts = await jsonHere(['audit'], env)
@@ -76,8 +82,12 @@ t.test('what commands change of many traces at once is written down, and by whom
 
   const acts = (await jsonHere(['audit'], env)).slice(2)
   t.match(acts, [
-    { action: 'trace.import', project: 'default', detail: { file: 'traces.ndjson', format: 'spoor' } },
-    { action: 'environment.backfill', project: 'default', detail: { environment: 'prod', traces: 1 } },
+    {
+      action: 'trace.import',
+      project: 'default',
+      detail: { file: 'traces.ndjson', format: 'spoor', imported: 1, skipped: 0 }
+    },
+    { action: 'environment.backfill', project: 'default', detail: { environment: 'prod', planned: 1, traces: 1 } },
     { action: 'project.recount', project: 'default' }
   ])
   t.equal(acts.length, 3, 'what changes nothing is no act')
@@ -95,4 +105,16 @@ t.test('what commands change of many traces at once is written down, and by whom
     ]
   )
   t.ok(restored.every(({ by }: { by: string }) => by === BY_COMMAND))
+})
+
+t.test('an account that was renamed or deleted is named', async t => {
+  const env = configurationFor(await testDatabase(t))
+  const { id } = await jsonHere(['account', 'create', 'Ada'], env)
+  await jsonHere(['account', 'rename', id, 'Ada and sons'], env)
+  await jsonHere(['account', 'delete', id], env)
+  const account = Number(id)
+  t.match((await jsonHere(['audit'], env)).slice(1), [
+    { action: 'account.rename', detail: { account, before: 'Ada', name: 'Ada and sons' } },
+    { action: 'account.delete', account: null, detail: { account, name: 'Ada and sons' } }
+  ])
 })

@@ -17,7 +17,7 @@ t.test('a wrong command line is one line on stderr that says what there is, and 
     [['key', 'frobnicate'], /no command "key frobnicate"\. There are key create/],
     [['--json', 'status'], /no command "--json"/],
     [['status', 'now'], /"now" is one word too many; usage: spoor status/],
-    [['status', '--frob'], /no flag "--frob"\. There are --json, --help/],
+    [['status', '--frob'], /no flag "--frob"\. There are --no-server, --json, --help/],
     [['serve', '--port', '80'], /--port is set in the environment: PORT=… spoor serve/],
     [['status', '-x'], /no flag "-x"/],
     [['status', '--json=yes'], /--json.* does not take an argument/],

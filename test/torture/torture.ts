@@ -26,6 +26,7 @@ const PARTS = {
   mcp: 'the endpoint passes the public conformance suite of its protocol, but for what it does not serve',
   client: 'each trace that the client has taken is stored once, or named as lost, whatever is killed',
   databases: 'a standby, a failover to it and PgBouncer are worked with, or refused in one sentence',
+  outages: 'an outage of the database is told once, with its cause, and so is its end',
   lists: 'no list of traces sorts a project or passes over it',
   backups: 'a backup under load is whole, and a restore that is killed goes on when it is run again',
   rehearsal: 'a large instance is backed up, restored into PostgreSQL 15, compared and pruned; only where it is named',

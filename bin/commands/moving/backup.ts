@@ -1,7 +1,7 @@
 import { AdminError } from '../../../lib/admin/admin-error.ts'
 import type { BackupCounts } from '../../../lib/moving/backup/format.ts'
 import { command } from '../../command.ts'
-import { type Session, withDatabase } from '../../database.ts'
+import { type Session, withKnownSchema } from '../../database.ts'
 import { openSource } from '../../terminal/input-file.ts'
 import { interruptible } from '../../terminal/interrupt.ts'
 import type { Progress } from '../../terminal/progress.ts'
@@ -29,7 +29,7 @@ export default command({
       return
     }
     const send = file === '-' ? stream : undefined
-    const counts = await withDatabase(env, session =>
+    const counts = await withKnownSchema(env, session =>
       interruptible(signal => writeBackup(session, file, send, progress, signal))
     )
     progress.clear()

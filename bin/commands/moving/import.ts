@@ -70,7 +70,7 @@ interface Request {
 async function importFile(session: Session, request: Request, progress: Progress, signal: AbortSignal) {
   const { database, config, log, sql } = session
   // Loaded only now, because --help does not need it.
-  const [{ WritePath }, { importTraces }, { convertLangfuse }, { writeAct }] = await Promise.all([
+  const [{ WritePath }, { importTraces }, { convertLangfuse }, { amendAct, writeAct }] = await Promise.all([
     import('../../../lib/ingest/write-path.ts'),
     import('../../../lib/moving/import-file.ts'),
     import('../../../lib/moving/langfuse/convert.ts'),
@@ -79,7 +79,8 @@ async function importFile(session: Session, request: Request, progress: Progress
   const projectId = await requireProject(sql, request.project)
   const { stream, length } = await openSource(request.file)
   const detail = { file: basename(request.file), format: request.format }
-  await writeAct(sql, { by: null, action: 'trace.import', projectId, detail })
+  const act = await writeAct(sql, { by: null, action: 'trace.import', projectId, detail })
+  let counts: ImportCounts | undefined
   const path = new WritePath(
     database,
     { workers: config.workers, trialTraces: undefined, heapMiB: RESTORE_HEAP_MIB },
@@ -88,12 +89,19 @@ async function importFile(session: Session, request: Request, progress: Progress
   try {
     return await importTraces(path, projectId, addAbortSignal(signal, stream), {
       onProblem: (place, reason) => progress.say(`${place}: ${reason}`),
-      onProgress: counts => progress.show(seconds => describeProgress(counts, length, seconds)),
+      onProgress: now => {
+        counts = now
+        progress.show(seconds => describeProgress(now, length, seconds))
+      },
       signal,
       ...(request.format === 'langfuse' && { convert: convertLangfuse })
     })
   } finally {
     await path.close()
+    if (counts !== undefined) {
+      const { imported, advanced, skipped, refused } = counts
+      await amendAct(sql, act, { imported, advanced, skipped, refused }).catch(() => {})
+    }
   }
 }
 

@@ -1,6 +1,6 @@
 /** The work of `spoor environment backfill`: gives stored traces an environment. */
 import type { Sql } from 'postgres'
-import { writeAct } from '../../store/people/audit.ts'
+import { amendAct, writeAct } from '../../store/people/audit.ts'
 import {
   countEnvironments,
   type Relabelling,
@@ -82,10 +82,9 @@ export async function applyBackfill(
   options: BackfillOptions = {}
 ): Promise<BackfillResult> {
   const { projectId, selection, relabelling, upToSeq } = plan
-  if (plan.changing > 0) {
-    const detail = { ...selection, ...relabelling, traces: plan.changing }
-    await writeAct(sql, { by: null, action: 'environment.backfill', projectId, detail })
-  }
+  if (plan.changing === 0) return { matched: sum(await countEnvironments(sql, projectId, selection)), changed: 0 }
+  const detail = { ...selection, ...relabelling, planned: plan.changing, traces: 0 }
+  const act = await writeAct(sql, { by: null, action: 'environment.backfill', projectId, detail })
   let matched = 0
   let changed = 0
   let afterSeq = 0
@@ -94,7 +93,11 @@ export async function applyBackfill(
       throw new AdminError(`interrupted: ${changed} of ${plan.changing} traces changed; run it again to go on`)
     }
     const range = { afterSeq, upToSeq, limit: BATCH_TRACES }
-    const batch = await retried(() => relabelTraces(sql, projectId, selection, relabelling, range))
+    const batch = await retried(() =>
+      relabelTraces(sql, projectId, selection, relabelling, range, more =>
+        amendAct(sql, act, { traces: changed + more })
+      )
+    )
     if (batch.lastSeq === null) break
     matched += batch.matched
     changed += batch.changed

@@ -1,6 +1,7 @@
 /** The work of `spoor project delete`. */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Sql } from 'postgres'
+import { writeAct } from '../../store/people/audit.ts'
 import { listKeys, revokeKeysOf } from '../../store/projects/keys.ts'
 import { deleteProject } from '../../store/projects/projects.ts'
 import { countSelected, type Selected } from '../../store/trace/pruning.ts'
@@ -30,17 +31,21 @@ const SETTLE_MS = 10_000
 export async function applyProjectDeletion(
   sql: Sql,
   project: string,
-  { projectId }: ProjectDeletion,
+  { projectId, traces: planned }: ProjectDeletion,
   { settleMs = SETTLE_MS, ...options }: PruneOptions & { readonly settleMs?: number } = {}
 ): Promise<Pruned> {
   const act = { by: null, action: 'key.revoke', projectId, detail: { all: true } } as const
   await revokeKeysOf(sql, projectId, act)
   const revokedAt = performance.now()
-  const pruned = await pruneAll(sql, projectId, {}, options)
+  // The act of the project comes last. Until then this one says what is gone.
+  const detail = { slug: project, planned, traces: 0 }
+  const pruning =
+    planned === 0 ? undefined : await writeAct(sql, { by: null, action: 'trace.prune', projectId, detail })
+  const pruned = await pruneAll(sql, projectId, {}, { ...options, act: pruning })
   await delay(Math.max(0, settleMs - (performance.now() - revokedAt)), undefined, {
     ...(options.signal && { signal: options.signal })
   })
-  const late = await pruneAll(sql, projectId, {}, options)
+  const late = await pruneAll(sql, projectId, {}, { ...options, act: pruning, before: pruned.traces })
   const traces = pruned.traces + late.traces
   await deleteProject(sql, projectId, {
     by: null,

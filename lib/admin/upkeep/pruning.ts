@@ -1,6 +1,6 @@
 /** The work of `spoor trace delete`: deletes the traces of a project that meet conditions, batch by batch. */
 import type { Sql } from 'postgres'
-import { writeAct } from '../../store/people/audit.ts'
+import { amendAct, writeAct } from '../../store/people/audit.ts'
 import { countSelected, type PrunePlace, pruneBatch, type Selected } from '../../store/trace/pruning.ts'
 import type { TraceConditions } from '../../store/trace/trace-conditions.ts'
 import { parseEnvironment, UNASSIGNED } from '../../trace/environment.ts'
@@ -56,31 +56,38 @@ export async function planPruning(sql: Sql, request: PruneRequest): Promise<Prun
 
 /**
  * Deletes what was planned, and what fits by now, batch by batch. What is done stays done, with exact totals; after an
- * interruption the same command does the rest.
+ * interruption the same command does the rest. The act that is written down says how many traces were planned, and with each
+ * batch how many are deleted.
  */
 export async function applyPruning(sql: Sql, plan: PrunePlan, options: PruneOptions = {}): Promise<Pruned> {
-  const { projectId, selection, traces } = plan
-  if (traces > 0) {
-    await writeAct(sql, { by: null, action: 'trace.prune', projectId, detail: { ...selection, traces } })
-  }
-  return pruneAll(sql, projectId, selection, options)
+  const { projectId, selection, traces: planned } = plan
+  if (planned === 0) return NOTHING
+  const detail = { ...selection, planned, traces: 0 }
+  const act = await writeAct(sql, { by: null, action: 'trace.prune', projectId, detail })
+  return pruneAll(sql, projectId, selection, { ...options, act })
 }
 
-/** The same without a plan, and not written down. */
+const NOTHING: Pruned = { traces: 0, spans: 0, storedBytes: 0, kept: 0 }
+
+/** The same without a plan. `act` is the number of the act that counts the deleted traces, to which `before` are added. */
 export async function pruneAll(
   sql: Sql,
   projectId: number,
   selection: TraceConditions,
-  { onProgress, signal }: PruneOptions = {}
+  { onProgress, signal, act, before = 0 }: PruneOptions & { readonly act?: number | undefined; before?: number } = {}
 ): Promise<Pruned> {
-  let pruned: Pruned = { traces: 0, spans: 0, storedBytes: 0, kept: 0 }
+  let pruned = NOTHING
   let after: PrunePlace | null = null
   let pass = 1
   for (;;) {
     if (signal?.aborted) {
       throw new AdminError(`interrupted: ${pruned.traces} traces are deleted; run it again to go on`)
     }
-    const batch = await retried(() => pruneBatch(sql, projectId, selection, after, BATCH))
+    const { traces } = pruned
+    const note = async (deleted: number) => {
+      if (act !== undefined) await amendAct(sql, act, { traces: before + traces + deleted })
+    }
+    const batch = await retried(() => pruneBatch(sql, projectId, selection, after, BATCH, note))
     const left = batch.selected - batch.deleted
     const again = left > 0 && pass < BATCH_PASSES
     pruned = {

@@ -10,7 +10,7 @@ import type { Metrics } from '../../metrics.ts'
 import { foldNews, readWaiting } from '../../store/analytics/rollups/fold.ts'
 import { makeFortnight, readProjects } from '../../store/analytics/rollups/fortnights.ts'
 import { countOneDay, findHistory } from '../../store/analytics/rollups/recount.ts'
-import { Rounds } from './rounds.ts'
+import { Rounds, type RoundsOptions } from './rounds.ts'
 
 /** Readers add what is not folded, so a longer pause only makes them read more of it. */
 const PAUSE_MS = 5000
@@ -37,6 +37,7 @@ export interface FoldingOptions {
   readonly sql: SqlAccess
   readonly database: Pick<Database, 'connect' | 'limit'>
   readonly log: Logger
+  readonly health?: RoundsOptions['health']
   readonly metrics: Pick<Metrics, 'watch'>
   readonly pauseMs?: number | undefined
 }
@@ -47,15 +48,19 @@ export class Folding {
   #round = 0
   /** Rows of news of all projects, as the last round found them. */
   #waiting: number | undefined
+  /** When a round last began after which nothing was left of what waited then, in ms of performance.now(). */
+  #caughtUpAt = performance.now()
   /** The projects that fortnights may be missing of; undefined: all. */
   #changed: Set<number> | undefined
 
   constructor(options: FoldingOptions) {
-    const { log, metrics, pauseMs = PAUSE_MS } = options
+    const { log, health, metrics, pauseMs = PAUSE_MS } = options
     this.#options = options
     const about = 'Rows of news that are not in the sums over time yet; they count all the same.'
     metrics.watch('spoor_rollup_news', about, () => this.#waiting, 'max')
-    this.#rounds = new Rounds({ what: 'folding sums over time', pauseMs, log }, async () => {
+    const age = 'How long the oldest row of news has waited at most, in seconds.'
+    metrics.watch('spoor_rollup_news_age_seconds', age, () => this.lagMs / 1000, 'max')
+    this.#rounds = new Rounds({ what: 'folding sums over time', pauseMs, log, health }, async () => {
       await this.#fold()
       if (this.#isWhole()) await this.#makeFortnights()
       await this.#countHistory()
@@ -67,18 +72,28 @@ export class Folding {
     this.#rounds.close()
   }
 
+  /** How long the oldest row of news has waited at most. */
+  get lagMs(): number {
+    return this.#waiting === 0 ? 0 : performance.now() - this.#caughtUpAt
+  }
+
   async #fold(): Promise<void> {
     const { sql } = this.#options
+    const beganAt = performance.now()
     const waiting = await sql.read(readWaiting)
     this.#waiting = waiting.reduce((sum, { rows }) => sum + rows, 0)
     const isWhole = this.#isWhole() || this.#waiting > MANY_ROWS
+    let left = this.#waiting
     for (const { projectId, rows } of waiting) {
       if (rows < FEW_ROWS && !isWhole) continue
-      for (let left = rows; left > 0 && !this.#rounds.isClosed; left -= MOST_AT_ONCE) {
-        await sql.write(sql => foldNews(sql, projectId, MOST_AT_ONCE))
+      for (let most = rows; most > 0 && !this.#rounds.isClosed; most -= MOST_AT_ONCE) {
+        left -= await sql.write(sql => foldNews(sql, projectId, MOST_AT_ONCE))
+        this.#rounds.advance()
       }
       this.#changed?.add(projectId)
     }
+    // Fewer were folded than had waited where another process is at it.
+    if (left <= 0) this.#caughtUpAt = beganAt
   }
 
   #isWhole(): boolean {
@@ -91,7 +106,9 @@ export class Folding {
     const end = performance.now() + FORTNIGHTS_MS
     for (const projectId of this.#changed) {
       while (!this.#rounds.isClosed && performance.now() < end) {
-        if (await sql.write(sql => makeFortnight(sql, projectId))) continue
+        const goesOn = await sql.write(sql => makeFortnight(sql, projectId))
+        this.#rounds.advance()
+        if (goesOn) continue
         this.#changed.delete(projectId)
         break
       }
@@ -106,6 +123,7 @@ export class Folding {
     try {
       const end = performance.now() + HISTORY_MS
       for (let goesOn = true; goesOn && !this.#rounds.isClosed && performance.now() < end; ) {
+        this.#rounds.advance(DAY_TIMEOUT_MS)
         goesOn = await countOneDay(single, project)
         if (!goesOn) log.info({ project }, 'the sums over time have all traces of this project')
       }

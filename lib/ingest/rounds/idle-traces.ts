@@ -8,12 +8,13 @@ import type { Metrics } from '../../metrics.ts'
 import { type RunningTrace, readEndedSpans, readRunningTraces } from '../../store/write/running-traces.ts'
 import { endOf } from '../../trace/states/idle.ts'
 import type { Ingest } from '../ingest.ts'
-import { Rounds } from './rounds.ts'
+import { Rounds, type RoundsOptions } from './rounds.ts'
 
 export interface IdleTracesOptions {
   readonly sql: SqlAccess
   readonly ingest: Pick<Ingest, 'complete'>
   readonly log: Logger
+  readonly health?: RoundsOptions['health']
   readonly metrics: Pick<Metrics, 'countIdle'>
   /** Undefined: they stay running. */
   readonly afterMs: number | undefined
@@ -51,11 +52,11 @@ export class IdleTraces {
   #watched: Watched = new Map()
 
   constructor(options: IdleTracesOptions) {
-    const { afterMs, log } = options
+    const { afterMs, log, health } = options
     this.#options = options
     if (afterMs === undefined) return
     const pauseMs = Math.min(LONGEST_PAUSE_MS, afterMs / ROUNDS)
-    this.#rounds = new Rounds({ what: 'completing idle traces', pauseMs, log }, () => this.#round(afterMs))
+    this.#rounds = new Rounds({ what: 'completing idle traces', pauseMs, log, health }, () => this.#round(afterMs))
   }
 
   close(): void {
@@ -70,6 +71,7 @@ export class IdleTraces {
     for (let i = 0; i < idle.length && this.#rounds?.isClosed === false; i += MOST_AT_ONCE) {
       const completed = await this.#complete(idle.slice(i, i + MOST_AT_ONCE))
       metrics.countIdle(completed)
+      this.#rounds.advance()
       if (completed > 0) log.info({ traces: completed }, 'completed traces to which no span came for a while')
     }
   }

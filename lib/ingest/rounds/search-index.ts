@@ -8,14 +8,19 @@ import type { Database } from '../../database/database.ts'
 import { closeSingle, openSingle } from '../../database/pooled/single-connection.ts'
 import type { SqlAccess } from '../../database/sql-access.ts'
 import type { Logger } from '../../log.ts'
+import type { Metrics } from '../../metrics.ts'
+import { readBacklog } from '../../store/search/backlog.ts'
 import { fillBack, foldTerms, indexNews, isOff, sweepSegment } from '../../store/search/indexing.ts'
 import { findDue } from '../../store/search/state.ts'
-import { Rounds } from './rounds.ts'
+import { Rounds, type RoundsOptions } from './rounds.ts'
+import { Backlog } from './search-backlog.ts'
 
 export interface SearchIndexOptions {
   readonly sql: SqlAccess
   readonly database: Pick<Database, 'connect' | 'limit'>
   readonly log: Logger
+  readonly health?: RoundsOptions['health']
+  readonly metrics: Pick<Metrics, 'watch'>
   /** Whether few requests are under way. */
   readonly isCalm: () => boolean
 }
@@ -23,6 +28,8 @@ export interface SearchIndexOptions {
 /** How long what was recorded is not found. */
 const PAUSE_MS = 1000
 const TIMEOUT_MS = 30_000
+/** How often every process looks at what waits. */
+const BACKLOG_PAUSE_MS = 15_000
 /** The pause after a piece of work, in times of what the work took. */
 const PAUSES = { calm: 1, busy: 9 }
 /** The key of the advisory lock. It can be any number that no other lock of this database uses. */
@@ -31,16 +38,30 @@ const INDEX_LOCK = 5_700_103
 export class SearchIndex {
   readonly #options: SearchIndexOptions
   readonly #rounds: Rounds
+  readonly #backlogRounds: Rounds
+  #backlog = new Backlog()
   #sql: Sql | undefined
 
   constructor(options: SearchIndexOptions) {
     this.#options = options
-    const { log } = options
-    this.#rounds = new Rounds({ what: 'indexing for search', pauseMs: PAUSE_MS, log }, () => this.#round())
+    const { log, health, metrics } = options
+    const about = 'Writes whose words are not in the index of their project yet, at most 10,000 of each.'
+    metrics.watch('spoor_search_waiting', about, () => this.#backlog.waiting, 'max')
+    const age = 'How long the oldest of these writes has waited at least, in seconds.'
+    metrics.watch('spoor_search_waiting_age_seconds', age, () => this.lagMs / 1000, 'max')
+    this.#rounds = new Rounds({ what: 'indexing for search', pauseMs: PAUSE_MS, log, health }, () => this.#round())
+    const looking = { what: 'looking at what waits to be indexed', pauseMs: BACKLOG_PAUSE_MS, log, health }
+    this.#backlogRounds = new Rounds(looking, () => this.#lookAtBacklog())
+  }
+
+  /** How long the oldest write that waits to be indexed has waited at least. */
+  get lagMs(): number {
+    return this.#backlog.ageMs(performance.now())
   }
 
   close(): void {
     this.#rounds.close()
+    this.#backlogRounds.close()
     void this.#sql?.end({ timeout: 0 })
   }
 
@@ -63,6 +84,12 @@ export class SearchIndex {
     }
   }
 
+  async #lookAtBacklog(): Promise<void> {
+    const { sql } = this.#options
+    const seen = await sql.read(sql => readBacklog(sql, this.#backlog.marks))
+    this.#backlog = this.#backlog.next(seen, performance.now())
+  }
+
   async #index(sql: Sql, projectId: number): Promise<void> {
     let began = performance.now()
     const rest = async () => {
@@ -70,6 +97,7 @@ export class SearchIndex {
       const times = this.#options.isCalm() ? PAUSES.calm : PAUSES.busy
       await (tookMs < 1 ? turn() : delay(tookMs * times))
       began = performance.now()
+      this.#rounds.advance()
     }
     try {
       await indexNews(sql, projectId, rest)

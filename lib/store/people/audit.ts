@@ -89,9 +89,20 @@ const withSystemUser = (sql: Sql, detail: Fragment) => sql`nullif(
 export const auditStep = (sql: Sql, act: Act | undefined, source: ReturnType<Sql> = sql`gone`) =>
   act === undefined ? sql`` : sql`, audited as (${auditOf(sql, act, source)})`
 
-/** Writes an act down that other statements did. */
-export async function writeAct(sql: Sql, act: Act): Promise<void> {
-  await sql`${auditOf(sql, act, sql`(select ${null}::int as user_id) one`)}`
+/** Writes an act down that other statements do. Returns its number. */
+export async function writeAct(sql: Sql, act: Act): Promise<number> {
+  const [row] = await sql<[{ id: number }]>`
+    ${auditOf(sql, act, sql`(select ${null}::int as user_id) one`)} returning id`
+  return row.id
+}
+
+/**
+ * Adds what has been done so far to an act that takes many transactions. It belongs into each of them: then the act is
+ * right wherever the work ends.
+ */
+export async function amendAct(sql: Sql, id: number, detail: Readonly<Record<string, number>>): Promise<void> {
+  await sql`
+    update audit set detail = (coalesce(detail::jsonb, '{}') || ${JSON.stringify(detail)}::jsonb)::json where id = ${id}`
 }
 
 /** An act as it was written down. What is gone since is null, and stays in `detail`. */

@@ -84,14 +84,15 @@ export interface RelabelledBatch {
  * relabelled trace gets a new version, so that a write that was decided on the old state is decided again.
  *
  * `is true` makes PostgreSQL use the primary key. The index of one of the conditions would find all traces of the
- * project that meet it, again for every batch.
+ * project that meet it, again for every batch. `onChanged` writes in the same transaction.
  */
 export async function relabelTraces(
   sql: Sql,
   projectId: number,
   selection: TraceSelection,
   { environment, overwrite }: Relabelling,
-  range: { readonly afterSeq: number; readonly upToSeq: number; readonly limit: number }
+  range: { readonly afterSeq: number; readonly upToSeq: number; readonly limit: number },
+  onChanged: (traces: number) => Promise<void> = async () => {}
 ): Promise<RelabelledBatch> {
   const changes = overwrite ? sql`environment is distinct from ${environment}` : sql`environment is null`
   const version = freshVersion()
@@ -130,6 +131,7 @@ export async function relabelTraces(
         on conflict (project_id, family) do nothing`
     }
     await addNews(sql, projectId, news)
+    if (row.changed > 0) await onChanged(row.changed)
     return row
   })
 }

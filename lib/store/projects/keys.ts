@@ -152,15 +152,19 @@ export async function rotateKey(
   return row
 }
 
-/** Revokes a key. A key that was revoked before keeps the time of that. Undefined if there is no such key. */
+/**
+ * Revokes a key. One that was revoked before stays as it is, and no act is written down for it. Undefined if there is no such
+ * key.
+ */
 export async function revokeKey(sql: Sql, keyId: string, act?: Act): Promise<KeyRow | undefined> {
   const [row] = await sql<KeyRow[]>`
     with changed as (
-      update api_keys set revoked_at = coalesce(revoked_at, now()) where id = ${keyId} returning *, ${announcement(sql)}
+      update api_keys set revoked_at = now() where id = ${keyId} and revoked_at is null
+      returning *, ${announcement(sql)}
     )
     ${auditStep(sql, act, sql`changed`)}
     ${keyRows(sql, sql`changed`)}`
-  return row
+  return row ?? readKey(sql, keyId)
 }
 
 /** Revokes all keys of a project that are not revoked, and returns them. */

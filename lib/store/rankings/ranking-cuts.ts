@@ -6,6 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Sql } from 'postgres'
 import type { Database } from '../../database/database.ts'
 import { closeSingle, openSingle } from '../../database/pooled/single-connection.ts'
+import { FailureLog } from '../../failure-log.ts'
 import type { Logger } from '../../log.ts'
 import { KnownFloors } from './known-floors.ts'
 import { cutRanking, findFrequentLists, RANKING_SIZE, RANKINGS, type RankingSize } from './rankings.ts'
@@ -18,6 +19,7 @@ import { cutRanking, findFrequentLists, RANKING_SIZE, RANKINGS, type RankingSize
  */
 const CUTS = { first: 4_096, each: 262_144, read: 16_384, size: RANKING_SIZE }
 const TIMEOUT_MS = 30_000
+const REMIND_MS = 600_000
 /** The pause between one ranking and the next, so that recording has the processors for most of the time. */
 const PAUSE_MS = 10
 
@@ -31,7 +33,7 @@ export interface CutOptions {
 export class RankingCuts {
   readonly floors = new KnownFloors()
   readonly #database: Pick<Database, 'connect' | 'limit'>
-  readonly #log: Logger
+  readonly #failures: FailureLog
   readonly #options: CutOptions
   /** How many operations on a project are left until its rankings are cut, by project. */
   readonly #left = new Map<number, number>()
@@ -43,7 +45,11 @@ export class RankingCuts {
 
   constructor(database: Pick<Database, 'connect' | 'limit'>, log: Logger, options: CutOptions = CUTS) {
     this.#database = database
-    this.#log = log
+    this.#failures = new FailureLog(log, {
+      failed: 'the rankings of traces could not be cut; they stay long for now',
+      recovered: 'the rankings of traces are cut again',
+      remindMs: REMIND_MS
+    })
     this.#options = options
   }
 
@@ -83,9 +89,9 @@ export class RankingCuts {
         }
       }
       await this.floors.read(sql)
+      this.#failures.succeed()
     } catch (error) {
-      if (!this.#isClosing)
-        this.#log.warn({ err: error }, 'the rankings of traces could not be cut; they stay long for now')
+      if (!this.#isClosing) this.#failures.fail(error)
     } finally {
       if (this.#sql !== undefined) await closeSingle(this.#database, this.#sql)
       this.#sql = undefined

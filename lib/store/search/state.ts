@@ -27,7 +27,7 @@ export interface SearchState {
   readonly waiting: number
 }
 
-const MOST_COUNTED = 10_000
+export const MOST_COUNTED = 10_000
 
 export async function isSearched(sql: Sql, projectId: number): Promise<boolean> {
   const rows = await sql`select from projects where id = ${projectId} and search`

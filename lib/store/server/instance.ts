@@ -3,6 +3,7 @@
  * command that looks for its server compares it with that of the database that it was given.
  */
 import type { Sql } from 'postgres'
+import { SQLSTATE } from '../../database/failure.ts'
 
 /** 16 hexadecimal digits; undefined if this role may not ask. A standby has that of its primary. */
 export async function readInstance(sql: Sql): Promise<string | undefined> {
@@ -12,9 +13,7 @@ export async function readInstance(sql: Sql): Promise<string | undefined> {
       from pg_control_system() c, pg_database d where d.datname = current_database()`
     return row.instance
   } catch (error) {
-    if ((error as { code?: unknown }).code === INSUFFICIENT_PRIVILEGE) return undefined
+    if ((error as { code?: unknown }).code === SQLSTATE.insufficientPrivilege) return undefined
     throw error
   }
 }
-
-const INSUFFICIENT_PRIVILEGE = '42501'

@@ -56,18 +56,20 @@ const storedBytes = (table: string, columns: readonly string[]) =>
  * is deleted only if it has the version that the statement found, so that no span that arrives meanwhile is left behind.
  *
  * `is true` makes PostgreSQL walk along the index by startedAt: an index of one of the conditions would find all traces
- * that meet it, again for every batch.
+ * that meet it, again for every batch. `onDeleted` writes in the same transaction.
  */
 export function pruneBatch(
   sql: Sql,
   projectId: number,
   selection: TraceConditions,
   after: PrunePlace | null,
-  bounds: BatchBounds
+  bounds: BatchBounds,
+  onDeleted: (traces: number) => Promise<void> = async () => {}
 ): Promise<PrunedBatch> {
   return inTransaction(sql, async () => {
     const { news, ...batch } = await prune(sql, projectId, selection, after, bounds)
     await addNews(sql, projectId, news)
+    if (batch.deleted > 0) await onDeleted(batch.deleted)
     return batch
   })
 }

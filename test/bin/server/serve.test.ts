@@ -8,6 +8,7 @@ import {
   dataFolder,
   jsonHere,
   runForJson,
+  runHere,
   runSpoor,
   serve,
   startSpoor,
@@ -87,7 +88,11 @@ t.test('the life of a data folder: first start, commands beside it, second start
   t.equal(postgresOf(folder), undefined, 'PostgreSQL has stopped')
   t.notOk(existsSync(join(folder, 'server.json')))
 
-  t.match(await jsonHere(['status'], env), { server: null, projects: [{ slug: 'default', traceCount: 1 }] })
+  const stopped = await runHere(['status', '--json'], env)
+  t.equal(stopped.code, 1, 'that no server runs is amiss')
+  t.match(JSON.parse(stopped.out), { server: null, projects: [{ slug: 'default', traceCount: 1 }] })
+  t.match(JSON.parse(stopped.out).problems, [/^No server is running: start it with `spoor serve`\. .*--no-server/])
+  t.match(await jsonHere(['status', '--no-server'], env), { server: null, problems: [] })
   t.equal(postgresOf(folder), undefined, 'a command that started PostgreSQL has stopped it')
 
   const again = await startSpoor(t, env)
@@ -98,7 +103,11 @@ t.test('the life of a data folder: first start, commands beside it, second start
   again.kill('SIGKILL')
   await again.finished
 
-  t.match(await jsonHere(['status'], env), { server: null }, 'a killed server is not taken for a running one')
+  t.match(
+    await jsonHere(['status', '--no-server'], env),
+    { server: null },
+    'a killed server is not taken for a running one'
+  )
   const third = await serve(t, env)
   t.equal(await tryKey(third.address, key!), 200)
   t.equal((await stop(third.serving)).code, 0)

@@ -3,10 +3,11 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import t from 'tap'
-import { testDatabase } from '../../fixtures/database/database.ts'
+import { databaseAt, testDatabase } from '../../fixtures/database/database.ts'
 import { pgDataOf } from '../../fixtures/database/embedded.ts'
 import { freePort } from '../../fixtures/ports.ts'
 import { endRecovery, prolongRecovery } from '../../fixtures/recovery.ts'
+import { testService } from '../../fixtures/service/service.ts'
 import { configurationFor, dataFolder, runHere, serve, start, stop } from '../../fixtures/service/spoor.ts'
 import { until } from '../../fixtures/until.ts'
 
@@ -36,7 +37,12 @@ t.test('of a server beside it', async t => {
 
   t.test('a server of another database is not taken for one of this', async t => {
     const other = { ...env, ...configurationFor(await testDatabase(t)) }
-    t.equal((await look(other)).status.server, null)
+    const foreign = await look(other)
+    t.match(foreign, { code: 1, status: { server: null } })
+    t.match(
+      foreign.status.problems.join('\n'),
+      `What answers at ${address} is the spoor server of another database: set`
+    )
     t.equal((await look(env)).status.server.address, address)
     t.match(await runHere(['demo'], other), { code: 1, err: /no server is running|no project/ })
 
@@ -44,7 +50,33 @@ t.test('of a server beside it', async t => {
     t.teardown(() => stranger.close())
     await until(() => stranger.listening)
     const PORT = String((stranger.address() as AddressInfo).port)
-    t.equal((await look({ ...env, PORT })).status.server, null, 'nor is something else')
+    const { status } = await look({ ...env, PORT })
+    t.equal(status.server, null, 'nor is something else')
+    t.match(status.problems.join('\n'), `What answers at http://127.0.0.1:${PORT} is not spoor: set HOST and PORT`)
+  })
+
+  t.test('a server that nobody has configured is amiss, and so is none, unless none should run', async t => {
+    const PORT = String(await freePort())
+    const none = await look({ ...env, PORT })
+    t.equal(none.code, 1)
+    t.match(
+      none.status.problems.join('\n'),
+      `No server is running at http://127.0.0.1:${PORT}: start it with \`spoor serve\``
+    )
+    t.match((await look({ ...env, PORT: '0' })).status.problems.join('\n'), /PORT is 0, so the address .* not known/)
+    const { out } = await runHere(['status', '--no-server', '--json'], { ...env, PORT })
+    t.notMatch(JSON.parse(out).problems.join('\n'), /server/)
+
+    const view = databaseAt(database.target)
+    const unconfigured = await testService(t, { database, view: { ...view, digestSecret: undefined } })
+    const { code, status } = await look({ ...env, PORT: String(unconfigured.port) })
+    t.match({ code, server: status.server }, { code: 1, server: { address: unconfigured.url, ready: false } })
+    const named = `The server at ${unconfigured.url} is not ready: not configured. Its log says what is missing.`
+    t.match(status.problems.join('\n'), named)
+    t.match(await runHere(['demo'], { ...env, PORT: String(unconfigured.port) }), {
+      code: 1,
+      err: /no server is running/
+    })
   })
 
   t.test('totals that are not those of the traces are amiss', async t => {

@@ -1,7 +1,10 @@
 import type { Sql } from 'postgres'
 import t from 'tap'
+import { createLog } from '../../../lib/log.ts'
 import { startService } from '../../../lib/service.ts'
-import { testClusterDatabase } from '../../fixtures/database/database.ts'
+import { ingestBody } from '../../fixtures/bodies/bodies.ts'
+import { testClusterDatabase, testDatabase } from '../../fixtures/database/database.ts'
+import { byRelay, testRelay } from '../../fixtures/database/relay.ts'
 import { endRecovery, prolongRecovery } from '../../fixtures/recovery.ts'
 import { testService } from '../../fixtures/service/service.ts'
 import { until } from '../../fixtures/until.ts'
@@ -55,3 +58,64 @@ async function refusal(sql: Sql): Promise<unknown> {
     await sql.end({ timeout: 0 }).catch(() => {})
   }
 }
+
+function capture() {
+  const lines: Record<string, unknown>[] = []
+  const log = createLog('info', { write: line => lines.push(JSON.parse(line)) })
+  return {
+    log,
+    all: () => lines.filter(({ msg }) => msg !== 'request' && msg !== WRITES),
+    requests: () => lines.filter(({ msg }) => msg === 'request')
+  }
+}
+const WRITES = 'writes go to the database by COPY'
+const READY = { level: 'info', msg: 'ready again: writes are accepted', ms: Number }
+
+t.test('a database that goes and comes back is one line each, although nobody asks', async t => {
+  const database = await testDatabase(t)
+  const relay = await testRelay(t, database.target)
+  const { log, all, requests } = capture()
+  const { call } = await testService(t, { database, log, view: byRelay(relay, database) })
+  t.equal((await call('POST', '/api/v1/traces', { body: ingestBody() })).status, 201)
+  relay.cut()
+  await until(() => all().length > 0)
+  t.same(requests().length, 1, 'no request came meanwhile')
+  for (let probe = 0; probe < 5; probe++) t.equal((await call('GET', '/readyz')).status, 503)
+  const [one, other] = await Promise.all([
+    call('GET', '/api/v1/traces'),
+    call('POST', '/api/v1/traces', { body: ingestBody() })
+  ])
+  t.same([one.status, other.status], [503, 429])
+  relay.mend()
+  await until(() => all().at(-1)?.level === 'info')
+  const lost = all().filter(({ msg }) => msg !== 'the database did not take a batch')
+  t.match(lost, [{ level: 'warn', msg: 'not ready: the database cannot be reached', cause: String }, READY])
+  t.equal(lost.length, 2)
+  const codes = requests().filter(({ status }) => Number(status) >= 400 && status !== 503)
+  t.match(codes, [{ status: 429, code: 'quota_exhausted' }])
+  t.ok(requests().some(({ status, code }) => status === 503 && code === 'unavailable'))
+  t.notOk(requests().some(({ status, code }) => Number(status) < 400 && code !== undefined))
+})
+
+t.test('a full disk is told once for all batches that it refuses, without their stacks', async t => {
+  const database = await testDatabase(t)
+  const { log, all } = capture()
+  const { call } = await testService(t, { database, log })
+  await database.pool.run(sql =>
+    sql.unsafe(`
+      create function refuse() returns trigger language plpgsql as $$
+      begin raise exception using errcode = '53100', message = 'could not extend file "base/' || pg_backend_pid() || '"'; end $$;
+      create trigger refuse before insert on traces for each row execute function refuse()`)
+  )
+  for (let i = 0; i < 20; i++) {
+    t.equal((await call('POST', '/api/v1/traces', { body: ingestBody() })).status, 429)
+  }
+  await until(() => all().length >= 2)
+  const batches = all().filter(({ msg }) => msg === 'the database did not take a batch')
+  t.match(batches, [{ level: 'warn', cause: /^could not extend file/, code: '53100', operations: 1 }])
+  t.equal(batches.length, 1)
+  t.notMatch(JSON.stringify(batches), /stack|\n {4}at /)
+  const others = all().filter(({ msg }) => msg !== 'the database did not take a batch')
+  t.match(others, [{ level: 'warn', msg: 'not ready: the disk of the database is full', cause: /^could not extend/ }])
+  t.equal(others.length, 1)
+})

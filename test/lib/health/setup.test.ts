@@ -50,6 +50,27 @@ t.test('a schema that is behind is brought on, or said to be behind until somebo
   t.strictSame([...(await database.pool.run(sql => sql`select * from more`))], [])
 })
 
+t.test('a schema that is newer is served, and told once', async t => {
+  const database = await testDatabase(t)
+  await database.pool.run(
+    sql => sql`insert into schema_migrations (version, name, sha256) values (9999, 'from-the-future', '')`
+  )
+  const lines: string[] = []
+  const log = createLog('info', { write: line => lines.push(line) })
+  // A server has a second one where its PostgreSQL recovers.
+  for (const setup of [new Setup(database, true, log), new Setup(database, true, log)]) {
+    t.teardown(() => setup.stop())
+    await setup.start()
+    await setup.start()
+    t.ok(isReady(setup))
+  }
+  t.equal(lines.length, 1)
+  t.match(
+    lines[0],
+    /"level":"warn".*the schema is at version 9999, newer than the \d+ that this spoor knows: it is served/
+  )
+})
+
 t.test('a table that is not distributed beside distributed traces is lacking', async t => {
   const database = await testDatabase(t)
   if (isOnCluster()) await runOn(database.target, `select undistribute_table('user_sums')`)

@@ -53,12 +53,21 @@ function lane(t: Test, connect = database.connect) {
   }
   const again = (pending: Pending) => void sentBack.push(pending)
   const searched = new SearchedProjects()
-  const options = { slot: 1, routes, running: new RunningTraces(), floors: new KnownFloors(), searched, again }
+  const options = {
+    slot: 1,
+    routes,
+    running: new RunningTraces(),
+    floors: new KnownFloors(),
+    searched,
+    again,
+    failures: { fail() {} },
+    log: createLog('silent')
+  }
   const serverOf = () => ({
     open: () => CopyConnection.open(connect, { settings: { lock_timeout: '50ms' } }),
     limit: database.limit
   })
-  const writer = new Writer(pool, serverOf, options, createLog('silent'))
+  const writer = new Writer(pool, serverOf, options)
   t.teardown(() => writer.close())
   t.teardown(() => pool.end())
   const write = (...batch: readonly { readonly pending: Pending }[]) =>

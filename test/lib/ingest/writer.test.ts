@@ -38,9 +38,18 @@ function lane(t: Test, connect = database.connect, log = createLog('silent')) {
   const { limit } = database
   const routes = { forget() {}, avoid() {}, hold() {} }
   const searched = new SearchedProjects()
-  const options = { slot: 1, routes, running: new RunningTraces(), floors: new KnownFloors(), searched, again }
+  const options = {
+    slot: 1,
+    routes,
+    running: new RunningTraces(),
+    floors: new KnownFloors(),
+    searched,
+    again,
+    failures: { fail() {} },
+    log
+  }
   const serverOf = () => ({ open: () => CopyConnection.open(connect, {}), limit })
-  const writer = new Writer(pool, serverOf, options, log)
+  const writer = new Writer(pool, serverOf, options)
   t.teardown(() => writer.close())
   t.teardown(() => pool.end())
   return { writer, sentBack }

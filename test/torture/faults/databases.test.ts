@@ -13,6 +13,7 @@ import { databaseAt, runOn, testClusterDatabase, testDatabase } from '../../fixt
 import { lacksPgBouncer, startPgBouncer } from '../../fixtures/database/pgbouncer.ts'
 import { tcpWay } from '../../fixtures/database/relay.ts'
 import { type TestService, testService } from '../../fixtures/service/service.ts'
+import { configurationFor, runHere } from '../../fixtures/service/spoor.ts'
 import { until } from '../../fixtures/until.ts'
 import { figure, isLong } from '../orders.ts'
 
@@ -176,6 +177,16 @@ if (isLong) {
             body: { error: { code: 'not_configured' } }
           })
           t.match(lines.join(''), /not configured: DATABASE_URL leads to a pooler .*pool_mode = session/)
+          const env = {
+            ...configurationFor({ ...database, target: `${url}?sslmode=disable` }),
+            PORT: String(service.port)
+          }
+          const status = await runHere(['status', '--json'], env)
+          t.equal(status.code, 1)
+          t.match(JSON.parse(status.out).problems, [
+            /^DATABASE_URL leads to a pooler .*pool_mode = session/,
+            `The server at ${service.url} is not ready: not configured. Its log says what is missing.`
+          ])
         }
       )
     }

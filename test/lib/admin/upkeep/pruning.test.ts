@@ -134,11 +134,18 @@ t.test('it works in batches, stops between two when it is told to, and goes on w
   await t.rejects(interrupted, { message: /^interrupted: 1000 traces are deleted; run it again to go on$/ })
   t.same(progress, [1000])
   await checkRows(t, database)
+  const acts = () =>
+    database.pool.run(
+      sql =>
+        sql`select detail->'planned' as planned, detail->'traces' as traces from audit where action = 'trace.prune'`
+    )
+  t.same([...(await acts())], [{ planned: '2501', traces: '1000' }], 'what was planned, and what was deleted')
   const second = await plan()
   t.equal(second.traces, 1501)
   t.match(await database.pool.run(sql => applyPruning(sql, second)), { traces: 1501, kept: 0 })
   t.equal(await countTraces(database, id), 0)
   await checkRows(t, database)
+  t.match(await acts(), [{}, { planned: '1501', traces: '1501' }])
 })
 
 t.test('scores that arrive meanwhile are not left behind', async t => {

@@ -38,3 +38,28 @@ t.test('folds news, counts the history of each project until there is neither, a
   await until(async () => (await countRows()).fortnights === 2 * 2 * 4)
   await until(async () => /^spoor_rollup_news 0$/m.test((await metrics.render()).text))
 })
+
+t.test('news that cannot be folded is one line with the cause, and its age grows until it can', async t => {
+  const database = await testDatabase(t)
+  const { pool, sqlAccess: sql } = database
+  const project = await pool.run(seedProject)
+  await pool.run(sql => seedTraces(sql, project, [{ startedAt: '2026-03-05T10:00:00.000Z' }]))
+  await pool.run(sql =>
+    sql.unsafe(`
+      create function refuse() returns trigger language plpgsql as $$ begin raise 'no more sums'; end $$;
+      create trigger refuse before insert on rollups for each statement execute function refuse()`)
+  )
+  const lines: Record<string, unknown>[] = []
+  const log = createLog('info', { write: line => lines.push(JSON.parse(line)) })
+  const metrics = new Metrics()
+  const folding = new Folding({ sql, database, log, metrics, pauseMs: 10 })
+  t.teardown(() => folding.close())
+  const age = async () => Number(/^spoor_rollup_news_age_seconds (\S+)$/m.exec((await metrics.render()).text)?.[1])
+  await until(async () => lines.length > 0 && (await age()) > 0.3)
+  t.match(lines, [{ level: 'warn', msg: /^folding sums over time failed/, cause: 'no more sums', code: 'P0001' }])
+  t.equal(lines.length, 1)
+  await pool.run(sql => sql`drop trigger refuse on rollups`)
+  await until(() => lines.length > 1)
+  t.match(lines, [{}, { level: 'info', msg: 'folding sums over time works again', failures: Number }])
+  await until(async () => (await age()) === 0)
+})

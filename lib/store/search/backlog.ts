@@ -1,0 +1,41 @@
+/** What waits to be indexed, by project. */
+import type { Sql } from 'postgres'
+import { readSearched } from './searched-projects.ts'
+import { MOST_COUNTED } from './state.ts'
+
+/** A write that waits: a row of search_news. */
+export interface Waiting {
+  readonly seq: string
+  readonly version: string
+}
+
+export interface ProjectBacklog {
+  readonly projectId: number
+  /** How many writes wait; no more than MOST_COUNTED are counted. */
+  readonly waiting: number
+  /** The last of them in the order in which they are indexed; undefined if none waits. */
+  readonly last: Waiting | undefined
+  /** Whether the write that was asked about waits still. */
+  readonly hasMark: boolean
+}
+
+/** Reads the backlog of each searched project, and whether the write that `marks` has of it waits still. */
+export async function readBacklog(sql: Sql, marks: ReadonlyMap<number, Waiting>): Promise<ProjectBacklog[]> {
+  const backlog: ProjectBacklog[] = []
+  for (const projectId of await readSearched(sql)) {
+    const { seq = null, version = null } = marks.get(projectId) ?? {}
+    const [row] = await sql<[{ waiting: number; seq: string | null; version: string | null; hasMark: boolean }]>`
+      select (select count(*)::int from (select from search_news where project_id = ${projectId} limit ${MOST_COUNTED}) n) as waiting,
+        l.seq::text, l.version::text,
+        exists (
+          select from search_news
+          where project_id = ${projectId} and seq = ${seq}::bigint and version = ${version}::bigint
+        ) as "hasMark"
+      from (select) one left join (
+        select seq, version from search_news where project_id = ${projectId} order by seq desc, version desc limit 1
+      ) l on true`
+    const last = row.seq === null || row.version === null ? undefined : { seq: row.seq, version: row.version }
+    backlog.push({ projectId, waiting: row.waiting, last, hasMark: row.hasMark })
+  }
+  return backlog
+}
