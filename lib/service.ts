@@ -23,7 +23,9 @@ import { IdleTraces } from './ingest/rounds/idle-traces.ts'
 import { SearchIndex } from './ingest/rounds/search-index.ts'
 import { WaitingMessages } from './ingest/rounds/waiting-messages.ts'
 import { WritePath } from './ingest/write-path.ts'
+import { LARGE_READS } from './limits/large-reads.ts'
 import { parallelismOf } from './limits/parallelism.ts'
+import { SharedGate } from './limits/shared-gate.ts'
 import type { Logger } from './log.ts'
 import { Metrics } from './metrics.ts'
 import { readNetworks } from './network-list.ts'
@@ -78,10 +80,12 @@ export async function startService(
   const parallelism = parallelismOf(undefined, config.databaseConnections)
   const readers = openPool(database, READERS, parallelism.readers)
   const writers = openPool(database, WRITERS, parallelism.writers)
-  const metrics = new Metrics()
+  const metrics = new Metrics({ projects: config.metricsProjects })
   const ingest = new WritePath(database, { ...config, lanes: parallelism.lanes }, log, metrics)
   const near = new NearReads(database.node, ingest.routes, { connection: READERS, size: parallelism.readers })
-  const sql = createSqlAccess(readers, writers, near)
+  const turns = new SharedGate({ share: parallelism.readersOfOne })
+  const largeReads = new SharedGate(LARGE_READS)
+  const sql = createSqlAccess(readers, writers, near, turns)
   const idle = new IdleTraces({ sql, ingest, log, metrics, afterMs: config.idleCompleteMs })
   const waiting = new WaitingMessages({ sql, log, metrics, waitMs: messagesWaitMs })
   const folding = new Folding({ sql, database, log, metrics })
@@ -102,12 +106,13 @@ export async function startService(
   }
   const notices = listenForKeyChanges(database, forget, () => setup.lookAgain())
   const readiness = new Readiness(setup, sql, ingest)
-  watchStore(metrics, { config, database, sql, pools: [readers, writers], setup, readiness })
+  watchStore(metrics, { config, database, sql, pools: [readers, writers, turns, largeReads], setup, readiness })
   const routes = new RouteTable()
   const app: App = {
     config,
     log,
     sql,
+    largeReads,
     ingest,
     metrics,
     cookie: new SessionCookie(config.baseUrl, database.digestSecret),
