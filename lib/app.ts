@@ -8,6 +8,7 @@ import type { SqlAccess } from './database/sql-access.ts'
 import type { SessionCookie } from './http/people/session-cookie.ts'
 import type { Route, RouteOptions } from './http/route.ts'
 import type { Ingest } from './ingest/ingest.ts'
+import type { SharedGate } from './limits/shared-gate.ts'
 import type { Logger } from './log.ts'
 import type { Metrics } from './metrics.ts'
 
@@ -15,6 +16,8 @@ export interface App {
   readonly config: Config
   readonly log: Logger
   readonly sql: SqlAccess
+  /** Reads that take long enter by it, each project in its turn. The weight is bytes of the answer. */
+  readonly largeReads: Pick<SharedGate, 'run'>
   readonly ingest: Ingest
   readonly metrics: Metrics
   /** The cookie of the dashboard's sessions. */

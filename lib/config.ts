@@ -46,6 +46,8 @@ export interface Config {
   /** Undefined: text on a terminal, JSON elsewhere. */
   readonly logFormat: 'text' | 'json' | undefined
   readonly logRequests: LoggedRequests
+  /** Whether the metrics have counts by the id of the project. */
+  readonly metricsProjects: boolean
   /** The addresses and networks of proxies whose X-Forwarded-For is believed. */
   readonly trustProxy: readonly string[]
   readonly autoMigrate: boolean
@@ -124,6 +126,7 @@ export const VARIABLES: readonly string[] = [
   'LOG_LEVEL',
   'LOG_FORMAT',
   'LOG_REQUESTS',
+  'METRICS_PROJECTS',
   'TRUST_PROXY',
   'AUTO_MIGRATE',
   'SHUTDOWN_GRACE'
@@ -162,6 +165,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     logLevel: read.oneOf('LOG_LEVEL', LOG_LEVELS) ?? 'info',
     logFormat: read.oneOf('LOG_FORMAT', ['text', 'json']),
     logRequests: read.oneOf('LOG_REQUESTS', ['all', 'errors', 'slow', 'none']) ?? 'all',
+    metricsProjects: read.oneOf('METRICS_PROJECTS', SWITCH) === 'on',
     trustProxy: read.networks('TRUST_PROXY'),
     autoMigrate: read.oneOf('AUTO_MIGRATE', ['true', 'false']) !== 'false',
     shutdownGraceMs: read.period('SHUTDOWN_GRACE', MOST_GRACE_MS, 'from 0s to 10m') ?? 3000

@@ -1,7 +1,7 @@
 /**
  * Every error that a client of the API can get, in one table: code, status and meaning. Codes are stable. Most are those of
- * section 7 of the specification; method_not_allowed, unsupported_encoding and unavailable are additions of this
- * service.
+ * section 7 of the specification; method_not_allowed, unsupported_encoding, too_many_requests and unavailable are
+ * additions of this service.
  */
 export const ERRORS = {
   invalid_json: { status: 400, meaning: 'The body is not valid JSON.' },
@@ -20,6 +20,7 @@ export const ERRORS = {
   payload_too_large: { status: 413, meaning: 'The request is over 2 MiB, or a stored document over its limit.' },
   unsupported_encoding: { status: 415, meaning: 'The Content-Encoding is none of gzip, deflate and br.' },
   quota_exhausted: { status: 429, meaning: 'The store refused the write; nothing was stored. Retry later.' },
+  too_many_requests: { status: 429, meaning: 'The project has too many requests under way. Retry later.' },
   internal_error: { status: 500, meaning: 'An unexpected error.' },
   not_configured: { status: 500, meaning: 'The deployment is not configured; the server log says what is missing.' },
   unavailable: {

@@ -1,6 +1,7 @@
 /**
  * The metrics of the running service, for Prometheus. Labels are routes, codes and statuses only. Nothing that a
- * client sends becomes a label, so that clients cannot add time series.
+ * client sends becomes a label, so that clients cannot add time series. With METRICS_PROJECTS=on there are counts by the id
+ * of the project as well: two series, and one for each code of a refusal, for each project that has sent a request.
  *
  * Several processes (PROCESSES) answer as one: counters and histograms are added, and each gauge says in its help what
  * it is of several processes.
@@ -34,6 +35,18 @@ export type Way = 'native' | 'otlp' | 'import'
 /** `left_out`: messages whose span did not come in time, which are among `messages` as well. */
 type LogRecordKind = 'messages' | 'unplaced' | 'left_out' | 'others'
 
+/** What is counted by project. */
+interface ProjectCounts {
+  readonly requests: Counter<'project'>
+  readonly bytes: Counter<'project'>
+  readonly refusals: Counter<'project' | 'code'>
+}
+
+export interface MetricsOptions {
+  /** Whether there are counts by project. */
+  readonly projects?: boolean
+}
+
 export class Metrics {
   readonly #registry = new Registry()
   readonly #requests: Counter<'route' | 'status'>
@@ -46,9 +59,10 @@ export class Metrics {
   readonly #logRecords: Counter<'kind'>
   readonly #batches: Histogram
   readonly #commits: Histogram
+  readonly #projects: ProjectCounts | undefined
   #others: (() => Promise<readonly Snapshot[]>) | undefined
 
-  constructor() {
+  constructor({ projects = false }: MetricsOptions = {}) {
     const registers = [this.#registry]
     collectDefaultMetrics({ register: this.#registry })
     for (const name of MISNAMED) this.#registry.removeSingleMetric(name)
@@ -123,6 +137,7 @@ export class Metrics {
       buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 30],
       registers
     })
+    this.#projects = projects ? countsByProject(registers) : undefined
   }
 
   /** `route` is the operation's name, or the path of a route without one. */
@@ -131,8 +146,16 @@ export class Metrics {
     this.#duration.observe({ route }, milliseconds / 1000)
   }
 
-  countRefusal(code: string): void {
+  /** A request of a project was answered with so many bytes. */
+  countProject(project: number | undefined, bytesOut: number): void {
+    if (this.#projects === undefined || project === undefined) return
+    this.#projects.requests.inc({ project })
+    this.#projects.bytes.inc({ project }, bytesOut)
+  }
+
+  countRefusal(code: string, project?: number): void {
     this.#refusals.inc({ code })
+    if (project !== undefined) this.#projects?.refusals.inc({ project, code })
   }
 
   countRefusedSpans(reason: string, count: number): void {
@@ -202,6 +225,30 @@ export class Metrics {
     if (this.#others === undefined) return { type, text: await this.#registry.metrics() }
     const all = AggregatorRegistry.aggregate([...(await this.#others())])
     return { type, text: await all.metrics() }
+  }
+}
+
+function countsByProject(registers: Registry[]): ProjectCounts {
+  const labelNames = ['project'] as const
+  return {
+    requests: new Counter({
+      name: 'spoor_project_requests_total',
+      help: 'Requests answered, by the id of the project.',
+      labelNames,
+      registers
+    }),
+    bytes: new Counter({
+      name: 'spoor_project_answer_bytes_total',
+      help: 'Bytes of the bodies of these answers.',
+      labelNames,
+      registers
+    }),
+    refusals: new Counter({
+      name: 'spoor_project_refusals_total',
+      help: 'Requests refused, by the id of the project and error code.',
+      labelNames: ['project', 'code'],
+      registers
+    })
   }
 }
 

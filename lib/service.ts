@@ -24,7 +24,9 @@ import { IdleTraces } from './ingest/rounds/idle-traces.ts'
 import { SearchIndex } from './ingest/rounds/search-index.ts'
 import { WaitingMessages } from './ingest/rounds/waiting-messages.ts'
 import { WritePath } from './ingest/write-path.ts'
+import { LARGE_READS } from './limits/large-reads.ts'
 import { parallelismOf } from './limits/parallelism.ts'
+import { SharedGate } from './limits/shared-gate.ts'
 import type { Logger } from './log.ts'
 import { Metrics } from './metrics.ts'
 import { readNetworks } from './network-list.ts'
@@ -79,10 +81,12 @@ export async function startService(
   const parallelism = parallelismOf(undefined, config.databaseConnections)
   const readers = openPool(database, READERS, parallelism.readers)
   const writers = openPool(database, WRITERS, parallelism.writers)
-  const metrics = new Metrics()
+  const metrics = new Metrics({ projects: config.metricsProjects })
   const ingest = new WritePath(database, { ...config, lanes: parallelism.lanes }, log, metrics)
   const near = new NearReads(database.node, ingest.routes, { connection: READERS, size: parallelism.readers })
-  const sql = createSqlAccess(readers, writers, near)
+  const turns = new SharedGate({ share: parallelism.readersOfOne })
+  const largeReads = new SharedGate(LARGE_READS)
+  const sql = createSqlAccess(readers, writers, near, turns)
   const keyReaders = openPool(database, KEY_READERS, 1)
   const identities = createSqlAccess(keyReaders, writers)
   const visitors = new Visitors({ sql: identities, log, roleOfUnknown: config.authProxy?.role })
@@ -107,12 +111,13 @@ export async function startService(
   const waiting = new WaitingMessages({ sql, log, health, metrics, waitMs: messagesWaitMs })
   const folding = new Folding({ sql, database, log, health, metrics })
   const index = new SearchIndex({ sql, database, log, health, metrics, isCalm: () => ingest.isCalm })
-  watchStore(metrics, { config, database, sql, pools: [readers, writers], setup, readiness })
+  watchStore(metrics, { config, database, sql, pools: [readers, writers, turns, largeReads], setup, readiness })
   const routes = new RouteTable()
   const app: App = {
     config,
     log,
     sql,
+    largeReads,
     ingest,
     metrics,
     cookie: new SessionCookie(config.baseUrl, database.digestSecret),

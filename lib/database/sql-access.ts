@@ -12,6 +12,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Sql } from 'postgres'
 import { Refusal } from '../errors.ts'
+import type { SharedGate } from '../limits/shared-gate.ts'
 import { classifyFailure, isReadOnlyRefusal } from './failure.ts'
 import type { Pool } from './pool.ts'
 import type { Client } from './pooled/cancellation.ts'
@@ -65,18 +66,27 @@ const LOST_PAUSE_MS = 50
 
 /**
  * Makes the access. Reads go through `readers` and writes through `writers`, so that neither wait for the others; reads of one
- * project through `near`, if they can.
+ * project through `near`, if they can. What clients read takes `turns`: a project's reads never hold all connections.
  */
-export function createSqlAccess(readers: Pool, writers: Pool = readers, near?: Near): SqlAccess {
-  const read: SqlAccess['read'] = (work, client) =>
+export function createSqlAccess(
+  readers: Pool,
+  writers: Pool = readers,
+  near?: Near,
+  turns?: Pick<SharedGate, 'run'>
+): SqlAccess {
+  const inTurn = <T>(read: () => Promise<T>, client: Client | undefined): Promise<T> =>
+    turns === undefined || client?.party === undefined ? read() : turns.run(client.party, read, { client })
+  const readFar: SqlAccess['read'] = (work, client) =>
     withAttempts(READ_ATTEMPTS, ['lost', 'retry'], () => readers.run(work, client)).catch(refuseRead)
   return {
-    read,
-    async readOf(projectId, work, client) {
-      const found = await near?.read(projectId, work, client).catch(refuseRead)
-      return near === undefined || found === ELSEWHERE
-        ? read(work, client)
-        : (found as Awaited<ReturnType<typeof work>>)
+    read: (work, client) => inTurn(() => readFar(work, client), client),
+    readOf(projectId, work, client) {
+      return inTurn(async () => {
+        const found = await near?.read(projectId, work, client).catch(refuseRead)
+        return near === undefined || found === ELSEWHERE
+          ? readFar(work, client)
+          : (found as Awaited<ReturnType<typeof work>>)
+      }, client)
     },
     isApart: projectId => near?.has(projectId) === true,
     write: work => write(writers, work)

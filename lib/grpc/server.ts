@@ -186,7 +186,7 @@ export class GrpcServer {
       this.#report(route, requestId, startedAt, OK, payload.length, bytes.length, key, call.getPeer())
       answer(null, bytes)
     } catch (error) {
-      const refusal = this.#refusalOf(error, requestId)
+      const refusal = this.#refusalOf(error, requestId, key)
       this.#report(route, requestId, startedAt, refusal, payload.length, 0, key, call.getPeer())
       answer(failureOf(refusal))
     } finally {
@@ -194,9 +194,9 @@ export class GrpcServer {
     }
   }
 
-  #refusalOf(error: unknown, requestId?: string): Refusal {
+  #refusalOf(error: unknown, requestId?: string, key?: Principal): Refusal {
     if (error instanceof Refusal) {
-      this.#options.metrics.countRefusal(error.code)
+      this.#options.metrics.countRefusal(error.code, key?.projectId)
       this.#options.readiness.noteRefusal(error.code)
       return error
     }
@@ -221,6 +221,7 @@ export class GrpcServer {
     const ms = Math.round((performance.now() - startedAt) * 100) / 100
     const operation = route.operation ?? route.path
     this.#options.metrics.countRequest(operation, status, ms)
+    this.#options.metrics.countProject(key?.projectId, bytesOut)
     const [keyId, keyLabel, project] = [key?.keyId, key?.label, key?.projectId]
     const client = plainAddress(peer.replace(/:\d+$/, '').replace(/^\[|\]$/g, ''))
     const path = route.grpc as string

@@ -14,6 +14,7 @@ interface Watched {
   readonly config: Pick<Config, 'dataDir'>
   readonly database: Pick<Database, 'embedded'>
   readonly sql: SqlAccess
+  /** All that work waits at for a connection. */
   readonly pools: readonly Pick<Pool, 'waiting'>[]
   readonly setup: Pick<Setup, 'schema'>
   readonly readiness: Pick<Readiness, 'findObstacles'>
@@ -25,8 +26,10 @@ const SIZE_INTERVAL_MS = 60_000
 const MOST_MS = 2000
 
 export function watchStore(metrics: Metrics, { config, database, sql, pools, setup, readiness }: Watched): void {
-  metrics.watch('spoor_pool_waiting', 'Work that waits for a connection to the database.', () =>
-    pools.reduce((sum, { waiting }) => sum + waiting, 0)
+  metrics.watch(
+    'spoor_pool_waiting',
+    'Work that waits for a connection to the database, or for its project’s turn.',
+    () => pools.reduce((sum, { waiting }) => sum + waiting, 0)
   )
   const isReady = async () => ((await readiness.findObstacles()).length === 0 ? 1 : 0)
   metrics.watch('spoor_ready', '1 if a write would be accepted, as /readyz says.', isReady, 'min')

@@ -91,6 +91,10 @@ export class Exchange implements RequestOf<Record<string, unknown>> {
     return `http://${localAddress.includes(':') ? `[${localAddress}]` : localAddress}:${this.localPort}`
   }
 
+  get party(): number | undefined {
+    return this.key?.projectId ?? this.project?.id
+  }
+
   /** Aborts when the client goes away. The signal is made when it is first asked for, which most handlers never do. */
   get signal(): AbortSignal {
     if (this.#abort !== undefined) return this.#abort.signal

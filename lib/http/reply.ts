@@ -9,7 +9,7 @@ import { PROTOBUF_TYPE } from '../schema/otlp.ts'
 import { type Exchange, nextRequestId } from './exchange.ts'
 import { isOtlpAddress, isProtobuf } from './otlp/otlp-address.ts'
 import { encodeStatus } from './otlp/rpc-status.ts'
-import { Content, JsonText, type Reply } from './route.ts'
+import { Content, JsonPieces, JsonText, type Reply } from './route.ts'
 
 const JSON_TYPE = 'application/json'
 
@@ -20,11 +20,17 @@ const JSON_TYPE = 'application/json'
 const LINGER = { ms: 20_000, bytes: 16 * 1024 * 1024, silenceMs: 2000 }
 
 const PIECE_BYTES = 65_536
+/** To write so much takes half a millisecond, if the client reads fast. Then requests of others get their turn. */
+const TURN_BYTES = 256 * 1024
+
+/** The bytes of an answer. */
+type Body = string | Uint8Array | readonly Uint8Array[]
 
 /** Headers that every error of a code has. */
 const ERROR_HEADERS: { readonly [code in RefusalCode]?: readonly string[] } = {
   invalid_api_key: ['WWW-Authenticate', 'Bearer'],
   quota_exhausted: ['Retry-After', String(RETRY_AFTER_S)],
+  too_many_requests: ['Retry-After', String(RETRY_AFTER_S)],
   unavailable: ['Retry-After', String(RETRY_AFTER_S)]
 }
 
@@ -75,9 +81,10 @@ export function envelope(code: RefusalCode, message: string, requestId: string):
   return JSON.stringify({ error: { code, message, requestId } })
 }
 
-function render(body: unknown): [type: string | undefined, bytes: string | Uint8Array] {
+function render(body: unknown): [type: string | undefined, bytes: Body] {
   if (body === undefined) return [undefined, '']
   if (body instanceof JsonText) return [JSON_TYPE, body.text]
+  if (body instanceof JsonPieces) return [JSON_TYPE, body.pieces]
   if (body instanceof Content) return [body.type, body.bytes]
   return [JSON_TYPE, JSON.stringify(body)]
 }
@@ -86,13 +93,13 @@ function write(
   exchange: Exchange,
   status: number,
   type: string | undefined,
-  bytes: string | Uint8Array,
+  bytes: Body,
   more: NonNullable<Reply['headers']> = {},
   fixed: readonly string[] = []
 ): void {
   const { response } = exchange
   if (response.destroyed || response.headersSent) return
-  const length = typeof bytes === 'string' ? Buffer.byteLength(bytes) : bytes.length
+  const length = lengthOf(bytes)
   const headers = ['X-Request-Id', exchange.requestId, ...fixed]
   for (const name in exchange.guardHeaders) headers.push(name, exchange.guardHeaders[name]!)
   let cacheControl = 'no-store'
@@ -110,7 +117,7 @@ function write(
   if (mustHangUp(exchange)) {
     response.shouldKeepAlive = false
     response.writeHead(status, headers)
-    response.write(bytes)
+    for (const piece of piecesOf(bytes)) response.write(piece)
     linger(exchange)
   } else {
     response.writeHead(status, headers)
@@ -122,24 +129,52 @@ function write(
  * Sends a large answer in pieces, each when the one before has been taken. So lib/http/sockets/unsent-answers.ts can see
  * whether the client takes anything of it.
  */
-export function end(response: ServerResponse, bytes: string | Uint8Array): void {
-  if (bytes.length <= PIECE_BYTES) {
-    response.end(bytes)
+export function end(response: ServerResponse, bytes: Body): void {
+  const [first, ...rest] = piecesOf(bytes)
+  if (rest.length === 0 && (first === undefined || first.length <= PIECE_BYTES)) {
+    response.end(first)
     return
   }
-  // A string would take its memory twice while it waits: as the string, and as the bytes that are to be written.
-  const whole = typeof bytes === 'string' ? Buffer.from(bytes) : bytes
-  let at = 0
+  const parts = cut([first!, ...rest])
+  let written = 0
   const send = () => {
-    let isTaken = true
-    while (isTaken && whole.length - at > PIECE_BYTES) {
-      isTaken = response.write(whole.subarray(at, at + PIECE_BYTES))
-      at += PIECE_BYTES
+    if (response.destroyed) return
+    for (let part = parts.next(); !part.done; part = parts.next()) {
+      const isTaken = response.write(part.value)
+      written += part.value.length
+      if (!isTaken) {
+        response.once('drain', send)
+        return
+      }
+      if (written < TURN_BYTES) continue
+      written = 0
+      setImmediate(send)
+      return
     }
-    if (isTaken) response.end(whole.subarray(at))
-    else response.once('drain', send)
+    response.end()
   }
   send()
+}
+
+const lengthOf = (bytes: Body): number =>
+  typeof bytes === 'string'
+    ? Buffer.byteLength(bytes)
+    : bytes instanceof Uint8Array
+      ? bytes.length
+      : bytes.reduce((sum, piece) => sum + piece.length, 0)
+
+/** A long string would take its memory twice while it waits: as the string, and as the bytes that are to be written. */
+function piecesOf(bytes: Body): readonly (string | Uint8Array)[] {
+  if (typeof bytes === 'string') return [bytes.length <= PIECE_BYTES ? bytes : Buffer.from(bytes)]
+  return bytes instanceof Uint8Array ? [bytes] : bytes
+}
+
+/** Parts of at most PIECE_BYTES. */
+function* cut(pieces: readonly (string | Uint8Array)[]): Generator<Uint8Array> {
+  for (const piece of pieces) {
+    const bytes = typeof piece === 'string' ? Buffer.from(piece) : piece
+    for (let at = 0; at < bytes.length; at += PIECE_BYTES) yield bytes.subarray(at, at + PIECE_BYTES)
+  }
 }
 
 /**

@@ -39,12 +39,14 @@ export interface RequestOf<Q> {
   readonly baseUrl: string
   /** Aborts when the client goes away. */
   readonly signal: AbortSignal
+  /** The id of the project that the request is about; undefined if it is about none. */
+  readonly party: number | undefined
 }
 
 /** What a request lacks that does not come from a person over HTTP, such as a call of a tool. No route for it asks. */
 export const NOBODY: Pick<
   RequestOf<unknown>,
-  'visitor' | 'project' | 'spanId' | 'params' | 'querystring' | 'peer' | 'client'
+  'visitor' | 'project' | 'spanId' | 'params' | 'querystring' | 'peer' | 'client' | 'party'
 > = {
   visitor: undefined as never,
   project: undefined as never,
@@ -52,7 +54,8 @@ export const NOBODY: Pick<
   params: {},
   querystring: '',
   peer: '',
-  client: ''
+  client: '',
+  party: undefined
 }
 
 /** A body that is JSON text already. It is sent as it is. */
@@ -60,6 +63,19 @@ export class JsonText {
   readonly text: string
   constructor(text: string) {
     this.text = text
+  }
+}
+
+/**
+ * A body that is JSON text already, and too long to be one string: bytes in UTF-8. No piece ends within a string of the
+ * JSON.
+ */
+export class JsonPieces {
+  readonly pieces: readonly Uint8Array[]
+  readonly byteLength: number
+  constructor(pieces: readonly Uint8Array[]) {
+    this.pieces = pieces
+    this.byteLength = pieces.reduce((sum, { byteLength }) => sum + byteLength, 0)
   }
 }
 
@@ -135,3 +151,7 @@ export interface RouteOptions<Q extends TObject = TObject> {
   handler(request: RequestOf<Static<Q>>): Promise<Reply> | Reply
 }
 export type Route = RouteOptions
+
+/** Whether a route reads, as far as its requests are bounded by project. A message to the tools may do both. */
+export const isRead = ({ access, method }: Pick<Route, 'access' | 'method'>): boolean =>
+  access === 'key' || access === 'traces:read' || method === 'GET'

@@ -9,6 +9,7 @@ import { Refusal } from '../errors.ts'
 import type { Readiness } from '../health/readiness.ts'
 import type { Ingest } from '../ingest/ingest.ts'
 import { Admission } from '../limits/admission.ts'
+import { RequestsUnderWay } from '../limits/requests-under-way.ts'
 import { type Logger, logRequest } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
 import { isWithin, plainAddress } from '../network-list.ts'
@@ -23,7 +24,7 @@ import { hintAtOtlp } from './otlp/otlp-address.ts'
 import { readPathId } from './path-id.ts'
 import { type AdmitOptions, admit, isPersonAccess } from './people/admit.ts'
 import { sendRawRefusal, sendRefusal, sendReply } from './reply.ts'
-import type { Reply, Route } from './route.ts'
+import { isRead, type Reply, type Route } from './route.ts'
 import type { Match, RouteTable } from './route-table.ts'
 import { findHeadFault } from './sockets/head.ts'
 import { listenError } from './sockets/listen-error.ts'
@@ -79,6 +80,7 @@ export class HttpServer {
   readonly #broken = new WeakSet<Socket>()
   /** Room for bodies that do not go through the queue of the write path, such as messages to the tools. */
   readonly #messages = new Admission({ requests: Number.POSITIVE_INFINITY, bytes: 64 * 1024 * 1024 })
+  readonly #reads = new RequestsUnderWay()
   readonly #large = new LargeBodies()
   readonly #unsent = new UnsentAnswers()
   readonly #pipelining = new Pipelining(this.#unsent)
@@ -94,6 +96,11 @@ export class HttpServer {
       'spoor_unread_bytes',
       'Bytes of answers that their clients have not taken yet, and of requests that wait behind them.',
       () => this.#unsent.bytes
+    )
+    options.metrics.watch(
+      'spoor_reads_under_way',
+      'Requests that read, of all projects, from their key to the end of their answer.',
+      () => this.#reads.count
     )
     this.#server = createServer({
       keepAliveTimeout: KEEP_ALIVE_MS,
@@ -190,7 +197,7 @@ export class HttpServer {
       this.#refuse(exchange, error, fault?.status)
     }
     this.#active--
-    this.#unsent.watch(request.socket, response, exchange.bytesOut)
+    this.#unsent.watch(request.socket, response, exchange.bytesOut, exchange.party)
     this.#report(exchange)
   }
 
@@ -207,11 +214,19 @@ export class HttpServer {
     else if (access !== 'public') {
       exchange.key = await authorise(this.#options, route, exchange.request.headers.authorization)
     }
+    if (isRead(route)) this.#countRead(exchange)
     if (params.traceId !== undefined) exchange.traceId = readPathId('traceId', params.traceId)
     if (params.scoreId !== undefined) exchange.scoreId = readPathId('scoreId', params.scoreId)
     if (params.spanId !== undefined) exchange.spanId = readPathId('spanId', params.spanId)
     if (readQuery !== undefined) exchange.query = readQuery(querystring)
     return route.takesBody ? this.#answerWithBody(exchange, route) : route.handler(exchange)
+  }
+
+  /** The request is under way until its client has taken the answer, or is gone. Throws `too_many_requests`. */
+  #countRead({ party, response }: Exchange): void {
+    if (party === undefined) return
+    this.#reads.enter(party)
+    response.once('close', () => this.#reads.leave(party))
   }
 
   /** Finds out which person the request acts for. */
@@ -223,7 +238,7 @@ export class HttpServer {
   }
 
   async #answerWithBody(exchange: Exchange, route: Route): Promise<Reply> {
-    const large = this.#large.of(exchange.key?.projectId ?? exchange.project?.id)
+    const large = this.#large.of(exchange.party)
     try {
       const length = contentLength(exchange.request.headers, route.maxBodyBytes)
       if (length !== undefined && length > LARGE_BODY_BYTES) await large.enter()
@@ -240,7 +255,7 @@ export class HttpServer {
     try {
       if (exchange.awaitsContinue) response.writeContinue()
       exchange.awaitsContinue = false
-      const bounds = { limit: route.maxBodyBytes, large, party: exchange.key?.projectId ?? exchange.project?.id }
+      const bounds = { limit: route.maxBodyBytes, large, party: exchange.party }
       exchange.payload = await receiveBody(request, encoding, bytes => reservation.grow(bytes), bounds)
       exchange.bytesIn = exchange.payload.length
       reservation.settle()
@@ -269,7 +284,7 @@ export class HttpServer {
   #refuse(exchange: Exchange, error: unknown, status?: number): void {
     if (error instanceof ClientGone || exchange.response.destroyed) return
     if (error instanceof Refusal) {
-      this.#options.metrics.countRefusal(error.code)
+      this.#options.metrics.countRefusal(error.code, exchange.party)
       this.#options.readiness.noteRefusal(error.code)
       sendRefusal(exchange, error, status)
       return
@@ -352,9 +367,10 @@ export class HttpServer {
     const ms = Math.round((performance.now() - startedAt) * 100) / 100
     const operation = route?.operation ?? route?.path
     metrics.countRequest(operation ?? 'unknown', status, ms)
+    metrics.countProject(exchange.party, bytesOut)
     const { method } = request
     const whom = { keyId: key?.keyId, keyLabel: key?.label, user: visitor?.userId }
-    const project = key?.projectId ?? exchange.project?.id
+    const project = exchange.party
     logRequest(log, {
       requestId,
       method,

@@ -20,6 +20,8 @@ export interface Parallelism {
   readonly workers: number
   /** How many connections there are for reads, and for small writes. */
   readonly readers: number
+  /** How many of those for reads one project may use at once. */
+  readonly readersOfOne: number
   readonly writers: number
   /** The number of all connections of one process. */
   readonly connections: number
@@ -40,6 +42,7 @@ export function parallelismOf(cores: number = availableParallelism(), most = Num
     lanes,
     workers: cores,
     readers,
+    readersOfOne: Math.ceil((2 * readers) / 3),
     writers,
     connections: Math.min(most, PER_LANE * lanes + readers + writers + OTHERS)
   }

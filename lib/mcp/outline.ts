@@ -76,16 +76,18 @@ export interface OutlineOptions {
   readonly bytes: number
   /** The size that the outline may have. */
   readonly maxBytes: number
+  /** Whether it stands as text beside the whole trace (long-result.ts). */
+  readonly isText?: boolean
 }
 
 /** The outline as JSON text. */
-export function outlineTrace(detail: Detail, { inexact, bytes, maxBytes }: OutlineOptions): string {
+export function outlineTrace(detail: Detail, { inexact, bytes, maxBytes, isText = false }: OutlineOptions): string {
   const spans = inTreeOrder(detail.spans).map(placed => measure(placed, inexact))
   let text = ''
   for (const room of ROOMS) {
     const outline: TraceOutline = {
       detail: 'outline',
-      note: `${noteOf(bytes, room)}${notStored(detail.trace.metadata)}`,
+      note: `${noteOf(bytes, room, isText)}${notStored(detail.trace.metadata)}`,
       trace: outlineOfTrace(detail.trace, room, inexact),
       spans: spans.map(span => outlineOfSpan(span, room)),
       scoreCount: detail.scores.length
@@ -146,7 +148,7 @@ function cutValue(value: unknown, json: string, maxBytes: number): unknown {
 /** The bytes of the mark on a cut text. Cutting saves nothing unless the text is longer by more than that. */
 const MARK_BYTES = 50
 
-function cutText(text: string, maxBytes: number): string {
+export function cutText(text: string, maxBytes: number): string {
   const bytes = Buffer.byteLength(text)
   if (bytes <= maxBytes + MARK_BYTES) return text
   const start = beginning(text, maxBytes)
@@ -163,7 +165,7 @@ export function beginning(text: string, maxBytes: number): string {
 }
 
 /** Everything that the outline has less of than the trace, and how to read each of it. */
-function noteOf(bytes: number, { traceValue, spanValue, name }: Room): string {
+function noteOf(bytes: number, { traceValue, spanValue, name }: Room, isText: boolean): string {
   const cut = [
     `input, output and metadata of the trace beyond about ${traceValue} bytes each`,
     ...(spanValue === 0 ? [] : [`${listed(SPAN_VALUES)} of spans beyond about ${spanValue} bytes each`]),
@@ -175,11 +177,13 @@ function noteOf(bytes: number, { traceValue, spanValue, name }: Room): string {
     'traceId, parentSpanId (depth says it), endedAt and provider of spans',
     'the scores, which are only counted'
   ]
+  const [what, full] = isText
+    ? [`This text is an outline; structuredContent has the whole trace, ${bytes} bytes.`, '']
+    : [`This is an outline; the whole trace is ${bytes} bytes.`, ', or with detail "full" for everything']
   return (
-    `This is an outline; the whole trace is ${bytes} bytes. Cut, with a mark of how much is missing: ${cut.join('; ')}. ` +
+    `${what} Cut, with a mark of how much is missing: ${cut.join('; ')}. ` +
     `Left out: ${leftOut.join('; ')}. To read more, call get_trace with spanIds for whole spans, with field for the ` +
-    'input, output or metadata of the trace in parts, or with detail "full" for everything; call get_trace_scores for ' +
-    'the scores.'
+    `input, output or metadata of the trace in parts${full}; call get_trace_scores for the scores.`
   )
 }
 

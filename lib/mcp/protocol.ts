@@ -18,13 +18,14 @@ import {
 import { AjvJsonSchemaValidator } from '@modelcontextprotocol/server/validators/ajv'
 import Type from 'typebox'
 import type { Refusal } from '../errors.ts'
-import { JsonText, type Reply } from '../http/route.ts'
+import type { Reply } from '../http/route.ts'
 import { checker } from '../schema/check.ts'
 import { VERSION } from '../version.ts'
+import type { Result } from './long-result.ts'
 import { calledTools } from './message.ts'
+import { bodyOfParts, show } from './shown.ts'
 import { Splices } from './splices.ts'
 import type { Listing } from './tool.ts'
-import { wellFormed } from './well-formed.ts'
 
 type RequestHeaders = NodeJS.Dict<string | string[]>
 type MessageId = string | number
@@ -39,7 +40,7 @@ export interface Toolbox {
 
 export interface ToolAnswer {
   /** A JSON object. */
-  readonly text: string
+  readonly result: Result
   readonly isError?: boolean
 }
 
@@ -71,10 +72,10 @@ async function answerPlainCall(message: unknown, toolbox: Toolbox): Promise<Repl
   if (call === undefined) return undefined
   const answer = await toolbox.call(call.name, call.args, call.id)
   if (answer === undefined) return undefined
-  const { text, isError } = answer
-  const content = `"content":[{"type":"text","text":${JSON.stringify(text)}}],"structuredContent":${wellFormed(text)}`
-  const result = `{${content}${isError ? ',"isError":true' : ''}}`
-  return { body: new JsonText(`{"result":${result},"jsonrpc":"2.0","id":${JSON.stringify(call.id)}}`) }
+  const { text, parts } = show(answer.result)
+  const head = `{"result":{"content":[{"type":"text","text":${JSON.stringify(text)}}],"structuredContent":`
+  const foot = `${answer.isError ? ',"isError":true' : ''}},"jsonrpc":"2.0","id":${JSON.stringify(call.id)}}`
+  return { body: bodyOfParts([head, ...parts, foot]) }
 }
 
 async function answerBySdk(message: unknown, headers: RequestHeaders, toolbox: Toolbox): Promise<Reply> {
@@ -104,13 +105,13 @@ async function answerBySdk(message: unknown, headers: RequestHeaders, toolbox: T
       throw error
     })
     if (answer === undefined) throw invalid(`Unknown tool: ${name}`)
-    const { text, isError } = answer
-    const { asString, asObject } = splices.mark(text)
+    const { result, isError } = answer
+    const { asString, asObject } = splices.mark(show(result))
     return { content: [{ type: 'text', text: asString }], structuredContent: asObject, ...(isError && { isError }) }
   }
   const { status, text } = await answerPost(createToolServer, message, headers)
   if (failures.length > 0) throw failures[0]
-  return { status, body: text === '' ? undefined : new JsonText(splices.fill(text)) }
+  return { status, body: text === '' ? undefined : bodyOfParts(splices.fill(text)) }
 }
 
 /** The answer to a body in which no message could be read. */

@@ -3,22 +3,26 @@
  * them checked by the route's own rules, and calls the route's handler. So HTTP and tools do everything in the same
  * way.
  */
+import { setImmediate as turn } from 'node:timers/promises'
 import Type, { type TObject, type TProperties, type TSchema } from 'typebox'
 import type { Scope } from '../access/keys.ts'
 import { Refusal } from '../errors.ts'
 import { readPathId } from '../http/path-id.ts'
 import { queryCheck } from '../http/query.ts'
-import { JsonText, NOBODY, type RequestOf, type Route } from '../http/route.ts'
+import { JsonPieces, JsonText, NOBODY, type RequestOf, type Route } from '../http/route.ts'
 import type { Ingest } from '../ingest/ingest.ts'
-import { FairGate } from '../limits/fair-gate.ts'
+import { SharedGate } from '../limits/shared-gate.ts'
+import { Slices } from '../limits/slices.ts'
 import { checker } from '../schema/check.ts'
 import { SpanId, TraceId } from '../schema/input.ts'
 import { ErrorBody } from '../schema/output.ts'
 import { fieldsOf } from '../schema/variants.ts'
-import { textsOf } from '../threads/text-pair.ts'
+import { pairOf } from '../threads/text-pair.ts'
 import { stringifyExact } from '../trace/json/exact-json.ts'
+import { MAX_TEXT_BYTES, type Result } from './long-result.ts'
 import { SMALL_BYTES } from './message.ts'
 import type { Annotations, Arguments, Tool, ToolCall, View } from './tool.ts'
+import { wellFormedBytes } from './well-formed.ts'
 
 /** How a tool describes itself. Its schemas come from its route. */
 export interface ToolText {
@@ -31,9 +35,10 @@ export interface ToolText {
 }
 
 /**
- * How many answers of routes are being turned into those of tools at a time: they can be large, and all are in memory.
+ * How many answers of routes are being turned into those of tools at a time, of one project and of all: they can be large,
+ * and all are in memory.
  */
-const MAX_VIEWS = 4
+const VIEWS = { share: 3, capacity: 6 }
 
 type PathId = 'traceId' | 'scoreId'
 const PATH_IDS = { traceId: TraceId, scoreId: SpanId }
@@ -45,7 +50,7 @@ export function routeTool(ingest: Pick<Ingest, 'admit' | 'parse'>, route: Route,
   const options = Object.keys(view?.options.properties ?? {})
   const checkOptions = view && argumentCheck(view.options)
   const readRest = restReader(route)
-  const views = new FairGate(MAX_VIEWS)
+  const views = new SharedGate(VIEWS)
   return {
     scope: route.access as Scope,
     listing: {
@@ -65,34 +70,50 @@ export function routeTool(ingest: Pick<Ingest, 'admit' | 'parse'>, route: Route,
       const request = Object.assign(contextOf(call.request), ids, parts)
       const answer = async () => {
         const { body } = await route.handler(request)
-        return body instanceof JsonText ? body.text : JSON.stringify(body)
+        return body instanceof JsonPieces ? body : body instanceof JsonText ? body.text : JSON.stringify(body)
       }
       const room = route.takesBody ? ingest.admit(request.payload.byteLength) : undefined
       try {
-        if (view === undefined || view.isWhole(chosen)) return await answer()
-        return await show(view, chosen, call.request.key.projectId, answer)
+        const { projectId } = call.request.key
+        if (view === undefined) return await whole(await answer(), projectId)
+        const show = async () =>
+          view.isWhole(chosen) ? whole(await answer(), projectId) : shown(view, chosen, await answer(), projectId)
+        return await views.run(projectId, show, { client: call.request })
       } finally {
         room?.release()
       }
     }
   }
 
-  async function show(
-    view: View,
-    chosen: Arguments,
-    projectId: number,
-    readAnswer: () => Promise<string>
-  ): Promise<string> {
-    await views.enter(projectId)
-    try {
-      const answer = await readAnswer()
-      if (answer.length <= SMALL_BYTES) return view.show(answer, chosen)
-      return await ingest.parse('view', textsOf(JSON.stringify(chosen), answer), projectId)
-    } finally {
-      views.leave()
+  /** The answer of the route as it is. */
+  async function whole(answer: string | JsonPieces, projectId: number): Promise<Result> {
+    const pieces = typeof answer === 'string' ? [answer] : answer.pieces
+    if (lengthOf(answer) <= MAX_TEXT_BYTES) return typeof answer === 'string' ? answer : textOf(answer)
+    const slices = new Slices()
+    const formed: Uint8Array[] = []
+    for (const piece of pieces) {
+      await slices.next()
+      formed.push(wellFormedBytes(typeof piece === 'string' ? Buffer.from(piece) : piece))
     }
+    const joined = Buffer.concat(formed)
+    // The threads copy it once more, which is a task of its own.
+    await turn()
+    return { pieces: formed, text: await ingest.parse('short', joined, projectId) }
+  }
+
+  async function shown(view: View, chosen: Arguments, answer: string | JsonPieces, projectId: number): Promise<Result> {
+    if (lengthOf(answer) <= SMALL_BYTES) return view.show(textOf(answer), chosen)
+    const pieces = typeof answer === 'string' ? [Buffer.from(answer)] : answer.pieces
+    const pair = pairOf(JSON.stringify(chosen), pieces)
+    await turn()
+    return ingest.parse('view', pair, projectId)
   }
 }
+
+const lengthOf = (answer: string | JsonPieces): number =>
+  typeof answer === 'string' ? Buffer.byteLength(answer) : answer.byteLength
+const textOf = (answer: string | JsonPieces): string =>
+  typeof answer === 'string' ? answer : Buffer.concat(answer.pieces).toString()
 
 /**
  * The output schema of a tool that answers with one of these, or with the error object: the fields that may be there,
@@ -174,6 +195,7 @@ function contextOf(request: RequestOf<unknown>) {
     ...NOBODY,
     requestId,
     key,
+    party: key.projectId,
     headers,
     traceId: '',
     scoreId: '',

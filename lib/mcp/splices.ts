@@ -4,26 +4,32 @@
  * cannot hold, and would take longer than everything else (test/bench/RESULTS.md, "Tools").
  */
 import { randomBytes } from 'node:crypto'
-import { wellFormed } from './well-formed.ts'
+import type { Shown } from './shown.ts'
 
 /** The mark is random, so that no content can hold it. */
 const MARK = randomBytes(16).toString('hex')
 const MARKS = new RegExp(`"${MARK}(\\d+)"|\\{"${MARK}":(\\d+)\\}`, 'g')
 
 export class Splices {
-  readonly #texts: string[] = []
+  readonly #results: Shown[] = []
 
   /** Marks for a JSON object: one for a string that holds its text, and one for the object itself. */
-  mark(text: string): { readonly asString: string; readonly asObject: Record<string, number> } {
-    const index = this.#texts.push(text) - 1
+  mark(result: Shown): { readonly asString: string; readonly asObject: Record<string, number> } {
+    const index = this.#results.push(result) - 1
     return { asString: `${MARK}${index}`, asObject: { [MARK]: index } }
   }
 
-  /** Puts the texts in the places of their marks. */
-  fill(json: string): string {
-    const textOf = (index: string) => this.#texts[Number(index)]!
-    return json.replace(MARKS, (_, asString?: string, asObject = '') =>
-      asString === undefined ? wellFormed(textOf(asObject)) : JSON.stringify(textOf(asString))
-    )
+  /** The parts of the answer, with the texts in the places of their marks. */
+  fill(json: string): readonly (string | Uint8Array)[] {
+    const parts: (string | Uint8Array)[] = []
+    let at = 0
+    for (const { 0: mark, 1: asString, 2: asObject, index } of json.matchAll(MARKS)) {
+      parts.push(json.slice(at, index))
+      at = index + mark.length
+      if (asString === undefined) parts.push(...this.#results[Number(asObject)]!.parts)
+      else parts.push(JSON.stringify(this.#results[Number(asString)]!.text))
+    }
+    parts.push(json.slice(at))
+    return parts
   }
 }

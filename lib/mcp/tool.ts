@@ -3,6 +3,7 @@
 import type { TObject, TProperties } from 'typebox'
 import type { Scope } from '../access/keys.ts'
 import type { RequestOf } from '../http/route.ts'
+import type { Result } from './long-result.ts'
 
 /** A tool as tools/list shows it. */
 export interface Listing {
@@ -40,8 +41,8 @@ export type Arguments = Readonly<Record<string, unknown>>
 export interface Tool {
   readonly scope: Scope
   readonly listing: Listing
-  /** The result as the text of a JSON object. Throws a Refusal as a route's handler does. */
-  call(call: ToolCall): Promise<string> | string
+  /** The result, a JSON object. Throws a Refusal as a route's handler does. */
+  call(call: ToolCall): Promise<Result> | Result
 }
 
 /** Arguments of a tool beyond those of its route, and how they change the route's answer. */

@@ -2,7 +2,7 @@
 
 import { STATUS_CODES } from 'node:http'
 import { ERROR_CODES, ERRORS, type ErrorCode, RETRY_AFTER_S } from '../errors.ts'
-import type { Route } from '../http/route.ts'
+import { isRead, type Route } from '../http/route.ts'
 import { ErrorBody } from '../schema/output.ts'
 import type { Components, Json, Ref } from './components.ts'
 import { REQUEST_ID } from './examples.ts'
@@ -33,11 +33,13 @@ export function errorCodesOf(route: Route): readonly ErrorCode[] {
 }
 
 /** The codes with which the server itself refuses, before the handler is called or in its place. */
-function* sharedCodes({ access, path, query, body }: Route): Generator<ErrorCode> {
+function* sharedCodes(route: Route): Generator<ErrorCode> {
+  const { access, path, query, body } = route
   yield 'internal_error'
   if (access !== 'public') {
     yield* ['not_configured', 'invalid_api_key'] as const
-    yield access === 'key' || access === 'traces:read' ? 'unavailable' : 'quota_exhausted'
+    if (isRead(route)) yield* ['unavailable', 'too_many_requests'] as const
+    else yield 'quota_exhausted'
   }
   if (access !== 'public' && access !== 'key') yield 'insufficient_scope'
   if (path.includes('/:')) yield 'not_found'

@@ -172,17 +172,22 @@ interface StoredRow {
 /** How texts are read. With latin1 each character is a byte of the UTF-8 (lib/store/answers/export-page.ts). */
 type TextEncoding = 'utf8' | 'latin1'
 
-/** Unpacks the texts of spans, of those that are wanted. `rows` must be all spans of one trace. */
+/**
+ * Unpacks the texts of spans, of those that are wanted. `rows` must be all spans of one trace. `pause` is called between
+ * groups, which have LENGTH.most characters each at most.
+ */
 export async function unpackSpans<T extends StoredRow>(
   rows: readonly T[],
   encoding: TextEncoding = 'utf8',
-  isWanted?: (id: string) => boolean
+  isWanted?: (id: string) => boolean,
+  pause?: () => Promise<void>
 ): Promise<readonly T[]> {
   const slices = rows.flatMap(({ packed }) => (packed === null ? [] : [Buffer.from(packed, 'hex')]))
   if (slices.length === 0) return rows
   const isLarge = slices.reduce((sum, slice) => sum + slice.length, 0) > LARGE
   const texts = new Map<string, SpanTexts>()
   for (const packed of joinSlices(slices)) {
+    await pause?.()
     readFields(isLarge ? await decompress(packed) : brotliDecompressSync(packed, UNPACKING), texts, encoding, isWanted)
   }
   return rows.map(row => ({ ...row, ...texts.get(row.id) }))

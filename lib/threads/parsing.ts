@@ -4,8 +4,10 @@
  * threads").
  */
 import { Refusal } from '../errors.ts'
+import { MAX_TEXT_BYTES, type Result, shortText } from '../mcp/long-result.ts'
 import { type LargeMessage, readLargeMessage } from '../mcp/message.ts'
 import { traceView } from '../mcp/trace-view.ts'
+import { wellFormed } from '../mcp/well-formed.ts'
 import { type Logs, readLogs } from '../otlp/logs/messages.ts'
 import { checker } from '../schema/check.ts'
 import { MetadataPatch, ScoreInput } from '../schema/input.ts'
@@ -27,8 +29,10 @@ export interface Parsed {
   'logs-protobuf': Logs
   /** From a message of the Model Context Protocol. */
   message: LargeMessage
-  /** From two texts, the options of the tool get_trace and the answer of the operation getTrace: the tool's answer. */
-  view: string
+  /** From two texts, the options of the tool get_trace and the answer of the operation getTrace: the tool's result. */
+  view: Result
+  /** From the result of a tool that is too long to be given as text: what is given in its place. */
+  short: string
 }
 export type ParsedName = keyof Parsed
 
@@ -52,8 +56,11 @@ const PARSERS: { readonly [name in ParsedName]: (body: Uint8Array) => Parsed[nam
   message: readLargeMessage,
   view(body) {
     const [options, answer] = splitTexts(body)
-    return traceView.show(answer, parseExact(options) as Record<string, unknown>)
-  }
+    const shown = traceView.show(answer, parseExact(options) as Record<string, unknown>)
+    const bytes = Buffer.from(wellFormed(shown))
+    return bytes.length <= MAX_TEXT_BYTES ? shown : { pieces: [bytes], text: shortText(shown) }
+  },
+  short: body => shortText(Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString())
 }
 
 export const isParsedName = (operation: string): operation is ParsedName => operation in PARSERS

@@ -4,6 +4,10 @@
 export const textsOf = (one: string, other: string): Uint8Array =>
   Buffer.from(`${Buffer.byteLength(one)}\n${one}${other}`)
 
+/** The same of a text in pieces of UTF-8. */
+export const pairOf = (one: string, other: readonly Uint8Array[]): Uint8Array =>
+  Buffer.concat([textsOf(one, ''), ...other])
+
 /** The two texts of a body that `textsOf` made. */
 export function splitTexts(body: Uint8Array): [one: string, other: string] {
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength)

@@ -4,6 +4,8 @@ import Type, { type Static } from 'typebox'
 import type { App } from '../../lib/app.ts'
 import { readTime } from '../../lib/http/paging.ts'
 import { checkTexts, refuseField } from '../../lib/http/refuse.ts'
+import type { RequestOf } from '../../lib/http/route.ts'
+import { WEIGHTS } from '../../lib/limits/large-reads.ts'
 import {
   byTheHour,
   countSteps,
@@ -57,7 +59,15 @@ const SeriesQuery = closed({
 type ChartQuery = Static<typeof FacetQuery>
 
 export default function charts(app: App): void {
-  const { sql } = app
+  /** Reads in the project's turn: such a read may take PostgreSQL long. */
+  const read = <T>(
+    work: (each: Sql) => Promise<T>,
+    request: Pick<RequestOf<unknown>, 'project' | 'signal' | 'party'>
+  ) =>
+    app.largeReads.run(request.project.id, () => app.sql.read(work, request), {
+      weight: WEIGHTS.analysis,
+      client: request
+    })
 
   pageRoute(app, {
     method: 'GET',
@@ -68,7 +78,7 @@ export default function charts(app: App): void {
       const { project, query } = request
       const filters = readFilters(query)
       const asked = readPeriod(query)
-      const body = await sql.read(async each => {
+      const body = await read(async each => {
         const period = await readable(each, project.id, asked, query.compare !== undefined)
         const before = query.compare === undefined ? undefined : periodBefore(period)
         const [series, totals, earlier, running, countedFrom] = [
@@ -104,7 +114,7 @@ export default function charts(app: App): void {
       const { project, query } = request
       const filters = readFilters(query)
       const asked = readPeriod(query)
-      const body = await sql.read(async each => {
+      const body = await read(async each => {
         const period = await readable(each, project.id, asked)
         const countedFrom = await readCountedFrom(each, project.id)
         return { ...(await readFacetCounts(each, project.id, period, filters)), countedFrom }

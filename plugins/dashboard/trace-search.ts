@@ -3,6 +3,7 @@ import type { App } from '../../lib/app.ts'
 import { renderCursor } from '../../lib/http/paging.ts'
 import { refuseField } from '../../lib/http/refuse.ts'
 import { JsonText, type Reply, type RequestOf } from '../../lib/http/route.ts'
+import { WEIGHTS } from '../../lib/limits/large-reads.ts'
 import type { TraceListQuery } from '../../lib/schema/query.ts'
 import { readWanted } from '../../lib/search/wanted.ts'
 import { TRACE_ORDERS } from '../../lib/store/lists/order.ts'
@@ -15,22 +16,24 @@ export const MOST_SEARCHED = 200
 
 /** The page of the list, with an excerpt of each trace, and how far was searched. */
 export async function answerSearch(
-  { sql }: App,
+  { sql, largeReads }: App,
   text: string,
   query: TraceListQuery,
-  request: Pick<RequestOf<unknown>, 'project' | 'signal'>
+  request: Pick<RequestOf<unknown>, 'project' | 'signal' | 'party'>
 ): Promise<Reply> {
   const { id } = request.project
   const asked = readTraceQuery(query)
   if (asked.sort !== 'newest') refuseField('q', `cannot be combined with sort=${asked.sort}`)
   const wanted = readWanted(text) ?? refuseField('q', 'must hold a letter or a digit')
-  const { page, state } = await sql.read(async each => {
-    if (!(await isSearched(each, id))) refuseField('q', 'cannot be used: search is off for this project')
-    return { state: await readSearchState(each, id), page: await searchTraces(each, id, wanted, asked) }
-  }, request)
+  const search = () =>
+    sql.read(async each => {
+      if (!(await isSearched(each, id))) refuseField('q', 'cannot be used: search is off for this project')
+      return { state: await readSearchState(each, id), page: await searchTraces(each, id, wanted, asked) }
+    }, request)
+  const { page, state } = await largeReads.run(id, search, { weight: WEIGHTS.search, client: request })
   const cursor = (edge: typeof page.next) => renderCursor(TRACE_ORDERS.newest, edge)
-  const search = { reached: page.reached ?? null, ...state }
-  const rest = `"pageSize":${asked.limit},"excerpts":${JSON.stringify(page.excerpts)},"search":${JSON.stringify(search)}`
+  const reached = { reached: page.reached ?? null, ...state }
+  const rest = `"pageSize":${asked.limit},"excerpts":${JSON.stringify(page.excerpts)},"search":${JSON.stringify(reached)}`
   return {
     body: new JsonText(
       `{"traces":${page.traces},"nextCursor":${cursor(page.next)},"prevCursor":${cursor(page.previous)},${rest}}`

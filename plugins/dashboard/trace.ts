@@ -4,8 +4,9 @@ import type { App } from '../../lib/app.ts'
 import { found } from '../../lib/http/refuse.ts'
 import { JsonText } from '../../lib/http/route.ts'
 import { closed } from '../../lib/schema/object.ts'
-import { readOutline, readSpan, readTexts, readTraceBody } from '../../lib/store/answers/outline.ts'
-import { readTraceDetail } from '../../lib/store/answers/traces.ts'
+import { readOutline, readSpan, readTraceBody, renderTexts } from '../../lib/store/answers/outline.ts'
+import { renderDetail } from '../../lib/store/answers/traces.ts'
+import { readWhole } from '../traces/whole-trace.ts'
 import { IN_PROJECT, pageRoute } from './page-routes.ts'
 
 const TRACE = `${IN_PROJECT}/traces/:traceId`
@@ -24,9 +25,9 @@ export default function trace(app: App): void {
     query: DetailQuery,
     async handler(request) {
       const { project, traceId, query } = request
-      const detail = found(await sql.readOf(project.id, each => readTraceDetail(each, project.id, traceId), request))
+      const body = await readWhole(app, project.id, traceId, renderDetail, request)
       const disposition = { 'Content-Disposition': `attachment; filename="trace-${traceId}.json"` }
-      return { ...(query.download !== undefined && { headers: disposition }), body: new JsonText(detail) }
+      return { ...(query.download !== undefined && { headers: disposition }), body }
     }
   })
 
@@ -72,8 +73,7 @@ export default function trace(app: App): void {
     access: 'visitor',
     async handler(request) {
       const { project, traceId } = request
-      const texts = await sql.readOf(project.id, each => readTexts(each, project.id, traceId), request)
-      return { body: new JsonText(found(texts)) }
+      return { body: await readWhole(app, project.id, traceId, renderTexts, request) }
     }
   })
 }

@@ -78,9 +78,9 @@ function refuseOtherScopes(tools: Tools, names: readonly unknown[], key: Princip
  */
 async function answerCall(tool: Tool, call: ToolCall): Promise<ToolAnswer> {
   try {
-    return { text: await tool.call(call) }
+    return { result: await tool.call(call) }
   } catch (error) {
     if (!(error instanceof Refusal) || error.status >= 500) throw error
-    return { text: envelope(error.code, error.message, call.request.requestId), isError: true }
+    return { result: envelope(error.code, error.message, call.request.requestId), isError: true }
   }
 }

@@ -1,8 +1,7 @@
 import type { App } from '../../lib/app.ts'
-import { found } from '../../lib/http/refuse.ts'
-import { JsonText } from '../../lib/http/route.ts'
 import { TraceDetail } from '../../lib/schema/output.ts'
-import { readTraceDetail } from '../../lib/store/answers/traces.ts'
+import { renderDetail } from '../../lib/store/answers/traces.ts'
+import { readWhole } from './whole-trace.ts'
 
 export default function (app: App): void {
   app.route({
@@ -15,8 +14,7 @@ export default function (app: App): void {
     replies: { 200: TraceDetail },
     async handler(request) {
       const { key, traceId } = request
-      const detail = await app.sql.readOf(key.projectId, sql => readTraceDetail(sql, key.projectId, traceId), request)
-      return { body: new JsonText(found(detail)) }
+      return { body: await readWhole(app, key.projectId, traceId, renderDetail, request) }
     }
   })
 }

@@ -28,6 +28,7 @@ t.test('has a default for everything', t => {
     logLevel: 'info',
     logFormat: undefined,
     logRequests: 'all',
+    metricsProjects: false,
     trustProxy: [],
     autoMigrate: true,
     shutdownGraceMs: 3000
@@ -148,6 +149,7 @@ t.test('takes every value', t => {
     ['AUTO_MIGRATE', 'false', 'autoMigrate', false],
     ['LOG_FORMAT', 'text', 'logFormat', undefined],
     ['LOG_REQUESTS', 'slow', 'logRequests', undefined],
+    ['METRICS_PROJECTS', 'on', 'metricsProjects', true],
     ['TRUST_PROXY', '10.0.0.0/8, ::1', 'trustProxy', ['10.0.0.0/8', '::1']],
     ['SHUTDOWN_GRACE', '0s', 'shutdownGraceMs', 0],
     ['SHUTDOWN_GRACE', '1m', 'shutdownGraceMs', 60_000]
@@ -186,6 +188,7 @@ t.test('refuses every bad value in one line that names the variable', t => {
     ['AUTO_MIGRATE', ['yes', '1', 'TRUE']],
     ['LOG_FORMAT', ['pretty', 'JSON']],
     ['LOG_REQUESTS', ['some', 'off']],
+    ['METRICS_PROJECTS', ['yes', 'ON', '1']],
     ['TRUST_PROXY', ['proxy', '10.0.0.0/33']],
     ['SHUTDOWN_GRACE', ['3', 'off', '11m', '-1s', '1 s']]
   ]

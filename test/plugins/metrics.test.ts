@@ -1,5 +1,6 @@
 import t from 'tap'
 import { endBody, ingestBody, span, spansBody, startBody, traceId } from '../fixtures/bodies/bodies.ts'
+import { testDatabase } from '../fixtures/database/database.ts'
 import { sendRaw } from '../fixtures/service/raw.ts'
 import { testService } from '../fixtures/service/service.ts'
 import { until } from '../fixtures/until.ts'
@@ -31,6 +32,33 @@ t.test('counts requests by route and status, refusals by code, and batches, with
   t.notMatch(text, /spoor_live_|nowhere/, 'nothing that a client sent')
 })
 
+t.test('counts by the id of the project where that is wanted, and nowhere else', async t => {
+  const database = await testDatabase(t)
+  for (const metricsProjects of [false, true]) {
+    const { call, makeProject, makeKey } = await testService(t, { database, config: { metricsProjects } })
+    const slug = `other-${metricsProjects}`
+    const project = await makeProject(slug)
+    const { key } = await makeKey({ project: slug })
+    const answer = await call('GET', '/api/v1/traces', { key })
+    await call('GET', '/api/v1/traces?colour=red', { key })
+    await call('GET', '/api/v1/traces', { key: null })
+    const { text } = await call('GET', '/metrics', { key: null })
+    if (!metricsProjects) {
+      t.notMatch(text, /spoor_project|project=/)
+      continue
+    }
+    for (const line of [
+      `spoor_project_requests_total{project="${project}"} 2`,
+      `spoor_project_refusals_total{project="${project}",code="invalid_request"} 1`
+    ]) {
+      t.ok(text.split('\n').includes(line), line)
+    }
+    const bytes = Number(/^spoor_project_answer_bytes_total\{project="\d+"\} (\d+)$/m.exec(text)?.[1])
+    t.ok(bytes > answer.text.length)
+    t.notMatch(text, slug, 'no name')
+  }
+})
+
 /** What operators are promised, and the kind of each. */
 const PROMISED = {
   spoor_http_requests_total: 'counter',
@@ -42,6 +70,7 @@ const PROMISED = {
   spoor_pending_writes: 'gauge',
   spoor_pending_write_bytes: 'gauge',
   spoor_unread_bytes: 'gauge',
+  spoor_reads_under_way: 'gauge',
   spoor_traces_recorded_total: 'counter',
   spoor_spans_recorded_total: 'counter',
   spoor_build_info: 'gauge',

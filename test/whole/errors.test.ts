@@ -6,6 +6,7 @@ import { endBody, ingestBody, span, spansBody, startBody, traceId } from '../fix
 import { testDatabase } from '../fixtures/database/database.ts'
 import { testRelay } from '../fixtures/database/relay.ts'
 import { type Answer, testService } from '../fixtures/service/service.ts'
+import { until } from '../fixtures/until.ts'
 
 const TRACES = '/api/v1/traces'
 const SCORE = { name: 'quality', dataType: 'numeric', value: 1 }
@@ -28,13 +29,25 @@ const STATUSES: { readonly [code in ErrorCode]: number } = {
   payload_too_large: 413,
   unsupported_encoding: 415,
   quota_exhausted: 429,
+  too_many_requests: 429,
   internal_error: 500,
   not_configured: 500,
   unavailable: 503
 }
 
-/** A route with an error in it. */
+/** A route with an error in it, and one that does not answer until it is told to. */
 function broken(app: App) {
+  app.route({
+    method: 'GET',
+    path: '/held',
+    access: 'traces:read',
+    summary: '',
+    replies: {},
+    async handler() {
+      await held
+      return {}
+    }
+  })
   app.route({
     method: 'GET',
     path: '/broken',
@@ -46,6 +59,13 @@ function broken(app: App) {
     }
   })
 }
+
+let letGo = () => {}
+const held = new Promise<void>(resolve => {
+  letGo = resolve
+})
+/** How many requests a project may have under way. */
+const MOST_READS = 256
 
 t.test('every code is answered with its status and the envelope', async t => {
   const database = await testDatabase(t)
@@ -95,6 +115,14 @@ t.test('every code is answered with its status and the envelope', async t => {
     unsupported_encoding: () => call('POST', TRACES, { headers: { 'content-encoding': 'zstd' }, body: '{}' }),
     internal_error: () => call('GET', '/broken'),
     not_configured: () => unconfigured.call('GET', TRACES),
+    too_many_requests: async () => {
+      const many = Array.from({ length: MOST_READS }, () => call('GET', '/held'))
+      await until(async () => /^spoor_reads_under_way 256$/m.test((await call('GET', '/metrics', { key: null })).text))
+      const answer = await call('GET', '/held')
+      letGo()
+      await Promise.all(many)
+      return answer
+    },
     // From here on the database is away.
     quota_exhausted: () => {
       relay.cut()

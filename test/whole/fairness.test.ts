@@ -1,8 +1,15 @@
-/** One project's heavy bodies wait behind each other, and another project's write not behind all of them. */
+/**
+ * One project's heavy bodies wait behind each other, and another project's write not behind all of them. Its reads, however
+ * many and however slow, leave connections to others.
+ */
 import { gzipSync } from 'node:zlib'
 import t from 'tap'
-import { ingestBody } from '../fixtures/bodies/bodies.ts'
+import { ingestBody, span } from '../fixtures/bodies/bodies.ts'
+import type { TestDatabase } from '../fixtures/database/database.ts'
+import { callMessage, post } from '../fixtures/service/mcp.ts'
+import { signedIn } from '../fixtures/service/people.ts'
 import { testService } from '../fixtures/service/service.ts'
+import { until } from '../fixtures/until.ts'
 
 const HEAVY = 24
 
@@ -25,3 +32,50 @@ t.test('a project that sends much at once does not keep another one waiting for 
   // Without turns it would be the last. How many are done before it has arrived depends on what else the machine does.
   t.ok(done.indexOf('b') < HEAVY - 4, `not behind all of them: ${done.join('')}`)
 })
+
+t.test('while all that one project reads is stuck, others read', async t => {
+  const service = await testService(t)
+  const { call, makeKey, makeProject, key, database } = service
+  await makeProject('other')
+  const other = await makeKey({ project: 'other' })
+  const person = await signedIn(service, 'owner@example.com', 'owner')
+  const body = ingestBody({ spans: [span()] })
+  t.equal((await call('POST', '/api/v1/traces', { body })).status, 201)
+  const { id } = body.trace
+  const get = callMessage('get_trace', { traceId: id })
+  const ways: Record<string, () => Promise<{ status: number }>> = {
+    api: () => call('GET', `/api/v1/traces/${id}`),
+    tools: () => post(service, get),
+    page: () => person.ask('GET', `p/default/traces/${id}/outline`),
+    texts: () => person.ask('GET', `p/default/traces/${id}/texts`),
+    download: () => person.ask('GET', `p/default/traces/${id}?download=1`)
+  }
+  for (const [way, read] of Object.entries(ways)) {
+    const holder = database.connect()
+    await holder.unsafe('begin; lock table spans in access exclusive mode')
+    let answered = 0
+    const stuck = Array.from({ length: 24 }, async () => {
+      const { status } = await read()
+      answered++
+      return status
+    })
+    await until(async () => (await countBlocked(database)) >= 3)
+    const list = await call('GET', '/api/v1/traces', { key: other.key })
+    const tool = await post(service, callMessage('list_traces', {}), { key: other.key })
+    t.same([list.status, tool.status, answered], [200, 200, 0], way)
+    await holder.unsafe('rollback')
+    await holder.end({ timeout: 1 })
+    t.same(new Set(await Promise.all(stuck)), new Set([200]), `${way}: and then all are answered`)
+  }
+  t.equal((await call('GET', `/api/v1/traces/${id}`, { key })).status, 200)
+})
+
+/** How many backends of the test's database wait for a lock. */
+async function countBlocked({ pool }: TestDatabase): Promise<number> {
+  const [row] = await pool.run(
+    sql => sql<[{ count: number }]>`
+      select count(*)::int as count from pg_stat_activity
+      where datname = current_database() and wait_event_type = 'Lock'`
+  )
+  return row.count
+}

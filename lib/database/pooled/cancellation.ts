@@ -2,6 +2,8 @@
 export interface Client {
   /** Aborts when the client goes away. */
   readonly signal: AbortSignal
+  /** The id of the project that it asks about. Reads of one project take turns, so that those of others need not wait. */
+  readonly party?: number | undefined
 }
 
 /** Work that ends sooner is not watched, because making a signal costs more than most queries. */

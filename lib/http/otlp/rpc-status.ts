@@ -40,6 +40,7 @@ const RPC_CODES: { readonly [code in RefusalCode]: number } = {
   payload_too_large: INVALID_ARGUMENT,
   unsupported_encoding: INVALID_ARGUMENT,
   quota_exhausted: RESOURCE_EXHAUSTED,
+  too_many_requests: RESOURCE_EXHAUSTED,
   too_many_attempts: RESOURCE_EXHAUSTED,
   internal_error: INTERNAL,
   not_configured: INTERNAL,

@@ -1,8 +1,8 @@
 /**
  * Bounds the memory that clients use up by not reading their answers: answers that do not fit into the kernel's
  * buffers, and requests that wait behind such answers (lib/http/sockets/pipelining.ts). A connection that takes nothing of its
- * answer for a while is closed. If too much waits in all, the connections on which nothing has moved for longest are
- * closed.
+ * answer for a while is closed. If too much waits in all, connections of the party (project) that has most waiting are
+ * closed, first those on which nothing has moved for longest.
  */
 import type { Socket } from 'node:net'
 
@@ -37,6 +37,8 @@ interface Waiting {
   answers: number
   bytes: number
   aheadBytes: number
+  /** Whose answers they are: a project, or undefined for all that is about none. */
+  party: number | undefined
   /** The number of the look at which an answer last began, or a part of one was taken. */
   movedAt: number
 }
@@ -48,6 +50,8 @@ export class UnsentAnswers {
   readonly #waiting = new Map<Socket, Waiting>()
   /** The connections whose end is listened for. */
   readonly #known = new WeakSet<Socket>()
+  /** The bytes of each party that has any. */
+  readonly #parties = new Map<number | undefined, number>()
   #bytes = 0
   #looks = 0
 
@@ -61,11 +65,12 @@ export class UnsentAnswers {
   }
 
   /** Watches an answer that has begun to go out. `bytes` is the memory that it takes until all of it is taken. */
-  watch(socket: Socket, answer: Answer, bytes: number): void {
+  watch(socket: Socket, answer: Answer, bytes: number, party?: number): void {
     const isTaken = answer.writableEnded && answer.writableLength === 0
     if (isTaken || answer.closed || socket.destroyed) return
     const kept = Math.max(bytes, answer.writableLength, 1)
     const waiting = this.#move(socket)
+    this.#assign(waiting, party)
     waiting.answers++
     this.#count(socket, waiting, kept)
     answer.on('drain', () => this.#move(socket))
@@ -95,7 +100,7 @@ export class UnsentAnswers {
       this.#known.add(socket)
       socket.once('close', () => this.#forget(socket))
     }
-    const waiting = this.#waiting.get(socket) ?? { answers: 0, bytes: 0, aheadBytes: 0, movedAt: 0 }
+    const waiting = this.#waiting.get(socket) ?? { answers: 0, bytes: 0, aheadBytes: 0, movedAt: 0, party: undefined }
     waiting.movedAt = this.#looks
     this.#waiting.delete(socket)
     this.#waiting.set(socket, waiting)
@@ -103,15 +108,30 @@ export class UnsentAnswers {
   }
 
   #forget(socket: Socket): void {
-    this.#bytes -= this.#waiting.get(socket)?.bytes ?? 0
+    const waiting = this.#waiting.get(socket)
+    if (waiting !== undefined) this.#add(waiting.party, -waiting.bytes)
     this.#waiting.delete(socket)
   }
 
   #count(socket: Socket, waiting: Waiting, bytes: number): void {
     if (this.#waiting.get(socket) !== waiting) return
     waiting.bytes += bytes
-    this.#bytes += bytes
+    this.#add(waiting.party, bytes)
     if (waiting.bytes === 0) this.#waiting.delete(socket)
+  }
+
+  /** One connection may bring keys of several projects: it counts for the one whose answer went out last. */
+  #assign(waiting: Waiting, party: number | undefined): void {
+    this.#add(waiting.party, -waiting.bytes)
+    waiting.party = party
+    this.#add(party, waiting.bytes)
+  }
+
+  #add(party: number | undefined, bytes: number): void {
+    this.#bytes += bytes
+    const sum = (this.#parties.get(party) ?? 0) + bytes
+    if (sum === 0) this.#parties.delete(party)
+    else this.#parties.set(party, sum)
   }
 
   #closeIdle(): void {
@@ -124,10 +144,20 @@ export class UnsentAnswers {
 
   /** Closes connections until the bound is kept. The newest answer may go out, however large it is. */
   #makeRoom(newest: Socket): void {
-    for (const socket of this.#waiting.keys()) {
-      if (this.#bytes <= this.#bounds.bytes) return
-      if (socket !== newest) this.#close(socket)
+    while (this.#bytes > this.#bounds.bytes) {
+      const [greediest] = [...this.#parties].reduce((most, each) => (each[1] > most[1] ? each : most))
+      const socket = this.#firstOf(greediest, newest) ?? this.#firstOf(undefined, newest, true)
+      if (socket === undefined) return
+      this.#close(socket)
     }
+  }
+
+  /** The connection of this party, or of any, on which nothing has moved for longest; but not `newest`. */
+  #firstOf(party: number | undefined, newest: Socket, isAny = false): Socket | undefined {
+    for (const [socket, waiting] of this.#waiting) {
+      if (socket !== newest && (isAny || waiting.party === party)) return socket
+    }
+    return undefined
   }
 
   #close(socket: Socket): void {

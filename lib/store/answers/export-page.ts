@@ -1,15 +1,13 @@
 /**
  * Reads pages of whole traces for an export, and makes lines of them.
  *
- * Texts go from PostgreSQL to the line as bytes: each byte is read as one character (latin1), and written as one again. A
- * line is put together from columns, and what is looked at on the way is ASCII: digits, and what JSON escapes. So the line
- * has the same bytes as if its texts had been decoded from UTF-8 and encoded again, for less CPU
- * (test/bench/RESULTS.md, "Backups").
+ * Texts go from PostgreSQL to the line as bytes (byte-rows.ts). What is looked at on the way is ASCII: digits, and what JSON
+ * escapes.
  */
 import type { Sql } from 'postgres'
 import { unpackSpans } from '../../rows/packed-texts.ts'
-import type { PlacedMessages } from '../../trace/span-messages.ts'
 import { readMessages } from '../trace/messages.ts'
+import { bytewise, type RawRow, RowReader } from './byte-rows.ts'
 import { type ExportedRow, renderExportLine } from './exported-trace.ts'
 import type { ScoreRow } from './score-json.ts'
 import { type Apart, DETAIL_COLUMNS, DETAIL_ORDER, hasMessages, type StoredSpanRow } from './traces.ts'
@@ -41,8 +39,7 @@ const PAGE_BYTES = 4 * 1024 * 1024
 
 const LOWEST_ID = '0'.repeat(32)
 
-/** A row as it came, and the column that tells what it is. */
-type RawRow = readonly (Buffer | null)[]
+/** The column that tells what a row is. */
 type Part = 'trace' | 'span' | 'score'
 
 /** The rows of a page, which become lines by `renderExportPage`. */
@@ -126,45 +123,3 @@ export async function renderExportPage(
   const count = (of: 'spans' | 'scores') => traces.reduce((sum, each) => sum + each[of].length, 0)
   return { lines: Buffer.from(lines, 'latin1'), traces: traces.length, spans: count('spans'), scores: count('scores') }
 }
-
-interface Column {
-  readonly name: string
-  readonly parser?: ((text: string) => unknown) | undefined
-}
-
-/** Reads rows as the driver would, but for texts, whose characters are bytes. */
-class RowReader {
-  readonly #columns: readonly Column[]
-
-  constructor(columns: readonly Column[]) {
-    this.#columns = columns
-  }
-
-  row<T>(row: RawRow): T {
-    const object: Record<string, unknown> = {}
-    for (let i = 0; i < this.#columns.length; i++) object[this.#columns[i]!.name] = this.#read(row, i)
-    return object as T
-  }
-
-  field(row: RawRow, name: string): unknown {
-    return this.#read(
-      row,
-      this.#columns.findIndex(column => column.name === name)
-    )
-  }
-
-  #read(row: RawRow, at: number): unknown {
-    const text = row[at]?.toString('latin1')
-    const parse = this.#columns[at]?.parser
-    if (text === undefined) return null
-    return parse === undefined ? text : parse(text)
-  }
-}
-
-const bytewise = ({ input, output, ...rest }: PlacedMessages): PlacedMessages => ({
-  ...rest,
-  input: asBytes(input),
-  output: asBytes(output)
-})
-
-const asBytes = (text: string | null): string | null => (text === null ? null : Buffer.from(text).toString('latin1'))

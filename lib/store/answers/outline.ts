@@ -6,7 +6,15 @@ import type { Sql } from 'postgres'
 import { list, plain, raw, text } from './json-text.ts'
 import { renderScore, renderScoreMap } from './score-json.ts'
 import { renderSpan, renderSpanUsage, type SpanRow, spanHead, summaryMembers } from './trace-json.ts'
-import { readOwnTexts, readShownSpan, readShownTrace, readSizedTrace, type ShownTrace, type Sizes } from './traces.ts'
+import {
+  type FetchedTrace,
+  readOwnTexts,
+  readShownSpan,
+  readSizedTrace,
+  renderPieces,
+  type ShownTrace,
+  type Sizes
+} from './traces.ts'
 
 /** The outline as it is read with the version that the page has: nothing but the word if that is the version still. */
 const UNCHANGED = '{"unchanged":true}'
@@ -58,12 +66,13 @@ export async function readTraceBody(sql: Sql, projectId: number, traceId: string
   return trace && `{${bodies(trace)},"metadata":${raw(trace.metadata, '{}')}}`
 }
 
-/** The texts of the trace and of all its spans. */
-export async function readTexts(sql: Sql, projectId: number, traceId: string): Promise<string | undefined> {
-  const shown = await readShownTrace(sql, projectId, traceId)
-  if (shown === undefined) return undefined
-  const { trace, spans } = shown
-  return `{"trace":{${bodies(trace)}},"spans":${list(spans.map(textsOf))}}`
+/** The texts of the trace and of all its spans, as pieces of JSON text in UTF-8. */
+export function renderTexts(fetched: FetchedTrace): Promise<readonly Buffer[]> {
+  return renderPieces(fetched, {
+    head: ({ trace }) => `{"trace":{${bodies(trace)}},"spans":[`,
+    span: textsOf,
+    foot: () => ']}'
+  })
 }
 
 const bodies = ({ input, output }: Pick<SpanRow, 'input' | 'output'>): string =>

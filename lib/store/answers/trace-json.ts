@@ -179,7 +179,21 @@ export function partMembers(traceId: string, spans: readonly SpanRow[], scores: 
   return `"spans":${list(spanTexts)},"scores":${list(scoreTexts)}`
 }
 
-/** The trace detail as JSON text. Spans and scores are in the order of the answer. */
-export function renderTraceDetail(trace: TraceRow, spans: readonly SpanRow[], scores: readonly ScoreRow[]): string {
-  return `{"trace":{${detailMembers(trace, scores)}},${partMembers(trace.id, spans, scores)}}`
+interface TraceAndScores {
+  readonly trace: TraceRow
+  readonly scores: readonly ScoreRow[]
+}
+
+/** How an answer is made of a whole trace, each part as JSON text: the spans stand between commas. */
+export interface PartTexts {
+  head(shown: TraceAndScores): string
+  span(span: SpanRow, traceId: string): string
+  foot(shown: TraceAndScores, traceId: string): string
+}
+
+/** The parts of the trace detail. Spans and scores are in the order of the answer. */
+export const DETAIL_PARTS: PartTexts = {
+  head: ({ trace, scores }) => `{"trace":{${detailMembers(trace, scores)}},"spans":[`,
+  span: renderSpan,
+  foot: ({ scores }, traceId) => `],"scores":${list(scores.map(score => renderScore(score, traceId)))}}`
 }

@@ -1,10 +1,12 @@
 /** Reads one whole trace, for an answer. Pages of whole traces are read in export-page.ts. */
 import type { PendingQuery, Sql } from 'postgres'
+import { Slices } from '../../limits/slices.ts'
 import { unpackSpans } from '../../rows/packed-texts.ts'
-import { joinMessages } from '../../trace/span-messages.ts'
+import { joinMessages, type PlacedMessages } from '../../trace/span-messages.ts'
 import { readMessages } from '../trace/messages.ts'
+import { bytewise, Pieces, type RawRow, RowReader } from './byte-rows.ts'
 import type { ScoreRow } from './score-json.ts'
-import { renderTraceDetail, type SpanRow, type TraceRow } from './trace-json.ts'
+import { DETAIL_PARTS, type PartTexts, type SpanRow, type TraceRow } from './trace-json.ts'
 
 /** Whether messages of the trace came apart from its spans. */
 export interface Apart {
@@ -85,8 +87,76 @@ export interface AuthoredScore extends ScoreRow {
 
 /** The detail of a trace as JSON text; undefined if the project has no such trace. */
 export async function readTraceDetail(sql: Sql, projectId: number, traceId: string): Promise<string | undefined> {
-  const shown = await readShownTrace(sql, projectId, traceId)
-  return shown && renderTraceDetail(shown.trace, shown.spans, shown.scores)
+  const fetched = await fetchTrace(sql, projectId, traceId)
+  return fetched && Buffer.concat(await renderDetail(fetched)).toString()
+}
+
+/** The rows of a whole trace, which become an answer by `renderDetail`, or another that is made of pieces. */
+export interface FetchedTrace {
+  readonly id: string
+  readonly rows: readonly RawRow[]
+  readonly reader: RowReader
+  readonly messages: readonly PlacedMessages[]
+}
+
+/**
+ * Reads the rows of a trace with all their texts. Undefined if the project has no such trace, or if its texts have more
+ * than `most` bytes.
+ */
+export async function fetchTrace(
+  sql: Sql,
+  projectId: number,
+  traceId: string,
+  most: number = Number.MAX_SAFE_INTEGER
+): Promise<FetchedTrace | undefined> {
+  const which = sql`and ${textBytes(sql, projectId)} <= ${most}`
+  const found = await selectTraceDetail(sql, projectId, traceId, { which }).raw()
+  const rows: readonly RawRow[] = found
+  const reader = new RowReader(found.columns)
+  const [first] = rows
+  if (first === undefined) return undefined
+  const hasMessages = reader.field(first, 'hasMessages') === true
+  const messages = hasMessages ? (await readMessages(sql, projectId, [traceId])).map(bytewise) : []
+  return { id: traceId, rows, reader, messages }
+}
+
+/** How many bytes the texts of a trace have, about; undefined if the project has no such trace. */
+export async function measureTrace(sql: Sql, projectId: number, traceId: string): Promise<number | undefined> {
+  const [row] = await sql<{ bytes: number }[]>`
+    select ${textBytes(sql, projectId)} as bytes from traces t where project_id = ${projectId} and id = ${traceId}`
+  return row?.bytes
+}
+
+/** Over traces of the project as t: the bytes of the documents, and of the messages that came apart. */
+const textBytes = (sql: Sql, projectId: number) => sql`(estimated_bytes + coalesce((
+  select sum(coalesce(octet_length(m.input::text), 0) + coalesce(octet_length(m.output::text), 0))
+  from span_messages m where m.project_id = ${projectId} and m.trace_id = t.id
+), 0))::bigint`
+
+/** The detail, as pieces of JSON text in UTF-8. */
+export const renderDetail = (fetched: FetchedTrace): Promise<readonly Buffer[]> => renderPieces(fetched, DETAIL_PARTS)
+
+/** An answer that is made of a whole trace, as pieces of JSON text in UTF-8. It is made in slices, however long it is. */
+export async function renderPieces(fetched: FetchedTrace, parts: PartTexts): Promise<readonly Buffer[]> {
+  const { id, rows, reader, messages } = fetched
+  const slices = new Slices()
+  const pause = () => slices.next()
+  const read: SingleRow[] = []
+  for (const row of rows) {
+    await pause()
+    read.push(reader.row<SingleRow>(row))
+  }
+  const shown = await showWith(read, messages, 'latin1', pause)
+  const pieces = new Pieces()
+  pieces.add(parts.head(shown))
+  let isFirst = true
+  for (const span of shown.spans) {
+    await pause()
+    pieces.add(`${isFirst ? '' : ','}${parts.span(span, id)}`)
+    isFirst = false
+  }
+  pieces.add(parts.foot(shown, id))
+  return pieces.end()
 }
 
 /** A trace with its spans and scores, in the order of the answer; undefined if the project has no such trace. */
@@ -102,7 +172,7 @@ export async function readShownSpan(
   spanId: string
 ): Promise<SpanRow | undefined> {
   const which = sql`and (id = ${spanId} or packed is not null)`
-  const rows = await selectTraceDetail(sql, projectId, traceId, sql.unsafe(TEXT_COLUMNS), which)
+  const rows = await selectTraceDetail(sql, projectId, traceId, { spans: which })
   const shown = await show(sql, projectId, traceId, rows)
   return shown?.spans.find(({ id }) => id === spanId)
 }
@@ -110,7 +180,7 @@ export async function readShownSpan(
 /** The trace itself: its spans' texts are read only where it has its own from them. */
 export async function readOwnTexts(sql: Sql, projectId: number, traceId: string): Promise<TraceRow | undefined> {
   const own = sql.unsafe('t.input, t.output, null as attributes, null as events')
-  const [first] = await selectTraceDetail(sql, projectId, traceId, own)
+  const [first] = await selectTraceDetail(sql, projectId, traceId, { texts: own })
   if (first?.part !== 'trace') return undefined
   return first.hasMessages ? (await readShownTrace(sql, projectId, traceId))?.trace : first
 }
@@ -130,7 +200,7 @@ export interface SizedTrace extends ShownTrace {
 
 /** The same with the sizes of texts, most of which are not read for it. */
 export async function readSizedTrace(sql: Sql, projectId: number, traceId: string): Promise<SizedTrace | undefined> {
-  const rows = await selectTraceDetail(sql, projectId, traceId, sql.unsafe(SIZE_COLUMNS))
+  const rows = await selectTraceDetail(sql, projectId, traceId, { texts: sql.unsafe(SIZE_COLUMNS) })
   const [first] = rows
   // Messages are shown where a span has no text of its own. Which these are, sizes do not tell while texts are packed.
   const needsTexts = first?.part === 'trace' && first.hasMessages
@@ -162,32 +232,53 @@ async function show(
   sql: Sql,
   projectId: number,
   traceId: string,
-  [trace, ...rest]: readonly SingleRow[]
+  rows: readonly SingleRow[]
 ): Promise<ShownTrace | undefined> {
-  if (trace?.part !== 'trace') return undefined
-  const spans = await unpackSpans(rest.filter(row => row.part === 'span'))
+  const [first] = rows
+  if (first?.part !== 'trace') return undefined
+  const messages = first.hasMessages ? await readMessages(sql, projectId, [traceId]) : []
+  const slices = new Slices()
+  return showWith(rows, messages, 'utf8', () => slices.next())
+}
+
+/** `rows` are not empty. */
+async function showWith(
+  [trace, ...rest]: readonly SingleRow[],
+  messages: readonly PlacedMessages[],
+  encoding: 'utf8' | 'latin1',
+  pause: () => Promise<void>
+): Promise<ShownTrace> {
+  if (trace?.part !== 'trace') throw new Error('the first row of a trace must be its own')
+  const packed = rest.filter(row => row.part === 'span')
+  const spans = await unpackSpans(packed, encoding, undefined, pause)
   const scores = rest.filter(row => row.part === 'score')
-  const messages = trace.hasMessages ? await readMessages(sql, projectId, [traceId]) : []
   return { ...joinMessages(trace, spans, messages), scores }
 }
 
+/** What is read of a trace. Each is left out for all of it. */
+interface Choice {
+  /** The columns of texts. */
+  readonly texts?: Fragment
+  /** A further condition of the trace as t, and of its spans, with `and` in front. */
+  readonly which?: Fragment
+  readonly spans?: Fragment
+}
+
 /** The rows of one trace: first the trace, then its spans, then its scores, in the order of the answer. */
-export async function selectTraceDetail(
+export function selectTraceDetail(
   sql: Sql,
   projectId: number,
   traceId: string,
-  texts: Fragment = sql.unsafe(TEXT_COLUMNS),
-  /** A further condition of spans, with `and` in front. */
-  which: Fragment = sql``
-): Promise<readonly SingleRow[]> {
+  { texts = sql.unsafe(TEXT_COLUMNS), which = sql``, spans = sql`` }: Choice = {}
+): PendingQuery<SingleRow[]> {
   return sql<SingleRow[]>`
     with trace as materialized (
-      select * from traces where project_id = ${projectId} and id = ${traceId}
+      select * from traces t where project_id = ${projectId} and id = ${traceId} ${which}
     )
     select ${hasMessages(sql, projectId)}, ${sql.unsafe(HEAD_COLUMNS)}, ${texts}, c.author_id as "authorId"
     from trace t
     full join (
-      select * from spans where project_id = ${projectId} and trace_seq = (select seq from trace) ${which}
+      select * from spans where project_id = ${projectId} and trace_seq = (select seq from trace) ${spans}
     ) s on false
     full join (select * from scores where project_id = ${projectId} and trace_seq = (select seq from trace)) c on false
     order by t.seq, ${sql.unsafe(DETAIL_ORDER)}`

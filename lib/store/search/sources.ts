@@ -1,5 +1,6 @@
 /** Reads what of stored traces is searched. */
 import type { Sql } from 'postgres'
+import { Slices } from '../../limits/slices.ts'
 import { unpackSpans } from '../../rows/packed-texts.ts'
 import { SEARCHED, type SearchedText, searchedTexts } from '../../search/texts.ts'
 import { joinMessages } from '../../trace/span-messages.ts'
@@ -67,11 +68,17 @@ export async function readSources(sql: Sql, projectId: number, seqs: readonly nu
   const spans = new Map<number, SpanRow[]>(seqs.map(seq => [seq, []]))
   for (const row of rows) spans.get(row.seq)!.push(row)
   const sources: Source[] = []
+  const slices = new Slices()
   for (const trace of traces) {
     const own = spans.get(trace.seq)!
     const calls = own.filter(({ isCall }) => isCall).slice(0, SEARCHED.calls)
     const isCall = new Set(calls.map(({ id }) => id))
-    const unpacked = await unpackSpans(own, 'utf8', id => isCall.has(id))
+    const unpacked = await unpackSpans(
+      own,
+      'utf8',
+      id => isCall.has(id),
+      () => slices.next()
+    )
     const all = { ...trace, calls: unpacked.filter(({ id }) => isCall.has(id)) }
     sources.push({
       seq: trace.seq,

@@ -5,7 +5,7 @@ import t, { type Test } from 'tap'
 import { Refusal } from '../../../lib/errors.ts'
 import { Exchange } from '../../../lib/http/exchange.ts'
 import { end, envelope, sendRawRefusal, sendRefusal, sendReply } from '../../../lib/http/reply.ts'
-import { Content, JsonText } from '../../../lib/http/route.ts'
+import { Content, JsonPieces, JsonText } from '../../../lib/http/route.ts'
 import { MAX_BODY_BYTES } from '../../../lib/schema/input.ts'
 
 /** The address of a server that answers every request in this way. */
@@ -23,6 +23,8 @@ t.test('every kind of body goes out with its length and its type', async t => {
   const table: [body: unknown, type: string | null, text: string][] = [
     [{ é: 1 }, 'application/json', '{"é":1}'],
     [new JsonText('{"n":1e400}'), 'application/json', '{"n":1e400}'],
+    [new JsonPieces([Buffer.from('{"a":"é'), Buffer.from('"}')]), 'application/json', '{"a":"é"}'],
+    [new JsonPieces([]), 'application/json', ''],
     [new Content('text/plain; charset=utf-8', 'é'), 'text/plain; charset=utf-8', 'é'],
     [new Content('image/svg+xml', Buffer.from('<svg/>')), 'image/svg+xml', '<svg/>'],
     [undefined, null, '']
@@ -45,6 +47,18 @@ t.test('every kind of body goes out with its length and its type', async t => {
     t.equal(await head.text(), '')
     t.strictSame(sizes, [Buffer.byteLength(text), 0], 'what is noted for the log')
   }
+})
+
+t.test('pieces go out in order, whatever their sizes, and a client that leaves half-way is no matter', async t => {
+  const sizes = [1, 65_536, 0, 700_000, 3, 65_537, 2_000_000]
+  const pieces = sizes.map((size, i) => Buffer.alloc(size, 48 + i))
+  const { url, port } = await serve(t, exchange => sendReply(exchange, { body: new JsonPieces(pieces) }))
+  const response = await fetch(url)
+  t.ok(Buffer.concat(pieces).equals(Buffer.from(await response.arrayBuffer())))
+  const socket = connect(port, '127.0.0.1', () => socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n'))
+  await once(socket, 'data')
+  socket.destroy()
+  t.equal((await fetch(url)).headers.get('content-length'), String(sizes.reduce((sum, size) => sum + size)))
 })
 
 t.test('a reply and the guard of its route add headers, and may say what is kept', async t => {

@@ -23,8 +23,8 @@ function toolbox() {
     async call(name, args, id) {
       calls.push([name, args, id])
       if (name === 'broken') throw new Error('the store is away')
-      if (name === 'refuse') return { text: '{"error":{}}', isError: true }
-      return name === 'echo' ? { text: EXACT } : undefined
+      if (name === 'refuse') return { result: '{"error":{}}', isError: true }
+      return name === 'echo' ? { result: EXACT } : undefined
     }
   }
   return { box, calls }

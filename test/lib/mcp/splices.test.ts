@@ -1,19 +1,20 @@
 import t from 'tap'
+import { show } from '../../../lib/mcp/shown.ts'
 import { Splices } from '../../../lib/mcp/splices.ts'
 
 t.test('texts take the places of their marks, as strings and as they are', async t => {
   const splices = new Splices()
   const texts = ['{"a":12345678901234567890}', '{"q":"\\"$&$1","u":"é\\u0000"}', '{}']
   const answers = texts.map(text => {
-    const { asString, asObject } = splices.mark(text)
+    const { asString, asObject } = splices.mark(show(text))
     return { content: [{ type: 'text', text: asString }], structuredContent: asObject }
   })
   const expected = texts.map(
     text => `{"content":[{"type":"text","text":${JSON.stringify(text)}}],"structuredContent":${text}}`
   )
-  t.equal(splices.fill(JSON.stringify(answers)), `[${expected.join(',')}]`)
+  t.equal(splices.fill(JSON.stringify(answers)).join(''), `[${expected.join(',')}]`)
 })
 
 t.test('what has no marks stays as it is', async t => {
-  t.equal(new Splices().fill('{"a":"$&","b":[0]}'), '{"a":"$&","b":[0]}')
+  t.equal(new Splices().fill('{"a":"$&","b":[0]}').join(''), '{"a":"$&","b":[0]}')
 })

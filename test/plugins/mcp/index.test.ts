@@ -285,6 +285,39 @@ t.test('arguments that no route knows are refused by name', async t => {
   }
 })
 
+t.test('a result that is too long to be given twice is whole as structured content, and shortened as text', async t => {
+  const big = { input: `${'漢字'.repeat(20_000)}\ud800`, output: 'x'.repeat(260_000) }
+  const first = span(big)
+  const id = await record({ spans: [first, span(big)] })
+  const comment = 'c'.repeat(2000)
+  const score = { name: 'quality', dataType: 'numeric', value: 1, comment }
+  for (let i = 0; i < 100; i++) await service.call('POST', `${TRACES}/${id}/scores`, { body: score })
+  const other = await record()
+  for (let i = 0; i < 60; i++) await service.call('POST', `${TRACES}/${other}/scores`, { body: score })
+  const whole = (await service.call('GET', `${TRACES}/${id}`)).text.replaceAll('\\ud800', '\ufffd')
+  const results: [tool: string, args: object, structured: RegExp | string, text: RegExp][] = [
+    ['get_trace', { traceId: id, detail: 'full' }, whole, /outline; structuredContent has the whole trace/],
+    ['get_trace', { traceId: id, spanIds: [first.id] }, /^\{"traceId"/, /the beginning of the first of 1 spans/],
+    ['list_scores', { limit: 150 }, /^\{"scores"/, /the first \d+ of 150 scores/]
+  ]
+  for (const [tool, args, structured, note] of results) {
+    const message = callMessage(tool, args)
+    // The second is for the SDK to answer.
+    for (const body of [message, [message, callMessage('get_project', {}, 2)]]) {
+      const { status, text, body: answer } = await post(service, body)
+      t.equal(status, 200)
+      const { result } = Array.isArray(answer) ? answer[0] : answer
+      const shown = JSON.parse(result.content[0].text)
+      t.match(shown.note, note, tool)
+      t.ok(result.content[0].text.length < 62_000)
+      if (typeof structured === 'string') t.ok(text.includes(`"structuredContent":${structured}`), `${tool}: whole`)
+      else t.match(JSON.stringify(result.structuredContent), structured)
+      t.ok(JSON.stringify(result.structuredContent).length > 256 * 1024)
+      t.ok(text.isWellFormed() && !/\\ud8/.test(text), 'without halves of surrogate pairs')
+    }
+  }
+})
+
 t.test('an outline fits where the whole does not, and its spans can be had whole', async t => {
   const root = spanId()
   const texts = Array.from({ length: 150 }, (_, index) => `${index} ${'long '.repeat(200)}`)

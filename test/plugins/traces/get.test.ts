@@ -99,25 +99,48 @@ t.test('GET /api/v1/traces/{traceId}', async t => {
     )
   })
 
-  await t.test('never sees half of what another request writes', async t => {
-    const body = startBody()
+  await t.test('gives a long trace back as it was sent, in any script, with its length', async t => {
+    const [raw, small] = ['{"n":12345678901234567890,"e":1e400,"u":"\\u0000\\ud800"}', 'Ünïcödé 漢字 🎉']
+    const body = startBody({ input: small.repeat(1000) })
     const { id } = body.trace
     await record(body)
-    let writing = true
-    const write = async () => {
-      for (let i = 0; i < 20; i++) {
-        const answer = await call('POST', `/api/v1/traces/${id}/spans`, { body: spansBody(span(), span(), span()) })
-        t.equal(answer.status, 200)
-      }
-      writing = false
+    const sent = [6000, 1, 5000, 150, 7000].map(times => ({ ...span(), input: small.repeat(times) }))
+    for (const each of sent) {
+      const text = JSON.stringify(spansBody({ ...each, output: 'RAW' })).replace('"RAW"', raw)
+      t.equal((await call('POST', `/api/v1/traces/${id}/spans`, { body: text })).status, 200)
     }
-    const read = async () => {
-      while (writing) {
-        const { trace, spans } = (await get(id)).body
-        t.strictSame([spans.length, spans.length % 3], [trace.spanCount, 0])
+    const { text, body: detail, headers } = await get(id)
+    t.ok(Buffer.byteLength(text) > 300_000)
+    t.equal(headers['content-length'], String(Buffer.byteLength(text)))
+    t.equal(detail.trace.input, body.trace.input)
+    const inputs = new Map(sent.map(({ id, input }) => [id, input]))
+    for (const { id, input } of detail.spans) t.equal(input, inputs.get(id))
+    t.equal(text.split(raw).length, 6, 'free JSON is left as it was')
+    const head = await call('HEAD', `/api/v1/traces/${id}`)
+    t.same([head.status, head.headers['content-length'], head.text], [200, headers['content-length'], ''])
+  })
+
+  await t.test('never sees half of what another request writes, of short traces and long ones', async t => {
+    for (const input of ['short', 'x'.repeat(300_000)]) {
+      const body = startBody({ input })
+      const { id } = body.trace
+      await record(body)
+      let writing = true
+      const write = async () => {
+        for (let i = 0; i < 20; i++) {
+          const answer = await call('POST', `/api/v1/traces/${id}/spans`, { body: spansBody(span(), span(), span()) })
+          t.equal(answer.status, 200)
+        }
+        writing = false
       }
+      const read = async () => {
+        while (writing) {
+          const { trace, spans } = (await get(id)).body
+          t.strictSame([spans.length, spans.length % 3], [trace.spanCount, 0])
+        }
+      }
+      await Promise.all([write(), read(), read()])
     }
-    await Promise.all([write(), read(), read()])
   })
 
   await t.test('answers 404 for what is no trace of this project', async t => {

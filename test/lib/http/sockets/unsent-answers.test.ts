@@ -19,7 +19,8 @@ async function scene(t: Test, bounds: Partial<Bounds>) {
     line.enter(new Exchange(request, response, undefined, false), () => {
       served++
       end(response, ANSWER)
-      unread.watch(request.socket, response, ANSWER.length)
+      // The path is the project's number.
+      unread.watch(request.socket, response, ANSWER.length, Number(request.url?.slice(1)))
     })
   })
   server.listen(0, '127.0.0.1')
@@ -31,9 +32,9 @@ async function scene(t: Test, bounds: Partial<Bounds>) {
     server.close()
     unread.close()
   })
-  const send = (times: number) => {
+  const send = (times: number, project = 1) => {
     const socket = connect(port, '127.0.0.1').on('error', () => {})
-    socket.pause().write('GET / HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(times))
+    socket.pause().write(`GET /${project} HTTP/1.1\r\nHost: x\r\n\r\n`.repeat(times))
     sockets.push(socket)
     return socket
   }
@@ -41,9 +42,9 @@ async function scene(t: Test, bounds: Partial<Bounds>) {
     unread,
     served: () => served,
     send,
-    async ask(times = 1) {
+    async ask(times = 1, project?: number) {
       const before = unread.bytes
-      const socket = send(times)
+      const socket = send(times, project)
       await until(() => unread.bytes > before)
       return socket
     }
@@ -96,6 +97,18 @@ t.test('closes those on which nothing has moved for longest where all is too muc
   second.resume()
   await until(() => unread.bytes === 0)
   t.equal(second.destroyed, false)
+})
+
+t.test('where all is too much, it closes those of the project that has most', async t => {
+  const { unread, ask, send } = await scene(t, { bytes: 2.5 * ANSWER.length })
+  const oldest = await ask(1, 2)
+  const greedy = await ask(1, 1)
+  const newest = send(1, 1)
+  greedy.resume()
+  await once(greedy, 'close')
+  for (const socket of [oldest, newest]) socket.resume()
+  await until(() => unread.bytes === 0)
+  t.same([oldest.destroyed, newest.destroyed], [false, false])
 })
 
 t.test('closes a connection that sends too many requests ahead', async t => {

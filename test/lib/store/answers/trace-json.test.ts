@@ -5,12 +5,13 @@ import t from 'tap'
 import { checker } from '../../../../lib/schema/check.ts'
 import { TraceDetail } from '../../../../lib/schema/output.ts'
 import type { ScoreRow } from '../../../../lib/store/answers/score-json.ts'
-import {
-  renderTraceDetail,
-  renderUsage,
-  type SpanRow,
-  type TraceRow
-} from '../../../../lib/store/answers/trace-json.ts'
+import { DETAIL_PARTS, renderUsage, type SpanRow, type TraceRow } from '../../../../lib/store/answers/trace-json.ts'
+
+function renderTraceDetail(trace: TraceRow, spans: readonly SpanRow[], scores: readonly ScoreRow[]): string {
+  const { head, span, foot } = DETAIL_PARTS
+  const spanTexts = spans.map(each => span(each, trace.id))
+  return head({ trace, scores }) + spanTexts.join(',') + foot({ trace, scores }, trace.id)
+}
 
 const id = (digits: number) => fc.stringMatching(new RegExp(`^[0-9a-f]{${digits}}$`))
 const text = fc.oneof(fc.string({ unit: 'grapheme' }), fc.constantFrom('"quoted"', 'a\\b', '\n', '\u2028'))

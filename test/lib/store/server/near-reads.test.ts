@@ -7,8 +7,8 @@ import t, { type Test } from 'tap'
 import { createSqlAccess, ELSEWHERE } from '../../../../lib/database/sql-access.ts'
 import { Routes } from '../../../../lib/ingest/routes.ts'
 import { createLog } from '../../../../lib/log.ts'
-import { readSpan, readTexts, readTraceBody } from '../../../../lib/store/answers/outline.ts'
-import { readTraceDetail } from '../../../../lib/store/answers/traces.ts'
+import { readSpan, readTraceBody, renderTexts } from '../../../../lib/store/answers/outline.ts'
+import { fetchTrace, readTraceDetail } from '../../../../lib/store/answers/traces.ts'
 import { DISTRIBUTED_TABLES } from '../../../../lib/store/instance/tables.ts'
 import { readFacets, readScoreNames } from '../../../../lib/store/lists/facets.ts'
 import { listScores } from '../../../../lib/store/lists/score-list.ts'
@@ -106,7 +106,7 @@ t.test('whatever is read of a project is the same where the project is', async t
     sql => readTracesById(sql, PROJECT, [id]),
     sql => readSpan(sql, PROJECT, id, span),
     sql => readTraceBody(sql, PROJECT, id),
-    sql => readTexts(sql, PROJECT, id),
+    async sql => Buffer.concat(await renderTexts((await fetchTrace(sql, PROJECT, id))!)).toString(),
     sql => readAuthor(sql, PROJECT, id, score)
   ]
   for (const read of reads) {

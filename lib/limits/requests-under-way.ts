@@ -1,0 +1,39 @@
+/** Bounds how many requests each party (project) has under way. */
+import { Refusal } from '../errors.ts'
+
+/** Four times what a busy application sends over 64 connections. */
+const MOST = 256
+
+export class RequestsUnderWay {
+  readonly #most: number
+  /** Only parties with requests under way. */
+  readonly #counts = new Map<number, number>()
+  #all = 0
+
+  constructor(most = MOST) {
+    this.#most = most
+  }
+
+  /** Of all parties. */
+  get count(): number {
+    return this.#all
+  }
+
+  /** Adds a request, until it leaves. Throws `too_many_requests` if the party has too many. */
+  enter(party: number): void {
+    const count = this.#counts.get(party) ?? 0
+    if (count >= this.#most) {
+      const rule = `at most ${this.#most} that read may be under way at once`
+      throw new Refusal('too_many_requests', `This project has too many requests under way: ${rule}. Retry later.`)
+    }
+    this.#counts.set(party, count + 1)
+    this.#all++
+  }
+
+  leave(party: number): void {
+    const count = this.#counts.get(party) ?? 0
+    if (count <= 1) this.#counts.delete(party)
+    else this.#counts.set(party, count - 1)
+    this.#all--
+  }
+}

@@ -1,0 +1,62 @@
+/**
+ * The text of a result that is too long to be given twice. `structuredContent` has the whole result; the text has what fits,
+ * says so, and says how to get the rest.
+ */
+import { inspectText, parseInexact, stringifyExact } from '../trace/json/exact-json.ts'
+import { cutText, type Detail, outlineTrace } from './outline.ts'
+
+/** Up to so many bytes the text is the whole result. */
+export const MAX_TEXT_BYTES = 256 * 1024
+/** The bytes of a shortened text: about 20,000 tokens. */
+const SHORT_BYTES = 60_000
+/** The bytes that are shown of a member that is no list. */
+const MEMBER_BYTES = 4000
+
+/** A result as it goes out: JSON text, or the pieces of one that is longer than MAX_TEXT_BYTES, and its text. */
+export type Result = string | LongResult
+export interface LongResult {
+  /** JSON text in UTF-8, without unpaired surrogates. */
+  readonly pieces: readonly Uint8Array[]
+  readonly text: string
+}
+
+/** The text of a long result, which is a JSON object. */
+export function shortText(result: string): string {
+  const { inexact } = inspectText(result)
+  const value = (inexact ? parseInexact(result) : JSON.parse(result)) as Readonly<Record<string, unknown>>
+  const bytes = Buffer.byteLength(result)
+  return isDetail(value)
+    ? outlineTrace(value, { inexact, bytes, maxBytes: SHORT_BYTES, isText: true })
+    : shorten(value, inexact, bytes)
+}
+
+const isDetail = (value: object): value is Detail => 'trace' in value && 'spans' in value && 'scores' in value
+
+/** Keeps the first items of each list, as many as there is room for. */
+function shorten(value: Readonly<Record<string, unknown>>, inexact: boolean, bytes: number): string {
+  const said: string[] = []
+  const kept: Record<string, unknown> = {}
+  let room = SHORT_BYTES
+  for (const [name, member] of Object.entries(value)) {
+    if (!Array.isArray(member)) {
+      const json = stringifyExact(member, inexact)
+      const cut = cutText(json, MEMBER_BYTES)
+      kept[name] = cut === json ? member : cut
+      continue
+    }
+    const items: unknown[] = []
+    for (const item of member) {
+      room -= Buffer.byteLength(stringifyExact(item, inexact))
+      if (room < 0) break
+      items.push(item)
+    }
+    const isBare = items.length === 0 && member.length > 0
+    kept[name] = isBare ? [cutText(stringifyExact(member[0], inexact), SHORT_BYTES / 2)] : items
+    const which = isBare ? 'the beginning of the first' : `the first ${items.length}`
+    if (items.length < member.length) said.push(`${which} of ${member.length} ${name}`)
+  }
+  const note =
+    `This text is shortened: it has ${said.join(', ') || 'long values cut'}. structuredContent has the whole result, ` +
+    `${bytes} bytes. To have all of it as text, ask for less: a smaller limit, or fewer spanIds.`
+  return stringifyExact({ note, ...kept }, inexact)
+}

@@ -1,0 +1,40 @@
+/** What stands as text where a result is too long to be given twice. */
+import t from 'tap'
+import { shortText } from '../../../lib/mcp/long-result.ts'
+import { answer } from './trace-answer.ts'
+
+t.test('the text of a trace is its outline, and says so', async t => {
+  const whole = answer({ spans: 20, span: () => ({ input: 'é'.repeat(20_000), output: { n: 1 } }) })
+  const text = shortText(whole)
+  t.ok(Buffer.byteLength(text) < 60_000)
+  const { note, detail, spans } = JSON.parse(text)
+  t.equal(detail, 'outline')
+  t.match(note, `structuredContent has the whole trace, ${Buffer.byteLength(whole)} bytes`)
+  t.match(note, /spanIds for whole spans/)
+  t.notMatch(note, /detail "full"/, 'it was asked for')
+  t.equal(spans.length, 20)
+})
+
+t.test('the text of a list has the first items whole, and says how many there are', async t => {
+  const items = Array.from({ length: 300 }, (_, i) => ({ id: i, n: '12345678901234567890', comment: 'x'.repeat(1000) }))
+  // Numbers stand as they were stored.
+  const result = JSON.stringify({ scores: items, nextCursor: null, pageSize: 300 }).replaceAll(/"(\d{20})"/g, '$1')
+  const text = shortText(result)
+  t.ok(Buffer.byteLength(text) < 62_000)
+  const { note, scores, nextCursor, pageSize } = JSON.parse(text)
+  t.match(note, `the first ${scores.length} of 300 scores`)
+  t.match(note, `structuredContent has the whole result, ${Buffer.byteLength(result)} bytes`)
+  t.ok(scores.length > 50 && scores.length < 60)
+  t.same([nextCursor, pageSize], [null, 300])
+  t.match(text, '"n":12345678901234567890,')
+})
+
+t.test('of an item that alone is too long there is the beginning', async t => {
+  const text = shortText(
+    JSON.stringify({ traceId: 'a', spans: [{ id: 'b', input: 'x'.repeat(300_000) }], missing: [] })
+  )
+  const { note, spans, traceId, missing } = JSON.parse(text)
+  t.match(note, 'the beginning of the first of 1 spans')
+  t.match(spans, [/^\{"id":"b","input":"xxx.*of 300\d+ bytes left out\]$/])
+  t.same([traceId, missing], ['a', []])
+})
