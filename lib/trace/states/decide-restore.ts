@@ -8,7 +8,7 @@
  * Who recorded a trace, when, and in which environment are no states of it: they stay as they are stored.
  */
 import { canonicalise, parseExact } from '../json/exact-json.ts'
-import { type PastScore, type RestoredTrace, type SpanHead, shortHash } from '../prepared.ts'
+import { isStoredAs, type PastScore, type RestoredTrace, type SpanHead, shortHash } from '../prepared.ts'
 import { countBytes, countErrors } from '../span-sums.ts'
 import { durationMs, isBefore } from '../timestamp.ts'
 import { isBetter, type Rank, type Ranks } from './ranks.ts'
@@ -116,7 +116,7 @@ const lacks = (stored: number, all: readonly unknown[], fresh: readonly unknown[
   stored > all.length - fresh.length
 
 function compareSpans({ spanHashes, spanCount }: CopiedState, { spans }: RestoredHead, fresh: readonly SpanHead[]) {
-  const other = spans.find(span => (spanHashes.get(span.id) ?? shortHash(span)) !== shortHash(span))
+  const other = spans.find(span => !isStoredAs(spanHashes.get(span.id) ?? shortHash(span), span))
   return {
     what: 'spans',
     ahead: fresh.length > 0,
