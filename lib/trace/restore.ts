@@ -41,7 +41,7 @@ export function prepareRestore(bytes: Uint8Array): RestoredTrace {
   const text = readText(bytes)
   const body = parseBody(text, 'invalid_trace', MAX_LINE_DEPTH)
   const line: unknown = body.value
-  if (!lines.check(line)) throw new Refusal('invalid_trace', lines.explain(line, 'line'))
+  if (!lines.check(line, body.exact)) throw new Refusal('invalid_trace', lines.explain(body.exact, 'line'))
   const value = recordingOf(line)
   const kept = (parseKeeping(FREE_FIELDS, text, MAX_LINE_DEPTH) ?? body.exact) as ExportLine
   const exact = recordingOf(kept)
