@@ -10,9 +10,11 @@ export default function key(app: App) {
     access: 'key',
     summary: 'Describe the calling key',
     replies: { 200: KeyDescription },
-    handler({ key }) {
+    async handler({ key }) {
       const { keyId, projectId, scopes, expiresAt, lastUsedAt, environment } = key
-      return { body: { keyId, projectId: String(projectId), scopes, expiresAt, lastUsedAt, environment } }
+      return {
+        body: { keyId, projectId: String(projectId), scopes, expiresAt, lastUsedAt: await lastUsedAt, environment }
+      }
     }
   })
 }

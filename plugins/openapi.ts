@@ -21,6 +21,8 @@ const OpenApiDocument = Type.Object(
 
 export default function openapi(app: App) {
   const kept = new Map<string, Rendered>()
+  const isByHost = app.config.baseUrl === undefined
+  const varies = isByHost ? { Vary: 'Host' } : undefined
   const rendered = (baseUrl: string): Rendered => {
     const document = kept.get(baseUrl) ?? render(describeApi(app.routes, { baseUrl, keyPrefix: app.config.keyPrefix }))
     kept.delete(baseUrl)
@@ -39,10 +41,15 @@ export default function openapi(app: App) {
       'Every deployment serves its own. Send the `ETag` back as `If-None-Match` to learn whether it changed.',
     replies: { 200: OpenApiDocument },
     outcomes: { 200: 'The document.', 304: 'The document is still the one with the ETag that was sent.' },
-    headers: { ETag: 'Identifies this version of the document.', 'Cache-Control': 'May be cached for five minutes.' },
-    handler({ baseUrl, headers }): Reply {
-      const { text, headers: own } = rendered(baseUrl)
-      if (matches(headers['if-none-match'], own.ETag!)) return { status: 304, headers: own }
+    headers: {
+      ETag: 'Identifies this version of the document.',
+      'Cache-Control': 'May be cached for five minutes.',
+      ...(isByHost && { Vary: '`Host`: the document names the address that the request was sent to.' })
+    },
+    handler({ baseUrl, headers: sent }): Reply {
+      const { text, headers } = rendered(baseUrl)
+      const own = { ...headers, ...varies }
+      if (matches(sent['if-none-match'], headers.ETag!)) return { status: 304, headers: own }
       return { headers: own, body: text }
     }
   })

@@ -86,7 +86,7 @@ export class KeyRing {
     const ids = [...new Set(batch.map(lookup => lookup.keyId))]
     const found = await this.#options.sql.read(sql => readKeysForAuth(sql, ids))
     const rows = new Map(found.map(({ wanted, key }) => [wanted, key]))
-    const firstUses: [Lookup, KeyForAuth][] = []
+    const accepted: [Lookup, KeyForAuth][] = []
     const stale = new Set<string>()
     for (const lookup of batch) {
       const row = rows.get(lookup.keyId)
@@ -95,33 +95,33 @@ export class KeyRing {
         continue
       }
       if (isDue(row!.lastUsedAt)) stale.add(row!.id)
-      if (row!.lastUsedAt === null) firstUses.push([lookup, row!])
-      else this.#accept(lookup, row!, moment)
+      accepted.push([lookup, row!])
     }
-    if (stale.size > 0) void this.#touch([...stale], firstUses, moment)
+    const touched = stale.size > 0 ? this.#touch([...stale]) : undefined
+    for (const [lookup, row] of accepted) {
+      const { lastUsedAt } = row
+      const isMoving = touched !== undefined && isDue(lastUsedAt)
+      const moved = isMoving ? touched.then(times => times.get(row.id) ?? lastUsedAt ?? now()) : undefined
+      // Only the first request of a key waits, so that a key that was used always has a time of its last use.
+      if (lastUsedAt === null) void moved!.then(time => this.#accept(lookup, row, time, moment))
+      else this.#accept(lookup, row, moved ?? lastUsedAt, moment)
+    }
   }
 
-  /**
-   * Marks keys as used. Only the first request of a key waits for this, so that a key that was used always has a time
-   * of its last use.
-   */
-  async #touch(ids: string[], firstUses: [Lookup, KeyForAuth][], moment: Moment): Promise<void> {
-    const lastUsed = new Map<string, string>()
+  /** Marks keys as used, and gives their times. Gives none if they cannot be stored: the keys are valid all the same. */
+  async #touch(ids: readonly string[]): Promise<ReadonlyMap<string, string>> {
     try {
       const touched = await this.#options.sql.write(sql => touchKeys(sql, ids))
-      for (const row of touched) lastUsed.set(row.id, row.lastUsedAt)
+      return new Map(touched.map(row => [row.id, row.lastUsedAt]))
     } catch (error) {
-      // The keys are valid all the same, and the next lookup tries to mark them again.
+      // The next lookup tries again.
       this.#untouched.fail(error)
-    }
-    for (const [lookup, row] of firstUses) {
-      const lastUsedAt = lastUsed.get(row.id) ?? new Date().toISOString()
-      this.#accept(lookup, { ...row, lastUsedAt }, moment)
+      return new Map()
     }
   }
 
-  #accept(lookup: Lookup, row: KeyForAuth, moment: Moment): void {
-    const principal = toPrincipal(row)
+  #accept(lookup: Lookup, row: KeyForAuth, lastUsedAt: Principal['lastUsedAt'], moment: Moment): void {
+    const principal = toPrincipal(row, lastUsedAt)
     const { expiresAt } = principal
     const leftMs = expiresAt === null ? undefined : Date.parse(expiresAt) - Date.now()
     this.#remembered.add(lookup.tokenHash, principal, moment, leftMs)
@@ -144,7 +144,9 @@ function bearerToken(authorization = ''): string {
   return /^bearer +(\S+) *$/i.exec(authorization)?.[1] ?? ''
 }
 
-function toPrincipal(row: KeyForAuth): Principal {
+const now = (): string => new Date().toISOString()
+
+function toPrincipal(row: KeyForAuth, lastUsedAt: Principal['lastUsedAt']): Principal {
   return {
     keyId: row.id,
     label: row.label,
@@ -153,7 +155,7 @@ function toPrincipal(row: KeyForAuth): Principal {
     environment: row.environment,
     trialAccountId: row.accountType === 'trial' ? row.accountId : null,
     expiresAt: row.expiresAt,
-    lastUsedAt: row.lastUsedAt ?? new Date().toISOString()
+    lastUsedAt
   }
 }
 

@@ -14,7 +14,8 @@ export interface Principal {
   readonly trialAccountId: number | null
   /** ISO 8601, as in answers; null if the key never expires. */
   readonly expiresAt: string | null
-  readonly lastUsedAt: string
+  /** A promise while the use of the key that is answered is being stored. It never rejects. */
+  readonly lastUsedAt: string | Promise<string>
 }
 
 /** `public` asks for no key, `key` for any valid key, and a scope for a key that has it. */

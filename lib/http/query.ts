@@ -10,12 +10,17 @@ export type QueryReader = (text: string) => Record<string, unknown>
 const INTEGER = /^(?:0|-?[1-9]\d{0,14})$/
 const MAX_SHOWN_NAME = 100
 
-/** Makes a check of values that have their types already, by the rules of the reader. It throws `invalid_request`. */
-export function queryCheck(schema: TObject): (values: Readonly<Record<string, unknown>>) => void {
+type Values = Readonly<Record<string, unknown>>
+
+/**
+ * Makes a check of values that have their types already, by the rules of the reader. It throws `invalid_request`.
+ * `exact` are the same values with numbers as they were written.
+ */
+export function queryCheck(schema: TObject): (values: Values, exact?: Values) => void {
   const { check, explain } = checker(schema)
-  return values => {
+  return (values, exact = values) => {
     for (const [name, value] of Object.entries(values)) checkParameter(schema, name, value)
-    if (!check(values)) throw new Refusal('invalid_request', explain(values, 'query'))
+    if (!check(values, exact)) throw new Refusal('invalid_request', explain(exact, 'query'))
   }
 }
 

@@ -67,6 +67,7 @@ export function sendRawRefusal(socket: Socket, status: number, message: string):
   const head = [
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
     `X-Request-Id: ${requestId}`,
+    'X-Content-Type-Options: nosniff',
     'Cache-Control: no-store',
     `Content-Type: ${JSON_TYPE}`,
     `Content-Length: ${Buffer.byteLength(body)}`,
@@ -100,7 +101,8 @@ function write(
   const { response } = exchange
   if (response.destroyed || response.headersSent) return
   const length = lengthOf(bytes)
-  const headers = ['X-Request-Id', exchange.requestId, ...fixed]
+  // Browsers must not take an answer for anything but its type: API answers repeat what clients recorded.
+  const headers = ['X-Request-Id', exchange.requestId, 'X-Content-Type-Options', 'nosniff', ...fixed]
   for (const name in exchange.guardHeaders) headers.push(name, exchange.guardHeaders[name]!)
   let cacheControl = 'no-store'
   for (const name in more) {

@@ -64,7 +64,7 @@ export function routeTool(ingest: Pick<Ingest, 'admit' | 'parse'>, route: Route,
     async call(call) {
       const ids = Object.fromEntries(pathIds.map(name => [name, readId(name, call.args[name])]))
       const chosen = pick(call.args, options)
-      checkOptions?.(chosen)
+      checkOptions?.(chosen, call.exactArgs === call.args ? chosen : pick(call.exactArgs, options))
       view?.check(chosen)
       const parts = readRest(call, [...pathIds, ...options])
       const request = Object.assign(contextOf(call.request), ids, parts)
@@ -138,11 +138,11 @@ function typeOf(field: TSchema): string {
   return typeof type === 'string' ? type : ''
 }
 
-/** Makes a check of arguments that no route has. It throws `invalid_request`. */
-export function argumentCheck(schema: TObject): (args: Arguments) => void {
+/** Makes a check of arguments that no route has. It throws `invalid_request`. `exact`: numbers as they were written. */
+export function argumentCheck(schema: TObject): (args: Arguments, exact?: Arguments) => void {
   const { check, explain } = checker(schema)
-  return args => {
-    if (!check(args)) throw new Refusal('invalid_request', explain(args, 'arguments'))
+  return (args, exact = args) => {
+    if (!check(args, exact)) throw new Refusal('invalid_request', explain(exact, 'arguments'))
   }
 }
 
@@ -175,9 +175,9 @@ type Rest = Pick<RequestOf<Record<string, unknown>>, 'query' | 'payload'>
 function restReader({ query, body }: Route): (call: ToolCall, others: readonly string[]) => Rest {
   if (body === undefined) {
     const check = queryCheck(query ?? NO_PARAMETERS)
-    return ({ args }, others) => {
+    return ({ args, exactArgs }, others) => {
       const values = without(args, others)
-      check(values)
+      check(values, exactArgs === args ? values : without(exactArgs, others))
       return { query: values, payload: new Uint8Array() }
     }
   }

@@ -6,13 +6,22 @@
  * on through the whole value, and takes far too long for a large array of wrong items (test/bench/RESULTS.md, "Wrong
  * bodies"). The walk knows only the keywords that lib/schema uses. A test compares it with the compiled check.
  */
+import { LosslessNumber } from 'lossless-json'
 import type { Static, TSchema } from 'typebox'
 import { Compile, type Validator } from 'typebox/schema'
+import { compareWritten, decimalOf, isHeld, isInteger } from './decimal.ts'
 import { tagOf } from './variants.ts'
 
 export interface Checker<T> {
-  check(value: unknown): value is T
-  /** The sentence for a value that `check` refused. `root` is the name of the value as a whole in that sentence. */
+  /**
+   * `exact` is the same value with a LosslessNumber for each number that was not written as JavaScript writes it. The
+   * rules hold for numbers as they were written: 1.00000000000000000001 is no integer, though its double is.
+   */
+  check(value: unknown, exact?: unknown): value is T
+  /**
+   * The sentence for a value that `check` refused; `exact` if that was given. `root` is the name of the value as a whole
+   * in that sentence.
+   */
   explain(value: unknown, root?: string): string
 }
 
@@ -31,7 +40,10 @@ export function checker<T extends TSchema>(schema: T): Checker<Static<T>> {
     return used
   }
   return {
-    check: (value): value is Static<T> => use().compiled.Check(value),
+    check(value, exact = value): value is Static<T> {
+      const { rules, compiled } = use()
+      return compiled.Check(value) && (exact === value || fault(rules, exact) === undefined)
+    },
     explain(value, root = 'body') {
       const { path, rule } = fault(use().rules, value) ?? { path: '', rule: 'is not what this request takes' }
       return `${path.replace(/^\./, '') || root}: ${rule}`
@@ -94,6 +106,7 @@ function withoutFormats(schema: TSchema): Rules {
 /** The first rule that a value breaks: first known fields, in the order of the schema, then unknown fields. */
 function fault(rules: Rules, value: unknown): Fault | undefined {
   if (rules.anyOf !== undefined) return faultOfUnion(rules.anyOf, value)
+  if (value instanceof LosslessNumber) return faultOfWritten(rules, value)
   if (rules.const !== undefined && value !== rules.const) return here(`must equal ${JSON.stringify(rules.const)}`)
   if (rules.enum !== undefined && !rules.enum.includes(value)) return here(`must be one of ${rules.enum.join(', ')}`)
   if (rules.type === undefined) return undefined
@@ -158,6 +171,23 @@ function faultOfString(rules: Rules, value: string): Fault | undefined {
   return undefined
 }
 
+/** The fault of a number as it was written. One that a double holds is that double. */
+function faultOfWritten(rules: Rules, number: LosslessNumber): Fault | undefined {
+  const { value: literal } = number
+  const { const: constant, type, minimum, maximum } = rules
+  if (isHeld(literal)) return fault(rules, Number(literal))
+  if (constant !== undefined) return here(`must equal ${JSON.stringify(constant)}`)
+  if (type === undefined) return undefined
+  if (!isOfType(type, number)) return here(`must be ${TYPE_WORDS[type]}`)
+  if (minimum !== undefined && compareWritten(literal, minimum) < 0) return here(`must be at least ${minimum}`)
+  if (maximum !== undefined && compareWritten(literal, maximum) > 0) return here(`must be at most ${maximum}`)
+  return faultOfNumber({}, Number(literal))
+}
+
+/** Whether a number, which a double need not hold, obeys the rules. */
+export const obeysAsWritten = (rules: Rules, literal: string): boolean =>
+  faultOfWritten(rules, new LosslessNumber(literal)) === undefined
+
 function faultOfNumber({ minimum, maximum }: Rules, value: number): Fault | undefined {
   if (minimum !== undefined && value < minimum) return here(`must be at least ${minimum}`)
   if (maximum !== undefined && value > maximum) return here(`must be at most ${maximum}`)
@@ -198,6 +228,9 @@ function faultOfObject(rules: Rules, value: Readonly<Record<string, unknown>>): 
 const here = (rule: string): Fault => ({ path: '', rule })
 
 function isOfType(type: TypeName, value: unknown): boolean {
+  if (value instanceof LosslessNumber) {
+    return type === 'number' || (type === 'integer' && isInteger(decimalOf(value.value)))
+  }
   switch (type) {
     case 'object':
       return typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -42,12 +42,12 @@ const score = checker(ScoreInput)
 const PARSERS: { readonly [name in ParsedName]: (body: Uint8Array) => Parsed[name] } = {
   patch(body) {
     const { value, exact, inexact } = readBody(body, 'invalid_request')
-    if (!patch.check(value)) throw new Refusal('invalid_request', patch.explain(value))
+    if (!patch.check(value, exact)) throw new Refusal('invalid_request', patch.explain(exact))
     return stringifyExact((exact as MetadataPatch).metadata, inexact)
   },
   score(body) {
-    const { value } = readBody(body, 'invalid_request')
-    if (!score.check(value)) throw new Refusal('invalid_request', score.explain(value))
+    const { value, exact } = readBody(body, 'invalid_request')
+    if (!score.check(value, exact)) throw new Refusal('invalid_request', score.explain(exact))
     return value
   },
   merge: body => mergeMetadata(...splitTexts(body)),

@@ -9,6 +9,7 @@ import { type Export, readExport, readPortion } from '../otlp/read-export.ts'
 import { estimatedBytes, type NewTrace } from '../rows/column-values.ts'
 import { renderSpanRows, renderTraceRows, type SpanRows, type TraceRows } from '../rows/copy-rows.ts'
 import { type Allocate, togetherBytes } from '../rows/thread-bytes.ts'
+import { inBothForms } from '../trace/json/canonical-number.ts'
 import { normaliseSpans } from '../trace/normalise.ts'
 import { prepare } from '../trace/prepare.ts'
 import { type PreparedSpan, type PreparedTrace, type SpanHead, shortHash } from '../trace/prepared.ts'
@@ -46,6 +47,8 @@ export interface ReadyRecord {
   readonly operation: 'record'
   readonly traceId: string
   readonly hash: string
+  /** Only if it differs, as with all former hashes: nearly all bodies have none. */
+  readonly formerHash?: string | undefined
   readonly running: boolean
   /** The message of the refusal if a document is too large to be stored. */
   readonly oversize: string | undefined
@@ -112,22 +115,45 @@ function prepareAndRender(task: ReadyTask): Ready {
   if (isParsedName(operation)) return { operation: 'parse', value: parse(operation, body) }
   switch (operation) {
     case 'record': {
-      const trace = prepare('record', body)
+      const trace = withFormer(() => prepare('record', body))
       return readyRecord(trace, environment, hurries, trace.endedAt === null ? startedState(trace) : undefined)
     }
     case 'restore':
-      return readyRecord(prepareRestore(body), environment, hurries)
+      return readyRecord(
+        withFormer(() => prepareRestore(body)),
+        environment,
+        hurries
+      )
     case 'append':
-      return withRows(prepare('append', body), hurries)
+      return withRows(
+        withFormer(() => prepare('append', body)),
+        hurries
+      )
     case 'end':
-      return withRows(prepare('end', body), hurries)
+      return withRows(
+        withFormer(() => prepare('end', body)),
+        hurries
+      )
     case 'export-json':
-      return readyExport(readExport(body, 'json'), task)
+      return readyExport(() => readExport(body, 'json'), task)
     case 'export-protobuf':
-      return readyExport(readExport(body, 'protobuf'), task)
+      return readyExport(() => readExport(body, 'protobuf'), task)
     case 'export-portion':
-      return readyExport(readPortion(body), task)
+      return readyExport(() => readPortion(body), task)
   }
+}
+
+/** Prepares a body, with the former hashes of what has any. */
+function withFormer<T extends Hashed>(prepare: () => T): T {
+  const { made, former } = inBothForms(prepare)
+  if (former === undefined) return made
+  const spans = made.spans.map((span, i) => ({ ...span, formerHash: former.spans[i]?.hash }))
+  return { ...made, formerHash: former.hash, spans }
+}
+
+interface Hashed {
+  readonly hash?: string
+  readonly spans: readonly PreparedSpan[]
 }
 
 function readyRecord(
@@ -137,7 +163,7 @@ function readyRecord(
   started?: StartedState,
   allocate?: Allocate
 ): ReadyRecord {
-  return {
+  const record: ReadyRecord = {
     operation: 'record',
     traceId: trace.traceId,
     hash: trace.hash,
@@ -149,14 +175,14 @@ function readyRecord(
     restored: trace.past && { ...trace, past: trace.past, spans: trace.spans.map(headOf) },
     rows: renderTraceRows(trace, environment, hurries, allocate)
   }
+  return trace.formerHash === undefined ? record : { formerHash: trace.formerHash, ...record }
 }
 
-const headOf = (span: PreparedSpan): SpanHead => ({
-  id: span.id,
-  status: span.status,
-  hash: shortHash(span),
-  bytes: span.bytes
-})
+function headOf(span: PreparedSpan): SpanHead {
+  const { id, status, bytes, formerHash } = span
+  const head = { id, status, hash: shortHash(span), bytes }
+  return formerHash === undefined ? head : { formerHash, ...head }
+}
 
 const withRows = <T extends { readonly spans: readonly PreparedSpan[] }>(prepared: T, hurries: boolean) => ({
   rows: renderSpanRows(prepared.spans, hurries),
@@ -164,11 +190,15 @@ const withRows = <T extends { readonly spans: readonly PreparedSpan[] }>(prepare
   spans: prepared.spans.map(headOf)
 })
 
-function readyExport({ traces, portions, refusals }: Export, task: ReadyTask): ReadyExport {
+function readyExport(read: () => Export, task: ReadyTask): ReadyExport {
+  const { made, former } = inBothForms(read)
+  const { traces, portions, refusals } = made
   const allocate = togetherBytes(task.body.byteLength)
   return {
     operation: 'export',
-    traces: Array.from(traces, ([traceId, mapped]) => readySpans(traceId, normaliseMapped(mapped), task, allocate)),
+    traces: Array.from(traces, ([traceId, mapped]) =>
+      readySpans(traceId, normaliseMapped(mapped, former?.traces.get(traceId)), task, allocate)
+    ),
     portions,
     refusals
   }
@@ -177,11 +207,14 @@ function readyExport({ traces, portions, refusals }: Export, task: ReadyTask): R
 /** A span with all that its row has, and with what it says about its trace. */
 type HintedSpan = PreparedSpan & GatheredSpan
 
-function normaliseMapped(mapped: readonly MappedSpan[]): HintedSpan[] {
-  const value = { schemaVersion: 1 as const, spans: mapped.map(({ span }) => span) }
-  const { spans } = normaliseSpans({ value, escapes: false })
-  return spans.map((span, i) => Object.assign(span, { hints: (mapped[i] as MappedSpan).hints }))
+function normaliseMapped(mapped: readonly MappedSpan[], former?: readonly MappedSpan[]): HintedSpan[] {
+  const spans = spansOf(mapped).map((span, i) => Object.assign(span, { hints: (mapped[i] as MappedSpan).hints }))
+  if (former === undefined) return spans
+  return spansOf(former).map(({ hash }, i) => Object.assign(spans[i] as HintedSpan, { formerHash: hash }))
 }
+
+const spansOf = (mapped: readonly MappedSpan[]): readonly PreparedSpan[] =>
+  normaliseSpans({ value: { schemaVersion: 1, spans: mapped.map(({ span }) => span) }, escapes: false }).spans
 
 /**
  * Decides the spans as if no trace were stored yet: the queue needs that trace, and no stored trace gives a place to any other

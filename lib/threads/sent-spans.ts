@@ -27,14 +27,17 @@ const HINTS = [
 ] as const
 type Texts = Pick<SpanTexts, 'input' | 'output'>
 /** The values of the fields and of the hints. The texts are null if they stand in the row of the span. */
-type Sent = readonly [fields: readonly unknown[], hints: readonly unknown[], texts: Texts | null]
+type Sent = readonly [fields: readonly unknown[], hints: readonly unknown[], texts: Texts | null, formerHash?: string]
 
 /** `storable` are some of the spans, in their order. */
 export function encodeSpans({ spans, storable }: SpansToGather, allocate: Allocate): Uint8Array {
   const inRows = new Set(storable)
   const sent = spans.map((span): Sent => {
-    const { hints, input, output } = span
-    return [FIELDS.map(name => span[name]), HINTS.map(name => hints[name]), inRows.has(span) ? null : { input, output }]
+    const { hints, input, output, formerHash } = span
+    const fields = FIELDS.map(name => span[name])
+    const said = HINTS.map(name => hints[name])
+    const texts = inRows.has(span) ? null : { input, output }
+    return formerHash === undefined ? [fields, said, texts] : [fields, said, texts, formerHash]
   })
   writer.reset()
   writer.text(JSON.stringify(sent))
@@ -53,11 +56,16 @@ export function decodeSpans(encoded: Uint8Array, rows: SpanRows | undefined): Sp
     read ??= rows === undefined ? new Map() : textsOfRows(rows)
     return read.get(id) as Texts
   }
-  const spans = sent.map(([fields, hints, texts]) => spanOf(fields, hints, texts ?? textsOf))
+  const spans = sent.map(([fields, hints, texts, formerHash]) => spanOf(fields, hints, texts ?? textsOf, formerHash))
   return { spans, storable: spans.filter((_, i) => sent[i]?.[2] === null) }
 }
 
-function spanOf(fields: readonly unknown[], hints: readonly unknown[], texts: Texts | ((id: string) => Texts)) {
+function spanOf(
+  fields: readonly unknown[],
+  hints: readonly unknown[],
+  texts: Texts | ((id: string) => Texts),
+  formerHash: string | undefined
+) {
   const known = Object.fromEntries(FIELDS.map((name, i) => [name, fields[i]])) as unknown as Omit<
     GatheredSpan,
     keyof Texts | 'hints'
@@ -67,6 +75,7 @@ function spanOf(fields: readonly unknown[], hints: readonly unknown[], texts: Te
   const find = () => (typeof texts === 'function' ? texts(known.id) : texts)
   const span = {
     ...known,
+    formerHash,
     hints: said,
     get input() {
       return find().input

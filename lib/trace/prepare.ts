@@ -55,7 +55,7 @@ const checkTrace = (body: Body): Checked<IngestBody> => check('record', body)
 /** The slow way: checks a parsed body, and refuses a violation with a message that names the field and the rule. */
 function check<T extends Prepared['operation']>(operation: T, { value, exact, inexact, escapes }: Body) {
   const schema = checks[operation]
-  if (!schema.check(value)) throw new Refusal('invalid_trace', schema.explain(value))
+  if (!schema.check(value, exact)) throw new Refusal('invalid_trace', schema.explain(exact))
   return { value: readers[operation].adapt(value as never, exact, inexact), escapes } as Checked<BodyOf[T]>
 }
 

@@ -29,12 +29,14 @@ export interface PreparedSpan extends UsageFields {
   readonly costUsd: number | null
   /** SHA-256 of the canonical document, 64 hexadecimal digits. */
   readonly hash: string
+  /** The same in the former form of numbers (lib/trace/json/canonical-number.ts), if that differs. */
+  readonly formerHash?: string | undefined
   /** UTF-8 bytes of the document, numbers as they were sent. */
   readonly bytes: number
 }
 
 /** What a decision needs of a span. The hash may be the short one. */
-export type SpanHead = Pick<PreparedSpan, 'id' | 'status' | 'hash' | 'bytes'>
+export type SpanHead = Pick<PreparedSpan, 'id' | 'status' | 'hash' | 'formerHash' | 'bytes'>
 
 /**
  * The part of a span's hash that is stored and compared: 128 bits. The whole hash would make every row 16 bytes
@@ -42,6 +44,10 @@ export type SpanHead = Pick<PreparedSpan, 'id' | 'status' | 'hash' | 'bytes'>
  */
 export const shortHash = ({ hash }: Pick<PreparedSpan, 'hash'>): string => hash.slice(0, SHORT_HASH_DIGITS)
 export const SHORT_HASH_DIGITS = 32
+
+/** Whether a span that is stored with this short hash has the content of this one. */
+export const isStoredAs = (stored: string, span: Pick<PreparedSpan, 'hash' | 'formerHash'>): boolean =>
+  stored === shortHash(span) || (span.formerHash !== undefined && stored === shortHash({ hash: span.formerHash }))
 
 /** What a trace document says, but for input and output. */
 export interface TraceFields extends UsageFields {
@@ -69,6 +75,8 @@ export interface PreparedTrace extends TraceFields {
   readonly spans: readonly PreparedSpan[]
   /** SHA-256 of the canonical body, spans included. */
   readonly hash: string
+  /** The same in the former form of numbers, if that differs. */
+  readonly formerHash?: string | undefined
   /** UTF-8 bytes of the trace document, spans left out. */
   readonly bytes: number
   /** Only for a trace that is gathered from spans: which span each field was taken from, as JSON text. */
@@ -135,6 +143,8 @@ export interface PreparedEnd {
   readonly spans: readonly PreparedSpan[]
   /** SHA-256 of the canonical end body, spans included. */
   readonly hash: string
+  /** The same in the former form of numbers, if that differs. */
+  readonly formerHash?: string | undefined
 }
 
 export type Prepared = PreparedTrace | PreparedAppend | PreparedEnd

@@ -13,7 +13,7 @@ import { freeJsonOf } from './json/free-json.ts'
 import { parseKeeping } from './json/raw-json.ts'
 import { checkTexts, refuse, timestamp } from './normalise.ts'
 import { prepareTrace } from './prepare.ts'
-import type { Past, PastScore, RestoredTrace } from './prepared.ts'
+import type { Past, PastScore, RestoredTrace, UsageFields } from './prepared.ts'
 import type { PlacedMessages } from './span-messages.ts'
 import { countErrors } from './span-sums.ts'
 import { IDLE, isEndText } from './states/idle.ts'
@@ -42,7 +42,8 @@ export function prepareRestore(bytes: Uint8Array): RestoredTrace {
   const text = readText(bytes)
   const body = parseBody(text, 'invalid_trace', MAX_LINE_DEPTH)
   const line: unknown = body.value
-  if (!lines.check(line)) throw new Refusal('invalid_trace', lines.explain(line, 'line'))
+  if (!lines.check(line, body.exact)) throw new Refusal('invalid_trace', lines.explain(body.exact, 'line'))
+  checkUsage(line)
   const value = recordingOf(line)
   const kept = (parseKeeping(FREE_FIELDS, text, MAX_LINE_DEPTH) ?? body.exact) as ExportLine
   const exact = recordingOf(kept)
@@ -56,6 +57,34 @@ export function prepareRestore(bytes: Uint8Array): RestoredTrace {
       errorCount: countErrors(trace.spans) + countFailed(readLeftOut(ranks, trace.spans))
     }),
     past: readPast(body, line, readMessages(trace.traceId, kept))
+  }
+}
+
+/** The usage that is shown stands beside the one that was sent. Only the latter is restored, so they must agree. */
+function checkUsage({ trace, spans = [], recorded }: ExportLine): void {
+  const { usage, spanUsage = {} } = recorded ?? {}
+  requireShown((trace as Shown).usage, usage, 'trace.usage', 'recorded.usage')
+  const sent = spanUsage as Readonly<Record<string, UsageInput>>
+  for (const [i, span] of (spans as Shown[]).entries()) {
+    const id = String(span.id)
+    if (Object.hasOwn(sent, id)) requireShown(span.usage, sent[id], `spans[${i}].usage`, `recorded.spanUsage.${id}`)
+  }
+}
+
+interface Shown {
+  readonly id?: unknown
+  readonly usage?: UsageInput | null
+}
+type UsageInput = Readonly<Partial<Record<keyof UsageFields, unknown>>>
+
+function requireShown(shown: UsageInput | null | undefined, sent: UsageInput | undefined, path: string, name: string) {
+  if (shown == null || sent == null) return
+  const { inputTokens = 0, outputTokens = 0 } = sent
+  const sum = Math.min(Number(inputTokens) + Number(outputTokens), Number.MAX_SAFE_INTEGER)
+  const counts = { inputTokens, outputTokens, totalTokens: sent.totalTokens ?? sum }
+  for (const [field, count] of Object.entries(counts)) {
+    const other = shown[field as keyof UsageFields]
+    if (other !== undefined && other !== count) refuse(path, `must be what ${name} comes to`)
   }
 }
 

@@ -66,8 +66,8 @@ type Handler<Q> = (request: RequestOf<Q>) => Reply | Promise<Reply>
 export function bodyReader<T extends TSchema>(schema: T): (payload: Uint8Array) => Static<T> {
   const { check, explain } = checker(schema)
   return payload => {
-    const { value } = readBody(payload, 'invalid_request')
-    if (!check(value)) throw new Refusal('invalid_request', explain(value))
+    const { value, exact } = readBody(payload, 'invalid_request')
+    if (!check(value, exact)) throw new Refusal('invalid_request', explain(exact))
     return value
   }
 }

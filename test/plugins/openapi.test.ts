@@ -54,6 +54,9 @@ t.test('the document over HTTP', async t => {
     const answer = await ask('traces.example.com')
     t.same(answer.body.servers, [{ url: 'http://traces.example.com' }])
     t.not(answer.headers.etag, first.headers.etag)
+    t.equal(answer.headers.vary, 'Host', 'so that a shared cache does not answer one name with the other')
+    const known = { 'if-none-match': String(answer.headers.etag), host: 'traces.example.com' }
+    t.match(await call('GET', PATH, { headers: known }), { status: 304, headers: { vary: 'Host' } })
     // More names than are kept.
     for (let each = 0; each < 20; each++) await ask(`host-${each}.example.com`)
     t.equal((await ask('traces.example.com')).text, answer.text)

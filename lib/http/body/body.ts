@@ -24,13 +24,16 @@ const DECODERS: Readonly<Record<ContentCoding, Decoder>> = {
   br: promisify<Uint8Array, ZlibOptions, Buffer>(brotliDecompress)
 }
 
+/** RFC 9110 has recipients take `x-gzip` as `gzip`. */
+const withoutAlias = (name: string): string => (name === 'x-gzip' ? 'gzip' : name)
+
 /** How the body is encoded; undefined if it is not. Throws `unsupported_encoding`. */
 export function contentEncoding(headers: IncomingHttpHeaders): ContentCoding | undefined {
   const header = headers['content-encoding']
   if (header === undefined) return undefined
   const names = header
     .split(',')
-    .map(name => name.trim().toLowerCase())
+    .map(name => withoutAlias(name.trim().toLowerCase()))
     .filter(name => name !== '' && name !== 'identity')
   const [name] = names
   if (name === undefined) return undefined

@@ -36,6 +36,8 @@ interface Row extends Omit<TraceState, 'running' | 'spanHashes' | 'tags' | 'gath
   readonly ranks: string | null
   readonly spending: string | null
   readonly scores: string | null
+  readonly input: string | null
+  readonly output: string | null
   /** The id and the short hash of each stored span, without separators. */
   readonly hashes: string | null
 }
@@ -63,10 +65,14 @@ function gatheredOf(row: Row, tags: readonly string[]): GatheredState | undefine
   }
 }
 
-function copyOf({ status, endedAt, metadataUpdatedAt, ranks, scores }: Row): CopyState {
+function copyOf(row: Row): CopyState {
+  const { status, endedAt, sessionId, input, output, metadataUpdatedAt, ranks, scores } = row
   return {
     status,
     endedAt,
+    sessionId,
+    input,
+    output,
     metadataUpdatedAt,
     ranks: ranks === null ? undefined : JSON.parse(ranks),
     scores: scores === null ? [] : readScores(scores)
@@ -155,6 +161,8 @@ function statesText(of: keyof typeof PROJECT): string {
       case when k.detail in ('end', 'export') and t.output is not null then octet_length(t.output::text) else 4 end as "outputBytes",
       case when k.detail = 'export' and t.input is not null then octet_length(t.input::text) else 4 end as "inputBytes",
       case when k.detail in ('export', 'restore') then t.ranks end as ranks,
+      case when k.detail = 'restore' then t.input::text end as input,
+      case when k.detail = 'restore' then t.output::text end as output,
       case when k.detail = 'restore' and t.score_count > 0 then
         (select json_agg(json_build_array(encode(c.id, 'hex'), encode(c.span_id, 'hex'), c.name, c.data_type, c.value,
             c.comment, c.source, c.evaluator_id, c.run_id,

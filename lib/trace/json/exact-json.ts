@@ -5,12 +5,13 @@
  */
 import { isAscii, isUtf8 } from 'node:buffer'
 import { LosslessNumber, parse as parseLossless } from 'lossless-json'
+import { isHeld } from '../../schema/decimal.ts'
+import { canonicalNumber } from './canonical-number.ts'
 
 /** A parsed JSON value. A number that JavaScript would write in another way than it was sent is a LosslessNumber. */
 export type Json = unknown
 
 const QUOTE = 34
-const ZERO = 48
 const BACKSLASH = 92
 
 /** The text of a body without its byte-order mark; undefined if the body is not UTF-8. */
@@ -61,37 +62,6 @@ export function pastString(text: string, open: number): number {
   return close + 1
 }
 
-/** A number's significant digits, and the power of ten of the last one. All spellings of a number have the same. */
-function decimal(literal: string): string {
-  const [mantissa = '', exponent = '0'] = literal.toLowerCase().split('e')
-  const [whole = '', fraction = ''] = mantissa.replace('-', '').split('.')
-  const digits = (whole + fraction).replace(/^0+/, '')
-  const significant = withoutLastZeros(digits)
-  if (significant === '') return '0'
-  return `${significant}e${Number(exponent) - fraction.length + digits.length - significant.length}`
-}
-
-/**
- * The digits without zeros at the end. A regular expression would take quadratic time if many zeros precede a last
- * digit.
- */
-function withoutLastZeros(digits: string): string {
-  let end = digits.length
-  while (digits.charCodeAt(end - 1) === ZERO) end--
-  return digits.slice(0, end)
-}
-
-/** Whether a double holds the number that a JSON literal spells. */
-function isHeld(literal: string): boolean {
-  const number = Number(literal)
-  return Number.isFinite(number) && decimal(literal) === decimal(String(number))
-}
-
-/** A number in its RFC 8785 form. A number that a double cannot hold stays as it was written. */
-export function canonicalNumber(literal: string): string {
-  return isShort(literal) || isHeld(literal) ? String(Number(literal)) : literal
-}
-
 /** Whether JavaScript writes a number as this literal does. It does not for 1.0, -0, 1E2 and 1e400. */
 const isWrittenSo = (literal: string): boolean => String(Number(literal)) === literal
 
@@ -99,9 +69,6 @@ const isWrittenSo = (literal: string): boolean => String(Number(literal)) === li
 export function plainNumber(value: Json): Json {
   return value instanceof LosslessNumber && isHeld(value.value) ? Number(value.value) : value
 }
-
-/** Up to 15 significant digits always survive a double. */
-const isShort = (literal: string): boolean => literal.length <= 15 && !/e/i.test(literal)
 
 /** What JSON.parse does not tell of a text that it accepts. */
 export interface TextFacts {
@@ -242,8 +209,8 @@ export function stringifyExact(value: Json, inexact = true): string {
 }
 
 /**
- * RFC 8785 canonical JSON of a value. Numbers that a double cannot hold stay as they were written. `text` is the
- * compact text of the value, if there is one; it is returned if it is canonical already.
+ * RFC 8785 canonical JSON of a value, with numbers as canonical-number.ts writes them. `text` is the compact text of
+ * the value, if there is one; it is returned if it is canonical already.
  */
 export function canonicalise(value: Json, text?: string): string {
   const ordered = inKeyOrder(value)

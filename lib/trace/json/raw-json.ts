@@ -1,6 +1,6 @@
 /** Parses JSON except for its free values. These stay texts, so that they can be stored exactly as they were. */
 
-import { CONTROL } from './exact-json.ts'
+import { CONTROL, parseExact } from './exact-json.ts'
 import { NULL, passFree, type RawJson } from './free-json.ts'
 import { NOT_PLAIN, Scanner } from './scanner.ts'
 
@@ -10,8 +10,8 @@ const OPEN_BRACE = 123
 const CLOSE_BRACE = 125
 
 /**
- * Parses a text. Every member with one of these names becomes a RawJson, or null if it is null. Undefined if the text
- * is not plain (scanner.ts).
+ * Parses a text as parseExact does, but every member with one of these names becomes a RawJson, or null if it is null.
+ * Undefined if the text is not plain (scanner.ts).
  */
 export function parseKeeping(names: readonly string[], text: string, maxDepth: number): unknown {
   const scanner = new Scanner()
@@ -20,7 +20,7 @@ export function parseKeeping(names: readonly string[], text: string, maxDepth: n
     const code = scanner.text.charCodeAt(scanner.at)
     if (code === OPEN_BRACE) return object()
     if (code === OPEN_BRACKET) return list()
-    return JSON.parse(raw().stored)
+    return parseExact(raw().stored)
   }
 
   const raw = () => passFree(scanner, () => scanner.value())

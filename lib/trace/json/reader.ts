@@ -5,9 +5,9 @@
  * compares the two ways.
  */
 import type { Static, TSchema } from 'typebox'
-import type { Rules } from '../../schema/check.ts'
+import { obeysAsWritten, type Rules } from '../../schema/check.ts'
 import { EMPTY_OBJECT, type FreeJson, freeJsonOf, NULL, passFree } from './free-json.ts'
-import { NOT_PLAIN, Scanner } from './scanner.ts'
+import { EXACT_DIGITS, NOT_PLAIN, Scanner } from './scanner.ts'
 
 /** A checked body of type T, with FreeJson wherever the schema allows any JSON. */
 export type Reading<T> = unknown extends T
@@ -151,10 +151,14 @@ function number(rules: Rules): Part {
     read() {
       const from = scanner.at
       scanner.number()
-      const value = Number(scanner.text.slice(from, scanner.at))
+      const literal = scanner.text.slice(from, scanner.at)
+      const value = Number(literal)
       if (!Number.isFinite(value) || value < minimum || value > maximum) throw NOT_PLAIN
       if (type === 'integer' && !Number.isInteger(value)) throw NOT_PLAIN
       if (constant !== undefined && value !== constant) throw NOT_PLAIN
+      // A longer number may have been rounded, and a small one to 0.
+      const isRounded = literal.length > EXACT_DIGITS || (value === 0 && literal.length > 1)
+      if (isRounded && !obeysAsWritten(rules, literal)) throw NOT_PLAIN
       return value
     },
     adapt: unchanged

@@ -9,8 +9,8 @@
  *
  * A canonical form that a method returns is empty if it is the very text that was passed.
  */
+import { canonicalNumber } from './canonical-number.ts'
 import { Escapes } from './escapes.ts'
-import { canonicalNumber } from './exact-json.ts'
 
 /**
  * Thrown if a text is not plain. There is one error for all texts, because making an error costs more than reading a
@@ -34,7 +34,7 @@ const OPEN_BRACE = 123
 const CLOSE_BRACE = 125
 
 /** A double holds every number of so many digits. */
-const EXACT_DIGITS = 15
+export const EXACT_DIGITS = 15
 /**
  * A number with a fraction in canonical form: no zero at its end, and not so small that JavaScript writes an exponent.
  */

@@ -4,7 +4,7 @@
  * Every span that can be stored is stored. The others are counted and reported instead of failing the export, because
  * no exporter would send it again in another form.
  */
-import { shortHash } from '../prepared.ts'
+import { isStoredAs, shortHash } from '../prepared.ts'
 import { type GatheredSpan, type GatheredState, type Growth, gather } from './gathered.ts'
 import { type Reason, type SpanRefusal, sumRefusals } from './span-refusals.ts'
 import { takePlaces } from './span-room.ts'
@@ -65,9 +65,8 @@ function sortSpans(state: ExportState | undefined, spans: readonly GatheredSpan[
   for (const span of spans) {
     const other = fresh.get(span.id)
     const known = state?.spanHashes.get(span.id) ?? (other && shortHash(other))
-    if (known === shortHash(span)) continue
     if (known === undefined) fresh.set(span.id, span)
-    else refused.push([span, 'conflict'])
+    else if (!isStoredAs(known, span)) refused.push([span, 'conflict'])
   }
   const { added, leftOut } = takePlaces(state?.gathered, [...fresh.values()])
   refused.push(...leftOut.map(span => [span, 'too_many'] as [GatheredSpan, Reason]))

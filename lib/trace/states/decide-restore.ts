@@ -7,8 +7,17 @@
  *
  * Who recorded a trace, when, and in which environment are no states of it: they stay as they are stored.
  */
+import { MAX_TAGS } from '../../schema/input.ts'
 import { canonicalise, parseExact } from '../json/exact-json.ts'
-import { type PastScore, type RestoredTrace, type SpanHead, shortHash } from '../prepared.ts'
+import {
+  isStoredAs,
+  type PastScore,
+  type RestoredTrace,
+  type SpanHead,
+  shortHash,
+  type TraceFields,
+  type UsageFields
+} from '../prepared.ts'
 import { countBytes, countErrors } from '../span-sums.ts'
 import { durationMs, isBefore } from '../timestamp.ts'
 import { isBetter, type Rank, type Ranks } from './ranks.ts'
@@ -20,6 +29,10 @@ export type RestoredHead = Omit<RestoredTrace, 'spans'> & { readonly spans: read
 export interface CopyState {
   readonly status: string
   readonly endedAt: string | null
+  readonly sessionId: string | null
+  /** JSON text; null for null. */
+  readonly input: string | null
+  readonly output: string | null
   readonly metadataUpdatedAt: string | null
   /** Set if OpenTelemetry recorded the trace: the ranks of its fields. */
   readonly ranks: Ranks | undefined
@@ -27,15 +40,12 @@ export interface CopyState {
 }
 
 /** A stored trace, as far as a line can tell of it. */
-export interface CopiedState {
+export interface CopiedState extends Omit<TraceFields, 'status' | 'endedAt' | 'sessionId'> {
   readonly running: boolean
   readonly bodyHash: string
   readonly endHash: string | null
-  readonly startedAt: string
-  readonly tags: readonly string[]
   readonly spanCount: number
   readonly estimatedBytes: number
-  readonly metadata: string | null
   /** Of those of the line's spans that are stored. */
   readonly spanHashes: ReadonlyMap<string, string>
   readonly copy: CopyState
@@ -81,19 +91,24 @@ interface Comparison {
 export function decideRestore(state: CopiedState, line: RestoredHead): RestoreDecision {
   const ranks = line.ranks == null ? undefined : (JSON.parse(line.ranks) as Ranks)
   const stored = state.copy.ranks
-  if ((ranks === undefined) !== (stored === undefined) || (ranks === undefined && state.bodyHash !== line.hash)) {
+  const isSameStart = state.bodyHash === line.hash || state.bodyHash === line.formerHash
+  if ((ranks === undefined) !== (stored === undefined) || (ranks === undefined && !isSameStart)) {
     return { type: 'contradiction', reason: `trace ${line.traceId} exists with different content` }
   }
   const spans = line.spans.filter(({ id }) => !state.spanHashes.has(id))
   const scores = newScores(state.copy, line)
   const fields = ranks === undefined ? [compareEnds(state, line)] : compareGathered(state, line, stored ?? {}, ranks)
   const patches = comparePatches(state.copy, line)
+  const spanComparison = compareSpans(state, line, spans)
   const all = [
-    compareSpans(state, line, spans),
+    spanComparison,
     compareScores(state.copy, line, scores),
     ...fields,
     patches,
-    compareMetadata(state, line, [...fields, patches])
+    compareMetadata(state, line, [...fields, patches]),
+    ranks === undefined
+      ? compareContent(state, line, isMoved(fields) ? OF_START : OF_NATIVE)
+      : compareContent(state, line, isMoved([spanComparison, ...fields, patches]) ? [] : OF_GATHERED)
   ]
   const reason = all.find(each => each.contradiction !== undefined)?.contradiction ?? mixed(all)
   if (reason !== undefined) return { type: 'contradiction', reason }
@@ -101,6 +116,10 @@ export function decideRestore(state: CopiedState, line: RestoredHead): RestoreDe
   const setsFields = fields.some(each => each.ahead)
   return { type: 'advance', advance: advanceOf(state, line, spans, scores, setsFields) }
 }
+
+/** Whether one of the two is further on in some respect. */
+const isMoved = (comparisons: readonly Comparison[]): boolean =>
+  comparisons.some(({ ahead, behind }) => ahead || behind)
 
 /** Why neither the stored trace nor the line is the later state; undefined if one of them is. */
 function mixed(comparisons: readonly Comparison[]): string | undefined {
@@ -116,7 +135,7 @@ const lacks = (stored: number, all: readonly unknown[], fresh: readonly unknown[
   stored > all.length - fresh.length
 
 function compareSpans({ spanHashes, spanCount }: CopiedState, { spans }: RestoredHead, fresh: readonly SpanHead[]) {
-  const other = spans.find(span => (spanHashes.get(span.id) ?? shortHash(span)) !== shortHash(span))
+  const other = spans.find(span => !isStoredAs(spanHashes.get(span.id) ?? shortHash(span), span))
   return {
     what: 'spans',
     ahead: fresh.length > 0,
@@ -196,13 +215,71 @@ function compareGathered(state: CopiedState, line: RestoredHead, stored: Ranks, 
 function compareTags(stored: readonly string[], sent: readonly string[]): Comparison {
   const ahead = sent.some(tag => !stored.includes(tag))
   const behind = stored.some(tag => !sent.includes(tag))
-  return { what: 'tags', ahead: ahead && !behind, behind: behind && !ahead }
+  const isFull = stored.length === MAX_TAGS && sent.length === MAX_TAGS
+  return {
+    what: 'tags',
+    ahead: ahead && !behind,
+    behind: behind && !ahead,
+    contradiction: ahead && behind && !isFull ? 'its tags are stored with different content' : undefined
+  }
+}
+
+/** A field that a line carries. The hashes in the line cannot vouch for it: somebody may have edited only the field. */
+interface Content {
+  readonly name: string
+  isSame(state: CopiedState, line: RestoredHead): boolean
+}
+
+const same = (name: Exclude<keyof CopiedState & keyof RestoredHead, 'metadata' | 'tags' | 'spans'>): Content => ({
+  name,
+  isSame: (state, line) => state[name] === line[name]
+})
+const sameInCopy = (name: 'status' | 'endedAt' | 'sessionId'): Content => ({
+  name,
+  isSame: ({ copy }, line) => copy[name] === line[name]
+})
+const sameJson = (name: 'input' | 'output'): Content => ({
+  name,
+  isSame: ({ copy }, line) => isSameJson(copy[name], line[name], 'null')
+})
+
+/** The fields of a native trace that its start sets for good, and those that its end may set anew. */
+const OF_START = [same('name'), same('startedAt'), sameInCopy('sessionId'), same('userId'), sameJson('input')]
+const OF_END: readonly Content[] = [
+  sameInCopy('status'),
+  sameInCopy('endedAt'),
+  same('provider'),
+  same('model'),
+  same('costUsd'),
+  // As answers show it: a line that was made of an answer does not tell a count of 0 from one that was not sent.
+  { name: 'usage', isSame: (state, line) => shownUsage(state) === shownUsage(line) },
+  { name: 'tags', isSame: (state, line) => JSON.stringify(state.tags) === JSON.stringify(line.tags) },
+  sameJson('output')
+]
+
+function shownUsage({ inputTokens, outputTokens, totalTokens }: UsageFields): string {
+  const [input, output] = [inputTokens ?? 0, outputTokens ?? 0]
+  return [input, output, totalTokens ?? Math.min(input + output, Number.MAX_SAFE_INTEGER)].join()
+}
+
+const OF_NATIVE = [...OF_START, ...OF_END]
+/** Tags are left to compareTags. Any span may change the others. */
+const OF_GATHERED = OF_NATIVE.filter(({ name }) => name !== 'tags')
+
+/** Compares fields that both states must have alike. */
+function compareContent(state: CopiedState, line: RestoredHead, fields: readonly Content[]): Comparison {
+  const other = fields.find(each => !each.isSame(state, line))
+  return {
+    what: 'fields',
+    ahead: false,
+    behind: false,
+    contradiction: other && `its ${other.name} ${other.name === 'tags' ? 'are' : 'is'} stored with different content`
+  }
 }
 
 /** Compares metadata. It must be the same unless a patch, or another cause in `causes`, explains a difference. */
 function compareMetadata(state: CopiedState, line: RestoredHead, causes: readonly Comparison[]): Comparison {
-  const isExplained = causes.some(each => each.ahead || each.behind)
-  const isOther = !isExplained && !isSameJson(state.metadata, line.metadata)
+  const isOther = !isMoved(causes) && !isSameJson(state.metadata, line.metadata, '{}')
   return {
     what: 'metadata',
     ahead: false,
@@ -211,8 +288,9 @@ function compareMetadata(state: CopiedState, line: RestoredHead, causes: readonl
   }
 }
 
-const isSameJson = (one: string | null, other: string | null): boolean =>
-  one === other || canonicalise(parseExact(one ?? '{}')) === canonicalise(parseExact(other ?? '{}'))
+/** `none` is the JSON text that a null stands for. */
+const isSameJson = (one: string | null, other: string | null, none: string): boolean =>
+  one === other || canonicalise(parseExact(one ?? none)) === canonicalise(parseExact(other ?? none))
 
 function advanceOf(
   state: CopiedState,

@@ -8,6 +8,7 @@ import { MAX_DOCUMENT_BYTES, MAX_SPANS, MAX_TAGS } from '../../schema/input.ts'
 import { memberBytes, usageDocument } from '../document.ts'
 import { mergedMetadata } from '../metadata.ts'
 import {
+  isStoredAs,
   type PreparedAppend,
   type PreparedEnd,
   type PreparedTrace,
@@ -63,6 +64,7 @@ export interface RecordOperation {
   readonly operation: 'record'
   readonly traceId: string
   readonly hash: string
+  readonly formerHash?: string | undefined
   /** Why one of its documents cannot be stored; undefined if all can. */
   readonly oversize: string | undefined
   /** Set if the trace is restored and not recorded. */
@@ -156,9 +158,13 @@ function decideRecord(state: TraceState | undefined, trace: RecordOperation): De
     return trace.oversize === undefined ? { type: 'insert' } : refused('payload_too_large', trace.oversize)
   }
   if (trace.restored !== undefined) return decideLine(state, trace, trace.restored)
-  if (state.bodyHash === trace.hash && !state.isGathered) return alreadyThere(state)
+  if (isHashOf(state.bodyHash, trace) && !state.isGathered) return alreadyThere(state)
   return refused('trace_id_conflict', `trace ${trace.traceId} exists with different content`)
 }
+
+/** Whether a body that was stored with this hash is this one. */
+const isHashOf = (stored: string | null, { hash, formerHash }: Pick<PreparedEnd, 'hash' | 'formerHash'>): boolean =>
+  stored === hash || (formerHash !== undefined && stored === formerHash)
 
 const alreadyThere = ({ spanCount }: TraceState): Decision => ({ type: 'duplicate', spanCount, duplicate: 0 })
 
@@ -180,7 +186,7 @@ function sortSpans(state: TraceState, spans: readonly SpanHead[]) {
     const other = fresh.get(span.id)
     const known = state.spanHashes.get(span.id) ?? (other && shortHash(other))
     if (known === undefined) fresh.set(span.id, span)
-    else if (known !== shortHash(span)) return { conflict: span.id, fresh: [] }
+    else if (!isStoredAs(known, span)) return { conflict: span.id, fresh: [] }
   }
   return { conflict: undefined, fresh: [...fresh.values()] }
 }
@@ -260,7 +266,7 @@ function decideEnd(state: TraceState, end: End & ByKey): Decision {
   const closed = refuseKey(state, end.environment) ?? refuseGathered(state)
   if (closed) return closed
   if (!state.running) {
-    if (state.endHash === end.hash)
+    if (isHashOf(state.endHash, end))
       return { type: 'duplicate', spanCount: state.spanCount, duplicate: end.spans.length }
     return finished(state, 'the trace has already ended, with a different body')
   }

@@ -195,8 +195,24 @@ t.test('the last use is stored at most every five minutes', async t => {
     return (await lastUsed()) !== old
   })
   const moved = await lastUsed()
+  for (const service of [first, second]) await untilAnswered(service, moved)
   await delay(200)
   t.equal(await lastUsed(), moved, 'once, whichever process')
+})
+
+t.test('the request that moves the last use of a key answers the new time', async t => {
+  const first = await testService(t)
+  const { database, key } = first
+  for (const minutes of [6, 60]) {
+    await database.pool.run(sql => sql`update api_keys set last_used_at = now() - ${minutes} * interval '1 minute'`)
+    // A service that has not seen the key yet.
+    const { call } = await joinDatabase(t, first)
+    const answers = await Promise.all([call('GET', PATH, { key }), call('GET', PATH, { key })])
+    const { keyId } = answers[0].body
+    for (const { body } of [...answers, await call('GET', PATH, { key })]) {
+      t.equal(body.lastUsedAt, await readLastUse(database, keyId), `after ${minutes} minutes`)
+    }
+  }
 })
 
 t.test('while the database is away: writes 429, reads 503, and what is no key 401', async t => {

@@ -72,6 +72,7 @@ t.test('every answer has a request id of its own and is not cached', async t => 
   for (const { headers, body } of answers) {
     t.match(headers['x-request-id'], /^[0-9a-z]{24}$/)
     t.equal(headers['cache-control'], 'no-store')
+    t.equal(headers['x-content-type-options'], 'nosniff')
     if (body?.error) t.equal(body.error.requestId, headers['x-request-id'])
   }
   t.equal(new Set(answers.map(({ headers }) => headers['x-request-id'])).size, answers.length)
@@ -186,6 +187,7 @@ t.test("what node's parser refuses is answered with the envelope", async t => {
     const answer = parseRaw(await sendRaw(port, text))
     t.equal(answer.status, status, title)
     t.equal(answer.headers['cache-control'], 'no-store')
+    t.equal(answer.headers['x-content-type-options'], 'nosniff')
     t.equal(answer.headers['content-type'], 'application/json')
     const { error } = JSON.parse(answer.body)
     t.equal(error.code, 'invalid_request')

@@ -124,6 +124,48 @@ t.test('a later line advances what is stored; what contradicts it is reported, a
   t.match(await totals(database), { traces: 1, spans: 2, traceRows: 1, spanRows: 2 })
 })
 
+t.test('an edited line contradicts what is stored, and a line that is only written anew does not', async t => {
+  const { database, projectId, importInto } = await setUp(t)
+  const past = { bodyHash: 'ab'.repeat(32), metadataUpdatedAt: LATER }
+  const trace = { ...ingestBody().trace, input: { a: 1, é: 1.5 }, output: 'out', tags: ['x', 'y'], ...past }
+  const whole = { trace: { ...trace, usage: { inputTokens: 3 }, costUsd: 0.5 }, spans: [span({ input: 'in' })] }
+  const write = (...lines: string[]) => importInto(projectId, lines.join('\n'))
+  t.match(await write(JSON.stringify(whole)), { imported: 1, problems: [] })
+  const [exported = ''] = await exportLines(database, 'default')
+  const edited = (from: string | RegExp, to: string) => {
+    const line = exported.replace(from, to)
+    t.not(line, exported, to)
+    return line
+  }
+  const result = await write(
+    exported,
+    exported.replace('"é":1.5', '"\\u00e9":15e-1').replaceAll('":', '" : '),
+    edited('"output":"out"', '"output":"edited"'),
+    edited('"a":1', '"a":2'),
+    edited(`"name":"${trace.name}"`, '"name":"edited"'),
+    edited('"inputTokens":3', '"inputTokens":4'),
+    edited(
+      /"inputTokens":3(.*)"totalTokens":3(.*)"inputTokens":3/,
+      '"inputTokens":4$1"totalTokens":4$2"inputTokens":4'
+    ),
+    edited('"costUsd":0.5', '"costUsd":0.4'),
+    edited('["x","y"]', '["x"]'),
+    edited('"input":"in"', '"input":"edited"')
+  )
+  t.match(result, { imported: 0, advanced: 0, skipped: 2, refused: 8 })
+  t.match(result.problems, [
+    /^line 3: its output is stored with different content$/,
+    /^line 4: its input is stored with different content$/,
+    /^line 5: its name is stored with different content$/,
+    /^line 6: trace\.usage: must be what recorded\.usage comes to$/,
+    /^line 7: its usage is stored with different content$/,
+    /^line 8: its costUsd is stored with different content$/,
+    /^line 9: its tags are stored with different content$/,
+    /^line 10: span [0-9a-f]{16} is stored with different content$/
+  ])
+  t.same(await exportLines(database, 'default'), [exported])
+})
+
 t.test('what is gzipped is unpacked, in whatever pieces it comes', async t => {
   const { projectId, importInto } = await setUp(t)
   const lines = Array.from({ length: 40 }, () => line())

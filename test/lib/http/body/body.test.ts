@@ -74,6 +74,8 @@ t.test('decodes gzip, deflate and br', async t => {
     ['', text],
     ['gzip', gzipSync(text)],
     ['GZip', gzipSync(text)],
+    ['x-gzip', gzipSync(text)],
+    ['X-GZIP', gzipSync(text)],
     ['identity, gzip', gzipSync(text)],
     ['deflate', deflateSync(text)],
     ['deflate', deflateRawSync(text)],

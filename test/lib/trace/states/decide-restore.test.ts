@@ -26,6 +26,24 @@ interface Moment {
   readonly ranks: Ranks | undefined
   readonly startedAt: string
   readonly tags: readonly string[]
+  readonly fields?: Partial<Fields>
+}
+type Fields = Pick<
+  RestoredHead,
+  | 'name'
+  | 'provider'
+  | 'model'
+  | 'sessionId'
+  | 'userId'
+  | 'costUsd'
+  | 'inputTokens'
+  | 'totalTokens'
+  | 'input'
+  | 'output'
+>
+const FIELDS: Fields & { outputTokens: null } = {
+  ...{ name: 'n', provider: null, model: null, sessionId: null, userId: null, costUsd: null, inputTokens: null },
+  ...{ outputTokens: null, totalTokens: null, input: '"in"', output: '"out"' }
 }
 
 const running: Moment = {
@@ -39,7 +57,9 @@ const rooted: Moment = { ...gathered, endedAt: LATER, status: 'ok', ranks: { nam
 function stored(moment: Moment, sent: Moment): CopiedState {
   const { hash, endedAt, status, endHash, metadata, patchedAt, spans, scores, ranks, startedAt, tags } = moment
   const wanted = new Set(sent.spans.map(([id]) => id))
+  const { sessionId, input, output, ...fields } = { ...FIELDS, ...moment.fields }
   return {
+    ...fields,
     running: endedAt === null,
     bodyHash: hash,
     endHash,
@@ -49,15 +69,14 @@ function stored(moment: Moment, sent: Moment): CopiedState {
     estimatedBytes: 100,
     metadata,
     spanHashes: new Map(spans.filter(([id]) => wanted.has(id))),
-    copy: { status, endedAt, metadataUpdatedAt: patchedAt, ranks, scores }
+    copy: { status, endedAt, sessionId, input, output, metadataUpdatedAt: patchedAt, ranks, scores }
   }
 }
 
 function line(moment: Moment): RestoredHead {
   const { hash, endedAt, status, endHash, metadata, patchedAt, spans, scores, ranks, startedAt, tags } = moment
   return {
-    ...{ operation: 'record', traceId: 't', name: 'n', provider: null, model: null, sessionId: null, userId: null },
-    ...{ inputTokens: null, outputTokens: null, totalTokens: null, costUsd: null, input: '"in"', output: '"out"' },
+    ...{ operation: 'record', traceId: 't', ...FIELDS, ...moment.fields },
     ...{ status, startedAt, endedAt, tags, metadata, hash, bytes: 50 },
     spans: spans.map(([id, hash]) => ({ id, hash, status: 'error', bytes: 10 })),
     ranks: ranks === undefined ? null : JSON.stringify(ranks),
@@ -112,8 +131,9 @@ t.test('the later of two states is where the trace goes, whichever is stored', a
     t.equal(decided(late, early), 'known', `${what}: the line has less`)
     t.equal(decided(late, late), 'known', `${what}: the line has the same`)
   }
-  const tags = { ...gathered, tags: ['a', 'b'] }
-  t.equal(decided(tags, { ...gathered, tags: ['b', 'c'] }), 'known', 'of too many tags nothing follows')
+  const letters = Array.from({ length: 21 }, (_, i) => String.fromCharCode(97 + i))
+  const tags = { ...gathered, tags: letters.slice(0, 20) }
+  t.equal(decided(tags, { ...gathered, tags: letters.slice(1) }), 'known', 'of too many tags nothing follows')
   const reordered = { ...ended, metadata: '{"b":1.0,"a":2}' }
   t.equal(decided({ ...ended, metadata: '{"a":2,"b":1}' }, reordered), 'known', 'metadata is compared by values')
 })
@@ -155,6 +175,48 @@ t.test('what contradicts is told in words', async t => {
     ]
   ]
   for (const [what, before, sent, expected] of table) t.equal(decided(before, sent), expected, what)
+})
+
+t.test('an edited field contradicts, whatever hash stands beside it', async t => {
+  const edits: [string, Partial<Fields>][] = [
+    ['name', { name: 'x' }],
+    ['provider', { provider: 'x' }],
+    ['model', { model: 'x' }],
+    ['sessionId', { sessionId: 'x' }],
+    ['userId', { userId: 'x' }],
+    ['costUsd', { costUsd: 0.1 }],
+    ['usage', { inputTokens: 1 }],
+    ['usage', { totalTokens: 1 }],
+    ['input', { input: null }],
+    ['output', { output: '"other"' }]
+  ]
+  const other = (field: string) => `its ${field} is stored with different content`
+  for (const moment of [running, ended, gathered, rooted]) {
+    for (const [field, fields] of edits) {
+      t.equal(decided(moment, { ...moment, fields }), other(field), field)
+      t.equal(decided({ ...moment, fields }, moment), other(field), field)
+    }
+  }
+  t.equal(decided(ended, { ...ended, tags: ['x'] }), 'its tags are stored with different content')
+  t.equal(decided(ended, { ...ended, status: 'error' }), other('status'))
+  t.equal(decided(ended, { ...ended, endedAt: LAST }), other('endedAt'))
+  t.equal(decided({ ...rooted, tags: ['a'] }, { ...rooted, tags: ['b'] }), 'its tags are stored with different content')
+
+  // What an end may set differs from the start; what it may not set is the same before and after.
+  const set = { provider: 'x', model: 'x', costUsd: 1, inputTokens: 1, output: 'null' }
+  const done = { ...ended, fields: set, tags: ['x'] }
+  t.equal(decided(running, done), 'advance')
+  t.equal(decided(done, running), 'known')
+  for (const fields of [{ name: 'x' }, { sessionId: 'x' }, { userId: 'x' }, { input: '1' }]) {
+    const [field = ''] = Object.keys(fields)
+    t.equal(decided(running, { ...done, fields }), other(field))
+    t.equal(decided(done, { ...running, fields }), other(field))
+  }
+  t.equal(decided(gathered, { ...rooted, fields: { name: 'x', input: '1', ...set } }), 'advance')
+
+  const spelled = { ...ended, fields: { input: '{"a":1.0,"b":10e399}', inputTokens: 0 } }
+  const respelled = { ...ended, fields: { input: '{"b":1e400,"a":1}' } }
+  t.equal(decided(spelled, respelled), 'known', 'values are compared, and counts as answers show them')
 })
 
 t.test('an advance is the trace of the line, with what is new in it', async t => {
