@@ -119,7 +119,7 @@ t.test('whatever is stored, an export has the rows of the spans that find a plac
         assert.deepEqual([...textsOfRows(rows).keys()].sort(), added.map(({ id }) => id).sort())
       }
     }),
-    runs(6)
+    { ...runs(6), endOnFailure: true }
   )
 })
 
