@@ -28,6 +28,8 @@ const MAKING_MIB = 256
 /** Passwords that are tried at the same moment, and how many of one network's are looked at in a quarter of an hour. */
 const PASSWORDS = 1000
 const MOST_TRIED = 50
+/** How many are looked at together. */
+const AT_ONCE = 2
 /** Within this a health route answers whatever else goes on. */
 const QUICK_MS = 1000
 
@@ -183,6 +185,26 @@ longTest('a flood of passwords is stopped, takes bounded memory, and nothing fro
     all.every(([status, wait]) => status === 401 || (status === 429 && Number(wait) > 0)),
     'the others were told when to come again'
   )
+  const attempts = () => database.pool.run(sql => sql`select from sign_in_attempts`)
+  // One of the network, and one of each address that was looked at. What is refused while another is counted may add some.
+  const counted = (await attempts()).length
+  t.ok(counted <= MOST_TRIED + 1 + AT_ONCE, `${counted} attempts are stored`)
+  const network = `encode(sha256('network 127.0.0'), 'hex')`
+  await database.pool.run(sql =>
+    sql.unsafe(`
+    insert into sign_in_attempts values (${network}, ${MOST_TRIED}, now() + interval '15 minutes')
+    on conflict (subject) do update set attempts = excluded.attempts, until = excluded.until`)
+  )
+  const full = (await attempts()).length
+  const late = Array.from({ length: PASSWORDS }, async (_, i) => {
+    const body = JSON.stringify({ email: `late-${i}@example.com`, password: 'whatever it may be' })
+    const path = `${address}/app/api/sign-in/password`
+    const answer = await request(path, { method: 'POST', headers, body, dispatcher })
+    await answer.body.dump()
+    return answer.statusCode
+  })
+  t.same([...new Set(await Promise.all(late))], [429])
+  t.equal((await attempts()).length, full, 'who is refused leaves nothing')
   t.ok(most < 192, `${most} MiB`)
   checkQuick(t, slowest)
 })
