@@ -61,8 +61,8 @@ class Spoor:
         several projects may share it: each sends its own.
     spool_each: every trace is written there before it is sent, so that not even a kill -9 loses it.
     live: traces are shown while they run; otherwise each is sent when it has ended, which costs less.
-    redact: is called with the name and the value of each member of inputs, outputs, metadata and attributes, and of each
-        item of a list, whose name is its place. Returns what is recorded instead.
+    redact: is called with the name and the value of each member of inputs, outputs, metadata and attributes, and of
+        each item of a list, whose name is its place. Returns what is recorded instead.
     on_problem: is called with a sentence when something is lost or kept that should have been sent.
     opentelemetry: traces become part of OpenTelemetry's current span, whose ids they take. By default they do if its
         variables (OTEL_EXPORTER_OTLP_ENDPOINT) have it export to this server; otherwise the rest of the trace would be
