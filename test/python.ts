@@ -105,9 +105,18 @@ async function runTests(spoor: Spoor, parameters: readonly string[]): Promise<nu
   }
 }
 
-/** Tests stop the server, or kill it, and start it again: `POST /SIGKILL`, `POST /SIGTERM`, `POST /start`. */
-async function obey(spoor: Spoor, { url = '' }: IncomingMessage, response: ServerResponse): Promise<void> {
+/**
+ * Tests stop the server, or kill it, and start it again: `POST /SIGKILL`, `POST /SIGTERM`, `POST /start`. `POST /run` runs a
+ * command, whose words are the body, and answers what it prints.
+ */
+async function obey(spoor: Spoor, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const { url = '' } = request
   try {
+    if (url === '/run') {
+      const words = JSON.parse(Buffer.concat(await request.toArray()).toString())
+      response.end(JSON.stringify(await spoor.run(words)))
+      return
+    }
     if (url === '/start') await spoor.resume()
     else await spoor.pause(url.slice(1) as 'SIGTERM' | 'SIGKILL')
     response.end('{}')

@@ -21,7 +21,10 @@ export interface SpoorOptions {
    * (`OTEL_EXPORTER_OTLP_ENDPOINT`) have it send to this service: otherwise the rest of the trace would be missing there.
    */
   readonly openTelemetry?: boolean | undefined
-  /** Gets the name and the value of each member of what is recorded, and returns what is recorded in its place. */
+  /**
+   * Gets the name and the value of each member of what is recorded, and of each item of a list, whose name is its place.
+   * Returns what is recorded in its place.
+   */
   readonly redact?: Redact | undefined
   /** Told of what is lost and of what is amiss, once a minute for each kind; otherwise a line on stderr. */
   readonly onProblem?: ((problem: string) => void) | undefined

@@ -9,9 +9,11 @@ import { isUsable, runStep } from './record/run.ts'
 import { optionsFirst, type ScoreOptions, type ScoreValue, type SpanOptions, type Step } from './record/step.ts'
 import { type Part, scoreBody, Trace, type TraceOptions, type TraceRecorder } from './record/trace.ts'
 import { messageOf } from './record/values.ts'
+import type { Look } from './send/adopt.ts'
 import { type Ending, offEnding, onEnding } from './send/exit.ts'
 import { type FlushOptions, Holding } from './send/holding.ts'
 import type { Flushed } from './send/outcome.ts'
+import { Owner } from './send/owner.ts'
 import { Spool } from './send/spool.ts'
 import type { Target, Transport } from './send/transport.ts'
 
@@ -26,6 +28,8 @@ type AnyFunction = (this: any, ...given: any[]) => any
 const MOST_OPEN = 10_000
 /** How often the spool is looked at for what other processes have left. */
 const ADOPT_MS = 30_000
+/** An application makes its clients within this time, as a rule. */
+const SETTLED_MS = 500
 /** With `flushEach`, how long an answer may be waited for. */
 const FLUSH_EACH_MS = 5000
 
@@ -51,7 +55,9 @@ export class Spoor {
     const { url, key, ...settings } = readOptions(options, process.env)
     this.#settings = settings
     const { spool, spoolBytes, obstacle } = settings
-    this.#spool = spool === undefined ? undefined : new Spool(spool, spoolBytes)
+    const owner = new Owner({ url, key })
+    if (obstacle === undefined) owner.register(spool)
+    this.#spool = spool === undefined ? undefined : new Spool(spool, spoolBytes, owner)
     // What talks to the service is loaded, with undici, when there is something to say.
     this.#connect = () => {
       this.#connection ??= import('./send/transport.ts').then(({ Transport }) => new Transport({ url, key }))
@@ -74,7 +80,7 @@ export class Spoor {
     onEnding(this.#ending)
     // A function that is billed by its answers loads while it starts.
     if (settings.flushEach) void this.#connect()
-    setImmediate(() => void this.adopt()).unref()
+    setImmediate(() => void this.#look({ isSettled: false })).unref()
     this.#adopting = setInterval(() => void this.adopt(), ADOPT_MS).unref()
   }
 
@@ -166,6 +172,7 @@ export class Spoor {
     this.#ending.endAll()
     this.#holding.saveAll()
     this.#holding.isStopped = true
+    this.#spool?.owner.unregister(this.#spool.folder)
     await this.#connection?.then(
       transport => transport.close(),
       () => undefined
@@ -189,16 +196,31 @@ export class Spoor {
     this.#holding.problem(text)
   }
 
-  /** Takes from the spool some of what other processes have left, and says how much; also done by itself. */
-  async adopt(): Promise<number> {
+  /**
+   * Takes from the spool some of what other processes have left, and says how much; also done by itself. `anyKey`: what
+   * was recorded with keys of other projects as well.
+   */
+  adopt({ anyKey }: { readonly anyKey?: boolean | undefined } = {}): Promise<number> {
+    return this.#look({ anyKey, isSettled: true })
+  }
+
+  /** How many traces of the spool were left to other keys, when it was looked at last. */
+  get left(): number {
+    return this.#spool?.left ?? 0
+  }
+
+  async #look(look: Look): Promise<number> {
     const spool = this.#spool
     const holding = this.#holding
     if (spool === undefined || this.#settings.obstacle !== undefined) return 0
     spool.touch()
-    if (!existsSync(spool.folder)) return 0
+    const isUnknown = spool.owner.destination === undefined && holding.state().sent > 0
+    if (!isUnknown && !existsSync(spool.folder)) return 0
     try {
       const { adopt } = await import('./send/adopt.ts')
-      return holding.isStopped ? 0 : adopt(spool, holding)
+      const { taken, isAgain } = await adopt(spool, holding, this.#connect, look)
+      if (isAgain) setTimeout(() => void this.adopt(), SETTLED_MS).unref()
+      return taken
     } catch (error) {
       this.problem(`the spool is not looked at: ${messageOf(error)}`)
       return 0

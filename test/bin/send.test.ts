@@ -8,7 +8,7 @@ import { testService } from '../fixtures/service/service.ts'
 import { jsonHere, runHere } from '../fixtures/service/spoor.ts'
 
 t.test('spoor send sends what an application has left on disk, or says why not', async t => {
-  const { url, key, call } = await testService(t)
+  const { url, key, call, makeKey, makeProject } = await testService(t)
   const folder = join(await testFolder(t), 'spool')
   const nowhere = `http://127.0.0.1:${await freePort()}`
   const spoor = new Spoor({ url: nowhere, key, spool: folder, onProblem: () => {} })
@@ -30,6 +30,21 @@ t.test('spoor send sends what an application has left on disk, or says why not',
     name: 'kept',
     scores: { later: { value: 1 } }
   })
+
+  const other = new Spoor({ url: nowhere, key: (await makeKey()).key, spool: folder, onProblem: () => {} })
+  other.trace('of another key', () => 3)
+  await other.close({ timeoutMs: 50 })
+  await makeProject('elsewhere')
+  const { key: elsewhere } = await makeKey({ project: 'elsewhere' })
+  const env = { SPOOR_URL: url, SPOOR_API_KEY: elsewhere }
+  t.match(await runHere(['send', folder], env), {
+    code: 1,
+    out: /^Sent 0 traces.*\n {2}1 stay there, recorded with other keys/,
+    err: /1 traces were recorded with other keys, and are not sent/
+  })
+  t.equal(readdirSync(folder).length, 1)
+  t.match(await jsonHere(['send', folder, '--any-key'], env), { sent: 1, kept: 0, left: 0 })
+  t.same(readdirSync(folder), [])
 
   t.match(await runHere(['send', `${folder}/none`], { SPOOR_API_KEY: key }), { code: 1, err: /there is no folder/ })
   t.match(await runHere(['send', 'package.json'], { SPOOR_API_KEY: key }), { code: 1, err: /there is no folder/ })

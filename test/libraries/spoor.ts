@@ -12,6 +12,9 @@ export interface Spoor {
   readonly grpcUrl: string
   /** Makes a project, and returns a key of it. */
   makeKey(project: string): Promise<string>
+  /** Runs a command against the same database, with --json. Returns what it prints. */
+  // biome-ignore lint/suspicious/noExplicitAny: each command has an answer of its own.
+  run(args: readonly string[]): Promise<any>
   /** Stops the server, or kills it; resume starts it again, under the same addresses. */
   pause(signal?: 'SIGTERM' | 'SIGKILL'): Promise<void>
   resume(): Promise<void>
@@ -42,6 +45,7 @@ export async function startSpoor(): Promise<Spoor> {
       await runForJson(['project', 'create', project, '--slug', project], env)
       return (await runForJson(['key', 'create', '--project', project], env)).key
     },
+    run: args => runForJson([...args], env),
     pause,
     async resume() {
       stop = await serve(env)

@@ -14,11 +14,16 @@ export default command({
         value: 'URL',
         about: 'the address of the server; SPOOR_URL if not given, else http://127.0.0.1:8787'
       },
+      'any-key': {
+        type: 'boolean',
+        about: 'send what was recorded with other keys as well, to the project of this one'
+      },
       wait: { type: 'string', value: 'SECONDS', about: 'how long to try; 60 if not given' }
     },
     details:
       'DIR is the spool of spoor/client, ./.spoor if the application says nothing else. An application that starts again sends' +
-      '\nit by itself. What runs meanwhile keeps its own. Sending twice does no harm.',
+      '\nit by itself. What runs meanwhile keeps its own. Sending twice does no harm. Traces that were recorded with a key' +
+      '\nof another project or environment stay there, and are counted.',
     examples: ['send ./.spoor', 'send /var/spool/app --url https://spoor.example.com --key "$SPOOR_API_KEY"']
   },
   async run({ parameters, flags, env, print }) {
@@ -40,14 +45,17 @@ export default command({
     const spoor = new Spoor(options)
     const end = Date.now() + seconds * 1000
     // It takes a part of the files at a time.
-    while ((await spoor.adopt()) > 0)
+    while ((await spoor.adopt({ anyKey: flags['any-key'] })) > 0)
       if ((await spoor.flush({ timeoutMs: Math.max(1, end - Date.now()) })).kept > 0) break
+    const { left } = spoor
     const { sent, kept, lost, lostCount, problems } = await spoor.close({ timeoutMs: 1 })
     const rows = lost.map(({ traceId, name, reason }) => `  lost: ${traceId} ${name}: ${reason}`)
     const why = kept > 0 ? problems.slice(-1).map(problem => `  ${problem}`) : []
     const counts = `Sent ${sent} traces from ${folder}; ${kept} are kept there, ${lostCount} are lost.`
-    print({ sent, kept, lost, problems }, [counts, ...why, ...rows].join('\n'))
+    const others = left > 0 ? [`  ${left} stay there, recorded with other keys: give theirs, or --any-key`] : []
+    print({ sent, kept, left, lost, problems }, [counts, ...why, ...others, ...rows].join('\n'))
     if (kept + lostCount > 0)
       throw new AdminError(`${kept} traces are not sent yet, and ${lostCount} are lost: see above`)
+    if (left > 0) throw new AdminError(`${left} traces were recorded with other keys, and are not sent`)
   }
 })

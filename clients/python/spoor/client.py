@@ -24,6 +24,7 @@ from .sending import leaving
 from .sending.absent import AbsentSender
 from .sending.connection import Server
 from .sending.delivery import PartKind
+from .sending.owner import Owner
 from .sending.result import Result
 from .sending.scores import is_trace_id, score_body
 from .sending.sender import MAX_MEMORY_BYTES, Sender
@@ -56,11 +57,12 @@ class Spoor:
     Records to the spoor at `url` (else SPOOR_URL, else http://127.0.0.1:8787) with the project of `key` (else
     SPOOR_API_KEY). Without a key nothing is recorded, which is said once: an application runs without its traces, too.
 
-    spool: the folder for what cannot be sent now (else SPOOR_SPOOL, else .spoor); False: there is none. It is for one
-        project.
+    spool: the folder for what cannot be sent now (else SPOOR_SPOOL, else .spoor); False: there is none. Clients of
+        several projects may share it: each sends its own.
     spool_each: every trace is written there before it is sent, so that not even a kill -9 loses it.
     live: traces are shown while they run; otherwise each is sent when it has ended, which costs less.
-    redact: is called with the name and the value of everything that is recorded, and returns what is recorded instead.
+    redact: is called with the name and the value of each member of inputs, outputs, metadata and attributes, and of
+        each item of a list, whose name is its place. Returns what is recorded instead.
     on_problem: is called with a sentence when something is lost or kept that should have been sent.
     opentelemetry: traces become part of OpenTelemetry's current span, whose ids they take. By default they do if its
         variables (OTEL_EXPORTER_OTLP_ENDPOINT) have it export to this server; otherwise the rest of the trace would be
@@ -100,9 +102,12 @@ class Spoor:
             self._sender = AbsentSender(server, on_problem)
         else:
             weak = weakref.ref(self)
+            owner = Owner(server)
+            kept = None if folder is False else Spool(folder, owner, spool_bytes)
+            owner.register(None if kept is None else kept.folder)
             self._sender = Sender(
                 server,
-                None if folder is False else Spool(folder, spool_bytes),
+                kept,
                 is_always_spooled=spool_each,
                 on_problem=on_problem,
                 tick=lambda: None if (client := weak()) is None else client._tick(),

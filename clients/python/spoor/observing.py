@@ -172,8 +172,8 @@ class _Reading:
     def __init__(self, step: Step, options: _Options) -> None:
         self.step = step
         self._is_captured = options.is_output_captured
-        self._texts: list[str] = []
-        self._are_texts = True
+        #: Texts as they are; of other items their JSON.
+        self._items: list[tuple[bool, str]] = []
         self._bytes = 0
         self._left_out = 0
 
@@ -181,11 +181,14 @@ class _Reading:
         if not self._is_captured or self._bytes > _MAX_READ_BYTES:
             self._left_out += self._is_captured
             return
-        # As JSON at once: the reader may change it.
-        written = write(item, _MAX_READ_BYTES, self.step.trace.redact, "output")
-        self._bytes += written.size + 1
-        self._are_texts = self._are_texts and isinstance(item, str)
-        self._texts.append(written.text)
+        if isinstance(item, str):
+            self._bytes += len(item) + 1
+            self._items.append((True, item))
+        else:
+            # As JSON at once: the reader may change it.
+            written = write(item, _MAX_READ_BYTES, self.step.trace.redact, str(len(self._items)))
+            self._bytes += written.size + 1
+            self._items.append((False, written.text))
 
     def end(self) -> None:
         self._set_output()
@@ -203,15 +206,19 @@ class _Reading:
         self.step.end(status=self.step.status_or("unset"))
 
     def _set_output(self) -> None:
-        if not self._texts or self.step.has_output:
+        if not self._items or self.step.has_output:
             return
-        if self._left_out > 0:
-            self._texts.append(quote(f"…[cut {self._left_out:,} items]"))
-        if self._are_texts:
-            # JSON texts without the quotes around each.
-            self.step.set_text("output", f'"{"".join(text[1:-1] for text in self._texts)}"')
-        else:
-            self.step.set_text("output", f"[{','.join(self._texts)}]")
+        cut = [f"…[cut {self._left_out:,} items]"] if self._left_out > 0 else []
+        if all(is_text for is_text, _ in self._items):
+            # As one text: a secret may be spread over several.
+            self.step.set_output("".join([*(item for _, item in self._items), *cut]))
+            return
+        redact = self.step.trace.redact
+        texts = [
+            write(item, _MAX_READ_BYTES, redact, str(place)).text if is_text else item
+            for place, (is_text, item) in enumerate(self._items)
+        ]
+        self.step.set_text("output", f"[{','.join([*texts, *map(quote, cut)])}]")
 
 
 def _watch(generator: Generator[Any, Any, Any], reading: _Reading) -> Generator[Any, Any, Any]:

@@ -51,7 +51,8 @@ class Written(NamedTuple):
 
 def write(value: Any, budget: int, redact: Redact | None = None, key: str = "") -> Written:
     """
-    JSON of a value, of at most `budget` bytes in UTF-8 (but MIN_BUDGET at least). `redact` sees every key and value.
+    JSON of a value, of at most `budget` bytes in UTF-8 (but MIN_BUDGET at least). `redact` sees every value with its
+    key, or its place in a list, and the text or value that is written in place of an object.
     """
     budget = max(budget, MIN_BUDGET)
     longest = budget
@@ -59,7 +60,7 @@ def write(value: Any, budget: int, redact: Redact | None = None, key: str = "") 
         if redact is not None:
             value = _redacted(redact, key, value)
         for _ in range(MAX_PASSES):
-            writer = _Writer(budget, longest, redact)
+            writer = _Writer(budget, longest, redact, key)
             writer.write(value, 1)
             if not writer.is_full or writer.longest_seen < SHORT_BYTES:
                 break
@@ -119,11 +120,14 @@ class _Writer:
     much back for the mark of what it leaves out.
     """
 
-    def __init__(self, budget: int, longest: int, redact: Redact | None) -> None:
+    def __init__(self, budget: int, longest: int, redact: Redact | None, key: str) -> None:
         self.parts: list[str] = []
         self.left = budget
         self.longest = longest
         self.redact = redact
+        #: Of the value that is written; only `redact` asks for it.
+        self.key = key
+        self.is_standing_in = False
         self.cuts = 0
         self.size = 0
         #: Something was left out, or a second text cut, since there was no room for anything more.
@@ -154,7 +158,7 @@ class _Writer:
         elif value is False:
             self.put("false")
         elif isinstance(value, enum.Enum):
-            self.write(value.value, depth)
+            self.stand_in(value.value, depth)
         elif isinstance(value, str):
             self.write_text(value)
         elif isinstance(value, int):
@@ -163,6 +167,24 @@ class _Writer:
             self.write_float(value)
         else:
             self.write_object(value, depth)
+
+    def write_member(self, key: str, value: Any, depth: int) -> None:
+        if self.redact is not None:
+            self.key = key
+            value = _redacted(self.redact, key, value)
+        self.write(value, depth)
+
+    def stand_in(self, value: Any, depth: int) -> None:
+        """Writes what stands for an object, which `redact` has not seen yet."""
+        if self.redact is None or self.is_standing_in:
+            self.write(value, depth)
+            return
+        # Once: `redact` may return such an object itself.
+        self.is_standing_in = True
+        try:
+            self.write(_redacted(self.redact, self.key, value), depth)
+        finally:
+            self.is_standing_in = False
 
     def write_text(self, value: str) -> None:
         room = min(self.left, self.longest)
@@ -233,7 +255,7 @@ class _Writer:
                 return
             if index > 0:
                 self.put(",")
-            self.write(item, depth + 1)
+            self.write_member(str(index), item, depth + 1)
         self.close("]")
 
     def write_mapping(self, items: Sequence[tuple[Any, Any]], depth: int) -> None:
@@ -251,7 +273,7 @@ class _Writer:
                 self.put("}")
                 return
             self.put(f"{',' if index > 0 else ''}{quoted}:")
-            self.write(value if self.redact is None else _redacted(self.redact, key, value), depth + 1)
+            self.write_member(key, value, depth + 1)
         self.close("}")
 
     def may_open(self, depth: int) -> bool:
@@ -284,9 +306,9 @@ class _Writer:
             else:
                 self.mark(f"{len(text):,} digits")
         elif isinstance(value, (datetime.datetime, datetime.date, datetime.time)):
-            self.write_text(value.isoformat())
+            self.stand_in(value.isoformat(), depth)
         elif isinstance(value, (uuid.UUID, os.PathLike)):
-            self.write_text(_text_of(value))
+            self.stand_in(_text_of(value), depth)
         elif isinstance(value, BaseException):
             self.write_mapping(list(describe_error(value).items()), depth)
         elif dataclasses.is_dataclass(value) and not isinstance(value, type):
@@ -298,24 +320,24 @@ class _Writer:
             # A scalar of numpy, and of those who do as it does.
             self.write_scalar(value, depth)
         else:
-            self.write_repr(value)
+            self.write_repr(value, depth)
 
     def write_model(self, value: Any, depth: int) -> None:
         try:
             dumped = value.model_dump(mode="json")
         except Exception:
-            self.write_repr(value)
+            self.write_repr(value, depth)
         else:
-            self.write(dumped, depth)
+            self.stand_in(dumped, depth)
 
     def write_scalar(self, value: Any, depth: int) -> None:
         item = value.item()
         if isinstance(item, (str, int, float, bool, datetime.datetime)) or item is None:
-            self.write(item, depth)
+            self.stand_in(item, depth)
         else:
-            self.write_repr(value)
+            self.write_repr(value, depth)
 
-    def write_repr(self, value: Any) -> None:
+    def write_repr(self, value: Any, depth: int) -> None:
         try:
             text = repr(value)
         except Exception:
@@ -323,4 +345,4 @@ class _Writer:
         if len(text) > MAX_REPR_CHARACTERS:
             self.cuts += 1
             text = f"{text[:MAX_REPR_CHARACTERS]}…[cut {len(text) - MAX_REPR_CHARACTERS:,} characters]"
-        self.write_text(text)
+        self.stand_in(text, depth)

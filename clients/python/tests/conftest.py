@@ -61,9 +61,13 @@ class Server:
     def start(self) -> None:
         self._control("start")
 
-    def _control(self, what: str) -> None:
-        request = urllib.request.Request(f"{os.environ['SPOOR_TEST_CONTROL']}/{what}", method="POST")
-        urllib.request.urlopen(request, timeout=120).read()
+    def command(self, *words: str) -> Any:
+        """What a command of spoor prints."""
+        return json.loads(self._control("run", json.dumps(words).encode()))
+
+    def _control(self, what: str, body: bytes = b"") -> bytes:
+        request = urllib.request.Request(f"{os.environ['SPOOR_TEST_CONTROL']}/{what}", body, method="POST")
+        return bytes(urllib.request.urlopen(request, timeout=120).read())
 
     def stored(self, tag: str) -> list[Any]:
         """The summaries of all traces with this tag, as a client of its own reads them."""

@@ -9,7 +9,10 @@ export interface ValueOptions {
   readonly redact?: Redact | undefined
 }
 
-/** Gets each member's name and value, and returns what is recorded in its place; undefined leaves it out. */
+/**
+ * Gets the name and value of each member, and each item of a list with its place as the name. Returns what is recorded in
+ * its place; undefined leaves it out.
+ */
 export type Redact = (name: string, value: unknown) => unknown
 
 export interface Written {
@@ -83,21 +86,26 @@ class Writer {
 
   /** The value as redaction and toJSON leave it; undefined: nothing to record. */
   #plain(name: string, given: unknown): unknown {
-    let value = given
-    if (this.#redact !== undefined) {
-      try {
-        value = this.#redact(name, value)
-      } catch {
-        // Whoever redacts may not lose a secret by a fault of the function.
-        return '[redact threw]'
-      }
-    }
+    let value = this.#redacted(name, given)
     // A Buffer's own JSON is a list of numbers.
     if (typeof value === 'object' && value !== null && !ArrayBuffer.isView(value)) {
       if (value instanceof Date && Number.isNaN(value.getTime())) return String(value)
-      if (typeof (value as Jsonable).toJSON === 'function') value = (value as Jsonable).toJSON!(name)
+      // What stands for an object is not seen by redaction yet.
+      if (typeof (value as Jsonable).toJSON === 'function')
+        value = this.#redacted(name, (value as Jsonable).toJSON!(name))
+      else if (value instanceof String || value instanceof RegExp) value = this.#redacted(name, String(value))
     }
     return typeof value === 'function' || typeof value === 'symbol' ? undefined : value
+  }
+
+  #redacted(name: string, value: unknown): unknown {
+    if (this.#redact === undefined) return value
+    try {
+      return this.#redact(name, value)
+    } catch {
+      // Whoever redacts may not lose a secret by a fault of the function.
+      return '[redact threw]'
+    }
   }
 
   #any(value: unknown): void {
@@ -130,8 +138,7 @@ class Writer {
       if (isKeyedByTexts(value)) this.#record(value, value.size)
       else this.#list(value, value.size)
     } else if (value instanceof Error) this.#own(value, [...new Set([...ERROR_MEMBERS, ...Object.keys(value)])])
-    else if (value instanceof Number || value instanceof String || value instanceof Boolean) this.#any(value.valueOf())
-    else if (value instanceof RegExp) this.#string(String(value))
+    else if (value instanceof Number || value instanceof Boolean) this.#any(value.valueOf())
     else if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer) this.#string(describeBytes(value))
     else {
       const names = Object.keys(value)

@@ -2,16 +2,16 @@
  * Traces kept on disk, one file each, until the service has them. What nobody is sending lies in the folder itself. A
  * process moves what it sends into a folder of its own below it, named for its host and its id: a rename happens once, so
  * two processes never send the same file. The folders of processes that are gone are taken over (adopt.ts): at once where
- * the id is free on this host, otherwise when their time has not moved for a minute. All calls are synchronous, since the
- * end of a process waits for nothing.
+ * the id is free on this host, otherwise when their time has not moved for a minute. The name of a file says whose it is
+ * (owner.ts). All calls are synchronous, since the end of a process waits for nothing.
  */
 import { randomBytes } from 'node:crypto'
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { basename, join } from 'node:path'
 import { type Delivery, fileText, readFileText } from './delivery.ts'
+import { ENDING, type Owner } from './owner.ts'
 
-export const ENDING = '.spoor'
 /** A file that is no whole trace; it is left where it is, for people. */
 const BROKEN = '.broken'
 const TEMPORARY = '.part'
@@ -20,14 +20,20 @@ export class Spool {
   readonly folder: string
   /** Of this process. */
   readonly own: string
+  readonly owner: Owner
+  /** How many entries the last look left to others. */
+  left = 0
+  /** Whose these are, as it was said last. */
+  named: string | undefined
   readonly #mostBytes: number
   readonly #sizes = new Map<string, number>()
   #bytes = 0
   #made = false
   #written = 0
 
-  constructor(folder: string, mostBytes: number) {
+  constructor(folder: string, mostBytes: number, owner: Owner) {
     this.folder = folder
+    this.owner = owner
     this.#mostBytes = mostBytes
     const host = hostname()
       .replaceAll(/[^\w.]/g, '_')
@@ -42,7 +48,7 @@ export class Spool {
     const before = this.#sizes.get(delivery.file!) ?? 0
     if (this.#bytes - before + size > this.#mostBytes) throw new Error(`the spool has its ${this.#mostBytes} bytes`)
     this.#written++
-    const name = `${Date.now()}-${delivery.traceId}-${process.pid}-${this.#written}${ENDING}`
+    const name = `${Date.now()}-${delivery.traceId}-${process.pid}-${this.#written}${this.owner.mark}`
     const file = delivery.file ?? join(this.own, name)
     this.makeFolder()
     const temporary = file + TEMPORARY
@@ -84,7 +90,8 @@ export class Spool {
   release(): void {
     if (!this.#made) return
     for (const name of namesIn(this.own)) {
-      if (name.endsWith(ENDING)) attempt(() => renameSync(join(this.own, name), join(this.folder, name)))
+      if (!name.endsWith(ENDING)) continue
+      attempt(() => renameSync(join(this.own, name), join(this.folder, this.owner.complete(name))))
     }
     attempt(() => rmdirSync(this.own))
     this.#made = false

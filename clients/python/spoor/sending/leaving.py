@@ -1,8 +1,10 @@
 """
 What happens at the end of a process, and at forks.
 
-- At its usual end (`atexit`; in processes of multiprocessing, its own way) what waits is sent for up to 5 s, and the
-  rest goes to the spool.
+- At its usual end (`atexit`; in processes of multiprocessing and billiard, their own way) what waits is sent for up to
+  5 s, and the rest goes to the spool.
+- A process of Celery's pool ends without any of these, after Celery's signal `worker_process_shutdown`. By then it may
+  be killed at any moment, so the spool is written first.
 - SIGTERM ends Python without that. Where the application has no handler of its own, one writes the spool, sends for up
   to 2 s, and lets the signal end the process as it would have.
 - After a fork the new process begins with nothing, since what waits is the other's.
@@ -32,7 +34,7 @@ class Leaver(Protocol):
 
 
 _leavers: weakref.WeakSet[Leaver] = weakref.WeakSet()
-_multiprocessing_pid: int | None = None
+_prepared_pid: int | None = None
 
 
 def register(leaver: Leaver) -> None:
@@ -41,16 +43,35 @@ def register(leaver: Leaver) -> None:
 
 
 def prepare_process() -> None:
-    """To be called at the first use in a process: those that multiprocessing makes end without `atexit`."""
-    global _multiprocessing_pid
-    if _multiprocessing_pid == os.getpid() or "multiprocessing.util" not in sys.modules:
+    """To be called at the first use in a process: those that multiprocessing and billiard make end without `atexit`."""
+    global _prepared_pid
+    # billiard, the multiprocessing of Celery, imports this module, too.
+    if _prepared_pid == os.getpid() or "multiprocessing.util" not in sys.modules:
         return
-    _multiprocessing_pid = os.getpid()
+    _prepared_pid = os.getpid()
     from multiprocessing import parent_process
     from multiprocessing.util import Finalize
 
-    if parent_process() is not None:
-        Finalize(None, leave, exitpriority=10)
+    if parent_process() is None and not _is_child_of_billiard():
+        return
+    Finalize(None, leave, exitpriority=10)
+    if (signals := sys.modules.get("celery.signals")) is not None:
+        signals.worker_process_shutdown.connect(_on_pool_exit, weak=False, dispatch_uid="spoor")
+
+
+def _is_child_of_billiard() -> bool:
+    process = sys.modules.get("billiard.process")
+    return process is not None and process.current_process().name != "MainProcess"
+
+
+def _on_pool_exit(**_: object) -> None:
+    _keep()
+    leave(SIGTERM_SECONDS)
+
+
+def _keep() -> None:
+    for leaver in list(_leavers):
+        leaver.keep()
 
 
 def leave(timeout: float = EXIT_SECONDS) -> None:
@@ -75,8 +96,7 @@ def _prepare_signal() -> None:
 
 def _on_sigterm(number: int, frame: FrameType | None) -> None:
     try:
-        for leaver in list(_leavers):
-            leaver.keep()
+        _keep()
         leave(SIGTERM_SECONDS)
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)

@@ -21,11 +21,12 @@ from .answers import Answer, Do, NoAnswer, Verdict, judge, read_json
 from .connection import Connection, Server
 from .delivery import Delivery, Part, PartKind, Queue, path_of
 from .holding import Holding
+from .owner import Owner
 from .report import Report
 from .result import Result
 from .scores import count_equal
 from .smaller import smaller
-from .spool import Spool
+from .spool import Found, Spool
 
 MAX_MEMORY_BYTES = 32 * 1024 * 1024
 MAX_IN_FLIGHT = 8
@@ -36,6 +37,10 @@ _IDLE_THREAD_SECONDS = 5.0
 SPOOL_AFTER_SECONDS = 10.0
 #: How often it is looked what other processes have left.
 _LOOK_SECONDS = 10.0
+#: An application makes its clients within this time, as a rule.
+SETTLED_SECONDS = 0.5
+#: What waits is not held up for long by a server that does not say what the key is for.
+_DESCRIBE_SECONDS = 5.0
 _REMEMBERED = 1_000
 
 #: Called now and then by a thread of the sender; returns in how many seconds it wants to be called again.
@@ -75,6 +80,9 @@ class Sender:
         self._failing_since: float | None = None
         self._is_key_refused = False
         self._next_look = 0.0
+        self._settled_at = time.monotonic() + SETTLED_SECONDS
+        #: Whose entries are left in the spool, as it was said last.
+        self._named: tuple[object, ...] = ()
         self._is_woken = False
         self._has_left = False
         self._scores_sent: OrderedDict[bytes, int] = OrderedDict()
@@ -163,6 +171,7 @@ class Sender:
                 if kept:
                     self._report.problem(f"{len(kept):,} traces that are not sent are kept in {self.spool.folder}")
                 self.spool.release()
+                self.spool.owner.unregister(self.spool.folder)
                 # What comes now, since the application ends by and by, has nobody to wait for.
                 self._holding.is_always_spooled = True
         self._report.say()
@@ -218,7 +227,7 @@ class Sender:
         if is_first:
             self._is_woken = False
             wait = min(self._tick() or wait, wait)
-            self._adopt()
+            wait = min(wait, self._adopt(connection))
         with self._changed:
             now = time.monotonic()
             if now < self._pause_until:
@@ -370,17 +379,58 @@ class Sender:
     def _is_failing_long(self) -> bool:
         return self._failing_since is not None and time.monotonic() - self._failing_since >= SPOOL_AFTER_SECONDS
 
-    def _adopt(self) -> None:
-        """Takes on what other processes have left in the spool."""
+    def _adopt(self, connection: Connection) -> float:
+        """Takes on what other processes have left in the spool. Returns for how many seconds it need not look again."""
         now = time.monotonic()
         if self.spool is None or now < self._next_look:
-            return
+            return _LOOK_SECONDS if self.spool is None else self._next_look - now
         self._next_look = now + _LOOK_SECONDS
         self.spool.touch()
+        # Asked once in the life of a process that sends: a key that takes this one's place finds its entries by it.
+        if self._report.sent > 0:
+            self._describe_key(connection, self.spool.owner)
+        found = self._look(self.spool)
+        if found.asks and self._describe_key(connection, self.spool.owner):
+            found = self._look(self.spool)
+        if found.is_unsettled:
+            self._next_look = self._settled_at
+        return max(self._next_look - time.monotonic(), 0.01)
+
+    def _look(self, spool: Spool) -> Found:
         with self._changed:
             # What this client has left is for others, too.
-            for delivery in [] if self._has_left else self.spool.adopt():
+            found = Found() if self._has_left else spool.adopt(is_settled=time.monotonic() >= self._settled_at)
+            for delivery in found.adopted:
                 self._queue.add(delivery)
+            self._name_left(spool, found)
+        self._report.say()
+        return found
+
+    def _describe_key(self, connection: Connection, owner: Owner) -> bool:
+        """Returns whether it is known which project and environment the key is for."""
+        if owner.destination is None and time.monotonic() >= self._pause_until:
+            outcome = connection.request("GET", "/api/v1/key", timeout=_DESCRIBE_SECONDS)
+            if isinstance(outcome, Answer) and outcome.status == 200:
+                owner.learn(outcome.body)
+        return owner.destination is not None
+
+    def _name_left(self, spool: Spool, found: Found) -> None:
+        """Names what is left, once while it is of the same keys."""
+        named = (*sorted(found.others), found.unnamed > 0)
+        if found.is_unsettled or named == self._named:
+            return
+        self._named = named
+        if found.others:
+            self._report.problem(
+                f"traces left in {spool.folder}: {found.others.total():,}, recorded with another key "
+                f"({', '.join(sorted(found.others))}), not known to be for the same project and environment. "
+                '"spoor send" sends them with that key'
+            )
+        if found.unnamed > 0:
+            self._report.problem(
+                f"traces left in {spool.folder}: {found.unnamed:,}, recorded by an earlier version, which did not say "
+                'with which key, and this process has several. "spoor send" sends them with one key'
+            )
 
     def _try_now(self) -> None:
         if not self._is_key_refused:

@@ -3,7 +3,7 @@ Traces kept on disk, one file each, until the server has them. What nobody is se
 process moves what it sends into a folder of its own below it, named for its host and its id: a rename happens once, so
 two processes never send the same file. The folders of processes that are gone are taken over: at once where the id is
 free on this host, otherwise when their time has not moved for a minute. The client for TypeScript, and `spoor send`, do
-the same.
+the same. The name of a file says whose it is (owner.py): what another project's key recorded is left to it.
 """
 
 from __future__ import annotations
@@ -12,12 +12,14 @@ import os
 import re
 import socket
 import time
+from collections import Counter
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from .delivery import Delivery, Part, file_text, read_file_text
+from .owner import ENDING, Claim, Owner, key_id_of
 
 DEFAULT_MAX_BYTES = 256 * 1024 * 1024
-_ENDING = ".spoor"
 #: A file that is no whole trace; it is left where it is, for people.
 _BROKEN = ".broken"
 _TEMPORARY = ".part"
@@ -31,9 +33,26 @@ class SpoolError(Exception):
     """The spool takes nothing more; says why."""
 
 
+@dataclass
+class Found:
+    """What a look at the spool has found."""
+
+    #: What was taken, the oldest first.
+    adopted: list[Delivery] = field(default_factory=list)
+    #: How many are left, by the id of their key.
+    others: Counter[str] = field(default_factory=Counter)
+    #: How many are left that do not say whose they are.
+    unnamed: int = 0
+    #: Some may be ours, as the server can tell.
+    asks: bool = False
+    #: Some may be ours, if no other client is made.
+    is_unsettled: bool = False
+
+
 class Spool:
-    def __init__(self, folder: str | os.PathLike[str], max_bytes: int = DEFAULT_MAX_BYTES) -> None:
+    def __init__(self, folder: str | os.PathLike[str], owner: Owner, max_bytes: int = DEFAULT_MAX_BYTES) -> None:
         self.folder = Path(folder).absolute()
+        self.owner = owner
         self.max_bytes = max_bytes
         self._host = re.sub(r"[^\w.]", "_", socket.gethostname(), flags=re.ASCII)[:64]
         self.forget()
@@ -53,7 +72,7 @@ class Spool:
         if self._bytes - before + len(text) > self.max_bytes:
             raise SpoolError(f"the spool is full: it has {self._bytes:,} of {self.max_bytes:,} bytes")
         self._written += 1
-        name = f"{time.time_ns() // 1_000_000}-{delivery.trace_id}-{os.getpid()}-{self._written}{_ENDING}"
+        name = f"{time.time_ns() // 1_000_000}-{delivery.trace_id}-{os.getpid()}-{self._written}{self.owner.mark}"
         file = delivery.file or self.own / name
         try:
             self.own.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -86,20 +105,37 @@ class Spool:
             return
         self._count(file, 0)
 
-    def adopt(self) -> list[Delivery]:
-        """Takes what nobody sends, and gives it, the oldest first."""
-        adopted: list[Delivery] = []
+    def adopt(self, *, is_settled: bool = True) -> Found:
+        """
+        Takes what nobody sends, as far as it is of this client's owner. `is_settled`: the process has had time to make
+        all its clients; only then is it known that there are no others.
+        """
+        found = Found()
         for name in _names_in(self.folder):
-            if name.endswith(_ENDING):
-                self._take(self.folder / name, adopted)
+            if name.endswith(ENDING):
+                self._consider(self.folder / name, found, is_settled)
             elif _SENDER.match(name) and self._is_gone(name):
                 for each in _names_in(self.folder / name):
-                    if each.endswith(_ENDING):
-                        self._take(self.folder / name / each, adopted)
+                    if each.endswith(ENDING):
+                        self._consider(self.folder / name / each, found, is_settled)
                     else:
                         _attempt_unlink(self.folder / name / each)
                 _attempt_rmdir(self.folder / name)
-        return adopted
+        return found
+
+    def _consider(self, file: Path, found: Found, is_settled: bool) -> None:
+        claim = self.owner.claim(file.name, self.folder)
+        key_id = key_id_of(file.name)
+        if claim is Claim.ASK:
+            found.asks = True
+        elif not is_settled and (key_id is None or claim is Claim.OTHER):
+            found.is_unsettled = True
+        elif claim is Claim.OTHER and key_id is not None:
+            found.others[key_id] += 1
+        elif claim is Claim.UNNAMED:
+            found.unnamed += 1
+        elif claim is Claim.TAKE:
+            self._take(file, found.adopted)
 
     def touch(self) -> None:
         """Says that this process is still there."""
@@ -111,9 +147,9 @@ class Spool:
     def release(self) -> None:
         """Leaves what is not sent to the next process."""
         for name in _names_in(self.own):
-            if name.endswith(_ENDING):
+            if name.endswith(ENDING):
                 try:
-                    os.rename(self.own / name, self.folder / name)
+                    os.rename(self.own / name, self.folder / self.owner.complete(name))
                 except OSError:
                     pass
         _attempt_rmdir(self.own)

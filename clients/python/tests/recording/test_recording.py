@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from spoor import ContextExecutor, Spoor, Step
+from tests.conftest import Server
 
 Read = Callable[[Any], Any]
 
@@ -394,3 +395,39 @@ def test_whatever_an_application_gives_wrong_it_runs_on_and_is_told(client: Spoo
     detail = client.traces.get(trace.id)
     assert (detail["trace"]["status"], [span["kind"] for span in detail["spans"]]) == ("ok", ["tool"])
     assert detail["trace"]["model"] is None
+
+
+def test_redaction_sees_the_items_of_arguments_results_and_metadata(server: Server) -> None:
+    def hide(key: str, value: Any) -> Any:
+        return "***" if isinstance(value, str) and "SECRET" in value else value
+
+    client = Spoor(server.url, server.key, spool=False, redact=hide)
+
+    @client.observe
+    def join(*texts: str, **more: Any) -> list[str]:
+        return ["SECRET out", *texts]
+
+    @client.observe
+    def say() -> Iterator[str]:
+        # A secret may come in pieces.
+        yield from ("it is SEC", "RET")
+
+    @client.observe
+    def mix() -> Iterator[Any]:
+        yield from ("SECRET", ["SECRET"], 1)
+
+    with client.trace("lists", input=("SECRET", ["SECRET"]), metadata={"m": ["SECRET"]}) as trace:
+        join("SECRET a", "b", c=["SECRET"])
+        assert list(say()) == ["it is SEC", "RET"]
+        assert len(list(mix())) == 3
+        with client.span("s", attributes={"a": ["SECRET"]}) as span:
+            span.add_event("e", {"e": ["SECRET"]})
+        trace.set_output(["SECRET"])
+    assert client.flush(20).is_complete
+    detail = client.traces.get(trace.id)
+    assert "SECRET" not in json.dumps(detail)
+    joined, said, mixed, _ = detail["spans"]
+    assert (joined["input"], joined["output"]) == ({"texts": ["***", "b"], "more": {"c": ["***"]}}, ["***", "***", "b"])
+    assert (said["output"], mixed["output"]) == ("***", ["***", ["***"], 1])
+    assert detail["trace"]["input"] == ["***", ["***"]]
+    client.leave(1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import datetime
 import decimal
@@ -192,4 +193,87 @@ def test_redaction_sees_every_key_and_what_it_fails_at_is_hidden() -> None:
     written = write(value, 1_000, redact, "input").text
     assert "secret" not in written
     assert json.loads(written)["in"][0] == {"password": "[redacted]", "broken": "[redact failed: ZeroDivisionError]"}
-    assert seen == ["input", "password", "in", "password", "broken"]
+    assert seen == ["input", "password", "in", "0", "password", "broken"]
+
+
+TABLE = json.loads((Path(__file__).parents[4] / "test" / "fixtures" / "client" / "redaction.json").read_text())
+
+
+def hide(key: str, value: Any) -> Any:
+    return "***" if isinstance(value, str) and "SECRET" in value else value
+
+
+@pytest.mark.parametrize("case", TABLE, ids=itertools.count())
+def test_redaction_is_called_as_in_typescript(case: Any) -> None:
+    calls = []
+
+    def redact(key: str, value: Any) -> Any:
+        calls.append([key, value])
+        return hide(key, value)
+
+    assert json.loads(write(case["value"], 10_000, redact, "input").text) == case["recorded"]
+    assert calls == case["calls"]
+
+
+class Secret:
+    def __repr__(self) -> str:
+        return "SECRET"
+
+
+class SecretText(str, enum.Enum):
+    MEMBER = "SECRET"
+
+
+class SecretValue(enum.Enum):
+    MEMBER = "SECRET"
+
+
+class SecretModel(BaseModel):
+    inner: list[str]
+
+
+class SecretScalar(Scalar):
+    def item(self) -> Any:
+        return "SECRET"
+
+
+@dataclasses.dataclass
+class Holder:
+    held: Any
+
+
+@pytest.mark.parametrize(
+    "value",
+    ids=itertools.count(),
+    argvalues=[
+        ["SECRET"],
+        ("SECRET",),
+        {"SECRET"},
+        frozenset(["SECRET"]),
+        collections.deque(["SECRET"]),
+        {"k": "SECRET"}.values(),
+        {"SECRET": 1}.keys(),
+        [[["SECRET"]]],
+        {1: ["SECRET"]},
+        Holder(["SECRET"]),
+        SecretModel(inner=["SECRET"]),
+        ValueError("SECRET"),
+        Path("SECRET"),
+        SecretText.MEMBER,
+        SecretValue.MEMBER,
+        Secret(),
+        SecretScalar(),
+    ],
+)
+def test_redaction_sees_every_item_and_the_text_that_stands_for_an_object(value: Any) -> None:
+    assert "SECRET" not in write([value], 10_000, hide, "input").text
+    assert "SECRET" not in write(value, 10_000, hide, "input").text
+
+
+def test_what_redaction_returns_may_be_an_object() -> None:
+    class Hidden:
+        def __repr__(self) -> str:
+            return "hidden"
+
+    text = write({"a": "SECRET", "b": Secret()}, 1_000, lambda key, value: Hidden() if key else value, "").text
+    assert json.loads(text) == {"a": "hidden", "b": "hidden"}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import signal
 import subprocess
 import sys
@@ -135,6 +137,21 @@ if __name__ == '__main__':
     child.start()
     child.join()
 """,
+    "billiard": """
+import billiard
+record('parent', 10)
+child = billiard.context.ForkContext().Process(target=record, args=('child', 5))
+child.start()
+child.join()
+""",
+    "billiard, which is imported later": """
+record('parent', 5)
+import billiard
+record('parent', 5)
+child = billiard.context.ForkContext().Process(target=record, args=('child', 5))
+child.start()
+child.join()
+""",
     "a pool that is terminated": """
 import multiprocessing
 record('parent', 10)
@@ -237,6 +254,88 @@ def test_a_process_that_records_nothing_ends_at_once_and_leaves_nothing(run: Run
     assert run("import spoor; spoor.configure('http://127.0.0.1:9')").returncode == 0
     assert time.monotonic() - started < 3
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("fork", [fork for fork in FORKS if fork != "os.fork within a trace"])
+def test_processes_that_end_while_the_server_is_away(run: Run, tag: str, tmp_path: Path, fork: str) -> None:
+    result = run(RECORD + FORKS[fork], tag, SPOOR_URL="http://127.0.0.1:9")
+    assert result.returncode == 0, result.stderr
+    names = [file.read_text().splitlines()[0] for file in tmp_path.rglob("*-*.spoor")]
+    assert sorted("child" in name for name in names) == [False] * 10 + [True] * 5
+
+
+CELERY = """
+import os
+from pathlib import Path
+import celery, spoor
+
+folder = Path(os.environ["FOLDER"])
+app = celery.Celery("work", broker="filesystem://localhost")
+queue = str(folder / "queue")
+app.conf.broker_transport_options = {
+    "data_folder_in": queue, "data_folder_out": queue, "processed_folder": str(folder / "done")
+}
+
+@app.task
+@spoor.observe(name="task")
+def work(number):
+    with open(folder / "ran", "a") as ran:
+        ran.write("x")
+"""
+
+
+def start_celery(folder: Path, *options: str, tasks: int = 10) -> subprocess.Popen[bytes]:
+    """A worker of two processes that has run its tasks while the server is away."""
+    (folder / "queue").mkdir()
+    (folder / "done").mkdir()
+    (folder / "work.py").write_text(CELERY)
+    environment = {**os.environ, "FOLDER": str(folder), "SPOOR_URL": "http://127.0.0.1:9"}
+    send = f"import work\nfor number in range({tasks}): work.work.delay(number)"
+    subprocess.run([sys.executable, "-c", send], cwd=folder, env=environment, check=True, timeout=60)
+    quiet = ["--without-gossip", "--without-mingle", "--without-heartbeat", "--loglevel", "WARNING"]
+    command = [sys.executable, "-m", "celery", "-A", "work", "worker", "--concurrency", "2", *quiet, *options]
+    log = (folder / "log").open("wb")
+    worker = subprocess.Popen(command, cwd=folder, env=environment, stderr=log, stdout=log, start_new_session=True)
+    deadline = time.monotonic() + 60
+    while not (folder / "ran").exists() or (folder / "ran").stat().st_size < tasks:
+        assert worker.poll() is None and time.monotonic() < deadline, (folder / "log").read_text()
+        time.sleep(0.05)
+    return worker
+
+
+@pytest.mark.parametrize(
+    "options", [["--max-tasks-per-child=1"], pytest.param([], marks=pytest.mark.long)], ids=["one task each", "warm"]
+)
+def test_a_worker_of_celery_keeps_everything_when_it_is_stopped(tmp_path: Path, options: list[str]) -> None:
+    worker = start_celery(tmp_path, *options)
+    try:
+        worker.terminate()
+        assert worker.wait(60) == 0
+    finally:
+        kill_group(worker)
+    assert len(list(tmp_path.rglob("*-*.spoor"))) == 10, (tmp_path / "log").read_text()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("options", [["--max-tasks-per-child=1"], []], ids=["one task each", "warm"])
+def test_a_worker_of_celery_keeps_everything_when_its_group_is_stopped(tmp_path: Path, options: list[str]) -> None:
+    worker = start_celery(tmp_path, *options)
+    try:
+        os.killpg(worker.pid, signal.SIGTERM)
+        # Celery's main process itself may wait for ever for a lock that a killed process of its pool holds. What is
+        # recorded is on disk by then.
+        deadline = time.monotonic() + 30
+        while len(list(tmp_path.rglob("*-*.spoor"))) < 10 and time.monotonic() < deadline:
+            time.sleep(0.1)
+    finally:
+        kill_group(worker)
+    assert len(list(tmp_path.rglob("*-*.spoor"))) == 10, (tmp_path / "log").read_text()
+
+
+def kill_group(worker: subprocess.Popen[bytes]) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(worker.pid, signal.SIGKILL)
+    worker.wait(10)
 
 
 @pytest.mark.long

@@ -13,9 +13,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from spoor.sending.connection import Server
 from spoor.sending.delivery import Delivery, Part, Queue, file_text, read_file_text
+from spoor.sending.owner import Owner
 from spoor.sending.spool import Spool, SpoolError
 
+OWNER = Owner(Server("http://localhost:8787", f"spoor_live_{'a' * 16}_{'s' * 43}"))
 ID = "0af7651916cd43dd8448eb211c80319c"
 #: As the client for TypeScript writes it, too.
 FILE = f"""spoor 1 {{"traceId": "{ID}", "name": "é"}}
@@ -62,52 +65,52 @@ def test_no_beginning_of_a_file_is_taken_for_one(length: int) -> None:
 
 
 def test_a_broken_file_is_put_aside_for_people(tmp_path: Path) -> None:
-    tmp_path.joinpath(f"1-{ID}-1-1.spoor").write_bytes(FILE[:-5])
-    spool = Spool(tmp_path)
-    (left,) = spool.adopt()
+    tmp_path.joinpath(f"1-{ID}-1-1{OWNER.mark}").write_bytes(FILE[:-5])
+    spool = Spool(tmp_path, OWNER)
+    (left,) = spool.adopt().adopted
     assert left.file is not None and spool.read(left.file) is None
     spool.release()
-    assert [file.name for file in tmp_path.iterdir()] == [f"1-{ID}-1-1.spoor.broken"]
+    assert [file.name for file in tmp_path.iterdir()] == [f"1-{ID}-1-1{OWNER.mark}.broken"]
 
 
 def test_what_another_process_sends_is_left_to_it(tmp_path: Path) -> None:
-    other = Spool(tmp_path)
+    other = Spool(tmp_path, OWNER)
     other.write(delivery(b"1"))
     # A process that runs, of this host.
     running = other.own.rename(tmp_path / f"sender-{socket.gethostname()}-{os.getppid()}-00000001")
-    spool = Spool(tmp_path)
-    assert spool.adopt() == []
+    spool = Spool(tmp_path, OWNER)
+    assert spool.adopt().adopted == []
     # It has not been touched for long: it hangs, or is a process of another host that is gone.
     os.utime(running, (time.time() - 100,) * 2)
-    assert [left.trace_id for left in spool.adopt()] == [ID]
+    assert [left.trace_id for left in spool.adopt().adopted] == [ID]
     assert not running.exists()
 
 
 def test_what_a_process_has_left_is_taken_over_at_once(tmp_path: Path) -> None:
     gone = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, text=True)
-    other = Spool(tmp_path)
+    other = Spool(tmp_path, OWNER)
     other.write(delivery(b"1"))
     left = other.own.rename(tmp_path / f"sender-{other._host}-{gone.stdout.strip()}-00000001")
     left.joinpath("half.spoor.part").write_text("half")
-    spool = Spool(tmp_path)
-    assert len(spool.adopt()) == 1
+    spool = Spool(tmp_path, OWNER)
+    assert len(spool.adopt().adopted) == 1
     assert os.listdir(tmp_path) == [spool.own.name]
     # A container that was started again has the same process id.
     earlier = spool.own.rename(tmp_path / f"sender-{spool._host}-{os.getpid()}-00000002")
-    assert len(Spool(tmp_path).adopt()) == 1
+    assert len(Spool(tmp_path, OWNER).adopt().adopted) == 1
     assert not earlier.exists()
 
 
 def test_two_clients_of_one_process_do_not_take_each_others(tmp_path: Path) -> None:
-    first, second = Spool(tmp_path), Spool(tmp_path)
+    first, second = Spool(tmp_path, OWNER), Spool(tmp_path, OWNER)
     first.write(delivery(b"1"))
-    assert second.adopt() == []
+    assert second.adopt().adopted == []
     first.release()
-    assert len(second.adopt()) == 1
+    assert len(second.adopt().adopted) == 1
 
 
 def test_a_spool_has_no_more_bytes_than_it_may(tmp_path: Path) -> None:
-    spool = Spool(tmp_path, max_bytes=1_000)
+    spool = Spool(tmp_path, OWNER, max_bytes=1_000)
     first = delivery(b"x" * 600)
     spool.write(first)
     with pytest.raises(SpoolError, match="the spool is full"):

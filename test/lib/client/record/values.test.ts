@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import t from 'tap'
 import { writeValue } from '../../../../lib/client/record/values.ts'
@@ -125,5 +126,37 @@ t.test('redaction sees each member, and a fault of it shows nothing', t => {
     throw new Error('secret')
   }
   t.equal(writeValue('input', { a: 'secret' }, { bytes: 1000, redact: fails })?.text, '"[redact threw]"')
+  t.end()
+})
+
+/** Hides texts, and notes what it was called with. */
+function hiding() {
+  const calls: [string, unknown][] = []
+  const redact = (name: string, value: unknown) => {
+    calls.push([name, value])
+    return typeof value === 'string' && value.includes('SECRET') ? '***' : value
+  }
+  return { calls, redact }
+}
+
+t.test('redaction is called as in Python: with each member, and with each item by its place', t => {
+  const table = JSON.parse(readFileSync('test/fixtures/client/redaction.json', 'utf8'))
+  t.ok(table.length > 0)
+  for (const { value, calls: expected, recorded } of table) {
+    const { calls, redact } = hiding()
+    t.same(JSON.parse(writeValue('input', value, { bytes: 10_000, redact })!.text), recorded)
+    t.same(calls, expected)
+  }
+  t.end()
+})
+
+t.test('redaction sees the text that stands for an object', t => {
+  const { redact } = hiding()
+  const said = { toJSON: () => ({ in: ['SECRET'] }) }
+  const objects = [new URL('https://x.example/?SECRET'), said, new String('SECRET'), /SECRET/, new Set(['SECRET'])]
+  const more = [new Map([['k', 'SECRET']]), new Map([[1, 'SECRET']]), new Error('SECRET')]
+  for (const value of [...objects, ...more]) {
+    t.notMatch(writeValue('input', [value], { bytes: 10_000, redact })!.text, 'SECRET')
+  }
   t.end()
 })

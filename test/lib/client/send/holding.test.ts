@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import t from 'tap'
 import { Holding } from '../../../../lib/client/send/holding.ts'
+import { Owner } from '../../../../lib/client/send/owner.ts'
 import { Sender } from '../../../../lib/client/send/sender.ts'
 import { Spool } from '../../../../lib/client/send/spool.ts'
 import { Transport } from '../../../../lib/client/send/transport.ts'
@@ -45,7 +46,7 @@ t.test('what sends may not be there: nothing is lost, it is said, and asked for 
 
 t.test('beyond its bound memory gives what waits to the disk, and reads it for what comes later', async t => {
   const folder = join(await testFolder(t), 'spool')
-  const spool = new Spool(folder, 10_000)
+  const spool = new Spool(folder, 10_000, new Owner({ url: 'http://localhost', key: 'k' }))
   const holding = new Holding({ spool, memoryBytes: 1000, onProblem: () => {} }, () => new Promise(() => {}))
   for (const letter of ['a', 'b', 'c', 'd', 'e', 'f']) holding.add(id(letter), letter, part('x'.repeat(300)))
   const unloaded = holding.queue.filter(({ parts }) => parts === undefined)

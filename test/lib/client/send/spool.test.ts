@@ -2,16 +2,20 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { adoptFiles } from '../../../../lib/client/send/adopt.ts'
+import { adoptFiles as look } from '../../../../lib/client/send/adopt.ts'
 import { newDelivery } from '../../../../lib/client/send/delivery.ts'
+import { Owner } from '../../../../lib/client/send/owner.ts'
 import { Spool } from '../../../../lib/client/send/spool.ts'
 import { testFolder } from '../../../fixtures/folder.ts'
 
+const owner = new Owner({ url: 'http://localhost:8787', key: 'key' })
+owner.register(undefined)
+const adoptFiles = (spool: Spool, most: number) => look(spool, most, { isSettled: true }).files
 const deliveryOf = (traceId: string, body = '{}') => newDelivery(traceId, 'agent', [{ kind: 'record', body }])
 
 t.test('what is written is read, replaced, removed, and left to the next process', async t => {
   const folder = join(await testFolder(t), 'spool')
-  const spool = new Spool(folder, 10_000)
+  const spool = new Spool(folder, 10_000, owner)
   const [one, other] = [deliveryOf('a'.repeat(32)), deliveryOf('b'.repeat(32))]
   spool.write(one)
   spool.write(other)
@@ -26,17 +30,17 @@ t.test('what is written is read, replaced, removed, and left to the next process
   spool.release()
   t.equal(readdirSync(folder).length, 1, 'one file, and no folder')
 
-  const next = new Spool(folder, 10_000)
+  const next = new Spool(folder, 10_000, owner)
   const adopted = adoptFiles(next, 10)
   t.equal(adopted.length, 1)
   t.match(next.read(adopted[0]!), { traceId: other.traceId })
-  t.same(adoptFiles(new Spool(folder, 10_000), 10), [], 'what one process sends, no other takes')
+  t.same(adoptFiles(new Spool(folder, 10_000, owner), 10), [], 'what one process sends, no other takes')
   next.release()
 })
 
 t.test('there is room for so many bytes, and what is refused leaves nothing', async t => {
   const folder = await testFolder(t)
-  const spool = new Spool(folder, 400)
+  const spool = new Spool(folder, 400, owner)
   const small = deliveryOf('a'.repeat(32))
   spool.write(small)
   t.throws(() => spool.write(deliveryOf('b'.repeat(32), 'x'.repeat(400))), { message: /the spool has its 400 bytes/ })
@@ -50,7 +54,7 @@ t.test('a file that is no whole trace is put aside for people, and the rest goes
   const folder = await testFolder(t)
   writeFileSync(join(folder, '1-x.spoor'), 'spoor 1 {"traceId":"a"')
   writeFileSync(join(folder, 'notes.txt'), 'somebody else’s')
-  const spool = new Spool(folder, 10_000)
+  const spool = new Spool(folder, 10_000, owner)
   const [broken] = adoptFiles(spool, 10)
   t.equal(spool.read(broken!), undefined)
   spool.release()
@@ -60,7 +64,7 @@ t.test('a file that is no whole trace is put aside for people, and the rest goes
 
 t.test('the folder of a process that is gone is taken over, that of one elsewhere after a minute', async t => {
   const folder = await testFolder(t)
-  const own = new Spool(folder, 10_000)
+  const own = new Spool(folder, 10_000, owner)
   own.write(deliveryOf('a'.repeat(32)))
   const [name] = readdirSync(folder)
   const host = /^sender-(.+)-\d+-[0-9a-f]{8}$/.exec(name!)![1]
@@ -71,7 +75,7 @@ t.test('the folder of a process that is gone is taken over, that of one elsewher
     mkdirSync(each)
     writeFileSync(join(each, '1-x.spoor'), 'x')
   }
-  const next = new Spool(folder, 10_000)
+  const next = new Spool(folder, 10_000, owner)
   t.equal(adoptFiles(next, 10).length, 1, 'that of this host')
   t.notOk(existsSync(gone))
   t.ok(existsSync(elsewhere))

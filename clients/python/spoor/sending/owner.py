@@ -1,0 +1,109 @@
+"""
+Whose an entry of the spool is. Its name ends with the id of the key that it was recorded with and, once the server has
+described that key, with a digest of server, project and environment. So an entry is never sent to another project: it
+is taken by a client of the same key, or by one whose key is for the same project and environment, as after a rotation.
+The client for TypeScript makes the same names.
+"""
+
+from __future__ import annotations
+
+import enum
+import hashlib
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from .answers import read_json
+from .connection import Server
+
+ENDING = ".spoor"
+#: The id in a key, which is public. What follows is the secret.
+_KEY_ID = re.compile(r"_live_([0-9A-Za-z]{16})_[0-9A-Za-z]{43}$")
+_PORTS: Mapping[str, int] = {"http": 80, "https": 443}
+_THIS_MACHINE = ("127.0.0.1", "::1")
+
+#: The ids of all keys that this process has had, each with the spools of its clients that are open.
+_spools: dict[str, set[Path]] = {}
+
+
+class Claim(enum.Enum):
+    """What a client does with an entry that nobody is sending."""
+
+    TAKE = "it is ours"
+    ASK = "the server has to say first which project and environment our key is for"
+    SPARE = "another client of this process takes it"
+    OTHER = "it was recorded with another key"
+    UNNAMED = "an earlier version did not say whose it is, and this process has several keys"
+
+
+class Owner:
+    def __init__(self, server: Server) -> None:
+        matched = _KEY_ID.search(server.key)
+        # A key of another form, which a proxy may translate, gets an id that does not reveal it.
+        self.key_id = matched[1] if matched else _digest(server.key)
+        self._server = _server_name(server.url)
+        #: None until the server has described the key.
+        self.destination: str | None = None
+
+    def register(self, folder: Path | None) -> None:
+        """Says that a client of this process has the key, and this spool if it has any."""
+        folders = _spools.setdefault(self.key_id, set())
+        if folder is not None:
+            folders.add(folder)
+
+    def unregister(self, folder: Path) -> None:
+        """Says that the client is closed: others need not leave it anything."""
+        _spools.get(self.key_id, set()).discard(folder)
+
+    def learn(self, answer: bytes) -> bool:
+        """Takes the answer of `GET /api/v1/key`. Returns whether it was one."""
+        said = read_json(answer) or {}
+        project, environment = said.get("projectId"), said.get("environment")
+        if not isinstance(project, str):
+            return False
+        self.destination = _digest("\n".join((self._server, project, environment or "")))
+        return True
+
+    @property
+    def mark(self) -> str:
+        """The end of an entry's name."""
+        return f"-{self.key_id}{'' if self.destination is None else f'-{self.destination}'}{ENDING}"
+
+    def complete(self, name: str) -> str:
+        """An entry's name with the destination, where it has been learnt since."""
+        end = f"-{self.key_id}{ENDING}"
+        return name[: -len(end)] + self.mark if name.endswith(end) else name
+
+    def claim(self, name: str, folder: Path) -> Claim:
+        key_id, destination = key_id_of(name), _part_of(name, 5)
+        if key_id is None:
+            return Claim.UNNAMED if len(_spools) > 1 else Claim.TAKE
+        if key_id == self.key_id or (destination is not None and destination == self.destination):
+            return Claim.TAKE
+        if folder in _spools.get(key_id, ()):
+            return Claim.SPARE
+        return Claim.ASK if destination is not None and self.destination is None else Claim.OTHER
+
+
+def key_id_of(name: str) -> str | None:
+    """Of the key with which an entry was recorded; None in names of version 1.0.0-rc.1."""
+    return _part_of(name, 4)
+
+
+def _part_of(name: str, place: int) -> str | None:
+    """Time, trace, process, number, key, destination."""
+    parts = name[: -len(ENDING)].split("-")
+    return parts[place] if place < len(parts) else None
+
+
+def _server_name(url: str) -> str:
+    """Host, port and path. This machine has several names for itself, and each scheme has a port of its own."""
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    name = "localhost" if host in _THIS_MACHINE else f"[{host}]" if ":" in host else host
+    return f"{name}:{parts.port or _PORTS.get(parts.scheme)}{parts.path.rstrip('/')}"
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
