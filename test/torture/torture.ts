@@ -18,6 +18,7 @@ const PARTS = {
   store: 'writes are 429 and reads 503 while the store refuses, and all is well within 5 s of its return',
   overload: 'of more than can be served, the rest is refused at once, and nobody else notices',
   abuse: 'idle, slow, greedy and wrong clients take nothing from the others',
+  isolation: 'whatever one project reads, another one reads as before',
   secrets: 'no answer and no time tells whether a key exists',
   operation: 'a server that is told to go answers what is under way; threads that die are replaced',
   input: 'no input is answered 5xx, or holds the server up for more than 100 ms',
