@@ -15,6 +15,8 @@ export interface CodingAgent {
   readonly toolName: (tool: string) => string
   /** The part of a tool's result that it gives to its model. `both` where they differ, once where they don't. */
   readonly reads: 'text' | 'structuredContent' | 'both'
+  /** It gives its model the first 500 characters of an outline, and a file that holds the rest. */
+  readonly previews?: true
   /** The command line, of which a program that ends with `.js` is started with node. */
   readonly command: (given: Given) => readonly [string, ...string[]]
   readonly env: (given: Given) => Readonly<Record<string, string>>
@@ -125,6 +127,7 @@ export const CODING_AGENTS: readonly CodingAgent[] = [
     version: '1.0.102',
     toolName: tool => `spoor-${tool}`,
     reads: 'both',
+    previews: true,
     command: ({ modules, prompt }) => [
       join(modules, `@github/copilot-${PLATFORM}`, 'copilot'),
       ...['--prompt', prompt, '--allow-all-tools', '--no-auto-update', '--disable-builtin-mcps']
