@@ -1,12 +1,15 @@
-/**
- * What a chat is answered, in no provider's form. A request that has tools is answered by a call of the first one; once
- * it has a tool's result, by text. Where JSON of a schema is asked for, the text is that.
- */
+/** A model's answer, in no provider's form, and what it is made from. */
 import { ANSWER } from './facts.ts'
 import { exampleOf, type JsonSchema } from './json-schema.ts'
 
-export interface ToolCall {
+export interface Tool {
   readonly name: string
+  /** Where the provider groups tools (OpenAI's Responses), the name of the tool's group. */
+  readonly namespace?: string | undefined
+  readonly schema: JsonSchema | undefined
+}
+
+export interface ToolCall extends Pick<Tool, 'name' | 'namespace'> {
   readonly input: unknown
 }
 
@@ -16,13 +19,31 @@ export interface Answer {
 }
 
 export interface Asked {
-  readonly tools: readonly { readonly name: string; readonly schema: JsonSchema | undefined }[]
-  /** Whether a tool's result is among the messages, or calls are forbidden. */
-  readonly wantsText: boolean
+  readonly tools: readonly Tool[]
+  /** The results of tools that the messages hold, in their order, as the texts that the model reads. */
+  readonly results: readonly string[]
+  readonly mayCall: boolean
   readonly schema: JsonSchema | undefined
 }
 
-export function answerTo({ tools: [tool], wantsText, schema }: Asked): Answer {
-  if (tool !== undefined && !wantsText) return { text: '', call: { name: tool.name, input: exampleOf(tool.schema) } }
+export type Model = (asked: Asked) => Answer
+
+/**
+ * The model of most tests. It calls the first tool, and answers with text once it has a result. Where JSON of a schema
+ * is asked for, the text is that.
+ */
+export const callsOnce: Model = ({ tools: [tool], results, mayCall, schema }) => {
+  const wantsText = results.length > 0 || !mayCall
+  if (tool !== undefined && !wantsText) {
+    const { name, namespace } = tool
+    return { text: '', call: { name, namespace, input: exampleOf(tool.schema) } }
+  }
   return { text: schema === undefined ? ANSWER : JSON.stringify(exampleOf(schema)), call: undefined }
+}
+
+/** The text of a tool's result, which is a text or a list of parts. */
+export function resultText(content: unknown): string {
+  if (typeof content === 'string') return content
+  if (!Array.isArray(content)) return JSON.stringify(content) ?? ''
+  return content.map(part => (typeof part?.text === 'string' ? part.text : JSON.stringify(part))).join('')
 }

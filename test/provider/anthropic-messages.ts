@@ -1,12 +1,13 @@
 /** Anthropic's messages, in one piece or as a stream. */
-import { type Answer, answerTo } from './answer.ts'
+import { type Answer, type Model, resultText } from './answer.ts'
 import { answeringModel, CHAT_USAGE, piecesOf } from './facts.ts'
 import type { Body, NewId, Reply, ServerSentEvent } from './reply.ts'
 
-export function messages(body: Body, newId: NewId): Reply {
-  const answer = answerTo({
+export function messages(body: Body, newId: NewId, model: Model): Reply {
+  const answer = model({
     tools: (body.tools ?? []).map(({ name, input_schema: schema }: Body) => ({ name, schema })),
-    wantsText: body.tool_choice?.type === 'none' || body.messages.some(hasResult),
+    results: body.messages.flatMap(resultsOf),
+    mayCall: body.tool_choice?.type !== 'none',
     schema: body.output_config?.format?.schema ?? body.output_format?.schema
   })
   const block = blockOf(answer, newId)
@@ -23,8 +24,10 @@ export function messages(body: Body, newId: NewId): Reply {
   return body.stream ? { events: stream(message, block) } : { json: message }
 }
 
-const hasResult = ({ content }: Body) =>
-  Array.isArray(content) && content.some(({ type }: Body) => type === 'tool_result')
+function resultsOf({ content }: Body): string[] {
+  const blocks: Body[] = Array.isArray(content) ? content : []
+  return blocks.filter(({ type }) => type === 'tool_result').map(({ content }) => resultText(content))
+}
 
 type Block = ReturnType<typeof blockOf>
 

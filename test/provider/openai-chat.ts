@@ -1,14 +1,15 @@
 /** OpenAI's chat completions, in one piece or as a stream. */
-import { type Answer, answerTo } from './answer.ts'
+import { type Answer, type Model, resultText } from './answer.ts'
 import { answeringModel, CHAT_USAGE, piecesOf } from './facts.ts'
 import type { Body, NewId, Reply, ServerSentEvent } from './reply.ts'
 
 const CREATED = 1_780_000_000
 
-export function chatCompletion(body: Body, newId: NewId): Reply {
-  const answer = answerTo({
+export function chatCompletion(body: Body, newId: NewId, model: Model): Reply {
+  const answer = model({
     tools: (body.tools ?? []).map((tool: Body) => ({ name: tool.function.name, schema: tool.function.parameters })),
-    wantsText: body.tool_choice === 'none' || body.messages.some(({ role }: Body) => role === 'tool'),
+    results: body.messages.filter(({ role }: Body) => role === 'tool').map(({ content }: Body) => resultText(content)),
+    mayCall: body.tool_choice !== 'none',
     schema: body.response_format?.json_schema?.schema
   })
   const head = { id: newId('chatcmpl-'), created: CREATED, model: answeringModel(body.model), service_tier: 'default' }

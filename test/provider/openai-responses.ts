@@ -1,14 +1,13 @@
 /** OpenAI's Responses, in one piece or as a stream. */
-import { type Answer, answerTo } from './answer.ts'
+import { type Answer, type Model, resultText, type Tool } from './answer.ts'
 import { answeringModel, CHAT_USAGE, piecesOf } from './facts.ts'
 import type { Body, NewId, Reply, ServerSentEvent } from './reply.ts'
 
-export function responses(body: Body, newId: NewId): Reply {
-  const answer = answerTo({
-    tools: (body.tools ?? [])
-      .filter(({ type }: Body) => type === 'function')
-      .map(({ name, parameters: schema }: Body) => ({ name, schema })),
-    wantsText: body.tool_choice === 'none' || hasResult(body.input),
+export function responses(body: Body, newId: NewId, model: Model): Reply {
+  const answer = model({
+    tools: toolsOf(body.tools ?? []),
+    results: resultsOf(body.input),
+    mayCall: body.tool_choice !== 'none',
     schema: body.text?.format?.schema
   })
   const begun = responseTo(body, newId('resp_'))
@@ -17,8 +16,18 @@ export function responses(body: Body, newId: NewId): Reply {
   return body.stream ? { events: numbered(stream(begun, item, done)) } : { json: done }
 }
 
-const hasResult = (input: Body) =>
-  Array.isArray(input) && input.some(({ type }: Body) => type === 'function_call_output')
+/** Functions, also those in namespaces. */
+function toolsOf(tools: readonly Body[], namespace?: string): Tool[] {
+  return tools.flatMap(({ type, name, parameters, tools: members }) => {
+    if (type === 'namespace') return toolsOf(members, name)
+    return type === 'function' ? [{ name, namespace, schema: parameters }] : []
+  })
+}
+
+function resultsOf(input: Body): string[] {
+  const items: Body[] = Array.isArray(input) ? input : []
+  return items.filter(({ type }) => type === 'function_call_output').map(({ output }) => resultText(output))
+}
 
 function responseTo(body: Body, id: string) {
   return {
@@ -62,6 +71,7 @@ function itemOf({ text, call }: Answer, newId: NewId) {
     id: newId('fc_'),
     call_id: newId('call_'),
     name: call.name,
+    ...(call.namespace !== undefined && { namespace: call.namespace }),
     arguments: JSON.stringify(call.input),
     status: 'completed'
   }

@@ -1,18 +1,21 @@
 /**
- * A model provider on loopback that speaks as OpenAI and Anthropic do, always answers the same (test/provider/facts.ts),
- * and costs nothing: what instrumented clients call in tests.
+ * A model provider on loopback that speaks as OpenAI, Anthropic and Google do, and costs nothing: what instrumented
+ * clients and coding agents call in tests. Unless a test brings a model of its own, it always answers the same
+ * (test/provider/facts.ts).
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { callsOnce, type Model } from './answer.ts'
 import { messages } from './anthropic-messages.ts'
 import { errorBody, failureOf, type House } from './failures.ts'
+import { generateContent, streamGenerateContent } from './google-generate.ts'
 import { chatCompletion } from './openai-chat.ts'
 import { embeddings } from './openai-embeddings.ts'
 import { responses } from './openai-responses.ts'
 import type { Body, NewId, Reply, Route, ServerSentEvent } from './reply.ts'
 
 export interface Provider {
-  /** OpenAI's clients take this with `/v1` behind it, Anthropic's as it is. */
+  /** OpenAI's clients take this with `/v1` behind it, Anthropic's and Google's as it is. */
   readonly url: string
   close(): Promise<void>
 }
@@ -22,10 +25,15 @@ const ROUTES: readonly { readonly ending: string; readonly house: House; readonl
   { ending: '/chat/completions', house: 'openai', route: chatCompletion },
   { ending: '/embeddings', house: 'openai', route: embeddings },
   { ending: '/responses', house: 'openai', route: responses },
-  { ending: '/messages', house: 'anthropic', route: messages }
+  { ending: '/messages', house: 'anthropic', route: messages },
+  { ending: ':generateContent', house: 'google', route: generateContent },
+  { ending: ':streamGenerateContent', house: 'google', route: streamGenerateContent }
 ]
 
-export async function startProvider(): Promise<Provider> {
+/** Google's clients name the model in the path. */
+const MODEL_IN_PATH = /\/models\/([^/:]+):/
+
+export async function startProvider(model: Model = callsOnce): Promise<Provider> {
   let ids = 0
   const newId: NewId = prefix => {
     ids += 1
@@ -34,7 +42,7 @@ export async function startProvider(): Promise<Provider> {
   }
   const server = createServer((request, response) => {
     // A request that no real client makes.
-    answer(request, response, newId).catch(error => fail(response, 400, { error: { message: String(error) } }))
+    answer(request, response, newId, model).catch(error => fail(response, 400, { error: { message: String(error) } }))
   })
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   const close = () =>
@@ -45,15 +53,15 @@ export async function startProvider(): Promise<Provider> {
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, close }
 }
 
-async function answer(request: IncomingMessage, response: ServerResponse, newId: NewId): Promise<void> {
+async function answer(request: IncomingMessage, response: ServerResponse, newId: NewId, model: Model): Promise<void> {
   const path = new URL(String(request.url), 'http://provider').pathname
   const { house, route } = ROUTES.find(({ ending }) => path.endsWith(ending)) ?? { house: 'openai', route: undefined }
   const body = await readBody(request)
   const requestId = newId('req_')
   response.setHeader(house === 'openai' ? 'x-request-id' : 'request-id', requestId)
-  const failure = route === undefined ? 404 : failureOf(body.model)
+  const failure = route === undefined ? 404 : failureOf(body.model ?? MODEL_IN_PATH.exec(path)?.[1])
   if (failure !== undefined) fail(response, failure, errorBody(house, failure, requestId))
-  else send(response, route!(body, newId))
+  else send(response, route!(body, newId, model))
 }
 
 async function readBody(request: IncomingMessage): Promise<Body> {

@@ -1,4 +1,5 @@
 /** What a route of the provider makes of a request. */
+import type { Model } from './answer.ts'
 
 /** One JSON document, or a stream of events; `event` is the type that its line says, where the provider names it. */
 export type Reply = { readonly json: unknown } | { readonly events: readonly ServerSentEvent[] }
@@ -14,4 +15,4 @@ export type Body = any
 /** Makes ids that are used once, as providers do: whoever counts calls tells them apart by these. */
 export type NewId = (prefix: string) => string
 
-export type Route = (body: Body, newId: NewId) => Reply
+export type Route = (body: Body, newId: NewId, model: Model) => Reply
