@@ -67,10 +67,11 @@ export function routeTool(ingest: Pick<Ingest, 'admit' | 'parse'>, route: Route,
         const { body } = await route.handler(request)
         return body instanceof JsonText ? body.text : JSON.stringify(body)
       }
-      const room = route.takesBody ? ingest.admit(request.payload.byteLength) : undefined
+      const { projectId } = call.request.key
+      const room = route.takesBody ? ingest.admit(request.payload.byteLength, 1, projectId) : undefined
       try {
         if (view === undefined || view.isWhole(chosen)) return await answer()
-        return await show(view, chosen, call.request.key.projectId, answer)
+        return await show(view, chosen, projectId, answer)
       } finally {
         room?.release()
       }
