@@ -10,6 +10,7 @@ import type { Readiness } from '../health/readiness.ts'
 import type { Ingest } from '../ingest/ingest.ts'
 import { Admission } from '../limits/admission.ts'
 import { ARRIVAL, type ArrivalBounds } from '../limits/arrival.ts'
+import { freeLargeGarbage } from '../limits/large-garbage.ts'
 import type { Places } from '../limits/places.ts'
 import { type Logger, logRequest } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
@@ -66,6 +67,8 @@ const MOST_ACCEPTING_MS = 1000
 const SWEEP_MS = 20
 /** How long a closing server waits for a request to begin on a connection that is open but silent. */
 const SILENCE_MS = 250
+
+const NOTHING = new Uint8Array()
 
 /** The status in the log if the client was gone before it was answered. */
 const CLIENT_GONE = 499
@@ -243,6 +246,10 @@ export class HttpServer {
       if (length !== undefined && length > LARGE_BODY_BYTES) await place.enter(weight)
       return await this.#readAndAnswer(exchange, route, encoding, { length, party, place })
     } finally {
+      if (place.isInside) {
+        exchange.payload = NOTHING
+        setImmediate(freeLargeGarbage)
+      }
       place.leave()
     }
   }
