@@ -24,6 +24,7 @@ import { IdleTraces } from './ingest/rounds/idle-traces.ts'
 import { SearchIndex } from './ingest/rounds/search-index.ts'
 import { WaitingMessages } from './ingest/rounds/waiting-messages.ts'
 import { WritePath } from './ingest/write-path.ts'
+import type { ArrivalBounds } from './limits/arrival.ts'
 import { LARGE_READS } from './limits/large-reads.ts'
 import { parallelismOf } from './limits/parallelism.ts'
 import { SharedGate } from './limits/shared-gate.ts'
@@ -56,6 +57,8 @@ export interface ServiceParts {
   readonly migrations?: string | undefined
   /** How long messages that came as log records wait for their span. */
   readonly messagesWaitMs?: number | undefined
+  /** How requests must arrive. */
+  readonly arrival?: Partial<ArrivalBounds> | undefined
 }
 
 /** How requests read, and how small writes are done. */
@@ -76,7 +79,7 @@ export async function startService(
   config: Config,
   log: Logger,
   database: Database,
-  { plugins: list = plugins, migrations, messagesWaitMs }: ServiceParts = {}
+  { plugins: list = plugins, migrations, messagesWaitMs, arrival }: ServiceParts = {}
 ): Promise<Service> {
   const parallelism = parallelismOf(undefined, config.databaseConnections)
   const readers = openPool(database, READERS, parallelism.readers)
@@ -135,7 +138,7 @@ export async function startService(
   const shared = { keys, ingest, readiness, log, metrics, notConfigured: () => setup.lacking }
   const people = { visitors, cookie: app.cookie, vouching: vouchingOf(config.authProxy) }
   const trusted = config.trustProxy.length === 0 ? undefined : readNetworks(config.trustProxy)
-  const server = new HttpServer({ ...shared, ...people, routes, trusted, baseUrl: config.baseUrl })
+  const server = new HttpServer({ ...shared, ...people, routes, trusted, baseUrl: config.baseUrl, arrival })
   let grpc: GrpcServer | undefined
   const drain = () => {
     readiness.noteStop()
@@ -158,7 +161,7 @@ export async function startService(
     if (config.grpcPort === undefined) return undefined
     // A process that does not serve gRPC does not load its library, which takes 50 ms.
     const { GrpcServer } = await import('./grpc/server.ts')
-    grpc = new GrpcServer({ ...shared, routes: routes.routes, tls: config.grpcTls })
+    grpc = new GrpcServer({ ...shared, routes: routes.routes, tls: config.grpcTls, arrival })
     const port = await grpc.listen(config.host, config.grpcPort)
     log.info({ host: config.host, port, tls: config.grpcTls !== undefined }, 'OTLP over gRPC is served')
     return port

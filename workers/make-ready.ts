@@ -1,4 +1,6 @@
 /** The task of a worker thread: makes a group of bodies ready, by the same function that the main thread uses. */
+import { freeLargeGarbage } from '../lib/limits/large-garbage.ts'
+import { LARGE_BODY_BYTES } from '../lib/schema/input.ts'
 import type { Group } from '../lib/threads/body-threads.ts'
 import { makeReady, type ReadyResult } from '../lib/threads/ready.ts'
 import { tellHeap } from '../lib/threads/thread-heaps.ts'
@@ -11,5 +13,6 @@ export default function prepareGroup({ operations, environments, hurries, length
     return makeReady({ operation, body, environment: environments[i] ?? null, hurries: hurries[i] === true })
   })
   tellHeap()
+  if (bytes.byteLength > LARGE_BODY_BYTES) setImmediate(freeLargeGarbage)
   return results
 }

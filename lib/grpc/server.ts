@@ -14,20 +14,20 @@ import {
   type ServerUnaryCall,
   type ServiceDefinition,
   type sendUnaryData,
-  setLogger,
-  status
+  setLogger
 } from '@grpc/grpc-js'
 import type { Principal } from '../access/principal.ts'
 import { ConfigError } from '../config.ts'
 import { Refusal } from '../errors.ts'
 import type { Readiness } from '../health/readiness.ts'
 import { type AuthoriseOptions, authorise } from '../http/authorise.ts'
-import { BodyReservation } from '../http/body/body-reservation.ts'
 import { nextRequestId } from '../http/exchange.ts'
 import { encodeStatus, rpcCodeOf } from '../http/otlp/rpc-status.ts'
 import { Content, NOBODY, type Reply, type Route } from '../http/route.ts'
 import type { Ingest } from '../ingest/ingest.ts'
-import { FairGate } from '../limits/fair-gate.ts'
+import type { Room } from '../limits/admission.ts'
+import { ARRIVAL, type ArrivalBounds } from '../limits/arrival.ts'
+import { type Place, Places } from '../limits/places.ts'
 import { type Logger, logRequest } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
 import { plainAddress } from '../network-list.ts'
@@ -41,18 +41,24 @@ export interface GrpcOptions extends AuthoriseOptions {
   readonly metrics: Metrics
   /** Files of a certificate and its key, in PEM; undefined for a server without TLS. */
   readonly tls: { readonly cert: string; readonly key: string } | undefined
+  readonly arrival?: Partial<ArrivalBounds> | undefined
 }
 
 /**
- * How many messages arrive at once. A message may have MAX_MESSAGE_BYTES, and gRPC does not announce its length, so that
- * no room can be reserved before it is there. Of calls beyond that number no message is read until another has come;
- * projects take turns.
+ * How many messages arrive at once, and how many of them are of one project. A message may have MAX_MESSAGE_BYTES, and
+ * gRPC does not announce its length, so that no room can be reserved before it is there. Of calls beyond that number no
+ * message is read until another has come; projects take turns.
  */
-const MOST_ARRIVING = 32
-/** How long a message may take to arrive once its turn has come. */
+const ARRIVING = { room: 32, each: 8 }
+/**
+ * How long a message may take to arrive once its turn has come. The library does not tell how much of it is there. So if
+ * others wait for its place, it has only the period in which a body must keep the pace.
+ */
 const ARRIVAL_MS = 20_000
 /** How many calls a connection may have under way. The others wait at their client. */
 const MOST_CALLS = 100
+/** How many calls of one project may wait until their message is read. */
+const MOST_WAITING = 1000
 /**
  * The library cuts off calls that are under way so long after a connection was told to end. `close` comes before, and waits
  * for them as it sees fit.
@@ -66,7 +72,8 @@ type Unary = (call: ServerUnaryCall<Buffer, Buffer>, answer: sendUnaryData<Buffe
 export class GrpcServer {
   readonly #options: GrpcOptions
   readonly #server: Server
-  readonly #arriving = new FairGate(MOST_ARRIVING)
+  readonly #arrival: ArrivalBounds
+  readonly #arriving: Places
   /** Whom the calls act for that were let in. The library gives the handler the metadata that the interceptor had. */
   readonly #keys = new WeakMap<Metadata, Principal>()
   readonly #routes: ReadonlyMap<string, Route>
@@ -75,6 +82,8 @@ export class GrpcServer {
 
   constructor(options: GrpcOptions) {
     this.#options = options
+    this.#arrival = { ...ARRIVAL, ...options.arrival }
+    this.#arriving = new Places({ ...ARRIVING, line: MOST_WAITING, waitMs: this.#arrival.waitMs })
     this.#routes = new Map(options.routes.flatMap(route => (route.grpc === undefined ? [] : [[route.grpc, route]])))
     // The library writes to stderr by itself, which belongs to our log.
     setLogger({ error: message => options.log.debug({ grpc: String(message) }, 'gRPC') })
@@ -122,40 +131,38 @@ export class GrpcServer {
   /** Looks at the key of a call before its message is read, and lets messages in in turn. */
   #interceptor(): ServerInterceptor {
     return ({ path }, call) => {
-      let isArriving = false
+      let place: Place | undefined
+      let clock: NodeJS.Timeout | undefined
       let isOver = false
-      let late: NodeJS.Timeout | undefined
       const settle = () => {
         isOver = true
-        clearTimeout(late)
-        if (isArriving) this.#arriving.leave(1)
-        isArriving = false
+        clearInterval(clock)
+        place?.leave()
       }
       const letIn = async (metadata: Metadata): Promise<boolean> => {
         const route = this.#routes.get(path)
         // The library answers UNIMPLEMENTED to what is no method.
         if (route === undefined) return true
         const startedAt = performance.now()
-        let key: Principal
+        let key: Principal | undefined
+        const refuse = (error: unknown) => {
+          settle()
+          const refusal = this.#refusalOf(error, undefined, key)
+          this.#report(route, nextRequestId(), startedAt, refusal, 0, 0, key, call.getPeer())
+          call.sendStatus(failureOf(refusal))
+        }
         try {
           key = await authorise(this.#options, route, textOf(metadata, 'authorization'))
+          if (isOver) return false
+          this.#keys.set(metadata, key)
+          place = this.#arriving.of(key.projectId)
+          await place.enter()
         } catch (error) {
-          const refusal = this.#refusalOf(error)
-          this.#report(route, nextRequestId(), startedAt, refusal, 0, 0, undefined, call.getPeer())
-          call.sendStatus(failureOf(refusal))
+          if (!isOver) refuse(error)
           return false
         }
-        this.#keys.set(metadata, key)
-        await this.#arriving.enter(key.projectId, 1)
-        if (isOver) {
-          this.#arriving.leave(1)
-          return false
-        }
-        isArriving = true
-        late = setTimeout(() => {
-          call.sendStatus({ code: status.DEADLINE_EXCEEDED, details: 'The message took too long to arrive.' })
-        }, ARRIVAL_MS)
-        return true
+        if (!isOver) clock = this.#watch(place, refuse)
+        return !isOver
       }
       return new ServerInterceptingCall(call, {
         start: next =>
@@ -173,14 +180,24 @@ export class GrpcServer {
     }
   }
 
+  /** Refuses a message that takes too long to arrive. */
+  #watch(place: Place, refuse: (refusal: Refusal) => void): NodeJS.Timeout {
+    const { periodMs } = this.#arrival
+    let ms = 0
+    return setInterval(() => {
+      ms += periodMs
+      if (ms >= ARRIVAL_MS || place.isWanted) refuse(late())
+    }, periodMs).unref()
+  }
+
   async #serve(route: Route, call: ServerUnaryCall<Buffer, Buffer>, answer: sendUnaryData<Buffer>): Promise<void> {
     const startedAt = performance.now()
     const requestId = nextRequestId()
     const key = this.#keys.get(call.metadata) as Principal
     const payload = call.request
-    let reservation: BodyReservation | undefined
+    let room: Room | undefined
     try {
-      reservation = new BodyReservation(this.#options.ingest, payload.length)
+      room = this.#options.ingest.admit(payload.length, 1, key.projectId)
       const reply = await route.handler(requestOf(requestId, key, payload))
       const bytes = bytesOf(reply)
       this.#report(route, requestId, startedAt, OK, payload.length, bytes.length, key, call.getPeer())
@@ -190,7 +207,7 @@ export class GrpcServer {
       this.#report(route, requestId, startedAt, refusal, payload.length, 0, key, call.getPeer())
       answer(failureOf(refusal))
     } finally {
-      reservation?.release()
+      room?.release()
     }
   }
 
@@ -245,6 +262,8 @@ export class GrpcServer {
 }
 
 const OK = { status: 200 }
+/** Exporters send again after this refusal. */
+const late = () => new Refusal('quota_exhausted', 'the message took too long to arrive; retry later')
 
 const sameBytes = (bytes: Buffer): Buffer => bytes
 

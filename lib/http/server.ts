@@ -9,6 +9,9 @@ import { Refusal } from '../errors.ts'
 import type { Readiness } from '../health/readiness.ts'
 import type { Ingest } from '../ingest/ingest.ts'
 import { Admission } from '../limits/admission.ts'
+import { ARRIVAL, type ArrivalBounds } from '../limits/arrival.ts'
+import { freeLargeGarbage } from '../limits/large-garbage.ts'
+import type { Places } from '../limits/places.ts'
 import { RequestsUnderWay } from '../limits/requests-under-way.ts'
 import { type Logger, logRequest } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
@@ -16,9 +19,9 @@ import { isWithin, plainAddress } from '../network-list.ts'
 import type { PersonAccess } from '../people/visit.ts'
 import { LARGE_BODY_BYTES } from '../schema/input.ts'
 import { type AuthoriseOptions, authorise } from './authorise.ts'
-import { ClientGone, contentEncoding, contentLength, receiveBody } from './body/body.ts'
-import { BodyReservation } from './body/body-reservation.ts'
-import { LargeBodies, type LargeBody } from './body/large-bodies.ts'
+import { ClientGone, type ContentCoding, contentEncoding, contentLength, receiveBody } from './body/body.ts'
+import { BodyReservation, type Expected, LateBody } from './body/body-reservation.ts'
+import { largeBodies } from './body/large-bodies.ts'
 import { Exchange } from './exchange.ts'
 import { hintAtOtlp } from './otlp/otlp-address.ts'
 import { readPathId } from './path-id.ts'
@@ -42,12 +45,18 @@ export interface ServerOptions extends AuthoriseOptions, AdmitOptions {
   readonly trusted?: BlockList | undefined
   /** BASE_URL; undefined if it is not set. */
   readonly baseUrl: string | undefined
+  readonly arrival?: Partial<ArrivalBounds> | undefined
 }
 
 /** Longer than the idle time of the usual proxies, so that the proxy closes an idle connection, and not this server. */
 const KEEP_ALIVE_MS = 65_000
 const HEADERS_TIMEOUT_MS = 20_000
-const REQUEST_TIMEOUT_MS = 120_000
+/**
+ * Node counts this from the first byte of a request, also while the request waits for its turn. So it only ends requests that
+ * nothing else bounds, such as a refused one of which more keeps coming. Of a body that is read, BodyReservation
+ * decides.
+ */
+const REQUEST_TIMEOUT_MS = 600_000
 /**
  * How many connections may wait to be accepted. Linux drops what comes beyond that, and the client tries again only
  * after a second (test/bench/RESULTS.md, "Many connections at once"). Linux allows no more than net.core.somaxconn,
@@ -60,6 +69,8 @@ const MOST_ACCEPTING_MS = 1000
 const SWEEP_MS = 20
 /** How long a closing server waits for a request to begin on a connection that is open but silent. */
 const SILENCE_MS = 250
+
+const NOTHING = new Uint8Array()
 
 /** The status in the log if the client was gone before it was answered. */
 const CLIENT_GONE = 499
@@ -81,7 +92,8 @@ export class HttpServer {
   /** Room for bodies that do not go through the queue of the write path, such as messages to the tools. */
   readonly #messages = new Admission({ requests: Number.POSITIVE_INFINITY, bytes: 64 * 1024 * 1024 })
   readonly #reads = new RequestsUnderWay()
-  readonly #large = new LargeBodies()
+  readonly #arrival: ArrivalBounds
+  readonly #large: Places
   readonly #unsent = new UnsentAnswers()
   readonly #pipelining = new Pipelining(this.#unsent)
   #active = 0
@@ -92,6 +104,8 @@ export class HttpServer {
 
   constructor(options: ServerOptions) {
     this.#options = options
+    this.#arrival = { ...ARRIVAL, ...options.arrival }
+    this.#large = largeBodies(this.#arrival.waitMs)
     options.metrics.watch(
       'spoor_unread_bytes',
       'Bytes of answers that their clients have not taken yet, and of requests that wait behind them.',
@@ -238,27 +252,40 @@ export class HttpServer {
   }
 
   async #answerWithBody(exchange: Exchange, route: Route): Promise<Reply> {
-    const large = this.#large.of(exchange.party)
+    const { party } = exchange
+    const place = this.#large.of(party)
     try {
-      const length = contentLength(exchange.request.headers, route.maxBodyBytes)
-      if (length !== undefined && length > LARGE_BODY_BYTES) await large.enter()
-      return await this.#readAndAnswer(exchange, route, length, large)
+      const { headers } = exchange.request
+      const encoding = contentEncoding(headers)
+      const length = contentLength(headers, route.maxBodyBytes)
+      // How long it is once it is decoded, nobody knows.
+      const weight = encoding === undefined ? length : route.maxBodyBytes
+      if (length !== undefined && length > LARGE_BODY_BYTES) await place.enter(weight)
+      return await this.#readAndAnswer(exchange, route, encoding, { length, party, place })
     } finally {
-      large.leave()
+      if (place.isInside) {
+        exchange.payload = NOTHING
+        setImmediate(freeLargeGarbage)
+      }
+      place.leave()
     }
   }
 
-  async #readAndAnswer(exchange: Exchange, route: Route, length: number | undefined, large: LargeBody): Promise<Reply> {
+  async #readAndAnswer(
+    exchange: Exchange,
+    route: Route,
+    encoding: ContentCoding | undefined,
+    expected: Expected
+  ): Promise<Reply> {
     const { request, response } = exchange
-    const encoding = contentEncoding(request.headers)
-    const reservation = new BodyReservation(isQueued(route) ? this.#options.ingest : this.#messages, length)
+    const admission = isQueued(route) ? this.#options.ingest : this.#messages
+    const reservation = new BodyReservation(admission, expected, this.#arrival)
     try {
       if (exchange.awaitsContinue) response.writeContinue()
       exchange.awaitsContinue = false
-      const bounds = { limit: route.maxBodyBytes, large, party: exchange.party }
-      exchange.payload = await receiveBody(request, encoding, bytes => reservation.grow(bytes), bounds)
+      const bounds = { limit: route.maxBodyBytes, large: expected.place, party: expected.party }
+      exchange.payload = await receiveBody(request, encoding, reservation, bounds)
       exchange.bytesIn = exchange.payload.length
-      reservation.settle()
       return await route.handler(exchange)
     } finally {
       reservation.release()
@@ -283,6 +310,8 @@ export class HttpServer {
   /** Answers with an error. `status` differs from the code's own only for requests that node's parser refused. */
   #refuse(exchange: Exchange, error: unknown, status?: number): void {
     if (error instanceof ClientGone || exchange.response.destroyed) return
+    // Node would go on reading what is left of the body.
+    if (error instanceof LateBody) exchange.response.shouldKeepAlive = false
     if (error instanceof Refusal) {
       this.#options.metrics.countRefusal(error.code, exchange.party)
       this.#options.readiness.noteRefusal(error.code)

@@ -1,5 +1,7 @@
 /** What the write path (lib/ingest/write-path.ts) offers to routes, and what it answers. */
+
 import type { Principal } from '../access/principal.ts'
+import type { Room } from '../limits/admission.ts'
 import type { OtlpEncoding } from '../otlp/wire/request.ts'
 import type { Parsed, ParsedName } from '../threads/parsing.ts'
 import type { IdleEnd } from '../trace/states/idle.ts'
@@ -57,10 +59,10 @@ export interface Ingest {
    */
   parse<K extends ParsedName>(name: K, body: Uint8Array, projectId: number): Promise<Parsed[K]>
   /**
-   * Reserves room for a body of so many bytes and for so many requests (1 by default), until `release` is called.
-   * Throws the Refusal `quota_exhausted` if the queue is full.
+   * Reserves room for a body of so many bytes and for so many requests (1 by default) of a project, until `release` is
+   * called. Throws the Refusal `quota_exhausted` if the queue is full, or the project has its share of it.
    */
-  admit(bytes: number, requests?: number): { release(): void }
+  admit(bytes: number, requests?: number, projectId?: number): Room
   /** Runs a statement without result over a connection on which batches are written. Rejects if it fails. */
   check(statement: string): Promise<void>
   /** Writes what is queued, then ends the threads and the connections. */

@@ -7,7 +7,7 @@ import type { Principal } from '../access/principal.ts'
 import type { Database } from '../database/database.ts'
 import { createSqlAccess, type SqlAccess } from '../database/sql-access.ts'
 import { Refusal } from '../errors.ts'
-import { Admission } from '../limits/admission.ts'
+import { Admission, type Room } from '../limits/admission.ts'
 import { FairGate } from '../limits/fair-gate.ts'
 import { parallelismOf } from '../limits/parallelism.ts'
 import type { Logger } from '../log.ts'
@@ -55,8 +55,8 @@ export interface IngestOptions {
 }
 
 /**
- * Bounds of all requests that are admitted and not yet answered. Beyond them a request gets 429 before its body is
- * read.
+ * Bounds of all requests that are admitted and not yet answered. Beyond them, or beyond its project's share of them, a
+ * request gets 429 before its body is read.
  */
 const PENDING = { requests: 4096, bytes: 192 * 1024 * 1024 }
 /**
@@ -211,8 +211,8 @@ export class WritePath implements Ingest {
     }
   }
 
-  admit(bytes: number, requests?: number): { release(): void } {
-    return this.#admission.admit(bytes, requests)
+  admit(bytes: number, requests?: number, projectId?: number): Room {
+    return this.#admission.admit(bytes, requests, projectId)
   }
 
   /** Whether few requests are under way. */

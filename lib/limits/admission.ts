@@ -1,6 +1,9 @@
 /**
  * Bounds the requests under way and the bytes of their bodies. Room is taken before a body is read, and given back
  * later.
+ *
+ * No party (project) may hold more than it leaves free. One that takes all it can get has half; several have equal parts,
+ * and as much again stays free for others (the dynamic threshold of Choudhury and Hahne, 1998).
  */
 import { Refusal } from '../errors.ts'
 
@@ -9,10 +12,15 @@ interface Bounds {
   readonly bytes: number
 }
 
+interface Held {
+  requests: number
+  bytes: number
+}
+
 export class Admission {
   readonly #bounds: Bounds
-  #requests = 0
-  #bytes = 0
+  readonly #held: Held = { requests: 0, bytes: 0 }
+  readonly #parties = new Map<unknown, Held>()
 
   constructor(bounds: Bounds) {
     this.#bounds = bounds
@@ -20,31 +28,81 @@ export class Admission {
 
   /** How many requests are inside. */
   get requests(): number {
-    return this.#requests
+    return this.#held.requests
   }
 
   get bytes(): number {
-    return this.#bytes
+    return this.#held.bytes
   }
 
   /**
-   * Takes room for a body of so many bytes, which counts as so many requests. Throws `quota_exhausted` if there is
-   * none. `release` gives the room back; a second call does nothing.
+   * Takes room for a body of so many bytes, which counts as so many requests. Throws `quota_exhausted` if there is none.
+   * Those whose party is not known (undefined) are one party.
    */
-  admit(bytes: number, requests = 1): { release(): void } {
-    if (this.#requests + requests > this.#bounds.requests || this.#bytes + bytes > this.#bounds.bytes) {
+  admit(bytes: number, requests = 1, party?: unknown): Room {
+    const room = new Room(this, party)
+    room.grow(bytes, requests)
+    return room
+  }
+
+  /** For rooms: takes more. Throws `quota_exhausted` if there is none. */
+  take(party: unknown, bytes: number, requests: number): void {
+    const own = this.#parties.get(party) ?? { requests: 0, bytes: 0 }
+    const { requests: mostRequests, bytes: mostBytes } = this.#bounds
+    const isRoom =
+      (bytes === 0 || own.bytes + bytes <= mostBytes - this.bytes - bytes) &&
+      (requests === 0 || own.requests + requests <= mostRequests - this.requests - requests)
+    if (!isRoom) {
       throw new Refusal('quota_exhausted', 'the service has as much to do as it can hold; retry later')
     }
-    this.#requests += requests
+    this.#count(party, own, bytes, requests)
+  }
+
+  /** For rooms: gives back. */
+  give(party: unknown, bytes: number, requests: number): void {
+    const own = this.#parties.get(party)
+    if (own !== undefined) this.#count(party, own, -bytes, -requests)
+  }
+
+  #count(party: unknown, own: Held, bytes: number, requests: number): void {
+    if (own.bytes === 0 && own.requests === 0) this.#parties.set(party, own)
+    own.bytes += bytes
+    own.requests += requests
+    if (own.bytes === 0 && own.requests === 0) this.#parties.delete(party)
+    this.#held.bytes += bytes
+    this.#held.requests += requests
+  }
+}
+
+/** The room that one request has taken. */
+export class Room {
+  readonly #admission: Admission
+  readonly #party: unknown
+  #bytes = 0
+  #requests = 0
+
+  constructor(admission: Admission, party: unknown) {
+    this.#admission = admission
+    this.#party = party
+  }
+
+  /** Takes more. Throws `quota_exhausted` if there is none. */
+  grow(bytes: number, requests = 0): void {
+    this.#admission.take(this.#party, bytes, requests)
     this.#bytes += bytes
-    let held = true
-    return {
-      release: () => {
-        if (!held) return
-        held = false
-        this.#requests -= requests
-        this.#bytes -= bytes
-      }
-    }
+    this.#requests += requests
+  }
+
+  /** Keeps at most so many bytes, and counts as no request. */
+  shrink(bytes: number): void {
+    const kept = Math.min(bytes, this.#bytes)
+    this.#admission.give(this.#party, this.#bytes - kept, this.#requests)
+    this.#bytes = kept
+    this.#requests = 0
+  }
+
+  /** Gives all of it back. A second call does nothing. */
+  release(): void {
+    this.shrink(0)
   }
 }

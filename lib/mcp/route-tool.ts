@@ -72,9 +72,9 @@ export function routeTool(ingest: Pick<Ingest, 'admit' | 'parse'>, route: Route,
         const { body } = await route.handler(request)
         return body instanceof JsonPieces ? body : body instanceof JsonText ? body.text : JSON.stringify(body)
       }
-      const room = route.takesBody ? ingest.admit(request.payload.byteLength) : undefined
+      const { projectId } = call.request.key
+      const room = route.takesBody ? ingest.admit(request.payload.byteLength, 1, projectId) : undefined
       try {
-        const { projectId } = call.request.key
         if (view === undefined) return await whole(await answer(), projectId)
         const show = async () =>
           view.isWhole(chosen) ? whole(await answer(), projectId) : shown(view, chosen, await answer(), projectId)

@@ -9,29 +9,35 @@ class Leaf {
   }
 }
 
-/** No convention nests deeper than this. A longer path is not taken apart any further. */
-const MAX_STEPS = 12
+/**
+ * No convention nests deeper than this: `0.message.contents.0.message_content.image.image.url` has eight steps. An attribute
+ * with a longer name has no place in the tree, so that the cost of a name does not grow with its dots.
+ */
+const MAX_STEPS = 8
 
 /** Whether there was a place for the value. */
-export function plant(tree: Tree, path: readonly string[], value: Json): boolean {
+export function plant(tree: Tree, path: string, value: Json): boolean {
+  const steps = path.split('.', MAX_STEPS + 1)
+  if (steps.length > MAX_STEPS) return false
+  const last = steps.pop() as string
   let branch = tree
-  const steps = path.length > MAX_STEPS ? [...path.slice(0, MAX_STEPS), path.slice(MAX_STEPS).join('.')] : path
-  for (const step of steps.slice(0, -1)) {
+  for (const step of steps) {
     const next = branch.get(step) ?? new Map()
     if (next instanceof Leaf) return false
     branch.set(step, next)
     branch = next
   }
-  const last = steps.at(-1) as string
   if (branch.has(last)) return false
   branch.set(last, new Leaf(value))
   return true
 }
 
+const jsonOf = (branch: Tree | Leaf): Json => (branch instanceof Leaf ? branch.value : readTree(branch))
+
 /** Turns the tree into a value. Steps that count from 0 without a gap make an array. */
 export function readTree(tree: Tree): Json {
-  const values = new Map<string, Json>()
-  for (const [step, branch] of tree) values.set(step, branch instanceof Leaf ? branch.value : readTree(branch))
-  const counted = Array.from({ length: values.size }, (_, i) => String(i))
-  return counted.every(step => values.has(step)) ? counted.map(step => values.get(step)) : Object.fromEntries(values)
+  let count = 0
+  while (tree.has(String(count))) count++
+  if (count < tree.size) return Object.fromEntries(Array.from(tree, ([step, branch]) => [step, jsonOf(branch)]))
+  return Array.from({ length: count }, (_, i) => jsonOf(tree.get(String(i)) as Tree | Leaf))
 }

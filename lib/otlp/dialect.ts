@@ -113,7 +113,7 @@ export function indexed(prefix: string): Source {
     if (names.length === 0) return undefined
     const tree: Tree = new Map()
     for (const name of names) {
-      if (plant(tree, name.slice(beginning.length).split('.'), fields.get(name))) fields.take(name)
+      if (plant(tree, name.slice(beginning.length), fields.get(name))) fields.take(name)
     }
     return tree.size === 0 ? undefined : readTree(tree)
   })

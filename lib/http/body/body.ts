@@ -4,8 +4,9 @@ import { promisify } from 'node:util'
 import { brotliDecompress, gunzip, inflate, inflateRaw, type ZlibOptions } from 'node:zlib'
 import { Refusal } from '../../errors.ts'
 import { FairGate } from '../../limits/fair-gate.ts'
+import type { Place } from '../../limits/places.ts'
 import { LARGE_BODY_BYTES, MAX_BODY_BYTES } from '../../schema/input.ts'
-import type { LargeBody } from './large-bodies.ts'
+import type { BodyReservation } from './body-reservation.ts'
 
 /** Thrown if the client went away before its request was complete, so that nobody is left to be answered. */
 export class ClientGone extends Error {
@@ -50,30 +51,33 @@ export function contentLength(headers: IncomingHttpHeaders, limit = MAX_BODY_BYT
   return length
 }
 
-/** Is called with the number of bytes that a body has so far. Throws if there is no room for them. */
-export type Reserve = (bytes: number) => void
+/** What is told how a body arrives. */
+export type Arrival = Pick<BodyReservation, 'onGiveUp' | 'grow' | 'pause' | 'resume' | 'settle'>
 
 /**
  * Reads the whole body and decodes it. Throws `payload_too_large` as soon as either the bytes that arrive or those that
- * come out of the decoder pass the limit, `invalid_json` for what cannot be decoded, and ClientGone.
+ * come out of the decoder pass the limit, `quota_exhausted` where there is no room, `invalid_json` for what cannot be
+ * decoded, LateBody, and ClientGone.
  */
 export async function receiveBody(
   request: IncomingMessage,
   encoding: ContentCoding | undefined,
-  reserve: Reserve,
+  arrival: Arrival,
   bounds: BodyBounds
 ): Promise<Buffer> {
-  const bytes = await readBytes(request, reserve, bounds)
+  const bytes = await readBytes(request, arrival, bounds)
+  arrival.settle()
   if (encoding === undefined) return bytes
   const decoded = await decodeInTurn(bytes, encoding, bounds)
-  reserve(decoded.length)
+  arrival.grow(decoded.length)
   return decoded
 }
 
 export interface BodyBounds {
   /** The most bytes, decoded. MAX_BODY_BYTES if it is left out. */
   readonly limit?: number | undefined
-  readonly large: LargeBody
+  /** The place that it needs if it is large. */
+  readonly large: Place
   /** Whose body it is: the parties' bodies are decoded in turn. */
   readonly party: number | undefined
 }
@@ -86,7 +90,7 @@ async function decodeInTurn(bytes: Buffer, encoding: ContentCoding, bounds: Body
   const decoded = await decode(bytes, encoding, most).finally(() => decoding.leave())
   if (decoded !== undefined) return decoded
   if (most === limit) throw tooLarge(limit)
-  await large.enter()
+  await large.enter(limit)
   return decodeInTurn(bytes, encoding, bounds)
 }
 
@@ -96,21 +100,37 @@ async function decodeInTurn(bytes: Buffer, encoding: ContentCoding, bounds: Body
  */
 const decoding = new FairGate(8)
 
-function readBytes(request: IncomingMessage, reserve: Reserve, bounds: BodyBounds): Promise<Buffer> {
+function readBytes(request: IncomingMessage, arrival: Arrival, bounds: BodyBounds): Promise<Buffer> {
   const { limit = MAX_BODY_BYTES, large } = bounds
   return new Promise((resolve, reject) => {
     const chunks = new Chunks()
     let length = 0
+    const stop = (error: unknown) => {
+      request.off('data', take).off('end', finish).pause()
+      reject(error)
+    }
+    const finish = () => resolve(chunks.join(length))
     const take = (chunk: Buffer) => {
       chunks.add(chunk)
       length += chunk.length
       try {
         if (length > limit) throw tooLarge(limit)
-        reserve(length)
-        if (length > LARGE_BODY_BYTES && !large.isInside) waitForTurn(request, large)
+        arrival.grow(length)
+        if (length > LARGE_BODY_BYTES && !large.isInside) void waitForTurn()
       } catch (error) {
-        request.off('data', take).pause()
-        reject(error)
+        stop(error)
+      }
+    }
+    /** Reads no more of a body that has become large before it is its turn. */
+    const waitForTurn = async () => {
+      request.pause()
+      arrival.pause()
+      try {
+        await large.enter(limit)
+        arrival.resume()
+        request.resume()
+      } catch (error) {
+        stop(error)
       }
     }
     const leave = () => {
@@ -118,17 +138,12 @@ function readBytes(request: IncomingMessage, reserve: Reserve, bounds: BodyBound
     }
     // A request that has closed already emits no more events.
     if (request.destroyed) reject(new ClientGone('The client went away'))
+    arrival.onGiveUp(stop)
     request.on('data', take)
-    request.on('end', () => resolve(chunks.join(length)))
+    request.on('end', finish)
     request.on('error', leave)
     request.on('close', leave)
   })
-}
-
-/** Reads no more of a body that has become large before it is its turn. */
-function waitForTurn(request: IncomingMessage, large: LargeBody): void {
-  request.pause()
-  void large.enter().then(() => request.resume())
 }
 
 /**

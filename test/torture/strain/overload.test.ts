@@ -3,6 +3,7 @@ import { connect, type Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { request } from 'undici'
+import type { App } from '../../../lib/app.ts'
 import { SHAPES } from '../../bench/bodies/bodies.ts'
 import { startSender } from '../../bench/load/load.ts'
 import { ingestBody } from '../../fixtures/bodies/bodies.ts'
@@ -28,9 +29,13 @@ const MOST_MIB = 1024
 
 const { address, port, key, authorization, post, open, record, health, metric, memory } = await startBesieged(t)
 
+/** Takes all the room for requests. No project may take all of it, so each of these is of another one. */
+const fillUp = ({ ingest }: App) =>
+  Array.from({ length: MOST_PENDING - 1 }, (_, i) => ingest.admit(0, 1, 1_000_000 + i))
+
 t.test('a body that there is no room for is refused before it is read', async t => {
   const { call, key, port, app } = await testService(t)
-  const full = Array.from({ length: MOST_PENDING }, () => app.ingest.admit(0))
+  const full = fillUp(app)
   const head = `POST /api/v1/traces HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n`
   for (const announced of [
     'Content-Length: 2000000\r\n',
@@ -51,7 +56,7 @@ t.test('a body that there is no room for is refused before it is read', async t 
 
 t.test('who is still sending when it is refused gets its answer, however slowly it sends', async t => {
   const { key, port, app } = await testService(t)
-  const full = Array.from({ length: MOST_PENDING }, () => app.ingest.admit(0))
+  const full = fillUp(app)
   t.teardown(() => {
     for (const room of full) room.release()
   })

@@ -1,75 +1,117 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
 import { BodyReservation } from '../../../../lib/http/body/body-reservation.ts'
+import { Admission } from '../../../../lib/limits/admission.ts'
+import { ARRIVAL } from '../../../../lib/limits/arrival.ts'
+import { Places } from '../../../../lib/limits/places.ts'
 import { until } from '../../../fixtures/until.ts'
 
-/** Keeps count of what is admitted. */
-function counter() {
-  const held = { bytes: 0, requests: 0 }
-  return {
-    held,
-    admit(bytes: number, requests = 1) {
-      held.bytes += bytes
-      held.requests += requests
-      return {
-        release() {
-          held.bytes -= bytes
-          held.requests -= requests
-        }
-      }
-    }
-  }
+const MIB = 1024 * 1024
+const PARTY = 1
+
+function setUp() {
+  const admission = new Admission({ requests: 100, bytes: 100 * MIB })
+  const places = new Places({ room: 2, each: 1, line: 10, waitMs: 60_000 })
+  const reserve = (length: number | undefined, bounds = {}, place = places.of(PARTY)) =>
+    new BodyReservation(admission, { length, party: PARTY, place }, { ...ARRIVAL, ...bounds })
+  return { places, reserve, held: () => [admission.bytes, admission.requests] as const }
 }
 
-t.test('keeps what a body announces, and lets it go when it is answered', t => {
-  const ingest = counter()
-  const room = new BodyReservation(ingest, 500_000)
+t.test('keeps what a body announces, and lets it go when it is answered', async t => {
+  const { reserve, held } = setUp()
+  const room = reserve(500_000)
   room.grow(100)
   room.grow(500_000)
   room.settle()
-  t.same(ingest.held, { bytes: 500_000, requests: 1 })
+  t.same(held(), [500_000, 1])
   room.release()
-  t.same(ingest.held, { bytes: 0, requests: 0 })
-  t.end()
+  t.same(held(), [0, 0])
 })
 
-t.test('grows with a body that announces nothing, and counts it once', t => {
-  const ingest = counter()
-  const room = new BodyReservation(ingest, undefined)
+t.test('grows with a body that announces nothing, and counts it once', async t => {
+  const { reserve, held } = setUp()
+  const room = reserve(undefined)
   room.grow(1)
-  t.same(ingest.held, { bytes: 131_072, requests: 1 })
+  t.same(held(), [131_072, 1])
   room.grow(200_000)
-  t.same(ingest.held, { bytes: 262_144, requests: 1 })
+  t.same(held(), [262_144, 1])
   room.grow(600_000)
-  t.same(ingest.held, { bytes: 600_000, requests: 1 })
+  t.same(held(), [600_000, 1])
   room.release()
-  t.same(ingest.held, { bytes: 0, requests: 0 })
-  t.end()
+  t.same(held(), [0, 0])
+})
+
+t.test('takes no more than 8 MiB: a large body has its room among large bodies', async t => {
+  const { reserve, held } = setUp()
+  const [announced, growing] = [reserve(60 * MIB), reserve(undefined)]
+  t.equal(held()[0], 8 * MIB + 131_072)
+  for (let bytes = 0; bytes <= 60 * MIB; bytes += MIB) growing.grow(bytes)
+  t.equal(held()[0], 16 * MIB)
+  for (const each of [announced, growing]) each.release()
 })
 
 t.test('keeps only what has come of a body that takes long', async t => {
-  const ingest = counter()
-  const pace = { ms: 5, bytes: 50_000 }
-  const [slow, silent] = [new BodyReservation(ingest, 2_000_000, pace), new BodyReservation(ingest, 1_000_000, pace)]
+  const { reserve, held } = setUp()
+  const pace = { periodMs: 5, periodBytes: 50_000 }
+  const [slow, silent] = [reserve(2_000_000, pace), reserve(1_000_000, pace)]
   slow.grow(10_000)
-  await until(() => ingest.held.requests === 0)
-  t.same(ingest.held, { bytes: 10_000, requests: 0 })
+  await until(async () => held()[1] === 0)
+  t.same(held(), [10_000, 0])
   slow.grow(20_000)
-  t.same(ingest.held, { bytes: 141_072, requests: 0 })
+  t.same(held(), [141_072, 0])
   slow.settle()
-  t.equal(ingest.held.requests, 1, 'when it is whole it is a request')
+  t.equal(held()[1], 1, 'when it is whole it is a request')
   slow.release()
   silent.release()
-  t.same(ingest.held, { bytes: 0, requests: 0 })
+  t.same(held(), [0, 0])
 })
 
 t.test('keeps the room of a body that comes, however long it takes', async t => {
-  const ingest = counter()
-  const room = new BodyReservation(ingest, 2_000_000, { ms: 20, bytes: 1 })
+  const { reserve, held } = setUp()
+  const room = reserve(2_000_000, { periodMs: 20, periodBytes: 1 })
+  room.onGiveUp(error => t.fail(error.message))
   for (let bytes = 100_000; bytes < 2_000_000; bytes += 100_000) {
     room.grow(bytes)
     await delay(5)
   }
-  t.same(ingest.held, { bytes: 2_000_000, requests: 1 })
+  t.same(held(), [2_000_000, 1])
+  room.release()
+})
+
+t.test('gives up a slow body whose place another one waits for, and one that is slow for too long', async t => {
+  const { places, reserve } = setUp()
+  const place = places.of(PARTY)
+  await place.enter()
+  const slow = reserve(2_000_000, { periodMs: 5 }, place)
+  let refusal: { code: string; status: number } | undefined
+  slow.onGiveUp(error => {
+    refusal = error
+  })
+  await delay(50)
+  t.equal(refusal, undefined, 'while nobody waits it goes on')
+  void places.of(PARTY).enter()
+  await until(async () => refusal !== undefined)
+  t.match(refusal, { code: 'quota_exhausted', status: 429 })
+  slow.release()
+
+  const late = reserve(2_000_000, { periodMs: 5, slowMs: 20 })
+  late.onGiveUp(error => {
+    refusal = error
+  })
+  await until(async () => refusal?.status === 408)
+  late.release()
+})
+
+t.test('does not blame a body for the time in which it was not read', async t => {
+  const { reserve, held } = setUp()
+  const room = reserve(undefined, { periodMs: 5, slowMs: 5 })
+  room.onGiveUp(error => t.fail(error.message))
+  room.pause()
+  await delay(50)
+  t.equal(held()[1], 1)
+  room.resume()
+  room.settle()
+  await delay(20)
+  t.equal(held()[1], 1)
   room.release()
 })

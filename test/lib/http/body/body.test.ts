@@ -7,7 +7,10 @@ import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:
 import t from 'tap'
 import type { App } from '../../../../lib/app.ts'
 import { ClientGone, receiveBody } from '../../../../lib/http/body/body.ts'
-import { LargeBodies } from '../../../../lib/http/body/large-bodies.ts'
+import { BodyReservation } from '../../../../lib/http/body/body-reservation.ts'
+import { largeBodies } from '../../../../lib/http/body/large-bodies.ts'
+import { Admission } from '../../../../lib/limits/admission.ts'
+import { ARRIVAL } from '../../../../lib/limits/arrival.ts'
 import { parseRaw, sendRaw } from '../../../fixtures/service/raw.ts'
 import { testService } from '../../../fixtures/service/service.ts'
 
@@ -59,10 +62,12 @@ t.test('a body that broke off before anybody wanted it is not waited for', async
   request.on('error', () => {})
   socket.destroy()
   await new Promise(resolve => request.once('close', resolve))
-  const large = new LargeBodies().of(undefined)
-  const outcome = receiveBody(request, undefined, () => {}, { large, limit: LIMIT, party: undefined }).catch(
-    error => error
-  )
+  const place = largeBodies(1000).of(undefined)
+  const expected = { length: 9, party: undefined, place }
+  const arrival = new BodyReservation(new Admission({ requests: 1e3, bytes: 1e6 }), expected, ARRIVAL)
+  t.teardown(() => arrival.release())
+  const bounds = { large: place, limit: LIMIT, party: undefined }
+  const outcome = receiveBody(request, undefined, arrival, bounds).catch(error => error)
   t.type(await Promise.race([outcome, turn().then(() => turn('nothing'))]), ClientGone)
 })
 

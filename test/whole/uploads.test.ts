@@ -1,0 +1,179 @@
+/** What one project sends, however slowly, does not keep out what another one sends. */
+import { once } from 'node:events'
+import { connect as connectHttp2 } from 'node:http2'
+import { connect, type Socket } from 'node:net'
+import { gzipSync } from 'node:zlib'
+import t, { type Test } from 'tap'
+import type { App } from '../../lib/app.ts'
+import { MAX_EXPORT_BYTES } from '../../lib/schema/otlp.ts'
+import { ingestBody } from '../fixtures/bodies/bodies.ts'
+import { grpcClient, TRACES } from '../fixtures/service/grpc.ts'
+import { parseRaw, sendRaw } from '../fixtures/service/raw.ts'
+import { type TestServiceOptions, testService } from '../fixtures/service/service.ts'
+import { until } from '../fixtures/until.ts'
+
+const MIB = 1024 * 1024
+const OTLP = '/api/v1/otlp/v1/traces'
+const HELD = '/held'
+/** Slow means that nothing comes for this long. */
+const QUICK = { periodMs: 100 }
+
+/** A service with projects of several keys, and a route that keeps large bodies until it is told to answer. */
+async function setUp(t: Test, options: TestServiceOptions = {}) {
+  let answer = () => {}
+  const told = new Promise<void>(resolve => {
+    answer = resolve
+  })
+  const hold = (app: App) =>
+    app.route({
+      method: 'POST',
+      path: HELD,
+      access: 'traces:write',
+      summary: '',
+      takesBody: true,
+      maxBodyBytes: MAX_EXPORT_BYTES,
+      replies: {},
+      handler: async () => {
+        await told
+        return { body: {} }
+      }
+    })
+  const service = await testService(t, { ...options, plugins: [hold] })
+  const keys = [service.key]
+  for (const slug of ['b', 'c', 'd', 'e']) {
+    await service.makeProject(slug)
+    keys.push((await service.makeKey({ project: slug })).key)
+  }
+  const [a, b, c, d, e] = keys as [string, string, string, string, string]
+  const head = (key: string, path: string, more: string) =>
+    `POST ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nContent-Type: application/json\r\n${more}\r\n\r\n`
+  const open = (key: string, more: string, path = OTLP) => {
+    const socket = connect(service.port, '127.0.0.1')
+      .setEncoding('latin1')
+      .on('error', () => {})
+    t.teardown(() => socket.destroy())
+    socket.write(head(key, path, more))
+    return socket
+  }
+  /** Sends a body in one go. */
+  const send = async (key: string, body: Buffer, more: string, path = OTLP) =>
+    parseRaw(
+      await sendRaw(service.port, Buffer.concat([Buffer.from(head(key, path, `Connection: close\r\n${more}`)), body]))
+    )
+  return { ...service, keys: { a, b, c, d, e }, open, send, answer: () => answer() }
+}
+
+const blank = (bytes: number) => Buffer.from(`{"resourceSpans":[]${' '.repeat(bytes - 20)}}`)
+const announce = (bytes: number) => `Content-Length: ${bytes}`
+const chunked = (bytes: Buffer) =>
+  Buffer.concat([Buffer.from(`${bytes.length.toString(16)}\r\n`), bytes, Buffer.from('\r\n0\r\n\r\n')])
+const answerOf = async (socket: Socket) => parseRaw(String((await once(socket, 'data'))[0]))
+
+t.test('slow large bodies of one project leave the other projects their room', async t => {
+  const { keys, open, send } = await setUp(t)
+  for (let i = 0; i < 20; i++) open(keys.a, announce(20 * MIB)).write('{')
+  const body = blank(9 * MIB)
+  t.equal((await send(keys.b, body, announce(body.length))).status, 200)
+  t.equal((await send(keys.b, chunked(body), 'Transfer-Encoding: chunked')).status, 200, 'in chunks')
+  const packed = gzipSync(body, { level: 1 })
+  t.equal((await send(keys.b, packed, `${announce(packed.length)}\r\nContent-Encoding: gzip`)).status, 200, 'in gzip')
+})
+
+t.test('a slow body gives its place to one that waits, and may be sent again; alone it goes on', async t => {
+  const { keys, open, send } = await setUp(t, { arrival: QUICK })
+  const slow = [keys.a, keys.c].map(key => open(key, announce(MAX_EXPORT_BYTES)))
+  for (const socket of slow) socket.write('{')
+  const honest = open(keys.d, announce(9 * MIB))
+  const body = blank(9 * MIB)
+  // The other one had its place taken as well, or still has it; either is as it should be.
+  const first = Promise.race(slow.map(answerOf))
+  t.equal((await send(keys.b, body, announce(body.length))).status, 200)
+  t.match(await first, { status: 429, headers: { 'retry-after': /^\d+$/ }, body: /quota_exhausted.*too slowly/ })
+  for (const socket of slow) socket.destroy()
+  for (let at = 0; at < body.length; at += 3 * MIB) {
+    honest.write(body.subarray(at, at + 3 * MIB))
+    await new Promise(resolve => setTimeout(resolve, 2.5 * QUICK.periodMs))
+  }
+  t.equal((await answerOf(honest)).status, 200, 'while nobody waits, a slow body may take its time')
+})
+
+t.test('a request that waits for its turn is not on its own clock', async t => {
+  const arrival = { periodMs: 100, periodBytes: 1, slowMs: 1000 }
+  const { keys, open, send, answer } = await setUp(t, { arrival })
+  const full = blank(MAX_EXPORT_BYTES)
+  const held = [keys.a, keys.c].map(key => send(key, full, announce(full.length), HELD))
+  const body = blank(9 * MIB)
+  const waiting = [send(keys.b, body, announce(body.length)), send(keys.b, chunked(body), 'Transfer-Encoding: chunked')]
+  await new Promise(resolve => setTimeout(resolve, 2 * arrival.slowMs))
+  answer()
+  for (const each of [...waiting, ...held]) t.equal((await each).status, 200)
+  const late = open(keys.a, announce(1000))
+  t.match(await answerOf(late), { status: 408, body: /took too long/ }, 'one that is read, and does not come')
+  await once(late, 'close')
+})
+
+t.test('who waits for too long is told to send again', async t => {
+  const { keys, send, answer } = await setUp(t, { arrival: { waitMs: 200 } })
+  const full = blank(MAX_EXPORT_BYTES)
+  const held = [keys.a, keys.c].map(key => send(key, full, announce(full.length), HELD))
+  const body = blank(9 * MIB)
+  const ways: [name: string, bytes: Buffer, more: string][] = [
+    ['announced', body, announce(body.length)],
+    ['in chunks', chunked(body), 'Transfer-Encoding: chunked']
+  ]
+  for (const [name, bytes, more] of ways) {
+    const { status, headers } = await send(keys.a, bytes, more)
+    t.equal(status, 429, name)
+    t.match(headers['retry-after'], /^\d+$/, name)
+  }
+  answer()
+  for (const each of held) t.equal((await each).status, 200)
+})
+
+t.test('room that one project announces and does not use is not taken from others', async t => {
+  const { keys, open, call } = await setUp(t)
+  const paths = ['/api/v1/traces', OTLP, '/api/mcp']
+  const refused: unknown[] = []
+  for (const path of paths) {
+    for (let i = 0; i < 100; i++) {
+      const socket = open(keys.a, announce(2_000_000), path)
+      socket.once('data', data => refused.push(data))
+    }
+  }
+  await until(() => refused.length > 50)
+  const large = ingestBody({ input: 'x'.repeat(700_000) })
+  t.equal((await call('POST', paths[0]!, { key: keys.b, body: large })).status, 201)
+  t.equal((await call('POST', OTLP, { key: keys.b, body: { resourceSpans: [] } })).status, 200)
+  const message = { jsonrpc: '2.0', id: 1, method: 'tools/list', params: { padding: 'x'.repeat(60_000) } }
+  const headers = { accept: 'application/json, text/event-stream', 'content-type': 'application/json' }
+  t.equal((await call('POST', '/api/mcp', { key: keys.b, body: message, headers })).status, 200)
+})
+
+t.test('calls of gRPC that send nothing do not keep out those of another project', async t => {
+  const service = await setUp(t, { config: { grpcPort: 0 }, arrival: QUICK })
+  const { keys } = service
+  const port = service.grpcPort as number
+  const session = connectHttp2(`http://127.0.0.1:${port}`)
+  t.teardown(() => session.destroy())
+  const ended: Promise<unknown>[] = []
+  const stall = (key: string, count: number) => {
+    for (let i = 0; i < count; i++) {
+      const headers = { ':method': 'POST', ':path': TRACES, 'content-type': 'application/grpc', te: 'trailers' }
+      const stream = session.request({ ...headers, authorization: `Bearer ${key}` })
+      stream.on('error', () => {}).write(Buffer.from([0, 0, 0, 1, 0]))
+      ended.push(once(stream, 'response').then(([headers]) => headers['grpc-status']))
+    }
+  }
+  const call = grpcClient(t, port)
+  stall(keys.a, 40)
+  await new Promise(resolve => session.ping(resolve))
+  t.match(await call(TRACES, new Uint8Array(), `Bearer ${keys.b}`), { status: 'OK' }, 'there are places for others')
+  for (const key of [keys.c, keys.d, keys.e]) stall(key, 10)
+  await new Promise(resolve => session.ping(resolve))
+  t.match(
+    await call(TRACES, new Uint8Array(), `Bearer ${keys.b}`),
+    { status: 'OK' },
+    'and others that are in the way go'
+  )
+  t.equal(await Promise.race(ended), '8', 'RESOURCE_EXHAUSTED: exporters send again')
+})
