@@ -118,7 +118,8 @@ export function decideRestore(state: CopiedState, line: RestoredHead): RestoreDe
 }
 
 /** Whether one of the two is further on in some respect. */
-const isMoved = (comparisons: readonly Comparison[]): boolean => comparisons.some(({ ahead, behind }) => ahead || behind)
+const isMoved = (comparisons: readonly Comparison[]): boolean =>
+  comparisons.some(({ ahead, behind }) => ahead || behind)
 
 /** Why neither the stored trace nor the line is the later state; undefined if one of them is. */
 function mixed(comparisons: readonly Comparison[]): string | undefined {

@@ -127,7 +127,7 @@ t.test('a later line advances what is stored; what contradicts it is reported, a
 t.test('an edited line contradicts what is stored, and a line that is only written anew does not', async t => {
   const { database, projectId, importInto } = await setUp(t)
   const past = { bodyHash: 'ab'.repeat(32), metadataUpdatedAt: LATER }
-  const trace = { ...ingestBody().trace, input: { a: 1, 'é': 1.5 }, output: 'out', tags: ['x', 'y'], ...past }
+  const trace = { ...ingestBody().trace, input: { a: 1, é: 1.5 }, output: 'out', tags: ['x', 'y'], ...past }
   const whole = { trace: { ...trace, usage: { inputTokens: 3 }, costUsd: 0.5 }, spans: [span({ input: 'in' })] }
   const write = (...lines: string[]) => importInto(projectId, lines.join('\n'))
   t.match(await write(JSON.stringify(whole)), { imported: 1, problems: [] })
@@ -144,7 +144,10 @@ t.test('an edited line contradicts what is stored, and a line that is only writt
     edited('"a":1', '"a":2'),
     edited(`"name":"${trace.name}"`, '"name":"edited"'),
     edited('"inputTokens":3', '"inputTokens":4'),
-    edited(/"inputTokens":3(.*)"totalTokens":3(.*)"inputTokens":3/, '"inputTokens":4$1"totalTokens":4$2"inputTokens":4'),
+    edited(
+      /"inputTokens":3(.*)"totalTokens":3(.*)"inputTokens":3/,
+      '"inputTokens":4$1"totalTokens":4$2"inputTokens":4'
+    ),
     edited('"costUsd":0.5', '"costUsd":0.4'),
     edited('["x","y"]', '["x"]'),
     edited('"input":"in"', '"input":"edited"')
