@@ -30,7 +30,16 @@ interface Moment {
 }
 type Fields = Pick<
   RestoredHead,
-  'name' | 'provider' | 'model' | 'sessionId' | 'userId' | 'costUsd' | 'inputTokens' | 'totalTokens' | 'input' | 'output'
+  | 'name'
+  | 'provider'
+  | 'model'
+  | 'sessionId'
+  | 'userId'
+  | 'costUsd'
+  | 'inputTokens'
+  | 'totalTokens'
+  | 'input'
+  | 'output'
 >
 const FIELDS: Fields & { outputTokens: null } = {
   ...{ name: 'n', provider: null, model: null, sessionId: null, userId: null, costUsd: null, inputTokens: null },
