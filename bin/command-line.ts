@@ -5,6 +5,7 @@
 import { parseArgs } from 'node:util'
 import { InputError } from '../lib/admin/admin-error.ts'
 import { VARIABLES } from '../lib/config.ts'
+import { visibleLines } from '../lib/log-text.ts'
 import { EnvironmentError } from '../lib/trace/environment.ts'
 import { VERSION } from '../lib/version.ts'
 import { type Call, type Command, type Flags, UsageError } from './command.ts'
@@ -29,7 +30,8 @@ export async function runCommandLine(
   args: readonly string[],
   { env, stdout, stderr }: Surroundings
 ): Promise<number> {
-  const write = (text: string) => stdout.write(`${text}\n`)
+  // Names, labels and messages may hold what somebody else made up: no command writes around this and Progress.
+  const write = (text: string) => stdout.write(`${visibleLines(text)}\n`)
   const progress = new Progress(stderr)
   try {
     if (args[0] !== undefined && VERSION_WORDS.includes(args[0])) write(VERSION)

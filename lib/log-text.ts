@@ -1,4 +1,4 @@
-/** The lines of the log as people read them (LOG_FORMAT=text). */
+/** The lines of the log as people read them (LOG_FORMAT=text), and texts as a terminal may show them. */
 
 const HIDDEN = new Set(['level', 'time', 'msg', 'err', 'stack'])
 const IN_REQUEST = new Set(['method', 'path', 'status', 'ms'])
@@ -29,9 +29,17 @@ function shown(value: unknown): string {
   return typeof value === 'string' && /^[^\s"]+$/.test(value) ? visible(value) : visible(JSON.stringify(value))
 }
 
-/** Without what moves the cursor of a terminal or begins another line. */
-function visible(text: string): string {
-  return text.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g, each => {
-    return `\\u${each.charCodeAt(0).toString(16).padStart(4, '0')}`
-  })
-}
+/**
+ * Characters that move the cursor of a terminal, change how it shows text, begin another line, or turn the direction of
+ * writing: controls of C0 and C1, and those of bidirectional text.
+ */
+const UNSAFE = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g
+
+const escaped = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
+
+/** A text that is safe to show in one line of a terminal. JSON stays the same JSON. */
+export const visible = (text: string): string => text.replace(UNSAFE, escaped)
+
+/** The same for a text of several lines, whose tabs stay as well. */
+export const visibleLines = (text: string): string =>
+  text.replace(UNSAFE, character => (character === '\n' || character === '\t' ? character : escaped(character)))

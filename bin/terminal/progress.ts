@@ -2,6 +2,8 @@
  * Shows on stderr how far a long command is: on a terminal by one line, which is drawn again and again; elsewhere,
  * such as in a log, by a line every few seconds.
  */
+import { visible, visibleLines } from '../../lib/log-text.ts'
+
 export interface Terminal {
   readonly isTTY?: boolean
   readonly columns?: number
@@ -33,7 +35,7 @@ export class Progress {
     const now = performance.now()
     if (now - this.#shownAt < (this.#terminal.isTTY ? TERMINAL_MS : LOG_MS)) return
     this.#shownAt = now
-    const line = describe((now - this.#began) / 1000)
+    const line = visible(describe((now - this.#began) / 1000))
     if (!this.#terminal.isTTY) {
       this.#terminal.write(`${line}\n`)
       return
@@ -45,7 +47,7 @@ export class Progress {
   /** Writes a line that stays. */
   say(line: string): void {
     this.clear()
-    this.#terminal.write(`${line}\n`)
+    this.#terminal.write(`${visibleLines(line)}\n`)
   }
 
   /** Clears the line that was drawn. */

@@ -1,4 +1,5 @@
 /** Tables of aligned text for people. Scripts use --json. */
+import { visible } from '../../lib/log-text.ts'
 
 /** A table with a heading, and with numbers to the right. The text `nothing` if there are no rows. */
 export function table(heading: readonly string[], rows: readonly (string | number)[][], nothing: string): string {
@@ -7,7 +8,9 @@ export function table(heading: readonly string[], rows: readonly (string | numbe
 }
 
 /** One line for each row. Cells are padded to the widest of their column, but for those of the last column. */
-export function alignColumns(rows: readonly (string | number)[][]): string[] {
+export function alignColumns(cells: readonly (string | number)[][]): string[] {
+  // A line break within a cell would begin a row of somebody else's making.
+  const rows = cells.map(row => row.map(cell => (typeof cell === 'number' ? cell : visible(cell))))
   const widths: number[] = []
   for (const row of rows) {
     row.forEach((cell, i) => {

@@ -1,3 +1,4 @@
+import { visible } from '../log-text.ts'
 import { InputError } from './admin-error.ts'
 
 /** Returns the text. Refuses one that is too short or too long, or has control characters (U+0000, line breaks). */
@@ -5,7 +6,7 @@ export function checkText(what: string, text: string, least: number, most: numbe
   const length = [...text].length
   if (length < least) throw new InputError(`${what} must not be empty`)
   if (length > most) throw new InputError(`${what} must have at most ${most} characters, but has ${length}`)
-  if (/[\p{Cc}\p{Cs}]/u.test(text)) throw new InputError(`${what} must not hold control characters`)
+  if (/\p{Cs}/u.test(text) || visible(text) !== text) throw new InputError(`${what} must not hold control characters`)
   return text
 }
 

@@ -1,4 +1,5 @@
 /** The addresses by which people are known. Nothing is sent to them. */
+import { visible } from '../log-text.ts'
 
 const MAX_LENGTH = 254
 /** One @ with something on both sides, and neither spaces nor control characters. */
@@ -14,8 +15,8 @@ export const EMAIL_RULE = `must be an e-mail address of at most ${MAX_LENGTH} ch
 
 /** The address in the form in which it is stored; undefined if it is none. */
 export function readEmail(text: string): string | undefined {
-  if (BECOMES_ASCII.test(text)) return undefined
   const email = foldEmail(text)
+  if (BECOMES_ASCII.test(text) || visible(email) !== email) return undefined
   return email.length <= MAX_LENGTH && ADDRESS.test(email) ? email : undefined
 }
 

@@ -46,6 +46,14 @@ export async function hashPassword(password: string): Promise<string> {
 /** A stored password that nobody has. Where there is none it is compared with, so that it takes the same time. */
 const NOBODY = ['scrypt', COST.N, COST.r, COST.p, 'A'.repeat(22), 'A'.repeat(43)].join('$')
 
+/** Whether a text is a stored password, at least as costly as ours and no costlier than what one may take. */
+export function isStoredPassword(text: string): boolean {
+  const [, N, r, p] = (/^scrypt\$(\d{1,9})\$(\d{1,2})\$(\d{1,2})\$[\w-]{22}\$[\w-]{43}$/.exec(text) ?? []).map(Number)
+  if (N === undefined || r === undefined || p === undefined) return false
+  const isPower = N >= COST.N && Number.isInteger(Math.log2(N))
+  return isPower && r >= COST.r && 128 * N * r < MAX_MEMORY && p >= 1 && p <= 16
+}
+
 /**
  * Whether the password is the stored one. Takes as long if there is none. `onTurn` is waited for when it is looked at, and not
  * called for one that is refused before; where it throws, the password is not looked at.

@@ -9,6 +9,7 @@ const BACKFILL = ['environment', 'backfill', '--project', 'a', '--environment', 
 t.test('a wrong command line is one line on stderr that says what there is, and exit code 2', async t => {
   const wrong: [string[], RegExp][] = [
     [[], /which command\? There are serve, .*spoor --help/],
+    [['sta\u009b\u202e\u2066tus'], /no command "sta\\u009b\\u202e\\u2066tus"/],
     [['sttaus'], /no command "sttaus"\. Did you mean status\?/],
     [['keys'], /Did you mean key\?/],
     [['ky', 'lst'], /Did you mean key list\?/],

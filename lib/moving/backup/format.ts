@@ -27,6 +27,16 @@ const Count = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
 const Id = Type.Integer({ minimum: 1, maximum: 2 ** 31 - 1 })
 const hex = (digits: number) => Type.String({ pattern: `^[0-9a-f]{${digits}}$` })
 const Text = Type.String()
+/**
+ * The rules below refuse what no way in ever accepted. A backup has a checksum and no signature: anybody who can write
+ * one may have edited it.
+ */
+const Line = Type.String({ pattern: '^[^\\p{Cc}\\p{Cs}]*$' })
+const Slug = Type.String({ pattern: '^[a-z0-9][a-z0-9_-]{0,63}$' })
+const Label = Type.String({ pattern: '^[a-z0-9][a-z0-9_-]{0,31}$' })
+const Email = Type.String({ pattern: '^[^\\s\\p{Cc}\\p{Cs}]{1,254}$' })
+const KeyId = Type.String({ pattern: '^[0-9A-Za-z_-]{1,64}$' })
+const Action = Type.String({ pattern: '^[a-z]+(?:[.-][a-z]+)*$' })
 
 const Counts = closed({
   accounts: Count,
@@ -61,7 +71,7 @@ export type Manifest = Static<typeof Manifest>
 
 const Account = closed({
   id: Id,
-  name: Text,
+  name: Line,
   type: Type.Enum(['owner', 'trial']),
   trialUsed: Count,
   createdAt: Timestamp
@@ -73,8 +83,8 @@ const View = closed({ userId: orNull(Id), name: Text, page: Text, query: Text, c
 const Project = closed({
   id: Id,
   accountId: Id,
-  name: Text,
-  slug: Text,
+  name: Line,
+  slug: Slug,
   description: Text,
   storageLimit: orNull(Count),
   createdAt: Timestamp,
@@ -93,8 +103,8 @@ const Identity = closed({
 
 const User = closed({
   id: Id,
-  email: Text,
-  name: Text,
+  email: Email,
+  name: Line,
   password: orNull(Text),
   createdAt: Timestamp,
   identities: Type.Optional(Type.Array(Identity)),
@@ -110,11 +120,11 @@ const Member = closed({
 })
 
 const Key = closed({
-  id: Text,
+  id: KeyId,
   projectId: Id,
-  label: Text,
+  label: Line,
   scopes: orNull(Type.Array(Type.Enum([...SCOPES]))),
-  environment: orNull(Text),
+  environment: orNull(Label),
   digest: hex(64),
   createdAt: Timestamp,
   expiresAt: orNull(Timestamp),
@@ -139,7 +149,7 @@ const Act = closed({
   userId: orNull(Id),
   accountId: orNull(Id),
   projectId: orNull(Id),
-  action: Text,
+  action: Action,
   detail: orNull(Text)
 })
 

@@ -121,6 +121,9 @@ class Reading {
     if (name === 'backup') requireFormat(content)
     const check = checkerOf(name)
     if (!check.check(content)) throw damaged(`${value.place}: ${check.explain(content, name)}`)
+    if (name === 'act' && !isJson((content as LineOf<'act'>).detail)) {
+      throw damaged(`${value.place}: act.detail: must be JSON, or null`)
+    }
     return { name, value: content } as BackupLine
   }
 
@@ -141,6 +144,15 @@ class Reading {
       const found = this.#counts[name as keyof BackupCounts]
       if (found !== count) throw damaged(`it should have ${count} ${name}, but has ${found}`)
     }
+  }
+}
+
+function isJson(text: string | null): boolean {
+  try {
+    if (text !== null) JSON.parse(text)
+    return true
+  } catch {
+    return false
   }
 }
 

@@ -9,6 +9,7 @@ import { isOtherSecret, matches } from '../../access/digest-secret.ts'
 import { AdminError } from '../../admin/admin-error.ts'
 import type { Pool } from '../../database/pool.ts'
 import type { WritePath } from '../../ingest/write-path.ts'
+import { isStoredPassword } from '../../people/passwords.ts'
 import type { Account, Key, Member, Project, User } from '../../store/instance/instance.ts'
 import { insertActs, setAuthors } from '../../store/instance/long-tables.ts'
 import * as progress from '../../store/instance/restoration.ts'
@@ -93,6 +94,7 @@ class Restore {
     const earlier = await pool.run(sql => progress.readRestoration(sql, id))
     if (earlier?.ended) throw new AdminError('this backup is restored in this database already')
     checkReferences(head)
+    checkPeople(head)
     if (earlier === undefined) await this.#requireRoom(head)
     const otherSecret = await this.#isOtherSecret(head)
     const into = earlier?.restoration.into ?? this.#options.into
@@ -246,6 +248,28 @@ function checkReferences({ accounts, projects, users, members, keys }: Head): vo
     members.every(({ accountId, userId }) => accountIds.has(accountId) && userIds.has(userId)) &&
     keys.every(({ projectId }) => projectIds.has(projectId))
   if (!isWhole) throw new AdminError('the backup is damaged: something in it belongs to nothing in it')
+}
+
+/** Throws an AdminError if a row stands twice, or a password is none. */
+function checkPeople({ accounts, projects, users, members, keys }: Head): void {
+  const lists: [string, readonly (string | number)[]][] = [
+    ['account', accounts.map(({ id }) => id)],
+    ['project', projects.map(({ id }) => id)],
+    ['project', projects.map(({ slug }) => slug)],
+    ['user', users.map(({ id }) => id)],
+    ['user', users.map(({ email }) => email)],
+    ['membership of account and user', members.map(({ accountId, userId }) => `${accountId} ${userId}`)],
+    ['key', keys.map(({ id }) => id)]
+  ]
+  for (const [kind, names] of lists) {
+    const seen = new Set<string | number>()
+    const twice = names.find(name => seen.size === seen.add(name).size)
+    if (twice !== undefined) throw new AdminError(`the backup is damaged: it has the ${kind} ${twice} twice`)
+  }
+  const wrong = users.find(({ password }) => password !== null && !isStoredPassword(password))
+  if (wrong !== undefined) {
+    throw new AdminError(`the backup is damaged: the password of ${wrong.email} is not one that spoor stores`)
+  }
 }
 
 const differs = (project: number, reason: string) =>

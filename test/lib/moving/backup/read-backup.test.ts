@@ -50,6 +50,31 @@ const spoiled: [string, (lines: string[]) => readonly string[], RegExp][] = [
     /line 2: name: must be a string/
   ],
   [
+    'with a slug that is none',
+    lines => lines.map(line => line.replace('"slug":"second"', '"slug":"../../x"')),
+    /: slug: must match/
+  ],
+  [
+    'with escapes in a name',
+    lines => lines.map(line => line.replace('"name":"owner"', '"name":"\\u001b[2J"')),
+    /: name: must match/
+  ],
+  [
+    'with a key id that is none',
+    lines => lines.map(line => line.replace(/^\{"key":\{"id":"/, '$&a b')),
+    /: id: must match/
+  ],
+  [
+    'with an act that nobody does',
+    lines => lines.map(line => line.replace(/"action":"/, '$&<script>')),
+    /: action: must match/
+  ],
+  [
+    'with an act whose detail is no JSON',
+    lines => lines.map(line => line.replace(/"detail":"\{/, '"detail":"{not ')),
+    /act\.detail: must be JSON/
+  ],
+  [
     'of a later format',
     lines => [lines[0]!.replace('"format":1', '"format":2,"news":1'), ...lines.slice(1)],
     /update spoor/
