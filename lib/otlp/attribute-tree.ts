@@ -32,12 +32,12 @@ export function plant(tree: Tree, path: string, value: Json): boolean {
   return true
 }
 
-const jsonOf = (branch: Tree | Leaf): Json => (branch instanceof Leaf ? branch.value : readTree(branch))
+const read = (branch: Tree | Leaf): Json => (branch instanceof Leaf ? branch.value : readTree(branch))
 
 /** Turns the tree into a value. Steps that count from 0 without a gap make an array. */
 export function readTree(tree: Tree): Json {
   let count = 0
   while (tree.has(String(count))) count++
-  if (count < tree.size) return Object.fromEntries(Array.from(tree, ([step, branch]) => [step, jsonOf(branch)]))
-  return Array.from({ length: count }, (_, i) => jsonOf(tree.get(String(i)) as Tree | Leaf))
+  if (count < tree.size) return Object.fromEntries(Array.from(tree, ([step, branch]) => [step, read(branch)]))
+  return Array.from({ length: count }, (_, i) => read(tree.get(String(i)) as Tree | Leaf))
 }
