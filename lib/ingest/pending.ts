@@ -1,12 +1,9 @@
 /**
  * An operation on its way through a lane, and what follows from the operation itself without a look at the database.
  */
-import { pickRows, type SpanRows } from '../rows/copy-rows.ts'
-import { pickScores, type ScoreRows } from '../rows/score-rows.ts'
 import type { TrialCharge } from '../store/write/charge.ts'
 import type { Look } from '../store/write/trace-state.ts'
 import type { ReadyAppend, ReadyEnd, ReadyRecord } from '../threads/ready.ts'
-import type { SpanHead } from '../trace/prepared.ts'
 import type { ByKey, Decision, TraceState } from '../trace/states/decide.ts'
 import type { IdleOperation } from '../trace/states/idle.ts'
 import type { ExportWrite } from './exports/export-write.ts'
@@ -58,48 +55,6 @@ export const isWrite = (decision: Decision): decision is Write =>
 export function recordOf({ operation }: Pending): ReadyRecord | undefined {
   if (operation.operation === 'export') return operation.first
   return operation.operation === 'record' ? operation : undefined
-}
-
-/** The rows of the spans that a decision adds; undefined if it adds none to a stored trace. */
-export function rowsOf({ pending, decision }: Decided): SpanRows | undefined {
-  const { operation } = pending
-  switch (decision.type) {
-    case 'insert':
-      return recordOf(pending)?.rows
-    case 'grow':
-      if (decision.added.length === 0 || operation.operation !== 'export') return undefined
-      return operation.rowsOf(decision.added)
-    case 'change':
-      return addedRows(operation, decision.change.spans)
-    case 'advance':
-      return addedRows(operation, decision.advance.spans)
-  }
-}
-
-function addedRows(operation: Operation, added: readonly SpanHead[]): SpanRows | undefined {
-  if (added.length === 0 || operation.operation === 'export' || operation.operation === 'idle') return undefined
-  const spans = operation.operation === 'record' ? operation.restored?.spans : operation.spans
-  return spans && pickRows(operation.rows, spans, added)
-}
-
-/** How many spans a decision counts, in the trace and in the answer. As many rows must be written for it. */
-export function countedSpans(pending: Pending, decision: Write): number {
-  switch (decision.type) {
-    case 'insert':
-      return recordOf(pending)?.spanCount ?? 0
-    case 'change':
-      return decision.change.spans.length
-    case 'grow':
-      return decision.added.length
-    case 'advance':
-      return decision.advance.spans.length
-  }
-}
-
-/** The rows of those scores, of a restored trace, that are added to the stored one. */
-export function addedScores({ operation }: Pending, added: readonly number[]): ScoreRows | undefined {
-  if (operation.operation !== 'record' || added.length === 0) return undefined
-  return pickScores(operation.rows, added)
 }
 
 /** What a lane must read before it can decide this operation. */

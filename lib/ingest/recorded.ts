@@ -1,7 +1,8 @@
 /** What a decision stored, for the metrics. */
 import type { Way } from '../metrics.ts'
 import type { Decision } from '../trace/states/decide.ts'
-import { countedSpans, isWrite, type Operation, type Pending } from './pending.ts'
+import { countedSpans } from './added-rows.ts'
+import { isWrite, type Operation, type Pending } from './pending.ts'
 
 /** The way, and how many traces and spans are new. Undefined if nothing is, or nobody recorded it. */
 export function recordedBy(

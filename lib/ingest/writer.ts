@@ -34,10 +34,9 @@ import { readStatesByProject, readTraceStates } from '../store/write/trace-state
 import { UNASSIGNED } from '../trace/environment.ts'
 import { type Decision, decide, type TraceState } from '../trace/states/decide.ts'
 import { changedState } from '../trace/states/state-after.ts'
+import { addedScores, countedSpans, rowsOf } from './added-rows.ts'
 import { Copier, type CopyServer } from './copier.ts'
 import {
-  addedScores,
-  countedSpans,
   type Decided,
   isOurs,
   isWrite,
@@ -45,7 +44,6 @@ import {
   type Pending,
   recordOf,
   refusalMessage,
-  rowsOf,
   trialLimitReached
 } from './pending.ts'
 import { BY_ADDRESS, keyOf, type Route, type Routes } from './routes.ts'

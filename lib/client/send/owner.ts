@@ -11,16 +11,19 @@ export const ENDING = '.spoor'
 /** The id in a key, which is public. What follows is the secret. */
 const KEY_ID = /_live_([0-9A-Za-z]{16})_[0-9A-Za-z]{43}$/
 
-/** The ids of all keys that this process has had, each with the spools of its clients that are open. */
-const spools = new Map<string, Set<string>>()
+/** The ids of all keys that a process has had, each with the spools of its clients that are open. */
+export type Keys = Map<string, Set<string>>
+const ofThisProcess: Keys = new Map()
 
 export class Owner {
   readonly keyId: string
   /** Undefined until the server has described the key. */
   destination: string | undefined
+  readonly keys: Keys
   readonly #server: string
 
-  constructor({ url, key }: Target) {
+  constructor({ url, key }: Target, keys = ofThisProcess) {
+    this.keys = keys
     // A key of another form, which a proxy may translate, gets an id that does not reveal it.
     this.keyId = KEY_ID.exec(key)?.[1] ?? digest(key)
     this.#server = serverName(url)
@@ -28,14 +31,14 @@ export class Owner {
 
   /** Says that a client of this process has the key, and this spool if it has any. */
   register(folder: string | undefined): void {
-    const folders = spools.get(this.keyId) ?? new Set()
-    spools.set(this.keyId, folders)
+    const folders = this.keys.get(this.keyId) ?? new Set()
+    this.keys.set(this.keyId, folders)
     if (folder !== undefined) folders.add(folder)
   }
 
   /** Says that the client is closed: others need not leave it anything. */
   unregister(folder: string | undefined): void {
-    if (folder !== undefined) spools.get(this.keyId)?.delete(folder)
+    if (folder !== undefined) this.keys.get(this.keyId)?.delete(folder)
   }
 
   /** Takes what the server says of the key. */
@@ -69,11 +72,11 @@ export type Claim =
 
 export function claim(name: string, folder: string, owner: Owner): Claim {
   const keyId = keyIdOf(name)
-  if (keyId === undefined) return spools.size > 1 ? 'unnamed' : 'take'
+  if (keyId === undefined) return owner.keys.size > 1 ? 'unnamed' : 'take'
   if (keyId === owner.keyId) return 'take'
   const destination = partsOf(name)[5]
   if (destination !== undefined && destination === owner.destination) return 'take'
-  if (spools.get(keyId)?.has(folder)) return 'spare'
+  if (owner.keys.get(keyId)?.has(folder)) return 'spare'
   return destination !== undefined && owner.destination === undefined ? 'ask' : 'other'
 }
 

@@ -8,7 +8,7 @@ import { Spoor, type SpoorOptions } from '../../../../lib/client/index.ts'
 import { Trace } from '../../../../lib/client/record/trace.ts'
 import { adoptFiles } from '../../../../lib/client/send/adopt.ts'
 import { newDelivery } from '../../../../lib/client/send/delivery.ts'
-import { claim, Owner } from '../../../../lib/client/send/owner.ts'
+import { claim, type Keys, Owner } from '../../../../lib/client/send/owner.ts'
 import { Spool } from '../../../../lib/client/send/spool.ts'
 import { collecting } from '../../../fixtures/client/collecting.ts'
 import { missing, startApplication } from '../../../fixtures/client/run.ts'
@@ -19,7 +19,7 @@ import { until } from '../../../fixtures/until.ts'
 
 const MIB = 1024 * 1024
 const keyOf = (letter: string, secret = 's') => `spoor_live_${letter.repeat(16)}_${secret.repeat(43)}`
-const ownerOf = (key: string, url = 'http://localhost:8787') => new Owner({ url, key })
+const ownerOf = (key: string, url = 'http://localhost:8787', keys?: Keys) => new Owner({ url, key }, keys)
 
 /** Leaves a trace in a folder as a process that has ended. Gives its id. */
 function leave(folder: string, owner: Owner, name = 'left'): string {
@@ -123,13 +123,16 @@ t.test('whoever comes and goes, an entry is taken for its project only, and none
 })
 
 t.test('what an earlier version left is taken where the process has one key, and left where it has several', t => {
-  const owner = ownerOf(keyOf('a'))
+  // Other tests of this process have had other keys.
+  const keys: Keys = new Map()
+  const of = (letter: string) => ownerOf(keyOf(letter), undefined, keys)
+  const owner = of('a')
   owner.register('/spool')
   const old = `1-${'0'.repeat(32)}-1-1.spoor`
   t.equal(claim(old, '/spool', owner), 'take')
-  ownerOf(keyOf('a')).register(undefined)
+  of('a').register(undefined)
   t.equal(claim(old, '/spool', owner), 'take', 'another client of the same key')
-  const other = ownerOf(keyOf('b'))
+  const other = of('b')
   other.register('/spool')
   t.equal(claim(old, '/spool', owner), 'unnamed')
   const its = `1-${'0'.repeat(32)}-1-1${other.mark}`

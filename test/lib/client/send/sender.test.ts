@@ -8,6 +8,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { inspect } from 'node:util'
 import t, { type Test } from 'tap'
 import { Spoor, type SpoorOptions } from '../../../../lib/client/index.ts'
+import { Owner } from '../../../../lib/client/send/owner.ts'
 import { testFolder } from '../../../fixtures/folder.ts'
 
 interface Asked {
@@ -226,7 +227,8 @@ t.test('spans of a trace that had ended are no loss if its end is this very one'
 t.test('files of the spool that are broken are put aside, and no reason to stop', async t => {
   const spool = await testFolder(t)
   mkdirSync(spool, { recursive: true })
-  writeFileSync(join(spool, `1-${'a'.repeat(32)}-1-1.spoor`), 'spoor 1 {"traceId":')
+  const { mark } = new Owner({ url: 'http://localhost', key: 'key' })
+  writeFileSync(join(spool, `1-${'a'.repeat(32)}-1-1${mark}`), 'spoor 1 {"traceId":')
   const { spoor } = await answering(t, () => OK, { spool })
   await spoor.adopt()
   spoor.trace('good', () => 1)

@@ -1,5 +1,5 @@
 /** Traces on disk, between processes that come and go. */
-import { existsSync, mkdirSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs'
+import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { adoptFiles as look } from '../../../../lib/client/send/adopt.ts'
@@ -8,7 +8,8 @@ import { Owner } from '../../../../lib/client/send/owner.ts'
 import { Spool } from '../../../../lib/client/send/spool.ts'
 import { testFolder } from '../../../fixtures/folder.ts'
 
-const owner = new Owner({ url: 'http://localhost:8787', key: 'key' })
+// Some of the files here have names of 1.0.0-rc.1, which are taken where there is one key.
+const owner = new Owner({ url: 'http://localhost:8787', key: 'key' }, new Map())
 owner.register(undefined)
 const adoptFiles = (spool: Spool, most: number) => look(spool, most, { isSettled: true }).files
 const deliveryOf = (traceId: string, body = '{}') => newDelivery(traceId, 'agent', [{ kind: 'record', body }])
@@ -48,41 +49,4 @@ t.test('there is room for so many bytes, and what is refused leaves nothing', as
   spool.write(deliveryOf('c'.repeat(32)))
   spool.release()
   t.equal(readdirSync(folder).length, 1)
-})
-
-t.test('a file that is no whole trace is put aside for people, and the rest goes on', async t => {
-  const folder = await testFolder(t)
-  writeFileSync(join(folder, '1-x.spoor'), 'spoor 1 {"traceId":"a"')
-  writeFileSync(join(folder, 'notes.txt'), 'somebody else’s')
-  const spool = new Spool(folder, 10_000, owner)
-  const [broken] = adoptFiles(spool, 10)
-  t.equal(spool.read(broken!), undefined)
-  spool.release()
-  t.same(readdirSync(folder).toSorted(), ['1-x.spoor.broken', 'notes.txt'])
-  t.match(readFileSync(join(folder, '1-x.spoor.broken'), 'utf8'), /^spoor 1/)
-})
-
-t.test('the folder of a process that is gone is taken over, that of one elsewhere after a minute', async t => {
-  const folder = await testFolder(t)
-  const own = new Spool(folder, 10_000, owner)
-  own.write(deliveryOf('a'.repeat(32)))
-  const [name] = readdirSync(folder)
-  const host = /^sender-(.+)-\d+-[0-9a-f]{8}$/.exec(name!)![1]
-  // No process has this number.
-  const gone = join(folder, `sender-${host}-${2 ** 30}-00000000`)
-  const elsewhere = join(folder, 'sender-otherhost-1-00000000')
-  for (const each of [gone, elsewhere]) {
-    mkdirSync(each)
-    writeFileSync(join(each, '1-x.spoor'), 'x')
-  }
-  const next = new Spool(folder, 10_000, owner)
-  t.equal(adoptFiles(next, 10).length, 1, 'that of this host')
-  t.notOk(existsSync(gone))
-  t.ok(existsSync(elsewhere))
-  const old = new Date(Date.now() - 120_000)
-  utimesSync(elsewhere, old, old)
-  t.equal(adoptFiles(next, 10).length, 1)
-  t.notOk(existsSync(elsewhere))
-  own.release()
-  next.release()
 })
