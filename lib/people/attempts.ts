@@ -7,10 +7,10 @@ import { isIPv4 } from 'node:net'
 import type { SqlAccess } from '../database/sql-access.ts'
 import { Refusal } from '../errors.ts'
 import { plainAddress } from '../network-list.ts'
-import { countAttempt, readWait, type Subject } from '../store/people/passwords.ts'
+import { countAttempt, readWait, type Subject } from '../store/people/attempts.ts'
 import { isPassword } from './passwords.ts'
 
-/** Within a quarter of an hour (lib/store/people/passwords.ts). */
+/** Within a quarter of an hour (lib/store/people/attempts.ts). */
 const MOST_FOR_ADDRESS = 5
 const MOST_FROM_DEVICE = 5
 const MOST_FROM_NETWORK = 50
