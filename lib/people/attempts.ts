@@ -7,10 +7,10 @@ import { isIPv4 } from 'node:net'
 import type { SqlAccess } from '../database/sql-access.ts'
 import { Refusal } from '../errors.ts'
 import { plainAddress } from '../network-list.ts'
-import { countAttempt, readWait, type Subject } from '../store/people/passwords.ts'
-import { isPassword } from './passwords.ts'
+import { countAttempt, readWait, type Subject } from '../store/people/attempts.ts'
+import { isPassword, refuseIfFull } from './passwords.ts'
 
-/** Within a quarter of an hour (lib/store/people/passwords.ts). */
+/** Within a quarter of an hour (lib/store/people/attempts.ts). */
 const MOST_FOR_ADDRESS = 5
 const MOST_FROM_DEVICE = 5
 const MOST_FROM_NETWORK = 50
@@ -47,9 +47,12 @@ export async function tryPassword(
   stored: string | null
 ): Promise<boolean> {
   const subjects = network === undefined ? [own] : [own, network]
+  const party = (network ?? own).name
+  // Before the limits are read.
+  refuseIfFull(party)
   refuse(await sql.read(each => readWait(each, subjects)))
   const count = async () => refuse(await sql.write(each => countAttempt(each, subjects)))
-  return isPassword(password, stored, count)
+  return isPassword(password, stored, party, count)
 }
 
 function refuse(waitS: number | undefined): void {

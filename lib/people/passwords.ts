@@ -1,7 +1,7 @@
 /**
  * Passwords, stored as `scrypt$N$r$p$salt$hash`. The parameters stand with each, so that they can be raised later. One takes
- * 32 MiB and a third of a second of a core, so few are looked at together, and those that come beyond a short queue are
- * refused.
+ * 32 MiB and a third of a second of a core, so few are looked at together. The others wait in a short queue, in which no
+ * party has more than a share, and those beyond it are refused.
  */
 import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto'
 import { promisify } from 'node:util'
@@ -17,15 +17,17 @@ const HASH_BYTES = 32
 /** Twice what scrypt needs (128 * N * r bytes). */
 const MAX_MEMORY = 64 * 1024 * 1024
 const AT_ONCE = 2
-/** How many may wait for their turn; the last one waits for about five seconds. */
+/** How many may wait for their turn, and of one party; the last one waits for about five seconds. */
 const MOST_WAITING = 30
+const MOST_OF_ONE = 10
 const RETRY_AFTER_S = 5
 
 const scryptAsync = promisify<string, Buffer, number, object, Buffer>(scrypt)
 const gate = new FairGate(AT_ONCE)
-/** All wait in one line. */
-const PARTY = 'all'
-let waiting = 0
+/** How many of each party wait. */
+const waiting = new Map<string, number>()
+/** Whose new passwords wait. They have proved who they are. */
+const KNOWN = 'known'
 
 /** The rule that a new password breaks; undefined if it breaks none. */
 export function faultOfPassword(password: string): string | undefined {
@@ -38,7 +40,7 @@ export function faultOfPassword(password: string): string | undefined {
 /** The stored form of a password. */
 export async function hashPassword(password: string): Promise<string> {
   const salt = randomBytes(SALT_BYTES)
-  const hash = await stretch(password, salt, COST)
+  const hash = await stretch(password, salt, COST, KNOWN)
   const { N, r, p } = COST
   return ['scrypt', N, r, p, salt.toString('base64url'), hash.toString('base64url')].join('$')
 }
@@ -55,19 +57,21 @@ export function isStoredPassword(text: string): boolean {
 }
 
 /**
- * Whether the password is the stored one. Takes as long if there is none. `onTurn` is waited for when it is looked at, and not
- * called for one that is refused before; where it throws, the password is not looked at.
+ * Whether the password is the stored one. Takes as long if there is none. It waits behind those of its party (a network, a
+ * device). `onTurn` is waited for when it is looked at, and not called for one that is refused before; where it throws, the
+ * password is not looked at.
  */
 export async function isPassword(
   password: string,
   stored: string | null,
+  party: string,
   onTurn?: () => Promise<void>
 ): Promise<boolean> {
   const [, N, r, p, salt = '', hash = ''] = (stored ?? NOBODY).split('$')
   // Nobody has a longer one, and scrypt would go through all of it.
   const given = password.slice(0, 2 * MAX_PASSWORD)
   const cost = { N: Number(N), r: Number(r), p: Number(p) }
-  const stretched = await stretch(given, Buffer.from(salt, 'base64url'), cost, onTurn)
+  const stretched = await stretch(given, Buffer.from(salt, 'base64url'), cost, party, onTurn)
   return timingSafeEqual(stretched, Buffer.from(hash, 'base64url')) && stored !== null
 }
 
@@ -75,15 +79,15 @@ async function stretch(
   password: string,
   salt: Buffer,
   cost: typeof COST,
+  party: string,
   onTurn?: () => Promise<void>
 ): Promise<Buffer> {
-  if (waiting >= MOST_WAITING) {
-    const message = 'Too many passwords are being looked at; try again in some seconds.'
-    throw new Refusal('too_many_attempts', message, { 'Retry-After': String(RETRY_AFTER_S) })
-  }
-  waiting++
-  await gate.enter(PARTY)
-  waiting--
+  refuseIfFull(party)
+  waiting.set(party, countWaiting(party) + 1)
+  await gate.enter(party)
+  const left = countWaiting(party) - 1
+  if (left === 0) waiting.delete(party)
+  else waiting.set(party, left)
   try {
     await onTurn?.()
     // Of one text in Unicode's several forms, whichever a keyboard makes.
@@ -91,4 +95,14 @@ async function stretch(
   } finally {
     gate.leave()
   }
+}
+
+const countWaiting = (party: string): number => waiting.get(party) ?? 0
+
+/** Throws `too_many_attempts` if the queue has no room for this party. */
+export function refuseIfFull(party: string): void {
+  const all = [...waiting.values()].reduce((sum, count) => sum + count, 0)
+  if (all < MOST_WAITING && countWaiting(party) < MOST_OF_ONE) return
+  const message = 'Too many passwords are being looked at; try again in some seconds.'
+  throw new Refusal('too_many_attempts', message, { 'Retry-After': String(RETRY_AFTER_S) })
 }

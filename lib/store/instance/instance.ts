@@ -6,6 +6,7 @@ import type { Sql } from 'postgres'
 import type { Scope } from '../../access/keys.ts'
 import type { Role } from '../../people/roles.ts'
 import type { AccountType } from '../projects/accounts.ts'
+import { readUsers, type User } from './users.ts'
 
 export interface Account {
   readonly id: number
@@ -35,25 +36,6 @@ export interface Project {
   readonly createdAt: string
   readonly views?: View[]
   readonly search?: boolean
-}
-
-export interface User {
-  readonly id: number
-  readonly email: string
-  readonly name: string
-  /** As it is stored, never the password itself. */
-  readonly password: string | null
-  readonly createdAt: string
-  /** Who they are at providers of OpenID Connect; left out by backups of before these were stored. */
-  readonly identities?: Identity[]
-  /** Until when an identity is linked by the address alone (sql/0012-identities.sql). */
-  readonly oidcEmailUntil?: string | null
-}
-
-export interface Identity {
-  readonly issuer: string
-  readonly subject: string
-  readonly linkedAt: string
 }
 
 export interface Member {
@@ -114,18 +96,6 @@ export async function readHead(sql: Sql): Promise<InstanceHead> {
         expires_at as "expiresAt", last_used_at as "lastUsedAt", revoked_at as "revokedAt"
       from api_keys order by id`
   }
-}
-
-async function readUsers(sql: Sql): Promise<User[]> {
-  const users = await sql<User[]>`
-    select id, email, name, password, created_at as "createdAt", oidc_email_until as "oidcEmailUntil"
-    from users order by id`
-  const identities = await sql<(Identity & { userId: number })[]>`
-    select user_id as "userId", issuer, subject, linked_at as "linkedAt"
-    from oidc_identities order by user_id, issuer, subject`
-  const byUser = new Map<number, Identity[]>(users.map(({ id }) => [id, []]))
-  for (const { userId, ...identity } of identities) byUser.get(userId)?.push(identity)
-  return users.map(user => ({ ...user, identities: byUser.get(user.id) ?? [] }))
 }
 
 async function readProjects(sql: Sql): Promise<Project[]> {

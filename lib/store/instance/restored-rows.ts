@@ -4,8 +4,10 @@
  */
 import type { Sql } from 'postgres'
 import { writeAct } from '../people/audit.ts'
-import type { Account, Identity, InstanceHead, Key, Member, Project, Secret, User } from './instance.ts'
+import type { Account, InstanceHead, Key, Member, Project, Secret } from './instance.ts'
+import { nextId } from './next-id.ts'
 import type { Restoration } from './restoration.ts'
+import { admitUsers, insertUser, type User } from './users.ts'
 
 /**
  * Makes the accounts, the projects and the users: these without passwords and memberships, so that nobody can come in
@@ -38,9 +40,6 @@ async function numbered<T extends { readonly id: number }>(
   return numbers
 }
 
-const nextId = (sql: Sql, table: string, id: number, into: boolean) =>
-  into ? sql`nextval(pg_get_serial_sequence(${table}, 'id'))` : sql`${id}::int`
-
 async function insertAccount(sql: Sql, account: Account, into: boolean): Promise<number> {
   const { id, name, type, trialUsed, createdAt } = account
   const [row] = await sql<[{ id: number }]>`
@@ -57,16 +56,6 @@ async function insertProject(sql: Sql, project: Project, into: boolean): Promise
       ${createdAt})
     returning id`
   return row.id
-}
-
-async function insertUser(sql: Sql, { id, email, name, createdAt }: User, into: boolean): Promise<number> {
-  const [row] = await sql<{ id: number }[]>`
-    insert into users (id, email, name, created_at) overriding system value
-    values (${nextId(sql, 'users', id, into)}, ${email}, ${name}, ${createdAt})
-    on conflict on constraint users_email do nothing returning id`
-  if (row !== undefined) return row.id
-  const [known] = await sql<[{ id: number }]>`select id from users where email = ${email}`
-  return known.id
 }
 
 /** Makes new numbers begin behind those that were given. */
@@ -92,36 +81,12 @@ export interface Admissions {
 
 const BATCH_ROWS = 1000
 
-/** An identity that is linked here already stays with its user. */
-async function insertIdentities(sql: Sql, userId: number, identities: readonly Identity[]): Promise<void> {
-  for (const { issuer, subject, linkedAt } of identities) {
-    await sql`
-      insert into oidc_identities (issuer, subject, user_id, linked_at)
-      values (${issuer}, ${subject}, ${userId}, ${linkedAt}) on conflict do nothing`
-  }
-}
-
 /** The last step. It belongs into the transaction that also stores the acts. */
 export async function endRestore(sql: Sql, restoration: Restoration, admissions: Admissions): Promise<void> {
   const { users, members, keys, secret, revokeKeys } = admissions
   const { backup, accounts, projects } = restoration
   const searched = admissions.projects.flatMap(({ id, search }) => (search ? [projects.get(id) as number] : []))
-  for (const { id, password, identities, oidcEmailUntil = null } of users) {
-    // A user who was here before keeps the password, and their identities at providers.
-    const own = restoration.users.get(id) as number
-    const [changed] = await sql`
-      update users u set password = coalesce(password, ${password}), oidc_email_until = ${oidcEmailUntil} where id = ${own}
-        and not exists (select from memberships m where m.user_id = u.id)
-      returning id`
-    if (changed !== undefined) await insertIdentities(sql, own, identities ?? [])
-  }
-  // As the migration does for people of before: in such a backup nobody has identities.
-  const before = users.filter(({ identities }) => identities === undefined).map(({ id }) => id)
-  const claimed = members.filter(({ userId, byClaim }) => byClaim === true && before.includes(userId))
-  await sql`
-    update users u set oidc_email_until = now() + interval '90 days'
-    where id = any (${claimed.map(({ userId }) => restoration.users.get(userId) as number)}::int[])
-      and not exists (select from memberships m where m.user_id = u.id)`
+  await admitUsers(sql, restoration.users, users, members)
   for (const { accountId, userId, role, byClaim = false, createdAt } of members) {
     await sql`
       insert into memberships (account_id, user_id, role, by_claim, created_at)

@@ -69,29 +69,42 @@ t.test('a password is the stored one and no other, in whichever form of Unicode 
   const stored = await hashPassword('Mötley Crüe, live')
   t.match(stored, /^scrypt\$32768\$8\$3\$[\w-]{22}\$[\w-]{43}$/)
   t.not(await hashPassword('Mötley Crüe, live'), stored, 'each has its own salt')
-  t.equal(await isPassword('Mötley Crüe, live', stored), true)
-  t.equal(await isPassword('Mötley Crüe, live'.normalize('NFD'), stored), true)
+  t.equal(await isPassword('Mötley Crüe, live', stored, 'somebody'), true)
+  t.equal(await isPassword('Mötley Crüe, live'.normalize('NFD'), stored, 'somebody'), true)
   for (const wrong of ['mötley crüe, live', 'x'.repeat(10_000)]) {
-    t.equal(await isPassword(wrong, stored), false)
+    t.equal(await isPassword(wrong, stored, 'somebody'), false)
   }
-  t.equal(await isPassword('', null), false)
+  t.equal(await isPassword('', null, 'somebody'), false)
 })
 
 /** With parameters that take milliseconds. */
 const CHEAP = 'scrypt$1024$8$1$AAAAAAAAAAAAAAAAAAAAAA$Zz0_e5qxTL5gJq4g1Hh8y1lXJ5dq3nq7vGZ1s0VtV3k'
 
 t.test('a password that was made with other parameters is still known', async t => {
-  t.equal(await isPassword('anything', CHEAP), false)
+  t.equal(await isPassword('anything', CHEAP, 'somebody'), false)
 })
 
-t.test('passwords that wait for longer than anybody would are refused at once', async t => {
-  const tried = await Promise.allSettled(Array.from({ length: 45 }, () => isPassword('wrong', CHEAP)))
-  const refused = tried.flatMap(each => (each.status === 'rejected' ? [each.reason] : []))
-  t.ok(refused.length > 0 && refused.length < 45, `${refused.length} were refused`)
-  for (const { code, headers } of refused)
-    t.match({ code, headers }, { code: 'too_many_attempts', headers: { 'Retry-After': '5' } })
-  t.equal(await isPassword('wrong', null), false, 'and afterwards none')
-})
+t.test(
+  'passwords that wait for longer than anybody would are refused at once, and no party fills the queue',
+  async t => {
+    const ofOne = Array.from({ length: 45 }, () => isPassword('wrong', CHEAP, 'one'))
+    const ofOthers = Array.from({ length: 18 }, (_, i) => isPassword('wrong', CHEAP, `other ${i}`))
+    const ofMore = Array.from({ length: 20 }, (_, i) => isPassword('wrong', CHEAP, `more ${i}`))
+    const refused = await Promise.all(
+      [ofOne, ofOthers, ofMore].map(async tried =>
+        (await Promise.allSettled(tried)).flatMap(each => (each.status === 'rejected' ? [each.reason] : []))
+      )
+    )
+    t.same(
+      refused.map(({ length }) => length),
+      [35, 0, 18],
+      'of those that come at once, ten of one party have a place, and thirty of all'
+    )
+    for (const { code, headers } of refused.flat())
+      t.match({ code, headers }, { code: 'too_many_attempts', headers: { 'Retry-After': '5' } })
+    t.equal(await isPassword('wrong', null, 'one'), false, 'and afterwards none')
+  }
+)
 
 t.test('a new password has at least 12 characters, whichever', t => {
   t.equal(faultOfPassword('x'.repeat(11)), 'must have at least 12 characters')

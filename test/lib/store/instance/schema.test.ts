@@ -13,6 +13,10 @@ const log = createLog('silent')
 const BACK = `
   drop table rollup_news, rollups, rollup_history, user_sums, saved_views;
   drop table search_news, search_terms, search_segments, search_postings, search_fills;
+  drop table oidc_identities;
+  drop index sign_in_attempts_until;
+  alter table users drop column oidc_email_until;
+  alter table web_sessions drop column proven_at;
   alter table memberships drop column by_claim;
   alter table projects drop column search;
   delete from schema_migrations where version >= 6`

@@ -4,8 +4,6 @@ import { removeUser, unlinkUser } from '../../../../lib/admin/people.ts'
 import { type Config, type OidcConfig, readConfig } from '../../../../lib/config.ts'
 import { createLog } from '../../../../lib/log.ts'
 import { ownPage } from '../../../../lib/people/pages.ts'
-import { digestToken, makeToken } from '../../../../lib/people/tokens.ts'
-import { signInByOidc } from '../../../../lib/store/people/oidc.ts'
 import { type Browser, type Forging, TOKEN_S, testBrowser, testProvider } from '../../../fixtures/oidc/provider.ts'
 import { addPerson, asking, givePassword, linkFor, signedIn } from '../../../fixtures/service/people.ts'
 import { type TestService, testService } from '../../../fixtures/service/service.ts'
@@ -223,19 +221,6 @@ t.test('somebody is known by the provider’s subject, not by an address', async
   t.equal(await signIn(said('boss-2', 'boss'), newBrowser()), 'sign-in?oidc=unknown', 'a user who is removed is gone')
   await addPerson(service, 'boss@example.com', 'viewer')
   t.equal(await signIn(said('boss-1', 'boss'), newBrowser()), '', 'made again, the user is a new one')
-})
-
-t.test('of two subjects with one address that come at the same moment one is let in', async t => {
-  await addPerson(service, 'shared@example.com', 'viewer')
-  const admit = (subject: string) =>
-    database.pool.run(sql => {
-      const session = { digest: digestToken(makeToken())!, agent: '', replaces: undefined }
-      const who = { email: 'shared@example.com', proof: 'verified', name: '', role: undefined } as const
-      return signInByOidc(sql, { issuer: 'https://id.example', subject, authTime: undefined }, who, session)
-    })
-  const ends = await Promise.all(['one', 'two', 'three', 'four'].map(admit))
-  t.equal(ends.filter(end => typeof end === 'number').length, 1, String(ends))
-  t.equal(ends.filter(end => end === 'taken').length, 3)
 })
 
 t.test('where the operator trusts its addresses, a provider need not say that they are verified', async t => {

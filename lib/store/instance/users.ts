@@ -1,0 +1,81 @@
+/** The users of a backup: how they are read, and written again. */
+import type { Sql } from 'postgres'
+import { nextId } from './next-id.ts'
+
+export interface User {
+  readonly id: number
+  readonly email: string
+  readonly name: string
+  /** As it is stored, never the password itself. */
+  readonly password: string | null
+  readonly createdAt: string
+  /** Who they are at providers of OpenID Connect; left out by backups of before these were stored. */
+  readonly identities?: Identity[]
+  /** Until when an identity is linked by the address alone (sql/0012-identities.sql). */
+  readonly oidcEmailUntil?: string | null
+}
+
+export interface Identity {
+  readonly issuer: string
+  readonly subject: string
+  readonly linkedAt: string
+}
+
+export async function readUsers(sql: Sql): Promise<User[]> {
+  const users = await sql<User[]>`
+    select id, email, name, password, created_at as "createdAt", oidc_email_until as "oidcEmailUntil"
+    from users order by id`
+  const identities = await sql<(Identity & { userId: number })[]>`
+    select user_id as "userId", issuer, subject, linked_at as "linkedAt"
+    from oidc_identities order by user_id, issuer, subject`
+  const byUser = new Map<number, Identity[]>(users.map(({ id }) => [id, []]))
+  for (const { userId, ...identity } of identities) byUser.get(userId)?.push(identity)
+  return users.map(user => ({ ...user, identities: byUser.get(user.id) ?? [] }))
+}
+
+/** Makes a user without a password. One whose address is known here is the one that is here. */
+export async function insertUser(sql: Sql, { id, email, name, createdAt }: User, into: boolean): Promise<number> {
+  const [row] = await sql<{ id: number }[]>`
+    insert into users (id, email, name, created_at) overriding system value
+    values (${nextId(sql, 'users', id, into)}, ${email}, ${name}, ${createdAt})
+    on conflict on constraint users_email do nothing returning id`
+  if (row !== undefined) return row.id
+  const [known] = await sql<[{ id: number }]>`select id from users where email = ${email}`
+  return known.id
+}
+
+/**
+ * Gives users their passwords and identities, before any of them belongs to an account. `restored` has the number of each
+ * user here. A user who was here before keeps their own.
+ */
+export async function admitUsers(
+  sql: Sql,
+  restored: ReadonlyMap<number, number>,
+  users: readonly User[],
+  members: readonly { readonly userId: number; readonly byClaim?: boolean }[]
+): Promise<void> {
+  for (const { id, password, identities, oidcEmailUntil = null } of users) {
+    const own = restored.get(id) as number
+    const [changed] = await sql`
+      update users u set password = coalesce(password, ${password}), oidc_email_until = ${oidcEmailUntil} where id = ${own}
+        and not exists (select from memberships m where m.user_id = u.id)
+      returning id`
+    if (changed !== undefined) await insertIdentities(sql, own, identities ?? [])
+  }
+  // As the migration does for people of before: in such a backup nobody has identities.
+  const before = users.filter(({ identities }) => identities === undefined).map(({ id }) => id)
+  const claimed = members.filter(({ userId, byClaim }) => byClaim === true && before.includes(userId))
+  await sql`
+    update users u set oidc_email_until = now() + interval '90 days'
+    where id = any (${claimed.map(({ userId }) => restored.get(userId) as number)}::int[])
+      and not exists (select from memberships m where m.user_id = u.id)`
+}
+
+/** An identity that is linked here already stays with its user. */
+async function insertIdentities(sql: Sql, userId: number, identities: readonly Identity[]): Promise<void> {
+  for (const { issuer, subject, linkedAt } of identities) {
+    await sql`
+      insert into oidc_identities (issuer, subject, user_id, linked_at)
+      values (${issuer}, ${subject}, ${userId}, ${linkedAt}) on conflict do nothing`
+  }
+}
