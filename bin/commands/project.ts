@@ -2,7 +2,7 @@ import { AdminError } from '../../lib/admin/admin-error.ts'
 import { createProject, listProjects, type Project, updateProject } from '../../lib/admin/projects.ts'
 import type { ProjectDeletion } from '../../lib/admin/upkeep/project-deletion.ts'
 import type { Pruned } from '../../lib/admin/upkeep/pruning.ts'
-import { areSumsRight, type Recount, recountProject } from '../../lib/admin/upkeep/recount.ts'
+import type { Recount } from '../../lib/admin/upkeep/recount.ts'
 import { command, UsageError } from '../command.ts'
 import { withDatabase, withKnownSchema } from '../database.ts'
 import { interruptible } from '../terminal/interrupt.ts'
@@ -64,6 +64,8 @@ export const recount = command({
     examples: ['project recount default', 'project recount default --apply']
   },
   async run({ parameters, flags, env, print }) {
+    // Loaded only now, because --help does not need it.
+    const { areSumsRight, recountProject } = await import('../../lib/admin/upkeep/recount.ts')
     const recount = await withDatabase(env, ({ sql }) => recountProject(sql, parameters.SLUG, flags.apply))
     print(recount, describeRecount(recount))
     if (!recount.agree && !recount.applied) {

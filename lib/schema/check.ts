@@ -66,6 +66,8 @@ export interface Rules {
   readonly minLength?: number
   readonly maxLength?: number
   readonly pattern?: string
+  /** What `pattern` asks for, in words. */
+  readonly patternRule?: string
   readonly minimum?: number
   readonly maximum?: number
 }
@@ -158,7 +160,7 @@ function withField(rules: Rules, name: string, field: Rules): Rules {
 }
 
 function faultOfString(rules: Rules, value: string): Fault | undefined {
-  const { minLength, maxLength, pattern } = rules
+  const { minLength, maxLength, pattern, patternRule } = rules
   if (minLength !== undefined && isShorter(value, minLength)) {
     return here(`must have at least ${counted(minLength, 'character')}`)
   }
@@ -166,7 +168,7 @@ function faultOfString(rules: Rules, value: string): Fault | undefined {
     return here(`must have at most ${counted(maxLength, 'character')}`)
   }
   if (pattern !== undefined && !new RegExp(pattern, 'u').test(value)) {
-    return here(PATTERN_WORDS[pattern] ?? `must match ${pattern}`)
+    return here(patternRule ?? PATTERN_WORDS[pattern] ?? `must match ${pattern}`)
   }
   return undefined
 }

@@ -38,6 +38,33 @@ t.test('accounts, projects and keys from scripts, in JSON', async t => {
   ])
 })
 
+t.test('texts that others made up stay on their line, and control no terminal', async t => {
+  const database = await testDatabase(t)
+  const env = configurationFor(database)
+  await jsonHere(['account', 'create', 'owner'], env)
+  await jsonHere(['project', 'create', 'Default'], env)
+  await jsonHere(['key', 'create', '--project', 'default'], env)
+  await jsonHere(['user', 'add', 'ada@example.com'], env)
+  // Versions up to 1.0.0-rc.1 took such names and labels.
+  const hostile = '\u001b]0;x\u0007\u001b[2J\nFAKE\r\u009b31m\u061c\u200f\u202eevil\u2066\u2028'
+  await database.pool.run(async sql => {
+    for (const table of ['accounts', 'projects', 'users']) await sql`update ${sql(table)} set name = ${hostile}`
+    await sql`update api_keys set label = ${hostile}`
+  })
+  const lists = ['account list', 'project list', 'user list', 'key list', 'audit', 'status', 'project recount default']
+  for (const list of lists) {
+    const { out, err } = await runHere(list.split(' '), env)
+    t.notMatch(out + err, /[^\P{Cc}\n]|[\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]/u, list)
+    t.notMatch(out + err, /^FAKE/m, list)
+    const json = await runHere([...list.split(' '), '--json'], env)
+    t.notMatch(json.out, /[^\P{Cc}\n]|[\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]/u, `${list} --json`)
+  }
+  for (const list of lists.slice(0, 4)) {
+    const [row] = (await jsonHere(list.split(' '), env)) as [{ name?: string; label?: string }]
+    t.equal(list === 'key list' ? row.label : row.name, hostile, `${list} --json says it as it is stored`)
+  }
+})
+
 t.test('a key is shown when it is made, and never again', async t => {
   const database = await testDatabase(t)
   const env = { ...configurationFor(database), KEY_PREFIX: 'my_app' }

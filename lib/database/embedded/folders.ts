@@ -9,9 +9,11 @@
  *       libraries/        links to its libraries, where they cannot be made in its package
  *       .s.PGSQL.5432     the socket, if its path is short enough
  *
- * A root process's PostgreSQL runs as another user, who may pass through the data folder but change nothing in it:
- * what root opens there nobody else has put there. Where that user could not reach it, `postgres` is a link to a home
- * elsewhere.
+ * Its mode is 0700. PostgreSQL refuses to run as root, so a root process runs it as another user, and PostgreSQL names
+ * its files by absolute paths: that user has to pass through the data folder. The folder then has mode 0710 and that
+ * user's group. It is not given to the user, who could put files of its own in the place of root's; as it is, the user
+ * can neither list nor change it, and all that it can read there is the home. Where the user could not reach it,
+ * `postgres` is a link to a home elsewhere.
  */
 import { createHash } from 'node:crypto'
 import { constants, existsSync } from 'node:fs'
@@ -45,9 +47,9 @@ const OWN_NAMES =
   /^(?:postgres|users|programs|(?:spoor|starting)\.pid|server\.json|database-password|key-digest-secret)(?:-[\da-f-]+)?$/
 
 /**
- * Makes the data folder and its parents. Only its owner may read it. Root lets others pass through it, to the home. If
- * its mode has become another one, it is set again. If an earlier version gave the folder to the cluster's user, it is
- * taken back.
+ * Makes the data folder and its parents. Only its owner may read it; root's may be passed through by the group of the
+ * cluster's user. If its owner, group or mode has become another one, it is set again: earlier versions gave the folder
+ * to the cluster's user, or let everybody pass through it.
  */
 export async function prepareDataFolder(dataDir: string): Promise<void> {
   await mkdir(dirname(dataDir), { recursive: true })
@@ -58,9 +60,13 @@ export async function prepareDataFolder(dataDir: string): Promise<void> {
   // The changes are made to the opened folder, so that nobody can put another one in its place meanwhile.
   const folder = await open(await realpath(dataDir), constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW)
   try {
-    const { uid, mode } = await folder.stat()
-    if (uid === findClusterUser()?.uid) await folder.chown(0, 0)
-    const own = isRoot() && (uid === 0 || uid === findClusterUser()?.uid) ? 0o711 : 0o700
+    const { uid, gid, mode } = await folder.stat()
+    const isRoots = isRoot() && (uid === 0 || uid === findClusterUser()?.uid)
+    if (isRoots) {
+      const group = await groupOf(join(dataDir, 'postgres'))
+      if (uid !== 0 || gid !== group) await folder.chown(0, group)
+    }
+    const own = isRoots ? 0o710 : 0o700
     if ((mode & 0o777) !== own) await folder.chmod(own)
   } finally {
     await folder.close()
@@ -125,6 +131,13 @@ async function checkLink(path: string): Promise<void> {
   const link = await lstat(path)
   if (!isRoot() || !link.isSymbolicLink() || link.uid === 0 || link.uid === (await stat(dirname(path))).uid) return
   throw new ConfigError(`DATA_DIR: ${path} must be a folder, or a link that this user has made: remove it`)
+}
+
+/** The group of the user that PostgreSQL runs as, who owns the home if there is one in the data folder. */
+async function groupOf(home: string): Promise<number> {
+  const user = findClusterUser()!
+  const stats = existsSync(home) ? await lstat(home) : undefined
+  return stats?.isDirectory() && stats.uid !== 0 && stats.uid !== user.uid ? stats.gid : user.gid
 }
 
 /** The user that owns a home. A cluster that an ordinary user has made stays that user's, even if root opens it. */

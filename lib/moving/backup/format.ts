@@ -19,24 +19,49 @@ import { SCOPES } from '../../access/keys.ts'
 import { ROLES } from '../../people/roles.ts'
 import { SpanId, Timestamp, TraceId } from '../../schema/input.ts'
 import { closed } from '../../schema/object.ts'
+import { ViewName, ViewPage, ViewQuery } from '../../schema/saved-view.ts'
 
 export const BACKUP_FORMAT = 1
 
 const orNull = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()])
 const Count = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
 const Id = Type.Integer({ minimum: 1, maximum: 2 ** 31 - 1 })
-const hex = (digits: number) => Type.String({ pattern: `^[0-9a-f]{${digits}}$` })
+const hex = (digits: number) =>
+  Type.String({ pattern: `^[0-9a-f]{${digits}}$`, patternRule: `must be ${digits} lower-case hexadecimal digits` })
 const Text = Type.String()
 /**
  * The rules below refuse what no way in ever accepted. A backup has a checksum and no signature: anybody who can write
  * one may have edited it.
  */
-const Line = Type.String({ pattern: '^[^\\p{Cc}\\p{Cs}]*$' })
-const Slug = Type.String({ pattern: '^[a-z0-9][a-z0-9_-]{0,63}$' })
-const Label = Type.String({ pattern: '^[a-z0-9][a-z0-9_-]{0,31}$' })
-const Email = Type.String({ pattern: '^[^\\s\\p{Cc}\\p{Cs}]{1,254}$' })
-const KeyId = Type.String({ pattern: '^[0-9A-Za-z_-]{1,64}$' })
-const Action = Type.String({ pattern: '^[a-z]+(?:[.-][a-z]+)*$' })
+const NO_CONTROLS = { pattern: '^[^\\p{Cc}\\p{Cs}]*$', patternRule: 'must not hold control characters' }
+const Line = Type.String({ ...NO_CONTROLS, maxLength: 200 })
+const Name = Type.String({ ...NO_CONTROLS, minLength: 1, maxLength: 200 })
+const Description = Type.String({ ...NO_CONTROLS, maxLength: 2000 })
+const Slug = Type.String({
+  pattern: '^[a-z0-9][a-z0-9_-]{0,63}$',
+  patternRule: 'must have 1 to 64 lower-case letters, digits, hyphens and underscores, and begin with a letter or digit'
+})
+const Label = Type.String({
+  pattern: '^[a-z0-9][a-z0-9_-]{0,31}$',
+  patternRule: 'must have 1 to 32 lower-case letters, digits, hyphens and underscores, and begin with a letter or digit'
+})
+const Email = Type.String({
+  pattern: '^[^\\s\\p{Cc}\\p{Cs}]{1,254}$',
+  patternRule: 'must have 1 to 254 characters, without spaces and control characters'
+})
+const KeyId = Type.String({
+  pattern: '^[0-9A-Za-z_-]{1,64}$',
+  patternRule: 'must have 1 to 64 letters, digits, hyphens and underscores'
+})
+const Action = Type.String({
+  pattern: '^[a-z]+(?:[.-][a-z]+)*$',
+  patternRule: 'must be lower-case words, with dots or hyphens between them'
+})
+const Query = Type.String({
+  ...ViewQuery,
+  pattern: '^(?:\\?[^#\\p{Cc}\\p{Cs}]*)?$',
+  patternRule: 'must be empty, or begin with ? and hold neither # nor control characters'
+})
 
 const Counts = closed({
   accounts: Count,
@@ -71,21 +96,27 @@ export type Manifest = Static<typeof Manifest>
 
 const Account = closed({
   id: Id,
-  name: Line,
+  name: Name,
   type: Type.Enum(['owner', 'trial']),
   trialUsed: Count,
   createdAt: Timestamp
 })
 
 /** A saved view; `userId` is null for a shared one. */
-const View = closed({ userId: orNull(Id), name: Text, page: Text, query: Text, createdAt: Timestamp })
+const View = closed({
+  userId: orNull(Id),
+  name: Type.String({ ...ViewName, ...NO_CONTROLS }),
+  page: Type.Unsafe<string>(ViewPage),
+  query: Query,
+  createdAt: Timestamp
+})
 
 const Project = closed({
   id: Id,
   accountId: Id,
-  name: Line,
+  name: Name,
   slug: Slug,
-  description: Text,
+  description: Description,
   storageLimit: orNull(Count),
   createdAt: Timestamp,
   /** Left out if there are none, and by versions that had none. */
@@ -96,7 +127,7 @@ const Project = closed({
 
 /** Who a user is at a provider of OpenID Connect. */
 const Identity = closed({
-  issuer: Text,
+  issuer: Type.String({ ...NO_CONTROLS, minLength: 1 }),
   subject: Type.String({ minLength: 1, maxLength: 255 }),
   linkedAt: Timestamp
 })

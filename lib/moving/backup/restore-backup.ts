@@ -7,6 +7,7 @@ import { createHash } from 'node:crypto'
 import type { Sql } from 'postgres'
 import { isOtherSecret, matches } from '../../access/digest-secret.ts'
 import { AdminError } from '../../admin/admin-error.ts'
+import { readSchemaState } from '../../database/migrate.ts'
 import type { Pool } from '../../database/pool.ts'
 import type { WritePath } from '../../ingest/write-path.ts'
 import { isStoredPassword } from '../../people/passwords.ts'
@@ -92,6 +93,7 @@ class Restore {
     const { pool } = this.#target
     const head = await this.#readHead()
     const { id } = head.manifest
+    await this.#requireSchema(head.manifest)
     const earlier = await pool.run(sql => progress.readRestoration(sql, id))
     if (earlier?.ended) throw new AdminError('this backup is restored in this database already')
     checkReferences(head)
@@ -118,6 +120,15 @@ class Restore {
       members: await this.#lines.list('member'),
       keys: await this.#lines.list('key')
     }
+  }
+
+  /** A later schema may have what this version would not restore, though the format is the same. */
+  async #requireSchema({ schema, spoor }: Manifest): Promise<void> {
+    const { latest } = await this.#target.pool.run(sql => readSchemaState(sql))
+    if (schema <= latest) return
+    throw new AdminError(
+      `the backup was made by spoor ${spoor} with schema ${schema}, and this one knows none later than ${latest}: update spoor`
+    )
   }
 
   async #requireRoom(head: Head): Promise<void> {
@@ -260,7 +271,12 @@ function checkPeople({ accounts, projects, users, members, keys }: Head): void {
     ['user', users.map(({ id }) => id)],
     ['user', users.map(({ email }) => email)],
     ['membership of account and user', members.map(({ accountId, userId }) => `${accountId} ${userId}`)],
-    ['key', keys.map(({ id }) => id)]
+    ['key', keys.map(({ id }) => id)],
+    [
+      'identity',
+      users.flatMap(({ identities = [] }) => identities.map(({ issuer, subject }) => `${issuer} ${subject}`))
+    ],
+    ['view', projects.flatMap(({ slug, views = [] }) => views.map(view => `${slug} ${view.userId} ${view.name}`))]
   ]
   for (const [kind, names] of lists) {
     const seen = new Set<string | number>()

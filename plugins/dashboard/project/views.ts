@@ -6,6 +6,7 @@ import { checkTexts, found, refuseField } from '../../../lib/http/refuse.ts'
 import type { RequestOf } from '../../../lib/http/route.ts'
 import { isEnough } from '../../../lib/people/roles.ts'
 import { closed } from '../../../lib/schema/object.ts'
+import { ViewName, ViewPage, ViewQuery } from '../../../lib/schema/saved-view.ts'
 import {
   deleteView,
   insertView,
@@ -21,14 +22,14 @@ import { bodyReader, IN_PROJECT, pageRoute, SMALL_BODY_BYTES } from '../page-rou
 
 const VIEW = `${IN_PROJECT}/views/:viewId`
 
-const name = Type.String({ minLength: 1, maxLength: 80 })
-/** The pages that have views. */
-const page = Type.Enum(['traces', 'overview', 'scores'])
-/** The search of the page's address. */
-const query = Type.String({ maxLength: 4000 })
 const shared = Type.Optional(Type.Boolean())
-const NewViewBody = closed({ name, page, query, shared })
-const ViewBody = closed({ name: Type.Optional(name), page: Type.Optional(page), query: Type.Optional(query), shared })
+const NewViewBody = closed({ name: ViewName, page: ViewPage, query: ViewQuery, shared })
+const ViewBody = closed({
+  name: Type.Optional(ViewName),
+  page: Type.Optional(ViewPage),
+  query: Type.Optional(ViewQuery),
+  shared
+})
 
 /** As large as an int of PostgreSQL's. */
 const MAX_ID = 2 ** 31 - 1

@@ -52,7 +52,7 @@ t.test('the life of a data folder: first start, commands beside it, second start
   t.match(first.out, `DATA_DIR='${folder}' npx spoor key create --project default`)
   t.match(first.out, /\nReady\..*\n$/)
   t.notMatch(first.err, key!, 'the log never has it')
-  t.equal((await stat(folder)).mode & 0o777, isRoot() ? 0o711 : 0o700)
+  t.equal((await stat(folder)).mode & 0o777, isRoot() ? 0o710 : 0o700)
   t.equal((await stat(join(folder, 'server.json'))).mode & 0o777, 0o600)
 
   const body = /-d '([^']*)'/.exec(first.out)![1]!

@@ -112,6 +112,10 @@ t.test('owners make, rotate and revoke keys, which are shown once', async t => {
     [{ expiresInDays: 0 }, /^expiresInDays: must be at least 1/],
     [{ label: '\u0000' }, /^label: /],
     [{ label: 'a\nb' }, /label must not hold control characters/],
+    ...['\u009b', '\u202e', '\u2066', '\u200f', '\u061c'].map((control): [object, RegExp] => [
+      { label: `plain ${control}text` },
+      /label must not hold control characters/
+    ]),
     [{ secret: 1 }, /^secret: unknown field$/]
   ]
   for (const [body, message] of wrong) t.match(await ask('POST', `${P}/keys`, { body }), invalid(message))
@@ -170,6 +174,10 @@ t.test('owners invite people by a link, give them roles and remove them', async 
   t.match(await ask('POST', `${P}/members`, { body: { email: 'new@example.com', role: 'owner' } }), conflict(/already/))
   const refused: [object, RegExp][] = [
     [{ email: 'nobody', role: 'viewer' }, /^email: must be an e-mail address/],
+    ...['\u001b[31m', '\u009b', '\u202e', '\u2066', '\u200f', '\u061c'].map((control): [object, RegExp] => [
+      { email: `a${control}b@example.com`, role: 'viewer' },
+      /^email: must be an e-mail address/
+    ]),
     [{ email: 'a@b\u0000', role: 'viewer' }, /^email: /],
     [{ email: 'a@b', role: 'king' }, /^role: must be one of viewer, member, owner$/],
     [{ email: 'a@b' }, /^role: is required$/]

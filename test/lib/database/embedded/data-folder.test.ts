@@ -2,13 +2,15 @@
  * What the user that runs PostgreSQL can put in the way of a process that is root. Where the tests do not run as root, all
  * belongs to one user: then only the links are tested.
  */
+
+import { spawnSync } from 'node:child_process'
 import { existsSync, lstatSync, readFileSync, statSync } from 'node:fs'
 import { chmod, chown, lchown, mkdir, readdir, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
 import { findClusterUser, isRoot } from '../../../../lib/database/embedded/cluster-user.ts'
 import { openEmbedded } from '../../../../lib/database/embedded/embedded.ts'
-import { prepareDataFolder } from '../../../../lib/database/embedded/folders.ts'
+import { prepareDataFolder, prepareHome } from '../../../../lib/database/embedded/folders.ts'
 import { tryLock } from '../../../../lib/database/embedded/lock-file.ts'
 import { readOrCreateSecret } from '../../../../lib/database/embedded/secrets.ts'
 import { announceServer } from '../../../../lib/health/running-server.ts'
@@ -58,20 +60,64 @@ t.test('a draft is made under a name that nobody can know before', async t => {
   t.equal(readFileSync(victim, 'utf8'), 'precious')
 })
 
+/** Whether a command succeeds as another user. */
+function succeeds({ uid, gid }: { uid: number; gid: number }, [command = '', ...args]: string[]): boolean {
+  const { status, error } = spawnSync(command, args, { uid, gid, cwd: '/', stdio: 'ignore' })
+  if (error !== undefined) throw error
+  return status === 0
+}
+
 if (isRoot()) {
   const user = findClusterUser()!
 
   t.test('the data folder is root’s, and only the home is handed over', async t => {
     const dataDir = join(await testFolder(t), 'data')
     const cluster = await openEmbedded(dataDir, 'serve', log)
-    t.match(statSync(dataDir), { uid: 0 })
-    t.equal(statSync(dataDir).mode & 0o777, 0o711)
+    t.match(statSync(dataDir), { uid: 0, gid: user.gid })
+    t.equal(statSync(dataDir).mode & 0o777, 0o710)
     for (const name of await readdir(dataDir)) {
       const { uid, mode } = statSync(join(dataDir, name))
       t.equal(uid, name === 'postgres' ? user.uid : 0, name)
       t.equal(mode & 0o077, 0, name)
     }
     await cluster.close()
+  })
+
+  t.test('nobody else reads anything in the data folder, and the user of PostgreSQL nothing but its home', async t => {
+    const dataDir = join(await testFolder(t), 'data')
+    const before = await openEmbedded(dataDir, 'serve', log)
+    await before.close()
+    // As 1.0.0-rc.1 made it.
+    await chown(dataDir, 0, 0)
+    await chmod(dataDir, 0o711)
+    const cluster = await openEmbedded(dataDir, 'serve', log)
+    await announceServer(dataDir, 'http://127.0.0.1:1')
+    const names = await readdir(dataDir)
+    for (const name of [...SECRETS, 'postgres', 'server.json', 'spoor.pid', 'users']) t.ok(names.includes(name), name)
+
+    const stranger = { uid: 4_242_424, gid: 4_242_424 }
+    t.notOk(succeeds(stranger, ['ls', dataDir]), 'the names of its files')
+    for (const name of names) t.notOk(succeeds(stranger, ['ls', '-d', join(dataDir, name)]), `whether there is ${name}`)
+
+    t.notOk(succeeds(user, ['ls', dataDir]))
+    t.notOk(succeeds(user, ['touch', join(dataDir, 'new')]))
+    for (const name of names) {
+      const path = join(dataDir, name)
+      const isHome = name === 'postgres'
+      t.equal(succeeds(user, [statSync(path).isDirectory() ? 'ls' : 'cat', path]), isHome, `its user reads ${name}`)
+      t.notOk(succeeds(user, ['mv', path, `${path}-away`]), `its user moves ${name}`)
+    }
+    await cluster.close()
+  })
+
+  t.test('a database of another user than the one that would be chosen now stays within its reach', async t => {
+    const other = { uid: 4_242_424, gid: 4_242_424 }
+    const dataDir = join(await testFolder(t), 'data')
+    await mkdir(join(dataDir, 'postgres'), { recursive: true, mode: 0o700 })
+    await chown(join(dataDir, 'postgres'), other.uid, other.gid)
+    await prepareDataFolder(dataDir)
+    t.match(await prepareHome(dataDir, log), { folder: join(dataDir, 'postgres'), user: other })
+    t.match(statSync(dataDir), { uid: 0, gid: other.gid })
   })
 
   t.test('a folder that an earlier version gave away is taken back, with its database and its secrets', async t => {
@@ -90,7 +136,7 @@ if (isRoot()) {
     await announceServer(dataDir, 'http://127.0.0.1:1')
     t.equal(after.digestSecret, before.digestSecret)
     t.match(statSync(dataDir), { uid: 0 })
-    t.equal(statSync(dataDir).mode & 0o777, 0o711)
+    t.equal(statSync(dataDir).mode & 0o777, 0o710)
     await after.close()
     t.equal(readFileSync(victim, 'utf8'), 'precious')
     t.equal(statSync(victim).uid, 0)

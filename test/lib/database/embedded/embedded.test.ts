@@ -25,8 +25,8 @@ const root = await testFolder(t)
 const dataDir = join(root, 'data')
 const pgData = join(dataDir, 'postgres', 'data')
 
-/** As root, others may pass through the data folder. */
-const OWN = isRoot() ? 0o711 : 0o700
+/** As root, the group of PostgreSQL's user may pass through the data folder. */
+const OWN = isRoot() ? 0o710 : 0o700
 
 /** Opens the cluster in this process, for the time of the test. */
 async function open(t: Test, role: Role = 'command', folder = dataDir): Promise<EmbeddedCluster> {

@@ -52,22 +52,47 @@ const spoiled: [string, (lines: string[]) => readonly string[], RegExp][] = [
   [
     'with a slug that is none',
     lines => lines.map(line => line.replace('"slug":"second"', '"slug":"../../x"')),
-    /: slug: must match/
+    /: slug: must have 1 to 64 lower-case letters, digits, hyphens and underscores/
   ],
   [
     'with escapes in a name',
     lines => lines.map(line => line.replace('"name":"owner"', '"name":"\\u001b[2J"')),
-    /: name: must match/
+    /: name: must not hold control characters/
+  ],
+  [
+    'with a name that is too long',
+    lines => lines.map(line => line.replace('"name":"owner"', `"name":"${'x'.repeat(201)}"`)),
+    /: name: must have at most 200 characters/
+  ],
+  [
+    'with a description that is too long',
+    lines => lines.map(line => line.replace('"description":"Second"', `"description":"${'x'.repeat(2001)}"`)),
+    /: description: must have at most 2000 characters/
+  ],
+  [
+    'with a view of a page that has none',
+    lines => lines.map(line => line.replace('"page":"overview"', '"page":"members"')),
+    /: views\[\d\]\.page: must be one of traces, overview, scores/
+  ],
+  [
+    'with a view that leads elsewhere',
+    lines => lines.map(line => line.replace('"query":"?status=error"', '"query":"javascript:alert(1)"')),
+    /: views\[\d\]\.query: must be empty, or begin with \?/
+  ],
+  [
+    'with a digest that is none',
+    lines => lines.map(line => line.replace(/"digest":"[0-9a-f]{64}"/, '"digest":"x"')),
+    /: digest: must be 64 lower-case hexadecimal digits/
   ],
   [
     'with a key id that is none',
     lines => lines.map(line => line.replace(/^\{"key":\{"id":"/, '$&a b')),
-    /: id: must match/
+    /: id: must have 1 to 64 letters, digits, hyphens and underscores/
   ],
   [
     'with an act that nobody does',
     lines => lines.map(line => line.replace(/"action":"/, '$&<script>')),
-    /: action: must match/
+    /: action: must be lower-case words/
   ],
   [
     'with an act whose detail is no JSON',

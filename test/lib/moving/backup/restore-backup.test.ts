@@ -148,27 +148,34 @@ t.test('a restore beside others gives new numbers, and leaves the others as they
   )
 })
 
-t.test('what is there twice, and a password of another form, are refused before anything is written', async t => {
-  const lines = linesOf(await backupOf((await fullInstance(t)).database))
-  const copy = await testDatabase(t)
-  const member = lines.findIndex(line => line.startsWith('{"member":'))
-  const password = (stored: string) =>
-    lines.map(line => line.replace(/^(\{"user":.*"password":)(?:null|"[^"]*")/, (_, head) => `${head}"${stored}"`))
-  const tail = `$8$3$${'A'.repeat(22)}$${'A'.repeat(43)}`
-  const edited: [readonly string[], RegExp][] = [
-    [[...lines.slice(0, member), lines[member]!, ...lines.slice(member)], /has the membership .* twice/],
-    ...['x', `scrypt$2${tail}`, `scrypt$1073741824${tail}`, `scrypt$32769${tail}`].map((stored): [string[], RegExp] => [
-      password(stored),
-      /the password of .* is not one that spoor stores/
-    ])
-  ]
-  for (const [each, message] of edited)
-    await t.rejects(restore(t, copy, bytesOf(each)), { name: 'AdminError', message })
-  const [{ accounts }] = await copy.pool.run(
-    sql => sql<[{ accounts: number }]>`select count(*)::int as accounts from accounts`
-  )
-  t.equal(accounts, 0)
-})
+t.test(
+  'what is there twice, a later schema, and a password of another form are refused before anything is written',
+  async t => {
+    const lines = linesOf(await backupOf((await fullInstance(t)).database))
+    const copy = await testDatabase(t)
+    const member = lines.findIndex(line => line.startsWith('{"member":'))
+    const password = (stored: string) =>
+      lines.map(line => line.replace(/^(\{"user":.*"password":)(?:null|"[^"]*")/, (_, head) => `${head}"${stored}"`))
+    const tail = `$8$3$${'A'.repeat(22)}$${'A'.repeat(43)}`
+    const edit = (kind: string, from: RegExp, to: string) =>
+      lines.map(line => (line.startsWith(`{"${kind}":`) ? line.replace(from, to) : line))
+    const edited: [readonly string[], RegExp][] = [
+      [edit('backup', /"schema":\d+/, '"schema":99'), /with schema 99, and this one knows none later than \d+: update/],
+      [edit('project', /"views":\[(.*?\}),/, '"views":[$1,$1,'), /has the view .* twice/],
+      [edit('user', /"identities":\[(\{.*?\})/, '"identities":[$1,$1'), /has the identity .* twice/],
+      [[...lines.slice(0, member), lines[member]!, ...lines.slice(member)], /has the membership .* twice/],
+      ...['x', `scrypt$2${tail}`, `scrypt$1073741824${tail}`, `scrypt$32769${tail}`].map(
+        (stored): [string[], RegExp] => [password(stored), /the password of .* is not one that spoor stores/]
+      )
+    ]
+    for (const [each, message] of edited)
+      await t.rejects(restore(t, copy, bytesOf(each)), { name: 'AdminError', message })
+    const [{ accounts }] = await copy.pool.run(
+      sql => sql<[{ accounts: number }]>`select count(*)::int as accounts from accounts`
+    )
+    t.equal(accounts, 0)
+  }
+)
 
 t.test('keys of another secret can be restored revoked', async t => {
   const original = await fullInstance(t)
