@@ -153,7 +153,10 @@ export class HttpServer {
     this.#isDraining = true
   }
 
-  /** Accepts no more connections, and waits until the requests under way are answered, or until the time is up. */
+  /**
+   * Accepts no more connections, and waits until the requests under way are answered and their clients have taken the
+   * answers, or until the time is up. A client that takes nothing of its answer is not waited for.
+   */
   async close(graceMs: number): Promise<void> {
     this.drain()
     await this.#acceptWaiting()
@@ -161,7 +164,7 @@ export class HttpServer {
     let silentSince = performance.now()
     const sweep = setInterval(() => {
       const now = performance.now()
-      if (this.#active > 0) silentSince = now
+      if (this.#active > 0 || this.#unsent.isMoving) silentSince = now
       if (now >= deadline || now - silentSince >= SILENCE_MS) this.#server.closeAllConnections()
       else this.#server.closeIdleConnections()
     }, SWEEP_MS)

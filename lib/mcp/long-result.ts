@@ -3,12 +3,10 @@
  * says so, and says how to get the rest.
  */
 import { inspectText, parseInexact, stringifyExact } from '../trace/json/exact-json.ts'
-import { cutText, type Detail, outlineTrace } from './outline.ts'
+import { cutText, type Detail, outlineTrace, SHOWN_BYTES } from './outline.ts'
 
 /** Up to so many bytes the text is the whole result. */
 export const MAX_TEXT_BYTES = 256 * 1024
-/** The bytes of a shortened text: about 20,000 tokens. */
-const SHORT_BYTES = 60_000
 /** The bytes that are shown of a member that is no list. */
 const MEMBER_BYTES = 4000
 
@@ -25,9 +23,7 @@ export function shortText(result: string): string {
   const { inexact } = inspectText(result)
   const value = (inexact ? parseInexact(result) : JSON.parse(result)) as Readonly<Record<string, unknown>>
   const bytes = Buffer.byteLength(result)
-  return isDetail(value)
-    ? outlineTrace(value, { inexact, bytes, maxBytes: SHORT_BYTES, isText: true })
-    : shorten(value, inexact, bytes)
+  return isDetail(value) ? outlineTrace(value, { inexact, bytes, isText: true }) : shorten(value, inexact, bytes)
 }
 
 const isDetail = (value: object): value is Detail => 'trace' in value && 'spans' in value && 'scores' in value
@@ -36,7 +32,7 @@ const isDetail = (value: object): value is Detail => 'trace' in value && 'spans'
 function shorten(value: Readonly<Record<string, unknown>>, inexact: boolean, bytes: number): string {
   const said: string[] = []
   const kept: Record<string, unknown> = {}
-  let room = SHORT_BYTES
+  let room = SHOWN_BYTES
   for (const [name, member] of Object.entries(value)) {
     if (!Array.isArray(member)) {
       const json = stringifyExact(member, inexact)
@@ -51,12 +47,12 @@ function shorten(value: Readonly<Record<string, unknown>>, inexact: boolean, byt
       items.push(item)
     }
     const isBare = items.length === 0 && member.length > 0
-    kept[name] = isBare ? [cutText(stringifyExact(member[0], inexact), SHORT_BYTES / 2)] : items
+    kept[name] = isBare ? [cutText(stringifyExact(member[0], inexact), SHOWN_BYTES / 2)] : items
     const which = isBare ? 'the beginning of the first' : `the first ${items.length}`
     if (items.length < member.length) said.push(`${which} of ${member.length} ${name}`)
   }
   const note =
-    `This text is shortened: it has ${said.join(', ') || 'long values cut'}. structuredContent has the whole result, ` +
-    `${bytes} bytes. To have all of it as text, ask for less: a smaller limit, or fewer spanIds.`
+    `This text is shortened: it has ${said.join(', ') || 'long values cut'}. The whole result is ${bytes} bytes. To read ` +
+    'the rest, ask for less: a smaller limit, or fewer spanIds. Clients that read structuredContent have the whole result.'
   return stringifyExact({ note, ...kept }, inexact)
 }

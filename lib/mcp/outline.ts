@@ -14,6 +14,12 @@ import { inTreeOrder, type Placed } from './span-tree.ts'
 export type Detail = Static<typeof TraceDetail>
 type Span = Detail['spans'][number]
 
+/**
+ * The bytes that a tool shows of what is long. Clients cut what they give their model: Gemini CLI at 40,000 characters,
+ * Codex at 48,000 (test/torture/README.md, "agents").
+ */
+export const SHOWN_BYTES = 35_000
+
 const CUT = 'Where it is long, a string: the beginning of its JSON, and how much is left out.'
 const cuttable = (what: string) => Type.Unknown({ description: `${what} ${CUT}` })
 const Bytes = Type.Integer({ minimum: 0, description: 'Size of the whole span as JSON: what it takes to fetch it.' })
@@ -24,7 +30,7 @@ const OutlineSpan = named('OutlineSpan', {
   name: Type.String(),
   kind: Type.Enum([...SPAN_KINDS]),
   status: Type.Enum([...STATUSES]),
-  startedAt: SpanOutput.properties.startedAt,
+  startedAt: Type.Optional(SpanOutput.properties.startedAt),
   durationMs: SpanOutput.properties.durationMs,
   model: Type.Optional(Type.String()),
   usage: Type.Optional(SpanOutput.properties.usage),
@@ -59,41 +65,45 @@ interface Room {
   /** 0 if values of spans are not shown at all. */
   readonly spanValue: number
   readonly name: number
+  /** Whether FACTS are shown. */
+  readonly hasFacts: boolean
 }
 
 /** The first of these with which the outline is short enough is used. With the last, 200 spans with short names fit. */
 const ROOMS: readonly Room[] = [
-  { traceValue: 4000, spanValue: 400, name: 500 },
-  { traceValue: 1500, spanValue: 120, name: 120 },
-  { traceValue: 500, spanValue: 0, name: 40 }
+  { traceValue: 4000, spanValue: 400, name: 500, hasFacts: true },
+  { traceValue: 1500, spanValue: 120, name: 120, hasFacts: true },
+  { traceValue: 500, spanValue: 0, name: 40, hasFacts: true },
+  { traceValue: 200, spanValue: 0, name: 20, hasFacts: false }
 ]
 const SPAN_VALUES = ['input', 'output', 'attributes', 'events'] as const
+const FACTS = ['startedAt', 'model', 'usage', 'costUsd'] as const
 
 export interface OutlineOptions {
   /** Whether the detail may hold LosslessNumbers. */
   readonly inexact: boolean
   /** The size of the detail as JSON. */
   readonly bytes: number
-  /** The size that the outline may have. */
-  readonly maxBytes: number
   /** Whether it stands as text beside the whole trace (long-result.ts). */
   readonly isText?: boolean
 }
 
 /** The outline as JSON text. */
-export function outlineTrace(detail: Detail, { inexact, bytes, maxBytes, isText = false }: OutlineOptions): string {
+export function outlineTrace(detail: Detail, { inexact, bytes, isText = false }: OutlineOptions): string {
   const spans = inTreeOrder(detail.spans).map(placed => measure(placed, inexact))
   let text = ''
   for (const room of ROOMS) {
     const outline: TraceOutline = {
       detail: 'outline',
-      note: `${noteOf(bytes, room, isText)}${notStored(detail.trace.metadata)}`,
+      note: [...noteOf(bytes, room, isText), ...notStored(detail.trace.metadata), ...(isText ? [STRUCTURED] : [])].join(
+        ' '
+      ),
       trace: outlineOfTrace(detail.trace, room, inexact),
       spans: spans.map(span => outlineOfSpan(span, room)),
       scoreCount: detail.scores.length
     }
     text = stringifyExact(outline, inexact)
-    if (Buffer.byteLength(text) < maxBytes) break
+    if (Buffer.byteLength(text) < SHOWN_BYTES) break
   }
   return text
 }
@@ -129,11 +139,11 @@ function outlineOfSpan({ span, depth, bytes, values }: Measured, room: Room): Ou
     name: cutText(span.name, room.name),
     kind,
     status,
-    startedAt,
+    ...(room.hasFacts && { startedAt }),
     durationMs,
-    ...(model !== null && { model: cutText(model, room.name) }),
-    ...(usage !== null && { usage }),
-    ...(costUsd !== null && { costUsd }),
+    ...(room.hasFacts && model !== null && { model: cutText(model, room.name) }),
+    ...(room.hasFacts && usage !== null && { usage }),
+    ...(room.hasFacts && costUsd !== null && { costUsd }),
     bytes,
     ...Object.fromEntries(shown.map(({ field, value, json }) => [field, cutValue(value, json, room.spanValue)]))
   }
@@ -164,36 +174,46 @@ export function beginning(text: string, maxBytes: number): string {
   return bytes.toString('utf8', 0, end)
 }
 
-/** Everything that the outline has less of than the trace, and how to read each of it. */
-function noteOf(bytes: number, { traceValue, spanValue, name }: Room, isText: boolean): string {
+/**
+ * How to read more, then everything that the outline has less of than the trace. The way on comes first: some clients
+ * show their model only the first 500 characters of a text.
+ */
+function noteOf(bytes: number, { traceValue, spanValue, name, hasFacts }: Room, isText: boolean): string[] {
   const cut = [
     `input, output and metadata of the trace beyond about ${traceValue} bytes each`,
     ...(spanValue === 0 ? [] : [`${listed(SPAN_VALUES)} of spans beyond about ${spanValue} bytes each`]),
-    `names and models of spans beyond about ${name} bytes`
+    `names${hasFacts ? ' and models' : ''} of spans beyond about ${name} bytes`
   ]
   const leftOut = [
     ...(spanValue === 0 ? [`${listed(SPAN_VALUES)} of all spans`] : []),
+    ...(hasFacts ? [] : [`${listed(FACTS)} of all spans`]),
     'what is null or empty in a span',
     'traceId, parentSpanId (depth says it), endedAt and provider of spans',
     'the scores, which are only counted'
   ]
-  const [what, full] = isText
-    ? [`This text is an outline; structuredContent has the whole trace, ${bytes} bytes.`, '']
-    : [`This is an outline; the whole trace is ${bytes} bytes.`, ', or with detail "full" for everything']
-  return (
-    `${what} Cut, with a mark of how much is missing: ${cut.join('; ')}. ` +
-    `Left out: ${leftOut.join('; ')}. To read more, call get_trace with spanIds for whole spans, with field for the ` +
-    `input, output or metadata of the trace in parts${full}; call get_trace_scores for the scores.`
-  )
+  return [
+    `This is an outline of a trace of ${bytes} bytes.`,
+    'To read whole spans, call get_trace with spanIds: the ids are below.',
+    "To read the trace's own input, output or metadata in parts, call it with field.",
+    ...(isText ? [] : ['To read everything, call it with detail "full".']),
+    'To read the scores, call get_trace_scores.',
+    `Cut, with a mark of how much is missing: ${cut.join('; ')}.`,
+    `Left out: ${leftOut.join('; ')}.`
+  ]
 }
 
+/** It comes last: a model that reads only the text can do nothing with it. */
+const STRUCTURED = 'Clients that read structuredContent have the whole trace.'
+
 /** Says that the trace had more spans than are stored. The metadata has it too, but may be cut. */
-function notStored(metadata: object): string {
+function notStored(metadata: object): string[] {
   const leftOut = leftOutOf(metadata)
-  if (leftOut === undefined) return ''
+  if (leftOut === undefined) return []
   const kinds = Object.entries(leftOut.kinds).map(([kind, count]) => `${count} ${cutText(kind, KIND_BYTES)}`)
   const shown = kinds.slice(0, SPAN_KINDS.length)
-  return ` The run had ${leftOut.count} more spans, which are not stored${shown.length === 0 ? '' : `: ${shown.join(', ')}`}.`
+  return [
+    `The run had ${leftOut.count} more spans, which are not stored${shown.length === 0 ? '' : `: ${shown.join(', ')}`}.`
+  ]
 }
 
 /** A client may write any kind into its metadata. */

@@ -9,7 +9,7 @@ import type { Scope } from '../access/keys.ts'
 import { Refusal } from '../errors.ts'
 import { readPathId } from '../http/path-id.ts'
 import { queryCheck } from '../http/query.ts'
-import { JsonPieces, JsonText, NOBODY, type RequestOf, type Route } from '../http/route.ts'
+import { isRead, JsonPieces, JsonText, NOBODY, type RequestOf, type Route } from '../http/route.ts'
 import type { Ingest } from '../ingest/ingest.ts'
 import { SharedGate } from '../limits/shared-gate.ts'
 import { Slices } from '../limits/slices.ts'
@@ -69,15 +69,21 @@ export function routeTool(ingest: Pick<Ingest, 'admit' | 'parse'>, route: Route,
       const parts = readRest(call, [...pathIds, ...options])
       const request = Object.assign(contextOf(call.request), ids, parts)
       const answer = async () => {
+        // Here, and not before the call waits for its turn: those before it in the batch have gathered theirs.
+        if (isRead(route)) call.gathered.check()
         const { body } = await route.handler(request)
         return body instanceof JsonPieces ? body : body instanceof JsonText ? body.text : JSON.stringify(body)
       }
       const { projectId } = call.request.key
       const room = route.takesBody ? ingest.admit(request.payload.byteLength, 1, projectId) : undefined
       try {
-        if (view === undefined) return await whole(await answer(), projectId)
+        if (view === undefined) return call.gathered.add(await whole(await answer(), projectId))
         const show = async () =>
-          view.isWhole(chosen) ? whole(await answer(), projectId) : shown(view, chosen, await answer(), projectId)
+          call.gathered.add(
+            await (view.isWhole(chosen)
+              ? whole(await answer(), projectId)
+              : shown(view, chosen, await answer(), projectId))
+          )
         return await views.run(projectId, show, { client: call.request })
       } finally {
         room?.release()

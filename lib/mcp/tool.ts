@@ -3,6 +3,7 @@
 import type { TObject, TProperties } from 'typebox'
 import type { Scope } from '../access/keys.ts'
 import type { RequestOf } from '../http/route.ts'
+import type { Gathered } from './gathered.ts'
 import type { Result } from './long-result.ts'
 
 /** A tool as tools/list shows it. */
@@ -35,6 +36,8 @@ export interface ToolCall {
   readonly payload: Uint8Array | undefined
   /** The HTTP request that brought the call. */
   readonly request: RequestOf<unknown>
+  /** What the calls of that request have gathered. */
+  readonly gathered: Gathered
 }
 export type Arguments = Readonly<Record<string, unknown>>
 

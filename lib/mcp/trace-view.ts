@@ -8,13 +8,11 @@ import { MAX_SPANS, SpanId } from '../schema/input.ts'
 import { named } from '../schema/object.ts'
 import { SpanOutput } from '../schema/output.ts'
 import { inspectText, parseInexact, stringifyExact } from '../trace/json/exact-json.ts'
-import { beginning, type Detail, outlineTrace, TraceOutline } from './outline.ts'
+import { beginning, type Detail, outlineTrace, SHOWN_BYTES, TraceOutline } from './outline.ts'
 import type { View } from './tool.ts'
 
-/** About 20,000 tokens; the usual clients cut at 25,000. */
-const MAX_SHOWN_BYTES = 60_000
 /** The bytes of a part. They leave room for the quotes and backslashes that JSON within JSON needs. */
-const PART_BYTES = 30_000
+const PART_BYTES = 17_000
 
 const options = Type.Object({
   detail: Type.Optional(
@@ -22,7 +20,7 @@ const options = Type.Object({
       default: 'auto',
       description:
         '`full`: everything, however long. `outline`: the tree of spans, with what they hold cut short. `auto`: full ' +
-        `where that is less than ${MAX_SHOWN_BYTES} bytes, otherwise the outline.`
+        `where that is less than ${SHOWN_BYTES} bytes, otherwise the outline.`
     })
   ),
   spanIds: Type.Optional(
@@ -71,9 +69,9 @@ export const traceView: View = {
     if (field !== undefined) return partOf(answer, field, offset)
     if (spanIds !== undefined) return chooseSpans(answer, spanIds)
     const bytes = Buffer.byteLength(answer)
-    if (detail === 'full' || (detail === 'auto' && bytes < MAX_SHOWN_BYTES)) return answer
+    if (detail === 'full' || (detail === 'auto' && bytes < SHOWN_BYTES)) return answer
     const { value, inexact } = parse(answer)
-    return outlineTrace(value, { inexact, bytes, maxBytes: MAX_SHOWN_BYTES })
+    return outlineTrace(value, { inexact, bytes })
   }
 }
 

@@ -7,6 +7,7 @@ import type { Principal } from '../../lib/access/principal.ts'
 import type { App } from '../../lib/app.ts'
 import { Refusal } from '../../lib/errors.ts'
 import { envelope } from '../../lib/http/reply.ts'
+import { Gathered } from '../../lib/mcp/gathered.ts'
 import { bodyOf, calledTools, exactArguments, readMessage } from '../../lib/mcp/message.ts'
 import { answerPreflight, originGuard } from '../../lib/mcp/origin.ts'
 import type { ToolAnswer } from '../../lib/mcp/protocol.ts'
@@ -39,12 +40,14 @@ export default function mcp(app: App): void {
       if (message instanceof Refusal) return answerUnreadable(message)
       refuseOtherScopes(tools, calledTools(message), request.key)
       const { inexact } = message
+      const gathered = new Gathered()
       return answerWithTools(message.value, request.headers, {
         listings: [...tools.values()].filter(tool => mayCall(request.key, tool)).map(tool => tool.listing),
         async call(name, args, id) {
           const exactArgs = (inexact && exactArguments(message, id)) || args
           const tool = tools.get(name)
-          return tool && answerCall(tool, { args, exactArgs, inexact, payload: bodyOf(message, name, args), request })
+          const payload = bodyOf(message, name, args)
+          return tool && answerCall(tool, { args, exactArgs, inexact, payload, request, gathered })
         }
       })
     }

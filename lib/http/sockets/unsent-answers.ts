@@ -21,6 +21,8 @@ const BOUNDS: Bounds = { bytes: 128 * 1024 * 1024, aheadBytes: 16 * 1024 * 1024,
  * stopped for a while does not blame its clients for that.
  */
 const LOOKS = 20
+/** An answer of which nothing was taken for so many looks is not being taken, as far as a server that stops waits for it. */
+const STILL_LOOKS = 3
 
 /** The parts of node's http.ServerResponse that are used here. */
 interface Answer {
@@ -62,6 +64,14 @@ export class UnsentAnswers {
 
   get bytes(): number {
     return this.#bytes
+  }
+
+  /** Whether a client is taking an answer. */
+  get isMoving(): boolean {
+    for (const { answers, movedAt } of this.#waiting.values()) {
+      if (answers > 0 && this.#looks - movedAt <= STILL_LOOKS) return true
+    }
+    return false
   }
 
   /** Watches an answer that has begun to go out. `bytes` is the memory that it takes until all of it is taken. */

@@ -358,6 +358,29 @@ t.test('requests in one go on one connection are served one after the other', as
   t.match(text, '"spanCount":1')
 })
 
+t.test('a server that stops lets a slow client take the whole of its answer', async t => {
+  const bytes = 24 * 1024 * 1024
+  const { port, close } = await testService(t, {
+    plugins: [publicRoute('/long', () => ({ body: new Content('application/octet-stream', Buffer.alloc(bytes)) }))]
+  })
+  const socket = connect(port, '127.0.0.1').on('error', () => {})
+  t.teardown(() => socket.destroy())
+  socket.write('GET /long HTTP/1.1\r\nHost: x\r\n\r\n')
+  await once(socket, 'readable')
+  const closed = close()
+  let taken = 0
+  socket.on('data', chunk => {
+    taken += chunk.length
+    // It rests now and then: in all for longer than the server waits for a request to begin.
+    if (taken % 4_000_000 >= chunk.length) return
+    socket.pause()
+    setTimeout(() => socket.resume(), 100)
+  })
+  await once(socket, 'close')
+  t.ok(taken > bytes, `${taken} bytes`)
+  await closed
+})
+
 t.test('X-Forwarded-For of a peer that is not trusted is said once', async t => {
   const warnings = async (trustProxy: string[]) => {
     const said: string[] = []

@@ -1,16 +1,17 @@
 /** What stands as text where a result is too long to be given twice. */
 import t from 'tap'
 import { shortText } from '../../../lib/mcp/long-result.ts'
+import { SHOWN_BYTES } from '../../../lib/mcp/outline.ts'
 import { answer } from './trace-answer.ts'
 
 t.test('the text of a trace is its outline, and says so', async t => {
   const whole = answer({ spans: 20, span: () => ({ input: 'é'.repeat(20_000), output: { n: 1 } }) })
   const text = shortText(whole)
-  t.ok(Buffer.byteLength(text) < 60_000)
+  t.ok(Buffer.byteLength(text) < SHOWN_BYTES)
   const { note, detail, spans } = JSON.parse(text)
   t.equal(detail, 'outline')
-  t.match(note, `structuredContent has the whole trace, ${Buffer.byteLength(whole)} bytes`)
-  t.match(note, /spanIds for whole spans/)
+  t.match(note, `an outline of a trace of ${Buffer.byteLength(whole)} bytes`)
+  t.match(note, /Clients that read structuredContent have the whole trace\.$/)
   t.notMatch(note, /detail "full"/, 'it was asked for')
   t.equal(spans.length, 20)
 })
@@ -20,11 +21,11 @@ t.test('the text of a list has the first items whole, and says how many there ar
   // Numbers stand as they were stored.
   const result = JSON.stringify({ scores: items, nextCursor: null, pageSize: 300 }).replaceAll(/"(\d{20})"/g, '$1')
   const text = shortText(result)
-  t.ok(Buffer.byteLength(text) < 62_000)
+  t.ok(Buffer.byteLength(text) < SHOWN_BYTES + 2000)
   const { note, scores, nextCursor, pageSize } = JSON.parse(text)
   t.match(note, `the first ${scores.length} of 300 scores`)
-  t.match(note, `structuredContent has the whole result, ${Buffer.byteLength(result)} bytes`)
-  t.ok(scores.length > 50 && scores.length < 60)
+  t.match(note, `The whole result is ${Buffer.byteLength(result)} bytes`)
+  t.ok(scores.length > 25 && scores.length < 35)
   t.same([nextCursor, pageSize], [null, 300])
   t.match(text, '"n":12345678901234567890,')
 })

@@ -1,22 +1,20 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import t, { type Test } from 'tap'
-import { outlineTrace, TraceOutline } from '../../../lib/mcp/outline.ts'
+import { outlineTrace, SHOWN_BYTES, TraceOutline } from '../../../lib/mcp/outline.ts'
 import { parseInexact } from '../../../lib/trace/json/exact-json.ts'
 import { answer, DETAIL, type Values } from './trace-answer.ts'
 
-const MAX_BYTES = 60_000
 const isOutline = new Ajv2020({ strict: false, validateFormats: false }).compile(TraceOutline)
 
 function outlineOf(t: Test, values: Values) {
   const detail = answer(values)
   const text = outlineTrace(JSON.parse(detail), {
     inexact: false,
-    bytes: Buffer.byteLength(detail),
-    maxBytes: MAX_BYTES
+    bytes: Buffer.byteLength(detail)
   })
   const outline = JSON.parse(text)
   t.ok(isOutline(outline), 'is as the schema has it')
-  t.match(outline.note, `the whole trace is ${Buffer.byteLength(detail)} bytes`)
+  t.match(outline.note, `an outline of a trace of ${Buffer.byteLength(detail)} bytes`)
   return { text, outline }
 }
 
@@ -60,16 +58,18 @@ t.test('an outline says how many spans are not stored, whatever is cut of the me
 t.test('an outline of many spans says less of each, but is short enough', async t => {
   const large = { input: 'a'.repeat(2000), output: 'b'.repeat(2000), attributes: { c: 'c'.repeat(2000) } }
   const cases: [number, RegExp, boolean][] = [
-    [20, /about 400 bytes/, true],
-    [70, /about 120 bytes/, true],
-    [200, /events of all spans/, false]
+    [10, /about 400 bytes/, true],
+    [40, /about 120 bytes/, true],
+    [100, /names and models of spans beyond about 40 bytes/, false],
+    [200, /events of all spans; startedAt, model, usage and costUsd of all spans/, false]
   ]
   for (const [spans, note, shows] of cases) {
     const { text, outline } = outlineOf(t, { spans, scores: 100, span: () => large })
-    t.ok(Buffer.byteLength(text) < MAX_BYTES, `${spans} spans are ${Buffer.byteLength(text)} bytes`)
+    t.ok(Buffer.byteLength(text) < SHOWN_BYTES, `${spans} spans are ${Buffer.byteLength(text)} bytes`)
     t.match(outline.note, note)
     t.equal(outline.spans.length, spans)
     t.equal('input' in outline.spans[0], shows)
+    for (const name of ['startedAt', 'model', 'usage']) t.equal(name in outline.spans[0], spans < 200, name)
     t.equal(outline.scoreCount, 100)
   }
 })
@@ -79,9 +79,9 @@ t.test('long names are cut where there are many', async t => {
     spans: 200,
     span: () => ({ name: 'n'.repeat(500), model: 'm'.repeat(200) })
   })
-  t.match(outline.spans[199].name, /^n{40}… \[460 of 500 bytes left out\]$/)
-  t.match(outline.note, /names and models of spans beyond about 40 bytes/)
-  t.ok(Buffer.byteLength(text) < 1.5 * MAX_BYTES)
+  t.match(outline.spans[199].name, /^n{20}… \[480 of 500 bytes left out\]$/)
+  t.match(outline.note, /names of spans beyond about 20 bytes/)
+  t.ok(text.length < 40_000, `${text.length} characters: no client cuts it`)
 })
 
 t.test('spans stand as a tree, each with its depth, in whatever order they were given', async t => {
@@ -104,8 +104,25 @@ t.test('what is cut ends with a whole character, and numbers that a double canno
   const nearly = 'x'.repeat(440)
   t.equal(outlineOf(t, { span: () => ({ input: nearly }) }).outline.spans[0].input, nearly, 'a mark would be as long')
   const exact = answer({ span: () => ({ input: 'NUMBER' }) }).replace('"NUMBER"', '{"n":12345678901234567890}')
-  const options = { inexact: true, bytes: 1, maxBytes: MAX_BYTES }
+  const options = { inexact: true, bytes: 1 }
   t.match(outlineTrace(parseInexact(exact) as never, options), '"input":{"n":12345678901234567890}')
+})
+
+t.test('the way to the rest stands within the first 400 characters of the note', async t => {
+  for (const isText of [true, false]) {
+    for (const spans of [1, 200]) {
+      const detail = JSON.parse(answer({ spans, span: () => ({ input: 'a'.repeat(2000) }) }))
+      const { note } = JSON.parse(outlineTrace(detail, { inexact: false, bytes: 3_900_000, isText }))
+      const start = note.slice(0, 400)
+      t.match(
+        start,
+        /^This is an outline of a trace of 3900000 bytes\. To read whole spans, call get_trace with spanIds/
+      )
+      for (const way of ['with field', 'get_trace_scores']) t.match(start, way)
+      t.equal(start.includes('detail "full"'), !isText, 'it was asked for in full')
+      t.equal(note.endsWith('Clients that read structuredContent have the whole trace.'), isText)
+    }
+  }
 })
 
 t.test('the note of an outline names all that it has less of than the trace', async t => {
@@ -123,6 +140,6 @@ t.test('the note of an outline names all that it has less of than the trace', as
     for (const name of ['traceId', 'parentSpanId', 'endedAt', 'provider']) t.match(outline.note, name)
     t.match(outline.note, /null or empty in a span/)
     t.match(outline.note, /scores, which are only counted/)
-    t.match(outline.note, /names and models of spans beyond about \d+ bytes/)
+    t.match(outline.note, /names( and models)? of spans beyond about \d+ bytes/)
   }
 })

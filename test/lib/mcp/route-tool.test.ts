@@ -3,6 +3,7 @@ import t from 'tap'
 import Type from 'typebox'
 import { JsonText, type RequestOf, type Route } from '../../../lib/http/route.ts'
 import { Admission } from '../../../lib/limits/admission.ts'
+import { Gathered } from '../../../lib/mcp/gathered.ts'
 import { routeTool } from '../../../lib/mcp/route-tool.ts'
 import type { Arguments } from '../../../lib/mcp/tool.ts'
 import { traceView } from '../../../lib/mcp/trace-view.ts'
@@ -20,9 +21,9 @@ const TEXT = {
 const Thing = Type.Object({ thing: Type.String() }, { additionalProperties: false })
 
 /** A route that notes what it is given, and its tool. */
-function scene(over: Partial<Route>, view?: typeof traceView) {
+function scene(over: Partial<Route>, view?: typeof traceView, gathered = new Gathered()) {
   const seen: RequestOf<unknown>[] = []
-  const admission = new Admission({ requests: 1, bytes: 1000 })
+  const admission = new Admission({ requests: 2, bytes: 1000 })
   const route: Route = {
     ...{
       method: 'POST',
@@ -62,6 +63,7 @@ function scene(over: Partial<Route>, view?: typeof traceView) {
       inexact: more.exactArgs !== undefined,
       payload: undefined,
       request: request as never,
+      gathered,
       ...more
     })
   return { tool, call, seen, admission }
@@ -135,6 +137,25 @@ t.test('room is held for a body while it is worked on, and given back whatever c
   const failing = scene({ body, takesBody: true, handler: () => Promise.reject(new Error('away')) })
   await t.rejects(failing.call({ traceId: ID, name: 'n' }), { message: 'away' })
   t.equal(failing.admission.requests, 0)
+})
+
+t.test('calls of one message read until they have gathered enough; what writes is not refused', async t => {
+  const reads = {
+    method: 'GET',
+    access: 'traces:read',
+    handler: () => ({ body: new JsonText('x'.repeat(100)) })
+  } as const
+  for (const view of [undefined, traceView]) {
+    const gathered = new Gathered(500)
+    const { call } = scene(reads, view, gathered)
+    const full = () => call({ traceId: ID, ...(view && { detail: 'full' }) })
+    // Each counts twice: as structured content and as text.
+    for (let i = 0; i < 3; i++) t.equal(await full(), 'x'.repeat(100))
+    const message =
+      'batch: its results have 600 bytes already, and at 500 no call reads more. Send this call in another message.'
+    await t.rejects(full(), { code: 'invalid_request', message })
+    t.equal(await scene({ body }, undefined, gathered).call({ traceId: ID, name: 'n' }), '{"thing":"0 bytes"}')
+  }
 })
 
 t.test('a view shows the answer as its options say, long or short', async t => {

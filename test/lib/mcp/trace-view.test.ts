@@ -1,8 +1,7 @@
 import t from 'tap'
+import { SHOWN_BYTES as MAX_BYTES } from '../../../lib/mcp/outline.ts'
 import { traceView } from '../../../lib/mcp/trace-view.ts'
 import { answer } from './trace-answer.ts'
-
-const MAX_BYTES = 60_000
 
 t.test('auto shows a trace whole up to the limit, and its outline beyond', async t => {
   const filled = (bytes: number) => {

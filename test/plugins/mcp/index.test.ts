@@ -296,7 +296,12 @@ t.test('a result that is too long to be given twice is whole as structured conte
   for (let i = 0; i < 60; i++) await service.call('POST', `${TRACES}/${other}/scores`, { body: score })
   const whole = (await service.call('GET', `${TRACES}/${id}`)).text.replaceAll('\\ud800', '\ufffd')
   const results: [tool: string, args: object, structured: RegExp | string, text: RegExp][] = [
-    ['get_trace', { traceId: id, detail: 'full' }, whole, /outline; structuredContent has the whole trace/],
+    [
+      'get_trace',
+      { traceId: id, detail: 'full' },
+      whole,
+      /^This is an outline .* structuredContent have the whole trace\.$/
+    ],
     ['get_trace', { traceId: id, spanIds: [first.id] }, /^\{"traceId"/, /the beginning of the first of 1 spans/],
     ['list_scores', { limit: 150 }, /^\{"scores"/, /the first \d+ of 150 scores/]
   ]
@@ -309,7 +314,7 @@ t.test('a result that is too long to be given twice is whole as structured conte
       const { result } = Array.isArray(answer) ? answer[0] : answer
       const shown = JSON.parse(result.content[0].text)
       t.match(shown.note, note, tool)
-      t.ok(result.content[0].text.length < 62_000)
+      t.ok(result.content[0].text.length < 37_000)
       if (typeof structured === 'string') t.ok(text.includes(`"structuredContent":${structured}`), `${tool}: whole`)
       else t.match(JSON.stringify(result.structuredContent), structured)
       t.ok(JSON.stringify(result.structuredContent).length > 256 * 1024)
@@ -317,6 +322,33 @@ t.test('a result that is too long to be given twice is whole as structured conte
     }
   }
 })
+
+t.test('a batch gathers 32 MiB of results, and tells the calls beyond that to come by themselves', async t => {
+  const id = await record({ spans: Array.from({ length: 4 }, () => span({ input: 'x'.repeat(250_000) })) })
+  const reads = Array.from({ length: 46 }, (_, i) => callMessage('get_trace', { traceId: id, detail: 'full' }, i))
+  const trace = ingestBody()
+  const { status, body } = await post(service, [...reads, callMessage('record_trace', trace, 'last')])
+  t.equal(status, 200)
+  const results = new Map<unknown, Result>(body.map(({ id, result }: Answered) => [id, result]))
+  const refused = reads.filter(({ id }) => results.get(id)?.isError)
+  const gathered = (reads.length - refused.length) * 1_000_000
+  t.ok(refused.length > 0 && gathered > 31e6 && gathered < 38e6, `${refused.length} of ${reads.length} are refused`)
+  for (const { id } of refused) {
+    const { error } = results.get(id)?.structuredContent ?? {}
+    t.match(error, { code: 'invalid_request', message: /^batch: .* Send this call in another message\.$/ })
+  }
+  t.match(results.get('last')?.structuredContent, { traceId: trace.trace.id }, 'what writes is not refused')
+})
+
+/** Answers of the protocol, as far as they are looked at. */
+interface Result {
+  readonly isError?: boolean
+  readonly structuredContent: { readonly error?: object }
+}
+interface Answered {
+  readonly id: unknown
+  readonly result: Result
+}
 
 t.test('an outline fits where the whole does not, and its spans can be had whole', async t => {
   const root = spanId()
@@ -326,7 +358,7 @@ t.test('an outline fits where the whole does not, and its spans can be had whole
   )
   const id = await record({ input: 'y'.repeat(9000), spans: [span({ id: root, kind: 'agent' }), ...children] })
   const { text, value } = await use('get_trace', { traceId: id })
-  t.ok(Buffer.byteLength(text) < 60_000)
+  t.ok(Buffer.byteLength(text) < 35_000)
   t.match(value, { detail: 'outline', scoreCount: 0, note: /outline.*spanIds.*"full"/s })
   t.match(value.trace, { id, spanCount: 151, input: /^"yyy.*… \[\d+ of 9002 bytes left out\]$/ })
   t.equal(value.spans.length, 151)

@@ -16,6 +16,6 @@ t.test('an error is sent again by an exporter exactly where it says when', t => 
     t.equal(retryAfterS !== undefined, RETRYABLE.has(status.code), code)
     if (retryAfterS !== undefined) retried.push(code)
   }
-  t.same(retried, ['quota_exhausted', 'unavailable'])
+  t.same(retried, ['quota_exhausted', 'too_many_requests', 'unavailable'])
   t.end()
 })

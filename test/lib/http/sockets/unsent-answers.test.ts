@@ -70,6 +70,18 @@ t.test('closes a connection on which nothing moves', async t => {
   t.pass('it was let go')
 })
 
+t.test('tells whether an answer is being taken, or only waits', async t => {
+  const { unread, ask } = await scene(t, { idleMs: 2000 })
+  t.equal(unread.isMoving, false, 'there is none')
+  const socket = await ask()
+  t.equal(unread.isMoving, true, 'it has begun')
+  await until(() => !unread.isMoving)
+  t.ok(unread.bytes > 0, 'nobody takes it, and it is not given up yet')
+  socket.resume()
+  await until(() => unread.bytes === 0)
+  t.equal(unread.isMoving, false)
+})
+
 t.test('keeps a connection on which something moves now and then', async t => {
   const { unread, ask } = await scene(t, { idleMs: 1000 })
   const socket = await ask(2)

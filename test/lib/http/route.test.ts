@@ -1,0 +1,36 @@
+/** What a route decides by itself: whether its requests are counted as reads, and how long a body in pieces is. */
+import t from 'tap'
+import { isPersonAccess } from '../../../lib/http/people/admit.ts'
+import { isRead, JsonPieces } from '../../../lib/http/route.ts'
+import { testService } from '../../fixtures/service/service.ts'
+
+t.test('of the routes for keys those count as reads that change nothing, and the tools', async t => {
+  const { app } = await testService(t)
+  const guarded = app.routes.filter(({ access }) => access !== 'public' && !isPersonAccess(access))
+  const nameOf = ({ method, path }: (typeof guarded)[number]) => `${method} ${path}`
+  t.same(guarded.filter(isRead).map(nameOf).sort(), [
+    'GET /api/v1/key',
+    'GET /api/v1/project',
+    'GET /api/v1/scores',
+    'GET /api/v1/traces',
+    'GET /api/v1/traces/:traceId',
+    'GET /api/v1/traces/:traceId/scores',
+    'POST /api/mcp'
+  ])
+  const writes = guarded.filter(route => !isRead(route))
+  t.ok(writes.length > 0)
+  for (const route of writes) t.match(route.access, /^traces:(write|delete)$/, nameOf(route))
+})
+
+t.test('of the routes for people those count as reads that are asked with GET', async t => {
+  const { app } = await testService(t)
+  for (const route of app.routes.filter(({ access }) => isPersonAccess(access)))
+    t.equal(isRead(route), route.method === 'GET', route.path)
+})
+
+t.test('a body in pieces has the bytes of all of them', t => {
+  const pieces = ['{"é":', '"😀"', '}'].map(text => Buffer.from(text))
+  t.equal(new JsonPieces(pieces).byteLength, Buffer.byteLength('{"é":"😀"}'))
+  t.equal(new JsonPieces([]).byteLength, 0)
+  t.end()
+})
