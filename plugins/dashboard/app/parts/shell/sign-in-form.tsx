@@ -65,7 +65,7 @@ export function SignInForm({ to, fresh = false, after }: SignInFormProps) {
           Sign in with your organisation’s account
         </a>
       )}
-      {ways.oidc && fresh && <p class="soft">This brings you back to the page; repeat there what you were doing.</p>}
+      {ways.oidc && fresh && <p class="soft">You come back to this page, but what you typed is lost.</p>}
       {(ways.password || ways.oidc) && <p class="or">or</p>}
       <Form
         submit="Use the link"
@@ -84,8 +84,8 @@ export function SignInForm({ to, fresh = false, after }: SignInFormProps) {
           set={setLink}
           note={
             <>
-              The administrator of this server creates one with <code>spoor user link {only?.email ?? 'EMAIL'}</code>.
-              It works once, within 15 minutes.
+              The administrator of this server makes one with <code>spoor user link</code> and your e-mail address. It
+              works once, within 15 minutes.
             </>
           }
         />
