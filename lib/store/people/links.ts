@@ -26,12 +26,16 @@ export async function insertLink(sql: Sql, userId: number, digest: string, by: n
     ${auditOf(sql, { by, action: 'link.make', adding: 'user' }, sql`person`)}`
 }
 
-/** Uses a link up and makes a session: both or neither. The user; undefined if the link is unknown, used or too old. */
+/**
+ * Uses a link up and makes a session: both or neither. The user; undefined if the link is unknown, used, too old, or not
+ * that of `only`.
+ */
 export async function signInByLink(
   sql: Sql,
   link: string,
   session: NewSession,
-  attempts: Attempts = { sent: false }
+  attempts: Attempts = { sent: false },
+  only: number | undefined = undefined
 ): Promise<number | undefined> {
   if (attempts.sent) {
     const userId = await userOfSession(sql, session.digest)
@@ -40,7 +44,9 @@ export async function signInByLink(
   attempts.sent = true
   const [row] = await sql<{ userId: number }[]>`
     with used as (
-      delete from sign_in_links where digest = ${link}::bytea and expires_at > now() returning user_id
+      delete from sign_in_links where digest = ${link}::bytea and expires_at > now()
+        and user_id = coalesce(${only ?? null}::int, user_id)
+      returning user_id
     ), ${makingSession(sql, session, { means: 'link' }, sql`used`)}
     select user_id as "userId" from made`
   return row?.userId

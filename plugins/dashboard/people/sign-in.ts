@@ -13,11 +13,19 @@ import { readPassword, signInByPassword } from '../../../lib/store/people/passwo
 import { bodyReader, pageRoute, SMALL_BODY_BYTES } from '../page-routes.ts'
 import { newSession, PROVIDER_ONLY, storable } from './new-session.ts'
 
-const LinkBody = closed({ token: Type.String({ maxLength: 100 }) })
-const PasswordBody = closed({ email: Type.String({ maxLength: 500 }), password: Type.String({ maxLength: 4000 }) })
+/** The user who must sign in: a page that repeats what somebody began there names them. */
+const userId = Type.Optional(Type.Integer({ minimum: 1, maximum: 2 ** 31 - 1 }))
+const LinkBody = closed({ token: Type.String({ maxLength: 100 }), userId })
+const PasswordBody = closed({
+  email: Type.String({ maxLength: 500 }),
+  password: Type.String({ maxLength: 4000 }),
+  userId
+})
 
 const WRONG = 'The address or the password is wrong.'
 const USED = 'This link was used already, or is too old. Ask for another.'
+const NOT_YOURS = 'This link was used already, is too old, or signs in somebody else. Ask for another.'
+const SOMEBODY_ELSE = 'Sign in as the same person to continue, or reload the page to sign in as somebody else.'
 
 export default function signIn(app: App): void {
   const readLink = bodyReader(LinkBody)
@@ -32,10 +40,11 @@ export default function signIn(app: App): void {
     takesBody: true,
     maxBodyBytes: SMALL_BODY_BYTES,
     async handler(request) {
-      const link = digestToken(readLink(request.payload).token)
+      const { token, userId: only } = readLink(request.payload)
+      const link = digestToken(token)
       const { session, kept } = newSession(cookie, request)
-      const userId = link && (await sql.write((each, attempts) => signInByLink(each, link, session, attempts)))
-      if (userId === undefined) throw new Refusal('sign_in_required', USED)
+      const userId = link && (await sql.write((each, attempts) => signInByLink(each, link, session, attempts, only)))
+      if (userId === undefined) throw new Refusal('sign_in_required', only === undefined ? USED : NOT_YOURS)
       return { status: 204, headers: { 'Set-Cookie': kept } }
     }
   })
@@ -48,7 +57,7 @@ export default function signIn(app: App): void {
     maxBodyBytes: SMALL_BODY_BYTES,
     async handler(request) {
       if (config.oidc?.only) throw new Refusal('forbidden', PROVIDER_ONLY)
-      const { email: given, password } = readCredentials(request.payload)
+      const { email: given, password, userId: only } = readCredentials(request.payload)
       const email = storable(foldEmail(given))
       const known = await sql.read(each => readPassword(each, email))
       const stored = known?.password ?? null
@@ -59,6 +68,8 @@ export default function signIn(app: App): void {
       const subjects = subjectsOf(email, request.client, device)
       const isRight = await tryPassword(sql, subjects, password, stored)
       if (!isRight || known === undefined || stored === null) throw new Refusal('sign_in_required', WRONG)
+      // Only now: before, it would tell which address is whose.
+      if (only !== undefined && only !== known.userId) throw new Refusal('forbidden', SOMEBODY_ELSE)
       const { session, kept } = newSession(cookie, request)
       const proven = { userId: known.userId, password: stored, own: subjects.own.name, network: subjects.network?.name }
       const userId = await sql.write((each, attempts) => signInByPassword(each, proven, session, attempts))

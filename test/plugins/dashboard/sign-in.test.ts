@@ -52,6 +52,37 @@ t.test('a link that is too old does not sign in, and asking for one uses nothing
   t.equal((await asking(service)('POST', 'sign-in/link', { body: { token } })).status, 401)
 })
 
+t.test('where one person must sign in, nobody else does, and nothing is used up or told', async t => {
+  const service = await testService(t)
+  const ada = await signedIn(service, 'ada@example.com', 'owner')
+  await addPerson(service, 'eve@example.com', 'owner')
+  for (const email of ['ada@example.com', 'eve@example.com']) await givePassword(service, email, PASSWORD)
+  const userId: number = (await ada.ask('GET', 'session')).body.user.id
+  const byPassword = (email: string, password = PASSWORD) =>
+    ada.ask('POST', 'sign-in/password', { body: { email, password, userId } })
+  const byLink = (token: string, of?: number) =>
+    ada.ask('POST', 'sign-in/link', { body: { token, ...(of !== undefined && { userId: of }) } })
+
+  const link = await linkFor(service, 'eve@example.com')
+  const refusals = [await byLink(link, userId), await byPassword('eve@example.com')]
+  t.match(refusals[0], { status: 401, body: { error: { message: /signs in somebody else/ } } })
+  t.match(refusals[1], { status: 403, body: { error: { message: /^Sign in as the same person/ } } })
+  for (const { headers } of refusals) t.equal(headers['set-cookie'], undefined)
+  t.match(
+    await byPassword('eve@example.com', 'not the password'),
+    { status: 401 },
+    'who does not have the password does not hear whose address it is'
+  )
+  t.equal((await ada.ask('GET', 'session')).body.user.email, 'ada@example.com', 'the session stays')
+  t.equal((await byLink(link)).status, 204, 'the link is not used up')
+  for (const wrong of [0, -1, 1.5, 2 ** 31, 'x']) {
+    const answer = await ada.ask('POST', 'sign-in/link', { body: { token: link, userId: wrong } })
+    t.match(answer, { status: 400, body: { error: { message: /^userId/ } } }, String(wrong))
+  }
+  t.equal((await byLink(await linkFor(service, 'ada@example.com'), userId)).status, 204)
+  t.equal((await byPassword('ada@example.com')).status, 204)
+})
+
 t.test('signing in again ends the session of the same browser; signing out ends it and forgets the cookie', async t => {
   const service = await testService(t)
   const first = await signedIn(service, 'ada@example.com', 'owner')

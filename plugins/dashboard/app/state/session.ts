@@ -12,8 +12,9 @@ export async function loadSession(): Promise<Session> {
   return found
 }
 
-export async function signInWith(way: 'link' | 'password', body: unknown): Promise<void> {
-  await write('POST', `sign-in/${way}`, { body, visitor: true })
+/** Signs somebody in; only this user, if one is given. */
+export async function signInWith(way: 'link' | 'password', body: object, userId?: number): Promise<void> {
+  await write('POST', `sign-in/${way}`, { body: { ...body, ...(userId !== undefined && { userId }) }, visitor: true })
   await loadSession()
   signInWanted.set('no')
 }

@@ -1,6 +1,6 @@
 /** Settings, one's own account, metadata, deletions and times, as somebody does them in a browser. */
 import t from 'tap'
-import { linkFor } from '../../../fixtures/service/people.ts'
+import { addPerson, linkFor } from '../../../fixtures/service/people.ts'
 import { testService } from '../../../fixtures/service/service.ts'
 import { until } from '../../../fixtures/until.ts'
 import { hasChromium, openPage } from '../../browser.ts'
@@ -66,8 +66,14 @@ t.test('in a browser', async t => {
       "fetch('api/session').then(answer => answer.json()).then(({ user }) => user)"
     )) as { email: string }
     const field = "[...document.querySelectorAll('dialog')].at(-1).querySelector('input')"
+    await addPerson(service, 'another@example.com', 'owner')
     const again = "[...document.querySelectorAll('dialog')].find(each => each.textContent.includes('Sign in again'))"
+    await page.untilText(`Sign in as ${email} to continue.`, 'dialog')
     await page.evaluate(`${again}.querySelector('input').focus()`)
+    await page.type(`${url}/app/sign-in#${await linkFor(service, 'another@example.com')}`)
+    await page.press('Enter')
+    await page.untilText('signs in somebody else', 'dialog .fault')
+    await page.evaluate(`${again}.querySelector('input').select()`)
     await page.type(`${url}/app/sign-in#${await linkFor(service, email)}`)
     await page.press('Enter')
     await page.untilText('It is shown now and never again', 'dialog')

@@ -10,6 +10,7 @@ interface FieldProps {
   readonly autocomplete?: 'off' | 'username' | 'current-password' | 'new-password'
   readonly inputMode?: 'email'
   readonly required?: boolean
+  readonly readOnly?: boolean
   readonly minLength?: number
   readonly maxLength?: number
   readonly placeholder?: string

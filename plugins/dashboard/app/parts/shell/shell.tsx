@@ -174,10 +174,11 @@ function Toasts() {
 /** A session that ends in the middle, or is too old for what is wanted: that is asked again afterwards. */
 function SignInAgain() {
   const wanted = useStore(signInWanted)
+  const known = useStore(session)
   if (wanted === 'fresh') {
     return (
       <Dialog title="Sign in again to continue" onClose={() => signInWanted.set('cancelled')}>
-        <p>This needs a sign-in of the last 15 minutes. Afterwards you are back on this page.</p>
+        <p>This needs a sign-in within the last 15 minutes. Sign in as {known?.user?.email} to continue.</p>
         <SignInForm fresh />
       </Dialog>
     )

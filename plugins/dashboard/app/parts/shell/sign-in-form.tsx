@@ -18,7 +18,10 @@ interface SignInFormProps {
 
 export function SignInForm({ to, fresh = false, after }: SignInFormProps) {
   const ways = useStore(session)?.signIn ?? {}
-  const [email, setEmail] = useState(session.get()?.user?.email ?? '')
+  const [user] = useState(session.get()?.user)
+  // The page repeats what somebody began there, so the same person must sign in.
+  const only = to === undefined ? user : undefined
+  const [email, setEmail] = useState(user?.email ?? '')
   const [password, setPassword] = useState('')
   const [link, setLink] = useState('')
   return (
@@ -27,7 +30,7 @@ export function SignInForm({ to, fresh = false, after }: SignInFormProps) {
         <Form
           submit="Sign in"
           onSubmit={async () => {
-            await signInWith('password', { email, password })
+            await signInWith('password', { email, password }, only?.id)
             after?.()
           }}
         >
@@ -35,6 +38,7 @@ export function SignInForm({ to, fresh = false, after }: SignInFormProps) {
           <Field
             label="E-mail address"
             required
+            readOnly={only != null}
             autocomplete="username"
             inputMode="email"
             spellcheck={false}
@@ -61,12 +65,13 @@ export function SignInForm({ to, fresh = false, after }: SignInFormProps) {
           Sign in with your organisation’s account
         </a>
       )}
+      {ways.oidc && fresh && <p class="soft">You come back to this page, but what you typed is lost.</p>}
       {(ways.password || ways.oidc) && <p class="or">or</p>}
       <Form
         submit="Use the link"
         onSubmit={async () => {
           const token = link.trim().split('#').at(-1) ?? ''
-          await signInWith('link', { token })
+          await signInWith('link', { token }, only?.id)
           after?.()
         }}
       >
@@ -79,8 +84,8 @@ export function SignInForm({ to, fresh = false, after }: SignInFormProps) {
           set={setLink}
           note={
             <>
-              Whoever runs this server makes one with <code>spoor user link</code> and your e-mail address. It works
-              once.
+              The administrator of this server makes one with <code>spoor user link</code> and your e-mail address. It
+              works once, within 15 minutes.
             </>
           }
         />
@@ -94,6 +99,7 @@ export function SignInForm({ to, fresh = false, after }: SignInFormProps) {
             onClick={async () => {
               const { user } = await loadSession()
               if (user === null) return
+              if (only && user.id !== only.id) return location.reload()
               signInWanted.set('no')
               after?.()
             }}
