@@ -6,6 +6,7 @@
 import { Refusal, type RefusalCode } from '../errors.ts'
 import type { MappedSpan } from '../otlp/map-span.ts'
 import { type Export, readExport, readPortion } from '../otlp/read-export.ts'
+import { withFormerOrigins } from '../otlp/wire/portion.ts'
 import { estimatedBytes, type NewTrace } from '../rows/column-values.ts'
 import { renderSpanRows, renderTraceRows, type SpanRows, type TraceRows } from '../rows/copy-rows.ts'
 import { type Allocate, togetherBytes } from '../rows/thread-bytes.ts'
@@ -199,7 +200,7 @@ function readyExport(read: () => Export, task: ReadyTask): ReadyExport {
     traces: Array.from(traces, ([traceId, mapped]) =>
       readySpans(traceId, normaliseMapped(mapped, former?.traces.get(traceId)), task, allocate)
     ),
-    portions,
+    portions: former === undefined ? portions : portions.map((each, i) => withFormerOrigins(each, former.portions[i]!)),
     refusals
   }
 }

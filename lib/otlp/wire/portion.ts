@@ -6,6 +6,7 @@
  * A portion holds spans in the encoding in which they came, grouped by their source. It crosses threads as bytes.
  */
 import { deserialize, serialize } from 'node:v8'
+import { inPresentForm } from '../../trace/json/canonical-number.ts'
 import type { DescribedOrigin } from '../map-span.ts'
 import { decodeJsonSpans, joinJsonSpans } from './json-request.ts'
 import { decodeProtobufSpans } from './protobuf.ts'
@@ -27,7 +28,14 @@ export interface Placed<S extends Source = Source> {
 
 interface Portion {
   readonly encoding: OtlpEncoding
-  readonly runs: readonly { readonly from: DescribedOrigin; readonly spans: Uint8Array }[]
+  readonly runs: readonly Run[]
+}
+
+interface Run {
+  readonly from: DescribedOrigin
+  /** The same with numbers in the former form, if that differs. The spans hold their numbers as they were sent. */
+  readonly formerFrom?: DescribedOrigin | undefined
+  readonly spans: Uint8Array
 }
 
 const SPAN_CODERS = {
@@ -62,7 +70,18 @@ export function cut(traces: Iterable<readonly Placed<Divisible>[]>, encoding: Ot
 
 export function decodePortion(bytes: Uint8Array): Source[] {
   const { encoding, runs }: Portion = deserialize(bytes)
-  return runs.map(({ from, spans }) => ({ from, spans: SPAN_CODERS[encoding].decode(spans) }))
+  return runs.map(({ from, formerFrom, spans }) => ({
+    from: inPresentForm({ made: from, former: formerFrom }),
+    spans: SPAN_CODERS[encoding].decode(spans)
+  }))
+}
+
+/** A portion that has its origins in both forms of numbers. `former` is the same portion, cut in the former form. */
+export function withFormerOrigins(portion: Uint8Array, former: Uint8Array): Uint8Array {
+  const { encoding, runs }: Portion = deserialize(portion)
+  const { runs: formerRuns }: Portion = deserialize(former)
+  const both = runs.map((run, i): Run => ({ ...run, formerFrom: formerRuns[i]?.from }))
+  return serialize({ encoding, runs: both } satisfies Portion)
 }
 
 function* encodeAll(traces: Iterable<readonly Placed<Divisible>[]>): Generator<EncodedSpan[]> {

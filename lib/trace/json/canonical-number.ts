@@ -42,3 +42,10 @@ export function inBothForms<T>(make: () => T): BothForms<T> {
     isFormer = false
   }
 }
+
+/** Of something that was made in both forms before, the one in which numbers are written now. */
+export function inPresentForm<T>({ made, former }: BothForms<T>): T {
+  if (former === undefined) return made
+  hasFormer = true
+  return isFormer ? former : made
+}

@@ -4,7 +4,8 @@ import t from 'tap'
 import { ExportWrite } from '../../../lib/ingest/exports/export-write.ts'
 import { textsOfRows } from '../../../lib/rows/copy-rows.ts'
 import { MAX_DOCUMENT_BYTES, MAX_SPANS } from '../../../lib/schema/input.ts'
-import { makeReady, type ReadyTask, type TaskName } from '../../../lib/threads/ready.ts'
+import { makeReady, type ReadyExport, type ReadyTask, type TaskName } from '../../../lib/threads/ready.ts'
+import { decodeSpans } from '../../../lib/threads/sent-spans.ts'
 import { stringifyExact } from '../../../lib/trace/json/exact-json.ts'
 import { prepare } from '../../../lib/trace/prepare.ts'
 import { KEPT_PLACES } from '../../../lib/trace/states/span-room.ts'
@@ -176,4 +177,26 @@ t.test('a refusal is a value, and a fault of ours is not', async t => {
     'a document that is too large is refused only where its trace is new'
   )
   t.throws(() => makeReady(taskOf('record', undefined as never)), TypeError)
+})
+
+t.test('a resource with a number that was hashed otherwise before has both hashes, also in a large export', async t => {
+  const span = otlpSpan({})
+  const others = Array.from({ length: 1100 }, () => otlpSpan({}))
+  const formerHashOf = (made: ReadyExport): string | undefined => {
+    const trace = made.traces.find(({ traceId }) => traceId === span.traceId)!
+    return decodeSpans(trace.toGather, trace.first?.rows).spans.find(({ id }) => id === span.spanId)?.formerHash
+  }
+  const exported = (...spans: ReturnType<typeof otlpSpan>[]): ReadyExport => {
+    const resource = { attributes: [{ key: 'odd', value: { doubleValue: 1234.5 } }] }
+    const [group] = exportOf(...spans).resourceSpans
+    const text = JSON.stringify({ resourceSpans: [{ resource, ...group }] }).replaceAll('1234.5', '10e399')
+    const result = makeReady(taskOf('export-json', Buffer.from(text)))
+    return (result as { ready: ReadyExport }).ready
+  }
+  const expected = formerHashOf(exported(span))
+  t.match(expected, /^[0-9a-f]{64}$/)
+  const { portions } = exported(...others, span)
+  t.ok(portions.length > 1)
+  const last = makeReady(taskOf('export-portion', portions.at(-1)!)) as { ready: ReadyExport }
+  t.equal(formerHashOf(last.ready), expected)
 })
