@@ -286,7 +286,8 @@ export class HttpServer {
     try {
       if (exchange.awaitsContinue) response.writeContinue()
       exchange.awaitsContinue = false
-      const bounds = { limit: route.maxBodyBytes, large: expected.place, party: expected.party }
+      const { length, place, party } = expected
+      const bounds = { limit: route.maxBodyBytes, length, large: place, party }
       exchange.payload = await receiveBody(request, encoding, reservation, bounds)
       exchange.bytesIn = exchange.payload.length
       return await route.handler(exchange)

@@ -5,13 +5,18 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 
-let collect: (() => void) | undefined
+type Collect = (options?: { type: 'minor' }) => void
+let collect: Collect | undefined
+
+function collector(): Collect {
+  if (collect !== undefined) return collect
+  setFlagsFromString('--expose-gc')
+  collect = runInNewContext('gc') as Collect
+  return collect
+}
 
 /** Collects the garbage of this thread: some 30 ms, beside the seconds that a large body takes. */
-export function freeLargeGarbage(): void {
-  if (collect === undefined) {
-    setFlagsFromString('--expose-gc')
-    collect = runInNewContext('gc') as () => void
-  }
-  collect()
-}
+export const freeLargeGarbage = (): void => collector()()
+
+/** Collects what is young, such as the chunks that a body came in: a millisecond or two. */
+export const freeYoungGarbage = (): void => collector()({ type: 'minor' })

@@ -8,7 +8,7 @@ const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
 /** A shorter file is tested by way of what uses it. */
 const MAX_LINES = 150
 
-/** Files of data, and files that the tests of their only user hold right; and which tests those are. */
+/** Files of nothing but data, and what holds them right. */
 const DATA: Readonly<Record<string, string>> = {
   'lib/schema/input.ts':
     'schemas: test/lib/schema/check.test.ts and test/lib/trace/prepare.test.ts try each rule of theirs',
@@ -22,12 +22,6 @@ const DATA: Readonly<Record<string, string>> = {
   'lib/people/oidc/provider.ts': 'questions to a provider: test/plugins/dashboard/people/oidc.test.ts has a real one',
   'lib/store/search/indexing.ts':
     'part of the index: test/lib/store/search/trace-search.test.ts compares what is found with a model',
-  'lib/store/instance/instance.ts':
-    'rows of a backup: test/lib/moving/backup/restore-backup.test.ts reads them, and compares what is restored',
-  'lib/store/instance/restored-rows.ts':
-    'rows of a backup: test/lib/moving/backup/restore-backup.test.ts writes them, and compares what is stored',
-  'lib/store/people/passwords.ts':
-    'limits of attempts: test/plugins/dashboard/sign-in.test.ts tries each of them over HTTP',
   'lib/demo/bookshop.ts': 'traces: test/lib/demo/traces.test.ts holds each against the schemas and its times',
   'lib/demo/agents.ts': 'traces: test/lib/demo/traces.test.ts holds each against the schemas and its times'
 }

@@ -5,8 +5,11 @@
 import { Places } from '../../limits/places.ts'
 import { MAX_EXPORT_BYTES } from '../../schema/otlp.ts'
 
-/** One project has room for one body of the largest size, or for several smaller ones. */
-const ROOM = { room: 2 * MAX_EXPORT_BYTES, each: MAX_EXPORT_BYTES }
+/**
+ * One body of the largest size fits beside smaller ones, and not beside another one: while a body is made ready it takes
+ * several times its size. A project has room for one body of any size, or for several smaller ones.
+ */
+const ROOM = { room: MAX_EXPORT_BYTES + MAX_EXPORT_BYTES / 2, each: MAX_EXPORT_BYTES / 2 }
 /** How many large bodies of one project may wait. A body that waits has sent only what the kernel buffers. */
 const LINE = 32
 

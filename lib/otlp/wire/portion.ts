@@ -6,6 +6,7 @@
  * A portion holds spans in the encoding in which they came, grouped by their source. It crosses threads as bytes.
  */
 import { deserialize, serialize } from 'node:v8'
+import { freeYoungGarbage } from '../../limits/large-garbage.ts'
 import { inPresentForm } from '../../trace/json/canonical-number.ts'
 import type { DescribedOrigin } from '../map-span.ts'
 import { decodeJsonSpans, joinJsonSpans } from './json-request.ts'
@@ -52,6 +53,9 @@ const PORTION_SPANS = 256
 /** A portion has no more bytes of spans, or a single span. Two are made ready at a time (lib/ingest/write-path.ts). */
 const PORTION_BYTES = 4 * 1024 * 1024
 
+/** After a portion of more bytes its garbage is collected. */
+const FREED_BYTES = 256 * 1024
+
 /** Whether an export of so many bytes and spans is cut. A full batch of the usual exporters has 512 spans. */
 export const isCut = (bytes: number, spans: number): boolean => bytes > PORTION_BYTES || spans > 1024
 
@@ -63,9 +67,12 @@ interface EncodedSpan {
 
 /** Cuts spans into portions. They are given trace by trace, and keep that order. */
 export function cut(traces: Iterable<readonly Placed<Divisible>[]>, encoding: OtlpEncoding): Uint8Array[] {
-  return Array.from(deal(encodeAll(traces)), spans =>
-    serialize({ encoding, runs: runsOf(spans, encoding) } satisfies Portion)
-  )
+  return Array.from(deal(encodeAll(traces)), spans => {
+    const portion = serialize({ encoding, runs: runsOf(spans, encoding) } satisfies Portion)
+    // Its spans were copied twice on the way.
+    if (portion.length > FREED_BYTES) freeYoungGarbage()
+    return portion
+  })
 }
 
 export function decodePortion(bytes: Uint8Array): Source[] {

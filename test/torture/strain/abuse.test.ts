@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import { readFile } from 'node:fs/promises'
 import { connect, type Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
@@ -6,7 +7,9 @@ import t, { type Test } from 'tap'
 import { Agent, request } from 'undici'
 import { SessionCookie } from '../../../lib/http/people/session-cookie.ts'
 import { ingestBody } from '../../fixtures/bodies/bodies.ts'
+import { testDatabase } from '../../fixtures/database/database.ts'
 import { parseRaw, sendRaw } from '../../fixtures/service/raw.ts'
+import { configurationFor, serve } from '../../fixtures/service/spoor.ts'
 import { until } from '../../fixtures/until.ts'
 import { largeBody, MIB, startBesieged } from '../load/besieged.ts'
 import { figure, isLong, longTest } from '../orders.ts'
@@ -344,6 +347,70 @@ t.test(
     t.ok(grown < 256, `${grown} MiB`)
   }
 )
+
+/** Exports that come at once, and the resident memory that the server may reach meanwhile. */
+const EXPORTS = 12
+const EXPORT_BYTES = 63_000_000
+const MOST_RESIDENT_MIB = 600
+
+longTest('a dozen exports of the largest size, at once, take bounded memory, and each is answered', async t => {
+  const database = await testDatabase(t)
+  const { address, key, serving } = await serve(t, configurationFor(database))
+  const peakMiB = async () =>
+    Number(/^VmHWM:\s+(\d+)/m.exec(await readFile(`/proc/${serving.pid}/status`, 'utf8'))![1]) / 1024
+  const traceIds: string[] = []
+  for (const coding of ['identity', 'gzip']) {
+    const answers = Array.from({ length: EXPORTS }, async (_, i) => {
+      const traceId = `${coding === 'gzip' ? 'b' : 'a'}${String(i).padStart(31, '0')}`
+      const raw = exportOf(traceId, EXPORT_BYTES)
+      const body = coding === 'gzip' ? gzipSync(raw, { level: 1 }) : raw
+      const headers = {
+        authorization: `Bearer ${key}`,
+        'content-type': 'application/json',
+        'content-encoding': coding
+      }
+      const options = { method: 'POST', headers, body, headersTimeout: 0, bodyTimeout: 0 } as const
+      const answer = await request(`${address}/api/v1/otlp/v1/traces`, options)
+      await answer.body.dump()
+      if (answer.statusCode === 200) traceIds.push(traceId)
+      return [answer.statusCode, answer.headers['retry-after']] as const
+    })
+    const all = await Promise.all(answers)
+    const taken = all.filter(([status]) => status === 200).length
+    const peak = Math.round(await peakMiB())
+    figure(`${EXPORTS} exports of 63 MB, ${coding}: stored, and most memory in MiB`, `${taken}, ${peak}`)
+    t.ok(taken > 0, `${coding}: ${taken} were stored`)
+    t.ok(
+      all.every(([status, wait]) => status === 200 || (status === 429 && Number(wait) > 0)),
+      `${coding}: the others were told to send again`
+    )
+    t.ok(peak < MOST_RESIDENT_MIB, `${coding}: ${peak} MiB`)
+  }
+  for (const id of traceIds) {
+    const { statusCode, body } = await request(`${address}/api/v1/traces/${id}`, {
+      headers: { authorization: `Bearer ${key}` }
+    })
+    await body.dump()
+    t.equal(statusCode, 200, 'what was acknowledged is there')
+  }
+})
+
+/** An export of one trace, in JSON. */
+function exportOf(traceId: string, bytes: number): Buffer {
+  const attributes = [{ key: 'input.value', value: { stringValue: 'lorem '.repeat(340) } }]
+  const spanOf = (i: number) => ({
+    traceId,
+    spanId: String(i + 1).padStart(16, '0'),
+    name: 'step',
+    startTimeUnixNano: '1700000000000000000',
+    endTimeUnixNano: '1700000000000000001',
+    attributes
+  })
+  const count = Math.floor(bytes / (JSON.stringify(spanOf(0)).length + 1))
+  return Buffer.from(
+    JSON.stringify({ resourceSpans: [{ scopeSpans: [{ spans: Array.from({ length: count }, (_, i) => spanOf(i)) }] }] })
+  )
+}
 
 t.test('large bodies in one go on one connection are all answered, in order', async t => {
   const bodies = Array.from({ length: 20 }, () => JSON.stringify(ingestBody({ input: 'x'.repeat(40_000) })))

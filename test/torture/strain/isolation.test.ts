@@ -1,4 +1,5 @@
 /** One project reads as greedily as it can. How do the reads of another one fare? */
+import { connect } from 'node:net'
 import { request } from 'undici'
 import { ingestBody, span, spansBody, startBody } from '../../fixtures/bodies/bodies.ts'
 import { testDatabase } from '../../fixtures/database/database.ts'
@@ -119,5 +120,41 @@ longTest('whatever one project reads, the small lists of another one are answere
     figure(`small list beside ${READERS} × ${way}, p50 in ms`, beside.toFixed(1))
     figure(`longest delay of the main thread beside ${READERS} × ${way}, ms`, held.toFixed(1))
     t.ok(beside <= Math.max(MOST_TIMES * quiet, MOST_MS), `${way}: ${beside} ms beside ${quiet} ms`)
+  }
+})
+
+/** A large export that its sender sends at once, and the most slow bodies that one project can have under way beside it. */
+const LARGE = 9_000_000
+const SLOW = 20
+/** An exporter gives up after this. */
+const EXPORTER_MS = 10_000
+
+longTest('whoever sends slowly, the large exports of another project are taken', async t => {
+  const database = await testDatabase(t)
+  const env = configurationFor(database)
+  const { address, key } = await serve(t, env)
+  const other = await jsonHere(['project', 'create', 'other', '--slug', 'other'], env)
+  const { key: otherKey } = await jsonHere(['key', 'create', '--project', other.slug], env)
+  const path = '/api/v1/otlp/v1/traces'
+  for (let i = 0; i < SLOW; i++) {
+    const socket = connect(Number(new URL(address).port), '127.0.0.1').on('error', () => {})
+    socket.write(
+      `POST ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nContent-Type: application/json\r\n` +
+        `Content-Length: ${20_000_000}\r\n\r\n{`
+    )
+    const trickle = setInterval(() => socket.write(' '), 1000)
+    socket.on('close', () => clearInterval(trickle))
+    t.teardown(() => socket.destroy())
+  }
+  const body = Buffer.from(`{"resourceSpans":[]${' '.repeat(LARGE)}}`)
+  for (let i = 0; i < 10; i++) {
+    const began = performance.now()
+    const headers = { authorization: `Bearer ${otherKey}`, 'content-type': 'application/json' }
+    const answer = await request(address + path, { method: 'POST', headers, body })
+    await answer.body.dump()
+    const ms = performance.now() - began
+    t.equal(answer.statusCode, 200, 'who sends all at once is never refused for the slowness of others')
+    figure('large export beside slow ones of another project, ms', Math.round(ms))
+    t.ok(ms < EXPORTER_MS, `${ms} ms`)
   }
 })
