@@ -91,13 +91,16 @@ export function withFormerOrigins(portion: Uint8Array, former: Uint8Array): Uint
   return serialize({ encoding, runs: both } satisfies Portion)
 }
 
-function* encodeAll(traces: Iterable<readonly Placed<Divisible>[]>): Generator<EncodedSpan[]> {
-  for (const trace of traces) {
-    yield trace.map(({ source, order, place }) => ({ source, order, bytes: source.encode(place) }))
-  }
+function* encodeAll(traces: Iterable<readonly Placed<Divisible>[]>): Generator<Iterable<EncodedSpan>> {
+  for (const trace of traces) yield encodeEach(trace)
 }
 
-function* deal(traces: Iterable<readonly EncodedSpan[]>): Generator<EncodedSpan[]> {
+/** Encodes spans as they are asked for, since one trace may be all of an export. */
+function* encodeEach(trace: readonly Placed<Divisible>[]): Generator<EncodedSpan> {
+  for (const { source, order, place } of trace) yield { source, order, bytes: source.encode(place) }
+}
+
+function* deal(traces: Iterable<Iterable<EncodedSpan>>): Generator<EncodedSpan[]> {
   let portion: EncodedSpan[] = []
   let bytes = 0
   for (const trace of traces) {
@@ -116,7 +119,7 @@ function* deal(traces: Iterable<readonly EncodedSpan[]>): Generator<EncodedSpan[
 }
 
 /** Cuts the spans of one trace into pieces that a portion can hold. Most traces are one piece. */
-function* split(trace: readonly EncodedSpan[]): Generator<EncodedSpan[]> {
+function* split(trace: Iterable<EncodedSpan>): Generator<EncodedSpan[]> {
   let piece: EncodedSpan[] = []
   let bytes = 0
   for (const span of trace) {
