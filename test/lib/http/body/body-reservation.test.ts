@@ -89,8 +89,10 @@ t.test('gives up a slow body whose place another one waits for, and one that is 
   })
   await delay(50)
   t.equal(refusal, undefined, 'while nobody waits it goes on')
-  void places.of(PARTY).enter()
+  const waiting = places.of(PARTY)
+  void waiting.enter()
   await until(async () => refusal !== undefined)
+  waiting.leave()
   t.match(refusal, { code: 'quota_exhausted', status: 429 })
   slow.release()
 
