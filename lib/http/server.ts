@@ -10,7 +10,6 @@ import type { Readiness } from '../health/readiness.ts'
 import type { Ingest } from '../ingest/ingest.ts'
 import { Admission } from '../limits/admission.ts'
 import { ARRIVAL, type ArrivalBounds } from '../limits/arrival.ts'
-import { freeLargeGarbage } from '../limits/large-garbage.ts'
 import type { Places } from '../limits/places.ts'
 import { RequestsUnderWay } from '../limits/requests-under-way.ts'
 import { type Logger, logRequest } from '../log.ts'
@@ -69,8 +68,6 @@ const MOST_ACCEPTING_MS = 1000
 const SWEEP_MS = 20
 /** How long a closing server waits for a request to begin on a connection that is open but silent. */
 const SILENCE_MS = 250
-
-const NOTHING = new Uint8Array()
 
 /** The status in the log if the client was gone before it was answered. */
 const CLIENT_GONE = 499
@@ -266,10 +263,6 @@ export class HttpServer {
       if (length !== undefined && length > LARGE_BODY_BYTES) await place.enter(weight)
       return await this.#readAndAnswer(exchange, route, encoding, { length, party, place })
     } finally {
-      if (place.isInside) {
-        exchange.payload = NOTHING
-        setImmediate(freeLargeGarbage)
-      }
       place.leave()
     }
   }
@@ -286,8 +279,7 @@ export class HttpServer {
     try {
       if (exchange.awaitsContinue) response.writeContinue()
       exchange.awaitsContinue = false
-      const { length, place, party } = expected
-      const bounds = { limit: route.maxBodyBytes, length, large: place, party }
+      const bounds = { limit: route.maxBodyBytes, large: expected.place, party: expected.party }
       exchange.payload = await receiveBody(request, encoding, reservation, bounds)
       exchange.bytesIn = exchange.payload.length
       return await route.handler(exchange)

@@ -153,13 +153,9 @@ export class WritePath implements Ingest {
         const { traces, portions, refusals } = ready as ReadyExport
         const bytes = part.byteLength / traces.length
         await outcome.write(traces, refusals, trace => this.#exportTrace(key, trace, bytes))
-        return [...portions]
+        return portions
       })
-    const portions = (await write(`export-${encoding}`, body)).reverse()
-    // A portion that is written is kept no longer.
-    for (let portion = portions.pop(); portion !== undefined; portion = portions.pop()) {
-      await write('export-portion', portion)
-    }
+    for (const portion of await write(`export-${encoding}`, body)) await write('export-portion', portion)
     const { exported, refusals } = outcome
     if (refusals.length > 0) this.#reportRefused(key, exported.message, refusals)
     return exported
@@ -203,8 +199,7 @@ export class WritePath implements Ingest {
   }
 
   async parse<K extends ParsedName>(name: K, body: Uint8Array, projectId: number): Promise<Parsed[K]> {
-    const weight = body.byteLength
-    await this.#parseGate.enter(projectId, weight)
+    await this.#parseGate.enter(projectId, body.byteLength)
     try {
       const ready = await this.#threads.makeReady(
         { operation: name, body, environment: null, hurries: false },
@@ -212,7 +207,7 @@ export class WritePath implements Ingest {
       )
       return (ready as ReadyValue).value as Parsed[K]
     } finally {
-      this.#parseGate.leave(weight)
+      this.#parseGate.leave(body.byteLength)
     }
   }
 

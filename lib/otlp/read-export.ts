@@ -23,10 +23,9 @@ const DECODERS = { json: decodeJson, protobuf: decodeProtobuf }
 
 /** Decodes and maps a request. Throws a Refusal only if the request cannot be decoded, or takes too much memory. */
 export function readExport(bytes: Uint8Array, encoding: OtlpEncoding): Export {
-  const { length } = bytes
   const sources = describeGroups(DECODERS[encoding](bytes))
   const count = sources.reduce((sum, { spans }) => sum + spans.length, 0)
-  return isCut(length, count) ? cutExport(sources, encoding) : mapExport(sources)
+  return isCut(bytes.length, count) ? cutExport(sources, encoding) : mapExport(sources)
 }
 
 /** Decodes and maps a portion of a request. Its spans have been checked when the request was cut. */

@@ -6,7 +6,6 @@ import { once } from 'node:events'
 import type { Worker } from 'node:worker_threads'
 import { Piscina } from 'piscina'
 import { Refusal } from '../errors.ts'
-import { mayMove } from '../limits/large-bytes.ts'
 import type { Logger } from '../log.ts'
 import { moved, threadBytes } from '../rows/thread-bytes.ts'
 import { LARGE_BODY_BYTES } from '../schema/input.ts'
@@ -31,7 +30,6 @@ export interface Group {
   readonly environments: readonly (string | null)[]
   readonly hurries: readonly boolean[]
   readonly lengths: readonly number[]
-  /** May be longer than all bodies. */
   readonly bytes: ArrayBufferLike
 }
 
@@ -92,10 +90,7 @@ export class BodyThreads {
     }
   }
 
-  /**
-   * Makes a body ready: prepares it and renders its rows. Throws a Refusal if the body is not valid. A large body may be
-   * moved to the thread (lib/limits/large-bytes.ts): nothing is left of it here.
-   */
+  /** Makes a body ready: prepares it and renders its rows. Throws a Refusal if the body is not valid. */
   async makeReady(task: ReadyTask): Promise<Ready> {
     const { byteLength } = task.body
     const result =
@@ -151,9 +146,8 @@ export class BodyThreads {
   #prepareAlone(waiting: Waiting): void {
     this.#lastAlone = this.#lastAlone.then(async () => {
       try {
-        const results = await this.#run(this.#alone, [waiting])
-        waiting.resolve(results[0] as ReadyResult)
-        results.length = 0
+        const [result] = await this.#run(this.#alone, [waiting])
+        waiting.resolve(result as ReadyResult)
       } catch (error) {
         waiting.reject(isOutOfMemory(error) ? TOO_MUCH_MEMORY : error)
       }
@@ -162,11 +156,20 @@ export class BodyThreads {
 
   #run(pool: Piscina<Group, ReadyResult[]>, group: readonly Waiting[]): Promise<ReadyResult[]> {
     const lengths = group.map(({ task }) => task.body.byteLength)
-    const buffer = group.length === 1 && mayMove(group[0]!.task.body) ? group[0]!.task.body.buffer : joined(group)
+    const total = lengths.reduce((sum, length) => sum + length, 0)
+    const bytes = threadBytes(total, group.length)
+    let at = 0
+    for (const { task } of group) {
+      bytes.set(task.body, at)
+      at += task.body.byteLength
+    }
     const operations = group.map(({ task }) => task.operation)
     const environments = group.map(({ task }) => task.environment)
     const hurries = group.map(({ task }) => task.hurries)
-    return pool.run({ operations, environments, hurries, lengths, bytes: buffer }, { transferList: moved(buffer) })
+    return pool.run(
+      { operations, environments, hurries, lengths, bytes: bytes.buffer },
+      { transferList: moved(bytes.buffer) }
+    )
   }
 
   /**
@@ -186,18 +189,6 @@ export class BodyThreads {
   #findLoading(): Worker | undefined {
     return this.#pool.threads.find(thread => !this.#loaded.has(thread.threadId))
   }
-}
-
-/** Memory with the bodies of a group, one behind the other. */
-function joined(group: readonly Waiting[]): ArrayBufferLike {
-  const total = group.reduce((sum, { task }) => sum + task.body.byteLength, 0)
-  const bytes = threadBytes(total, group.length)
-  let at = 0
-  for (const { task } of group) {
-    bytes.set(task.body, at)
-    at += task.body.byteLength
-  }
-  return bytes.buffer
 }
 
 const isOutOfMemory = (error: unknown): boolean =>

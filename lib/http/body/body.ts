@@ -1,20 +1,9 @@
 /** Receives and decodes request bodies, up to the limit and not a byte further. */
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { promisify } from 'node:util'
-import {
-  brotliDecompress,
-  createBrotliDecompress,
-  createGunzip,
-  createInflate,
-  createInflateRaw,
-  gunzip,
-  inflate,
-  inflateRaw,
-  type ZlibOptions
-} from 'node:zlib'
+import { brotliDecompress, gunzip, inflate, inflateRaw, type ZlibOptions } from 'node:zlib'
 import { Refusal } from '../../errors.ts'
 import { FairGate } from '../../limits/fair-gate.ts'
-import { LargeBytes } from '../../limits/large-bytes.ts'
 import type { Place } from '../../limits/places.ts'
 import { LARGE_BODY_BYTES, MAX_BODY_BYTES } from '../../schema/input.ts'
 import type { BodyReservation } from './body-reservation.ts'
@@ -32,16 +21,8 @@ const inflateBare = promisify<Uint8Array, ZlibOptions, Buffer>(inflateRaw)
 const DECODERS: Readonly<Record<ContentCoding, Decoder>> = {
   gzip: promisify<Uint8Array, ZlibOptions, Buffer>(gunzip),
   // HTTP's deflate is the zlib format, whose first byte ends in 8; some clients leave its frame out.
-  deflate: (bytes, options) => (isZlib(bytes) ? inflateZlib : inflateBare)(bytes, options),
+  deflate: (bytes, options) => ((bytes[0] ?? 0) % 16 === 8 ? inflateZlib : inflateBare)(bytes, options),
   br: promisify<Uint8Array, ZlibOptions, Buffer>(brotliDecompress)
-}
-const isZlib = (bytes: Uint8Array): boolean => (bytes[0] ?? 0) % 16 === 8
-
-/** The same, in chunks: a large body is put together as its chunks come. */
-const CHUNKED_DECODERS = {
-  gzip: (_: Uint8Array, options: ZlibOptions) => createGunzip(options),
-  deflate: (bytes: Uint8Array, options: ZlibOptions) => (isZlib(bytes) ? createInflate : createInflateRaw)(options),
-  br: (_: Uint8Array, options: ZlibOptions) => createBrotliDecompress(options)
 }
 
 /** RFC 9110 has recipients take `x-gzip` as `gzip`. */
@@ -95,8 +76,6 @@ export async function receiveBody(
 export interface BodyBounds {
   /** The most bytes, decoded. MAX_BODY_BYTES if it is left out. */
   readonly limit?: number | undefined
-  /** The announced length of the bytes that arrive; undefined if they come in chunks. */
-  readonly length?: number | undefined
   /** The place that it needs if it is large. */
   readonly large: Place
   /** Whose body it is: the parties' bodies are decoded in turn. */
@@ -122,29 +101,20 @@ async function decodeInTurn(bytes: Buffer, encoding: ContentCoding, bounds: Body
 const decoding = new FairGate(8)
 
 function readBytes(request: IncomingMessage, arrival: Arrival, bounds: BodyBounds): Promise<Buffer> {
-  const { limit = MAX_BODY_BYTES, large, length: announced } = bounds
+  const { limit = MAX_BODY_BYTES, large } = bounds
   return new Promise((resolve, reject) => {
-    let chunks = new Chunks()
-    let whole: LargeBytes | undefined
+    const chunks = new Chunks()
     let length = 0
     const stop = (error: unknown) => {
       request.off('data', take).off('end', finish).pause()
       reject(error)
     }
-    const finish = () => resolve(whole === undefined ? chunks.join(length) : whole.take())
-    const keep = (chunk: Buffer) => {
-      if (whole !== undefined) return whole.add(chunk)
-      chunks.add(chunk)
-      if (length <= LARGE_BODY_BYTES) return
-      whole = new LargeBytes(announced ?? limit)
-      whole.add(chunks.join(length))
-      chunks = new Chunks()
-    }
+    const finish = () => resolve(chunks.join(length))
     const take = (chunk: Buffer) => {
+      chunks.add(chunk)
       length += chunk.length
       try {
         if (length > limit) throw tooLarge(limit)
-        keep(chunk)
         arrival.grow(length)
         if (length > LARGE_BODY_BYTES && !large.isInside) void waitForTurn()
       } catch (error) {
@@ -223,30 +193,11 @@ async function decode(bytes: Buffer, encoding: ContentCoding, limit: number): Pr
   // The decoder's memory stays for as long as the body does, so a small body gets a small one.
   const chunkSize = Math.min(65_536, Math.max(1024, bytes.length * 8))
   try {
-    if (limit > LARGE_BODY_BYTES) return await decodeLarge(bytes, encoding, limit, chunkSize)
     return await DECODERS[encoding](bytes, { maxOutputLength: limit, chunkSize })
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE') return undefined
     throw new Refusal('invalid_json', `body: is not whole ${encoding} data`)
   }
-}
-
-/** The same of a body that is large. */
-async function decodeLarge(
-  bytes: Buffer,
-  encoding: ContentCoding,
-  limit: number,
-  chunkSize: number
-): Promise<Buffer | undefined> {
-  const decoder = CHUNKED_DECODERS[encoding](bytes, { chunkSize })
-  const whole = new LargeBytes(limit)
-  decoder.end(bytes)
-  for await (const chunk of decoder) {
-    // Leaving the loop ends the decoder.
-    if (whole.length + chunk.length > limit) return undefined
-    whole.add(chunk)
-  }
-  return whole.take()
 }
 
 function tooLarge(limit: number): Refusal {

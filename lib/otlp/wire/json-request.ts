@@ -4,8 +4,6 @@
  * If a value has another type than its field, the whole request is refused.
  */
 import { Refusal } from '../../errors.ts'
-import { drop } from '../../limits/large-bytes.ts'
-import { freeLargeGarbage } from '../../limits/large-garbage.ts'
 import { LARGE_BODY_BYTES } from '../../schema/input.ts'
 import { MAX_EXPORT_VALUES } from '../../schema/otlp.ts'
 import { parseBody, readBody, readText } from '../../trace/body.ts'
@@ -29,25 +27,13 @@ import type { Origin, OtlpEvent, OtlpLink, OtlpSpan, SentSpans, SpanGroup, SpanH
 
 /** Reads an export request. Throws `invalid_json` or, naming the field, `invalid_request`. */
 export function decodeJson(bytes: Uint8Array): SpanGroup[] {
-  const exact = bytes.length > LARGE_BODY_BYTES ? parseLarge(bytes) : readBody(bytes, 'invalid_request').exact
-  startParts()
-  return listOf(objectOf(exact, 'body'), 'resourceSpans', 'body', readResourceSpans).flat()
-}
-
-/** Holds the bytes, their text and its values no longer than they are needed: each takes as much as the body. */
-function parseLarge(bytes: Uint8Array): unknown {
-  const exact = parseAndDrop(bytes)
-  freeLargeGarbage()
-  return exact
-}
-
-function parseAndDrop(bytes: Uint8Array): unknown {
   const text = readText(bytes)
-  drop(bytes)
-  if (hasMoreValues(text, MAX_EXPORT_VALUES)) {
+  if (bytes.length > LARGE_BODY_BYTES && hasMoreValues(text, MAX_EXPORT_VALUES)) {
     throw new Refusal('payload_too_large', `body: must have at most ${MAX_EXPORT_VALUES} values in JSON`)
   }
-  return parseBody(text, 'invalid_request').exact
+  const { exact } = parseBody(text, 'invalid_request')
+  startParts()
+  return listOf(objectOf(exact, 'body'), 'resourceSpans', 'body', readResourceSpans).flat()
 }
 
 /** Puts spans that the `encode` of a group has made one behind the other. */

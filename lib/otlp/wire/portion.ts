@@ -6,7 +6,6 @@
  * A portion holds spans in the encoding in which they came, grouped by their source. It crosses threads as bytes.
  */
 import { deserialize, serialize } from 'node:v8'
-import { freeYoungGarbage } from '../../limits/large-garbage.ts'
 import { inPresentForm } from '../../trace/json/canonical-number.ts'
 import type { DescribedOrigin } from '../map-span.ts'
 import { decodeJsonSpans, joinJsonSpans } from './json-request.ts'
@@ -53,9 +52,6 @@ const PORTION_SPANS = 256
 /** A portion has no more bytes of spans, or a single span. Two are made ready at a time (lib/ingest/write-path.ts). */
 const PORTION_BYTES = 4 * 1024 * 1024
 
-/** After a portion of more bytes its garbage is collected. */
-const FREED_BYTES = 256 * 1024
-
 /** Whether an export of so many bytes and spans is cut. A full batch of the usual exporters has 512 spans. */
 export const isCut = (bytes: number, spans: number): boolean => bytes > PORTION_BYTES || spans > 1024
 
@@ -67,12 +63,9 @@ interface EncodedSpan {
 
 /** Cuts spans into portions. They are given trace by trace, and keep that order. */
 export function cut(traces: Iterable<readonly Placed<Divisible>[]>, encoding: OtlpEncoding): Uint8Array[] {
-  return Array.from(deal(encodeAll(traces)), spans => {
-    const portion = serialize({ encoding, runs: runsOf(spans, encoding) } satisfies Portion)
-    // Its spans were copied twice on the way.
-    if (portion.length > FREED_BYTES) freeYoungGarbage()
-    return portion
-  })
+  return Array.from(deal(encodeAll(traces)), spans =>
+    serialize({ encoding, runs: runsOf(spans, encoding) } satisfies Portion)
+  )
 }
 
 export function decodePortion(bytes: Uint8Array): Source[] {
@@ -91,16 +84,13 @@ export function withFormerOrigins(portion: Uint8Array, former: Uint8Array): Uint
   return serialize({ encoding, runs: both } satisfies Portion)
 }
 
-function* encodeAll(traces: Iterable<readonly Placed<Divisible>[]>): Generator<Iterable<EncodedSpan>> {
-  for (const trace of traces) yield encodeEach(trace)
+function* encodeAll(traces: Iterable<readonly Placed<Divisible>[]>): Generator<EncodedSpan[]> {
+  for (const trace of traces) {
+    yield trace.map(({ source, order, place }) => ({ source, order, bytes: source.encode(place) }))
+  }
 }
 
-/** Encodes spans as they are asked for, since one trace may be all of an export. */
-function* encodeEach(trace: readonly Placed<Divisible>[]): Generator<EncodedSpan> {
-  for (const { source, order, place } of trace) yield { source, order, bytes: source.encode(place) }
-}
-
-function* deal(traces: Iterable<Iterable<EncodedSpan>>): Generator<EncodedSpan[]> {
+function* deal(traces: Iterable<readonly EncodedSpan[]>): Generator<EncodedSpan[]> {
   let portion: EncodedSpan[] = []
   let bytes = 0
   for (const trace of traces) {
@@ -119,7 +109,7 @@ function* deal(traces: Iterable<Iterable<EncodedSpan>>): Generator<EncodedSpan[]
 }
 
 /** Cuts the spans of one trace into pieces that a portion can hold. Most traces are one piece. */
-function* split(trace: Iterable<EncodedSpan>): Generator<EncodedSpan[]> {
+function* split(trace: readonly EncodedSpan[]): Generator<EncodedSpan[]> {
   let piece: EncodedSpan[] = []
   let bytes = 0
   for (const span of trace) {

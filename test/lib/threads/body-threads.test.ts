@@ -1,11 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
-import { LargeBytes } from '../../../lib/limits/large-bytes.ts'
 import { createLog } from '../../../lib/log.ts'
-import { decodePortion } from '../../../lib/otlp/wire/portion.ts'
-import { LARGE_BODY_BYTES } from '../../../lib/schema/input.ts'
 import { BodyThreads } from '../../../lib/threads/body-threads.ts'
-import type { ReadyExport } from '../../../lib/threads/ready.ts'
 import { endBody, ingestBody, span, spansBody } from '../../fixtures/bodies/bodies.ts'
 import { bytes } from '../../fixtures/database/write-path.ts'
 
@@ -59,35 +55,6 @@ t.test('of what comes at once, more than goes to a thread together, each gets wh
     if (i % 7 === 3) t.match(outcome, { reason: { code: 'invalid_trace', message: /^trace\.status: / } })
     else t.match(outcome, { value: { operation: 'record', traceId: bodies[i]?.trace.id } })
   }
-})
-
-t.test('a large export is moved to its thread, not copied, and its portions come back whole', async t => {
-  const threads = new BodyThreads(1, log)
-  t.teardown(() => threads.close())
-  const attributes = [{ key: 'input.value', value: { stringValue: 'x'.repeat(100_000) } }]
-  const spans = Array.from({ length: Math.ceil((LARGE_BODY_BYTES + 1) / 100_000) }, (_, i) => ({
-    traceId: String(i + 1).padStart(32, '0'),
-    spanId: '00000000000000a1',
-    name: `span ${i}`,
-    startTimeUnixNano: '1700000000000000000',
-    attributes
-  }))
-  const memory = new LargeBytes(2 * LARGE_BODY_BYTES)
-  memory.add(bytes({ resourceSpans: [{ scopeSpans: [{ spans }] }] }))
-  const body = memory.take()
-  const { portions } = (await threads.makeReady({ operation: 'export-json', body, ...CALM })) as ReadyExport
-  t.equal(body.byteLength, 0, 'nothing is left here')
-  const counts = portions.flatMap(portion => decodePortion(portion).map(({ spans }) => spans.length))
-  t.equal(
-    counts.reduce((sum, count) => sum + count, 0),
-    spans.length
-  )
-  const last = (await threads.makeReady({
-    operation: 'export-portion',
-    body: portions.at(-1)!,
-    ...CALM
-  })) as ReadyExport
-  t.equal(last.traces.at(-1)?.traceId, spans.at(-1)?.traceId)
 })
 
 t.test('waits for a thread that is loading, and for what that has to prepare', async t => {
