@@ -49,7 +49,7 @@ export interface KeyRequest {
   readonly expiresInDays?: number | undefined
 }
 
-/** Who acts, and where; a command if it is left out, here and below. */
+/** The actor that the audit log names. Without one, here and below, it names a command. */
 type Actor = Pick<Act, 'by' | 'accountId' | 'projectId'>
 
 /** Makes a key. */

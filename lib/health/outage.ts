@@ -16,7 +16,7 @@ export type Change =
 
 /** An outage is over when nothing has been in the way for this time: a server that wavers has one outage, not many. */
 const STEADY_MS = 3000
-/** Reasons that come and go during an outage are told again after this time. */
+/** During an outage, a reason that returns is logged again after this time at the earliest. */
 const REMIND_MS = 60_000
 
 export class Outage {

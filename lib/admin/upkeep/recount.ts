@@ -22,7 +22,7 @@ export interface Recount {
   readonly applied: boolean
 }
 
-/** So many ids of wrong traces are named. */
+/** The report names at most this many wrong traces. */
 const NAMED = 10
 /** A trace that changes between the look and the repair is looked at again, so often at most. */
 const LOOKS = 5

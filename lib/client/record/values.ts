@@ -103,7 +103,7 @@ class Writer {
     try {
       return this.#redact(name, value)
     } catch {
-      // Whoever redacts may not lose a secret by a fault of the function.
+      // A redact function that throws must not let a secret through.
       return '[redact threw]'
     }
   }

@@ -80,7 +80,7 @@ export function claim(name: string, folder: string, owner: Owner): Claim {
   return destination !== undefined && owner.destination === undefined ? 'ask' : 'other'
 }
 
-/** Of the key with which an entry was recorded; undefined in names of version 1.0.0-rc.1. */
+/** The id of the key that recorded an entry; undefined in names of version 1.0.0-rc.1. */
 export const keyIdOf = (name: string): string | undefined => partsOf(name)[4]
 
 /** Time, trace, process, number, key, destination. */

@@ -87,7 +87,7 @@ class Owner:
 
 
 def key_id_of(name: str) -> str | None:
-    """Of the key with which an entry was recorded; None in names of version 1.0.0-rc.1."""
+    """The id of the key that recorded an entry; None in names of version 1.0.0-rc.1."""
     return _part_of(name, 4)
 
 
