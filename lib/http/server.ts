@@ -21,6 +21,7 @@ import { type AuthoriseOptions, authorise } from './authorise.ts'
 import { ClientGone, type ContentCoding, contentEncoding, contentLength, receiveBody } from './body/body.ts'
 import { BodyReservation, type Expected, LateBody } from './body/body-reservation.ts'
 import { largeBodies } from './body/large-bodies.ts'
+import { LargeMemory, type MemoryLease } from './body/large-memory.ts'
 import { Exchange } from './exchange.ts'
 import { hintAtOtlp } from './otlp/otlp-address.ts'
 import { readPathId } from './path-id.ts'
@@ -91,6 +92,7 @@ export class HttpServer {
   readonly #reads = new RequestsUnderWay()
   readonly #arrival: ArrivalBounds
   readonly #large: Places
+  readonly #largeMemory = new LargeMemory()
   readonly #unsent = new UnsentAnswers()
   readonly #pipelining = new Pipelining(this.#unsent)
   #active = 0
@@ -254,6 +256,7 @@ export class HttpServer {
   async #answerWithBody(exchange: Exchange, route: Route): Promise<Reply> {
     const { party } = exchange
     const place = this.#large.of(party)
+    const memory = this.#largeMemory.lease()
     try {
       const { headers } = exchange.request
       const encoding = contentEncoding(headers)
@@ -261,8 +264,9 @@ export class HttpServer {
       // How long it is once it is decoded, nobody knows.
       const weight = encoding === undefined ? length : route.maxBodyBytes
       if (length !== undefined && length > LARGE_BODY_BYTES) await place.enter(weight)
-      return await this.#readAndAnswer(exchange, route, encoding, { length, party, place })
+      return await this.#readAndAnswer(exchange, route, encoding, { length, party, place, memory })
     } finally {
+      memory.end()
       place.leave()
     }
   }
@@ -271,7 +275,7 @@ export class HttpServer {
     exchange: Exchange,
     route: Route,
     encoding: ContentCoding | undefined,
-    expected: Expected
+    expected: Expected & { readonly memory: MemoryLease }
   ): Promise<Reply> {
     const { request, response } = exchange
     const admission = isQueued(route) ? this.#options.ingest : this.#messages
@@ -279,7 +283,8 @@ export class HttpServer {
     try {
       if (exchange.awaitsContinue) response.writeContinue()
       exchange.awaitsContinue = false
-      const bounds = { limit: route.maxBodyBytes, large: expected.place, party: expected.party }
+      const { length, party, place: large, memory } = expected
+      const bounds = { limit: route.maxBodyBytes, length, large, memory, party }
       exchange.payload = await receiveBody(request, encoding, reservation, bounds)
       exchange.bytesIn = exchange.payload.length
       return await route.handler(exchange)

@@ -12,6 +12,7 @@ import { FairGate } from '../limits/fair-gate.ts'
 import { parallelismOf } from '../limits/parallelism.ts'
 import type { Logger } from '../log.ts'
 import { Metrics } from '../metrics.ts'
+import { joinPortion } from '../otlp/wire/portion.ts'
 import type { OtlpEncoding } from '../otlp/wire/request.ts'
 import { LARGE_BODY_BYTES } from '../schema/input.ts'
 import { type CutOptions, RankingCuts } from '../store/rankings/ranking-cuts.ts'
@@ -155,7 +156,9 @@ export class WritePath implements Ingest {
         await outcome.write(traces, refusals, trace => this.#exportTrace(key, trace, bytes))
         return portions
       })
-    for (const portion of await write(`export-${encoding}`, body)) await write('export-portion', portion)
+    for (const portion of await write(`export-${encoding}`, body)) {
+      await write('export-portion', joinPortion(portion, body))
+    }
     const { exported, refusals } = outcome
     if (refusals.length > 0) this.#reportRefused(key, exported.message, refusals)
     return exported

@@ -3,47 +3,52 @@ import { Refusal } from '../errors.ts'
 import { MAX_SPANS } from '../schema/input.ts'
 import { MAX_EXPORT_ORIGINS } from '../schema/otlp.ts'
 import type { Reason, SpanRefusal } from '../trace/states/span-refusals.ts'
-import { inNeedOrder, KEPT_PLACES } from '../trace/states/span-room.ts'
+import { inNeedOrder, KEPT_PLACES, type Needed } from '../trace/states/span-room.ts'
 import { describeOrigin, lengthOfOrigin, type MappedSpan, mapSpan, readNeed } from './map-span.ts'
-import { decodeJson } from './wire/json-request.ts'
-import { cut, type Divisible, decodePortion, isCut, type Placed, type Source } from './wire/portion.ts'
+import { decodeJson, decodeLargeJson } from './wire/json-request.ts'
+import { cut, type Divisible, decodePortion, isCut, type Placed, type Portion, type Source } from './wire/portion.ts'
 import { decodeProtobuf } from './wire/protobuf.ts'
-import type { OtlpEncoding, OtlpSpan, SpanGroup, SpanIdentity } from './wire/request.ts'
+import type { OtlpEncoding, OtlpSpan, SentSpans, SpanGroup, SpanIdentity } from './wire/request.ts'
 import { LAST_MICROS } from './wire/time.ts'
 
 export interface Export {
   /** The spans by trace id. Traces and spans are in the order of the request. */
   readonly traces: ReadonlyMap<string, readonly MappedSpan[]>
-  /** A large request has portions instead of traces. Each is read by readPortion, in this order. */
-  readonly portions: readonly Uint8Array[]
+  /** A large request has portions instead of traces. Each is joined and then read by readPortion, in this order. */
+  readonly portions: readonly Portion[]
   readonly refusals: readonly SpanRefusal[]
 }
 
 const DECODERS = { json: decodeJson, protobuf: decodeProtobuf }
+/** These do not make all of a request at once. */
+const LARGE_DECODERS = { json: decodeLargeJson, protobuf: decodeProtobuf }
 
 /** Decodes and maps a request. Throws a Refusal only if the request cannot be decoded, or takes too much memory. */
 export function readExport(bytes: Uint8Array, encoding: OtlpEncoding): Export {
-  const sources = describeGroups(DECODERS[encoding](bytes))
-  const count = sources.reduce((sum, { spans }) => sum + spans.length, 0)
-  return isCut(bytes.length, count) ? cutExport(sources, encoding) : mapExport(sources)
+  if (!isCut(bytes.length, 0)) {
+    const sources = describeGroups(DECODERS[encoding](bytes))
+    const count = sources.reduce((sum, { spans }) => sum + spans.length, 0)
+    if (!isCut(bytes.length, count)) return mapExport(sources)
+  }
+  return cutExport(describeGroups(LARGE_DECODERS[encoding](bytes)), encoding)
 }
 
-/** Decodes and maps a portion of a request. Its spans have been checked when the request was cut. */
+/** Decodes and maps a joined portion of a request. Its spans have been checked when the request was cut. */
 export const readPortion = (bytes: Uint8Array): Export => mapExport(decodePortion(bytes))
 
 /** The groups that have spans, with their origins in the form in which each span stores them. */
-function describeGroups(groups: readonly SpanGroup[]): Divisible[] {
+function describeGroups<S extends SentSpans>(groups: readonly SpanGroup<S>[]): Source<S>[] {
   let length = 0
   return groups
     .filter(({ spans }) => spans.length > 0)
-    .map(({ origin, spans, encode }) => {
+    .map(({ origin, spans }) => {
       const from = describeOrigin(origin)
       length += lengthOfOrigin(from) * spans.length
       if (length > MAX_EXPORT_ORIGINS) {
         const rule = `must come to at most ${MAX_EXPORT_ORIGINS} characters, counted once for each of their spans`
         throw new Refusal('payload_too_large', `body: its resources and scopes ${rule}`)
       }
-      return { from, spans, encode }
+      return { from, spans }
     })
 }
 
@@ -60,18 +65,24 @@ function mapExport(sources: readonly Source[]): Export {
   return { traces, portions: [], refusals: faults.refusals }
 }
 
+interface CheckedSpan extends Placed {
+  readonly need: Needed
+}
+
 function cutExport(sources: readonly Divisible[], encoding: OtlpEncoding): Export {
-  const traces = new Map<string, Placed<Divisible>[]>()
+  const traces = new Map<string, CheckedSpan[]>()
   const faults = new Faults()
   let order = 0
   for (const source of sources) {
     for (let place = 0; place < source.spans.length; place++) {
       const head = source.spans.head(place)
       if (!faults.hasNone(head, head.lastEventMicros)) continue
-      addTo(traces, head.traceId, { source, order: order++, place })
+      // It is read whole, since a portion must not have a span that cannot be read.
+      const need = readNeed(source.spans.read(place))
+      addTo(traces, head.traceId, { source, order: order++, place, need })
     }
   }
-  const portions = cut(Array.from(traces.values(), neededFirst), encoding)
+  const portions = [...cut(Array.from(traces.values(), neededFirst), encoding)]
   return { traces: new Map(), portions, refusals: faults.refusals }
 }
 
@@ -79,10 +90,8 @@ function cutExport(sources: readonly Divisible[], encoding: OtlpEncoding): Expor
  * The spans of one trace in the order in which they get places, as far as there may be too few: portions are written one after
  * the other, and the first must not fill the trace with plain steps.
  */
-const neededFirst = (spans: readonly Placed<Divisible>[]): readonly Placed<Divisible>[] =>
-  spans.length <= MAX_SPANS - KEPT_PLACES
-    ? spans
-    : inNeedOrder(spans, ({ source, place }) => readNeed(source.spans.read(place)))
+const neededFirst = (spans: readonly CheckedSpan[]): readonly CheckedSpan[] =>
+  spans.length <= MAX_SPANS - KEPT_PLACES ? spans : inNeedOrder(spans, ({ need }) => need)
 
 function addTo<T>(lists: Map<string, T[]>, key: string, item: T): void {
   const others = lists.get(key)

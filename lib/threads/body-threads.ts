@@ -155,21 +155,12 @@ export class BodyThreads {
   }
 
   #run(pool: Piscina<Group, ReadyResult[]>, group: readonly Waiting[]): Promise<ReadyResult[]> {
+    const bytes = bytesOf(group)
     const lengths = group.map(({ task }) => task.body.byteLength)
-    const total = lengths.reduce((sum, length) => sum + length, 0)
-    const bytes = threadBytes(total, group.length)
-    let at = 0
-    for (const { task } of group) {
-      bytes.set(task.body, at)
-      at += task.body.byteLength
-    }
     const operations = group.map(({ task }) => task.operation)
     const environments = group.map(({ task }) => task.environment)
     const hurries = group.map(({ task }) => task.hurries)
-    return pool.run(
-      { operations, environments, hurries, lengths, bytes: bytes.buffer },
-      { transferList: moved(bytes.buffer) }
-    )
+    return pool.run({ operations, environments, hurries, lengths, bytes }, { transferList: moved(bytes) })
   }
 
   /**
@@ -189,6 +180,23 @@ export class BodyThreads {
   #findLoading(): Worker | undefined {
     return this.#pool.threads.find(thread => !this.#loaded.has(thread.threadId))
   }
+}
+
+/** The bytes of a group, which its thread can have. */
+function bytesOf(group: readonly Waiting[]): ArrayBufferLike {
+  const [only] = group
+  if (only !== undefined && group.length === 1) {
+    const { buffer, byteOffset } = only.task.body
+    if (byteOffset === 0 && !(buffer instanceof ArrayBuffer)) return buffer
+  }
+  const total = group.reduce((sum, { task }) => sum + task.body.byteLength, 0)
+  const bytes = threadBytes(total, group.length)
+  let at = 0
+  for (const { task } of group) {
+    bytes.set(task.body, at)
+    at += task.body.byteLength
+  }
+  return bytes.buffer
 }
 
 const isOutOfMemory = (error: unknown): boolean =>

@@ -6,7 +6,7 @@
 import { Refusal, type RefusalCode } from '../errors.ts'
 import type { MappedSpan } from '../otlp/map-span.ts'
 import { type Export, readExport, readPortion } from '../otlp/read-export.ts'
-import { withFormerOrigins } from '../otlp/wire/portion.ts'
+import { type Portion, withFormerOrigins } from '../otlp/wire/portion.ts'
 import { estimatedBytes, type NewTrace } from '../rows/column-values.ts'
 import { renderSpanRows, renderTraceRows, type SpanRows, type TraceRows } from '../rows/copy-rows.ts'
 import { type Allocate, togetherBytes } from '../rows/thread-bytes.ts'
@@ -83,9 +83,10 @@ export interface ReadyExport {
   readonly operation: 'export'
   readonly traces: readonly ReadySpans[]
   /**
-   * A large export has no traces but portions: bodies of the operation `export-portion`, in the order to write them.
+   * A large export has no traces but portions, in the order to write them. Each is joined (lib/otlp/wire/portion.ts) to be a
+   * body of the operation `export-portion`.
    */
-  readonly portions: readonly Uint8Array[]
+  readonly portions: readonly Portion[]
   /** Why some spans belong to no trace. */
   readonly refusals: readonly SpanRefusal[]
 }

@@ -42,11 +42,29 @@ export function parseBody(text: string, tooDeep: ErrorCode, maxDepth = MAX_JSON_
     throw new Refusal('invalid_json', reason)
   }
   const { depth, inexact } = inspectText(text)
-  if (depth > maxDepth) {
-    throw new Refusal(tooDeep, `body: must not be nested deeper than ${maxDepth} levels`)
-  }
+  if (depth > maxDepth) throw nestedTooDeep(tooDeep, maxDepth)
   return { value, exact: inexact ? parseInexact(text) : value, inexact, escapes: mayHoldOddText(text) }
 }
+
+/**
+ * Parses a value within a body, exactly. `level` is the number of objects and arrays around it. What is wrong is refused as by
+ * readBody, with `invalid_request` for deeper nesting.
+ */
+export function readPart(bytes: Uint8Array, path: string, level: number): unknown {
+  const text = readText(bytes)
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch (error) {
+    throw new Refusal('invalid_json', `${path}: is not valid JSON: ${(error as Error).message}`)
+  }
+  const { depth, inexact } = inspectText(text)
+  if (level + depth > MAX_JSON_DEPTH) throw nestedTooDeep('invalid_request', MAX_JSON_DEPTH)
+  return inexact ? parseInexact(text) : value
+}
+
+const nestedTooDeep = (code: ErrorCode, most: number) =>
+  new Refusal(code, `body: must not be nested deeper than ${most} levels`)
 
 /** Only an escape can put U+0000 or half a surrogate pair into a string. */
 export const mayHoldOddText = (text: string): boolean => text.includes('\\u')

@@ -1,12 +1,23 @@
 /** Receives and decodes request bodies, up to the limit and not a byte further. */
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { promisify } from 'node:util'
-import { brotliDecompress, gunzip, inflate, inflateRaw, type ZlibOptions } from 'node:zlib'
+import {
+  brotliDecompress,
+  createBrotliDecompress,
+  createGunzip,
+  createInflate,
+  createInflateRaw,
+  gunzip,
+  inflate,
+  inflateRaw,
+  type ZlibOptions
+} from 'node:zlib'
 import { Refusal } from '../../errors.ts'
 import { FairGate } from '../../limits/fair-gate.ts'
 import type { Place } from '../../limits/places.ts'
 import { LARGE_BODY_BYTES, MAX_BODY_BYTES } from '../../schema/input.ts'
 import type { BodyReservation } from './body-reservation.ts'
+import type { LargeBytes, MemoryLease } from './large-memory.ts'
 
 /** Thrown if the client went away before its request was complete, so that nobody is left to be answered. */
 export class ClientGone extends Error {
@@ -21,8 +32,16 @@ const inflateBare = promisify<Uint8Array, ZlibOptions, Buffer>(inflateRaw)
 const DECODERS: Readonly<Record<ContentCoding, Decoder>> = {
   gzip: promisify<Uint8Array, ZlibOptions, Buffer>(gunzip),
   // HTTP's deflate is the zlib format, whose first byte ends in 8; some clients leave its frame out.
-  deflate: (bytes, options) => ((bytes[0] ?? 0) % 16 === 8 ? inflateZlib : inflateBare)(bytes, options),
+  deflate: (bytes, options) => (isZlib(bytes) ? inflateZlib : inflateBare)(bytes, options),
   br: promisify<Uint8Array, ZlibOptions, Buffer>(brotliDecompress)
+}
+const isZlib = (bytes: Uint8Array): boolean => (bytes[0] ?? 0) % 16 === 8
+
+/** The same for large bodies, which come out in chunks. */
+const CHUNKED_DECODERS = {
+  gzip: (_: Uint8Array, options: ZlibOptions) => createGunzip(options),
+  deflate: (bytes: Uint8Array, options: ZlibOptions) => (isZlib(bytes) ? createInflate : createInflateRaw)(options),
+  br: (_: Uint8Array, options: ZlibOptions) => createBrotliDecompress(options)
 }
 
 /** RFC 9110 has recipients take `x-gzip` as `gzip`. */
@@ -76,18 +95,24 @@ export async function receiveBody(
 export interface BodyBounds {
   /** The most bytes, decoded. MAX_BODY_BYTES if it is left out. */
   readonly limit?: number | undefined
-  /** The place that it needs if it is large. */
+  /** The announced length of the bytes that arrive; undefined if they come in chunks. */
+  readonly length?: number | undefined
+  /** The place that it needs if it is large, and the memory that it gets there. */
   readonly large: Place
+  readonly memory: MemoryLease
   /** Whose body it is: the parties' bodies are decoded in turn. */
   readonly party: number | undefined
 }
 
 /** A body that is large once it is decoded waits for the turn of large bodies, and is decoded again. */
 async function decodeInTurn(bytes: Buffer, encoding: ContentCoding, bounds: BodyBounds): Promise<Buffer> {
-  const { limit = MAX_BODY_BYTES, large, party } = bounds
+  const { limit = MAX_BODY_BYTES, large, memory, party } = bounds
   const most = large.isInside ? limit : Math.min(limit, LARGE_BODY_BYTES)
   await decoding.enter(party)
-  const decoded = await decode(bytes, encoding, most).finally(() => decoding.leave())
+  const decoded = await (large.isInside
+    ? decodeLarge(bytes, encoding, most, memory.take(most))
+    : decode(bytes, encoding, most)
+  ).finally(() => decoding.leave())
   if (decoded !== undefined) return decoded
   if (most === limit) throw tooLarge(limit)
   await large.enter(limit)
@@ -101,25 +126,34 @@ async function decodeInTurn(bytes: Buffer, encoding: ContentCoding, bounds: Body
 const decoding = new FairGate(8)
 
 function readBytes(request: IncomingMessage, arrival: Arrival, bounds: BodyBounds): Promise<Buffer> {
-  const { limit = MAX_BODY_BYTES, large } = bounds
+  const { limit = MAX_BODY_BYTES, length: announced, large, memory } = bounds
   return new Promise((resolve, reject) => {
-    const chunks = new Chunks()
+    let chunks = new Chunks()
+    let whole: LargeBytes | undefined
     let length = 0
     const stop = (error: unknown) => {
       request.off('data', take).off('end', finish).pause()
       reject(error)
     }
-    const finish = () => resolve(chunks.join(length))
+    const finish = () => resolve(whole?.bytes ?? chunks.join(length))
     const take = (chunk: Buffer) => {
-      chunks.add(chunk)
       length += chunk.length
       try {
         if (length > limit) throw tooLarge(limit)
         arrival.grow(length)
-        if (length > LARGE_BODY_BYTES && !large.isInside) void waitForTurn()
+        ;(whole ?? chunks).add(chunk)
+        if (length <= LARGE_BODY_BYTES || whole !== undefined) return
+        if (large.isInside) takeMemory()
+        else void waitForTurn()
       } catch (error) {
         stop(error)
       }
+    }
+    const takeMemory = () => {
+      if (whole !== undefined) return
+      whole = memory.take(announced ?? limit)
+      for (const piece of chunks.pieces) whole.add(piece)
+      chunks = new Chunks()
     }
     /** Reads no more of a body that has become large before it is its turn. */
     const waitForTurn = async () => {
@@ -127,6 +161,7 @@ function readBytes(request: IncomingMessage, arrival: Arrival, bounds: BodyBound
       arrival.pause()
       try {
         await large.enter(limit)
+        takeMemory()
         arrival.resume()
         request.resume()
       } catch (error) {
@@ -177,9 +212,15 @@ class Chunks {
     this.#end += chunk.copy(this.#tail, this.#end)
   }
 
-  join(length: number): Buffer {
+  /** All that was added, in order. */
+  get pieces(): readonly Buffer[] {
     this.#cut()
-    return this.#pieces.length === 1 ? this.#pieces[0]! : Buffer.concat(this.#pieces, length)
+    return this.#pieces
+  }
+
+  join(length: number): Buffer {
+    const [first, ...more] = this.pieces
+    return first !== undefined && more.length === 0 ? first : Buffer.concat(this.pieces, length)
   }
 
   #cut(): void {
@@ -188,17 +229,43 @@ class Chunks {
   }
 }
 
+/** The most that a decoder gives at a time. */
+const CHUNK_BYTES = 65_536
+
 /** Undefined if what comes out passes the limit. */
 async function decode(bytes: Buffer, encoding: ContentCoding, limit: number): Promise<Buffer | undefined> {
   // The decoder's memory stays for as long as the body does, so a small body gets a small one.
-  const chunkSize = Math.min(65_536, Math.max(1024, bytes.length * 8))
+  const chunkSize = Math.min(CHUNK_BYTES, Math.max(1024, bytes.length * 8))
   try {
     return await DECODERS[encoding](bytes, { maxOutputLength: limit, chunkSize })
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE') return undefined
-    throw new Refusal('invalid_json', `body: is not whole ${encoding} data`)
+    throw notWhole(encoding)
   }
 }
+
+/** The same, into memory that is there already. */
+async function decodeLarge(
+  bytes: Buffer,
+  encoding: ContentCoding,
+  limit: number,
+  decoded: LargeBytes
+): Promise<Buffer | undefined> {
+  const decoder = CHUNKED_DECODERS[encoding](bytes, { chunkSize: CHUNK_BYTES })
+  decoder.end(bytes)
+  try {
+    for await (const chunk of decoder) {
+      // Leaving the loop ends the decoder.
+      if (decoded.length + chunk.length > limit) return undefined
+      decoded.add(chunk)
+    }
+  } catch {
+    throw notWhole(encoding)
+  }
+  return decoded.bytes
+}
+
+const notWhole = (encoding: ContentCoding) => new Refusal('invalid_json', `body: is not whole ${encoding} data`)
 
 function tooLarge(limit: number): Refusal {
   return new Refusal('payload_too_large', `body: must have at most ${limit} bytes, decoded`)

@@ -3,11 +3,9 @@
  * numbers or decimal text, and names are always lowerCamelCase. Unknown fields are ignored, as the protocol demands.
  * If a value has another type than its field, the whole request is refused.
  */
-import { Refusal } from '../../errors.ts'
-import { LARGE_BODY_BYTES } from '../../schema/input.ts'
 import { MAX_EXPORT_VALUES } from '../../schema/otlp.ts'
-import { parseBody, readBody, readText } from '../../trace/body.ts'
-import { hasMoreValues, stringifyExact } from '../../trace/json/exact-json.ts'
+import { readBody, readPart } from '../../trace/body.ts'
+import { divideJson, LIST_DEPTH, Places } from './json-division.ts'
 import {
   addParts,
   arrayOf,
@@ -23,31 +21,44 @@ import {
   textOf
 } from './json-values.ts'
 import { MOST_EVENTS, MOST_LINKS, unread } from './parts.ts'
-import type { Origin, OtlpEvent, OtlpLink, OtlpSpan, SentSpans, SpanGroup, SpanHead } from './request.ts'
+import type {
+  DivisibleSpans,
+  Origin,
+  OtlpEvent,
+  OtlpLink,
+  OtlpSpan,
+  Place,
+  SentSpans,
+  SpanGroup,
+  SpanHead
+} from './request.ts'
 
 /** Reads an export request. Throws `invalid_json` or, naming the field, `invalid_request`. */
 export function decodeJson(bytes: Uint8Array): SpanGroup[] {
-  const text = readText(bytes)
-  if (bytes.length > LARGE_BODY_BYTES && hasMoreValues(text, MAX_EXPORT_VALUES)) {
-    throw new Refusal('payload_too_large', `body: must have at most ${MAX_EXPORT_VALUES} values in JSON`)
-  }
-  const { exact } = parseBody(text, 'invalid_request')
-  startParts()
-  return listOf(objectOf(exact, 'body'), 'resourceSpans', 'body', readResourceSpans).flat()
-}
-
-/** Puts spans that the `encode` of a group has made one behind the other. */
-export function joinJsonSpans(spans: readonly Uint8Array[]): Uint8Array {
-  const parts = spans.flatMap((span, i) => (i === 0 ? [span] : [COMMA, span]))
-  return Buffer.concat([Buffer.from('{"spans":['), ...parts, Buffer.from(']}')])
-}
-const COMMA = Buffer.from(',')
-
-/** Reads spans that joinJsonSpans has joined. */
-export function decodeJsonSpans(bytes: Uint8Array): SentSpans {
   const { exact } = readBody(bytes, 'invalid_request')
   startParts()
-  return new JsonSpans(objectOf(exact, 'body'), 'body')
+  return readGroups(exact, (group, path) => new ParsedJsonSpans(sentSpans(group, path), pathOf(path, 'spans')))
+}
+
+/**
+ * The same for a large request, whose spans are parsed one at a time. What is wrong with one is found when it is read.
+ * Throws `payload_too_large` if there are too many values.
+ */
+export function decodeLargeJson(bytes: Uint8Array): SpanGroup<DivisibleSpans>[] {
+  const { frame, lists } = divideJson(bytes, MAX_EXPORT_VALUES)
+  const { exact } = readBody(frame, 'invalid_request')
+  startParts()
+  return readGroups(exact, (group, path) => {
+    const [index] = sentSpans(group, path)
+    const places = index === undefined ? new Places() : (lists[index as number] as Places)
+    return new PlacedJsonSpans(bytes, places, pathOf(path, 'spans'))
+  })
+}
+
+/** Reads the spans at these places, which have been read before. */
+export function readJsonSpans(bytes: Uint8Array, places: Places): SentSpans {
+  startParts()
+  return new PlacedJsonSpans(bytes, places, 'spans')
 }
 
 /**
@@ -60,7 +71,20 @@ export function encodeJson(rejected: number, errorMessage: string, field = 'reje
   return JSON.stringify({ partialSuccess: { [field]: String(rejected), errorMessage } })
 }
 
-function readResourceSpans(item: JsonObject, path: string): SpanGroup[] {
+const sentSpans = (group: JsonObject, path: string) => arrayOf(group, 'spans', pathOf(path, 'spans'))
+
+type ReadSpans<S> = (group: JsonObject, path: string) => S
+
+const readGroups = <S extends SentSpans>(body: unknown, readSpans: ReadSpans<S>): SpanGroup<S>[] =>
+  listOf(objectOf(body, 'body'), 'resourceSpans', 'body', (item, path) =>
+    readResourceSpans(item, path, readSpans)
+  ).flat()
+
+function readResourceSpans<S extends SentSpans>(
+  item: JsonObject,
+  path: string,
+  readSpans: ReadSpans<S>
+): SpanGroup<S>[] {
   const resource = attributesOf(objectOf(item.resource ?? {}, `${path}.resource`), `${path}.resource`)
   return listOf(item, 'scopeSpans', path, (group, groupPath) => {
     const scope = objectOf(group.scope ?? {}, `${groupPath}.scope`)
@@ -72,24 +96,23 @@ function readResourceSpans(item: JsonObject, path: string): SpanGroup[] {
       scopeAttributes: attributesOf(scope, `${groupPath}.scope`),
       scopeSchemaUrl: textOf(group, 'schemaUrl', groupPath)
     }
-    const spans = new JsonSpans(group, groupPath)
-    return { origin, spans, encode: place => spans.encode(place) }
+    return { origin, spans: readSpans(group, groupPath) }
   })
 }
 
-class JsonSpans implements SentSpans {
-  readonly #sent: readonly unknown[]
+/** Spans in JSON, of which each is parsed when it is asked for, or has been. */
+abstract class JsonSpans implements SentSpans {
   readonly #path: string
+  readonly length: number
 
-  constructor(group: JsonObject, path: string) {
-    this.#path = pathOf(path, 'spans')
-    this.#sent = arrayOf(group, 'spans', this.#path)
-    addParts(this.#sent.length)
+  /** The path is that of the list. */
+  constructor(path: string, length: number) {
+    this.#path = path
+    this.length = length
+    addParts(length)
   }
 
-  get length(): number {
-    return this.#sent.length
-  }
+  protected abstract valueAt(place: number, path: string): unknown
 
   head(place: number): SpanHead {
     return this.#at(place, readHead)
@@ -99,14 +122,48 @@ class JsonSpans implements SentSpans {
     return this.#at(place, readSpan)
   }
 
-  encode(place: number): Uint8Array {
-    this.read(place)
-    return Buffer.from(stringifyExact(this.#sent[place]))
-  }
-
   #at<T>(place: number, read: (span: JsonObject, path: string) => T): T {
     const path = `${this.#path}[${place}]`
-    return read(objectOf(this.#sent[place], path), path)
+    return read(objectOf(this.valueAt(place, path), path), path)
+  }
+}
+
+class ParsedJsonSpans extends JsonSpans {
+  readonly #sent: readonly unknown[]
+
+  constructor(sent: readonly unknown[], path: string) {
+    super(path, sent.length)
+    this.#sent = sent
+  }
+
+  protected valueAt(place: number): unknown {
+    return this.#sent[place]
+  }
+}
+
+class PlacedJsonSpans extends JsonSpans implements DivisibleSpans {
+  readonly #bytes: Uint8Array
+  readonly #places: Places
+  /** The span that was parsed last: often its head is read, and then all of it. */
+  #place = -1
+  #value: unknown
+
+  constructor(bytes: Uint8Array, places: Places, path: string) {
+    super(path, places.length)
+    this.#bytes = bytes
+    this.#places = places
+  }
+
+  placeOf(place: number): Place {
+    return this.#places.at(place)
+  }
+
+  protected valueAt(place: number, path: string): unknown {
+    if (place === this.#place) return this.#value
+    const { from, end } = this.#places.at(place)
+    this.#value = readPart(this.#bytes.subarray(from, end), path, LIST_DEPTH)
+    this.#place = place
+    return this.#value
   }
 }
 

@@ -3,30 +3,33 @@
  * does not hold up the requests of others, and does not take many times its own size in memory at once
  * (test/bench/RESULTS.md, "Large exports").
  *
- * A portion holds spans in the encoding in which they came, grouped by their source. It crosses threads as bytes.
+ * A portion says where its spans are in the request. It is joined with their bytes only when it is to be written, so
+ * that a large request is held once.
  */
 import { deserialize, serialize } from 'node:v8'
 import { inPresentForm } from '../../trace/json/canonical-number.ts'
 import type { DescribedOrigin } from '../map-span.ts'
-import { decodeJsonSpans, joinJsonSpans } from './json-request.ts'
-import { decodeProtobufSpans } from './protobuf.ts'
-import type { OtlpEncoding, SentSpans, SpanGroup } from './request.ts'
+import { Places } from './json-division.ts'
+import { readJsonSpans } from './json-request.ts'
+import { readProtobufSpans } from './protobuf.ts'
+import type { DivisibleSpans, OtlpEncoding, Place, SentSpans } from './request.ts'
 
 /** The spans of one origin. */
-export interface Source {
+export interface Source<S extends SentSpans = SentSpans> {
   readonly from: DescribedOrigin
-  readonly spans: SentSpans
+  readonly spans: S
 }
-export type Divisible = Source & Pick<SpanGroup, 'encode'>
+export type Divisible = Source<DivisibleSpans>
 
 /** A span with its position in the request, and among the spans of its source. */
-export interface Placed<S extends Source = Source> {
-  readonly source: S
+export interface Placed {
+  readonly source: Divisible
   readonly order: number
   readonly place: number
 }
 
-interface Portion {
+/** Spans of a request, grouped by their origin. */
+export interface Portion {
   readonly encoding: OtlpEncoding
   readonly runs: readonly Run[]
 }
@@ -35,12 +38,7 @@ interface Run {
   readonly from: DescribedOrigin
   /** The same with numbers in the former form, if that differs. The spans hold their numbers as they were sent. */
   readonly formerFrom?: DescribedOrigin | undefined
-  readonly spans: Uint8Array
-}
-
-const SPAN_CODERS = {
-  json: { join: joinJsonSpans, decode: decodeJsonSpans },
-  protobuf: { join: (spans: readonly Uint8Array[]) => Buffer.concat(spans), decode: decodeProtobufSpans }
+  readonly places: readonly Place[]
 }
 
 /**
@@ -55,43 +53,54 @@ const PORTION_BYTES = 4 * 1024 * 1024
 /** Whether an export of so many bytes and spans is cut. A full batch of the usual exporters has 512 spans. */
 export const isCut = (bytes: number, spans: number): boolean => bytes > PORTION_BYTES || spans > 1024
 
-interface EncodedSpan {
-  readonly source: Divisible
-  readonly order: number
-  readonly bytes: Uint8Array
+/** Cuts spans into portions. They are given trace by trace, and keep that order. */
+export function* cut(traces: Iterable<readonly Placed[]>, encoding: OtlpEncoding): Generator<Portion> {
+  for (const spans of deal(traces)) yield { encoding, runs: runsOf(spans) }
 }
 
-/** Cuts spans into portions. They are given trace by trace, and keep that order. */
-export function cut(traces: Iterable<readonly Placed<Divisible>[]>, encoding: OtlpEncoding): Uint8Array[] {
-  return Array.from(deal(encodeAll(traces)), spans =>
-    serialize({ encoding, runs: runsOf(spans, encoding) } satisfies Portion)
-  )
+/** A joined portion begins with the length of its description. Then come the description, and the bytes of its spans. */
+const LENGTH_BYTES = 4
+
+/** The bytes of a portion of a request, as decodePortion takes them. */
+export function joinPortion(portion: Portion, request: Uint8Array): Uint8Array {
+  const description = serialize(portion)
+  const places = portion.runs.flatMap(run => run.places)
+  const length = places.reduce((sum, place) => sum + lengthOf(place), 0)
+  const bytes = Buffer.allocUnsafeSlow(LENGTH_BYTES + description.length + length)
+  bytes.writeUInt32LE(description.length)
+  bytes.set(description, LENGTH_BYTES)
+  let at = LENGTH_BYTES + description.length
+  for (const { from, end } of places) {
+    bytes.set(request.subarray(from, end), at)
+    at += end - from
+  }
+  return bytes
 }
 
 export function decodePortion(bytes: Uint8Array): Source[] {
-  const { encoding, runs }: Portion = deserialize(bytes)
-  return runs.map(({ from, formerFrom, spans }) => ({
-    from: inPresentForm({ made: from, former: formerFrom }),
-    spans: SPAN_CODERS[encoding].decode(spans)
-  }))
+  let at = LENGTH_BYTES + new DataView(bytes.buffer, bytes.byteOffset).getUint32(0, true)
+  const { encoding, runs }: Portion = deserialize(bytes.subarray(LENGTH_BYTES, at))
+  return runs.map(({ from, formerFrom, places }) => {
+    const joined = places.map(place => {
+      const from = at
+      at += lengthOf(place)
+      return { from, end: at }
+    })
+    return { from: inPresentForm({ made: from, former: formerFrom }), spans: readSpans(encoding, bytes, joined) }
+  })
 }
+
+const readSpans = (encoding: OtlpEncoding, bytes: Uint8Array, places: readonly Place[]): SentSpans =>
+  encoding === 'json' ? readJsonSpans(bytes, Places.of(places)) : readProtobufSpans(bytes, places)
 
 /** A portion that has its origins in both forms of numbers. `former` is the same portion, cut in the former form. */
-export function withFormerOrigins(portion: Uint8Array, former: Uint8Array): Uint8Array {
-  const { encoding, runs }: Portion = deserialize(portion)
-  const { runs: formerRuns }: Portion = deserialize(former)
-  const both = runs.map((run, i): Run => ({ ...run, formerFrom: formerRuns[i]?.from }))
-  return serialize({ encoding, runs: both } satisfies Portion)
-}
+export const withFormerOrigins = ({ encoding, runs }: Portion, former: Portion): Portion => ({
+  encoding,
+  runs: runs.map((run, i): Run => ({ ...run, formerFrom: former.runs[i]?.from }))
+})
 
-function* encodeAll(traces: Iterable<readonly Placed<Divisible>[]>): Generator<EncodedSpan[]> {
-  for (const trace of traces) {
-    yield trace.map(({ source, order, place }) => ({ source, order, bytes: source.encode(place) }))
-  }
-}
-
-function* deal(traces: Iterable<readonly EncodedSpan[]>): Generator<EncodedSpan[]> {
-  let portion: EncodedSpan[] = []
+function* deal(traces: Iterable<readonly Placed[]>): Generator<Placed[]> {
+  let portion: Placed[] = []
   let bytes = 0
   for (const trace of traces) {
     for (const spans of split(trace)) {
@@ -109,29 +118,32 @@ function* deal(traces: Iterable<readonly EncodedSpan[]>): Generator<EncodedSpan[
 }
 
 /** Cuts the spans of one trace into pieces that a portion can hold. Most traces are one piece. */
-function* split(trace: readonly EncodedSpan[]): Generator<EncodedSpan[]> {
-  let piece: EncodedSpan[] = []
+function* split(trace: readonly Placed[]): Generator<Placed[]> {
+  let piece: Placed[] = []
   let bytes = 0
   for (const span of trace) {
-    if (piece.length === PORTION_SPANS || (piece.length > 0 && bytes + span.bytes.length > PORTION_BYTES)) {
+    if (piece.length === PORTION_SPANS || (piece.length > 0 && bytes + sizeOf([span]) > PORTION_BYTES)) {
       yield piece
       piece = []
       bytes = 0
     }
     piece.push(span)
-    bytes += span.bytes.length
+    bytes += sizeOf([span])
   }
   yield piece
 }
 
-const sizeOf = (spans: readonly EncodedSpan[]): number => spans.reduce((sum, { bytes }) => sum + bytes.length, 0)
+const lengthOf = ({ from, end }: Place): number => end - from
+const placeOf = ({ source, place }: Placed): Place => source.spans.placeOf(place)
+const sizeOf = (spans: readonly Placed[]): number => spans.reduce((sum, span) => sum + lengthOf(placeOf(span)), 0)
 
-function runsOf(spans: readonly EncodedSpan[], encoding: OtlpEncoding): Portion['runs'] {
-  const runs: { source: Divisible; spans: Uint8Array[] }[] = []
-  for (const { source, bytes } of spans.toSorted((a, b) => a.order - b.order)) {
+function runsOf(spans: readonly Placed[]): Run[] {
+  const runs: { source: Divisible; from: DescribedOrigin; places: Place[] }[] = []
+  for (const span of spans.toSorted((a, b) => a.order - b.order)) {
+    const { source } = span
     const last = runs.at(-1)
-    if (last?.source === source) last.spans.push(bytes)
-    else runs.push({ source, spans: [bytes] })
+    if (last?.source === source) last.places.push(placeOf(span))
+    else runs.push({ source, from: source.from, places: [placeOf(span)] })
   }
-  return runs.map(({ source, spans }) => ({ from: source.from, spans: SPAN_CODERS[encoding].join(spans) }))
+  return runs.map(({ from, places }) => ({ from, places }))
 }

@@ -3,7 +3,7 @@ import protobuf from 'protobufjs'
 import type { Json } from '../../trace/json/exact-json.ts'
 import { setOwn } from '../../trace/metadata.ts'
 import type { Parts } from './parts.ts'
-import type { Attributes } from './request.ts'
+import type { Attributes, Place } from './request.ts'
 import { type Int64, integerOf } from './time.ts'
 
 /** The schema of attributes and values, common/v1 of opentelemetry-proto. */
@@ -43,12 +43,6 @@ export interface AnyValue {
   readonly kvlistValue: { readonly values: readonly KeyValue[] }
   readonly bytesValue: Uint8Array
 }
-/** The position of a message's bytes in those of the request. */
-export interface Place {
-  readonly from: number
-  readonly end: number
-}
-
 /** Finds the messages in a field of a message, without reading them. Each is a part. */
 export function findInner(bytes: Uint8Array, { from, end }: Place, field: number, parts: Parts): Place[] {
   const reader = protobuf.Reader.create(bytes)

@@ -6,17 +6,18 @@ import protobuf from 'protobufjs'
 import { Refusal } from '../../errors.ts'
 import { MOST_EVENTS, MOST_LINKS, Parts, unread } from './parts.ts'
 import { PlainSpans } from './plain-spans.ts'
-import {
-  countParts,
-  findInner,
-  hex,
-  type KeyValue,
-  LENGTH_DELIMITED,
-  type Place,
-  readAttributes,
-  VALUES
-} from './protobuf-values.ts'
-import type { Origin, OtlpEvent, OtlpLink, OtlpSpan, SentSpans, SpanGroup, SpanHead } from './request.ts'
+import { countParts, findInner, hex, type KeyValue, readAttributes, VALUES } from './protobuf-values.ts'
+import type {
+  DivisibleSpans,
+  Origin,
+  OtlpEvent,
+  OtlpLink,
+  OtlpSpan,
+  Place,
+  SentSpans,
+  SpanGroup,
+  SpanHead
+} from './request.ts'
 import { type Int64, microsOf } from './time.ts'
 
 /** The schema of an export request. Tests also encode by it. */
@@ -122,7 +123,7 @@ const EVENTS = 11
 const LINKS = 13
 
 /** Reads an export request. Throws `invalid_request` if the bytes are none. */
-export function decodeProtobuf(bytes: Uint8Array): SpanGroup[] {
+export function decodeProtobuf(bytes: Uint8Array): SpanGroup<DivisibleSpans>[] {
   return decoding(() => {
     const parts = new Parts()
     const places = findInner(bytes, { from: 0, end: bytes.length }, RESOURCE_SPANS, parts)
@@ -130,10 +131,9 @@ export function decodeProtobuf(bytes: Uint8Array): SpanGroup[] {
   })
 }
 
-/** Reads spans that the `encode` of a group has made, one behind the other. */
-export function decodeProtobufSpans(bytes: Uint8Array): SentSpans {
-  return decoding(() => new ProtobufSpans(bytes, { from: 0, end: bytes.length }, new Parts()))
-}
+/** Reads the spans at these places. */
+export const readProtobufSpans = (bytes: Uint8Array, places: readonly Place[]): SentSpans =>
+  new ProtobufSpans(bytes, places, new Parts())
 
 function decoding<T>(decode: () => T): T {
   try {
@@ -163,7 +163,7 @@ export function encodeProtobuf(rejectedSpans: number, errorMessage: string): Uin
   return Response.encode({ partialSuccess: { rejectedSpans, errorMessage } }).finish()
 }
 
-function readResourceSpans(bytes: Uint8Array, place: Place, parts: Parts): SpanGroup[] {
+function readResourceSpans(bytes: Uint8Array, place: Place, parts: Parts): SpanGroup<DivisibleSpans>[] {
   const { resource, schemaUrl } = decodeCounted<ResourceSpansHead>(
     ResourceSpansHeadType,
     bytes,
@@ -182,21 +182,20 @@ function readResourceSpans(bytes: Uint8Array, place: Place, parts: Parts): SpanG
       scopeAttributes: readAttributes(group.scope?.attributes ?? []),
       scopeSchemaUrl: group.schemaUrl
     }
-    const spans = new ProtobufSpans(bytes, scopePlace, parts)
-    return { origin, spans, encode: place => spans.encode(place) }
+    return { origin, spans: new ProtobufSpans(bytes, findInner(bytes, scopePlace, SPANS, parts), parts) }
   })
 }
 
-class ProtobufSpans implements SentSpans {
+class ProtobufSpans implements DivisibleSpans {
   readonly #bytes: Uint8Array
   readonly #places: readonly Place[]
   readonly #plain: PlainSpans
   readonly #parts: Parts
 
-  /** The spans of the ScopeSpans at a place. What they are made of is counted when they are read. */
-  constructor(bytes: Uint8Array, place: Place, parts: Parts) {
+  /** What the spans are made of is counted when they are read. */
+  constructor(bytes: Uint8Array, places: readonly Place[], parts: Parts) {
     this.#bytes = bytes
-    this.#places = findInner(bytes, place, SPANS, parts)
+    this.#places = places
     this.#plain = new PlainSpans(bytes)
     this.#parts = parts
   }
@@ -231,11 +230,8 @@ class ProtobufSpans implements SentSpans {
     return { message: decodeAt(type, short.bytes, { from: 0, end: short.bytes.length }), left: short.left }
   }
 
-  encode(place: number): Uint8Array {
-    this.read(place)
-    const { from, end } = this.#places[place] as Place
-    const writer = protobuf.Writer.create().uint32((SPANS << 3) | LENGTH_DELIMITED)
-    return writer.bytes(this.#bytes.subarray(from, end)).finish()
+  placeOf(place: number): Place {
+    return this.#places[place] as Place
   }
 }
 

@@ -76,9 +76,19 @@ export interface SentSpans {
   read(place: number): OtlpSpan
 }
 
-export interface SpanGroup {
+/** The position of a message's bytes in those of the request. */
+export interface Place {
+  readonly from: number
+  readonly end: number
+}
+
+/** Spans whose bytes can be told from each other. */
+export interface DivisibleSpans extends SentSpans {
+  /** The bytes of a span, in the encoding that it came in. */
+  placeOf(place: number): Place
+}
+
+export interface SpanGroup<S extends SentSpans = SentSpans> {
   readonly origin: Origin
-  readonly spans: SentSpans
-  /** The span at a place, in the encoding that it came in. Reads it, so that it can be. */
-  encode(place: number): Uint8Array
+  readonly spans: S
 }

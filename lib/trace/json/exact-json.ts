@@ -111,26 +111,6 @@ export function inspectText(text: string): TextFacts {
   return { depth, inexact }
 }
 
-/**
- * Whether a JSON text, valid or not, has more values than `most`. Looked at before a long text is parsed: a value takes
- * two bytes of it, and many times as much in memory.
- */
-export function hasMoreValues(text: string, most: number): boolean {
-  let values = 1
-  for (let i = 0; i < text.length && values <= most; ) {
-    const code = text.charCodeAt(i)
-    if (code === QUOTE) {
-      i = pastString(text, i)
-      if (i === 0) break
-    } else {
-      // One of `,`, `[` and `{` stands before each value but the outermost, or before its key, and in what is empty.
-      if (code === 44 || code === 91 || code === 123) values++
-      i++
-    }
-  }
-  return values > most
-}
-
 const readNumber = (literal: string): unknown => (isWrittenSo(literal) ? Number(literal) : new LosslessNumber(literal))
 
 /**

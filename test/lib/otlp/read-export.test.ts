@@ -11,6 +11,7 @@ import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import type { MappedSpan } from '../../../lib/otlp/map-span.ts'
 import { readExport, readPortion } from '../../../lib/otlp/read-export.ts'
+import { joinPortion } from '../../../lib/otlp/wire/portion.ts'
 import type { OtlpEncoding } from '../../../lib/otlp/wire/request.ts'
 import { type OtlpRequest, otlpRequest, toProtobuf } from '../../fixtures/bodies/fuzz-otlp.ts'
 import { exportOf, keyValues, otlpSpan } from '../../fixtures/bodies/otlp.ts'
@@ -140,7 +141,8 @@ t.test('a large request is cut, and says the same', async t => {
       const spans = resourceSpans.flatMap(({ scopeSpans }) => scopeSpans.flatMap(({ spans }) => spans)).length
       if (spans === 0) return
       const copies = Math.floor(MOST_WHOLE / spans) + 1
-      const whole = readExport(encode({ resourceSpans: repeat(resourceSpans, copies) }), encoding)
+      const bytes = encode({ resourceSpans: repeat(resourceSpans, copies) })
+      const whole = readExport(bytes, encoding)
       const single = readExport(encode(request), encoding)
       assert.deepEqual(
         whole.refusals,
@@ -149,7 +151,7 @@ t.test('a large request is cut, and says the same', async t => {
       assert.equal(whole.portions.length > 0, single.traces.size > 0)
       if (whole.portions.length > 0) cut++
       const traces = new Map<string, MappedSpan[]>()
-      for (const portion of whole.portions.map(readPortion)) {
+      for (const portion of whole.portions.map(portion => readPortion(joinPortion(portion, bytes)))) {
         assert.deepEqual(portion.refusals, [])
         for (const [id, spans] of portion.traces) traces.set(id, [...(traces.get(id) ?? []), ...spans])
       }
@@ -173,7 +175,8 @@ t.test('a request of few large spans is cut by its bytes, and a trace of them ma
   const request = exportOf(otlpSpan(), ...large, otlpSpan({ attributes: { 'input.value': 'y'.repeat(5_000_000) } }))
   const encoders = { json: (request: object) => Buffer.from(JSON.stringify(request)), protobuf: toProtobuf }
   for (const [encoding, encode] of Object.entries(encoders) as [OtlpEncoding, (request: object) => Uint8Array][]) {
-    const { portions } = readExport(encode(request), encoding)
+    const bytes = encode(request)
+    const portions = readExport(bytes, encoding).portions.map(portion => joinPortion(portion, bytes))
     const read = portions.map(portion => [...readPortion(portion).traces.values()].map(spans => spans.length))
     t.same(read, [[1, 5], [4], [1]])
     t.ok(portions.slice(0, 2).every(({ length }) => length < 4.2e6))

@@ -82,7 +82,7 @@ t.test('ends cleanly at whatever moment of its threads’ start', async t => {
 t.test('a body that takes more memory than a thread has is refused, and no other with it', async t => {
   const threads = new BodyThreads(1, log, 64)
   t.teardown(() => threads.close())
-  const greedy = Buffer.from(`{"a":[${'{"b":{}},'.repeat(800_000)}{}]}`)
+  const greedy = Buffer.from(`{"a":[${'{"b":{}},'.repeat(660_000)}{}]}`)
   const makeGreedy = () => threads.makeReady({ operation: 'export-json', body: greedy, ...CALM })
   const makeRecord = (length: number) => threads.makeReady({ operation: 'record', body: bodyOf(length), ...CALM })
   // More than a thread is given at once, so that some wait for it when it dies.

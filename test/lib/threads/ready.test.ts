@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
 import { ExportWrite } from '../../../lib/ingest/exports/export-write.ts'
+import { joinPortion } from '../../../lib/otlp/wire/portion.ts'
 import { textsOfRows } from '../../../lib/rows/copy-rows.ts'
 import { MAX_DOCUMENT_BYTES, MAX_SPANS } from '../../../lib/schema/input.ts'
 import { makeReady, type ReadyExport, type ReadyTask, type TaskName } from '../../../lib/threads/ready.ts'
@@ -186,17 +187,19 @@ t.test('a resource with a number that was hashed otherwise before has both hashe
     const trace = made.traces.find(({ traceId }) => traceId === span.traceId)!
     return decodeSpans(trace.toGather, trace.first?.rows).spans.find(({ id }) => id === span.spanId)?.formerHash
   }
-  const exported = (...spans: ReturnType<typeof otlpSpan>[]): ReadyExport => {
+  const requestOf = (...spans: ReturnType<typeof otlpSpan>[]): Buffer => {
     const resource = { attributes: [{ key: 'odd', value: { doubleValue: 1234.5 } }] }
     const [group] = exportOf(...spans).resourceSpans
     const text = JSON.stringify({ resourceSpans: [{ resource, ...group }] }).replaceAll('1234.5', '10e399')
-    const result = makeReady(taskOf('export-json', Buffer.from(text)))
-    return (result as { ready: ReadyExport }).ready
+    return Buffer.from(text)
   }
-  const expected = formerHashOf(exported(span))
+  const exported = (operation: TaskName, body: Uint8Array): ReadyExport =>
+    (makeReady(taskOf(operation, body)) as { ready: ReadyExport }).ready
+  const expected = formerHashOf(exported('export-json', requestOf(span)))
   t.match(expected, /^[0-9a-f]{64}$/)
-  const { portions } = exported(...others, span)
+  const request = requestOf(...others, span)
+  const { portions } = exported('export-json', request)
   t.ok(portions.length > 1)
-  const last = makeReady(taskOf('export-portion', portions.at(-1)!)) as { ready: ReadyExport }
-  t.equal(formerHashOf(last.ready), expected)
+  const last = exported('export-portion', joinPortion(portions.at(-1)!, request))
+  t.equal(formerHashOf(last), expected)
 })

@@ -6,10 +6,12 @@ import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
 import { Agent, request } from 'undici'
 import { SessionCookie } from '../../../lib/http/people/session-cookie.ts'
+import { PROTOBUF_TYPE } from '../../../lib/schema/otlp.ts'
 import { ingestBody } from '../../fixtures/bodies/bodies.ts'
+import { toProtobuf } from '../../fixtures/bodies/fuzz-otlp.ts'
 import { testDatabase } from '../../fixtures/database/database.ts'
 import { parseRaw, sendRaw } from '../../fixtures/service/raw.ts'
-import { configurationFor, serve } from '../../fixtures/service/spoor.ts'
+import { configurationFor, jsonHere, serve } from '../../fixtures/service/spoor.ts'
 import { until } from '../../fixtures/until.ts'
 import { largeBody, MIB, startBesieged } from '../load/besieged.ts'
 import { figure, isLong, longTest } from '../orders.ts'
@@ -212,11 +214,22 @@ longTest('a flood of passwords is stopped, takes bounded memory, and nothing fro
   checkQuick(t, slowest)
 })
 
-/** Sends so many requests for a trace in one go, and takes the answers so slowly; resolves with the ids in them. */
-async function readSlowly(t: Test, traceId: string, times: number, bytesPerSecond: number): Promise<string[]> {
+/** The key of another project, made once: the readers of one project may take all that it may have under way. */
+let otherKey: string | undefined
+async function otherAuthorization(): Promise<string> {
+  if (otherKey === undefined) {
+    const env = configurationFor(database)
+    const { slug } = await jsonHere(['project', 'create', 'other', '--slug', 'other'], env)
+    otherKey = (await jsonHere(['key', 'create', '--project', slug], env)).key as string
+  }
+  return `Bearer ${otherKey}`
+}
+
+/** Sends a request for a trace so many times in one go, and takes the answers so slowly; resolves with the ids in them. */
+async function readSlowly(t: Test, sent: string, times: number, bytesPerSecond: number): Promise<string[]> {
   const pauseMs = 100
-  const last = get(traceId).replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n')
-  const socket = await open(t, get(traceId).repeat(times - 1) + last)
+  const last = sent.replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n')
+  const socket = await open(t, sent.repeat(times - 1) + last)
   let text = ''
   let taken = 0
   socket.setEncoding('latin1').on('data', (chunk: string) => {
@@ -238,6 +251,13 @@ for (const [who, count, times] of [
   t.test(`${who} take a bounded room, for a while, and others are served`, async t => {
     const body = largeBody(LARGE_BYTES)
     t.equal(await record(body), 201)
+    const { statusCode: recorded, body: answer } = await request(`${address}/api/v1/traces`, {
+      method: 'POST',
+      headers: { authorization: await otherAuthorization() },
+      body: JSON.stringify(body)
+    })
+    await answer.dump()
+    t.equal(recorded, 201, 'another project has the same')
     const before = await memory()
     let closed = 0
     for (let i = 0; i < count; i++) {
@@ -246,10 +266,11 @@ for (const [who, count, times] of [
     }
     const start = performance.now()
     // Where all that waits is too much, who reads slowly may be let go as well.
-    const slow = isLong && times === TIMES ? readSlowly(t, body.trace.id, 30, 5_000_000) : undefined
+    const others = get(body.trace.id).replace(authorization, await otherAuthorization())
+    const slow = isLong && times === TIMES ? readSlowly(t, others, 30, 5_000_000) : undefined
     await until(async () => (await metric('spoor_unread_bytes')) > MIB)
     const { statusCode, body: detail } = await request(`${address}/api/v1/traces/${body.trace.id}`, {
-      headers: { authorization }
+      headers: { authorization: await otherAuthorization() }
     })
     t.equal((await detail.arrayBuffer()).byteLength > LARGE_BYTES, true, 'others are served')
     t.equal(statusCode, 200)
@@ -282,7 +303,7 @@ for (const [who, count, times] of [
 t.test('large answers to requests in one go are all sent, in order, to a client that reads slowly', async t => {
   const bodies = [largeBody(LARGE_BYTES), largeBody(LARGE_BYTES)]
   for (const body of bodies) t.equal(await record(body), 201)
-  const slow = bodies.map(body => readSlowly(t, body.trace.id, 5, 20_000_000))
+  const slow = bodies.map(body => readSlowly(t, get(body.trace.id), 5, 20_000_000))
   for (const [i, body] of bodies.entries()) t.same(await slow[i], Array(5).fill(body.trace.id))
   await until(async () => (await metric('spoor_unread_bytes')) === 0)
 })
@@ -351,6 +372,14 @@ t.test(
 /** Exports that come at once. */
 const EXPORTS = 12
 const EXPORT_BYTES = 63_000_000
+const MOST_MIB = 600
+const JSON_TYPE = 'application/json'
+const KINDS_OF_EXPORT = [
+  { coding: 'identity', type: JSON_TYPE, spansEach: Number.POSITIVE_INFINITY },
+  { coding: 'gzip', type: JSON_TYPE, spansEach: 20 },
+  { coding: 'gzip', type: PROTOBUF_TYPE, spansEach: Number.POSITIVE_INFINITY },
+  { coding: 'identity', type: PROTOBUF_TYPE, spansEach: 1 }
+] as const
 
 longTest(
   'a dozen exports of the largest size, at once, are each answered, and what is acknowledged is there',
@@ -360,30 +389,29 @@ longTest(
     const peakMiB = async () =>
       Number(/^VmHWM:\s+(\d+)/m.exec(await readFile(`/proc/${serving.pid}/status`, 'utf8'))![1]) / 1024
     const traceIds: string[] = []
-    for (const coding of ['identity', 'gzip']) {
+    for (const [round, { coding, type, spansEach }] of KINDS_OF_EXPORT.entries()) {
+      const what = `${coding}, ${type}, ${spansEach} spans a trace`
       const answers = Array.from({ length: EXPORTS }, async (_, i) => {
-        const traceId = `${coding === 'gzip' ? 'b' : 'a'}${String(i).padStart(31, '0')}`
-        const raw = exportOf(traceId, EXPORT_BYTES)
-        const body = coding === 'gzip' ? gzipSync(raw, { level: 1 }) : raw
-        const headers = {
-          authorization: `Bearer ${key}`,
-          'content-type': 'application/json',
-          'content-encoding': coding
-        }
+        const first = round * EXPORTS + i
+        const raw = exportOf(first, EXPORT_BYTES, spansEach)
+        const encoded = type === JSON_TYPE ? Buffer.from(JSON.stringify(raw)) : toProtobuf(raw)
+        const body = coding === 'gzip' ? gzipSync(encoded, { level: 1 }) : encoded
+        const headers = { authorization: `Bearer ${key}`, 'content-type': type, 'content-encoding': coding }
         const options = { method: 'POST', headers, body, headersTimeout: 0, bodyTimeout: 0 } as const
         const answer = await request(`${address}/api/v1/otlp/v1/traces`, options)
         await answer.body.dump()
-        if (answer.statusCode === 200) traceIds.push(traceId)
+        if (answer.statusCode === 200) traceIds.push(traceIdOf(first, 0))
         return [answer.statusCode, answer.headers['retry-after']] as const
       })
       const all = await Promise.all(answers)
       const taken = all.filter(([status]) => status === 200).length
       const peak = Math.round(await peakMiB())
-      figure(`${EXPORTS} exports of 63 MB, ${coding}: stored, and most memory in MiB`, `${taken}, ${peak}`)
-      t.ok(taken > 0, `${coding}: ${taken} were stored`)
+      figure(`${EXPORTS} exports of 63 MB, ${what}: stored, and most memory in MiB`, `${taken}, ${peak}`)
+      t.ok(taken > 0, `${what}: ${taken} were stored`)
+      t.ok(peak < MOST_MIB, `${what}: ${peak} MiB`)
       t.ok(
         all.every(([status, wait]) => status === 200 || (status === 429 && Number(wait) > 0)),
-        `${coding}: the others were told to send again`
+        `${what}: the others were told to send again`
       )
     }
     for (const id of traceIds) {
@@ -396,11 +424,14 @@ longTest(
   }
 )
 
-/** An export of one trace, in JSON. */
-function exportOf(traceId: string, bytes: number): Buffer {
+const traceIdOf = (number: number, trace: number): string =>
+  `${String(number + 1).padStart(8, '0')}${String(trace).padStart(24, '0')}`
+
+/** The export of a number, whose traces have so many spans each. */
+function exportOf(number: number, bytes: number, spansEach: number) {
   const attributes = [{ key: 'input.value', value: { stringValue: 'lorem '.repeat(340) } }]
   const spanOf = (i: number) => ({
-    traceId,
+    traceId: traceIdOf(number, Math.floor(i / spansEach)),
     spanId: String(i + 1).padStart(16, '0'),
     name: 'step',
     startTimeUnixNano: '1700000000000000000',
@@ -408,9 +439,7 @@ function exportOf(traceId: string, bytes: number): Buffer {
     attributes
   })
   const count = Math.floor(bytes / (JSON.stringify(spanOf(0)).length + 1))
-  return Buffer.from(
-    JSON.stringify({ resourceSpans: [{ scopeSpans: [{ spans: Array.from({ length: count }, (_, i) => spanOf(i)) }] }] })
-  )
+  return { resourceSpans: [{ scopeSpans: [{ spans: Array.from({ length: count }, (_, i) => spanOf(i)) }] }] }
 }
 
 t.test('large bodies in one go on one connection are all answered, in order', async t => {

@@ -3,14 +3,16 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { setImmediate as turn } from 'node:timers/promises'
-import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib'
+import { brotliCompressSync, constants, deflateRawSync, deflateSync, gzipSync } from 'node:zlib'
 import t from 'tap'
 import type { App } from '../../../../lib/app.ts'
 import { ClientGone, receiveBody } from '../../../../lib/http/body/body.ts'
 import { BodyReservation } from '../../../../lib/http/body/body-reservation.ts'
 import { largeBodies } from '../../../../lib/http/body/large-bodies.ts'
+import { LargeMemory } from '../../../../lib/http/body/large-memory.ts'
 import { Admission } from '../../../../lib/limits/admission.ts'
 import { ARRIVAL } from '../../../../lib/limits/arrival.ts'
+import { LARGE_BODY_BYTES } from '../../../../lib/schema/input.ts'
 import { parseRaw, sendRaw } from '../../../fixtures/service/raw.ts'
 import { testService } from '../../../fixtures/service/service.ts'
 
@@ -33,6 +35,19 @@ function echo(app: App) {
   }
 }
 
+function echoLarge(app: App) {
+  app.route({
+    method: 'POST',
+    path: '/large',
+    access: 'traces:write',
+    summary: '',
+    takesBody: true,
+    maxBodyBytes: 2 * LARGE_BODY_BYTES,
+    replies: {},
+    handler: ({ payload }) => ({ body: { bytes: payload.length, sha1: sha1(payload) } })
+  })
+}
+
 const sha1 = (bytes: Uint8Array | string) => createHash('sha1').update(bytes).digest('hex')
 const padded = (length: number) => Buffer.from(`{"x":"${'y'.repeat(length - 8)}"}`)
 
@@ -51,6 +66,30 @@ t.test('puts together what comes in chunks of any size', async t => {
   }
 })
 
+t.test('large bodies arrive as they were sent, whatever their coding', async t => {
+  const { call, key, port } = await testService(t, { plugins: [echoLarge] })
+  const line = Array.from({ length: 9000 }, (_, i) => i.toString(36)).join(' ')
+  const body = Buffer.from(line.repeat(Math.ceil((LARGE_BODY_BYTES + 1) / line.length)))
+  const known = { bytes: body.length, sha1: sha1(body) }
+  const codings: [coding: string, bytes: Buffer][] = [
+    ['identity', body],
+    ['gzip', gzipSync(body, { level: 1 })],
+    ['deflate', deflateSync(body, { level: 1 })],
+    ['deflate', deflateRawSync(body, { level: 1 })],
+    ['br', brotliCompressSync(body, { params: { [constants.BROTLI_PARAM_QUALITY]: 1 } })]
+  ]
+  for (const [coding, bytes] of codings) {
+    const answer = await call('POST', '/large', { body: bytes, headers: { 'content-encoding': coding } })
+    t.match(answer, { status: 200, body: known }, coding)
+  }
+  const head = `POST /large HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer ${key}\r\n`
+  const chunk = `${body.length.toString(16)}\r\n${body.toString('latin1')}\r\n0\r\n\r\n`
+  const answer = parseRaw(await sendRaw(port, `${head}Transfer-Encoding: chunked\r\n\r\n${chunk}`))
+  t.same(JSON.parse(answer.body), known, 'in chunks')
+  const broken = gzipSync(body, { level: 1 }).subarray(0, -9)
+  t.equal((await call('POST', '/large', { body: broken, headers: { 'content-encoding': 'gzip' } })).status, 400)
+})
+
 t.test('a body that broke off before anybody wanted it is not waited for', async t => {
   const server = createServer().listen(0, '127.0.0.1')
   t.teardown(() => server.close())
@@ -66,7 +105,7 @@ t.test('a body that broke off before anybody wanted it is not waited for', async
   const expected = { length: 9, party: undefined, place }
   const arrival = new BodyReservation(new Admission({ requests: 1e3, bytes: 1e6 }), expected, ARRIVAL)
   t.teardown(() => arrival.release())
-  const bounds = { large: place, limit: LIMIT, party: undefined }
+  const bounds = { large: place, memory: new LargeMemory().lease(), limit: LIMIT, party: undefined }
   const outcome = receiveBody(request, undefined, arrival, bounds).catch(error => error)
   t.type(await Promise.race([outcome, turn().then(() => turn('nothing'))]), ClientGone)
 })

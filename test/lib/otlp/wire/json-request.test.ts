@@ -1,14 +1,17 @@
 import assert from 'node:assert/strict'
+import fc from 'fast-check'
 import t from 'tap'
+import { Places } from '../../../../lib/otlp/wire/json-division.ts'
 import * as wire from '../../../../lib/otlp/wire/json-request.ts'
-import { LARGE_BODY_BYTES } from '../../../../lib/schema/input.ts'
+import { LARGE_BODY_BYTES, MAX_JSON_DEPTH } from '../../../../lib/schema/input.ts'
 import { MAX_EXPORT_PARTS, MAX_EXPORT_VALUES } from '../../../../lib/schema/otlp.ts'
 import { stringifyExact } from '../../../../lib/trace/json/exact-json.ts'
-import { readAll, readGroups } from './read-all.ts'
+import { otlpRequest } from '../../../fixtures/bodies/fuzz-otlp.ts'
+import { readGroups } from './read-all.ts'
 
-const { encodeJson, joinJsonSpans } = wire
+const { encodeJson } = wire
 const decodeJson = (body: Uint8Array) => readGroups(wire.decodeJson(body))
-const decodeJsonSpans = (body: Uint8Array) => readAll(wire.decodeJsonSpans(body))
+const decodeLargeJson = (body: Uint8Array) => readGroups(wire.decodeLargeJson(body))
 const bytes = (body: unknown) => Buffer.from(typeof body === 'string' ? body : JSON.stringify(body))
 const requestOf = (...spans: unknown[]) => ({ resourceSpans: [{ scopeSpans: [{ spans }] }] })
 const readSpan = (span: unknown) => decodeJson(bytes(requestOf(span)))[0]?.spans[0]
@@ -127,12 +130,98 @@ t.test('refuses what is of another type than its field, naming it', async t => {
   t.throws(() => decodeJson(bytes(many)), { code: 'payload_too_large' }, 'counted before it is read')
 })
 
-t.test('chosen spans of a group are written so that they are read again', async () => {
-  const large = '{"spanId":"b7ad6b7169203331","attributes":[{"key":"n","value":{"intValue":9223372036854775807}}]}'
-  const [group] = decodeJson(
-    bytes(JSON.stringify(requestOf({ name: 'first' }, 0, { name: 'third' })).replace(',0,', `,${large},`))
+/** What is read of a body, or the code of its refusal. */
+function outcome<T>(read: (body: Uint8Array) => T, body: Uint8Array): T | string {
+  try {
+    return read(body)
+  } catch (error) {
+    return (error as { code: string }).code
+  }
+}
+
+t.test('a request is the same whether its spans are parsed at once or one at a time', async t => {
+  const span = otlpRequest.map(({ resourceSpans }) => resourceSpans[0]?.scopeSpans[0]?.spans[0] ?? {})
+  const odd = fc.constantFrom<unknown>(null, 0, 1, 'spans', [], [0], {}, { spans: [] }, [
+    { scopeSpans: [{ spans: [] }] }
+  ])
+  const list = (item: fc.Arbitrary<unknown>) =>
+    fc.oneof({ weight: 8, arbitrary: fc.array(item, { maxLength: 3 }) }, odd)
+  const message = (name: string, inner: fc.Arbitrary<unknown>) =>
+    fc
+      .array(fc.tuple(fc.constantFrom(name, name, 'schemaUrl', 'spans', 'x'), fc.oneof(inner, inner, odd)), {
+        maxLength: 3
+      })
+      .map(members => ({ members }))
+  const request = message('resourceSpans', list(message('scopeSpans', list(message('spans', list(span))))))
+  const space = fc.constantFrom('', '', ' ', '\n\t', '\r ')
+  const damage = fc.option(
+    fc.tuple(fc.nat(), fc.constantFrom('', ',', '[', ']', '{', '}', '"', '\\', ':', 'x', '\u00ff'))
   )
-  assert.deepEqual(decodeJsonSpans(joinJsonSpans([2, 1].map(group!.encode))), [group!.spans[2], group!.spans[1]])
+  let read = 0
+  fc.assert(
+    fc.property(request, space, fc.boolean(), damage, (sent, between, escaped, damaged) => {
+      let text = write(sent, between)
+      if (escaped) text = text.replaceAll('"sp', '"\\u0073p')
+      if (damaged !== null) {
+        const at = damaged[0] % (text.length + 1)
+        text = text.slice(0, at) + damaged[1] + text.slice(at + 1)
+      }
+      const expected = outcome(decodeJson, bytes(text))
+      if (typeof expected !== 'string') read++
+      const large = outcome(decodeLargeJson, bytes(text))
+      // Of two faults in one text either may be found.
+      if (typeof expected === 'string' && typeof large === 'string') return
+      assert.deepEqual(large, expected, text)
+    }),
+    { numRuns: 1000 }
+  )
+  t.ok(read > 100, `${read} of 1000 were requests`)
+})
+
+/** Writes messages whose fields may come twice, which an object cannot hold. */
+function write(value: unknown, between: string): string {
+  if (Array.isArray(value))
+    return `[${value.map(item => `${between}${write(item, between)}${between}`).join(',')}${between}]`
+  const { members } = (value ?? {}) as { members?: [string, unknown][] }
+  if (members === undefined) return JSON.stringify(value)
+  return `{${between}${members.map(([name, item]) => `"${name}"${between}:${write(item, between)}`).join(`${between},`)}}`
+}
+
+t.test('a span that is parsed alone is refused as within its request', async t => {
+  const at = 'resourceSpans[0].scopeSpans[0].spans[1]'
+  const around = (span: string) => bytes(`{"resourceSpans":[{"scopeSpans":[{"spans":[{},${span}]}]}]}`)
+  const refusals: [span: string, code: string, message: string | RegExp][] = [
+    ['', 'invalid_json', new RegExp(`^${at.replaceAll('[', '\\[')}: is not valid JSON: `)],
+    ['{"name":}', 'invalid_json', new RegExp(`^${at.replaceAll('[', '\\[')}: is not valid JSON: `)],
+    ['{"name":7}', 'invalid_request', `${at}.name: must be a string`],
+    ['7', 'invalid_request', `${at}: must be an object`],
+    [
+      `{"x":${'['.repeat(94)}${']'.repeat(94)}}`,
+      'invalid_request',
+      `body: must not be nested deeper than ${MAX_JSON_DEPTH} levels`
+    ]
+  ]
+  for (const [span, code, message] of refusals) t.throws(() => decodeLargeJson(around(span)), { code, message }, span)
+  t.equal(decodeLargeJson(around(`{"x":${'['.repeat(93)}${']'.repeat(93)}}`))[0]?.spans.length, 2)
+  const badByte = Buffer.concat([around('{"name":"'), Buffer.from([0xff]), bytes('"}')])
+  t.equal(outcome(decodeLargeJson, badByte), 'invalid_json')
+  const marked = Buffer.concat([Buffer.from([0xef, 0xbb, 0xbf]), around('{"name":"n"}')])
+  t.equal(decodeLargeJson(marked)[0]?.spans[1]?.name, 'n', 'after a byte-order mark')
+})
+
+t.test('the bytes at the place of a span are the span', async t => {
+  const spans = [' {"name":"a"}', '{"name":"\\"],[{"}\n']
+  const body = bytes(`{"resourceSpans":[{"scopeSpans":[{"spans":[${spans.join()}]}]}]}`)
+  const [group] = wire.decodeLargeJson(body)
+  const places = [0, 1].map(place => group!.spans.placeOf(place))
+  t.same(
+    places.map(({ from, end }) => body.subarray(from, end).toString()),
+    spans
+  )
+  t.same(
+    [0, 1].map(place => wire.readJsonSpans(body, Places.of(places)).read(place).name),
+    ['a', '"],[{']
+  )
 })
 
 t.test('answers with the empty object, or with what was refused', async t => {
@@ -157,7 +246,10 @@ t.test('the head of a span says what the span says', async t => {
 t.test('a large body of too many values is refused before it is parsed', async t => {
   const large = (value: string, times: number) => bytes(`{"later":[${`${value},`.repeat(times)}0]}`)
   const tooMany = { code: 'payload_too_large', message: `body: must have at most ${MAX_EXPORT_VALUES} values in JSON` }
-  t.throws(() => decodeJson(large('"     "', MAX_EXPORT_VALUES)), tooMany)
-  t.throws(() => decodeJson(bytes('['.repeat(LARGE_BODY_BYTES + 1))), tooMany)
-  t.same(decodeJson(large(`"${','.repeat(LARGE_BODY_BYTES)}"`, 1)), [], 'commas of texts are no values')
+  // The body, its list, and each value.
+  t.throws(() => decodeLargeJson(large('"     "', MAX_EXPORT_VALUES - 1)), tooMany)
+  t.same(decodeLargeJson(large('"     "', MAX_EXPORT_VALUES - 3)), [])
+  t.throws(() => decodeLargeJson(bytes('['.repeat(LARGE_BODY_BYTES + 1))), tooMany)
+  t.same(decodeLargeJson(large(`"${','.repeat(LARGE_BODY_BYTES)}"`, 1)), [], 'commas of texts are no values')
+  t.throws(() => decodeLargeJson(bytes('{"a":"')), { code: 'invalid_json', message: /ends within a string/ })
 })

@@ -5,4 +5,4 @@ export const readAll = (spans: SentSpans): OtlpSpan[] =>
   Array.from({ length: spans.length }, (_, place) => spans.read(place))
 
 export const readGroups = (groups: readonly SpanGroup[]) =>
-  groups.map(({ origin, spans, encode }) => ({ origin, spans: readAll(spans), encode }))
+  groups.map(({ origin, spans }) => ({ origin, spans: readAll(spans) }))

@@ -5,7 +5,6 @@ import t from 'tap'
 import {
   canonicalise,
   decodeText,
-  hasMoreValues,
   inspectText,
   parseExact,
   stringifyExact
@@ -98,29 +97,6 @@ t.test('counts levels of nesting outside strings only', async t => {
   t.equal(inspectText('{"a":[{"b":"[[[["}],"c":{}}').depth, 3)
   t.equal(inspectText('["\\\\\\"[[",{"\\\\":[[]]}]').depth, 4)
   t.equal(inspectText('['.repeat(5000) + ']'.repeat(5000)).depth, 5000)
-})
-
-t.test('counts values outside strings only, an empty list or object as two', async t => {
-  const count = (value: unknown): number => {
-    if (typeof value !== 'object' || value === null) return 1
-    return (
-      1 +
-      Math.max(
-        1,
-        Object.values(value)
-          .map(count)
-          .reduce((sum, values) => sum + values, 0)
-      )
-    )
-  }
-  fc.assert(
-    fc.property(json, value => {
-      const [text, values] = [JSON.stringify(value), count(value)]
-      assert.equal(hasMoreValues(text, values - 1), true)
-      assert.equal(hasMoreValues(text, values), false)
-    })
-  )
-  t.notOk(hasMoreValues('"[,,,', 1), 'a string that does not end')
 })
 
 t.test('the last of duplicate keys counts, on both ways of parsing', async t => {

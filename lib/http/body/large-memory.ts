@@ -1,0 +1,84 @@
+/**
+ * Memory for large bodies. A body is put there as it arrives, and a worker thread reads it there, so it is held once.
+ *
+ * The memory is shared between threads, and V8 does not count shared memory, so it does not hurry to free it
+ * (lib/rows/thread-bytes.ts). Therefore memory that no body needs any more is kept for the next one, until V8 frees it.
+ */
+
+/** Memory comes in sizes of a power of two, from this one, so that a body fits into that of another. */
+const LEAST_BYTES = 16 * 1024 * 1024
+
+export class LargeMemory {
+  readonly #idle = new Set<WeakRef<SharedArrayBuffer>>()
+
+  /** For one request. */
+  lease(): MemoryLease {
+    return new MemoryLease(
+      bytes => this.#take(bytes),
+      buffer => this.#idle.add(new WeakRef(buffer))
+    )
+  }
+
+  #take(bytes: number): SharedArrayBuffer {
+    const size = LEAST_BYTES * 2 ** Math.max(0, Math.ceil(Math.log2(bytes / LEAST_BYTES)))
+    for (const idle of this.#idle) {
+      const buffer = idle.deref()
+      if (buffer === undefined) this.#idle.delete(idle)
+      if (buffer?.byteLength !== size) continue
+      this.#idle.delete(idle)
+      return buffer
+    }
+    // The kernel gives a page of it only when bytes are written there.
+    return new SharedArrayBuffer(size)
+  }
+}
+
+/** The memory that a request has, until it is answered. */
+export class MemoryLease {
+  readonly #take: (bytes: number) => SharedArrayBuffer
+  readonly #give: (buffer: SharedArrayBuffer) => void
+  #taken: SharedArrayBuffer[] = []
+
+  constructor(take: (bytes: number) => SharedArrayBuffer, give: (buffer: SharedArrayBuffer) => void) {
+    this.#take = take
+    this.#give = give
+  }
+
+  /** Memory for at most so many bytes. */
+  take(most: number): LargeBytes {
+    const buffer = this.#take(most)
+    this.#taken.push(buffer)
+    return new LargeBytes(Buffer.from(buffer))
+  }
+
+  /** Nobody reads the bytes any more, nor adds any. */
+  end(): void {
+    for (const buffer of this.#taken) this.#give(buffer)
+    this.#taken = []
+  }
+}
+
+/** The bytes of a large body, as far as they have been added. */
+export class LargeBytes {
+  readonly #memory: Buffer
+  #length = 0
+
+  constructor(memory: Buffer) {
+    this.#memory = memory
+  }
+
+  get length(): number {
+    return this.#length
+  }
+
+  /** Throws a RangeError if there is no room for them. */
+  add(chunk: Uint8Array): void {
+    this.#memory.set(chunk, this.#length)
+    this.#length += chunk.length
+  }
+
+  /** All bytes that were added. */
+  get bytes(): Buffer {
+    return this.#memory.subarray(0, this.#length)
+  }
+}

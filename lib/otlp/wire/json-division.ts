@@ -1,0 +1,139 @@
+/**
+ * Finds the spans in the JSON of a large export, so that they can be parsed one at a time. Parsed all at once, they take
+ * several times the memory of their text.
+ */
+import { Refusal } from '../../errors.ts'
+import type { Place } from './request.ts'
+
+export interface DividedJson {
+  /** The text of the export, in which each list of spans is an array of one number: the index of the list in `lists`. */
+  readonly frame: Uint8Array
+  readonly lists: readonly Places[]
+}
+
+/** The places of many spans, in two numbers each. */
+export class Places {
+  readonly #bounds: number[] = []
+
+  static of(places: readonly Place[]): Places {
+    const all = new Places()
+    for (const { from, end } of places) all.add(from, end)
+    return all
+  }
+
+  get length(): number {
+    return this.#bounds.length / 2
+  }
+
+  add(from: number, end: number): void {
+    this.#bounds.push(from, end)
+  }
+
+  at(index: number): Place {
+    return { from: this.#bounds[2 * index] as number, end: this.#bounds[2 * index + 1] as number }
+  }
+}
+
+/** A list of spans stands in these objects and arrays: body.resourceSpans[].scopeSpans[].spans[]. */
+const KEYS = ['resourceSpans', 'scopeSpans', 'spans']
+/** How deep the list is. Its spans are one level deeper. */
+export const LIST_DEPTH = 2 * KEYS.length
+
+const QUOTE = 34
+const COMMA = 44
+const OPEN_BRACKET = 91
+const BACKSLASH = 92
+const CLOSE_BRACKET = 93
+const OPEN_BRACE = 123
+const CLOSE_BRACE = 125
+
+/**
+ * Divides the bytes of an export. They are JSON if the frame and the text at each place are; that is for the caller to
+ * find out. Throws `payload_too_large` if there are more values than `most`, and `invalid_json` if a string does not end.
+ */
+export function divideJson(bytes: Uint8Array, most: number): DividedJson {
+  const frame: Uint8Array[] = []
+  const lists: Places[] = []
+  /** How many objects and arrays are open, and how many of these are on the way to a list of spans. */
+  let depth = 0
+  let path = 0
+  /** The last string in an object on that way: the key of the value that begins next, if one does. */
+  let key: Place = { from: 0, end: 0 }
+  /** The list that is open, where its next span begins, and whether it has a comma. */
+  let list: Places | undefined
+  let from = 0
+  let framed = 0
+  let values = 1
+  const count = () => {
+    if (++values > most) throw new Refusal('payload_too_large', `body: must have at most ${most} values in JSON`)
+  }
+  for (let at = 0; at < bytes.length; at++) {
+    const code = bytes[at] as number
+    if (code === QUOTE) {
+      const end = pastString(bytes, at)
+      if (depth === path) key = { from: at, end }
+      at = end - 1
+    } else if (code === OPEN_BRACE || code === OPEN_BRACKET) {
+      if (path === depth && path < LIST_DEPTH && leadsToList(bytes, path, code, key)) path++
+      depth++
+      count()
+      if (depth !== LIST_DEPTH || path !== LIST_DEPTH) continue
+      list = new Places()
+      from = at + 1
+    } else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) {
+      if (list !== undefined && depth === LIST_DEPTH) {
+        if (list.length > 0 || !isBlank(bytes, from, at)) list.add(from, at)
+        frame.push(bytes.subarray(framed, startOf(list, from)), Buffer.from(String(lists.length)))
+        framed = at
+        lists.push(list)
+        list = undefined
+      }
+      depth--
+      path = Math.min(path, depth)
+    } else if (code === COMMA) {
+      count()
+      if (list === undefined || depth !== LIST_DEPTH) continue
+      list.add(from, at)
+      from = at + 1
+    }
+  }
+  frame.push(bytes.subarray(framed))
+  return { frame: Buffer.concat(frame), lists }
+}
+
+/** Where a list begins, behind its bracket. */
+const startOf = (list: Places, from: number): number => (list.length === 0 ? from : list.at(0).from)
+
+/** Whether the object or array that opens is the next one on the way to a list of spans. */
+function leadsToList(bytes: Uint8Array, path: number, code: number, key: Place): boolean {
+  if (path % 2 === 0) return code === OPEN_BRACE
+  return code === OPEN_BRACKET && readKey(bytes, key) === KEYS[(path - 1) / 2]
+}
+
+/** Undefined if it is no string in JSON. */
+function readKey(bytes: Uint8Array, { from, end }: Place): string | undefined {
+  try {
+    return JSON.parse(Buffer.from(bytes.subarray(from, end)).toString())
+  } catch {
+    return undefined
+  }
+}
+
+/** The position just past the string whose opening quote is at `open`. */
+function pastString(bytes: Uint8Array, open: number): number {
+  for (let at = open + 1; at < bytes.length; at++) {
+    const code = bytes[at]
+    if (code === QUOTE) return at + 1
+    if (code === BACKSLASH) at++
+  }
+  throw new Refusal('invalid_json', 'the body is not valid JSON: it ends within a string')
+}
+
+/** Whether there is nothing but white space. */
+function isBlank(bytes: Uint8Array, from: number, end: number): boolean {
+  for (let at = from; at < end; at++) {
+    const code = bytes[at]
+    if (code !== 0x20 && code !== 0x09 && code !== 0x0a && code !== 0x0d) return false
+  }
+  return true
+}
