@@ -68,8 +68,8 @@ const fromTheStart: Plugin = {
 
 await rm(OUT, { recursive: true, force: true })
 await mkdir(OUT, { recursive: true })
-const worker = await build({ ...SHARED, entryPoints: [join(APP, 'search.ts')] })
-const search = onlyOutput(worker.metafile!, 'search.ts')
+const worker = await build({ ...SHARED, entryPoints: [join(APP, 'worker.ts')] })
+const search = onlyOutput(worker.metafile!, 'worker.ts')
 const styles = await build({ ...SHARED, entryPoints: [join(APP, 'pages.css')] })
 const page = await build({
   ...SHARED,
@@ -89,7 +89,7 @@ const manifest: Manifest = {
   app,
   css: onlyOutput(page.metafile!, 'app.css'),
   preload: importsOf(page.metafile!, app),
-  trace: onlyOutput(page.metafile!, 'pages/trace.tsx'),
+  trace: onlyOutput(page.metafile!, 'trace/page.tsx'),
   search
 }
 await writeFile(join(OUT, 'licences.txt'), (await Promise.all(LICENCES.map(readLicence))).join('\n\n'))
