@@ -153,3 +153,16 @@ export interface ScoreName {
   readonly dataType: DataType
   readonly count: number
 }
+
+export interface FacetCount {
+  readonly value: string | null
+  readonly traces: number
+}
+
+export interface FacetCounts {
+  readonly statuses: readonly FacetCount[]
+  readonly models: readonly FacetCount[]
+  readonly environments: readonly FacetCount[]
+  readonly names: readonly FacetCount[]
+  readonly countedFrom: string | null
+}

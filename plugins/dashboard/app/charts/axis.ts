@@ -1,5 +1,5 @@
 /** The axis along which a chart goes: steps of time, or any other places, each as wide as the next. */
-import { clockTime, fieldsOf, MONTHS, offsetName, type Zone } from '../state/time.ts'
+import { clockTime, fieldsOf, MONTHS, offsetName, type Zone } from '../ui/time.ts'
 
 export interface Tick {
   /** The place at whose beginning it stands. */

@@ -48,19 +48,6 @@ export interface TotalsAnswer extends Covered {
   readonly other: number
 }
 
-export interface FacetCount {
-  readonly value: string | null
-  readonly traces: number
-}
-
-export interface FacetCounts {
-  readonly statuses: readonly FacetCount[]
-  readonly models: readonly FacetCount[]
-  readonly environments: readonly FacetCount[]
-  readonly names: readonly FacetCount[]
-  readonly countedFrom: string | null
-}
-
 /** The one group of an answer that is not split. */
 export function wholeOf({ groups }: SeriesAnswer): Group & Steps {
   return groups[0]!

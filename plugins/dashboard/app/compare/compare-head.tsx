@@ -4,11 +4,11 @@ import type { Outline } from '../answers.ts'
 import { preferences } from '../state/preferences.ts'
 import { pathOf } from '../state/route.ts'
 import { useStore } from '../state/store.ts'
-import { fullTime, offsetName, shortTime, type Zone } from '../state/time.ts'
 import { formatCost, formatCount, formatDuration, NONE } from '../ui/format.ts'
 import { Status } from '../ui/icons.tsx'
 import { numbers, Titles } from '../ui/table.tsx'
 import { asLine } from '../ui/text.ts'
+import { fullTime, offsetName, shortTime, type Zone } from '../ui/time.ts'
 import { formatChange, formatShare } from './format-change.ts'
 
 interface Props {

@@ -1,12 +1,13 @@
 /** The cells of the list. */
 import type { ComponentChildren } from 'preact'
-import type { ScoreSummary, TraceSummary } from '../answers.ts'
+import type { TraceSummary } from '../answers.ts'
 import { type Filter, type ListQuery, narrowed, writeQuery } from '../state/list-query.ts'
 import { type Page, pathOf } from '../state/route.ts'
-import { fullTime, shortTime, type Zone } from '../state/time.ts'
-import { formatBytes, formatCost, formatCount, formatDuration, formatScore, NONE } from '../ui/format.ts'
+import { formatBytes, formatCost, formatCount, formatDuration, NONE } from '../ui/format.ts'
 import { Icon, Status } from '../ui/icons.tsx'
+import { ScoreChip } from '../ui/score-chip.tsx'
 import { asLine } from '../ui/text.ts'
+import { fullTime, shortTime, type Zone } from '../ui/time.ts'
 import { scoreOfColumn } from './columns.ts'
 
 export interface CellContext {
@@ -61,14 +62,6 @@ function Group({ filter, value, context }: { filter: 'session' | 'user'; value: 
         <span class="unseen">Only these traces</span>
       </a>
     </>
-  )
-}
-
-export function ScoreChip({ name, score }: { name?: string; score: ScoreSummary }) {
-  return (
-    <span class="score">
-      {name !== undefined && <span class="soft">{name}</span>} {asLine(formatScore(score.value), 24)}
-    </span>
   )
 }
 

@@ -1,6 +1,6 @@
 /** How many traces each choice of a filter has. */
 
-import type { FacetCounts } from '../charts/series.ts'
+import type { FacetCounts } from '../answers.ts'
 import { read } from '../state/api.ts'
 import type { ListQuery } from '../state/list-query.ts'
 import { toCounted } from '../state/overview-query.ts'

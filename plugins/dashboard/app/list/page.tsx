@@ -3,7 +3,7 @@ import { useMemo, useState } from 'preact/hooks'
 import type { Facets, ScoreName, TracePage } from '../answers.ts'
 import { read } from '../state/api.ts'
 import { useKeys } from '../state/keys.ts'
-import { loadDialogs, loadListParts, usePart } from '../state/lazy-part.ts'
+import { usePart } from '../state/lazy-part.ts'
 import { keepPage, knownPage, loadPage } from '../state/list-pages.ts'
 import {
   countFilters,
@@ -21,18 +21,25 @@ import { prefer, preferences } from '../state/preferences.ts'
 import { pathOf } from '../state/route.ts'
 import { projectOf } from '../state/session.ts'
 import { useStore } from '../state/store.ts'
-import { shortTime, type Zone } from '../state/time.ts'
+import { styled } from '../state/styles.ts'
 import { FilterBar } from '../ui/filter-bar.tsx'
 import { formatCounted } from '../ui/format.ts'
 import { Icon } from '../ui/icons.tsx'
 import { Menu } from '../ui/menu.tsx'
 import { Problem, Waiting } from '../ui/problem.tsx'
+import { shortTime, type Zone } from '../ui/time.ts'
 import { chooseColumns, DEFAULT_COLUMNS } from './columns.ts'
 import { NoneLeft, NoTraces } from './empty.tsx'
 import { useLive } from './live.ts'
 import { useSelection } from './selection.ts'
 import { Selection } from './selection-bar.tsx'
 import { SortMenuItems, TraceTable } from './trace-table.tsx'
+
+// The traces are drawn without waiting for these.
+const loadCounts = () => import('./facet-counts.ts')
+const loadSparkline = () => styled(import('./sparkline.tsx'))
+const loadViewsMenu = () => import('../ui/views-menu.tsx')
+const loadColumnsDialog = () => import('./columns-dialog.tsx')
 
 export function ListPage({ slug }: { slug: string }) {
   const { search } = usePlace()
@@ -57,19 +64,21 @@ export function ListPage({ slug }: { slug: string }) {
   const scoreNames = useLoad(`scores ${slug}`, signal =>
     read<{ names: ScoreName[] } | ScoreName[]>(`${project}/score-names`, { signal })
   ).value
-  // What is drawn first does not wait for these.
-  const { part: more } = usePart(loadListParts, page !== undefined)
+  const isLoaded = page !== undefined
   const counted = isCounted(query)
+  const { part: facetCounts } = usePart(loadCounts, isLoaded)
+  const { part: sparkline } = usePart(loadSparkline, isLoaded)
+  const { part: viewsMenu } = usePart(loadViewsMenu, isLoaded)
   const counts = useLoad(
-    more && counted ? `counts ${slug} ${writeQuery({ ...firstPage(query), cols: [] })}` : undefined,
-    signal => more!.readCounts(slug, query, signal)
+    facetCounts && counted ? `counts ${slug} ${writeQuery({ ...firstPage(query), cols: [] })}` : undefined,
+    signal => facetCounts!.readCounts(slug, query, signal)
   ).value
   const live = useLive(slug, search, query, page)
   const traces = live.traces
   const [dialog, setDialog] = useState(false)
-  const { part } = usePart(loadDialogs, dialog)
+  const { part: columnsDialog } = usePart(loadColumnsDialog, dialog)
   const selection = useSelection(traces)
-  useArrival(page !== undefined)
+  useArrival(isLoaded)
 
   const names = query.cols ?? chosen[slug] ?? DEFAULT_COLUMNS
   const columns = chooseColumns(names)
@@ -134,12 +143,12 @@ export function ListPage({ slug }: { slug: string }) {
               <Icon name="live" /> Live
             </button>
           )}
-          {more === undefined ? (
+          {viewsMenu === undefined ? (
             <button type="button" class="plain" disabled>
               Views <Icon name="down" />
             </button>
           ) : (
-            <more.ViewsMenu slug={slug} page="traces" search={writeQuery({ ...firstPage(query), cols: names })} />
+            <viewsMenu.ViewsMenu slug={slug} page="traces" search={writeQuery({ ...firstPage(query), cols: names })} />
           )}
           <Menu
             end
@@ -164,7 +173,9 @@ export function ListPage({ slug }: { slug: string }) {
       />
       {counted && (
         <div class="spark">
-          {more !== undefined && <more.Sparkline slug={slug} query={query} zone={zone} base={base} change={change} />}
+          {sparkline !== undefined && (
+            <sparkline.Sparkline slug={slug} query={query} zone={zone} base={base} change={change} />
+          )}
         </div>
       )}
       {error !== undefined && <Problem error={error} again={again} />}
@@ -201,8 +212,8 @@ export function ListPage({ slug }: { slug: string }) {
         </nav>
       )}
       <Selection slug={slug} traces={traces} selection={selection} changed={again} />
-      {dialog && part !== undefined && (
-        <part.ColumnsDialog
+      {dialog && columnsDialog !== undefined && (
+        <columnsDialog.ColumnsDialog
           chosen={columns.map(({ name }) => name)}
           scores={namesOf(scoreNames)}
           choose={choose}

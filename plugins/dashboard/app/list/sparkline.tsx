@@ -7,8 +7,9 @@ import { messageOf, read } from '../state/api.ts'
 import { type ListQuery, withTime, writeQuery } from '../state/list-query.ts'
 import { useInterval, useLoad } from '../state/load.ts'
 import { toCounted } from '../state/overview-query.ts'
-import { rangeName, type Zone } from '../state/time.ts'
+import { rangeName } from '../state/time-range.ts'
 import { formatCount, formatCounted } from '../ui/format.ts'
+import type { Zone } from '../ui/time.ts'
 
 interface Props {
   readonly slug: string

@@ -4,8 +4,8 @@ import { read } from '../state/api.ts'
 import { type ListQuery, narrowed, withTime, writeQuery } from '../state/list-query.ts'
 import { useLoad } from '../state/load.ts'
 import { pathOf } from '../state/route.ts'
-import { fullTime, offsetName, shortTime, type Zone } from '../state/time.ts'
 import { formatBytes, formatCount, formatLimit, formatPercent } from '../ui/format.ts'
+import { fullTime, offsetName, shortTime, type Zone } from '../ui/time.ts'
 
 interface Props {
   readonly slug: string

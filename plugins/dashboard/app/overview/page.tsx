@@ -1,8 +1,8 @@
 /** The overview of a project: numbers over time, by model and by name. What is shown is in the address. */
 import type { ComponentChildren } from 'preact'
-import type { Facets } from '../answers.ts'
+import type { FacetCounts, Facets } from '../answers.ts'
 import type { ScoreSeries } from '../charts/score-series.ts'
-import { type FacetCounts, type SeriesAnswer, type TotalsAnswer, wholeOf } from '../charts/series.ts'
+import { type SeriesAnswer, type TotalsAnswer, wholeOf } from '../charts/series.ts'
 import { read } from '../state/api.ts'
 import { COUNTED_FILTERS, type ListQuery, withTime } from '../state/list-query.ts'
 import { type Loaded, useInterval, useLoad } from '../state/load.ts'

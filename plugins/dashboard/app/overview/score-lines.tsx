@@ -5,9 +5,9 @@ import { LineChart, type Series, StackChart, type Tone } from '../charts/charts.
 import type { ScoreOverTime, ScoreSeries } from '../charts/score-series.ts'
 import { stepsBetween } from '../charts/series.ts'
 import { type ListQuery, withTime, writeQuery } from '../state/list-query.ts'
-import type { Zone } from '../state/time.ts'
 import { formatCount, formatCounted, formatPercent, formatScore } from '../ui/format.ts'
 import { asLine } from '../ui/text.ts'
+import type { Zone } from '../ui/time.ts'
 import { sharesOf, summaryOf } from './score-summary.ts'
 
 interface Props {

@@ -5,8 +5,8 @@ import { type ChartProps, LineChart, type Series, StackChart } from '../charts/c
 import { Figure } from '../charts/figure.tsx'
 import { rateOf, type SeriesAnswer, stepsBetween, wholeOf } from '../charts/series.ts'
 import { type ListQuery, narrowed, withTime, writeQuery } from '../state/list-query.ts'
-import type { Zone } from '../state/time.ts'
 import { formatCost, formatCount, formatCounted, formatDuration, formatPercent } from '../ui/format.ts'
+import type { Zone } from '../ui/time.ts'
 import { TotalNumber } from './change.tsx'
 
 export interface Showing {

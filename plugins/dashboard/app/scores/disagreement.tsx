@@ -1,13 +1,14 @@
 /** Where two sources gave a trace different scores of one name. */
 
-import { type Disagreement as Answer, disagreementQuery, type ScoreQuery, SOURCES } from '../charts/score-series.ts'
+import { type Disagreement as Answer, SOURCES } from '../charts/score-series.ts'
 import { read } from '../state/api.ts'
 import { useLoad } from '../state/load.ts'
-import type { Zone } from '../state/time.ts'
+import { disagreementQuery, type ScoreQuery } from '../state/score-query.ts'
 import { formatCount, formatPercent, formatScore, NONE } from '../ui/format.ts'
 import { Problem, Waiting } from '../ui/problem.tsx'
 import { numbers, Titles } from '../ui/table.tsx'
 import { asLine } from '../ui/text.ts'
+import type { Zone } from '../ui/time.ts'
 import { TraceRows } from '../ui/trace-rows.tsx'
 
 export function Disagreement({ slug, query, zone }: { slug: string; query: ScoreQuery; zone: Zone }) {

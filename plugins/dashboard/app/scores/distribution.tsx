@@ -2,19 +2,12 @@
 
 import { BarChart } from '../charts/charts.tsx'
 import { Figure } from '../charts/figure.tsx'
-import {
-  barsOf,
-  histogramAxis,
-  type ScoreOverTime,
-  type ScoreQuery,
-  SOURCES,
-  type Source,
-  withPicks,
-  writeScoreQuery
-} from '../charts/score-series.ts'
+import { type ScoreOverTime, SOURCES, type Source } from '../charts/score-series.ts'
+import { type ScoreQuery, withPicks, writeScoreQuery } from '../state/score-query.ts'
 import { formatCount, formatPercent } from '../ui/format.ts'
 import { numbers, Titles } from '../ui/table.tsx'
 import { asLine } from '../ui/text.ts'
+import { barsOf, histogramAxis } from './score-bars.ts'
 
 interface Props {
   readonly score: ScoreOverTime

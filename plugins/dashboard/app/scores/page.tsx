@@ -2,19 +2,13 @@
 import { useMemo } from 'preact/hooks'
 import type { Facets, ScoreName } from '../answers.ts'
 import { timeAxis } from '../charts/axis.ts'
-import {
-  readScoreQuery,
-  type ScoreQuery,
-  type ScoreSeries,
-  seriesQuery,
-  withPicks,
-  writeScoreQuery
-} from '../charts/score-series.ts'
+import type { ScoreSeries } from '../charts/score-series.ts'
 import { read } from '../state/api.ts'
 import { useLoad } from '../state/load.ts'
 import { goSearch, useArrival, usePlace } from '../state/place.ts'
 import { preferences } from '../state/preferences.ts'
 import { pathOf } from '../state/route.ts'
+import { readScoreQuery, type ScoreQuery, seriesQuery, withPicks, writeScoreQuery } from '../state/score-query.ts'
 import { useStore } from '../state/store.ts'
 import { formatCount } from '../ui/format.ts'
 import { Problem, Waiting } from '../ui/problem.tsx'

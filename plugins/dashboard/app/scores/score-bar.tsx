@@ -1,9 +1,10 @@
 /** Which scores the page is of: a name, an environment, a time. */
 import type { Facets, ScoreName } from '../answers.ts'
-import { DEFAULT_RANGE, RANGES, type ScoreQuery, withChoice } from '../charts/score-series.ts'
-import { rangeName, shortTime, type Zone } from '../state/time.ts'
+import { DEFAULT_RANGE, RANGES, type ScoreQuery, withChoice } from '../state/score-query.ts'
+import { rangeName } from '../state/time-range.ts'
 import { Icon } from '../ui/icons.tsx'
 import { Menu } from '../ui/menu.tsx'
+import { shortTime, type Zone } from '../ui/time.ts'
 
 interface Props {
   readonly query: ScoreQuery

@@ -1,21 +1,14 @@
 /** The traces that have a score of the name, newest score first: all of them, or those of a bar. */
 import { useLayoutEffect, useRef } from 'preact/hooks'
-import {
-  type ScoredTraces as Answer,
-  hasPicks,
-  type ScoreQuery,
-  SOURCES,
-  scoredQuery,
-  withPicks,
-  writeScoreQuery
-} from '../charts/score-series.ts'
+import { type ScoredTraces as Answer, SOURCES } from '../charts/score-series.ts'
 import { read } from '../state/api.ts'
 import { useLoad } from '../state/load.ts'
-import type { Zone } from '../state/time.ts'
+import { hasPicks, type ScoreQuery, scoredQuery, withPicks, writeScoreQuery } from '../state/score-query.ts'
 import { Moment } from '../ui/facts.tsx'
 import { formatScore } from '../ui/format.ts'
 import { Problem, Waiting } from '../ui/problem.tsx'
 import { asLine } from '../ui/text.ts'
+import type { Zone } from '../ui/time.ts'
 import { TraceRows } from '../ui/trace-rows.tsx'
 
 interface Props {

@@ -5,15 +5,15 @@ import { type Body, conversationOf, loadBody, pathOfBody, TRACE_ROW } from '../c
 import { type JsonNode, sourceOf } from '../content/json-text.ts'
 import { JsonOfText } from '../content/json-view.tsx'
 import { Messages } from '../content/messages-view.tsx'
-import { ScoreChip } from '../list/cells.tsx'
 import { useLoad } from '../state/load.ts'
 import { pathOf } from '../state/route.ts'
-import { fullTime, shortTime, type Zone } from '../state/time.ts'
 import { formatCost, formatCount, formatDuration } from '../ui/format.ts'
 import { Icon, Status } from '../ui/icons.tsx'
 import { Far } from '../ui/offscreen.tsx'
 import { Problem } from '../ui/problem.tsx'
+import { ScoreChip } from '../ui/score-chip.tsx'
 import { asLine } from '../ui/text.ts'
+import { fullTime, shortTime, type Zone } from '../ui/time.ts'
 import { asked } from './conversation.ts'
 
 /** The height that a turn is given until its texts are there. */

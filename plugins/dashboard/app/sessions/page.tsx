@@ -6,12 +6,13 @@ import { useArrival } from '../state/place.ts'
 import { preferences } from '../state/preferences.ts'
 import { pathOf } from '../state/route.ts'
 import { useStore } from '../state/store.ts'
-import { Fact, Facts } from '../ui/facts.tsx'
+import { Fact } from '../ui/facts.tsx'
 import { formatCount, formatDuration } from '../ui/format.ts'
 import { Icon } from '../ui/icons.tsx'
 import { Problem } from '../ui/problem.tsx'
 import { asLine } from '../ui/text.ts'
 import { Conversation, useConversation } from './conversation-view.tsx'
+import { GroupFacts } from './group-facts.tsx'
 import { GroupList } from './group-list.tsx'
 import type { SessionSums } from './groups.ts'
 
@@ -64,7 +65,7 @@ export function SessionPage({ slug, sessionId }: { slug: string; sessionId: stri
         <Problem error={error} again={again} />
       ) : null}
       {sums !== undefined && (
-        <Facts sums={sums} running={sums.running} zone={zone} now={new Date()}>
+        <GroupFacts sums={sums} running={sums.running} zone={zone} now={new Date()}>
           <Fact name="Time in traces">{formatDuration(sums.durationMs)}</Fact>
           {sums.users.length > 0 && (
             <Fact name={sums.users.length === 1 ? 'User' : 'Users'}>
@@ -77,7 +78,7 @@ export function SessionPage({ slug, sessionId }: { slug: string; sessionId: stri
             </Fact>
           )}
           {sums.newest !== null && <Fact name="Counted">the newest {formatCount(sums.newest)}</Fact>}
-        </Facts>
+        </GroupFacts>
       )}
       {!isNowhere && <Conversation slug={slug} loading={loading} zone={zone} />}
     </div>

@@ -6,12 +6,12 @@ import { goSearch, useArrival, usePlace } from '../state/place.ts'
 import { preferences } from '../state/preferences.ts'
 import { pathOf } from '../state/route.ts'
 import { useStore } from '../state/store.ts'
-import { shortTime } from '../state/time.ts'
-import { Facts } from '../ui/facts.tsx'
 import { Icon } from '../ui/icons.tsx'
 import { Problem, Waiting } from '../ui/problem.tsx'
 import { asLine } from '../ui/text.ts'
+import { shortTime } from '../ui/time.ts'
 import { TraceRows } from '../ui/trace-rows.tsx'
+import { GroupFacts } from './group-facts.tsx'
 import { GroupList } from './group-list.tsx'
 import { GroupTable } from './group-table.tsx'
 import { readGroupQuery, type UserSums, writeGroupQuery } from './groups.ts'
@@ -67,7 +67,7 @@ export function UserPage({ slug, userId }: { slug: string; userId: string }) {
               <RangeChoice range={range} set={next => goSearch(writeGroupQuery({ range: next }))} />
             </search>
           </div>
-          <Facts sums={user} byDay zone={zone} now={new Date()} />
+          <GroupFacts sums={user} byDay zone={zone} now={new Date()} />
           {user.countedFrom !== null && (
             <p class="soft">
               Traces are counted back to {shortTime(user.countedFrom, zone, new Date())} so far; older ones follow.

@@ -4,11 +4,11 @@ import { messageOf, read, write } from '../state/api.ts'
 import { useLoad } from '../state/load.ts'
 import { loadSession, session } from '../state/session.ts'
 import { useStore } from '../state/store.ts'
-import { ago, fullTime, type Zone } from '../state/time.ts'
 import { tell } from '../state/toasts.ts'
 import { Form } from '../ui/dialog.tsx'
 import { Field } from '../ui/field.tsx'
 import { asLine } from '../ui/text.ts'
+import { ago, fullTime, type Zone } from '../ui/time.ts'
 import { Listing } from './listing.tsx'
 
 interface Place {

@@ -2,12 +2,12 @@
 import { useState } from 'preact/hooks'
 import { isAway, messageOf, read, write } from '../state/api.ts'
 import { useLoad } from '../state/load.ts'
-import { fullTime, shortTime, type Zone } from '../state/time.ts'
 import { copy } from '../state/toasts.ts'
 import { Dialog, Form, Secret } from '../ui/dialog.tsx'
 import { Field } from '../ui/field.tsx'
 import { NONE } from '../ui/format.ts'
 import { asLine } from '../ui/text.ts'
+import { fullTime, shortTime, type Zone } from '../ui/time.ts'
 import { Listing } from './listing.tsx'
 
 interface Key {

@@ -3,11 +3,11 @@ import { useState } from 'preact/hooks'
 import type { Role } from '../answers.ts'
 import { messageOf, read, write } from '../state/api.ts'
 import { useLoad } from '../state/load.ts'
-import { ago, fullTime, type Zone } from '../state/time.ts'
 import { copy, tell } from '../state/toasts.ts'
 import { Dialog, Form, Secret } from '../ui/dialog.tsx'
 import { Field } from '../ui/field.tsx'
 import { asLine } from '../ui/text.ts'
+import { ago, fullTime, type Zone } from '../ui/time.ts'
 import { Listing } from './listing.tsx'
 
 interface Member {

@@ -3,12 +3,12 @@ import { useState } from 'preact/hooks'
 import { read, write } from '../state/api.ts'
 import { useLoad } from '../state/load.ts'
 import { loadSession, may } from '../state/session.ts'
-import { fullTime, type Zone } from '../state/time.ts'
 import { tell } from '../state/toasts.ts'
 import { Form } from '../ui/dialog.tsx'
 import { Field } from '../ui/field.tsx'
 import { formatBytes, formatCount, formatLimit, formatPercent, NONE } from '../ui/format.ts'
 import { Problem, Waiting } from '../ui/problem.tsx'
+import { fullTime, type Zone } from '../ui/time.ts'
 
 interface ProjectAnswer {
   readonly name: string

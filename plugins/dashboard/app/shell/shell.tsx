@@ -9,27 +9,25 @@ import { prefer, preferences } from '../state/preferences.ts'
 import { type Page, pathOf } from '../state/route.ts'
 import { session } from '../state/session.ts'
 import { useStore } from '../state/store.ts'
-import { loadPagesStyles } from '../state/styles.ts'
-import { offsetName } from '../state/time.ts'
+import { styled } from '../state/styles.ts'
 import { dismiss, toasts } from '../state/toasts.ts'
 import { Dialog } from '../ui/dialog.tsx'
 import { Icon } from '../ui/icons.tsx'
 import { Menu } from '../ui/menu.tsx'
 import { asLine } from '../ui/text.ts'
+import { offsetName } from '../ui/time.ts'
 import { type Link, Mine } from './account-menu.tsx'
 import { SignInForm } from './sign-in-form.tsx'
 
-/** What opens on a key, and is loaded with the first. */
-async function opened() {
-  const [part] = await Promise.all([import('./opened.ts'), loadPagesStyles()])
-  return part
-}
+const loadCommandBox = () => styled(import('./command-box.tsx'))
+const loadHelp = () => styled(import('./help.tsx'))
 
 export function Shell({ page, children }: { page: Page; children: ComponentChildren }) {
   const slug = 'slug' in page ? page.slug : undefined
   const [help, setHelp] = useState(false)
   const [jump, setJump] = useState(false)
-  const { part } = usePart(opened, help || jump)
+  const { part: commandBox } = usePart(loadCommandBox, jump)
+  const { part: helpDialog } = usePart(loadHelp, help)
   const { zone } = useStore(preferences)
   const { search } = usePlace()
   const known = useStore(session)
@@ -126,10 +124,10 @@ export function Shell({ page, children }: { page: Page; children: ComponentChild
       </main>
       <Toasts />
       <SignInAgain />
-      {part !== undefined && jump && slug !== undefined && (
-        <part.CommandBox slug={slug} onClose={() => setJump(false)} openHelp={() => setHelp(true)} />
+      {commandBox !== undefined && jump && slug !== undefined && (
+        <commandBox.CommandBox slug={slug} onClose={() => setJump(false)} openHelp={() => setHelp(true)} />
       )}
-      {part !== undefined && help && <part.Help onClose={() => setHelp(false)} />}
+      {helpDialog !== undefined && help && <helpDialog.Help onClose={() => setHelp(false)} />}
     </>
   )
 }

@@ -1,7 +1,6 @@
 /** Parts of the page that are loaded when they are first wanted. */
 import { useEffect, useState } from 'preact/hooks'
 import { loadSession } from './session.ts'
-import { styled } from './styles.ts'
 
 /** Loads a part. A server that is away is waited for; one of another version has other files. */
 export async function loadPart<T>(load: () => Promise<T>): Promise<T> {
@@ -14,12 +13,6 @@ export async function loadPart<T>(load: () => Promise<T>): Promise<T> {
     })
   }
 }
-
-/** What comes to the list once its traces are there. */
-export const loadListParts = () => styled(import('../list/later.ts'))
-
-/** The dialogs of the list. */
-export const loadDialogs = () => import('../list/dialogs.ts')
 
 export interface Part<T> {
   readonly part: T | undefined

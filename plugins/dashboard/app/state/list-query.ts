@@ -2,7 +2,7 @@
  * What a list of traces is of: all of it is in the page's address, so that back, forward, reload and a copied link show
  * the same. The names in the address are short; those of the server's query are the API's.
  */
-import { isInstant, rangeMs } from './time.ts'
+import { isInstant, rangeMs } from './time-range.ts'
 
 export const SORTS = ['newest', 'slowest', 'costliest'] as const
 export type Sort = (typeof SORTS)[number]

@@ -1,6 +1,6 @@
 /** What numbers over time are of: the address of the overview, and what the server is asked for it. */
 import { COUNTED_FILTERS, type ListQuery, readQuery, writeQuery } from './list-query.ts'
-import { rangeMs } from './time.ts'
+import { rangeMs } from './time-range.ts'
 
 export const OVERVIEW_RANGES = ['1h', '6h', '24h', '7d', '30d', '90d', '1y'] as const
 const DEFAULT_RANGE = '7d'

@@ -5,11 +5,11 @@ import { read } from '../state/api.ts'
 import { compareAddress, idIn, isTraceId } from '../state/comparison.ts'
 import { useLoad } from '../state/load.ts'
 import { go } from '../state/place.ts'
-import { fullTime, type Zone } from '../state/time.ts'
 import { Dialog, Form } from '../ui/dialog.tsx'
 import { Field } from '../ui/field.tsx'
 import { Problem, Waiting } from '../ui/problem.tsx'
 import { asLine } from '../ui/text.ts'
+import { fullTime, type Zone } from '../ui/time.ts'
 
 interface Props {
   readonly slug: string

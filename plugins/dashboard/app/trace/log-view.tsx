@@ -3,10 +3,10 @@ import { useEffect, useState } from 'preact/hooks'
 import type { Outline, OutlineSpan } from '../answers.ts'
 import { type Body, knownBody, loadBody, pathOfBody } from '../content/bodies.ts'
 import { sourceOf } from '../content/json-text.ts'
-import { clockTime, type Zone } from '../state/time.ts'
 import { formatDuration } from '../ui/format.ts'
 import { Icon } from '../ui/icons.tsx'
 import { asLine, cut } from '../ui/text.ts'
+import { clockTime, type Zone } from '../ui/time.ts'
 import { useShown, useVirtual } from '../ui/virtual-rows.ts'
 
 const ROW_PX = 46

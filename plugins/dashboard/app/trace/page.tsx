@@ -34,7 +34,8 @@ interface Props {
 const RUNNING_MS = 1000
 /** Expressions that are found within this are marked in the texts as well. */
 const MARKING_MS = 200
-const LATER = () => import('./later.tsx')
+const loadAnnotate = () => import('./annotate.tsx')
+const loadLogView = () => import('./log-view.tsx')
 
 export function TracePage({ slug, traceId }: Props) {
   const path = `p/${encodeURIComponent(slug)}/traces/${traceId}/outline`
@@ -164,11 +165,12 @@ function Opened({ slug, outline, refresh }: OpenedProps) {
     if (may(slug, 'member')) setAnnotating(true)
   }
   useEffect(() => {
-    // It is wanted soon, and then at once.
-    const timer = setTimeout(() => LATER().catch(() => {}), 1500)
+    // They are wanted soon, and then at once.
+    const timer = setTimeout(() => Promise.all([loadAnnotate(), loadLogView()]).catch(() => {}), 1500)
     return () => clearTimeout(timer)
   }, [])
-  const later = usePart(LATER, annotating || view === 'log')
+  const { part: annotation } = usePart(loadAnnotate, annotating)
+  const log = usePart(loadLogView, view === 'log')
   const list = state.list
   const neighbour = async (by: 1 | -1) => {
     if (list === undefined) return
@@ -243,12 +245,12 @@ function Opened({ slug, outline, refresh }: OpenedProps) {
               next={nextHit}
             />
           </div>
-          {view === 'log' && later.error !== undefined ? (
-            <Problem error={later.error} again={later.again} />
-          ) : view === 'log' && later.part === undefined ? (
+          {view === 'log' && log.error !== undefined ? (
+            <Problem error={log.error} again={log.again} />
+          ) : view === 'log' && log.part === undefined ? (
             <Waiting what="the log" />
-          ) : view === 'log' && later.part !== undefined ? (
-            <later.part.LogView
+          ) : view === 'log' && log.part !== undefined ? (
+            <log.part.LogView
               slug={slug}
               outline={outline}
               selected={selected}
@@ -282,8 +284,8 @@ function Opened({ slug, outline, refresh }: OpenedProps) {
           changed={() => void refresh()}
         />
       </div>
-      {annotating && later.part !== undefined && (
-        <later.part.Annotate
+      {annotating && annotation !== undefined && (
+        <annotation.Annotate
           slug={slug}
           traceId={trace.id}
           span={span}

@@ -3,11 +3,11 @@ import type { Outline, Score } from '../answers.ts'
 import { LongText } from '../content/text-view.tsx'
 import { messageOf, write } from '../state/api.ts'
 import { may } from '../state/session.ts'
-import { fullTime, shortTime, type Zone } from '../state/time.ts'
 import { tell } from '../state/toasts.ts'
 import { formatScore } from '../ui/format.ts'
 import { Icon } from '../ui/icons.tsx'
 import { asLine } from '../ui/text.ts'
+import { fullTime, shortTime, type Zone } from '../ui/time.ts'
 
 interface Props {
   readonly slug: string

@@ -10,15 +10,17 @@ import { type Filter, narrowed, readQuery, writeQuery } from '../state/list-quer
 import { go, serverAddress } from '../state/place.ts'
 import { pathOf } from '../state/route.ts'
 import { may } from '../state/session.ts'
-import { ago, fullTime, shortTime, type Zone } from '../state/time.ts'
 import { copy, tell } from '../state/toasts.ts'
 import { Dialog, Form } from '../ui/dialog.tsx'
+import { Fact } from '../ui/facts.tsx'
 import { formatBytes, formatCost, formatCount, formatDuration, NONE } from '../ui/format.ts'
 import { Icon, Status } from '../ui/icons.tsx'
 import { Menu } from '../ui/menu.tsx'
 import { asLine } from '../ui/text.ts'
+import { ago, fullTime, shortTime, type Zone } from '../ui/time.ts'
 
-const LATER = () => import('./later.tsx')
+const loadMetadataDialog = () => import('./metadata-dialog.tsx')
+const loadCompareDialog = () => import('./compare-dialog.tsx')
 
 interface Props {
   readonly slug: string
@@ -37,7 +39,8 @@ export function TraceHead(props: Props) {
   const { slug, outline, selected, list, zone, now, neighbour, annotate, changed } = props
   const [dialog, setDialog] = useState<'metadata' | 'compare' | 'delete' | undefined>()
   const [metadata, setMetadata] = useState('{}')
-  const later = usePart(LATER, dialog === 'metadata' || dialog === 'compare')
+  const metadataDialog = usePart(loadMetadataDialog, dialog === 'metadata').part
+  const compareDialog = usePart(loadCompareDialog, dialog === 'compare').part
   const { trace } = outline
   const base = pathOf({ page: 'traces', slug })
   const isRunning = trace.status === 'running'
@@ -205,8 +208,8 @@ export function TraceHead(props: Props) {
           </Fact>
         )}
       </dl>
-      {dialog === 'metadata' && later.part !== undefined && (
-        <later.part.MetadataDialog
+      {dialog === 'metadata' && metadataDialog !== undefined && (
+        <metadataDialog.MetadataDialog
           slug={slug}
           traceId={trace.id}
           text={metadata}
@@ -214,8 +217,8 @@ export function TraceHead(props: Props) {
           changed={changed}
         />
       )}
-      {dialog === 'compare' && later.part !== undefined && (
-        <later.part.CompareDialog slug={slug} trace={trace} zone={zone} onClose={() => setDialog(undefined)} />
+      {dialog === 'compare' && compareDialog !== undefined && (
+        <compareDialog.CompareDialog slug={slug} trace={trace} zone={zone} onClose={() => setDialog(undefined)} />
       )}
       {dialog === 'delete' && (
         <Dialog title="Delete this trace?" onClose={() => setDialog(undefined)}>
@@ -237,16 +240,6 @@ export function TraceHead(props: Props) {
         </Dialog>
       )}
     </header>
-  )
-}
-
-// biome-ignore lint/suspicious/noExplicitAny: what components may hold.
-function Fact({ name, children }: { name: string; children: any }) {
-  return (
-    <div>
-      <dt>{name}</dt>
-      <dd>{children}</dd>
-    </div>
   )
 }
 

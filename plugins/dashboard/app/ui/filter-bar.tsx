@@ -1,15 +1,17 @@
 /** What narrows the list. Each change is an entry of the history, so that back undoes it. */
 import { useEffect, useId, useState } from 'preact/hooks'
-import type { Facets } from '../answers.ts'
-import type { FacetCounts } from '../charts/series.ts'
-import { loadDialogs, usePart } from '../state/lazy-part.ts'
+import type { FacetCounts, Facets } from '../answers.ts'
+import { usePart } from '../state/lazy-part.ts'
 import { countFilters, FILTER_NAMES, type Filter, type ListQuery, narrowed, withTime } from '../state/list-query.ts'
 import { preferences } from '../state/preferences.ts'
 import { useStore } from '../state/store.ts'
-import { RANGES, rangeName, shortTime } from '../state/time.ts'
+import { RANGES, rangeName } from '../state/time-range.ts'
 import { formatCount } from './format.ts'
 import { Icon } from './icons.tsx'
 import { Menu } from './menu.tsx'
+import { shortTime } from './time.ts'
+
+const loadTimeDialog = () => import('./time-dialog.tsx')
 
 interface Props {
   readonly query: ListQuery
@@ -223,7 +225,7 @@ function TimeMenu({
   change
 }: Pick<Props, 'query' | 'change'> & { ranges: readonly string[] | undefined }) {
   const [dialog, setDialog] = useState(false)
-  const { part } = usePart(loadDialogs, dialog)
+  const { part } = usePart(loadTimeDialog, dialog)
   const { zone } = useStore(preferences)
   const isRanking = query.sort !== 'newest'
   const now = new Date()

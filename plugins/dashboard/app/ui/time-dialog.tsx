@@ -3,8 +3,8 @@ import { useState } from 'preact/hooks'
 import { type ListQuery, withTime } from '../state/list-query.ts'
 import { preferences } from '../state/preferences.ts'
 import { useStore } from '../state/store.ts'
-import { fromInput, offsetName, toInput } from '../state/time.ts'
 import { Dialog, Form } from './dialog.tsx'
+import { fromInput, offsetName, toInput } from './time.ts'
 
 interface Props {
   readonly query: ListQuery

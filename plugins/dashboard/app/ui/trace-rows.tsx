@@ -2,12 +2,12 @@
 import type { ComponentChildren } from 'preact'
 import type { TraceSummary } from '../answers.ts'
 import { pathOf } from '../state/route.ts'
-import type { Zone } from '../state/time.ts'
 import { Moment } from './facts.tsx'
 import { formatCost, formatCount, formatDuration, NONE } from './format.ts'
 import { Status } from './icons.tsx'
 import { LinkedRows, numbers } from './table.tsx'
 import { asLine } from './text.ts'
+import type { Zone } from './time.ts'
 
 /** A trace, and the cells that are told of it beside what all traces have. */
 export interface TraceRow {

@@ -17,16 +17,7 @@ import {
   writeQuery
 } from '../../../../plugins/dashboard/app/state/list-query.ts'
 import { type Page, pathOf, readPath, SETTINGS } from '../../../../plugins/dashboard/app/state/route.ts'
-import {
-  ago,
-  clockTime,
-  fromInput,
-  fullTime,
-  rangeMs,
-  rangeName,
-  shortTime,
-  toInput
-} from '../../../../plugins/dashboard/app/state/time.ts'
+import { rangeMs, rangeName } from '../../../../plugins/dashboard/app/state/time-range.ts'
 import {
   formatBytes,
   formatCost,
@@ -34,6 +25,7 @@ import {
   formatLimit,
   formatScore
 } from '../../../../plugins/dashboard/app/ui/format.ts'
+import { ago, clockTime, fromInput, fullTime, shortTime, toInput } from '../../../../plugins/dashboard/app/ui/time.ts'
 
 const word = fc.string({ minLength: 1, maxLength: 20, unit: 'grapheme' })
 const filters = fc.record(Object.fromEntries(FILTER_NAMES.map(name => [name, word])), { requiredKeys: [] })
