@@ -20,7 +20,7 @@ interface Stored {
   readonly storage: { readonly limitBytes: number; readonly level: 'ok' | 'warning' | 'critical' }
 }
 
-export function Facts({ slug, answer, query, zone, list }: Props) {
+export function Coverage({ slug, answer, query, zone, list }: Props) {
   const path = `p/${encodeURIComponent(slug)}`
   const stored = useLoad(path, signal => read<Stored>(path, { signal })).value
   const { running, countedFrom, utcDays, before, from } = answer

@@ -14,7 +14,7 @@ import { useStore } from '../state/store.ts'
 import { FilterBar } from '../ui/filter-bar.tsx'
 import { Problem, Waiting } from '../ui/problem.tsx'
 import { ViewsMenu } from '../ui/views-menu.tsx'
-import { Facts } from './coverage.tsx'
+import { Coverage } from './coverage.tsx'
 import { Empty } from './empty.tsx'
 import { GroupsTable } from './groups-table.tsx'
 import { ScoreLines } from './score-lines.tsx'
@@ -73,7 +73,7 @@ export function OverviewPage({ slug }: { slug: string }) {
       <Shown of={series} what="the numbers">
         {answer => (
           <>
-            <Facts slug={slug} answer={answer} query={query} zone={zone} list={list} />
+            <Coverage slug={slug} answer={answer} query={query} zone={zone} list={list} />
             {wholeOf(answer).total.traces === 0 ? (
               <Empty
                 query={query}

@@ -81,7 +81,7 @@ t.test('in a browser', async t => {
     await page.untilText('0: A paragraph', '.message')
     const count = "document.querySelectorAll('.message').length"
     t.ok(((await page.evaluate(count)) as number) <= 41, 'a part of the messages at first')
-    const reached = "document.querySelectorAll('.messages > .far').length"
+    const reached = "document.querySelectorAll('.messages > .offscreen').length"
     await page.until(
       `(() => { const panel = document.getElementById('tab-panel'); panel.scrollTop = panel.scrollHeight; return ${reached} > 60 })()`
     )
