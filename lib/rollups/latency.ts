@@ -1,9 +1,10 @@
 /**
- * How long traces took, as counts by buckets. A bucket is a quarter of an octave of milliseconds, so the middle of its bucket
- * is off a duration by 9.1 % at most.
+ * Durations of traces, as counts by bucket. A bucket is a quarter of an octave of milliseconds, so the middle of its
+ * bucket differs from a duration by 9.1 % at most.
  *
- * All counts are one number: each has DIGITS decimal digits, that of the shortest durations the last ones. So PostgreSQL adds
- * up histograms with `+` and `sum`, much faster than arrays of counts (test/bench/RESULTS.md, "Rollups").
+ * All counts together are one number. Each count has DIGITS decimal digits, and the last digits are the count of the
+ * shortest durations: two traces in bucket 0 and one in bucket 1 are 1 000000000002. So PostgreSQL adds up histograms
+ * with `+` and `sum`, much faster than arrays of counts (test/bench/RESULTS.md, "Rollups").
  */
 
 const OCTAVES = 27
@@ -11,7 +12,9 @@ const STEPS = 4
 /** A multiple of four, which are the digits that PostgreSQL's numeric has in a place. */
 const DIGITS = 12
 
-/** The least duration in ms of each bucket but the first, which is that of durations under 1 ms. The last bucket has no end. */
+/**
+ * The least duration in ms of each bucket but the first, which has durations under 1 ms. The last bucket has no end.
+ */
 export const BOUNDS: readonly number[] = [
   ...new Set(Array.from({ length: OCTAVES * STEPS + 1 }, (_, step) => Math.ceil(2 ** (step / STEPS))))
 ]
@@ -28,7 +31,7 @@ export function bucketOf(ms: number): number {
   return low
 }
 
-/** One trace in a bucket, as the power of ten that stands for it. */
+/** The power of ten that counts one trace in a bucket. */
 export const exponentOf = (bucket: number): number => bucket * DIGITS
 
 /** SQL of the number that one trace of a duration in ms is; 0 if it is null. */
@@ -39,8 +42,8 @@ export const latencyInSql = (ms: string): string =>
 export type Histogram = readonly number[]
 
 /**
- * The counts of a number, in decimal digits. A count may be negative, of what takes away: it borrows from the one before it,
- * and is given back.
+ * The counts of a number, in decimal digits. A count may be negative, of what takes away: it borrows from the one
+ * before it, and is given back.
  */
 export function readHistogram(digits: string): Histogram {
   const isNegative = digits.startsWith('-')
