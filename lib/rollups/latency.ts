@@ -1,10 +1,10 @@
 /**
- * Histograms of durations. A bucket is a quarter of an octave of milliseconds, so the middle of a bucket differs from any
- * duration in it by 9.1 % at most.
+ * Histograms of durations. A bucket is a quarter of an octave of milliseconds, so the middle of a bucket differs from
+ * any duration in it by 9.1 % at most.
  *
- * A histogram is one decimal number. Each bucket has DIGITS digits of it, and the bucket of the shortest durations has the last
- * ones. PostgreSQL therefore adds histograms with `+` and `sum`, much faster than arrays of counts (test/bench/RESULTS.md,
- * "Rollups"). For example, three traces below 1 ms and two from 1 to below 2 ms are
+ * A histogram is one decimal number. Each bucket has DIGITS digits of it, and the bucket of the shortest durations has
+ * the last ones. PostgreSQL therefore adds histograms with `+` and `sum`, much faster than arrays of counts
+ * (test/bench/RESULTS.md, "Rollups"). For example, three traces below 1 ms and two from 1 to below 2 ms are
  *
  *   000000000002 000000000003 = 2000000000003
  *

@@ -1,6 +1,7 @@
 /**
- * How many names an hour and a day have room for. Names that clients make up for every trace would make a row for every trace
- * otherwise. One that finds no room is counted under its environment, or its family, which stands for all other names there.
+ * Limits how many names an hour and a day count by themselves. Otherwise clients that make up a name for every trace
+ * would make a row for every trace. A name beyond the limit is counted under its environment or its family, in the row
+ * of all other names there.
  */
 import { LEVELS } from './levels.ts'
 
@@ -46,9 +47,9 @@ export function findFull<T extends Part>(
 }
 
 /**
- * Puts each part where it is counted: where there is a row of its own, or room for one, there; else under what it is in. So
- * what is taken away later is taken from where it was added, as long as rows stay. `known` are the rows of the hours and days
- * that may lack room.
+ * Puts each part into the row that counts it: its own row, if that exists or has room, or else the row of its
+ * environment or family. So what is taken away later is taken from where it was added, as long as rows stay. `full` are
+ * the rows of the hours and days that may lack room.
  */
 export function findRoom<T extends Part>(
   parts: readonly T[],
