@@ -130,7 +130,7 @@ t.test('in a browser', async t => {
     await page.untilText('agent run', '.row')
     await page.until("document.querySelector('.connection').textContent === ''")
     t.match(await page.evaluate('location.pathname'), id)
-    await page.until("performance.getEntriesByType('resource').some(({ name }) => name.includes('/later.'))")
+    await page.until("performance.getEntriesByType('resource').some(({ name }) => name.includes('/annotate.'))")
     between.setAway(true)
     await page.press('a')
     await page.until("!!document.querySelector('dialog[open]')")
