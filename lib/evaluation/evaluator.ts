@@ -1,7 +1,7 @@
 /** What a module of `spoor evaluate` exports: evaluators, and what they say of a trace. Checked here, without a database. */
 import { checker } from '../schema/check.ts'
 import { ScoreInput } from '../schema/input.ts'
-import { unstorable } from '../trace/normalise.ts'
+import { unstorable } from '../schema/text.ts'
 
 /** A trace as evaluators see it: the detail that GET /api/v1/traces/:traceId answers. */
 export interface EvaluatedTrace {

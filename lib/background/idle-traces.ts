@@ -2,12 +2,12 @@
  * Completes traces of OpenTelemetry whose root never comes: those that have been running, and had no new span, since
  * this process saw them for `afterMs`. So the time begins anew when the service starts.
  */
-import type { SqlAccess } from '../../database/sql-access.ts'
-import type { Logger } from '../../log.ts'
-import type { Metrics } from '../../metrics.ts'
-import { type RunningTrace, readEndedSpans, readRunningTraces } from '../../store/write/running-traces.ts'
-import { endOf } from '../../trace/states/idle.ts'
-import type { Ingest } from '../ingest.ts'
+import type { SqlAccess } from '../database/sql-access.ts'
+import type { Ingest } from '../ingest/ingest.ts'
+import type { Logger } from '../log.ts'
+import type { Metrics } from '../metrics.ts'
+import { type RunningTrace, readEndedSpans, readRunningTraces } from '../store/write/idle-traces.ts'
+import { endOf } from '../trace/states/idle.ts'
 import { Rounds, type RoundsOptions } from './rounds.ts'
 
 export interface IdleTracesOptions {
