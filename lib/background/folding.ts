@@ -21,7 +21,7 @@ const PAUSE_MS = 5000
 const FEW_ROWS = 5000
 const MANY_ROWS = 20_000
 const WHOLE_ROUNDS = 12
-/** What one transaction folds: a tenth of a second. */
+/** The most news that one transaction folds, which takes a tenth of a second. */
 const MOST_AT_ONCE = 20_000
 /**
  * How long fortnights are made in a round that folds all. Each takes a fraction of a second, and where old traces

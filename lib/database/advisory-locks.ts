@@ -1,6 +1,6 @@
 /**
- * The keys of all advisory locks. They never change: processes of two versions run beside each other. A key that is taken
- * together with the number of a project shares no space with those that are taken alone.
+ * The keys of all advisory locks. They never change, because processes of two versions run beside each other. A key
+ * that is taken together with the number of a project cannot collide with one that is taken alone.
  */
 export const ADVISORY_LOCK = {
   /** One process migrates at a time. */

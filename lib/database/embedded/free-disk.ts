@@ -2,7 +2,7 @@
 import { statfs } from 'node:fs/promises'
 
 export interface Disk {
-  /** What this user may still write. */
+  /** The bytes that this user can still write. */
   readonly freeBytes: number
   readonly totalBytes: number
 }

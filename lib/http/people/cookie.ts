@@ -1,7 +1,7 @@
 /** The cookies of the dashboard: their names, their attributes, and how they are read. */
 import { createHmac } from 'node:crypto'
 
-/** Where cookies belong: BASE_URL, undefined for plain http without a path, and KEY_DIGEST_SECRET. */
+/** The deployment that sets a cookie: BASE_URL, undefined for plain http without a path, and KEY_DIGEST_SECRET. */
 export interface CookieHome {
   readonly baseUrl: string | undefined
   readonly digestSecret: string | undefined
@@ -33,7 +33,7 @@ export class Cookie {
     this.#attributes = `Path=${base}${path}; HttpOnly; SameSite=Lax${isSecure ? '; Secure' : ''}`
   }
 
-  /** The value in a Cookie header. Of several the first counts, which is that of the nearest path. */
+  /** The value in a Cookie header. If there are several, the first counts, which has the most specific path. */
   read(header: string | undefined): string | undefined {
     for (const pair of (header ?? '').split(';')) {
       const end = pair.indexOf('=')
@@ -54,8 +54,8 @@ export class Cookie {
 }
 
 /**
- * The cookie that holds the token of a session, as long as a session lives that is not used. Its path is that of the
- * dashboard, so it never reaches the API, and a session opens nothing there.
+ * The cookie that holds the token of a session, as long as an unused session lives. Its path is the dashboard's, so
+ * browsers never send it to the API, which takes no sessions.
  */
 export const sessionCookie = (home: CookieHome): Cookie =>
   new Cookie(home, { use: 'session', path: '/app', maxAgeS: 30 * 24 * 3600 })

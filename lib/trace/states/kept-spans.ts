@@ -19,7 +19,7 @@ type Need = keyof typeof LEAVES
 const NEEDS = Object.keys(LEAVES) as Need[]
 export const KEPT_PLACES = LEAVES.plain
 
-/** What the need of a span follows from. */
+/** The facts that decide how much a span needs a place. */
 export interface Needed {
   readonly isRoot: boolean
   readonly failed: boolean
@@ -53,8 +53,8 @@ const neededOf = (span: GatheredSpan): Needed => ({
 export function takePlaces(stored: GatheredState | undefined, fresh: readonly GatheredSpan[]) {
   const spans = stored?.spending ?? []
   if (spans.length + fresh.length <= MAX_SPANS - KEPT_PLACES) return { added: fresh, leftOut: [] }
-  // The last place is for a root. With one in the trace or in the export, it is free: if the root is stored and not in the
-  // export, then d < n in the rule above, so that one place more than in an empty trace changes nothing.
+  // The last place is for a root. With one in the trace or in the export, it is free: if the root is stored and not in
+  // the export, then d < n in the rule above, so that one place more than in an empty trace changes nothing.
   const hasRoot = spans.some(isRoot) || fresh.some(isRoot)
   const placed = new Set<GatheredSpan>()
   for (const span of inNeedOrder(fresh, neededOf)) {
