@@ -3,6 +3,7 @@ import { plugins } from '../plugins/index.ts'
 import { KeyRing } from './access/auth.ts'
 import { listenForKeyChanges } from './access/key-notices.ts'
 import type { App, Plugin } from './app.ts'
+import { NearReads } from './cluster/near-reads.ts'
 import type { Config } from './config.ts'
 import type { ConnectOptions, Database } from './database/database.ts'
 import { Pool } from './database/pool.ts'
@@ -32,7 +33,6 @@ import type { Logger } from './log.ts'
 import { Metrics } from './metrics.ts'
 import { readNetworks } from './network-list.ts'
 import { Visitors } from './people/visitors.ts'
-import { NearReads } from './store/server/near-reads.ts'
 
 export interface Service {
   /** The address at which it listens: `http://<host>:<port>`. */

@@ -128,7 +128,7 @@ const UNIQUE_OF_SHARD = /"(?:\w+_pkey|traces_id)_\d+"/
 export const isDivisionByZero = (error: unknown): boolean => describe(error).code === SQLSTATE.divisionByZero
 
 /**
- * A write to shards raises it if they are not where they were (lib/store/server/shards.ts). After some changes of the
+ * A write to shards raises it if they are not where they were (lib/cluster/shards.ts). After some changes of the
  * cluster there is no table of that name any more.
  */
 export const isShardGone = (error: unknown): boolean => {

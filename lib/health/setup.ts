@@ -7,6 +7,9 @@
  */
 import type { Sql } from 'postgres'
 import { claimSecret, OTHER_SECRET } from '../access/digest-secret.ts'
+import { readLeftBehind } from '../cluster/distribution.ts'
+import { describeLeftBehind } from '../cluster/left-behind.ts'
+import { migrateSchema } from '../cluster/schema.ts'
 import { ConfigError } from '../config.ts'
 import type { Database } from '../database/database.ts'
 import { classifyFailure, isReadOnlyRefusal } from '../database/failure.ts'
@@ -15,10 +18,7 @@ import { Pool } from '../database/pool.ts'
 import { requireSession } from '../database/session/require-session.ts'
 import { causeOf } from '../failure-log.ts'
 import type { Logger } from '../log.ts'
-import { readLeftBehind } from '../store/instance/distribution.ts'
-import { migrateSchema } from '../store/instance/schema.ts'
 import { readInstance } from '../store/server/instance.ts'
-import { describeLeftBehind } from './left-behind.ts'
 import { AWAY, describeDenial, isDenial, nameObstacle } from './obstacles.ts'
 
 type State =

@@ -3,6 +3,9 @@
  * form its next batch, so that many share a commit. Another lane takes them if they are many or if the first lane takes
  * long. While every lane is idle, an operation is written at once: it never waits for others to arrive.
  */
+
+import { Routes } from '../cluster/routes.ts'
+import type { ShardNode } from '../cluster/shards.ts'
 import { CopyConnection } from '../database/copy-connection.ts'
 import type { Database } from '../database/database.ts'
 import { Pool } from '../database/pool.ts'
@@ -10,10 +13,8 @@ import { FailureLog } from '../failure-log.ts'
 import type { Logger } from '../log.ts'
 import type { KnownFloors } from '../store/rankings/known-floors.ts'
 import { SearchedProjects } from '../store/search/searched-projects.ts'
-import type { ShardNode } from '../store/server/shards.ts'
 import type { Pending } from './pending.ts'
 import { Queue } from './queue.ts'
-import { Routes } from './routes.ts'
 import { RunningTraces } from './running-traces.ts'
 import { Writer } from './writer.ts'
 

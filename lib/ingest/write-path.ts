@@ -4,6 +4,7 @@
  */
 
 import type { Principal } from '../access/principal.ts'
+import type { Routes } from '../cluster/routes.ts'
 import type { Database } from '../database/database.ts'
 import { createSqlAccess, type SqlAccess } from '../database/sql-access.ts'
 import { Refusal } from '../errors.ts'
@@ -40,7 +41,6 @@ import { Packing } from './packing.ts'
 import { needsLook, type Operation, type Pending } from './pending.ts'
 import { recordedBy } from './recorded.ts'
 import { Resends } from './resends.ts'
-import type { Routes } from './routes.ts'
 
 export interface IngestOptions {
   /** How many worker threads may make bodies ready. */

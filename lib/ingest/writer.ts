@@ -10,6 +10,9 @@
  * If the connection breaks during a write, the lane cannot know whether PostgreSQL committed it. Every write puts a
  * number into the trace's row that no other operation uses. The lane reads the row and finds out by that number.
  */
+
+import { BY_ADDRESS, keyOf, type Route, type Routes } from '../cluster/routes.ts'
+import type { ShardNode } from '../cluster/shards.ts'
 import {
   classifyFailure,
   isLockTimeout,
@@ -26,7 +29,6 @@ import type { SpanRows } from '../rows/copy-rows.ts'
 import { isUsedUp } from '../store/projects/accounts.ts'
 import type { KnownFloors } from '../store/rankings/known-floors.ts'
 import type { SearchedProjects } from '../store/search/searched-projects.ts'
-import type { ShardNode } from '../store/server/shards.ts'
 import { type ChangedTrace, changedTrace } from '../store/write/changes.ts'
 import { type Batch, CopyBatches, type RecordedTrace } from '../store/write/copy-batch.ts'
 import { TraceNumbers } from '../store/write/trace-numbers.ts'
@@ -46,7 +48,6 @@ import {
   refusalMessage,
   trialLimitReached
 } from './pending.ts'
-import { BY_ADDRESS, keyOf, type Route, type Routes } from './routes.ts'
 import type { RunningTraces } from './running-traces.ts'
 
 /** Puts an operation that is still without an answer back into the queue, at once or after a pause. */

@@ -1,6 +1,6 @@
 /** The statements of the schema, as they are on the node that has a project's shard: with the tables of the shard. */
 import type { Sql } from 'postgres'
-import type { Shard } from './shards.ts'
+import type { Shard } from '../../cluster/shards.ts'
 
 /** Beyond that all are made again. There are some hundred texts, for each shard. */
 const MOST_TEXTS = 5000

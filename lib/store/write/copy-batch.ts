@@ -5,6 +5,8 @@
  * COPY has no `on conflict`. If a new trace exists already, or a changed trace no longer has the expected version,
  * PostgreSQL undoes the whole batch. The lane (lib/ingest/writer.ts) then reads the states and decides again.
  */
+
+import { CHECK_SHARDS, HOLD_SHARDS, type Shard } from '../../cluster/shards.ts'
 import type { CopyConnection } from '../../database/copy-connection.ts'
 import {
   type Column,
@@ -23,7 +25,6 @@ import { fieldWriter } from '../../rows/copy-format.ts'
 import type { ListedRows, SpanRows, TraceRows } from '../../rows/copy-rows.ts'
 import type { ScoreRows } from '../../rows/score-rows.ts'
 import type { KnownFloors } from '../rankings/known-floors.ts'
-import { CHECK_SHARDS, HOLD_SHARDS, type Shard } from '../server/shards.ts'
 import { type ChangedTrace, changesOf, type Execution, prepareChanges } from './changes.ts'
 import { CHARGE, chargeOf, type TrialCharge } from './charge.ts'
 import { CopyMessages } from './copy-messages.ts'

@@ -1,5 +1,5 @@
 /** What the tables are called that a batch writes to: as in sql/, or, on a node of a cluster, as the shards there. */
-import type { Shard } from '../server/shards.ts'
+import type { Shard } from '../../cluster/shards.ts'
 
 export const TABLES = [
   'traces',

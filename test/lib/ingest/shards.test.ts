@@ -3,6 +3,7 @@
  * are, and those things of Citus that batches ask. On a cluster `npm run cluster -- --move` tries it.
  */
 import t, { type Test } from 'tap'
+import type { Shard } from '../../../lib/cluster/shards.ts'
 import { CopyConnection } from '../../../lib/database/copy-connection.ts'
 import { Pool } from '../../../lib/database/pool.ts'
 import type { Pending } from '../../../lib/ingest/pending.ts'
@@ -11,7 +12,6 @@ import { Writer } from '../../../lib/ingest/writer.ts'
 import { createLog } from '../../../lib/log.ts'
 import { KnownFloors } from '../../../lib/store/rankings/known-floors.ts'
 import { SearchedProjects } from '../../../lib/store/search/searched-projects.ts'
-import type { Shard } from '../../../lib/store/server/shards.ts'
 import { TABLES } from '../../../lib/store/write/table-names.ts'
 import { endBody, ingestBody, span, spansBody, startBody } from '../../fixtures/bodies/bodies.ts'
 import { testDatabase } from '../../fixtures/database/database.ts'

@@ -1,8 +1,8 @@
 /** What Citus says of a database and its nodes, and the statements that spread a table over them. */
 import type { Sql } from 'postgres'
-import { statementsOf } from '../../database/migrate.ts'
-import { isSpread } from '../server/shards.ts'
-import { DISTRIBUTED_TABLES, DISTRIBUTION_COLUMN, type DistributedTable } from './tables.ts'
+import { statementsOf } from '../database/migrate.ts'
+import { DISTRIBUTED_TABLES, DISTRIBUTION_COLUMN, type DistributedTable } from '../database/tables.ts'
+import { isSpread } from './shards.ts'
 
 export async function readCitus(sql: Sql): Promise<{ version: string | undefined; isAvailable: boolean }> {
   const [row] = await sql<[{ version: string | null; isAvailable: boolean }]>`

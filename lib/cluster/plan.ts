@@ -1,8 +1,8 @@
 /**
  * What becomes of each table when a database is spread over a cluster of Citus, and what is still to be done. No SQL: what
- * there is comes from lib/store/instance/distribution.ts.
+ * there is comes from lib/cluster/distribution.ts.
  */
-import { DISTRIBUTED_TABLES, DISTRIBUTION_COLUMN, type DistributedTable } from '../../store/instance/tables.ts'
+import { DISTRIBUTED_TABLES, DISTRIBUTION_COLUMN, type DistributedTable } from '../database/tables.ts'
 
 /** Citus before that cannot do some of what the statements of the server need. */
 const LEAST_CITUS = 12

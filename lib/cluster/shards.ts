@@ -1,6 +1,6 @@
 /** Whether traces are on one PostgreSQL or on several, and where they are. */
 import type { Sql } from 'postgres'
-import type { Host } from '../../database/sockets/address.ts'
+import type { Host } from '../database/sockets/address.ts'
 
 /** Whether the tables of traces are spread over a cluster. Where there is no schema yet, they are not. */
 export async function isSpread(sql: Sql): Promise<boolean> {

@@ -1,6 +1,6 @@
 /** Which operations may share a batch, and where it is written; that it is written there, says test/cluster. */
 import t from 'tap'
-import { Routes } from '../../../lib/ingest/routes.ts'
+import { Routes } from '../../../lib/cluster/routes.ts'
 import { createLog } from '../../../lib/log.ts'
 import { isOnCluster, testDatabase } from '../../fixtures/database/database.ts'
 import { until } from '../../fixtures/until.ts'

@@ -1,12 +1,12 @@
 import t from 'tap'
-import { readMigrations } from '../../../../lib/database/migrate.ts'
-import { describeLeftBehind } from '../../../../lib/health/left-behind.ts'
-import { createLog } from '../../../../lib/log.ts'
-import { readLeftBehind, readTables } from '../../../../lib/store/instance/distribution.ts'
-import { migrateSchema } from '../../../../lib/store/instance/schema.ts'
-import { DISTRIBUTED_TABLES } from '../../../../lib/store/instance/tables.ts'
-import { isOnCluster, testDatabase } from '../../../fixtures/database/database.ts'
-import { seedProject } from '../../../fixtures/database/seed.ts'
+import { readLeftBehind, readTables } from '../../../lib/cluster/distribution.ts'
+import { describeLeftBehind } from '../../../lib/cluster/left-behind.ts'
+import { migrateSchema } from '../../../lib/cluster/schema.ts'
+import { readMigrations } from '../../../lib/database/migrate.ts'
+import { DISTRIBUTED_TABLES } from '../../../lib/database/tables.ts'
+import { createLog } from '../../../lib/log.ts'
+import { isOnCluster, testDatabase } from '../../fixtures/database/database.ts'
+import { seedProject } from '../../fixtures/database/seed.ts'
 
 const log = createLog('silent')
 /** Makes the schema what it was before migration 6. */

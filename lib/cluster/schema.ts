@@ -1,7 +1,7 @@
 /** The schema, on one PostgreSQL or on a cluster, brought up to what this version of the code needs. */
-import type { Database } from '../../database/database.ts'
-import { migrate } from '../../database/migrate.ts'
-import type { Logger } from '../../log.ts'
+import type { Database } from '../database/database.ts'
+import { migrate } from '../database/migrate.ts'
+import type { Logger } from '../log.ts'
 import { distributeNew } from './distribution.ts'
 
 /**

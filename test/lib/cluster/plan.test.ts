@@ -1,8 +1,8 @@
 import t from 'tap'
-import { readDistributionPlan } from '../../../../lib/admin/distribution/distribute.ts'
-import { type FoundCluster, type FoundTable, planDistribution } from '../../../../lib/admin/distribution/plan.ts'
-import { DISTRIBUTED_TABLES, LOCAL_TABLES } from '../../../../lib/store/instance/tables.ts'
-import { isOnCluster, testDatabase } from '../../../fixtures/database/database.ts'
+import { readDistributionPlan } from '../../../lib/cluster/distribute.ts'
+import { type FoundCluster, type FoundTable, planDistribution } from '../../../lib/cluster/plan.ts'
+import { DISTRIBUTED_TABLES, LOCAL_TABLES } from '../../../lib/database/tables.ts'
+import { isOnCluster, testDatabase } from '../../fixtures/database/database.ts'
 
 const COORDINATOR = {
   name: 'c',
@@ -91,7 +91,7 @@ t.test('each table of the schema has its place, and the distributed ones allow i
     t.same(
       tables.map(({ name }) => name).sort(),
       [...DISTRIBUTED_TABLES, ...LOCAL_TABLES].sort(),
-      'a new table is named in lib/store/instance/tables.ts'
+      'a new table is named in lib/database/tables.ts'
     )
     const owned = await sql<{ name: string }[]>`
       select table_name as name from information_schema.columns

@@ -1,5 +1,5 @@
 /** What is amiss with the nodes of a cluster, in sentences that say what to do. */
-import type { NodePlacement } from '../../store/server/placement.ts'
+import type { NodePlacement } from './placement.ts'
 
 /** A node that holds so many times the average is said to be too full, once there is enough to speak of. */
 const SKEW = 1.5

@@ -7,17 +7,17 @@
  * moment later: its table stays as it was, or is gone, which is an error.
  */
 import type { Sql } from 'postgres'
-import type { ConnectOptions, Database } from '../../database/database.ts'
-import { classifyFailure, isShardGone, isUnreachable } from '../../database/failure.ts'
-import { Pool } from '../../database/pool.ts'
-import type { Client } from '../../database/pooled/cancellation.ts'
-import { PoolError } from '../../database/pooled/pool-error.ts'
-import { ELSEWHERE, type Near } from '../../database/sql-access.ts'
-import { allAnswered } from '../transactions.ts'
-import { inShard } from './shard-names.ts'
+import type { ConnectOptions, Database } from '../database/database.ts'
+import { classifyFailure, isShardGone, isUnreachable } from '../database/failure.ts'
+import { Pool } from '../database/pool.ts'
+import type { Client } from '../database/pooled/cancellation.ts'
+import { PoolError } from '../database/pooled/pool-error.ts'
+import { ELSEWHERE, type Near } from '../database/sql-access.ts'
+import { inShard } from '../store/server/shard-names.ts'
+import { allAnswered } from '../store/transactions.ts'
 import type { Shard, ShardNode } from './shards.ts'
 
-/** Says where shards are (lib/ingest/routes.ts). */
+/** Says where shards are (lib/cluster/routes.ts). */
 export interface Directory {
   /** Undefined: it is not known, or cannot be reached, or there is one PostgreSQL. */
   shardOf(projectId: number): Shard | undefined

@@ -6,15 +6,15 @@
  *
  * States: unknown (nobody has asked the database yet), one, spread. Where it is spread, but the shard of a project is not
  * known yet, or its node cannot be reached from here, batches of that project alone go to the coordinator. What is known
- * may be old: a batch holds its shards, finds out that one was moved, and is undone (lib/store/server/shards.ts). Then all
+ * may be old: a batch holds its shards, finds out that one was moved, and is undone (lib/cluster/shards.ts). Then all
  * is forgotten and asked again.
  */
 import type { Sql } from 'postgres'
 import type { Connections, Database } from '../database/database.ts'
 import { closeSingle, openSingle } from '../database/pooled/single-connection.ts'
 import type { Logger } from '../log.ts'
-import { isSpread, readShards, readShardsOf, type Shard, type ShardNode, tryHold } from '../store/server/shards.ts'
 import { isComplete } from '../store/write/table-names.ts'
+import { isSpread, readShards, readShardsOf, type Shard, type ShardNode, tryHold } from './shards.ts'
 
 type Run = <T>(work: (sql: Sql) => Promise<T>) => Promise<T>
 
