@@ -48,19 +48,17 @@ async function migrateAndLook(
   database: Database,
   log: Logger
 ): Promise<{ applied: number[]; warning?: string | undefined }> {
-  const [{ describeNewer, readSchemaState }, { describeLeftBehind }, { readLeftBehind }, { migrateSchema }] =
-    await Promise.all([
-      import('../../lib/database/migrate.ts'),
-      import('../../lib/cluster/left-behind.ts'),
-      import('../../lib/cluster/distribution.ts'),
-      import('../../lib/cluster/schema.ts')
-    ])
+  const [{ describeNewer, readSchemaState }, { findLeftBehind }, { migrateSchema }] = await Promise.all([
+    import('../../lib/database/migrate.ts'),
+    import('../../lib/cluster/left-behind.ts'),
+    import('../../lib/cluster/schema.ts')
+  ])
   const applied = await migrateSchema(database, log)
   const sql = database.connect({ applicationName: 'migrate' })
   try {
     const schema = await readSchemaState(sql)
     const newer = schema.state === 'newer' ? describeNewer(schema) : undefined
-    return { applied, warning: newer ?? describeLeftBehind(await readLeftBehind(sql)) }
+    return { applied, warning: newer ?? (await findLeftBehind(sql)) }
   } finally {
     await sql.end({ timeout: 1 })
   }

@@ -1,8 +1,7 @@
 /** The work of `spoor status`: shows what there is, what is wrong, and what to do about it. */
 import type { Sql } from 'postgres'
 import { isOtherSecret, OTHER_SECRET } from '../access/digest-secret.ts'
-import { readLeftBehind } from '../cluster/distribution.ts'
-import { describeLeftBehind } from '../cluster/left-behind.ts'
+import { findLeftBehind } from '../cluster/left-behind.ts'
 import { nodeProblems } from '../cluster/node-problems.ts'
 import { type NodePlacement, readPlacement } from '../cluster/placement.ts'
 import { type Config, ConfigError } from '../config.ts'
@@ -42,7 +41,7 @@ export interface Status {
     /** The disk of an embedded database; null for another. */
     readonly disk: Disk | null
   }
-  /** Of a cluster: what each node holds; empty for one PostgreSQL. */
+  /** What each node of a cluster holds; empty for one PostgreSQL. */
   readonly nodes: readonly NodePlacement[]
   /** Null if the database cannot be asked. */
   readonly schema: SchemaState | null
@@ -121,7 +120,7 @@ async function lookInside(config: Config, database: Database, sql: Sql): Promise
   const hasTrials = accounts.some(account => account.kind === 'trial')
   const search = await allowed(() => readSearch(sql, known), [])
   const people = await ifUsable(() => countSessions(sql), { users: 0, sessions: 0 })
-  const leftBehind = await allowed(() => readLeftBehind(sql), [])
+  const leftBehind = await allowed(() => findLeftBehind(sql), undefined)
   const wrongTotals = isStandby ? [] : await allowed(() => totalsProblems(sql, known), [])
   const secret = await allowed(() => secretProblems(sql, database.digestSecret, isUsable), [])
   return {
@@ -139,7 +138,7 @@ async function lookInside(config: Config, database: Database, sql: Sql): Promise
       ...denials,
       ...(schema === null ? [] : schemaProblems(schema)),
       ...nodeProblems(nodes),
-      ...leftBehindProblems(leftBehind),
+      ...(leftBehind === undefined ? [] : [`${leftBehind.replace(/^t/, 'T')}.`]),
       ...(projects === null ? [] : projectProblems(projects)),
       ...wrongTotals,
       ...newsProblems(news),
@@ -283,11 +282,6 @@ function schemaProblems(schema: SchemaState): string[] {
   if (state === 'missing') return ['The database has no schema yet: start a server, or run `spoor migrate`.']
   if (state === 'older') return [`The schema is at version ${version} of ${latest}: run \`spoor migrate\`.`]
   return [`${describeNewer(schema).replace(/^t/, 'T')}.`]
-}
-
-function leftBehindProblems(tables: readonly string[]): string[] {
-  const lack = describeLeftBehind(tables)
-  return lack === undefined ? [] : [`${lack.replace(/^t/, 'T')}.`]
 }
 
 async function secretProblems(sql: Sql, secret: string | undefined, isUsable: boolean): Promise<string[]> {

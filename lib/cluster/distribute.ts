@@ -1,6 +1,6 @@
 /** The work of `spoor migrate --distributed`: spreads the tables of traces over the nodes of a Citus cluster. */
 import type { Sql } from 'postgres'
-import { DISTRIBUTED_TABLES, type DistributedTable } from '../database/tables.ts'
+import { PROJECT_TABLES, type ProjectTable } from '../database/tables.ts'
 import { inTransaction } from '../store/transactions.ts'
 import {
   distributeTable,
@@ -27,12 +27,12 @@ export async function readDistributionPlan(sql: Sql, shards?: number): Promise<D
 
 async function findCluster(sql: Sql): Promise<FoundCluster> {
   const { version, isAvailable } = await readCitus(sql)
-  const tables = await readTables(sql, DISTRIBUTED_TABLES)
+  const tables = await readTables(sql, PROJECT_TABLES)
   return {
     citus: version,
     isAvailable,
     nodes: version === undefined ? [] : await findNodes(sql),
-    tables: DISTRIBUTED_TABLES.map(name =>
+    tables: PROJECT_TABLES.map(name =>
       foundTable(
         name,
         tables.find(table => table.name === name)
@@ -43,7 +43,7 @@ async function findCluster(sql: Sql): Promise<FoundCluster> {
 }
 
 /** A table that does not exist yet is taken for an empty one. */
-function foundTable(name: DistributedTable, row: TableRow | undefined): FoundTable {
+function foundTable(name: ProjectTable, row: TableRow | undefined): FoundTable {
   if (row === undefined) return { name, rows: 0, localBytes: 0, isOurs: true, distributed: undefined }
   const { rows, localBytes, isOurs, column, shards, colocation } = row
   const distributed = column === null ? undefined : { column, shards: shards ?? 0, colocation: colocation ?? 0 }

@@ -1,8 +1,8 @@
 /** What Citus says of a database and its nodes, and the statements that spread a table over them. */
 import type { Sql } from 'postgres'
 import { statementsOf } from '../database/migrate.ts'
-import { DISTRIBUTED_TABLES, DISTRIBUTION_COLUMN, type DistributedTable } from '../database/tables.ts'
-import { isSpread } from './shards.ts'
+import { PROJECT_TABLES, type ProjectTable } from '../database/tables.ts'
+import { DISTRIBUTION_COLUMN, isSpread } from './shards.ts'
 
 export async function readCitus(sql: Sql): Promise<{ version: string | undefined; isAvailable: boolean }> {
   const [row] = await sql<[{ version: string | null; isAvailable: boolean }]>`
@@ -42,7 +42,7 @@ export async function readHindrances(sql: Sql): Promise<{ name: string; port: nu
 const escaped = (text: string): string => text.replaceAll("'", "''")
 
 export interface TableRow {
-  readonly name: DistributedTable
+  readonly name: ProjectTable
   readonly rows: number | null
   readonly localBytes: number
   readonly isOurs: boolean
@@ -53,7 +53,7 @@ export interface TableRow {
 }
 
 /** These tables, in the order given. What does not exist is left out. */
-export async function readTables(sql: Sql, names: readonly DistributedTable[]): Promise<TableRow[]> {
+export async function readTables(sql: Sql, names: readonly ProjectTable[]): Promise<TableRow[]> {
   const { version } = await readCitus(sql)
   const distribution =
     version === undefined
@@ -87,8 +87,8 @@ export async function readOthers(sql: Sql): Promise<string[]> {
  */
 export async function distributeTable(
   sql: Sql,
-  table: DistributedTable,
-  { beside, shards }: { readonly beside: DistributedTable | undefined; readonly shards: number | undefined }
+  table: ProjectTable,
+  { beside, shards }: { readonly beside: ProjectTable | undefined; readonly shards: number | undefined }
 ): Promise<void> {
   await nameRows(sql, table)
   if (beside === undefined) {
@@ -107,7 +107,7 @@ async function nameRows(sql: Sql, table: string): Promise<void> {
 /** Tables that are not distributed, although the traces that they belong to are; none on one PostgreSQL. */
 export async function readLeftBehind(sql: Sql): Promise<string[]> {
   if (!(await isSpread(sql))) return []
-  return (await readTables(sql, DISTRIBUTED_TABLES)).filter(({ column }) => column === null).map(({ name }) => name)
+  return (await readTables(sql, PROJECT_TABLES)).filter(({ column }) => column === null).map(({ name }) => name)
 }
 
 /**
@@ -120,12 +120,12 @@ export async function distributeNew(sql: Sql, text: string): Promise<void> {
     await sql.unsafe(text)
     return
   }
-  const before = (await readTables(sql, DISTRIBUTED_TABLES)).map(({ name }) => name)
+  const before = (await readTables(sql, PROJECT_TABLES)).map(({ name }) => name)
   // One connection to a node does all: what several have done at once, no other statement of the transaction would see.
   await sql`set local citus.multi_shard_modify_mode = 'sequential'`
   // One by one, since the coordinator passes on to the nodes all that has come with a statement.
   for (const statement of statementsOf(text)) await sql.unsafe(statement)
-  for (const { name } of await readTables(sql, DISTRIBUTED_TABLES)) {
+  for (const { name } of await readTables(sql, PROJECT_TABLES)) {
     if (!before.includes(name)) await distributeTable(sql, name, { beside: 'traces', shards: undefined })
   }
 }

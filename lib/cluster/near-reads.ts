@@ -8,12 +8,12 @@
  */
 import type { Sql } from 'postgres'
 import type { ConnectOptions, Database } from '../database/database.ts'
-import { classifyFailure, isShardGone, isUnreachable } from '../database/failure.ts'
+import { classifyFailure, hasMoved, isUnreachable } from '../database/failure.ts'
 import { Pool } from '../database/pool.ts'
 import type { Client } from '../database/pooled/cancellation.ts'
 import { PoolError } from '../database/pooled/pool-error.ts'
-import { ELSEWHERE, type Near } from '../database/sql-access.ts'
-import { inShard } from '../store/server/shard-names.ts'
+import { nameOf } from '../database/sockets/address.ts'
+import { ELSEWHERE, type Near, type ProjectRead } from '../database/sql-access.ts'
 import { allAnswered } from '../store/transactions.ts'
 import type { Shard, ShardNode } from './shards.ts'
 
@@ -37,18 +37,20 @@ export interface NearOptions {
 
 /**
  * A connection keeps the plans of its statements, which are others for each shard: 0.6 MB of PostgreSQL's memory for a list.
- * After so many texts it is closed, and another one begins without any. Where fewer than this are asked for again and again,
- * each is planned once.
+ * With more than so many statements it is closed, and another one begins without any. Where fewer than this are asked for
+ * again and again, each is planned once.
  */
-const MOST_TEXTS = 150
+const MOST_STATEMENTS = 150
+/** How often a connection is asked how many it has, in reads: to count them costs as much as a short read. */
+const COUNTED_EVERY = 25
 
 export class NearReads implements Near {
   readonly #nodeOf: Database['node']
   readonly #directory: Directory
   readonly #options: NearOptions
   readonly #pools = new Map<string, Pool>()
-  /** The texts that each connection has been asked. */
-  readonly #texts = new WeakMap<Sql, Set<string>>()
+  /** How many reads each connection has taken. */
+  readonly #reads = new WeakMap<Sql, number>()
 
   constructor(nodeOf: Database['node'], directory: Directory, options: NearOptions) {
     this.#nodeOf = nodeOf
@@ -60,7 +62,7 @@ export class NearReads implements Near {
     return this.#shardOf(projectId) !== undefined
   }
 
-  async read<T>(projectId: number, work: (sql: Sql) => Promise<T>, client?: Client): Promise<T | typeof ELSEWHERE> {
+  async read<T>(projectId: number, work: ProjectRead<T>, client?: Client): Promise<T | typeof ELSEWHERE> {
     const shard = this.#shardOf(projectId)
     if (shard === undefined) return ELSEWHERE
     try {
@@ -68,7 +70,7 @@ export class NearReads implements Near {
       if (result === ELSEWHERE) this.#directory.forget()
       return result
     } catch (error) {
-      if (isShardGone(error)) {
+      if (hasMoved(error)) {
         this.#directory.forget()
         return ELSEWHERE
       }
@@ -90,20 +92,20 @@ export class NearReads implements Near {
     return this.#directory.shardOf(projectId)
   }
 
-  async #readIn<T>(sql: Sql, shard: Shard, work: (sql: Sql) => Promise<T>): Promise<T | typeof ELSEWHERE> {
-    const texts = this.#texts.get(sql) ?? new Set()
-    this.#texts.set(sql, texts)
-    const asked = sql.unsafe<[{ isHere: boolean }]>(IS_HERE, [shard.id], { prepare: true })
-    const reading = (async () => work(inShard(sql, shard, text => texts.add(text))))()
+  async #readIn<T>(sql: Sql, { id, names }: Shard, work: ProjectRead<T>): Promise<T | typeof ELSEWHERE> {
+    const reads = (this.#reads.get(sql) ?? 0) + 1
+    this.#reads.set(sql, reads)
+    const asked = sql.unsafe<[{ isHere: boolean }]>(IS_HERE, [id], { prepare: true })
+    const reading = (async () => work(sql, names))()
     await allAnswered<unknown>([asked, reading])
     const [{ isHere }] = await asked
     const result = await reading
-    if (texts.size > MOST_TEXTS) await sql.end({ timeout: 1 })
+    if (reads % COUNTED_EVERY === 0) await endIfFull(sql)
     return isHere ? result : ELSEWHERE
   }
 
   #poolOf(node: ShardNode): Pool {
-    const key = `${node.host}:${node.port}`
+    const key = nameOf(node)
     const known = this.#pools.get(key)
     if (known !== undefined) return known
     const { connect, limit } = this.#nodeOf(node)
@@ -122,3 +124,8 @@ export class NearReads implements Near {
 const IS_HERE = `select exists (
   select from pg_dist_placement where shardid = $1 and groupid = (select groupid from pg_dist_local_group)
 ) as "isHere"`
+
+async function endIfFull(sql: Sql): Promise<void> {
+  const [{ count }] = await sql<[{ count: number }]>`select count(*)::int as count from pg_prepared_statements`
+  if (count > MOST_STATEMENTS) await sql.end({ timeout: 1 })
+}

@@ -2,7 +2,8 @@
  * What becomes of each table when a database is spread over a cluster of Citus, and what is still to be done. No SQL: what
  * there is comes from lib/cluster/distribution.ts.
  */
-import { DISTRIBUTED_TABLES, DISTRIBUTION_COLUMN, type DistributedTable } from '../database/tables.ts'
+import { PROJECT_TABLES, type ProjectTable } from '../database/tables.ts'
+import { DISTRIBUTION_COLUMN } from './shards.ts'
 
 /** Citus before that cannot do some of what the statements of the server need. */
 const LEAST_CITUS = 12
@@ -13,7 +14,7 @@ export const MOST_SHARDS = 1024
 
 /** A table that is to be distributed, as it is now. */
 export interface FoundTable {
-  readonly name: DistributedTable
+  readonly name: ProjectTable
   /** Rows as PostgreSQL estimates them; undefined if it was never analyzed. */
   readonly rows: number | undefined
   /** What lies on the coordinator, without indexes. */
@@ -46,9 +47,9 @@ export interface FoundCluster {
 }
 
 export interface Step {
-  readonly table: DistributedTable
+  readonly table: ProjectTable
   /** The table that it is laid beside; undefined for the first one. */
-  readonly beside: DistributedTable | undefined
+  readonly beside: ProjectTable | undefined
   /** Undefined if the table follows another one. */
   readonly shards: number | undefined
   readonly rows: number | undefined
@@ -60,16 +61,16 @@ export interface DistributionPlan {
   readonly obstacles: readonly string[]
   readonly steps: readonly Step[]
   /** Tables that need nothing any more. */
-  readonly done: readonly DistributedTable[]
+  readonly done: readonly ProjectTable[]
   readonly nodes: readonly FoundNode[]
 }
 
 /** `shards` is the number asked for; undefined: the default, or what is there already. */
 export function planDistribution(found: FoundCluster, shards?: number): DistributionPlan {
-  const [first] = DISTRIBUTED_TABLES
+  const [first] = PROJECT_TABLES
   const anchor = found.tables.find(({ name }) => name === first)?.distributed
   const steps: Step[] = []
-  const done: DistributedTable[] = []
+  const done: ProjectTable[] = []
   for (const table of found.tables) {
     const { name, rows, localBytes: bytes } = table
     const isFirst = name === first

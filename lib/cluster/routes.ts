@@ -12,9 +12,21 @@
 import type { Sql } from 'postgres'
 import type { Connections, Database } from '../database/database.ts'
 import { closeSingle, openSingle } from '../database/pooled/single-connection.ts'
+import { type Host, nameOf } from '../database/sockets/address.ts'
 import type { Logger } from '../log.ts'
-import { isComplete } from '../store/write/table-names.ts'
-import { isSpread, readShards, readShardsOf, type Shard, type ShardNode, tryHold } from './shards.ts'
+import type { Homes } from '../store/write/homes.ts'
+import { BY_ADDRESS, type Route, type RouteNews } from '../store/write/route.ts'
+import {
+  CHECK_SHARDS,
+  HOLD_SHARDS,
+  isComplete,
+  isSpread,
+  readShards,
+  readShardsOf,
+  type Shard,
+  type ShardNode,
+  tryHold
+} from './shards.ts'
 
 type Run = <T>(work: (sql: Sql) => Promise<T>) => Promise<T>
 
@@ -32,14 +44,6 @@ interface Routed {
 const needsCoordinator = ({ charge, operation = {} }: Routed): boolean =>
   charge !== undefined || ('restored' in operation && operation.restored !== undefined)
 
-export interface Route {
-  /** Undefined: by the address of the database. */
-  readonly node: ShardNode | undefined
-  readonly shardOf: ((projectId: number) => Shard) | undefined
-}
-
-export const BY_ADDRESS: Route = { node: undefined, shardOf: undefined }
-
 /** After shards have moved, or a node could not be reached, the coordinator has their batches for so long. */
 const PAUSE_MS = 1000
 const RETRY_MS = 10_000
@@ -52,7 +56,13 @@ const FIRST_SHARD_GROUP = 2 ** 32
 /** Bounds the memory. Beyond it all are forgotten. */
 const MAX_PROJECTS = 100_000
 
-export class Routes {
+/** Fails with 2201F if not all of these shards are on the node. It comes second, since a move may have ended while it was held. */
+export const GUARDS: Homes['guards'] = [
+  { name: 'hold_shards', text: HOLD_SHARDS },
+  { name: 'check_shards', text: CHECK_SHARDS }
+]
+
+export class Routes implements RouteNews {
   readonly #run: Run
   readonly #connectionsOf: Database['node']
   readonly #log: Logger
@@ -103,13 +113,14 @@ export class Routes {
     const node = this.shardOf(first.projectId)?.node
     if (node === undefined) return BY_ADDRESS
     const [shards, projects] = [this.#shards, this.#projects]
-    return { node, shardOf: projectId => shards?.get(projects.get(projectId) as number) as Shard }
+    const of = (projectId: number) => shards?.get(projects.get(projectId) as number) as Shard
+    return { host: node, homes: { of, guards: GUARDS } }
   }
 
   /** Undefined if it is not known, or its node not reached from here. */
   shardOf(projectId: number): Shard | undefined {
     const shard = this.#shards?.get(this.#projects.get(projectId) ?? -1)
-    return shard !== undefined && this.#reached.get(keyOf(shard.node)) === 'open' ? shard : undefined
+    return shard !== undefined && this.#reached.get(nameOf(shard.node)) === 'open' ? shard : undefined
   }
 
   /** Shards have moved. */
@@ -132,8 +143,8 @@ export class Routes {
   }
 
   /** A node could not be reached, or the connection to it was lost. */
-  avoid(node: ShardNode, error: unknown): void {
-    const key = keyOf(node)
+  avoid(node: Host, error: unknown): void {
+    const key = nameOf(node)
     this.#reached.set(key, performance.now() + RETRY_MS)
     if (this.#told.has(key)) return
     this.#told.add(key)
@@ -170,7 +181,7 @@ export class Routes {
 
   /** Whether a node is to be tried. */
   #isWaiting(node: ShardNode): boolean {
-    const reached = this.#reached.get(keyOf(node)) ?? 0
+    const reached = this.#reached.get(nameOf(node)) ?? 0
     return reached !== 'open' && performance.now() >= reached
   }
 
@@ -215,7 +226,7 @@ export class Routes {
     const connections = this.#connectionsOf(node)
     try {
       await probe(connections, id)
-      const key = keyOf(node)
+      const key = nameOf(node)
       this.#reached.set(key, 'open')
       this.#told.delete(key)
     } catch (error) {
@@ -232,5 +243,3 @@ async function probe(connections: Connections, shard: number): Promise<void> {
     void closeSingle(connections, sql)
   }
 }
-
-export const keyOf = ({ host, port }: ShardNode): string => `${host}:${port}`

@@ -1,10 +1,10 @@
-/** Which tables of the schema are spread where a database is one of a cluster (Citus), and which are not. */
+/** The tables of the schema: those whose rows belong to a project's traces, which may have a server of their own, and the others. */
 
 /**
- * Spread over the nodes by project_id, all alike, so that whatever belongs to a project is on one node, and a statement that
- * names the project asks that node alone. The first one is the one that the others are laid beside.
+ * A project has its rows in all of them on one server, and may be on another server than the next project. So
+ * each begins its keys with project_id, and a statement that names the project finds all rows on that server.
  */
-export const DISTRIBUTED_TABLES = [
+export const PROJECT_TABLES = [
   'traces',
   'spans',
   'scores',
@@ -23,10 +23,18 @@ export const DISTRIBUTED_TABLES = [
   'search_postings',
   'search_fills'
 ] as const
-export type DistributedTable = (typeof DISTRIBUTED_TABLES)[number]
-export const DISTRIBUTION_COLUMN = 'project_id'
+export type ProjectTable = (typeof PROJECT_TABLES)[number]
 
-/** Stay on the coordinator: they are small, and belong to no project or are asked for before a project is known. */
+/**
+ * The names of a project's tables on the server that is asked. Statements take the names from this value, and write no name
+ * of a table themselves: elsewhere than in the schema a table has another name.
+ */
+export type TableNames = Readonly<Record<ProjectTable, string>>
+
+/** The names in the schema, as sql/ has them. */
+export const SCHEMA_NAMES = Object.fromEntries(PROJECT_TABLES.map(table => [table, table])) as TableNames
+
+/** Always on the server of DATABASE_URL: they are small, and belong to no project or are asked for before a project is known. */
 export const LOCAL_TABLES = [
   'accounts',
   'projects',

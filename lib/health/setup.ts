@@ -7,8 +7,7 @@
  */
 import type { Sql } from 'postgres'
 import { claimSecret, OTHER_SECRET } from '../access/digest-secret.ts'
-import { readLeftBehind } from '../cluster/distribution.ts'
-import { describeLeftBehind } from '../cluster/left-behind.ts'
+import { findLeftBehind } from '../cluster/left-behind.ts'
 import { migrateSchema } from '../cluster/schema.ts'
 import { ConfigError } from '../config.ts'
 import type { Database } from '../database/database.ts'
@@ -102,7 +101,7 @@ export class Setup {
       const { schema, leftBehind } = await this.#ask(async (sql, other) => {
         await requireSession(sql, other)
         this.#instance = await readInstance(sql)
-        const leftBehind = describeLeftBehind(await readLeftBehind(sql))
+        const leftBehind = await findLeftBehind(sql)
         return { schema: await readSchemaState(sql, this.#migrations), leftBehind }
       })
       this.#schema = schema

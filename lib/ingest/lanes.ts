@@ -5,10 +5,10 @@
  */
 
 import { Routes } from '../cluster/routes.ts'
-import type { ShardNode } from '../cluster/shards.ts'
 import { CopyConnection } from '../database/copy-connection.ts'
 import type { Database } from '../database/database.ts'
 import { Pool } from '../database/pool.ts'
+import type { Host } from '../database/sockets/address.ts'
 import { FailureLog } from '../failure-log.ts'
 import type { Logger } from '../log.ts'
 import type { KnownFloors } from '../store/rankings/known-floors.ts'
@@ -49,10 +49,10 @@ const STATEMENT_TIMEOUT_MS = 30_000
  */
 const SETTINGS = { plan_cache_mode: 'force_generic_plan', enable_seqscan: 'off', jit: 'off', work_mem: '32MB' }
 /**
- * How long a batch waits for a shard that is being moved (lib/ingest/writer.ts). Other locks are held for no longer than a
+ * How long a batch waits for tables that are being moved (lib/ingest/writer.ts). Other locks are held for no longer than a
  * commit takes; what waits for those in vain is tried again too.
  */
-const NODE_SETTINGS = { ...SETTINGS, lock_timeout: '200ms' }
+const HOME_SETTINGS = { ...SETTINGS, lock_timeout: '200ms' }
 /**
  * How many slots (rows) of project_totals lanes count in; slot 0 is not among them. Each lane has a slot of its own,
  * so that no lane waits for the row that another one has locked.
@@ -65,7 +65,6 @@ export class Lanes {
   /** Reads the states of traces; as many connections as there are lanes. */
   readonly pool: Pool
   readonly #queue = new Queue<Pending>()
-  /** Where shards are, if there are any. */
   readonly routes: Routes
   readonly #writers: readonly Writer[]
   readonly #idle: Writer[]
@@ -83,9 +82,9 @@ export class Lanes {
     this.pool = new Pool(connect, { size: count, statementTimeoutMs: STATEMENT_TIMEOUT_MS, limit })
     const routes = new Routes(work => this.pool.run(work), database.node, log)
     this.routes = routes
-    const serverOf = (node?: ShardNode) => {
-      const { connect, limit } = node === undefined ? database : database.node(node)
-      const options = node === undefined ? connection : { ...connection, settings: NODE_SETTINGS, isLocal: true }
+    const serverOf = (host?: Host) => {
+      const { connect, limit } = host === undefined ? database : database.node(host)
+      const options = host === undefined ? connection : { ...connection, settings: HOME_SETTINGS, isLocal: true }
       return { open: () => CopyConnection.open(connect, options), limit }
     }
     const running = new RunningTraces()
@@ -101,8 +100,8 @@ export class Lanes {
     this.#onBatch = onBatch
   }
 
-  /** Whether the projects may be on several nodes. */
-  get isSpread(): boolean {
+  /** Whether projects may be on several servers, so that each is asked for by itself. */
+  get isApart(): boolean {
     return this.routes.groupOf !== undefined
   }
 

@@ -4,7 +4,6 @@
  */
 
 import type { Principal } from '../access/principal.ts'
-import type { Routes } from '../cluster/routes.ts'
 import type { Database } from '../database/database.ts'
 import { createSqlAccess, type SqlAccess } from '../database/sql-access.ts'
 import { Refusal } from '../errors.ts'
@@ -108,12 +107,12 @@ export class WritePath implements Ingest {
         for (const { projectId } of batch) this.#cuts.count(projectId, 1)
       }
     })
-    this.#resends = new Resends(this.#lanes.pool, () => this.#lanes.isSpread)
+    this.#resends = new Resends(this.#lanes.pool, () => this.#lanes.isApart)
     this.#sql = createSqlAccess(this.#lanes.pool)
   }
 
-  /** Where projects are on a cluster. */
-  get routes(): Routes {
+  /** Where projects are written. */
+  get routes() {
     return this.#lanes.routes
   }
 

@@ -8,7 +8,7 @@
  * - Other texts can hold any character that a client sends. They are elements of an array literal. So are lists of texts,
  *   each joined by a character that is in none of its texts, which stands in front.
  *
- * A column is cast as a whole, before its rows are taken apart: Citus refuses an update that casts a column to a type such as
+ * A column is cast as a whole, before its rows are taken apart: not every server takes an update that casts a column to a type such as
  * timestamptz, since what comes of it depends on settings of the session.
  */
 import type { Column, Value } from './columns.ts'

@@ -1,6 +1,7 @@
 /**
- * Several statements of one connection. A single statement is atomic by itself, and is what most writes are. On a cluster
- * (Citus) a statement writes either to tables of traces or to those of the coordinator, so what writes to both is two.
+ * Several statements of one connection. A single statement is atomic by itself, and is what most writes are. A statement
+ * writes either to a project's tables or to the others, which may be on another server (lib/database/tables.ts), so what
+ * writes to both is two.
  */
 import type { Sql } from 'postgres'
 

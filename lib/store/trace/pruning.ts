@@ -95,7 +95,7 @@ async function prune(
     ), found as materialized (
       select seq, version from looked where selected
     ), texts as materialized (
-      -- Sizes depend on how a value is stored, so they are no part of what a cluster lets a deletion return.
+      -- Sizes depend on how a value is stored, so not every server lets a deletion return them.
       select seq, sum(bytes) as bytes from (
         select t.seq, ${sql.unsafe(storedBytes('t', TRACE_TEXTS))} as bytes
         from traces t join found on t.seq = found.seq where t.project_id = ${projectId}

@@ -19,7 +19,7 @@ export const ADD_UP = `on conflict (project_id, slot) do update
 
 /**
  * SQL of a step that adds counts. `rows` names an earlier step with the columns traces, spans and bytes, and one row at most.
- * The earlier step must do nothing unless `hasTotals`: a cluster takes no step that inserts beside others.
+ * The earlier step must do nothing unless `hasTotals`: a statement may have no step that inserts beside others (test/fixtures/statements/lint.ts).
  */
 export const addTotals = (project: string, rows: string) => `
   update project_totals p

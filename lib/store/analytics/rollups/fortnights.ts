@@ -12,7 +12,7 @@ import { held, ORIGIN } from './news.ts'
 /** The level of fortnights of each level of days. */
 export const FORTNIGHT_LEVELS = { E: '1', F: '2', N: '3', K: '4' } as const
 
-/** SQL of the level of fortnights, as a text, of a level of days. (`case level when` a cluster's coordinator passes on wrongly.) */
+/** SQL of the level of fortnights, as a text, of a level of days. (`case level when` is refused by test/fixtures/statements/lint.ts.) */
 export const fortnightLevelOf = (level: string): string => {
   const cases = Object.entries(FORTNIGHT_LEVELS).map(
     ([day, fortnight]) => `when ${level} = '${day}' then '${fortnight}'`

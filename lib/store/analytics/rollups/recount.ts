@@ -73,7 +73,7 @@ export async function findWrongDays(sql: Sql, projectId: number): Promise<string
   return rows.map(({ day }) => day)
 }
 
-/** The project of each row is that of what is read, and not $1, so that a cluster has the node of the project do all of it. */
+/** The project of each row is that of what is read, and not $1, so that the project's server does all of it (test/fixtures/statements/lint.ts). */
 const WRITE_DIFFERENCE = `
   insert into rollup_news (project_id, ${NEWS.join(', ')})
   select project_id, started_at, family, name, user_id, ${SUMS} from (${WANTED}) wanted

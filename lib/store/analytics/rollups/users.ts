@@ -19,7 +19,7 @@ export async function foldUsers(sql: Sql, projectId: number, places: string): Pr
   await sql.unsafe(ADD_USERS, [projectId, places], { prepare: true })
 }
 
-/** The project of each row is that of the news, and not $1, so that a cluster has the node of the project do all of it. */
+/** The project of each row is that of the news, and not $1, so that the project's server does all of it (test/fixtures/statements/lint.ts). */
 const ADD_USERS = `
   insert into user_sums as u (project_id, list, start, ${USER_AMOUNTS.join(', ')})
   select n.project_id, ${userListInSql('n.user_id', 'f.environment')}, ${dayOf('n.started_at')},
