@@ -1,4 +1,4 @@
-/** What Citus says of a database and its nodes, and the statements that spread a table over them. */
+/** Asks Citus about a database and its nodes, and has the statements that spread a table over them. */
 import type { Sql } from 'postgres'
 import { statementsOf } from '../database/migrate.ts'
 import { PROJECT_TABLES, type ProjectTable } from '../database/tables.ts'
@@ -31,8 +31,8 @@ export async function readNodes(sql: Sql): Promise<NodeRow[]> {
 export async function readHindrances(sql: Sql): Promise<{ name: string; port: number; hindrance: string }[]> {
   const [{ schema, role }] = await sql<[{ schema: string; role: string }]>`
     select current_schema() as schema, current_user as role`
-  const question = `select case when has_schema_privilege('${escaped(role)}', '${escaped(schema)}', 'create') then '' else
-    'the role ${escaped(escaped(role))} may not create tables there' end`
+  const question = `select case when has_schema_privilege('${escaped(role)}', '${escaped(schema)}', 'create')
+    then '' else 'the role ${escaped(escaped(role))} may not create tables there' end`
   return sql`
     select nodename as name, nodeport as port,
       case when success then result else 'it cannot be asked: ' || result end as hindrance
@@ -57,7 +57,10 @@ export async function readTables(sql: Sql, names: readonly ProjectTable[]): Prom
   const { version } = await readCitus(sql)
   const distribution =
     version === undefined
-      ? sql`(select null::oid as logicalrelid, null::text as "column", null::int as colocationid, null::int as shards where false)`
+      ? sql`(
+          select null::oid as logicalrelid, null::text as "column", null::int as colocationid, null::int as shards
+          where false
+        )`
       : sql`(
           select p.logicalrelid::oid, column_to_column_name(p.logicalrelid, p.partkey) as "column", p.colocationid,
             (select count(*)::int from pg_dist_shard s where s.logicalrelid = p.logicalrelid) as shards
@@ -82,8 +85,8 @@ export async function readOthers(sql: Sql): Promise<string[]> {
 }
 
 /**
- * Copies a table to the nodes, and empties what lies on the coordinator. It belongs into a transaction, until whose end nobody
- * can write to the table.
+ * Copies a table to the nodes, and empties what lies on the coordinator. It belongs into a transaction, until whose
+ * end nobody can write to the table.
  */
 export async function distributeTable(
   sql: Sql,
@@ -93,12 +96,17 @@ export async function distributeTable(
   await nameRows(sql, table)
   if (beside === undefined) {
     await sql`
-      select create_distributed_table(${table}, ${DISTRIBUTION_COLUMN}, colocate_with => 'none', shard_count => ${shards ?? null}::int)`
+      select create_distributed_table(
+        ${table}, ${DISTRIBUTION_COLUMN}, colocate_with => 'none', shard_count => ${shards ?? null}::int
+      )`
   } else await sql`select create_distributed_table(${table}, ${DISTRIBUTION_COLUMN}, colocate_with => ${beside})`
   await sql`select truncate_local_data_after_distributing_table(${table})`
 }
 
-/** A shard moves while it is written to only if its rows can be told apart: by a primary key, or else by all that is in them. */
+/**
+ * A shard moves while it is written to only if its rows can be told apart: by a primary key, or else by all that is in
+ * them.
+ */
 async function nameRows(sql: Sql, table: string): Promise<void> {
   const [key] = await sql`select from pg_index where indrelid = ${table}::regclass and indisprimary`
   if (key === undefined) await sql`alter table ${sql(table)} replica identity full`
@@ -111,9 +119,9 @@ export async function readLeftBehind(sql: Sql): Promise<string[]> {
 }
 
 /**
- * Runs the text of a migration, and distributes the tables that it has made, if traces are distributed. All of it belongs
- * into one transaction, so that no server ever finds one of them undistributed. Tables that were there before stay where they
- * are.
+ * Runs the text of a migration, and distributes the tables that it has made, if traces are distributed. All of it
+ * belongs into one transaction, so that no server ever finds one of them undistributed. Tables that were there before
+ * stay where they are.
  */
 export async function distributeNew(sql: Sql, text: string): Promise<void> {
   if (!(await isSpread(sql))) {

@@ -1,4 +1,7 @@
-/** The work of `spoor project isolate`: gives a very large project a shard of its own, which can then have a node of its own. */
+/**
+ * The work of `spoor project isolate`: gives a very large project a shard of its own, which can then have a node of
+ * its own.
+ */
 import type { Sql } from 'postgres'
 import { isolateProject, readShard } from './shards.ts'
 
@@ -11,8 +14,8 @@ export interface Isolation {
 }
 
 /**
- * Where a project is; with `apply` it is moved to a shard of its own. Meanwhile writes to its old shard wait. Undefined on one
- * PostgreSQL.
+ * Says which shard a project is in; with `apply` it gets a shard of its own. Meanwhile writes to its old shard wait.
+ * Undefined on one PostgreSQL.
  */
 export async function isolate(sql: Sql, projectId: number, apply: boolean): Promise<Isolation | undefined> {
   const found = await readShard(sql, projectId)

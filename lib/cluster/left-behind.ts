@@ -1,6 +1,6 @@
 /**
- * Where traces are distributed and some of what belongs to them is not, nobody may serve: charts come out wrong there, and
- * what a server writes to both is committed on the node before it is on the coordinator.
+ * Finds tables that were left behind on the coordinator when the others were distributed. No server may serve then:
+ * charts come out wrong, and a write to both kinds is committed on the node before it is committed on the coordinator.
  */
 import type { Sql } from 'postgres'
 import { readLeftBehind } from './distribution.ts'

@@ -1,10 +1,11 @@
 /**
- * Reads of one project on a cluster (Citus), over a connection to the node that has its shard: at the cost of one PostgreSQL.
- * The coordinator would plan each statement anew, and the node once more (test/bench/RESULTS.md, "Reads on a cluster").
+ * Reads of one project on a cluster (Citus), over a connection to the node that has its shard: at the cost of one
+ * PostgreSQL. The coordinator would plan each statement anew, and the node once more (test/bench/RESULTS.md, "Reads on
+ * a cluster").
  *
- * A shard may have moved since it was last asked where it is. So each read first asks the node whether the shard is there,
- * in the same go. If it is, all that was answered before the read began is there to be read, also where the shard moves a
- * moment later: its table stays as it was, or is gone, which is an error.
+ * A shard may have moved since it was last asked where it is. So each read first asks the node whether the shard is
+ * there, in the same go. If it is, all that was answered before the read began is there to be read, also where the
+ * shard moves a moment later: its table stays as it was, or is gone, which is an error.
  */
 import type { Sql } from 'postgres'
 import type { ConnectOptions, Database } from '../database/database.ts'
@@ -19,9 +20,9 @@ import type { Shard, ShardNode } from './shards.ts'
 
 /** Says where shards are (lib/cluster/routes.ts). */
 export interface Directory {
-  /** Undefined: it is not known, or cannot be reached, or there is one PostgreSQL. */
+  /** Undefined if the shard is unknown or cannot be reached, and on one PostgreSQL. */
   shardOf(projectId: number): Shard | undefined
-  /** Finds out in the background what is not known of these. */
+  /** Looks up the shards of these in the background, where they are unknown. */
   learn(projects: readonly { readonly projectId: number }[]): void
   /** Shards have moved. */
   forget(): void
@@ -31,14 +32,14 @@ export interface Directory {
 
 export interface NearOptions {
   readonly connection: ConnectOptions
-  /** Of connections to each node. */
+  /** The number of connections to each node. */
   readonly size: number
 }
 
 /**
- * A connection keeps the plans of its statements, which are others for each shard: 0.6 MB of PostgreSQL's memory for a list.
- * With more than so many statements it is closed, and another one begins without any. Where fewer than this are asked for
- * again and again, each is planned once.
+ * A connection keeps the plans of its statements, which are others for each shard: 0.6 MB of PostgreSQL's memory for a
+ * list. With more than so many statements it is closed, and another one begins without any. Where fewer than this are
+ * asked for again and again, each is planned once.
  */
 const MOST_STATEMENTS = 150
 /** How often a connection is asked how many it has, in reads: to count them costs as much as a short read. */
@@ -86,7 +87,7 @@ export class NearReads implements Near {
     await Promise.all([...this.#pools.values()].map(pool => pool.end()))
   }
 
-  /** Where it is not known, that is found out for the next time. */
+  /** An unknown shard is looked up for the next time. */
   #shardOf(projectId: number): Shard | undefined {
     this.#directory.learn([{ projectId }])
     return this.#directory.shardOf(projectId)

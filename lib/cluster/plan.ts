@@ -1,6 +1,6 @@
 /**
- * What becomes of each table when a database is spread over a cluster of Citus, and what is still to be done. No SQL: what
- * there is comes from lib/cluster/distribution.ts.
+ * Plans what becomes of each table when a database is spread over a cluster of Citus, and what is still to be done. No
+ * SQL: what there is comes from lib/cluster/distribution.ts.
  */
 import { PROJECT_TABLES, type ProjectTable } from '../database/tables.ts'
 import { DISTRIBUTION_COLUMN } from './shards.ts'
@@ -17,7 +17,7 @@ export interface FoundTable {
   readonly name: ProjectTable
   /** Rows as PostgreSQL estimates them; undefined if it was never analyzed. */
   readonly rows: number | undefined
-  /** What lies on the coordinator, without indexes. */
+  /** The size of the table on the coordinator, without indexes. */
   readonly localBytes: number
   /** Undefined if it is not distributed. */
   readonly distributed: { readonly column: string; readonly shards: number; readonly colocation: number } | undefined
@@ -34,7 +34,7 @@ export interface FoundNode {
   readonly hindrance: string | undefined
 }
 
-/** What a database says of itself. */
+/** The answers of a database about itself. */
 export interface FoundCluster {
   /** The version of the extension in this database; undefined if it is not there. */
   readonly citus: string | undefined
@@ -57,7 +57,7 @@ export interface Step {
 }
 
 export interface DistributionPlan {
-  /** What stands in the way, in sentences that say what to do. Nothing is done while there is any. */
+  /** The reasons against it, in sentences that say what to do. Nothing is done while there is any. */
   readonly obstacles: readonly string[]
   readonly steps: readonly Step[]
   /** Tables that need nothing any more. */

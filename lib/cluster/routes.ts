@@ -1,13 +1,13 @@
 /**
- * Where batches are written, and which operations may share one. On one PostgreSQL there is one way, and all may. On a
- * cluster (Citus) a batch is written on the node that has its shards, over a connection to that node and into the tables
- * of the shards: as on one PostgreSQL, and at that cost. The coordinator would send it there too, but costs more and commits
- * what it sends in two phases (test/bench/RESULTS.md, "A cluster").
+ * Decides where batches are written, and which operations may share one. On one PostgreSQL there is one way, and all
+ * may. On a cluster (Citus) a batch is written on the node that has its shards, over a connection to that node and
+ * into the tables of the shards: as on one PostgreSQL, and at that cost. The coordinator would send it there too, but
+ * costs more and commits what it sends in two phases (test/bench/RESULTS.md, "A cluster").
  *
- * States: unknown (nobody has asked the database yet), one, spread. Where it is spread, but the shard of a project is not
- * known yet, or its node cannot be reached from here, batches of that project alone go to the coordinator. What is known
- * may be old: a batch holds its shards, finds out that one was moved, and is undone (lib/cluster/shards.ts). Then all
- * is forgotten and asked again.
+ * States: unknown (nobody has asked the database yet), one, spread. Where it is spread, but the shard of a project is
+ * not known yet, or its node cannot be reached from here, batches of that project alone go to the coordinator. What is
+ * known may be old: a batch holds its shards, finds out that one was moved, and is undone (lib/cluster/shards.ts).
+ * Then all is forgotten and asked again.
  */
 import type { Sql } from 'postgres'
 import type { Connections, Database } from '../database/database.ts'
@@ -38,8 +38,8 @@ interface Routed {
 }
 
 /**
- * The coordinator has the accounts that are charged, and draws the numbers of scores, which a restored trace brings with it:
- * the tables of shards have no defaults.
+ * The coordinator has the accounts that are charged, and draws the numbers of scores, which a restored trace brings
+ * with it: the tables of shards have no defaults.
  */
 const needsCoordinator = ({ charge, operation = {} }: Routed): boolean =>
   charge !== undefined || ('restored' in operation && operation.restored !== undefined)
@@ -47,7 +47,7 @@ const needsCoordinator = ({ charge, operation = {} }: Routed): boolean =>
 /** After shards have moved, or a node could not be reached, the coordinator has their batches for so long. */
 const PAUSE_MS = 1000
 const RETRY_MS = 10_000
-/** What is known of the shards is read again after so long: a node may have come back, or have another name. */
+/** The list of shards is read again after so long: a node may have come back, or have another name. */
 const RENEW_MS = 60_000
 const PROBE_TIMEOUT_MS = 5000
 /** How long batches of a shard that is being moved are not those of others. */
@@ -56,7 +56,7 @@ const FIRST_SHARD_GROUP = 2 ** 32
 /** Bounds the memory. Beyond it all are forgotten. */
 const MAX_PROJECTS = 100_000
 
-/** Fails with 2201F if not all of these shards are on the node. It comes second, since a move may have ended while it was held. */
+/** The check comes second: while the first waited for the lock, a move may have ended. */
 export const GUARDS: Homes['guards'] = [
   { name: 'hold_shards', text: HOLD_SHARDS },
   { name: 'check_shards', text: CHECK_SHARDS }

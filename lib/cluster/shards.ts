@@ -33,7 +33,9 @@ export async function readShard(sql: Sql, projectId: number): Promise<ProjectSha
 /** Gives a project a shard of its own, on the same node, and returns its number. */
 export async function isolateProject(sql: Sql, projectId: number): Promise<number> {
   const [row] = await sql<[{ shard: number }]>`
-    select isolate_tenant_to_new_shard('traces', ${projectId}::int, 'CASCADE', shard_transfer_mode => 'block_writes') as shard`
+    select isolate_tenant_to_new_shard(
+      'traces', ${projectId}::int, 'CASCADE', shard_transfer_mode => 'block_writes'
+    ) as shard`
   return row.shard
 }
 
@@ -51,13 +53,13 @@ export interface ShardNode extends Host {
 
 interface ShardRow extends ShardNode {
   readonly shard: number
-  /** What each distributed table is called there, as JSON text. */
+  /** The name there of each distributed table, as JSON text. */
   readonly names: string
 }
 
 /**
- * The shards that are on one node each, by their numbers. Those with copies on other nodes are left to the cluster, and so
- * are those of nodes that do not know where shards are.
+ * The shards that are on one node each, by their numbers. Those with copies on other nodes are left to the cluster,
+ * and so are those of nodes that do not know where shards are.
  */
 export async function readShards(sql: Sql): Promise<ReadonlyMap<number, Shard>> {
   const rows = await sql<ShardRow[]>`
@@ -87,8 +89,8 @@ export async function readShards(sql: Sql): Promise<ReadonlyMap<number, Shard>> 
 }
 
 /**
- * Whether each table of the schema has a shard there. After a migration that another version has made, one may still be on the
- * coordinator.
+ * Whether each table of the schema has a shard there. After a migration that another version has made, one may still
+ * be on the coordinator.
  */
 export const isComplete = ({ names }: Shard): boolean => PROJECT_TABLES.every(table => names[table] !== undefined)
 
@@ -106,8 +108,9 @@ export async function tryHold(sql: Sql, shard: number): Promise<void> {
 }
 
 /**
- * Keeps shards from being moved or split until the end of the transaction, as Citus's own statements do. ShareLock is 5.
- * The next statement sees whether they had been moved before: what is written to a shard that was moved away is lost.
+ * Keeps shards from being moved or split until the end of the transaction, as Citus's own statements do. ShareLock is
+ * 5. The next statement sees whether they had been moved before: what is written to a shard that was moved away is
+ * lost.
  */
 export const HOLD_SHARDS = 'select lock_shard_metadata(5, $1)'
 

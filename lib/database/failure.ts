@@ -127,8 +127,8 @@ export function isUniqueViolation(error: unknown): boolean {
 export const isDivisionByZero = (error: unknown): boolean => describe(error).code === SQLSTATE.divisionByZero
 
 /**
- * A statement on a project's tables raises it if they are on another server by now (lib/store/write/homes.ts), or if there is no
- * table of that name any more.
+ * A statement on a project's tables raises it if they are on another server by now (lib/store/write/homes.ts), or if
+ * there is no table of that name any more.
  */
 export const hasMoved = (error: unknown): boolean => {
   const { code } = describe(error)

@@ -10,8 +10,8 @@ export const isReplaced = (message: string): boolean => message.startsWith('coul
 export const isUniqueViolationElsewhere = (message: string): boolean => /"(?:\w+_pkey|traces_id)_\d+"/.test(message)
 
 /**
- * A coordinator has lost the connection to a worker. Most of the time it says so by a code, but not in a commit, and not
- * where libpq finds the connection closed, whose words it passes on.
+ * A coordinator has lost the connection to a worker. Most of the time it says so by a code, but not in a commit, and
+ * not where libpq finds the connection closed, whose words it passes on.
  */
 export const isNodeAway = (message: string): boolean => NODE_AWAY.test(message)
 const NODE_AWAY = new RegExp(
@@ -30,8 +30,8 @@ const NODE_AWAY = new RegExp(
 )
 
 /**
- * SQL that sets `plan_cache_mode`. Citus finds out which node to ask by the values of a statement, so there a plan for all
- * values is made only where it costs no more, which Citus knows (`auto`).
+ * SQL that sets `plan_cache_mode`. Citus finds out which node to ask by the values of a statement, so there a plan for
+ * all values is made only where it costs no more, which Citus knows (`auto`).
  */
 export const setPlanning = (mode: string): string => `select set_config('plan_cache_mode',
   case when to_regclass('pg_catalog.pg_dist_partition') is null then '${mode}' else 'auto' end, false)`

@@ -38,8 +38,8 @@ export interface SqlAccess {
    */
   read<T>(work: (sql: Sql) => Promise<T>, client?: Client): Promise<T>
   /**
-   * The same for queries about one project that read its traces and what belongs to them, and nothing else. They are asked on
-   * the server that has the project, where its tables have these names.
+   * The same for queries about one project that read its traces and what belongs to them, and nothing else. They are
+   * asked on the server that has the project, where its tables have these names.
    */
   readOf<T>(projectId: number, work: ProjectRead<T>, client?: Client): Promise<T>
   /** Whether `readOf` asks another server than `read` does. */
@@ -69,8 +69,9 @@ const LOST_LIMIT_MS = 5000
 const LOST_PAUSE_MS = 50
 
 /**
- * Makes the access. Reads go through `readers` and writes through `writers`, so that neither wait for the others; reads of one
- * project through `near`, if they can. What clients read takes `turns`: a project's reads never hold all connections.
+ * Makes the access. Reads go through `readers` and writes through `writers`, so that neither wait for the others;
+ * reads of one project through `near`, if they can. What clients read takes `turns`: a project's reads never hold all
+ * connections.
  */
 export function createSqlAccess(
   readers: Pool,

@@ -1,4 +1,7 @@
-/** The tables of the schema: those whose rows belong to a project's traces, which may have a server of their own, and the others. */
+/**
+ * The tables of the schema: those whose rows belong to a project's traces, which may have a server of their own, and
+ * the others.
+ */
 
 /**
  * A project has its rows in all of them on one server, and may be on another server than the next project. So
@@ -26,15 +29,18 @@ export const PROJECT_TABLES = [
 export type ProjectTable = (typeof PROJECT_TABLES)[number]
 
 /**
- * The names of a project's tables on the server that is asked. Statements take the names from this value, and write no name
- * of a table themselves: elsewhere than in the schema a table has another name.
+ * The names of a project's tables on the server that is asked. Statements take the names from this value, and write no
+ * name of a table themselves: elsewhere than in the schema a table has another name.
  */
 export type TableNames = Readonly<Record<ProjectTable, string>>
 
 /** The names in the schema, as sql/ has them. */
 export const SCHEMA_NAMES = Object.fromEntries(PROJECT_TABLES.map(table => [table, table])) as TableNames
 
-/** Always on the server of DATABASE_URL: they are small, and belong to no project or are asked for before a project is known. */
+/**
+ * Always on the server of DATABASE_URL: they are small, and belong to no project or are asked for before a project is
+ * known.
+ */
 export const LOCAL_TABLES = [
   'accounts',
   'projects',

@@ -44,13 +44,13 @@ const STATEMENT_TIMEOUT_MS = 30_000
  * Settings of the lanes' connections. The few statements of the write path are planned once for each connection, not
  * at every execution: their rows come from arrays, and a plan made for certain values would be no better. A plan made
  * while a table is small is kept when the table is large, so no plan may scan a whole table
- * (lib/store/write/statistics.ts); one that must, of a catalog, looks so dear then that PostgreSQL would compile it, for two
- * seconds. work_mem holds the rows of a batch.
+ * (lib/store/write/statistics.ts); one that must, of a catalog, looks so dear then that PostgreSQL would compile it,
+ * for two seconds. work_mem holds the rows of a batch.
  */
 const SETTINGS = { plan_cache_mode: 'force_generic_plan', enable_seqscan: 'off', jit: 'off', work_mem: '32MB' }
 /**
- * How long a batch waits for tables that are being moved (lib/ingest/writer.ts). Other locks are held for no longer than a
- * commit takes; what waits for those in vain is tried again too.
+ * How long a batch waits for tables that are being moved (lib/ingest/writer.ts). Other locks are held for no longer
+ * than a commit takes; what waits for those in vain is tried again too.
  */
 const HOME_SETTINGS = { ...SETTINGS, lock_timeout: '200ms' }
 /**
@@ -110,7 +110,10 @@ export class Lanes {
     this.#schedule()
   }
 
-  /** Runs a statement without result over the connection of an idle lane, or else over one that is opened as theirs are. */
+  /**
+   * Runs a statement without result over the connection of an idle lane, or else over one that is opened as theirs
+   * are.
+   */
   async check(statement: string): Promise<void> {
     const writer = this.#idle.pop()
     if (writer === undefined) {

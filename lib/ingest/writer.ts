@@ -143,8 +143,8 @@ export class Writer {
   }
 
   /**
-   * Tells the routes what an error says of a server. Returns whether nothing was written and the batch must go another way:
-   * tables have moved, or there was no connection to the server.
+   * Tells the routes what an error says of a server. Returns whether nothing was written and the batch must go another
+   * way: tables have moved, or there was no connection to the server.
    */
   #leavesRoute({ host }: Route, error: unknown): boolean {
     if (host === undefined) return false
@@ -157,8 +157,8 @@ export class Writer {
   }
 
   /**
-   * The tables of a home are being moved: its operations wait, and those of the other homes are written without them. A move
-   * may take minutes, in which no lane may do nothing but wait for it.
+   * The tables of a home are being moved: its operations wait, and those of the other homes are written without them.
+   * A move may take minutes, in which no lane may do nothing but wait for it.
    */
   async #homeByHome(batch: readonly Pending[], homes: Homes, route: Route, error: unknown): Promise<void> {
     const byHome = new Map<number, Pending[]>()
@@ -305,8 +305,8 @@ export class Writer {
   }
 
   /**
-   * Answers an operation that has more or fewer rows than its decision counts spans. Only a fault of ours makes one; written,
-   * it would be acknowledged and lost. Exporters send again what is answered 503.
+   * Answers an operation that has more or fewer rows than its decision counts spans. Only a fault of ours makes one;
+   * written, it would be acknowledged and lost. Exporters send again what is answered 503.
    */
   #refuseShort({ projectId, traceId, operation, reject }: Pending, spans: number, rows: SpanRows | undefined): void {
     const fault = new Error(

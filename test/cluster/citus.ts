@@ -1,6 +1,6 @@
 /**
- * The programs of a PostgreSQL with Citus: those of an installation that has it, or a copy of a PostgreSQL's with a Citus
- * beside it that is built from its source. What is built is kept in node_modules/.cache; nothing is installed.
+ * The programs of a PostgreSQL with Citus: those of an installation that has it, or a copy of a PostgreSQL's with a
+ * Citus beside it that is built from its source. What is built is kept in node_modules/.cache; nothing is installed.
  */
 import { type SpawnOptions, spawn, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -60,8 +60,8 @@ function binariesIn(root: string, { bin, version }: Installed): Binaries {
 }
 
 /**
- * Builds Citus in a copy of its source, and installs it beside a copy of PostgreSQL under a folder of its own: PostgreSQL
- * finds its other files from the place of its program.
+ * Builds Citus in a copy of its source, and installs it beside a copy of PostgreSQL under a folder of its own:
+ * PostgreSQL finds its other files from the place of its program.
  */
 async function build(pgConfig: string, installed: Installed, source: string): Promise<string> {
   const { mtimeMs } = await stat(source).catch(() => {
@@ -118,7 +118,9 @@ async function unpack(source: string, work: string): Promise<string> {
   return tree
 }
 
-/** PostgreSQL 15.18 has got a function for all that Citus 13.2.2 defines for itself where PostgreSQL is older than 16. */
+/**
+ * PostgreSQL 15.18 has got a function for all that Citus 13.2.2 defines for itself where PostgreSQL is older than 16.
+ */
 async function mend(tree: string): Promise<void> {
   const path = join(tree, 'src/include/pg_version_compat.h')
   const text = await readFile(path, 'utf8')

@@ -1,4 +1,4 @@
-/** What the output of a failed build of Citus says is missing. */
+/** Finds out what a failed build of Citus lacks, from its output. */
 
 /** Debian's packages, by what a compiler or a linker asks them for. */
 const PACKAGES: readonly (readonly [RegExp, string])[] = [

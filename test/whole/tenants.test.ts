@@ -80,8 +80,8 @@ const BY_ROUNDS = /^(rollup_news|rollups|rollup_history|user_sums|ranking_floors
 async function readAll(): Promise<string> {
   return database.pool.run(async sql => {
     const all = await sql`
-      select table_name as name from information_schema.columns
-      where table_schema = 'public' and column_name = 'project_id' order by 1`
+      select table_name as name from information_schema.columns join information_schema.tables using (table_name)
+      where columns.table_schema = 'public' and column_name = 'project_id' and table_type = 'BASE TABLE' order by 1`
     const tables = all.filter(({ name }) => !BY_ROUNDS.test(name))
     const rows = await Promise.all(
       tables.map(

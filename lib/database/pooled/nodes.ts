@@ -1,4 +1,7 @@
-/** Other servers than that of the address, each with connections and a limit of its own: a server bounds its own connections. */
+/**
+ * Other servers than that of the address, each with connections and a limit of its own: a server bounds its own
+ * connections.
+ */
 import { connectorTo, type Target } from '../connection.ts'
 import type { Connections, Database } from '../database.ts'
 import { nameOf } from '../sockets/address.ts'

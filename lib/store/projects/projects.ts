@@ -78,14 +78,20 @@ export async function readProjectNear(
 const COLUMNS = `p.id, p.account_id as "accountId", p.name, p.slug, p.description, p.storage_limit as "storageLimit",
   p.created_at as "createdAt", p.search`
 
-/** Of the project $1, as the other two. A sum of bigints is numeric, which the driver returns as text, and so it is cast. */
+/**
+ * Of the project $1, as the other two. A sum of bigints is numeric, which the driver returns as text, and so it is
+ * cast.
+ */
 const holdingsOf = ({ traces, project_totals: totals }: TableNames): string => `
   select coalesce(sum(traces), 0)::bigint as "traceCount", coalesce(sum(spans), 0)::bigint as "spanCount",
     coalesce(sum(bytes), 0)::bigint as "estimatedBytes",
     (select max(ingested_at) from ${traces} where project_id = $1) as "lastTraceAt"
   from ${totals} where project_id = $1`
 const BARE = `select ${COLUMNS} from projects p where p.id = $1`
-/** What it holds is added up before it is joined, since the two may be on different servers. Materialized it took 7 µs more. */
+/**
+ * What it holds is added up before it is joined, since the two may be on different servers. Materialized it took 7 µs
+ * more.
+ */
 const ONE_PROJECT = `
   with held as (${holdingsOf(SCHEMA_NAMES)})
   select ${COLUMNS}, held.* from projects p cross join held where p.id = $1`
@@ -104,7 +110,10 @@ export async function renameProject(sql: Sql, id: number, name: string, act: Act
 /** What of a project can be changed. What is undefined stays. */
 export type ProjectChanges = { readonly [K in keyof NewProject]?: NewProject[K] | undefined }
 
-/** Changes a project, tells the servers, and writes the act down. Undefined if there is none; `taken` if another one has the slug. */
+/**
+ * Changes a project, tells the servers, and writes the act down. Undefined if there is none; `taken` if another one
+ * has the slug.
+ */
 export async function updateProject(
   sql: Sql,
   id: number,
@@ -131,8 +140,8 @@ export async function updateProject(
 }
 
 /**
- * Deletes a project with all that is left under it: its keys, its traces, what is counted and remembered of them. Nobody
- * may write to it any more. False if there is no such project.
+ * Deletes a project with all that is left under it: its keys, its traces, what is counted and remembered of them.
+ * Nobody may write to it any more. False if there is no such project.
  */
 export async function deleteProject(sql: Sql, id: number, act: Act): Promise<boolean> {
   return inTransaction(sql, async () => {

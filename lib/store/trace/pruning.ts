@@ -1,4 +1,6 @@
-/** Deletes many traces of a project, a batch at a time. Only a command does that: the server never deletes by itself. */
+/**
+ * Deletes many traces of a project, a batch at a time. Only a command does that: the server never deletes by itself.
+ */
 import type { Sql } from 'postgres'
 import { addNews, NEWS_SOURCES, newsAsJson, newsInSql } from '../analytics/rollups/news.ts'
 import { inTransaction } from '../transactions.ts'
@@ -51,12 +53,13 @@ const storedBytes = (table: string, columns: readonly string[]) =>
   columns.map(column => `coalesce(pg_column_size(${table}.${column}), 0)`).join(' + ')
 
 /**
- * Looks at the next traces behind `after`, and deletes those that are selected, with all that is under them. The totals
- * and the sums over time are corrected in the same transaction, so a batch is done as a whole or not at all. As in lib/store/trace/deletion.ts a trace
- * is deleted only if it has the version that the statement found, so that no span that arrives meanwhile is left behind.
+ * Looks at the next traces behind `after`, and deletes those that are selected, with all that is under them. The
+ * totals and the sums over time are corrected in the same transaction, so a batch is done as a whole or not at all. As
+ * in lib/store/trace/deletion.ts a trace is deleted only if it has the version that the statement found, so that no
+ * span that arrives meanwhile is left behind.
  *
- * `is true` makes PostgreSQL walk along the index by startedAt: an index of one of the conditions would find all traces
- * that meet it, again for every batch. `onDeleted` writes in the same transaction.
+ * `is true` makes PostgreSQL walk along the index by startedAt: an index of one of the conditions would find all
+ * traces that meet it, again for every batch. `onDeleted` writes in the same transaction.
  */
 export function pruneBatch(
   sql: Sql,
@@ -134,7 +137,9 @@ const NEWS_OF_GONE = newsAsJson(`select ${newsInSql('gone', -1)} from gone where
 /** The tables that a deletion leaves room in. */
 const PRUNED_TABLES = 'traces, spans, scores, trace_tags, span_messages'
 
-/** Makes the room of deleted rows known for reuse, and gives back to the system what is free at the ends of the tables. */
+/**
+ * Makes the room of deleted rows known for reuse, and gives back to the system what is free at the ends of the tables.
+ */
 export async function reclaimRoom(sql: Sql): Promise<void> {
   await sql.unsafe(`vacuum ${PRUNED_TABLES}`)
 }

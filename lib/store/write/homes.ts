@@ -1,6 +1,6 @@
 /**
- * Where a batch finds the tables of its projects. On one PostgreSQL they are those of the schema. Elsewhere a project has a
- * home: tables of other names, on a server of their own, which may be moved to another server at any time.
+ * Where a batch finds the tables of its projects. On one PostgreSQL they are those of the schema. Elsewhere a project
+ * has a home: tables of other names, on a server of their own, which may be moved to another server at any time.
  */
 import { SCHEMA_NAMES, type TableNames } from '../../database/tables.ts'
 
@@ -13,8 +13,8 @@ export interface Home {
 export interface Homes {
   of(projectId: number): Home
   /**
-   * Begin the transaction, each with the ids of the homes as its one parameter, a `bigint[]`. They keep the homes where they
-   * are until its end, and fail if one is not there.
+   * Begin the transaction, each with the ids of the homes as its one parameter, a `bigint[]`. They keep the homes
+   * where they are until its end, and fail if one is not there.
    */
   readonly guards: readonly { readonly name: string; readonly text: string }[]
 }

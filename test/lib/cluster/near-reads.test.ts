@@ -1,6 +1,6 @@
 /**
- * Reads of a project on the node that has it. On one PostgreSQL views stand for the shard's tables, and two tables for what
- * Citus knows of shards; on a cluster (test/cluster) all is as it is.
+ * Reads of a project on the node that has it. On one PostgreSQL views stand for the shard's tables, and two tables for
+ * what Citus knows of shards; on a cluster (test/cluster) all is as it is.
  */
 import type { Sql } from 'postgres'
 import t, { type Test } from 'tap'
@@ -38,7 +38,7 @@ async function standIn(sql: Sql): Promise<void> {
     create table pg_dist_placement as select ${SHARD}::bigint as shardid, 1 as groupid`)
 }
 
-/** What a directory was told. */
+/** A directory, and the calls that it got. */
 interface Told {
   readonly directory: Directory
   readonly told: string[]

@@ -1,6 +1,6 @@
 /**
- * A lane that writes to shards. What a node of a cluster has is made here on one PostgreSQL: tables that are called as shards
- * are, and those things of Citus that batches ask. On a cluster `npm run cluster -- --move` tries it.
+ * A lane that writes to shards. What a node of a cluster has is made here on one PostgreSQL: tables that are called as
+ * shards are, and those things of Citus that batches ask. On a cluster `npm run cluster -- --move` tries it.
  */
 import t, { type Test } from 'tap'
 import { GUARDS } from '../../../lib/cluster/routes.ts'
