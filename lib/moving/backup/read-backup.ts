@@ -7,7 +7,7 @@ import { splitValues, type Value } from '../json-splitter.ts'
 import { BACKUP_FORMAT, type BackupCounts, LINES, type LineName, type LineOf, NOTHING, TRACE_START } from './format.ts'
 import { unpackedBackup } from './packing.ts'
 
-/** A line of a trace, as it stands in the backup, or any other line. */
+/** A line of a trace, unchanged, or any other line. */
 export type BackupLine =
   | { readonly name: 'trace'; readonly value: Value }
   | { [K in LineName]: { readonly name: K; readonly value: LineOf<K> } }[LineName]

@@ -1,4 +1,4 @@
-/** A file that appears only when it is complete and on disk; whoever reads it later finds all of it, or the one before. */
+/** A file that appears only when it is complete and on disk. A reader finds all of it, or the file before it. */
 import { open, rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { Readable } from 'node:stream'
@@ -34,7 +34,7 @@ export async function writeWholeFile(file: string, bytes: AsyncIterable<Buffer>,
   }
 }
 
-/** Compresses a backup, and hands on what comes out. */
+/** Compresses a backup, and passes on the result. */
 export async function streamPacked(
   bytes: AsyncIterable<Buffer>,
   write: (bytes: Buffer) => Promise<void>,

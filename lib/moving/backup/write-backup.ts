@@ -1,4 +1,4 @@
-/** The work of `spoor backup`: everything of an instance, as it was at one moment. */
+/** The work of `spoor backup`: writes everything that an instance has at one moment. */
 import { createHash, randomBytes } from 'node:crypto'
 import type { Sql } from 'postgres'
 import type { Pool } from '../../database/pool.ts'
