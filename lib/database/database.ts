@@ -28,7 +28,7 @@ export interface Connections {
 }
 
 export interface Database extends Connections {
-  /** Another node of the same cluster, by the name under which the cluster knows it. Each has a limit of its own. */
+  /** Another node of the same cluster, by the name that the cluster has for it. Each node has its own limit. */
   node(host: Host): Connections
   /** The address of the database, in words for people, without a password. */
   readonly location: string

@@ -40,7 +40,7 @@ export const SQLSTATE = {
   internalError: 'XX000',
   insufficientPrivilege: '42501',
   undefinedTable: '42P01',
-  /** Of Citus: what one step of a statement gave to the next was sent to a node that the shard has left meanwhile. */
+  /** Citus: an intermediate result was sent to a node that the shard has left meanwhile. */
   intermediateResultNotFound: 'CIINF'
 } as const
 
@@ -51,7 +51,7 @@ const SQLSTATE_CLASS = {
   invalidAuthorization: '28',
   /** Disk full, out of memory, too many connections. */
   insufficientResources: '53',
-  /** Errors outside of PostgreSQL, such as those of a disk. */
+  /** Errors outside of PostgreSQL, such as disk errors. */
   systemError: '58'
 } as const
 
@@ -68,7 +68,7 @@ const REFUSING: readonly string[] = [
   SQLSTATE.queryCanceled,
   SQLSTATE.cannotConnectNow
 ]
-/** The backend ends, or that of a cluster's worker, of which the coordinator says so. */
+/** The backend ends, or, as the coordinator reports, the backend of a cluster's worker. */
 const ENDING: readonly string[] = [SQLSTATE.adminShutdown, SQLSTATE.crashShutdown]
 const REFUSING_CLASSES: readonly string[] = [
   SQLSTATE_CLASS.invalidAuthorization,
@@ -112,8 +112,8 @@ export function isReadOnlyRefusal(error: unknown): boolean {
 }
 
 /**
- * COPY raises it if a new trace exists already (lib/store/write/copy-batch.ts). Citus passes a worker's words on, and the
- * constraint with the number of the shard, but not the code.
+ * COPY raises it if a new trace exists already (lib/store/write/copy-batch.ts). Citus passes a worker's words on, and
+ * the constraint with the number of the shard, but not the code.
  */
 export function isUniqueViolation(error: unknown): boolean {
   const { code, message } = describe(error)
@@ -150,7 +150,7 @@ export function endsConnection(error: unknown): boolean {
   return failure === 'lost' || failure === 'refused'
 }
 
-/** Whether no connection could be had. Work that waits behind this would fare no better. */
+/** Whether no connection could be opened. Work that waits after this would fare no better. */
 export function isUnreachable(error: unknown): boolean {
   return classifyFailure(error) === 'refused' && endsConnection(error)
 }
@@ -160,8 +160,8 @@ const isShardReplaced = (state: string, message: unknown): boolean =>
   state === SQLSTATE.internalError && String(message).startsWith('could not find valid entry for shard')
 
 /**
- * A coordinator of Citus has lost the connection to a worker. Most of the time it says so by a code, but not in a commit, and
- * not where libpq finds the connection closed, whose words it passes on.
+ * A coordinator of Citus has lost the connection to a worker. Most of the time it says so by a code, but not in a
+ * commit, and not where libpq finds the connection closed, whose words it passes on.
  */
 const isNodeAway = (state: string, message: unknown): boolean =>
   state === SQLSTATE.internalError && NODE_AWAY.test(String(message))

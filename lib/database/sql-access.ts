@@ -17,7 +17,7 @@ import { classifyFailure, isReadOnlyRefusal } from './failure.ts'
 import type { Pool } from './pool.ts'
 import type { Client } from './pooled/cancellation.ts'
 
-/** What an attempt at a write must know of the attempts before it. */
+/** The facts that an attempt at a write needs of earlier attempts. */
 export interface Attempts {
   /**
    * Set while a statement that writes is under way. If it is set when an attempt begins, the answer to an earlier
@@ -34,8 +34,8 @@ export interface SqlAccess {
    */
   read<T>(work: (sql: Sql) => Promise<T>, client?: Client): Promise<T>
   /**
-   * The same for queries about one project that read its traces and what belongs to them, and nothing else. A cluster answers
-   * them on the node of the project.
+   * The same for queries about one project that read its traces and what belongs to them, and nothing else. A cluster
+   * answers them on the node of the project.
    */
   readOf<T>(projectId: number, work: (sql: Sql) => Promise<T>, client?: Client): Promise<T>
   /** Whether `readOf` asks another server than `read` does. */
@@ -65,8 +65,9 @@ const LOST_LIMIT_MS = 5000
 const LOST_PAUSE_MS = 50
 
 /**
- * Makes the access. Reads go through `readers` and writes through `writers`, so that neither wait for the others; reads of one
- * project through `near`, if they can. What clients read takes `turns`: a project's reads never hold all connections.
+ * Makes the access. Reads go through `readers` and writes through `writers`, so that neither wait for the others; reads
+ * of one project through `near`, if they can. What clients read takes `turns`: a project's reads never hold all
+ * connections.
  */
 export function createSqlAccess(
   readers: Pool,

@@ -190,7 +190,7 @@ export async function startPostmaster(
   throw new PostmasterError('PostgreSQL did not start', lines)
 }
 
-/** Finds out whether a postmaster runs on `dataDir`, whoever started it. */
+/** Finds out whether a postmaster runs on `dataDir`, no matter which process started it. */
 export async function inspectPostmaster(dataDir: string): Promise<PostmasterState> {
   const file = await readPostmasterFile(dataDir)
   if (file === undefined) return { state: 'stopped' }
@@ -283,7 +283,7 @@ async function readUnlinked(path: string): Promise<string | undefined> {
   }
 }
 
-/** Whether somebody accepts connections on the socket. */
+/** Whether a process accepts connections on the socket. */
 function answers(socketDir: string): Promise<boolean> {
   return new Promise(resolve => {
     const socket = connect(join(socketDir, SOCKET_NAME))
@@ -291,7 +291,7 @@ function answers(socketDir: string): Promise<boolean> {
       socket.destroy()
       resolve(true)
     })
-    // Any other error comes from a socket on which somebody listens.
+    // Any other error comes from a socket on which a process listens.
     socket.on('error', (error: NodeJS.ErrnoException) =>
       resolve(!['ECONNREFUSED', 'ENOENT'].includes(error.code ?? ''))
     )

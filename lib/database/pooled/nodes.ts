@@ -1,4 +1,4 @@
-/** The nodes of a cluster, each with connections and a limit of its own: a server bounds its own connections. */
+/** The nodes of a cluster, each with its own connections and limit: a server bounds its own connections. */
 import { connectorTo, type Target } from '../connection.ts'
 import type { Connections, Database } from '../database.ts'
 import type { ConnectionLimit } from './connection-limit.ts'

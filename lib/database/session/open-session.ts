@@ -31,8 +31,8 @@ export function setSession(sql: Sql, { statementTimeoutMs, settings, isLocal = f
 }
 
 /**
- * Citus finds out which node to ask by the values of a statement, so there a plan for all values is made only
- * where it costs no more, which Citus knows (`auto`).
+ * Citus chooses the node by the values of a statement. So there a plan for all values is made only if it costs no more,
+ * which Citus knows (`auto`).
  */
 const setPlanning = (mode: string): string => `select set_config('plan_cache_mode',
   case when to_regclass('pg_catalog.pg_dist_partition') is null then '${mode}' else 'auto' end, false)`
