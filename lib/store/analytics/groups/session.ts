@@ -25,7 +25,7 @@ export interface SessionSums {
   /** When its last trace started. */
   readonly lastAt: string
   readonly users: readonly string[]
-  /** Set if the session has more traces than were added up: so many were, the newest. */
+  /** The number of traces that were added up, the newest ones, if the session has more; else null. */
   readonly newest: number | null
 }
 
@@ -58,7 +58,7 @@ export interface SessionPage {
 
 const BEGINNING: Edge = { key: TRACE_ORDERS.newest.lowestKey, tie: TRACE_ORDERS.newest.lowestTie, inclusive: true }
 
-/** The traces behind `after`, or the first ones. */
+/** The traces after `after`, or the first ones. */
 export async function readSessionTraces(
   sql: Sql,
   projectId: number,

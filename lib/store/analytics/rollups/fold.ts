@@ -1,6 +1,7 @@
 /**
- * The fold: what is in rollup_news is added up into rollups, and is in rollup_news no more. It is one transaction, so each
- * snapshot has a trace in one of the two, and readers add both. Only one fold of a project runs at a time, in whichever process.
+ * The fold: what is in rollup_news is added up into rollups, and is in rollup_news no more. It is one transaction, so
+ * each snapshot has a trace in one of the two, and readers add both. Only one fold of a project runs at a time, in
+ * whichever process.
  */
 import type { Sql } from 'postgres'
 import { AMOUNTS } from '../../../rollups/amounts.ts'
@@ -47,7 +48,10 @@ export async function foldNews(sql: Sql, projectId: number, most: number): Promi
 /** The text of an empty array. */
 const NO_PLACES = '{}'
 
-/** What rows there are of each hour; the same of each day, in capitals. */
+/**
+ * The rows of each hour: by environment (e), by family (f), and by name in an environment (n) or family (k). Capitals
+ * are the same rows of each day.
+ */
 const HOUR_LEVELS = [
   { level: 'e', list: 'place', within: 'place', name: 'null::text' },
   { level: 'f', list: 'family', within: 'family', name: 'null::text' },
@@ -59,7 +63,9 @@ const LEVELS = HOUR_LEVELS.flatMap(each => [
   { ...each, level: each.level.toUpperCase(), start: dayOf('hour') }
 ])
 
-/** Takes news out, and adds them up by level. Rows of news never change, so they are found by their place in the table. */
+/**
+ * Takes news out, and adds them up by level. Rows of news never change, so they are found by their place in the table.
+ */
 const TAKE = `
   with gone as (
     delete from rollup_news where project_id = $1::int

@@ -1,7 +1,7 @@
 /**
- * Fortnights: 14 days of rollups added up once more, for those who read a year. What is folded is mostly of today, so a
- * fortnight is made from its days when it is over, and taken away by whoever changes one of them, in the same transaction. So
- * each snapshot has fortnights that are the sums of their days, or their days alone.
+ * Fortnights are 14 days of rollups added up once more, for readers of a year. Folds mostly change the present day. So
+ * a fortnight is made from its days when it is over, and the transaction that changes one of its days deletes it. Each
+ * snapshot has either fortnights that are the sums of their days, or their days alone.
  */
 import type { Sql } from 'postgres'
 import { AMOUNTS } from '../../../rollups/amounts.ts'
@@ -12,7 +12,10 @@ import { held, ORIGIN } from './news.ts'
 /** The level of fortnights of each level of days. */
 export const FORTNIGHT_LEVELS = { E: '1', F: '2', N: '3', K: '4' } as const
 
-/** SQL of the level of fortnights, as a text, of a level of days. (`case level when` a cluster's coordinator passes on wrongly.) */
+/**
+ * SQL of the level of fortnights, as a text, of a level of days. (`case level when` a cluster's coordinator passes on
+ * wrongly.)
+ */
 export const fortnightLevelOf = (level: string): string => {
   const cases = Object.entries(FORTNIGHT_LEVELS).map(
     ([day, fortnight]) => `when ${level} = '${day}' then '${fortnight}'`
@@ -26,7 +29,7 @@ const LEVELS = `'{${Object.values(FORTNIGHT_LEVELS).join(',')}}'::"char"[]`
 /** SQL of when the fortnight of a time began. */
 export const fortnightOf = (time: string): string => `date_bin('14 days', ${time}, ${ORIGIN})`
 
-/** How long after its end a fortnight is made: most of what comes late has come by then. */
+/** A fortnight is made this long after its end: most late traces have come by then. */
 const PAUSE_MS = 86_400_000
 
 /** The newest fortnight that is over and not made, of those with any traces. */

@@ -1,7 +1,7 @@
 /**
- * News are what rollups do not have yet. New and changed traces write theirs by COPY (lib/store/write/copy-batch.ts). Here is
- * what other statements do that take traces away or move them: they give their news back, added up, and a second statement of
- * the same transaction writes them. (A cluster takes no insert beside a deletion.)
+ * News are what rollups do not have yet. New and changed traces write theirs by COPY (lib/store/write/copy-batch.ts).
+ * Here is what other statements do that take traces away or move them: they give their news back, added up, and a
+ * second statement of the same transaction writes them. (A cluster takes no insert beside a deletion.)
  */
 import type { Sql } from 'postgres'
 import { AMOUNTS, type Amount, amountsInSql } from '../../../rollups/amounts.ts'
@@ -17,7 +17,7 @@ export const held = (name: Amount, sum: string): string =>
 const WIDE: readonly Amount[] = ['input_tokens', 'output_tokens', 'cost']
 const MOST = '9000000000000000000'
 
-/** The columns of rollup_news behind the project. */
+/** The columns of rollup_news after the project. */
 export const NEWS = ['started_at', 'family', 'name', 'user_id', ...AMOUNTS] as const
 /** The amounts of rows that are added up. */
 export const SUMS = AMOUNTS.map(name => `sum(${name}) as ${name}`).join(', ')
@@ -35,7 +35,9 @@ export function newsInSql(trace: string, one: 1 | -1, family = `${trace}.family`
 export const NEWS_SOURCES =
   'started_at, ended_at, duration_ms, name, user_id, status, family, input_tokens, output_tokens, cost_usd'
 
-/** SQL of news as a JSON text, hour by hour. `news` is a query of rows as newsInSql gives them. Null if there are none. */
+/**
+ * SQL of news as a JSON text, hour by hour. `news` is a query of rows as newsInSql gives them. Null if there are none.
+ */
 export const newsAsJson = (news: string): string => `(
   select json_agg(told)::text from (
     select started_at, family, name, user_id, ${SUMS} from (${news}) each

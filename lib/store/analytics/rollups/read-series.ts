@@ -1,4 +1,4 @@
-/** What traces add up to: step by step, or as a whole, by groups if asked for. */
+/** Reads sums of traces: step by step or as a whole, by groups if asked for. */
 import type { Sql } from 'postgres'
 import { type Period, STEPS } from '../../../rollups/period.ts'
 import type { GroupSums, StepSums, Sums } from '../../../rollups/series.ts'
@@ -30,7 +30,7 @@ export async function readSeries(
     from (${sumsOf(sql, projectId, { period, filters })}) s group by 1`
 }
 
-/** What the traces of a period add up to as a whole: one row, or none. */
+/** The sums over all traces of a period: one row, or none. */
 export async function readTotal(sql: Sql, projectId: number, period: Period, filters: ChartFilters): Promise<Sums[]> {
   return sql<Sums[]>`
     select ${sql.unsafe(ADDED)}

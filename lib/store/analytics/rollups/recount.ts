@@ -1,10 +1,10 @@
 /**
  * Compares rollups with the traces they are made of, and makes them anew.
  *
- * A comparison is one statement, so one snapshot. A day is made anew by one transaction: what rollups have of it is deleted,
- * and the difference between the traces and the news of the day is written as news, which the next fold takes. That is exact
- * while others write: each write changes traces and news by the same amount in one transaction, so the difference is the same
- * in every snapshot, and no fold comes between, since the lock of the project's rollups is held.
+ * A comparison is one statement, so one snapshot. A day is made anew by one transaction: what rollups have of it is
+ * deleted, and the difference between the traces and the news of the day is written as news, which the next fold takes.
+ * That is exact while others write: each write changes traces and news by the same amount in one transaction, so the
+ * difference is the same in every snapshot, and no fold comes between, since the lock of the project's rollups is held.
  */
 import type { Sql } from 'postgres'
 import { AMOUNTS } from '../../../rollups/amounts.ts'
@@ -18,7 +18,7 @@ import { forgetUsersOf } from './users.ts'
 const listed = AMOUNTS.join(', ')
 const taken = AMOUNTS.map(name => `-${name}`).join(', ')
 
-/** What the traces of a time add up to that is not news: all that rollups are to have. $2 and $3 bound the time. */
+/** SQL of the amounts that rollups should have: the traces of a time, less the news. $2 and $3 bound the time. */
 const WANTED = `
   select t.project_id, ${newsInSql('t', 1)} from traces t
   where t.project_id = $1::int and t.started_at >= $2::timestamptz and t.started_at < $3::timestamptz
@@ -27,12 +27,13 @@ const WANTED = `
   select project_id, ${hourOf('started_at')}, family, name, user_id, ${taken} from rollup_news
   where project_id = $1::int and started_at >= $2::timestamptz and started_at < $3::timestamptz`
 
-/** Of users no latencies are kept. */
+/** The sums of users have no latencies. */
 const users = (sign: '' | '-') => AMOUNTS.map(name => (name === 'latency' ? '0' : `${sign}${name}`)).join(', ')
 
 /**
- * Fortnights are compared with their days. Names are compared by what they add up to in their environment or family: which
- * have rows depends on the room there was. Users are compared by what all of them add up to.
+ * Compares rollups with traces. Fortnights are compared with their days. Names are compared by their sums in an
+ * environment or family: the room at the time decided which names have rows. Users are compared by the sums over all of
+ * them.
  */
 const WRONG_DAYS = `
   with hours as materialized (
@@ -66,14 +67,19 @@ const WRONG_DAYS = `
     select level, start, within from sides group by 1, 2, 3 having ${ANYTHING}
   ) wrong order by day`
 
-/** The days (UTC) of which rollups do not have what the traces add up to. Days that are yet to be counted are left out. */
+/**
+ * The days (UTC) of which rollups do not have what the traces add up to. Days that are yet to be counted are left out.
+ */
 export async function findWrongDays(sql: Sql, projectId: number): Promise<string[]> {
   const from = (await readUncounted(sql, projectId)) ?? '-infinity'
   const rows = await sql.unsafe<{ day: string }[]>(WRONG_DAYS, [projectId, from, 'infinity'])
   return rows.map(({ day }) => day)
 }
 
-/** The project of each row is that of what is read, and not $1, so that a cluster has the node of the project do all of it. */
+/**
+ * Each row takes its project from the rows that are read, not from $1, so that a cluster has the node of the project do
+ * all of it.
+ */
 const WRITE_DIFFERENCE = `
   insert into rollup_news (project_id, ${NEWS.join(', ')})
   select project_id, started_at, family, name, user_id, ${SUMS} from (${WANTED}) wanted
@@ -101,7 +107,7 @@ async function readUncounted(sql: Sql, projectId: number): Promise<string | unde
   return row?.uncounted
 }
 
-/** A project with traces of before migration 6 that are not counted yet; undefined if there is none. */
+/** A project with traces from before migration 6 that are not counted yet; undefined if there is none. */
 export async function findHistory(sql: Sql): Promise<number | undefined> {
   const [row] = await sql<{ projectId: number }[]>`
     select project_id as "projectId" from rollup_history order by project_id limit 1`

@@ -1,4 +1,6 @@
-/** The steps of a chart over time: equal parts of a range, which begin at full minutes, hours or days of the visitor. */
+/**
+ * The steps of a chart over time: equal parts of a range, which begin at full minutes, hours or days of the visitor.
+ */
 
 export type Step = 'minute5' | 'hour' | 'day'
 
