@@ -1,4 +1,4 @@
-/** What Citus says of a database and its nodes, and the statements that spread a table over them. */
+/** Reads from Citus how a database is distributed, and runs the statements that spread a table over its nodes. */
 import type { Sql } from 'postgres'
 import { statementsOf } from '../../database/migrate.ts'
 import { isSpread } from '../server/shards.ts'
@@ -82,8 +82,8 @@ export async function readOthers(sql: Sql): Promise<string[]> {
 }
 
 /**
- * Copies a table to the nodes, and empties what lies on the coordinator. It belongs into a transaction, until whose end nobody
- * can write to the table.
+ * Copies a table to the nodes, and empties the part on the coordinator. Must run in a transaction, which blocks writes
+ * to the table until it ends.
  */
 export async function distributeTable(
   sql: Sql,
@@ -98,7 +98,10 @@ export async function distributeTable(
   await sql`select truncate_local_data_after_distributing_table(${table})`
 }
 
-/** A shard moves while it is written to only if its rows can be told apart: by a primary key, or else by all that is in them. */
+/**
+ * A shard moves while it is written to only if its rows can be told apart: by a primary key, or else by all that is in
+ * them.
+ */
 async function nameRows(sql: Sql, table: string): Promise<void> {
   const [key] = await sql`select from pg_index where indrelid = ${table}::regclass and indisprimary`
   if (key === undefined) await sql`alter table ${sql(table)} replica identity full`
@@ -111,9 +114,9 @@ export async function readLeftBehind(sql: Sql): Promise<string[]> {
 }
 
 /**
- * Runs the text of a migration, and distributes the tables that it has made, if traces are distributed. All of it belongs
- * into one transaction, so that no server ever finds one of them undistributed. Tables that were there before stay where they
- * are.
+ * Runs the text of a migration, and distributes the tables that it has made, if traces are distributed. All of it
+ * belongs into one transaction, so that no server ever finds one of them undistributed. Tables that were there before
+ * stay where they are.
  */
 export async function distributeNew(sql: Sql, text: string): Promise<void> {
   if (!(await isSpread(sql))) {

@@ -1,8 +1,8 @@
 /** Which tables of the schema are spread where a database is one of a cluster (Citus), and which are not. */
 
 /**
- * Spread over the nodes by project_id, all alike, so that whatever belongs to a project is on one node, and a statement that
- * names the project asks that node alone. The first one is the one that the others are laid beside.
+ * Spread over the nodes by project_id, all alike, so that whatever belongs to a project is on one node, and a statement
+ * that names the project asks that node alone. The first one is the one that the others are laid beside.
  */
 export const DISTRIBUTED_TABLES = [
   'traces',
