@@ -67,7 +67,7 @@ export const SCORE_MAP_TEXT = `case when t.score_count > 0 then (
   ) newest
 ) end`
 
-/** Renders the member `scores` from such a text; an empty text stands for null. */
+/** Renders the member `scores` from such a text; an empty text means null. */
 export function readScoreMap(joined: string): string {
   if (joined === '') return '{}'
   const values = joined.split(SEPARATOR)

@@ -136,7 +136,9 @@ const textBytes = (sql: Sql, projectId: number) => sql`(estimated_bytes + coales
 /** The detail, as pieces of JSON text in UTF-8. */
 export const renderDetail = (fetched: FetchedTrace): Promise<readonly Buffer[]> => renderPieces(fetched, DETAIL_PARTS)
 
-/** An answer that is made of a whole trace, as pieces of JSON text in UTF-8. It is made in slices, however long it is. */
+/**
+ * An answer that is made of a whole trace, as pieces of JSON text in UTF-8. It is made in slices, however long it is.
+ */
 export async function renderPieces(fetched: FetchedTrace, parts: PartTexts): Promise<readonly Buffer[]> {
   const { id, rows, reader, messages } = fetched
   const slices = new Slices()
@@ -202,7 +204,8 @@ export interface SizedTrace extends ShownTrace {
 export async function readSizedTrace(sql: Sql, projectId: number, traceId: string): Promise<SizedTrace | undefined> {
   const rows = await selectTraceDetail(sql, projectId, traceId, { texts: sql.unsafe(SIZE_COLUMNS) })
   const [first] = rows
-  // Messages are shown where a span has no text of its own. Which these are, sizes do not tell while texts are packed.
+  // Messages are shown for spans that have no text of their own. The sizes do not tell which these are while texts are
+  // packed.
   const needsTexts = first?.part === 'trace' && first.hasMessages
   const shown = needsTexts ? await readShownTrace(sql, projectId, traceId) : await show(sql, projectId, traceId, rows)
   if (shown === undefined) return undefined
@@ -255,7 +258,7 @@ async function showWith(
   return { ...joinMessages(trace, spans, messages), scores }
 }
 
-/** What is read of a trace. Each is left out for all of it. */
+/** The parts of a trace that are read. A member that is left out reads all of it. */
 interface Choice {
   /** The columns of texts. */
   readonly texts?: Fragment
