@@ -1,4 +1,4 @@
-/** What filters can choose from, as a page of the dashboard offers it. */
+/** Reads the values that the dashboard offers in its filters. */
 import type { Sql } from 'postgres'
 
 /** How many traces and scores are looked at for names, the newest, and how many names are given at most. */
@@ -14,8 +14,8 @@ export interface Facets {
 }
 
 /**
- * The statuses, models and environments of the project's families, which are those that its traces have or once had, and the
- * names of its newest traces, the most frequent first.
+ * The statuses, models and environments of the project's families, which are those that its traces have or once had,
+ * and the names of its newest traces, the most frequent first.
  */
 export async function readFacets(sql: Sql, projectId: number): Promise<Facets> {
   const [row] = await sql<[Facets]>`

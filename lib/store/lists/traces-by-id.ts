@@ -1,9 +1,9 @@
-/** Summaries of traces that are asked for by their ids, such as those that somebody looks at while they run. */
+/** Reads summaries of traces by their ids, such as those of running traces that a page shows. */
 import type { Sql } from 'postgres'
 import { list } from '../answers/json-text.ts'
 import { PAGE_TEXT, readSummaries } from './summary-page.ts'
 
-/** The summaries of those that there are, newest first, as the text of a JSON array. */
+/** The summaries of those that exist, newest first, as the text of a JSON array. */
 export async function readTracesById(sql: Sql, projectId: number, ids: readonly string[]): Promise<string> {
   const [{ page }] = await sql.unsafe<[{ readonly page: string | null }]>(
     `select ${PAGE_TEXT} as page from (
