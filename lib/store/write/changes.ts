@@ -39,7 +39,7 @@ export interface ChangedTrace {
   readonly traceId: string
   readonly seq: number
   readonly changed: Changed
-  /** What an end, a growth or an advance sets; undefined for an append. */
+  /** The fields that an end, a growth or an advance sets; undefined for an append. */
   readonly done: { readonly ending: Ending } | { readonly growth: Growth } | { readonly advance: Advance } | undefined
   /** The lists afterwards; undefined for an append, which moves no trace to other lists. */
   readonly listed: Listed | undefined
@@ -194,7 +194,7 @@ const REMOVE_TAGS: Statement<RemovedTag> = {
     )
 }
 
-/** The statements that a connection must have prepared before it executes those of `changesOf`. */
+/** The statements that a connection must have prepared before it executes `changesOf`. */
 export const prepareChanges = ({ tables, suffix }: TableNames): string[] =>
   [...Object.values(UPDATES), REMOVE_TAGS].map(({ name, text }) => `prepare ${name}${suffix} as ${text(tables)}`)
 
@@ -206,7 +206,7 @@ export interface Execution {
 
 /**
  * The executions that write these changes, project by project. `rank` gives the value of `ranked` after the change.
- * `suffix` is that of the tables' names.
+ * `suffix` is the suffix of the tables' names.
  */
 export function changesOf(
   all: readonly ChangedTrace[],

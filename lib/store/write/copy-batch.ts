@@ -53,8 +53,8 @@ export interface Batch {
   /** The writes whose words are to be indexed, since their projects are searched. */
   readonly indexed: readonly Indexed[]
   /**
-   * The shard of each project, where the batch is written on the node that has all of them; undefined: the tables are those
-   * of the schema. With shards there is no charge: accounts are elsewhere.
+   * The shard of each project, if the batch is written on the node that has all of them; undefined: the tables have the
+   * names of the schema. With shards there is no charge, because accounts are on another node.
    */
   readonly shardOf?: ((projectId: number) => Shard) | undefined
 }
@@ -66,7 +66,7 @@ export interface Indexed {
   readonly version: number
 }
 
-/** What of a batch goes to the same tables. */
+/** The rows of a batch that go to the same tables. */
 interface Part {
   readonly shard: Shard | undefined
   readonly names: TableNames
@@ -119,7 +119,7 @@ const indexedValues: Readonly<Record<(typeof INDEXED_COLUMNS)[number]['name'], (
 }
 const writeIndexed = fieldWriter(INDEXED_COLUMNS, indexedValues)
 
-/** What stands behind the name of the table. */
+/** The text of a COPY after the name of the table. */
 const copyOf = (columns: readonly Column[]) =>
   `(${columns.map(({ name }) => name).join(', ')}) from stdin (format binary)`
 const COPY = {
@@ -286,7 +286,9 @@ const spanRows = ({ projectId, seq, spans }: ChangedTrace): RowsOf<SpanRows>[] =
 const scoreRows = ({ projectId, seq, scores }: ChangedTrace): RowsOf<ScoreRows>[] =>
   scores === undefined ? [] : [{ projectId, seq, rows: scores }]
 
-/** Every batch has shards in the same order, as it has projects, so that two batches never wait for each other's rows. */
+/**
+ * Every batch has shards in the same order, as it has projects, so that two batches never wait for each other's rows.
+ */
 function partsOf({ traces, changed, indexed, shardOf }: Batch): readonly Part[] {
   if (shardOf === undefined) return [{ shard: undefined, names: namesIn(undefined), traces, changed, indexed }]
   const parts = new Map<number, OpenPart>()
@@ -313,7 +315,7 @@ const PREPARE_HOLD = [
   `prepare check_shards (bigint[]) as ${CHECK_SHARDS}`
 ]
 
-/** Nothing where the tables are those of the schema. */
+/** Holds the shards in their places; empty if the tables have the names of the schema. */
 function holdShards(parts: readonly Part[]): Execution[] {
   const shards = parts.flatMap(({ shard }) => (shard === undefined ? [] : [shard.id]))
   const parameters = [`{${shards.join(',')}}`]

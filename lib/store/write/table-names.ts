@@ -1,4 +1,7 @@
-/** What the tables are called that a batch writes to: as in sql/, or, on a node of a cluster, as the shards there. */
+/**
+ * The names of the tables that a batch writes to: as in sql/, or, on a node of a cluster, the names of the shards
+ * there.
+ */
 import type { Shard } from '../server/shards.ts'
 
 export const TABLES = [
@@ -27,7 +30,7 @@ const SCHEMA: TableNames = {
 /** Whether all tables that batches write to have a shard there. */
 export const isComplete = ({ tables }: Shard): boolean => TABLES.every(table => tables[table] !== undefined)
 
-/** Of a shard that is complete; undefined: the names of the schema. */
+/** The names of a complete shard's tables; without a shard, the names of the schema. */
 export function namesIn(shard: Shard | undefined): TableNames {
   return shard === undefined ? SCHEMA : { tables: shard.tables as TableNames['tables'], suffix: `_${shard.id}` }
 }
