@@ -153,8 +153,8 @@ export async function rotateKey(
 }
 
 /**
- * Revokes a key. One that was revoked before stays as it is, and no act is written down for it. Undefined if there is no such
- * key.
+ * Revokes a key. One that was revoked before stays as it is, and no act is written down for it. Undefined if there is
+ * no such key.
  */
 export async function revokeKey(sql: Sql, keyId: string, act?: Act): Promise<KeyRow | undefined> {
   const [row] = await sql<KeyRow[]>`
