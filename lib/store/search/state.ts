@@ -5,14 +5,14 @@ import { inTransaction } from '../transactions.ts'
 import { readSearched } from './searched-projects.ts'
 
 /**
- * Traces of before are looked at so long after search was turned on: by then every server writes news
+ * Earlier traces are read this long after search was turned on: by then every server writes news
  * (lib/store/search/searched-projects.ts).
  */
 const SETTLE_MS = 10_000
 /** How long words of deleted traces may stay in the index, as numbers. */
 const SWEEP_MS = 24 * 3_600_000
 
-/** SQL of whether it is too early to look at the traces of before, of a row of search_fills. */
+/** SQL that tells whether it is too early to read earlier traces, for a row of search_fills. */
 export const isTooEarly = (sql: Sql, settleMs = SETTLE_MS) => sql`begun_at > now() - ${settleMs} * interval '1 ms'`
 
 /** SQL of whether a row of search_segments is to be swept. */
@@ -34,7 +34,7 @@ export async function isSearched(sql: Sql, projectId: number): Promise<boolean> 
   return rows.length > 0
 }
 
-/** Of a project that is searched. */
+/** The state of the index of a searched project. */
 export async function readSearchState(sql: Sql, projectId: number): Promise<SearchState> {
   const [row] = await sql<[SearchState]>`
     select (select back_to from search_fills where project_id = ${projectId}) as "backTo",
@@ -45,7 +45,7 @@ export async function readSearchState(sql: Sql, projectId: number): Promise<Sear
 }
 
 /**
- * The searched projects whose index is to be worked at: there is news, or traces of before are not in it, or a segment was not
+ * The searched projects whose index needs work: there is news, earlier traces are not in it yet, or a segment was not
  * swept for long.
  */
 export async function findDue(sql: Sql): Promise<number[]> {
@@ -61,8 +61,8 @@ export async function findDue(sql: Sql): Promise<number[]> {
 }
 
 /**
- * Turns search on or off, and writes the act down. What is in the index is dropped with it. False if there is no such project.
- * The index is filled by a server (lib/ingest/rounds/search-index.ts).
+ * Turns search on or off, and writes the act down. What is in the index is dropped with it. False if there is no such
+ * project. The index is filled by a server (lib/ingest/rounds/search-index.ts).
  */
 export function setSearch(sql: Sql, projectId: number, on: boolean, act: Act): Promise<boolean> {
   return inTransaction(sql, async () => {
