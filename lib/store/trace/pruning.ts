@@ -1,4 +1,6 @@
-/** Deletes many traces of a project, a batch at a time. Only a command does that: the server never deletes by itself. */
+/**
+ * Deletes many traces of a project, a batch at a time. Only a command does that: the server never deletes by itself.
+ */
 import type { Sql } from 'postgres'
 import { addNews, NEWS_SOURCES, newsAsJson, newsInSql } from '../analytics/rollups/news.ts'
 import { inTransaction } from '../transactions.ts'
@@ -9,7 +11,7 @@ import { fitting, started, type TraceConditions } from './trace-conditions.ts'
 export interface Selected {
   readonly traces: number
   readonly spans: number
-  /** Of their documents. */
+  /** The bytes of their documents. */
   readonly bytes: number
 }
 
@@ -22,13 +24,13 @@ export async function countSelected(sql: Sql, projectId: number, selection: Trac
   return row
 }
 
-/** The trace behind which the next batch begins. The order is startedAt, then id. */
+/** The trace after which the next batch begins. The order is startedAt, then id. */
 export interface PrunePlace {
   readonly startedAt: string
   readonly id: string
 }
 
-/** Bounds of the traces that a batch looks at: their number, and that of their spans. One larger trace is a batch. */
+/** The most traces that a batch reads, and the most spans of these. A larger trace is a batch by itself. */
 export interface BatchBounds {
   readonly traces: number
   readonly spans: number
@@ -39,7 +41,7 @@ export interface PrunedBatch {
   readonly selected: number
   readonly deleted: number
   readonly spans: number
-  /** What the deleted texts took on disk. */
+  /** The bytes of the deleted texts on disk. */
   readonly storedBytes: number
   /** The last trace that was looked at; null if there are no more. */
   readonly last: PrunePlace | null
@@ -51,9 +53,10 @@ const storedBytes = (table: string, columns: readonly string[]) =>
   columns.map(column => `coalesce(pg_column_size(${table}.${column}), 0)`).join(' + ')
 
 /**
- * Looks at the next traces behind `after`, and deletes those that are selected, with all that is under them. The totals
- * and the sums over time are corrected in the same transaction, so a batch is done as a whole or not at all. As in lib/store/trace/deletion.ts a trace
- * is deleted only if it has the version that the statement found, so that no span that arrives meanwhile is left behind.
+ * Reads the next traces after `after`, and deletes the selected ones, with all rows under them. The totals and the sums
+ * over time are corrected in the same transaction, so a batch is done as a whole or not at all. As in
+ * lib/store/trace/deletion.ts a trace is deleted only if it has the version that the statement found, so that no span
+ * that arrives meanwhile is left over.
  *
  * `is true` makes PostgreSQL walk along the index by startedAt: an index of one of the conditions would find all traces
  * that meet it, again for every batch. `onDeleted` writes in the same transaction.
@@ -134,7 +137,9 @@ const NEWS_OF_GONE = newsAsJson(`select ${newsInSql('gone', -1)} from gone where
 /** The tables that a deletion leaves room in. */
 const PRUNED_TABLES = 'traces, spans, scores, trace_tags, span_messages'
 
-/** Makes the room of deleted rows known for reuse, and gives back to the system what is free at the ends of the tables. */
+/**
+ * Makes the room of deleted rows known for reuse, and gives back to the system what is free at the ends of the tables.
+ */
 export async function reclaimRoom(sql: Sql): Promise<void> {
   await sql.unsafe(`vacuum ${PRUNED_TABLES}`)
 }
