@@ -1,6 +1,7 @@
 /**
- * Several statements of one connection. A single statement is atomic by itself, and is what most writes are. On a cluster
- * (Citus) a statement writes either to tables of traces or to those of the coordinator, so what writes to both is two.
+ * Runs several statements on one connection. A single statement is atomic by itself, and most writes are one. On a
+ * cluster (Citus) a statement writes either to tables of traces or to tables of the coordinator, so a write to both is
+ * two.
  */
 import type { Sql } from 'postgres'
 
@@ -19,9 +20,9 @@ export async function inTransaction<T>(sql: Sql, work: () => Promise<T>): Promis
 }
 
 /**
- * Awaits statements that were sent together, also those behind one that fails, whose error is thrown then. Each is to be the
- * promise of an async function: a statement on a lost connection throws at once, and those before it would have nobody who
- * hears of their failure, which ends the process.
+ * Awaits statements that were sent together, also those after one that fails, whose error is thrown then. Each must be
+ * the promise of an async function: a statement on a lost connection throws at once, and the rejections of those before
+ * it would be unhandled, which ends the process.
  */
 export async function allAnswered<T>(statements: readonly PromiseLike<T>[]): Promise<T[]> {
   const settled = await Promise.allSettled(statements)
