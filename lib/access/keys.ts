@@ -4,7 +4,7 @@
  */
 import { createHmac, randomBytes } from 'node:crypto'
 
-/** What a key may be allowed to do. */
+/** The permissions of a key. */
 export const SCOPES = ['traces:write', 'traces:read', 'traces:delete'] as const
 export type Scope = (typeof SCOPES)[number]
 

@@ -1,10 +1,10 @@
-/** Whom a request acts for, and which key a route asks for. */
+/** The principal of a request, and the key that a route asks for. */
 import type { Scope } from './keys.ts'
 
-/** Whom a request acts for, as its API key says. */
+/** The principal of a request: its API key, and the key's project and scopes. */
 export interface Principal {
   readonly keyId: string
-  /** What the key is called; may be empty. */
+  /** The name of the key; may be empty. */
   readonly label: string
   readonly projectId: number
   readonly scopes: readonly Scope[]
