@@ -66,7 +66,9 @@ export interface DistributionOptions {
   readonly signal?: AbortSignal
 }
 
-/** Does what a plan says, table by table. What is done stays done: after an interruption the same command does the rest. */
+/**
+ * Does what a plan says, table by table. What is done stays done: after an interruption the same command does the rest.
+ */
 export async function applyDistribution(
   sql: Sql,
   { obstacles, steps }: DistributionPlan,

@@ -1,4 +1,7 @@
-/** The work of `spoor project isolate`: gives a very large project a shard of its own, which can then have a node of its own. */
+/**
+ * The work of `spoor project isolate`: gives a very large project a shard of its own, which can then have a node of its
+ * own.
+ */
 import type { Sql } from 'postgres'
 import { isolateProject, readShard } from '../../store/server/shards.ts'
 import { AdminError } from '../admin-error.ts'
@@ -13,7 +16,10 @@ export interface Isolation {
   readonly applied: boolean
 }
 
-/** Where the project is; with `apply` it is moved to a shard of its own. Meanwhile writes to its old shard wait. */
+/**
+ * The shard of the project. With `apply`, moves the project to a shard of its own; meanwhile writes to its old shard
+ * wait.
+ */
 export async function isolate(sql: Sql, project: string, apply: boolean): Promise<Isolation> {
   const projectId = await requireProject(sql, project)
   const found = await readShard(sql, projectId)

@@ -1,13 +1,13 @@
-/** What is amiss with the nodes of a cluster, in sentences that say what to do. */
+/** Describes the problems of a cluster's nodes, in sentences that say what to do. */
 import type { NodePlacement } from '../../store/server/placement.ts'
 
-/** A node that holds so many times the average is said to be too full, once there is enough to speak of. */
+/** A node is too full if it holds this many times the average, once all nodes together hold LEAST_BYTES. */
 const SKEW = 1.5
 const LEAST_BYTES = 1e9
 
 const named = ({ name, port }: NodePlacement) => `${name}:${port}`
 
-/** Of one PostgreSQL (no nodes) nothing. */
+/** One sentence for each problem; empty for one PostgreSQL (no nodes). */
 export function nodeProblems(nodes: readonly NodePlacement[]): string[] {
   const away = nodes
     .filter(({ isActive }) => !isActive)

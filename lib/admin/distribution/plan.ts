@@ -1,6 +1,6 @@
 /**
- * What becomes of each table when a database is spread over a cluster of Citus, and what is still to be done. No SQL: what
- * there is comes from lib/store/instance/distribution.ts.
+ * Plans how a database is spread over a cluster of Citus: the steps that each table still needs. No SQL:
+ * lib/store/instance/distribution.ts reads the facts.
  */
 import { DISTRIBUTED_TABLES, DISTRIBUTION_COLUMN, type DistributedTable } from '../../store/instance/tables.ts'
 
@@ -16,7 +16,7 @@ export interface FoundTable {
   readonly name: DistributedTable
   /** Rows as PostgreSQL estimates them; undefined if it was never analyzed. */
   readonly rows: number | undefined
-  /** What lies on the coordinator, without indexes. */
+  /** The bytes on the coordinator, without indexes. */
   readonly localBytes: number
   /** Undefined if it is not distributed. */
   readonly distributed: { readonly column: string; readonly shards: number; readonly colocation: number } | undefined
@@ -33,7 +33,7 @@ export interface FoundNode {
   readonly hindrance: string | undefined
 }
 
-/** What a database says of itself. */
+/** The facts about a database that the plan needs. */
 export interface FoundCluster {
   /** The version of the extension in this database; undefined if it is not there. */
   readonly citus: string | undefined
@@ -56,7 +56,7 @@ export interface Step {
 }
 
 export interface DistributionPlan {
-  /** What stands in the way, in sentences that say what to do. Nothing is done while there is any. */
+  /** The obstacles, in sentences that say what to do. Nothing is done while there is any. */
   readonly obstacles: readonly string[]
   readonly steps: readonly Step[]
   /** Tables that need nothing any more. */
@@ -64,7 +64,7 @@ export interface DistributionPlan {
   readonly nodes: readonly FoundNode[]
 }
 
-/** `shards` is the number asked for; undefined: the default, or what is there already. */
+/** `shards` is the requested number; undefined means the existing number, or the default. */
 export function planDistribution(found: FoundCluster, shards?: number): DistributionPlan {
   const [first] = DISTRIBUTED_TABLES
   const anchor = found.tables.find(({ name }) => name === first)?.distributed

@@ -12,7 +12,7 @@ export interface PruneRequest extends TraceConditions {
   readonly project: string
 }
 
-/** What a deletion would do. */
+/** The rows that a deletion would remove. */
 export interface PrunePlan extends Selected {
   readonly projectId: number
   readonly selection: TraceConditions
@@ -21,7 +21,7 @@ export interface PrunePlan extends Selected {
 export interface Pruned {
   readonly traces: number
   readonly spans: number
-  /** What the deleted rows took on disk, about. New traces can use it. */
+  /** The approximate size of the deleted rows on disk. New traces can use that space. */
   readonly storedBytes: number
   /** Traces that were changed again and again while they were to be deleted. They are still there. */
   readonly kept: number
@@ -38,7 +38,7 @@ export interface PruneOptions {
 const BATCH = { traces: 1000, spans: 10_000 }
 /** How often a batch is tried in which traces are just being changed. */
 const BATCH_PASSES = 5
-/** What a row takes on disk besides its texts, with its entries in indexes. */
+/** The size of a row on disk besides its texts, with its entries in indexes. */
 const TRACE_BYTES = 800
 const SPAN_BYTES = 200
 
@@ -56,8 +56,8 @@ export async function planPruning(sql: Sql, request: PruneRequest): Promise<Prun
 
 /**
  * Deletes what was planned, and what fits by now, batch by batch. What is done stays done, with exact totals; after an
- * interruption the same command does the rest. The act that is written down says how many traces were planned, and with each
- * batch how many are deleted.
+ * interruption the same command does the rest. The act that is written down says how many traces were planned, and with
+ * each batch how many are deleted.
  */
 export async function applyPruning(sql: Sql, plan: PrunePlan, options: PruneOptions = {}): Promise<Pruned> {
   const { projectId, selection, traces: planned } = plan
@@ -69,7 +69,9 @@ export async function applyPruning(sql: Sql, plan: PrunePlan, options: PruneOpti
 
 const NOTHING: Pruned = { traces: 0, spans: 0, storedBytes: 0, kept: 0 }
 
-/** The same without a plan. `act` is the number of the act that counts the deleted traces, to which `before` are added. */
+/**
+ * The same without a plan. `act` is the number of the act that counts the deleted traces, to which `before` are added.
+ */
 export async function pruneAll(
   sql: Sql,
   projectId: number,
