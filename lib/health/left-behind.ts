@@ -1,9 +1,9 @@
 /**
- * Where traces are distributed and some of what belongs to them is not, nobody may serve: charts come out wrong there, and
- * what a server writes to both is committed on the node before it is on the coordinator.
+ * If traces are distributed and some of their tables are not, no server may serve: charts would be wrong, and a write
+ * to both would be committed on the node before it is on the coordinator.
  */
 
-/** What is lacking, with what to do; undefined if nothing was left behind. */
+/** The tables that are missing, with what to do; undefined if there are none. */
 export function describeLeftBehind(tables: readonly string[]): string | undefined {
   if (tables.length === 0) return undefined
   const which = tables.length === 1 ? `the table ${tables[0]} is` : `the tables ${tables.join(', ')} are`
