@@ -1,11 +1,11 @@
-/** What a provider says of somebody, and what follows from it: who they are here, and with which role. */
+/** Reads a provider's claims about a person, and derives their identity and role here. */
 import type { OidcConfig, RoleRule } from '../../config.ts'
 import { readEmail } from '../email.ts'
 import { isEnough, type Role } from '../roles.ts'
 
 export type Claims = Readonly<Record<string, unknown>>
 
-/** What a provider said of who signed in. */
+/** The provider's statement about the person who signed in. */
 export interface Said {
   /** Together they name one person for good. */
   readonly issuer: string
@@ -15,19 +15,22 @@ export interface Said {
   readonly claims: Claims
 }
 
-/** Who may come in, and as what. */
+/** The rules that decide who may sign in, and with which role. */
 export type Admission = Pick<OidcConfig, 'domains' | 'roles' | 'trustEmail'>
 
 export interface Person {
   readonly email: string
-  /** Why the address counts as theirs: the provider verified it, or OIDC_TRUST_EMAIL says so; undefined if it does not count. */
+  /**
+   * Why the address counts as theirs: the provider verified it, or OIDC_TRUST_EMAIL says so; undefined if it does not
+   * count.
+   */
   readonly proof: 'verified' | 'trusted' | undefined
   readonly name: string
   /** The highest role that a rule gives; undefined if none does. */
   readonly role: Role | undefined
 }
 
-/** Why somebody whom the provider knows is not let in. */
+/** The reason why a person whom the provider knows is refused. */
 export type Denial = 'no-email' | 'unverified' | 'domain'
 
 const MOST_NAME = 200
@@ -36,8 +39,8 @@ const MOST_NAME = 200
 export const isSubject = (subject: string): boolean => /^[^\p{Cc}\p{Cs}]{1,255}$/u.test(subject)
 
 /**
- * The claims of the ID token and of the userinfo endpoint as one. The address and its flag come from the same document: a
- * flag says nothing of an address in another. The document with a flag counts first, then userinfo.
+ * The claims of the ID token and of the userinfo endpoint as one. The address and its flag come from the same document:
+ * a flag says nothing of an address in another. The document with a flag counts first, then userinfo.
  */
 export function joinClaims(token: Claims, userinfo: Claims = {}): Claims {
   const withEmail = [userinfo, token].filter(({ email }) => email !== undefined)
@@ -62,7 +65,7 @@ export function personOf(claims: Claims, { domains, roles, trustEmail }: Admissi
   }
 }
 
-/** What a text column takes, on one line. */
+/** A text that PostgreSQL can store, on one line. */
 function storable(text: string): string {
   const line = text.toWellFormed().replace(/\p{Cc}+/gu, ' ')
   return [...line.trim()].slice(0, MOST_NAME).join('')
@@ -82,7 +85,9 @@ function holds({ claim, value }: RoleRule, claims: Claims): boolean {
   return values.some(each => each !== null && typeof each !== 'object' && each !== undefined && String(each) === value)
 }
 
-/** The claim of this name, which may have dots, as in addresses; else the one within others, as in `realm_access.roles`. */
+/**
+ * The claim of this name, which may have dots, as in addresses; else the one within others, as in `realm_access.roles`.
+ */
 function claimAt(claims: Claims, name: string): unknown {
   if (Object.hasOwn(claims, name)) return claims[name]
   let value: unknown = claims
