@@ -1,13 +1,14 @@
 /**
- * Where batches are written, and which operations may share one. On one PostgreSQL there is one way, and all may. On a
- * cluster (Citus) a batch is written on the node that has its shards, over a connection to that node and into the tables
- * of the shards: as on one PostgreSQL, and at that cost. The coordinator would send it there too, but costs more and commits
- * what it sends in two phases (test/bench/RESULTS.md, "A cluster").
+ * Decides over which connection a batch is written, and which operations may share one. On one PostgreSQL there is one
+ * way, and all may. On a cluster (Citus) a batch is written on the node that has its shards, over a connection to that
+ * node and into the tables of the shards, at the cost of one PostgreSQL. The coordinator would send it there too, but
+ * costs more and commits in two phases (test/bench/RESULTS.md, "A cluster").
  *
- * States: unknown (nobody has asked the database yet), one, spread. Where it is spread, but the shard of a project is not
- * known yet, or its node cannot be reached from here, batches of that project alone go to the coordinator. What is known
- * may be old: a batch holds its shards, finds out that one was moved, and is undone (lib/store/server/shards.ts). Then all
- * is forgotten and asked again.
+ * States: unknown (the database was not asked yet), one, spread. If it is spread, but the shard of a project is not
+ * known yet, or its node cannot be reached from here, batches of that project alone go to the coordinator.
+ *
+ * The knowledge may be old: a batch holds its shards, finds out that one was moved, and is undone
+ * (lib/store/server/shards.ts). Then everything is forgotten and asked again.
  */
 import type { Sql } from 'postgres'
 import type { Connections, Database } from '../database/database.ts'
@@ -26,8 +27,8 @@ interface Routed {
 }
 
 /**
- * The coordinator has the accounts that are charged, and draws the numbers of scores, which a restored trace brings with it:
- * the tables of shards have no defaults.
+ * The coordinator has the accounts that are charged, and draws the numbers of scores, which a restored trace brings
+ * with it: the tables of shards have no defaults.
  */
 const needsCoordinator = ({ charge, operation = {} }: Routed): boolean =>
   charge !== undefined || ('restored' in operation && operation.restored !== undefined)
@@ -40,13 +41,13 @@ export interface Route {
 
 export const BY_ADDRESS: Route = { node: undefined, shardOf: undefined }
 
-/** After shards have moved, or a node could not be reached, the coordinator has their batches for so long. */
+/** After shards have moved, or a node could not be reached, the coordinator gets their batches for this long. */
 const PAUSE_MS = 1000
 const RETRY_MS = 10_000
-/** What is known of the shards is read again after so long: a node may have come back, or have another name. */
+/** The places of the shards are read again after this time: a node may have come back, or have another name. */
 const RENEW_MS = 60_000
 const PROBE_TIMEOUT_MS = 5000
-/** How long batches of a shard that is being moved are not those of others. */
+/** How long operations of a shard that is being moved share no batch with others. */
 const HELD_MS = 1000
 const FIRST_SHARD_GROUP = 2 ** 32
 /** Bounds the memory. Beyond it all are forgotten. */
@@ -83,7 +84,7 @@ export class Routes {
     this.#log = log
   }
 
-  /** The group of an operation: those of one group may share a batch. Undefined if all may. */
+  /** The group of an operation: operations of one group may share a batch. Undefined if all may. */
   get groupOf(): ((operation: Routed) => number) | undefined {
     return this.#state === 'one' ? undefined : this.#groupOf
   }
@@ -120,7 +121,7 @@ export class Routes {
     this.#renewAt = performance.now() + PAUSE_MS
   }
 
-  /** A batch has waited in vain for a shard: those of others need not wait with it. */
+  /** A batch has waited in vain for a shard: operations of other shards need not wait with it. */
   hold(shard: number): void {
     this.#held.set(shard, performance.now() + HELD_MS)
   }

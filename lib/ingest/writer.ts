@@ -56,7 +56,7 @@ export type Again = (pending: Pending, pauseMs: number) => void
 const LOST_LIMIT_MS = 5000
 /** The pause before each of these looks. */
 const PAUSE_MS = 50
-/** An operation is refused after so many tries, in each of which somebody else changed its trace. */
+/** An operation is refused after this many tries, in each of which another write changed its trace. */
 const MAX_TRIES = 1000
 /** For how long, and how often, operations of a shard that is being moved wait: half a minute in all. */
 const HELD_PAUSE_MS = 300
@@ -75,7 +75,7 @@ export interface WriterOptions {
   readonly again: Again
   /** The log of refused batches, which all lanes share. */
   readonly failures: Pick<FailureLog, 'fail'>
-  /** Takes faults of spoor itself, each with a line of its own. */
+  /** Logs faults of spoor itself, each with a line of its own. */
   readonly log: Logger
 }
 
@@ -84,7 +84,7 @@ export class Writer {
   readonly #serverOf: (node: ShardNode | undefined) => CopyServer
   readonly #slot: number
   readonly #batches: CopyBatches
-  /** By the address of the database, and by those of nodes. */
+  /** The copiers, by the address of the database or of a node. */
   readonly #copiers = new Map<string | undefined, Copier>()
   readonly #routes: WriterOptions['routes']
   readonly #running: RunningTraces
@@ -96,7 +96,7 @@ export class Writer {
   /** How many of the next batches have all their states read before they are written. */
   #looks = 0
 
-  /** `serverOf` gives a node's server, or that of the database's address. */
+  /** `serverOf` gives a node's server, or the server of the database's address. */
   constructor(pool: Pool, serverOf: (node?: ShardNode) => CopyServer, options: WriterOptions) {
     this.#pool = pool
     this.#serverOf = serverOf
@@ -142,8 +142,8 @@ export class Writer {
   }
 
   /**
-   * Tells the routes what an error says of a node. Returns whether nothing was written and the batch must go another way: a
-   * shard has moved, or there was no connection to the node.
+   * Tells the routes what an error says of a node. Returns whether nothing was written and the batch must go another
+   * way: a shard has moved, or there was no connection to the node.
    */
   #leavesRoute({ node }: Route, error: unknown): boolean {
     if (node === undefined) return false
@@ -156,8 +156,8 @@ export class Writer {
   }
 
   /**
-   * A shard is being moved: its operations wait, and those of the other shards are written without them. A move may take
-   * minutes, in which no lane may do nothing but wait for it.
+   * A shard is being moved: its operations wait, and those of the other shards are written without them. A move may
+   * take minutes, in which no lane may do nothing but wait for it.
    */
   async #shardByShard(batch: readonly Pending[], route: Route, error: unknown): Promise<void> {
     const shards = new Map<number, Pending[]>()
@@ -304,8 +304,8 @@ export class Writer {
   }
 
   /**
-   * Answers an operation that has more or fewer rows than its decision counts spans. Only a fault of ours makes one; written,
-   * it would be acknowledged and lost. Exporters send again what is answered 503.
+   * Answers an operation that has more or fewer rows than its decision counts spans. Only a fault of ours makes one;
+   * written, it would be acknowledged and lost. Exporters send again what is answered 503.
    */
   #refuseShort({ projectId, traceId, operation, reject }: Pending, spans: number, rows: SpanRows | undefined): void {
     const fault = new Error(
