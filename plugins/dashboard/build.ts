@@ -14,7 +14,7 @@ const APP = join(ROOT, 'plugins/dashboard/app')
 const OUT = join(ROOT, 'build/dashboard')
 const COMPRESSED = /\.(?:js|css)$/
 
-/** Of what becomes part of the page. */
+/** The licences of packages that become part of the page. */
 const LICENCES = ['preact/LICENSE']
 
 /** The two newest years of browsers. */
@@ -34,7 +34,7 @@ const SHARED: BuildOptions = {
   logLevel: 'warning'
 }
 
-/** What the server's shell names, by what it is. */
+/** The files that the server's shell names, by their purpose. */
 export interface Manifest {
   readonly app: string
   readonly css: string
@@ -47,8 +47,8 @@ export interface Manifest {
 }
 
 /**
- * What is loaded later imports the whole of what is there from the start. So all of that is one module: without this, every
- * set of parts that share something would be a module of its own, and small ones compress badly.
+ * Puts everything that is loaded at the start into one module, which all parts that are loaded later import. Otherwise
+ * every set of parts with something in common would be a module of its own, and small modules compress badly.
  */
 const fromTheStart: Plugin = {
   name: 'from-the-start',

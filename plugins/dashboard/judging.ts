@@ -1,4 +1,4 @@
-/** What members do with a trace: they score it and note what they know of it. Owners delete it. */
+/** Routes with which members score a trace and add notes to it, and owners delete it. */
 import type { App } from '../../lib/app.ts'
 import { Refusal } from '../../lib/errors.ts'
 import { found } from '../../lib/http/refuse.ts'
@@ -14,12 +14,12 @@ const TRACE = `${IN_PROJECT}/traces/:traceId`
 
 type Acting = Pick<RequestOf<unknown>, 'visitor' | 'project'>
 
-/** What is written down of an act in a project. */
+/** The record of an act in a project, for the audit log. */
 export function actOf(acting: Acting, action: Action, detail: Act['detail'] = {}): Act {
   return { ...actorOf(acting), action, detail }
 }
 
-/** Who acts, and in which project. */
+/** The user who acts, and the project. */
 export function actorOf({ visitor, project }: Acting): Pick<Act, 'by' | 'accountId' | 'projectId'> {
   return { by: visitor.userId, accountId: project.accountId, projectId: project.id }
 }
