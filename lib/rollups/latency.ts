@@ -1,10 +1,14 @@
 /**
- * Durations of traces, as counts by bucket. A bucket is a quarter of an octave of milliseconds, so the middle of its
- * bucket differs from a duration by 9.1 % at most.
+ * Histograms of durations. A bucket is a quarter of an octave of milliseconds, so the middle of a bucket differs from
+ * any duration in it by 9.1 % at most.
  *
- * All counts together are one number. Each count has DIGITS decimal digits, and the last digits are the count of the
- * shortest durations: two traces in bucket 0 and one in bucket 1 are 1 000000000002. So PostgreSQL adds up histograms
- * with `+` and `sum`, much faster than arrays of counts (test/bench/RESULTS.md, "Rollups").
+ * A histogram is one decimal number. Each bucket has DIGITS digits of it, and the bucket of the shortest durations has
+ * the last ones. PostgreSQL therefore adds histograms with `+` and `sum`, much faster than arrays of counts
+ * (test/bench/RESULTS.md, "Rollups"). For example, three traces below 1 ms and two from 1 to below 2 ms are
+ *
+ *   000000000002 000000000003 = 2000000000003
+ *
+ * The view rollup_latencies (sql/0013-rollup-latencies.sql) shows the buckets of stored histograms as rows.
  */
 
 const OCTAVES = 27
@@ -12,9 +16,7 @@ const STEPS = 4
 /** A multiple of four, which are the digits that PostgreSQL's numeric has in a place. */
 const DIGITS = 12
 
-/**
- * The least duration in ms of each bucket but the first, which has durations under 1 ms. The last bucket has no end.
- */
+/** The least duration in ms of each bucket but the first, which has durations under 1 ms. The last has no end. */
 export const BOUNDS: readonly number[] = [
   ...new Set(Array.from({ length: OCTAVES * STEPS + 1 }, (_, step) => Math.ceil(2 ** (step / STEPS))))
 ]
@@ -42,8 +44,8 @@ export const latencyInSql = (ms: string): string =>
 export type Histogram = readonly number[]
 
 /**
- * The counts of a number, in decimal digits. A count may be negative, of what takes away: it borrows from the one
- * before it, and is given back.
+ * The counts of a histogram, from its decimal digits. A count may be negative, where traces were taken away: in the
+ * digits it has borrowed from the next higher count, and this function gives that back.
  */
 export function readHistogram(digits: string): Histogram {
   const isNegative = digits.startsWith('-')

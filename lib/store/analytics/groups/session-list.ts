@@ -85,7 +85,8 @@ export async function listSessions(
     environment === undefined
       ? () => ''
       : (trace: string) => `and (${trace}.environment = ${bind(environment)}) is true`
-  const beyond = `project_id = $1 and (started_at, id) ${edge.inclusive ? '<=' : '<'} (${bind(edge.key)}, ${bind(edge.tie)})`
+  const isBeyond = edge.inclusive ? '<=' : '<'
+  const beyond = `project_id = $1 and (started_at, id) ${isBeyond} (${bind(edge.key)}, ${bind(edge.tie)})`
   const walked = `select id, started_at, session_id, environment from traces where ${beyond}
     order by started_at desc, id desc limit ${bind(mostLookedAt)}`
   const begins =

@@ -41,7 +41,8 @@ export async function readSession(sql: Sql, projectId: number, sessionId: string
     )
     select count(*)::int as traces, (select count(*)::int from newest) as found,
       count(*) filter (where ended_at is null)::int as running, count(*) filter (where status = 'error')::int as errors,
-      coalesce(sum(input_tokens), 0)::float8 as "inputTokens", coalesce(sum(output_tokens), 0)::float8 as "outputTokens",
+      coalesce(sum(input_tokens), 0)::float8 as "inputTokens",
+      coalesce(sum(output_tokens), 0)::float8 as "outputTokens",
       sum(cost_usd) as "costUsd", coalesce(sum(duration_ms), 0)::float8 as "durationMs",
       min(started_at) as "firstAt", max(started_at) as "lastAt",
       array(select distinct user_id from newest where user_id is not null order by 1 limit ${MOST_USERS}) as users

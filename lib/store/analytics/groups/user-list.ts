@@ -90,14 +90,16 @@ export async function listUsers(
         and (started_at, id) ${edge.inclusive ? '<=' : '<'} (${key}, ${tie})
       order by started_at desc, id desc limit ${bind(mostLookedAt + 1)}
     ), fitting as materialized (
-      select id, started_at, user_id from (select * from looked order by started_at desc, id desc limit ${bind(mostLookedAt)}) l
+      select id, started_at, user_id from (
+        select * from looked order by started_at desc, id desc limit ${bind(mostLookedAt)}
+      ) l
       where user_id is not null ${begins} ${environment === undefined ? '' : `and environment = ${bind(environment)}`}
     ), users as (
       select distinct on (user_id) user_id as id, id as trace_id, started_at
       from fitting order by user_id, started_at desc, id desc
     )
     (
-      -- "offset 0" keeps PostgreSQL from asking of all whether they were seen: only those nearest to the edge are asked about.
+      -- "offset 0" keeps PostgreSQL from checking all users for earlier pages: only those nearest the edge are checked.
       select id, trace_id as "traceId", started_at as "lastAt"
       from (select * from users order by started_at desc, trace_id desc offset 0) u where not ${wasSeen}
       order by started_at desc, trace_id desc limit ${bind(limit + 1)}

@@ -28,7 +28,8 @@ export const ANYTHING = AMOUNTS.map(name => `sum(${name}) <> 0`).join(' or ')
 export function newsInSql(trace: string, one: 1 | -1, family = `${trace}.family`): string {
   const amounts = amountsInSql(trace, one)
   const cells = AMOUNTS.map(name => `${amounts[name]} as ${name}`).join(', ')
-  return `${hourOf(`${trace}.started_at`)} as started_at, ${family} as family, ${trace}.name, ${trace}.user_id, ${cells}`
+  const hour = hourOf(`${trace}.started_at`)
+  return `${hour} as started_at, ${family} as family, ${trace}.name, ${trace}.user_id, ${cells}`
 }
 
 /** The columns of traces that news are made of, as a deletion returns them. */

@@ -6,17 +6,18 @@
 import type { Sql } from 'postgres'
 import { AMOUNTS } from '../../../rollups/amounts.ts'
 import { hashInSql } from '../../../rows/list-numbers.ts'
+import { environmentKeyInSql } from './environment-key.ts'
 import { dayOf } from './news.ts'
-import { placeInSql } from './places.ts'
 
 const USER_AMOUNTS = AMOUNTS.filter(name => name !== 'latency')
 
 /** SQL of the number of a user in an environment, under which their sums stand. */
-export const userListInSql = (user: string, environment: string): string => hashInSql(user, placeInSql(environment))
+export const userListInSql = (user: string, environment: string): string =>
+  hashInSql(user, environmentKeyInSql(environment))
 
-/** `places` is the text of an array of ctid: the rows of news that are being folded. */
-export async function foldUsers(sql: Sql, projectId: number, places: string): Promise<void> {
-  await sql.unsafe(ADD_USERS, [projectId, places], { prepare: true })
+/** `rowIds` is the text of an array of ctid: the rows of news that are being folded. */
+export async function foldUsers(sql: Sql, projectId: number, rowIds: string): Promise<void> {
+  await sql.unsafe(ADD_USERS, [projectId, rowIds], { prepare: true })
 }
 
 /**
@@ -26,7 +27,8 @@ const ADD_USERS = `
   insert into user_sums as u (project_id, list, start, ${USER_AMOUNTS.join(', ')})
   select n.project_id, ${userListInSql('n.user_id', 'f.environment')}, ${dayOf('n.started_at')},
     ${USER_AMOUNTS.map(name => `sum(n.${name})`).join(', ')}
-  from rollup_news n left join trace_families f on f.project_id = $1::int and f.project_id = n.project_id and f.family = n.family
+  from rollup_news n left join trace_families f
+    on f.project_id = $1::int and f.project_id = n.project_id and f.family = n.family
   where n.project_id = $1::int and n.ctid = any ($2::text::tid[]) and n.user_id is not null
   group by 1, 2, 3
   on conflict (project_id, list, start) do update
