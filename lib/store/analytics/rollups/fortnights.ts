@@ -35,7 +35,8 @@ const FIND = `
     and d.start < ${fortnightOf('to_timestamp($2::float8)')}
     and not exists (
       select from rollups f
-      where f.project_id = $1::int and f.level = '${LEVELS.fortnight.environment}' and f.start = ${fortnightOf('d.start')})
+      where f.project_id = $1::int and f.level = '${LEVELS.fortnight.environment}'
+        and f.start = ${fortnightOf('d.start')})
   order by d.start desc limit 1`
 
 const MAKE = `
