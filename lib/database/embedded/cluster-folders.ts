@@ -14,7 +14,7 @@ const UPGRADED = /^postgresql-(\d{2,3})$/
 
 export const folderOfMajor = (major: number): string => `postgresql-${major}`
 
-/** The number of a folder among others: the one with the highest is used. Undefined if it is none of these folders. */
+/** The number of a folder, by which the highest is the one in use. Undefined if it is not one of these folders. */
 const rankOf = (name: string): number | undefined => (name === FIRST ? 0 : toNumber(UPGRADED.exec(name)?.[1]))
 const toNumber = (digits: string | undefined) => (digits === undefined ? undefined : Number(digits))
 

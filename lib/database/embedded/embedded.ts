@@ -150,7 +150,7 @@ class Cluster {
     return this.#targetIn(this.#socketDir!)
   }
 
-  /** Resolves so long after PostgreSQL was first started or found, or never. */
+  /** Resolves this long after PostgreSQL was first started or found, or never. */
   async endOfPatience(patienceMs?: number): Promise<void> {
     await this.#tried
     return patienceMs === undefined ? new Promise(() => {}) : delay(patienceMs, undefined, { ref: false })
@@ -328,7 +328,7 @@ function isGoingAway(error: unknown): boolean {
   return failure === 'lost' || code === SQLSTATE.cannotConnectNow || (failure === 'refused' && name !== 'PostgresError')
 }
 
-/** Logs a message of PostgreSQL. A PANIC ends all sessions; what is FATAL for one session is reported by its client. */
+/** Logs a message of PostgreSQL. A PANIC ends all sessions. A FATAL error ends one session, whose client reports it. */
 function logLine(log: Logger, line: string): void {
   log[line.startsWith('PANIC') ? 'error' : 'debug']({ postgres: line }, 'PostgreSQL says')
 }

@@ -17,7 +17,9 @@ import { ConfigError } from '../../config.ts'
 import type { Logger } from '../../log.ts'
 import type { Release } from './lock-file.ts'
 
-/** A name that is looked at, with the namespace in front; one that is being made is none. */
+/**
+ * A socket's name begins with the namespace. A socket that is still being made has another name, and is not checked.
+ */
 const NAME = /^(\w+)-[\da-f-]{36}\.sock$/
 
 /**

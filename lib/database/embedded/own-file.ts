@@ -32,7 +32,7 @@ export async function replaceFile(path: string, text: string): Promise<void> {
 }
 
 /**
- * Opens a file; undefined if there is none. Throws a ConfigError for a link, for what is no file, and for a stranger's
+ * Opens a file; undefined if there is none. Throws a ConfigError for a link, a folder or the like, and a stranger's
  * file.
  */
 export async function openOwnFile(path: string): Promise<FileHandle | undefined> {

@@ -11,7 +11,9 @@ import { isTooManyConnections } from '../failure.ts'
 
 /** Has connections that it could do without for a while. */
 export interface Holder {
-  /** When the one that it needs least became idle, as performance.now() has it; undefined: all are busy. */
+  /**
+   * The time at which its least needed connection became idle, as performance.now() has it; undefined: all are busy.
+   */
   readonly idleSince: number | undefined
   /** Closes that one; resolves when it is closed. */
   closeIdle(): Promise<void>

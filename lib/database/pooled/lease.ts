@@ -20,7 +20,7 @@ export interface Lease {
 
 /** The driver's private fields of a query. */
 export interface Query {
-  /** It is the one that the connection waits for. */
+  /** Whether the connection waits for this query. */
   readonly active: boolean
   /** Null: it was not sent yet. */
   readonly state: object | null
@@ -72,7 +72,9 @@ function guard(sql: Sql, lease: () => Lease): Sql {
   })
 }
 
-/** Cancels what a lease is doing. A cancellation that comes late would hit the next query, so there is none. */
+/**
+ * Cancels the query of a lease and gives the lease up: a late cancellation would hit the next query, so there is none.
+ */
 export function abandon(lease: Lease): void {
   lease.dead = true
   const query = lease.asked.find(query => query.active) ?? lease.asked.at(-1)
@@ -81,7 +83,7 @@ export function abandon(lease: Lease): void {
   })
 }
 
-/** At each tick: ends a connection that hangs, with which the driver rejects what was asked on it. */
+/** At each tick: ends a connection that hangs. The driver then rejects its queries. */
 export async function giveUpIfHung(lease: Lease): Promise<void> {
   const active = lease.asked.find(query => query.active)
   // If no query is active, all queries have been answered; otherwise, all before the active one have. They are dropped,

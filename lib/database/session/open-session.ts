@@ -9,7 +9,7 @@ export interface SessionSettings {
   readonly statementTimeoutMs?: number
   /** Settings of PostgreSQL for this connection. The values are ours, not a client's. */
   readonly settings?: Readonly<Record<string, string>>
-  /** Whether statements name tables that are on this server, also where it is a node of a cluster. */
+  /** Whether statements name tables on this very server, even if it is a node of a cluster. */
   readonly isLocal?: boolean
 }
 

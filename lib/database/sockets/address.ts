@@ -62,7 +62,7 @@ const VARIABLES: Readonly<Record<string, string | undefined>> = {
   client_encoding: undefined
 }
 
-/** Throws a ConfigError for what is no address. */
+/** Throws a ConfigError for a text that is no address. */
 export function readAddress(url: string, env: NodeJS.ProcessEnv = process.env): Address {
   const [, authority = '', path = '', query = ''] =
     /^postgres(?:ql)?:\/\/([^/?#]*)(?:\/([^?#]*))?(?:\?([^#]*))?(?:#.*)?$/.exec(url) ?? refuse('is no address')

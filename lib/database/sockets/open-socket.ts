@@ -15,7 +15,7 @@ import { readTls, type Tls } from './tls.ts'
 
 /** How long one server may take to answer, unless connect_timeout says otherwise. */
 export const CONNECT_TIMEOUT_MS = 5000
-/** A host that did not answer in time is tried last for so long. */
+/** A host that did not answer in time is tried last for this long. */
 const SILENT_MS = 60_000
 /** Length and number of the message SSLRequest. */
 const SSL_REQUEST = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47])

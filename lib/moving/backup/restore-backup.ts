@@ -47,7 +47,7 @@ export interface Restored {
   readonly counts: BackupCounts
   /** Whether an earlier restore of the backup, which was ended in the middle, went on. */
   readonly resumed: boolean
-  /** Whether the keys were made with another KEY_DIGEST_SECRET than the one that is configured. */
+  /** Whether the keys were made with a KEY_DIGEST_SECRET that differs from the configured one. */
   readonly otherSecret: boolean
 }
 
@@ -262,7 +262,7 @@ function checkReferences({ accounts, projects, users, members, keys }: Head): vo
   if (!isWhole) throw new AdminError('the backup is damaged: something in it belongs to nothing in it')
 }
 
-/** Throws an AdminError if a row stands twice, or a password is none. */
+/** Throws an AdminError if a row occurs twice, or a password has the wrong form. */
 function checkPeople({ accounts, projects, users, members, keys }: Head): void {
   const lists: [string, readonly (string | number)[]][] = [
     ['account', accounts.map(({ id }) => id)],

@@ -8,7 +8,7 @@ import { packBackup } from './packing.ts'
 
 /** A backup has digests of keys and of passwords. */
 const OWNER_ONLY = 0o600
-/** How much of what is made waits to be compressed. */
+/** The most bytes that wait to be compressed. */
 const WAITING_BYTES = 8 * 1024 * 1024
 
 /** Compresses a backup into a file. It is written beside it, under a name that ends in `.partial`. */

@@ -20,8 +20,8 @@ import {
 export type OnBackedUp = (counts: Readonly<BackupCounts>, expected: Manifest['counts']) => void
 
 /**
- * Makes a backup, whose bytes `send` takes. All of it is read in one transaction, which sees what was committed when it
- * began, and nothing that was written later. Writers go on, and wait for nothing.
+ * Makes a backup, whose bytes `send` takes. One transaction reads all of it, and sees what was committed when it began,
+ * and nothing later. Writers go on, and wait for nothing.
  */
 export async function backUp(
   pool: Pool,

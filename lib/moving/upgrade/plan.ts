@@ -1,4 +1,4 @@
-/** Decides whether a data folder is upgraded to another major version of PostgreSQL, from what was found. */
+/** Decides from the facts about a data folder whether it is upgraded to another major version of PostgreSQL. */
 import { AdminError } from '../../admin/admin-error.ts'
 
 export interface Found {

@@ -42,7 +42,7 @@ export interface UpgradeOptions extends ProgramsWanted {
   readonly onProgress: (traces: number, expected: number) => void
 }
 
-/** Upgrades, and returns what was moved. */
+/** Upgrades, and returns the counts of what was moved. */
 export async function upgrade(
   config: Config,
   log: Logger,

@@ -118,7 +118,7 @@ async function readProjects(sql: Sql): Promise<Project[]> {
   })
 }
 
-/** How many traces a project has, and what is under them by the traces' own counts. */
+/** The number of traces of a project, and of the rows under them by the traces' own counts. */
 export interface ProjectCounts {
   readonly traces: number
   readonly spans: number

@@ -11,7 +11,7 @@ export type Numbers = ReadonlyMap<number, number>
 export interface Restoration {
   /** The id of the backup. */
   readonly backup: string
-  /** Whether it goes beside what was there. If not, all numbers stay as they are. */
+  /** Whether the backup is restored beside existing rows. If not, all ids stay as they are. */
   readonly into: boolean
   readonly accounts: Numbers
   readonly projects: Numbers

@@ -33,7 +33,7 @@ export async function readUsers(sql: Sql): Promise<User[]> {
   return users.map(user => ({ ...user, identities: byUser.get(user.id) ?? [] }))
 }
 
-/** Makes a user without a password. One whose address is known here is the one that is here. */
+/** Makes a user without a password. A user whose address exists here becomes the existing user. */
 export async function insertUser(sql: Sql, { id, email, name, createdAt }: User, into: boolean): Promise<number> {
   const [row] = await sql<{ id: number }[]>`
     insert into users (id, email, name, created_at) overriding system value

@@ -34,9 +34,7 @@ export interface Proven {
   readonly network: string | undefined
 }
 
-/**
- * Makes a session. Undefined if the stored password is no longer the one that was looked at, or the user is gone.
- */
+/** Makes a session. Undefined if the stored password has changed since it was checked, or the user is gone. */
 export async function signInByPassword(
   sql: Sql,
   { userId, password, own, network }: Proven,

@@ -56,7 +56,7 @@ interface News {
   readonly version: number
 }
 
-/** Indexes some of what was written. Returns how many writes these were. */
+/** Indexes some of the waiting writes. Returns how many these were. */
 export async function indexNews(sql: Sql, projectId: number, rest: Rest, most = SEGMENT_TRACES): Promise<number> {
   const waiting = await sql<News[]>`
     select seq, version from search_news where project_id = ${projectId} order by seq, version limit ${most}`

@@ -21,7 +21,7 @@ export const isUnswept = (sql: Sql, sweepMs = SWEEP_MS) => sql`swept_at < now() 
 export interface SearchState {
   /** From when on traces are found; null: all of them are, or none yet. */
   readonly backTo: string | null
-  /** Whether all traces are in the index that the project had when search was turned on. So it is where it has none. */
+  /** Whether the index has all traces from before search was turned on. True if there were none. */
   readonly isFilled: boolean
   /** Writes whose words are not in the index yet; no more than MOST_COUNTED are counted. */
   readonly waiting: number
@@ -72,7 +72,7 @@ export function setSearch(sql: Sql, projectId: number, on: boolean, act: Act): P
       )
       ${auditStep(sql, act, sql`changed`)}
       select exists (select from changed) as changed, exists (select from projects where id = ${projectId}) as known`
-    // Also where it was off: a server that had not heard of it yet may have written news.
+    // Also if search was off: a server that had not heard of it yet may have written news.
     if (!on) await dropIndex(sql, projectId)
     return row.known
   })

@@ -51,7 +51,7 @@ export interface SearchPage {
   readonly excerpts: Readonly<Record<string, Excerpt>>
   readonly next: Edge | undefined
   readonly previous: Edge | undefined
-  /** How far the search came, where it met a bound before its page was full: the start of traces, as ISO 8601. */
+  /** How far the search came, if it met a bound before its page was full: the start of traces, as ISO 8601. */
   readonly reached: string | undefined
 }
 

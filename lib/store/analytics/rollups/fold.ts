@@ -1,7 +1,6 @@
 /**
- * The fold: what is in rollup_news is added up into rollups, and is in rollup_news no more. It is one transaction, so
- * each snapshot has a trace in one of the two, and readers add both. Only one fold of a project runs at a time, in
- * whichever process.
+ * The fold moves the amounts of rollup_news into rollups. It is one transaction, so each snapshot has a trace in one of
+ * the two, and readers add both. Only one fold of a project runs at a time, in any process.
  */
 import type { Sql } from 'postgres'
 import { AMOUNTS } from '../../../rollups/amounts.ts'
