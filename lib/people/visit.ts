@@ -1,5 +1,5 @@
 /** A visit to the dashboard: the visitor, and what a route asks of them. */
-import type { Role } from './roles.ts'
+import type { Role } from '../schema/roles.ts'
 
 /** A person who is signed in. */
 export interface Visitor {

@@ -1,7 +1,7 @@
 /** Links that sign a user in, once. */
 import type { Sql } from 'postgres'
 import type { Attempts } from '../../database/sql-access.ts'
-import { auditOf } from './audit.ts'
+import { auditOf } from '../audit.ts'
 import { makingSession, type NewSession, userOfSession } from './sessions.ts'
 
 /** How long a link can be used. The recipient of an invitation may read it a day later. */

@@ -3,9 +3,9 @@
  * on the channel of the keys, so that they forget what they remember.
  */
 import type { Sql } from 'postgres'
-import type { Role } from '../../people/roles.ts'
+import type { Role } from '../../schema/roles.ts'
+import { auditOf } from '../audit.ts'
 import { KEYS_CHANNEL } from '../projects/keys.ts'
-import { auditOf } from './audit.ts'
 
 /**
  * A session ends this long after its last use (SESSION_DAYS), and this long after it was made (MOST_DAYS), whichever

@@ -3,12 +3,10 @@
  * project.
  */
 import type { Sql } from 'postgres'
+import { isUniqueViolation } from '../../database/failure.ts'
 
 /** The most views that one user may have in a project, and the most that may be shared in it. */
 export const MOST_VIEWS = 100
-
-/** The SQLSTATE unique_violation: the name is taken. */
-const UNIQUE_VIOLATION = '23505'
 
 export interface View {
   readonly name: string
@@ -98,7 +96,7 @@ async function untaken(work: () => Promise<ViewChange>): Promise<ViewChange> {
   try {
     return await work()
   } catch (error) {
-    if ((error as { code?: string }).code === UNIQUE_VIOLATION) return 'taken'
+    if (isUniqueViolation(error)) return 'taken'
     throw error
   }
 }
