@@ -17,7 +17,7 @@ import { type Output, streamTo } from './terminal/stream.ts'
 
 export type Commands = Readonly<Record<string, Command>>
 
-/** The surroundings in which a command line runs: those of a process, or of a test. */
+/** The environment of a command line: a process, or a test. */
 export interface Surroundings {
   readonly env: NodeJS.ProcessEnv
   readonly stdout: Output
@@ -30,7 +30,7 @@ export async function runCommandLine(
   args: readonly string[],
   { env, stdout, stderr }: Surroundings
 ): Promise<number> {
-  // Names, labels and messages may hold what somebody else made up: no command writes around this and Progress.
+  // Names, labels and messages may hold text that others made up, so every command writes through this and Progress.
   const write = (text: string) => stdout.write(`${visibleLines(text)}\n`)
   const progress = new Progress(stderr)
   try {
@@ -51,7 +51,7 @@ export async function runCommandLine(
 
 const VERSION_WORDS = ['--version', '-v', '-V', 'version']
 
-/** Of a command line that is wrong, whatever is stored. */
+/** The errors of a wrong command line, whatever the database holds. */
 const WRONG = [UsageError, InputError, EnvironmentError]
 
 function exitCodeOf(error: unknown): number {
@@ -59,7 +59,7 @@ function exitCodeOf(error: unknown): number {
   return WRONG.some(wrong => error instanceof wrong) ? 2 : 1
 }
 
-/** The name of the command, one or two words, and the words behind it. */
+/** The name of the command, one or two words, and the words after it. */
 function findCommand(commands: Commands, args: readonly string[]): { name: string; words: string[] } {
   const names = Object.keys(commands)
   const [noun, verb] = args
@@ -124,7 +124,7 @@ function parseCall(name: string, command: Command, words: string[], write: (text
   }
 }
 
-/** Joins a flag with a negative number behind it, which is the flag's value and not another flag. */
+/** Joins a flag with a negative number after it, which is the flag's value and not another flag. */
 function joinNegativeNumbers(words: readonly string[], flags: Flags): string[] {
   const joined: string[] = []
   for (const word of words) {
@@ -176,10 +176,7 @@ function unknown(what: string, typed: string, names: readonly string[], similar:
   return `there is no ${what} ${JSON.stringify(typed)}.${hint} There are ${names.join(', ')}`
 }
 
-/**
- * One line for an error. Some errors, such as that of a refused connection, have no message; then the code stands for
- * it.
- */
+/** One line for an error. Some errors, such as a refused connection, have no message; then it is the code. */
 function messageOf(error: unknown, env: NodeJS.ProcessEnv): string {
   if (!(error instanceof Error)) return String(error)
   if (env.LOG_LEVEL === 'debug' || env.LOG_LEVEL === 'trace') return error.stack ?? error.message

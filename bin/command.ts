@@ -1,6 +1,4 @@
-/**
- * What a command is: data that describes its usage, and `run`, which gets parsed values and prints through its Call.
- */
+/** A command is data that describes its usage, and `run`, which gets parsed values and prints through its Call. */
 
 import type { Progress } from './terminal/progress.ts'
 

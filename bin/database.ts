@@ -1,4 +1,4 @@
-/** Opens the database for the time of one command. The configuration is that of the server. */
+/** Opens the database for the time of one command, with the server's configuration. */
 import { existsSync } from 'node:fs'
 import { userInfo } from 'node:os'
 import type { Sql } from 'postgres'
@@ -17,13 +17,13 @@ export interface Session {
   readonly log: Logger
   /** The user of the system who gave the command. */
   readonly systemUser: string
-  /** What is needed to make keys. */
+  /** The settings with which keys are made. */
   readonly making: KeyMaking
 }
 
 /**
- * Runs `work` on one connection to a database whose schema has what this version of the code needs. A newer schema does:
- * migrations only add.
+ * Runs `work` on one connection to a database whose schema has what this version of the code needs. A newer schema
+ * does: migrations only add.
  */
 export async function withDatabase<T>(env: NodeJS.ProcessEnv, work: (session: Session) => Promise<T>): Promise<T> {
   return withAnyDatabase(env, async session => {
@@ -69,7 +69,7 @@ export async function withNewDatabase<T>(env: NodeJS.ProcessEnv, work: (session:
   })
 }
 
-/** What runs `work` with a connection. */
+/** Returns a function that runs `work` with a connection. */
 function connected<T>(config: Config, work: (session: Session) => Promise<T>) {
   return async (database: Database, log: Logger): Promise<T> => {
     const { noteSystemUser } = await import('../lib/store/audit.ts')
@@ -87,7 +87,7 @@ function connected<T>(config: Config, work: (session: Session) => Promise<T>) {
   }
 }
 
-/** What a command does is written down with the user of the system; where that has no name, with its number. */
+/** The audit log names the user of the system for each act of a command; a user without a name is given by number. */
 export function readSystemUser(): string {
   try {
     return userInfo().username

@@ -1,9 +1,12 @@
-/** Says that this Node is too old, instead of the stack trace that it would end with. Imports nothing: old Nodes read it. */
+/**
+ * Says that this Node is too old, instead of the stack trace that it would end with. Imports nothing: old Nodes read
+ * it.
+ */
 
-/** What package.json asks for, `>=20.19`. */
+/** The least version, as package.json has it: `>=20.19`. */
 const LEAST = [20, 19] as const
 
-/** One line for somebody whose Node, such as 18.20.4, is too old; undefined if it is not. */
+/** One line for a user whose Node, such as 18.20.4, is too old; undefined if it is not. */
 export function complainOfNode(version: string): string | undefined {
   const [major = 0, minor = 0] = version.split('.').map(Number)
   const isEnough = major > LEAST[0] || (major === LEAST[0] && minor >= LEAST[1])

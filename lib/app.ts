@@ -29,11 +29,11 @@ export interface App {
   readonly routes: readonly Route[]
   /** Resolves to the reasons why a write would be refused now, a few words each; empty if writes are accepted. */
   readiness(): Promise<readonly string[]>
-  /** What tells this deployment from others; undefined until the database has answered. */
+  /** The id of this deployment; undefined until the database has answered. */
   instance(): string | undefined
   /** Forgets what this process remembers of keys and people, some of which has changed. */
   forget(): void
-  /** What this process lacks, a few words for each. It works without, but more slowly. */
+  /** The resources that this process lacks, a few words for each. It works without, but more slowly. */
   lacks(): readonly string[]
   route<Q extends TObject>(route: RouteOptions<Q>): void
 }

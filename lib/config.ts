@@ -62,13 +62,13 @@ export interface AuthProxy {
   readonly header: string
   /** The addresses and networks from which the proxy comes. */
   readonly from: readonly string[]
-  /** What somebody becomes whom nobody has added; undefined: nobody. */
+  /** The role of a person whom nobody has added; undefined: they are refused. */
   readonly role: 'viewer' | undefined
-  /** Where to go to sign out. */
+  /** The address for signing out. */
   readonly signOutUrl: string | undefined
 }
 
-/** Whoever has this value in this claim has this role. `*` as claim: everybody. */
+/** A person with this value in this claim has this role. `*` as the claim means everybody. */
 export interface RoleRule {
   readonly claim: string
   readonly value: string
@@ -134,7 +134,7 @@ export const VARIABLES: readonly string[] = [
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']
 const HTTP = ['http:', 'https:']
 const MINUTE_MS = 60_000
-/** Whoever waits longer for a server to go has forgotten it. */
+/** The longest grace period: nobody means to wait longer for a server to end. */
 const MOST_GRACE_MS = 10 * MINUTE_MS
 const SWITCH = ['on', 'off'] as const
 
@@ -269,7 +269,7 @@ function readDomains(read: Variables): string[] {
   return domains
 }
 
-/** `groups=admins:owner,groups=staff:viewer,*:viewer`. A value may have colons: the role stands behind the last. */
+/** `groups=admins:owner,groups=staff:viewer,*:viewer`. A value may have colons: the role follows the last one. */
 function readRoleRules(read: Variables): RoleRule[] {
   return read.list('OIDC_ROLES').map(text => {
     const {

@@ -1,8 +1,8 @@
 /** Addresses of the dashboard. */
 
 /**
- * The address that signs in with a token, or that of the dashboard. The token stands behind the #: a browser sends it to
- * nobody, so it comes into no log of a server or a proxy.
+ * The address that signs in with a token, or the address of the dashboard. The token follows the #, which browsers
+ * never send, so it gets into no log of a server or a proxy.
  */
 export function dashboardAddress(baseUrl: string, token?: string): string {
   return token === undefined ? `${baseUrl}/app` : `${baseUrl}/app/sign-in#${token}`

@@ -1,7 +1,7 @@
 /**
- * Every error that a client of the API can get, in one table: code, status and meaning. Codes are stable. Most are those of
- * section 7 of the specification; method_not_allowed, unsupported_encoding, too_many_requests and unavailable are
- * additions of this service.
+ * Every error that a client of the API can get, in one table: code, status and meaning. Codes are stable. Most are
+ * those of section 7 of the specification; method_not_allowed, unsupported_encoding, too_many_requests and unavailable
+ * are additions of this service.
  */
 export const ERRORS = {
   invalid_json: { status: 400, meaning: 'The body is not valid JSON.' },
@@ -32,7 +32,7 @@ export const ERRORS = {
 export type ErrorCode = keyof typeof ERRORS
 export const ERROR_CODES = Object.keys(ERRORS) as readonly ErrorCode[]
 
-/** What only the dashboard is answered, beside the codes above. They are no part of the API. */
+/** Codes that only the dashboard gets, besides those above. They are not part of the API. */
 export const DASHBOARD_ERRORS = {
   sign_in_required: { status: 401, meaning: 'Nobody is signed in, or the session has ended.' },
   fresh_sign_in_required: { status: 403, meaning: 'The session is valid, but the sign-in is not recent enough.' },
@@ -46,15 +46,14 @@ const STATUSES: { readonly [code in RefusalCode]: { readonly status: number } } 
 /** How many seconds a client is told to wait by the header Retry-After, which comes with 429 and 503. */
 export const RETRY_AFTER_S = 1
 
-/** A refusal that the client is told of. Any code may throw it; lib/http/server.ts answers it. */
+/** A refusal that the client is told. Any code may throw it; lib/http/server.ts answers it. */
 export class Refusal extends Error {
   override readonly name = 'Refusal'
   readonly code: RefusalCode
-  /** Headers of the answer, besides those that every answer of this code carries. */
+  /** Headers of the answer, besides those of every answer with this code. */
   readonly headers: Readonly<Record<string, string>>
   constructor(code: RefusalCode, message: string, headers: Readonly<Record<string, string>> = {}) {
-    // Nobody reads the stack of a refusal, and making it takes much of the CPU of a server that is flooded with bad
-    // requests.
+    // A refusal needs no stack, and making one takes much of the CPU of a server that is flooded with bad requests.
     const { stackTraceLimit } = Error
     Error.stackTraceLimit = 0
     super(message)

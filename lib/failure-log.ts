@@ -1,12 +1,12 @@
 /**
- * Logs failures that come again and again, without flooding the log: the first of each cause, then a reminder with a count
- * once per interval, and a line when the work succeeds again.
+ * Logs failures that come again and again, without flooding the log: the first of each cause, then a reminder with a
+ * count once per interval, and a line when the work succeeds again.
  */
 import type { Logger } from './log.ts'
 
 /**
- * Decides which failures of one piece of work are worth a line. It has no clock of its own: callers pass the time, in ms of
- * performance.now().
+ * Decides which failures of one piece of work are worth a line. It has no clock of its own: callers pass the time, in
+ * ms of performance.now().
  */
 export class Recurrence {
   readonly #remindMs: number
@@ -19,7 +19,9 @@ export class Recurrence {
     this.#remindMs = remindMs
   }
 
-  /** Notes a failure. Returns how many of this cause the line stands for, itself included; undefined: no line. */
+  /**
+   * Notes a failure. Returns how many failures of this cause the line reports, this one included; undefined: no line.
+   */
   fail(cause: string, now: number): number | undefined {
     this.#since ??= now
     this.#count++
@@ -78,22 +80,24 @@ export class FailureLog {
   }
 }
 
-/** The error behind a refusal, and the first of the errors that node gives together when every address of a name fails. */
+/**
+ * The error behind a refusal, and the first of the errors that node gives together when every address of a name fails.
+ */
 function rootOf(error: unknown): unknown {
   const { cause } = (error ?? {}) as { cause?: unknown }
   const root = cause ?? error
   return root instanceof AggregateError ? root.errors[0] : root
 }
 
-/** What went wrong, in the words of PostgreSQL, the driver or node. */
+/** The cause, in the words of PostgreSQL, the driver or node. */
 export function causeOf(error: unknown): string {
   const { message, code } = (rootOf(error) ?? {}) as { message?: string; code?: unknown }
   return message || String(code)
 }
 
 /**
- * The fields of a failure for the log. Other fields of a database error may hold what clients sent. The stack is only that
- * of a fault of our own code.
+ * The fields of a failure for the log. Other fields of a database error may hold text that clients sent. Only faults of
+ * our own code have a stack.
  */
 function describeFailure(error: unknown): { cause: string; code?: string; stack?: string } {
   const { name, code, stack } = (rootOf(error) ?? {}) as { name?: string; code?: unknown; stack?: string }

@@ -1,14 +1,14 @@
 /**
- * The log on stderr: JSON lines, or text for people, and a line for each request unless LOG_REQUESTS says otherwise. A line
- * never holds a secret, a key or a body. stdout is left to what commands print, such as the address and the first key of
- * `spoor serve`.
+ * The log on stderr: JSON lines, or text for people, and a line for each request unless LOG_REQUESTS says otherwise. A
+ * line never holds a secret, a key or a body. stdout is left to what commands print, such as the address and the first
+ * key of `spoor serve`.
  */
 import { type DestinationStream, type Logger, pino } from 'pino'
 import { textOf } from './log-text.ts'
 
 export type { Logger }
 
-/** Lines are gathered for so long, or up to so many characters, and then written together. */
+/** Lines are gathered for this long, or up to this many characters, and then written together. */
 const GATHER_MS = 50
 const GATHER_LENGTH = 32_768
 
@@ -35,7 +35,7 @@ export function createLog(level: string, destination?: DestinationStream, option
   return log
 }
 
-/** Where each log that createLog made writes to, and which requests. */
+/** The stream of each log that createLog made, and the requests that it logs. */
 const made = new WeakMap<Logger, { readonly stream: DestinationStream; readonly requests: LoggedRequests }>()
 
 /** The fields of a request's line. */
@@ -55,7 +55,7 @@ export interface RequestFields {
   readonly client: string
   /** The key, or the person, for whom the request acted, and in which project. */
   readonly keyId: string | undefined
-  /** What the key is called; empty if it is called nothing. */
+  /** The name of the key; may be empty. */
   readonly keyLabel: string | undefined
   readonly user: number | undefined
   readonly project: number | undefined

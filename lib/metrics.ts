@@ -1,10 +1,9 @@
 /**
- * The metrics of the running service, for Prometheus. Labels are routes, codes and statuses only. Nothing that a
- * client sends becomes a label, so that clients cannot add time series. With METRICS_PROJECTS=on there are counts by the id
- * of the project as well: two series, and one for each code of a refusal, for each project that has sent a request.
- *
- * Several processes (PROCESSES) answer as one: counters and histograms are added, and each gauge says in its help what
- * it is of several processes.
+ * The metrics of the running service, for Prometheus. Labels are routes, codes and statuses only. No text that a client
+ * sends becomes a label, so that clients cannot add time series. With METRICS_PROJECTS=on there are counts by the id of
+ * the project as well: two series, and one for each code of a refusal, for each project that has sent a request.
+ * Several processes (PROCESSES) answer as one: counters and histograms are added, and the help of each gauge says how
+ * it is combined.
  */
 import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import { VERSION } from './version.ts'
@@ -18,7 +17,7 @@ export interface PendingWrites {
 /** The metrics of one process, as they go to another. */
 export type Snapshot = Awaited<ReturnType<Registry['getMetricsAsJSON']>>
 
-/** What a gauge of several processes is: what theirs add up to, or the greatest or least of them. */
+/** How a gauge of several processes is combined: as the sum, the greatest or the least of theirs. */
 type Across = 'sum' | 'max' | 'min'
 const ACROSS: Readonly<Record<Across, string>> = {
   sum: 'the sum',
@@ -26,7 +25,7 @@ const ACROSS: Readonly<Record<Across, string>> = {
   min: 'the least'
 }
 
-/** Gauges of prom-client whose names end as those of counters do, which promtool rejects. */
+/** Gauges of prom-client with names that end as counters do, which promtool rejects. */
 const MISNAMED = ['nodejs_active_handles_total', 'nodejs_active_requests_total', 'nodejs_active_resources_total']
 
 /** How something was recorded. */
@@ -35,7 +34,7 @@ export type Way = 'native' | 'otlp' | 'import'
 /** `left_out`: messages whose span did not come in time, which are among `messages` as well. */
 type LogRecordKind = 'messages' | 'unplaced' | 'left_out' | 'others'
 
-/** What is counted by project. */
+/** The counters by project. */
 interface ProjectCounts {
   readonly requests: Counter<'project'>
   readonly bytes: Counter<'project'>
@@ -146,7 +145,7 @@ export class Metrics {
     this.#duration.observe({ route }, milliseconds / 1000)
   }
 
-  /** A request of a project was answered with so many bytes. */
+  /** Counts a request of a project that was answered with `bytesOut` bytes. */
   countProject(project: number | undefined, bytesOut: number): void {
     if (this.#projects === undefined || project === undefined) return
     this.#projects.requests.inc({ project })
@@ -187,8 +186,8 @@ export class Metrics {
   }
 
   /**
-   * Adds a number that is read whenever the metrics are. If `read` gives undefined, because the number is not known then,
-   * the metrics have no such number: 0 would be wrong.
+   * Adds a number that is read whenever the metrics are. If `read` gives undefined, because the number is not known
+   * then, the metrics have no such number: 0 would be wrong.
    */
   watch(
     name: string,
@@ -209,12 +208,12 @@ export class Metrics {
     })
   }
 
-  /** What this process alone has. */
+  /** The metrics of this process alone. */
   snapshot(): Promise<Snapshot> {
     return this.#registry.getMetricsAsJSON()
   }
 
-  /** From now on the exposition is that of all processes, whose snapshots `read` gives. */
+  /** From now on the exposition shows all processes, whose snapshots `read` gives. */
   showAll(read: () => Promise<readonly Snapshot[]>): void {
     this.#others = read
   }
@@ -252,7 +251,7 @@ function countsByProject(registers: Registry[]): ProjectCounts {
   }
 }
 
-/** Of the metrics of a process that has ended, what must not go down: its counts. They are added to those of another. */
+/** Adds the counts of a process that has ended, which must not go down, to the metrics of another. */
 export async function keepCounts(ended: Snapshot, others: Snapshot): Promise<Snapshot> {
   const counts = ended.filter(({ type }) => COUNTS.includes(String(type)))
   return AggregatorRegistry.aggregate([counts, others]).getMetricsAsJSON()

@@ -10,7 +10,9 @@ export class ConfigError extends Error {
   override readonly name = 'ConfigError'
 }
 
-/** Each reading gives undefined for a variable that is not set or empty, and throws a ConfigError for one that is wrong. */
+/**
+ * Each reading gives undefined for a variable that is not set or empty, and throws a ConfigError for one that is wrong.
+ */
 export class Variables {
   readonly #env: NodeJS.ProcessEnv
 
@@ -53,7 +55,7 @@ export class Variables {
     return ms <= mostMs ? ms : this.refuse(name, `must be ${range}`)
   }
 
-  /** What stands between commas; empty where the variable is not set. */
+  /** The values between commas; empty if the variable is not set. */
   list(name: string): string[] {
     const parts = (this.text(name) ?? '').split(',').map(each => each.trim())
     return parts.filter(each => each !== '')
@@ -92,7 +94,7 @@ export class Variables {
   }
 }
 
-/** What a duration such as `30s` is in milliseconds; NaN for a text that is none. */
+/** A duration such as `30s` in milliseconds; NaN for any other text. */
 function milliseconds(text: string): number {
   const [, digits, unit = ''] = /^(\d{1,6})([smhd])$/.exec(text) ?? []
   return Number(digits) * (UNITS_MS[unit] ?? Number.NaN)

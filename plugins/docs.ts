@@ -14,13 +14,13 @@ const OWN = new URL('plugins/docs/', import.meta.resolve('#package.json'))
 const STYLES = new URL('styles/', OWN)
 /** Made by `npm run screenshots`. */
 const PICTURES = new URL('pictures/', OWN)
-/** What somebody who runs a server begins with. */
+/** Files with which an operator begins a deployment. */
 const DEPLOYMENT = new URL('deployment/', OWN)
 /** Whole applications. Those that a chapter names are shown and can be downloaded; tests run each of them. */
 const EXAMPLES = new URL('examples/', OWN)
 const VIEWER = new URL('.', import.meta.resolve('swagger-ui-dist/package.json'))
 
-/** What the guide is put together from, in this order. */
+/** The parts of the guide, in this order. */
 const CHAPTERS = [
   ...['guide.html', 'clients.html', 'client-python.html', 'applications.html'],
   ...['dashboard.html', 'operating.html', 'upkeep.html']

@@ -43,7 +43,7 @@ export default command({
   }
 })
 
-/** What was applied, and what is amiss with the tables. */
+/** Migrates, and returns the applied migrations and the faults of the tables. */
 async function migrateAndLook(
   database: Database,
   log: Logger

@@ -20,7 +20,7 @@ import { welcome } from '../terminal/welcome.ts'
  */
 const HEAP_GROWTH_PERCENT = 150
 
-/** Where PostgreSQL recovers for longer, the server listens meanwhile: /readyz says why it is not ready. */
+/** If PostgreSQL recovers for longer, the server listens meanwhile: /readyz says why it is not ready. */
 const RECOVERY_PATIENCE_MS = 500
 
 export default command({
@@ -79,7 +79,7 @@ async function serve(call: Call, config: Config, log: Logger): Promise<void> {
   log.info('stopped')
 }
 
-/** Gives those that use the server time to go elsewhere. A second signal ends it. */
+/** Gives the clients of the server time to go elsewhere. A second signal ends it. */
 async function sayGoodbye(running: Running, graceMs: number, stop: Stop, log: Logger): Promise<void> {
   if (graceMs === 0) return
   running.drain()

@@ -1,8 +1,8 @@
 /**
  * Runs several server processes that share the port (PROCESSES). The primary process holds the embedded database and
  * answers no requests. It starts the other processes, replaces one that has died, and tells them when to stop. They
- * ignore signals, because those of a terminal reach the whole group, and only the primary decides when to stop. If the
- * primary is killed, node:cluster ends them at once.
+ * ignore signals, because a terminal sends its signals to the whole group, and only the primary decides when to stop.
+ * If the primary is killed, node:cluster ends them at once.
  */
 import cluster, { type Worker } from 'node:cluster'
 import { once } from 'node:events'
@@ -23,7 +23,7 @@ export interface Running extends Listening {
 /** The one report of a process: where it listens, or why it cannot. */
 type Report = Listening | { readonly failure: string }
 
-/** What the primary tells the others: to say that they go soon, and to go. */
+/** The orders of the primary: announce the end, and end. */
 type Order = 'drain' | 'stop'
 /** How long a process may take to stop: longer than a service takes to close. */
 const STOP_TIMEOUT_MS = 25_000

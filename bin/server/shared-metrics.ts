@@ -13,7 +13,7 @@ type Message =
   | { readonly metrics: 'yours'; readonly round: number }
   | { readonly metrics: 'mine'; readonly round: number; readonly snapshot: Snapshot }
 
-/** For a process that does not answer in time, what it said last counts. */
+/** A process that does not answer in time counts with its last answer. */
 const MOST_MS = 3000
 
 const isMessage = (message: unknown): message is Message =>
@@ -65,7 +65,7 @@ export function gatherMetrics(): void {
   })
 }
 
-/** Makes the metrics of this process, a worker, show those of all. */
+/** Makes the metrics of this process, a worker, show those of all processes. */
 export function shareMetrics(metrics: Metrics): void {
   const waiting = new Map<number, (snapshots: readonly Snapshot[]) => void>()
   let questions = 0

@@ -1,13 +1,12 @@
 /**
- * Decides when a server stops. A first signal asks it to stop; SIGTERM, which comes from what supervises servers, gives
- * those that use it time to notice. A second one, after REPEATED_MS, makes it stop without
- * waiting for requests. A third one ends the process at once. An error that nobody caught stops the server as well,
- * because nothing is known of its state then.
+ * Decides when a server stops. A first signal asks it to stop. SIGTERM, which supervisors send, also gives its clients
+ * time to notice. A second signal, after REPEATED_MS, makes it stop without waiting for requests. A third one ends the
+ * process at once. An uncaught error stops the server as well, because its state is unknown then.
  */
 import type { Logger } from '../../lib/log.ts'
 
 export interface Stop {
-  /** Resolves to whether those that use the server are to be told before. */
+  /** Resolves to whether the server's clients are to be told before. */
   readonly requested: Promise<boolean>
   readonly forced: Promise<void>
 }
@@ -18,7 +17,7 @@ const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
  * one.
  */
 const REPEATED_MS = 1000
-/** A forced stop ends the process after so long, whatever is still open. PostgreSQL stops in less. */
+/** A forced stop ends the process after this time, whatever is still open. PostgreSQL stops in less. */
 const FORCED_MS = 2000
 
 /** Begins to listen. From now on signals do not end the process by themselves. */

@@ -2,9 +2,9 @@
 import type { Commands } from '../command-line.ts'
 import { SHARED_FLAGS } from './help.ts'
 
-/** What may come next after the words that are there already. */
+/** The words that may follow the words before the cursor. */
 interface Choice {
-  /** The words between `spoor` and the one that is being typed, with a space behind each. */
+  /** The words between `spoor` and the one that is being typed, each followed by a space. */
   readonly after: string
   /** Whether others may follow these words: the parameters and flags of a command. */
   readonly hasMore: boolean

@@ -7,9 +7,9 @@ export function table(heading: readonly string[], rows: readonly (string | numbe
   return alignColumns([[...heading], ...rows]).join('\n')
 }
 
-/** One line for each row. Cells are padded to the widest of their column, but for those of the last column. */
+/** One line for each row. Cells are padded to the widest of their column, except in the last column. */
 export function alignColumns(cells: readonly (string | number)[][]): string[] {
-  // A line break within a cell would begin a row of somebody else's making.
+  // A line break within a cell would let its author begin a row.
   const rows = cells.map(row => row.map(cell => (typeof cell === 'number' ? cell : visible(cell))))
   const widths: number[] = []
   for (const row of rows) {

@@ -19,7 +19,7 @@ export function parseTimes({ from, to }: Times): Times {
 
 const DAY_MS = 86_400_000
 
-/** A time as the API takes it, or so many days ago (`90d`), in canonical form. */
+/** A time as the API takes it, or a number of days ago (`90d`), in canonical form. */
 export function parseMoment(flag: string, text: string | undefined, now = Date.now()): string | undefined {
   const days = parseDays(text)
   if (days !== undefined) return new Date(now - days * DAY_MS).toISOString()

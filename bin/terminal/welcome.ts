@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto'
 
-/** What a start made. */
+/** The things that a start made. */
 export interface Start {
   /** The first key. */
   readonly key: string | null
-  /** What keeps the deployment from serving. */
+  /** The fault that keeps the deployment from serving. */
   readonly obstacle: string | null
   /** The address of the dashboard; null if it is off. */
   readonly dashboard: string | null
@@ -13,8 +13,8 @@ export interface Start {
 }
 
 /**
- * The text that a person reads when the server has started: its address, that of the dashboard, the first key if one was
- * made, and what to do next.
+ * The text that a person reads when the server has started: its address, the dashboard's address, the first key if one
+ * was made, and the next step.
  */
 export function welcome(address: string, location: string, start: Start, env: NodeJS.ProcessEnv): string {
   const lines = [`spoor is at ${address}`, `The data is in: ${location}`, ...dashboardLines(start, env), '']
@@ -79,7 +79,10 @@ function firstTrace(address: string, key: string): string[] {
   ]
 }
 
-/** A command for the same server. It has the server's variables, because it needs the same database; a password is left out. */
+/**
+ * A command for the same server. It has the server's variables, because it needs the same database; a password is left
+ * out.
+ */
 function spoorCommand(args: string, env: NodeJS.ProcessEnv): string {
   const command = `npx spoor ${args}`
   if (env.DATABASE_URL) return `${command} (with the same DATABASE_URL and KEY_DIGEST_SECRET)`

@@ -1,7 +1,7 @@
 /**
- * Finds out whom a request acts for. A verified key is remembered for some seconds, under a hash of the whole token. Every
- * other token is looked up in the database. Wrong keys are not remembered: whatever is wrong with a token, it goes the same
- * way, takes the same time and gets the same answer.
+ * Finds out whom a request acts for. A verified key is remembered for some seconds, under a hash of the whole token.
+ * Every other token is looked up in the database. Wrong keys are not remembered: whatever is wrong with a token, it
+ * goes the same way, takes the same time and gets the same answer.
  */
 import { hash, timingSafeEqual } from 'node:crypto'
 import type { SqlAccess } from '../database/sql-access.ts'
@@ -109,7 +109,9 @@ export class KeyRing {
     }
   }
 
-  /** Marks keys as used, and gives their times. Gives none if they cannot be stored: the keys are valid all the same. */
+  /**
+   * Marks keys as used, and gives their times. Gives none if they cannot be stored: the keys are valid all the same.
+   */
   async #touch(ids: readonly string[]): Promise<ReadonlyMap<string, string>> {
     try {
       const touched = await this.#options.sql.write(sql => touchKeys(sql, ids))
@@ -140,7 +142,7 @@ export class KeyRing {
   }
 }
 
-/** The token behind the scheme `Bearer`, which can be in any letter case; empty if there is none. */
+/** The token after the scheme `Bearer`, which can be in any letter case; empty if there is none. */
 function bearerToken(authorization = ''): string {
   return /^bearer +(\S+) *$/i.exec(authorization)?.[1] ?? ''
 }

@@ -1,8 +1,7 @@
 /**
- * Whether the KEY_DIGEST_SECRET that was given is the one that the stored keys were made with: with another one every
- * key would be answered as unknown. The database holds a fingerprint of it, made by the first server or command that
- * comes. Whoever has read the database must not find out the secret by trying words, so a fingerprint takes a tenth of
- * a second.
+ * Checks that KEY_DIGEST_SECRET is the secret with which the stored keys were made: with another one every key would be
+ * answered as unknown. The database holds a fingerprint of it, made by the first server or command that comes. A reader
+ * of the database must not find out the secret by trying words, so a fingerprint takes a tenth of a second.
  */
 import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto'
 import { promisify } from 'node:util'

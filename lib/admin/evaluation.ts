@@ -15,7 +15,7 @@ export interface EvaluationRequest extends TraceConditions {
   readonly project: string
 }
 
-/** What a run came to, by evaluator. */
+/** The result of a run, by evaluator. */
 export interface Evaluation {
   readonly runId: string
   readonly evaluators: readonly (Pick<Evaluator, 'id' | 'name' | 'dataType'> & Summary)[]

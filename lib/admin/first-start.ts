@@ -19,17 +19,20 @@ export interface FirstStart {
   readonly key: string | undefined
   /** The token of a link that signs the first user in to the dashboard, if one was made. */
   readonly link: string | undefined
-  /** What keeps this deployment from serving, so that no key can be made; undefined if nothing does. */
+  /** The fault that keeps this deployment from serving, so that no key can be made; undefined if there is none. */
   readonly obstacle: string | undefined
 }
 
-/** Whether there are people: `always` makes a link at each start, `first` only at the first, `off` is without a dashboard. */
+/**
+ * Whether there are people: `always` makes a link at each start, `first` only at the first, `off` is without a
+ * dashboard.
+ */
 export type Links = 'always' | 'first' | 'off'
 
 /**
- * A link that works belongs into no log. Stdout is one unless it is a terminal, as under systemd or Docker, so only the first
- * start makes a link there, as it makes a key. The same holds for a server that others reach directly: its terminal is often
- * recorded (`docker run -t`).
+ * A link that works belongs into no log. Stdout is one unless it is a terminal, as under systemd or Docker, so only the
+ * first start makes a link there, as it makes a key. The same holds for a server that others reach directly: its
+ * terminal is often recorded (`docker run -t`).
  */
 export function linksOf({ dashboard, host }: Pick<Config, 'dashboard' | 'host'>, isTerminal: boolean): Links {
   if (!dashboard) return 'off'
@@ -72,7 +75,7 @@ async function makeFirst(sql: Sql, making: KeyMaking, links: Links): Promise<Fir
   return { key: isFirst ? key : undefined, link: await makeFirstLink(sql, links, isFirst), obstacle: undefined }
 }
 
-/** Undefined if none is wanted, nobody is there for it, or the database takes no writes. */
+/** Undefined if no link is wanted, there is no user for it, or the database takes no writes. */
 async function makeFirstLink(sql: Sql, links: Links, isFirst: boolean): Promise<string | undefined> {
   if (links === 'off') return undefined
   try {

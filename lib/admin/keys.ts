@@ -11,7 +11,7 @@ import { parseEnvironment, UNASSIGNED } from '../trace/environment.ts'
 import { requireProject } from './projects.ts'
 import { checkText, quoteKeyId } from './text.ts'
 
-/** What a deployment's keys are made with. */
+/** The settings with which a deployment's keys are made. */
 export interface KeyMaking {
   readonly keyPrefix: string
   readonly digestSecret: string | undefined
@@ -28,7 +28,7 @@ export interface IssuedKey {
   readonly expiresAt: string | null
 }
 
-/** What is stored of a key that is just made. */
+/** The stored parts of a key that is just made. */
 export type MadeKey = Pick<NewKey, 'id' | 'digest'>
 
 /** Everything about a key but its secret. */
@@ -79,9 +79,9 @@ export async function createKey(sql: Sql, making: KeyMaking, request: KeyRequest
 
 /** Which keys are listed. With one of the two conditions, only keys that work. */
 export interface KeySelection {
-  /** Those that expire within so many days. */
+  /** Selects keys that expire within this many days. */
   readonly expiringDays?: number | undefined
-  /** Those that have not been used for so many days, and were made before that. */
+  /** Selects keys that have not been used for this many days, and were made before that. */
   readonly unusedDays?: number | undefined
 }
 
@@ -111,7 +111,7 @@ export async function revokeKeysOf(sql: Sql, project: string): Promise<KeyListin
   return (await store.revokeKeysOf(sql, projectId, audit)).map(row => listing(row, now))
 }
 
-/** Revokes a key and makes its replacement, with an id of its own and everything else the same. */
+/** Revokes a key and makes its replacement, which has a new id and is the same otherwise. */
 export async function rotateKey(sql: Sql, making: KeyMaking, keyId: string, actor?: Actor): Promise<IssuedKey> {
   const { key, stored } = await makeKey(sql, making)
   const row = await store.rotateKey(sql, keyId, stored, entryOn('key.rotate', { keyId, by: stored.id }, actor))
@@ -133,7 +133,7 @@ export async function setKeyEnvironment(sql: Sql, keyId: string, environment: st
   return listing((await store.setKeyEnvironment(sql, keyId, label, audit)) ?? (await refuseKey(sql, keyId)), Date.now())
 }
 
-/** What became, or would become, of the keys where the secret is replaced. */
+/** The effect on the keys if the secret is replaced. */
 export interface SecretReplacement {
   /** Keys that have stopped, or would stop, working. */
   readonly keys: number

@@ -23,7 +23,7 @@ export interface User {
   readonly memberships: readonly { readonly account: string; readonly role: Role }[]
   readonly hasPassword: boolean
   readonly createdAt: string
-  /** When a session of theirs was last used; null if they are signed in nowhere. */
+  /** The latest use of one of their sessions; null if they are signed in nowhere. */
   readonly seenAt: string | null
 }
 
@@ -36,7 +36,7 @@ export interface UserRequest {
   readonly role?: string | undefined
 }
 
-/** Makes somebody a member of an account, and a user if they are none. */
+/** Makes a person a member of an account, and a user if they are none. */
 export async function addUser(sql: Sql, request: UserRequest): Promise<User> {
   const email = readEmail(request.email)
   if (email === undefined && request.email !== FIRST_USER) {
@@ -56,7 +56,7 @@ export async function listUsers(sql: Sql): Promise<User[]> {
   return (await store.listUsers(sql)).map(present)
 }
 
-/** Takes somebody out of one account, or removes them altogether. */
+/** Removes a user from one account, or altogether. */
 export async function removeUser(sql: Sql, email: string, accountId?: string): Promise<User> {
   const user = await requireUser(sql, email)
   if (accountId === undefined) {
@@ -75,7 +75,7 @@ export async function changeRole(sql: Sql, email: string, role: string, accountI
   return present((await store.findUser(sql, user.email)) as UserRow)
 }
 
-/** Makes a link that signs somebody in, once. */
+/** Makes a link that signs a user in, once. */
 export async function makeLink(sql: Sql, email: string, baseUrl: string): Promise<string> {
   const user = await requireUser(sql, email)
   const token = makeToken()
@@ -83,19 +83,19 @@ export async function makeLink(sql: Sql, email: string, baseUrl: string): Promis
   return dashboardAddress(baseUrl, token)
 }
 
-/** Ends all sessions of somebody, and uses up their links. Returns how many sessions there were. */
+/** Ends all sessions of a user, and uses up their links. Returns how many sessions there were. */
 export async function signOutUser(sql: Sql, email: string): Promise<number> {
   const user = await requireUser(sql, email)
   return endAllSessions(sql, user.id, null)
 }
 
-/** Forgets by which account of an OpenID Connect provider somebody signs in. Returns how many there were. */
+/** Forgets the identities of a user at OpenID Connect providers. Returns how many there were. */
 export async function unlinkUser(sql: Sql, email: string): Promise<number> {
   const user = await requireUser(sql, email)
   return unlinkIdentities(sql, user.id)
 }
 
-/** Sets somebody's password, or takes it away (undefined), and signs them out everywhere. */
+/** Sets the password of a user, or removes it (undefined), and signs them out everywhere. */
 export async function changePassword(sql: Sql, email: string, password: string | undefined): Promise<User> {
   const user = await requireUser(sql, email)
   const fault = password === undefined ? undefined : faultOfPassword(password)

@@ -56,7 +56,7 @@ export async function createProject(sql: Sql, defaultLimitBytes: number, request
   return describeProject((await store.readProject(sql, id))!, defaultLimitBytes)
 }
 
-/** What of a project is to be changed. What is undefined stays. */
+/** Changes to a project. A field that is undefined stays. */
 export interface ProjectUpdate {
   readonly name?: string | undefined
   readonly slug?: string | undefined
@@ -132,7 +132,9 @@ function slugOf(name: string): string {
   return slug === '' ? `project-${createHash('sha256').update(name).digest('hex').slice(0, 8)}` : slug
 }
 
-/** A project as the API and the commands show it. `defaultLimitBytes` counts if the project has no limit of its own. */
+/**
+ * A project as the API and the commands show it. `defaultLimitBytes` applies if the project has no limit of its own.
+ */
 export function describeProject(row: ProjectRow, defaultLimitBytes: number): Project {
   const limitBytes = row.storageLimit ?? defaultLimitBytes
   return {

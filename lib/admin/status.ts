@@ -49,17 +49,17 @@ export interface Status {
   readonly projects: readonly Project[]
   /** How far the index goes of the projects whose words are searched. */
   readonly search: readonly (SearchState & { readonly project: string })[]
-  /** What all projects hold together. */
+  /** The totals over all projects. */
   readonly totals: Totals
   /** Rows of news that are not folded into the sums over time yet; charts add them. */
   readonly news: number
-  /** Who may use the dashboard, and where they are signed in. */
+  /** The number of users of the dashboard, and of their sessions. */
   readonly people: { readonly users: number; readonly sessions: number }
-  /** What is wrong, in sentences that say what to do; empty if all is well. */
+  /** The problems, in sentences that say what to do; empty if all is well. */
   readonly problems: readonly string[]
 }
 
-/** What the database says. */
+/** The part of a status that comes from the database. */
 type Inside = Pick<Status, 'nodes' | 'schema' | 'projects' | 'search' | 'news' | 'people' | 'problems'> & {
   readonly found: Found
   readonly serverVersion: string | null
@@ -164,7 +164,7 @@ async function requireOwnSession({ connect, embedded }: Database, sql: Sql): Pro
   }
 }
 
-/** What is known although the database cannot be asked. */
+/** The part of a status that is known although the database cannot be asked. */
 async function lookFromOutside(config: Config, database: Database, error: unknown): Promise<Inside> {
   const isAway = ['lost', 'refused'].includes(classifyFailure(error))
   if (!isAway && !(error instanceof ConfigError)) throw error
@@ -194,7 +194,7 @@ async function readSearch(sql: Sql, projects: readonly Project[]): Promise<Statu
   return states
 }
 
-/** Where the server is not as it should be, or is not there. */
+/** Describes a server that is missing or not as it should be. */
 function serverProblems(found: Found, expectsServer: boolean): string[] {
   if ('server' in found) return runningProblems(found.server)
   if (found.is === 'silent') {
@@ -218,7 +218,7 @@ function describeAbsence(found: Exclude<Found, { is: 'ours' | 'nameless' | 'sile
   return `What answers at ${address} ${what}: set HOST and PORT to where the server of this database listens. ${NOT_EXPECTED}`
 }
 
-/** What the running server says of itself. */
+/** Describes the problems that the running server reports. */
 function runningProblems({ address, version, ready, reasons, lacks }: RunningServer): string[] {
   const advice = reasons.includes('not configured') ? ' Its log says what is missing.' : ''
   return [

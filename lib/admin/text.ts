@@ -10,7 +10,7 @@ export function checkText(what: string, text: string, least: number, most: numbe
   return text
 }
 
-/** What was given as a key id, for a message. Of a whole key, or what may be part of one, the secret is not repeated. */
+/** A given key id, for a message. If it is a whole key, or may be part of one, the secret is not repeated. */
 export function quoteKeyId(given: string): string {
   const [, keyId] = /_live_([0-9A-Za-z]{16})(?:_|$)/.exec(given) ?? []
   if (keyId !== undefined) return `of that id, which looks like a whole key (its id is ${keyId})`

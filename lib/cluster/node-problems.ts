@@ -1,7 +1,7 @@
 /** Says what is wrong with the nodes of a cluster, in sentences that tell what to do. */
 import type { NodePlacement } from './placement.ts'
 
-/** A node that holds so many times the average is said to be too full, once there is enough to speak of. */
+/** A node is too full if it holds this many times the average, once all nodes together hold LEAST_BYTES. */
 const SKEW = 1.5
 const LEAST_BYTES = 1e9
 

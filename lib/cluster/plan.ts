@@ -65,7 +65,7 @@ export interface DistributionPlan {
   readonly nodes: readonly FoundNode[]
 }
 
-/** `shards` is the number asked for; undefined: the default, or what is there already. */
+/** `shards` is the requested number; undefined means the existing number, or the default. */
 export function planDistribution(found: FoundCluster, shards?: number): DistributionPlan {
   const [first] = PROJECT_TABLES
   const anchor = found.tables.find(({ name }) => name === first)?.distributed

@@ -50,7 +50,7 @@ const RETRY_MS = 10_000
 /** The list of shards is read again after so long: a node may have come back, or have another name. */
 const RENEW_MS = 60_000
 const PROBE_TIMEOUT_MS = 5000
-/** How long batches of a shard that is being moved are not those of others. */
+/** How long operations of a shard that is being moved share no batch with others. */
 const HELD_MS = 1000
 const FIRST_SHARD_GROUP = 2 ** 32
 /** Bounds the memory. Beyond it all are forgotten. */
@@ -93,7 +93,7 @@ export class Routes implements RouteNews {
     this.#log = log
   }
 
-  /** The group of an operation: those of one group may share a batch. Undefined if all may. */
+  /** The group of an operation: operations of one group may share a batch. Undefined if all may. */
   get groupOf(): ((operation: Routed) => number) | undefined {
     return this.#state === 'one' ? undefined : this.#groupOf
   }
@@ -131,7 +131,7 @@ export class Routes implements RouteNews {
     this.#renewAt = performance.now() + PAUSE_MS
   }
 
-  /** A batch has waited in vain for a shard: those of others need not wait with it. */
+  /** A batch has waited in vain for a shard: operations of other shards need not wait with it. */
   hold(shard: number): void {
     this.#held.set(shard, performance.now() + HELD_MS)
   }

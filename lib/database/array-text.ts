@@ -20,7 +20,7 @@ function quote(text: string): string {
 
 export function readArray(text: string, read: (text: string) => unknown): unknown[] {
   const values: unknown[] = []
-  // `at` is between the braces. Each round takes one element, and the comma or the closing brace behind it.
+  // `at` is between the braces. Each round takes one element, and the comma or closing brace after it.
   for (let at = 1; at < text.length - 1; ) {
     const quoted = text[at] === '"'
     const end = quoted ? findClosingQuote(text, at + 1) : findEnd(text, at)

@@ -37,10 +37,10 @@ export function connectTo(target: Target, options: ConnectOptions = {}, onSocket
 }
 
 /**
- * What makes an instance of the driver for one connection, which opens at its first query. `onSocket` is given the
- * socket that it goes over, before the driver has it, and another one where the driver opens another. Throws a
- * ConfigError where the target contradicts itself. `host` is another server with the same database, to which the same user
- * comes in the same way.
+ * Returns a function that makes an instance of the driver for one connection, which opens at its first query.
+ * `onSocket` gets the socket of the connection before the driver has it, and again each time the driver opens another
+ * one. Throws a ConfigError if the target contradicts itself. `host` is another server with the same database, to which
+ * the same user logs in in the same way.
  */
 export function connectorTo(target: Target, host?: Host): Connect {
   const address = host === undefined ? addressOf(target) : atHost(addressOf(target), host)

@@ -47,7 +47,7 @@ interface Batch {
 }
 
 export class CopyConnection {
-  /** Resolves when it has closed, whoever closed it. */
+  /** Resolves when it has closed, at either end. */
   readonly closed: Promise<void>
   readonly #socket: Socket
   #unread: Buffer = Buffer.alloc(0)

@@ -50,7 +50,7 @@ const SQLSTATE_CLASS = {
   invalidAuthorization: '28',
   /** Disk full, out of memory, too many connections. */
   insufficientResources: '53',
-  /** Errors outside of PostgreSQL, such as those of a disk. */
+  /** Errors outside of PostgreSQL, such as disk errors. */
   systemError: '58'
 } as const
 
@@ -149,7 +149,7 @@ export function endsConnection(error: unknown): boolean {
   return failure === 'lost' || failure === 'refused'
 }
 
-/** Whether no connection could be had. Work that waits behind this would fare no better. */
+/** Whether no connection could be opened. Work that waits after this would fare no better. */
 export function isUnreachable(error: unknown): boolean {
   return classifyFailure(error) === 'refused' && endsConnection(error)
 }

@@ -49,8 +49,8 @@ const FILE_NAME = /^(\d{4})-([a-z0-9-]+)\.sql$/
 const NO_TRANSACTION = '--! no-transaction'
 const LOCK_POLL_MS = 200
 /**
- * A migration that waits for a lock makes every writer behind it wait as well. So it waits for no longer than this,
- * lets the writers go on for LOCK_PAUSE_MS, and tries again.
+ * A migration that waits for a lock makes every later writer wait as well. So it waits for no longer than this, lets
+ * the writers go on for LOCK_PAUSE_MS, and tries again.
  */
 const LOCK_TIMEOUT_MS = 1000
 const LOCK_PAUSE_MS = 2000
@@ -58,8 +58,8 @@ const LOCK_ATTEMPTS = 100
 
 /**
  * Applies the migrations that are missing, and returns their versions. Several processes may call this at once. Throws
- * a ConfigError if the server is too old, or if the database was made from other files than these. `around` runs a migration
- * that is a transaction, within that transaction, with what belongs to it.
+ * a ConfigError if the server is too old, or if the database was made from other files than these. `around` runs a
+ * migration that is a transaction, within that transaction, with what belongs to it.
  */
 export async function migrate(
   database: Database,
@@ -150,8 +150,8 @@ async function checkServerVersion(sql: Sql): Promise<void> {
 }
 
 /**
- * Takes the lock, which ends with the connection: a server that starts meanwhile waits for it. Asks again and again, since
- * waiting in pg_advisory_lock deadlocks with `create index concurrently`.
+ * Takes the lock, which ends with the connection: a server that starts meanwhile waits for it. Asks again and again,
+ * since waiting in pg_advisory_lock deadlocks with `create index concurrently`.
  */
 export async function acquireLock(sql: Sql, log: Logger): Promise<void> {
   for (let polls = 0; ; polls++) {
@@ -221,7 +221,10 @@ async function apply(pool: Pool, migration: Migration, around: Around): Promise<
   })
 }
 
-/** The statements of a file, each of which ends in a semicolon at the end of a line. Lines that are comments are left out. */
+/**
+ * The statements of a file, each of which ends in a semicolon at the end of a line. Lines that are comments are left
+ * out.
+ */
 export const statementsOf = (text: string): string[] =>
   text
     .replace(/^[ \t]*--.*$/gm, '')
@@ -232,7 +235,7 @@ const CONCURRENTLY = /^\s*(?:create(?: unique)?|drop) index concurrently\b/im
 const CREATED_INDEX = /^\s*create(?: unique)? index concurrently (?:if not exists )?(\w+)/im
 
 /**
- * Runs a statement. Only a `concurrently` statement may wait for others without limit, because nobody waits behind it.
+ * Runs a statement. Only a `concurrently` statement may wait for others without limit, because it makes no others wait.
  */
 async function runAlone(sql: Sql, statement: string): Promise<void> {
   const index = CREATED_INDEX.exec(statement)?.[1]
@@ -243,8 +246,8 @@ async function runAlone(sql: Sql, statement: string): Promise<void> {
 
 /**
  * Drops an index that an interrupted attempt has left half built. The backend of that attempt may go on for a while
- * after its client was killed. A statement that waits behind it would deadlock with it, so this function polls until
- * it is done.
+ * after its client was killed. A statement that waits for it would deadlock with it, so this function polls until it is
+ * done.
  */
 async function dropHalfBuilt(sql: Sql, name: string): Promise<void> {
   for (;;) {

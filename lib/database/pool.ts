@@ -245,12 +245,12 @@ export class Pool implements Holder {
       return
     }
     this.#busy++
-    // It was opened for somebody, who has it first, however many others want its place.
+    // It was opened for one caller, who has it first, however many others want its place.
     if (waiter === undefined) this.#release(lease)
     else waiter.resolve(lease)
   }
 
-  /** Forgets a connection that has closed while nobody used it. */
+  /** Forgets a free connection that has closed. */
   #forget(lease: Lease): void {
     const at = this.#free.indexOf(lease)
     if (at < 0) return
@@ -288,7 +288,7 @@ export class Pool implements Holder {
     this.#limit.leave()
   }
 
-  /** Closes a free connection, so that somebody else can open one in its place. */
+  /** Closes a free connection, so that another caller can open one in its place. */
   #giveUp(lease: Lease, graceMs = GRACE_MS): Promise<void> {
     this.#leases.delete(lease)
     lease.dead = true

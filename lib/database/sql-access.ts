@@ -18,7 +18,7 @@ import type { Pool } from './pool.ts'
 import type { Client } from './pooled/cancellation.ts'
 import { SCHEMA_NAMES, type TableNames } from './tables.ts'
 
-/** What an attempt at a write must know of the attempts before it. */
+/** The facts that an attempt at a write needs of earlier attempts. */
 export interface Attempts {
   /**
    * Set while a statement that writes is under way. If it is set when an attempt begins, the answer to an earlier

@@ -2,7 +2,7 @@
 import type { Shortage } from '../database/pooled/connection-limit.ts'
 import type { ConnectionRoom } from '../store/server/connection-room.ts'
 
-/** What one process has found out. */
+/** Describes the shortage that one process has found. */
 export function describeShortage(shortage: Shortage | undefined): string[] {
   if (shortage === undefined) return []
   const { allowed, wanted } = shortage

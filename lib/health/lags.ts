@@ -1,4 +1,6 @@
-/** What a server says of its background work that is late. Charts and search stay right meanwhile, but incomplete or slow. */
+/**
+ * Describes background work of a server that is late. Charts and search stay right meanwhile, but incomplete or slow.
+ */
 
 /** Folding is a minute late as a rule, and an index that catches up with a burst is some minutes late. */
 const LATE_MS = 600_000

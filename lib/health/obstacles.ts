@@ -1,4 +1,4 @@
-/** What keeps the database from taking a write, in a few words for people. */
+/** Describes, in a few words for people, why the database takes no writes. */
 import { classifyFailure, SQLSTATE } from '../database/failure.ts'
 import { causeOf } from '../failure-log.ts'
 
@@ -8,7 +8,10 @@ export const STUCK = 'the database does not get a write done'
 /** PostgreSQL says the same of all three, and after a crash it is for seconds. */
 const RECOVERING = 'the database is starting, recovering or stopping'
 
-/** The words for SQLSTATEs. For every other refusal, and for lost connections, they are that the database cannot be reached. */
+/**
+ * The words for SQLSTATEs. For every other refusal, and for lost connections, they are that the database cannot be
+ * reached.
+ */
 const NAMES: Readonly<Record<string, string>> = {
   [SQLSTATE.cannotConnectNow]: RECOVERING,
   [SQLSTATE.readOnlyTransaction]: READ_ONLY,
@@ -30,7 +33,7 @@ export function nameObstacle(error: unknown): string {
 export const isDenial = (error: unknown): boolean =>
   (error as { code?: unknown } | undefined)?.code === SQLSTATE.insufficientPrivilege
 
-/** A missing right in PostgreSQL's words, with the remedy. `role` is that of DATABASE_URL. */
+/** A missing right in PostgreSQL's words, with the remedy. `role` is the role of DATABASE_URL. */
 export function describeDenial(error: unknown, role = 'the role of DATABASE_URL'): string {
   const message = causeOf(error)
   const [, kind, name] = /^permission denied for (\w+) (\S+)$/.exec(message) ?? []

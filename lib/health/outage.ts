@@ -1,8 +1,11 @@
-/** Decides which changes of readiness the log tells. It has no log and no clock: callers pass the time, in ms of performance.now(). */
+/**
+ * Decides which changes of readiness the log tells. It has no log and no clock: callers pass the time, in ms of
+ * performance.now().
+ */
 
 /** Something that would have a write refused. */
 export interface Obstacle {
-  /** A few words for people, which anybody may read. */
+  /** A few words for people, which are public. */
   readonly reason: string
   /** The words of PostgreSQL, the driver or node, for the log. */
   readonly cause?: string | undefined

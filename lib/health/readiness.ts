@@ -1,10 +1,8 @@
 /**
- * Finds out whether a write would be accepted now. As long as writes are accepted, it only checks what the next one
- * needs. Once a write has been refused, it tries a write and undoes it, until one succeeds: no other check proves that
- * writes work again.
- *
- * The log tells each change once, with its cause. Nobody needs to ask for that: a refused request or a failed round is
- * reason enough to look, and while something is in the way it looks again and again.
+ * Finds out whether a write would be accepted now. As long as writes are accepted, it only checks the needs of the next
+ * one. Once a write has been refused, it tries a write and undoes it, until one succeeds: no other check proves that
+ * writes work again. The log tells each change once, with its cause. No request has to ask for a check: a refused write
+ * or a failed round starts one, and checks repeat until no obstacle is left.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { classifyFailure } from '../database/failure.ts'
@@ -25,7 +23,7 @@ const INTERVAL_MS = 1000
 const QUEUE_FULL = 'the write queue is full'
 const STOPPING = 'the server is stopping'
 
-/** What would have a write refused; empty if it would be accepted. */
+/** The reasons for which a write would be refused; empty if it would be accepted. */
 type Obstacles = readonly Obstacle[]
 
 export interface ReadinessOptions {
@@ -66,7 +64,7 @@ export class Readiness {
     if (!this.#isWatching) void this.#watch()
   }
 
-  /** Notes that the server goes soon: whoever asks shall send elsewhere. */
+  /** Notes that the server ends soon, so that its clients send elsewhere. */
   noteStop(): void {
     this.#isStopping = true
   }
@@ -106,7 +104,7 @@ export class Readiness {
 
   async #checkAccess(): Promise<void> {
     const { ingest } = this.#options
-    // The connection that it goes over may have been lost while nobody used it.
+    // The connection may have been lost while it was idle.
     await ingest.check(CHECK_ACCESS).catch(error => {
       if (classifyFailure(error) !== 'lost') throw error
       return ingest.check(CHECK_ACCESS)

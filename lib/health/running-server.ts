@@ -1,7 +1,7 @@
 /**
- * How commands find the server of their database. The file server.json in a data folder says where its server listens. One
- * with another database is looked for at HOST and PORT, where the server of another database may be: what it says of
- * itself tells.
+ * Finds the server of a command's database. The file server.json in a data folder has the address of the folder's
+ * server. The server of another database is looked for at HOST and PORT. A server with a different database may be
+ * there, so its answer is compared with the database.
  */
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -16,7 +16,7 @@ export interface RunningServer {
   readonly address: string
   /** Undefined if it is not known, because the database is not an embedded one. */
   readonly pid: number | undefined
-  /** What it says of itself (GET /readyz). */
+  /** The server's own report (GET /readyz). */
   readonly version: string | undefined
   readonly ready: boolean
   readonly reasons: readonly string[]
@@ -38,7 +38,7 @@ export async function withdrawServer(dataDir: string): Promise<void> {
   await rm(fileIn(dataDir), { force: true })
 }
 
-/** What is found where the server of this configuration is expected. */
+/** The result of a look at the address where the server of this configuration is expected. */
 export type Found =
   | { readonly is: 'ours'; readonly server: RunningServer }
   /** A server that has not reached its database, or is not configured: it does not know whose it is. */
@@ -56,15 +56,15 @@ export async function findServer(config: Config, sql: Sql): Promise<RunningServe
 }
 
 /**
- * The server where one of this configuration is expected, if the database cannot be asked which is its own. A server that
- * has not reached its database either does not know.
+ * The server where one of this configuration is expected, if the database cannot be asked which is its own. A server
+ * that has not reached its database either does not know.
  */
 export async function findLikelyServer(config: Config): Promise<RunningServer | undefined> {
   const found = await lookForServer(config, undefined)
   return found.is === 'ours' ? found.server : undefined
 }
 
-/** `instance` is that of the database, if it is known (lib/store/server/database-id.ts). */
+/** `instance` is the id of the database, if it is known (lib/store/server/database-id.ts). */
 export async function lookForServer(config: Config, instance: string | undefined): Promise<Found> {
   const isEmbedded = config.databaseUrl === undefined
   const expected = { address: listenAddress(config.host, config.port), pid: undefined }
@@ -89,8 +89,7 @@ export function listenAddress(host: string, port: number): string {
 }
 
 /**
- * Reads the file. A file that a killed server left behind names a process that does not hold the folder, and is
- * ignored.
+ * Reads the file. A file that a killed server has left names a process that does not hold the folder, and is ignored.
  */
 async function readAnnounced(dataDir: string): Promise<Place | undefined> {
   const text = await readOwnFile(fileIn(dataDir)).catch(() => undefined)
@@ -98,7 +97,7 @@ async function readAnnounced(dataDir: string): Promise<Place | undefined> {
   return pid !== undefined && pid === (await readHolder(dataDir)) ? { pid, address } : undefined
 }
 
-/** What the spoor server at this address says of itself, or what is there instead. */
+/** The report of the spoor server at this address, or the kind of thing that is there instead. */
 async function ask(address: string): Promise<Report | 'nothing' | 'silent' | 'something else'> {
   try {
     const response = await fetch(`${address}/readyz`, { signal: AbortSignal.timeout(PROBE_TIMEOUT_MS) })

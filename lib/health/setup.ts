@@ -1,7 +1,7 @@
 /**
- * Finds out whether this deployment may serve: whether its digest secret is that of its keys, and whether its schema
- * is the one that the code needs. It looks before the first request, and again and again while something is wrong. So
- * no restart is needed after a database has come up late, or was migrated by hand.
+ * Finds out whether this deployment may serve: whether its digest secret fits its keys, and whether its schema is the
+ * one that the code needs. It checks before the first request, and again and again while something is wrong. So no
+ * restart is needed after a database has come up late, or was migrated by hand.
  *
  * States: `waiting` (the database has not answered yet), `lacking` (it has, and something is missing), `ready`.
  */
@@ -53,12 +53,12 @@ export class Setup {
     this.#migrations = migrations
   }
 
-  /** What is missing; undefined if nothing is. A database that is away is not missing. */
+  /** The missing thing; undefined if there is none. A database that is away is not missing. */
   get lacking(): string | undefined {
     return this.#state.is === 'lacking' ? this.#state.what : undefined
   }
 
-  /** What tells this deployment from others; undefined until the database has answered. */
+  /** The id of this deployment; undefined until the database has answered. */
   get instance(): string | undefined {
     return this.#instance
   }
@@ -137,7 +137,7 @@ export class Setup {
     }
   }
 
-  /** Claims the secret. A standby takes no writes, and nobody can make keys there, so the secret counts as claimed. */
+  /** Claims the secret. A standby takes no writes, and no key can be made there, so the secret counts as claimed. */
   async #claimSecret(secret: string): Promise<boolean> {
     return this.#ask(sql => claimSecret(sql, secret)).catch(error => {
       if (!isReadOnlyRefusal(error)) throw error

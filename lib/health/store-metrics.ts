@@ -22,7 +22,7 @@ interface Watched {
 
 /** The size of the database is measured no more often than this, because PostgreSQL looks at every file for it. */
 const SIZE_INTERVAL_MS = 60_000
-/** Whoever asks for the metrics waits no longer for a database that is stuck. */
+/** A scrape of the metrics waits no longer for a database that is stuck. */
 const MOST_MS = 2000
 
 export function watchStore(metrics: Metrics, { config, database, sql, pools, setup, readiness }: Watched): void {

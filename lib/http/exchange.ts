@@ -108,7 +108,7 @@ export class Exchange implements RequestOf<Record<string, unknown>> {
     return abort.signal
   }
 
-  /** The path for the log, without the secrets of keys and without the query, which can hold what is private. */
+  /** The path for the log, without the secrets of keys and without the query, which can hold private data. */
   get path(): string {
     const url = this.request.url ?? ''
     const end = url.indexOf('?')

@@ -310,7 +310,7 @@ export class HttpServer {
   /** Answers with an error. `status` differs from the code's own only for requests that node's parser refused. */
   #refuse(exchange: Exchange, error: unknown, status?: number): void {
     if (error instanceof ClientGone || exchange.response.destroyed) return
-    // Node would go on reading what is left of the body.
+    // Node would go on reading the rest of the body.
     if (error instanceof LateBody) exchange.response.shouldKeepAlive = false
     if (error instanceof Refusal) {
       this.#options.metrics.countRefusal(error.code, exchange.party)

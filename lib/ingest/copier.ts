@@ -1,6 +1,6 @@
 /**
- * The connection that one lane uses for COPY to one server. It is opened when it is needed, and again after it has died or was given up
- * for others.
+ * The connection that one lane uses for COPY to one server. It is opened when it is needed, and again after it has died
+ * or was given up for others.
  */
 import type { CopyConnection } from '../database/copy-connection.ts'
 import { isDivisionByZero, isUniqueViolation } from '../database/failure.ts'
@@ -25,7 +25,7 @@ export class Copier implements Holder {
   #connection: CopyConnection | undefined
   #idleSince: number | undefined
 
-  /** `batches` may be that of others which write in turn with this one. */
+  /** `batches` may be shared with copiers that write in turn with this one. */
   constructor({ open, limit }: CopyServer, slot: number, batches: CopyBatches) {
     this.#open = open
     this.#limit = limit

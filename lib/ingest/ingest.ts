@@ -1,4 +1,4 @@
-/** What the write path (lib/ingest/write-path.ts) offers to routes, and what it answers. */
+/** The interface that the write path (lib/ingest/write-path.ts) offers to routes, and its answers. */
 
 import type { Room } from '../limits/admission.ts'
 import type { OtlpEncoding } from '../otlp/wire/request.ts'
@@ -25,7 +25,7 @@ export interface Ended {
   readonly spanCount: number
 }
 
-/** What became of an export. It is answered 2xx even if some of its spans were refused. */
+/** The outcome of an export. It is answered 2xx even if some of its spans were refused. */
 export interface Exported {
   readonly rejectedSpans: number
   /** Why they were refused, in one sentence; empty if none was. */
@@ -48,13 +48,13 @@ export interface Ingest {
   record(key: Principal, body: Uint8Array): Promise<Recorded>
   append(key: Principal, traceId: string, body: Uint8Array): Promise<Appended>
   end(key: Principal, traceId: string, body: Uint8Array): Promise<Ended>
-  /** Writes spans in OTLP. Each trace is a write of its own, whatever becomes of the others. */
+  /** Writes spans in OTLP. Each trace is a write by itself, and may fail alone. */
   export(key: Principal, body: Uint8Array, encoding: OtlpEncoding): Promise<Exported>
-  /** Ends a trace with what is there. Resolves to false if it has changed since. */
+  /** Ends a trace with the spans that it has. Resolves to false if it has changed since. */
   complete(trace: IdleTrace): Promise<boolean>
   /**
-   * Reserves room for a body of so many bytes and for so many requests (1 by default) of a project, until `release` is
-   * called. Throws the Refusal `quota_exhausted` if the queue is full, or the project has its share of it.
+   * Reserves room for a body of `bytes` bytes and for `requests` requests (1 by default) of a project, until `release`
+   * is called. Throws the Refusal `quota_exhausted` if the queue is full, or the project has its share of it.
    */
   admit(bytes: number, requests?: number, projectId?: number): Room
   /** Runs a statement without result over a connection on which batches are written. Rejects if it fails. */

@@ -33,7 +33,7 @@ export interface LaneOptions {
 const BATCH = { operations: 64, bytes: 2 * 1024 * 1024 }
 /**
  * Operations that arrive while a lane writes wait for it and form its next batch, which saves commits. Another lane
- * starts when so many operations wait, or when the first lane has been writing for so long (test/bench/RESULTS.md,
+ * starts when this many operations wait, or when the first lane has been writing for this long (test/bench/RESULTS.md,
  * "Size of batches").
  */
 const GATHER = { operations: 16, ms: 4 }
@@ -41,8 +41,8 @@ const UNBOUNDED = { operations: Number.POSITIVE_INFINITY, bytes: Number.POSITIVE
 /** PostgreSQL undoes a write that takes longer, and the request is refused. */
 const STATEMENT_TIMEOUT_MS = 30_000
 /**
- * Settings of the lanes' connections. The few statements of the write path are planned once for each connection, not
- * at every execution: their rows come from arrays, and a plan made for certain values would be no better. A plan made
+ * Settings of the lanes' connections. The few statements of the write path are planned once for each connection, not at
+ * every execution: their rows come from arrays, and a plan made for certain values would be no better. A plan made
  * while a table is small is kept when the table is large, so no plan may scan a whole table
  * (lib/store/write/statistics.ts); one that must, of a catalog, looks so dear then that PostgreSQL would compile it,
  * for two seconds. work_mem holds the rows of a batch.
@@ -185,8 +185,8 @@ export class Lanes {
   }
 
   /**
-   * Fails whatever waits behind a batch for which there was no connection: every further attempt to connect would take
-   * seconds.
+   * Fails all operations that wait after a batch for which there was no connection: every further attempt to connect
+   * would take seconds.
    */
   async #failQueued(writer: Writer, error: unknown): Promise<void> {
     while (this.#queue.runnable > 0) await writer.fail(this.#queue.take(UNBOUNDED), error)

@@ -29,8 +29,8 @@ export class Packing {
   }
 
   /**
-   * Whether to hurry with a body of so many bytes. In a hurry only those texts are packed that PostgreSQL would
-   * compress otherwise, which costs more time than packing.
+   * Whether to hurry with a body of `length` bytes. In a hurry only those texts are packed that PostgreSQL would
+   * otherwise compress, which costs more time than packing.
    */
   hurries(length: number): boolean {
     if (this.isCalm) return false

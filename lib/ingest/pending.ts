@@ -26,7 +26,7 @@ export interface Pending extends Queued {
   look: boolean
   /** The numbers that the attempts so far put into the trace's row, if they were committed. */
   attempts: number[]
-  /** What was decided for the last of these attempts. */
+  /** The decision of the last of these attempts. */
   decision: Decision | undefined
   /** How often the operation was put back into the queue. */
   tries: number
@@ -51,13 +51,15 @@ export interface Decided {
 export const isWrite = (decision: Decision): decision is Write =>
   decision.type !== 'duplicate' && decision.type !== 'refused'
 
-/** The trace that an operation stores if the project has no trace of that id. Undefined for a change of a stored one. */
+/**
+ * The trace that an operation stores if the project has no trace of that id. Undefined for a change of a stored one.
+ */
 export function recordOf({ operation }: Pending): ReadyRecord | undefined {
   if (operation.operation === 'export') return operation.first
   return operation.operation === 'record' ? operation : undefined
 }
 
-/** What a lane must read before it can decide this operation. */
+/** The parts of a trace that a lane must read before it can decide this operation. */
 export function lookOf({ projectId, traceId, operation }: Pending): Look {
   return { projectId, traceId, spanIds: spansOf(operation).map(span => span.id), detail: detailOf(operation) }
 }

@@ -43,8 +43,8 @@ export class Queue<T extends Queued> {
 
   /**
    * Takes the next batch out of the queue; it is empty if nothing is runnable. Its operations keep their traces locked
-   * until they are released. An operation larger than the bounds is a batch by itself. With `groupOf`, those behind the
-   * first one are of its group.
+   * until they are released. An operation larger than the bounds is a batch by itself. With `groupOf`, all operations
+   * of the batch are of the first one's group.
    */
   take(bounds: BatchBounds, groupOf?: (operation: T) => number): T[] {
     return groupOf === undefined ? this.#takeFirst(bounds) : this.#takeGroup(bounds, groupOf)

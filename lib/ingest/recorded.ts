@@ -1,10 +1,10 @@
-/** What a decision stored, for the metrics. */
+/** Counts the traces and spans that a decision stored, for the metrics. */
 import type { Way } from '../metrics.ts'
 import type { Decision } from '../trace/states/decide.ts'
 import { countedSpans } from './added-rows.ts'
 import { isWrite, type Operation, type Pending } from './pending.ts'
 
-/** The way, and how many traces and spans are new. Undefined if nothing is, or nobody recorded it. */
+/** The way, and how many traces and spans are new. Undefined if none are, or if no client recorded them. */
 export function recordedBy(
   pending: Pending,
   decision: Decision

@@ -27,15 +27,15 @@ interface Waiting extends TraceKey {
 }
 
 /**
- * At least so many of the bodies recorded last are remembered, and at most twice as many, which takes some MB. Under
+ * At least this many of the bodies recorded last are remembered, and at most twice as many, which takes some MB. Under
  * full load these are the bodies of the last seconds.
  */
 export const LEAST_BODIES = 16_384
 /** A body of more bytes is not digested, since that would hold the main thread for too long. */
 export const MAX_BYTES = 256 * 1024
 /**
- * So many bodies are digested after each resend: the digest costs as much as it saves where 3 in 100 are resends
- * (test/bench/RESULTS.md, "Resends"), and is left out where they are rare.
+ * The bodies that are digested after each resend. The digest costs as much as it saves if 3 in 100 are resends
+ * (test/bench/RESULTS.md, "Resends"), and is left out if they are rare.
  */
 export const DIGESTS_PER_RESEND = 100
 
@@ -44,11 +44,11 @@ export class Resends {
   readonly #isApart: () => boolean
   #latest = new Map<string, RecordedBody>()
   /**
-   * What was the latest until that was full. Forgetting it as a whole costs nothing; removing the oldest one by one
-   * costs more than the digest, since a Map looks through the places of all that were removed.
+   * The bodies of `#latest` before that was full. To forget them all at once costs nothing; to remove the oldest one by
+   * one costs more than the digest, since a Map goes through the places of all that were removed.
    */
   #earlier = new Map<string, RecordedBody>()
-  /** So many of the bodies that come are still to be digested. */
+  /** How many of the next bodies are to be digested. */
   #toDigest = 0
   #waiting: Waiting[] = []
   #isReading = false

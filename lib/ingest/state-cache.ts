@@ -1,8 +1,10 @@
 /**
- * Remembers the states of running traces that this process recorded, so that their appends and ends need no look at
- * the database. A remembered state may be old: somebody may have patched, scored or deleted the trace, or added to it
- * through another process. So no refusal and no duplicate is answered from it. It only decides what to write, and
- * PostgreSQL undoes that write unless the trace still has the remembered version.
+ * Remembers the states of running traces that this process recorded, so that their appends and ends need not read the
+ * database.
+ *
+ * A remembered state may be old: another request may have patched, scored or deleted the trace, or added to it through
+ * another process. So no refusal and no duplicate is answered from it. It only decides the write, and PostgreSQL undoes
+ * that write unless the trace still has the remembered version.
  */
 import type { KeptState } from '../trace/states/state-after.ts'
 

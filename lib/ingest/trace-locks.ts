@@ -1,10 +1,10 @@
 /**
  * The locks of traces: each trace that has operations under way is locked by one of them, and the others wait for it.
  *
- * The locks stand in a hash table of our own instead of a Map, because a Map would keep answered operations in memory.
- * When as many keys are deleted as are added, V8 gives a Map one new table after the other, and each old table points
- * to the next one for the sake of iterators. Once an old table is among the old objects of the heap, all later tables
- * stay until the next full collection, with the bodies that their operations held.
+ * The locks are in a hash table of our own, because a Map would keep answered operations in memory. When as many keys
+ * are deleted as are added, V8 gives a Map one new table after another, and each old table points to the next one for
+ * the sake of iterators. Once an old table is among the old objects of the heap, all later tables stay until the next
+ * full collection, with the bodies that their operations held.
  */
 
 const BUCKETS = 4096

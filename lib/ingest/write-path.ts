@@ -54,10 +54,10 @@ const PENDING = { requests: 4096, bytes: 192 * 1024 * 1024 }
  * the memory of their bodies, so a body beyond the bound waits as it came. Two full batches fit into the bound twice.
  */
 const MAX_PREPARED_BYTES = 8 * 1024 * 1024
-/** What became of a line of an export. */
+/** The outcome of a line of an export. */
 type Restored = 'insert' | 'advance' | 'duplicate'
 type Done = Exclude<Decision, { type: 'refused' }>
-/** Who writes, as far as that is stored. `keyId` is null if a command restores traces. */
+/** The author of a write, as far as it is stored. `keyId` is null if a command restores traces. */
 type Author = Pick<Principal, 'projectId' | 'environment' | 'trialAccountId'> & { readonly keyId: string | null }
 
 export class WritePath implements Ingest {
@@ -179,8 +179,8 @@ export class WritePath implements Ingest {
       const record = ready as ReadyRecord
       const { type } = await this.#submit(nobody, record.traceId, record, line.byteLength)
       const messages = record.restored?.past.messages ?? []
-      // Not of a line that contradicts what is stored, which is refused above. Of one that is imported again they are added
-      // too: the first import may have been ended in between.
+      // Not of a line that contradicts what is stored, which is refused above. Of one that is imported again they are
+      // added too: the first import may have been ended in between.
       if (messages.length > 0) await this.#sql.write(sql => addMessages(sql, projectId, messages))
       return type === 'insert' || type === 'advance' ? type : 'duplicate'
     })
@@ -232,7 +232,7 @@ export class WritePath implements Ingest {
   }
 
   /**
-   * Queues an operation whose body has so many bytes. Resolves to its decision once that is committed; rejects with a
+   * Queues an operation whose body has `bytes` bytes. Resolves to its decision once that is committed; rejects with a
    * Refusal if it is refused.
    */
   #submit(key: Author, traceId: string, operation: Operation, bytes: number): Promise<Done> {

@@ -58,7 +58,7 @@ export type Again = (pending: Pending, pauseMs: number) => void
 const LOST_LIMIT_MS = 5000
 /** The pause before each of these looks. */
 const PAUSE_MS = 50
-/** An operation is refused after so many tries, in each of which somebody else changed its trace. */
+/** An operation is refused after this many tries, in each of which another write changed its trace. */
 const MAX_TRIES = 1000
 /** For how long, and how often, operations wait whose tables are being moved: half a minute in all. */
 const HELD_PAUSE_MS = 300
@@ -76,7 +76,7 @@ export interface WriterOptions {
   readonly again: Again
   /** The log of refused batches, which all lanes share. */
   readonly failures: Pick<FailureLog, 'fail'>
-  /** Takes faults of spoor itself, each with a line of its own. */
+  /** Logs faults of spoor itself, each with a line of its own. */
   readonly log: Logger
 }
 

@@ -17,7 +17,7 @@ export class FairGate {
   readonly #capacity: number
   /** The waiting work of each party, in the order of arrival. */
   readonly #waiting = new Map<unknown, Waiting[]>()
-  /** The position of each party's next work, while anybody waits. */
+  /** The position of each party's next work, while any work waits. */
   readonly #next = new Map<unknown, number>()
   /** The position of the work that entered last. */
   #entered = 0

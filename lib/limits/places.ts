@@ -31,7 +31,7 @@ export class Places {
   readonly #inside = new Map<unknown, number>()
   /** In the order of arrival. */
   readonly #waiting = new Set<Waiting>()
-  /** The position of each party's next work, while anybody waits. */
+  /** The position of each party's next work, while any work waits. */
   readonly #next = new Map<unknown, number>()
   /** The position of the work that entered last. */
   #entered = 0
@@ -80,7 +80,7 @@ export class Places {
     }
   }
 
-  /** Whether anybody waits who could enter if this work of a party left. */
+  /** Whether any waiting work could enter if this work of a party left. */
   wants(party: unknown, weight: number): boolean {
     for (const waiting of this.#waiting) {
       if (this.#mayHold(waiting, waiting.party === party ? weight : 0)) return true

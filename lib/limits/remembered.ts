@@ -14,7 +14,7 @@ export interface Moment {
 export class Remembered<T> {
   /** In the order in which they were found. */
   readonly #found = new Map<string, { readonly value: T; readonly until: number }>()
-  /** Each `forget` raises it, so that what was read before is not remembered afterwards. */
+  /** Each `forget` raises it, so that answers that were read before are not remembered afterwards. */
   #epoch = 0
 
   get(name: string): T | undefined {

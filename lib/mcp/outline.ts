@@ -15,8 +15,8 @@ export type Detail = Static<typeof TraceDetail>
 type Span = Detail['spans'][number]
 
 /**
- * The bytes that a tool shows of what is long. Clients cut what they give their model: Gemini CLI at 40,000 characters,
- * Codex at 48,000 (test/torture/README.md, "agents").
+ * The bytes that a tool shows of a long answer. Clients cut what they give their model: Gemini CLI at 40,000
+ * characters, Codex at 48,000 (test/torture/README.md, "agents").
  */
 export const SHOWN_BYTES = 35_000
 

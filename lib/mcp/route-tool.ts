@@ -132,7 +132,7 @@ const textOf = (answer: string | JsonPieces): string =>
 
 /**
  * The output schema of a tool that answers with one of these, or with the error object: the fields that may be there,
- * and no more. Clients give the list of tools to models whole; what is within the fields, the answers show.
+ * and no more. Clients give the list of tools to models whole. The answers show the contents of the fields.
  */
 export function outputSchema(schemas: readonly TObject[]): object {
   const types = new Map<string, Set<string>>()

@@ -25,7 +25,7 @@ export async function* exportPages(
   let next = fetchExportPage(sql, projectId, window)
   for (let page = await next; page !== undefined; page = await next) {
     next = fetchExportPage(sql, projectId, window, page.last)
-    // Whoever stops reading does not wait for it.
+    // If the reader stops early, nothing waits for this page.
     next.catch(() => {})
     yield await renderExportPage(sql, projectId, page)
   }

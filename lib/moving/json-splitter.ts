@@ -1,10 +1,9 @@
 /**
  * Splits a stream of bytes into JSON values, without parsing them. The stream has the lines of NDJSON, the elements of
  * one array, or documents that are laid out over several lines. Its beginning tells which: an array begins with `[`,
- * and a document that a program has laid out has `{` alone on its first line.
- *
- * A line that is not JSON does no harm to other lines. In arrays and documents brackets are counted, so a fault can
- * swallow the values that follow it: they become one value, which nobody can read.
+ * and a document that a program has laid out has `{` alone on its first line. A line that is not JSON does no harm to
+ * other lines. In arrays and documents brackets are counted, so a fault can swallow the values that follow it: they
+ * become one value that cannot be read.
  */
 export interface Value {
   /** The place of the value in words: `line 12`, `element 3`, `document 2`. */

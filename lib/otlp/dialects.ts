@@ -15,7 +15,7 @@ import { vercelAi } from './dialects/vercel-ai.ts'
 import type { Fields } from './fields.ts'
 import { readForm } from './wire/attribute-values.ts'
 
-/** Logfire is last, since its message is better than the name of the span, but not than that of an agent or a tool. */
+/** Logfire is last: its message is better than the name of the span, but worse than the name of an agent or a tool. */
 export const dialects: readonly Dialect[] = [
   langfuse,
   mlflow,

@@ -11,15 +11,16 @@ export interface Counts {
   readonly totalTokens: number | undefined
 }
 
-/** The names of a whole beside `input` and `output`, which are those of Langfuse. */
+/** The names of wholes besides `input` and `output`, which are Langfuse's. */
 const INPUTS = ['prompt_tokens', 'input_tokens']
 const OUTPUTS = ['completion_tokens', 'output_tokens']
 /** Anthropic does not count these among its `input_tokens`. */
 const CACHED = ['cache_creation_input_tokens', 'cache_read_input_tokens']
 
 /**
- * The counts that `details` state; `countOf` reads one, and is undefined for what is none. Parts are added to what is
- * called a whole, since senders take them out of it. They are not added if the total is the sum of the wholes alone.
+ * The counts that `details` state; `countOf` reads one, and returns undefined for a value that is no count. Parts are
+ * added to their whole, since senders take them out of it. They are not added if the total is the sum of the wholes
+ * alone.
  */
 export function readCounts(details: Details, countOf: (value: Json) => number | undefined): Counts {
   const first = (names: readonly string[]) =>

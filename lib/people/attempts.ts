@@ -1,6 +1,7 @@
 /**
- * How often passwords may be tried: for an address, and from a network, because who guesses tries many addresses. A browser
- * in which that person has signed in before has a count of its own, so that strangers who guess lock nobody out.
+ * Limits how often passwords may be tried: for an address, and from a network, because an attacker tries many
+ * addresses. A browser in which the person has signed in before has a count of its own, so that strangers who guess
+ * lock no user out.
  */
 import { hash } from 'node:crypto'
 import { isIPv4 } from 'node:net'
@@ -24,8 +25,8 @@ export interface Subjects {
 }
 
 /**
- * Whose attempts are counted when somebody at `client` tries a password of `email`. `device` names a browser in which this
- * person has signed in; undefined if it is none.
+ * The subjects whose attempts are counted when a client tries a password of `email`. `device` names a browser in which
+ * this person has signed in; undefined for any other.
  */
 export function subjectsOf(email: string, client: string, device: string | undefined): Subjects {
   if (device !== undefined)
@@ -37,8 +38,8 @@ export function subjectsOf(email: string, client: string, device: string | undef
 }
 
 /**
- * Whether the password is the stored one. An attempt counts once it is looked at. Throws `too_many_attempts`: what is over a
- * limit, or beyond the queue, writes nothing.
+ * Whether the password is the stored one. An attempt counts once it is looked at. Throws `too_many_attempts`: what is
+ * over a limit, or beyond the queue, writes nothing.
  */
 export async function tryPassword(
   sql: Pick<SqlAccess, 'read' | 'write'>,
@@ -75,5 +76,5 @@ export function networkOf(client: string): string {
     .join(':')
 }
 
-/** Subjects are stored hashed, so that all are of one length, and nobody reads addresses out of them. */
+/** Subjects are stored hashed, so that all have one length and reveal no addresses. */
 const nameOf = (kind: string, of: string): string => hash('sha256', `${kind} ${of}`, 'hex')

@@ -5,7 +5,7 @@ const MAX_LENGTH = 254
 /** One @ with something on both sides, and neither spaces nor control characters. */
 const ADDRESS = /^[^\s@\p{Cc}\p{Cs}]+@[^\s@\p{Cc}\p{Cs}]+$/u
 
-/** Letters whose lower case is one of ASCII: with them an address of somebody else would become this one. */
+/** Letters whose lower case is ASCII: with them, another person's address would become this one. */
 const BECOMES_ASCII = /[\u0130\u212a]/
 
 /** The name of the user that the first start makes, who has no address yet. */

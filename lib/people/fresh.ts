@@ -9,15 +9,15 @@ import type { Visitor } from './visit.ts'
 const FRESH_MINUTES = 15
 
 /**
- * How long ago somebody may have signed in at a provider that is asked for a fresh sign-in, so that most of the time above
- * is left.
+ * If a provider is asked for a fresh sign-in, the person may have signed in there this long ago, so that most of the
+ * time above is left.
  */
 export const FRESH_SIGN_IN_S = 60
 
 /** How long the way back from the provider may take, beside clocks that differ. */
 const WAY_BACK_S = 300
 
-/** Whether a provider says that somebody has just proved who they are. */
+/** Whether a provider says that the person has just proved their identity. */
 export const isJustProven = (authTime: number | undefined, nowMs: number): boolean =>
   authTime !== undefined && authTime + FRESH_SIGN_IN_S + WAY_BACK_S >= nowMs / 1000
 

@@ -1,7 +1,7 @@
 /**
- * Passwords, stored as `scrypt$N$r$p$salt$hash`. The parameters stand with each, so that they can be raised later. One takes
- * 32 MiB and a third of a second of a core, so few are looked at together. The others wait in a short queue, in which no
- * party has more than a share, and those beyond it are refused.
+ * Passwords, stored as `scrypt$N$r$p$salt$hash`. The parameters stand with each, so that they can be raised later. One
+ * takes 32 MiB and a third of a second of a core, so few are looked at together. The others wait in a short queue, in
+ * which no party has more than a share, and those beyond it are refused.
  */
 import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto'
 import { promisify } from 'node:util'
@@ -45,7 +45,7 @@ export async function hashPassword(password: string): Promise<string> {
   return ['scrypt', N, r, p, salt.toString('base64url'), hash.toString('base64url')].join('$')
 }
 
-/** A stored password that nobody has. Where there is none it is compared with, so that it takes the same time. */
+/** A stored password of no user. If a user has none, this one is compared, so that it takes the same time. */
 const NOBODY = ['scrypt', COST.N, COST.r, COST.p, 'A'.repeat(22), 'A'.repeat(43)].join('$')
 
 /** Whether a text is a stored password, at least as costly as ours and no costlier than what one may take. */
@@ -57,9 +57,9 @@ export function isStoredPassword(text: string): boolean {
 }
 
 /**
- * Whether the password is the stored one. Takes as long if there is none. It waits behind those of its party (a network, a
- * device). `onTurn` is waited for when it is looked at, and not called for one that is refused before; where it throws, the
- * password is not looked at.
+ * Whether the password is the stored one. Takes as long if there is none. It waits for earlier ones of its party (a
+ * network, a device). `onTurn` is awaited just before the password is checked, and not called for one that is refused
+ * earlier; if it throws, the password is not checked.
  */
 export async function isPassword(
   password: string,
@@ -68,7 +68,7 @@ export async function isPassword(
   onTurn?: () => Promise<void>
 ): Promise<boolean> {
   const [, N, r, p, salt = '', hash = ''] = (stored ?? NOBODY).split('$')
-  // Nobody has a longer one, and scrypt would go through all of it.
+  // No stored password is longer, and scrypt would go through all of it.
   const given = password.slice(0, 2 * MAX_PASSWORD)
   const cost = { N: Number(N), r: Number(r), p: Number(p) }
   const stretched = await stretch(given, Buffer.from(salt, 'base64url'), cost, party, onTurn)
@@ -90,7 +90,7 @@ async function stretch(
   else waiting.set(party, left)
   try {
     await onTurn?.()
-    // Of one text in Unicode's several forms, whichever a keyboard makes.
+    // Keyboards make different forms of one Unicode text; all of them give the same hash.
     return await scryptAsync(password.normalize('NFKC'), salt, HASH_BYTES, { ...cost, maxmem: MAX_MEMORY })
   } finally {
     gate.leave()

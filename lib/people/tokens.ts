@@ -1,6 +1,6 @@
 /**
- * Tokens that prove something by being known: that of a session, in a cookie, and that of a link that signs in. They have
- * 256 random bits, so a plain SHA-256 is enough to store: nobody can try so many.
+ * Tokens, which prove something by being known: the token of a session, in a cookie, and the token of a sign-in link.
+ * They have 256 random bits, so a plain SHA-256 is enough to store: nobody can try that many.
  */
 import { hash, randomBytes } from 'node:crypto'
 

@@ -1,7 +1,7 @@
-/** Who uses the dashboard, and what a route of it asks of them. */
+/** A visit to the dashboard: the visitor, and what a route asks of them. */
 import type { Role } from '../schema/roles.ts'
 
-/** Somebody who is signed in. */
+/** A person who is signed in. */
 export interface Visitor {
   readonly userId: number
   readonly email: string
@@ -9,7 +9,7 @@ export interface Visitor {
   readonly hasPassword: boolean
   /** The digest of the session; null if a trusted proxy vouches for them. */
   readonly session: string | null
-  /** When they last proved who they are; null if nobody knows, or a trusted proxy vouches for them. */
+  /** The time of their last proof of identity; null if it is not known, or if a trusted proxy vouches for them. */
   readonly provenAt: string | null
 }
 
@@ -26,7 +26,7 @@ export interface Visit {
   readonly project: VisitedProject | undefined
 }
 
-/** By what somebody shows who they are. */
+/** The means by which a visitor proves their identity. */
 export interface Credentials {
   /** The token of a session. */
   readonly token: string | undefined
@@ -35,8 +35,8 @@ export interface Credentials {
 }
 
 /**
- * `guest` asks for nobody, but knows who is signed in; `visitor` for somebody who is. In a project, `visitor` asks for a
- * member of its account, whatever the role, and the other two for a role.
+ * `guest` requires no sign-in, but knows who is signed in; `visitor` requires one. In a project, `visitor` requires any
+ * member of its account, and the other two require a role.
  */
 export const PERSON_ACCESS = ['guest', 'visitor', 'member', 'owner'] as const
 export type PersonAccess = (typeof PERSON_ACCESS)[number]

@@ -1,6 +1,6 @@
 /**
- * Finds out who a visitor of the dashboard is. An answer is remembered for some seconds. Everything else is looked up in the
- * database. Wrong tokens are not remembered.
+ * Finds out who a visitor of the dashboard is. An answer is remembered for some seconds. Everything else is looked up
+ * in the database. Wrong tokens are not remembered.
  */
 import type { SqlAccess } from '../database/sql-access.ts'
 import { FailureLog } from '../failure-log.ts'
@@ -17,7 +17,7 @@ import type { Credentials, Visit } from './visit.ts'
 export interface VisitorsOptions {
   readonly sql: SqlAccess
   readonly log: Logger
-  /** What somebody becomes whom a trusted proxy vouches for and whom nobody has added; undefined: nobody. */
+  /** The role of a person whom a trusted proxy vouches for and nobody has added; undefined: they are refused. */
   readonly roleOfUnknown: Role | undefined
 }
 
@@ -45,7 +45,7 @@ export class Visitors {
     this.#untouched = new FailureLog(options.log, { failed, remindMs: REMIND_MS })
   }
 
-  /** Whose credentials these are, and what they are in the project with this slug. Undefined for nobody. */
+  /** The user of these credentials, and their role in the project with this slug. Undefined for nobody. */
   async find(credentials: Credentials, slug: string | undefined): Promise<Visit | undefined> {
     const asked = askingFor(credentials, slug)
     if (asked === undefined) return undefined
@@ -59,7 +59,7 @@ export class Visitors {
     this.#remembered.forget()
   }
 
-  /** Makes a user of somebody whom the proxy vouches for and whom nobody knows, where the configuration says so. */
+  /** Makes a user of an unknown person whom the proxy vouches for, if the configuration says so. */
   async #welcome(asked: Visiting): Promise<Visit | undefined> {
     const { roleOfUnknown, sql } = this.#options
     if (roleOfUnknown === undefined) return undefined
@@ -94,14 +94,14 @@ export class Visitors {
     if (due.size > 0) void this.#touch([...due])
   }
 
-  /** Nobody waits for it: a session whose last use could not be written is valid all the same. */
+  /** No request waits for it: a session whose last use could not be written is valid all the same. */
   async #touch(digests: readonly string[]): Promise<void> {
     const { sql } = this.#options
     await sql.write(sql => touchSessions(sql, digests)).catch(error => this.#untouched.fail(error))
   }
 }
 
-/** Undefined if nothing was shown that could be anybody's. */
+/** Undefined if the credentials cannot belong to anybody. */
 function askingFor({ token, vouched }: Credentials, slug: string | undefined): Visiting | undefined {
   // No text of PostgreSQL holds U+0000, so no project has such a name.
   const project = slug === undefined || slug.includes('\0') ? null : slug

@@ -16,7 +16,7 @@ const STEPS = 4
 /** A multiple of four, which are the digits that PostgreSQL's numeric has in a place. */
 const DIGITS = 12
 
-/** The least duration in ms of each bucket but the first, which is that of durations under 1 ms. The last bucket has no end. */
+/** The least duration in ms of each bucket but the first, which has durations under 1 ms. The last has no end. */
 export const BOUNDS: readonly number[] = [
   ...new Set(Array.from({ length: OCTAVES * STEPS + 1 }, (_, step) => Math.ceil(2 ** (step / STEPS))))
 ]
@@ -33,7 +33,7 @@ export function bucketOf(ms: number): number {
   return low
 }
 
-/** One trace in a bucket, as the power of ten that stands for it. */
+/** The power of ten that counts one trace in a bucket. */
 export const exponentOf = (bucket: number): number => bucket * DIGITS
 
 /** SQL of the number that one trace of a duration in ms is; 0 if it is null. */
@@ -44,8 +44,8 @@ export const latencyInSql = (ms: string): string =>
 export type Histogram = readonly number[]
 
 /**
- * The counts of a number, in decimal digits. A count may be negative, of what takes away: it borrows from the one before it,
- * and is given back.
+ * The counts of a histogram, from its decimal digits. A count may be negative, where traces were taken away: in the
+ * digits it has borrowed from the next higher count, and this function gives that back.
  */
 export function readHistogram(digits: string): Histogram {
   const isNegative = digits.startsWith('-')

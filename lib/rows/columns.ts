@@ -88,7 +88,7 @@ export const SPAN_TEXT_COLUMNS = [
 ] as const
 
 /**
- * The texts are stored in their four columns, or packed with those of other spans in the fifth
+ * The texts are stored in their four columns, or packed with other spans' texts in the fifth
  * (lib/rows/packed-texts.ts).
  */
 export const STORED_TEXT_COLUMNS = [...SPAN_TEXT_COLUMNS, column('packed', 'bytea')] as const

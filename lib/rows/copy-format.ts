@@ -40,7 +40,7 @@ export class CopyWriter {
   bytes = Buffer.allocUnsafe(FIRST_BYTES)
   length = 0
 
-  /** Forgets what was written before, also what an error may have left half written. */
+  /** Forgets all earlier bytes, including those that an error has left half written. */
   reset(): void {
     this.length = 0
   }
@@ -131,14 +131,14 @@ export class CopyWriter {
     this.putInt32(value - high * TWO_32, at + 4)
   }
 
-  /** Returns a copy of what was written. */
+  /** Returns a copy of the bytes. */
   take(allocate: Allocate = threadBytes): Uint8Array {
     const taken = allocate(this.length)
     taken.set(this.bytes.subarray(0, this.length))
     return taken
   }
 
-  /** Writes a short ASCII text. False if the text is long or not ASCII; what was written then does not count. */
+  /** Writes a short ASCII text. False if the text is long or not ASCII; any bytes written then do not count. */
   #putAscii(text: string, units: number, at: number): boolean {
     if (units > SHORT_TEXT) return false
     const { bytes } = this

@@ -1,7 +1,7 @@
 /**
- * Renders rows in the format of COPY: those of a trace to record, of spans to add, and of the tags of a changed trace.
- * Some fields are known only when a row is written, such as the project and the number of the trace. They are left
- * blank here, and lib/store/write/copy-batch.ts fills them in.
+ * Renders rows in the format of COPY, for a trace to record, spans to add, and the tags of a changed trace. Some fields
+ * are known only when a row is written, such as the project and the number of the trace. They are left blank here, and
+ * lib/store/write/copy-batch.ts fills them in.
  *
  * `hurries` says that only those texts are packed that PostgreSQL would compress otherwise (lib/rows/packed-texts.ts).
  */
@@ -92,7 +92,10 @@ const writeScore = fieldWriter(SCORE_BODY_COLUMNS, scoreValues)
 const writeTexts = fieldWriter(STORED_TEXT_COLUMNS, textValues)
 const writeHead = fieldWriter(SPAN_HEAD_COLUMNS, spanHeadValues)
 
-/** `environment` is that of the key that records the trace; null if the key has none. A restored trace has its own. */
+/**
+ * `environment` is the environment of the key that records the trace; null if the key has none. A restored trace has
+ * its own.
+ */
 export function renderTraceRows(
   trace: NewTrace,
   environment: string | null,

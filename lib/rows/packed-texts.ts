@@ -52,7 +52,7 @@ const MAX_SLICE = 1800
  * long.
  */
 const LARGE = 65_536
-/** Room for what is mostly unpacked: Brotli's decoder takes a third longer where it has to ask for more. */
+/** Memory for the usual unpacked size: Brotli's decoder takes a third longer if it has to ask for more. */
 const UNPACKING = { chunkSize: 32_768 }
 const decompress = promisify(brotliDecompress)
 

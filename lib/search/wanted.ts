@@ -42,14 +42,14 @@ export function readWanted(query: string): Wanted | undefined {
 const unitsOf = (text: string): Unit[] =>
   runsOf(text).map(({ start, end, isDense }) => ({ folded: fold(text.slice(start, end)), isDense }))
 
-/** A piece of a text around what was found. `marks` are begin and end of each match in it, in their order. */
+/** A piece of a text around the matches. `marks` are the begin and end of each match in it, in their order. */
 export interface Excerpt {
   readonly place: SearchedText['place']
   readonly text: string
   readonly marks: readonly (readonly [number, number])[]
 }
 
-/** In UTF-16 units: what is shown before the first match, and in all. */
+/** In UTF-16 units: the most before the first match, and in all. */
 const EXCERPT = { before: 60, all: 240 }
 
 /** An excerpt of the first text that has something wanted, the name last. Undefined if not all is in the texts. */

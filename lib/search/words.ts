@@ -74,7 +74,7 @@ export function fold(text: string): string {
   return bare.toUpperCase().toLowerCase().replaceAll('ς', 'σ').normalize('NFC')
 }
 
-/** Longer runs, such as parts of Base64, are no words that anybody looks for. */
+/** Longer runs, such as parts of Base64, are no words that people search for. */
 const MOST_UNITS = 128
 
 /** The terms that a search for these characters of a dense run looks for: the one character, or all pairs. */

@@ -13,10 +13,11 @@ export interface AuditEntry {
   readonly accountId?: number | null
   /** `source`: that of the statement's rows, in project_id. */
   readonly projectId?: number | null | 'source'
-  /** What else is worth knowing; never a secret. */
+  /** Further facts about the change; never a secret. */
   readonly detail?: Readonly<Record<string, unknown>>
   /**
-   * What the detail takes from the statement's rows: `user`, whom user_id names, with their address; else that column.
+   * The fact that the detail takes from the statement's rows: `user` is the user in user_id, with their address; any
+   * other is the column of that name.
    */
   readonly adding?: 'user' | 'proof' | 'reason'
 }

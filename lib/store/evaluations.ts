@@ -1,6 +1,6 @@
 /**
- * Which traces an evaluator has not judged yet, and its verdicts, which are scores with the source `eval`. A verdict stands for
- * what the trace held: one that has grown since (from OpenTelemetry) is judged again.
+ * Finds the traces that an evaluator has not judged yet, and stores its verdicts, which are scores with the source
+ * `eval`. A verdict is for one content of a trace: a trace that has grown since (from OpenTelemetry) is judged again.
  */
 import type { Sql } from 'postgres'
 import { MAX_SCORES } from '../schema/input.ts'
@@ -9,7 +9,7 @@ import { newScoreId } from './trace/scores.ts'
 import { fitting, started, type TraceConditions } from './trace/trace-conditions.ts'
 import { freshVersion } from './write/trace-numbers.ts'
 
-/** A trace that is to be judged, and where the search goes on behind it. */
+/** A trace to be judged, after which the search goes on. */
 export interface Unjudged {
   readonly id: string
   readonly startedAt: string
@@ -24,7 +24,7 @@ const judged = (sql: Sql, projectId: number, evaluatorId: string) => sql`exists 
     and (s.judged_hash is null or s.judged_hash = t.body_hash)
 )`
 
-/** The next traces that have ended, meet the conditions and are not judged, newest first, behind a place. */
+/** The next traces that have ended, meet the conditions and are not judged, newest first, after `behind`. */
 export async function findUnjudged(
   sql: Sql,
   projectId: number,
@@ -53,8 +53,8 @@ export interface EvalScore {
 }
 
 /**
- * What became of a verdict: it was added; another run was first; the trace has changed or is gone since it was read; it has
- * all the scores that it may have.
+ * The outcome of a verdict: it was added; another run was first; the trace has changed or is gone since it was read;
+ * the trace has all the scores that it may have.
  */
 export type Stored = 'added' | 'judged' | 'changed' | 'full'
 
@@ -103,7 +103,7 @@ export interface EvaluationRun {
   readonly name: string
   readonly dataType: string
   readonly traces: number
-  /** Of numbers, and of booleans the share of true; null for categories. */
+  /** The mean of numbers, or the share of true among booleans; null for categories. */
   readonly mean: number | null
   /** The category that was given most often; null for other types. */
   readonly mostFrequent: string | null

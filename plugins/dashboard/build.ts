@@ -14,7 +14,7 @@ const APP = join(ROOT, 'plugins/dashboard/app')
 const OUT = join(ROOT, 'build/dashboard')
 const COMPRESSED = /\.(?:js|css)$/
 
-/** Of what becomes part of the page. */
+/** The licences of packages that become part of the page. */
 const LICENCES = ['preact/LICENSE']
 
 /** The two newest years of browsers. */
@@ -34,7 +34,7 @@ const SHARED: BuildOptions = {
   logLevel: 'warning'
 }
 
-/** What the server's shell names, by what it is. */
+/** The files that the server's shell names, by their purpose. */
 export interface Manifest {
   readonly app: string
   readonly css: string

@@ -1,4 +1,4 @@
-/** What charts and facets show: numbers over time. Only traces that have ended are in them. */
+/** The routes of charts and facets: numbers over time. They count only traces that have ended. */
 import type { Sql } from 'postgres'
 import Type, { type Static } from 'typebox'
 import type { App } from '../../lib/app.ts'
@@ -53,7 +53,7 @@ const SeriesQuery = closed({
   /** Groups, and nothing by steps: `starts` is empty, and a group has its key and its total. */
   by: Type.Optional(Type.Enum([...SPLITS])),
   compare: Type.Optional(Type.Enum(['1'])),
-  /** Minutes east of UTC. Hours are those of every zone of whole hours, and longer steps are days of UTC. */
+  /** Minutes east of UTC. Hours fit every zone of whole hours, and longer steps are days of UTC. */
   offset: Type.Optional(Type.Integer({ minimum: -840, maximum: 840 }))
 })
 type ChartQuery = Static<typeof FacetQuery>

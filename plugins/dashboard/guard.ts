@@ -1,6 +1,6 @@
 /**
- * What keeps other pages away from the dashboard, before anybody looks at a session. A page of another site may have its
- * name rebound to the address of this server, or send requests to it from the visitor's browser.
+ * Keeps other pages away from the dashboard, before any session is read. A page of another site may have its name
+ * rebound to the address of this server, or send requests to it from the visitor's browser.
  */
 import { isIP } from 'node:net'
 import type { Config } from '../../lib/config.ts'
@@ -21,7 +21,7 @@ export const HEADERS = {
 
 const DEFAULT_PORTS: Readonly<Record<string, string>> = { 'http:': '80', 'https:': '443' }
 
-/** Where a provider of OpenID Connect sends people back to, from its own pages. */
+/** The address to which a provider of OpenID Connect sends people back, from its own pages. */
 export const OIDC_CALLBACK = '/app/api/sign-in/oidc/callback'
 
 type Guarded = Pick<RequestOf<unknown>, 'headers'>
@@ -53,8 +53,8 @@ function hostsOf({ host, hostname, protocol }: URL): string[] {
 }
 
 /**
- * Without BASE_URL, hosts that nobody's name server answers for: names of this machine for itself, and addresses. What is
- * typed as an address is not looked up, so it cannot be rebound.
+ * Without BASE_URL only hosts are allowed that no name server answers for: names of this machine for itself, and
+ * addresses. An address is not looked up, so it cannot be rebound.
  */
 function isSafeHost(host: string): boolean {
   const [, bracketed, plain] = /^(?:\[([\da-f:.]+)\]|([\w.-]+))(?::\d{1,5})?$/.exec(host) ?? []
@@ -69,14 +69,16 @@ function wrongHost(own: string | undefined): Refusal {
   return new Refusal('forbidden', `Host: ${rule}`)
 }
 
-/** Whether a page of this origin sent the request. Old browsers do not say Sec-Fetch-Site, nor new ones over plain http. */
+/**
+ * Whether a page of this origin sent the request. Old browsers do not say Sec-Fetch-Site, nor new ones over plain http.
+ */
 function isOwnPage({ 'sec-fetch-site': site, origin }: Guarded['headers'], own: string): boolean {
   return site === undefined ? typeof origin === 'string' && origin.toLowerCase() === own : site === 'same-origin'
 }
 
 /**
- * Whether data may be read: by a page of this origin, by somebody who typed the address, or by what is no browser. Another
- * page would not see the answer, but could tell from its time or size what there is.
+ * Whether data may be read: by a page of this origin, by a person who typed the address, or by a client that is no
+ * browser. Another page would not see the answer, but could draw conclusions from its time or size.
  */
 const isReadable = ({ 'sec-fetch-site': site }: Guarded['headers']): boolean =>
   site === undefined || site === 'same-origin' || site === 'none'

@@ -1,6 +1,7 @@
 /**
- * The dashboard: a page for people, and the routes that it asks. They are no part of the API, and stand in no document.
- * They take a session (a cookie) where those of the API take a key, and neither is any use for the other.
+ * The dashboard: a page for people, and the routes that it calls. They are not part of the API, and no document lists
+ * them. They take a session (a cookie) where the API's routes take a key. A session opens no route of the API, and a
+ * key none of these.
  */
 import type { App } from '../../lib/app.ts'
 import charts from './charts.ts'

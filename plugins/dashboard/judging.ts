@@ -1,4 +1,4 @@
-/** What members do with a trace: they score it and note what they know of it. Owners delete it. */
+/** Routes with which members score a trace and add notes to it, and owners delete it. */
 import type { App } from '../../lib/app.ts'
 import { Refusal } from '../../lib/errors.ts'
 import { found } from '../../lib/http/refuse.ts'
@@ -19,7 +19,7 @@ export function entryOf(acting: Acting, action: Action, detail: AuditEntry['deta
   return { ...actorOf(acting), action, detail }
 }
 
-/** Who acts, and in which project. */
+/** The user who acts, and the project. */
 export function actorOf({ visitor, project }: Acting): Pick<AuditEntry, 'by' | 'accountId' | 'projectId'> {
   return { by: visitor.userId, accountId: project.accountId, projectId: project.id }
 }

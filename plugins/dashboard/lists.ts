@@ -89,7 +89,7 @@ export default function lists(app: App): void {
     }
   })
 
-  // What a log or an alert can link to: it knows the trace, and not in which project the reader sees it.
+  // A log or an alert can link here: it knows the trace, but not in which project the reader sees it.
   pageRoute(app, {
     method: 'GET',
     path: '/app/api/traces/:traceId',

@@ -16,7 +16,7 @@ export const SMALL_BODY_BYTES = 16_384
 
 const NO_QUERY = Type.Object({})
 
-/** What differs from route to route. The routes are in no document, so nothing describes them. */
+/** The options that differ between the routes. No document lists them, so they have no descriptions. */
 export type PageRoute<Q extends TObject = typeof NO_QUERY> = Pick<
   RouteOptions<Q>,
   'method' | 'path' | 'access' | 'query' | 'takesBody' | 'maxBodyBytes' | 'handler'
@@ -42,8 +42,9 @@ export function pageRoute<Q extends TObject = typeof NO_QUERY>(
 }
 
 /**
- * Whoever changes who may do what sees it with the next request. The notice of the database, by which other processes hear
- * of it, may come later than the answer. Strangers make nobody forget anything: a flood of theirs would cost others time.
+ * A user who changes permissions sees the change with the next request. The notice of the database, by which other
+ * processes hear of it, may come later than the answer. Requests of strangers forget nothing: a flood of theirs would
+ * cost others time.
  */
 function thenForget<Q>(app: App, handler: Handler<Q>): Handler<Q> {
   return async request => {

@@ -21,7 +21,7 @@ const ListQuery = closed({
   env: TraceListQuery.properties.environment,
   after: TraceListQuery.properties.after
 })
-/** Users are added up over so many days (UTC), the last one being today. */
+/** The number of days (UTC) over which users are added up; the last one is today. */
 const USER_DAYS = { '7d': 7, '30d': 30, '90d': 90, '1y': 365 } as const
 const DEFAULT_DAYS: Range = '30d'
 type Range = keyof typeof USER_DAYS
@@ -127,7 +127,7 @@ function beginOf(range: Range = DEFAULT_DAYS): string {
   return new Date(Math.floor(Date.now() / DAY_MS - USER_DAYS[range] + 1) * DAY_MS).toISOString()
 }
 
-/** What both lists take. Throws `invalid_request`. */
+/** The parameters that both lists take. Throws `invalid_request`. */
 function askedOf(query: Static<typeof ListQuery>) {
   checkTexts(query)
   return {

@@ -1,7 +1,4 @@
-/**
- * Makes the tools of the service: those of the catalogue, from their routes, and get_ingest_schema, which has no
- * route.
- */
+/** Makes the tools of the service: the catalogue's, from their routes, and get_ingest_schema, which has no route. */
 import Type from 'typebox'
 import type { App } from '../../lib/app.ts'
 import type { Route } from '../../lib/http/route.ts'

@@ -1,6 +1,6 @@
 /**
- * Of log records those are stored that carry the messages of a model call: they are shown as input and output of the span
- * that they name. The others are accepted all the same, because libraries send them to where they send their spans.
+ * Stores log records that carry the messages of a model call, which are shown as input and output of the span that they
+ * name. Other records are accepted and dropped, because libraries send them to the address of their spans.
  */
 import type { App } from '../../lib/app.ts'
 import { LogsReply, LogsRequest } from '../../lib/schema/otlp.ts'

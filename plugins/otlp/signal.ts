@@ -1,4 +1,4 @@
-/** What the routes of OTLP's signals (traces, logs, metrics) have in common. */
+/** The common part of the routes of OTLP's signals (traces, logs, metrics). */
 import type { TSchema } from 'typebox'
 import { isProtobuf } from '../../lib/http/otlp/otlp-address.ts'
 import { Content, JsonText, type RequestOf, type RouteOptions } from '../../lib/http/route.ts'
@@ -24,7 +24,9 @@ export interface Signal {
   readonly replyBody: TSchema
   readonly outcome: string
   readonly errors: RouteOptions['errors'] & {}
-  /** The field of a partial success that counts what was refused, in JSON. In protobuf it has the same number in all. */
+  /**
+   * The field of a partial success that counts what was refused, in JSON. In protobuf it has the same number in all.
+   */
   readonly rejected: string
   /** Takes an export, and says how much of it was refused and why. */
   take(request: Pick<RequestOf<unknown>, 'key' | 'payload'>, encoding: OtlpEncoding): Outcome | Promise<Outcome>

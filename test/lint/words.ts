@@ -65,5 +65,8 @@ function report(): void {
 function trackedFiles(): string[] {
   const options = ['ls-files', '--cached', '--others', '--exclude-standard']
   const listed = execFileSync('git', options, { cwd: ROOT, encoding: 'utf8', maxBuffer: 16 * 1024 * 1024 })
-  return listed.split('\n').filter(path => path !== '' && !EXEMPT.test(path) && existsSync(join(ROOT, path)))
+  // A file with conflicts is listed once for each side.
+  return [...new Set(listed.split('\n'))].filter(
+    path => path !== '' && !EXEMPT.test(path) && existsSync(join(ROOT, path))
+  )
 }

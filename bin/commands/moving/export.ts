@@ -50,7 +50,7 @@ export default command({
   }
 })
 
-/** Lines as elements of an array that goes on: each with what stands in front of it, and without its line break. */
+/** Lines as elements of an array that goes on: each with its separator before it, and without its line break. */
 function asElements(lines: Buffer, isFirst: boolean): Buffer {
   const separated = lines.toString('latin1', 0, lines.length - 1).replaceAll('\n', ',\n')
   return Buffer.from(`${isFirst ? '[' : ','}\n${separated}`, 'latin1')

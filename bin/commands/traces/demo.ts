@@ -85,7 +85,7 @@ async function recordWithOwnKey(
   })
 }
 
-/** So many are named, the last ones. */
+/** The most traces that are listed, the last ones. */
 const MOST_SHOWN = 12
 
 function describe(address: string, keyUsed: string, traces: readonly RecordedTrace[]): string {

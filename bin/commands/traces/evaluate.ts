@@ -15,7 +15,7 @@ import { CONDITION_FLAGS, parseText, readConditions } from './conditions.ts'
 const CONCURRENCY = 4
 const MOST_CONCURRENCY = 100
 const TIMEOUT_S = 120
-/** So many errors are told one by one; the rest are counted. */
+/** The most errors that are printed one by one; the rest are counted. */
 const MOST_TOLD = 10
 /** Categories that a line has room for. */
 const MOST_SHOWN = 5
@@ -167,7 +167,7 @@ function verdicts({ dataType, mean, categories }: Pick<Result, 'dataType' | 'mea
   return [...shown, ...(all.length > MOST_SHOWN ? [`${all.length - MOST_SHOWN} more`] : [])].join(', ')
 }
 
-/** What the exit code says. */
+/** Throws an AdminError, which sets the exit code, if all evaluations failed or a result is too low. */
 function check({ evaluators }: Evaluation, failBelow: number | undefined): void {
   const failed = evaluators.find(each => each.failed > 0 && each.judged === 0)
   if (failed !== undefined) {

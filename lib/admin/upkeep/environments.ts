@@ -22,7 +22,7 @@ export interface BackfillRequest extends TraceSelection {
   readonly overwrite: boolean
 }
 
-/** What a backfill would do. */
+/** The changes that a backfill would make. */
 export interface BackfillPlan {
   readonly projectId: number
   readonly selection: TraceSelection
@@ -30,7 +30,7 @@ export interface BackfillPlan {
   /** How many traces are selected, and how many of them would get another environment. */
   readonly matched: number
   readonly changing: number
-  /** The selected traces by environment; null is that of traces whose environment was never recorded. */
+  /** The selected traces by environment; null are traces whose environment was never recorded. */
   readonly environments: readonly { readonly environment: string | null; readonly traces: number }[]
   /** The highest inner number that is changed: traces that are stored after the counting are left alone. */
   readonly upToSeq: number
@@ -65,16 +65,18 @@ export interface BackfillOptions {
   readonly signal?: AbortSignal
 }
 
-/** What a backfill did: others write meanwhile, so it need not be what was planned. */
+/** The changes that a backfill made. Others write meanwhile, so they may differ from the plan. */
 export interface BackfillResult {
-  /** Traces that were selected when their batch came, or are beyond all that were to change: never fewer than changed. */
+  /**
+   * Traces that were selected when their batch came, or are beyond all that were to change: never fewer than changed.
+   */
   readonly matched: number
   readonly changed: number
 }
 
 /**
- * Does what was planned, batch by batch. What is done stays done: after an interruption, a new plan has only the rest to
- * do.
+ * Does what was planned, batch by batch. What is done stays done: after an interruption, a new plan has only the rest
+ * to do.
  */
 export async function applyBackfill(
   sql: Sql,

@@ -8,7 +8,7 @@ import { countSelected, type Selected } from '../../store/trace/pruning.ts'
 import { requireProject } from '../projects.ts'
 import { type Pruned, type PruneOptions, pruneAll } from './pruning.ts'
 
-/** What a deletion would do. */
+/** The rows that a deletion would remove. */
 export interface ProjectDeletion extends Selected {
   readonly projectId: number
   /** Keys that are not revoked. */
@@ -21,7 +21,9 @@ export async function planProjectDeletion(sql: Sql, project: string): Promise<Pr
   return { projectId, keys, ...(await countSelected(sql, projectId, {})) }
 }
 
-/** How long servers may remember a revoked key if they do not hear of it (lib/access/auth.ts), and finish its requests. */
+/**
+ * How long servers may remember a revoked key if they do not hear of it (lib/access/auth.ts), and finish its requests.
+ */
 const SETTLE_MS = 10_000
 
 /**

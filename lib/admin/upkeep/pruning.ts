@@ -12,7 +12,7 @@ export interface PruneRequest extends TraceConditions {
   readonly project: string
 }
 
-/** What a deletion would do. */
+/** The rows that a deletion would remove. */
 export interface PrunePlan extends Selected {
   readonly projectId: number
   readonly selection: TraceConditions
@@ -21,7 +21,7 @@ export interface PrunePlan extends Selected {
 export interface Pruned {
   readonly traces: number
   readonly spans: number
-  /** What the deleted rows took on disk, about. New traces can use it. */
+  /** The approximate size of the deleted rows on disk. New traces can use that space. */
   readonly storedBytes: number
   /** Traces that were changed again and again while they were to be deleted. They are still there. */
   readonly kept: number
@@ -38,7 +38,7 @@ export interface PruneOptions {
 const BATCH = { traces: 1000, spans: 10_000 }
 /** How often a batch is tried in which traces are just being changed. */
 const BATCH_PASSES = 5
-/** What a row takes on disk besides its texts, with its entries in indexes. */
+/** The size of a row on disk besides its texts, with its entries in indexes. */
 const TRACE_BYTES = 800
 const SPAN_BYTES = 200
 

@@ -8,13 +8,13 @@ import { retried } from '../retried.ts'
 
 export interface Recount {
   readonly project: string
-  /** What the rows of the project's traces and spans add up to. */
+  /** The sums over the rows of the project's traces and spans. */
   readonly rows: Totals
   /** The counters as they were. */
   readonly counters: Totals
-  /** The days (UTC) whose sums over time were not those of the traces. */
+  /** The days (UTC) whose sums over time differed from their traces. */
   readonly wrongDays: readonly string[]
-  /** The traces whose numbers of spans or errors were not those of their spans, and the ids of some of them. */
+  /** The number of traces whose counts of spans or errors differed from their spans, and the ids of some of them. */
   readonly wrongTraces: { readonly count: number; readonly ids: readonly string[] }
   /** Whether all was right. */
   readonly agree: boolean
@@ -28,8 +28,9 @@ const NAMED = 10
 const LOOKS = 5
 
 /**
- * Compares a project's totals, its sums over time, and the numbers of spans in its traces with the rows. With `apply`, repairs them, and counts the days of
- * before migration 6 that are not counted yet; others may write to the project meanwhile.
+ * Compares a project's totals, its sums over time, and the numbers of spans in its traces with the rows. With `apply`,
+ * repairs them, and counts the days from before migration 6 that are not counted yet; others may write to the project
+ * meanwhile.
  */
 export async function recountProject(sql: Sql, project: string, apply: boolean): Promise<Recount> {
   const projectId = await requireProject(sql, project)

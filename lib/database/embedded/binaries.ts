@@ -14,7 +14,7 @@ export interface Binaries {
   readonly postgres: string
   /** Their major version. */
   readonly major: number
-  /** Where the programs are to look for libraries, where links to these could not be made beside them: `folder:folder`. */
+  /** The folders of libraries, as `folder:folder`, if no links to these could be made beside the programs. */
   readonly libraries?: string
 }
 
@@ -29,8 +29,8 @@ export interface Places {
 export const REACHABLE_FOLDER = '/var/lib/spoor'
 
 /**
- * Finds initdb and postgres, in the installed package or in the one of `places`. If `user` cannot reach them, copies them
- * once to a folder that it can reach.
+ * Finds initdb and postgres, in the installed package or in the one of `places`. If `user` cannot reach them, copies
+ * them once to a folder that it can reach.
  */
 export async function findBinaries(user: ClusterUser | undefined, log: Logger, places: Places = {}): Promise<Binaries> {
   const installed = places.package ?? (await findPackage())
@@ -71,8 +71,8 @@ interface Link {
 }
 
 /**
- * Makes the links to libraries that the package's install script makes, since npm runs no such script unless it is told to.
- * False if they are not there, because somebody else's programs, or a read-only file system, are left as they are.
+ * Makes the links to libraries that the package's install script makes, since npm runs no such script unless it is told
+ * to. False if the links are missing, because the programs belong to another user or the file system is read-only.
  */
 function linkLibraries(folder: string): boolean {
   const isLinked = () => readLinks(folder).every(link => existsSync(join(folder, link.target)))

@@ -1,10 +1,9 @@
 /**
- * The data folders of PostgreSQL in the cluster's home. The first is `data`. A newer major version of PostgreSQL cannot open
- * it, so an upgrade (lib/moving/upgrade) makes another one beside it, such as `postgresql-19`. That name appears when the
- * folder is complete, and from then on the folder of the highest version is the one that is used. The others stay as they
- * were, until somebody removes them.
- *
- * A name must not begin with `data-`: earlier versions of spoor remove such folders as drafts.
+ * The data folders of PostgreSQL in the cluster's home. The first is `data`. A newer major version of PostgreSQL cannot
+ * open it, so an upgrade (lib/moving/upgrade) makes another one beside it, such as `postgresql-19`. That name appears
+ * when the folder is complete, and from then on the folder of the highest version is the one that is used. The others
+ * stay as they were, until an operator removes them. A name must not begin with `data-`: earlier versions of spoor
+ * remove such folders as drafts.
  */
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -15,7 +14,7 @@ const UPGRADED = /^postgresql-(\d{2,3})$/
 
 export const folderOfMajor = (major: number): string => `postgresql-${major}`
 
-/** The number of a folder among others: the one with the highest is used. Undefined if it is none of these folders. */
+/** The number of a folder, by which the highest is the one in use. Undefined if it is not one of these folders. */
 const rankOf = (name: string): number | undefined => (name === FIRST ? 0 : toNumber(UPGRADED.exec(name)?.[1]))
 const toNumber = (digits: string | undefined) => (digits === undefined ? undefined : Number(digits))
 
@@ -38,7 +37,7 @@ export function readFolderMajor(pgData: string): number | undefined {
 /** The major version of a release, such as 18 of `18.4.0-beta.17`. */
 export const majorOf = (release: string): number => Number.parseInt(release, 10)
 
-/** Throws a ConfigError if a data folder was made by another major version than that of the programs. */
+/** Throws a ConfigError if a data folder was made by a major version other than the programs'. */
 export function requireMajor(dataDir: string, pgData: string, programs: number): void {
   const major = readFolderMajor(pgData)
   if (major === undefined || major === programs) return

@@ -4,7 +4,7 @@ import { totalmem } from 'node:os'
 const MIB = 1024 ** 2
 const GIB = 1024 ** 3
 
-/** The memory that this process may use: that of the machine, or the container's limit. */
+/** The memory that this process may use: the machine's, or the container's limit. */
 function readMemoryBytes(): number {
   const limit = process.constrainedMemory?.() ?? 0
   return limit > 0 ? Math.min(limit, totalmem()) : totalmem()
@@ -18,18 +18,19 @@ export function chooseSettings(memoryBytes: number = readMemoryBytes()): Record<
     fsync: 'on',
     synchronous_commit: 'on',
     full_page_writes: 'on',
-    // Where a backend crashes, PostgreSQL ends, and whoever uses it starts it anew, as after any other end (embedded.ts). A
-    // postmaster that starts itself again (18.4) was seen to stand still.
+    // If a backend crashes, PostgreSQL ends, and the process that uses it starts it again, as after any other end
+    // (embedded.ts). A postmaster that restarted itself (18.4) was seen to hang.
     restart_after_crash: 'off',
     max_connections: '100',
     shared_buffers: megabytes(1 / 8, 128 * MIB, 2 * GIB),
     effective_cache_size: megabytes(1 / 2, 256 * MIB, 64 * GIB),
     maintenance_work_mem: megabytes(1 / 32, 64 * MIB, 512 * MIB),
-    // At most about so much of the log is replayed after a crash, which takes seconds. A larger log would need fewer
+    // About this much of the log is replayed after a crash, at most, which takes seconds. A larger log would need fewer
     // checkpoints. After each checkpoint the first change of a page writes the whole page to the log, so few
     // checkpoints save log and CPU (test/bench/RESULTS.md).
     max_wal_size: '512MB',
-    // So much of the log is used again. New files would have to be made, and commits wait for that (WAL_SEGMENT_MIB).
+    // This much of the log is used again. PostgreSQL would have to make new files, and commits wait for that
+    // (WAL_SEGMENT_MIB).
     min_wal_size: '512MB',
     checkpoint_timeout: '15min',
     // Whole pages in the log are not compressed: that slowed recording down and saved no log (test/bench/RESULTS.md,

@@ -47,7 +47,7 @@ export interface EmbeddedCluster {
   readonly digestSecret: string
   /** Settles when PostgreSQL has recovered, or cannot; undefined if it answers already. */
   readonly recovery: Promise<void> | undefined
-  /** Leaves, and stops PostgreSQL if nobody else uses it. */
+  /** Leaves, and stops PostgreSQL if no other process uses it. */
   close(): Promise<void>
 }
 
@@ -102,7 +102,7 @@ export async function openEmbedded(
   }
 }
 
-/** Makes a ConfigError of errors that concern the data folder: those of the file system, and a wrong password. */
+/** Makes a ConfigError of errors that concern the data folder: errors of the file system, and a wrong password. */
 function explain(dataDir: string, error: unknown): unknown {
   const { code, syscall, message } = error as NodeJS.ErrnoException
   if (code === SQLSTATE.invalidPassword) {
@@ -122,7 +122,7 @@ class Cluster {
   readonly #pgData: string
   /** The PostgreSQL that was started here, if one was. */
   #child: ChildProcess | undefined
-  /** The folder of its socket, as it was last found. */
+  /** The latest known folder of its socket. */
   #socketDir: string | undefined
   #noteTry = () => {}
   /** Resolves when PostgreSQL was first started or found. */
@@ -150,7 +150,7 @@ class Cluster {
     return this.#targetIn(this.#socketDir!)
   }
 
-  /** Resolves so long after PostgreSQL was first started or found, or never. */
+  /** Resolves this long after PostgreSQL was first started or found, or never. */
   async endOfPatience(patienceMs?: number): Promise<void> {
     await this.#tried
     return patienceMs === undefined ? new Promise(() => {}) : delay(patienceMs, undefined, { ref: false })
@@ -273,7 +273,7 @@ class Cluster {
     return false
   }
 
-  /** Whether a killed server has left PostgreSQL running, nobody uses it, and this process can stop it. */
+  /** Whether a killed server has left PostgreSQL running, no process uses it, and this process can stop it. */
   async #isLeftBehind({ pid }: RunningPostmaster, sql: Sql): Promise<boolean> {
     if (this.#role !== 'serve' || pid === this.#child?.pid || !isPostmaster(pid, this.#pgData)) return false
     return claimAlone(sql)
@@ -295,7 +295,7 @@ class Cluster {
     }
   }
 
-  /** Whether nobody else uses PostgreSQL or is about to. */
+  /** Whether no other process uses PostgreSQL or is about to. */
   async #isLast({ socketDir }: RunningPostmaster): Promise<boolean> {
     if (this.#role === 'command' && (await readHolder(this.#dataDir)) !== undefined) return false
     this.#presence ??= connectTo(this.#targetIn(socketDir))
@@ -328,7 +328,7 @@ function isGoingAway(error: unknown): boolean {
   return failure === 'lost' || code === SQLSTATE.cannotConnectNow || (failure === 'refused' && name !== 'PostgresError')
 }
 
-/** Logs a message of PostgreSQL. A PANIC ends all sessions; what is FATAL for one session is reported by its client. */
+/** Logs a message of PostgreSQL. A PANIC ends all sessions. A FATAL error ends one session, whose client reports it. */
 function logLine(log: Logger, line: string): void {
   log[line.startsWith('PANIC') ? 'error' : 'debug']({ postgres: line }, 'PostgreSQL says')
 }

@@ -1,10 +1,11 @@
 /**
- * Tells whether processes of another container use a data folder. Process ids mean nothing there, so each process that has
- * the folder open listens on a Unix socket in `users`: only while it lives can somebody connect, from wherever. The name of
- * a socket says the PID namespace, because processes of the same one are told apart by their ids (lock-file.ts).
+ * Tells whether processes of another container use a data folder. Process ids mean nothing there, so each process that
+ * has the folder open listens on a Unix socket in `users`: a process anywhere can connect to it, but only while the
+ * listener lives. The name of a socket contains the PID namespace, because processes of the same one are told apart by
+ * their ids (lock-file.ts).
  *
  * A process first listens and then looks, so that of two that come at once at least one notices. Names are never used
- * again, so that a socket on which nobody listens is a left-over, or a copy, and may be removed.
+ * again. So a socket on which no process listens is a left-over, or a copy, and may be removed.
  */
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
@@ -17,12 +18,14 @@ import type { Logger } from '../../log.ts'
 import type { Release } from './lock-file.ts'
 import { isListening } from './socket-probe.ts'
 
-/** A name that is looked at, with the namespace in front; one that is being made is none. */
+/**
+ * A socket's name begins with the namespace. A socket that is still being made has another name, and is not checked.
+ */
 const NAME = /^(\w+)-[\da-f-]{36}\.sock$/
 
 /**
- * Enters the data folder. Throws a ConfigError if a process of another namespace is in it. Where the file system has no
- * sockets nobody is noticed.
+ * Enters the data folder. Throws a ConfigError if a process of another namespace is in it. If the file system has no
+ * sockets, no other process is noticed.
  */
 export async function enterFolder(dataDir: string, log: Logger, namespace = readNamespace()): Promise<Release> {
   const users = new SocketFolder(await openFolder(join(dataDir, 'users')))
@@ -61,12 +64,14 @@ class SocketFolder {
     this.#handle = handle
   }
 
-  /** A socket's path may have 107 bytes, and that of the folder may have more. Linux has a short one for what is open. */
+  /**
+   * A socket's path may have 107 bytes, and the folder's path may be longer. Linux has a short path for open folders.
+   */
   #at(name: string): string {
     return process.platform === 'linux' ? `/proc/self/fd/${this.#handle.fd}/${name}` : join(this.#path, name)
   }
 
-  /** Listens, and then gives the socket its name, so that nobody finds one on which nobody listens yet. */
+  /** Listens, and then gives the socket its name, so that no process finds a socket on which nothing listens yet. */
   async listen(name: string): Promise<Server> {
     const draft = `new-${randomUUID().slice(0, 8)}`
     // Exclusive, because node:cluster would have the primary listen, in which the path means something else.
@@ -77,7 +82,7 @@ class SocketFolder {
     return server
   }
 
-  /** Whether somebody of another namespace listens. Removes left-over sockets. */
+  /** Whether a process of another namespace listens. Removes left-over sockets. */
   async hasOthers(namespace: string): Promise<boolean> {
     let isUsed = false
     for (const name of await readdir(this.#path)) {

@@ -42,7 +42,7 @@ export const LIBRARIES = 'libraries'
 /** How many bytes the path of a Unix socket may have (sun_path, without its closing NUL). */
 const MAX_SOCKET_PATH_BYTES = process.platform === 'linux' ? 107 : 103
 
-/** The names of spoor's files in a data folder. A file that is being made has a number behind its name. */
+/** The names of spoor's files in a data folder. While a file is being made, its name ends in a number. */
 const OWN_NAMES =
   /^(?:postgres|users|programs|(?:spoor|starting)\.pid|server\.json|database-password|key-digest-secret)(?:-[\da-f-]+)?$/
 
@@ -57,7 +57,7 @@ export async function prepareDataFolder(dataDir: string): Promise<void> {
   const names = await readdir(dataDir)
   // A folder with other files in it keeps its mode: the secrets in it have modes of their own.
   if (!names.every(name => OWN_NAMES.test(name))) return
-  // The changes are made to the opened folder, so that nobody can put another one in its place meanwhile.
+  // The changes are made to the opened folder, so that no other process can replace it meanwhile.
   const folder = await open(await realpath(dataDir), constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW)
   try {
     const { uid, gid, mode } = await folder.stat()
@@ -99,7 +99,7 @@ export async function prepareSocketFolder({ folder, user }: Pick<Home, 'folder' 
   if (parent === undefined) throw new ConfigError('DATA_DIR and TMPDIR are too long for the path of a socket')
   const socketDir = join(parent, name)
   await mkdir(socketDir, { mode: 0o700 }).then(() => giveTo(user, socketDir), ignoreExisting)
-  // Anybody may make folders there, so this one may be somebody else's.
+  // Any user may make folders there, so this one may belong to another user.
   const { uid, mode } = await lstat(socketDir)
   if (uid !== (user?.uid ?? process.getuid?.()) || (mode & 0o170777) !== 0o040700) {
     throw new ConfigError(

@@ -1,7 +1,7 @@
 /**
  * A lock between processes. It is a file that names the process that holds the lock. The file also says when that
- * process began, because process ids are used again, and which folder it is in, because folders are copied. A file that a
- * killed process left behind is recognised and replaced.
+ * process began, because process ids are used again, and which folder it is in, because folders are copied. A file that
+ * a killed process left behind is recognised and replaced.
  */
 import { randomUUID } from 'node:crypto'
 import { link, rename, rm, stat, writeFile } from 'node:fs/promises'
@@ -47,7 +47,7 @@ export async function readLock(path: string): Promise<number | undefined> {
   return folder === '' || folder === (await folderOf(path)) ? pid : undefined
 }
 
-/** What tells the folder of this file from a copy of it. */
+/** Identifies the folder of this file, so that a copy of the folder is recognised. */
 async function folderOf(path: string): Promise<string> {
   const { dev, ino } = await stat(dirname(path))
   return `${dev}:${ino}`

@@ -32,11 +32,11 @@ export async function replaceFile(path: string, text: string): Promise<void> {
 }
 
 /**
- * Opens a file; undefined if there is none. Throws a ConfigError for a link, for what is no file, and for a stranger's
+ * Opens a file; undefined if there is none. Throws a ConfigError for a link, a folder or the like, and a stranger's
  * file.
  */
 export async function openOwnFile(path: string): Promise<FileHandle | undefined> {
-  // Without this flag, opening a pipe that nobody writes to would wait for ever.
+  // Without this flag, to open a pipe without a writer would wait forever.
   const file = await open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined
     throw error.code === 'ELOOP' ? notOwn(path) : error

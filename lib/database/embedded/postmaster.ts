@@ -190,7 +190,7 @@ export async function startPostmaster(
   throw new PostmasterError('PostgreSQL did not start', lines)
 }
 
-/** Finds out whether a postmaster runs on `dataDir`, whoever started it. */
+/** Finds out whether a postmaster runs on `dataDir`, no matter which process started it. */
 export async function inspectPostmaster(dataDir: string): Promise<PostmasterState> {
   const file = await readPostmasterFile(dataDir)
   if (file === undefined) return { state: 'stopped' }

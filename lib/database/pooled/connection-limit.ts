@@ -1,24 +1,25 @@
 /**
- * How many connections a process has at once, whoever in it holds them. A connection is opened in a place; where all
- * places are taken, that of the connection that has been idle for longest is given up for it, or the next one that
- * becomes idle.
+ * Limits how many connections a process has at once, over all its holders. Each connection takes a place. If all places
+ * are taken, the connection that has been idle for longest is closed to free one, or else the next that becomes idle.
  *
- * PostgreSQL may allow fewer than there are places (the limit of a role, a database or the server), and says so only
- * when one is opened. From then on there are as many places as there are connections, and now and then one more is
- * tried. What asks for a moment after a connection that is silent (hung-connection.ts) needs no place.
+ * PostgreSQL may allow fewer connections than there are places (the limit of a role, a database or the server), and
+ * says so only when one is opened. From then on there are as many places as there are connections, and now and then one
+ * more is tried. Short questions about a silent connection (hung-connection.ts) need no place.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { isTooManyConnections } from '../failure.ts'
 
 /** Has connections that it could do without for a while. */
 export interface Holder {
-  /** When the one that it needs least became idle, as performance.now() has it; undefined: all are busy. */
+  /**
+   * The time at which its least needed connection became idle, as performance.now() has it; undefined: all are busy.
+   */
   readonly idleSince: number | undefined
   /** Closes that one; resolves when it is closed. */
   closeIdle(): Promise<void>
 }
 
-/** What a process lacks: it has been allowed fewer connections than it would use. */
+/** A process that was allowed fewer connections than it would use. */
 export interface Shortage {
   readonly allowed: number
   readonly wanted: number
@@ -30,10 +31,10 @@ export interface Shortage {
  */
 const ATTEMPTS = 4
 const ATTEMPT_PAUSE_MS = 25
-/** How long somebody without any connection goes on trying, while this process has none to give up. */
+/** How long a caller without any connection goes on trying, while this process has none to close. */
 const PATIENCE_MS = 3000
 const PAUSE_MS = 100
-/** How often those who wait are looked after. */
+/** How often waiting callers are checked. */
 const LOOK_MS = 200
 /** How long after a refusal one connection more is tried; twice as long after each attempt that is refused in a row. */
 const FIRST_RAISE_MS = 1000
@@ -46,16 +47,16 @@ export class ConnectionLimit {
   readonly #waiting: (() => void)[] = []
   #allowed: number
   #held = 0
-  /** Held for good: nobody can have them. */
+  /** Places that their holders keep for good. */
   #kept = 0
   #closing = 0
   /** One connection more than before is being tried. */
   #isRaising = false
   #raiseMs = FIRST_RAISE_MS
   #raiseAt = 0
-  /** Runs while somebody waits. */
+  /** Runs while a caller waits. */
   #clock: NodeJS.Timeout | undefined
-  /** The fewest that were told of since there were enough. */
+  /** The least number that was reported since the last time there were enough. */
   #told = Number.POSITIVE_INFINITY
 
   /** `onShortage` is told when PostgreSQL allows fewer than before. */
@@ -71,7 +72,7 @@ export class ConnectionLimit {
   }
 
   /**
-   * Whether somebody waits for a place that is not about to be free: a connection that becomes idle should be closed.
+   * Whether a caller waits for a place that is not about to be free: a connection that becomes idle should be closed.
    */
   get isWanted(): boolean {
     return this.#waiting.length > this.#closing
@@ -85,7 +86,9 @@ export class ConnectionLimit {
     this.#holders.delete(holder)
   }
 
-  /** Opens a connection that somebody cannot do without; waits for a place. The place is the caller's until `leave`. */
+  /**
+   * Opens a connection that the caller cannot do without; waits for a place. The place is the caller's until `leave`.
+   */
   async open<T>(connect: () => Promise<T>): Promise<T> {
     let end = Number.POSITIVE_INFINITY
     for (;;) {
@@ -152,7 +155,8 @@ export class ConnectionLimit {
       return
     }
     const turn = new Promise<void>(resolve => this.#waiting.push(resolve))
-    // What could free a place may have happened unnoticed, and a raise may be due with nobody coming or going.
+    // A place may have become free unnoticed, and one more connection may be due for a try while no caller comes or
+    // goes.
     this.#clock ??= setInterval(() => this.#look(), LOOK_MS).unref()
     this.#look()
     await turn
@@ -198,11 +202,11 @@ export class ConnectionLimit {
       this.#allowed++
       this.#isRaising = true
     }
-    // At least one connection must always be allowed, so that somebody can try.
+    // At least one connection is always allowed, so that a caller can try.
     return this.#held < Math.max(this.#allowed, this.#kept + 1)
   }
 
-  /** A connection was opened: where it was one more than before, the next one may be tried at once. */
+  /** A connection was opened. If it was one more than before, the next one may be tried at once. */
   #noteSuccess(): void {
     if (!this.#isRaising) return
     this.#isRaising = false

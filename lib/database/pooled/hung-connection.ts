@@ -14,11 +14,11 @@ export type Connect = (onClose: () => void) => Sql
  * that it has not read yet, and must not take that for silence.
  */
 export const TICK_MS = 1000
-/** The server is asked after so many ticks of silence, and again after as many more. */
+/** The server is asked after this many ticks of silence, and again after as many more. */
 const LOOK_TICKS = 3
 /** How long the server may take to answer that question. */
 const LOOK_MS = 4000
-/** After its statement time-out and so much longer, a silent connection is given up, whatever the server answers. */
+/** A connection that is silent for this long after its statement time-out is given up, whatever the server answers. */
 const PATIENCE_MS = 5000
 
 /** Watches one connection. */

@@ -1,29 +1,32 @@
-/** A connection of a Pool, as it is leased to one piece of work after the other. */
+/** A connection of a Pool, leased to one piece of work after another. */
 import type { Sql } from 'postgres'
 import { type Connect, HungCheck, pidOf } from './hung-connection.ts'
 import { PoolError } from './pool-error.ts'
 
 export interface Lease {
   readonly sql: Sql
-  /** What work is given: throws instead of connecting anew, which would tear work, and transactions, apart. */
+  /**
+   * The instance that work gets. It throws where the driver would connect again, which would tear work and transactions
+   * apart.
+   */
   readonly guarded: Sql
   readonly hungCheck: HungCheck
   dead: boolean
-  /** What was asked by the work under way, parts of statements included; the newest is the last. */
+  /** The queries of the work under way, parts of statements included; the newest is the last. */
   asked: Query[]
   /** When its last work ended, as performance.now() has it. */
   idleSince: number
 }
 
-/** Of the driver's. */
+/** The driver's private fields of a query. */
 export interface Query {
-  /** It is the one that the connection waits for. */
+  /** Whether the connection waits for this query. */
   readonly active: boolean
   /** Null: it was not sent yet. */
   readonly state: object | null
   /**
-   * What its cancel() calls, and drops the promise of: where the server cannot be told, nobody would take the
-   * rejection.
+   * The function behind the driver's cancel(), which drops the promise: if the server cannot be told, the rejection
+   * would be unhandled.
    */
   canceller(query: Query): Promise<void>
   reject(error: Error): void
@@ -50,7 +53,7 @@ export function makeLease(
   return lease
 }
 
-/** An instance of the driver that fails where the connection is lost, and keeps the queries in its lease. */
+/** An instance of the driver that fails if the connection is lost, and keeps the queries in its lease. */
 function guard(sql: Sql, lease: () => Lease): Sql {
   const keep = <T>(query: T): T => {
     lease().asked.push(query as Query)
@@ -69,7 +72,9 @@ function guard(sql: Sql, lease: () => Lease): Sql {
   })
 }
 
-/** Cancels what a lease is doing. A cancellation that comes late would hit the next query, so there is none. */
+/**
+ * Cancels the query of a lease and gives the lease up: a late cancellation would hit the next query, so there is none.
+ */
 export function abandon(lease: Lease): void {
   lease.dead = true
   const query = lease.asked.find(query => query.active) ?? lease.asked.at(-1)
@@ -78,11 +83,11 @@ export function abandon(lease: Lease): void {
   })
 }
 
-/** At each tick: ends a connection that hangs, with which the driver rejects what was asked on it. */
+/** At each tick: ends a connection that hangs. The driver then rejects its queries. */
 export async function giveUpIfHung(lease: Lease): Promise<void> {
   const active = lease.asked.find(query => query.active)
-  // Where nothing is active all that was sent has been answered, and otherwise what was sent before. A query keeps its
-  // rows, so work that asks on and on, such as a backup, would keep all that it has read.
+  // If no query is active, all queries have been answered; otherwise, all before the active one have. They are dropped,
+  // since a query keeps its rows: long work such as a backup would keep all that it has read.
   if (active === undefined) lease.asked = []
   else {
     const at = lease.asked.indexOf(active)
@@ -101,7 +106,7 @@ export async function giveUpOpening(lease: Lease, opening: object): Promise<void
 
 /**
  * The driver (postgres 3.4.9) keeps count of the rows of a query that fails half-way, and the next query on the
- * connection gets as many empty rows in front of its own: one whose rows nobody reads takes them.
+ * connection gets as many empty rows before its own. A query whose rows nobody reads takes them.
  */
 export async function forgetRows(lease: Lease): Promise<void> {
   if (lease.dead) return

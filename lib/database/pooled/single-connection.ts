@@ -1,4 +1,4 @@
-/** A connection that is opened for one purpose, and is in nobody's pool. */
+/** A connection that is opened for one purpose and belongs to no pool. */
 import type { Sql } from 'postgres'
 import type { ConnectOptions, Database } from '../database.ts'
 import { openSession } from '../session/open-session.ts'

@@ -1,7 +1,7 @@
 /**
- * What stands between (PgBouncer and its like) may lend out a connection for no longer than a transaction. Then
- * settings, prepared statements, locks and notices of one are met by others, and writes fail in ways that tell nobody
- * why.
+ * Refuses poolers that lend out a connection for a transaction only, such as PgBouncer in its mode `transaction`.
+ * Clients would then meet each other's settings, prepared statements, locks and notices, and writes would fail for no
+ * visible reason.
  */
 import type { Sql } from 'postgres'
 import { ConfigError } from '../../config.ts'
@@ -20,7 +20,7 @@ const LOOKS = 3
 export async function requireSession(sql: Sql, other: Pool): Promise<void> {
   const { pid, isDirect } = await readBackend(sql)
   if (isDirect) return
-  // While the other connection is in a transaction, nobody else can get its backend.
+  // While the other connection is in a transaction, no other client can get its backend.
   const shares = await other.run(async between => {
     if (!(await begins(between))) return true
     try {

@@ -1,7 +1,7 @@
 /**
- * Where DATABASE_URL leads to, as libpq reads it: `postgres://user:password@host:port,host:port/database?name=value`,
- * where `host` and `port` may also be among the values, a host that begins with a slash is the folder of a Unix
- * socket, and variables of the environment (PGHOST, PGSSLMODE and their like) stand in for what is missing.
+ * Reads DATABASE_URL as libpq does: `postgres://user:password@host:port,host:port/database?name=value`. `host` and
+ * `port` may also be among the values. A host that begins with a slash is the folder of a Unix socket. Variables of the
+ * environment (PGHOST, PGSSLMODE and the like) replace missing values.
  */
 import { ConfigError } from '../../config.ts'
 
@@ -13,9 +13,9 @@ export interface Address {
   readonly user: string | undefined
   readonly password: string | undefined
   readonly database: string | undefined
-  /** What libpq knows by this name, from the address or the environment; undefined: neither has it. */
+  /** The value of libpq's parameter of this name, from the address or the environment; undefined if neither has it. */
   parameter(name: string): string | undefined
-  /** What is for the server: its settings. */
+  /** The settings that are sent to the server. */
   readonly settings: Readonly<Record<string, string>>
 }
 
@@ -29,7 +29,7 @@ export interface Host {
 export const nameOf = ({ host, port }: Host): string => `${host}:${port}`
 
 const DEFAULT_PORT = 5432
-/** Parameters that are for the client, and the variable that stands in for each. */
+/** Parameters that the client reads, and the variable that replaces each. */
 const VARIABLES: Readonly<Record<string, string | undefined>> = {
   host: 'PGHOST',
   hostaddr: 'PGHOSTADDR',
@@ -65,7 +65,7 @@ const VARIABLES: Readonly<Record<string, string | undefined>> = {
   client_encoding: undefined
 }
 
-/** Throws a ConfigError for what is no address. */
+/** Throws a ConfigError for a text that is no address. */
 export function readAddress(url: string, env: NodeJS.ProcessEnv = process.env): Address {
   const [, authority = '', path = '', query = ''] =
     /^postgres(?:ql)?:\/\/([^/?#]*)(?:\/([^?#]*))?(?:\?([^#]*))?(?:#.*)?$/.exec(url) ?? refuse('is no address')

@@ -16,7 +16,7 @@ export interface Attempt {
 const SESSIONS = ['any', 'read-write', 'read-only', 'primary', 'standby', 'prefer-standby'] as const
 export type SessionKind = (typeof SESSIONS)[number]
 
-/** What a server reports about itself when it lets somebody in. */
+/** The state that a server reports when it accepts a login. */
 export interface ServerState {
   readonly inHotStandby: boolean
   readonly isReadOnly: boolean

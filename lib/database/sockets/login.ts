@@ -1,15 +1,15 @@
 /**
- * Watches a server let the driver in, before the driver reads what it says. Where the server is not what was asked
- * for, or does not let us in this way and there is another, the socket closes without a word: then the driver
- * (postgres 3.4.9) asks for another one.
+ * Watches the login of a connection before the driver reads the server's answers. If the server is not of the kind that
+ * was asked for, or refuses this login while another is left to try, the socket closes without an error: then the
+ * driver (postgres 3.4.9) asks for another one.
  */
 import type { Socket } from 'node:net'
 import type { ServerState } from './attempts.ts'
 
-/** What comes of it: the server is ready, says this SQLSTATE, or closes the connection before either. */
+/** The outcome of a login: the server is ready, refuses with this SQLSTATE, or closes the connection before either. */
 export type LoginOutcome = { readonly state: ServerState } | { readonly refused: string } | 'closed'
 
-/** What to do after a login: let the driver read on, try `another` server, or end the attempt with an error. */
+/** The next step after a login: let the driver read on, try `another` server, or end the attempt with an error. */
 export type Verdict = 'go on' | 'another' | Error
 
 const HEADER_BYTES = 5

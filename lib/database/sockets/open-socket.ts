@@ -15,7 +15,7 @@ import { readTls, type Tls } from './tls.ts'
 
 /** How long one server may take to answer, unless connect_timeout says otherwise. */
 export const CONNECT_TIMEOUT_MS = 5000
-/** A host that did not answer in time is tried last for so long. */
+/** A host that did not answer in time is tried last for this long. */
 const SILENT_MS = 60_000
 /** Length and number of the message SSLRequest. */
 const SSL_REQUEST = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47])
@@ -29,7 +29,7 @@ export interface SocketSeries {
   stop(): void
 }
 
-/** What is known of an address, and is shared by all connections to it. */
+/** Opens sockets to one address, and holds the facts that all its connections share. */
 export class Opener {
   readonly tls: Tls
   readonly #route: Route
@@ -37,7 +37,7 @@ export class Opener {
   /** When servers were silent, as performance.now() has it. */
   readonly #silent = new Map<string, number>()
 
-  /** Throws a ConfigError where the address contradicts itself. */
+  /** Throws a ConfigError if the address contradicts itself. */
   constructor(address: Address, timeoutMs: number) {
     this.tls = readTls(address)
     this.#route = readRoute(address)
@@ -76,7 +76,7 @@ export class Opener {
     }
     const options = this.tls.optionsFor(host)
     const secure = connectTls({ ...options, socket: plain, ...(!isIP(host) && { servername: host }) })
-    // A failure is the driver's to hear once it has the socket; before that nobody may miss it.
+    // The driver hears of a failure once it has the socket. A failure before that must not get lost.
     secure.on('error', () => {})
     await settled(secure, 'secureConnect', this.#timeoutMs)
     return secure
@@ -94,7 +94,7 @@ class Series implements SocketSeries {
   #left: Attempt[] | undefined
   /** The one that was handed over last. */
   #socket: Socket | undefined
-  /** The connection that stands, and where it goes. */
+  /** The open connection, and its server. */
   #standing: { readonly socket: Socket; readonly attempt: Attempt } | undefined
   #isStopped = false
 
@@ -221,7 +221,7 @@ function failedSocket(error: Error): Socket {
 
 /**
  * Turns the orderly end of a socket into an error. If a server closes a connection before it is ready, as a proxy
- * without servers behind it does, the driver would connect again at once, and for ever. An error stops it.
+ * without servers does, the driver would connect again at once, forever. An error stops it.
  */
 function breakAtEnd(socket: Socket): void {
   socket.once('end', () => {

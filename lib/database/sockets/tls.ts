@@ -29,11 +29,13 @@ export interface Tls {
   readonly mode: TlsMode
   /** Begins with TLS at once, without asking for it. */
   readonly isDirect: boolean
-  /** What node:tls is told for this host. The files are read each time: certificates are replaced while servers run. */
+  /**
+   * The options of node:tls for this host. The files are read each time: certificates are replaced while servers run.
+   */
   optionsFor(host: string): tls.ConnectionOptions
 }
 
-/** Throws a ConfigError where the parameters contradict each other, or a file that they name cannot be read. */
+/** Throws a ConfigError if the parameters contradict each other, or if a file that they name cannot be read. */
 export function readTls(address: Address): Tls {
   const { parameter } = address
   const isSystem = parameter('sslrootcert') === 'system'
@@ -54,7 +56,7 @@ export function readTls(address: Address): Tls {
     ...readTrust(parameter, mode, host),
     ...(isDirect && { ALPNProtocols: ['postgresql'] })
   })
-  // What is wrong with the files is said at the start.
+  // Faults of the files are reported at the start.
   if (mode !== 'disable' && address.servers.some(server => 'host' in server)) optionsFor('')
   return { mode, isDirect, optionsFor }
 }
@@ -74,21 +76,21 @@ function readTrust(parameter: Parameter, mode: TlsMode, host: string): tls.Conne
   }
 }
 
-/** Undefined: those of Node, if any are to be looked at. */
+/** The roots to check against; undefined for Node's own. */
 function readRoots(parameter: Parameter): string[] | Buffer | undefined {
   const named = parameter('sslrootcert')
   if (named === 'system') return systemRoots()
   return named === undefined ? readDefault('root.crt') : readNamed('sslrootcert', named)
 }
 
-/** Of Node 22.15 and later; before, Node knows its own only. */
+/** The roots of Node and the machine. Before 22.15, Node knows only its own. */
 function systemRoots(): string[] {
   const { getCACertificates } = tls as { getCACertificates?: (kind: string) => string[] }
   if (getCACertificates === undefined) return [...tls.rootCertificates]
   return [...getCACertificates('default'), ...getCACertificates('system')]
 }
 
-/** What the client shows of itself, if anything. */
+/** The certificate that the client shows, if it has one. */
 function readIdentity(parameter: Parameter): tls.ConnectionOptions {
   if (parameter('sslcertmode') === 'disable') return {}
   const [certificate, keyFile] = [parameter('sslcert'), parameter('sslkey')]

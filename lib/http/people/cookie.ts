@@ -15,8 +15,8 @@ interface CookieOptions {
 }
 
 /**
- * A cookie of this deployment. Browsers send cookies to every port of a host, so the name follows from KEY_DIGEST_SECRET,
- * of which each deployment has another.
+ * A cookie of this deployment. Browsers send cookies to every port of a host, so the name follows from
+ * KEY_DIGEST_SECRET, of which each deployment has another.
  */
 export class Cookie {
   readonly name: string

@@ -1,6 +1,6 @@
 /**
- * A proxy in front that signs people in, and says by a header who it is. It is believed only if the connection comes
- * from one of its addresses: what other headers say of that, anybody can write.
+ * A proxy that signs people in, and names them in a header. The header is believed only if the connection comes from
+ * one of the proxy's addresses. Other headers do not count as proof of that, since any client can send them.
  */
 import type { AuthProxy } from '../../config.ts'
 import { isWithin, readNetworks } from '../../network-list.ts'

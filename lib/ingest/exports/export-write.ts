@@ -6,8 +6,8 @@ import type { ExportOperation } from '../../trace/states/decide-export.ts'
 import type { GatheredSpan } from '../../trace/states/gathered.ts'
 
 /**
- * Most exports bring whole traces that are new. Their spans are in rows already, so what a stored trace would need to grow
- * by them is read only when there is such a trace.
+ * Most exports bring whole traces that are new. Their spans are in rows already, so what a stored trace would need to
+ * grow by them is read only when there is such a trace.
  */
 export class ExportWrite implements ExportOperation {
   readonly operation = 'export'

@@ -77,18 +77,18 @@ const Counts = closed({
   acts: Count
 })
 export type BackupCounts = Static<typeof Counts>
-/** What the manifest knows: the rest is counted while it is written. */
+/** The counts of the manifest. The others are counted while the backup is written. */
 const KNOWN = ['accounts', 'projects', 'users', 'members', 'keys', 'traces', 'spans', 'scores'] as const
 
 const Manifest = closed({
   format: Type.Integer({ minimum: 1 }),
   /** Random. A restore that was ended in the middle is known by it. */
   id: hex(32),
-  /** The version of spoor, and that of the schema, that the backup was made with. */
+  /** The versions of spoor and of the schema that the backup was made with. */
   spoor: Text,
   schema: Count,
   takenAt: Timestamp,
-  /** Of the KEY_DIGEST_SECRET that the keys were made with; null if no key was ever made. */
+  /** Identifies the KEY_DIGEST_SECRET that the keys were made with; null if no key was ever made. */
   secret: orNull(closed({ salt: hex(32), fingerprint: hex(64), madeAt: Timestamp })),
   counts: Type.Pick(Counts, [...KNOWN], { additionalProperties: false })
 })
@@ -121,11 +121,14 @@ const Project = closed({
   createdAt: Timestamp,
   /** Left out if there are none, and by versions that had none. */
   views: Type.Optional(Type.Array(View)),
-  /** Whether its words are searched; left out by older versions. The index is no part of a backup, since it can be made again. */
+  /**
+   * Whether its words are searched; left out by older versions. The index is no part of a backup, since it can be made
+   * again.
+   */
   search: Type.Optional(Type.Boolean())
 })
 
-/** Who a user is at a provider of OpenID Connect. */
+/** The identity of a user at a provider of OpenID Connect. */
 const Identity = closed({
   issuer: Type.String({ ...NO_CONTROLS, minLength: 1 }),
   subject: Type.String({ minLength: 1, maxLength: 255 }),
@@ -187,7 +190,7 @@ const AuditEntry = closed({
 const Sum = closed({ project: Id, traces: Count, spans: Count, scores: Count, sha256: hex(64) })
 export type ProjectSum = Static<typeof Sum>
 
-/** The lines but those of traces, by the name of their only member. */
+/** The lines, except those of traces, by the name of their only member. */
 export const LINES = {
   backup: Manifest,
   account: Account,

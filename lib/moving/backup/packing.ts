@@ -1,6 +1,6 @@
 /**
- * How a backup is compressed: by brotli at its lowest quality, which takes a third of the CPU of gzip, and no more room
- * (test/bench/RESULTS.md, "Backups"). A backup that somebody has unpacked, or packed with gzip, is read as well.
+ * Compresses backups with brotli at its lowest quality, which takes a third of the CPU of gzip, and no more space
+ * (test/bench/RESULTS.md, "Backups"). Reads backups that were unpacked, or packed with gzip, as well.
  */
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'

@@ -7,7 +7,7 @@ import { splitValues, type Value } from '../json-splitter.ts'
 import { BACKUP_FORMAT, type BackupCounts, LINES, type LineName, type LineOf, NOTHING, TRACE_START } from './format.ts'
 import { unpackedBackup } from './packing.ts'
 
-/** A line of a trace, as it stands in the backup, or any other line. */
+/** A line of a trace, unchanged, or any other line. */
 export type BackupLine =
   | { readonly name: 'trace'; readonly value: Value }
   | { [K in LineName]: { readonly name: K; readonly value: LineOf<K> } }[LineName]
@@ -45,9 +45,9 @@ const LF = Buffer.from('\n')
 const checkers = new Map<LineName, Checker<unknown>>()
 
 /**
- * Yields the lines of a backup, the last of which is `end`. Throws an AdminError that says what is wrong as soon as a
- * line is none of a backup, or does not have the sum that the backup says. What was yielded before is not known to be
- * right until `sum`, and `end`, have come.
+ * Yields the lines of a backup, the last of which is `end`. Throws an AdminError that names the fault as soon as a line
+ * does not belong in a backup, or does not have the sum that the backup states. Earlier lines are proven right only by
+ * `sum` and `end`.
  */
 export async function* readBackup(source: AsyncIterable<Uint8Array>): AsyncGenerator<BackupLine, void, undefined> {
   const reading = new Reading()

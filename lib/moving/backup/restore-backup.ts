@@ -1,7 +1,7 @@
 /**
- * The work of `spoor restore`. The traces go through the import's way, each checked as on any import. When a project is
- * done it is read back, and what is read must have the SHA-256 that the backup says. Keys, memberships and passwords come
- * last, in one transaction with the end of the restore: before that nobody can come in.
+ * The work of `spoor restore`. The traces take the import's way, and each is checked as on any import. When a project
+ * is done it is read back, and its lines must have the SHA-256 that the backup states. Keys, memberships and passwords
+ * come last, in one transaction with the end of the restore: before that nobody can sign in or use a key.
  */
 import { createHash } from 'node:crypto'
 import type { Sql } from 'postgres'
@@ -33,9 +33,9 @@ export interface RestoreTarget {
 }
 
 export interface RestoreOptions {
-  /** Restores beside what is there, under other numbers. */
+  /** Restores beside existing rows, under other numbers. */
   readonly into: boolean
-  /** Restores the keys revoked, as those of another secret must be beside others. */
+  /** Restores the keys as revoked, which is necessary if they were made with another secret than existing ones. */
   readonly revokeKeys: boolean
   /** The user of the system who restores. */
   readonly systemUser?: string
@@ -47,7 +47,7 @@ export interface Restored {
   readonly counts: BackupCounts
   /** Whether an earlier restore of the backup, which was ended in the middle, went on. */
   readonly resumed: boolean
-  /** Whether the keys were made with another KEY_DIGEST_SECRET than the one that is configured. */
+  /** Whether the keys were made with a KEY_DIGEST_SECRET that differs from the configured one. */
   readonly otherSecret: boolean
 }
 
@@ -230,7 +230,7 @@ class Restore {
       }
       await store.endRestore(sql, restoration, { projects, users, members, keys, secret, revokeKeys })
       const end = await this.#lines.take('end')
-      // Whatever comes behind the end is found now.
+      // Bytes after the end are found now.
       if (end === undefined || (await this.#lines.peek()) !== undefined) throw new AdminError('the backup has no end')
       return end.counts
     })
@@ -262,7 +262,7 @@ function checkReferences({ accounts, projects, users, members, keys }: Head): vo
   if (!isWhole) throw new AdminError('the backup is damaged: something in it belongs to nothing in it')
 }
 
-/** Throws an AdminError if a row stands twice, or a password is none. */
+/** Throws an AdminError if a row occurs twice, or a password has the wrong form. */
 function checkPeople({ accounts, projects, users, members, keys }: Head): void {
   const lists: [string, readonly (string | number)[]][] = [
     ['account', accounts.map(({ id }) => id)],

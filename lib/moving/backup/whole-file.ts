@@ -1,4 +1,4 @@
-/** A file that appears only when it is complete and on disk; whoever reads it later finds all of it, or the one before. */
+/** A file that appears only when it is complete and on disk. A reader finds all of it, or the file before it. */
 import { open, rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { Readable } from 'node:stream'
@@ -8,7 +8,7 @@ import { packBackup } from './packing.ts'
 
 /** A backup has digests of keys and of passwords. */
 const OWNER_ONLY = 0o600
-/** How much of what is made waits to be compressed. */
+/** The most bytes that wait to be compressed. */
 const WAITING_BYTES = 8 * 1024 * 1024
 
 /** Compresses a backup into a file. It is written beside it, under a name that ends in `.partial`. */
@@ -34,7 +34,7 @@ export async function writeWholeFile(file: string, bytes: AsyncIterable<Buffer>,
   }
 }
 
-/** Compresses a backup, and hands on what comes out. */
+/** Compresses a backup, and passes on the result. */
 export async function streamPacked(
   bytes: AsyncIterable<Buffer>,
   write: (bytes: Buffer) => Promise<void>,

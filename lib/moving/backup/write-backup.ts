@@ -1,4 +1,4 @@
-/** The work of `spoor backup`: everything of an instance, as it was at one moment. */
+/** The work of `spoor backup`: writes everything that an instance has at one moment. */
 import { createHash, randomBytes } from 'node:crypto'
 import type { Sql } from 'postgres'
 import type { Pool } from '../../database/pool.ts'
@@ -20,8 +20,8 @@ import {
 export type OnBackedUp = (counts: Readonly<BackupCounts>, expected: Manifest['counts']) => void
 
 /**
- * Makes a backup, whose bytes `send` takes. All of it is read in one transaction, which sees what was committed when it
- * began, and nothing that was written later. Writers go on, and wait for nothing.
+ * Makes a backup, whose bytes `send` takes. One transaction reads all of it, and sees what was committed when it began,
+ * and nothing later. Writers go on, and wait for nothing.
  */
 export async function backUp(
   pool: Pool,

@@ -1,7 +1,4 @@
-/**
- * Reads an object of Langfuse field by field. Fields that nobody has read are left, and are kept under their own
- * names.
- */
+/** Reads an object of Langfuse field by field. Fields that no mapping has read are kept under their own names. */
 import { LosslessNumber } from 'lossless-json'
 import { Refusal } from '../../errors.ts'
 import { sha256 } from '../../trace/document.ts'
@@ -28,7 +25,7 @@ export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof LosslessNumber)
 }
 
-/** Whether a value is empty: Langfuse writes an empty value of the right type for what it does not know. */
+/** Whether a value is empty: Langfuse writes an empty value of the right type for unknown values. */
 export function isEmpty(value: unknown): boolean {
   if (value === undefined || value === null || value === '') return true
   if (Array.isArray(value)) return value.length === 0
@@ -96,7 +93,7 @@ export class Fields {
     return this.see(name)
   }
 
-  /** Takes a text of at most so many characters; any other value is left. */
+  /** Takes a text of at most `maxLength` characters; any other value is left. */
   text(name: string, maxLength: number, to = name): string | undefined {
     const value = this.see(name)
     if (typeof value !== 'string' || [...value].length > maxLength) return undefined

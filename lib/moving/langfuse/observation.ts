@@ -20,7 +20,7 @@ export interface SpanOfLine {
   readonly costUsd: number | undefined
 }
 
-/** What must be known of the trace around an observation or a score. */
+/** The facts about the trace that the mapping of an observation or a score reads. */
 export interface Surroundings {
   /** The trace. A field that it has with the same value is not kept a second time. */
   readonly trace: JsonObject

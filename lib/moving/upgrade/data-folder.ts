@@ -1,4 +1,4 @@
-/** What an upgrade finds in a data folder, and what it leaves there until somebody wants it gone. */
+/** Finds out what an upgrade has to do in a data folder, and removes the earlier folders that it left there. */
 import { existsSync } from 'node:fs'
 import { lstat, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -16,7 +16,7 @@ import { programsFolder } from './programs.ts'
 /** The home of the new cluster until it is complete. */
 export const DRAFT = 'upgrading'
 
-/** What is in a data folder. */
+/** The contents of a data folder. */
 export interface Situation {
   readonly home: Home
   /** Undefined if the folder is of the PostgreSQL that this spoor has. */

@@ -6,9 +6,9 @@ export interface Found {
   readonly from: number | undefined
   /** That of the programs of this spoor. */
   readonly to: number
-  /** What the folder in use takes. */
+  /** The bytes of the folder in use. */
   readonly bytes: number
-  /** What may still be written beside it. */
+  /** The free bytes of its disk. */
   readonly free: number
 }
 
@@ -17,19 +17,19 @@ export interface Plan {
   readonly to: number
   readonly bytes: number
   readonly free: number
-  /** What must be free. */
+  /** The bytes that must be free. */
   readonly needed: number
 }
 
 /**
- * What a copy needs beside the rows: PostgreSQL's log (512 MiB, cluster-settings.ts), the tables that every new cluster has,
- * and what is sorted while indexes grow.
+ * A copy needs this space besides the rows: for PostgreSQL's log (512 MiB, cluster-settings.ts), the tables that every
+ * new cluster has, and the sorting of indexes.
  */
 const BESIDE_BYTES = 1024 ** 3
 /** The copy is seldom larger than the original, whose tables have room to reuse; indexes may be cut otherwise. */
 const SHARE = 1.1
 
-/** Undefined if there is nothing to do. Throws an AdminError where it cannot be done. */
+/** Undefined if there is nothing to do. Throws an AdminError if the upgrade is impossible. */
 export function planUpgrade({ from, to, bytes, free }: Found): Plan | undefined {
   if (from === undefined) throw new AdminError('there is no database here yet: `spoor serve` makes one')
   if (from === to) return undefined

@@ -1,4 +1,4 @@
-/** A PostgreSQL that runs for an upgrade only: nobody else may come in, neither a server nor a command. */
+/** Runs a PostgreSQL for an upgrade only: no other server or command can connect to it. */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Sql } from 'postgres'
 import { AdminError } from '../../admin-error.ts'
@@ -22,7 +22,7 @@ import { ConnectionLimit } from '../../database/pooled/connection-limit.ts'
 import { nodesOf } from '../../database/pooled/nodes.ts'
 
 const POLL_MS = 100
-/** More than the lanes of a restore have; nobody else is here. */
+/** More than the lanes of a restore have; there are no other users. */
 const CONNECTIONS = 50
 
 export interface ClusterSecrets {
@@ -30,7 +30,10 @@ export interface ClusterSecrets {
   readonly digestSecret: string
 }
 
-/** Runs `work` with the PostgreSQL of a home behind a shut door. One that still runs is stopped first, if nobody uses it. */
+/**
+ * Runs `work` with the PostgreSQL of a home, to which no other process can connect. One that still runs is stopped
+ * first, if no process uses it.
+ */
 export async function withPrivate<T>(
   runner: Runner,
   home: Home,
@@ -69,7 +72,7 @@ export async function withPrivate<T>(
   }
 }
 
-/** Stops what a killed process has left running. Throws an AdminError if somebody uses it. */
+/** Stops a PostgreSQL that a killed process has left running. Throws an AdminError if a process uses it. */
 export async function stopLeftOver({ pgData }: Pick<Home, 'pgData'>, password: string): Promise<void> {
   for (;;) {
     const found = await inspectPostmaster(pgData)

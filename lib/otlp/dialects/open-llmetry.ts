@@ -1,4 +1,4 @@
-/** OpenLLMetry: Traceloop's conventions, beside those of OpenTelemetry that its instrumentations also send. */
+/** OpenLLMetry: Traceloop's conventions, besides OpenTelemetry's, which its instrumentations also send. */
 import { type Dialect, json, kindBy } from '../dialect.ts'
 import type { Fields } from '../fields.ts'
 

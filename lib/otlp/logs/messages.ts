@@ -45,8 +45,8 @@ const textOf = (messages: readonly Json[] | undefined): string | null =>
   messages === undefined || messages.length === 0 ? null : stringifyExact(messages)
 
 /**
- * Cut to what a span can have. A list that had to be cut as a whole, or is nested too deep, is a list of what is left
- * of its text.
+ * Cuts messages to the size that a span can have. If the list had to be cut as a whole, or is nested too deep, it
+ * becomes a list with the rest of its text.
  */
 function fit({ input, output }: { input: string | null; output: string | null }) {
   const free = (text: string | null) => ({ stored: text, canonical: text ?? 'null' })
@@ -104,7 +104,9 @@ const only = (message: Json): readonly Json[] =>
 /** Attributes of such an event that are not about its message. */
 const NOT_SAID = new Set(['event.name', 'gen_ai.system', 'gen_ai.provider.name', 'CHAT_COMPLETION_INDEX'])
 
-/** The body, which may be a text, or else the attributes. What states no role has that of the event's name. */
+/**
+ * The body, which may be a text, or else the attributes. A message without a role gets the role of the event's name.
+ */
 function messageOf(said: Json, attributes: LogRecord['attributes'], role: string): Json {
   if (isObject(said)) return { role, ...said }
   if (said !== null && said !== '') return { role, content: said }

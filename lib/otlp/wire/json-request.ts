@@ -1,7 +1,7 @@
 /**
- * Reads OTLP's JSON encoding, which differs from that of protobuf: ids are hexadecimal, numbers of 64 bits may be
- * numbers or decimal text, and names are always lowerCamelCase. Unknown fields are ignored, as the protocol demands.
- * If a value has another type than its field, the whole request is refused.
+ * Reads OTLP's JSON encoding, which differs from protobuf's: ids are hexadecimal, numbers of 64 bits may be numbers or
+ * decimal text, and names are always lowerCamelCase. Unknown fields are ignored, as the protocol demands. If a value
+ * has another type than its field, the whole request is refused.
  */
 import { MAX_EXPORT_VALUES } from '../../schema/otlp.ts'
 import { readBody, readPart } from '../../trace/body.ts'
@@ -105,7 +105,7 @@ abstract class JsonSpans implements SentSpans {
   readonly #path: string
   readonly length: number
 
-  /** The path is that of the list. */
+  /** The path of the list. */
   constructor(path: string, length: number) {
     this.#path = path
     this.length = length

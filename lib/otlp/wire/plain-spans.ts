@@ -1,7 +1,7 @@
 /**
  * Reads spans in protobuf as nearly all senders write them, without a message object for each attribute and value. It
- * does not read what is rare, nor what is wrong: the caller has protobufjs read that (lib/otlp/wire/protobuf.ts), which
- * has the message for what is wrong. A test compares the two.
+ * reads neither rare nor wrong fields: for those the caller uses protobufjs (lib/otlp/wire/protobuf.ts), which also
+ * explains what is wrong. A test compares the two.
  */
 import { isAscii, isUtf8 } from 'node:buffer'
 import type { Json } from '../../trace/json/exact-json.ts'

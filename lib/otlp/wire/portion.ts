@@ -58,9 +58,7 @@ export function* cut(traces: Iterable<readonly IndexedSpan[]>, encoding: OtlpEnc
   for (const spans of deal(traces)) yield { encoding, runs: runsOf(spans) }
 }
 
-/**
- * A joined portion begins with the length of its description. Then come the description, and the bytes of its spans.
- */
+/** A joined portion has the length of its description, then the description, then the bytes of its spans. */
 const LENGTH_BYTES = 4
 
 /** The bytes of a portion of a request, as decodePortion takes them. */

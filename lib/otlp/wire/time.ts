@@ -34,7 +34,7 @@ export const LAST_MICROS = Number.MAX_SAFE_INTEGER
 const MINUTE_MS = 60_000
 const ZERO = 48
 const Z = 90
-/** The characters of the last timestamp: up to the minute they are those of the next one, mostly. */
+/** The characters of the last timestamp: up to the minute, the next one mostly has the same. */
 const digits = Buffer.from('1970-01-01T00:00:00.000000Z')
 let minute = 0
 

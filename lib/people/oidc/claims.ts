@@ -1,4 +1,4 @@
-/** What a provider says of somebody, and what follows from it: who they are here, and with which role. */
+/** Reads a provider's claims about a person, and derives their identity and role here. */
 import type { OidcConfig, RoleRule } from '../../config.ts'
 import { isEnough, type Role } from '../../schema/roles.ts'
 import type { Person } from '../../store/people/oidc.ts'
@@ -6,7 +6,7 @@ import { readEmail } from '../email.ts'
 
 export type Claims = Readonly<Record<string, unknown>>
 
-/** What a provider said of who signed in. */
+/** The provider's statement about the person who signed in. */
 export interface Said {
   /** Together they name one person for good. */
   readonly issuer: string
@@ -16,10 +16,10 @@ export interface Said {
   readonly claims: Claims
 }
 
-/** Who may come in, and as what. */
+/** The rules that decide who may sign in, and with which role. */
 export type Admission = Pick<OidcConfig, 'domains' | 'roles' | 'trustEmail'>
 
-/** Why somebody whom the provider knows is not let in. */
+/** The reason why a person whom the provider knows is refused. */
 export type Denial = 'no-email' | 'unverified' | 'domain'
 
 const MOST_NAME = 200
@@ -28,8 +28,8 @@ const MOST_NAME = 200
 export const isSubject = (subject: string): boolean => /^[^\p{Cc}\p{Cs}]{1,255}$/u.test(subject)
 
 /**
- * The claims of the ID token and of the userinfo endpoint as one. The address and its flag come from the same document: a
- * flag says nothing of an address in another. The document with a flag counts first, then userinfo.
+ * The claims of the ID token and of the userinfo endpoint as one. The address and its flag come from the same document:
+ * a flag says nothing of an address in another. The document with a flag counts first, then userinfo.
  */
 export function joinClaims(token: Claims, userinfo: Claims = {}): Claims {
   const withEmail = [userinfo, token].filter(({ email }) => email !== undefined)
@@ -74,7 +74,9 @@ function holds({ claim, value }: RoleRule, claims: Claims): boolean {
   return values.some(each => each !== null && typeof each !== 'object' && each !== undefined && String(each) === value)
 }
 
-/** The claim of this name, which may have dots, as in addresses; else the one within others, as in `realm_access.roles`. */
+/**
+ * The claim of this name, which may have dots, as in addresses; else the one within others, as in `realm_access.roles`.
+ */
 function claimAt(claims: Claims, name: string): unknown {
   if (Object.hasOwn(claims, name)) return claims[name]
   let value: unknown = claims

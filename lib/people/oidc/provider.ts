@@ -1,7 +1,7 @@
 /**
- * An OpenID Connect provider that signs people in: the authorization code flow with PKCE, state and nonce. What the provider
- * says of itself is read when somebody first signs in, and again after an hour, so a provider that is away keeps no server
- * from starting. The library is loaded then, too.
+ * An OpenID Connect provider that signs people in: the authorization code flow with PKCE, state and nonce. The
+ * provider's configuration is read at the first sign-in, and again after an hour, so that a server starts even if the
+ * provider is away. The library is loaded then, too.
  */
 import type { Configuration } from 'openid-client'
 import type { OidcConfig } from '../../config.ts'
@@ -9,7 +9,7 @@ import type { Logger } from '../../log.ts'
 import { FRESH_SIGN_IN_S } from '../fresh.ts'
 import { type Claims, isSubject, joinClaims, type Said } from './claims.ts'
 
-/** What somebody who begins to sign in must bring back: the browser keeps it meanwhile. */
+/** The values that the sign-in must bring back; the browser keeps them meanwhile. */
 export interface Attempt {
   readonly state: string
   readonly nonce: string
@@ -17,8 +17,9 @@ export interface Attempt {
 }
 
 /**
- * Why signing in by the provider failed. `away`: it does not answer, or not as a provider does. `denied`: it says no, as when
- * somebody cancels. `invalid`: what came back does not belong to what was begun, or was used already.
+ * The reason why a sign-in by the provider failed. `away`: the provider does not answer, or not as a provider does.
+ * `denied`: it refuses, as when the person cancels. `invalid`: its answer does not belong to this sign-in, or was used
+ * already.
  */
 export type Failure = 'away' | 'denied' | 'invalid'
 
@@ -36,7 +37,7 @@ const TIMEOUT_S = 10
 /** How far its clock and ours may be apart. */
 const CLOCK_TOLERANCE_S = 30
 const KNOWN_FOR_MS = 3_600_000
-/** So many answers of the provider are waited for at once: strangers can make this server ask. */
+/** The most answers of the provider that are awaited at once: strangers can make this server ask. */
 const MOST_AT_ONCE = 20
 
 type Library = typeof import('openid-client')
@@ -62,8 +63,8 @@ export class Provider {
   }
 
   /**
-   * The address of the provider at which somebody signs in, and what they must bring back. With `fresh` the provider is to
-   * have them prove again who they are, even if it remembers them. Throws an OidcError.
+   * The provider's address for signing in, and the values to bring back. With `fresh` the provider is to ask for proof
+   * of identity again, even if it remembers the person. Throws an OidcError.
    */
   async startAttempt(fresh: boolean): Promise<{ readonly address: string; readonly attempt: Attempt }> {
     return this.#ask(async library => {
@@ -86,7 +87,7 @@ export class Provider {
     })
   }
 
-  /** What the provider says of who came back with this query (without `?`). Throws an OidcError. */
+  /** The provider's statement about the person who came back with this query (without `?`). Throws an OidcError. */
   async finish(query: string, { state, nonce, verifier }: Attempt): Promise<Said> {
     return this.#ask(async library => {
       const configuration = await this.#configuration(library)
@@ -130,7 +131,7 @@ export class Provider {
     this.#asking ??= this.#discover(library).finally(() => {
       this.#asking = undefined
     })
-    // What was known goes on counting while the provider does not say anything new.
+    // The known configuration stays in use while the provider gives no new one.
     return known === undefined ? this.#asking : this.#asking.catch(() => known.configuration)
   }
 
@@ -166,12 +167,12 @@ function failureOf(error: unknown): Failure {
   if (error instanceof OidcError) return error.failure
   const { code } = error as { code?: unknown }
   if (code === 'OAUTH_AUTHORIZATION_RESPONSE_ERROR') return 'denied'
-  // fetch throws a TypeError without a code where nobody answers.
+  // fetch throws a TypeError without a code if no server answers.
   const isAway = code === undefined || typeof code !== 'string' || AWAY.includes(code) || !code.startsWith('OAUTH_')
   return isAway ? 'away' : 'invalid'
 }
 
-/** So much of a reason is logged: parts of it may come from whoever made an address up. */
+/** The longest reason that is logged: a stranger who made up an address may have written parts of it. */
 const MOST_REASON = 300
 
 /** For the log: no tokens, and nothing of the person. */

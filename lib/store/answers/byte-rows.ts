@@ -1,6 +1,6 @@
 /**
- * Rows as the bytes that came from PostgreSQL, each byte read as one character (latin1) and written as one again. What is
- * put together from columns, and looked at only where it is ASCII, has the same bytes as if its texts had been decoded from
+ * Rows as the bytes that came from PostgreSQL, each byte read as one character (latin1) and written as one again. Text
+ * that is put together from columns, and searched only for ASCII, has the same bytes as if it had been decoded from
  * UTF-8 and encoded again, for less CPU (test/bench/RESULTS.md, "Backups").
  */
 

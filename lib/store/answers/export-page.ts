@@ -1,8 +1,8 @@
 /**
  * Reads pages of whole traces for an export, and makes lines of them.
  *
- * Texts go from PostgreSQL to the line as bytes (byte-rows.ts). What is looked at on the way is ASCII: digits, and what JSON
- * escapes.
+ * Texts go from PostgreSQL to the line as bytes (byte-rows.ts). What is looked at on the way is ASCII: digits, and what
+ * JSON escapes.
  */
 import type { Sql } from 'postgres'
 import { unpackSpans } from '../../rows/packed-texts.ts'
@@ -12,7 +12,7 @@ import { type ExportedRow, renderExportLine } from './exported-trace.ts'
 import type { ScoreRow } from './score-json.ts'
 import { type Apart, DETAIL_COLUMNS, DETAIL_ORDER, hasMessages, type StoredSpanRow } from './traces.ts'
 
-/** A trace of an export, behind which the next page begins. The order of an export is startedAt, then id. */
+/** The trace after which the next page of an export begins. The order of an export is startedAt, then id. */
 export interface ExportPlace {
   readonly startedAt: string
   readonly id: string
@@ -50,7 +50,7 @@ export interface FetchedPage {
 }
 
 /**
- * Reads the page of an export that begins behind `after`, or the first page. Each trace is shown as it is now, at the
+ * Reads the page of an export that begins after `after`, or the first page. Each trace is shown as it is now, at the
  * moment of reading. Undefined if there are no more traces.
  */
 export async function fetchExportPage(
@@ -90,7 +90,7 @@ export async function fetchExportPage(
   return last && { rows, reader, last: reader.row<ExportPlace>(last) }
 }
 
-/** Makes the lines of a page, one trace after the other, so that few texts are in memory beside those that came. */
+/** Makes the lines of a page, one trace after another, so that few texts are in memory besides those that were read. */
 export async function renderExportPage(
   sql: Sql,
   projectId: number,

@@ -1,6 +1,6 @@
 /**
- * What the page of a trace asks for, piece by piece: the outline, which has sizes in place of texts, then the span that is
- * looked at, and all texts for the search. Each is JSON text, and shows what the detail shows.
+ * Reads the pieces that the page of a trace asks for: the outline, which has sizes in place of texts, then the selected
+ * span, and all texts for the search. Each is JSON text, and shows what the detail shows.
  */
 import type { Sql } from 'postgres'
 import { SCHEMA_NAMES, type TableNames } from '../../database/tables.ts'
@@ -21,8 +21,8 @@ import {
 const UNCHANGED = '{"unchanged":true}'
 
 /**
- * The outline of a trace; undefined if the project has no such trace. `known` is the version that the asker has; `userId` is
- * whose scores are marked as their own.
+ * The outline of a trace; undefined if the project has no such trace. `known` is the version that the asker has;
+ * `userId` is whose scores are marked as their own.
  */
 export async function readOutline(
   sql: Sql,
@@ -96,7 +96,9 @@ function outlineOf(span: SpanRow & Sizes, traceId: string): string {
   )
 }
 
-/** Changes whenever the outline does. Messages that came apart from the spans do not change the version of the trace. */
+/**
+ * Changes whenever the outline does. Messages that came apart from the spans do not change the version of the trace.
+ */
 async function readVersion(sql: Sql, projectId: number, traceId: string): Promise<string | undefined> {
   const [row] = await sql<{ version: number; messages: number }[]>`
     select version, (
@@ -106,7 +108,7 @@ async function readVersion(sql: Sql, projectId: number, traceId: string): Promis
   return row && `${row.version}.${row.messages}`
 }
 
-/** The addresses of those who gave scores. */
+/** The addresses of the users who gave scores. */
 async function readAuthors(sql: Sql, { scores }: ShownTrace): Promise<ReadonlyMap<number, string>> {
   const ids = [...new Set(scores.map(({ authorId }) => authorId).filter(id => id !== null))]
   if (ids.length === 0) return new Map()

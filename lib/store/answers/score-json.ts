@@ -68,7 +68,7 @@ export const scoreMapText = ({ scores }: TableNames): string => `case when t.sco
   ) newest
 ) end`
 
-/** Renders the member `scores` from such a text; an empty text stands for null. */
+/** Renders the member `scores` from such a text; an empty text means null. */
 export function readScoreMap(joined: string): string {
   if (joined === '') return '{}'
   const values = joined.split(SEPARATOR)

@@ -149,7 +149,9 @@ const textBytes = (sql: Sql, projectId: number, names: TableNames) => sql`(estim
 /** The detail, as pieces of JSON text in UTF-8. */
 export const renderDetail = (fetched: FetchedTrace): Promise<readonly Buffer[]> => renderPieces(fetched, DETAIL_PARTS)
 
-/** An answer that is made of a whole trace, as pieces of JSON text in UTF-8. It is made in slices, however long it is. */
+/**
+ * An answer that is made of a whole trace, as pieces of JSON text in UTF-8. It is made in slices, however long it is.
+ */
 export async function renderPieces(fetched: FetchedTrace, parts: PartTexts): Promise<readonly Buffer[]> {
   const { id, rows, reader, messages } = fetched
   const slices = new Slices()
@@ -231,7 +233,8 @@ export async function readSizedTrace(
 ): Promise<SizedTrace | undefined> {
   const rows = await selectTraceDetail(sql, projectId, traceId, names, { texts: sql.unsafe(SIZE_COLUMNS) })
   const [first] = rows
-  // Messages are shown where a span has no text of its own. Which these are, sizes do not tell while texts are packed.
+  // Messages are shown for spans that have no text of their own. The sizes do not tell which these are while texts are
+  // packed.
   const needsTexts = first?.part === 'trace' && first.hasMessages
   const shown = needsTexts
     ? await readShownTrace(sql, projectId, traceId, names)
@@ -287,7 +290,7 @@ async function showWith(
   return { ...joinMessages(trace, spans, messages), scores }
 }
 
-/** What is read of a trace. Each is left out for all of it. */
+/** The parts of a trace that are read. A member that is left out reads all of it. */
 interface Choice {
   /** The columns of texts. */
   readonly texts?: Fragment

@@ -42,7 +42,7 @@ export interface Member {
   readonly accountId: number
   readonly userId: number
   readonly role: Role
-  /** Whether a provider of OpenID Connect gave it; left out by backups of before there were any. */
+  /** Whether a provider of OpenID Connect gave it; left out by backups from before providers were supported. */
   readonly byClaim?: boolean
   readonly createdAt: string
 }
@@ -68,9 +68,9 @@ export interface Secret {
   readonly madeAt: string
 }
 
-/** What is small enough to be held in memory. */
+/** The parts of an instance that are small enough to be held in memory. */
 export interface InstanceHead {
-  /** Of KEY_DIGEST_SECRET; null if no key was ever made. */
+  /** The fingerprint of KEY_DIGEST_SECRET; null if no key was ever made. */
   readonly secret: Secret | null
   readonly accounts: readonly Account[]
   readonly projects: readonly Project[]
@@ -118,7 +118,7 @@ async function readProjects(sql: Sql): Promise<Project[]> {
   })
 }
 
-/** How many traces a project has, and what is under them by the traces' own counts. */
+/** The number of traces of a project, and of the rows under them by the traces' own counts. */
 export interface ProjectCounts {
   readonly traces: number
   readonly spans: number

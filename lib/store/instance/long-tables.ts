@@ -1,4 +1,4 @@
-/** What of an instance has no bound, besides its traces: it is read, and written, a page at a time. */
+/** Reads and writes the tables of an instance that have no bound, besides its traces, a page at a time. */
 import type { Sql } from 'postgres'
 import type { PlacedMessages } from '../../trace/span-messages.ts'
 import type { Numbers, Restoration } from './restoration.ts'
@@ -7,8 +7,8 @@ import type { Numbers, Restoration } from './restoration.ts'
 const PAGE_ROWS = 1000
 
 /**
- * Messages of log records whose trace is not there. They wait for their spans for some minutes, so there are few. Those of
- * traces are in the lines of an export.
+ * Messages of log records whose trace is not there. They wait for their spans for some minutes, so there are few. Those
+ * of traces are in the lines of an export.
  */
 export async function* readStrayMessages(sql: Sql, projectId: number): AsyncGenerator<readonly PlacedMessages[]> {
   let last: PlacedMessages | undefined
@@ -29,7 +29,7 @@ export async function* readStrayMessages(sql: Sql, projectId: number): AsyncGene
   }
 }
 
-/** Who gave a score in the dashboard. */
+/** The user who gave a score in the dashboard. */
 export interface Author {
   readonly traceId: string
   readonly scoreId: string

@@ -1,18 +1,18 @@
 /**
- * How far a restore is: the rows `restore.begin` and `restore.end` of `audit` say it, so that one that was ended in the
- * middle can go on. And what stands in the way of one that begins.
+ * Reads how far a restore has come, from the rows `restore.begin` and `restore.end` of `audit`, so that an interrupted
+ * one can go on. Also finds the rows that would conflict with a new one.
  */
 import type { Sql } from 'postgres'
 import { ADVISORY_LOCK } from '../../database/advisory-locks.ts'
 import type { InstanceHead } from './backup-head.ts'
 
-/** The numbers that things of the backup have here, by those that they have there. */
+/** The ids in this instance, by the ids in the backup. */
 export type Numbers = ReadonlyMap<number, number>
 
 export interface Restoration {
   /** The id of the backup. */
   readonly backup: string
-  /** Whether it goes beside what was there. If not, all numbers stay as they are. */
+  /** Whether the backup is restored beside existing rows. If not, all ids stay as they are. */
   readonly into: boolean
   readonly accounts: Numbers
   readonly projects: Numbers
@@ -37,7 +37,7 @@ export async function readRestoration(
   }
 }
 
-/** What stands in the way of a restore. */
+/** The rows of this instance that a restore may conflict with. */
 export interface Occupation {
   readonly accounts: number
   readonly projects: number

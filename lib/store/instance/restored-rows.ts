@@ -1,6 +1,6 @@
 /**
- * Writes what a backup has besides traces. A restore begins with one transaction, which makes the accounts, projects and
- * users; it ends with another, in which people and keys can do something. Between the two it imports traces.
+ * Writes what a backup has besides traces. A restore begins with one transaction, which makes the accounts, projects
+ * and users; it ends with another, in which people and keys can do something. Between the two it imports traces.
  */
 import type { Sql } from 'postgres'
 import { NUMBERED_TABLES } from '../../database/tables.ts'
@@ -11,8 +11,8 @@ import type { Restoration } from './restoration.ts'
 import { admitUsers, insertUser, type User } from './users.ts'
 
 /**
- * Makes the accounts, the projects and the users: these without passwords and memberships, so that nobody can come in
- * yet. A user whose address is known here is the one that is here. It must be a transaction.
+ * Makes the accounts, the projects and the users. Users get no passwords and memberships yet, so nobody can sign in. A
+ * user whose address exists here becomes the existing user. Must run in a transaction.
  */
 export async function beginRestore(
   sql: Sql,
@@ -59,7 +59,7 @@ async function insertProject(sql: Sql, project: Project, into: boolean): Promise
   return row.id
 }
 
-/** Makes new numbers begin behind those that were given. */
+/** Makes new ids begin after the restored ones. */
 async function raiseSequences(sql: Sql): Promise<void> {
   for (const table of NUMBERED_TABLES) {
     await sql`
@@ -68,7 +68,10 @@ async function raiseSequences(sql: Sql): Promise<void> {
   }
 }
 
-/** What opens the doors (passwords, memberships, keys, the fingerprint of their secret), and saved views of those who come in. */
+/**
+ * The rows that give access (passwords, memberships, keys, the fingerprint of their secret), and the saved views of
+ * users.
+ */
 export interface Admissions {
   /** Whose saved views are stored. */
   readonly projects: readonly Project[]
@@ -122,7 +125,7 @@ export async function endRestore(sql: Sql, restoration: Restoration, admissions:
         "expiresAt" timestamptz, "lastUsedAt" timestamptz, "revokedAt" timestamptz
       )`
   }
-  // Only now, so that the traces of the backup are indexed as those of before.
+  // Search is turned on only now, so that the traces of the backup are indexed as older traces are.
   await sql`update projects set search = true where id = any (${searched}::int[])`
   await writeAudit(sql, { by: null, action: 'restore.end', detail: { backup } })
 }

@@ -9,7 +9,7 @@ export interface User {
   /** As it is stored, never the password itself. */
   readonly password: string | null
   readonly createdAt: string
-  /** Who they are at providers of OpenID Connect; left out by backups of before these were stored. */
+  /** Their identities at providers of OpenID Connect; left out by backups from before these were stored. */
   readonly identities?: Identity[]
   /** Until when an identity is linked by the address alone (sql/0012-identities.sql). */
   readonly oidcEmailUntil?: string | null
@@ -33,7 +33,7 @@ export async function readUsers(sql: Sql): Promise<User[]> {
   return users.map(user => ({ ...user, identities: byUser.get(user.id) ?? [] }))
 }
 
-/** Makes a user without a password. One whose address is known here is the one that is here. */
+/** Makes a user without a password. A user whose address exists here becomes the existing user. */
 export async function insertUser(sql: Sql, { id, email, name, createdAt }: User, into: boolean): Promise<number> {
   const [row] = await sql<{ id: number }[]>`
     insert into users (id, email, name, created_at) overriding system value
@@ -45,8 +45,8 @@ export async function insertUser(sql: Sql, { id, email, name, createdAt }: User,
 }
 
 /**
- * Gives users their passwords and identities, before any of them belongs to an account. `restored` has the number of each
- * user here. A user who was here before keeps their own.
+ * Gives users their passwords and identities, before any of them belongs to an account. `restored` has the number of
+ * each user here. A user who was here before keeps their own.
  */
 export async function admitUsers(
   sql: Sql,
@@ -62,7 +62,7 @@ export async function admitUsers(
       returning id`
     if (changed !== undefined) await insertIdentities(sql, own, identities ?? [])
   }
-  // As the migration does for people of before: in such a backup nobody has identities.
+  // The migration does the same for earlier users: such a backup has no identities.
   const before = users.filter(({ identities }) => identities === undefined).map(({ id }) => id)
   const claimed = members.filter(({ userId, byClaim }) => byClaim === true && before.includes(userId))
   await sql`

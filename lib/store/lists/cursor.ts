@@ -4,10 +4,7 @@
  * or deleted.
  */
 
-/**
- * A position in a list: that of a row with this sort key and this id or number, which breaks ties. The row itself need
- * not exist any more.
- */
+/** A position in a list: the sort key of a row, and its id or number, which breaks ties. The row itself may be gone. */
 export interface Edge {
   /** The sort key as exact text: a canonical timestamp, an integer, or the shortest text of a double. */
   readonly key: string
@@ -34,8 +31,7 @@ export function encodeCursor(order: Order, { key, tie, inclusive }: Edge): strin
 }
 
 /**
- * The edge that a cursor of this order stands for. Undefined for any text that `encodeCursor` did not make for this
- * order.
+ * The edge that a cursor of this order encodes. Undefined for any text that `encodeCursor` did not make for this order.
  */
 export function decodeCursor(order: Order, cursor: string): Edge | undefined {
   const [, , side, key = '', tie = ''] = Buffer.from(cursor, 'base64url').toString('latin1').split(' ')

@@ -1,4 +1,4 @@
-/** What filters can choose from, as a page of the dashboard offers it. */
+/** Reads the values that the dashboard offers in its filters. */
 import type { Sql } from 'postgres'
 import { SCHEMA_NAMES, type TableNames } from '../../database/tables.ts'
 
@@ -15,8 +15,8 @@ export interface Facets {
 }
 
 /**
- * The statuses, models and environments of the project's families, which are those that its traces have or once had, and the
- * names of its newest traces, the most frequent first.
+ * The statuses, models and environments of the project's families, which are those that its traces have or once had,
+ * and the names of its newest traces, the most frequent first.
  */
 export async function readFacets(sql: Sql, projectId: number, names: TableNames = SCHEMA_NAMES): Promise<Facets> {
   const [traces, families] = [sql.unsafe(names.traces), sql.unsafe(names.trace_families)]

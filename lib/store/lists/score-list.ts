@@ -9,7 +9,9 @@ import { SCORE_COLUMNS } from '../trace/scores.ts'
 import type { Edge } from './cursor.ts'
 import { edgeBelow, SCORE_ORDER } from './order.ts'
 
-/** How many scores one call may look at when it filters by what no index has: the environment, the value, the source. */
+/**
+ * How many scores one call may look at when it filters by what no index has: the environment, the value, the source.
+ */
 export const MAX_EXAMINED = 1000
 
 export interface ScoreQuery {
@@ -24,10 +26,10 @@ export interface ScoreQuery {
   readonly picked?: PickedScores | undefined
 }
 
-/** What scores are picked by their values; only the dashboard asks so. */
+/** Filters on the values of scores; only the dashboard uses them. */
 export interface PickedScores {
   readonly source?: string | undefined
-  /** Of a number the number itself, else `true`, `false` or the category. */
+  /** The value as text: a number, `true`, `false` or the category. */
   readonly value?: string | undefined
   /** Numbers from `min` on, and below `below`. */
   readonly min?: number | undefined
@@ -37,13 +39,13 @@ export interface PickedScores {
 export interface ScorePage {
   /** The scores, as the text of a JSON array. */
   readonly scores: string
-  /** Where the next page begins; undefined if this is the last page. */
+  /** The edge at which the next page begins; undefined if this is the last page. */
   readonly next: Edge | undefined
 }
 
 interface Row extends ScoreRow {
   readonly seq: number
-  /** Null in rows that are not of the page: that of the last score that may be examined, and of the score after it. */
+  /** Null in rows that are not on the page: the last score that may be examined, and the score after it. */
   readonly traceId: string | null
 }
 

@@ -25,9 +25,9 @@ import { walkTraces } from './trace-walk.ts'
 export interface TracePage {
   /** The summaries, as the text of a JSON array. */
   readonly traces: string
-  /** Where the page after this one begins; undefined if this is the last. */
+  /** The edge at which the page after this one begins; undefined if this is the last. */
   readonly next: Edge | undefined
-  /** Where the page before this one ends; undefined if this is the first. */
+  /** The edge at which the page before this one ends; undefined if this is the first. */
   readonly previous: Edge | undefined
 }
 
@@ -54,7 +54,7 @@ export async function listTraces(
   const traces = found.slice(0, limit)
   if (!down) traces.reverse()
   const follows = found.length > limit
-  // From an empty page the way back leads to the rows behind its own cursor, the row at the cursor included.
+  // From an empty page the way back leads to the rows before its own cursor, the row at the cursor included.
   const edgeAt = (trace: Summary | undefined): Edge =>
     trace === undefined ? behindEdge(edge) : { key: trace[SORT_FIELDS[sort]], tie: trace.id, inclusive: false }
   return {

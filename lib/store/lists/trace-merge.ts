@@ -36,7 +36,8 @@ import { FAMILY_FILTERS, TraceStatement } from './trace-statement.ts'
 export const MOST_FAMILIES = 5000
 
 /**
- * How many lists are read to find the first bound: those of the most frequent families among the newest SAMPLE traces.
+ * How many lists are read to find the first bound: the lists of the most frequent families among the newest SAMPLE
+ * traces.
  */
 const FREQUENT = 4
 const SAMPLE = 100
@@ -113,7 +114,7 @@ export async function mergeLists(
 interface Lists {
   /** The number of a family or named family, as an expression over trace_families. */
   readonly list: string
-  /** The number by which the traces of a list are found: that of the family, with the tag and the user of the query. */
+  /** The number by which the traces of a list are found: the family, with the tag and the user of the query. */
   listed(list: string): string
   /** A query for the (key, id) of the traces of a list that lie nearest an edge, and within a bound if one is given. */
   nearest(list: string, down: boolean, edge: Edge, limit: string, bound?: string): string

@@ -27,7 +27,7 @@ export interface TraceQuery extends TraceFilters {
   readonly before?: Edge | undefined
 }
 
-/** Where a page begins, and in which direction it goes. */
+/** The edge at which a page begins, and the direction in which it goes. */
 export interface Start {
   readonly edge: Edge
   /** Whether the page goes down the list; otherwise it goes up. */
@@ -37,7 +37,7 @@ export interface Start {
   readonly limit: number
 }
 
-/** What a statement finds. */
+/** The result of a statement. */
 export interface Found {
   /** The page and, if there is one, the trace after it: text for readSummaries, the trace nearest the edge first. */
   readonly page: string | null

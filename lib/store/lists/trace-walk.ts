@@ -18,7 +18,7 @@ export async function walkTraces(
   const [found] = await sql.unsafe<[Found]>(
     `select ${statement.pageOfRows(`(${page()})`)} as page, ${behind} as behind`,
     statement.values,
-    // Two and more filters come in so many combinations that their statements are not worth keeping.
+    // Two and more filters have too many combinations for their statements to be worth keeping.
     { prepare: filters < 2 }
   )
   return found

@@ -1,4 +1,4 @@
-/** Summaries of traces that are asked for by their ids, such as those that somebody looks at while they run. */
+/** Reads summaries of traces by their ids, such as those of running traces that a page shows. */
 import type { Sql } from 'postgres'
 import { SCHEMA_NAMES, type TableNames } from '../../database/tables.ts'
 import { list } from '../answers/json-text.ts'

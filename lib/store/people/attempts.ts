@@ -18,15 +18,15 @@ export async function readWait(sql: Sql, subjects: readonly Subject[]): Promise<
   return seconds(row.waitS)
 }
 
-/** So many that are over are forgotten with each attempt that is counted. */
+/** The most expired rows that each counted attempt deletes. */
 const FORGOTTEN_AT_ONCE = 100
 
 /**
- * Counts an attempt, before it is made, for each subject. Returns for how many seconds no more may be made; undefined if
- * this one may be. Where one of the subjects has none left, nothing is written.
+ * Counts an attempt, before it is made, for each subject. Returns for how many seconds no more may be made; undefined
+ * if this one may be. Where one of the subjects has none left, nothing is written.
  */
 export async function countAttempt(sql: Sql, subjects: readonly Subject[]): Promise<number | undefined> {
-  // A statement of its own, whose locks are gone when the next one waits for others.
+  // A statement of its own, so that its locks are gone when the next one waits for others.
   await sql`
     delete from sign_in_attempts where subject in (
       select subject from sign_in_attempts where until <= now() order by until limit ${FORGOTTEN_AT_ONCE}

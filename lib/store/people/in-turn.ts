@@ -1,7 +1,7 @@
 /**
- * Lets changes of who belongs to which account, and links and passwords of those people, go one after the other. An owner
- * gets no way into accounts of others: that rests on what a statement finds of somebody's memberships, and a statement does
- * not see what was committed after it began. So the lock is taken before, in a statement of its own.
+ * Runs changes of memberships, and of the members' links and passwords, one after another. The rule that an owner gets
+ * no access to accounts of others depends on memberships that a statement reads, and a statement does not see rows that
+ * were committed after it began. So the lock is taken before, in a statement of its own.
  */
 import type { Sql } from 'postgres'
 import { ADVISORY_LOCK } from '../../database/advisory-locks.ts'

@@ -1,10 +1,10 @@
-/** Links that sign somebody in, once. */
+/** Links that sign a user in, once. */
 import type { Sql } from 'postgres'
 import type { Attempts } from '../../database/sql-access.ts'
 import { auditOf } from '../audit.ts'
 import { makingSession, type NewSession, userOfSession } from './sessions.ts'
 
-/** How long a link can be used. An invitation is sent to somebody who may read it a day later. */
+/** How long a link can be used. The recipient of an invitation may read it a day later. */
 export const LINK_MINUTES = 15
 export const INVITATION_MINUTES = 24 * 60
 
@@ -27,8 +27,8 @@ export async function insertLink(sql: Sql, userId: number, digest: string, by: n
 }
 
 /**
- * Uses a link up and makes a session: both or neither. The user; undefined if the link is unknown, used, too old, or not
- * that of `only`.
+ * Uses up a link and makes a session: both or neither. Returns the user; undefined if the link is unknown, used, too
+ * old, or belongs to another user than `only`.
  */
 export async function signInByLink(
   sql: Sql,

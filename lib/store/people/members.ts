@@ -1,7 +1,7 @@
 /**
- * The members of an account, as an owner sees and changes them. Owners are kept from each other's accounts: an owner gets no
- * link for somebody who is a member elsewhere as well, and adds nobody who is, because a link would open the other account
- * too.
+ * The members of an account, as an owner sees and changes them. Owners are kept from each other's accounts: an owner
+ * gets no link for a user who is a member of another account, and cannot add such a user, because a link would open the
+ * other account too.
  */
 import type { Sql } from 'postgres'
 import type { Role } from '../../schema/roles.ts'
@@ -18,11 +18,11 @@ export interface MemberRow {
   /** Whether an OpenID Connect provider gave the role, which then follows it with every sign-in. */
   readonly byClaim: boolean
   readonly createdAt: string
-  /** When a session of theirs was last used; null if there is none. */
+  /** The latest use of one of their sessions; null if there is none. */
   readonly seenAt: string | null
 }
 
-/** Who acts, in which account. */
+/** The owner who acts, and the account. */
 export interface Acting {
   readonly by: number
   readonly accountId: number
@@ -47,8 +47,8 @@ function memberRows(sql: Sql) {
 }
 
 /**
- * Invites somebody: makes them a user and a member, with a link. The user's id; `known` if they are a member already;
- * `elsewhere` if they are a member of an account of others. A user who was left without any account is taken as new.
+ * Invites a person: makes them a user and a member, with a link. Returns the user's id; `known` if they are a member
+ * already; `elsewhere` if they are a member of another account. A user who is a member of no account is treated as new.
  */
 export async function inviteMember(
   sql: Sql,
@@ -112,12 +112,12 @@ export async function linkMember(sql: Sql, { by, accountId }: Acting, userId: nu
   return row.linked
 }
 
-/** What became of a change: `missing`: there is no such member; `last`: the account would be left without an owner. */
+/** The outcome of a change: `missing`: there is no such member; `last`: the account would be left without an owner. */
 export type MemberChange = 'done' | 'missing' | 'last'
 
 /**
- * The owners of the account besides this one. The rows are locked and looked at again, so that of two owners who go at the
- * same moment one stays.
+ * The owners of the account besides this one. The rows are locked and read again, so that if two owners leave at the
+ * same moment, one stays.
  */
 const otherOwners = (sql: Sql, accountId: number, userId: number) => sql`
   owners as (
@@ -126,7 +126,7 @@ const otherOwners = (sql: Sql, accountId: number, userId: number) => sql`
     select user_id from owners where user_id <> ${userId}
   )`
 
-/** Who acts; null for a command. `keep` is the session that does not end. */
+/** The user who acts; null for a command. `keep` is the session that does not end. */
 interface Actor {
   readonly by: number | null
   readonly accountId: number

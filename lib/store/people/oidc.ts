@@ -13,7 +13,7 @@ export interface Identity {
   readonly authTime: number | undefined
 }
 
-/** Who a provider says somebody is, and the role that follows from it. */
+/** The identity that a provider states, and the role that follows from it. */
 export interface Person {
   readonly email: string
   /**
@@ -27,21 +27,23 @@ export interface Person {
 }
 
 /**
- * Why somebody gets no session. `unknown`: nobody has added them, and no rule gives them a role; `taken`: their address is
- * that of a user who signs in with another identity; `unproven`: nothing says that the address is theirs.
+ * The reason why a person gets no session. `unknown`: nobody has added them, and no rule gives them a role; `taken`:
+ * their address belongs to a user who signs in with another identity; `unproven`: no proof says that the address is
+ * theirs.
  */
 export type Refused = 'unknown' | 'taken' | 'unproven'
 
 /**
- * Makes a session for somebody. They are known by issuer and subject. An identity that is seen for the first time is linked,
- * once, to the user with its address if that is proven, or if the user signed in by a provider before identities were
- * stored (`oidc_email_until`). Without such a user, a role and a proven address make one.
+ * Makes a session for a person, who is known by issuer and subject. An identity that is seen for the first time is
+ * linked, once, to the user with its address if that is proven, or if the user signed in by a provider before
+ * identities were stored (`oidc_email_until`). Without such a user, a role and a proven address make one.
  *
- * In the oldest owner account their membership is what the role says: it is made, changed and taken away, unless it was
- * given by hand, which stays. Who is then no member of any account is `unknown`.
+ * In the oldest owner account the role decides their membership: it is made, changed and taken away, unless it was
+ * given by hand, which stays. A person who is then a member of no account is `unknown`.
  *
- * A user who was there and gains the membership is signed out everywhere else and has no password afterwards: who owns
- * another account of theirs may have signed in as them with a link. Who gets another role, or loses it, is signed out too.
+ * An existing user who gains the membership is signed out everywhere else and loses their password: the owner of
+ * another of their accounts may have signed in as them with a link. A user whose role changes or ends is signed out
+ * too.
  */
 export async function signInByOidc(
   sql: Sql,

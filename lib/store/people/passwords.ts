@@ -26,14 +26,15 @@ export interface Proven {
   readonly userId: number
   /** The stored form that it was compared with. */
   readonly password: string
-  /** The subject whose attempts are forgotten, and that of which only this one is: others may guess in the same network. */
+  /**
+   * `own` is the subject whose attempts are forgotten. Of `network` only this one attempt is, since others may guess in
+   * the same network.
+   */
   readonly own: string
   readonly network: string | undefined
 }
 
-/**
- * Makes a session. Undefined if the stored password is no longer the one that was looked at, or the user is gone.
- */
+/** Makes a session. Undefined if the stored password has changed since it was checked, or the user is gone. */
 export async function signInByPassword(
   sql: Sql,
   { userId, password, own, network }: Proven,
@@ -59,8 +60,8 @@ export async function signInByPassword(
 }
 
 /**
- * Sets a user's password, or takes it away (null), and ends every session but the one to keep, and all links. False if the
- * user, or the session to keep, is gone.
+ * Sets a user's password, or takes it away (null), and ends every session but the one to keep, and all links. False if
+ * the user, or the session to keep, is gone.
  */
 export async function setPassword(
   sql: Sql,

@@ -1,13 +1,16 @@
 /**
- * Where people are signed in. Whatever changes what a session may do also notifies all server processes, on the channel of
- * the keys, so that they forget what they remember.
+ * Sessions of people who are signed in. A write that changes what a session may do also notifies all server processes,
+ * on the channel of the keys, so that they forget what they remember.
  */
 import type { Sql } from 'postgres'
 import type { Role } from '../../schema/roles.ts'
 import { auditOf } from '../audit.ts'
 import { KEYS_CHANNEL } from '../projects/keys.ts'
 
-/** A session ends so long after it was last used, and so long after it was made, whatever comes first. */
+/**
+ * A session ends this long after its last use (SESSION_DAYS), and this long after it was made (MOST_DAYS), whichever
+ * comes first.
+ */
 export const SESSION_DAYS = 30
 const MOST_DAYS = 90
 const MAX_AGENT = 200
@@ -18,7 +21,10 @@ const PEOPLE_CHANGED = 'people have changed'
 /** Tells the listeners, from a list of columns, that people or sessions have changed. */
 export const announcePeople = (sql: Sql) => sql`pg_notify(${KEYS_CHANNEL}, ${PEOPLE_CHANGED})`
 
-/** Who asks, by the digest of a session or by the address that a trusted proxy gives, and for which project if any. */
+/**
+ * The visitor, by the digest of a session or by the address that a trusted proxy gives, and the project that they ask
+ * for.
+ */
 export interface Visiting {
   readonly digest: string | null
   readonly email: string | null
@@ -35,7 +41,7 @@ export interface VisitRow {
   /** Null if a proxy vouches. */
   readonly seenAt: string | null
   readonly expiresAt: string | null
-  /** When they last proved who they are; null if nobody knows. */
+  /** The time of their last proof of identity; null if it is not known. */
   readonly provenAt: string | null
   /** Null if no project was asked for, there is none, or the user is no member of its account. */
   readonly projectId: number | null
@@ -43,7 +49,7 @@ export interface VisitRow {
   readonly role: Role | null
 }
 
-/** Reads who asks, and what they are in the project, for several at once. Whoever is nobody is left out. */
+/** Reads the users behind several visits, and their roles in the projects. Visits without a user are left out. */
 export async function readVisits(sql: Sql, asked: readonly Visiting[]): Promise<VisitRow[]> {
   return sql<VisitRow[]>`
     select a.place::int as place, u.id as "userId", u.email, u.name, u.password is not null as "hasPassword",
@@ -74,7 +80,7 @@ export async function touchSessions(sql: Sql, digests: readonly string[]): Promi
     where s.digest = due.digest`
 }
 
-/** What is stored of a new session. */
+/** The stored fields of a new session. */
 export interface NewSession {
   readonly digest: string
   readonly agent: string
@@ -82,12 +88,12 @@ export interface NewSession {
   readonly replaces: string | undefined
 }
 
-/** How somebody signed in. */
+/** The means by which a user signed in. */
 export type Means = 'link' | 'password' | 'oidc'
 
 /**
- * How, and when they proved who they are: a link or a password proves it now; a provider may have remembered somebody for
- * days, so that only the time that it says counts.
+ * The proof of a user's identity, and its time. A link or a password proves it now. A provider may have remembered the
+ * user for days, so only the time that it states counts.
  */
 export type Proof =
   | { readonly means: 'link' | 'password' }
@@ -98,7 +104,8 @@ const whenProven = (sql: Sql, authTime: number | undefined) =>
   authTime === undefined ? sql`null::timestamptz` : sql`least(now(), to_timestamp(${authTime}::double precision))`
 
 /**
- * Steps of a statement that make a session for the user in `source`, a step with the column user_id: `made` has the user.
+ * Steps of a statement that make a session for the user in `source`, a step with the column user_id: `made` has the
+ * user.
  */
 export function makingSession(sql: Sql, session: NewSession, proof: Proof, source: ReturnType<Sql>) {
   const { digest, agent, replaces = null } = session
@@ -138,7 +145,7 @@ export interface SessionRow {
   readonly means: string
 }
 
-/** Where a user is signed in, the last used first. */
+/** The sessions of a user, the last used first. */
 export async function listSessions(sql: Sql, userId: number): Promise<SessionRow[]> {
   return sql<SessionRow[]>`
     select digest as id, created_at as "createdAt", seen_at as "seenAt", expires_at as "expiresAt", agent, means

@@ -13,7 +13,7 @@ export interface UserRow {
   readonly createdAt: string
   /** By account, as JSON text of `[{"account":"1","role":"owner"}, …]`. */
   readonly memberships: string
-  /** When a session of theirs was last used; null if there is none. */
+  /** The latest use of one of their sessions; null if there is none. */
   readonly seenAt: string | null
 }
 
@@ -70,8 +70,8 @@ export async function hasUsers(sql: Sql): Promise<boolean> {
 }
 
 /**
- * Makes somebody a member of an account, and a user if they are none. Who owns another account of theirs may have signed in
- * as them with a link, so a user that was there is signed out everywhere and has no password afterwards, unless they had
+ * Makes a person a member of an account, and a user if they are none. The owner of another of their accounts may have
+ * signed in as them with a link. So an existing user is signed out everywhere and loses their password, unless they had
  * this membership already, whose role is then the new one.
  */
 export async function addUser(
@@ -102,7 +102,9 @@ export async function addUser(
   await inTurn(sql, add)
 }
 
-/** Makes a viewer of whom a trusted proxy vouches for, in the oldest owner account. Nothing is changed of a known user. */
+/**
+ * Makes a viewer of whom a trusted proxy vouches for, in the oldest owner account. Nothing is changed of a known user.
+ */
 export async function insertVouchedUser(sql: Sql, email: string, role: Role): Promise<void> {
   await sql`
     with account as (
@@ -135,7 +137,7 @@ export async function deleteUser(sql: Sql, userId: number, email: string): Promi
   return row.gone
 }
 
-/** A project that somebody may see, and what they are there. */
+/** A project that a user may see, and their role there. */
 export interface SeenProject {
   readonly slug: string
   readonly name: string
@@ -151,7 +153,7 @@ export async function listSeenProjects(sql: Sql, userId: number): Promise<SeenPr
     where m.user_id = ${userId} order by p.id`
 }
 
-/** The slug of the project that has this trace, of those that a user may see; the oldest of several. */
+/** The slug of the project that has this trace, among those that a user may see; the oldest of several. */
 export async function findSeenTrace(sql: Sql, userId: number, traceId: string): Promise<string | undefined> {
   const seen = await sql<{ id: number; slug: string }[]>`
     select p.id, p.slug from memberships m join projects p on p.account_id = m.account_id

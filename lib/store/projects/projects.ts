@@ -49,7 +49,7 @@ export async function insertProject(sql: Sql, project: NewProject): Promise<numb
   return row?.id
 }
 
-/** What a project holds, which is where its traces are; the project itself is where its keys are. */
+/** The totals of a project, which are where its traces are; the project itself is where its keys are. */
 type Holdings = Pick<ProjectRow, 'traceCount' | 'spanCount' | 'estimatedBytes' | 'lastTraceAt'>
 
 /** The project with its totals; undefined if there is none. */
@@ -105,7 +105,7 @@ export async function renameProject(sql: Sql, id: number, name: string, audit: A
   return row.renamed
 }
 
-/** What of a project can be changed. What is undefined stays. */
+/** The fields of a project that can change. A field that is undefined stays. */
 export type ProjectChanges = { readonly [K in keyof NewProject]?: NewProject[K] | undefined }
 
 /**
@@ -170,7 +170,7 @@ export async function listProjects(sql: Sql): Promise<ProjectRow[]> {
   return sql.unsafe<ProjectRow[]>(ALL_PROJECTS, [], { prepare: true })
 }
 
-/** What they hold is added up before it is joined, as above. */
+/** The totals are added up before they are joined, as above. */
 const ALL_PROJECTS = `
   with held as materialized (
     select counted.*, newest.ingested_at

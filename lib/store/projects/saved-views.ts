@@ -1,8 +1,11 @@
-/** Saved views: names for pages of a project with their filters. They are somebody's own, or shared in the project. */
+/**
+ * Saved views: names for pages of a project with their filters. A view belongs to one user, or is shared in the
+ * project.
+ */
 import type { Sql } from 'postgres'
 import { isUniqueViolation } from '../../database/failure.ts'
 
-/** The most views that somebody has in a project, and the most that are shared in it. */
+/** The most views that one user may have in a project, and the most that may be shared in it. */
 export const MOST_VIEWS = 100
 
 export interface View {
@@ -17,7 +20,7 @@ export interface ViewRow extends View {
   readonly id: number
 }
 
-/** Whose views are meant: those of a user in a project, and those that are shared there. */
+/** Selects views: those of a user in a project, and those that are shared there. */
 export interface Viewer {
   readonly projectId: number
   readonly userId: number
@@ -55,7 +58,10 @@ export async function insertView(sql: Sql, viewer: Viewer, view: View): Promise<
   })
 }
 
-/** Undefined if it is not there any more. One that becomes shared is nobody's own; one that becomes own is the user's. */
+/**
+ * Undefined if the view is gone. A view that becomes shared has no owner; a view that becomes private belongs to the
+ * user.
+ */
 export async function updateView(sql: Sql, viewer: Viewer, id: number, view: View): Promise<ViewChange> {
   const { name, page, query, shared } = view
   return untaken(async () => {

@@ -17,7 +17,7 @@ export class KnownFloors {
   /** The floors by project, and then by the lower half of the list's number. */
   #projects = new Map<number, Map<number, StoredFloors[]>>()
 
-  /** Reads the floors of all projects, and remembers them in place of those of before. */
+  /** Reads the floors of all projects, which replace the remembered ones. */
   async read(sql: Sql): Promise<void> {
     const rows = await sql<StoredFloors[]>`
       select project_id as "projectId", (list >> 32)::int as high, ((list << 32) >> 32)::int as low,
@@ -32,8 +32,8 @@ export class KnownFloors {
   }
 
   /**
-   * The value of the column `ranked` for a trace with these keys, or for one of its tags. The numbers of its lists
-   * stand in `bytes`, big-endian, at the offsets `familyAt` and `namedFamilyAt`.
+   * The value of the column `ranked` for a trace with these keys, or for one of its tags. `bytes` has the numbers of
+   * its lists, big-endian, at the offsets `familyAt` and `namedFamilyAt`.
    */
   rank(projectId: number, keys: RankingKeys, bytes: Uint8Array, familyAt: number, namedFamilyAt: number): number {
     const lists = this.#projects.get(projectId)

@@ -1,6 +1,6 @@
 /**
  * Keeps rankings short while much is recorded (lib/store/rankings/rankings.ts). Now and then it takes the lists that a
- * project's newest traces are in, and cuts their rankings, one after the other, over a connection of its own.
+ * project's newest traces are in, and cuts their rankings, one after another, over a connection of its own.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Sql } from 'postgres'

@@ -1,4 +1,4 @@
-/** What waits to be indexed, by project. */
+/** Counts the writes that wait to be indexed, by project. */
 import type { Sql } from 'postgres'
 import { readSearched } from './searched-projects.ts'
 import { MOST_COUNTED } from './state.ts'

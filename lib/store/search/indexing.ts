@@ -1,12 +1,11 @@
 /**
  * Puts the words of traces into the index of their project (lib/search/segment.ts). One process does it at a time.
  *
- * What a write brings is noted in its own transaction, as a row of search_news. From there the words of its trace go, as
- * terms, into search_terms, and once there are enough of these, into a segment. Where writes for a whole segment wait, it is
- * made of them at once, which costs half. So are segments of the traces of before search was turned on, from the newest on.
- *
- * A trace that has changed comes again, and is in several segments then. A search looks at the trace itself before it shows
- * it, so an entry that is out of date shows nothing wrong.
+ * A write is noted in its own transaction, as a row of search_news. From there the words of its trace go, as terms,
+ * into search_terms, and once there are enough of these, into a segment. If writes for a whole segment wait, it is made
+ * of them at once, which costs half. Segments of the traces from before search was turned on are made in the same way,
+ * from the newest on. A trace that has changed comes again, and is in several segments then. A search reads the trace
+ * itself before it shows it, so an outdated entry shows nothing wrong.
  */
 import type { Sql } from 'postgres'
 import {
@@ -57,7 +56,7 @@ interface News {
   readonly version: number
 }
 
-/** Indexes some of what was written. Returns how many writes these were. */
+/** Indexes some of the waiting writes. Returns how many these were. */
 export async function indexNews(sql: Sql, projectId: number, rest: Rest, most = SEGMENT_TRACES): Promise<number> {
   const waiting = await sql<News[]>`
     select seq, version from search_news where project_id = ${projectId} order by seq, version limit ${most}`
@@ -102,7 +101,9 @@ async function deleteTerms(sql: Sql, projectId: number, seqs: readonly number[])
   await sql`delete from search_terms where project_id = ${projectId} and seq = any (${seqs as number[]}::bigint[])`
 }
 
-/** Reads these traces, the first of them where they have too many terms for all. `looked`: which were read, or are gone. */
+/**
+ * Reads these traces, the first of them where they have too many terms for all. `looked`: which were read, or are gone.
+ */
 async function read(
   sql: Sql,
   projectId: number,
@@ -154,7 +155,10 @@ export async function foldTerms(sql: Sql, projectId: number, rest: Rest, least =
   return rows.length
 }
 
-/** In the binary form of an int[] without nulls: dimensions, flags and type, a length and a lower bound; then a length and a value each. */
+/**
+ * In the binary form of an int[] without nulls: dimensions, flags and type, a length and a lower bound; then a length
+ * and a value each.
+ */
 const INTS = { at: 20, each: 8, value: 4 }
 
 /** Reads an int[] that came in its binary form, since the driver takes much longer for its text. */
@@ -166,7 +170,7 @@ function readInts(hex: string): Int32Array {
   return ints
 }
 
-/** How far the traces of before are in the index. */
+/** How far the index has come with traces from before search was turned on. */
 interface Fill {
   readonly backTo: string | null
   readonly backId: string | null
@@ -175,7 +179,8 @@ interface Fill {
 }
 
 /**
- * Makes a segment of the next traces of before. Returns how many these were; undefined if all are done, or if it is too early.
+ * Makes a segment of the next traces from before search was turned on. Returns how many these were; undefined if all
+ * are done, or if it is too early.
  */
 export async function fillBack(
   sql: Sql,

@@ -1,6 +1,7 @@
 /**
- * Remembers which projects are searched, so that a batch writes news of their traces and of no others. What is remembered is
- * as old as REMEMBERED_MS at most; whoever turns search on waits for longer before the traces of before are looked at.
+ * Remembers which projects are searched, so that a batch writes news of their traces and of no others. The answer is at
+ * most REMEMBERED_MS old. So the traces from before search was turned on are read only after a longer wait (SETTLE_MS
+ * in lib/store/search/state.ts).
  */
 import type { Sql } from 'postgres'
 

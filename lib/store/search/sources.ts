@@ -32,7 +32,7 @@ interface SpanRow {
   readonly packed: string | null
 }
 
-/** Of a span whose trace has messages apart: what joins them (lib/trace/span-messages.ts). */
+/** The fields of a span that join it with messages that came apart from it (lib/trace/span-messages.ts). */
 interface SpanPlace {
   readonly id: string
   readonly parentSpanId: string | null
@@ -44,8 +44,8 @@ interface SpanPlace {
 export const inMs = (time: string): string => `floor(extract(epoch from ${time}) * 1000)::bigint`
 
 /**
- * The traces with these inner numbers that are there, in no order. Of long texts only the beginning travels. Texts that are
- * packed together can only be read together, so the spans of other kinds come with them.
+ * The traces with these inner numbers that are there, in no order. Of long texts only the beginning travels. Texts that
+ * are packed together can only be read together, so the spans of other kinds come with them.
  */
 export async function readSources(sql: Sql, projectId: number, seqs: readonly number[]): Promise<Source[]> {
   if (seqs.length === 0) return []

@@ -7,14 +7,14 @@ import { inTransaction } from '../transactions.ts'
 import { readSearched } from './searched-projects.ts'
 
 /**
- * Traces of before are looked at so long after search was turned on: by then every server writes news
+ * Earlier traces are read this long after search was turned on: by then every server writes news
  * (lib/store/search/searched-projects.ts).
  */
 const SETTLE_MS = 10_000
 /** How long words of deleted traces may stay in the index, as numbers. */
 const SWEEP_MS = 24 * 3_600_000
 
-/** SQL of whether it is too early to look at the traces of before, of a row of search_fills. */
+/** SQL that tells whether it is too early to read earlier traces, for a row of search_fills. */
 export const isTooEarly = (sql: Sql, settleMs = SETTLE_MS) => sql`begun_at > now() - ${settleMs} * interval '1 ms'`
 
 /** SQL of whether a row of search_segments is to be swept. */
@@ -23,7 +23,7 @@ export const isUnswept = (sql: Sql, sweepMs = SWEEP_MS) => sql`swept_at < now() 
 export interface SearchState {
   /** From when on traces are found; null: all of them are, or none yet. */
   readonly backTo: string | null
-  /** Whether all traces are in the index that the project had when search was turned on. So it is where it has none. */
+  /** Whether the index has all traces from before search was turned on. True if there were none. */
   readonly isFilled: boolean
   /** Writes whose words are not in the index yet; no more than MOST_COUNTED are counted. */
   readonly waiting: number
@@ -54,7 +54,7 @@ export async function readSearchState(
 }
 
 /**
- * The searched projects whose index is to be worked at: there is news, or traces of before are not in it, or a segment was not
+ * The searched projects whose index needs work: there is news, earlier traces are not in it yet, or a segment was not
  * swept for long.
  */
 export async function findDue(sql: Sql): Promise<number[]> {
@@ -81,7 +81,7 @@ export function setSearch(sql: Sql, projectId: number, on: boolean, audit: Audit
       )
       ${auditStep(sql, audit, sql`changed`)}
       select exists (select from changed) as changed, exists (select from projects where id = ${projectId}) as known`
-    // Also where it was off: a server that had not heard of it yet may have written news.
+    // Also if search was off: a server that had not heard of it yet may have written news.
     if (!on) await dropIndex(sql, projectId)
     return row.known
   })

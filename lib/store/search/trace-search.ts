@@ -1,12 +1,14 @@
 /**
  * Searches the traces of a project by their words, newest first, with the other filters of the list.
  *
- * 1. The index gives candidates: traces that may have all words. First the newest ones (search_terms), then segment by segment,
- *    those with the newest traces first, in windows that grow, so that a page of frequent words reads few segments.
- * 2. Candidates that no later segment can have a newer one of are looked at in the order of the list: first by the other
- *    filters, then by their texts, from which comes the excerpt that the page shows.
+ * 1. The index gives candidates: traces that may have all words. The newest come first (search_terms), then one segment
+ *    after another, those with the newest traces first, in windows that grow, so that a page of frequent words reads
+ *    few segments.
+ * 2. A candidate is read once no later segment can have a newer one, in the order of the list. The other filters are
+ *    applied first, then its texts are searched. The excerpt that the page shows comes from them.
  *
- * All is bounded. A search that reaches a bound before its page is full says how far it came, and goes on from there.
+ * Every step is bounded. A search that reaches a bound before its page is full says how far it came, and goes on from
+ * there.
  */
 import { setImmediate as turn } from 'node:timers/promises'
 import type { Sql } from 'postgres'
@@ -49,7 +51,7 @@ export interface SearchPage {
   readonly excerpts: Readonly<Record<string, Excerpt>>
   readonly next: Edge | undefined
   readonly previous: Edge | undefined
-  /** How far the search came, where it met a bound before its page was full: the start of traces, as ISO 8601. */
+  /** How far the search came, if it met a bound before its page was full: the start of traces, as ISO 8601. */
   readonly reached: string | undefined
 }
 
@@ -234,7 +236,10 @@ class Search {
     })
   }
 
-  /** Looks at the candidates before the horizon, in their order, until the page is full. Returns whether a bound was met. */
+  /**
+   * Looks at the candidates before the horizon, in their order, until the page is full. Returns whether a bound was
+   * met.
+   */
   async #settle(horizon: number | undefined): Promise<boolean> {
     const { down } = this.#way
     const isSettled = ({ startedMs }: Member) =>
@@ -258,8 +263,8 @@ class Search {
   }
 
   /**
-   * Looks at some candidates by the other filters, and at those that are left by their texts, until the page is full. Returns
-   * whether a bound was met.
+   * Applies the other filters to some candidates, and reads the texts of those that are left, until the page is full.
+   * Returns whether a bound was met.
    */
   async #look(candidates: readonly Member[]): Promise<boolean> {
     const { edge, down, limit } = this.#way
@@ -272,7 +277,7 @@ class Search {
       statement.values,
       { prepare: false }
     )
-    // Of one that has another start by now, this is an old entry. The new one is elsewhere.
+    // A candidate that has another start by now has a newer entry elsewhere, so this one is dropped.
     const passed = rows.filter(row => this.#candidates.has(nameOf(row)))
     for (let at = 0; at < passed.length && !this.#isFull; ) {
       if (this.#textsLeft <= 0 || this.#bytesLeft <= 0) return true
@@ -300,7 +305,7 @@ class Search {
 
 const nameOf = ({ seq, startedMs }: Member): string => `${seq} ${startedMs}`
 
-/** As many as have so many bytes together; the first one at least. */
+/** The first items that have `most` bytes together; at least one. */
 function firstOf<T extends { readonly bytes: number }>(items: readonly T[], most: number): T[] {
   let bytes = 0
   return items.filter((item, i) => {

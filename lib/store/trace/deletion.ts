@@ -9,10 +9,10 @@ import { addTotals, hasTotals, makeTotals } from '../write/totals.ts'
 import { CHANGED, compareAndSet } from './compare-and-set.ts'
 
 /**
- * Deletes a trace, its spans, its scores and its tags, and corrects the project's totals and sums over time. False if there
- * is no such trace. `audit` is written down with it.
+ * Deletes a trace, its spans, its scores and its tags, and corrects the project's totals and sums over time. False if
+ * there is no such trace. `audit` is written down with it.
  *
- * A span or score that arrives at the same moment must not be left behind. So the statement deletes only if the trace
+ * A span or score that arrives at the same moment must not be left over. So the statement deletes only if the trace
  * still has the version that the statement found; any write moves the version. If it has moved, the statement is sent
  * again.
  */
@@ -52,8 +52,8 @@ export function removeAudited(
 }
 
 /**
- * SQL of the steps of a statement that delete what is under the traces of the step `gone`, which has seq, id, family, started_at
- * and tags. `returning` is what the step `spans_gone` gives.
+ * SQL of the steps of a statement that delete what is under the traces of the step `gone`, which has seq, id, family,
+ * started_at and tags. `returning` is what the step `spans_gone` gives.
  */
 export const removingParts = (project: string, returning = '') => `
   tags_gone as (

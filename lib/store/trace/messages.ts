@@ -8,8 +8,8 @@ import { inTransaction } from '../transactions.ts'
 import { freshVersion } from '../write/trace-numbers.ts'
 
 /**
- * Adds messages of a project. Those that are stored already are left as they are, so a resend changes nothing. Where the
- * project is searched, the words of their traces are to be indexed anew.
+ * Adds messages of a project. Those that are stored already are left as they are, so a resend changes nothing. Where
+ * the project is searched, the words of their traces are to be indexed anew.
  */
 export async function addMessages(sql: Sql, projectId: number, messages: readonly PlacedMessages[]): Promise<void> {
   if (!(await isSearched(sql, projectId))) return insertMessages(sql, projectId, messages)
@@ -38,8 +38,8 @@ async function insertMessages(sql: Sql, projectId: number, messages: readonly Pl
 }
 
 /**
- * The messages of these traces, in their order. Of a span with more than a document may have, the first that make one are
- * read.
+ * The messages of these traces, in their order. Of a span with more than a document may have, the first that make one
+ * are read.
  */
 export function readMessages(
   sql: Sql,
@@ -58,7 +58,7 @@ export function readMessages(
     order by trace_id, span_id, micros, place, digest`
 }
 
-/** How many of those that were received before a time are looked at together. */
+/** The most waiting messages that one sweep reads. */
 const MOST_SWEPT = 1000
 
 export interface Swept {
@@ -68,7 +68,7 @@ export interface Swept {
   readonly leftOut: readonly { readonly projectId: number; readonly count: number }[]
 }
 
-/** Looks at messages that have waited for so long whether their span has come by now. */
+/** Checks messages that have waited for `afterMs`: whether their span has come by now. */
 export async function sweepMessages(sql: Sql, afterMs: number): Promise<Swept> {
   const old = await sql<WaitingMessage[]>`
     select project_id as "projectId", trace_id as "traceId", span_id as "spanId", digest
@@ -118,5 +118,5 @@ async function sweepProject(sql: Sql, projectId: number, messages: readonly Wait
   return row.count
 }
 
-/** Whether a sweep that looked at so many left others for the next one. */
+/** Whether a sweep read as many as it may, so that others may be left for the next one. */
 export const isUnfinished = ({ looked }: Swept): boolean => looked === MOST_SWEPT

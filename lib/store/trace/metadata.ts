@@ -65,8 +65,8 @@ export async function patchMetadata(
 }
 
 /**
- * The time of a patch is later than that of any before it, whatever a clock says: an import tells by it which state is the
- * later.
+ * The time of a patch is always later than that of earlier patches, even if a clock goes back: an import compares the
+ * times to find the later state.
  */
 const REPLACE_METADATA = `
   with taken as (

@@ -12,7 +12,7 @@ import { fitting, started, type TraceConditions } from './trace-conditions.ts'
 export interface Selected {
   readonly traces: number
   readonly spans: number
-  /** Of their documents. */
+  /** The bytes of their documents. */
   readonly bytes: number
 }
 
@@ -25,13 +25,13 @@ export async function countSelected(sql: Sql, projectId: number, selection: Trac
   return row
 }
 
-/** The trace behind which the next batch begins. The order is startedAt, then id. */
+/** The trace after which the next batch begins. The order is startedAt, then id. */
 export interface PrunePlace {
   readonly startedAt: string
   readonly id: string
 }
 
-/** Bounds of the traces that a batch looks at: their number, and that of their spans. One larger trace is a batch. */
+/** The most traces that a batch reads, and the most spans of these. A larger trace is a batch by itself. */
 export interface BatchBounds {
   readonly traces: number
   readonly spans: number
@@ -42,7 +42,7 @@ export interface PrunedBatch {
   readonly selected: number
   readonly deleted: number
   readonly spans: number
-  /** What the deleted texts took on disk. */
+  /** The bytes of the deleted texts on disk. */
   readonly storedBytes: number
   /** The last trace that was looked at; null if there are no more. */
   readonly last: PrunePlace | null

@@ -1,6 +1,6 @@
 /**
- * Compares the numbers of spans and errors that stand in the rows of traces with the rows of their spans, and sets them right.
- * An error counts also if its span was left out of the trace, as far as that is remembered (lib/trace/states/left-out.ts).
+ * Compares the numbers of spans and errors in the rows of traces with the rows of their spans, and corrects them. An
+ * error counts also if its span was left out of the trace, as far as that is remembered (lib/trace/states/left-out.ts).
  */
 import type { Sql } from 'postgres'
 import { countFailed, readLeftOut } from '../../trace/states/left-out.ts'
@@ -8,12 +8,12 @@ import { writeAudit } from '../audit.ts'
 import { inTransaction } from '../transactions.ts'
 import { freshVersion } from '../write/trace-numbers.ts'
 
-/** A trace whose numbers are not those of its spans. */
+/** A trace whose numbers differ from its spans. */
 export interface WrongTrace {
   readonly seq: number
   readonly id: string
   readonly version: number
-  /** What the numbers should be. */
+  /** The right numbers. */
   readonly spans: number
   readonly errors: number
 }
@@ -35,7 +35,7 @@ interface Row extends WrongTrace {
 /** Bounds the memory: the ranks of a trace may have a megabyte, though hardly any has. */
 const AT_ONCE = 500
 
-/** Looks at the next traces behind `after`, in the order of their numbers. */
+/** Checks the next traces after `after`, in the order of their numbers. */
 export async function checkSpanCounts(sql: Sql, projectId: number, after: number): Promise<CheckedTraces> {
   const rows = await sql<(Row & { readonly last: number })[]>`
     with looked as materialized (
@@ -72,8 +72,8 @@ function failedLeftOut(ranks: string | null, ids: readonly string[] | null): num
 }
 
 /**
- * Sets the numbers of these traces right, and returns how many of them. A trace that has changed since it was looked at is
- * left as it is. The new version has every writer decide again who has decided by the wrong numbers.
+ * Sets the numbers of these traces right, and returns how many of them. A trace that has changed since it was looked at
+ * is left as it is. The new version has every writer decide again who has decided by the wrong numbers.
  */
 export function mendSpanCounts(sql: Sql, projectId: number, wrong: readonly WrongTrace[]): Promise<number> {
   const column = (of: (trace: WrongTrace) => number) => wrong.map(of)

@@ -40,7 +40,7 @@ export interface ChangedTrace {
   readonly traceId: string
   readonly seq: number
   readonly changed: Changed
-  /** What an end, a growth or an advance sets; undefined for an append. */
+  /** The fields that an end, a growth or an advance sets; undefined for an append. */
   readonly done: { readonly ending: Ending } | { readonly growth: Growth } | { readonly advance: Advance } | undefined
   /** The lists afterwards; undefined for an append, which moves no trace to other lists. */
   readonly listed: Listed | undefined
@@ -207,7 +207,7 @@ export interface Execution {
 
 /**
  * The executions that write these changes, project by project. `rank` gives the value of `ranked` after the change.
- * `suffix` is that of the tables' names.
+ * `suffix` is the suffix of the tables' names.
  */
 export function changesOf(
   all: readonly ChangedTrace[],

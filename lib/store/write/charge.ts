@@ -1,7 +1,7 @@
 /** Charges a trial account for a new trace, in the transaction that writes the trace. */
 import type { Execution } from './changes.ts'
 
-/** Whom to charge, and how many traces the account may record. */
+/** The account to charge, and how many traces it may record. */
 export interface TrialCharge {
   readonly accountId: number
   readonly limit: number

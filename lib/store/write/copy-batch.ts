@@ -64,7 +64,7 @@ export interface Indexed {
   readonly version: number
 }
 
-/** What of a batch goes to the same tables. */
+/** The rows of a batch that go to the same tables. */
 interface Part {
   readonly home: Home | undefined
   readonly tables: Tables
@@ -117,7 +117,7 @@ const indexedValues: Readonly<Record<(typeof INDEXED_COLUMNS)[number]['name'], (
 }
 const writeIndexed = fieldWriter(INDEXED_COLUMNS, indexedValues)
 
-/** What stands behind the name of the table. */
+/** The text of a COPY after the name of the table. */
 const copyOf = (columns: readonly Column[]) =>
   `(${columns.map(({ name }) => name).join(', ')}) from stdin (format binary)`
 const COPY = {

@@ -1,5 +1,5 @@
 /**
- * Writes messages of PostgreSQL's protocol, one behind the other
+ * Writes messages of PostgreSQL's protocol, one after another
  * (https://www.postgresql.org/docs/current/protocol-message-formats.html). A message is a byte for its type, its length
  * without that byte, and its content.
  */

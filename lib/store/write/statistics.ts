@@ -10,8 +10,8 @@ import { closeSingle, openSingle } from '../../database/pooled/single-connection
 import type { Logger } from '../../log.ts'
 
 /**
- * The tables are analyzed after so many operations since the start of the process, unless PostgreSQL already knows the
- * table of traces to have that many rows.
+ * The tables are analyzed after these numbers of operations since the start of the process, unless PostgreSQL already
+ * knows the table of traces to have that many rows.
  */
 const STEPS = [100, 1000, 10_000] as const
 const TIMEOUT_MS = 30_000

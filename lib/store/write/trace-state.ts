@@ -18,8 +18,8 @@ export interface Look extends TraceKey {
   /** The spans whose stored hashes are read. */
   readonly spanIds: readonly string[]
   /**
-   * What is read besides. An end may merge metadata and replace the output, an export may change nearly everything, and
-   * a line of an export file is compared with all that is stored.
+   * The further fields that are read. An end may merge metadata and replace the output, an export may change nearly
+   * everything, and a line of an export file is compared with all that is stored.
    */
   readonly detail: 'end' | 'export' | 'restore' | 'none'
 }
@@ -129,7 +129,10 @@ const byteaArray = (ids: readonly string[]) => `{${ids.map(id => `"\\\\x${id}"`)
  */
 const PROJECT = { one: '$1::int', several: 'k.project_id' } as const
 
-/** Lists of values that are joined by SEPARATOR, as rows k with a place n. The first of them are the projects, if several. */
+/**
+ * Lists of values that are joined by SEPARATOR, as rows k with a place n. The first of them are the projects, if
+ * several.
+ */
 function keysOf(of: keyof typeof PROJECT, columns: readonly string[]): string {
   const names = of === 'one' ? columns : ['project_id', ...columns]
   const array = (name: string, i: number) => {
@@ -140,8 +143,8 @@ function keysOf(of: keyof typeof PROJECT, columns: readonly string[]): string {
 }
 
 /**
- * Joins the traces t of the rows k. `offset 0` has each of them looked up by its key, whatever the planner thought of the
- * table when it made the plan that the connection keeps.
+ * Joins the traces t of the rows k. `offset 0` has each of them looked up by its key, whatever the planner thought of
+ * the table when it made the plan that the connection keeps.
  */
 const tracesByKey = (project: string) =>
   `cross join lateral (select * from traces where project_id = ${project} and id = k.id::uuid offset 0) t`
@@ -233,7 +236,7 @@ function byProject<K extends TraceKey, S>(read: Read<K, S>): Read<K, S> {
 
 export const readStatesByProject = byProject(readTraceStates)
 
-/** The fields that tell whether a stored trace is that of a body. */
+/** The fields that tell whether a stored trace was made from a body. */
 export type RecordedState = Pick<TraceState, 'bodyHash' | 'spanCount' | 'isGathered'>
 
 /** Reads these fields of many traces in one query. The result is undefined for a trace that does not exist. */

@@ -1,10 +1,10 @@
-/** What every way in does: a new session, whose token goes into the cookie and nowhere else. */
+/** Makes the session of every kind of sign-in. Its token goes into the cookie and nowhere else. */
 import type { Cookie } from '../../../lib/http/people/cookie.ts'
 import type { RequestOf } from '../../../lib/http/route.ts'
 import { digestToken, makeToken } from '../../../lib/people/tokens.ts'
 import type { NewSession } from '../../../lib/store/people/sessions.ts'
 
-/** Where DASHBOARD_SIGN_IN is oidc. */
+/** The refusal of passwords if DASHBOARD_SIGN_IN is oidc. */
 export const PROVIDER_ONLY = 'People sign in by the provider of OpenID Connect here, not with passwords.'
 
 /** A session that is yet to be stored, and the Set-Cookie header that hands its token over. */

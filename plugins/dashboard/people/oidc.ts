@@ -1,6 +1,6 @@
 /**
- * The way in by a provider of OpenID Connect: there, and back with a code. Whoever cannot come in is led to the page that
- * signs in, which has a sentence for each reason; the log has more, and nothing of the person.
+ * Sign-in by a provider of OpenID Connect: the way there, and the way back with a code. A person who is refused is led
+ * to the sign-in page, which has a sentence for each reason. The log has more, but no personal data.
  */
 import Type from 'typebox'
 import type { App } from '../../../lib/app.ts'
@@ -18,14 +18,14 @@ import { pageRoute } from '../page-routes.ts'
 import { newSession } from './new-session.ts'
 
 /**
- * `to` is the page to go to afterwards, relative to `/app/`. With `fresh` the provider is to ask again who somebody is
+ * `to` is the page to go to afterwards, relative to `/app/`. With `fresh` the provider is to ask for the identity again
  * (lib/people/fresh.ts).
  */
 const StartQuery = closed({ to: Type.Optional(Type.String()), fresh: Type.Optional(Type.Literal('true')) })
 
 /**
- * Why somebody is not let in, as the page's address says it. `stale`: nobody began in this browser, or too long ago;
- * `not-fresh`: the provider does not say that they have just signed in.
+ * The reason of a refusal, as the page's address has it. `stale`: the sign-in was not begun in this browser, or too
+ * long ago; `not-fresh`: the provider does not say that the person has just signed in.
  */
 type Reason = Failure | Denial | Refused | 'stale' | 'not-fresh'
 

@@ -1,4 +1,4 @@
-/** Who is signed in, where, and with which password. */
+/** Routes for the sessions and the password of the user who is signed in. */
 import Type from 'typebox'
 import type { App } from '../../../lib/app.ts'
 import { Refusal } from '../../../lib/errors.ts'
@@ -115,8 +115,8 @@ export default function session(app: App): void {
   })
 
   /**
-   * Whoever finds a browser that is signed in must not be able to lock its owner out, nor to stay for good: the password so
-   * far is asked for, or, where there is none, a fresh sign-in.
+   * A stranger at a browser that is signed in must not be able to lock its owner out, nor to stay for good. So the
+   * present password is asked for, or, if there is none, a fresh sign-in.
    */
   async function proveCurrent(visitor: Visitor, current: string | undefined, client: string): Promise<void> {
     const { email, session } = visitor

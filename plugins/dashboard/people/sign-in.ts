@@ -13,7 +13,7 @@ import { readPassword, signInByPassword } from '../../../lib/store/people/passwo
 import { bodyReader, pageRoute, SMALL_BODY_BYTES } from '../page-routes.ts'
 import { newSession, PROVIDER_ONLY, withoutNul } from './new-session.ts'
 
-/** The user who must sign in: a page that repeats what somebody began there names them. */
+/** The user who must sign in. A page names them if it is to repeat what they began there. */
 const userId = Type.Optional(Type.Integer({ minimum: 1, maximum: 2 ** 31 - 1 }))
 const LinkBody = closed({ token: Type.String({ maxLength: 100 }), userId })
 const PasswordBody = closed({

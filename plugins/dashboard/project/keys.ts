@@ -86,7 +86,7 @@ export default function keys(app: App): void {
     }
   })
 
-  /** The id in the path, if it is that of a key of the project. */
+  /** The id in the path, if it belongs to a key of the project. */
   async function requireKey(request: Pick<RequestOf<unknown>, 'params' | 'signal'>): Promise<string> {
     const { slug, keyId } = request.params
     const own = await sql.read(each => listKeys(each, slug), request)

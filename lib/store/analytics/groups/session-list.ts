@@ -1,8 +1,8 @@
 /**
- * The list of a project's sessions, those whose last trace is the newest first. No table has sessions: a session stands where
- * its last trace stands in the list of traces, and is added up from the index of its traces. So recording a trace costs
- * nothing more, and the list is right whatever was changed or deleted. What that cannot do is bounded: a page looks at so
- * many traces at most, and may be short or empty before the last one.
+ * Lists a project's sessions, those with the newest last trace first. No table has sessions: a session has the place of
+ * its last trace in the list of traces, and its sums are added up from the index of its traces. So recording a trace
+ * costs nothing more, and the list is right after any change or deletion. The price is a bound: a page looks at a
+ * limited number of traces, and may be short or empty before the last one.
  */
 import type { Sql } from 'postgres'
 import type { Edge } from '../../lists/cursor.ts'
@@ -23,7 +23,7 @@ export interface SessionQuery {
   readonly after?: Edge | undefined
 }
 
-/** What traces add up to, of a session or of a user. */
+/** The sums over the traces of a session or of a user. */
 export interface GroupSums {
   readonly id: string
   readonly traces: number
@@ -45,8 +45,8 @@ export interface SessionListPage {
 type Row = GroupSums & { readonly traceId: string }
 
 /**
- * SQL of the sums of sessions, over rows of `from` as last: the last trace of each, with id, session_id and started_at. The
- * project is $1. Queries of a session's traces have an order, so that PostgreSQL takes the index of sessions.
+ * SQL of the sums of sessions, over rows of `from` as last: the last trace of each, with id, session_id and started_at.
+ * The project is $1. Queries of a session's traces have an order, so that PostgreSQL takes the index of sessions.
  */
 const sumsOf = (from: string) => `
   select last.session_id as id, last.id as "traceId", last.started_at as "lastAt", s.*, (
@@ -85,7 +85,8 @@ export async function listSessions(
     environment === undefined
       ? () => ''
       : (trace: string) => `and (${trace}.environment = ${bind(environment)}) is true`
-  const beyond = `project_id = $1 and (started_at, id) ${edge.inclusive ? '<=' : '<'} (${bind(edge.key)}, ${bind(edge.tie)})`
+  const isBeyond = edge.inclusive ? '<=' : '<'
+  const beyond = `project_id = $1 and (started_at, id) ${isBeyond} (${bind(edge.key)}, ${bind(edge.tie)})`
   const walked = `select id, started_at, session_id, environment from traces where ${beyond}
     order by started_at desc, id desc limit ${bind(mostLookedAt)}`
   const begins =
@@ -115,7 +116,7 @@ export async function listSessions(
   }
 }
 
-/** Where a walk of so many traces ended; undefined if it came to the end of the list. */
+/** The position at which a walk of `length` traces ended; undefined if it came to the end of the list. */
 async function edgeOfWalk(sql: Sql, projectId: number, edge: Edge, length: number): Promise<Edge | undefined> {
   const [row] = await sql.unsafe<{ startedAt: string; id: string }[]>(
     `select started_at as "startedAt", id from traces
@@ -127,7 +128,7 @@ async function edgeOfWalk(sql: Sql, projectId: number, edge: Edge, length: numbe
   return row && { key: row.startedAt, tie: row.id, inclusive: true }
 }
 
-/** The sums of these sessions, those that there are, by their last traces. */
+/** The sums of those of these sessions that exist, by their last traces. */
 export async function readSessionSums(sql: Sql, projectId: number, ids: readonly string[]): Promise<GroupSums[]> {
   const rows = await sql.unsafe<Row[]>(
     sumsOf(`(

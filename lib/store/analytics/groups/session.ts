@@ -25,7 +25,7 @@ export interface SessionSums {
   /** When its last trace started. */
   readonly lastAt: string
   readonly users: readonly string[]
-  /** Set if the session has more traces than were added up: so many were, the newest. */
+  /** The number of traces that were added up, the newest ones, if the session has more; else null. */
   readonly newest: number | null
 }
 
@@ -41,7 +41,8 @@ export async function readSession(sql: Sql, projectId: number, sessionId: string
     )
     select count(*)::int as traces, (select count(*)::int from newest) as found,
       count(*) filter (where ended_at is null)::int as running, count(*) filter (where status = 'error')::int as errors,
-      coalesce(sum(input_tokens), 0)::float8 as "inputTokens", coalesce(sum(output_tokens), 0)::float8 as "outputTokens",
+      coalesce(sum(input_tokens), 0)::float8 as "inputTokens",
+      coalesce(sum(output_tokens), 0)::float8 as "outputTokens",
       sum(cost_usd) as "costUsd", coalesce(sum(duration_ms), 0)::float8 as "durationMs",
       min(started_at) as "firstAt", max(started_at) as "lastAt",
       array(select distinct user_id from newest where user_id is not null order by 1 limit ${MOST_USERS}) as users
@@ -58,7 +59,7 @@ export interface SessionPage {
 
 const BEGINNING: Edge = { key: TRACE_ORDERS.newest.lowestKey, tie: TRACE_ORDERS.newest.lowestTie, inclusive: true }
 
-/** The traces behind `after`, or the first ones. */
+/** The traces after `after`, or the first ones. */
 export async function readSessionTraces(
   sql: Sql,
   projectId: number,

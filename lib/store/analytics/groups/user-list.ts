@@ -1,7 +1,8 @@
 /**
- * The list of a project's users, those whose last trace is the newest first, and what their traces add up to over a time. A
- * user stands where their last trace stands in the list of traces; the sums are kept by day
- * (lib/store/analytics/rollups/users.ts), so they do not depend on how many traces a user has. A page looks at so many traces at most, and may be short or empty before the last.
+ * Lists a project's users, those with the newest last trace first, with the sums of their traces over a time. A user
+ * has the place of their last trace in the list of traces. The sums are kept by day
+ * (lib/store/analytics/rollups/users.ts), so they do not depend on how many traces a user has. A page looks at a
+ * limited number of traces, and may be short or empty before the last.
  */
 import type { Sql } from 'postgres'
 import { toDollars } from '../../../rollups/amounts.ts'
@@ -46,7 +47,10 @@ const familiesOf = (environment: string | undefined, bind: Bind) =>
   `(select family, environment from trace_families where project_id = $1
     ${environment === undefined ? '' : `and environment = ${bind(environment)}`})`
 
-/** SQL of the last trace of a user, among those of all families. The order names the number, so that PostgreSQL takes its index. */
+/**
+ * SQL of the last trace of a user, among those of all families. The order names the number, so that PostgreSQL takes
+ * its index.
+ */
 const lastTraceOf = (user: string, families: string) => `(
   select t.id, t.started_at from ${families} f cross join lateral (
     select id, started_at from traces
@@ -65,8 +69,8 @@ export async function listUsers(
   const values: (string | number)[] = [projectId]
   const bind: Bind = value => `$${values.push(value)}`
   const [key, tie] = [bind(edge.key), bind(edge.tie)]
-  // Who was seen nearer to the top stands there. On the first page nobody was. (`exists` would ignore the order and the limit,
-  // and PostgreSQL would read all of these traces.)
+  // A user with a trace nearer to the top is on an earlier page. On the first page there are none. (`exists` would
+  // ignore the order and the limit, and PostgreSQL would read all of these traces.)
   const wasSeen =
     after === undefined
       ? 'false'
@@ -86,14 +90,16 @@ export async function listUsers(
         and (started_at, id) ${edge.inclusive ? '<=' : '<'} (${key}, ${tie})
       order by started_at desc, id desc limit ${bind(mostLookedAt + 1)}
     ), fitting as materialized (
-      select id, started_at, user_id from (select * from looked order by started_at desc, id desc limit ${bind(mostLookedAt)}) l
+      select id, started_at, user_id from (
+        select * from looked order by started_at desc, id desc limit ${bind(mostLookedAt)}
+      ) l
       where user_id is not null ${begins} ${environment === undefined ? '' : `and environment = ${bind(environment)}`}
     ), users as (
       select distinct on (user_id) user_id as id, id as trace_id, started_at
       from fitting order by user_id, started_at desc, id desc
     )
     (
-      -- "offset 0" keeps PostgreSQL from asking of all whether they were seen: only those nearest to the edge are asked about.
+      -- "offset 0" keeps PostgreSQL from checking all users for earlier pages: only those nearest the edge are checked.
       select id, trace_id as "traceId", started_at as "lastAt"
       from (select * from users order by started_at desc, trace_id desc offset 0) u where not ${wasSeen}
       order by started_at desc, trace_id desc limit ${bind(limit + 1)}
@@ -142,8 +148,8 @@ interface SumsRow {
 }
 
 /**
- * What users' ended traces add up to, in their order: sums and news, in one snapshot. `firstAt` is the beginning of the day
- * (UTC) of the first one that is counted; without any, that of the last trace.
+ * The sums of users' ended traces, in the order of `users`: sums and news, in one snapshot. `firstAt` is the beginning
+ * of the day (UTC) of the first trace that is counted; if none is, the day of the last trace.
  */
 async function addUp(
   sql: Sql,

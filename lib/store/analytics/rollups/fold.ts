@@ -1,6 +1,6 @@
 /**
- * The fold: what is in rollup_news is added up into rollups, and is in rollup_news no more. It is one transaction, so each
- * snapshot has a trace in one of the two, and readers add both. Only one fold of a project runs at a time, in whichever process.
+ * The fold moves the amounts of rollup_news into rollups. It is one transaction, so each snapshot has a trace in one of
+ * the two, and readers add both. Only one fold of a project runs at a time, in any process.
  */
 import type { Sql } from 'postgres'
 import { AMOUNTS } from '../../../rollups/amounts.ts'
@@ -16,7 +16,8 @@ import { foldUsers } from './users.ts'
 
 /** How many rows of news each project has. */
 export function readWaiting(sql: Sql): Promise<{ projectId: number; rows: number }[]> {
-  return sql`select project_id as "projectId", count(*) as rows from rollup_news group by project_id order by project_id`
+  return sql`
+    select project_id as "projectId", count(*) as rows from rollup_news group by project_id order by project_id`
 }
 
 /** A row that is to be added to rollups. The sums of numeric are texts. */
@@ -92,8 +93,11 @@ const TYPES: Readonly<Record<(typeof AMOUNTS)[number], string>> = {
 /** Every fold adds in the same order, and none runs beside another of the project. */
 const ADD = `
   insert into rollups as r (project_id, level, start, list, within, name, ${AMOUNTS.join(', ')})
-  select $1::int, level, start, list, within, min(name), ${AMOUNTS.map(name => held(name, `sum(${name})`)).join(', ')} from json_to_recordset($2::json) as part (
-    level "char", start timestamptz, list bigint, within bigint, name text, ${AMOUNTS.map(name => `${name} ${TYPES[name]}`).join(', ')}
+  select $1::int, level, start, list, within, min(name),
+    ${AMOUNTS.map(name => held(name, `sum(${name})`)).join(', ')}
+  from json_to_recordset($2::json) as part (
+    level "char", start timestamptz, list bigint, within bigint, name text,
+    ${AMOUNTS.map(name => `${name} ${TYPES[name]}`).join(', ')}
   )
   group by level, start, list, within order by level, start, list
   on conflict (project_id, level, within, start, list) do update

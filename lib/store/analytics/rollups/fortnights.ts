@@ -1,7 +1,7 @@
 /**
- * Fortnights: 14 days of rollups added up once more, for those who read a year. What is folded is mostly of today, so a
- * fortnight is made from its days when it is over, and taken away by whoever changes one of them, in the same transaction. So
- * each snapshot has fortnights that are the sums of their days, or their days alone.
+ * Fortnights are 14 days of rollups added up once more, for readers of a year. Folds mostly change the present day. So
+ * a fortnight is made from its days when it is over, and the transaction that changes one of its days deletes it. Each
+ * snapshot has either fortnights that are the sums of their days, or their days alone.
  */
 import type { Sql } from 'postgres'
 import { AMOUNTS } from '../../../rollups/amounts.ts'
@@ -25,15 +25,18 @@ const FORTNIGHT_LEVELS = levelArray(levelsOf('fortnight'))
 /** SQL of when the fortnight of a time began. */
 export const fortnightOf = (time: string): string => `date_bin('14 days', ${time}, ${ORIGIN})`
 
-/** How long after its end a fortnight is made: most of what comes late has come by then. */
+/** A fortnight is made this long after its end: most late traces have come by then. */
 const PAUSE_MS = 86_400_000
 
 /** The newest fortnight that is over and not made, of those with any traces. */
 const FIND = `
   select ${fortnightOf('d.start')}::text as start from rollups d
-  where d.project_id = $1::int and d.level = '${LEVELS.day.environment}' and d.start < ${fortnightOf('to_timestamp($2::float8)')}
+  where d.project_id = $1::int and d.level = '${LEVELS.day.environment}'
+    and d.start < ${fortnightOf('to_timestamp($2::float8)')}
     and not exists (
-      select from rollups f where f.project_id = $1::int and f.level = '${LEVELS.fortnight.environment}' and f.start = ${fortnightOf('d.start')})
+      select from rollups f
+      where f.project_id = $1::int and f.level = '${LEVELS.fortnight.environment}'
+        and f.start = ${fortnightOf('d.start')})
   order by d.start desc limit 1`
 
 const MAKE = `

@@ -1,4 +1,7 @@
-/** Who changes the rollups of a project has a lock of it, so it is one at a time, in whichever process. */
+/**
+ * A lock on the rollups of a project. A transaction that changes them takes it, so that only one does at a time, in any
+ * process.
+ */
 import type { Sql } from 'postgres'
 import { ADVISORY_LOCK } from '../../../database/advisory-locks.ts'
 
@@ -7,7 +10,7 @@ export async function lockRollups(sql: Sql, projectId: number): Promise<void> {
   await sql`select pg_advisory_xact_lock(${ADVISORY_LOCK.rollups}, ${projectId})`
 }
 
-/** Takes the lock, unless somebody has it. */
+/** Takes the lock, unless another transaction has it. */
 export async function tryLockRollups(sql: Sql, projectId: number): Promise<boolean> {
   const [row] = await sql<
     [{ locked: boolean }]

@@ -17,7 +17,7 @@ export const held = (name: Amount, sum: string): string =>
 const WIDE: readonly Amount[] = ['input_tokens', 'output_tokens', 'cost']
 const MOST = '9000000000000000000'
 
-/** The columns of rollup_news behind the project. */
+/** The columns of rollup_news after the project. */
 export const NEWS = ['started_at', 'family', 'name', 'user_id', ...AMOUNTS] as const
 /** The amounts of rows that are added up. */
 export const SUMS = AMOUNTS.map(name => `sum(${name}) as ${name}`).join(', ')
@@ -28,14 +28,17 @@ export const ANYTHING = AMOUNTS.map(name => `sum(${name}) <> 0`).join(' or ')
 export function newsInSql(trace: string, one: 1 | -1, family = `${trace}.family`): string {
   const amounts = amountsInSql(trace, one)
   const cells = AMOUNTS.map(name => `${amounts[name]} as ${name}`).join(', ')
-  return `${hourOf(`${trace}.started_at`)} as started_at, ${family} as family, ${trace}.name, ${trace}.user_id, ${cells}`
+  const hour = hourOf(`${trace}.started_at`)
+  return `${hour} as started_at, ${family} as family, ${trace}.name, ${trace}.user_id, ${cells}`
 }
 
 /** The columns of traces that news are made of, as a deletion returns them. */
 export const NEWS_SOURCES =
   'started_at, ended_at, duration_ms, name, user_id, status, family, input_tokens, output_tokens, cost_usd'
 
-/** SQL of news as a JSON text, hour by hour. `news` is a query of rows as newsInSql gives them. Null if there are none. */
+/**
+ * SQL of news as a JSON text, hour by hour. `news` is a query of rows as newsInSql gives them. Null if there are none.
+ */
 export const newsAsJson = (news: string): string => `(
   select json_agg(told)::text from (
     select started_at, family, name, user_id, ${SUMS} from (${news}) each

@@ -1,4 +1,4 @@
-/** What traces add up to: step by step, or as a whole, by groups if asked for. */
+/** Reads sums of traces: step by step or as a whole, by groups if asked for. */
 import type { Sql } from 'postgres'
 import { type Period, STEPS } from '../../../rollups/period.ts'
 import type { GroupSums, StepSums, Sums } from '../../../rollups/series.ts'
@@ -30,7 +30,7 @@ export async function readSeries(
     from (${sumsOf(sql, projectId, { period, filters })}) s group by 1`
 }
 
-/** What the traces of a period add up to as a whole: one row, or none. */
+/** The sums over all traces of a period: one row, or none. */
 export async function readTotal(sql: Sql, projectId: number, period: Period, filters: ChartFilters): Promise<Sums[]> {
   return sql<Sums[]>`
     select ${sql.unsafe(ADDED)}
@@ -57,11 +57,13 @@ export async function readTotals(
   const rows = await sql<(GroupSums & { others: number })[]>`
     with counted as materialized (
       select ${key} as key, ${isRest} as is_rest, sum(traces) as traces, sum(errors) as errors, sum(priced) as priced,
-        sum(input_tokens) as input_tokens, sum(output_tokens) as output_tokens, sum(cost) as cost, sum(latency) as latency
+        sum(input_tokens) as input_tokens, sum(output_tokens) as output_tokens,
+        sum(cost) as cost, sum(latency) as latency
       from (${sumsOf(sql, projectId, { period, filters, fields: [split], isWhole: true })}) s
       group by 1, 2 having sum(traces) > 0
     ), ranked as (
-      select *, is_rest or row_number() over (order by is_rest, traces desc, key) > ${MOST_GROUPS} as is_other from counted
+      select *, is_rest or row_number() over (order by is_rest, traces desc, key) > ${MOST_GROUPS} as is_other
+      from counted
     )
     select case when is_other then null else key end as key, is_other as "isOther", ${sql.unsafe(ADDED)},
       count(*)::int as others

@@ -24,7 +24,7 @@ const ENVIRONMENT_HOURS = arrayOf(hour.environment, hour.nameInEnvironment)
 const listed = AMOUNTS.join(', ')
 const taken = AMOUNTS.map(name => `-${name}`).join(', ')
 
-/** What the traces of a time add up to that is not news: all that rollups are to have. $2 and $3 bound the time. */
+/** SQL of the amounts that rollups should have: the traces of a time, less the news. $2 and $3 bound the time. */
 const WANTED = `
   select t.project_id, ${newsInSql('t', 1)} from traces t
   where t.project_id = $1::int and t.started_at >= $2::timestamptz and t.started_at < $3::timestamptz
@@ -33,7 +33,7 @@ const WANTED = `
   select project_id, ${hourOf('started_at')}, family, name, user_id, ${taken} from rollup_news
   where project_id = $1::int and started_at >= $2::timestamptz and started_at < $3::timestamptz`
 
-/** Of users no latencies are kept. */
+/** The sums of users have no latencies. */
 const users = (sign: '' | '-') => AMOUNTS.map(name => (name === 'latency' ? '0' : `${sign}${name}`)).join(', ')
 
 /**
@@ -44,9 +44,11 @@ const WRONG_DAYS = `
   with hours as materialized (
     select started_at as hour, family, user_id is not null as has_user, ${SUMS} from (${WANTED}) wanted group by 1, 2, 3
   ), sides as (
-    select level, hour as start, family as within, ${listed} from hours, unnest(${arrayOf(hour.family, hour.nameInFamily)}) as level
+    select level, hour as start, family as within, ${listed}
+    from hours, unnest(${arrayOf(hour.family, hour.nameInFamily)}) as level
     union all
-    select level, ${dayOf('hour')}, family, ${listed} from hours, unnest(${arrayOf(day.family, day.nameInFamily)}) as level
+    select level, ${dayOf('hour')}, family, ${listed}
+    from hours, unnest(${arrayOf(day.family, day.nameInFamily)}) as level
     union all
     select level, case when level = any (${ENVIRONMENT_HOURS}) then hour else ${dayOf('hour')} end,
       ${environmentKeyInSql('environment')}, ${listed}
@@ -59,7 +61,8 @@ const WRONG_DAYS = `
     select ${fortnightLevelOf('d.level')}, f.start, d.within, ${AMOUNTS.map(name => `d.${name}`).join(', ')}
     from (
       select distinct start from rollups
-      where project_id = $1::int and level = '${LEVELS.fortnight.environment}' and start >= $2::timestamptz and start < $3::timestamptz
+      where project_id = $1::int and level = '${LEVELS.fortnight.environment}'
+        and start >= $2::timestamptz and start < $3::timestamptz
     ) f join rollups d on d.project_id = $1::int and d.level = any (${DAY_LEVELS})
       and ${fortnightOf('d.start')} = f.start
     union all
@@ -96,7 +99,8 @@ export async function recountDay(sql: Sql, projectId: number, day: string): Prom
   await inTransaction(sql, async () => {
     await lockRollups(sql, projectId)
     await sql`
-      delete from rollups where project_id = ${projectId} and level = any (${sql.unsafe(levelArray(levelsOf('hour', 'day')))})
+      delete from rollups
+      where project_id = ${projectId} and level = any (${sql.unsafe(levelArray(levelsOf('hour', 'day')))})
         and start >= ${day} and start < ${end}`
     await forgetFortnights(sql, projectId, [day])
     await forgetUsersOf(sql, projectId, day)
@@ -112,7 +116,7 @@ async function readUncounted(sql: Sql, projectId: number): Promise<string | unde
   return row?.uncounted
 }
 
-/** A project with traces of before migration 6 that are not counted yet; undefined if there is none. */
+/** A project with traces from before migration 6 that are not counted yet; undefined if there is none. */
 export async function findHistory(sql: Sql): Promise<number | undefined> {
   const [row] = await sql<{ projectId: number }[]>`
     select project_id as "projectId" from rollup_history order by project_id limit 1`

@@ -1,7 +1,7 @@
 /**
- * What readers add up: rollups and the news that are not in them yet, in one statement, so in one snapshot. Of a few hours the
- * traces themselves are read, which is exact to the minute, if they are not too many. What is added up over a whole time is
- * read from the longest rows that are in it, of fortnights, days and hours.
+ * SQL of the sums that readers see: rollups, and the news that are not in them yet, in one statement, so in one
+ * snapshot. For a few hours the traces themselves are read, which is exact to the minute, if there are not too many.
+ * Sums over a whole time are read from the longest rows that are in it: fortnights, days and hours.
  */
 import type { Sql } from 'postgres'
 import { AMOUNTS, type Amount, amountsInSql } from '../../../rollups/amounts.ts'
@@ -20,7 +20,7 @@ export interface ChartFilters {
 }
 export type Field = keyof ChartFilters
 
-/** A period by minutes has so many traces at most; what has more is read by the hour. */
+/** The most traces of a period by minutes. A period with more is read by the hour. */
 const MOST_TRACES = 20_000
 
 /** Whether a period has few enough traces to read each. */
@@ -51,13 +51,13 @@ function groupOf(fields: readonly Field[]): { group: RollupGroup; isOfFamilies: 
 }
 
 const amounts = (row: string) => AMOUNTS.map(name => `${row}.${name}`).join(', ')
-/** Of news and of traces they are numeric, and are read as what rollups have. */
+/** Casts the amounts of news and traces, which are numeric, to the types that rollups have. */
 const asBigint = (name: Amount, amount: string) => (name === 'latency' ? amount : `least(${amount}, ${MOST})::bigint`)
 const MOST = '9000000000000000000'
 const ofNews = AMOUNTS.map(name => asBigint(name, `n.${name}`)).join(', ')
 const ofTrace = AMOUNTS.map(name => `${asBigint(name, amountsInSql('t', 1)[name])} as ${name}`).join(', ')
 
-/** What is wanted of the traces of a time. */
+/** The traces whose sums are asked for, and how. */
 export interface SumsAsked {
   readonly period: Period
   readonly filters: ChartFilters
@@ -85,9 +85,10 @@ export function sumsOf(sql: Sql, projectId: number, { period, filters, fields = 
   const groups = isOfFamilies
     ? sql`select family as number, status, environment, model from (${families}) f`
     : sql`
-      select distinct ${sql.unsafe(environmentKeyInSql('environment'))} as number, null as status, environment, null as model
+      select distinct ${sql.unsafe(environmentKeyInSql('environment'))} as number, null as status, environment,
+        null as model
       from (${families}) f`
-  // Of a name the number is known, so that the index has no rows but its own.
+  // The number of a name is known, so that the index finds the rows of that name alone.
   const listed =
     name === undefined
       ? sql``
@@ -123,11 +124,14 @@ function piecesInSql(sql: Sql, projectId: number, pieces: readonly Piece[], grou
   const fortnights = pieces.find(({ length }) => length === 'fortnight') ?? { from: 0, to: 0 }
   return sql`
     select level::"char", to_timestamp(since) as since, to_timestamp(until) as until
-    from unnest(${pieces.map(({ length }) => LEVELS[length][group])}::text[], ${pieces.map(({ from }) => from / 1000)}::float8[],
+    from unnest(${pieces.map(({ length }) => LEVELS[length][group])}::text[],
+      ${pieces.map(({ from }) => from / 1000)}::float8[],
       ${pieces.map(({ to }) => to / 1000)}::float8[]) as piece (level, since, until)
     union all
     select ${LEVELS.day[group]}::text::"char", to_timestamp(since), to_timestamp(since + ${FORTNIGHT / 1000}::float8)
-    from generate_series(${fortnights.from / 1000}::bigint, ${(fortnights.to - FORTNIGHT) / 1000}::bigint, ${FORTNIGHT / 1000}::bigint) as since
+    from generate_series(
+      ${fortnights.from / 1000}::bigint, ${(fortnights.to - FORTNIGHT) / 1000}::bigint, ${FORTNIGHT / 1000}::bigint
+    ) as since
     where not exists (
       select from rollups where project_id = ${projectId} and level = ${madeLevel} and start = to_timestamp(since))`
 }

@@ -28,7 +28,8 @@ const ADD_USERS = `
   insert into user_sums as u (project_id, list, start, ${USER_AMOUNTS.join(', ')})
   select n.project_id, ${userListInSql('n.user_id', 'f.environment')}, ${dayOf('n.started_at')},
     ${USER_AMOUNTS.map(name => `sum(n.${name})`).join(', ')}
-  from rollup_news n left join trace_families f on f.project_id = $1::int and f.project_id = n.project_id and f.family = n.family
+  from rollup_news n left join trace_families f
+    on f.project_id = $1::int and f.project_id = n.project_id and f.family = n.family
   where n.project_id = $1::int and n.ctid = any ($2::text::tid[]) and n.user_id is not null
   group by 1, 2, 3
   on conflict (project_id, list, start) do update

@@ -1,4 +1,4 @@
-/** Where two sources gave the same trace, or the same step of it, different scores of one name. */
+/** Finds traces and steps to which two sources gave different scores of one name. */
 import type { Sql } from 'postgres'
 import { readTracesById } from '../../lists/traces-by-id.ts'
 import { isFull, newestScores, type SeriesQuery } from './series.ts'
@@ -25,7 +25,7 @@ export interface Pair {
   /** How often both gave a score, and how often these differ. */
   readonly both: number
   readonly differing: number
-  /** Of numbers: the mean of b − a, and of its size; else null. */
+  /** The mean of b − a, and of its absolute value; null unless the values are numbers. */
   readonly meanDifference: number | null
   readonly meanDistance: number | null
 }
@@ -60,7 +60,7 @@ function meanOf(values: readonly number[]): number | null {
   return values.length === 0 || !Number.isFinite(mean) ? null : mean
 }
 
-/** The most traces that are named of those that differ, the newest. */
+/** The most differing traces that an answer names, the newest ones. */
 const MOST_NAMED = 50
 
 export interface Difference {

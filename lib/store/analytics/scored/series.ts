@@ -4,8 +4,8 @@ import { type Step, stepsOf } from './steps.ts'
 import { type ScoreGroup, type ScoreSummary, summariseScores } from './summary.ts'
 
 /**
- * How many scores of the range are counted at most, the newest. With an environment each one's trace is looked up, which
- * takes four times as long.
+ * How many scores of the range are counted at most, the newest. With an environment each one's trace is looked up,
+ * which takes four times as long.
  */
 export const MOST_COUNTED = 20_000
 export const MOST_COUNTED_OF_ENVIRONMENT = 5000
@@ -27,7 +27,7 @@ export interface ScoreSeries {
   readonly step: Step
   readonly starts: readonly string[]
   readonly names: readonly ScoreSummary[]
-  /** Set if there may be more in the range: so many were counted, the newest. */
+  /** The number of scores that were counted, the newest ones, if the range may have more; else null. */
   readonly newest: number | null
 }
 
@@ -43,8 +43,8 @@ type Row = { readonly examined: number } & (
 const isoOf = (ms: number): string => new Date(ms).toISOString()
 
 /**
- * SQL of the newest scores that a query is of, as a list for `with`: `examined`, which is bounded, and `counted`, those of
- * them in the environment. `bind` adds a parameter; $1 is the project.
+ * SQL of the newest scores that match a query, as a list for `with`: `examined`, which is bounded, and `counted`, those
+ * of them in the environment. `bind` adds a parameter; $1 is the project.
  */
 export function newestScores(query: Omit<SeriesQuery, 'offset'>, bind: (value: string | number) => string): string {
   const { name, environment, from, to } = query

@@ -1,4 +1,6 @@
-/** The steps of a chart over time: equal parts of a range, which begin at full minutes, hours or days of the visitor. */
+/**
+ * The steps of a chart over time: equal parts of a range, which begin at full minutes, hours or days of the visitor.
+ */
 
 export type Step = 'minute5' | 'hour' | 'day'
 
@@ -7,7 +9,7 @@ const HOUR_MS = 60 * MINUTE_MS
 const DAY_MS = 24 * HOUR_MS
 const STEP_MS: Readonly<Record<Step, number>> = { minute5: 5 * MINUTE_MS, hour: HOUR_MS, day: DAY_MS }
 
-/** The longest range that is drawn by each step; what is longer is drawn by days. */
+/** The longest range that is drawn by each step; longer ranges are drawn by days. */
 const LONGEST_BY_MINUTES_MS = 6 * HOUR_MS
 const LONGEST_BY_HOURS_MS = 14 * DAY_MS
 

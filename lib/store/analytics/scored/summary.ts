@@ -1,4 +1,7 @@
-/** What the scores of each name come to: how many, from whom, how they are spread, and how they change over time. No SQL. */
+/**
+ * Summarises the scores of each name: how many there are, from which sources, how they are spread, and how they change
+ * over time. No SQL.
+ */
 
 export const SOURCES = ['api', 'annotation', 'eval'] as const
 export type Source = (typeof SOURCES)[number]
@@ -24,15 +27,15 @@ export interface ScoreSummary {
   readonly name: string
   readonly dataType: string
   readonly count: number
-  /** Of all of them; as in `mean`. */
+  /** The mean over all scores; as in `mean`. */
   readonly average: number | null
-  /** By step; null where there are none. Of booleans the share of those that are true, of categories null. */
+  /** The mean by step, null if there are no scores. For booleans it is the share of true, for categories null. */
   readonly mean: readonly (number | null)[]
-  /** Of categories and booleans: counts by step of the most frequent values. */
+  /** Counts by step of the most frequent values, for categories and booleans. */
   readonly shares: Readonly<Record<string, readonly number[]>>
   /** Counts by step of the values that are in no share. */
   readonly other: readonly number[]
-  /** Of numbers. */
+  /** Bars of numbers; empty for other types. */
   readonly histogram: readonly HistogramBar[]
   readonly sources: Readonly<Record<Source, number>>
 }
@@ -40,7 +43,7 @@ export interface ScoreSummary {
 /** The most names of an answer, and the most values of a name; the most frequent ones are there. */
 const MOST_NAMES = 200
 const MOST_VALUES = 20
-/** So many different numbers have a bar each; more are sorted into about as many bars as MOST_BARS. */
+/** Up to this many different numbers have a bar each; more are sorted into about MOST_BARS bars. */
 const MOST_SINGLE = 12
 const MOST_BARS = 20
 
