@@ -1,9 +1,10 @@
 /** Records the demo's traces through the client, as any application would. */
+
+import type { Part } from '../../clients/typescript/record/trace.ts'
+import { Holding } from '../../clients/typescript/send/holding.ts'
+import { Sender } from '../../clients/typescript/send/sender.ts'
+import { Transport } from '../../clients/typescript/send/transport.ts'
 import { AdminError } from '../admin/admin-error.ts'
-import type { Part } from '../client/record/trace.ts'
-import { Holding } from '../client/send/holding.ts'
-import { Sender } from '../client/send/sender.ts'
-import { Transport } from '../client/send/transport.ts'
 import type { DemoTrace } from './parts.ts'
 import { demoTraces } from './traces.ts'
 

@@ -12,7 +12,7 @@ const contributing = readFileSync(join(ROOT, 'CONTRIBUTING.md'), 'utf8')
 t.test('every file and folder that the map and CONTRIBUTING.md name exists', t => {
   // What is built, and the name of a migration that is yet to come, are not in the tree.
   const text = `${map}${contributing}`.replaceAll(/\bbuild\/\S+|sql\/NNNN\S+/g, '')
-  const named = new Set(text.match(/\b(?:lib|plugins|workers|bin|test|sql)\/[\w./-]*\w/g))
+  const named = new Set(text.match(/\b(?:lib|clients|plugins|workers|bin|test|sql)\/[\w./-]*\w/g))
   t.ok(named.size > 50)
   for (const path of named) t.ok(existsSync(join(ROOT, path)), path)
   t.end()
@@ -26,7 +26,7 @@ t.test('every room of lib is on the map', t => {
 })
 
 t.test('no file imports itself by way of others, but for completion and the table of commands', t => {
-  const files = ['bin', 'lib', 'plugins', 'workers'].flatMap(folder =>
+  const files = ['bin', 'clients/typescript', 'lib', 'plugins', 'workers'].flatMap(folder =>
     readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
       .filter(name => name.endsWith('.ts'))
       .map(name => join(folder, name))
