@@ -22,9 +22,7 @@ const DATA: Readonly<Record<string, string>> = {
   'lib/otlp/wire/plain-spans.ts': 'a faster way to the same: test/lib/otlp/wire/protobuf.test.ts compares the two',
   'lib/people/oidc/provider.ts': 'questions to a provider: test/plugins/dashboard/people/oidc.test.ts has a real one',
   'lib/store/search/indexing.ts':
-    'part of the index: test/lib/store/search/trace-search.test.ts compares what is found with a model',
-  'lib/demo/bookshop.ts': 'traces: test/lib/demo/traces.test.ts holds each against the schemas and its times',
-  'lib/demo/agents.ts': 'traces: test/lib/demo/traces.test.ts holds each against the schemas and its times'
+    'part of the index: test/lib/store/search/trace-search.test.ts compares what is found with a model'
 }
 
 const files = ['lib', 'clients/typescript'].flatMap(folder =>
