@@ -87,8 +87,8 @@ function cutExport(sources: readonly Divisible[], encoding: OtlpEncoding): Expor
 }
 
 /**
- * The spans of one trace in the order in which they get places, as far as there may be too few: portions are written one after
- * the other, and the first must not fill the trace with plain steps.
+ * The spans of one trace in the order in which they get places, as far as there may be too few: portions are written
+ * one after the other, and the first must not fill the trace with plain steps.
  */
 const neededFirst = (spans: readonly CheckedSpan[]): readonly CheckedSpan[] =>
   spans.length <= MAX_SPANS - KEPT_PLACES ? spans : inNeedOrder(spans, ({ need }) => need)

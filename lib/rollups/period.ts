@@ -1,6 +1,7 @@
 /**
- * The time that a chart is about, in steps. Short times go by five minutes, which are read from the traces themselves; up to two
- * weeks by the hour, longer ones by days of UTC. A period begins and ends with a step: the last one may still be going on.
+ * The time that a chart is about, in steps. Short times go by five minutes, which are read from the traces themselves;
+ * up to two weeks by the hour, longer ones by days of UTC. A period begins and ends with a step: the last one may still
+ * be going on.
  */
 
 const MINUTE = 60_000
@@ -53,7 +54,7 @@ export function periodOf(range: Range, now: number): Period {
   return { from: end - length, to: end, step }
 }
 
-/** The same by the hour: where there are too many traces to read. */
+/** The same period by the hour, for when there are too many traces to read. */
 export const byTheHour = ({ from, to }: Period): Period => aligned(from, to, 'hour')
 
 /** As long a time, just before it. */

@@ -1,12 +1,14 @@
 /**
- * Finds the spans in the JSON of a large export, so that they can be parsed one at a time. Parsed all at once, they take
- * several times the memory of their text.
+ * Finds the spans in the JSON of a large export, so that they can be parsed one at a time. Parsed all at once, they
+ * take several times the memory of their text.
  */
 import { Refusal } from '../../errors.ts'
 import type { Place } from './request.ts'
 
 export interface DividedJson {
-  /** The text of the export, in which each list of spans is an array of one number: the index of the list in `lists`. */
+  /**
+   * The text of the export, in which each list of spans is an array of one number: the index of the list in `lists`.
+   */
   readonly frame: Uint8Array
   readonly lists: readonly Places[]
 }
@@ -34,7 +36,7 @@ export class Places {
   }
 }
 
-/** A list of spans stands in these objects and arrays: body.resourceSpans[].scopeSpans[].spans[]. */
+/** The path to a list of spans: body.resourceSpans[].scopeSpans[].spans[]. */
 const KEYS = ['resourceSpans', 'scopeSpans', 'spans']
 /** How deep the list is. Its spans are one level deeper. */
 export const LIST_DEPTH = 2 * KEYS.length
@@ -49,7 +51,8 @@ const CLOSE_BRACE = 125
 
 /**
  * Divides the bytes of an export. They are JSON if the frame and the text at each place are; that is for the caller to
- * find out. Throws `payload_too_large` if there are more values than `most`, and `invalid_json` if a string does not end.
+ * find out. Throws `payload_too_large` if there are more values than `most`, and `invalid_json` if a string does not
+ * end.
  */
 export function divideJson(bytes: Uint8Array, most: number): DividedJson {
   const frame: Uint8Array[] = []
@@ -101,7 +104,7 @@ export function divideJson(bytes: Uint8Array, most: number): DividedJson {
   return { frame: Buffer.concat(frame), lists }
 }
 
-/** Where a list begins, behind its bracket. */
+/** The position where a list begins, after its bracket. */
 const startOf = (list: Places, from: number): number => (list.length === 0 ? from : list.at(0).from)
 
 /** Whether the object or array that opens is the next one on the way to a list of spans. */

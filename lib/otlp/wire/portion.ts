@@ -50,7 +50,7 @@ const PORTION_SPANS = 256
 /** A portion has no more bytes of spans, or a single span. Two are made ready at a time (lib/ingest/write-path.ts). */
 const PORTION_BYTES = 4 * 1024 * 1024
 
-/** Whether an export of so many bytes and spans is cut. A full batch of the usual exporters has 512 spans. */
+/** Whether an export of this size is cut. A full batch of the usual exporters has 512 spans. */
 export const isCut = (bytes: number, spans: number): boolean => bytes > PORTION_BYTES || spans > 1024
 
 /** Cuts spans into portions. They are given trace by trace, and keep that order. */
@@ -58,7 +58,9 @@ export function* cut(traces: Iterable<readonly Placed[]>, encoding: OtlpEncoding
   for (const spans of deal(traces)) yield { encoding, runs: runsOf(spans) }
 }
 
-/** A joined portion begins with the length of its description. Then come the description, and the bytes of its spans. */
+/**
+ * A joined portion begins with the length of its description. Then come the description, and the bytes of its spans.
+ */
 const LENGTH_BYTES = 4
 
 /** The bytes of a portion of a request, as decodePortion takes them. */

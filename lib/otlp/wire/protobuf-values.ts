@@ -1,4 +1,6 @@
-/** Reads what the messages of OTLP's protobuf encoding are made of: attributes, values, and messages within messages. */
+/**
+ * Reads what the messages of OTLP's protobuf encoding are made of: attributes, values, and messages within messages.
+ */
 import protobuf from 'protobufjs'
 import type { Json } from '../../trace/json/exact-json.ts'
 import { setOwn } from '../../trace/metadata.ts'

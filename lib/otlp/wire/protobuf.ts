@@ -113,7 +113,7 @@ const Span = root.lookupType('Span')
 const ResourceSpansHeadType = root.lookupType('ResourceSpansHead')
 const ScopeSpansHeadType = root.lookupType('ScopeSpansHead')
 const SpanHeadType = root.lookupType('SpanHead')
-/** How deep these messages stand in a request. */
+/** The depth of these messages in a request. */
 const DEPTH = { resourceSpans: 1, scopeSpans: 2, span: 3 }
 /** Fields of the messages that are walked through. */
 const RESOURCE_SPANS = 1
@@ -192,7 +192,7 @@ class ProtobufSpans implements DivisibleSpans {
   readonly #plain: PlainSpans
   readonly #parts: Parts
 
-  /** What the spans are made of is counted when they are read. */
+  /** `parts` counts the parts of each span when the span is read. */
   constructor(bytes: Uint8Array, places: readonly Place[], parts: Parts) {
     this.#bytes = bytes
     this.#places = places
