@@ -1,6 +1,6 @@
 /**
- * Ordinary traces, as many as are wanted, of the 24 hours before a time: what a list of a busy project looks like. Names,
- * models, sizes, times, failures and scores vary.
+ * Ordinary traces of the 24 hours before a time fill a list as those of a busy project do. Names, models, sizes, times,
+ * failures and scores vary.
  */
 import type { ScoreInput, SpanInput } from '../schema/input.ts'
 import { clock, type DemoTrace, spanId, traceId } from './parts.ts'

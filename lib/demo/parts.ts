@@ -1,4 +1,4 @@
-/** What the traces of the demo are put together from. */
+/** The form of the demo's traces, and the ids and times that they are given. */
 import { randomBytes } from 'node:crypto'
 import type { EndBody, IngestBody, ScoreInput, SpanInput } from '../schema/input.ts'
 

@@ -1,7 +1,7 @@
 /**
- * The traces that `spoor demo` records, as instrumented applications would send them: runs that succeed, that recover, and
- * that fail; conversations; a picture and a recording. They are data: each line of traces.ndjson is a `DemoTrace` whose
- * times are seconds from now, and whose ids are names that begin with `$`. All ids become new ones, so that every run adds
+ * The traces that `spoor demo` records, as instrumented applications would send them: runs that succeed, that recover,
+ * and that fail; conversations; a picture and a recording. Each line of traces.ndjson is a `DemoTrace` whose times are
+ * seconds from now, and whose ids are names that begin with `$`. Each run replaces the names by new ids, so it adds
  * traces.
  */
 import { readFileSync } from 'node:fs'

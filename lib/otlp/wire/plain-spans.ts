@@ -7,7 +7,7 @@ import { isAscii, isUtf8 } from 'node:buffer'
 import type { Json } from '../../trace/json/exact-json.ts'
 import { setOwn } from '../../trace/metadata.ts'
 import { MOST_EVENTS } from './parts.ts'
-import type { OtlpEvent, OtlpLink, OtlpSpan, Place } from './request.ts'
+import type { ByteRange, OtlpEvent, OtlpLink, OtlpSpan } from './request.ts'
 import { integerOf, microsOf } from './time.ts'
 import { WordCache } from './word-cache.ts'
 
@@ -65,7 +65,7 @@ export class PlainSpans {
   }
 
   /** The span between two positions; undefined if it is not plain, or has more parts than `most`. */
-  read({ from, end }: Place, mostParts: number): OtlpSpan | undefined {
+  read({ from, end }: ByteRange, mostParts: number): OtlpSpan | undefined {
     this.#at = from
     this.#parts = 0
     this.#mostParts = mostParts

@@ -1,6 +1,6 @@
 /**
- * The client (clients/typescript) with everything in sight killed: each trace that it has taken is stored once and whole, or
- * named as lost. A trace cannot be stored twice, since its id is a key, so counting is enough.
+ * The client (clients/typescript) with everything in sight killed: each trace that it has taken is stored once and
+ * whole, or named as lost. A trace cannot be stored twice, since its id is a key, so counting is enough.
  */
 import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
