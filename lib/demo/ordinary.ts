@@ -1,9 +1,9 @@
 /**
- * Ordinary traces, as many as are wanted, of the 24 hours before a time: what a list of a busy project looks like. Names,
- * models, sizes, times, failures and scores vary.
+ * Ordinary traces of the 24 hours before a time fill a list as those of a busy project do. Names, models, sizes, times,
+ * failures and scores vary.
  */
 import type { ScoreInput, SpanInput } from '../schema/input.ts'
-import { clock, type DemoTrace, spanId, tokens, traceId } from './parts.ts'
+import { clock, type DemoTrace, spanId, traceId } from './parts.ts'
 
 const DAY_MS = 24 * 3_600_000
 
@@ -43,7 +43,7 @@ const ERRORS = ['RateLimitError', 'TimeoutError', 'InvalidRequestError']
 
 type Random = () => number
 
-/** So many traces before `end`, the oldest first. `random` gives numbers from 0 to below 1. */
+/** Makes `count` traces before `end`, the oldest first. `random` gives numbers from 0 to below 1. */
 export function ordinaryTraces(end: number, count: number, random: Random = Math.random): DemoTrace[] {
   const starts = Array.from({ length: Math.max(0, count) }, () => end - random() * DAY_MS).sort((a, b) => a - b)
   return starts.map(start => ordinaryTrace(Math.round(start), random))
@@ -63,19 +63,21 @@ function ordinaryTrace(start: number, random: Random): DemoTrace {
     body: {
       schemaVersion: 1,
       trace: {
-        ...{
-          id: traceId(),
-          name: run.name,
-          status: isFailed ? 'error' : 'ok',
-          startedAt: at(0),
-          endedAt: at(durationMs)
-        },
-        ...{ provider: model.provider, model: model.model, tags: ['demo', run.tag] },
-        ...{
-          userId: `demo-customer-${Math.floor(random() * 40)}`,
-          sessionId: `demo-chat-${10 + Math.floor(random() * 60)}`
-        },
-        ...{ input: question, ...(!isFailed && { output: answer }), usage, costUsd, spans }
+        id: traceId(),
+        name: run.name,
+        status: isFailed ? 'error' : 'ok',
+        startedAt: at(0),
+        endedAt: at(durationMs),
+        provider: model.provider,
+        model: model.model,
+        tags: ['demo', run.tag],
+        userId: `demo-customer-${Math.floor(random() * 40)}`,
+        sessionId: `demo-chat-${10 + Math.floor(random() * 60)}`,
+        input: question,
+        ...(!isFailed && { output: answer }),
+        usage,
+        costUsd,
+        spans
       }
     },
     scores: scoresOf(isFailed, random)
@@ -104,14 +106,15 @@ function stepsOf(
     const took = fails ? 60 + 5_000 * random() ** 3 : 180 + output * model.pace * (0.7 + random())
     const price = (input * model.input + output * model.output) / 1e6
     spans.push({
-      ...{
-        id: spanId(),
-        parentSpanId: rootId,
-        name: `chat ${model.model}`,
-        kind: 'llm',
-        status: fails ? 'error' : 'ok'
-      },
-      ...{ startedAt: at(now), endedAt: at(now + took), provider: model.provider, model: model.model },
+      id: spanId(),
+      parentSpanId: rootId,
+      name: `chat ${model.model}`,
+      kind: 'llm',
+      status: fails ? 'error' : 'ok',
+      startedAt: at(now),
+      endedAt: at(now + took),
+      provider: model.provider,
+      model: model.model,
       input: [
         { role: 'system', content: 'You work for a bookshop. Be brief.' },
         { role: 'user', content: question }
@@ -129,21 +132,32 @@ function stepsOf(
     if (isLast) break
     const toolMs = 20 + 700 * random() ** 2
     spans.push({
-      ...{ id: spanId(), parentSpanId: rootId, name: pick(tools, random), kind: 'tool', status: 'ok' },
-      ...{
-        startedAt: at(now + 2),
-        endedAt: at(now + 2 + toolMs),
-        input: { question },
-        output: { found: Math.ceil(random() * 9) }
-      }
+      id: spanId(),
+      parentSpanId: rootId,
+      name: pick(tools, random),
+      kind: 'tool',
+      status: 'ok',
+      startedAt: at(now + 2),
+      endedAt: at(now + 2 + toolMs),
+      input: { question },
+      output: { found: Math.ceil(random() * 9) }
     })
     now += toolMs + 4
   }
   const root: SpanInput = {
-    ...{ id: rootId, name, kind: tools.length === 0 ? 'chain' : 'agent', status: isFailed ? 'error' : 'ok' },
-    ...{ startedAt: at(0), endedAt: at(now + 3), input: question }
+    id: rootId,
+    name,
+    kind: tools.length === 0 ? 'chain' : 'agent',
+    status: isFailed ? 'error' : 'ok',
+    startedAt: at(0),
+    endedAt: at(now + 3),
+    input: question
   }
   return { spans: [root, ...spans], durationMs: now + 5, usage: tokens(sent, received), costUsd: cost }
+}
+
+function tokens(inputTokens: number, outputTokens: number) {
+  return { inputTokens, outputTokens, totalTokens: inputTokens + outputTokens }
 }
 
 function scoresOf(isFailed: boolean, random: Random): ScoreInput[] {

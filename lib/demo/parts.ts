@@ -1,4 +1,4 @@
-/** What the traces of the demo are put together from. */
+/** The form of the demo's traces, and the ids and times that they are given. */
 import { randomBytes } from 'node:crypto'
 import type { EndBody, IngestBody, ScoreInput, SpanInput } from '../schema/input.ts'
 
@@ -10,10 +10,8 @@ export interface DemoTrace {
   readonly scores?: readonly ScoreInput[]
 }
 
-/** A moment of a trace: milliseconds after its start. */
-export type Clock = (ms: number) => string
-
-export function clock(startMs: number): Clock {
+/** Gives the timestamp of a moment, by its milliseconds after the start. */
+export function clock(startMs: number): (ms: number) => string {
   return ms => new Date(startMs + Math.round(ms)).toISOString()
 }
 export function traceId(): string {
@@ -21,7 +19,4 @@ export function traceId(): string {
 }
 export function spanId(): string {
   return randomBytes(8).toString('hex')
-}
-export function tokens(inputTokens: number, outputTokens: number) {
-  return { inputTokens, outputTokens, totalTokens: inputTokens + outputTokens }
 }

@@ -1,9 +1,9 @@
 /** Records the demo's traces through the client, as any application would. */
+import type { Part } from '../../clients/typescript/record/trace.ts'
+import { Holding } from '../../clients/typescript/send/holding.ts'
+import { Sender } from '../../clients/typescript/send/sender.ts'
+import { Transport } from '../../clients/typescript/send/transport.ts'
 import { AdminError } from '../admin-error.ts'
-import type { Part } from '../client/record/trace.ts'
-import { Holding } from '../client/send/holding.ts'
-import { Sender } from '../client/send/sender.ts'
-import { Transport } from '../client/send/transport.ts'
 import type { DemoTrace } from './parts.ts'
 import { demoTraces } from './traces.ts'
 
@@ -14,12 +14,12 @@ export interface RecordedTrace {
   readonly scores: number
 }
 
-/** So many wait to be sent at most. */
+/** The traces that are sent together. The demo holds no more in memory. */
 const CHUNK = 100
 /** A server that answers takes a chunk in a second. */
 const CHUNK_MS = 60_000
 
-/** Records so many at the server under `address`. Says from time to time how many are recorded. */
+/** Records `count` traces at the server under `address`, and calls `onRecorded` with their number after each chunk. */
 export async function recordDemo(
   address: string,
   key: string,
@@ -58,7 +58,7 @@ function partsOf({ body, appended, end, scores = [] }: DemoTrace): Part[] {
   ]
 }
 
-/** Whoever runs the demo looks on: a server that is away is not waited for. */
+/** The demo fails when the server is away: the person who started it is waiting. */
 async function send(holding: Holding, address: string): Promise<void> {
   const { kept, lost, problems } = await holding.flush({ timeoutMs: CHUNK_MS }, true)
   const [loss] = lost

@@ -1,6 +1,6 @@
 /** What npm is given, and what it says of itself. */
 import { execFileSync } from 'node:child_process'
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { isBuiltin } from 'node:module'
 import { dirname, join, normalize } from 'node:path'
 import t from 'tap'
@@ -11,6 +11,8 @@ const own = JSON.parse(readFileSync('package.json', 'utf8'))
 const files: string[] = own.files
 const IMPORT =
   /^(?:import|export)\b[^'"();]*\bfrom ['"]([^'"]+)['"]|^import ['"]([^'"]+)['"]|\bimport\(['"]([^'"]+)['"]\)/gm
+/** A file of the package that a program reads, by its path from the root. */
+const DATA = /new URL\('([^']*[^'/])', import\.meta\.resolve\('#package\.json'\)\)/g
 
 t.test('npm ci without what only development needs does not fail for want of a compiler', async t => {
   const said = execFileSync('sh', ['-c', own.scripts.prepare], { cwd: await testFolder(t), encoding: 'utf8' })
@@ -18,9 +20,7 @@ t.test('npm ci without what only development needs does not fail for want of a c
 })
 
 t.test('the package has all that it imports, and installs all that it imports of others', t => {
-  const shipped = files
-    .filter(name => !name.startsWith('!'))
-    .flatMap(folder => readdirSync(folder, { recursive: true, encoding: 'utf8' }).map(name => join(folder, name)))
+  const shipped = files.filter(name => !name.startsWith('!')).flatMap(filesIn)
   const there = new Set(shipped)
   // What was built of a source that is gone since is not in a fresh clone.
   const programs = shipped.filter(
@@ -31,7 +31,10 @@ t.test('the package has all that it imports, and installs all that it imports of
   for (const program of programs) {
     // The page is in build/dashboard as well, bundled by what only `npm run build` runs.
     if (/^build\/plugins\/dashboard\/(?:app\/|build|lexer-alone)/.test(program)) continue
-    for (const [, ...places] of readFileSync(program, 'utf8').matchAll(IMPORT)) {
+    const text = readFileSync(program, 'utf8')
+    for (const [, name = ''] of text.matchAll(DATA))
+      if (!there.has(normalize(name))) lacking.push(`${program}: ${name}`)
+    for (const [, ...places] of text.matchAll(IMPORT)) {
       const name = places.find(place => place !== undefined)!
       const isThere = name.startsWith('.')
         ? there.has(normalize(join(dirname(program), name)))
@@ -82,6 +85,12 @@ t.test('workflows run what there is, on every Node that will do', t => {
   t.match(commands.join('\n'), 'npm publish --provenance')
   t.end()
 })
+
+/** The files of a folder, or the file itself. */
+function filesIn(name: string): string[] {
+  if (statSync(name).isFile()) return [name]
+  return readdirSync(name, { recursive: true, encoding: 'utf8' }).map(each => join(name, each))
+}
 
 /** `@scope/name/path` → `@scope/name`. */
 function packageOf(name: string): string {

@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { Spoor } from '../../lib/client/index.ts'
+import { Spoor } from '../../clients/typescript/index.ts'
 import { testFolder } from '../fixtures/folder.ts'
 import { freePort } from '../fixtures/ports.ts'
 import { testService } from '../fixtures/service/service.ts'

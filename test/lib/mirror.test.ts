@@ -1,4 +1,4 @@
-/** Every file of lib that is more than a page has a test of its own, in the same place under test/lib. */
+/** Every file of lib and of the client that is more than a page has a test of its own, in the same place under test. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -15,24 +15,25 @@ const DATA: Readonly<Record<string, string>> = {
   'lib/schema/output.ts':
     'schemas: test/fixtures/service/openapi-check.ts holds every answer of every test against them',
   'lib/openapi/examples.ts': 'examples: test/lib/openapi/document.test.ts holds each against the schema of its place',
-  'lib/client/api-types.ts': 'types: test/lib/client/spoor.test.ts makes them from the OpenAPI document and compares',
+  'clients/typescript/api-types.ts':
+    'types: test/clients/typescript/spoor.test.ts makes them from the OpenAPI document and compares',
   'lib/moving/backup/format.ts':
     'schemas: test/lib/moving/backup/read-backup.test.ts holds whole and damaged backups against them',
   'lib/otlp/wire/plain-spans.ts': 'a faster way to the same: test/lib/otlp/wire/protobuf.test.ts compares the two',
   'lib/people/oidc/provider.ts': 'questions to a provider: test/plugins/dashboard/people/oidc.test.ts has a real one',
   'lib/store/search/indexing.ts':
-    'part of the index: test/lib/store/search/trace-search.test.ts compares what is found with a model',
-  'lib/demo/bookshop.ts': 'traces: test/lib/demo/traces.test.ts holds each against the schemas and its times',
-  'lib/demo/agents.ts': 'traces: test/lib/demo/traces.test.ts holds each against the schemas and its times'
+    'part of the index: test/lib/store/search/trace-search.test.ts compares what is found with a model'
 }
 
-const files = readdirSync(join(ROOT, 'lib'), { recursive: true, encoding: 'utf8' })
-  .filter(name => name.endsWith('.ts'))
-  .map(name => join('lib', name))
+const files = ['lib', 'clients/typescript'].flatMap(folder =>
+  readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
+    .filter(name => name.endsWith('.ts'))
+    .map(name => join(folder, name))
+)
 const isLong = (file: string) => readFileSync(join(ROOT, file), 'utf8').split('\n').length - 1 > MAX_LINES
 const mirrorOf = (file: string) => join('test', file.replace(/\.ts$/, '.test.ts'))
 
-t.test(`every file of lib of more than ${MAX_LINES} lines has a test in its place`, t => {
+t.test(`every file of lib and of the client of more than ${MAX_LINES} lines has a test in its place`, t => {
   const long = files.filter(isLong)
   t.ok(long.length > 20)
   for (const file of long) if (!(file in DATA)) t.ok(existsSync(join(ROOT, mirrorOf(file))), mirrorOf(file))

@@ -24,7 +24,7 @@ const map = textOf(MAP)
 const SHARED = 'lib/*.ts'
 const MOST_ARROWS = 140
 const imports = new Map(
-  ['bin', 'lib', 'plugins', 'workers'].flatMap(folder =>
+  ['bin', 'clients/typescript', 'lib', 'plugins', 'workers'].flatMap(folder =>
     readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
       .filter(name => /\.tsx?$/.test(name) && !name.startsWith('docs/examples/'))
       .map(name => [join(folder, name), importsOf(join(folder, name))] as const)
@@ -139,7 +139,7 @@ t.test('no file imports itself by way of others, but for completion and the tabl
   t.end()
 })
 
-/** A folder of lib, `plugins`, `workers` or `bin`, or one of the two files that put all together. */
+/** A folder of lib, `plugins`, `workers`, `bin` or `clients`, or one of the two files that put all together. */
 function roomOf(file: string): string {
   if (!file.startsWith('lib/') || /^lib\/(?:app|service)\.ts$/.test(file))
     return file.replace(/^(?!lib)(\w+)\/.*/, '$1')

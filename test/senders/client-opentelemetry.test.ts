@@ -1,6 +1,6 @@
 /** The client beside OpenTelemetry's SDK: its steps and scores meet the trace that the SDK sends. */
 import t from 'tap'
-import { Spoor } from '../../lib/client/index.ts'
+import { Spoor } from '../../clients/typescript/index.ts'
 import { inside, sending } from './sending.ts'
 import { treeOf } from './tree.ts'
 

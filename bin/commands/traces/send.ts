@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs'
+import { readOptions } from '../../../clients/typescript/options.ts'
 import { AdminError } from '../../../lib/admin-error.ts'
-import { readOptions } from '../../../lib/client/options.ts'
 import { command, UsageError } from '../../command.ts'
 
 export default command({
@@ -38,7 +38,7 @@ export default command({
     const key = flags.key ?? env.SPOOR_API_KEY
     if (!key) throw new AdminError('a key is needed: set SPOOR_API_KEY, or give --key')
     // Imported here, because starting any other command need not load undici.
-    const { Spoor } = await import('../../../lib/client/index.ts')
+    const { Spoor } = await import('../../../clients/typescript/index.ts')
     const options = { spool: folder, key, url, onProblem: () => {} }
     const { obstacle } = readOptions(options, env)
     if (obstacle !== undefined) throw new AdminError(obstacle)

@@ -13,12 +13,11 @@ from typing import Any, Literal, TypeVar, cast, overload
 
 from . import document
 from .clock import Time
-from .context import current_step
 from .evaluating import Evaluation, Judge, evaluate
 from .observing import observing
 from .parents import Parent, is_export_to, parent_of_headers, parent_of_opentelemetry
 from .reads import Reads, Scores, Traces
-from .recording.step import Score, Span, Step
+from .recording.step import Score, Span, Step, current_step
 from .recording.trace import Trace
 from .sending import leaving
 from .sending.absent import AbsentSender

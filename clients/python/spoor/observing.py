@@ -8,9 +8,8 @@ from collections.abc import AsyncGenerator, Callable, Generator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from .context import current_step, within
 from .document import Kind
-from .recording.step import NOT_READ, Span, Step
+from .recording.step import NOT_READ, Span, Step, current_step, within
 from .recording.trace import Trace
 from .values import quote, write
 

@@ -32,7 +32,9 @@ t.test("the chapter's examples fit into the page, as those of Python do", t => {
 
 t.test('each test that the chapter names is there', t => {
   const chapter = readFileSync('plugins/docs/chapters/clients.html', 'utf8')
-  const client = ['send/sender', 'send/owner', 'record/values', 'record/reading'].map(name => `lib/client/${name}`)
+  const client = ['send/sender', 'send/owner', 'record/values', 'record/reading'].map(
+    name => `clients/typescript/${name}`
+  )
   const files = ['torture/surroundings/client', ...client]
   const titles = files.flatMap(file =>
     [...readFileSync(`test/${file}.test.ts`, 'utf8').matchAll(/^ *t\.test\('([^']+)'/gm)].map(([, title]) => title!)

@@ -76,8 +76,9 @@ t.test('the image is built from all that a build needs', t => {
     .flatMap(line => (line.startsWith('!') ? [line.slice(1)] : []))
   const { files } = JSON.parse(readFileSync('package.json', 'utf8'))
   const { include } = JSON.parse(readFileSync('tsconfig.json', 'utf8').replace(/^\s*\/\/.*$/gm, ''))
-  const needed: string[] = [...files, ...include].map((name: string) => name.split('/')[0]!)
-  for (const name of needed.filter(name => !['build', 'test', '!**'].includes(name))) t.ok(allowed.includes(name), name)
+  const needed: string[] = [...files, ...include].filter((name: string) => !/^(?:build|test|!\*\*)(?:\/|$)/.test(name))
+  const isAllowed = (name: string) => allowed.some(each => name === each || name.startsWith(`${each}/`))
+  for (const name of needed) t.ok(isAllowed(name), name)
   for (const name of allowed) t.ok(existsSync(name), name)
   for (const folder of JSON.parse(readFileSync('package.json', 'utf8')).workspaces) {
     t.ok(values('COPY').includes(`${folder}/package.json ${folder}/`), `npm ci asks for ${folder}`)

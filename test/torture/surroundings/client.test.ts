@@ -1,6 +1,6 @@
 /**
- * The client (lib/client) with everything in sight killed: each trace that it has taken is stored once and whole, or
- * named as lost. A trace cannot be stored twice, since its id is a key, so counting is enough.
+ * The client (clients/typescript) with everything in sight killed: each trace that it has taken is stored once and
+ * whole, or named as lost. A trace cannot be stored twice, since its id is a key, so counting is enough.
  */
 import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -14,7 +14,7 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
-import { Spoor, type Step } from '../../../lib/client/index.ts'
+import { Spoor, type Step } from '../../../clients/typescript/index.ts'
 import type { Plan } from '../../fixtures/client/application.ts'
 import { missing, startApplication } from '../../fixtures/client/run.ts'
 import { testFolder } from '../../fixtures/folder.ts'

@@ -154,6 +154,8 @@ if (isLong) {
     const [line] = await once(child.stdout, 'data')
     const { address, key } = JSON.parse(String(line))
     t.equal(await post(`${address}/api/v1/traces`, key, ingestBody()), 201)
+    const demo = JSON.parse(await succeed(spoor, ['demo', '--json', '--url', address, '--key', key]))
+    t.equal(demo.traces.length, 12, 'the traces of the demo are in the package')
     for (const path of ['/docs', '/app', '/docs/nginx.conf', '/docs/swagger-ui.css']) {
       t.equal((await fetch(address + path)).status, 200, path)
     }

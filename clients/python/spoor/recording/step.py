@@ -1,17 +1,21 @@
-"""A step of a trace: what the trace itself and its spans have in common, and spans."""
+"""
+A step of a trace: what the trace itself and its spans have in common, and spans.
+
+One step is current: what is begun next is part of it. It follows `await`; `context_executor` hands it to threads.
+"""
 
 from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable, Mapping
-from contextvars import Token
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar, Token
 from types import TracebackType
 from typing import Any, Concatenate, NamedTuple, ParamSpec, Protocol, TypeVar
 
 from .. import document
 from ..clock import Clock, Time, nanoseconds_of, timestamp
-from ..context import current_step, enter, leave
 from ..document import DOCUMENT_BUDGET, SpanText, fields_text, short_text
 from ..values import Redact, describe_error, write
 
@@ -230,14 +234,14 @@ class Step:
 
     def __enter__(self: Self) -> Self:
         self._before = current_step()
-        self._token = enter(self)
+        self._token = _current.set(self)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, stack: TracebackType | None
     ) -> None:
         if self._token is not None:
-            leave(self._token, self._before)
+            _leave(self._token, self._before)
             self._token = None
         if error is None:
             self.end(status=self._status or "ok")
@@ -253,6 +257,35 @@ class Step:
         self, kind: type[BaseException] | None, error: BaseException | None, stack: TracebackType | None
     ) -> None:
         self.__exit__(kind, error, stack)
+
+
+_current: ContextVar[Step | None] = ContextVar("spoor_current", default=None)
+
+
+def current_step() -> Step | None:
+    """
+    None as well in a process that was forked while a trace was current: that trace belongs to the other process, which
+    ends and sends it.
+    """
+    step = _current.get()
+    return step if step is not None and step.trace.pid == os.getpid() else None
+
+
+@contextmanager
+def within(step: Step) -> Iterator[None]:
+    before = _current.get()
+    token = _current.set(step)
+    try:
+        yield
+    finally:
+        _leave(token, before)
+
+
+def _leave(token: Token[Step | None], before: Step | None) -> None:
+    try:
+        _current.reset(token)
+    except ValueError:  # Left in another context than it was entered in, as finalisers of generators do.
+        _current.set(before)
 
 
 class Span(Step):

@@ -13,15 +13,15 @@ import os
 import threading
 import weakref
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 from .. import document
 from ..clock import Clock, Time, timestamp
 from ..document import BODY_BUDGET, DOCUMENT_BUDGET, Notes, SpanText, fields_text, portions, short_text
 from ..otlp import export_bodies, root_span
 from ..parents import Parent
+from ..sending.delivery import PartKind
 from ..values import Redact, describe_error, size_of, write
-from .outbox import Outbox
 from .span_room import SpanRoom
 from .step import Score, Span, Step, harmless, new_id, time_or_now
 
@@ -30,6 +30,35 @@ _METADATA_BUDGET = 200_000
 _MAX_HELD_BYTES = 2 * BODY_BUDGET
 #: Of a trace that others join, spans are sent when they have so many bytes.
 _JOINED_BYTES = 1_000_000
+
+
+class Outbox(Protocol):
+    """What a trace asks of the client that it is recorded by."""
+
+    @property
+    def redact(self) -> Redact | None: ...
+
+    def put(self, trace: Trace, kind: PartKind, body: bytes) -> None: ...
+
+    def put_score(self, trace: Trace, score: Score) -> None: ...
+
+    def started(self, trace: Trace) -> None: ...
+
+    def ended(self, trace: Trace) -> None:
+        """By the application; whether it is finished as well is another question."""
+
+    def waits_for_spans(self, trace: Trace) -> None: ...
+
+    def has_spans(self, trace: Trace, size: int) -> None:
+        """A live trace has finished spans that are not sent yet, of so many bytes."""
+
+    def dropped(self, step: Step) -> None:
+        """
+        Nobody has the step any more, and it has not ended: it is dropped later, by a thread that holds no lock.
+        Finalisers run in the middle of anything.
+        """
+
+    def problem(self, text: str) -> None: ...
 
 
 class Trace(Step):

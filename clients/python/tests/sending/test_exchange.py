@@ -15,7 +15,7 @@ import pytest
 from spoor import Spoor
 from tests.conftest import Server
 
-BUILD = Path(__file__).parents[4] / "build"
+CLIENT = str(Path(__file__).parents[4] / "build" / "clients" / "typescript" / "index.js")
 NOWHERE = "http://127.0.0.1:9"
 
 #: A trace of each form, and a score of a trace that is there already; prints the ids of the traces.
@@ -48,7 +48,7 @@ console.log(JSON.stringify(await spoor.close()))
 
 
 def node(program: str, *parameters: str) -> list[str]:
-    command = ["node", "--input-type=module", "-e", program, str(BUILD / "lib" / "client" / "index.js"), *parameters]
+    command = ["node", "--input-type=module", "-e", program, CLIENT, *parameters]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stderr) == (0, ""), done.stderr
     return done.stdout.splitlines()

@@ -1,4 +1,4 @@
-/** Makes the types of the client (lib/client/api-types.ts) from the OpenAPI document. */
+/** Makes the types of the client (clients/typescript/api-types.ts) from the OpenAPI document. */
 
 // biome-ignore lint/suspicious/noExplicitAny: a document that is looked through.
 type Json = any

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import t from 'tap'
-import { Spoor } from '../../../../lib/client/index.ts'
+import { Spoor } from '../../../../clients/typescript/index.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: a test looks into bodies as it likes.
 const bodies: any[] = []

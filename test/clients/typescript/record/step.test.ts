@@ -1,7 +1,7 @@
 /** What a step says of itself, without a client around it. */
 import t from 'tap'
-import { describeError, optionsFirst } from '../../../../lib/client/record/step.ts'
-import { Trace } from '../../../../lib/client/record/trace.ts'
+import { describeError, optionsFirst } from '../../../../clients/typescript/record/step.ts'
+import { Trace } from '../../../../clients/typescript/record/trace.ts'
 import { collecting } from '../../../fixtures/client/collecting.ts'
 
 /** The trace that was recorded. */

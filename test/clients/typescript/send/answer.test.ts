@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { type Answer, judge, waitMs } from '../../../../lib/client/send/answer.ts'
+import { type Answer, judge, waitMs } from '../../../../clients/typescript/send/answer.ts'
 
 const error = (code: string) => JSON.stringify({ error: { code, message: 'why', requestId: 'r' } })
 

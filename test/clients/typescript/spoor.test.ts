@@ -3,12 +3,12 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
-import { type Evaluator, evaluate, Spoor, type SpoorOptions } from '../../../lib/client/index.ts'
+import { type Evaluator, evaluate, Spoor, type SpoorOptions } from '../../../clients/typescript/index.ts'
 import { testFolder } from '../../fixtures/folder.ts'
 import { testService } from '../../fixtures/service/service.ts'
 import { clientTypes } from './api-types.ts'
 
-const FILE = 'lib/client/api-types.ts'
+const FILE = 'clients/typescript/api-types.ts'
 const BIOME = fileURLToPath(new URL('../../../../node_modules/.bin/biome', import.meta.url))
 
 t.test('the client, against a server', async t => {

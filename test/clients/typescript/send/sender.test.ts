@@ -7,8 +7,8 @@ import { join } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { inspect } from 'node:util'
 import t, { type Test } from 'tap'
-import { Spoor, type SpoorOptions } from '../../../../lib/client/index.ts'
-import { Owner } from '../../../../lib/client/send/owner.ts'
+import { Spoor, type SpoorOptions } from '../../../../clients/typescript/index.ts'
+import { Owner } from '../../../../clients/typescript/send/owner.ts'
 import { testFolder } from '../../../fixtures/folder.ts'
 
 interface Asked {

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { MAX_SPANS } from '../../../../lib/client/api-types.ts'
-import type { SpanRecord } from '../../../../lib/client/record/render.ts'
-import { SpanRoom } from '../../../../lib/client/record/span-room.ts'
+import { MAX_SPANS } from '../../../../clients/typescript/api-types.ts'
+import type { SpanRecord } from '../../../../clients/typescript/record/render.ts'
+import { SpanRoom } from '../../../../clients/typescript/record/span-room.ts'
 
 const span = (id: string, status: 'ok' | 'error' = 'ok', parentSpanId?: string) =>
   ({ id, status, parentSpanId, kind: id === 'late' ? 'llm' : 'tool', bytes: 10 }) as SpanRecord

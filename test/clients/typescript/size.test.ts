@@ -7,7 +7,7 @@ import { gzipSync } from 'node:zlib'
 import { build, type Plugin } from 'esbuild'
 import t from 'tap'
 
-const ENTRY = fileURLToPath(new URL('../../../../lib/client/index.ts', import.meta.url))
+const ENTRY = fileURLToPath(new URL('../../../../clients/typescript/index.ts', import.meta.url))
 
 /** Bytes, compressed, of what an application loads at its start with these files besides; undefined: all there is. */
 async function sizeWith(besides: readonly string[] | undefined): Promise<number> {

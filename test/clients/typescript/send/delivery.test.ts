@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { fileText, newDelivery, readFileText } from '../../../../lib/client/send/delivery.ts'
+import { fileText, newDelivery, readFileText } from '../../../../clients/typescript/send/delivery.ts'
 
 const kinds = fc.constantFrom('record', 'start', 'spans', 'end', 'joined', 'otlp', 'score')
 const parts = fc.array(fc.record({ kind: kinds, body: fc.jsonValue().map(value => JSON.stringify(value)) }))

@@ -1,6 +1,6 @@
 import t from 'tap'
-import type { Part } from '../../../../lib/client/record/trace.ts'
-import { smaller } from '../../../../lib/client/send/smaller.ts'
+import type { Part } from '../../../../clients/typescript/record/trace.ts'
+import { smaller } from '../../../../clients/typescript/send/smaller.ts'
 
 const made = (kind: Part['kind'], body: object): Part => ({ kind, body: JSON.stringify(body) })
 /** The parts that a part becomes while it has more bytes than are allowed. */

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import t from 'tap'
-import { writeValue } from '../../../../lib/client/record/values.ts'
+import { writeValue } from '../../../../clients/typescript/record/values.ts'
 
 const write = (value: unknown, bytes = 100_000) => writeValue('value', value, { bytes })
 const read = (value: unknown, bytes?: number) => JSON.parse(write(value, bytes)!.text)

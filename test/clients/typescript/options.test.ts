@@ -1,5 +1,5 @@
 import t from 'tap'
-import { readOptions } from '../../../lib/client/options.ts'
+import { readOptions } from '../../../clients/typescript/options.ts'
 
 t.test('traces of OpenTelemetry are joined where it exports to this service, or where one says so', t => {
   const url = 'https://spoor.example.com/base'
