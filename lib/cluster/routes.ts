@@ -13,7 +13,6 @@ import type { Sql } from 'postgres'
 import type { Connections, Database } from '../database/database.ts'
 import { closeSingle, openSingle } from '../database/pooled/single-connection.ts'
 import { type Host, nameOf } from '../database/sockets/address.ts'
-import type { Logger } from '../log.ts'
 import type { Homes } from '../store/write/homes.ts'
 import { BY_ADDRESS, type Route, type RouteNews } from '../store/write/route.ts'
 import {
@@ -28,6 +27,9 @@ import {
   tryHold
 } from './shards.ts'
 
+interface Log {
+  warn(fields: object, message: string): void
+}
 type Run = <T>(work: (sql: Sql) => Promise<T>) => Promise<T>
 
 interface Routed {
@@ -65,7 +67,7 @@ export const GUARDS: Homes['guards'] = [
 export class Routes implements RouteNews {
   readonly #run: Run
   readonly #connectionsOf: Database['node']
-  readonly #log: Logger
+  readonly #log: Log
   #state: 'unknown' | 'one' | 'spread' = 'unknown'
   #shards: ReadonlyMap<number, Shard> | undefined
   /** Each node once. */
@@ -87,7 +89,7 @@ export class Routes implements RouteNews {
   #isClosed = false
 
   /** `run` gives a connection to read with, by the address of the database. */
-  constructor(run: Run, connectionsOf: Database['node'], log: Logger) {
+  constructor(run: Run, connectionsOf: Database['node'], log: Log) {
     this.#run = run
     this.#connectionsOf = connectionsOf
     this.#log = log

@@ -17,7 +17,7 @@ import { Pool } from '../database/pool.ts'
 import { requireSession } from '../database/session/require-session.ts'
 import { causeOf } from '../failure-log.ts'
 import type { Logger } from '../log.ts'
-import { readInstance } from '../store/server/instance.ts'
+import { readDatabaseId } from '../store/server/database-id.ts'
 import { AWAY, describeDenial, isDenial, nameObstacle } from './obstacles.ts'
 
 type State =
@@ -100,7 +100,7 @@ export class Setup {
     try {
       const { schema, leftBehind } = await this.#ask(async (sql, other) => {
         await requireSession(sql, other)
-        this.#instance = await readInstance(sql)
+        this.#instance = await readDatabaseId(sql)
         const leftBehind = await findLeftBehind(sql)
         return { schema: await readSchemaState(sql, this.#migrations), leftBehind }
       })

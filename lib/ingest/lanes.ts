@@ -15,7 +15,7 @@ import type { KnownFloors } from '../store/rankings/known-floors.ts'
 import { SearchedProjects } from '../store/search/searched-projects.ts'
 import type { Pending } from './pending.ts'
 import { Queue } from './queue.ts'
-import { RunningTraces } from './running-traces.ts'
+import { StateCache } from './state-cache.ts'
 import { Writer } from './writer.ts'
 
 export interface LaneOptions {
@@ -87,7 +87,7 @@ export class Lanes {
       const options = host === undefined ? connection : { ...connection, settings: HOME_SETTINGS, isLocal: true }
       return { open: () => CopyConnection.open(connect, options), limit }
     }
-    const running = new RunningTraces()
+    const running = new StateCache()
     const searched = new SearchedProjects()
     const first = Math.floor(Math.random() * SLOTS)
     const again = (pending: Pending, pauseMs: number) => this.#tryAgain(pending, pauseMs)

@@ -49,7 +49,7 @@ import {
   refusalMessage,
   trialLimitReached
 } from './pending.ts'
-import type { RunningTraces } from './running-traces.ts'
+import type { StateCache } from './state-cache.ts'
 
 /** Puts an operation that is still without an answer back into the queue, at once or after a pause. */
 export type Again = (pending: Pending, pauseMs: number) => void
@@ -70,7 +70,7 @@ export interface WriterOptions {
   /** The row of project_totals in which this writer counts; the other writers count in other rows. */
   readonly slot: number
   readonly routes: RouteNews
-  readonly running: RunningTraces
+  readonly running: StateCache
   readonly floors: KnownFloors
   readonly searched: SearchedProjects
   readonly again: Again
@@ -88,7 +88,7 @@ export class Writer {
   /** By the address of the database, and by those of other servers. */
   readonly #copiers = new Map<string | undefined, Copier>()
   readonly #routes: WriterOptions['routes']
-  readonly #running: RunningTraces
+  readonly #running: StateCache
   readonly #searched: SearchedProjects
   readonly #again: Again
   readonly #failures: WriterOptions['failures']

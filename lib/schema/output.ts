@@ -1,9 +1,9 @@
 /** The answers of the service (specification 2.4 to 2.10), as typebox schemas. */
 import Type, { type Static, type TSchema } from 'typebox'
-import { SCOPES } from '../access/keys.ts'
 import { ERROR_CODES } from '../errors.ts'
 import { DATA_TYPES, SPAN_KINDS, STATUSES } from './input.ts'
 import { closed, named } from './object.ts'
+import { SCOPES } from './scopes.ts'
 
 const nullable = <T extends TSchema>(schema: T, description?: string) =>
   Type.Union([schema, Type.Null()], description === undefined ? {} : { description })

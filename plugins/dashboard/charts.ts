@@ -2,7 +2,6 @@
 import type { Sql } from 'postgres'
 import Type, { type Static } from 'typebox'
 import type { App } from '../../lib/app.ts'
-import { readTime } from '../../lib/http/paging.ts'
 import { checkTexts, refuseField } from '../../lib/http/refuse.ts'
 import type { RequestOf } from '../../lib/http/route.ts'
 import { WEIGHTS } from '../../lib/limits/large-reads.ts'
@@ -31,6 +30,7 @@ import {
   readCountedFrom
 } from '../../lib/store/analytics/rollups/sums.ts'
 import { allAnswered } from '../../lib/store/transactions.ts'
+import { readTime } from '../paging.ts'
 import { IN_PROJECT, pageRoute } from './page-routes.ts'
 
 const DAY_MS = 86_400_000

@@ -1,7 +1,6 @@
 /** The scores of a project: how they are spread, how they change, where sources disagree, and whose traces they are. */
 import Type, { type Static } from 'typebox'
 import type { App } from '../../lib/app.ts'
-import { readCursor, readTime, renderCursor } from '../../lib/http/paging.ts'
 import { checkTexts, refuseField } from '../../lib/http/refuse.ts'
 import { JsonText } from '../../lib/http/route.ts'
 import { ScoreName } from '../../lib/schema/input.ts'
@@ -13,6 +12,7 @@ import { SOURCES } from '../../lib/store/analytics/scored/summary.ts'
 import { SCORE_ORDER } from '../../lib/store/lists/order.ts'
 import { listScores } from '../../lib/store/lists/score-list.ts'
 import { readTracesById } from '../../lib/store/lists/traces-by-id.ts'
+import { readCursor, readTime, renderCursor } from '../paging.ts'
 import { IN_PROJECT, pageRoute } from './page-routes.ts'
 
 const RANGES = { '1h': 1, '6h': 6, '24h': 24, '7d': 7 * 24, '30d': 30 * 24, '90d': 90 * 24, '1y': 365 * 24 } as const

@@ -1,7 +1,6 @@
 /** Sessions and users of an application: what their traces add up to, and one session as a conversation. */
 import Type, { type Static } from 'typebox'
 import type { App } from '../../lib/app.ts'
-import { readCursor, renderCursor } from '../../lib/http/paging.ts'
 import { checkTexts, found } from '../../lib/http/refuse.ts'
 import { JsonText } from '../../lib/http/route.ts'
 import { closed } from '../../lib/schema/object.ts'
@@ -11,6 +10,7 @@ import { listSessions } from '../../lib/store/analytics/groups/session-list.ts'
 import { listUsers, readUser } from '../../lib/store/analytics/groups/user-list.ts'
 import { readCountedFrom } from '../../lib/store/analytics/rollups/sums.ts'
 import { TRACE_ORDERS } from '../../lib/store/lists/order.ts'
+import { readCursor, renderCursor } from '../paging.ts'
 import { IN_PROJECT, pageRoute } from './page-routes.ts'
 
 /** Ids hold whatever applications put there, `/` included, so they are parameters and no part of the path. */

@@ -8,7 +8,7 @@ import { CopyConnection } from '../../../lib/database/copy-connection.ts'
 import { Pool } from '../../../lib/database/pool.ts'
 import { PROJECT_TABLES, type TableNames } from '../../../lib/database/tables.ts'
 import type { Pending } from '../../../lib/ingest/pending.ts'
-import { RunningTraces } from '../../../lib/ingest/running-traces.ts'
+import { StateCache } from '../../../lib/ingest/state-cache.ts'
 import { Writer } from '../../../lib/ingest/writer.ts'
 import { createLog } from '../../../lib/log.ts'
 import { KnownFloors } from '../../../lib/store/rankings/known-floors.ts'
@@ -60,7 +60,7 @@ function lane(t: Test, connect = database.connect) {
   const options = {
     slot: 1,
     routes,
-    running: new RunningTraces(),
+    running: new StateCache(),
     floors: new KnownFloors(),
     searched,
     again,

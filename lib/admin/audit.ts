@@ -1,0 +1,32 @@
+/** The work of `spoor audit`. */
+import type { Sql } from 'postgres'
+import { readAudit } from '../store/audit.ts'
+import { requireProject } from './projects.ts'
+
+export interface AuditListing {
+  readonly at: string
+  /** A user's address, `command (USER OF THE SYSTEM)`, `key ID`, or `server`. */
+  readonly by: string
+  readonly action: string
+  readonly project: string | null
+  readonly account: string | null
+  readonly detail: Readonly<Record<string, unknown>>
+}
+
+/** No more are listed, the newest. */
+export const MOST_AUDIT_ENTRIES = 10_000
+
+/** The audit entries of all projects, or of one, since a time; the oldest first. */
+export async function listAudit(sql: Sql, project?: string, since?: string): Promise<AuditListing[]> {
+  const projectId = project === undefined ? undefined : await requireProject(sql, project)
+  const rows = await readAudit(sql, { projectId, since }, MOST_AUDIT_ENTRIES)
+  return rows.map(({ at, action, email, project, account, detail: text }) => {
+    const { systemUser, ...detail } = JSON.parse(text ?? '{}')
+    return { at, by: email ?? actorOf(systemUser, action, detail.keyId), action, project, account, detail }
+  })
+}
+
+function actorOf(systemUser: string | undefined, action: string, keyId: string | undefined): string {
+  if (systemUser !== undefined) return `command (${systemUser})`
+  return keyId !== undefined && action.endsWith('.delete') ? `key ${keyId}` : 'server'
+}

@@ -1,0 +1,89 @@
+/**
+ * Completes traces of OpenTelemetry whose root never comes: those that have been running, and had no new span, since
+ * this process saw them for `afterMs`. So the time begins anew when the service starts.
+ */
+import type { SqlAccess } from '../database/sql-access.ts'
+import type { Ingest } from '../ingest/ingest.ts'
+import type { Logger } from '../log.ts'
+import type { Metrics } from '../metrics.ts'
+import { type RunningTrace, readEndedSpans, readRunningTraces } from '../store/write/idle-traces.ts'
+import { endOf } from '../trace/states/idle.ts'
+import { Rounds, type RoundsOptions } from './rounds.ts'
+
+export interface IdleTracesOptions {
+  readonly sql: SqlAccess
+  readonly ingest: Pick<Ingest, 'complete'>
+  readonly log: Logger
+  readonly health?: RoundsOptions['health']
+  readonly metrics: Pick<Metrics, 'countIdle'>
+  /** Undefined: they stay running. */
+  readonly afterMs: number | undefined
+}
+
+/** The most running traces that a round reads, the oldest first. */
+const MOST_WATCHED = 20_000
+/** The most traces that are completed together, since the spans of each are read. */
+const MOST_AT_ONCE = 100
+const LONGEST_PAUSE_MS = 60_000
+const ROUNDS = 10
+
+/** The version of a running trace, and when this process first saw it, in ms of performance.now(). */
+export type Watched = ReadonlyMap<number, { readonly version: number; readonly since: number }>
+
+/** The traces to watch after a round found `running`, and those of them that have been idle for long enough. */
+export function watch<T extends Pick<RunningTrace, 'seq' | 'version'>>(
+  before: Watched,
+  running: readonly T[],
+  now: number,
+  afterMs: number
+): { watched: Watched; idle: T[] } {
+  const watched = new Map(
+    running.map(({ seq, version }) => {
+      const known = before.get(seq)
+      return [seq, { version, since: known?.version === version ? known.since : now }]
+    })
+  )
+  return { watched, idle: running.filter(({ seq }) => now - watched.get(seq)!.since >= afterMs) }
+}
+
+export class IdleTraces {
+  readonly #options: IdleTracesOptions
+  readonly #rounds: Rounds | undefined
+  #watched: Watched = new Map()
+
+  constructor(options: IdleTracesOptions) {
+    const { afterMs, log, health } = options
+    this.#options = options
+    if (afterMs === undefined) return
+    const pauseMs = Math.min(LONGEST_PAUSE_MS, afterMs / ROUNDS)
+    this.#rounds = new Rounds({ what: 'completing idle traces', pauseMs, log, health }, () => this.#round(afterMs))
+  }
+
+  close(): void {
+    this.#rounds?.close()
+  }
+
+  async #round(afterMs: number): Promise<void> {
+    const { sql, log, metrics } = this.#options
+    const running = await sql.read(sql => readRunningTraces(sql, MOST_WATCHED))
+    const { watched, idle } = watch(this.#watched, running, performance.now(), afterMs)
+    this.#watched = watched
+    for (let i = 0; i < idle.length && this.#rounds?.isClosed === false; i += MOST_AT_ONCE) {
+      const completed = await this.#complete(idle.slice(i, i + MOST_AT_ONCE))
+      metrics.countIdle(completed)
+      this.#rounds.advance()
+      if (completed > 0) log.info({ traces: completed }, 'completed traces to which no span came for a while')
+    }
+  }
+
+  /** Returns how many were completed, and not changed meanwhile. */
+  async #complete(idle: readonly RunningTrace[]): Promise<number> {
+    const { sql, ingest } = this.#options
+    const spans = await sql.read(sql => readEndedSpans(sql, idle))
+    const outcomes = idle.flatMap(({ projectId, traceId, seq, version }) => {
+      const known = spans.get(seq)
+      return known === undefined ? [] : [ingest.complete({ projectId, traceId, version, end: endOf(known) })]
+    })
+    return (await Promise.all(outcomes)).filter(Boolean).length
+  }
+}

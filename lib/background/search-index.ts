@@ -1,0 +1,111 @@
+/**
+ * Keeps the index of searched projects (lib/store/search/indexing.ts). The process that holds the lock does it, and
+ * gives the processors to requests in between: for longer while there are many.
+ */
+import { setTimeout as delay, setImmediate as turn } from 'node:timers/promises'
+import type { Sql } from 'postgres'
+import { ADVISORY_LOCK } from '../database/advisory-locks.ts'
+import type { Database } from '../database/database.ts'
+import { closeSingle, openSingle } from '../database/pooled/single-connection.ts'
+import type { SqlAccess } from '../database/sql-access.ts'
+import type { Logger } from '../log.ts'
+import type { Metrics } from '../metrics.ts'
+import { readBacklog } from '../store/search/backlog.ts'
+import { fillBack, foldTerms, indexNews, isOff, sweepSegment } from '../store/search/indexing.ts'
+import { findDue } from '../store/search/state.ts'
+import { Rounds, type RoundsOptions } from './rounds.ts'
+import { Backlog } from './search-backlog.ts'
+
+export interface SearchIndexOptions {
+  readonly sql: SqlAccess
+  readonly database: Pick<Database, 'connect' | 'limit'>
+  readonly log: Logger
+  readonly health?: RoundsOptions['health']
+  readonly metrics: Pick<Metrics, 'watch'>
+  /** Whether few requests are under way. */
+  readonly isCalm: () => boolean
+}
+
+/** How long what was recorded is not found. */
+const PAUSE_MS = 1000
+const TIMEOUT_MS = 30_000
+/** How often every process looks at what waits. */
+const BACKLOG_PAUSE_MS = 15_000
+/** The pause after a piece of work, in times of what the work took. */
+const PAUSES = { calm: 1, busy: 9 }
+
+export class SearchIndex {
+  readonly #options: SearchIndexOptions
+  readonly #rounds: Rounds
+  readonly #backlogRounds: Rounds
+  #backlog = new Backlog()
+  #sql: Sql | undefined
+
+  constructor(options: SearchIndexOptions) {
+    this.#options = options
+    const { log, health, metrics } = options
+    const about = 'Writes whose words are not in the index of their project yet, at most 10,000 of each.'
+    metrics.watch('spoor_search_waiting', about, () => this.#backlog.waiting, 'max')
+    const age = 'How long the oldest of these writes has waited at least, in seconds.'
+    metrics.watch('spoor_search_waiting_age_seconds', age, () => this.lagMs / 1000, 'max')
+    this.#rounds = new Rounds({ what: 'indexing for search', pauseMs: PAUSE_MS, log, health }, () => this.#round())
+    const looking = { what: 'looking at what waits to be indexed', pauseMs: BACKLOG_PAUSE_MS, log, health }
+    this.#backlogRounds = new Rounds(looking, () => this.#lookAtBacklog())
+  }
+
+  /** How long the oldest write that waits to be indexed has waited at least. */
+  get lagMs(): number {
+    return this.#backlog.ageMs(performance.now())
+  }
+
+  close(): void {
+    this.#rounds.close()
+    this.#backlogRounds.close()
+    void this.#sql?.end({ timeout: 0 })
+  }
+
+  async #round(): Promise<void> {
+    const { sql, database } = this.#options
+    if ((await sql.read(findDue)).length === 0) return
+    const connection = { applicationName: 'search index', statementTimeoutMs: TIMEOUT_MS }
+    const own = await openSingle(database, connection)
+    this.#sql = own
+    try {
+      const [lock] = await own<[{ held: boolean }]>`select pg_try_advisory_lock(${ADVISORY_LOCK.searchIndex}) as held`
+      // The lock goes with the connection.
+      for (let due = lock.held ? await findDue(own) : []; due.length > 0; due = await findDue(own)) {
+        for (const projectId of due) await this.#index(own, projectId)
+        if (this.#rounds.isClosed) return
+      }
+    } finally {
+      this.#sql = undefined
+      await closeSingle(database, own)
+    }
+  }
+
+  async #lookAtBacklog(): Promise<void> {
+    const { sql } = this.#options
+    const seen = await sql.read(sql => readBacklog(sql, this.#backlog.marks))
+    this.#backlog = this.#backlog.next(seen, performance.now())
+  }
+
+  async #index(sql: Sql, projectId: number): Promise<void> {
+    let began = performance.now()
+    const rest = async () => {
+      const tookMs = performance.now() - began
+      const times = this.#options.isCalm() ? PAUSES.calm : PAUSES.busy
+      await (tookMs < 1 ? turn() : delay(tookMs * times))
+      began = performance.now()
+      this.#rounds.advance()
+    }
+    try {
+      await indexNews(sql, projectId, rest)
+      await foldTerms(sql, projectId, rest)
+      await fillBack(sql, projectId, rest)
+      await sweepSegment(sql, projectId, rest)
+      await rest()
+    } catch (error) {
+      if (!isOff(error)) throw error
+    }
+  }
+}

@@ -1,0 +1,42 @@
+/** Drops messages that came as log records, and whose span has not come after a while (lib/store/trace/messages.ts). */
+import type { SqlAccess } from '../database/sql-access.ts'
+import type { Logger } from '../log.ts'
+import type { Metrics } from '../metrics.ts'
+import { isUnfinished, sweepMessages } from '../store/trace/messages.ts'
+import { Rounds, type RoundsOptions } from './rounds.ts'
+
+/** How long messages wait for their span. */
+const WAIT_MS = 600_000
+const ROUNDS = 10
+
+export interface WaitingMessagesOptions {
+  readonly sql: SqlAccess
+  readonly log: Logger
+  readonly health?: RoundsOptions['health']
+  readonly metrics: Pick<Metrics, 'countLogRecords'>
+  /** WAIT_MS if it is left out. */
+  readonly waitMs?: number | undefined
+}
+
+export class WaitingMessages {
+  readonly #rounds: Rounds
+
+  constructor({ sql, log, health, metrics, waitMs = WAIT_MS }: WaitingMessagesOptions) {
+    const options = { what: 'dropping messages without a span', pauseMs: waitMs / ROUNDS, log, health }
+    this.#rounds = new Rounds(options, async () => {
+      for (let goesOn = true; goesOn && !this.#rounds.isClosed; ) {
+        const swept = await sql.write(sql => sweepMessages(sql, waitMs))
+        for (const { projectId, count } of swept.leftOut) {
+          metrics.countLogRecords({ left_out: count })
+          log.warn({ project: projectId }, `dropped ${count} messages from log records: no span came that they name`)
+        }
+        this.#rounds.advance()
+        goesOn = isUnfinished(swept)
+      }
+    })
+  }
+
+  close(): void {
+    this.#rounds.close()
+  }
+}

@@ -1,0 +1,134 @@
+/**
+ * Everything of an instance but its traces, as a backup has it: who owns what, and who may do what. Sessions, links and
+ * tried passwords are no part of it, nor is what follows from the traces (totals, families, floors of rankings).
+ */
+import type { Sql } from 'postgres'
+import type { Role } from '../../schema/roles.ts'
+import type { Scope } from '../../schema/scopes.ts'
+import type { AccountType } from '../projects/accounts.ts'
+import { readUsers, type User } from './users.ts'
+
+export interface Account {
+  readonly id: number
+  readonly name: string
+  readonly type: AccountType
+  readonly trialUsed: number
+  readonly createdAt: string
+}
+
+/** A saved view of a project. */
+export interface View {
+  /** Null: it is shared. */
+  readonly userId: number | null
+  readonly name: string
+  readonly page: string
+  readonly query: string
+  readonly createdAt: string
+}
+
+export interface Project {
+  readonly id: number
+  readonly accountId: number
+  readonly name: string
+  readonly slug: string
+  readonly description: string
+  readonly storageLimit: number | null
+  readonly createdAt: string
+  readonly views?: View[]
+  readonly search?: boolean
+}
+
+export interface Member {
+  readonly accountId: number
+  readonly userId: number
+  readonly role: Role
+  /** Whether a provider of OpenID Connect gave it; left out by backups of before there were any. */
+  readonly byClaim?: boolean
+  readonly createdAt: string
+}
+
+export interface Key {
+  readonly id: string
+  readonly projectId: number
+  readonly label: string
+  readonly scopes: readonly Scope[] | null
+  readonly environment: string | null
+  /** In hexadecimal digits. */
+  readonly digest: string
+  readonly createdAt: string
+  readonly expiresAt: string | null
+  readonly lastUsedAt: string | null
+  readonly revokedAt: string | null
+}
+
+/** In hexadecimal digits. */
+export interface Secret {
+  readonly salt: string
+  readonly fingerprint: string
+  readonly madeAt: string
+}
+
+/** What is small enough to be held in memory. */
+export interface InstanceHead {
+  /** Of KEY_DIGEST_SECRET; null if no key was ever made. */
+  readonly secret: Secret | null
+  readonly accounts: readonly Account[]
+  readonly projects: readonly Project[]
+  readonly users: readonly User[]
+  readonly members: readonly Member[]
+  readonly keys: readonly Key[]
+}
+
+export async function readHead(sql: Sql): Promise<InstanceHead> {
+  const [secret = null] = await sql<Secret[]>`
+    select salt, fingerprint, made_at as "madeAt" from key_digest_secret`
+  return {
+    secret,
+    accounts: await sql<Account[]>`
+      select id, name, type, trial_used as "trialUsed", created_at as "createdAt" from accounts order by id`,
+    projects: await readProjects(sql),
+    users: await readUsers(sql),
+    members: await sql<Member[]>`
+      select account_id as "accountId", user_id as "userId", role, by_claim as "byClaim", created_at as "createdAt"
+      from memberships order by account_id, user_id`,
+    keys: await sql<Key[]>`
+      select id, project_id as "projectId", label, scopes, environment, digest, created_at as "createdAt",
+        expires_at as "expiresAt", last_used_at as "lastUsedAt", revoked_at as "revokedAt"
+      from api_keys order by id`
+  }
+}
+
+async function readProjects(sql: Sql): Promise<Project[]> {
+  const projects = await sql<Project[]>`
+    select id, account_id as "accountId", name, slug, description, storage_limit as "storageLimit",
+      created_at as "createdAt", search
+    from projects order by id`
+  const views = await sql<(View & { projectId: number })[]>`
+    select project_id as "projectId", user_id as "userId", name, page, query, created_at as "createdAt"
+    from saved_views order by id`
+  const byProject = new Map<number, View[]>()
+  for (const { projectId, ...view } of views) {
+    const same = byProject.get(projectId)
+    if (same === undefined) byProject.set(projectId, [view])
+    else same.push(view)
+  }
+  return projects.map(project => {
+    const own = byProject.get(project.id)
+    return own === undefined ? project : { ...project, views: own }
+  })
+}
+
+/** How many traces a project has, and what is under them by the traces' own counts. */
+export interface ProjectCounts {
+  readonly traces: number
+  readonly spans: number
+  readonly scores: number
+}
+
+export async function countProject(sql: Sql, projectId: number): Promise<ProjectCounts> {
+  const [row] = await sql<[ProjectCounts]>`
+    select count(*) as traces, coalesce(sum(span_count), 0)::bigint as spans,
+      coalesce(sum(score_count), 0)::bigint as scores
+    from traces where project_id = ${projectId}`
+  return row
+}

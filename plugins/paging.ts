@@ -1,0 +1,27 @@
+/** Reads times and cursors from the parameters of lists, and writes cursors for answers. */
+
+import { refuseField } from '../lib/http/refuse.ts'
+import { decodeCursor, type Edge, encodeCursor, type Order } from '../lib/store/lists/cursor.ts'
+import { parseTimestamp } from '../lib/trace/timestamp.ts'
+
+/** The canonical form of the time in the parameter `name`. Throws `invalid_request`. */
+export function readTime(name: string, text: string | undefined): string | undefined {
+  if (text === undefined) return undefined
+  const time = parseTimestamp(text)
+  if (time !== undefined) return time
+  const lostPlus = parseTimestamp(text.replace(/ (?=[\d:]+$)/, '+')) !== undefined
+  const hint = lostPlus ? '; a + in a query is a space: write it as %2B' : ''
+  return refuseField(name, `must be an ISO 8601 date and time, such as 2026-11-21T12:00:00Z${hint}`)
+}
+
+/** The edge that the cursor in the parameter `name` encodes. Throws `invalid_request`. */
+export function readCursor(name: string, order: Order, text: string | undefined): Edge | undefined {
+  if (text === undefined) return undefined
+  return (
+    decodeCursor(order, text) ?? refuseField(name, 'must be a cursor from a page of this list, under the same sort')
+  )
+}
+
+/** A cursor as JSON text; null if there is no further page. */
+export const renderCursor = (order: Order, edge: Edge | undefined): string =>
+  edge === undefined ? 'null' : `"${encodeCursor(order, edge)}"`

@@ -1,0 +1,26 @@
+import t from 'tap'
+import { nodeAt } from '../../../../../plugins/dashboard/app/content/json-text.ts'
+import { failureOf } from '../../../../../plugins/dashboard/app/trace/failure.ts'
+
+/** The failure of a span with these attributes and events. */
+function read(attributes: unknown, events: unknown = []) {
+  const texts = [JSON.stringify(attributes), JSON.stringify(events)]
+  const text = texts.join(' ')
+  return failureOf(text, nodeAt(text), nodeAt(text, texts[0]!.length + 1))
+}
+const event = (name: string, attributes: unknown) => ({ name, timestamp: '2026-11-21T12:00:00.000Z', attributes })
+
+t.test('the last exception says why, then the attributes', async t => {
+  const first = event('exception', { 'exception.type': 'A', 'exception.message': 'one' })
+  const last = event('exception', { 'exception.type': 'B', 'exception.message': 'two\nlines' })
+  t.same(read({ 'error.type': 'C' }, [first, event('retry', {}), last]), { type: 'B', message: 'two\nlines' })
+  t.same(read({ 'error.type': 'C' }, [event('exception', { message: 'so' })]), { type: 'C', message: 'so' })
+  t.same(read({ 'error.type': 'C' }), { type: 'C', message: '' })
+  t.same(read({ 'otel.status_description': 'said by OpenTelemetry' }), { type: '', message: 'said by OpenTelemetry' })
+})
+
+t.test('what nobody said, and what is no text, is no failure', async t => {
+  for (const attributes of [{}, { 'error.type': 7 }, { 'error.message': '' }, [], 'x', null]) {
+    t.equal(read(attributes, [event('retry', { message: 'again' }), event('exception', null), null]), undefined)
+  }
+})
