@@ -1,5 +1,4 @@
 import type { Sql } from 'postgres'
-import { isOtherSecret, OTHER_SECRET } from '../access/digest-secret.ts'
 import { AdminError } from '../admin-error.ts'
 import type { Config } from '../config.ts'
 import type { Database } from '../database/database.ts'
@@ -11,6 +10,7 @@ import { FIRST_USER } from '../people/email.ts'
 import { digestToken, makeToken } from '../people/tokens.ts'
 import { insertLink } from '../store/people/links.ts'
 import { findOperator, hasUsers, insertFirstUser } from '../store/people/users.ts'
+import { isOtherSecret, OTHER_SECRET } from '../store/projects/digest-secret.ts'
 import { hasProjects, insertFirstProject } from '../store/projects/first-project.ts'
 import { type KeyMaking, makeKey } from './keys.ts'
 

@@ -1,10 +1,10 @@
 /** The work of `spoor key`. Only here does a whole key exist, until it has been shown once. */
 import type { Sql } from 'postgres'
-import { claimSecret, isOtherSecret, OTHER_SECRET, replaceSecret } from '../access/digest-secret.ts'
 import { digestSecret, generateKey } from '../access/keys.ts'
 import { AdminError } from '../admin-error.ts'
 import { DEFAULT_SCOPES, effectiveScopes, type Scope } from '../schema/scopes.ts'
 import { type AuditEntry, writeAudit } from '../store/audit.ts'
+import { claimSecret, isOtherSecret, OTHER_SECRET, replaceSecret } from '../store/projects/digest-secret.ts'
 import type { KeyRow, NewKey } from '../store/projects/keys.ts'
 import * as store from '../store/projects/keys.ts'
 import { parseEnvironment, UNASSIGNED } from '../trace/environment.ts'

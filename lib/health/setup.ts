@@ -6,7 +6,6 @@
  * States: `waiting` (the database has not answered yet), `lacking` (it has, and something is missing), `ready`.
  */
 import type { Sql } from 'postgres'
-import { claimSecret, OTHER_SECRET } from '../access/digest-secret.ts'
 import { findLeftBehind } from '../cluster/left-behind.ts'
 import { migrateSchema } from '../cluster/schema.ts'
 import { ConfigError } from '../config.ts'
@@ -17,6 +16,7 @@ import { Pool } from '../database/pool.ts'
 import { requireSession } from '../database/session/require-session.ts'
 import { causeOf } from '../failure-log.ts'
 import type { Logger } from '../log.ts'
+import { claimSecret, OTHER_SECRET } from '../store/projects/digest-secret.ts'
 import { readDatabaseId } from '../store/server/database-id.ts'
 import { AWAY, describeDenial, isDenial, nameObstacle } from './obstacles.ts'
 

@@ -1,6 +1,5 @@
 /** The amounts that one ended trace adds to each sum of rollups: for the write path, and as SQL for stored traces. */
-import { durationMs } from '../trace/timestamp.ts'
-import { bucketOf, latencyInSql } from './latency.ts'
+import { latencyInSql } from './latency.ts'
 
 export interface CountedTrace {
   readonly name: string
@@ -23,9 +22,6 @@ export const nanoDollars = (costUsd: number | null): number =>
   costUsd === null ? 0 : Math.floor(Math.min(costUsd, MOST_USD) * NANOS + 0.5)
 
 export const toDollars = (nanos: number): number => nanos / NANOS
-
-export const bucketOfTrace = ({ startedAt, endedAt }: CountedTrace): number =>
-  endedAt === null ? 0 : bucketOf(durationMs(startedAt, endedAt))
 
 /** The columns that are added up, in rollup_news as in rollups. */
 export const AMOUNTS = ['traces', 'errors', 'priced', 'input_tokens', 'output_tokens', 'cost', 'latency'] as const

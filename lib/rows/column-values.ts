@@ -3,8 +3,8 @@
  * written.
  */
 
-import { bucketOfTrace, type CountedTrace, nanoDollars } from '../rollups/amounts.ts'
-import { exponentOf } from '../rollups/latency.ts'
+import { type CountedTrace, nanoDollars } from '../rollups/amounts.ts'
+import { bucketOf, exponentOf } from '../rollups/latency.ts'
 import { type Past, type PastScore, type PreparedSpan, type PreparedTrace, shortHash } from '../trace/prepared.ts'
 import { countBytes, countErrors } from '../trace/span-sums.ts'
 import type { Ending, TraceChange, TraceState } from '../trace/states/decide.ts'
@@ -146,7 +146,7 @@ export const newsValues: ValuesFor<typeof NEWS_COLUMNS, News> = {
   input_tokens: ({ sign, trace }) => sign * (trace.inputTokens ?? 0),
   output_tokens: ({ sign, trace }) => sign * (trace.outputTokens ?? 0),
   cost: ({ sign, trace }) => sign * nanoDollars(trace.costUsd),
-  latency: ({ sign, trace }) => ({ isNegative: sign < 0, exponent: exponentOf(bucketOfTrace(trace)) }),
+  latency: ({ sign, trace }) => ({ isNegative: sign < 0, exponent: exponentOf(bucketOf(traceDuration(trace) ?? 0)) }),
   name: ({ trace }) => trace.name,
   user_id: ({ trace }) => trace.userId
 }

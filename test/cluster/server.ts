@@ -1,9 +1,9 @@
 /** `spoor serve` as a process of its own, which may be killed, on the database of a cluster. */
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
-import { claimSecret } from '../../lib/access/digest-secret.ts'
 import type { Target } from '../../lib/database/connection.ts'
 import { Pool } from '../../lib/database/pool.ts'
+import { claimSecret } from '../../lib/store/projects/digest-secret.ts'
 import { databaseAt } from '../fixtures/database/database.ts'
 import { configurationFor, start } from '../fixtures/service/spoor.ts'
 

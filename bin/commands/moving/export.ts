@@ -35,8 +35,12 @@ export default command({
     let bytes = 0
     const writeAll = async (sql: Sql, signal: AbortSignal) => {
       // Loaded only now, because --help does not need it.
-      const { exportTraces } = await import('../../../lib/moving/export-project.ts')
-      for await (const page of exportTraces(sql, flags.project, window)) {
+      const [{ exportPages }, { requireProject }] = await Promise.all([
+        import('../../../lib/moving/export-project.ts'),
+        import('../../../lib/admin/projects.ts')
+      ])
+      const projectId = await requireProject(sql, flags.project)
+      for await (const page of exportPages(sql, projectId, window)) {
         if (signal.aborted) throw new AdminError('interrupted: the output is not whole')
         await stream(json ? asElements(page.lines, traces === 0) : page.lines)
         traces += page.traces

@@ -1,4 +1,4 @@
-/** The one row that says which KEY_DIGEST_SECRET the stored keys were made with (lib/access/digest-secret.ts). */
+/** The row that identifies the KEY_DIGEST_SECRET of the stored keys (lib/store/projects/digest-secret.ts). */
 import type { Sql } from 'postgres'
 import { KEYS_CHANNEL } from './keys.ts'
 

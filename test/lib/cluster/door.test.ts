@@ -6,8 +6,11 @@ import t from 'tap'
 
 const ROOT = fileURLToPath(new URL('../../../../', import.meta.url))
 const DOOR = 'lib/cluster/'
-/** Words of Citus, and imports from behind the door. "The cluster" also is what PostgreSQL calls a data folder. */
-const KNOWS = /citus|shard|coordinator|distribut|isSpread|\/cluster\/|\b[ao]n? (?:a )?cluster\b/i
+/**
+ * Words of Citus, and imports from behind the door. Scores have a distribution too, and PostgreSQL calls a data folder
+ * a cluster.
+ */
+const KNOWS = /citus|shard|coordinator|distributed|isSpread|\/cluster\/|\b[ao]n? (?:a )?cluster\b/i
 /** PostgreSQL's own clusters. */
 const EMBEDDED = /^lib\/(?:database\/embedded|moving\/upgrade)\//
 

@@ -6,12 +6,7 @@
 import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto'
 import { promisify } from 'node:util'
 import type { Sql } from 'postgres'
-import {
-  type Fingerprint,
-  insertFingerprint,
-  readFingerprint,
-  replaceFingerprint
-} from '../store/projects/secret-fingerprint.ts'
+import { type Fingerprint, insertFingerprint, readFingerprint, replaceFingerprint } from './secret-fingerprint.ts'
 
 /** The message for an operator whose KEY_DIGEST_SECRET is not the one that the keys were made with. */
 export const OTHER_SECRET =
