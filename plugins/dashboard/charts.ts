@@ -1,4 +1,5 @@
 /** What charts and facets show: numbers over time. Only traces that have ended are in them. */
+
 import type { Sql } from 'postgres'
 import Type, { type Static } from 'typebox'
 import type { App } from '../../lib/app.ts'
@@ -32,6 +33,7 @@ import {
 } from '../../lib/store/analytics/rollups/sums.ts'
 import { allAnswered } from '../../lib/store/transactions.ts'
 import { IN_PROJECT, pageRoute } from './page-routes.ts'
+import { FacetCounts, Series, Totals } from './replies.ts'
 
 const DAY_MS = 86_400_000
 const text = Type.Optional(Type.String({ minLength: 1 }))
@@ -74,6 +76,7 @@ export default function charts(app: App): void {
     path: `${IN_PROJECT}/series`,
     access: 'visitor',
     query: SeriesQuery,
+    replies: { 200: Type.Union([Series, Totals]) },
     async handler(request) {
       const { project, query } = request
       const filters = readFilters(query)
@@ -110,6 +113,7 @@ export default function charts(app: App): void {
     path: `${IN_PROJECT}/facet-counts`,
     access: 'visitor',
     query: FacetQuery,
+    replies: { 200: FacetCounts },
     async handler(request) {
       const { project, query } = request
       const filters = readFilters(query)

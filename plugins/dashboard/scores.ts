@@ -1,4 +1,5 @@
 /** The scores of a project: how they are spread, how they change, where sources disagree, and whose traces they are. */
+
 import Type, { type Static } from 'typebox'
 import type { App } from '../../lib/app.ts'
 import { readCursor, readTime, renderCursor } from '../../lib/http/paging.ts'
@@ -14,6 +15,7 @@ import { SCORE_ORDER } from '../../lib/store/lists/order.ts'
 import { listScores } from '../../lib/store/lists/score-list.ts'
 import { readTracesById } from '../../lib/store/lists/traces-by-id.ts'
 import { IN_PROJECT, pageRoute } from './page-routes.ts'
+import { ScoreDisagreement, ScoredTraces, ScoreSeries } from './replies.ts'
 
 const RANGES = { '1h': 1, '6h': 6, '24h': 24, '7d': 7 * 24, '30d': 30 * 24, '90d': 90 * 24, '1y': 365 * 24 } as const
 const DEFAULT_RANGE = '7d'
@@ -53,6 +55,7 @@ export default function scores(app: App): void {
     path: `${IN_PROJECT}/score-series`,
     access: 'visitor',
     query: SeriesQuery,
+    replies: { 200: ScoreSeries },
     async handler(request) {
       const { name, offset = 0 } = request.query
       const asked = { name, offset, ...readWhen(request.query) }
@@ -65,6 +68,7 @@ export default function scores(app: App): void {
     path: `${IN_PROJECT}/score-disagreement`,
     access: 'visitor',
     query: DisagreementQuery,
+    replies: { 200: ScoreDisagreement },
     async handler(request) {
       const asked = { name: request.query.name, ...readWhen(request.query) }
       const { traces, ...found } = await sql.read(each => readDisagreement(each, request.project.id, asked), request)
@@ -77,6 +81,7 @@ export default function scores(app: App): void {
     path: `${IN_PROJECT}/scored-traces`,
     access: 'visitor',
     query: ScoredQuery,
+    replies: { 200: ScoredTraces },
     async handler(request) {
       const { project, query } = request
       const { name, source, value, after } = query

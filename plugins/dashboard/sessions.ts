@@ -1,4 +1,5 @@
 /** Sessions and users of an application: what their traces add up to, and one session as a conversation. */
+
 import Type, { type Static } from 'typebox'
 import type { App } from '../../lib/app.ts'
 import { readCursor, renderCursor } from '../../lib/http/paging.ts'
@@ -12,6 +13,7 @@ import { listUsers, readUser } from '../../lib/store/analytics/groups/user-list.
 import { readCountedFrom } from '../../lib/store/analytics/rollups/sums.ts'
 import { TRACE_ORDERS } from '../../lib/store/lists/order.ts'
 import { IN_PROJECT, pageRoute } from './page-routes.ts'
+import { SessionPage, SessionSums, SessionTraces, UserPage, UserSums } from './replies.ts'
 
 /** Ids hold whatever applications put there, `/` included, so they are parameters and no part of the path. */
 const Id = Type.String({ minLength: 1 })
@@ -41,6 +43,7 @@ export default function sessions(app: App): void {
     path: `${IN_PROJECT}/sessions`,
     access: 'visitor',
     query: ListQuery,
+    replies: { 200: SessionPage },
     async handler(request) {
       const { project, query } = request
       const asked = askedOf(query)
@@ -55,6 +58,7 @@ export default function sessions(app: App): void {
     path: `${IN_PROJECT}/users`,
     access: 'visitor',
     query: UserListQuery,
+    replies: { 200: UserPage },
     async handler(request) {
       const { project, query } = request
       const asked = { ...askedOf(query), from: beginOf(query.range) }
@@ -75,6 +79,7 @@ export default function sessions(app: App): void {
     path: `${IN_PROJECT}/user`,
     access: 'visitor',
     query: UserQuery,
+    replies: { 200: UserSums },
     async handler(request) {
       const { project, query } = request
       checkTexts(query)
@@ -95,6 +100,7 @@ export default function sessions(app: App): void {
     path: `${IN_PROJECT}/session`,
     access: 'visitor',
     query: SessionQuery,
+    replies: { 200: SessionSums },
     async handler(request) {
       const { project, query } = request
       checkTexts(query)
@@ -108,6 +114,7 @@ export default function sessions(app: App): void {
     path: `${IN_PROJECT}/session-traces`,
     access: 'visitor',
     query: SessionTracesQuery,
+    replies: { 200: SessionTraces },
     async handler(request) {
       const { project, query } = request
       checkTexts(query)

@@ -2,6 +2,7 @@
  * The way in by a provider of OpenID Connect: there, and back with a code. Whoever cannot come in is led to the page that
  * signs in, which has a sentence for each reason; the log has more, and nothing of the person.
  */
+
 import Type from 'typebox'
 import type { App } from '../../../lib/app.ts'
 import { AttemptCookie } from '../../../lib/http/people/attempt-cookie.ts'
@@ -15,6 +16,7 @@ import { closed } from '../../../lib/schema/object.ts'
 import { type Refused, signInByOidc } from '../../../lib/store/people/oidc.ts'
 import { OIDC_CALLBACK } from '../guard.ts'
 import { pageRoute } from '../page-routes.ts'
+import { Nothing } from '../replies.ts'
 import { newSession } from './new-session.ts'
 
 /**
@@ -53,6 +55,7 @@ export default function oidc(app: App): void {
     path: '/app/api/sign-in/oidc',
     access: 'guest',
     query: StartQuery,
+    replies: { 302: Nothing },
     async handler({ query }) {
       const { provider, attempts } = required()
       const page = ownPage(query.to)
@@ -71,6 +74,7 @@ export default function oidc(app: App): void {
     method: 'GET',
     path: OIDC_CALLBACK,
     access: 'guest',
+    replies: { 302: Nothing },
     async handler(request) {
       const { provider, attempts, admission } = required()
       const begun = attempts.read(request.headers.cookie as string | undefined)

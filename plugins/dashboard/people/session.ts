@@ -1,4 +1,5 @@
 /** Who is signed in, where, and with which password. */
+
 import Type from 'typebox'
 import type { App } from '../../../lib/app.ts'
 import { Refusal } from '../../../lib/errors.ts'
@@ -13,6 +14,7 @@ import { hasPasswords, readPassword, setPassword } from '../../../lib/store/peop
 import { endSession, listSessions } from '../../../lib/store/people/sessions.ts'
 import { listSeenProjects } from '../../../lib/store/people/users.ts'
 import { bodyReader, pageRoute, SMALL_BODY_BYTES } from '../page-routes.ts'
+import { Done, Nothing, Session, Sessions } from '../replies.ts'
 import { PROVIDER_ONLY } from './new-session.ts'
 
 const PasswordBody = closed({
@@ -33,6 +35,7 @@ export default function session(app: App): void {
     method: 'GET',
     path: '/app/api/session',
     access: 'guest',
+    replies: { 200: Session },
     async handler(request) {
       const visitor = request.visitor as Visitor | undefined
       const signIn = {
@@ -58,6 +61,7 @@ export default function session(app: App): void {
     method: 'DELETE',
     path: '/app/api/session',
     access: 'guest',
+    replies: { 204: Nothing },
     async handler({ visitor, headers }) {
       const token = cookie.read(headers.cookie as string | undefined)
       const digest = token === undefined ? undefined : digestToken(token)
@@ -73,6 +77,7 @@ export default function session(app: App): void {
     method: 'GET',
     path: '/app/api/sessions',
     access: 'visitor',
+    replies: { 200: Sessions },
     async handler(request) {
       const { userId, session: current } = request.visitor
       const rows = await sql.read(each => listSessions(each, userId), request)
@@ -84,6 +89,7 @@ export default function session(app: App): void {
     method: 'DELETE',
     path: '/app/api/sessions/:sessionId',
     access: 'visitor',
+    replies: { 200: Done },
     async handler({ visitor, params }) {
       const { sessionId = '' } = params
       const isEnded =
@@ -99,6 +105,7 @@ export default function session(app: App): void {
     access: 'visitor',
     takesBody: true,
     maxBodyBytes: SMALL_BODY_BYTES,
+    replies: { 200: Done },
     async handler({ visitor, payload, client }) {
       if (onlyOidc) throw new Refusal('forbidden', PROVIDER_ONLY)
       const { current, password } = readPasswords(payload)
