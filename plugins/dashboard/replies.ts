@@ -122,13 +122,15 @@ const Steps = {
   p95: quantiles,
   p99: quantiles
 }
+/** Of the zone whose midnights begin days: minutes east of UTC. */
+const offset = Type.Integer()
 /** The end of a step, which may be after the year 9999, or before the year 1. */
 const Bound = Type.String({ pattern: '^(\\d{4}|[+-]\\d{6})-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}Z$' })
 const Covered = {
   from: Bound,
   to: Bound,
   step: Step,
-  utcDays: flag,
+  offset,
   countedFrom,
   running: Count,
   starts: Type.Array(Bound),
@@ -201,6 +203,7 @@ export const ScoreSeries = closed({
   from: DateTime,
   to: DateTime,
   step: Step,
+  offset,
   starts: Type.Array(Bound),
   names: Type.Array(ScoreOverTime),
   newest

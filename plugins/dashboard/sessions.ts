@@ -5,6 +5,7 @@ import type { App } from '../../lib/app.ts'
 import { readCursor, renderCursor } from '../../lib/http/paging.ts'
 import { checkTexts, found } from '../../lib/http/refuse.ts'
 import { JsonText } from '../../lib/http/route.ts'
+import { DAY_RANGES, periodOf, type Range } from '../../lib/rollups/period.ts'
 import { closed } from '../../lib/schema/object.ts'
 import { TraceListQuery } from '../../lib/schema/query.ts'
 import { readSession, readSessionTraces } from '../../lib/store/analytics/groups/session.ts'
@@ -24,11 +25,7 @@ const ListQuery = closed({
   after: TraceListQuery.properties.after
 })
 /** Users are added up over so many days (UTC), the last one being today. */
-const USER_DAYS = { '7d': 7, '30d': 30, '90d': 90, '1y': 365 } as const
-const DEFAULT_DAYS: Range = '30d'
-type Range = keyof typeof USER_DAYS
-const DAY_MS = 86_400_000
-const range = Type.Optional(Type.Enum(Object.keys(USER_DAYS) as Range[]))
+const range = Type.Optional(Type.Enum([...DAY_RANGES]))
 const UserListQuery = closed({ ...ListQuery.properties, range })
 const UserQuery = closed({ id: Id, range })
 const SessionTracesQuery = closed({ id: Id, after: Type.Optional(Type.String({ minLength: 1 })) })
@@ -130,8 +127,8 @@ export default function sessions(app: App): void {
 }
 
 /** The beginning of the first of the days. */
-function beginOf(range: Range = DEFAULT_DAYS): string {
-  return new Date(Math.floor(Date.now() / DAY_MS - USER_DAYS[range] + 1) * DAY_MS).toISOString()
+function beginOf(range: Range = '30d'): string {
+  return new Date(periodOf(range, Date.now(), 0, 'day').from).toISOString()
 }
 
 /** What both lists take. Throws `invalid_request`. */

@@ -5,7 +5,7 @@
  */
 import type { Sql } from 'postgres'
 import { AMOUNTS, type Amount, amountsInSql } from '../../../rollups/amounts.ts'
-import type { Period } from '../../../rollups/period.ts'
+import { hasUtcDays, type Period } from '../../../rollups/period.ts'
 import { FORTNIGHT, type Piece, piecesOf } from '../../../rollups/pieces.ts'
 import { hashInSql } from '../../../rows/list-numbers.ts'
 import { FORTNIGHT_LEVELS } from './fortnights.ts'
@@ -112,10 +112,11 @@ export function sumsOf(sql: Sql, projectId: number, { period, filters, fields = 
 
 type DayLevel = keyof typeof FORTNIGHT_LEVELS
 
-/** SQL of the one level that steps are read from: level, since, until. */
-function stepsInSql(sql: Sql, { from, to, step }: Period, level: DayLevel) {
+/** SQL of the one level that steps are read from: level, since, until. Days of another zone than UTC are summed from hours. */
+function stepsInSql(sql: Sql, period: Period, level: DayLevel) {
+  const { from, to } = period
   return sql`
-    select ${step === 'day' ? level : level.toLowerCase()}::text::"char" as level,
+    select ${hasUtcDays(period) ? level : level.toLowerCase()}::text::"char" as level,
       to_timestamp(${from / 1000}::float8) as since, to_timestamp(${to / 1000}::float8) as until`
 }
 
